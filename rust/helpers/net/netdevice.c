@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/etherdevice.h>
+#include <linux/interrupt.h>
+#include <linux/netdevice.h>
+#include <net/netdev_queues.h>
+
+#ifdef CONFIG_NET
+
+__rust_helper void *rust_helper_netdev_priv(const struct net_device *dev)
+{
+	return netdev_priv(dev);
+}
+
+__rust_helper struct netdev_queue *
+rust_helper_netdev_get_tx_queue(const struct net_device *dev,
+				unsigned int index)
+{
+	return netdev_get_tx_queue(dev, index);
+}
+
+__rust_helper bool rust_helper_netdev_xmit_more(void)
+{
+	return netdev_xmit_more();
+}
+
+__rust_helper bool rust_helper_netif_running(const struct net_device *dev)
+{
+	return netif_running(dev);
+}
+
+__rust_helper bool rust_helper_netif_carrier_ok(const struct net_device *dev)
+{
+	return netif_carrier_ok(dev);
+}
+
+__rust_helper void rust_helper_eth_hw_addr_set(struct net_device *dev,
+					       const u8 *addr)
+{
+	eth_hw_addr_set(dev, addr);
+}
+
+__rust_helper void rust_helper_eth_hw_addr_random(struct net_device *dev)
+{
+	eth_hw_addr_random(dev);
+}
+
+__rust_helper void rust_helper_netdev_add_priv_flags(struct net_device *dev,
+						     unsigned int flags)
+{
+	dev->priv_flags |= flags;
+}
+
+/* The address can change meanwhile, as for any reader without a lock. */
+__rust_helper void rust_helper_netdev_copy_mac(const struct net_device *dev,
+					       u8 *addr)
+{
+	int i;
+
+	for (i = 0; i < ETH_ALEN; i++)
+		addr[i] = READ_ONCE(dev->dev_addr[i]);
+}
+
+__rust_helper void rust_helper_netif_tx_disable(struct net_device *dev)
+{
+	netif_tx_disable(dev);
+}
+
+__rust_helper void rust_helper_netif_tx_wake_all_queues(struct net_device *dev)
+{
+	netif_tx_wake_all_queues(dev);
+}
+
+__rust_helper void rust_helper_dev_core_stats_tx_dropped_inc(struct net_device *dev)
+{
+	dev_core_stats_tx_dropped_inc(dev);
+}
+
+__rust_helper bool rust_helper_schedule_work(struct work_struct *work)
+{
+	return schedule_work(work);
+}
+
+/* Transmit queues */
+
+__rust_helper void rust_helper___netif_tx_lock_bh(struct netdev_queue *txq)
+{
+	__netif_tx_lock_bh(txq);
+}
+
+__rust_helper void rust_helper___netif_tx_unlock_bh(struct netdev_queue *txq)
+{
+	__netif_tx_unlock_bh(txq);
+}
+
+__rust_helper bool rust_helper_netif_tx_queue_stopped(const struct netdev_queue *txq)
+{
+	return netif_tx_queue_stopped(txq);
+}
+
+__rust_helper void rust_helper_netif_tx_stop_queue(struct netdev_queue *txq)
+{
+	netif_tx_stop_queue(txq);
+}
+
+__rust_helper void rust_helper_netif_tx_start_queue(struct netdev_queue *txq)
+{
+	netif_tx_start_queue(txq);
+}
+
+__rust_helper bool rust_helper___netdev_tx_sent_queue(struct netdev_queue *txq,
+						      unsigned int bytes,
+						      bool xmit_more)
+{
+	return __netdev_tx_sent_queue(txq, bytes, xmit_more);
+}
+
+__rust_helper void rust_helper_netdev_tx_reset_queue(struct netdev_queue *txq)
+{
+	netdev_tx_reset_queue(txq);
+}
+
+/*
+ * dql_completed() stops the machine when it is told of more than has been
+ * queued. Only a driver that counts wrongly does that; warn and go on.
+ */
+__rust_helper void rust_helper_netdev_txq_completed(struct netdev_queue *txq,
+						    unsigned int packets,
+						    unsigned int bytes)
+{
+#ifdef CONFIG_BQL
+	unsigned int queued = READ_ONCE(txq->dql.num_queued) -
+			      txq->dql.num_completed;
+
+	if (WARN_ON_ONCE(bytes > queued))
+		bytes = queued;
+#endif
+	netdev_txq_completed_mb(txq, packets, bytes);
+}
+
+/* NAPI */
+
+__rust_helper void rust_helper_netif_napi_add(struct net_device *dev,
+					      struct napi_struct *napi,
+					      int (*poll)(struct napi_struct *, int))
+{
+	netif_napi_add(dev, napi, poll);
+}
+
+__rust_helper void rust_helper_netif_napi_del(struct napi_struct *napi)
+{
+	netif_napi_del(napi);
+}
+
+__rust_helper void rust_helper_netif_napi_set_irq(struct napi_struct *napi, int irq)
+{
+	netif_napi_set_irq(napi, irq);
+}
+
+__rust_helper void rust_helper_napi_schedule(struct napi_struct *napi)
+{
+	napi_schedule(napi);
+}
+
+__rust_helper void rust_helper_napi_schedule_irqoff(struct napi_struct *napi)
+{
+	napi_schedule_irqoff(napi);
+}
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/prefetch.h>
+#include <linux/skbuff.h>
+#include <net/page_pool/helpers.h>
+
+#ifdef CONFIG_PAGE_POOL
+__rust_helper struct page *
+rust_helper_page_pool_dev_alloc_pages(struct page_pool *pool)
+{
+	return page_pool_dev_alloc_pages(pool);
+}
+
+__rust_helper void rust_helper_page_pool_put_full_page(struct page_pool *pool,
+						       struct page *page,
+						       bool allow_direct)
+{
+	page_pool_put_full_page(pool, page, allow_direct);
+}
+
+__rust_helper dma_addr_t
+rust_helper_page_pool_get_dma_addr(const struct page *page)
+{
+	return page_pool_get_dma_addr(page);
+}
+
+__rust_helper void
+rust_helper_page_pool_dma_sync_netmem_for_cpu(const struct page_pool *pool,
+					      const netmem_ref netmem,
+					      u32 offset, u32 dma_sync_size)
+{
+	page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, dma_sync_size);
+}
+
+__rust_helper netmem_ref rust_helper_page_to_netmem(struct page *page)
+{
+	return page_to_netmem(page);
+}
+
+__rust_helper struct page_pool *
+rust_helper_netmem_get_pp(netmem_ref netmem)
+{
+	return netmem_get_pp(netmem);
+}
+#endif /* CONFIG_PAGE_POOL */
+
+__rust_helper void *rust_helper_page_address(const struct page *page)
+{
+	return page_address(page);
+}
+
+__rust_helper void rust_helper_net_prefetch(void *p)
+{
+	net_prefetch(p);
+}
+
+__rust_helper void rust_helper_skb_reserve(struct sk_buff *skb, int len)
+{
+	skb_reserve(skb, len);
+}
+
+__rust_helper void *rust_helper___skb_put(struct sk_buff *skb, unsigned int len)
+{
+	return __skb_put(skb, len);
+}
+
+__rust_helper void rust_helper_skb_mark_for_recycle(struct sk_buff *skb)
+{
+	skb_mark_for_recycle(skb);
+}
+
+__rust_helper bool rust_helper_skb_pp_recycle(const struct sk_buff *skb)
+{
+	return skb->pp_recycle;
+}
+
+__rust_helper void rust_helper_skb_add_rx_frag(struct sk_buff *skb, int i,
+					       struct page *page, int off,
+					       int size, unsigned int truesize)
+{
+	skb_add_rx_frag(skb, i, page, off, size, truesize);
+}

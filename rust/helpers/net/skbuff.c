@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/skbuff.h>
+
+#ifdef CONFIG_NET
+
+__rust_helper struct sk_buff *rust_helper_alloc_skb(unsigned int size,
+						    gfp_t priority)
+{
+	return alloc_skb(size, priority);
+}
+
+__rust_helper int rust_helper_skb_tailroom(const struct sk_buff *skb)
+{
+	return skb_tailroom(skb);
+}
+
+__rust_helper int rust_helper_skb_put_padto(struct sk_buff *skb, unsigned int len)
+{
+	return skb_put_padto(skb, len);
+}
+
+__rust_helper void rust_helper_skb_orphan(struct sk_buff *skb)
+{
+	skb_orphan(skb);
+}
+
+__rust_helper void rust_helper___skb_set_hash(struct sk_buff *skb, u32 hash,
+					      bool is_sw, bool is_l4)
+{
+	__skb_set_hash(skb, hash, is_sw, is_l4);
+}
+
+#endif

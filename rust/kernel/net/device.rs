@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Network devices.
+//!
+//! C headers: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h),
+//! [`include/linux/etherdevice.h`](srctree/include/linux/etherdevice.h)
+//!
+//! A driver implements [`Driver`] and calls [`register`] when it is bound to a device. Everything
+//! after that is the abstraction's: it owns the driver's data, the queue vectors with their NAPI
+//! instances and interrupts, and the transmit queues, and takes them down in the right order when
+//! the device is closed, or unbound while it is open. There is no registration object that a driver
+//! could drop too late or forget.
+
+use crate::{
+    bindings,
+    device,
+    types::Opaque, //
+};
+
+mod address;
+mod driver;
+mod ethtool;
+mod gate;
+mod open;
+mod ops;
+mod registration;
+mod rx_mode;
+mod stats;
+mod vector;
+
+#[cfg(CONFIG_KUNIT)]
+mod tests;
+
+pub use self::{
+    address::MacAddress,
+    driver::{
+        Driver,
+        MtuChange, //
+    },
+    ethtool::Statistics,
+    open::Opening,
+    registration::{
+        register,
+        BusDevice,
+        Feature,
+        Features,
+        Info, //
+    },
+    rx_mode::RxMode,
+    stats::Stats64, //
+};
+
+/// A network device, registered or about to be.
+///
+/// Drivers get a reference to it in their callbacks.
+///
+/// # Invariants
+///
+/// `self.0` is a valid `struct net_device`.
+#[repr(transparent)]
+pub struct Device(Opaque<bindings::net_device>);
+
+// SAFETY: References to a `struct net_device` can be used from any context.
+unsafe impl Send for Device {}
+
+// SAFETY: As for `Send`; the methods of `Device` can be called concurrently.
+unsafe impl Sync for Device {}
+
+impl Device {
+    /// Creates a reference to a network device.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be valid, and must remain so for `'a`.
+    #[inline]
+    pub(crate) unsafe fn from_raw<'a>(raw: *mut bindings::net_device) -> &'a Self {
+        // SAFETY: `Device` is a transparent wrapper of `Opaque<bindings::net_device>`, and `raw` is
+        // valid by the safety requirements.
+        unsafe { &*raw.cast() }
+    }
+
+    /// Returns the pointer to the `struct net_device`.
+    #[inline]
+    pub(crate) fn as_raw(&self) -> *mut bindings::net_device {
+        self.0.get()
+    }
+
+    /// Says that there is a link: packets can be transmitted. Any context.
+    #[inline]
+    pub fn carrier_on(&self) {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { bindings::netif_carrier_on(self.as_raw()) };
+    }
+
+    /// Says that there is no link. Any context.
+    #[inline]
+    pub fn carrier_off(&self) {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { bindings::netif_carrier_off(self.as_raw()) };
+    }
+
+    /// Whether there is a link, as far as the stack knows.
+    #[inline]
+    pub fn is_carrier_ok(&self) -> bool {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { bindings::netif_carrier_ok(self.as_raw()) }
+    }
+
+    /// Whether the device is up, or about to be.
+    #[inline]
+    pub fn is_running(&self) -> bool {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { bindings::netif_running(self.as_raw()) }
+    }
+
+    /// The largest payload of a frame, in bytes, without the Ethernet header.
+    #[inline]
+    pub fn mtu(&self) -> u32 {
+        // SAFETY: By the type invariants, the device is valid. The MTU may change while we read it;
+        // that is what a volatile read of an aligned word is for.
+        unsafe { core::ptr::read_volatile(&raw const (*self.as_raw()).mtu) }
+    }
+
+    /// The address of the device. Process context.
+    pub fn mac_address(&self) -> MacAddress {
+        let mut address = [0; MacAddress::LEN];
+
+        // SAFETY: By the type invariants, the device is valid. The helper copies `ETH_ALEN` bytes.
+        unsafe { bindings::netdev_copy_mac(self.as_raw(), address.as_mut_ptr()) };
+        MacAddress::from(address)
+    }
+}
+
+impl Device {
+    /// What the card shall do at present, out of [`Info::features`]: users turn features off.
+    #[inline]
+    pub fn features(&self) -> Features {
+        // SAFETY: By the type invariants, the device is valid. This may change while we read it,
+        // as for all readers.
+        Features::from_raw(unsafe {
+            core::ptr::read_volatile(&raw const (*self.as_raw()).features)
+        })
+    }
+
+    /// Lets [`Driver::set_rx_mode`] be called. To be called with RTNL held.
+    ///
+    /// Not generic, so that this is not part of a driver's module: the symbol is not exported.
+    #[inline(never)]
+    pub(crate) fn refresh_rx_mode(&self) {
+        // SAFETY: By the type invariants, the device is valid. RTNL is held.
+        unsafe { bindings::dev_set_rx_mode(self.as_raw()) };
+    }
+}
+
+impl AsRef<device::Device> for Device {
+    #[inline]
+    fn as_ref(&self) -> &device::Device {
+        // SAFETY: By the type invariants, the device is valid, and so is the `struct device` in it.
+        unsafe { device::Device::from_raw(&raw mut (*self.as_raw()).dev) }
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Ethernet addresses.
+//!
+//! C header: [`include/linux/etherdevice.h`](srctree/include/linux/etherdevice.h)
+
+use crate::{
+    bindings,
+    fmt,
+    prelude::*, //
+};
+
+/// An Ethernet (MAC) address.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::net::device::MacAddress;
+///
+/// let address = MacAddress::from([0x02, 0, 0, 0, 0, 0x01]);
+/// assert!(address.is_valid_unicast());
+/// assert!(!MacAddress::BROADCAST.is_valid_unicast());
+/// assert!(!MacAddress::from([0; 6]).is_valid_unicast());
+/// assert_eq!(address.octets()[5], 1);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct MacAddress([u8; Self::LEN]);
+
+impl MacAddress {
+    /// Number of bytes in an address.
+    pub const LEN: usize = bindings::ETH_ALEN as usize;
+
+    /// The address that reaches every station.
+    pub const BROADCAST: Self = Self([0xff; Self::LEN]);
+
+    /// The bytes of the address, in the order in which they are transmitted.
+    #[inline]
+    pub const fn octets(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// Whether this addresses a group of stations: multicast, or broadcast.
+    #[inline]
+    pub const fn is_multicast(&self) -> bool {
+        self.0[0] & 1 != 0
+    }
+
+    /// Whether a device can have this address: it is neither zero nor that of a group.
+    #[inline]
+    pub fn is_valid_unicast(&self) -> bool {
+        !self.is_multicast() && self.0 != [0; Self::LEN]
+    }
+
+    /// A random, locally administered address.
+    pub fn random() -> Self {
+        let mut octets = [0; Self::LEN];
+
+        // SAFETY: The pointer and the length describe `octets`.
+        unsafe { bindings::get_random_bytes(octets.as_mut_ptr().cast(), octets.len()) };
+
+        octets[0] = (octets[0] & !1) | 2;
+        Self(octets)
+    }
+}
+
+impl From<[u8; MacAddress::LEN]> for MacAddress {
+    #[inline]
+    fn from(octets: [u8; MacAddress::LEN]) -> Self {
+        Self(octets)
+    }
+}
+
+impl fmt::Display for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        f.write_fmt(fmt!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}"))
+    }
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a network device driver provides.
+
+use super::{
+    ethtool::Statistics,
+    registration::{
+        BusDevice,
+        Info, //
+    },
+    rx_mode::RxMode,
+    stats::Stats64,
+    Device,
+    MacAddress,
+    Opening, //
+};
+
+use crate::{
+    error::VTABLE_DEFAULT_ERROR,
+    net::{
+        napi::{
+            Poll,
+            Polled, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::SkBuff, //
+    },
+    prelude::*, //
+};
+
+/// How a driver wants a new MTU to take effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MtuChange {
+    /// It is in effect already, or with the next packet.
+    Live,
+    /// The device has to be stopped and started again if it is up.
+    Restart,
+}
+
+/// A network device driver.
+///
+/// The implementing type is a marker: it holds nothing. What a driver keeps is split by who may
+/// touch it, and owned by the abstraction, which lends each part to the callbacks that may:
+///
+/// | part | one per | lent to | context |
+/// | --- | --- | --- | --- |
+/// | [`Data`] | device | every callback, shared | any |
+/// | [`Poller`] | queue vector | [`poll`], exclusively | softirq |
+/// | [`Tx`] | transmit queue | [`start_xmit`], exclusively | bottom halves off, queue locked |
+///
+/// [`Data`] lives from [`register`](super::register) until the device is unbound; it is made by
+/// [`probe`]. [`Poller`] and [`Tx`] live from [`open`], which makes them, until the device goes
+/// down.
+///
+/// The lifetime `'bound` stands for the time during which the parent device is bound to its driver.
+/// All callbacks run within it, and all of the parts above are dropped within it. Since the
+/// callbacks are generic in it, nothing that lives shorter can be stored in them.
+///
+/// # Going up and down
+///
+/// Up: [`open`] (make the vectors) -> NAPI enabled -> interrupts requested -> transmit queues
+/// usable -> [`start`]. Down, also if one of these fails: event interrupt freed -> transmit queues
+/// unusable -> NAPI disabled -> [`quiesce`] -> queue interrupts freed -> [`Tx`] and [`Poller`]
+/// dropped. So:
+///
+/// - [`quiesce`] is the last that happens to the card: neither [`rearm`] nor [`event`] nor
+///   [`start_xmit`] can undo what it does.
+/// - what [`Tx`] and [`Poller`] own (rings, buffers that the card knows) is freed after
+///   [`quiesce`] returned.
+///
+/// [`Data`]: Driver::Data
+/// [`Poller`]: Driver::Poller
+/// [`Tx`]: Driver::Tx
+/// [`event`]: Driver::event
+/// [`open`]: Driver::open
+/// [`poll`]: Driver::poll
+/// [`probe`]: Driver::probe
+/// [`quiesce`]: Driver::quiesce
+/// [`rearm`]: Driver::rearm
+/// [`start_xmit`]: Driver::start_xmit
+/// [`start`]: Driver::start
+#[vtable]
+pub trait Driver: Sized + 'static {
+    /// The parent device: `pci::Device<Bound>`, or whatever bus it sits on.
+    type Bus: BusDevice;
+
+    /// What [`register`](super::register) hands through to [`Driver::probe`].
+    type Setup;
+
+    /// Private data of the device, shared by all callbacks.
+    type Data<'bound>: Send + Sync + 'bound;
+
+    /// State of a queue vector that belongs to its poll function alone.
+    type Poller<'bound>: Send + 'bound;
+
+    /// State of a transmit queue that belongs to the holder of the queue's lock alone.
+    type Tx<'bound>: Send + 'bound;
+
+    /// Prepares the card and says what the device is like.
+    ///
+    /// Process context, before the device is known to anybody.
+    fn probe<'bound>(
+        bus: &'bound Self::Bus,
+        setup: Self::Setup,
+    ) -> Result<(Info, impl PinInit<Self::Data<'bound>, Error>)>;
+
+    /// Makes what the device needs to be up: with [`Opening::add_queue_vector`], the rings, and
+    /// optionally with [`Opening::add_event_vector`] an interrupt for what is not about packets.
+    ///
+    /// Process context, RTNL held.
+    fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result;
+
+    /// Turns on the card: rings and interrupts are in place, callbacks can come at once.
+    ///
+    /// If this fails, [`Driver::quiesce`] is called nevertheless. Process context, RTNL held.
+    fn start<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> Result;
+
+    /// Turns off the card: masks its interrupts, stops DMA in both directions and waits until it
+    /// has stopped.
+    ///
+    /// The card may be gone, in which case reads return all ones. Process context, RTNL held.
+    fn quiesce<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device);
+
+    /// Does the work of one queue vector: completes transmitted packets, receives up to
+    /// [`Poll::budget`], refills.
+    ///
+    /// Softirq context; see [`Poll`].
+    fn poll<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        poller: &mut Self::Poller<'bound>,
+        cx: &Poll<'_>,
+    ) -> Polled;
+
+    /// Turns the interrupt of queue vector number `vector` on again after [`Polled::Idle`].
+    ///
+    /// The poll function may already run again, on another CPU; that is why there is no poller
+    /// here. Softirq context.
+    fn rearm<'bound>(data: Pin<&Self::Data<'bound>>, vector: u16);
+
+    /// Puts a packet into the ring of `queue`.
+    ///
+    /// `more` promises that another call follows at once, so the card need not be told yet, see
+    /// [`TxQueue::sent`]. Bottom halves off, queue locked; with netpoll, in hard interrupt context.
+    fn start_xmit<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        tx: &mut Self::Tx<'bound>,
+        queue: &TxQueue<'_>,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit;
+
+    /// The event interrupt came, see [`Opening::add_event_vector`].
+    ///
+    /// Process context (interrupt thread), between [`Driver::start`] and [`Driver::quiesce`] and,
+    /// once, possibly during [`Driver::start`].
+    fn event<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) {
+        let _ = (data, dev);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Applies the list of addresses that the device shall receive.
+    ///
+    /// Process context, while the device is up.
+    fn set_rx_mode<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        mode: &RxMode<'_>,
+    ) -> Result {
+        let _ = (data, dev, mode);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Applies a new, valid unicast address. [`Device::mac_address`] changes if this succeeds.
+    ///
+    /// Process context, RTNL held; the device may be up or down.
+    fn set_mac_address<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        address: MacAddress,
+    ) -> Result {
+        let _ = (data, dev, address);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Looks at a new MTU within the limits of [`Info`]. [`Device::mtu`] changes if this succeeds,
+    /// and before the device is started again if that is asked for.
+    ///
+    /// Process context, RTNL held; the device may be up or down.
+    fn change_mtu<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        mtu: u32,
+    ) -> Result<MtuChange> {
+        let _ = (data, dev, mtu);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Fills in the device's counters.
+    ///
+    /// Any context that does not sleep; the device may be up or down.
+    fn get_stats64<'bound>(data: Pin<&Self::Data<'bound>>, stats: &mut Stats64<'_>) {
+        let _ = (data, stats);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// A transmit queue has been stopped for too long. The device is restarted after this.
+    ///
+    /// Softirq context. Say why it hangs, if the card can tell.
+    fn tx_timeout<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, queue: u16) {
+        let _ = (data, dev, queue);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Names and values for `ethtool -S`.
+    ///
+    /// This is called to count, to name and to read the statistics; it must add the same ones in
+    /// the same order each time. Process context, RTNL held; the device may be up or down.
+    fn ethtool_statistics<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        statistics: &mut Statistics<'_>,
+    ) {
+        let _ = (data, dev, statistics);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Speed of the link in Mbit/s, for `ethtool` and the core; [`None`] if it is not known.
+    ///
+    /// Process context, RTNL held; the device may be up or down.
+    fn link_speed<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> Option<u32> {
+        let _ = (data, dev);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `ethtool` shows of a device.
+//!
+//! C header: [`include/linux/ethtool.h`](srctree/include/linux/ethtool.h)
+//!
+//! Name of the driver, version and bus address need nothing from the driver: the core takes them
+//! from the parent device.
+
+use super::{
+    ops,
+    Device,
+    Driver, //
+};
+
+use crate::{
+    bindings,
+    error::code::EOPNOTSUPP,
+    fmt,
+    prelude::*,
+    str::NullTerminatedFormatter,
+    sync::atomic::Relaxed, //
+};
+
+use core::{
+    fmt::Write,
+    marker::PhantomData,
+    slice, //
+};
+
+const NAME_LEN: usize = bindings::ETH_GSTRING_LEN as usize;
+
+/// Takes the statistics of a driver, see [`Driver::ethtool_statistics`].
+pub struct Statistics<'a> {
+    added: usize,
+    sink: Sink<'a>,
+}
+
+enum Sink<'a> {
+    Count,
+    Names(&'a mut [[u8; NAME_LEN]]),
+    Values(&'a mut [u64]),
+}
+
+impl Statistics<'_> {
+    /// Adds a statistic with a name of up to 31 characters.
+    pub fn add(&mut self, name: fmt::Arguments<'_>, value: u64) {
+        let index = self.added;
+
+        self.added += 1;
+        match &mut self.sink {
+            Sink::Count => (),
+            // More than had been counted are ignored: the buffer ends there.
+            Sink::Names(names) => {
+                if let Some(mut buffer) = names
+                    .get_mut(index)
+                    .and_then(|name| NullTerminatedFormatter::new(name))
+                {
+                    // What does not fit is left out.
+                    let _ = buffer.write_fmt(name);
+                }
+            }
+            Sink::Values(values) => {
+                if let Some(slot) = values.get_mut(index) {
+                    *slot = value;
+                }
+            }
+        }
+    }
+}
+
+/// The callbacks of `struct ethtool_ops`.
+pub(super) struct Ethtool<T>(PhantomData<T>);
+
+impl<T: Driver> Ethtool<T> {
+    const VTABLE: bindings::ethtool_ops = bindings::ethtool_ops {
+        get_link: Some(bindings::ethtool_op_get_link),
+        get_sset_count: if T::HAS_ETHTOOL_STATISTICS {
+            Some(Self::get_sset_count)
+        } else {
+            None
+        },
+        get_strings: if T::HAS_ETHTOOL_STATISTICS {
+            Some(Self::get_strings)
+        } else {
+            None
+        },
+        get_ethtool_stats: if T::HAS_ETHTOOL_STATISTICS {
+            Some(Self::get_ethtool_stats)
+        } else {
+            None
+        },
+        get_link_ksettings: if T::HAS_LINK_SPEED {
+            Some(Self::get_link_ksettings)
+        } else {
+            None
+        },
+        ..pin_init::zeroed()
+    };
+
+    pub(super) const fn vtable() -> &'static bindings::ethtool_ops {
+        &Self::VTABLE
+    }
+
+    /// Asks the driver for its statistics. Returns how many there are.
+    ///
+    /// # Safety
+    ///
+    /// `dev` must be a registered device of driver `T`.
+    unsafe fn collect(dev: *mut bindings::net_device, sink: Sink<'_>) -> usize {
+        // SAFETY: By the safety requirements.
+        let (inner, dev) = unsafe { (ops::inner::<T>(dev), Device::from_raw(dev)) };
+        let mut statistics = Statistics { added: 0, sink };
+
+        T::ethtool_statistics(inner.data(), dev, &mut statistics);
+        statistics.added
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`.
+    unsafe extern "C" fn get_sset_count(dev: *mut bindings::net_device, set: c_int) -> c_int {
+        if u32::try_from(set) != Ok(bindings::ethtool_stringset_ETH_SS_STATS) {
+            return EOPNOTSUPP.to_errno();
+        }
+
+        // SAFETY: The core calls us for a registered device.
+        let count = unsafe { Self::collect(dev, Sink::Count) };
+
+        // SAFETY: As above.
+        unsafe { ops::inner::<T>(dev) }
+            .statistics
+            .store(count, Relaxed);
+        c_int::try_from(count).unwrap_or(0)
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`. `data` must have room for as
+    /// many names as the last call of `get_sset_count()` returned.
+    unsafe extern "C" fn get_strings(dev: *mut bindings::net_device, set: u32, data: *mut u8) {
+        if set != bindings::ethtool_stringset_ETH_SS_STATS {
+            return;
+        }
+
+        // SAFETY: The core calls us for a registered device.
+        let count = unsafe { ops::inner::<T>(dev) }.statistics.load(Relaxed);
+
+        // SAFETY: The core holds RTNL since it called `get_sset_count()`, and has allocated `data`
+        // for that many names, zeroed.
+        unsafe {
+            let names = slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), count);
+            Self::collect(dev, Sink::Names(names));
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`. `data` must have room for as
+    /// many values as `stats` says.
+    unsafe extern "C" fn get_ethtool_stats(
+        dev: *mut bindings::net_device,
+        stats: *mut bindings::ethtool_stats,
+        data: *mut u64,
+    ) {
+        // SAFETY: The core has allocated `data` for `n_stats` values, zeroed, and calls us for a
+        // registered device.
+        unsafe {
+            let values = slice::from_raw_parts_mut(data, (*stats).n_stats as usize);
+            Self::collect(dev, Sink::Values(values));
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with a valid `settings`.
+    unsafe extern "C" fn get_link_ksettings(
+        dev: *mut bindings::net_device,
+        settings: *mut bindings::ethtool_link_ksettings,
+    ) -> c_int {
+        // SAFETY: The core calls us for a registered device.
+        let speed = unsafe { T::link_speed(ops::inner::<T>(dev).data(), Device::from_raw(dev)) };
+
+        // SAFETY: The core gives us `settings` to fill in.
+        let base = unsafe { &mut (*settings).base };
+        match speed {
+            Some(speed) => {
+                base.speed = speed;
+                base.duplex = bindings::DUPLEX_FULL as u8;
+            }
+            // CAST: The constants are -1 and 255.
+            None => {
+                base.speed = u32::MAX;
+                base.duplex = bindings::DUPLEX_UNKNOWN as u8;
+            }
+        }
+        base.port = bindings::PORT_OTHER as u8;
+        0
+    }
+}

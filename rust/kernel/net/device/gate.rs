@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Exclusion of netpoll from poll functions.
+//!
+//! The core lets only one CPU poll an instance. The exception is netpoll: the poll loop takes its
+//! lock only if netpoll has been set up by then. If that happens while the poll function runs,
+//! netpoll on another CPU, or in an interrupt of this one, calls it a second time.
+
+#[cfg(CONFIG_NETPOLL)]
+mod imp {
+    use crate::sync::atomic::{
+        Acquire,
+        Atomic,
+        Release, //
+    };
+
+    /// Lets one caller at a time through.
+    pub(in crate::net::device) struct Gate(Atomic<i32>);
+
+    /// The proof to have been let through. Dropping it opens the gate again.
+    pub(in crate::net::device) struct Turn<'a>(&'a Atomic<i32>);
+
+    impl Gate {
+        pub(in crate::net::device) fn new() -> Self {
+            Self(Atomic::new(0))
+        }
+
+        /// Lets a caller with a budget through when nobody else is. One without, which is netpoll,
+        /// may have interrupted whom it would wait for, and is turned away.
+        #[inline]
+        pub(in crate::net::device) fn enter(&self, budget: crate::ffi::c_int) -> Option<Turn<'_>> {
+            // `Acquire` and `Release` order the accesses to what the gate protects.
+            while self.0.xchg(1, Acquire) != 0 {
+                if budget <= 0 {
+                    return None;
+                }
+                // Netpoll has interrupts off, and only completes what has been transmitted.
+                core::hint::spin_loop();
+            }
+            Some(Turn(&self.0))
+        }
+    }
+
+    impl Drop for Turn<'_> {
+        #[inline]
+        fn drop(&mut self) {
+            self.0.store(0, Release);
+        }
+    }
+}
+
+#[cfg(not(CONFIG_NETPOLL))]
+mod imp {
+    use core::marker::PhantomData;
+
+    /// Lets everybody through: there is no netpoll.
+    pub(in crate::net::device) struct Gate;
+
+    /// The proof to have been let through.
+    pub(in crate::net::device) struct Turn<'a>(PhantomData<&'a Gate>);
+
+    impl Gate {
+        pub(in crate::net::device) fn new() -> Self {
+            Self
+        }
+
+        #[inline]
+        pub(in crate::net::device) fn enter(&self, _budget: crate::ffi::c_int) -> Option<Turn<'_>> {
+            Some(Turn(PhantomData))
+        }
+    }
+
+    impl Drop for Turn<'_> {
+        #[inline]
+        fn drop(&mut self) {}
+    }
+}
+
+pub(super) use self::imp::Gate;

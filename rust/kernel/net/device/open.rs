@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Devices going up and down.
+
+use super::{
+    registration::Inner,
+    vector::Vector,
+    Device,
+    Driver, //
+};
+
+use crate::{
+    bindings,
+    error::to_result,
+    irq::{
+        IrqRequest,
+        IrqReturn,
+        ThreadedIrqReturn, //
+    },
+    net::napi::Napi,
+    prelude::*,
+    str::{
+        CStr,
+        CString, //
+    }, //
+};
+
+use core::{
+    marker::PhantomData,
+    ptr, //
+};
+
+/// What [`Driver::open`] works with.
+pub struct Opening<'up, 'bound: 'up, T: Driver> {
+    up: &'up mut Up<T>,
+    inner: &'up Inner<T>,
+    _bound: PhantomData<fn(&'bound ()) -> &'bound ()>,
+}
+
+impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
+    /// The device that is going up.
+    #[inline]
+    pub fn device(&self) -> &'up Device {
+        self.inner.dev()
+    }
+
+    /// The parent device.
+    #[inline]
+    pub fn bus(&self) -> &'bound T::Bus {
+        self.inner.bus()
+    }
+
+    /// The private data of the device.
+    ///
+    /// `'up` does not end before the device is down: interrupts that are owned by the private data
+    /// can be used for [`Self::add_queue_vector`].
+    #[inline]
+    pub fn data(&self) -> Pin<&'up T::Data<'bound>> {
+        let data: Pin<&'up T::Data<'static>> = self.inner.data();
+
+        // SAFETY: `'bound` is any lifetime to `Driver::open`, so what it stores in the data lives
+        // as long as the device is bound, and so does what it takes out. See `register()`.
+        unsafe {
+            core::mem::transmute::<Pin<&'up T::Data<'static>>, Pin<&'up T::Data<'bound>>>(data)
+        }
+    }
+
+    /// Adds a queue vector: a receive queue and a transmit queue with one interrupt, that is not
+    /// shared.
+    ///
+    /// `make` makes the state of both. The queue has the number of the vector; there can be as many
+    /// as [`Info::queues`](super::Info::queues) says. Returns that number. The interrupt is called
+    /// after the device, `name` and the number.
+    pub fn add_queue_vector(
+        &mut self,
+        irq: impl Into<IrqRequest<'up>>,
+        name: &CStr,
+        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
+    ) -> Result<u16> {
+        let index = self.up.vectors.len();
+        if index >= self.inner.queues() {
+            return Err(ENOSPC);
+        }
+        // CAST: The number of queues is a `u16`.
+        let index = index as u16;
+
+        self.up.vectors.reserve(1, GFP_KERNEL)?;
+        self.up.tx.reserve(1, GFP_KERNEL)?;
+
+        let name = self.irq_name(name, Some(index))?;
+        // SAFETY: `inner` outlives the time that the device is up. We are called from
+        // `Driver::open`, with RTNL held.
+        let vector = unsafe { Vector::new(self.inner, index, irq.into().irq(), name) }?;
+        let (poller, tx) = make(vector.napi())?;
+
+        // SAFETY: Only lifetimes change. The poller is dropped before the device goes away, which
+        // is within `'bound`, and it is lent to callbacks which are generic in the lifetime. NAPI
+        // has not been enabled.
+        unsafe { vector.set_poller(transmute_lifetime(poller)) };
+
+        // SAFETY: As above.
+        let tx = unsafe { transmute_lifetime(tx) };
+
+        // Cannot fail, the room has been reserved.
+        self.up.vectors.push(vector, GFP_KERNEL)?;
+        self.up.tx.push(Some(tx), GFP_KERNEL)?;
+        Ok(index)
+    }
+
+    /// Adds the event vector, whose interrupt calls [`Driver::event`] in a thread.
+    pub fn add_event_vector(&mut self, irq: impl Into<IrqRequest<'up>>, name: &CStr) -> Result {
+        const { assert!(T::HAS_EVENT, "a driver with an event vector has `event()`") };
+
+        if self.up.event.is_some() {
+            return Err(EBUSY);
+        }
+
+        let name = self.irq_name(name, None)?;
+        self.up.event = Some(EventIrq {
+            irq: irq.into().irq(),
+            name,
+            inner: self.inner,
+            requested: false,
+        });
+        Ok(())
+    }
+
+    fn irq_name(&self, name: &CStr, index: Option<u16>) -> Result<CString> {
+        // SAFETY: The name is an array inside of the device, which is valid. RTNL is held, which
+        // keeps it from being changed.
+        let dev =
+            unsafe { CStr::from_char_ptr((&raw const (*self.device().as_raw()).name).cast()) };
+
+        Ok(match index {
+            Some(index) => CString::try_from_fmt(fmt!("{dev}-{name}-{index}"))?,
+            None => CString::try_from_fmt(fmt!("{dev}-{name}"))?,
+        })
+    }
+}
+
+/// Changes the lifetime in a type.
+///
+/// # Safety
+///
+/// `Src` and `Dst` must be the same type but for lifetimes, and what they contain must live as long
+/// as `Dst` says.
+#[inline]
+unsafe fn transmute_lifetime<Src, Dst>(src: Src) -> Dst {
+    const { assert!(size_of::<Src>() == size_of::<Dst>()) };
+    let src = core::mem::ManuallyDrop::new(src);
+
+    // SAFETY: By the safety requirements, this is the same type. We do not drop the source.
+    unsafe { ptr::from_ref(&*src).cast::<Dst>().read() }
+}
+
+/// The interrupt for what is not about packets.
+///
+/// # Invariants
+///
+/// If `requested`, we own a registration of `irq` with `inner`, which is valid, as its cookie.
+struct EventIrq<T: Driver> {
+    irq: u32,
+    name: CString,
+    inner: *const Inner<T>,
+    requested: bool,
+}
+
+impl<T: Driver> EventIrq<T> {
+    fn request(&mut self) -> Result {
+        // SAFETY: The cookie is what the handlers want. It and the name stay valid until the
+        // interrupt is freed, when `self` is dropped.
+        to_result(unsafe {
+            bindings::request_threaded_irq(
+                self.irq,
+                Some(event_interrupt),
+                Some(event_thread::<T>),
+                0,
+                self.name.as_char_ptr(),
+                self.inner.cast_mut().cast::<c_void>(),
+            )
+        })?;
+
+        // INVARIANT: We own the registration now.
+        self.requested = true;
+        Ok(())
+    }
+}
+
+impl<T: Driver> Drop for EventIrq<T> {
+    fn drop(&mut self) {
+        if self.requested {
+            // SAFETY: By the type invariants, we own this registration. `free_irq()` waits for
+            // handlers and for the thread.
+            unsafe { bindings::free_irq(self.irq, self.inner.cast_mut().cast::<c_void>()) };
+        }
+    }
+}
+
+/// # Safety
+///
+/// To be called by the core.
+unsafe extern "C" fn event_interrupt(_irq: c_int, _cookie: *mut c_void) -> bindings::irqreturn_t {
+    bindings::irqreturn_t(ThreadedIrqReturn::WakeThread as c_uint)
+}
+
+/// # Safety
+///
+/// To be called by the core with a pointer to a valid `Inner<T>`.
+unsafe extern "C" fn event_thread<T: Driver>(
+    _irq: c_int,
+    cookie: *mut c_void,
+) -> bindings::irqreturn_t {
+    // SAFETY: By the safety requirements.
+    let inner = unsafe { &*cookie.cast_const().cast::<Inner<T>>() };
+
+    T::event(inner.data(), inner.dev());
+    bindings::irqreturn_t(IrqReturn::Handled as c_uint)
+}
+
+/// What exists while the device is up.
+///
+/// Dropping it takes the device down, whatever has been reached on the way up:
+///
+/// 1. The event interrupt is freed, which waits for its thread: nobody turns the carrier on again.
+/// 2. The carrier is off, the queues are stopped, and the producers are taken out of them under
+///    their locks: no packet reaches the driver, even if somebody wakes a queue.
+/// 3. NAPI is disabled, and we wait for the last poll functions to return: the last interrupt has
+///    been turned on again.
+/// 4. [`Driver::quiesce`]: the card neither raises interrupts nor touches memory. Nothing above is
+///    left to change that.
+/// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
+///    instances deleted. Rings, buffers and mappings go with the producers and pollers.
+///
+/// # Invariants
+///
+/// - `inner` is valid, and RTNL is held whenever `self` is accessed.
+/// - If `enabled`, NAPI is enabled in all `vectors`, else in none.
+/// - `tx` has as many entries as `vectors`. If `installed`, they have been moved to the slots.
+pub(super) struct Up<T: Driver> {
+    inner: *const Inner<T>,
+    event: Option<EventIrq<T>>,
+    tx: KVec<Option<T::Tx<'static>>>,
+    vectors: KVec<Pin<KBox<Vector<T>>>>,
+    enabled: bool,
+    installed: bool,
+}
+
+impl<T: Driver> Up<T> {
+    /// Takes the device up.
+    ///
+    /// # Safety
+    ///
+    /// RTNL must be held, as it must be when the result is dropped, which has to be before `inner`
+    /// is. The device must be down.
+    pub(super) unsafe fn new(inner: &Inner<T>) -> Result<Self> {
+        // INVARIANT: There are no vectors.
+        let mut up = Self {
+            inner,
+            event: None,
+            tx: KVec::new(),
+            vectors: KVec::new(),
+            enabled: false,
+            installed: false,
+        };
+
+        T::open(&mut Opening {
+            up: &mut up,
+            inner,
+            _bound: PhantomData,
+        })?;
+        up.start(inner)?;
+        Ok(up)
+    }
+
+    fn start(&mut self, inner: &Inner<T>) -> Result {
+        let dev = inner.dev().as_raw();
+
+        // CAST: The number of queues is a `u16`.
+        let queues = self.vectors.len() as c_uint;
+
+        // SAFETY: The device is valid and RTNL is held. These fail if there are no queues.
+        to_result(unsafe { bindings::netif_set_real_num_tx_queues(dev, queues) })?;
+        // SAFETY: As above.
+        to_result(unsafe { bindings::netif_set_real_num_rx_queues(dev, queues) })?;
+
+        for index in 0..queues {
+            // SAFETY: There are that many queues; nobody transmits or completes packets.
+            unsafe {
+                bindings::netdev_tx_reset_queue(bindings::netdev_get_tx_queue(dev, index));
+            }
+        }
+
+        // INVARIANT: NAPI is enabled in all vectors.
+        self.enabled = true;
+        for vector in &self.vectors {
+            // SAFETY: Disabled when `self` is dropped. RTNL is held.
+            unsafe { vector.enable() };
+        }
+
+        for vector in &self.vectors {
+            vector.as_ref().request_irq()?;
+        }
+        if let Some(event) = &mut self.event {
+            event.request()?;
+        }
+
+        // INVARIANT: The producers are moved to the slots.
+        self.installed = true;
+        self.exchange_tx(inner);
+
+        T::start(inner.data(), inner.dev())?;
+
+        // If the device has only been restarted, there may be packets that wait for this.
+        //
+        // SAFETY: The device is valid.
+        unsafe { bindings::netif_tx_wake_all_queues(dev) };
+        Ok(())
+    }
+
+    /// Moves the producers to their slots, or back.
+    fn exchange_tx(&mut self, inner: &Inner<T>) {
+        for (index, tx) in self.tx.iter_mut().enumerate() {
+            // CAST: The number of queues is a `u16`.
+            inner.exchange_tx(index as u16, tx);
+        }
+    }
+}
+
+impl<T: Driver> Drop for Up<T> {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants, `inner` is valid.
+        let inner = unsafe { &*self.inner };
+        let dev = inner.dev();
+
+        drop(self.event.take());
+
+        dev.carrier_off();
+        // SAFETY: The device is valid.
+        unsafe { bindings::netif_tx_disable(dev.as_raw()) };
+        if self.installed {
+            // INVARIANT: The producers are moved back.
+            self.installed = false;
+            self.exchange_tx(inner);
+        }
+
+        if self.enabled {
+            // INVARIANT: NAPI is disabled in all vectors.
+            self.enabled = false;
+            for vector in &self.vectors {
+                // SAFETY: By the type invariants, NAPI is enabled. RTNL is held.
+                unsafe { vector.disable() };
+            }
+
+            // A poll function that has completed the instance may still be about to turn the
+            // interrupt on again. It runs with bottom halves disabled.
+            //
+            // SAFETY: We are in process context.
+            unsafe { bindings::synchronize_net() };
+
+            T::quiesce(inner.data(), dev);
+        }
+
+        self.tx.clear();
+        self.vectors.clear();
+    }
+}

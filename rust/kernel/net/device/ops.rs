@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The callbacks of `struct net_device_ops`.
+
+use super::{
+    registration::Inner,
+    Device,
+    Driver,
+    MacAddress,
+    MtuChange,
+    RxMode,
+    Stats64, //
+};
+
+use crate::{
+    bindings,
+    error::from_result,
+    net::{
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::{
+            DropReason,
+            SkBuff, //
+        }, //
+    },
+    prelude::*,
+    types::Opaque, //
+};
+
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+/// The private part of a device.
+///
+/// # Safety
+///
+/// `dev` must be a device of driver `T` that has been registered, and not unregistered during `'a`.
+#[inline]
+pub(super) unsafe fn inner<'a, T: Driver>(dev: *mut bindings::net_device) -> &'a Inner<T> {
+    // SAFETY: By the safety requirements, this is the type of the private part, see `register()`.
+    unsafe { &*bindings::netdev_priv(dev).cast_const().cast::<Inner<T>>() }
+}
+
+/// The callbacks of `struct net_device_ops`.
+///
+/// All of them are called by the core only, for a device of driver `T` between the beginning of its
+/// registration and the end of its unregistration.
+pub(super) struct Ops<T>(PhantomData<T>);
+
+impl<T: Driver> Ops<T> {
+    const VTABLE: bindings::net_device_ops = bindings::net_device_ops {
+        ndo_open: Some(Self::open),
+        ndo_stop: Some(Self::stop),
+        ndo_start_xmit: Some(Self::start_xmit),
+        ndo_validate_addr: Some(bindings::eth_validate_addr),
+        ndo_tx_timeout: Some(Self::tx_timeout),
+        ndo_set_rx_mode_async: if T::HAS_SET_RX_MODE {
+            Some(Self::set_rx_mode)
+        } else {
+            None
+        },
+        ndo_set_mac_address: if T::HAS_SET_MAC_ADDRESS {
+            Some(Self::set_mac_address)
+        } else {
+            None
+        },
+        ndo_change_mtu: if T::HAS_CHANGE_MTU {
+            Some(Self::change_mtu)
+        } else {
+            None
+        },
+        ndo_get_stats64: if T::HAS_GET_STATS64 {
+            Some(Self::get_stats64)
+        } else {
+            None
+        },
+        ..pin_init::zeroed()
+    };
+
+    pub(super) const fn vtable() -> &'static bindings::net_device_ops {
+        &Self::VTABLE
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. RTNL is held.
+    unsafe extern "C" fn open(dev: *mut bindings::net_device) -> c_int {
+        // SAFETY: The device is registered, and down, and RTNL is held.
+        from_result(|| unsafe { inner::<T>(dev).go_up() }.map(|()| 0))
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. RTNL is held.
+    unsafe extern "C" fn stop(dev: *mut bindings::net_device) -> c_int {
+        // SAFETY: The device is registered and RTNL is held.
+        unsafe { inner::<T>(dev).go_down() };
+        0
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. The lock of the queue is held that `skb` is mapped to, and `skb` is ours.
+    unsafe extern "C" fn start_xmit(
+        skb: *mut bindings::sk_buff,
+        dev: *mut bindings::net_device,
+    ) -> bindings::netdev_tx_t {
+        // SAFETY: The device is registered.
+        let inner = unsafe { inner::<T>(dev) };
+
+        let original = skb;
+        // SAFETY: The core gives us a valid packet, and with it its reference.
+        let skb = unsafe { SkBuff::from_raw(NonNull::new_unchecked(skb)) };
+
+        let index = skb.queue_mapping();
+        // SAFETY: The core holds the lock of this queue until we return.
+        let Some(tx) = (unsafe { inner.tx(index) }) else {
+            return lost::<T>(inner, skb);
+        };
+
+        // SAFETY: There is a slot, so the device has this queue. It is locked.
+        let queue = unsafe {
+            TxQueue::from_raw(
+                bindings::netdev_get_tx_queue(dev, c_uint::from(index)),
+                index,
+            )
+        };
+        // SAFETY: We are called for a packet that is being transmitted.
+        let more = unsafe { bindings::netdev_xmit_more() };
+
+        match T::start_xmit(inner.data(), tx, &queue, skb, more) {
+            Xmit::Taken => bindings::netdev_tx_NETDEV_TX_OK,
+            // The core goes on with the packet that it gave us, so that must be the one.
+            Xmit::Busy(skb) if queue.is_stopped() && skb.as_raw() == original => {
+                let _ = skb.into_raw();
+                bindings::netdev_tx_NETDEV_TX_BUSY
+            }
+            Xmit::Busy(skb) => lost::<T>(inner, skb),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. Called from the watchdog timer.
+    unsafe extern "C" fn tx_timeout(dev: *mut bindings::net_device, queue: c_uint) {
+        // SAFETY: The device is registered.
+        let inner = unsafe { inner::<T>(dev) };
+
+        if T::HAS_TX_TIMEOUT {
+            // CAST: The number of queues is a `u16`.
+            T::tx_timeout(inner.data(), inner.dev(), queue as u16);
+        }
+
+        // SAFETY: The work is initialized. It is cancelled after the device is unregistered, when
+        // the watchdog is gone.
+        unsafe { bindings::schedule_work(inner.restart_work()) };
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. RTNL is held, and both lists are valid until this returns.
+    unsafe extern "C" fn set_rx_mode(
+        dev: *mut bindings::net_device,
+        unicast: *mut bindings::netdev_hw_addr_list,
+        multicast: *mut bindings::netdev_hw_addr_list,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The device is registered. The lists are snapshots that the core made for us.
+            let (inner, mode) = unsafe {
+                (
+                    inner::<T>(dev),
+                    RxMode::new((*dev).flags, unicast, multicast),
+                )
+            };
+
+            T::set_rx_mode(inner.data(), inner.dev(), &mode)?;
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. RTNL is held, and `address` points to a `struct sockaddr`.
+    unsafe extern "C" fn set_mac_address(
+        dev: *mut bindings::net_device,
+        address: *mut c_void,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core gives us a valid `struct sockaddr`, whose data begins with the
+            // address.
+            let address = MacAddress::from(unsafe {
+                (&raw const (*address.cast::<bindings::sockaddr>()).sa_data)
+                    .cast::<[u8; MacAddress::LEN]>()
+                    .read()
+            });
+            if !address.is_valid_unicast() {
+                return Err(EADDRNOTAVAIL);
+            }
+
+            // SAFETY: The device is registered.
+            let inner = unsafe { inner::<T>(dev) };
+            T::set_mac_address(inner.data(), inner.dev(), address)?;
+
+            // SAFETY: RTNL is held.
+            unsafe { bindings::eth_hw_addr_set(dev, address.octets().as_ptr()) };
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. RTNL is held.
+    unsafe extern "C" fn change_mtu(dev: *mut bindings::net_device, mtu: c_int) -> c_int {
+        from_result(|| {
+            // SAFETY: The device is registered.
+            let inner = unsafe { inner::<T>(dev) };
+            let old = inner.dev().mtu();
+            let mtu = u32::try_from(mtu)?;
+            let change = T::change_mtu(inner.data(), inner.dev(), mtu)?;
+
+            if change == MtuChange::Live || !inner.dev().is_running() {
+                inner.dev().set_mtu(mtu);
+                return Ok(0);
+            }
+
+            // SAFETY: RTNL is held.
+            let restart = |mtu| unsafe {
+                inner.go_down();
+                inner.dev().set_mtu(mtu);
+                inner.go_up_again()
+            };
+            restart(mtu).or_else(|error| {
+                // Rather the old one than none.
+                let _ = T::change_mtu(inner.data(), inner.dev(), old);
+                restart(old).and(Err(error))
+            })?;
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. `stats` is valid for writing.
+    unsafe extern "C" fn get_stats64(
+        dev: *mut bindings::net_device,
+        stats: *mut bindings::rtnl_link_stats64,
+    ) {
+        // SAFETY: The device is registered, and the core gives us `stats`, zeroed.
+        let (inner, stats) = unsafe { (inner::<T>(dev), &mut *stats) };
+
+        T::get_stats64(inner.data(), &mut Stats64::new(stats));
+    }
+}
+
+/// Drops a packet that cannot be transmitted.
+#[cold]
+fn lost<T: Driver>(inner: &Inner<T>, skb: SkBuff) -> bindings::netdev_tx_t {
+    skb.drop_with(DropReason::DeviceNotReady);
+
+    // SAFETY: The device is valid.
+    unsafe { bindings::dev_core_stats_tx_dropped_inc(inner.dev().as_raw()) };
+    bindings::netdev_tx_NETDEV_TX_OK
+}
+
+impl Device {
+    /// Changes the MTU. To be called with RTNL held.
+    fn set_mtu(&self, mtu: u32) {
+        // SAFETY: The device is valid. Others read the MTU at any time, see `mtu()`.
+        unsafe { core::ptr::write_volatile(&raw mut (*self.as_raw()).mtu, mtu) };
+    }
+}
+
+/// The work that restarts a device that failed to transmit.
+pub(super) struct Restart<T>(PhantomData<T>);
+
+impl<T: Driver> Restart<T> {
+    pub(super) fn init() -> impl PinInit<Opaque<bindings::work_struct>> {
+        Opaque::ffi_init(|work: *mut bindings::work_struct| {
+            // SAFETY: `work` is valid for writing, and pinned. The key and the name are static.
+            unsafe {
+                bindings::init_work_with_key(
+                    work,
+                    Some(Self::run),
+                    false,
+                    c"net::device::Restart".as_char_ptr(),
+                    crate::static_lock_class!().as_ptr(),
+                )
+            };
+        })
+    }
+
+    /// # Safety
+    ///
+    /// `work` must be that of an `Inner<T>`.
+    unsafe extern "C" fn run(work: *mut bindings::work_struct) {
+        let work = Opaque::cast_from(work);
+
+        // SAFETY: The work is part of an `Inner<T>`, which is not dropped before we return.
+        let inner = unsafe { &*crate::container_of!(work, Inner<T>, restart) };
+
+        // SAFETY: Process context. With RTNL held, the device is registered and running, or not.
+        unsafe {
+            bindings::rtnl_lock();
+            if inner.dev().is_running() {
+                inner.go_down();
+                if let Err(error) = inner.go_up_again() {
+                    dev_err!(inner.dev(), "cannot be restarted: {error:?}\n");
+                }
+            }
+            bindings::rtnl_unlock();
+        }
+    }
+}

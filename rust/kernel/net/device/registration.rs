@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Registration of network devices.
+
+use super::{
+    ethtool::Ethtool,
+    open::Up,
+    ops::{
+        Ops,
+        Restart, //
+    },
+    Device,
+    Driver,
+    MacAddress, //
+};
+
+use crate::{
+    bindings,
+    device::{
+        self,
+        Bound, //
+    },
+    devres,
+    error::to_result,
+    platform,
+    prelude::*,
+    sync::atomic::Atomic,
+    types::Opaque, //
+};
+
+#[cfg(CONFIG_PCI)]
+use crate::pci;
+
+use core::{
+    cell::UnsafeCell,
+    marker::PhantomData,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+/// A device on a bus that can have a network device.
+///
+/// # Safety
+///
+/// A reference to an implementing type must be a reference to the C structure of the device. It
+/// must be valid until all callbacks of [`devres`] for that device have returned, whatever the
+/// lifetime of the reference that it was obtained from.
+pub unsafe trait BusDevice: Sync + 'static {
+    /// The device itself.
+    fn as_device(&self) -> &device::Device<Bound>;
+}
+
+// SAFETY: `device::Device` is a transparent wrapper of `struct device`, which is not freed while it
+// is bound. Until devres has run, it is.
+unsafe impl BusDevice for device::Device<Bound> {
+    fn as_device(&self) -> &device::Device<Bound> {
+        self
+    }
+}
+
+#[cfg(CONFIG_PCI)]
+// SAFETY: `pci::Device` is a transparent wrapper of `struct pci_dev`, else as above.
+unsafe impl BusDevice for pci::Device<Bound> {
+    fn as_device(&self) -> &device::Device<Bound> {
+        self.as_ref()
+    }
+}
+
+// SAFETY: `platform::Device` is a transparent wrapper of `struct platform_device`, else as above.
+unsafe impl BusDevice for platform::Device<Bound> {
+    fn as_device(&self) -> &device::Device<Bound> {
+        self.as_ref()
+    }
+}
+
+/// Something that a card can do for the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Feature {
+    /// Transmits packets that consist of a linear part and fragments.
+    ScatterGather = bindings::NETIF_F_SG_BIT,
+    /// Reaches all of the memory.
+    HighDma = bindings::NETIF_F_HIGHDMA_BIT,
+    /// Completes any checksum, see [`PartialChecksum`](crate::net::skbuff::PartialChecksum).
+    ChecksumAny = bindings::NETIF_F_HW_CSUM_BIT,
+    /// Completes checksums of TCP and UDP over IPv4.
+    ChecksumIpv4 = bindings::NETIF_F_IP_CSUM_BIT,
+    /// Completes checksums of TCP and UDP over IPv6.
+    ChecksumIpv6 = bindings::NETIF_F_IPV6_CSUM_BIT,
+    /// Verifies the checksums of what it receives.
+    RxChecksum = bindings::NETIF_F_RXCSUM_BIT,
+    /// Computes a hash over what it receives.
+    RxHash = bindings::NETIF_F_RXHASH_BIT,
+    /// Cuts TCP over IPv4 into segments.
+    Tso = bindings::NETIF_F_TSO_BIT,
+    /// Cuts TCP over IPv6 into segments.
+    Tso6 = bindings::NETIF_F_TSO6_BIT,
+}
+
+/// A set of [`Feature`]s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features(u64);
+
+impl Features {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+
+    pub(super) const fn from_raw(raw: u64) -> Self {
+        Self(raw)
+    }
+
+    /// The set with one more feature.
+    pub const fn with(self, feature: Feature) -> Self {
+        Self(self.0 | 1 << feature as u32)
+    }
+
+    /// Whether `feature` is in the set.
+    pub const fn contains(self, feature: Feature) -> bool {
+        self.0 & 1 << feature as u32 != 0
+    }
+}
+
+/// What a device is like. The driver says so in [`Driver::probe`].
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// The permanent address. If it is not a valid one, the device gets a random one.
+    pub mac_address: MacAddress,
+    /// The largest number of queue vectors that the device can have when it is up.
+    pub queues: u16,
+    /// What the card can do.
+    pub features: Features,
+    /// The smallest MTU.
+    pub min_mtu: u32,
+    /// The largest MTU.
+    pub max_mtu: u32,
+    /// For how long a transmit queue may be stopped before the device is restarted.
+    pub tx_timeout_ms: u32,
+}
+
+impl Info {
+    /// A device with one queue pair, no features and the MTU of Ethernet.
+    pub const fn new(mac_address: MacAddress) -> Self {
+        Self {
+            mac_address,
+            queues: 1,
+            features: Features::NONE,
+            min_mtu: bindings::ETH_MIN_MTU,
+            max_mtu: bindings::ETH_DATA_LEN,
+            tx_timeout_ms: 5_000,
+        }
+    }
+}
+
+/// The producer of a transmit queue, while the device is up.
+///
+/// # Invariants
+///
+/// `tx` is only accessed with the lock of the queue held.
+#[repr(align(64))]
+struct Slot<T: Driver> {
+    tx: UnsafeCell<Option<T::Tx<'static>>>,
+}
+
+/// The private part of a network device.
+///
+/// Order of death: `up` is [`None`] when this is dropped, since the device has been closed. What is
+/// left is the driver's data.
+///
+/// # Invariants
+///
+/// - `dev` is the device that this is part of, and `bus` its parent.
+/// - `slots` has one entry per transmit queue of `dev`.
+/// - `up` is only accessed with RTNL held.
+#[pin_data]
+pub(super) struct Inner<T: Driver> {
+    dev: NonNull<bindings::net_device>,
+    bus: &'static T::Bus,
+    slots: KVec<Slot<T>>,
+    up: UnsafeCell<Option<Up<T>>>,
+    /// How many statistics the driver had when it was asked last.
+    pub(super) statistics: Atomic<usize>,
+    #[pin]
+    pub(super) restart: Opaque<bindings::work_struct>,
+    #[pin]
+    data: T::Data<'static>,
+}
+
+impl<T: Driver> Inner<T> {
+    #[inline]
+    pub(super) fn dev(&self) -> &Device {
+        // SAFETY: By the type invariants, `dev` is valid and outlives `self`.
+        unsafe { Device::from_raw(self.dev.as_ptr()) }
+    }
+
+    pub(super) fn bus(&self) -> &'static T::Bus {
+        self.bus
+    }
+
+    pub(super) fn queues(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn restart_work(&self) -> *mut bindings::work_struct {
+        self.restart.get()
+    }
+
+    #[inline]
+    pub(super) fn data(&self) -> Pin<&T::Data<'static>> {
+        // SAFETY: `self` is part of a `struct net_device` and never moved.
+        unsafe { Pin::new_unchecked(&self.data) }
+    }
+
+    /// The producer of a transmit queue.
+    ///
+    /// # Safety
+    ///
+    /// The caller must hold the lock of the queue for as long as it uses the result.
+    #[inline]
+    #[expect(clippy::mut_from_ref)]
+    pub(super) unsafe fn tx(&self, index: u16) -> Option<&mut T::Tx<'static>> {
+        let slot = self.slots.get(usize::from(index))?;
+
+        // SAFETY: By the type invariants of `Slot`, we are the only one to access it.
+        unsafe { (*slot.tx.get()).as_mut() }
+    }
+
+    /// Exchanges the producer of a transmit queue.
+    pub(super) fn exchange_tx(&self, index: u16, tx: &mut Option<T::Tx<'static>>) {
+        let Some(slot) = self.slots.get(usize::from(index)) else {
+            return;
+        };
+
+        // SAFETY: The device has this queue. With its lock held, we are the only one to access the
+        // slot.
+        unsafe {
+            let queue = bindings::netdev_get_tx_queue(self.dev.as_ptr(), c_uint::from(index));
+
+            bindings::__netif_tx_lock_bh(queue);
+            ptr::swap(slot.tx.get(), tx);
+            bindings::__netif_tx_unlock_bh(queue);
+        }
+    }
+
+    /// Takes the device up.
+    ///
+    /// # Safety
+    ///
+    /// RTNL must be held, and the device must be down.
+    pub(super) unsafe fn go_up(&self) -> Result {
+        // SAFETY: By the safety requirements.
+        let up = unsafe { Up::new(self) }?;
+
+        // SAFETY: RTNL is held.
+        unsafe { *self.up.get() = Some(up) };
+        Ok(())
+    }
+
+    /// Takes the device up that the core believes to be up already.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::go_up`].
+    pub(super) unsafe fn go_up_again(&self) -> Result {
+        // SAFETY: By the safety requirements.
+        unsafe { self.go_up() }?;
+
+        self.dev().refresh_rx_mode();
+        Ok(())
+    }
+
+    /// Takes the device down if it is up.
+    ///
+    /// # Safety
+    ///
+    /// RTNL must be held.
+    pub(super) unsafe fn go_down(&self) {
+        // SAFETY: RTNL is held.
+        drop(unsafe { (*self.up.get()).take() });
+    }
+}
+
+/// A `struct net_device` with an [`Inner`], registered or about to be.
+///
+/// Order of death:
+///
+/// 1. `unregister_netdev()` closes the device, which takes it down as [`Up`] describes, and waits
+///    until nobody refers to it: from then on there are no callbacks.
+/// 2. The work that restarts the device is cancelled, or waited for.
+/// 3. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors.
+/// 4. `free_netdev()`.
+///
+/// # Invariants
+///
+/// `dev` is a network device that we own, whose private part is a valid `Inner<T>`. It is
+/// registered if `registered`.
+pub(super) struct Registration<T: Driver> {
+    pub(super) dev: NonNull<bindings::net_device>,
+    registered: bool,
+    _inner: PhantomData<Inner<T>>,
+}
+
+// SAFETY: What it owns is `Send`: `T::Data`, and in `Up`, `T::Poller` and `T::Tx`. The rest can be
+// torn down from any task.
+unsafe impl<T: Driver> Send for Registration<T> {}
+
+impl<T: Driver> Drop for Registration<T> {
+    fn drop(&mut self) {
+        let dev = self.dev.as_ptr();
+
+        if self.registered {
+            // SAFETY: By the type invariants, the device is registered.
+            unsafe { bindings::unregister_netdev(dev) };
+        }
+
+        // SAFETY: By the type invariants, the private part is a valid `Inner<T>`. There are no
+        // callbacks any more, and the work cannot be queued again.
+        unsafe {
+            let inner = bindings::netdev_priv(dev).cast::<Inner<T>>();
+
+            bindings::cancel_work_sync((*inner).restart_work());
+            ptr::drop_in_place(inner);
+            bindings::free_netdev(dev);
+        }
+    }
+}
+
+/// An allocated network device without a private part.
+struct Allocated(NonNull<bindings::net_device>);
+
+impl Drop for Allocated {
+    fn drop(&mut self) {
+        // SAFETY: We own the device, and it has not been registered.
+        unsafe { bindings::free_netdev(self.0.as_ptr()) };
+    }
+}
+
+impl<T: Driver> Registration<T> {
+    /// Allocates a device, but does not register it.
+    pub(super) fn new(
+        bus: &'static T::Bus,
+        info: &Info,
+        data: impl PinInit<T::Data<'static>, Error>,
+    ) -> Result<Self> {
+        const { assert!(align_of::<Inner<T>>() <= align_of::<bindings::net_device>()) };
+
+        if info.queues == 0 {
+            return Err(EINVAL);
+        }
+
+        let queues = c_uint::from(info.queues);
+        // CAST: The size of a type that is initialized in place fits by far.
+        let size = size_of::<Inner<T>>() as c_int;
+
+        // SAFETY: `alloc_etherdev_mqs()` has no requirements.
+        let dev = unsafe { bindings::alloc_etherdev_mqs(size, queues, queues) };
+        let dev = Allocated(NonNull::new(dev).ok_or(ENOMEM)?);
+
+        let mut slots = KVec::with_capacity(usize::from(info.queues), GFP_KERNEL)?;
+        for _ in 0..info.queues {
+            slots.push(
+                Slot {
+                    tx: UnsafeCell::new(None),
+                },
+                GFP_KERNEL,
+            )?;
+        }
+
+        let inner = try_pin_init!(Inner {
+            dev: dev.0,
+            bus,
+            slots,
+            up: UnsafeCell::new(None),
+            statistics: Atomic::new(0),
+            restart <- Restart::<T>::init(),
+            data <- data,
+        }? Error);
+
+        // SAFETY: The private part of a device has room for an `Inner<T>`, at the right alignment,
+        // and it is not moved. If this fails, nothing is left to be dropped.
+        unsafe {
+            pin_init::raw_try_init(
+                bindings::netdev_priv(dev.0.as_ptr()).cast::<Inner<T>>(),
+                inner,
+            )?;
+        }
+
+        // INVARIANT: We take over the device, and its private part is valid.
+        Ok(Self {
+            dev: core::mem::ManuallyDrop::new(dev).0,
+            registered: false,
+            _inner: PhantomData,
+        })
+    }
+
+    /// Describes the device to the stack, and registers it.
+    pub(super) fn register(&mut self, parent: &device::Device<Bound>, info: &Info) -> Result {
+        let features = info.features.0;
+        let mut flags = 0;
+
+        if T::HAS_SET_RX_MODE {
+            flags |= bindings::netdev_priv_flags_IFF_UNICAST_FLT;
+        }
+        if T::HAS_SET_MAC_ADDRESS {
+            flags |= bindings::netdev_priv_flags_IFF_LIVE_ADDR_CHANGE;
+        }
+
+        let raw = self.dev.as_ptr();
+        // SAFETY: By the type invariants, the device is valid, and nobody else knows it yet.
+        unsafe {
+            let dev = &mut *raw;
+
+            dev.dev.parent = parent.as_raw();
+            dev.netdev_ops = Ops::<T>::vtable();
+            dev.ethtool_ops = Ethtool::<T>::vtable();
+            dev.features = features;
+            dev.hw_features = features & !(1 << Feature::HighDma as u32);
+            dev.vlan_features = features;
+            dev.min_mtu = info.min_mtu;
+            dev.max_mtu = info.max_mtu;
+            dev.watchdog_timeo =
+                c_int::try_from(crate::time::msecs_to_jiffies(info.tx_timeout_ms))?;
+            bindings::netdev_add_priv_flags(raw, flags);
+        }
+
+        if info.mac_address.is_valid_unicast() {
+            // SAFETY: The device is valid, and the address has `ETH_ALEN` bytes.
+            unsafe { bindings::eth_hw_addr_set(raw, info.mac_address.octets().as_ptr()) };
+        } else {
+            // SAFETY: The device is valid.
+            unsafe { bindings::eth_hw_addr_random(raw) };
+        }
+
+        // SAFETY: The device is valid. From here on there may be callbacks; the private part is
+        // complete.
+        unsafe {
+            bindings::netif_carrier_off(raw);
+            to_result(bindings::register_netdev(raw))?;
+        }
+
+        // INVARIANT: The device is registered.
+        self.registered = true;
+        Ok(())
+    }
+}
+
+/// Registers a network device of driver `T` for `bus`.
+///
+/// [`Driver::probe`] is called first. If this succeeds, the network device exists until `bus` is
+/// unbound from its driver; if it is up then, it is taken down.
+///
+/// To be called when the driver of `bus` is probed, after what else the network device relies on:
+/// device resources go away in reverse order, and after the driver's private data for `bus` has
+/// been dropped. The data of the network device lives longer than that, and can hold what it needs
+/// itself.
+pub fn register<T: Driver>(bus: &T::Bus, setup: T::Setup) -> Result {
+    // SAFETY: The safety requirements of `BusDevice` allow this until the callbacks of devres have
+    // returned. All uses of the reference are by the driver's callbacks, or by what they have
+    // stored in parts of `Registration`. That is owned by devres from the end of this function on,
+    // where it is the callback that drops it, and is dropped if this function fails.
+    //
+    // This is what `'bound` of `Driver` stands for. Here it is called `'static`, since there is no
+    // name for it. The driver cannot tell: its callbacks are generic in it.
+    let bus: &'static T::Bus = unsafe { &*ptr::from_ref(bus) };
+    let parent = bus.as_device();
+
+    let (info, data) = T::probe(bus, setup)?;
+    let mut registration = Registration::<T>::new(bus, &info, data)?;
+    registration.register(parent, &info)?;
+    devres::register(parent, registration, GFP_KERNEL)
+}

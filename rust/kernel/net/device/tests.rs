@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of network devices, with a driver that needs no hardware.
+
+mod dummy;
+mod fixture;
+
+use self::{
+    dummy::{
+        Dummy,
+        Event,
+        Fail,
+        Log,
+        OnXmit, //
+    },
+    fixture::Fixture, //
+};
+
+use super::{
+    register,
+    MacAddress, //
+};
+
+use crate::{
+    bindings,
+    device,
+    faux,
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+const UP: &[Event] = &[Event::Open, Event::Start];
+const DOWN: &[Event] = &[Event::Quiesce, Event::TxDropped, Event::PollerDropped];
+
+#[macros::kunit_tests(rust_net_device)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn goes_up_and_down_in_order() -> Result {
+        let mut device = Fixture::new(1)?;
+        let log = device.log.clone();
+
+        assert!(log.take(&[]));
+        for _ in 0..3 {
+            device.up()?;
+            assert!(log.take(UP));
+            device.down();
+            assert!(log.take(DOWN));
+        }
+
+        device.registration = None;
+        assert!(log.take(&[Event::DataDropped]));
+        Ok(())
+    }
+
+    #[test]
+    fn unregistering_takes_down() -> Result {
+        let mut device = Fixture::new(1)?;
+        let log = device.log.clone();
+
+        device.up()?;
+        assert!(log.take(UP));
+        assert_eq!(device.transmit()?, 0);
+        assert!(log.take(&[Event::Xmit]));
+
+        // With a packet in the ring.
+        device.registration = None;
+        assert!(log.take(&[
+            Event::Quiesce,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::DataDropped
+        ]));
+        Ok(())
+    }
+
+    #[test]
+    fn unbinding_unregisters() -> Result {
+        let log = Log::new()?;
+        let parent = faux::Registration::new(c"rust_net_unbind", None)?;
+        let bus: &device::Device<device::Bound> = parent.as_ref().as_ref();
+
+        register::<Dummy>(bus, log.clone())?;
+        assert!(log.take(&[]));
+        drop(parent);
+        assert!(log.take(&[Event::DataDropped]));
+        Ok(())
+    }
+
+    #[test]
+    fn moves_packets() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        assert!(log.take(UP));
+
+        assert_eq!(device.transmit()?, 0);
+        assert_eq!(device.transmit()?, 0);
+        assert!(log.take(&[Event::Xmit, Event::Xmit]));
+        assert_eq!(device.stats().rx_packets, 0);
+
+        device.interrupt(0);
+        assert!(log.take(&[Event::Poll, Event::Rearm]));
+        assert_eq!(device.stats().rx_packets, 2);
+
+        // A busy poller is polled again, and not rearmed in between.
+        log.busy.store(1, Relaxed);
+        device.interrupt(0);
+        assert!(log.take(&[Event::Poll, Event::Poll, Event::Rearm]));
+        Ok(())
+    }
+
+    #[test]
+    fn netpoll_does_not_complete() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        assert_eq!(device.transmit()?, 0);
+        assert!(log.take(&[Event::Open, Event::Start, Event::Xmit]));
+
+        assert_eq!(device.poll_once(0), Some(0));
+        assert!(log.take(&[Event::PollNetpoll]));
+        Ok(())
+    }
+
+    #[test]
+    fn netpoll_does_not_interfere() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        log.reenter.store(1, Relaxed);
+        device.interrupt(0);
+        assert!(log.take(&[Event::Open, Event::Start, Event::Poll, Event::Rearm]));
+        Ok(())
+    }
+
+    #[test]
+    fn no_packet_without_a_producer() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        device.down();
+        assert!(log.take(&[
+            Event::Open,
+            Event::Start,
+            Event::Quiesce,
+            Event::TxDropped,
+            Event::PollerDropped
+        ]));
+
+        // As if the core called too late, and for a queue that does not exist.
+        for queue in [0, 7] {
+            assert_eq!(
+                device.transmit_late(queue)?,
+                Some(bindings::netdev_tx_NETDEV_TX_OK)
+            );
+        }
+        assert!(log.take(&[]));
+        assert_eq!(device.stats().tx_dropped, 2);
+        Ok(())
+    }
+
+    #[test]
+    fn busy_needs_a_stopped_queue() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        log.on_xmit.store(OnXmit::Busy as u32, Relaxed);
+        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_OK);
+        assert_eq!(device.stats().tx_dropped, 1);
+
+        log.on_xmit.store(OnXmit::BusyAndStop as u32, Relaxed);
+        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_BUSY);
+        assert_eq!(device.stats().tx_dropped, 1);
+
+        // Once stopped, the driver is not asked.
+        assert!(log.take(&[Event::Open, Event::Start, Event::Xmit, Event::Xmit]));
+        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_BUSY);
+        assert!(log.take(&[]));
+        Ok(())
+    }
+
+    #[test]
+    fn busy_needs_the_same_packet() -> Result {
+        let device = Fixture::new(1)?;
+
+        device.up()?;
+        device
+            .log
+            .on_xmit
+            .store(OnXmit::BusyWithAnother as u32, Relaxed);
+        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_OK);
+        assert_eq!(device.stats().tx_dropped, 1);
+        Ok(())
+    }
+
+    #[test]
+    fn completion_wakes_the_queue() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        assert_eq!(device.transmit()?, 0);
+        log.on_xmit.store(OnXmit::BusyAndStop as u32, Relaxed);
+        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_BUSY);
+
+        log.on_xmit.store(OnXmit::Take as u32, Relaxed);
+        device.interrupt(0);
+        assert_eq!(device.transmit()?, 0);
+        Ok(())
+    }
+
+    #[test]
+    fn failures_undo_what_was_done() -> Result {
+        let device = Fixture::new(2)?;
+        let log = &device.log;
+
+        let both_gone = [
+            Event::TxDropped,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::PollerDropped,
+        ];
+
+        for (fail, events) in [
+            (Fail::Open, &[Event::Open][..]),
+            (
+                Fail::SecondVector,
+                &[Event::Open, Event::TxDropped, Event::PollerDropped][..],
+            ),
+        ] {
+            log.fail.store(fail as u32, Relaxed);
+            assert!(device.up().is_err());
+            assert!(log.take(events));
+        }
+
+        log.fail.store(Fail::Start as u32, Relaxed);
+        assert_eq!(device.up(), Err(EIO));
+        assert_eq!(log.count(Event::Start), 1);
+        assert!(log.forget(Event::Open) && log.forget(Event::Start) && log.forget(Event::Quiesce));
+        assert!(log.take(&both_gone));
+
+        // The second vector wants an interrupt that is in use.
+        log.fail.store(Fail::No as u32, Relaxed);
+        log.irq[1].store(log.irq[0].load(Relaxed), Relaxed);
+        assert_eq!(device.up(), Err(EBUSY));
+        assert!(log.forget(Event::Open) && log.forget(Event::Quiesce));
+        assert!(log.take(&both_gone));
+
+        // All is as before.
+        log.irq[1].store(device.irqs[1].0, Relaxed);
+        device.up()?;
+        assert!(log.take(UP));
+        device.interrupt(1);
+        assert!(log.take(&[Event::Poll, Event::Rearm]));
+        Ok(())
+    }
+
+    #[test]
+    fn mtu_restarts_if_asked() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        let set = |mtu| device.set_mtu(mtu);
+        let mtu = || device.device().mtu();
+
+        assert!(set(9001).is_err());
+        assert_eq!(mtu(), 1500);
+
+        device.up()?;
+        set(2000)?;
+        assert!(log.take(UP));
+        assert_eq!(mtu(), 2000);
+
+        log.restart_mtu.store(1, Relaxed);
+        set(3000)?;
+        assert_eq!(mtu(), 3000);
+        assert!(log.take(&[
+            Event::Quiesce,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::Open,
+            Event::Start
+        ]));
+
+        // What fails is undone, and if that fails as well the device can still be closed.
+        log.fail.store(Fail::Start as u32, Relaxed);
+        assert!(set(4000).is_err());
+        assert_eq!(mtu(), 3000);
+        device.down();
+        log.fail.store(Fail::No as u32, Relaxed);
+        device.up()?;
+        Ok(())
+    }
+
+    #[test]
+    fn address_is_checked() -> Result {
+        let device = Fixture::new(1)?;
+        let set = |octets| device.set_address(octets);
+        let address = || device.device().mac_address();
+
+        assert_eq!(address(), MacAddress::from([2, 0, 0, 0, 0, 1]));
+        set([2, 0, 0, 0, 0, 7])?;
+        assert_eq!(address(), MacAddress::from([2, 0, 0, 0, 0, 7]));
+
+        // A group, and one that the driver refuses.
+        assert_eq!(set([3, 0, 0, 0, 0, 7]), Err(EADDRNOTAVAIL));
+        assert_eq!(set([2, 0, 0, 0, 0, 0xff]), Err(EBUSY));
+        assert_eq!(address(), MacAddress::from([2, 0, 0, 0, 0, 7]));
+        Ok(())
+    }
+
+    #[test]
+    fn timeout_restarts() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        assert!(log.take(UP));
+
+        device.time_out();
+        assert!(log.take(&[
+            Event::Timeout,
+            Event::Quiesce,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::Open,
+            Event::Start
+        ]));
+
+        // Not if it has been closed meanwhile.
+        device.down();
+        assert!(log.take(DOWN));
+        device.time_out();
+        assert!(log.take(&[Event::Timeout]));
+        Ok(())
+    }
+
+    #[test]
+    fn event_thread_runs_until_down() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        log.event_irq.store(device.irqs[2].0, Relaxed);
+        device.up()?;
+        assert!(log.take(UP));
+
+        device.irqs[2].raise();
+        device.irqs[2].synchronize();
+        assert!(log.take(&[Event::ThreadRan]));
+
+        device.irqs[2].raise();
+        device.down();
+        // The thread may have come to run, before the card was turned off.
+        log.forget(Event::ThreadRan);
+        assert!(log.take(DOWN));
+        device.irqs[2].raise();
+        assert!(log.take(&[]));
+        Ok(())
+    }
+
+    #[test]
+    fn addresses_reach_the_driver() -> Result {
+        let device = Fixture::new(1)?;
+
+        device.up()?;
+        device.join([3, 0, 0, 0, 0, 1])?;
+
+        assert!(device.addresses_come());
+
+        // And again if the card has forgotten them.
+        device.log.addresses.store(0, Relaxed);
+        device.time_out();
+        assert!(device.addresses_come());
+        Ok(())
+    }
+
+    #[test]
+    fn statistics_stay_in_their_buffers() -> Result {
+        let device = Fixture::new(1)?;
+
+        assert_eq!(device.count_statistics(), Some(2));
+
+        // The driver does not do as it has been told. The third element is behind the buffer.
+        device.log.statistics.store(3, Relaxed);
+        let names = device.statistic_names([[0x55; _]; 3]);
+        assert!(names[1].starts_with(b"statistic_1\0"));
+        assert_eq!(names[2][0], 0x55);
+
+        let values = device.statistic_values(2, [7; 3]);
+        assert_eq!(values, [1, 2, 7]);
+        Ok(())
+    }
+}

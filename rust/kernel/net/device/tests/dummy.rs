@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A network device without hardware, for tests: it receives what it transmits, and writes down
+//! what happens to it.
+
+use super::super::{
+    Driver,
+    Info,
+    MacAddress,
+    MtuChange,
+    Opening,
+    RxMode,
+    Statistics,
+    Stats64, //
+};
+
+use crate::{
+    bindings,
+    device::{
+        self,
+        Bound, //
+    },
+    irq::IrqRequest,
+    net::{
+        device::Device,
+        napi::{
+            Poll,
+            Polled, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::SkBuff, //
+    },
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+/// What the log can hold.
+const LOG: usize = 64;
+
+/// Something that happened to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Event {
+    Open,
+    Start,
+    Xmit,
+    Poll,
+    PollNetpoll,
+    Rearm,
+    Quiesce,
+    TxDropped,
+    PollerDropped,
+    DataDropped,
+    ThreadRan,
+    Timeout,
+}
+
+/// The stage at which the device fails to go up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Fail {
+    No,
+    Open,
+    SecondVector,
+    Start,
+}
+
+/// What a packet meets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum OnXmit {
+    Take,
+    Busy,
+    BusyAndStop,
+    /// Stop, and return another packet.
+    BusyWithAnother,
+}
+
+/// What tests look at and turn.
+pub(super) struct Log {
+    len: Atomic<usize>,
+    events: [Atomic<u32>; LOG],
+    pub(super) fail: Atomic<u32>,
+    pub(super) on_xmit: Atomic<u32>,
+    /// Do not go idle.
+    pub(super) busy: Atomic<u32>,
+    /// Poll once more from within.
+    pub(super) reenter: Atomic<u32>,
+    /// How many statistics there are.
+    pub(super) statistics: Atomic<u32>,
+    pub(super) irq: [Atomic<u32>; 2],
+    pub(super) event_irq: Atomic<u32>,
+    pub(super) queues: Atomic<u32>,
+    pub(super) received: Atomic<u64>,
+    pub(super) addresses: Atomic<u32>,
+    pub(super) restart_mtu: Atomic<u32>,
+}
+
+impl Log {
+    pub(super) fn new() -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                len: Atomic::new(0),
+                events: [const { Atomic::new(0) }; LOG],
+                fail: Atomic::new(Fail::No as u32),
+                on_xmit: Atomic::new(OnXmit::Take as u32),
+                busy: Atomic::new(0),
+                reenter: Atomic::new(0),
+                statistics: Atomic::new(2),
+                irq: [const { Atomic::new(0) }; 2],
+                event_irq: Atomic::new(0),
+                queues: Atomic::new(1),
+                received: Atomic::new(0),
+                addresses: Atomic::new(0),
+                restart_mtu: Atomic::new(0),
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    pub(super) fn add(&self, event: Event) {
+        let index = self.len.fetch_add(1, Relaxed);
+        if let Some(slot) = self.events.get(index) {
+            slot.store(event as u32, Relaxed);
+        }
+    }
+
+    /// Whether exactly these events have happened since the last call.
+    pub(super) fn take(&self, expected: &[Event]) -> bool {
+        let len = self.len.xchg(0, Relaxed).min(LOG);
+        let same = len == expected.len()
+            && expected
+                .iter()
+                .zip(&self.events)
+                .all(|(expected, event)| event.load(Relaxed) == *expected as u32);
+
+        if !same {
+            pr_err!("expected {expected:?}, got:\n");
+            for event in self.events.iter().take(len) {
+                pr_err!("  event {}\n", event.load(Relaxed));
+            }
+        }
+        same
+    }
+
+    /// Removes all of one kind from the log. Returns whether there was any.
+    pub(super) fn forget(&self, event: Event) -> bool {
+        let len = self.len.load(Relaxed).min(LOG);
+        let mut kept = 0;
+
+        for index in 0..len {
+            let value = self.events[index].load(Relaxed);
+            if value != event as u32 {
+                self.events[kept].store(value, Relaxed);
+                kept += 1;
+            }
+        }
+        self.len.store(kept, Relaxed);
+        kept != len
+    }
+
+    pub(super) fn count(&self, event: Event) -> usize {
+        let len = self.len.load(Relaxed).min(LOG);
+        self.events
+            .iter()
+            .take(len)
+            .filter(|slot| slot.load(Relaxed) == event as u32)
+            .count()
+    }
+}
+
+/// The driver.
+pub(super) struct Dummy;
+
+pub(super) type Wire = Arc<SpinLockWire>;
+
+#[pin_data]
+pub(super) struct SpinLockWire {
+    #[pin]
+    packets: SpinLock<KVec<SkBuff>>,
+}
+
+pub(super) struct Data<'bound> {
+    pub(super) log: Arc<Log>,
+    parent: &'bound device::Device<Bound>,
+}
+
+impl Drop for Data<'_> {
+    fn drop(&mut self) {
+        self.log.add(Event::DataDropped);
+    }
+}
+
+pub(super) struct Poller<'bound> {
+    wire: Wire,
+    log: Arc<Log>,
+    _parent: &'bound device::Device<Bound>,
+}
+
+impl Drop for Poller<'_> {
+    fn drop(&mut self) {
+        self.log.add(Event::PollerDropped);
+    }
+}
+
+pub(super) struct Tx {
+    wire: Wire,
+    log: Arc<Log>,
+}
+
+impl Drop for Tx {
+    fn drop(&mut self) {
+        self.log.add(Event::TxDropped);
+    }
+}
+
+#[vtable]
+impl Driver for Dummy {
+    type Bus = device::Device<Bound>;
+    type Setup = Arc<Log>;
+    type Data<'bound> = Data<'bound>;
+    type Poller<'bound> = Poller<'bound>;
+    type Tx<'bound> = Tx;
+
+    fn probe<'bound>(
+        bus: &'bound Self::Bus,
+        log: Arc<Log>,
+    ) -> Result<(Info, impl PinInit<Data<'bound>, Error>)> {
+        let info = Info {
+            queues: log.queues.load(Relaxed) as u16,
+            max_mtu: 9000,
+            ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 1]))
+        };
+
+        Ok((info, Ok(Data { log, parent: bus })))
+    }
+
+    fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
+        let data = cx.data();
+        let log = &data.get_ref().log;
+
+        log.add(Event::Open);
+        if log.fail.load(Relaxed) == Fail::Open as u32 {
+            return Err(EIO);
+        }
+
+        for index in 0..log.queues.load(Relaxed) as usize {
+            // SAFETY: Tests set interrupts that exist until the device is gone.
+            let irq =
+                unsafe { IrqRequest::new(data.get_ref().parent, log.irq[index].load(Relaxed)) };
+
+            cx.add_queue_vector(irq, c"dummy", |_| {
+                if index == 1 && log.fail.load(Relaxed) == Fail::SecondVector as u32 {
+                    return Err(ENOMEM);
+                }
+
+                let wire = Arc::pin_init(
+                    pin_init!(SpinLockWire {
+                        packets <- new_spinlock!(KVec::new()),
+                    }),
+                    GFP_KERNEL,
+                )?;
+                Ok((
+                    Poller {
+                        wire: wire.clone(),
+                        log: log.clone(),
+                        _parent: data.get_ref().parent,
+                    },
+                    Tx {
+                        wire,
+                        log: log.clone(),
+                    },
+                ))
+            })?;
+        }
+
+        let irq = log.event_irq.load(Relaxed);
+        if irq != 0 {
+            // SAFETY: As above.
+            let irq = unsafe { IrqRequest::new(data.get_ref().parent, irq) };
+            cx.add_event_vector(irq, c"dummy-event")?;
+        }
+        Ok(())
+    }
+
+    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device) -> Result {
+        data.log.add(Event::Start);
+        if data.log.fail.load(Relaxed) == Fail::Start as u32 {
+            return Err(EIO);
+        }
+        dev.carrier_on();
+        Ok(())
+    }
+
+    fn quiesce<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
+        assert!(!dev.is_carrier_ok());
+        data.log.add(Event::Quiesce);
+    }
+
+    fn poll<'bound>(
+        data: Pin<&Data<'bound>>,
+        poller: &mut Poller<'bound>,
+        cx: &Poll<'_>,
+    ) -> Polled {
+        let (mut packets, mut bytes) = (0, 0);
+
+        data.log.add(if cx.is_netpoll() {
+            Event::PollNetpoll
+        } else {
+            Event::Poll
+        });
+
+        // As netpoll may.
+        if cfg!(CONFIG_NETPOLL) && data.log.reenter.xchg(0, Relaxed) != 0 {
+            // SAFETY: The instance is valid, and is being polled.
+            let done = unsafe {
+                let napi = cx.napi().as_raw();
+                (*napi).poll.map(|poll| poll(napi, 0))
+            };
+            assert_eq!(done, Some(0));
+        }
+
+        let received = core::mem::take(&mut *poller.wire.packets.lock());
+        for skb in received {
+            packets += 1;
+            bytes += skb.len() as usize;
+            cx.receive(skb);
+        }
+        cx.tx_queue().completed(packets, bytes, || 64, 8);
+        data.log.received.fetch_add(packets as u64, Relaxed);
+
+        if data.log.busy.load(Relaxed) != 0 {
+            data.log.busy.store(0, Relaxed);
+            Polled::Busy
+        } else {
+            Polled::Idle { received: packets }
+        }
+    }
+
+    fn rearm<'bound>(data: Pin<&Data<'bound>>, _vector: u16) {
+        data.log.add(Event::Rearm);
+    }
+
+    fn start_xmit<'bound>(
+        data: Pin<&Data<'bound>>,
+        tx: &mut Tx,
+        queue: &TxQueue<'_>,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit {
+        let what = data.log.on_xmit.load(Relaxed);
+
+        data.log.add(Event::Xmit);
+        if what == OnXmit::Busy as u32 {
+            return Xmit::Busy(skb);
+        }
+        if what == OnXmit::BusyAndStop as u32 {
+            assert!(queue.stop_if_low(|| 0, 1, 1));
+            return Xmit::Busy(skb);
+        }
+
+        if what == OnXmit::BusyWithAnother as u32 {
+            assert!(queue.stop_if_low(|| 0, 1, 1));
+            if let Ok(another) = SkBuff::alloc(64, GFP_ATOMIC) {
+                return Xmit::Busy(another);
+            }
+        }
+
+        let len = skb.len();
+        let _ = tx.wire.packets.lock().push(skb, GFP_ATOMIC);
+        let _ = queue.sent(len, more);
+        Xmit::Taken
+    }
+
+    fn event<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
+        data.log.add(Event::ThreadRan);
+        dev.carrier_on();
+    }
+
+    fn set_rx_mode<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, mode: &RxMode<'_>) -> Result {
+        let groups = mode
+            .multicast()
+            .filter(|address| address.is_multicast())
+            .count();
+
+        data.log.addresses.store(groups as u32, Relaxed);
+        Ok(())
+    }
+
+    fn set_mac_address<'bound>(
+        _data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        address: MacAddress,
+    ) -> Result {
+        if address.octets()[5] == 0xff {
+            return Err(EBUSY);
+        }
+        Ok(())
+    }
+
+    fn change_mtu<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _mtu: u32) -> Result<MtuChange> {
+        if data.log.restart_mtu.load(Relaxed) != 0 {
+            Ok(MtuChange::Restart)
+        } else {
+            Ok(MtuChange::Live)
+        }
+    }
+
+    fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>) {
+        stats.rx_packets(data.log.received.load(Relaxed));
+    }
+
+    fn tx_timeout<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _queue: u16) {
+        data.log.add(Event::Timeout);
+    }
+
+    fn ethtool_statistics<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        statistics: &mut Statistics<'_>,
+    ) {
+        for index in 0..data.log.statistics.load(Relaxed) {
+            statistics.add(fmt!("statistic_{index}"), u64::from(index) + 1);
+        }
+    }
+}
+
+/// An interrupt without hardware, which tests raise.
+pub(super) struct Irq(pub(super) u32);
+
+impl Irq {
+    pub(super) fn new() -> Result<Self> {
+        // SAFETY: Any interrupt number will do, on any node.
+        let irq = unsafe {
+            bindings::__irq_alloc_descs(-1, 1, 1, -1, core::ptr::null_mut(), core::ptr::null())
+        };
+        let irq = Self(u32::try_from(irq).map_err(|_| Error::from_errno(irq))?);
+
+        // SAFETY: We own the interrupt, and nobody has requested it yet.
+        unsafe {
+            bindings::irq_set_chip_and_handler_name(
+                irq.0,
+                &raw const bindings::dummy_irq_chip,
+                Some(bindings::handle_simple_irq),
+                core::ptr::null(),
+            );
+            bindings::irq_modify_status(
+                irq.0,
+                (bindings::IRQ_NOREQUEST | bindings::IRQ_NOPROBE) as usize,
+                0,
+            );
+        }
+        Ok(irq)
+    }
+
+    /// Raises the interrupt. Softirqs have to be let run after that.
+    pub(super) fn raise(&self) {
+        // SAFETY: The interrupt is valid.
+        unsafe { bindings::generic_handle_irq_safe(self.0) };
+    }
+}
+
+impl Irq {
+    /// Waits for handlers and threads.
+    pub(super) fn synchronize(&self) {
+        // SAFETY: The interrupt is valid, and this is process context.
+        unsafe { bindings::synchronize_irq(self.0) };
+    }
+}
+
+impl Drop for Irq {
+    fn drop(&mut self) {
+        // SAFETY: We own the interrupt; tests free their handlers before.
+        unsafe { bindings::irq_free_descs(self.0, 1) };
+    }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A network device without hardware, and what the core does with one.
+
+use super::dummy::{
+    Dummy,
+    Irq,
+    Log, //
+};
+
+use super::super::{
+    ops,
+    registration::Registration,
+    Device,
+    Driver, //
+};
+
+use crate::{
+    bindings,
+    device,
+    error::to_result,
+    faux,
+    net::skbuff::SkBuff,
+    prelude::*,
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    },
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
+};
+
+const NAME: usize = bindings::ETH_GSTRING_LEN as usize;
+
+/// A registered network device and all that it needs.
+pub(super) struct Fixture {
+    // In this order: the device goes first, and its interrupts after that.
+    pub(super) registration: Option<Registration<Dummy>>,
+    pub(super) log: Arc<Log>,
+    _parent: faux::Registration,
+    pub(super) irqs: [Irq; 3],
+}
+
+impl Fixture {
+    pub(super) fn new(queues: u32) -> Result<Self> {
+        let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
+        let parent = faux::Registration::new(c"rust_net_test", None)?;
+        let log = Log::new()?;
+
+        log.queues.store(queues, Relaxed);
+        log.irq[0].store(irqs[0].0, Relaxed);
+        log.irq[1].store(irqs[1].0, Relaxed);
+
+        // SAFETY: The parent exists until the registration has been dropped.
+        let bus = unsafe {
+            &*core::ptr::from_ref::<device::Device<device::Bound>>(parent.as_ref().as_ref())
+        };
+        let (info, data) = Dummy::probe(bus, log.clone())?;
+        let mut registration = Registration::<Dummy>::new(bus, &info, data)?;
+        registration.register(bus, &info)?;
+
+        Ok(Self {
+            registration: Some(registration),
+            log,
+            _parent: parent,
+            irqs,
+        })
+    }
+
+    fn dev(&self) -> *mut bindings::net_device {
+        match &self.registration {
+            Some(registration) => registration.dev.as_ptr(),
+            None => core::ptr::null_mut(),
+        }
+    }
+
+    /// Runs `f` with RTNL held.
+    fn locked<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
+        // SAFETY: Tests run in process context.
+        unsafe { bindings::rtnl_lock() };
+        let result = f(self.dev());
+        // SAFETY: Locked above.
+        unsafe { bindings::rtnl_unlock() };
+        result
+    }
+
+    pub(super) fn up(&self) -> Result {
+        // SAFETY: The device is registered and RTNL is held.
+        self.locked(|dev| to_result(unsafe { bindings::dev_open(dev, core::ptr::null_mut()) }))
+    }
+
+    pub(super) fn down(&self) {
+        // SAFETY: As in `up()`.
+        self.locked(|dev| unsafe { bindings::dev_close(dev) });
+    }
+
+    /// Runs `f` with bottom halves disabled; softirqs that it raised run before this returns.
+    fn bh_disabled(&self, f: impl FnOnce()) {
+        // SAFETY: The device has a queue, and nobody transmits in `f`.
+        unsafe {
+            let queue = bindings::netdev_get_tx_queue(self.dev(), 0);
+            bindings::__netif_tx_lock_bh(queue);
+            f();
+            bindings::__netif_tx_unlock_bh(queue);
+        }
+    }
+
+    pub(super) fn interrupt(&self, index: usize) {
+        self.bh_disabled(|| self.irqs[index].raise());
+    }
+
+    /// Transmits a packet. Returns what `ndo_start_xmit` or the core did.
+    pub(super) fn transmit(&self) -> Result<i32> {
+        let mut skb = SkBuff::alloc(128, GFP_KERNEL)?;
+        skb.put(&[0xff; 12])?;
+        skb.put(&[0x88, 0xb5])?;
+        skb.put(&[0; 46])?;
+
+        let skb = skb.into_raw().as_ptr();
+        // SAFETY: The packet is ours, and is given away here. If it is returned, we free it.
+        unsafe {
+            (*skb)
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .dev = self.dev();
+            let result = bindings::__dev_direct_xmit(skb, 0);
+            if result == bindings::netdev_tx_NETDEV_TX_BUSY {
+                drop(SkBuff::from_raw(core::ptr::NonNull::new_unchecked(skb)));
+            }
+            Ok(result)
+        }
+    }
+
+    /// Lets the watchdog find a queue that hangs, and waits for what that causes.
+    pub(super) fn time_out(&self) {
+        let dev = self.dev();
+        // SAFETY: The device is registered.
+        unsafe {
+            self.bh_disabled(|| {
+                if let Some(timeout) = (*(*dev).netdev_ops).ndo_tx_timeout {
+                    timeout(dev, 0);
+                }
+            });
+            bindings::flush_work(ops::inner::<Dummy>(dev).restart_work());
+        }
+    }
+
+    pub(super) fn stats(&self) -> bindings::rtnl_link_stats64 {
+        let mut stats = bindings::rtnl_link_stats64::default();
+        // SAFETY: The device is registered.
+        unsafe { bindings::dev_get_stats(self.dev(), &mut stats) };
+        stats
+    }
+
+    /// The device, as drivers see it.
+    pub(super) fn device(&self) -> &Device {
+        // SAFETY: The device is registered.
+        unsafe { Device::from_raw(self.dev()) }
+    }
+
+    /// Transmits a packet behind the back of the core.
+    pub(super) fn transmit_late(&self, queue: u16) -> Result<Option<bindings::netdev_tx_t>> {
+        let skb = SkBuff::alloc(64, GFP_KERNEL)?.into_raw().as_ptr();
+        let mut result = None;
+
+        // SAFETY: The packet is ours, and is given away. Nobody else transmits.
+        self.bh_disabled(|| unsafe {
+            (*skb).queue_mapping = queue;
+            result = (*(*self.dev()).netdev_ops)
+                .ndo_start_xmit
+                .map(|xmit| xmit(skb, self.dev()));
+        });
+        Ok(result)
+    }
+
+    /// Calls the poll function, as netpoll does.
+    pub(super) fn poll_once(&self, budget: c_int) -> Option<c_int> {
+        let mut done = None;
+
+        // SAFETY: The queue exists and the device is up.
+        self.bh_disabled(|| unsafe {
+            let napi = (*bindings::netdev_get_tx_queue(self.dev(), 0)).napi;
+            done = (*napi).poll.map(|poll| poll(napi, budget));
+        });
+        done
+    }
+
+    pub(super) fn set_mtu(&self, mtu: c_int) -> Result {
+        // SAFETY: The device is registered and RTNL is held.
+        self.locked(|dev| to_result(unsafe { bindings::dev_set_mtu(dev, mtu) }))
+    }
+
+    pub(super) fn set_address(&self, octets: [u8; 6]) -> Result {
+        #[repr(C, align(8))]
+        struct Storage([u8; 128]);
+
+        let mut address = Storage([0; 128]);
+        address.0[0] = 1; // ARPHRD_ETHER, on little endian.
+        address.0[2..8].copy_from_slice(&octets);
+
+        self.locked(|dev| {
+            // SAFETY: This is as large as a `struct sockaddr_storage`. The device is registered,
+            // RTNL is held.
+            to_result(unsafe {
+                bindings::dev_set_mac_address(dev, (&raw mut address).cast(), core::ptr::null_mut())
+            })
+        })
+    }
+
+    /// Joins a group.
+    pub(super) fn join(&self, octets: [u8; 6]) -> Result {
+        // SAFETY: The device is registered and RTNL is held.
+        self.locked(|dev| to_result(unsafe { bindings::dev_mc_add(dev, octets.as_ptr()) }))
+    }
+
+    /// Waits until the driver has been told of groups.
+    pub(super) fn addresses_come(&self) -> bool {
+        for _ in 0..100 {
+            if self.log.addresses.load(Relaxed) != 0 {
+                return true;
+            }
+            fsleep(Delta::from_millis(10));
+        }
+        false
+    }
+
+    fn ethtool_ops(&self) -> &bindings::ethtool_ops {
+        // SAFETY: The device is registered.
+        unsafe { &*(*self.dev()).ethtool_ops }
+    }
+
+    pub(super) fn count_statistics(&self) -> Option<c_int> {
+        let set = bindings::ethtool_stringset_ETH_SS_STATS;
+        self.locked(|dev| {
+            let count = self.ethtool_ops().get_sset_count?;
+            // SAFETY: The device is registered and RTNL is held.
+            Some(unsafe { count(dev, set as c_int) })
+        })
+    }
+
+    /// Reads the names of as many statistics as have been counted.
+    pub(super) fn statistic_names<const N: usize>(
+        &self,
+        mut names: [[u8; NAME]; N],
+    ) -> [[u8; NAME]; N] {
+        let set = bindings::ethtool_stringset_ETH_SS_STATS;
+        self.locked(|dev| {
+            if let Some(get) = self.ethtool_ops().get_strings {
+                // SAFETY: The device is registered, RTNL is held, and tests have room for more than
+                // has been counted.
+                unsafe { get(dev, set, names.as_mut_ptr().cast::<u8>()) };
+            }
+        });
+        names
+    }
+
+    /// Reads `count` statistics.
+    pub(super) fn statistic_values<const N: usize>(
+        &self,
+        count: u32,
+        mut values: [u64; N],
+    ) -> [u64; N] {
+        let mut stats = bindings::ethtool_stats {
+            n_stats: count,
+            ..Default::default()
+        };
+        self.locked(|dev| {
+            if let Some(get) = self.ethtool_ops().get_ethtool_stats {
+                // SAFETY: The device is registered, RTNL is held, and tests have room for more than
+                // `count`.
+                unsafe { get(dev, &mut stats, values.as_mut_ptr()) };
+            }
+        });
+        values
+    }
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Queue vectors: an interrupt, the NAPI instance that it schedules, and the state of its poll
+//! function.
+
+use super::{
+    gate::Gate,
+    registration::Inner,
+    Driver, //
+};
+
+use crate::{
+    bindings,
+    error::to_result,
+    irq::IrqReturn,
+    net::napi::{
+        Napi,
+        Poll,
+        Polled, //
+    },
+    prelude::*,
+    str::CString, //
+};
+
+use core::{
+    cell::{
+        Cell,
+        UnsafeCell, //
+    },
+    marker::PhantomPinned, //
+};
+
+/// A queue vector.
+///
+/// When it is dropped, which takes that NAPI is disabled and that the card is quiet, it goes away
+/// in this order: the interrupt is freed, so nothing schedules NAPI any more; the poller is
+/// dropped, and with it rings and buffers; what else relies on the NAPI instance is told; the NAPI
+/// instance is deleted, which waits for everybody who may still look at it; then the memory is
+/// freed.
+///
+/// # Invariants
+///
+/// - `napi` has been added to the device of `inner`, which outlives `self`.
+/// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by
+///   whoever owns `self` only, while it is not.
+/// - If `requested`, we own a registration of `irq` with `napi` as its cookie.
+#[pin_data(PinnedDrop)]
+#[repr(C)]
+pub(super) struct Vector<T: Driver> {
+    // First, so that a pointer to the instance is a pointer to the vector.
+    #[pin]
+    napi: Napi,
+    inner: *const Inner<T>,
+    index: u16,
+    gate: Gate,
+    poller: UnsafeCell<Option<T::Poller<'static>>>,
+    irq: u32,
+    name: CString,
+    requested: Cell<bool>,
+    #[pin]
+    _pin: PhantomPinned,
+}
+
+impl<T: Driver> Vector<T> {
+    /// Creates a vector, whose NAPI instance is disabled and whose interrupt is not requested.
+    ///
+    /// # Safety
+    ///
+    /// `inner` must be valid and outlive the vector, and RTNL must be held.
+    pub(super) unsafe fn new(
+        inner: *const Inner<T>,
+        index: u16,
+        irq: u32,
+        name: CString,
+    ) -> Result<Pin<KBox<Self>>> {
+        // SAFETY: `inner` is valid by the safety requirements.
+        let dev = unsafe { &*inner }.dev().as_raw();
+
+        let vector = KBox::pin_init(
+            try_pin_init!(Self {
+                napi <- Napi::new(),
+                inner,
+                index,
+                gate: Gate::new(),
+                poller: UnsafeCell::new(None),
+                irq,
+                name,
+                requested: Cell::new(false),
+                _pin: PhantomPinned,
+                _: {
+                    // SAFETY: `inner` is valid, and so is its device. The instance is pinned, and
+                    // deleted when the vector is dropped. If that is the wrong place for a poller,
+                    // it is not called: the instance is disabled.
+                    unsafe {
+                        bindings::netif_napi_add(
+                            dev,
+                            napi.as_ref().get_ref().as_raw(),
+                            Some(Self::poll_callback),
+                        )
+                    };
+                },
+            }? Error),
+            GFP_KERNEL,
+        )?;
+        Ok(vector)
+    }
+
+    pub(super) fn napi(&self) -> &Napi {
+        &self.napi
+    }
+
+    /// Gives the vector its poller.
+    ///
+    /// # Safety
+    ///
+    /// NAPI must not have been enabled.
+    pub(super) unsafe fn set_poller(&self, poller: T::Poller<'static>) {
+        // SAFETY: By the type invariants, we are the only one to access `poller`, since nobody
+        // polls.
+        unsafe { *self.poller.get() = Some(poller) };
+    }
+
+    /// Enables NAPI.
+    ///
+    /// # Safety
+    ///
+    /// To be called at most once, and to be followed by [`Self::disable`] before the vector is
+    /// dropped. RTNL must be held.
+    pub(super) unsafe fn enable(&self) {
+        let index = c_uint::from(self.index);
+
+        // SAFETY: The instance is valid and has not been enabled. RTNL is held, and the device has
+        // that many queues, see `Opening::add_queue_vector()`.
+        unsafe {
+            let dev = (*self.inner).dev().as_raw();
+            let napi = self.napi.as_raw();
+
+            bindings::netif_queue_set_napi(
+                dev,
+                index,
+                bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_RX,
+                napi,
+            );
+            bindings::netif_queue_set_napi(
+                dev,
+                index,
+                bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX,
+                napi,
+            );
+            bindings::napi_enable(napi);
+        }
+    }
+
+    /// Disables NAPI: waits until it is not being polled, and it will not be.
+    ///
+    /// # Safety
+    ///
+    /// NAPI must have been enabled, and this must be called once. RTNL must be held.
+    pub(super) unsafe fn disable(&self) {
+        let index = c_uint::from(self.index);
+
+        // SAFETY: The instance is valid and enabled; RTNL is held.
+        unsafe {
+            let dev = (*self.inner).dev().as_raw();
+
+            bindings::napi_disable(self.napi.as_raw());
+            bindings::netif_queue_set_napi(
+                dev,
+                index,
+                bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_RX,
+                core::ptr::null_mut(),
+            );
+            bindings::netif_queue_set_napi(
+                dev,
+                index,
+                bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX,
+                core::ptr::null_mut(),
+            );
+        }
+    }
+
+    /// Requests the interrupt.
+    pub(super) fn request_irq(self: Pin<&Self>) -> Result {
+        let napi = self.napi.as_raw();
+
+        // SAFETY: The cookie is what the handler wants. It and the name stay valid until the vector
+        // is dropped, which frees the interrupt before.
+        to_result(unsafe {
+            bindings::request_irq(
+                self.irq,
+                Some(interrupt),
+                0,
+                self.name.as_char_ptr(),
+                napi.cast::<c_void>(),
+            )
+        })?;
+
+        // INVARIANT: We own the registration now.
+        self.requested.set(true);
+
+        // SAFETY: `napi` has been added to a device. Neither it nor the interrupt go away before
+        // the link is cut, in `PinnedDrop::drop()`.
+        unsafe { bindings::netif_napi_set_irq(napi, self.irq as c_int) };
+        Ok(())
+    }
+
+    /// The poll function.
+    ///
+    /// # Safety
+    ///
+    /// To be called by the core for a `napi` that is part of a `Vector<T>`.
+    unsafe extern "C" fn poll_callback(napi: *mut bindings::napi_struct, budget: c_int) -> c_int {
+        // SAFETY: `napi` is the first member of `Napi`, which is the first member of a
+        // `Vector<T>`. It is not freed before NAPI is disabled, and, since we are in an RCU read
+        // side critical section, not before we return.
+        let vector = unsafe { &*napi.cast_const().cast::<Self>() };
+
+        // SAFETY: By the type invariants, `inner` outlives the vector.
+        let data = unsafe { &*vector.inner }.data();
+
+        let Some(turn) = vector.gate.enter(budget) else {
+            return 0;
+        };
+
+        // SAFETY: We are the poll function, and the only one: the core does not call it on two
+        // CPUs, and what it does call twice has been stopped by the gate. NAPI is enabled, or we
+        // would not have been called.
+        let poller = unsafe { &mut *vector.poller.get() };
+
+        // SAFETY: We are the poll function of `napi`, which the core called with `budget`. `index`
+        // is that of the queues of this vector.
+        let cx = unsafe { Poll::new(&vector.napi, budget, vector.index) };
+
+        let polled = match poller {
+            Some(poller) => T::poll(data, poller, &cx),
+            None => Polled::Idle { received: 0 },
+        };
+        drop(turn);
+
+        match polled {
+            Polled::Busy => budget,
+            // From netpoll: whoever owns the instance completes it.
+            Polled::Idle { .. } if budget <= 0 => 0,
+            Polled::Idle { received } => {
+                // A full budget means that the instance stays scheduled; a driver that says it is
+                // idle has received less, whatever it claims.
+                let done = c_int::try_from(received).map_or(budget - 1, |n| n.min(budget - 1));
+
+                // SAFETY: `napi` is being polled by us. From here on it may be polled by someone
+                // else: `poller` must not be used any more.
+                if unsafe { bindings::napi_complete_done(napi, done) } {
+                    T::rearm(data, vector.index);
+                }
+                done
+            }
+        }
+    }
+}
+
+#[pinned_drop]
+impl<T: Driver> PinnedDrop for Vector<T> {
+    fn drop(self: Pin<&mut Self>) {
+        let napi = self.napi.as_raw();
+
+        if self.requested.get() {
+            // SAFETY: By the type invariants, we own this registration. `free_irq()` waits for
+            // handlers that are running.
+            unsafe {
+                bindings::netif_napi_set_irq(napi, -1);
+                bindings::free_irq(self.irq, napi.cast::<c_void>());
+            }
+        }
+
+        // SAFETY: NAPI is not enabled, so by the type invariants nobody else accesses the poller,
+        // and it is not pinned.
+        drop(unsafe { (*self.poller.get()).take() });
+
+        self.napi.detach_all();
+
+        // SAFETY: `napi` has been added by `new()`. This waits until nobody refers to it.
+        unsafe { bindings::netif_napi_del(napi) };
+    }
+}
+
+/// The interrupt of a queue vector.
+///
+/// # Safety
+///
+/// To be called by the core, with a pointer to a NAPI instance that has been added to a device.
+unsafe extern "C" fn interrupt(_irq: c_int, cookie: *mut c_void) -> bindings::irqreturn_t {
+    // SAFETY: The cookie is a NAPI instance, which is deleted after the interrupt has been freed.
+    // Interrupts are disabled here.
+    unsafe { bindings::napi_schedule_irqoff(cookie.cast::<bindings::napi_struct>()) };
+
+    bindings::irqreturn_t(IrqReturn::Handled as c_uint)
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Packets in flight: what lies between the transmission of a packet and its completion.
+//!
+//! A packet that has been put into a transmit ring belongs to the card until the card says that
+//! it has been sent. Meanwhile the packet and its DMA mappings must be kept. The transmit function
+//! adds packets, the poll function takes them out in the order in which they were added, and both
+//! run at the same time: what is in flight is an array-based queue with one producer and one
+//! consumer, see [`alf_queue`].
+//!
+//! The queue has one record per descriptor of the ring, so that the two move in step: the slot of
+//! a record is the index of its descriptor. A [`TxProducer`] maps a packet and has the driver write
+//! the descriptors; a [`TxConsumer`] asks the driver which packets are done, removes their
+//! mappings, and frees them in bulk. Drivers see bus addresses, but never hold a mapping, so none
+//! can outlive its packet, and none can be forgotten: a record owns both.
+//!
+//! When both ends are dropped, what is still in flight is unmapped and freed. The card must not
+//! access the ring any more then.
+//!
+//! C headers: [`include/linux/dma-mapping.h`](srctree/include/linux/dma-mapping.h),
+//! [`include/linux/skbuff.h`](srctree/include/linux/skbuff.h)
+//!
+//! # Examples
+//!
+//! ```
+//! use kernel::{
+//!     device::{
+//!         Bound,
+//!         Device, //
+//!     },
+//!     net::{
+//!         inflight::{
+//!             self,
+//!             Entry,
+//!             Limits,
+//!             TxConsumer,
+//!             TxProducer, //
+//!         },
+//!         napi::Poll,
+//!         skb_free::{
+//!             BulkStats,
+//!             SkbFreeList, //
+//!         },
+//!         skbuff::{
+//!             DropReason,
+//!             SkBuff, //
+//!         }, //
+//!     }, //
+//! };
+//!
+//! const LIMITS: Limits = Limits {
+//!     segment_len: 16 * 1024,
+//!     descriptors: 40,
+//! };
+//!
+//! fn open(dev: &Device<Bound>) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {
+//!     inflight::pair(dev, 512, LIMITS)
+//! }
+//!
+//! fn start_xmit(tx: &mut TxProducer<'_>, skb: SkBuff) {
+//!     let result = tx.submit(skb, 0, |slot, entry| {
+//!         if let Entry::Segment(segment) = entry {
+//!             // Write descriptor `slot`.
+//!             let _ = (slot, segment.addr, segment.len, segment.last);
+//!         }
+//!     });
+//!     match result {
+//!         // Tell the card, unless more packets follow at once.
+//!         Ok(submitted) => {
+//!             let _ = submitted.next_slot;
+//!         }
+//!         Err(refused) => refused.skb.drop_with(DropReason::NotSpecified),
+//!     }
+//! }
+//!
+//! fn poll(rx: &mut TxConsumer<'_>, cx: &Poll<'_>, stats: &BulkStats) {
+//!     let mut free = SkbFreeList::new(cx, stats);
+//!     let _done = rx.complete(&mut free, usize::MAX, |slot| {
+//!         // Has the card written back descriptor `slot`?
+//!         slot == 0
+//!     });
+//! }
+//! ```
+
+use super::skbuff::SkBuff;
+use crate::{
+    device::{
+        Bound,
+        Device, //
+    },
+    prelude::*,
+    sync::alf_queue, //
+};
+use core::num::NonZero;
+
+mod complete;
+mod record;
+mod submit;
+mod tests;
+
+pub use complete::{
+    Completed,
+    TxConsumer, //
+};
+pub use submit::{
+    Entry,
+    Refusal,
+    Refused,
+    Segment,
+    Submitted,
+    TxProducer, //
+};
+
+use record::Record;
+
+/// What a card accepts.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Greatest number of bytes that one descriptor can describe. Longer segments are split.
+    pub segment_len: u32,
+    /// Greatest number of descriptors that one packet may need, those for its context included.
+    pub descriptors: usize,
+}
+
+/// Number of descriptors that the largest ring has.
+///
+/// The number of a packet's descriptors is kept in 16 bits.
+pub const MAX_DESCRIPTORS: usize = 1 << 15;
+
+/// Creates the two ends for a ring with `descriptors` descriptors.
+///
+/// One descriptor always stays unused, because for most cards a ring in which the tail has
+/// reached the head is empty.
+///
+/// # Errors
+///
+/// [`EINVAL`] if `descriptors` is not a power of two from 2 to [`MAX_DESCRIPTORS`], or if `limits`
+/// allows nothing; [`ENOMEM`] if there is no memory. May sleep.
+pub fn pair<'a>(
+    dev: &'a Device<Bound>,
+    descriptors: usize,
+    limits: Limits,
+) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
+    let segment_len = NonZero::new(limits.segment_len).ok_or(EINVAL)?;
+    if !(2..=MAX_DESCRIPTORS).contains(&descriptors) || limits.descriptors == 0 {
+        return Err(EINVAL);
+    }
+
+    let (producer, consumer) = alf_queue::spsc::<Record<'a>>(descriptors, GFP_KERNEL)?;
+    Ok((
+        TxProducer::new(dev, producer, segment_len, limits.descriptors),
+        TxConsumer::new(consumer),
+    ))
+}

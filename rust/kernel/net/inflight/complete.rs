@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The completing side of packets in flight.
+
+use super::record::Record;
+use crate::{
+    net::skb_free::SkbFreeList,
+    sync::alf_queue::Consumer, //
+};
+
+/// What a run of [`TxConsumer::complete`] has completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Completed {
+    /// Number of packets.
+    pub packets: usize,
+    /// Number of bytes in these packets.
+    pub bytes: usize,
+    /// Number of descriptors that are free again.
+    pub descriptors: usize,
+}
+
+/// The end that takes packets that have been sent out of flight.
+///
+/// It belongs to the poll function of a queue vector.
+pub struct TxConsumer<'a> {
+    records: Consumer<Record<'a>>,
+}
+
+impl<'a> TxConsumer<'a> {
+    pub(super) fn new(records: Consumer<Record<'a>>) -> Self {
+        Self { records }
+    }
+
+    /// Returns the number of descriptors that can be used by the other end, at most.
+    #[inline]
+    pub fn free(&self) -> usize {
+        // One descriptor stays unused.
+        self.records
+            .capacity()
+            .saturating_sub(self.records.len())
+            .saturating_sub(1)
+    }
+
+    /// Checks whether no packet is in flight.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Takes up to `limit` packets that have been sent out of flight.
+    ///
+    /// `is_done` is called with the index of the last descriptor of the oldest packet, and says
+    /// whether the card has processed it. Its mappings are removed then, the packet goes onto the
+    /// list `free`, and the next one is looked at. The descriptors become free all at once, at the
+    /// end.
+    ///
+    /// The card reads the memory of a packet until it is done: if `is_done` claims so too early,
+    /// the card may send something else, or be stopped by the IOMMU.
+    #[inline]
+    pub fn complete(
+        &mut self,
+        free: &mut SkbFreeList<'_>,
+        limit: usize,
+        mut is_done: impl FnMut(usize) -> bool,
+    ) -> Completed {
+        let mut done = Completed::default();
+        let mut batch = self.records.batch();
+
+        while done.packets < limit {
+            let Some(first) = batch.peek() else {
+                break;
+            };
+            // All records of a packet become visible at once, and there is at least one.
+            let count = usize::from(first.descriptors);
+            if !is_done(batch.slot_after(count.wrapping_sub(1))) {
+                break;
+            }
+
+            for _ in 0..count {
+                let Some(mut record) = batch.pop() else {
+                    break;
+                };
+                done.bytes = done.bytes.wrapping_add(record.len() as usize);
+                let skb = record.skb.take();
+                // This removes the mapping, before the packet can go.
+                drop(record);
+                if let Some(skb) = skb {
+                    free.push(skb);
+                }
+            }
+            done.packets = done.packets.wrapping_add(1);
+            done.descriptors = done.descriptors.wrapping_add(count);
+        }
+        done
+    }
+}

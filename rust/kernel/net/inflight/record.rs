@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The record of one descriptor.
+
+use super::SkBuff;
+use crate::{
+    bindings,
+    device::{
+        Bound,
+        Device, //
+    },
+    dma::DmaAddress,
+    net::skbuff::Frag,
+    prelude::*, //
+};
+
+/// What has to be undone when the card has processed a descriptor.
+///
+/// A packet has as many records as descriptors. A segment that had to be split is mapped once: its
+/// first record has the mapping, the others have none; nor have those of context descriptors. The
+/// packet itself hangs on its last record, so that it goes last.
+///
+/// Each record knows the device, so that dropping one is all that is ever needed, wherever that
+/// happens.
+///
+/// # Invariants
+///
+/// If `len` is not zero, `addr` is a mapping of `len` bytes towards `dev` that we own. The mapped
+/// memory belongs to a packet which outlives the record, or hangs on it.
+pub(super) struct Record<'a> {
+    dev: &'a Device<Bound>,
+    pub(super) skb: Option<SkBuff>,
+    addr: DmaAddress,
+    len: u32,
+    /// In the first record of a packet, the number of all of its records.
+    pub(super) descriptors: u16,
+}
+
+// Two records to a cache line.
+#[cfg(CONFIG_64BIT)]
+static_assert!(size_of::<Record<'static>>() == 32);
+
+impl<'a> Record<'a> {
+    /// Returns a record without mapping.
+    #[inline(always)]
+    pub(super) fn unmapped(dev: &'a Device<Bound>) -> Self {
+        // INVARIANT: `len` is zero.
+        Self {
+            dev,
+            skb: None,
+            addr: 0,
+            len: 0,
+            descriptors: 0,
+        }
+    }
+
+    /// Maps the linear part of `skb`, which must not be empty.
+    ///
+    /// # Safety
+    ///
+    /// `skb` must not be freed before the record is dropped.
+    #[inline(always)]
+    pub(super) unsafe fn map_head(dev: &'a Device<Bound>, skb: &SkBuff) -> Option<Self> {
+        let data = skb.data();
+        // SAFETY: The device is bound, and `data` is memory that the packet allocated for DMA. The
+        // device only reads it.
+        let addr = unsafe {
+            bindings::dma_map_single(
+                dev.as_raw(),
+                data.as_ptr().cast_mut().cast(),
+                data.len(),
+                bindings::dma_data_direction::DMA_TO_DEVICE,
+            )
+        };
+        Self::from_mapping(dev, addr, skb.head_len())
+    }
+
+    /// Maps a fragment, which must not be empty, of a packet whose fragments are readable.
+    ///
+    /// # Safety
+    ///
+    /// The packet of `frag` must not be freed before the record is dropped.
+    #[inline(always)]
+    pub(super) unsafe fn map_frag(dev: &'a Device<Bound>, frag: Frag<'_>) -> Option<Self> {
+        // SAFETY: The device is bound, and a fragment of a packet is valid memory.
+        let addr = unsafe {
+            bindings::__skb_frag_dma_map(
+                dev.as_raw(),
+                frag.as_raw(),
+                0,
+                frag.len() as usize,
+                bindings::dma_data_direction::DMA_TO_DEVICE,
+            )
+        };
+        Self::from_mapping(dev, addr, frag.len())
+    }
+
+    #[inline(always)]
+    fn from_mapping(dev: &'a Device<Bound>, addr: DmaAddress, len: u32) -> Option<Self> {
+        // SAFETY: The device is bound; `addr` is what a mapping function returned for it.
+        if unsafe { bindings::dma_mapping_error(dev.as_raw(), addr) } != 0 {
+            return None;
+        }
+        // INVARIANT: `addr` is a mapping of `len` bytes, of which this is the only record. The
+        // callers promise that the packet outlives it.
+        Some(Self {
+            dev,
+            skb: None,
+            addr,
+            len,
+            descriptors: 0,
+        })
+    }
+
+    /// Returns the bus address of the mapping.
+    #[inline(always)]
+    pub(super) fn addr(&self) -> DmaAddress {
+        self.addr
+    }
+
+    /// Returns the number of bytes that the mapping covers.
+    #[inline(always)]
+    pub(super) fn len(&self) -> u32 {
+        self.len
+    }
+}
+
+impl Drop for Record<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.len != 0 {
+            // SAFETY: By the type invariants, this is a mapping that we own, and the device is
+            // still bound, since `dev` borrows it. `skb` is dropped after this.
+            unsafe {
+                bindings::dma_unmap_page(
+                    self.dev.as_raw(),
+                    self.addr,
+                    self.len as usize,
+                    bindings::dma_data_direction::DMA_TO_DEVICE,
+                )
+            };
+        }
+    }
+}

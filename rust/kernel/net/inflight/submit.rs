@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The transmitting side of packets in flight.
+
+use super::{
+    record::Record,
+    SkBuff, //
+};
+use crate::{
+    bindings,
+    device::{
+        Bound,
+        Device, //
+    },
+    dma::DmaAddress,
+    prelude::*,
+    sync::alf_queue::{
+        Producer,
+        Reservation, //
+    }, //
+};
+use core::num::NonZero;
+
+/// What a descriptor is for.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry {
+    /// The context of the packet; context descriptors come first and are numbered from 0.
+    Context(usize),
+    /// Bytes of the packet.
+    Segment(Segment),
+}
+
+/// Bytes of a packet that one descriptor describes.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// Bus address of the first byte.
+    pub addr: DmaAddress,
+    /// Number of bytes, not zero.
+    pub len: u32,
+    /// These are the first bytes of the packet.
+    pub first: bool,
+    /// These are the last bytes of the packet; the card should report when it has sent them.
+    pub last: bool,
+}
+
+/// A packet that is in flight now.
+#[derive(Clone, Copy, Debug)]
+pub struct Submitted {
+    /// Number of descriptors that the packet takes.
+    pub descriptors: usize,
+    /// Number of bytes, for [`TxQueue::sent`](crate::net::queue::TxQueue::sent).
+    ///
+    /// [`Completed::bytes`](super::Completed::bytes) adds up the same numbers.
+    pub bytes: u32,
+    /// Index of the descriptor after the packet: what the card's tail register has to say.
+    pub next_slot: usize,
+}
+
+/// Why a packet was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There are not enough free descriptors. The queue should have been stopped.
+    Full,
+    /// The packet needs more descriptors than [`Limits`](super::Limits) allow, or than the ring
+    /// has.
+    TooManySegments,
+    /// The packet has a list of further buffers, which the card cannot follow.
+    FragList,
+    /// The packet is in memory of another device.
+    Unreadable,
+    /// The packet has no bytes.
+    Empty,
+    /// The packet could not be mapped for DMA.
+    Mapping,
+}
+
+/// A packet that was not accepted. It is as it was before.
+pub struct Refused {
+    /// The reason.
+    pub reason: Refusal,
+    /// The packet.
+    pub skb: SkBuff,
+}
+
+/// The end that puts packets into flight.
+///
+/// It belongs to the transmit function of a queue, which runs under the lock of that queue.
+pub struct TxProducer<'a> {
+    dev: &'a Device<Bound>,
+    records: Producer<Record<'a>>,
+    segment_len: NonZero<u32>,
+    max_descriptors: usize,
+}
+
+impl<'a> TxProducer<'a> {
+    pub(super) fn new(
+        dev: &'a Device<Bound>,
+        records: Producer<Record<'a>>,
+        segment_len: NonZero<u32>,
+        max_descriptors: usize,
+    ) -> Self {
+        Self {
+            dev,
+            records,
+            segment_len,
+            max_descriptors,
+        }
+    }
+
+    /// Returns the number of descriptors that can be used now, at least.
+    ///
+    /// This reads how far the other end is; prefer [`Self::free_or_enough`] where that matters.
+    #[inline]
+    pub fn free(&self) -> usize {
+        // One descriptor stays unused.
+        self.records.free().saturating_sub(1)
+    }
+
+    /// Returns a number of descriptors that can be used now; looks how far the other end is only
+    /// if it would be less than `enough`.
+    #[inline]
+    pub fn free_or_enough(&self, enough: usize) -> usize {
+        self.records
+            .free_or_enough(enough.saturating_add(1))
+            .saturating_sub(1)
+    }
+
+    /// Returns the index of the descriptor that is used next.
+    #[inline]
+    pub fn next_slot(&self) -> usize {
+        self.records.next_slot()
+    }
+
+    /// Puts a packet into flight.
+    ///
+    /// `emit` writes descriptors: it is called with the index of each of them in order, first for
+    /// `contexts` context descriptors, then for the segments of the packet. It must write the
+    /// descriptor in a way that the [`TxConsumer`](super::TxConsumer) does not take for done. The
+    /// card must be told afterwards, when the packet has been accepted.
+    ///
+    /// # Errors
+    ///
+    /// The packet comes back with the reason. Nothing has been mapped, and `emit` not been called,
+    /// unless the reason is [`Refusal::Mapping`]: then all mappings have been undone, and
+    /// descriptors already written are written again by the next packet. The card has not been
+    /// told of them.
+    #[inline]
+    pub fn submit(
+        &mut self,
+        skb: SkBuff,
+        contexts: usize,
+        mut emit: impl FnMut(usize, Entry),
+    ) -> Result<Submitted, Refused> {
+        let descriptors = match self.descriptors_of(&skb, contexts) {
+            Ok(descriptors) => descriptors,
+            Err(reason) => return Err(Refused { reason, skb }),
+        };
+        if self.free_or_enough(descriptors) < descriptors {
+            return Err(Refused {
+                reason: Refusal::Full,
+                skb,
+            });
+        }
+        // The check above has found room for one more than that.
+        let Some(mut batch) = self.records.reserve(descriptors) else {
+            return Err(Refused {
+                reason: Refusal::Full,
+                skb,
+            });
+        };
+
+        let Ok(count) = u16::try_from(descriptors) else {
+            return Err(Refused {
+                reason: Refusal::TooManySegments,
+                skb,
+            });
+        };
+
+        for nth in 0..contexts {
+            emit(batch.slot(), Entry::Context(nth));
+            // The reservation has a place for each descriptor, so nothing is given back.
+            let _ = batch.push(Record::unmapped(self.dev));
+        }
+        let mut mapper = Mapper {
+            dev: self.dev,
+            segment_len: self.segment_len,
+            batch,
+            left: descriptors.wrapping_sub(contexts),
+            bytes: 0,
+        };
+        if mapper.map(&skb, &mut emit).is_none() {
+            // This drops the records and with them their mappings, while the packet exists.
+            drop(mapper);
+            return Err(Refused {
+                reason: Refusal::Mapping,
+                skb,
+            });
+        }
+
+        let Mapper {
+            mut batch, bytes, ..
+        } = mapper;
+        if let Some(first) = batch.get_mut(0) {
+            first.descriptors = count;
+        }
+        if let Some(last) = batch.get_mut(descriptors.wrapping_sub(1)) {
+            last.skb = Some(skb);
+        }
+        let next_slot = batch.slot();
+        // The release ordering of this makes the descriptors visible before the records: the other
+        // end never takes a descriptor from an earlier round for one of this packet.
+        batch.commit();
+        Ok(Submitted {
+            descriptors,
+            bytes,
+            next_slot,
+        })
+    }
+
+    /// Returns how many descriptors a packet needs, or why the card cannot take it.
+    #[inline(always)]
+    fn descriptors_of(&self, skb: &SkBuff, contexts: usize) -> Result<usize, Refusal> {
+        let mut segments = self.pieces(skb.head_len());
+        if is_nonlinear(skb) {
+            if skb.has_frag_list() {
+                return Err(Refusal::FragList);
+            }
+            // SAFETY: The packet is valid.
+            if !unsafe { bindings::skb_frags_readable(skb.as_raw()) } {
+                return Err(Refusal::Unreadable);
+            }
+            for frag in skb.frags() {
+                segments = segments.saturating_add(self.pieces(frag.len()));
+            }
+        }
+        if segments == 0 {
+            return Err(Refusal::Empty);
+        }
+
+        let descriptors = segments.saturating_add(contexts);
+        if descriptors > self.max_descriptors || descriptors >= self.records.capacity() {
+            return Err(Refusal::TooManySegments);
+        }
+        Ok(descriptors)
+    }
+
+    /// Returns how many descriptors `len` contiguous bytes need.
+    #[inline(always)]
+    fn pieces(&self, len: u32) -> usize {
+        if len <= self.segment_len.get() {
+            usize::from(len != 0)
+        } else {
+            // CAST: `usize` has at least 32 bits wherever the kernel runs.
+            len.div_ceil(self.segment_len.get()) as usize
+        }
+    }
+}
+
+/// Whether a packet has data behind its linear part.
+#[inline(always)]
+fn is_nonlinear(skb: &SkBuff) -> bool {
+    skb.len() != skb.head_len()
+}
+
+/// Maps the parts of a packet, and writes a record and a descriptor for each segment.
+struct Mapper<'r, 'a> {
+    dev: &'a Device<Bound>,
+    segment_len: NonZero<u32>,
+    batch: Reservation<'r, Record<'a>>,
+    /// Number of segments still to come.
+    left: usize,
+    bytes: u32,
+}
+
+impl<'a> Mapper<'_, 'a> {
+    /// Maps the whole packet; on failure, some of it may have been mapped.
+    #[inline(always)]
+    fn map(&mut self, skb: &SkBuff, emit: &mut impl FnMut(usize, Entry)) -> Option<()> {
+        if skb.head_len() != 0 {
+            // SAFETY: The caller drops the records before it gives the packet back, or hangs the
+            // packet on the last of them.
+            let record = unsafe { Record::map_head(self.dev, skb) }?;
+            self.add(record, emit)?;
+        }
+        if is_nonlinear(skb) {
+            for frag in skb.frags() {
+                if frag.len() != 0 {
+                    // SAFETY: As above. The fragments are readable, which has been checked.
+                    let record = unsafe { Record::map_frag(self.dev, frag) }?;
+                    self.add(record, emit)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Adds a mapping, in as many segments as it needs.
+    #[inline(always)]
+    fn add(&mut self, record: Record<'a>, emit: &mut impl FnMut(usize, Entry)) -> Option<()> {
+        let mut addr = record.addr();
+        let mut rest = record.len();
+        let mut record = record;
+        let mut first = self.bytes == 0;
+
+        self.bytes = self.bytes.wrapping_add(rest);
+        loop {
+            let len = rest.min(self.segment_len.get());
+            let slot = self.batch.slot();
+            self.batch.push(record).ok()?;
+            self.left = self.left.wrapping_sub(1);
+            emit(
+                slot,
+                Entry::Segment(Segment {
+                    addr,
+                    len,
+                    first,
+                    last: self.left == 0,
+                }),
+            );
+
+            rest = rest.wrapping_sub(len);
+            if rest == 0 {
+                return Some(());
+            }
+            addr = addr.wrapping_add(DmaAddress::from(len));
+            first = false;
+            record = Record::unmapped(self.dev);
+        }
+    }
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of packets in flight.
+
+#[crate::prelude::kunit_tests(rust_net_inflight)]
+mod cases {
+    use super::super::*;
+    use crate::{
+        bindings,
+        net::skb_free::{
+            tests::context::in_poll,
+            BulkStats,
+            SkbFreeList, //
+        }, //
+    };
+    use core::ptr::NonNull;
+
+    /// A device that can do DMA.
+    struct TestDevice(NonNull<bindings::platform_device>);
+
+    // SAFETY: A device may be used from any context.
+    unsafe impl Send for TestDevice {}
+
+    impl TestDevice {
+        fn new() -> Result<Self> {
+            let info = bindings::platform_device_info {
+                name: c"rust_net_inflight".as_char_ptr(),
+                id: bindings::PLATFORM_DEVID_AUTO,
+                dma_mask: u64::MAX,
+                ..Default::default()
+            };
+            // SAFETY: `info` is valid.
+            let pdev = unsafe { bindings::platform_device_register_full(&info) };
+            let pdev = crate::error::from_err_ptr(pdev)?;
+            Ok(Self(NonNull::new(pdev).ok_or(ENODEV)?))
+        }
+
+        fn device(&self) -> &Device<Bound> {
+            // SAFETY: The device is valid. No driver binds to this name, and mapping for DMA does
+            // not need one.
+            unsafe { Device::from_raw(&raw mut (*self.0.as_ptr()).dev) }
+        }
+
+        /// Makes all memory out of reach for the device, or none.
+        fn set_reach(&self, mask: u64) {
+            // SAFETY: The platform bus has given the device a mask, which nobody else uses now.
+            unsafe { *(*self.0.as_ptr()).dev.dma_mask = mask };
+        }
+    }
+
+    impl Drop for TestDevice {
+        fn drop(&mut self) {
+            // SAFETY: We registered it.
+            unsafe { bindings::platform_device_unregister(self.0.as_ptr()) };
+        }
+    }
+
+    const LIMITS: Limits = Limits {
+        segment_len: 1024,
+        descriptors: 8,
+    };
+
+    fn linear(len: usize) -> Result<SkBuff> {
+        let mut skb = SkBuff::alloc(len as u32, GFP_ATOMIC)?;
+        let bytes = KVec::from_elem(0x5au8, len, GFP_ATOMIC)?;
+        skb.put(&bytes)?;
+        Ok(skb)
+    }
+
+    /// A packet with `head` linear bytes and `frags` bytes in fragments of a page each.
+    fn scattered(head: usize, frags: usize) -> Result<SkBuff> {
+        let mut error = 0;
+        // SAFETY: The flags allow the context.
+        let skb = unsafe {
+            bindings::alloc_skb_with_frags(head, frags, 0, &mut error, bindings::GFP_ATOMIC)
+        };
+        let skb = NonNull::new(skb).ok_or(ENOMEM)?;
+        // SAFETY: The packet is new and ours.
+        let mut skb = unsafe { SkBuff::from_raw(skb) };
+        let bytes = KVec::from_elem(0x5au8, head, GFP_ATOMIC)?;
+        skb.put(&bytes)?;
+        // SAFETY: The fragments have been allocated with this many bytes.
+        unsafe {
+            (*skb.as_raw()).data_len = frags as u32;
+            (*skb.as_raw()).len += frags as u32;
+        }
+        Ok(skb)
+    }
+
+    /// What the driver was asked to write, as `(slot, len, first, last)`; contexts have no length.
+    #[derive(Default)]
+    struct Written {
+        len: usize,
+        entries: [(usize, u32, bool, bool); 8],
+    }
+
+    impl Written {
+        fn note(&mut self, slot: usize, entry: Entry) {
+            let entry = match entry {
+                Entry::Context(nth) => (slot, 0, nth == 0, false),
+                Entry::Segment(s) => (slot, s.len, s.first, s.last),
+            };
+            if let Some(place) = self.entries.get_mut(self.len) {
+                *place = entry;
+            }
+            self.len += 1;
+        }
+
+        fn is(&self, entries: &[(usize, u32, bool, bool)]) -> bool {
+            self.entries.get(..self.len) == Some(entries)
+        }
+    }
+
+    /// Completes what is done in a poll function; the consumer comes back.
+    fn complete<'a>(
+        rx: TxConsumer<'a>,
+        limit: usize,
+        done: impl Fn(usize) -> bool,
+    ) -> Result<(TxConsumer<'a>, Completed, u64)> {
+        struct Job<'a, F> {
+            rx: TxConsumer<'a>,
+            done: F,
+            result: Option<(Completed, u64)>,
+        }
+
+        /// A pointer that may be sent to the softirq, during which this context waits.
+        #[derive(Clone, Copy)]
+        struct Sent(*mut c_void);
+        // SAFETY: See above.
+        unsafe impl Send for Sent {}
+
+        impl<F: Fn(usize) -> bool> Job<'_, F> {
+            /// # Safety
+            ///
+            /// `this` is a valid `Self` that nobody else uses.
+            unsafe fn run(this: *mut c_void, limit: usize, cx: &crate::net::napi::Poll<'_>) {
+                // SAFETY: By the safety requirements.
+                let this = unsafe { &mut *this.cast::<Self>() };
+                let stats = BulkStats::new();
+                let mut free = SkbFreeList::new(cx, &stats);
+                let completed = this.rx.complete(&mut free, limit, |slot| (this.done)(slot));
+                drop(free);
+                this.result = Some((completed, stats.packets() + stats.alone()));
+            }
+        }
+
+        fn runner<'a, F: Fn(usize) -> bool>(
+            _: &Job<'a, F>,
+        ) -> unsafe fn(*mut c_void, usize, &crate::net::napi::Poll<'_>) {
+            Job::<'a, F>::run
+        }
+
+        let mut job = Job {
+            rx,
+            done,
+            result: None,
+        };
+        let run = runner(&job);
+        let sent = Sent((&raw mut job).cast());
+        in_poll(64, move |cx| {
+            let sent = sent;
+            // SAFETY: `job` stays where it is until `in_poll` returns, and is used here only.
+            unsafe { run(sent.0, limit, cx) }
+        })?;
+        let (completed, freed) = job.result.ok_or(EINVAL)?;
+        Ok((job.rx, completed, freed))
+    }
+
+    #[test]
+    fn refuses_rings_and_limits_that_make_no_sense() -> Result {
+        let device = TestDevice::new()?;
+        let dev = device.device();
+
+        for descriptors in [0, 1, 3, 1000, MAX_DESCRIPTORS * 2] {
+            assert!(pair(dev, descriptors, LIMITS).is_err_and(|e| e == EINVAL));
+        }
+        let nothing = Limits {
+            segment_len: 0,
+            ..LIMITS
+        };
+        assert!(pair(dev, 8, nothing).is_err_and(|e| e == EINVAL));
+        let nothing = Limits {
+            descriptors: 0,
+            ..LIMITS
+        };
+        assert!(pair(dev, 8, nothing).is_err_and(|e| e == EINVAL));
+        Ok(())
+    }
+
+    #[test]
+    fn a_packet_goes_there_and_back() -> Result {
+        let device = TestDevice::new()?;
+        let (mut tx, rx) = pair(device.device(), 8, LIMITS)?;
+        let mut written = Written::default();
+
+        assert_eq!((tx.free(), rx.free()), (7, 7));
+        let sent = tx.submit(linear(60)?, 0, |slot, entry| written.note(slot, entry));
+        let sent = sent.map_err(|_| EIO)?;
+        assert!(written.is(&[(0, 60, true, true)]));
+        assert_eq!((sent.descriptors, sent.bytes, sent.next_slot), (1, 60, 1));
+        assert_eq!((tx.free(), rx.free()), (6, 6));
+
+        // Not yet.
+        let (rx, done, freed) = complete(rx, 64, |_| false)?;
+        assert_eq!((done, freed), (Completed::default(), 0));
+
+        let (rx, done, freed) = complete(rx, 64, |slot| slot == 0)?;
+        assert_eq!((done.packets, done.bytes, done.descriptors), (1, 60, 1));
+        assert_eq!(freed, 1);
+        assert_eq!((tx.free(), rx.free()), (7, 7));
+        assert!(rx.is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn long_and_scattered_packets_are_split() -> Result {
+        let device = TestDevice::new()?;
+        let (mut tx, rx) = pair(device.device(), 16, LIMITS)?;
+        let mut written = Written::default();
+
+        let skb = scattered(100, 4096)?;
+        let sent = tx.submit(skb, 1, |slot, entry| written.note(slot, entry));
+        let sent = sent.map_err(|_| EIO)?;
+        assert!(written.is(&[
+            (0, 0, true, false),
+            (1, 100, true, false),
+            (2, 1024, false, false),
+            (3, 1024, false, false),
+            (4, 1024, false, false),
+            (5, 1024, false, true),
+        ]));
+        assert_eq!((sent.descriptors, sent.bytes), (6, 4196));
+
+        // Only the last descriptor counts.
+        let (rx, done, _) = complete(rx, 64, |slot| slot < 5)?;
+        assert_eq!(done.packets, 0);
+        let (_, done, freed) = complete(rx, 64, |slot| slot == 5)?;
+        assert_eq!((done.packets, done.bytes, done.descriptors), (1, 4196, 6));
+        assert_eq!(freed, 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_packet_without_linear_part_is_its_fragments() -> Result {
+        let device = TestDevice::new()?;
+        let (mut tx, rx) = pair(device.device(), 16, LIMITS)?;
+        let mut written = Written::default();
+
+        let sent = tx.submit(scattered(0, 1500)?, 0, |slot, entry| {
+            written.note(slot, entry)
+        });
+        assert!(sent.is_ok_and(|sent| sent.bytes == 1500));
+        assert!(written.is(&[(0, 1024, true, false), (1, 476, false, true)]));
+        drop((tx, rx));
+        Ok(())
+    }
+
+    #[test]
+    fn refuses_what_the_card_cannot_take() -> Result {
+        let device = TestDevice::new()?;
+        let (mut tx, _rx) = pair(device.device(), 16, LIMITS)?;
+        let mut asked = 0;
+        let mut refusal = |skb: SkBuff, contexts: usize| {
+            let raw = skb.as_raw();
+            let result = tx.submit(skb, contexts, |_, _| asked += 1);
+            // The very packet comes back.
+            result
+                .err()
+                .filter(|r| r.skb.as_raw() == raw)
+                .map(|r| r.reason)
+        };
+
+        assert_eq!(
+            refusal(SkBuff::alloc(64, GFP_KERNEL)?, 0),
+            Some(Refusal::Empty)
+        );
+        assert_eq!(
+            refusal(linear(8 * 1024 + 1)?, 0),
+            Some(Refusal::TooManySegments)
+        );
+        assert_eq!(refusal(linear(60)?, 8), Some(Refusal::TooManySegments));
+        assert_eq!(
+            refusal(linear(60)?, usize::MAX),
+            Some(Refusal::TooManySegments)
+        );
+
+        let skb = linear(60)?;
+        let more = linear(40)?;
+        // SAFETY: Both packets are ours; the second becomes part of the first.
+        unsafe {
+            (*skb.shared_info()).frag_list = more.into_raw().as_ptr();
+            (*skb.as_raw()).data_len += 40;
+            (*skb.as_raw()).len += 40;
+        }
+        assert_eq!(refusal(skb, 0), Some(Refusal::FragList));
+        assert_eq!(asked, 0);
+        assert_eq!((tx.free(), tx.next_slot()), (15, 0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_full_ring_gives_packets_back() -> Result {
+        let device = TestDevice::new()?;
+        let (mut tx, rx) = pair(device.device(), 4, LIMITS)?;
+
+        for _ in 0..3 {
+            assert!(tx.submit(linear(60)?, 0, |_, _| ()).is_ok());
+        }
+        let refused = tx.submit(linear(60)?, 0, |_, _| ()).err();
+        assert!(refused.is_some_and(|r| r.reason == Refusal::Full && r.skb.len() == 60));
+
+        let (_, done, freed) = complete(rx, 2, |_| true)?;
+        assert_eq!((done.packets, done.descriptors, freed), (2, 2, 2));
+        assert_eq!(tx.free(), 2);
+        assert!(tx.submit(linear(60)?, 0, |_, _| ()).is_ok());
+        Ok(())
+    }
+
+    /// Many rounds through a ring, with packets of one to three descriptors.
+    #[test]
+    fn slots_and_packets_stay_together() -> Result {
+        let device = TestDevice::new()?;
+        let (mut tx, mut rx) = pair(device.device(), 16, LIMITS)?;
+        let mut slot = 0;
+
+        for round in 0..200 {
+            let segments = 1 + round % 3;
+            assert_eq!(tx.next_slot(), slot);
+            let sent = tx.submit(linear(1000 * segments)?, 0, |_, _| ());
+            assert!(sent.is_ok_and(|sent| sent.descriptors == segments));
+            slot = (slot + segments) % 16;
+            let last = (slot + 15) % 16;
+            let (back, done, freed) = complete(rx, 64, |slot| slot == last)?;
+            rx = back;
+            assert_eq!(done.descriptors, segments);
+            assert_eq!((done.packets, done.bytes, freed), (1, 1000 * segments, 1));
+        }
+        assert_eq!(tx.free(), 15);
+        Ok(())
+    }
+
+    /// The memory that the packets reference, which must be the only trace of them.
+    fn watched(count: usize) -> Result<KVec<SkBuff>> {
+        let mut skbs = KVec::with_capacity(count, GFP_KERNEL)?;
+        for _ in 0..count {
+            skbs.push(linear(60)?, GFP_KERNEL)?;
+        }
+        Ok(skbs)
+    }
+
+    /// Makes a second owner of a packet.
+    fn share(skb: &SkBuff) -> Result<SkBuff> {
+        // SAFETY: The packet is valid, so its reference count can be raised.
+        unsafe { bindings::refcount_inc(&raw mut (*skb.as_raw()).users) };
+        let skb = NonNull::new(skb.as_raw()).ok_or(EINVAL)?;
+        // SAFETY: The new reference is ours.
+        Ok(unsafe { SkBuff::from_raw(skb) })
+    }
+
+    #[test]
+    fn dropping_both_ends_frees_what_is_in_flight() -> Result {
+        let device = TestDevice::new()?;
+        let skbs = watched(3)?;
+
+        for producer_first in [true, false] {
+            let (mut tx, rx) = pair(device.device(), 8, LIMITS)?;
+            for skb in &skbs {
+                assert!(tx.submit(share(skb)?, 0, |_, _| ()).is_ok());
+            }
+            assert!(skbs.iter().all(SkBuff::is_shared));
+            if producer_first {
+                drop(tx);
+                drop(rx);
+            } else {
+                drop(rx);
+                // Nobody will complete this one, but it is not lost.
+                assert!(tx.submit(linear(60)?, 0, |_, _| ()).is_ok());
+                drop(tx);
+            }
+            assert!(!skbs.iter().any(SkBuff::is_shared));
+        }
+        Ok(())
+    }
+
+    /// The second mapping fails: the first one is undone and the packet comes back.
+    #[test]
+    fn a_failing_mapping_undoes_the_others() -> Result {
+        let device = TestDevice::new()?;
+        let (mut tx, rx) = pair(device.device(), 16, LIMITS)?;
+
+        // SAFETY: This is the context of a test. The suppression ends below.
+        let (test, quiet) = unsafe {
+            let test = bindings::kunit_get_current_test();
+            (test, bindings::kunit_start_suppress_warning(test))
+        };
+        let result = tx.submit(scattered(100, 4096)?, 0, |_, _| device.set_reach(0xff));
+        device.set_reach(u64::MAX);
+        // SAFETY: This ends what was started above.
+        unsafe { bindings::kunit_end_suppress_warning(test, quiet) };
+
+        let refused = result.err().ok_or(EINVAL)?;
+        assert_eq!(refused.reason, Refusal::Mapping);
+        assert_eq!(refused.skb.len(), 4196);
+        assert_eq!((tx.free(), tx.next_slot()), (15, 0));
+        assert!(rx.is_empty());
+
+        // The same packet is fine when the device can reach it.
+        assert!(tx.submit(refused.skb, 0, |_, _| ()).is_ok());
+        assert_eq!(rx.free(), 10);
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! NAPI: polling of a queue vector in softirq context.
+//!
+//! C header: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h)
+//!
+//! A driver never owns a `struct napi_struct`. The device abstraction adds one per queue vector
+//! when the device is opened, enables it, disables it and deletes it. What the driver sees is
+//!
+//! - [`Napi`], while it builds the vector's state: something to create a page pool for;
+//! - [`Poll`], inside of [`Driver::poll`]: the proof that this is the poll function of one vector,
+//!   on one CPU, now. It can be neither kept, nor sent to another CPU, nor made up. What is only
+//!   correct in that context, takes a [`&Poll`](Poll).
+//!
+//! [`Driver::poll`]: super::device::Driver::poll
+
+use super::{
+    device::Device,
+    queue::Completions,
+    skbuff::{
+        DropReason,
+        SkBuff, //
+    }, //
+};
+
+use crate::{
+    bindings,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    types::{
+        NotThreadSafe,
+        Opaque, //
+    }, //
+};
+
+use core::marker::PhantomData;
+
+/// What a poll function found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Polled {
+    /// There is more to do, or there may be: poll again, with interrupts off.
+    Busy,
+    /// There is nothing left to do: interrupts can be turned on again.
+    Idle {
+        /// Number of received packets, for the interrupt moderation of the core.
+        received: usize,
+    },
+}
+
+/// Something that relies on a [`Napi`] for as long as that is in use.
+///
+/// Such objects can outlive the queue vector, since drivers may put them wherever they like or
+/// forget them. Instead of borrowing from the vector they are told.
+pub(crate) trait Attached: Send + Sync {
+    /// The vector goes away: NAPI is disabled and will not run again. Stop referring to it.
+    ///
+    /// This is called once, in process context, before the `struct napi_struct` is deleted.
+    fn detach(&self);
+}
+
+/// The NAPI instance of a queue vector.
+///
+/// # Invariants
+///
+/// `inner` is a `struct napi_struct` that has been added to a device, and is deleted before the
+/// `Napi` is dropped.
+#[pin_data]
+#[repr(C)]
+pub struct Napi {
+    // First, so that a pointer to the one is a pointer to the other.
+    #[pin]
+    inner: Opaque<bindings::napi_struct>,
+    #[pin]
+    attached: Mutex<KVec<Arc<dyn Attached>>>,
+}
+
+// SAFETY: The members of `struct napi_struct` that change are only touched by C, which takes care
+// of concurrency itself. What is attached is `Send` and `Sync`, and locked.
+unsafe impl Send for Napi {}
+
+// SAFETY: As for `Send`.
+unsafe impl Sync for Napi {}
+
+impl Napi {
+    /// Returns the initializer for an instance that has not been added to a device.
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            inner: Opaque::zeroed(),
+            attached <- new_mutex!(KVec::new(), "Napi::attached"),
+        })
+    }
+
+    /// Returns a pointer to the `struct napi_struct`.
+    #[inline]
+    pub(crate) fn as_raw(&self) -> *mut bindings::napi_struct {
+        self.inner.get()
+    }
+
+    /// Keeps `object` until the vector goes away, and tells it then.
+    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
+    pub(crate) fn attach(&self, object: Arc<dyn Attached>) -> Result {
+        self.attached.lock().push(object, GFP_KERNEL)?;
+        Ok(())
+    }
+
+    /// Tells everything that relies on this instance that it goes away.
+    ///
+    /// To be called when NAPI is disabled and not yet deleted.
+    pub(super) fn detach_all(&self) {
+        let attached = core::mem::take(&mut *self.attached.lock());
+        for object in attached {
+            object.detach();
+        }
+    }
+}
+
+/// How much a poll function may receive.
+///
+/// Only the core makes one. `napi_consume_skb()` and what is like it need the genuine value: zero
+/// says that the caller may be in hard interrupt context.
+#[derive(Clone, Copy)]
+pub struct Budget<'p> {
+    value: c_int,
+    _not_send: NotThreadSafe,
+    _poll: PhantomData<&'p ()>,
+}
+
+impl Budget<'_> {
+    /// Number of packets that may be received; zero if this is netpoll.
+    #[inline]
+    pub fn packets(self) -> usize {
+        usize::try_from(self.value).unwrap_or(0)
+    }
+
+    /// The value to pass on to C.
+    #[inline]
+    pub(crate) fn as_raw(self) -> c_int {
+        self.value
+    }
+}
+
+/// The context of a poll function.
+///
+/// A reference to it proves that the current function is called from the poll function of a queue
+/// vector, which nobody else runs at the same time, with bottom halves disabled. This is softirq
+/// context, unless [`Poll::is_netpoll`].
+///
+/// # Invariants
+///
+/// `napi` is the instance that is being polled on this CPU, with this `budget`. `index` is the
+/// number of the queue pair that belongs to it.
+pub struct Poll<'p> {
+    napi: &'p Napi,
+    budget: c_int,
+    index: u16,
+    _not_send: NotThreadSafe,
+}
+
+impl<'p> Poll<'p> {
+    /// Creates the context.
+    ///
+    /// # Safety
+    ///
+    /// The caller must be the poll function of `napi`, which C called with `budget`. `index` must
+    /// be the number of the queue pair that belongs to the vector.
+    #[inline]
+    pub(crate) unsafe fn new(napi: &'p Napi, budget: c_int, index: u16) -> Self {
+        // INVARIANT: The safety requirements are the invariants.
+        Self {
+            napi,
+            budget,
+            index,
+            _not_send: NotThreadSafe,
+        }
+    }
+
+    /// Returns the budget.
+    #[inline]
+    pub fn budget(&self) -> Budget<'_> {
+        Budget {
+            value: self.budget,
+            _not_send: NotThreadSafe,
+            _poll: PhantomData,
+        }
+    }
+
+    /// Whether this is netpoll, which wants transmitted packets to be completed and nothing else.
+    ///
+    /// It may be called in hard interrupt context; nothing can be received.
+    #[inline]
+    pub fn is_netpoll(&self) -> bool {
+        self.budget <= 0
+    }
+
+    /// The NAPI instance that is being polled.
+    ///
+    /// This is not for drivers: a [`Napi`] in their hands is one that has not been enabled.
+    #[inline]
+    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
+    pub(crate) fn napi(&self) -> &'p Napi {
+        self.napi
+    }
+
+    /// The device to which the queue vector belongs.
+    #[inline]
+    pub fn device(&self) -> &Device {
+        // SAFETY: An instance that is being polled has been added to a device, which lives longer.
+        unsafe { Device::from_raw((*self.napi.as_raw()).dev) }
+    }
+
+    /// The completion side of this vector's transmit queue.
+    #[inline]
+    pub fn tx_queue(&self) -> Completions<'_> {
+        // SAFETY: By the type invariants, the poll function of this vector is running, and `index`
+        // is the number of its transmit queue.
+        unsafe {
+            let queue =
+                bindings::netdev_get_tx_queue((*self.napi.as_raw()).dev, c_uint::from(self.index));
+            Completions::from_raw(queue)
+        }
+    }
+
+    /// The number of the queue vector, in the order in which they were added.
+    #[inline]
+    pub fn index(&self) -> u16 {
+        self.index
+    }
+
+    /// Hands a received Ethernet frame, header and all, to the stack.
+    ///
+    /// This takes care of the frame's device, protocol and receive queue. A frame whose linear part
+    /// does not hold an Ethernet header, or that nobody may receive now (see [`Self::is_netpoll`])
+    /// is dropped.
+    #[inline]
+    pub fn receive(&self, skb: SkBuff) {
+        if skb.head_len() < bindings::ETH_HLEN || self.is_netpoll() {
+            refuse(skb);
+            return;
+        }
+
+        let raw = skb.as_raw();
+        // SAFETY: `skb` is valid. Any bits are valid for the members of these unions.
+        let used = unsafe {
+            let owner = &(*raw).__bindgen_anon_3.__bindgen_anon_1;
+            owner.destructor.is_some() || owner._skb_refdst != 0
+        };
+        // What comes from a ring is new. What has been transmitted may have any history.
+        let mut skb = if used || skb.is_shared() {
+            match scrub(skb) {
+                Some(skb) => skb,
+                None => return,
+            }
+        } else {
+            skb
+        };
+
+        // SAFETY:
+        // - `raw` is a valid packet of which we own the only reference, and which has at least
+        //   `ETH_HLEN` bytes in its linear part. It has neither socket nor route.
+        // - By the type invariants, `napi` is being polled on this CPU, with a budget, so this is
+        //   softirq context and nobody else uses its GRO state.
+        unsafe {
+            let napi = self.napi.as_raw();
+
+            skb.set_protocol(bindings::eth_type_trans(raw, (*napi).dev));
+            (*raw).queue_mapping = self.index.wrapping_add(1);
+            bindings::gro_receive_skb(&raw mut (*napi).gro, skb.into_raw().as_ptr());
+        }
+    }
+
+    /// Frees a transmitted packet, with the batching of the core.
+    #[inline]
+    pub fn consume(&self, skb: SkBuff) {
+        // SAFETY: We own the reference. By the type invariants, this is the budget of the running
+        // poll function.
+        unsafe { bindings::napi_consume_skb(skb.into_raw().as_ptr(), self.budget) };
+    }
+}
+
+#[cold]
+fn refuse(skb: SkBuff) {
+    skb.drop_with(DropReason::TruncatedHeader);
+}
+
+/// Makes a packet look as if it came from a wire, if it is ours alone.
+#[cold]
+fn scrub(skb: SkBuff) -> Option<SkBuff> {
+    if skb.is_shared() {
+        skb.drop_with(DropReason::NotSpecified);
+        return None;
+    }
+
+    // SAFETY: `skb` is valid and nobody else owns it.
+    unsafe {
+        bindings::skb_orphan(skb.as_raw());
+        bindings::skb_scrub_packet(skb.as_raw(), true);
+    }
+    Some(skb)
+}

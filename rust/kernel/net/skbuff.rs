@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Socket buffers: the packets that travel through the network stack.
+//!
+//! C header: [`include/linux/skbuff.h`](srctree/include/linux/skbuff.h)
+//!
+//! A [`SkBuff`] owns one reference to a `struct sk_buff`. Whoever holds it decides what becomes of
+//! the packet, and each of those decisions consumes it: hand it to the stack with
+//! [`napi::Poll::receive`], to a card by queueing it, or drop it with a [`DropReason`]. There is no
+//! way to use a packet after that, to free it twice, or to lose one silently: a [`SkBuff`] that
+//! goes out of scope is freed as a drop.
+//!
+//! Packets can have several owners, and packets that are clones of each other share their data.
+//! [`SkBuff`] gives shared data out for reading only: the methods that change the packet or its
+//! data fail when someone else can see it.
+//!
+//! [`napi::Poll::receive`]: super::napi::Poll::receive
+
+use crate::{
+    alloc::{
+        AllocError,
+        Flags, //
+    },
+    bindings,
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+use core::{
+    mem::ManuallyDrop,
+    ptr::NonNull,
+    slice, //
+};
+
+mod offload;
+
+pub use self::offload::{
+    PartialChecksum,
+    RxHash, //
+};
+
+/// Why a packet was not delivered.
+///
+/// The kernel reports the reason through the `skb:kfree_skb` tracepoint and drop monitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum DropReason {
+    /// Nobody said why.
+    NotSpecified = bindings::skb_drop_reason_SKB_DROP_REASON_NOT_SPECIFIED,
+    /// The driver could not build the header that the device asks for.
+    DeviceHeader = bindings::skb_drop_reason_SKB_DROP_REASON_DEV_HDR,
+    /// The device was not ready to transmit.
+    DeviceNotReady = bindings::skb_drop_reason_SKB_DROP_REASON_DEV_READY,
+    /// The descriptor ring had no room.
+    FullRing = bindings::skb_drop_reason_SKB_DROP_REASON_FULL_RING,
+    /// There was no memory.
+    NoMemory = bindings::skb_drop_reason_SKB_DROP_REASON_NOMEM,
+    /// The packet ended inside of a header.
+    TruncatedHeader = bindings::skb_drop_reason_SKB_DROP_REASON_HDR_TRUNC,
+}
+
+/// An owned reference to a socket buffer.
+///
+/// Dropping it frees the packet with [`DropReason::NotSpecified`], in any context.
+///
+/// # Invariants
+///
+/// `ptr` points to a valid `struct sk_buff` and we own one of its references. Its length fields
+/// describe memory that stays valid as long as the reference is held.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::net::skbuff::SkBuff;
+///
+/// let mut skb = SkBuff::alloc(64, GFP_KERNEL)?;
+/// skb.put(b"hello")?;
+/// assert_eq!(skb.data(), b"hello");
+/// assert_eq!(skb.len(), 5);
+///
+/// // There is room for the rest only.
+/// assert!(skb.put(&[0; 4096]).is_err());
+/// skb.consume();
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// A packet that has been given away cannot be used again:
+///
+/// ```ignore
+/// skb.consume();
+/// skb.consume(); // Does not compile: `skb` has been moved.
+/// ```
+#[repr(transparent)]
+pub struct SkBuff {
+    ptr: NonNull<bindings::sk_buff>,
+}
+
+// SAFETY: A reference to a `struct sk_buff` can be dropped from any context, and nothing in it is
+// tied to a CPU or task.
+unsafe impl Send for SkBuff {}
+
+// SAFETY: With a shared reference, a `SkBuff` can be read only.
+unsafe impl Sync for SkBuff {}
+
+impl SkBuff {
+    /// Allocates an empty packet with room for `size` bytes of linear data.
+    pub fn alloc(size: u32, flags: Flags) -> Result<Self, AllocError> {
+        // SAFETY: `alloc_skb()` has no requirements apart from the context, which `flags` give.
+        let skb = unsafe { bindings::alloc_skb(size, flags.as_raw()) };
+
+        // INVARIANT: `alloc_skb()` returned the only reference to a valid `struct sk_buff`.
+        Ok(Self {
+            ptr: NonNull::new(skb).ok_or(AllocError)?,
+        })
+    }
+
+    /// Takes over a reference to a `struct sk_buff`.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` must point to a valid `struct sk_buff`, and the caller must own a reference to it,
+    /// which it must not use afterwards.
+    #[inline]
+    pub(crate) unsafe fn from_raw(ptr: NonNull<bindings::sk_buff>) -> Self {
+        // INVARIANT: The safety requirements are the type invariants.
+        Self { ptr }
+    }
+
+    /// Gives up the reference without dropping it.
+    #[inline]
+    pub(crate) fn into_raw(self) -> NonNull<bindings::sk_buff> {
+        ManuallyDrop::new(self).ptr
+    }
+
+    /// Returns the pointer; the reference stays with `self`.
+    #[inline]
+    pub(crate) fn as_raw(&self) -> *mut bindings::sk_buff {
+        self.ptr.as_ptr()
+    }
+
+    /// Number of bytes in the packet: linear data, fragments and the list of further buffers.
+    #[inline]
+    #[expect(clippy::len_without_is_empty)]
+    pub fn len(&self) -> u32 {
+        // SAFETY: `self.ptr` is valid by the type invariants.
+        unsafe { (*self.as_raw()).len }
+    }
+
+    /// Number of bytes in the linear part, see [`Self::data`].
+    #[inline]
+    pub fn head_len(&self) -> u32 {
+        // SAFETY: `self.ptr` is valid by the type invariants.
+        let data_len = unsafe { (*self.as_raw()).data_len };
+
+        // The stack keeps `len >= data_len`.
+        self.len().wrapping_sub(data_len)
+    }
+
+    /// The linear part of the packet.
+    #[inline]
+    pub fn data(&self) -> &[u8] {
+        // SAFETY: By the type invariants, `data` points to `head_len` valid bytes. Data that
+        // several owners share is not written by any of them, and `&self` keeps us from it.
+        unsafe { slice::from_raw_parts((*self.as_raw()).data, self.head_len() as usize) }
+    }
+
+    /// The linear part of the packet for writing, or [`None`] if someone else can see it.
+    #[inline]
+    pub fn data_mut(&mut self) -> Option<&mut [u8]> {
+        if self.is_shared() || self.is_cloned() {
+            return None;
+        }
+
+        let len = self.head_len() as usize;
+        // SAFETY: By the type invariants, `data` points to `head_len` valid bytes, and neither the
+        // packet nor its data have another owner.
+        Some(unsafe { slice::from_raw_parts_mut((*self.as_raw()).data, len) })
+    }
+
+    /// Whether there are other owners of this very packet.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        // SAFETY: `self.ptr` is valid by the type invariants. `refcount_t` is an `atomic_t`, which
+        // holds an `int`, and is only accessed with atomic operations.
+        let users =
+            unsafe { Atomic::<i32>::from_ptr((&raw mut (*self.as_raw()).users).cast::<i32>()) };
+        users.load(Relaxed) != 1
+    }
+
+    /// Whether the data may be shared with a clone.
+    #[inline]
+    pub fn is_cloned(&self) -> bool {
+        // SAFETY: `self.ptr` is valid by the type invariants.
+        let cloned = unsafe { bindings::sk_buff::cloned_raw(self.as_raw()) } != 0;
+
+        // SAFETY: As above. `atomic_t` holds an `int` that is only accessed atomically. The upper
+        // half counts references to the payload alone, which do not keep us from the header; that
+        // distinction is left to C, here any second reference makes the data shared.
+        cloned
+            && unsafe {
+                Atomic::<i32>::from_ptr((&raw mut (*self.shared_info()).dataref).cast::<i32>())
+            }
+            .load(Relaxed)
+                != 1
+    }
+
+    /// Appends `bytes` to the linear part.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` if the buffer is too small, `EBUSY` if someone else can see the data, `EINVAL` if
+    /// the packet has data behind its linear part already.
+    pub fn put(&mut self, bytes: &[u8]) -> Result {
+        if self.is_shared() || self.is_cloned() {
+            return Err(EBUSY);
+        }
+        if self.head_len() != self.len() {
+            return Err(EINVAL);
+        }
+
+        // SAFETY: `self.ptr` is valid by the type invariants.
+        let tailroom = unsafe { bindings::skb_tailroom(self.as_raw()) };
+        if usize::try_from(tailroom)? < bytes.len() {
+            return Err(ENOSPC);
+        }
+
+        // CAST: The length is at most `tailroom`.
+        //
+        // SAFETY: The packet is linear and has at least `bytes.len()` bytes of room at its end,
+        // which `skb_put()` returns. `bytes` cannot overlap with it, since `self` is exclusive.
+        unsafe {
+            let tail = bindings::skb_put(self.as_raw(), bytes.len() as u32);
+            core::ptr::copy_nonoverlapping(bytes.as_ptr(), tail.cast::<u8>(), bytes.len());
+        }
+        Ok(())
+    }
+
+    /// Pads a short packet with zeroes to at least `len` bytes.
+    ///
+    /// On failure, which includes that there are other owners, the packet has been freed.
+    #[inline]
+    pub fn pad_to(self, len: u32) -> Result<Self> {
+        if self.len() >= len {
+            return Ok(self);
+        }
+        if self.is_shared() {
+            return Err(EBUSY);
+        }
+
+        let skb = ManuallyDrop::new(self);
+        // SAFETY: The packet is valid; on failure, `skb_put_padto()` frees it, which is why we no
+        // longer own it.
+        crate::error::to_result(unsafe { bindings::skb_put_padto(skb.as_raw(), len) })?;
+        Ok(ManuallyDrop::into_inner(skb))
+    }
+
+    #[inline]
+    pub(crate) fn shared_info(&self) -> *mut bindings::skb_shared_info {
+        // SAFETY: `self.ptr` is valid by the type invariants.
+        let skb = unsafe { &*self.as_raw() };
+
+        // `sk_buff_data_t` is an offset from `head` on 64 bit, and a pointer elsewhere.
+        #[cfg(CONFIG_64BIT)]
+        // SAFETY: The shared info is at the end of the head, in the same allocation.
+        let end = unsafe { skb.head.add(skb.end as usize) };
+        #[cfg(not(CONFIG_64BIT))]
+        let end = skb.end;
+
+        end.cast::<bindings::skb_shared_info>()
+    }
+
+    /// Number of page fragments behind the linear part.
+    #[inline]
+    pub fn nr_frags(&self) -> usize {
+        // SAFETY: The shared info of a valid packet is valid.
+        usize::from(unsafe { (*self.shared_info()).nr_frags })
+    }
+
+    /// Whether a list of further buffers hangs off this one.
+    ///
+    /// Devices without `NETIF_F_FRAGLIST` never get such a packet to transmit.
+    #[inline]
+    pub fn has_frag_list(&self) -> bool {
+        // SAFETY: The shared info of a valid packet is valid.
+        !unsafe { (*self.shared_info()).frag_list }.is_null()
+    }
+
+    /// The page fragments behind the linear part, in order.
+    #[inline]
+    pub fn frags(&self) -> impl ExactSizeIterator<Item = Frag<'_>> + '_ {
+        let info = self.shared_info();
+        let len = self.nr_frags().min(bindings::MAX_SKB_FRAGS as usize);
+
+        // SAFETY: The first `nr_frags` fragments of a valid packet are valid, and do not change
+        // while we own a reference: whoever changes them must be the only owner.
+        let frags = unsafe {
+            slice::from_raw_parts(
+                (&raw const (*info).frags).cast::<bindings::skb_frag_t>(),
+                len,
+            )
+        };
+        frags.iter().map(Frag)
+    }
+
+    /// The transmit queue that the stack chose for this packet.
+    #[inline]
+    pub fn queue_mapping(&self) -> u16 {
+        // SAFETY: `self.ptr` is valid by the type invariants.
+        unsafe { (*self.as_raw()).queue_mapping }
+    }
+
+    /// Frees the packet, and reports that it was lost and why.
+    #[inline]
+    pub fn drop_with(self, reason: DropReason) {
+        // SAFETY: We own a reference, which `dev_kfree_skb_any_reason()` takes over. It may be
+        // called from any context.
+        unsafe { bindings::dev_kfree_skb_any_reason(self.into_raw().as_ptr(), reason as u32) };
+    }
+
+    /// Frees the packet without reporting a loss, because it has reached its destination.
+    ///
+    /// On the completion path, prefer a bulk free list or [`napi::Poll::consume`].
+    ///
+    /// [`napi::Poll::consume`]: super::napi::Poll::consume
+    #[inline]
+    pub fn consume(self) {
+        // SAFETY: As in `drop_with()`.
+        unsafe {
+            bindings::dev_kfree_skb_any_reason(
+                self.into_raw().as_ptr(),
+                bindings::skb_drop_reason_SKB_CONSUMED,
+            )
+        };
+    }
+}
+
+impl Drop for SkBuff {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: We own a reference, which `dev_kfree_skb_any_reason()` takes over. It may be
+        // called from any context.
+        unsafe {
+            bindings::dev_kfree_skb_any_reason(self.as_raw(), DropReason::NotSpecified as u32)
+        };
+    }
+}
+
+/// A page fragment of a packet.
+///
+/// The memory may belong to user space and change at any time; there is no access to its contents.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Frag<'a>(&'a bindings::skb_frag_t);
+
+impl<'a> Frag<'a> {
+    /// Number of bytes in the fragment.
+    #[inline]
+    #[expect(clippy::len_without_is_empty)]
+    pub fn len(self) -> u32 {
+        self.0.len
+    }
+
+    /// Offset of the first byte in the fragment's (compound) page.
+    #[inline]
+    pub fn offset(self) -> u32 {
+        self.0.offset
+    }
+
+    #[inline]
+    pub(crate) fn as_raw(self) -> *const bindings::skb_frag_t {
+        self.0
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a card may do for a packet, and has done: checksums, hashes, segmentation, VLAN tags.
+
+use super::SkBuff;
+
+use crate::bindings;
+
+/// A checksum that the card is asked to complete.
+///
+/// The sum over everything from `start` to the end of the packet belongs into the two bytes at
+/// `start + offset`. Both count from the first byte of [`SkBuff::data`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartialChecksum {
+    /// Where summing starts; usually the transport header.
+    pub start: u32,
+    /// Where the checksum goes, from `start`.
+    pub offset: u16,
+}
+
+/// A hash that the card has computed over a received packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RxHash {
+    /// Over addresses only.
+    L3(u32),
+    /// Over addresses and ports.
+    L4(u32),
+}
+
+/// Casts away the wrapper that `bindgen` puts around the member of a union.
+#[inline]
+fn member<T>(field: *mut bindings::__BindgenUnionField<T>) -> *mut T {
+    field.cast()
+}
+
+/// Gives the pointer to the members of `struct sk_buff` that clones inherit.
+macro_rules! header {
+    ($skb:expr) => {
+        member(&raw mut (*$skb.as_raw()).__bindgen_anon_4.__bindgen_anon_1)
+    };
+}
+
+impl SkBuff {
+    /// The checksum that the card has to complete before it sends this packet, if any.
+    #[inline]
+    pub fn partial_checksum(&self) -> Option<PartialChecksum> {
+        // SAFETY: `self` holds a valid packet.
+        let (start, offset) = unsafe {
+            let header = header!(self);
+
+            if u32::from((*header).ip_summed()) != bindings::CHECKSUM_PARTIAL {
+                return None;
+            }
+
+            let csum = &(*header).__bindgen_anon_1.__bindgen_anon_1;
+            (u32::from(csum.csum_start), csum.csum_offset)
+        };
+
+        Some(PartialChecksum {
+            // `csum_start` counts from the start of the buffer. The stack only asks for checksums
+            // that start inside of the packet.
+            start: start.wrapping_sub(self.headroom()),
+            offset,
+        })
+    }
+
+    /// Number of bytes between the start of the buffer and the first byte of the packet.
+    #[inline]
+    pub fn headroom(&self) -> u32 {
+        // SAFETY: `self` holds a valid packet. `head` and `data` point into the same buffer.
+        //
+        // CAST: Buffers are smaller than 4 GiB.
+        unsafe { (*self.as_raw()).data.offset_from((*self.as_raw()).head) as u32 }
+    }
+
+    /// The payload type of the packet, in host byte order (`ETH_P_*`).
+    #[inline]
+    pub fn protocol(&self) -> u16 {
+        // SAFETY: `self` holds a valid packet.
+        u16::from_be(unsafe { (*header!(self)).protocol })
+    }
+
+    /// Offset of the network header from the first byte of [`SkBuff::data`].
+    #[inline]
+    pub fn network_offset(&self) -> u32 {
+        // SAFETY: `self` holds a valid packet.
+        u32::from(unsafe { (*header!(self)).network_header }).wrapping_sub(self.headroom())
+    }
+
+    /// Offset of the transport header from the first byte of [`SkBuff::data`].
+    #[inline]
+    pub fn transport_offset(&self) -> u32 {
+        // SAFETY: `self` holds a valid packet.
+        u32::from(unsafe { (*header!(self)).transport_header }).wrapping_sub(self.headroom())
+    }
+
+    /// Size of the segments that the card has to cut the packet into, if it has to.
+    #[inline]
+    pub fn gso_size(&self) -> Option<u16> {
+        // SAFETY: The shared info of a valid packet is valid.
+        let size = unsafe { (*self.shared_info()).gso_size };
+        (size != 0).then_some(size)
+    }
+
+    /// The VLAN tag that the card has to insert, if any.
+    #[inline]
+    pub fn vlan_tag(&self) -> Option<u16> {
+        // SAFETY: `self` holds a valid packet. Any bits are valid for the union's members.
+        unsafe {
+            let vlan = &(*header!(self)).__bindgen_anon_2;
+            (vlan.vlan_all != 0).then_some(vlan.__bindgen_anon_1.vlan_tci)
+        }
+    }
+
+    /// Sets the payload type, in network byte order.
+    #[inline]
+    pub(in crate::net) fn set_protocol(&mut self, protocol: u16) {
+        // SAFETY: `self` holds a valid packet.
+        unsafe { (*header!(self)).protocol = protocol };
+    }
+
+    /// Marks a received packet's transport checksum as verified by the card.
+    #[inline]
+    pub fn set_checksum_verified(&mut self) {
+        if self.is_shared() {
+            return;
+        }
+        // SAFETY: `self` holds a valid packet that nobody else owns.
+        unsafe {
+            (*header!(self)).set_ip_summed(bindings::CHECKSUM_UNNECESSARY as u8);
+        }
+    }
+
+    /// Records the hash that the card computed over a received packet.
+    #[inline]
+    pub fn set_hash(&mut self, hash: RxHash) {
+        if self.is_shared() {
+            return;
+        }
+        let (value, l4) = match hash {
+            RxHash::L3(value) => (value, false),
+            RxHash::L4(value) => (value, true),
+        };
+        // SAFETY: `self` holds a valid packet that nobody else owns.
+        unsafe { bindings::__skb_set_hash(self.as_raw(), value, false, l4) };
+    }
+}
