@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Driver for the Intel 82599 10 GbE controller.
+//!
+//! See `Documentation/networking/device_drivers/ethernet/intel/ixgbe_rust.rst`.
+//!
+//! | module | what it is about |
+//! | --- | --- |
+//! | [`port`] | the callbacks of the network device, and what they share |
+//! | [`rx`], [`tx`] | the descriptor rings |
+//! | [`desc`] | formats of descriptors |
+//! | [`hw`], [`irq`], [`link`], [`filter`], [`eeprom`] | parts of the card |
+//! | [`regs`] | registers |
+//! | [`stats`] | counters |
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    device::Core,
+    dma::DmaMask,
+    net,
+    pci,
+    prelude::*, //
+};
+
+#[path = "ixgbe_rust/desc.rs"]
+mod desc;
+#[path = "ixgbe_rust/eeprom.rs"]
+mod eeprom;
+#[path = "ixgbe_rust/filter.rs"]
+mod filter;
+#[path = "ixgbe_rust/hw.rs"]
+mod hw;
+#[path = "ixgbe_rust/irq.rs"]
+mod irq;
+#[path = "ixgbe_rust/link.rs"]
+mod link;
+#[path = "ixgbe_rust/port.rs"]
+mod port;
+#[path = "ixgbe_rust/regs.rs"]
+mod regs;
+#[path = "ixgbe_rust/rx.rs"]
+mod rx;
+#[path = "ixgbe_rust/stats.rs"]
+mod stats;
+#[path = "ixgbe_rust/tx.rs"]
+mod tx;
+
+use crate::{
+    link::Media,
+    port::PortDriver, //
+};
+
+/// The PCI driver. Everything of a port hangs on its network device.
+struct Ixgbe;
+
+kernel::pci_device_table!(
+    PCI_TABLE,
+    <Ixgbe as pci::Driver>::IdInfo,
+    [
+        // 82599 with a cage for SFP+ modules.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x10fb),
+            Media::SfpPlus
+        ),
+        // The same on a mezzanine card.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1507),
+            Media::SfpPlus
+        ),
+        // The same with one port.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1557),
+            Media::SfpPlus
+        ),
+        // 82599 behind KX4.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x10f7),
+            Media::Backplane
+        ),
+        // 82599 behind XAUI on a main board.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x10fc),
+            Media::Backplane
+        ),
+        // 82599 behind KX4 on a mezzanine card.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1514),
+            Media::Backplane
+        ),
+        // 82599 behind KR.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1517),
+            Media::Backplane
+        ),
+    ]
+);
+
+impl pci::Driver for Ixgbe {
+    type IdInfo = Media;
+    type Data<'bound> = ();
+
+    const ID_TABLE: pci::IdTable<Self::IdInfo> = &PCI_TABLE;
+    const DMA_MASK: Option<DmaMask> = Some(DmaMask::new::<64>());
+
+    fn probe<'bound>(
+        pdev: &'bound pci::Device<Core<'_>>,
+        id_info: Option<&'bound Self::IdInfo>,
+    ) -> impl PinInit<(), Error> + 'bound {
+        pin_init::pin_init_scope(move || {
+            // An id that was added at run time says nothing of the media.
+            let media = id_info.copied().unwrap_or(Media::Backplane);
+
+            pdev.enable_device_mem()?;
+            pdev.set_master();
+            net::device::register::<PortDriver>(pdev, media)?;
+
+            Ok(Ok::<(), Error>(()))
+        })
+    }
+}
+
+kernel::module_pci_driver! {
+    type: Ixgbe,
+    name: "ixgbe_rust",
+    authors: ["The skbulk authors"],
+    description: "Intel(R) 82599 10 Gigabit network driver in Rust",
+    license: "GPL v2",
+}

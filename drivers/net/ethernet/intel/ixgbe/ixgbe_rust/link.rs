@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Bringing up the link and looking at it (datasheet 3.7, MAC and link).
+
+use kernel::{
+    io::Io,
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
+};
+
+use crate::{
+    hw::{
+        self,
+        Bar0, //
+    },
+    regs::*, //
+};
+
+/// How the port is attached to the outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// A cage for SFP+ modules, behind a serial interface at 10 Gb/s.
+    SfpPlus,
+    /// A backplane or on-board connection that is configured by the EEPROM.
+    Backplane,
+}
+
+/// The link as seen last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// There is none.
+    Down,
+    /// It is up at this speed, in Mb/s.
+    Up(u32),
+}
+
+/// Starts to bring up the link.
+///
+/// That takes a while: the card says by an interrupt when it is done.
+pub(crate) fn start(bar: &Bar0<'_>, media: Media) {
+    // The EEPROM may switch off the link to save power.
+    bar.update(AUTOC2, |r| r.with_const_link_disable::<0>());
+
+    match media {
+        Media::SfpPlus => {
+            // Switch on the laser.
+            bar.update(ESDP, |r| r.with_sdp3_data(false));
+            hw::flush(bar);
+            fsleep(Delta::from_millis(1));
+
+            // SFI, no negotiation.
+            bar.update(AUTOC2, |r| r.with_const_pma_pmd_10g_serial::<2>());
+            bar.update(AUTOC, |r| {
+                r.with_const_lms::<{ link_mode::SERIAL_10G }>()
+                    .with_restart_an(true)
+            });
+        }
+        // The mode and what to negotiate come from the EEPROM.
+        Media::Backplane => bar.update(AUTOC, |r| r.with_restart_an(true)),
+    }
+    hw::flush(bar);
+}
+
+/// Switches off what start() has switched on.
+pub(crate) fn stop(bar: &Bar0<'_>, media: Media) {
+    if media == Media::SfpPlus {
+        bar.update(ESDP, |r| r.with_sdp3_data(true));
+    }
+}
+
+/// Looks at the link.
+pub(crate) fn state(bar: &Bar0<'_>) -> Link {
+    // The register latches a loss of the link until it is read; the second read is the present.
+    bar.read(LINKS);
+    let links = bar.read(LINKS);
+
+    if links.into_raw() == u32::MAX || !links.link_up() {
+        return Link::Down;
+    }
+
+    match links.link_speed().get() {
+        link_speed::SPEED_10000 => Link::Up(10_000),
+        link_speed::SPEED_1000 => Link::Up(1_000),
+        link_speed::SPEED_100 => Link::Up(100),
+        _ => Link::Down,
+    }
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A port as a network device.
+
+use kernel::{
+    device::Bound,
+    net::{
+        device::{
+            Device,
+            Driver,
+            Feature,
+            Features,
+            Info,
+            MacAddress,
+            MtuChange,
+            Opening,
+            RxMode,
+            Statistics,
+            Stats64, //
+        },
+        napi::{
+            Poll,
+            Polled, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::SkBuff, //
+    },
+    pci::{
+        self,
+        IrqType,
+        IrqTypes,
+        IrqVectorRegistration, //
+    },
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        new_spinlock,
+        SpinLock, //
+    }, //
+};
+
+use crate::{
+    eeprom,
+    filter,
+    hw::{
+        self,
+        Bar0, //
+    },
+    irq,
+    link::{
+        self,
+        Link,
+        Media, //
+    },
+    rx::{
+        RxRegisters,
+        RxRing, //
+    },
+    stats::PortStats,
+    tx::{
+        self,
+        TxCompletion,
+        TxRegisters,
+        TxRing, //
+    }, //
+};
+
+/// The largest payload of a frame that the card receives, as the C driver has it.
+const MAX_MTU: u32 = 9710;
+
+/// Length of an Ethernet header. The card allows for VLAN tags by itself.
+const HEADER_LEN: u16 = 14;
+
+/// The network device driver.
+pub(crate) struct PortDriver;
+
+/// Where the rings of an open port are.
+#[derive(Clone, Copy)]
+struct Rings {
+    rx: RxRegisters,
+    tx: TxRegisters,
+}
+
+/// What all callbacks of a port share.
+///
+/// The fields go in this order: the interrupt vectors before the registers are unmapped. By then
+/// the network device is unregistered and closed, so that the card does no DMA.
+#[pin_data]
+pub(crate) struct Port<'bound> {
+    #[pin]
+    stats: PortStats,
+    /// Set while the port is open; under RTNL.
+    #[pin]
+    rings: SpinLock<Option<Rings>>,
+    /// Entries of the exact filter that are in use.
+    unicast_entries: Atomic<usize>,
+    media: Media,
+    vectors: IrqVectorRegistration<'bound>,
+    bar: Bar0<'bound>,
+    pdev: &'bound pci::Device<Bound>,
+}
+
+/// What belongs to the poll function: the receive ring and the completing side of the transmit
+/// ring.
+pub(crate) struct Poller<'bound> {
+    tx: TxCompletion<'bound>,
+    rx: RxRing,
+}
+
+impl Port<'_> {
+    /// Looks at the link and tells the stack.
+    fn update_link(&self, dev: &Device) {
+        match link::state(&self.bar) {
+            Link::Up(speed) if !dev.is_carrier_ok() => {
+                dev_info!(dev, "link is up at {} Mb/s\n", speed);
+                dev.carrier_on();
+            }
+            Link::Down if dev.is_carrier_ok() => {
+                dev_info!(dev, "link is down\n");
+                dev.carrier_off();
+            }
+            Link::Up(_) | Link::Down => (),
+        }
+    }
+}
+
+/// Returns the size of the largest frame for an MTU.
+fn max_frame(mtu: u32) -> u16 {
+    u16::try_from(mtu)
+        .unwrap_or(u16::MAX)
+        .saturating_add(HEADER_LEN)
+}
+
+#[vtable]
+impl Driver for PortDriver {
+    type Bus = pci::Device<Bound>;
+    type Setup = Media;
+    type Data<'bound> = Port<'bound>;
+    type Poller<'bound> = Poller<'bound>;
+    type Tx<'bound> = TxRing<'bound>;
+
+    fn probe<'bound>(
+        pdev: &'bound pci::Device<Bound>,
+        media: Media,
+    ) -> Result<(Info, impl PinInit<Port<'bound>, Error>)> {
+        let dev = pdev.as_ref();
+        let bar = pdev.iomap_region_sized::<{ hw::BAR_SIZE }>(0, c"ixgbe_rust")?;
+
+        if hw::is_gone(&bar) {
+            dev_err!(dev, "the card does not answer; is it powered?\n");
+            return Err(ENODEV);
+        }
+        hw::reset(dev, &bar)?;
+        eeprom::check(dev, &bar)?;
+
+        let address = filter::permanent_address(&bar);
+        if !address.is_valid_unicast() {
+            dev_err!(dev, "the EEPROM holds no valid MAC address\n");
+            return Err(EADDRNOTAVAIL);
+        }
+
+        let vectors = pdev
+            .alloc_irq_vectors(
+                irq::VECTORS,
+                irq::VECTORS,
+                IrqTypes::default().with(IrqType::MsiX),
+            )
+            .inspect_err(|_| dev_err!(dev, "cannot have {} MSI-X vectors\n", irq::VECTORS))?;
+
+        let mut info = Info::new(address);
+        info.max_mtu = MAX_MTU;
+        info.features = Features::NONE
+            .with(Feature::ScatterGather)
+            .with(Feature::HighDma)
+            .with(Feature::ChecksumIpv4)
+            .with(Feature::ChecksumIpv6)
+            .with(Feature::RxChecksum);
+
+        Ok((
+            info,
+            try_pin_init!(Port {
+                stats <- PortStats::new(),
+                rings <- new_spinlock!(None, "ixgbe_rust::rings"),
+                unicast_entries: Atomic::new(1),
+                media,
+                vectors,
+                bar,
+                pdev,
+            }),
+        ))
+    }
+
+    fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
+        let data = cx.data().get_ref();
+        let dev = data.pdev.as_ref();
+        let mut rings = None;
+
+        cx.add_queue_vector(data.vectors.index(irq::QUEUE_VECTOR)?, c"TxRx", |napi| {
+            let rx = RxRing::new(dev, napi, &data.stats.poll)?;
+            let (tx, completion) = tx::ring(dev)?;
+
+            rings = Some(Rings {
+                rx: rx.registers(),
+                tx: tx.registers(),
+            });
+            Ok((Poller { tx: completion, rx }, tx))
+        })?;
+        cx.add_event_vector(data.vectors.index(irq::EVENT_VECTOR)?, c"event")?;
+
+        *data.rings.lock() = rings;
+        Ok(())
+    }
+
+    fn start<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) -> Result {
+        let dev = port.pdev.as_ref();
+        let bar = &port.bar;
+        let rings = (*port.rings.lock()).ok_or(ENXIO)?;
+
+        hw::reset(dev, bar)?;
+        hw::configure(bar);
+        filter::init(bar, &netdev.mac_address());
+        port.unicast_entries.store(1, Relaxed);
+        hw::set_max_frame(bar, max_frame(netdev.mtu()));
+        irq::configure(bar);
+
+        hw::enable_tx(bar);
+        rings.tx.start(dev, bar)?;
+        rings.rx.start(dev, bar)?;
+        hw::enable_rx(bar);
+
+        hw::set_driver_loaded(bar, true);
+        link::start(bar, port.media);
+        irq::enable(bar);
+        // The interrupt says what changes from now on.
+        port.update_link(netdev);
+        Ok(())
+    }
+
+    fn quiesce<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device) {
+        let bar = &port.bar;
+
+        hw::stop(port.pdev.as_ref(), bar);
+        port.stats.save_hw(bar);
+        *port.rings.lock() = None;
+        link::stop(bar, port.media);
+        hw::set_driver_loaded(bar, false);
+    }
+
+    #[inline]
+    fn poll<'bound>(
+        port: Pin<&Port<'bound>>,
+        poller: &mut Poller<'bound>,
+        cx: &Poll<'_>,
+    ) -> Polled {
+        // SKBs that are freed first can be used for what is received.
+        poller.tx.poll(cx.tx_queue(), cx, &port.stats);
+
+        if cx.is_netpoll() {
+            return Polled::Idle { received: 0 };
+        }
+        let (received, all) = poller.rx.poll(&port.bar, cx, &port.stats.poll);
+
+        if all {
+            Polled::Idle { received }
+        } else {
+            Polled::Busy
+        }
+    }
+
+    #[inline]
+    fn rearm<'bound>(port: Pin<&Port<'bound>>, _vector: u16) {
+        irq::rearm_queue(&port.bar);
+    }
+
+    #[inline]
+    fn start_xmit<'bound>(
+        port: Pin<&Port<'bound>>,
+        tx: &mut TxRing<'bound>,
+        queue: &TxQueue<'_>,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit {
+        tx.xmit(&port.bar, queue, &port.stats.xmit, skb, more)
+    }
+
+    fn event<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) {
+        let events = irq::take_events(&port.bar);
+
+        if events.memory_error {
+            dev_err!(
+                port.pdev,
+                "the card reports an uncorrectable memory error; reload the driver\n"
+            );
+        }
+        if events.link {
+            port.update_link(netdev);
+        }
+        irq::rearm_events(&port.bar);
+    }
+
+    fn set_rx_mode<'bound>(
+        port: Pin<&Port<'bound>>,
+        _netdev: &Device,
+        mode: &RxMode<'_>,
+    ) -> Result {
+        // One caller at a time.
+        let used = filter::select(
+            &port.bar,
+            filter::Selection {
+                promiscuous: mode.is_promiscuous(),
+                all_multicast: mode.is_all_multicast(),
+                unicast: mode.unicast(),
+                multicast: mode.multicast(),
+            },
+            port.unicast_entries.load(Relaxed),
+        );
+        port.unicast_entries.store(used, Relaxed);
+        Ok(())
+    }
+
+    fn set_mac_address<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        address: MacAddress,
+    ) -> Result {
+        // Otherwise it is set when the port is started.
+        if netdev.is_running() {
+            filter::set_own_address(&port.bar, &address);
+        }
+        Ok(())
+    }
+
+    fn change_mtu<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        mtu: u32,
+    ) -> Result<MtuChange> {
+        // Frames are spread over as many buffers as they need, so the rings can stay.
+        if netdev.is_running() {
+            hw::set_max_frame(&port.bar, max_frame(mtu));
+        }
+        Ok(MtuChange::Live)
+    }
+
+    fn get_stats64<'bound>(port: Pin<&Port<'bound>>, stats: &mut Stats64<'_>) {
+        port.stats.fill(&port.bar, stats);
+    }
+
+    fn tx_timeout<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, queue: u16) {
+        tx::report_hang(port.pdev.as_ref(), &port.bar, queue);
+    }
+
+    fn ethtool_statistics<'bound>(
+        port: Pin<&Port<'bound>>,
+        _netdev: &Device,
+        statistics: &mut Statistics<'_>,
+    ) {
+        port.stats.list(&port.bar, statistics);
+    }
+
+    fn link_speed<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device) -> Option<u32> {
+        match link::state(&port.bar) {
+            Link::Up(speed) => Some(speed),
+            Link::Down => None,
+        }
+    }
+}

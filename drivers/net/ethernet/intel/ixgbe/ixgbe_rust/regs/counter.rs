@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Statistics registers, datasheet 8.2.3.23.
+//!
+//! All of them are cleared when they are read.
+
+use kernel::io::register;
+
+register! {
+    /// CRC Error Count.
+    pub(crate) CRCERRS(u32) @ 0x04000 {}
+
+    /// Illegal Byte Error Count.
+    pub(crate) ILLERRC(u32) @ 0x04004 {}
+
+    /// Error Byte Count.
+    pub(crate) ERRBC(u32) @ 0x04008 {}
+
+    /// Rx Missed Packets Count, one per traffic class: no room in the packet buffer.
+    pub(crate) RXMPC(u32)[8] @ 0x03fa0 {}
+
+    /// MAC Local Fault Count.
+    pub(crate) MLFC(u32) @ 0x04034 {}
+
+    /// MAC Remote Fault Count.
+    pub(crate) MRFC(u32) @ 0x04038 {}
+
+    /// Receive Length Error Count.
+    pub(crate) RLEC(u32) @ 0x04040 {}
+
+    /// Good Packets Received Count.
+    pub(crate) GPRC(u32) @ 0x04074 {}
+
+    /// Broadcast Packets Received Count.
+    pub(crate) BPRC(u32) @ 0x04078 {}
+
+    /// Multicast Packets Received Count.
+    pub(crate) MPRC(u32) @ 0x0407c {}
+
+    /// Good Packets Transmitted Count.
+    pub(crate) GPTC(u32) @ 0x04080 {}
+
+    /// Good Octets Received Count, lower half.
+    pub(crate) GORCL(u32) @ 0x04088 {}
+
+    /// Good Octets Received Count, upper half.
+    pub(crate) GORCH(u32) @ 0x0408c {}
+
+    /// Good Octets Transmitted Count, lower half.
+    pub(crate) GOTCL(u32) @ 0x04090 {}
+
+    /// Good Octets Transmitted Count, upper half.
+    pub(crate) GOTCH(u32) @ 0x04094 {}
+
+    /// Receive Undersize Count.
+    pub(crate) RUC(u32) @ 0x040a4 {}
+
+    /// Receive Fragment Count.
+    pub(crate) RFC(u32) @ 0x040a8 {}
+
+    /// Receive Oversize Count.
+    pub(crate) ROC(u32) @ 0x040ac {}
+
+    /// Receive Jabber Count.
+    pub(crate) RJC(u32) @ 0x040b0 {}
+
+    /// Multicast Packets Transmitted Count.
+    pub(crate) MPTC(u32) @ 0x040f0 {}
+
+    /// Broadcast Packets Transmitted Count.
+    pub(crate) BPTC(u32) @ 0x040f4 {}
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Registers of the descriptor rings, one set per queue.
+//!
+//! Datasheet 8.2.3.8 (receive DMA) and 8.2.3.9 (transmit).
+
+use kernel::io::register;
+
+/// Number of queues of which this driver knows the registers.
+///
+/// The device has 128 of each kind; the registers of the upper half lie elsewhere.
+pub(crate) const QUEUES: usize = 64;
+
+register! {
+    /// Receive Descriptor Base Address Low.
+    pub(crate) RDBAL(u32)[QUEUES, stride = 0x40] @ 0x01000 {}
+
+    /// Receive Descriptor Base Address High.
+    pub(crate) RDBAH(u32)[QUEUES, stride = 0x40] @ 0x01004 {}
+
+    /// Receive Descriptor Length: size of the ring in bytes, a multiple of 128.
+    pub(crate) RDLEN(u32)[QUEUES, stride = 0x40] @ 0x01008 {}
+
+    /// Receive Descriptor Head: the next descriptor that the device uses.
+    pub(crate) RDH(u32)[QUEUES, stride = 0x40] @ 0x01010 {}
+
+    /// Split Receive Control, of the first 16 queues.
+    pub(crate) SRRCTL(u32)[16] @ 0x02100 {
+        /// Format of the descriptors; 1 for advanced ones with one buffer.
+        27:25   desctype;
+        /// Size of the header buffer in units of 64 bytes; must not be 0.
+        13:8    bsizeheader;
+        /// Size of a buffer in KiB.
+        4:0     bsizepacket;
+    }
+
+    /// Receive Descriptor Tail: one past the last descriptor that the device may use.
+    pub(crate) RDT(u32)[QUEUES, stride = 0x40] @ 0x01018 {}
+
+    /// Receive Descriptor Control.
+    pub(crate) RXDCTL(u32)[QUEUES, stride = 0x40] @ 0x01028 {
+        /// Strip VLAN tags and report them in the descriptor.
+        30:30   vme => bool;
+        /// Flush what the queue holds.
+        26:26   swflsh => bool;
+        /// The queue is enabled; reads 0 only when the device has stopped it.
+        25:25   enable => bool;
+    }
+
+    /// Transmit Descriptor Base Address Low.
+    pub(crate) TDBAL(u32)[QUEUES, stride = 0x40] @ 0x06000 {}
+
+    /// Transmit Descriptor Base Address High.
+    pub(crate) TDBAH(u32)[QUEUES, stride = 0x40] @ 0x06004 {}
+
+    /// Transmit Descriptor Length: size of the ring in bytes, a multiple of 128.
+    pub(crate) TDLEN(u32)[QUEUES, stride = 0x40] @ 0x06008 {}
+
+    /// Transmit Descriptor Head: the next descriptor that the device uses.
+    pub(crate) TDH(u32)[QUEUES, stride = 0x40] @ 0x06010 {}
+
+    /// Transmit Descriptor Tail: one past the last descriptor that the device may use.
+    pub(crate) TDT(u32)[QUEUES, stride = 0x40] @ 0x06018 {}
+
+    /// Transmit Descriptor Control.
+    pub(crate) TXDCTL(u32)[QUEUES, stride = 0x40] @ 0x06028 {
+        /// Flush what the queue holds.
+        26:26   swflsh => bool;
+        /// The queue is enabled; reads 0 only when the device has stopped it.
+        25:25   enable => bool;
+        /// Write-back threshold: completions to gather before they are written.
+        22:16   wthresh;
+        /// Host threshold: descriptors to fetch at least.
+        14:8    hthresh;
+        /// Pre-fetch threshold: fetch when fewer descriptors than that are at hand.
+        6:0     pthresh;
+    }
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The receive ring (datasheet 7.1, Receive Functionality).
+
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    io::{
+        register::Array,
+        Io, //
+    },
+    net::{
+        napi::{
+            Napi,
+            Poll, //
+        },
+        page_pool::{
+            Allocator,
+            CpuBuffer,
+            DeviceBuffer,
+            Layout,
+            PagePool, //
+        },
+        skbuff::SkBuff, //
+    },
+    num::Bounded,
+    prelude::*,
+    time::Delta, //
+};
+
+use crate::{
+    desc::{
+        self,
+        Ring,
+        RxInfo,
+        RxStatus,
+        RING_MASK,
+        RING_SIZE, //
+    },
+    hw::Bar0,
+    regs::queue::*,
+    stats::PollCounters, //
+};
+
+/// Number of bytes that the card may write into a buffer, a multiple of 1 KiB.
+///
+/// What is left of a page makes an SKB out of it without copying.
+const BUFFER_LEN: u16 = 3072;
+
+/// Room in front of a frame for headers that are added when it is forwarded.
+const HEADROOM: u16 = 128;
+
+/// A frame without a whole Ethernet header is none. The card does not receive such frames.
+const HEADER_LEN: u16 = 14;
+
+const LAYOUT: Layout = match Layout::new(HEADROOM, BUFFER_LEN) {
+    Some(layout) => layout,
+    None => panic!("the buffer does not fit into a page"),
+};
+
+/// Refill when that many buffers are missing; many at once are cheaper than each by itself.
+const REFILL_BATCH: usize = 32;
+
+/// A frame of which the last buffer has not come yet.
+enum Frame {
+    /// There is none: the next buffer starts a frame.
+    None,
+    /// The buffers so far.
+    Partial(SkBuff),
+    /// Something was wrong with it; what follows until its end is dropped.
+    Discard,
+}
+
+/// What a run of [`RxRing::poll`] has received, to be added to the counters once.
+#[derive(Default)]
+struct Received {
+    packets: usize,
+    bytes: u64,
+    csum_good: u64,
+}
+
+/// The receive ring of a queue.
+pub(crate) struct RxRing {
+    desc: Ring,
+    /// The buffers that the card has, each in the place of its descriptor.
+    buffers: KBox<[Option<DeviceBuffer>; RING_SIZE]>,
+    frame: Frame,
+    /// The next descriptor that the card will be done with. Counts on beyond the ring's size.
+    next_done: usize,
+    /// The next descriptor to give to the card. At most `RING_SIZE - 1` ahead of `next_done`, since
+    /// a ring whose tail is at its head is empty to the card.
+    next_free: usize,
+    pool: PagePool,
+}
+
+impl RxRing {
+    /// Allocates a ring and its buffers.
+    pub(crate) fn new(
+        dev: &device::Device<Bound>,
+        napi: &Napi,
+        counters: &PollCounters,
+    ) -> Result<Self> {
+        let pool = PagePool::new(dev, napi, RING_SIZE as u32, LAYOUT)?;
+
+        let mut this = Self {
+            desc: Ring::zeroed(dev, GFP_KERNEL)?,
+            buffers: KBox::init(
+                pin_init::init_array_from_fn(|_| None::<DeviceBuffer>),
+                GFP_KERNEL,
+            )?,
+            frame: Frame::None,
+            next_done: 0,
+            next_free: 0,
+            pool,
+        };
+
+        let mut pool = this.pool.initial_allocator(napi)?;
+        Self::fill(
+            &mut pool,
+            &this.desc,
+            &mut this.buffers,
+            &mut this.next_free,
+            RING_SIZE - 1,
+            counters,
+        );
+        if this.next_free == 0 {
+            return Err(ENOMEM);
+        }
+
+        Ok(this)
+    }
+
+    /// Tells the card where the ring is, and turns on the queue. All buffers become the card's.
+    pub(crate) fn registers(&self) -> RxRegisters {
+        RxRegisters {
+            base: self.desc.dma_address(),
+            tail: (self.next_free & RING_MASK) as u32,
+        }
+    }
+
+    /// Gives up to `count` buffers to the card, without telling it.
+    #[inline]
+    fn fill(
+        pool: &mut Allocator<'_>,
+        ring: &Ring,
+        buffers: &mut [Option<DeviceBuffer>; RING_SIZE],
+        next_free: &mut usize,
+        count: usize,
+        counters: &PollCounters,
+    ) {
+        let mut index = *next_free;
+
+        for _ in 0..count {
+            let Some(buffer) = pool.alloc() else {
+                counters.rx_no_buffer.add(1);
+                break;
+            };
+            desc::write_rx(ring, index, buffer.dma_address(LAYOUT));
+            buffers[index & RING_MASK] = Some(buffer);
+            index = index.wrapping_add(1);
+        }
+
+        // What the card finds behind the last buffer must not look as if it was done.
+        desc::clear_rx(ring, index);
+        *next_free = index;
+    }
+
+    /// Replaces the buffers that have been used, and tells the card.
+    #[inline]
+    fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
+        let in_use = self.next_free.wrapping_sub(self.next_done);
+        let missing = (RING_SIZE - 1).saturating_sub(in_use);
+        if missing < REFILL_BATCH {
+            return true;
+        }
+
+        let before = self.next_free;
+        if let Ok(mut pool) = self.pool.allocator(cx) {
+            Self::fill(
+                &mut pool,
+                &self.desc,
+                &mut self.buffers,
+                &mut self.next_free,
+                missing,
+                counters,
+            );
+        }
+        if self.next_free != before {
+            // The write is ordered after those to the descriptors.
+            bar.write(RDT::at(0), ((self.next_free & RING_MASK) as u32).into());
+        }
+
+        // If the card has hardly any buffers left, nobody would wake us up to try again.
+        self.next_free.wrapping_sub(self.next_done) >= REFILL_BATCH
+    }
+
+    /// Receives up to `budget` frames.
+    ///
+    /// Returns how many there were, and whether this is all for now.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        bar: &Bar0<'_>,
+        cx: &Poll<'_>,
+        counters: &PollCounters,
+    ) -> (usize, bool) {
+        let budget = cx.budget().packets();
+        let mut received = Received::default();
+        let mut all = false;
+
+        while received.packets < budget {
+            if self.next_done == self.next_free {
+                all = true;
+                break;
+            }
+            let index = self.next_done;
+            let Some(status) = RxStatus::take(&self.desc, index) else {
+                all = true;
+                break;
+            };
+            self.next_done = index.wrapping_add(1);
+
+            let buffer = self.buffers[index & RING_MASK].take();
+            let Some(buffer) = buffer else {
+                counters.rx_bad_descriptors.add(1);
+                continue;
+            };
+
+            let len = status.pkt_len().cast::<u16>().get();
+            match self.pool.complete(buffer, len, cx) {
+                Ok(buffer) => {
+                    if let Some(skb) = self.assemble(buffer, status, counters) {
+                        Self::receive(skb, status, &self.desc, index, cx, counters, &mut received);
+                    }
+                }
+                // The buffer is back in the pool. The frame it belongs to is lost.
+                Err(_) => {
+                    counters.rx_bad_descriptors.add(1);
+                    self.discard(status);
+                }
+            }
+        }
+
+        let filled = self.refill(bar, cx, counters);
+
+        if received.packets > 0 {
+            counters.rx_packets.add(received.packets as u64);
+            counters.rx_bytes.add(received.bytes);
+            counters.rx_csum_good.add(received.csum_good);
+        }
+        (received.packets, all && filled)
+    }
+
+    /// Adds a buffer to the current frame. Returns the frame if it is complete.
+    #[inline]
+    fn assemble(
+        &mut self,
+        buffer: CpuBuffer<'_>,
+        status: RxStatus,
+        counters: &PollCounters,
+    ) -> Option<SkBuff> {
+        // Nearly all frames have one buffer.
+        if matches!(self.frame, Frame::None) && status.eop() {
+            if buffer.len() < HEADER_LEN {
+                counters.rx_bad_descriptors.add(1);
+                return None;
+            }
+            let skb = buffer.into_skb();
+            if skb.is_none() {
+                counters.rx_no_skb.add(1);
+            }
+            return skb;
+        }
+
+        self.assemble_several(buffer, status, counters)
+    }
+
+    /// The same for frames of several buffers.
+    #[cold]
+    fn assemble_several(
+        &mut self,
+        buffer: CpuBuffer<'_>,
+        status: RxStatus,
+        counters: &PollCounters,
+    ) -> Option<SkBuff> {
+        let frame = match core::mem::replace(&mut self.frame, Frame::Discard) {
+            // The card fills a buffer before it goes on in the next one.
+            Frame::None if buffer.len() < HEADER_LEN => {
+                counters.rx_bad_descriptors.add(1);
+                Frame::Discard
+            }
+            Frame::None => match buffer.into_skb() {
+                Some(skb) => Frame::Partial(skb),
+                None => {
+                    counters.rx_no_skb.add(1);
+                    Frame::Discard
+                }
+            },
+            Frame::Partial(mut skb) => {
+                if buffer.add_to(&mut skb).is_ok() {
+                    Frame::Partial(skb)
+                } else {
+                    // More buffers than the largest frame can have.
+                    counters.rx_bad_descriptors.add(1);
+                    Frame::Discard
+                }
+            }
+            Frame::Discard => Frame::Discard,
+        };
+
+        if !status.eop() {
+            self.frame = frame;
+            return None;
+        }
+
+        self.frame = Frame::None;
+        match frame {
+            Frame::Partial(skb) => Some(skb),
+            Frame::None | Frame::Discard => None,
+        }
+    }
+
+    /// Drops the current frame, including what is still to come of it.
+    #[cold]
+    fn discard(&mut self, status: RxStatus) {
+        self.frame = if status.eop() {
+            Frame::None
+        } else {
+            Frame::Discard
+        };
+    }
+
+    /// Hands a complete frame to the stack.
+    #[inline]
+    fn receive(
+        mut skb: SkBuff,
+        status: RxStatus,
+        ring: &Ring,
+        index: usize,
+        cx: &Poll<'_>,
+        counters: &PollCounters,
+        received: &mut Received,
+    ) {
+        if status.rxe() {
+            counters.rx_frame_errors.add(1);
+            return;
+        }
+
+        match Checksum::of(status) {
+            Checksum::Unknown => (),
+            Checksum::Good => {
+                skb.set_checksum_verified();
+                received.csum_good += 1;
+            }
+            Checksum::Bad => Self::bad_checksum(ring, index, counters),
+        }
+
+        received.packets += 1;
+        received.bytes += u64::from(skb.len());
+        cx.receive(skb);
+    }
+
+    /// Counts a wrong checksum. The stack checks it once more, and drops the frame.
+    #[cold]
+    fn bad_checksum(ring: &Ring, index: usize, counters: &PollCounters) {
+        // The card takes UDP without a checksum for UDP with a wrong one.
+        if !RxInfo::from_raw(desc::read_low(ring, index)).udp() {
+            counters.rx_csum_errors.add(1);
+        }
+    }
+}
+
+/// What the card says about the checksums of a frame.
+enum Checksum {
+    /// It has not looked at them, or not at all of them.
+    Unknown,
+    /// They are right.
+    Good,
+    /// One of them is wrong.
+    Bad,
+}
+
+impl Checksum {
+    #[inline]
+    fn of(status: RxStatus) -> Self {
+        if status.ipcs() && status.ipe() {
+            Self::Bad
+        } else if !status.l4i() {
+            Self::Unknown
+        } else if status.l4e() {
+            Self::Bad
+        } else {
+            Self::Good
+        }
+    }
+}
+
+/// What the card has to know about a receive ring.
+#[derive(Clone, Copy)]
+pub(crate) struct RxRegisters {
+    base: u64,
+    tail: u32,
+}
+
+impl RxRegisters {
+    /// Tells the card where the ring is and turns on the queue (datasheet 4.6.7.1).
+    ///
+    /// All buffers become the card's.
+    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
+        bar.write(RXDCTL::at(0), RXDCTL::zeroed());
+        bar.write(RDBAL::at(0), ((self.base & 0xffff_ffff) as u32).into());
+        bar.write(RDBAH::at(0), ((self.base >> 32) as u32).into());
+        bar.write(
+            RDLEN::at(0),
+            (size_of::<[[u64; 2]; RING_SIZE]>() as u32).into(),
+        );
+        bar.write(RDH::at(0), RDH::zeroed());
+        bar.write(RDT::at(0), RDT::zeroed());
+
+        bar.write(
+            SRRCTL::at(0),
+            SRRCTL::zeroed()
+                .with_const_desctype::<1>()
+                .with_const_bsizeheader::<4>()
+                .with_bsizepacket(Bounded::<u32, 5>::new::<{ BUFFER_LEN as u32 / 1024 }>()),
+        );
+
+        bar.write(RXDCTL::at(0), RXDCTL::zeroed().with_enable(true));
+        kernel::io::poll::read_poll_timeout(
+            || Ok(bar.read(RXDCTL::at(0))),
+            |r| r.enable(),
+            Delta::from_micros(100),
+            Delta::from_millis(10),
+        )
+        .inspect_err(|_| dev_err!(dev, "the receive queue does not start\n"))?;
+
+        // The tail may only move when the queue is enabled.
+        bar.write(RDT::at(0), self.tail.into());
+        Ok(())
+    }
+}

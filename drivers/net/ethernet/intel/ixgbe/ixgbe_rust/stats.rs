@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Counters.
+//!
+//! Each counter has one writer: the poll function, or the holder of the transmit queue's lock.
+//! Anybody may read at any time, and sees each counter by itself as it is.
+
+use kernel::{
+    io::{
+        register::Array,
+        Io, //
+    },
+    net::{
+        device::{
+            Statistics,
+            Stats64, //
+        },
+        skb_free::BulkStats, //
+    },
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
+    sync::{
+        new_spinlock,
+        SpinLock, //
+    }, //
+};
+
+use crate::{
+    hw::Bar0,
+    regs::counter::*, //
+};
+
+/// A counter with one writer.
+pub(crate) struct Counter(Atomic<u64>);
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self(Atomic::new(0))
+    }
+}
+
+impl Counter {
+    /// Adds `count`. Counts get lost if there are several writers.
+    #[inline]
+    pub(crate) fn add(&self, count: u64) {
+        self.0
+            .store(self.0.load(Relaxed).wrapping_add(count), Relaxed);
+    }
+
+    /// Returns the value.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Declares a struct of [`Counter`]s that knows their names.
+macro_rules! counters {
+    (
+        $(#[$attr:meta])* $name:ident {
+            $( $(#[$field_attr:meta])* $field:ident, )*
+        }
+    ) => {
+        $(#[$attr])*
+        #[derive(Default)]
+        pub(crate) struct $name {
+            $( $(#[$field_attr])* pub(crate) $field: Counter, )*
+        }
+
+        impl $name {
+            /// Calls `f` with name and value of each counter.
+            pub(crate) fn for_each(&self, mut f: impl FnMut(&'static str, u64)) {
+                $( f(stringify!($field), self.$field.get()); )*
+            }
+        }
+    };
+}
+
+counters! {
+    /// What the poll function counts.
+    PollCounters {
+        /// Frames received.
+        rx_packets,
+        /// Bytes received, without frame check sequence.
+        rx_bytes,
+        /// Frames whose checksum the card has found right.
+        rx_csum_good,
+        /// Frames whose checksum the card has found wrong. The stack gets to see them.
+        rx_csum_errors,
+        /// Frames that the card has reported as damaged.
+        rx_frame_errors,
+        /// Descriptors with contents that make no sense.
+        rx_bad_descriptors,
+        /// Frames lost because there was no memory for an SKB.
+        rx_no_skb,
+        /// Times that a buffer could not be allocated.
+        rx_no_buffer,
+        /// Packets sent.
+        tx_packets,
+        /// Bytes sent, without frame check sequence.
+        tx_bytes,
+    }
+}
+
+counters! {
+    /// What the holder of the transmit queue's lock counts.
+    XmitCounters {
+        /// Times that the queue was stopped because the ring was full.
+        tx_ring_full,
+        /// Packets that could not be mapped or that the card cannot take.
+        tx_refused,
+        /// Times that the card was told of new descriptors.
+        tx_doorbells,
+    }
+}
+
+counters! {
+    /// The card's own counters, which are cleared when they are read, added up.
+    HwCounters {
+        /// Frames lost because the card's packet buffer was full: it was given no descriptors.
+        hw_rx_missed,
+        /// Frames with a wrong frame check sequence.
+        hw_rx_crc_errors,
+        /// Frames whose length field does not match their length.
+        hw_rx_length_errors,
+        /// Frames that were shorter or longer than allowed.
+        hw_rx_size_errors,
+        /// Good frames to multicast addresses.
+        hw_rx_multicast,
+        /// Good frames that passed the filters.
+        hw_rx_good,
+        /// Good frames sent.
+        hw_tx_good,
+        /// Losses of the signal on this side.
+        hw_local_faults,
+        /// Losses of the signal on the other side.
+        hw_remote_faults,
+    }
+}
+
+impl HwCounters {
+    /// Adds what the card has counted since the last time.
+    fn update(&self, bar: &Bar0<'_>) {
+        let add = |sum: &Counter, value: u32| {
+            // All ones: the card is gone.
+            if value != u32::MAX {
+                sum.add(value.into());
+            }
+        };
+
+        add(&self.hw_rx_missed, bar.read(RXMPC::at(0)).into_raw());
+        add(&self.hw_rx_crc_errors, bar.read(CRCERRS).into_raw());
+        add(&self.hw_rx_length_errors, bar.read(RLEC).into_raw());
+        add(&self.hw_rx_size_errors, bar.read(RUC).into_raw());
+        add(&self.hw_rx_size_errors, bar.read(RFC).into_raw());
+        add(&self.hw_rx_size_errors, bar.read(ROC).into_raw());
+        add(&self.hw_rx_size_errors, bar.read(RJC).into_raw());
+        add(&self.hw_rx_multicast, bar.read(MPRC).into_raw());
+        add(&self.hw_rx_good, bar.read(GPRC).into_raw());
+        add(&self.hw_tx_good, bar.read(GPTC).into_raw());
+        add(&self.hw_local_faults, bar.read(MLFC).into_raw());
+        add(&self.hw_remote_faults, bar.read(MRFC).into_raw());
+    }
+}
+
+/// All counters of a port.
+#[pin_data]
+pub(crate) struct PortStats {
+    pub(crate) poll: PollCounters,
+    pub(crate) xmit: XmitCounters,
+    pub(crate) bulk_free: BulkStats,
+    hw: HwCounters,
+    /// Held while `hw` is updated, which makes its holder the one writer.
+    #[pin]
+    hw_update: SpinLock<()>,
+}
+
+impl PortStats {
+    /// Counters of nothing.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            poll: PollCounters::default(),
+            xmit: XmitCounters::default(),
+            bulk_free: BulkStats::new(),
+            hw: HwCounters::default(),
+            hw_update <- new_spinlock!((), "ixgbe_rust::hw_update"),
+        })
+    }
+
+    /// Returns the card's counters.
+    ///
+    /// Context: any. If somebody else reads them right now, they are as of the last time.
+    fn hw(&self, bar: &Bar0<'_>) -> &HwCounters {
+        if let Some(_guard) = self.hw_update.try_lock() {
+            self.hw.update(bar);
+        }
+        &self.hw
+    }
+
+    /// Takes over the card's counters before a reset clears them.
+    pub(crate) fn save_hw(&self, bar: &Bar0<'_>) {
+        self.hw(bar);
+    }
+
+    /// Fills in the device's standard counters.
+    pub(crate) fn fill(&self, bar: &Bar0<'_>, stats: &mut Stats64<'_>) {
+        let hw = self.hw(bar);
+        let poll = &self.poll;
+        let damaged = poll.rx_frame_errors.get() + poll.rx_bad_descriptors.get();
+        let crc = hw.hw_rx_crc_errors.get();
+        let len = hw.hw_rx_length_errors.get() + hw.hw_rx_size_errors.get();
+
+        stats
+            .rx_packets(poll.rx_packets.get())
+            .rx_bytes(poll.rx_bytes.get())
+            .tx_packets(poll.tx_packets.get())
+            .tx_bytes(poll.tx_bytes.get())
+            .rx_dropped(poll.rx_no_skb.get())
+            .tx_dropped(self.xmit.tx_refused.get())
+            .rx_errors(damaged + crc + len)
+            .rx_crc_errors(crc)
+            .rx_length_errors(len)
+            .rx_missed_errors(hw.hw_rx_missed.get())
+            .multicast(hw.hw_rx_multicast.get());
+    }
+
+    /// Names all counters and their values for `ethtool -S`.
+    pub(crate) fn list(&self, bar: &Bar0<'_>, statistics: &mut Statistics<'_>) {
+        let mut add = |name, value| statistics.add(fmt!("{}", name), value);
+
+        self.poll.for_each(&mut add);
+        self.xmit.for_each(&mut add);
+        self.hw(bar).for_each(&mut add);
+
+        statistics.add(fmt!("bulk_free_packets"), self.bulk_free.packets());
+        statistics.add(fmt!("bulk_free_alone"), self.bulk_free.alone());
+        for (class, calls) in BulkStats::CLASS_NAMES.iter().zip(self.bulk_free.calls()) {
+            statistics.add(fmt!("bulk_free_calls_{}", class), calls);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The transmit ring (datasheet 7.2, Transmit Functionality).
+//!
+//! Two sides use it at the same time: [`TxRing`] puts packets in, under the lock of the transmit
+//! queue; [`TxCompletion`] takes out what the card has sent, in the poll function. What lies
+//! between them is in [`kernel::net::inflight`].
+
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    io::{
+        register::Array,
+        Io, //
+    },
+    net::{
+        inflight::{
+            self,
+            Entry,
+            Limits,
+            Refusal,
+            TxConsumer,
+            TxProducer, //
+        },
+        napi::Poll,
+        queue::{
+            Completions,
+            TxQueue,
+            Xmit, //
+        },
+        skb_free::SkbFreeList,
+        skbuff::{
+            DropReason,
+            SkBuff, //
+        }, //
+    },
+    prelude::*,
+    sync::Arc,
+    time::Delta, //
+};
+
+use crate::{
+    desc::{
+        self,
+        Ring,
+        TxContext,
+        TxTemplate,
+        RING_SIZE,
+        TX_MAX_SEGMENT, //
+    },
+    hw::{
+        self,
+        Bar0, //
+    },
+    regs::{
+        queue::*,
+        LINKS, //
+    },
+    stats::{
+        PortStats,
+        XmitCounters, //
+    }, //
+};
+
+/// The most descriptors that a packet takes: a card has room for 40.
+const MAX_DESCRIPTORS: usize = 40;
+
+/// What the card takes.
+const LIMITS: Limits = Limits {
+    segment_len: TX_MAX_SEGMENT,
+    descriptors: MAX_DESCRIPTORS,
+};
+
+/// Stop the queue when there may not be room for another packet.
+const STOP_BELOW: usize = MAX_DESCRIPTORS;
+
+/// Wake it when there is room for several.
+const WAKE_AT: usize = 2 * MAX_DESCRIPTORS;
+
+/// The shortest packet that the card takes.
+const MIN_LEN: u32 = 17;
+
+/// Creates both sides of a ring.
+pub(crate) fn ring<'a>(dev: &'a device::Device<Bound>) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
+    let desc = Arc::new(Ring::zeroed(dev, GFP_KERNEL)?, GFP_KERNEL)?;
+    let (producer, consumer) = inflight::pair(dev, RING_SIZE, LIMITS)?;
+
+    Ok((
+        TxRing {
+            producer,
+            desc: desc.clone(),
+        },
+        TxCompletion { consumer, desc },
+    ))
+}
+
+/// The side that puts packets into the ring.
+pub(crate) struct TxRing<'a> {
+    producer: TxProducer<'a>,
+    desc: Arc<Ring>,
+}
+
+impl TxRing<'_> {
+    /// What the card has to know about the ring.
+    pub(crate) fn registers(&self) -> TxRegisters {
+        TxRegisters {
+            base: self.desc.dma_address(),
+        }
+    }
+
+    /// Puts a packet into the ring, or drops it.
+    #[inline]
+    pub(crate) fn xmit(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit {
+        let Ok(skb) = skb.pad_to(MIN_LEN) else {
+            counters.tx_refused.add(1);
+            return Xmit::Taken;
+        };
+
+        let context = match skb.partial_checksum() {
+            None => None,
+            Some(checksum) => {
+                let context = TxContext::new(checksum, skb.network_offset());
+                if context.is_none() {
+                    // Not a TCP or UDP header, or out of the card's reach.
+                    self.refuse(bar, queue, counters, skb, more);
+                    return Xmit::Taken;
+                }
+                context
+            }
+        };
+
+        self.submit(bar, queue, counters, skb, context, more)
+    }
+
+    #[inline]
+    fn submit(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        skb: SkBuff,
+        context: Option<TxContext>,
+        more: bool,
+    ) -> Xmit {
+        let Some(template) = TxTemplate::new(skb.len(), context.is_some()) else {
+            self.refuse(bar, queue, counters, skb, more);
+            return Xmit::Taken;
+        };
+
+        let ring = &*self.desc;
+        let submitted =
+            self.producer.submit(
+                skb,
+                usize::from(context.is_some()),
+                |slot, entry| match entry {
+                    Entry::Segment(segment) => {
+                        // CAST: Segments are at most `TX_MAX_SEGMENT` bytes long.
+                        template.write(ring, slot, segment.addr, segment.len as u16, segment.last)
+                    }
+                    Entry::Context(_) => {
+                        if let Some(context) = context {
+                            context.write(ring, slot);
+                        }
+                    }
+                },
+            );
+
+        let submitted = match submitted {
+            Ok(submitted) => submitted,
+            Err(refused) if refused.reason == Refusal::Full => {
+                // The queue is stopped before this can happen, unless a packet needs more than
+                // what was kept free for it.
+                return self.full(bar, queue, counters, refused.skb);
+            }
+            Err(refused) => {
+                self.refuse(bar, queue, counters, refused.skb, more);
+                return Xmit::Taken;
+            }
+        };
+
+        if queue.stop_if_low(
+            || self.producer.free_or_enough(STOP_BELOW),
+            STOP_BELOW,
+            WAKE_AT,
+        ) {
+            counters.tx_ring_full.add(1);
+        }
+
+        if queue.sent(submitted.bytes, more) {
+            self.doorbell(bar, counters);
+        }
+        Xmit::Taken
+    }
+
+    /// Tells the card how far the ring is filled.
+    #[inline]
+    fn doorbell(&self, bar: &Bar0<'_>, counters: &XmitCounters) {
+        counters.tx_doorbells.add(1);
+        // The write is ordered after those to the descriptors.
+        bar.write(TDT::at(0), (self.producer.next_slot() as u32).into());
+    }
+
+    /// Tells the card of earlier packets that were promised that this one would follow.
+    #[cold]
+    fn doorbell_if_last(
+        &self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        more: bool,
+    ) {
+        if !more || queue.is_stopped() {
+            self.doorbell(bar, counters);
+        }
+    }
+
+    /// Drops a packet that the card cannot take.
+    #[cold]
+    fn refuse(
+        &self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        skb: SkBuff,
+        more: bool,
+    ) {
+        counters.tx_refused.add(1);
+        skb.drop_with(DropReason::NotSpecified);
+        self.doorbell_if_last(bar, queue, counters, more);
+    }
+
+    /// Gives a packet back for which there is no room.
+    #[cold]
+    fn full(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        skb: SkBuff,
+    ) -> Xmit {
+        counters.tx_ring_full.add(1);
+        self.doorbell(bar, counters);
+        if queue.stop_if_low(|| self.producer.free(), WAKE_AT, WAKE_AT) {
+            return Xmit::Busy(skb);
+        }
+
+        // The card has made room meanwhile, but the stack could not know: it would try at once.
+        counters.tx_refused.add(1);
+        skb.drop_with(DropReason::FullRing);
+        Xmit::Taken
+    }
+}
+
+/// The side that takes packets out of the ring.
+pub(crate) struct TxCompletion<'a> {
+    consumer: TxConsumer<'a>,
+    desc: Arc<Ring>,
+}
+
+impl TxCompletion<'_> {
+    /// Frees the packets that the card has sent.
+    #[inline]
+    pub(crate) fn poll(&mut self, queue: Completions<'_>, cx: &Poll<'_>, stats: &PortStats) {
+        let ring = &*self.desc;
+        let mut free = SkbFreeList::new(cx, &stats.bulk_free);
+        let done = self
+            .consumer
+            .complete(&mut free, RING_SIZE, |slot| desc::is_tx_done(ring, slot));
+        drop(free);
+
+        if done.packets == 0 {
+            return;
+        }
+        stats.poll.tx_packets.add(done.packets as u64);
+        stats.poll.tx_bytes.add(done.bytes as u64);
+        queue.completed(done.packets, done.bytes, || self.consumer.free(), WAKE_AT);
+    }
+}
+
+/// Says what is known about a transmit queue that does not get on.
+pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u16) {
+    if hw::is_gone(bar) {
+        dev_err!(dev, "transmit queue {} hangs: the card is gone\n", queue);
+        return;
+    }
+
+    let links = bar.read(LINKS);
+    dev_err!(
+        dev,
+        "transmit queue {} hangs: head {}, tail {}, control 0x{:08x}, link 0x{:08x}; restarting\n",
+        queue,
+        bar.read(TDH::at(0)).into_raw(),
+        bar.read(TDT::at(0)).into_raw(),
+        bar.read(TXDCTL::at(0)).into_raw(),
+        links.into_raw()
+    );
+}
+
+/// What the card has to know about a transmit ring.
+#[derive(Clone, Copy)]
+pub(crate) struct TxRegisters {
+    base: u64,
+}
+
+impl TxRegisters {
+    /// Tells the card where the ring is and turns on the queue (datasheet 4.6.8.1).
+    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
+        bar.write(TXDCTL::at(0), TXDCTL::zeroed());
+        bar.write(TDBAL::at(0), ((self.base & 0xffff_ffff) as u32).into());
+        bar.write(TDBAH::at(0), ((self.base >> 32) as u32).into());
+        bar.write(
+            TDLEN::at(0),
+            (size_of::<[[u64; 2]; RING_SIZE]>() as u32).into(),
+        );
+        bar.write(TDH::at(0), TDH::zeroed());
+        bar.write(TDT::at(0), TDT::zeroed());
+
+        // Fetch descriptors early, and report each packet as soon as it was sent: thresholds that
+        // gather reports could keep the last one back.
+        bar.write(
+            TXDCTL::at(0),
+            TXDCTL::zeroed()
+                .with_const_pthresh::<32>()
+                .with_const_hthresh::<1>()
+                .with_const_wthresh::<1>()
+                .with_enable(true),
+        );
+        kernel::io::poll::read_poll_timeout(
+            || Ok(bar.read(TXDCTL::at(0))),
+            |r| r.enable(),
+            Delta::from_micros(100),
+            Delta::from_millis(10),
+        )
+        .inspect_err(|_| dev_err!(dev, "the transmit queue does not start\n"))?;
+        Ok(())
+    }
+}
