@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Who turns the fabric: a thread that sleeps as soon as it can, or the guest's own accesses.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use nicmodel_device::clock::Clock;
+use nicmodel_device::function::Kick;
+use nicmodel_wire::Fabric;
+
+const US: u64 = 1000;
+const MS: u64 = 1_000_000;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    match mutex.lock() {
+        Ok(guard) => guard,
+        Err(poisoned) => poisoned.into_inner(),
+    }
+}
+
+/// Wakes the engine's thread.
+#[derive(Debug, Default)]
+pub struct Waker {
+    /// The thread is about to sleep or sleeps: only then a kick costs more than a load.
+    asleep: AtomicBool,
+    signal: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Waker {
+    fn sleep(&self, nanoseconds: u64) {
+        let signal = lock(&self.signal);
+        let wait = Duration::from_nanos(nanoseconds);
+        let result = self
+            .changed
+            .wait_timeout_while(signal, wait, |signal| !*signal);
+        let mut signal = match result {
+            Ok((signal, _)) => signal,
+            Err(poisoned) => poisoned.into_inner().0,
+        };
+        *signal = false;
+    }
+}
+
+impl Kick for Waker {
+    fn kick(&self) {
+        if self.asleep.load(Ordering::SeqCst) {
+            *lock(&self.signal) = true;
+            self.changed.notify_one();
+        }
+    }
+}
+
+/// Turns the fabric for ever.
+///
+/// The doorbells of the rings are memory that the guest writes without telling, so the thread
+/// has to look. While frames move it looks often; the longer nothing happens the longer it
+/// sleeps, and any access that is trapped wakes it.
+pub fn run(mut fabric: Fabric, clock: &dyn Clock, waker: &Waker) {
+    // Sleeps of some microseconds are pointless with the default slack of 50.
+    // SAFETY: the call changes only the calling thread's timer slack.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    let mut last_busy = clock.now();
+    loop {
+        let turn = fabric.turn();
+        let now = clock.now();
+        if turn.busy {
+            last_busy = now;
+            continue;
+        }
+        let idle = now.saturating_sub(last_busy);
+        let mut nap = match idle {
+            0..=9_999 => {
+                std::hint::spin_loop();
+                continue;
+            }
+            10_000..=4_999_999 => 20 * US,
+            5_000_000..=99_999_999 => 200 * US,
+            _ => MS,
+        };
+        if turn.listening {
+            nap = nap.min(200 * US);
+        }
+        if let Some(deadline) = turn.deadline {
+            nap = nap.min(deadline.saturating_sub(now));
+        }
+        if nap == 0 {
+            continue;
+        }
+        waker.asleep.store(true, Ordering::SeqCst);
+        // What came between the turn and the store would not have kicked.
+        let turn = fabric.turn();
+        if turn.busy {
+            last_busy = clock.now();
+        } else {
+            waker.sleep(nap);
+        }
+        waker.asleep.store(false, Ordering::SeqCst);
+    }
+}
+
+/// A fabric that is turned by whoever touches it.
+pub struct Synchronous(Mutex<Fabric>);
+
+/// A guest that always has more to send must not hold its own register access for ever.
+const TURNS: usize = 64;
+
+impl Synchronous {
+    /// Wraps a fabric.
+    pub fn new(fabric: Fabric) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(fabric)))
+    }
+
+    /// Turns until nothing moves.
+    pub fn settle(&self) {
+        let mut fabric = lock(&self.0);
+        for _ in 0..TURNS {
+            if !fabric.turn().busy {
+                break;
+            }
+        }
+    }
+
+    /// Time passes even when the guest does nothing: moderated interrupts and stragglers of a
+    /// generator need somebody to look now and then.
+    pub fn tick(&self) -> ! {
+        loop {
+            std::thread::sleep(Duration::from_millis(5));
+            self.settle();
+        }
+    }
+}
+
+impl Kick for Synchronous {
+    fn kick(&self) {
+        self.settle();
+    }
+}

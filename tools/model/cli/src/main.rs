@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+//! `nicmodel`: the model of the 82599 as a process.
+
+mod control;
+mod engine;
+mod registers;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(version, about = "Model of the Intel 82599 as a vfio-user device")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve ports until SIGTERM.
+    Serve(ServeArguments),
+    /// Print the register coverage as a table.
+    Registers,
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ServeArguments {
+    /// Directory of the sockets; made if it is not there.
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// Number of ports.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub ports: u8,
+    /// PCI device id in hexadecimal.
+    #[arg(long, default_value = "10fb", value_parser = registers::device_id)]
+    pub device_id: u16,
+    /// End when the last hypervisor has left.
+    #[arg(long)]
+    pub once: bool,
+    /// Act inside of the guest's register accesses instead of in a thread of its own:
+    /// slower, but repeatable.
+    #[arg(long)]
+    pub sync: bool,
+    /// Trap every access; per-queue counters then clear on read as on hardware.
+    #[arg(long)]
+    pub trap: bool,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Registers => {
+            print!("{}", registers::table());
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("nicmodel: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

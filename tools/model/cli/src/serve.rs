@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Puts the pieces together and serves until told to stop.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+use nicmodel_device::clock::{Clock, RealClock};
+use nicmodel_device::device::{Device, Identity};
+use nicmodel_device::function::{Kick, PciFunction};
+use nicmodel_vfio::{Error, Layout, Server, SharedRegisters};
+use nicmodel_wire::Fabric;
+
+use crate::ServeArguments;
+use crate::control::Control;
+use crate::engine::{self, Synchronous, Waker};
+
+/// Signals that end the process, and the one by which the last server says that it is done.
+const STOP: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1];
+
+/// The MAC address of a port: locally administered, the port in the last byte.
+fn mac(port: u8) -> [u8; 6] {
+    [0x02, 0x82, 0x59, 0x90, 0x00, port]
+}
+
+/// Serves.
+pub fn serve(arguments: &ServeArguments) -> Result<()> {
+    if arguments.sync && arguments.trap {
+        bail!("--sync already traps all but the transmit page: leave out --trap");
+    }
+    // Before any thread starts, so that all inherit it and only `wait` gets the signals.
+    block_signals();
+    std::fs::create_dir_all(&arguments.dir)
+        .with_context(|| format!("cannot make directory {}", arguments.dir.display()))?;
+
+    let layout = match (arguments.sync, arguments.trap) {
+        (true, _) => Layout::transmit_mapped(),
+        (_, true) => Layout::trapped(),
+        _ => Layout::mapped(),
+    };
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    let mut devices = Vec::new();
+    let mut servers = Vec::new();
+    let mut paths = Vec::new();
+    for port in 0..arguments.ports {
+        let (registers, shared) =
+            SharedRegisters::create().context("cannot make memory for the registers")?;
+        let identity = Identity {
+            device_id: arguments.device_id,
+            mac: mac(port),
+            mapped: !arguments.trap,
+        };
+        let device = Arc::new(Device::new(identity, registers, Arc::clone(&clock)));
+        let path = arguments.dir.join(format!("port{port}.sock"));
+        let function = Arc::clone(&device) as Arc<dyn PciFunction>;
+        let memory = device.memory.clone();
+        servers.push(Server::bind(
+            &path,
+            function,
+            memory,
+            Some(shared),
+            &layout,
+        )?);
+        paths.push(path);
+        devices.push(device);
+    }
+
+    let (requests, inbox) = mpsc::channel();
+    let fabric = Fabric::new(devices.clone(), Arc::clone(&clock), inbox);
+    let kick = start_engine(arguments.sync, fabric, clock)?;
+    for device in &devices {
+        device.set_kick(Arc::clone(&kick));
+    }
+    let socket = arguments.dir.join("control.sock");
+    Control::start(&socket, devices, requests, kick)?;
+    start_servers(servers, arguments.once)?;
+    paths.push(socket);
+
+    println!("ready");
+    wait();
+    for path in &paths {
+        remove(path);
+    }
+    Ok(())
+}
+
+fn start_engine(synchronous: bool, fabric: Fabric, clock: Arc<dyn Clock>) -> Result<Arc<dyn Kick>> {
+    if synchronous {
+        let engine = Synchronous::new(fabric);
+        let ticking = Arc::clone(&engine);
+        spawn("tick", move || ticking.tick())?;
+        return Ok(engine);
+    }
+    let waker = Arc::new(Waker::default());
+    let theirs = Arc::clone(&waker);
+    spawn("engine", move || engine::run(fabric, &*clock, &theirs))?;
+    Ok(waker)
+}
+
+fn start_servers(servers: Vec<Server>, once: bool) -> Result<()> {
+    let mut threads = Vec::new();
+    for (i, server) in servers.into_iter().enumerate() {
+        threads.push(spawn(&format!("port{i}"), move || {
+            loop {
+                match server.serve() {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error @ Error::Accept { .. }) => {
+                        eprintln!("nicmodel: port {i}: {error}");
+                        break;
+                    }
+                    Err(error) => eprintln!("nicmodel: port {i}: {error}"),
+                }
+                if once {
+                    break;
+                }
+            }
+        })?);
+    }
+    if once {
+        spawn("once", move || {
+            for thread in threads {
+                // A thread that panicked has left, too.
+                let _ = thread.join();
+            }
+            // SAFETY: sends a signal to this very process, which waits for it.
+            unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) };
+        })?;
+    }
+    Ok(())
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<thread::JoinHandle<T>> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .with_context(|| format!("cannot start thread {name}"))
+}
+
+fn signal_set() -> libc::sigset_t {
+    // SAFETY: an all-zero set is valid memory for sigemptyset to initialise, and the numbers
+    // are those of signals.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in STOP {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        set
+    }
+}
+
+fn block_signals() {
+    let set = signal_set();
+    // SAFETY: the set is initialised, and the old mask is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
+fn wait() {
+    let set = signal_set();
+    let mut signal = 0;
+    // SAFETY: both pointers are to live variables.
+    while unsafe { libc::sigwait(&raw const set, &raw mut signal) } != 0 {}
+}
+
+fn remove(path: &Path) {
+    // Already gone is as good.
+    let _ = std::fs::remove_file(path);
+}

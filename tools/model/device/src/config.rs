@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+//! PCI configuration space.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::function::CONFIG_SIZE;
+use crate::irq::VECTORS;
+
+const VENDOR_INTEL: u16 = 0x8086;
+/// Revision of production silicon.
+const REVISION: u8 = 0x01;
+
+/// Device ids that the model can be.
+pub const DEVICE_IDS: &[(u16, &str)] = &[
+    (0x10fb, "82599 SFP+"),
+    (0x10fc, "82599 XAUI, needs no module"),
+    (0x10f7, "82599 KX4, needs no module"),
+];
+
+const PM: usize = 0x40;
+const MSIX: usize = 0x70;
+const PCIE: usize = 0xa0;
+
+/// BAR of the MSI-X table.
+pub const MSIX_BAR: u32 = 3;
+/// Size of that BAR.
+pub const MSIX_BAR_SIZE: u64 = 0x4000;
+const MSIX_PBA: u32 = 0x2000;
+
+/// Configuration space: bytes, and which bits of each the guest may change.
+#[derive(Debug)]
+pub struct Config {
+    bytes: Vec<AtomicU8>,
+    writable: Vec<u8>,
+    reset: Vec<u8>,
+}
+
+impl Config {
+    /// The space of one function.
+    pub fn new(device_id: u16) -> Self {
+        let mut b = vec![0_u8; CONFIG_SIZE];
+        let mut w = vec![0_u8; CONFIG_SIZE];
+        put(&mut b, 0x00, &VENDOR_INTEL.to_le_bytes());
+        put(&mut b, 0x02, &device_id.to_le_bytes());
+        put(&mut w, 0x04, &0x0547_u16.to_le_bytes());
+        put(&mut b, 0x06, &0x0010_u16.to_le_bytes()); // capability list
+        put(&mut b, 0x08, &[REVISION, 0x00, 0x00, 0x02]);
+        put(&mut w, 0x0c, &[0xff]);
+        put(
+            &mut w,
+            0x10,
+            &(!(crate::regs::file::BYTES as u32 - 1)).to_le_bytes(),
+        );
+        put(&mut w, 0x1c, &(!(MSIX_BAR_SIZE as u32 - 1)).to_le_bytes());
+        put(&mut b, 0x2c, &VENDOR_INTEL.to_le_bytes());
+        put(&mut b, 0x2e, &0x0003_u16.to_le_bytes());
+        b[0x34] = PM as u8;
+        w[0x3c] = 0xff;
+
+        put(&mut b, PM, &[0x01, MSIX as u8, 0x23, 0x00, 0x08, 0x00]);
+        put(&mut w, PM + 4, &[0x03]);
+
+        put(&mut b, MSIX, &[0x11, PCIE as u8]);
+        put(&mut b, MSIX + 2, &(VECTORS as u16 - 1).to_le_bytes());
+        put(&mut w, MSIX + 2, &0xc000_u16.to_le_bytes());
+        put(&mut b, MSIX + 4, &MSIX_BAR.to_le_bytes());
+        put(&mut b, MSIX + 8, &(MSIX_PBA | MSIX_BAR).to_le_bytes());
+
+        put(&mut b, PCIE, &[0x10, 0x00, 0x02, 0x00]); // endpoint, version 2
+        put(&mut b, PCIE + 4, &0x0000_8cc2_u32.to_le_bytes());
+        put(&mut w, PCIE + 8, &0x7fff_u16.to_le_bytes());
+        put(&mut b, PCIE + 8, &0x2810_u16.to_le_bytes());
+        put(&mut b, PCIE + 12, &0x0002_4c82_u32.to_le_bytes()); // x8, 5 GT/s
+        put(&mut w, PCIE + 16, &0x00c3_u16.to_le_bytes());
+        put(&mut b, PCIE + 18, &0x0082_u16.to_le_bytes());
+        put(&mut b, PCIE + 36, &0x0000_001f_u32.to_le_bytes());
+        put(&mut w, PCIE + 40, &0x001f_u16.to_le_bytes());
+        put(&mut b, PCIE + 44, &0x0000_0006_u32.to_le_bytes());
+        put(&mut b, PCIE + 48, &0x0002_u16.to_le_bytes());
+        Self {
+            bytes: b.iter().map(|byte| AtomicU8::new(*byte)).collect(),
+            writable: w,
+            reset: b,
+        }
+    }
+
+    /// Reads; past the end are ones.
+    pub fn read(&self, offset: u64, data: &mut [u8]) {
+        for (i, byte) in data.iter_mut().enumerate() {
+            *byte = self
+                .at(offset, i)
+                .map_or(0xff, |at| self.bytes[at].load(Ordering::Acquire));
+        }
+    }
+
+    /// Writes what may be written.
+    pub fn write(&self, offset: u64, data: &[u8]) {
+        for (i, new) in data.iter().enumerate() {
+            if let Some(at) = self.at(offset, i) {
+                let mask = self.writable[at];
+                let old = self.bytes[at].load(Ordering::Acquire);
+                self.bytes[at].store(old & !mask | new & mask, Ordering::Release);
+            }
+        }
+    }
+
+    fn at(&self, offset: u64, i: usize) -> Option<usize> {
+        let at = usize::try_from(offset).ok()?.checked_add(i)?;
+        (at < CONFIG_SIZE).then_some(at)
+    }
+
+    /// Values after a bus reset.
+    pub fn reset(&self) {
+        for (byte, value) in self.bytes.iter().zip(&self.reset) {
+            byte.store(*value, Ordering::Release);
+        }
+    }
+}
+
+fn put(space: &mut [u8], at: usize, value: &[u8]) {
+    space[at..at + value.len()].copy_from_slice(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(config: &Config, at: u64) -> u16 {
+        let mut data = [0; 2];
+        config.read(at, &mut data);
+        u16::from_le_bytes(data)
+    }
+
+    #[test]
+    fn identity_and_capabilities() {
+        let config = Config::new(0x10fb);
+        assert_eq!((word(&config, 0), word(&config, 2)), (0x8086, 0x10fb));
+        assert_eq!(word(&config, 0x72) & 0x7ff, 63, "64 vectors");
+        assert_eq!(word(&config, 0xb2) & 0xff, 0x82, "x8 at 5 GT/s");
+    }
+
+    #[test]
+    fn bars_size_and_identity_is_read_only() {
+        let config = Config::new(0x10fb);
+        config.write(0x10, &[0xff; 4]);
+        config.write(0, &[0; 4]);
+        assert_eq!((word(&config, 0x10), word(&config, 0x12)), (0, 0xfffe));
+        assert_eq!(word(&config, 0), 0x8086);
+    }
+
+    #[test]
+    fn past_the_end_is_ones() {
+        let config = Config::new(0x10fb);
+        let mut data = [0; 4];
+        config.read(4094, &mut data);
+        assert_eq!(data[2..], [0xff, 0xff]);
+        config.write(u64::MAX, &[0; 4]);
+        config.read(u64::MAX, &mut data);
+        assert_eq!(data, [0xff; 4]);
+    }
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Transmit rings: descriptors in, frames out.
+
+use crate::checksum::{finish, sum};
+use crate::counters::bump;
+use crate::device::Device;
+use crate::fault::Kind;
+use crate::memory::{DmaError, View};
+use crate::packet::{MIN_FRAME, put_be16};
+use crate::regs::offset;
+use crate::ring::Ring;
+use crate::tso::{Context, FlagMasks, Nonsense, checksums, segment};
+
+const TXDCTL_ENABLE: u32 = 1 << 25;
+const DONE: u32 = 1;
+
+const CMD_EOP: u64 = 1 << 24;
+const CMD_IC: u64 = 1 << 26;
+const CMD_RS: u64 = 1 << 27;
+const CMD_DEXT: u64 = 1 << 29;
+const CMD_VLE: u64 = 1 << 30;
+const CMD_TSE: u64 = 1 << 31;
+const TYPE_CONTEXT: u64 = 2;
+const TYPE_DATA: u64 = 3;
+const POPTS_IXSM: u64 = 1 << 40;
+const POPTS_TXSM: u64 = 1 << 41;
+
+/// Largest send that can be cut into segments.
+pub const MAX_SEND: usize = 256 * 1024;
+/// Largest frame.
+pub(crate) const MAX_FRAME: usize = 15 * 1024 + 512;
+/// Smallest segment: the card's limit is of this order, and without one a single send could
+/// become a quarter of a million frames.
+pub(crate) const MIN_MSS: usize = 32;
+/// Most descriptors of one packet whose status is reported with its end.
+const MAX_REPORTS: usize = 256;
+/// What looking at a descriptor costs of a turn's budget, in bytes.
+const DESCRIPTOR_COST: usize = 64;
+/// What a frame costs besides its bytes.
+const FRAME_COST: usize = 128;
+
+/// What the card remembers about a transmit queue between descriptors.
+#[derive(Debug, Default)]
+pub(crate) struct TxQueue {
+    contexts: [Context; 2],
+    /// Data of the packet whose last descriptor has not come yet.
+    data: Vec<u8>,
+    /// The first data descriptor of that packet.
+    first: Option<u64>,
+    /// The packet cannot be sent: too long, or not in memory.
+    broken: bool,
+    /// Descriptors of that packet that want their status reported.
+    report: Vec<u64>,
+    head: u32,
+}
+
+/// What a turn of a queue did.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Turn {
+    /// Descriptors consumed.
+    pub descriptors: usize,
+    /// Something was reported: raise the cause.
+    pub reported: bool,
+}
+
+impl TxQueue {
+    fn forget_packet(&mut self) {
+        self.data.clear();
+        self.first = None;
+        self.broken = false;
+        self.report.clear();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn gathered(&self) -> usize {
+        self.data.len()
+    }
+
+    /// As after reset.
+    pub(crate) fn reset(&mut self) {
+        self.forget_packet();
+        self.contexts = Default::default();
+        self.head = 0;
+    }
+
+    /// Whether the queue has something to do, cheaply.
+    pub(crate) fn pending(device: &Device, queue: u32) -> bool {
+        let base = queue * offset::QUEUE;
+        device.regs.load(offset::TDT + base) != device.regs.load(offset::TDH + base)
+            && device.regs.load(offset::TXDCTL + base) & TXDCTL_ENABLE != 0
+    }
+
+    /// Sends what the driver has queued, until `budget` (in bytes) is used up; one packet may
+    /// overdraw it.
+    pub(crate) fn run(
+        &mut self,
+        device: &Device,
+        view: &View,
+        queue: u32,
+        scratch: &mut Vec<u8>,
+        budget: &mut usize,
+        out: &mut dyn FnMut(u32, &[u8]),
+    ) -> Turn {
+        let mut turn = Turn::default();
+        let Some(ring) = Ring::transmit(&device.regs, queue) else {
+            bump(&device.totals.malformed, 1);
+            return turn;
+        };
+        if ring.head != self.head {
+            // The driver set the ring up anew.
+            self.forget_packet();
+            self.head = ring.head;
+        }
+        let mut cost = 0;
+        while self.head != ring.tail && cost < *budget {
+            cost += DESCRIPTOR_COST;
+            let mut counted = |queue: u32, frame: &[u8]| {
+                cost += frame.len() + FRAME_COST;
+                out(queue, frame);
+            };
+            match self.step(device, view, &ring, queue, scratch, &mut counted) {
+                Ok(reported) => turn.reported |= reported,
+                Err(_) => {
+                    bump(&device.totals.dma_errors, 1);
+                    break;
+                }
+            }
+            turn.descriptors += 1;
+        }
+        *budget = budget.saturating_sub(cost);
+        if turn.descriptors != 0 {
+            self.publish_head(device, view, queue);
+        }
+        turn
+    }
+
+    fn publish_head(&self, device: &Device, view: &View, queue: u32) {
+        let base = queue * offset::QUEUE;
+        let head = device.faults.take(Kind::TxHead).unwrap_or(self.head);
+        device.regs.store(offset::TDH + base, self.head);
+        let low = device.regs.load(offset::TDWBAL + base);
+        if low & 1 != 0 {
+            let high = device.regs.load(offset::TDWBAH + base);
+            let at = u64::from(high) << 32 | u64::from(low & !3);
+            if view.store32(at, head).is_err() {
+                bump(&device.totals.dma_errors, 1);
+            }
+        }
+    }
+
+    /// Consumes one descriptor; true when a status was reported.
+    fn step(
+        &mut self,
+        device: &Device,
+        view: &View,
+        ring: &Ring,
+        queue: u32,
+        scratch: &mut Vec<u8>,
+        out: &mut dyn FnMut(u32, &[u8]),
+    ) -> Result<bool, DmaError> {
+        let at = ring.descriptor(self.head);
+        let low = view.load64(at)?;
+        let high = view.load64(at + 8)?;
+        self.head = ring.next(self.head);
+        let advanced = high & CMD_DEXT != 0;
+        if advanced {
+            match high >> 20 & 0xf {
+                TYPE_CONTEXT => {
+                    let index = (high >> 36 & 1) as usize;
+                    self.contexts[index] = Context::decode(low, high);
+                    return Ok(false);
+                }
+                TYPE_DATA => {}
+                _ => {
+                    bump(&device.totals.malformed, 1);
+                    return Ok(false);
+                }
+            }
+        }
+        let first = *self.first.get_or_insert(high);
+        self.gather(device, view, low, (high & 0xffff) as usize);
+        if high & CMD_RS != 0 {
+            self.report.push(at + 12);
+        }
+        if high & CMD_EOP == 0 {
+            if self.report.len() > MAX_REPORTS {
+                // Nobody needs that many: tell what is known and go on.
+                return Ok(self.write_reports(device, view));
+            }
+            return Ok(false);
+        }
+        let sent = if self.broken {
+            Err(Nonsense)
+        } else if first & CMD_DEXT != 0 {
+            self.emit(device, queue, first, scratch, out)
+        } else {
+            self.emit_legacy(queue, high, out)
+        };
+        if sent.is_err() {
+            bump(&device.totals.malformed, 1);
+        }
+        let reported = self.write_reports(device, view);
+        self.forget_packet();
+        Ok(reported)
+    }
+
+    fn write_reports(&mut self, device: &Device, view: &View) -> bool {
+        let reported = !self.report.is_empty();
+        for at in self.report.drain(..) {
+            if device.faults.take(Kind::TxNoDone).is_some() {
+                continue;
+            }
+            if view.store32(at, DONE).is_err() {
+                bump(&device.totals.dma_errors, 1);
+            }
+        }
+        reported
+    }
+
+    fn gather(&mut self, device: &Device, view: &View, address: u64, length: usize) {
+        let start = self.data.len();
+        if self.broken || start + length > MAX_SEND {
+            self.broken = true;
+            return;
+        }
+        self.data.resize(start + length, 0);
+        if view.read(address, &mut self.data[start..]).is_err() {
+            bump(&device.totals.dma_errors, 1);
+            self.broken = true;
+        }
+    }
+
+    fn emit(
+        &mut self,
+        device: &Device,
+        queue: u32,
+        first: u64,
+        scratch: &mut Vec<u8>,
+        out: &mut dyn FnMut(u32, &[u8]),
+    ) -> Result<(), Nonsense> {
+        let context = self.contexts[(first >> 36 & 1) as usize];
+        let tag = (first & CMD_VLE != 0).then_some(context.vlan);
+        if first & CMD_TSE != 0 {
+            let low = device.regs.load(offset::DTXTCPFLGL);
+            let masks = FlagMasks {
+                first: low as u16 & 0xfff,
+                middle: (low >> 16) as u16 & 0xfff,
+                last: device.regs.load(offset::DTXTCPFLGH) as u16 & 0xfff,
+            };
+            return segment(&self.data, &context, masks, scratch, |frame| {
+                finish_frame(frame, tag);
+                out(queue, frame);
+            });
+        }
+        let (ip, transport) = (first & POPTS_IXSM != 0, first & POPTS_TXSM != 0);
+        if ip || transport {
+            checksums(&mut self.data, &context, ip, transport)?;
+        }
+        self.send_one(queue, tag, out)
+    }
+
+    /// Legacy descriptors: what they ask for is in the last one.
+    fn emit_legacy(
+        &mut self,
+        queue: u32,
+        last: u64,
+        out: &mut dyn FnMut(u32, &[u8]),
+    ) -> Result<(), Nonsense> {
+        if last & CMD_IC != 0 {
+            let start = (last >> 40 & 0xff) as usize;
+            let field = (last >> 16 & 0xff) as usize;
+            if start >= self.data.len() || field + 2 > self.data.len() {
+                return Err(Nonsense);
+            }
+            let value = finish(sum(&self.data[start..], 0));
+            put_be16(&mut self.data, field, value);
+        }
+        let tag = (last & CMD_VLE != 0).then_some((last >> 48) as u16);
+        self.send_one(queue, tag, out)
+    }
+
+    fn send_one(
+        &mut self,
+        queue: u32,
+        tag: Option<u16>,
+        out: &mut dyn FnMut(u32, &[u8]),
+    ) -> Result<(), Nonsense> {
+        if self.data.len() < crate::packet::ETH_HEADER || self.data.len() > MAX_FRAME {
+            return Err(Nonsense);
+        }
+        finish_frame(&mut self.data, tag);
+        out(queue, &self.data);
+        Ok(())
+    }
+}
+
+/// Inserts the VLAN tag, and pads to the smallest frame.
+fn finish_frame(frame: &mut Vec<u8>, tag: Option<u16>) {
+    if let Some(tag) = tag {
+        let tag = tag.to_be_bytes();
+        frame.splice(12..12, [0x81, 0x00, tag[0], tag[1]]);
+    }
+    if frame.len() < MIN_FRAME {
+        frame.resize(MIN_FRAME, 0);
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+//! vfio-user transport: shows a [`PciFunction`] to a hypervisor over a Unix socket.
+//!
+//! The protocol itself is spoken by the crate `vfio_user`. What it leaves to its user, or gets
+//! wrong, is dealt with here and nowhere else:
+//!
+//! * its server takes one connection and returns: [`Server::serve`] may be called again;
+//! * it refuses a path that exists: [`Server::bind`] removes a socket that nobody listens on;
+//! * a client that breaks the protocol makes it panic: that ends the connection, not the model;
+//! * it passes the file of a region on only together with a list of sparse areas: the pages of
+//!   [`Layout`] are that list.
+//!
+//! The hypervisor waits for most replies with its big lock held, so nothing here waits for the
+//! guest.
+
+mod backend;
+mod layout;
+mod memory;
+mod registers;
+mod server;
+
+pub use layout::{Layout, PAGE};
+pub use registers::SharedRegisters;
+pub use server::{Error, Server, Stop};

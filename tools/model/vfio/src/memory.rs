@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Guest memory as the client maps and unmaps it.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use nicmodel_device::memory::DmaMemory;
+use vm_memory::{FileOffset, GuestAddress, GuestRegionMmap, MmapRegion};
+
+/// Which parts of guest memory are mapped, so that one request can unmap several.
+#[derive(Debug)]
+pub(crate) struct Mappings {
+    memory: DmaMemory,
+    regions: Vec<(u64, u64)>,
+}
+
+impl Mappings {
+    pub(crate) fn new(memory: DmaMemory) -> Self {
+        Self {
+            memory,
+            regions: Vec::new(),
+        }
+    }
+
+    /// Maps `size` bytes of `file`, from `offset`, at `address` of the guest.
+    ///
+    /// Memory without a file (ROM, frame buffer, BARs of other devices) is accepted and left
+    /// out: reaching it would take messages that the transport does not have, and a device that
+    /// does not reach it has a DMA error, which is what it would be on many machines, too.
+    pub(crate) fn map(
+        &mut self,
+        address: u64,
+        size: u64,
+        file: Option<(File, u64)>,
+    ) -> io::Result<()> {
+        let Some((file, offset)) = file else {
+            return Ok(());
+        };
+        let length = usize::try_from(size).map_err(io::Error::other)?;
+        let metadata = file.metadata()?;
+        let end = offset.checked_add(size);
+        if metadata.is_file() && end.is_none_or(|end| end > metadata.len()) {
+            // Touching what is mapped beyond the end of a file kills the process.
+            return Err(invalid(format!(
+                "{size:#x} bytes at {offset:#x} are not within the file of {:#x} bytes",
+                metadata.len()
+            )));
+        }
+        let place = FileOffset::from_arc(Arc::new(file), offset);
+        let mapping = MmapRegion::from_file(place, length).map_err(io::Error::other)?;
+        let region = GuestRegionMmap::new(mapping, GuestAddress(address))
+            .ok_or_else(|| invalid(format!("{size:#x} bytes at {address:#x} wrap around")))?;
+        if !self.memory.insert(region) {
+            return Err(invalid(format!(
+                "{size:#x} bytes at {address:#x} overlap memory that is mapped already"
+            )));
+        }
+        self.regions.push((address, size));
+        Ok(())
+    }
+
+    /// Unmaps what lies in the range; what was left out when it was mapped is no error.
+    pub(crate) fn unmap(&mut self, address: u64, size: u64) {
+        let end = address.saturating_add(size);
+        let memory = &self.memory;
+        self.regions.retain(|(start, length)| {
+            let inside = *start >= address && start.saturating_add(*length) <= end;
+            if inside {
+                memory.remove(*start, *length);
+            }
+            !inside
+        });
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.regions.clear();
+        self.memory.clear();
+    }
+}
+
+fn invalid(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registers::SharedRegisters;
+
+    fn file() -> File {
+        let (_, shared) = SharedRegisters::create().expect("memory");
+        shared.file().try_clone().expect("descriptor")
+    }
+
+    #[test]
+    fn maps_where_told_and_unmaps_by_range() {
+        let memory = DmaMemory::default();
+        let mut mappings = Mappings::new(memory.clone());
+        mappings.map(0, 0x1000, Some((file(), 0))).expect("first");
+        mappings
+            .map(0x10000, 0x2000, Some((file(), 0x1000)))
+            .expect("second");
+        memory.view().write(0x10ffe, &[1, 2, 3, 4]).expect("inside");
+        assert!(memory.view().write(0x1000, &[0]).is_err(), "a hole");
+        mappings.unmap(0, 0x8000);
+        assert!(memory.view().write(0, &[0]).is_err(), "unmapped");
+        assert!(
+            memory.view().write(0x10000, &[0]).is_ok(),
+            "not in the range"
+        );
+        mappings.unmap(0x4_0000, 0x1000);
+        mappings.clear();
+        assert!(memory.view().write(0x10000, &[0]).is_err(), "all gone");
+    }
+
+    #[test]
+    fn offset_into_the_file_is_honoured() {
+        use std::os::unix::fs::FileExt;
+        let memory = DmaMemory::default();
+        let mut mappings = Mappings::new(memory.clone());
+        let guest = file();
+        let copy = guest.try_clone().expect("descriptor");
+        mappings
+            .map(0x5000, 0x1000, Some((guest, 0x2000)))
+            .expect("map");
+        memory.view().write(0x5010, b"here").expect("write");
+        let mut bytes = [0; 4];
+        copy.read_exact_at(&mut bytes, 0x2010).expect("read");
+        assert_eq!(&bytes, b"here");
+    }
+
+    #[test]
+    fn memory_without_a_file_is_left_out() {
+        let memory = DmaMemory::default();
+        let mut mappings = Mappings::new(memory.clone());
+        mappings.map(0xf_0000, 0x1_0000, None).expect("accepted");
+        assert!(memory.view().write(0xf_0000, &[0]).is_err());
+    }
+
+    #[test]
+    fn overlap_and_nonsense_are_errors() {
+        let mut mappings = Mappings::new(DmaMemory::default());
+        mappings.map(0, 0x2000, Some((file(), 0))).expect("first");
+        assert!(
+            mappings.map(0x1000, 0x1000, Some((file(), 0))).is_err(),
+            "overlap"
+        );
+        assert!(mappings.map(0x8000, 0, Some((file(), 0))).is_err(), "empty");
+        assert!(
+            mappings
+                .map(u64::MAX - 0xfff, 0x2000, Some((file(), 0)))
+                .is_err(),
+            "wraps"
+        );
+        assert!(
+            mappings.map(0x10_0000, 1 << 40, Some((file(), 0))).is_err(),
+            "beyond the file"
+        );
+    }
+}
