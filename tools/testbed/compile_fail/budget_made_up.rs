@@ -1,0 +1,12 @@
+//@ error: E0451 of struct `Budget` are private
+// SPDX-License-Identifier: GPL-2.0
+
+//! A budget comes from the core.
+
+#![forbid(unsafe_code)]
+
+use kernel::net::napi::Budget;
+
+pub fn make(old: Budget<'_>) -> Budget<'_> {
+    Budget { value: 64, ..old }
+}

@@ -1,0 +1,85 @@
+//@ pass
+// SPDX-License-Identifier: GPL-2.0
+
+//! The control: everything that the other cases misuse, used as it is meant.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    net::{
+        inflight::{
+            self,
+            Limits,
+            TxConsumer,
+            TxProducer, //
+        },
+        napi::Poll,
+        skb_free::{
+            BulkStats,
+            SkbFreeList, //
+        },
+        skbuff::SkBuff, //
+    },
+    prelude::*,
+    slab::{
+        Batch,
+        Cache,
+        Object, //
+    },
+    sync::alf_queue,
+    workqueue, //
+};
+
+pub fn queue() -> Result {
+    let (mut tx, mut rx) = alf_queue::spsc::<u32>(8, GFP_KERNEL)?;
+
+    workqueue::system().try_spawn(GFP_KERNEL, move || {
+        let _ = tx.push(1);
+    })?;
+    let oldest = rx.peek().copied();
+    if rx.pop() != oldest {
+        return Err(EINVAL);
+    }
+    Ok(())
+}
+
+pub fn slab() -> Result<u64> {
+    let cache = Cache::<u64>::new(c"control", 8)?;
+    let object = cache.alloc(1, GFP_KERNEL)?;
+    let mut batch = Batch::<_, 8>::new(&cache);
+
+    batch.alloc(4, GFP_KERNEL, |i| Ok::<_, Error>(i as u64))?;
+    let _ = batch.push(object);
+    Ok(batch.pop().map_or(0, Object::into_inner))
+}
+
+pub fn open(dev: &Device<Bound>) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {
+    inflight::pair(
+        dev,
+        512,
+        Limits {
+            segment_len: 4096,
+            descriptors: 40,
+        },
+    )
+}
+
+pub fn xmit(tx: &mut TxProducer<'_>, skb: SkBuff) -> usize {
+    match tx.submit(skb, 0, |_, _| ()) {
+        Ok(submitted) => submitted.next_slot,
+        Err(refused) => {
+            refused.skb.consume();
+            tx.next_slot()
+        }
+    }
+}
+
+pub fn poll(cx: &Poll<'_>, rx: &mut TxConsumer<'_>, stats: &BulkStats) -> usize {
+    let mut free = SkbFreeList::new(cx, stats);
+    rx.complete(&mut free, cx.budget().packets(), |slot| slot == 0)
+        .packets
+}

@@ -1,0 +1,12 @@
+//@ error: E0599 no method named `clone`
+// SPDX-License-Identifier: GPL-2.0
+
+//! One transmit function puts packets into flight.
+
+#![forbid(unsafe_code)]
+
+use kernel::net::inflight::TxProducer;
+
+pub fn two(tx: TxProducer<'_>) {
+    let _second = tx.clone();
+}

@@ -1,0 +1,12 @@
+//@ error: E0599 no method named `alloc`
+// SPDX-License-Identifier: GPL-2.0
+
+//! Allocating needs proof that nobody else uses the pool's cache.
+
+#![forbid(unsafe_code)]
+
+use kernel::net::page_pool::PagePool;
+
+pub fn refill(pool: &mut PagePool) {
+    let _ = pool.alloc();
+}

@@ -1,0 +1,19 @@
+//@ error: E0277 cannot be sent between threads safely
+// SPDX-License-Identifier: GPL-2.0
+
+//! The token is for the CPU on which the poll function runs.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    net::napi::Poll,
+    prelude::*,
+    workqueue, //
+};
+
+pub fn poll(cx: Poll<'static>) -> Result {
+    workqueue::system().try_spawn(GFP_KERNEL, move || {
+        let _ = cx.budget();
+    })?;
+    Ok(())
+}

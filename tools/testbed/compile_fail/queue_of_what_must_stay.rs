@@ -1,0 +1,16 @@
+//@ error: E0277 cannot be sent between threads safely
+// SPDX-License-Identifier: GPL-2.0
+
+//! What may not leave its context cannot go through a queue.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    prelude::*,
+    sync::alf_queue, //
+};
+
+pub fn queue() -> Result {
+    let _ends = alf_queue::spsc::<*mut u8>(8, GFP_KERNEL)?;
+    Ok(())
+}

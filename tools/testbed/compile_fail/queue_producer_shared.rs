@@ -1,0 +1,14 @@
+//@ error: E0277 cannot be shared between threads safely
+// SPDX-License-Identifier: GPL-2.0
+
+//! Not even to look at it may two contexts share an end.
+
+#![forbid(unsafe_code)]
+
+use kernel::sync::alf_queue::Producer;
+
+fn send<T: Send>(_: T) {}
+
+pub fn share(tx: &Producer<u32>) {
+    send(tx);
+}

@@ -1,0 +1,12 @@
+//@ error: E0596 cannot borrow `*tx` as mutable
+// SPDX-License-Identifier: GPL-2.0
+
+//! Putting something in needs the end for itself.
+
+#![forbid(unsafe_code)]
+
+use kernel::sync::alf_queue::Producer;
+
+pub fn push(tx: &Producer<u32>) {
+    let _ = tx.push(1);
+}

@@ -1,0 +1,17 @@
+//@ error: E0599 no method named `clone`
+// SPDX-License-Identifier: GPL-2.0
+
+//! Single consumer: the end cannot be doubled.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    prelude::*,
+    sync::alf_queue, //
+};
+
+pub fn two() -> Result {
+    let (_tx, rx) = alf_queue::spsc::<u32>(8, GFP_KERNEL)?;
+    let _second = rx.clone();
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//@ error: E0382 use of moved value: `skb`
+// SPDX-License-Identifier: GPL-2.0
+
+//! Freeing a packet gives it up.
+
+#![forbid(unsafe_code)]
+
+use kernel::net::skbuff::SkBuff;
+
+pub fn free(skb: SkBuff) {
+    skb.consume();
+    skb.consume();
+}

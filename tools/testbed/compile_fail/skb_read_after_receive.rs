@@ -1,0 +1,16 @@
+//@ error: E0382 borrow of moved value: `skb`
+// SPDX-License-Identifier: GPL-2.0
+
+//! The stack owns what it has received.
+
+#![forbid(unsafe_code)]
+
+use kernel::net::{
+    napi::Poll,
+    skbuff::SkBuff, //
+};
+
+pub fn receive(cx: &Poll<'_>, skb: SkBuff) -> usize {
+    cx.receive(skb);
+    skb.data().len()
+}

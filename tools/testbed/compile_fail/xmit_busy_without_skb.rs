@@ -1,0 +1,16 @@
+//@ error: E0308 mismatched types
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who says that there is no room gives the packet back.
+
+#![forbid(unsafe_code)]
+
+use kernel::net::{
+    queue::Xmit,
+    skbuff::SkBuff, //
+};
+
+pub fn start_xmit(skb: SkBuff) -> Xmit {
+    skb.consume();
+    Xmit::Busy(())
+}

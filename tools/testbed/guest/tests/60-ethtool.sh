@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What the driver says about itself, and whether its counters count.
+
+export TEST=ethtool TIME_LIMIT=300
+# shellcheck source=lib.sh
+. /mnt/clone/tools/testbed/guest/tests/lib.sh
+
+begin
+listen ethtool
+check "forwarding is set up" forwarding_on
+stop_if_failed
+
+# info FIELD: out of ethtool -i
+info() {
+	ethtool -i "$P0" | sed -n "s/^$1: //p"
+}
+same "ethtool -i: driver" "$MODULE" "$(info driver)"
+same "ethtool -i: bus-info" "${PCI_PORT[0]}" "$(info bus-info)"
+same "ethtool: link detected" yes "$(ethtool "$P0" | sed -n 's/.*Link detected: //p')"
+check "ethtool -S lists counters" sh -c "ethtool -S $P0 | grep -q ': [0-9]'"
+
+# counters PORT: those that must agree with what the wire saw.
+snapshot() {
+	local port name
+	for port in "$P0" "$P1"; do
+		for name in rx_packets rx_bytes tx_packets tx_bytes; do
+			statistic "$port" $name
+			before[$port$name]=$REPLY
+		done
+	done
+}
+# grown NAME PORT COUNTER EXPECTED: other frames (ARP and the like) may be a few.
+grown() {
+	local growth most=$(($4 + $4 / 100 + 20))
+	statistic "$2" "$3"
+	growth=$((REPLY - before[$2$3]))
+	if [ "$growth" -ge "$4" ] && [ "$growth" -le "$most" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "$3 of $2 grew by $growth, expected $4"
+	fi
+}
+# errors: what both ports have counted as errors or drops
+errors() {
+	local name port
+	for name in rx_errors rx_dropped tx_errors tx_dropped; do
+		for port in "$P0" "$P1"; do
+			statistic "$port" $name
+			echo -n "$port $name $REPLY, "
+		done
+	done
+}
+declare -A before
+snapshot
+errors_before=$(errors)
+all_forwarded "5000 frames of 200 bytes" 5000 200
+# Drivers may take their counters over once a second or so.
+pause 2
+grown "packets received" "$P0" rx_packets 5000
+grown "bytes received" "$P0" rx_bytes 1000000
+grown "packets sent" "$P1" tx_packets 5000
+grown "bytes sent" "$P1" tx_bytes 1000000
+# What earlier tests lost, with the link down for instance, is not counted again.
+same "no errors counted" "$errors_before" "$(errors)"
+
+snapshot
+ip link set "$P0" down
+ip link set "$P1" down
+ip link set "$P0" up
+ip link set "$P1" up
+shrunk=
+for port in "$P0" "$P1"; do
+	for name in rx_packets rx_bytes tx_packets tx_bytes; do
+		statistic "$port" $name
+		[ "$REPLY" -ge "${before[$port$name]}" ] ||
+			shrunk+="$name of $port went from ${before[$port$name]} to $REPLY; "
+	done
+done
+verdict "counters survive down and up" "$shrunk"
+
+if [ "$DRIVER" = rust ]; then
+	forwarding_on
+	bulk() {
+		ethtool -S "$P1" | awk 'tolower($1) ~ /bulk/ { sum += $2 } END { print sum + 0 }'
+	}
+	was=$(bulk)
+	all_forwarded "5000 frames more" 5000 60
+	now=$(bulk)
+	if [ "$now" -gt "$was" ]; then
+		ok "counters of the bulk free grow"
+	else
+		not_ok "counters of the bulk free grow" "from $was to $now"
+	fi
+fi
+quiet ethtool

@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Memory runs out: at probe, at open, and while packets fly.
+
+export TEST=faults TIME_LIMIT=300
+# shellcheck source=lib.sh
+. /mnt/clone/tools/testbed/guest/tests/lib.sh
+
+FAULTS=/sys/kernel/debug/failslab
+if [ ! -d $FAULTS ] || [ ! -e /proc/thread-self/fail-nth ]; then
+	skip "failing allocations" "this kernel has no fault injection (CONFIG=debug has)"
+	exit 0
+fi
+
+# The checker of DMA mappings gives up for good when it cannot get memory
+# itself, wherever it is hit: so this test runs after all that need the checker.
+# The host reads the next line as well.
+echo "skbulk: provokes dma" >/dev/kmsg
+PROVOKED='cacheline tracking ENOMEM, dma-debug disabled'
+
+begin
+listen open
+ip link set "$P0" down
+ip link set "$P1" down
+# fault_nth NAME ARGUMENTS...: what it found out goes into the name of the check.
+fault_nth() {
+	local name=$1 output
+	shift
+	if output=$(python3 "$TESTS/fault_nth.py" "$@" 2>&1); then
+		ok "$name ($output)"
+	else
+		not_ok "$name" "$(tail -n 1 <<<"$output")"
+	fi
+}
+fault_nth "each allocation of open fails in turn" --seconds 40 up "$P0"
+works "after failures of open"
+quiet "failing open" "$PROVOKED"
+
+listen probe
+ip link set "$P0" down
+echo "${PCI_PORT[0]}" >"/sys/bus/pci/drivers/$MODULE/unbind"
+fault_nth "each allocation of probe fails in turn" --seconds 60 --dense 60 \
+	bind "${PCI_PORT[0]}" "$MODULE"
+check "the device can still be bound" sh -c \
+	"echo ${PCI_PORT[0]} >/sys/bus/pci/drivers/$MODULE/bind"
+find_ports
+works "after failures of probe"
+quiet "failing probe" "$PROVOKED"
+
+# In the data path only allocations that must not sleep fail: of SKBs, by their
+# slab caches, and of pages. A process may need such a page, too, so between
+# switching on and off nothing here starts one or opens a file: the knobs and
+# the wire are open, the requests are ready.
+listen data
+KNOBS=/sys/kernel/debug
+for kind in failslab fail_page_alloc; do
+	echo Y >$KNOBS/$kind/ignore-gfp-wait
+	echo 0 >$KNOBS/$kind/verbose
+	echo -1 >$KNOBS/$kind/times
+done
+echo 0 >$KNOBS/fail_page_alloc/min-order
+echo Y >$KNOBS/failslab/cache-filter
+caches=0
+for cache in /sys/kernel/slab/skbuff_*/failslab; do
+	echo 1 >"$cache" && caches=$((caches + 1))
+done 2>/dev/null
+if [ "$caches" -gt 0 ]; then
+	ok "allocations of SKBs can be made to fail"
+else
+	not_ok "allocations of SKBs can be made to fail" "no /sys/kernel/slab/skbuff_*/failslab can be set"
+fi
+exec {slab_knob}>$KNOBS/failslab/probability {page_knob}>$KNOBS/fail_page_alloc/probability
+# fail_in PERCENT: of the allocations
+fail_in() {
+	printf '%s' "$1" >&"$slab_knob"
+	printf '%s' "$1" >&"$page_knob"
+}
+defer fail_in 0
+
+# failing NAME PERCENT COUNT SIZE: frames while allocations fail; what comes
+# out must be right.
+failing() {
+	local what why=''
+	TIMEOUT_MS=20000 frames "$3" "$4"
+	fail_in "$2"
+	wire_try "$REQUEST"
+	fail_in 0
+	for what in duplicated damaged; do
+		answer $what
+		[ "$REPLY" = 0 ] || why+="$REPLY frames $what; "
+	done
+	answer sent
+	[ "${REPLY:-0}" -gt 0 ] || why+="nothing was sent; "
+	answer forwarded
+	verdict "$1: what comes out is right ($REPLY of $3)" "${why:+$why$ANSWER}"
+	settle
+}
+check "forwarding is set up" forwarding_on
+failing "every tenth allocation fails, small frames" 10 2000 60
+failing "every tenth allocation fails, large frames" 10 300 1514
+works "after failures in the data path" 2000
+# Everything fails for a while: the rings run empty and must fill again.
+failing "every allocation fails" 100 2000 60
+works "after the rings ran empty" 2000
+quiet "failing data path" "$PROVOKED"

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The testbed of skbulk: builds the kernel and the NIC model, boots, measures."""

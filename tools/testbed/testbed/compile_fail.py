@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Compiles misuse of the abstractions against the built kernel crate.
+
+A case is a file whose first line says what the compiler must answer:
+
+    //@ error: E0382 use of moved value
+    //@ error: none lifetime may not live long enough
+    //@ pass
+
+The code is followed by words that the message must contain; "none" stands for
+errors without a code. All errors of a case must have that code, so that a case
+cannot pass because of a mistake in it. A case with "pass" is the control: it
+shows that the others fail because of the misuse.
+
+The flags are those with which the kernel's build compiled one of its modules.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+Result = tuple[str, bool, str]
+
+_HEADER = re.compile(r"^//@ (?:(?P<ok>pass)|error: (?P<code>E\d{4}|none)(?: (?P<text>\S.*))?)$")
+_SAVED = re.compile(r"^savedcmd_\S+ := (?P<command>.*)$", re.M)
+_ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*=")
+_TIMEOUT = 300.0
+# What names the outputs of the module whose flags we take.
+_OUTPUT_FLAGS = ("--emit=", "--out-dir=")
+_OUTPUT_FLAGS_WITH_VALUE = ("--emit", "--out-dir", "-o")
+
+
+class CompileFailError(Exception):
+    """The suite cannot run; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What the compiler has to say about a case; no code and no text if it must accept it."""
+
+    passes: bool
+    code: str | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Command:
+    """How the kernel's build runs rustc for a module."""
+
+    env: dict[str, str]
+    arguments: list[str]
+
+
+def expectation(source: str, name: str) -> Expectation:
+    """Reads the first line of a case."""
+    first = source.split("\n", 1)[0].rstrip()
+    match = _HEADER.match(first)
+    if not match:
+        raise CompileFailError(
+            f"{name}: the first line is {first!r}; "
+            "it must be '//@ pass' or '//@ error: E0382 words of the message'"
+        )
+    if match["ok"]:
+        return Expectation(passes=True)
+    code = None if match["code"] == "none" else match["code"]
+    if code is None and not match["text"]:
+        raise CompileFailError(f"{name}: an error without code needs words of its message")
+    return Expectation(passes=False, code=code, text=match["text"] or "")
+
+
+def module_command(saved: str) -> Command | None:
+    """The rustc command in a .cmd file, without inputs and outputs; None if there is none."""
+    match = _SAVED.search(saved)
+    if not match or "rustc" not in match["command"]:
+        return None
+    # make writes '#' as '\#' or through a variable, and '$' doubled.
+    text = match["command"].replace("$(pound)", "#").replace("\\#", "#").replace("$$", "$")
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=";")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    words = []
+    for word in lexer:
+        if word == ";":
+            break
+        words.append(word)
+    env: dict[str, str] = {}
+    while words and _ASSIGNMENT.match(words[0]):
+        key, _, value = words.pop(0).partition("=")
+        env[key] = value
+    if not words or not Path(words[0]).name.startswith(("rustc", "clippy-driver")):
+        return None
+    arguments = [words[0].replace("clippy-driver", "rustc")]
+    skip = False
+    for word in words[1:]:
+        if skip or word in _OUTPUT_FLAGS_WITH_VALUE:
+            skip = not skip
+            continue
+        if word.startswith(_OUTPUT_FLAGS) or word.endswith(".rs") or word == "-Dwarnings":
+            continue
+        arguments.append(word)
+    if "kernel" not in arguments:
+        return None
+    return Command(env, arguments)
+
+
+def find_command(build: Path) -> Command:
+    """The command of any module written in Rust that the kernel's build has compiled."""
+    if not (build / "rust/libkernel.rmeta").exists():
+        raise CompileFailError(
+            f"{build}/rust/libkernel.rmeta does not exist: build the kernel with CONFIG_RUST=y"
+        )
+    for folder in ("drivers/net", "samples/rust", "drivers", "rust"):
+        for path in sorted((build / folder).rglob(".*.o.cmd")):
+            text = path.read_text(errors="replace")
+            if "--extern kernel" in text and (command := module_command(text)):
+                return command
+    raise CompileFailError(
+        f"no module written in Rust has been built in {build}: "
+        "set CONFIG_IXGBE_RUST=m or CONFIG_SAMPLE_RUST_MINIMAL=m"
+    )
+
+
+def judge(expected: Expectation, code: int, diagnostics: str) -> str | None:
+    """Why the compiler's answer is wrong, or None if it is right."""
+    errors: list[tuple[str | None, str]] = []
+    for line in diagnostics.splitlines():
+        if not line.startswith("{"):
+            continue
+        message = json.loads(line)
+        if message.get("level") != "error":
+            continue
+        text = str(message.get("message", ""))
+        if text.startswith(("aborting due to", "could not compile")):
+            continue
+        found = message.get("code")
+        errors.append((found["code"] if found else None, text))
+
+    if expected.passes:
+        if code == 0:
+            return None
+        return f"it must compile, but: {_list(errors) or diagnostics.strip()[-400:]}"
+    if code == 0:
+        return f"it compiles; it must be refused with {expected.code or expected.text!r}"
+    if not errors:
+        return f"rustc failed with status {code}: {diagnostics.strip()[-400:]}"
+    if any(found != expected.code for found, _ in errors):
+        return f"expected only {expected.code or 'errors without code'}, got {_list(errors)}"
+    if not any(expected.text in text for _, text in errors):
+        return f"no message contains {expected.text!r}: {_list(errors)}"
+    return None
+
+
+def _list(errors: list[tuple[str | None, str]]) -> str:
+    return "; ".join(f"{code or 'no code'}: {text}" for code, text in errors)
+
+
+def _compile(command: Command, build: Path, src_tree: Path, case: Path) -> Result:
+    name = case.stem
+    try:
+        expected = expectation(case.read_text(), case.name)
+    except CompileFailError as error:
+        return name, False, str(error)
+    with tempfile.TemporaryDirectory(prefix="skbulk-compile-fail-") as out:
+        arguments = [
+            *command.arguments,
+            "--error-format=json",
+            "--emit=metadata",
+            f"--crate-name={re.sub(r'[^A-Za-z0-9_]', '_', name)}",
+            f"--out-dir={out}",
+            str(case.resolve()),
+        ]
+        try:
+            done = subprocess.run(
+                ["env", "RUSTC_BOOTSTRAP=1", *(f"{k}={v}" for k, v in command.env.items()),
+                 f"OBJTREE={build}", f"SRCTREE={src_tree}", *arguments],
+                cwd=build,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                timeout=_TIMEOUT,
+                check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return name, False, f"rustc did not end within {_TIMEOUT:.0f} s"
+        except OSError as error:
+            return name, False, f"rustc cannot be run: {error}"
+    why = judge(expected, done.returncode, done.stderr.decode(errors="replace"))
+    return name, why is None, why or ""
+
+
+def run(kernel_build_dir: Path, src_tree: Path, cases: Path) -> list[Result]:
+    """Compiles every case in `cases`: its name, whether the answer was right, and if not, why."""
+    files = sorted(cases.glob("*.rs"))
+    try:
+        command = find_command(kernel_build_dir)
+    except CompileFailError as error:
+        return [(case.stem, False, str(error)) for case in files]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        return list(
+            pool.map(lambda case: _compile(command, kernel_build_dir, src_tree, case), files)
+        )

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make demo: both drivers forward packets in the same kernel, compared."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from testbed import insn
+from testbed.dmesg import Complaint
+from testbed.env import Env
+from testbed.machine import describe_kernel, describe_machine
+from testbed.results import Round, bulk_difference, combine, in_order, problems, ratios, table
+from testbed.running import report_complaints
+from testbed.session import Built, built
+from testbed.symbols import SymbolError
+from testbed.ui import Failure, Step, clock, say, since_start
+from testbed.vm import Job, Outcome
+
+_MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
+_MINIMUM = 1_000_000
+# Counting needs no more to be repeatable, and TCG with the plugin is slower.
+_COUNTED = 200_000
+_REPEATS = 2
+
+
+def _frames() -> int:
+    text = os.environ.get("FRAMES") or str(_MINIMUM)
+    if not text.isdigit() or int(text) < 1000:
+        raise Failure(f"FRAMES={text}: the demo forwards at least 1000 frames per driver")
+    return int(text)
+
+
+def _drivers(env: Env) -> list[str]:
+    return ["c"] if env.overlay_off else ["rust", "c"]
+
+
+def _forward(ready: Built, name: str, job: Job, step: Step) -> Outcome:
+    def follow(line: str) -> None:
+        step.detail = line.removeprefix("forward: ")
+
+    machine = ready.vm("perf", name)
+    outcome = machine.run(job, follow)
+    if outcome.code != 0:
+        raise Failure(
+            "the forwarding run failed",
+            *outcome.output.strip().splitlines()[-3:],
+            *[str(one) for one in outcome.complaints[:3]],
+            f"console: {machine.log}",
+        )
+    step.detail = ""
+    return outcome
+
+
+def _rounds(outcome: Outcome) -> list[Round]:
+    found = []
+    for name in sorted(outcome.results):
+        if not name.endswith(".answer"):
+            continue
+        stem = name.removesuffix(".answer")
+        try:
+            answer = json.loads(outcome.results[name])
+        except ValueError as error:
+            raise Failure(f"the NIC model's answer is no JSON: {outcome.results[name]}") from error
+        before = outcome.results.get(f"{stem}.before", "")
+        after = outcome.results.get(f"{stem}.after", "")
+        found.append(Round(stem.split("-")[1], answer, bulk_difference(before, after)))
+    return found
+
+
+def _job(env: Env, drivers: list[str], frames: int, repeats: int, accel: str) -> Job:
+    variables = {"ROUNDS": " ".join(drivers * repeats), "FRAMES": str(frames)}
+    script = env.clone / "tools/testbed/guest/forward"
+    return Job(script, "none", timeout=900, cpus=1, accel=accel, variables=variables)
+
+
+def _count(env: Env, ready: Built, drivers: list[str], frames: int) -> list[insn.WindowCount]:
+    """Forward once more under TCG with the plugin that counts instructions."""
+    kernel = ready.kernels["perf"]
+    system_map = kernel.build / "System.map"
+    report = env.out / "insn-count.json"
+    report.unlink(missing_ok=True)
+    job = _job(env, drivers, frames, 1, "tcg")
+    job.variables["COUNT"] = "1"
+    plugin = insn.plugin_arguments(ready.tools / "libinsn_count.so", report, system_map)
+    job = Job(**{**job.__dict__, "plugin": plugin})
+    with Step(f"counting instructions: {frames:,} frames per driver") as step:
+        _forward(ready, "count", job, step)
+    modules = {_MODULES[name]: kernel.module(name) for name in drivers}
+    try:
+        return insn.analyse(report, system_map, modules)
+    except (insn.ReportError, SymbolError) as error:
+        raise Failure(f"the instruction counts cannot be used: {error}") from error
+
+
+def _add_counts(
+    drivers: dict[str, dict[str, Any]], windows: list[insn.WindowCount], frames: int
+) -> None:
+    for window in windows:
+        record = drivers.get(window.label)
+        if record is None or not window.complete:
+            continue
+        kernel = sum(window.by_module.values())
+        record["instructions_per_packet"] = round(kernel / frames, 2)
+        driver = window.driver(_MODULES[window.label])
+        record["driver_instructions_per_packet"] = round(driver / frames, 2)
+        if not record["bulk_free_histogram"]:
+            # A driver without such a counter: the plugin saw its frees. The
+            # counted run is shorter, so the figures are scaled to the same
+            # number of frames.
+            scale = record["forwarded"] / frames
+            record["bulk_free_histogram"] = in_order(
+                {str(n): round(calls * scale) for n, calls in window.consume_histogram().items()}
+            )
+
+
+def measure(
+    ready: Built, frames: int, repeats: int = _REPEATS
+) -> tuple[dict[str, Any], list[Complaint]]:
+    """Forward `frames` frames per driver in alternation, and count instructions.
+
+    Returns the record that out/demo.json holds, and what the kernel complained
+    about.
+    """
+    env, kernel = ready.env, ready.kernels["perf"]
+    names = _drivers(env)
+    for name in names:
+        kernel.module(name)
+    per_round = -(-frames // repeats)
+    accel = ready.accel("perf")
+    title = f"forwarding: {frames:,} frames per driver, {' / '.join(names * repeats)}"
+    with Step(f"{title}, {accel}") as step:
+        outcome = _forward(ready, "demo", _job(env, names, per_round, repeats, accel), step)
+    rounds = _rounds(outcome)
+    counted = min(_COUNTED, per_round)
+    windows = _count(env, ready, names, counted)
+    drivers = {name: combine([one for one in rounds if one.driver == name]) for name in names}
+    _add_counts(drivers, windows, counted)
+    record = {
+        "drivers": drivers,
+        "ratio": ratios(drivers),
+        "kernel": describe_kernel(env, kernel),
+        "machine": describe_machine(accel),
+    }
+    return record, outcome.complaints
+
+
+def demo(env: Env) -> int:
+    """Build, forward with each driver in turn, print and write the comparison."""
+    frames = _frames()
+    with built(env, "perf") as ready:
+        record, complaints = measure(ready, frames)
+    _write(env.out / "demo.json", record)
+    drivers = record["drivers"]
+    say("")
+    for line in table(drivers, record["ratio"]):
+        say(line)
+    say("")
+    wrong = [text for name in drivers for text in problems(name, drivers[name], frames)]
+    for text in wrong:
+        say(f"wrong: {text}")
+    report_complaints(complaints)
+    say(f"written: {env.out / 'demo.json'}; all of it took {clock(since_start())}")
+    return 1 if wrong or complaints else 0
+
+
+def _write(path: Path, record: dict[str, Any]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(record, indent=2) + "\n")
+    part.replace(path)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Adds up what the demo's rounds measured: one record per driver, and ratios."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+# Why a frame did not arrive, as the NIC model counts it.
+LOSSES = ("no_rx_descriptor", "rx_disabled", "filtered", "link_down", "in_guest")
+# "bulk_free_1: 7" or "tx_free_bulk_16_31: 5": how many bulk frees took so many SKBs.
+_BULK = re.compile(r"^\s*\S*bulk\S*?_(\d+)(?:_(?:to_)?(\d+))?:\s*(\d+)\s*$", re.M)
+
+
+@dataclass
+class Round:
+    """One driver forwarding once."""
+
+    driver: str
+    answer: dict[str, Any]
+    bulk: dict[str, int] = field(default_factory=dict)
+
+
+def bulk_counters(text: str) -> Counter[str]:
+    """The bulk-free histogram in the output of ethtool -S."""
+    counters: Counter[str] = Counter()
+    for low, high, count in _BULK.findall(text):
+        counters[f"{low}-{high}" if high and high != low else low] += int(count)
+    return counters
+
+
+def bulk_difference(before: str, after: str) -> dict[str, int]:
+    """What a round added to the histogram, in the order of the sizes."""
+    difference = bulk_counters(after)
+    difference.subtract(bulk_counters(before))
+    return in_order({size: count for size, count in difference.items() if count > 0})
+
+
+def in_order(histogram: dict[str, int]) -> dict[str, int]:
+    """Sort a histogram by the numbers that its keys begin with."""
+    return dict(sorted(histogram.items(), key=lambda item: int(item[0].split("-")[0])))
+
+
+def mean_bulk(histogram: dict[str, int]) -> float | None:
+    """SKBs per bulk free, at least: a range counts with its low end."""
+    calls = sum(histogram.values())
+    if not calls:
+        return None
+    objects = sum(int(size.split("-")[0]) * count for size, count in histogram.items())
+    return objects / calls
+
+
+def _count(answer: dict[str, Any], name: str) -> int:
+    value = answer.get(name, 0)
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def combine(rounds: list[Round]) -> dict[str, Any]:
+    """One driver's rounds as the record that out/demo.json holds."""
+    lost: Counter[str] = Counter(dict.fromkeys(LOSSES, 0))
+    damage: Counter[str] = Counter()
+    bulk: Counter[str] = Counter()
+    for one in rounds:
+        lost.update(one.answer.get("lost") or {})
+        damage.update(one.answer.get("damage") or {})
+        bulk.update(one.bulk)
+    seconds = sum(float(one.answer.get("seconds") or 0) for one in rounds)
+    forwarded = sum(_count(one.answer, "forwarded") for one in rounds)
+    record: dict[str, Any] = {
+        name: sum(_count(one.answer, name) for one in rounds) for name in ("sent", "forwarded")
+    }
+    record["lost"] = dict(lost)
+    for name in ("duplicated", "damaged"):
+        record[name] = sum(_count(one.answer, name) for one in rounds)
+    record["damage"] = {name: count for name, count in damage.items() if count}
+    record["reordered"] = sum(_count(one.answer, "reordered") for one in rounds)
+    record["seconds"] = round(seconds, 3)
+    record["pps"] = round(forwarded / seconds) if seconds else None
+    record["pps_of_rounds"] = [round(float(one.answer.get("pps") or 0)) for one in rounds]
+    record["instructions_per_packet"] = None
+    record["driver_instructions_per_packet"] = None
+    record["bulk_free_histogram"] = in_order(dict(bulk))
+    return record
+
+
+def ratios(drivers: dict[str, dict[str, Any]]) -> dict[str, float | None]:
+    """Rust over C for what can be compared; below 1 is better for instructions."""
+    rust, c = drivers.get("rust"), drivers.get("c")
+    names = ("pps", "instructions_per_packet", "driver_instructions_per_packet")
+    result: dict[str, float | None] = dict.fromkeys(names)
+    if rust and c:
+        for name in names:
+            if rust.get(name) and c.get(name):
+                result[name] = round(rust[name] / c[name], 4)
+    return result
+
+
+def problems(name: str, record: dict[str, Any], wanted: int) -> list[str]:
+    """What makes the demo fail for a driver."""
+    found = []
+    if record["forwarded"] < wanted:
+        found.append(f"{name}: {record['forwarded']:,} of {wanted:,} frames were forwarded")
+    for key in ("damaged", "duplicated", "reordered"):
+        if record[key]:
+            found.append(f"{name}: {record[key]:,} frames were {key}")
+    if record["lost"].get("in_guest"):
+        found.append(f"{name}: {record['lost']['in_guest']:,} frames were lost in the guest")
+    return found
+
+
+def _number(value: Any, digits: int = 0) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def table(drivers: dict[str, dict[str, Any]], ratio: dict[str, float | None]) -> list[str]:
+    """The table that the demo prints."""
+    names = list(drivers)
+    titles = {"rust": "Rust", "c": "C"}
+    rows: list[list[str]] = [["", *[titles.get(name, name) for name in names], "Rust/C"]]
+
+    def row(title: str, values: list[str], last: str = "") -> None:
+        rows.append([title, *values, last])
+
+    def plain(title: str, key: str, digits: int = 0, last: str = "") -> None:
+        row(title, [_number(drivers[name].get(key), digits) for name in names], last)
+
+    plain("frames in", "sent")
+    plain("forwarded", "forwarded")
+    for reason in LOSSES:
+        title = f"lost: {reason.replace('_', ' ')}"
+        row(title, [_number(drivers[name]["lost"].get(reason, 0)) for name in names])
+    for key in ("duplicated", "damaged", "reordered"):
+        plain(key, key)
+    plain("packets/s", "pps", 0, _number(ratio["pps"], 3))
+    key = "instructions_per_packet"
+    plain("instructions/packet", key, 1, _number(ratio[key], 3))
+    key = "driver_instructions_per_packet"
+    plain("  of these in the driver", key, 1, _number(ratio[key], 3))
+    sizes = in_order({size: 0 for one in drivers.values() for size in one["bulk_free_histogram"]})
+    for size in sizes:
+        title = f"frees of {size} SKB{'' if size == '1' else 's'}"
+        row(title, [_number(drivers[n]["bulk_free_histogram"].get(size, 0)) for n in names])
+    means = [mean_bulk(drivers[name]["bulk_free_histogram"]) for name in names]
+    row("SKBs per free (at least)", [_number(mean, 1) for mean in means])
+    widths = [max(len(line[column]) for line in rows) for column in range(len(rows[0]))]
+    text = []
+    for number, line in enumerate(rows):
+        cells = [line[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        text.append("  ".join(cells).rstrip())
+        if number == 0:
+            text.append("-" * (sum(widths) + 2 * (len(widths) - 1)))
+    return text

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Suites that boot the kernel: KUnit, the end-to-end tests, the comparison."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from testbed import demo, dmesg, proc, tap
+from testbed.report import Report
+from testbed.results import problems
+from testbed.session import Built
+from testbed.ui import Failure, Step, say
+from testbed.vm import Job
+
+KUNIT_TOTAL = re.compile(
+    r"Ran (\d+) tests?: (?:passed: (\d+))?(?:, )?(?:failed: (\d+))?(?:, )?"
+    r"(?:crashed: (\d+))?(?:, )?(?:skipped: (\d+))?(?:, )?(?:errors: (\d+))?"
+)
+_COLOUR = re.compile(r"\033\[[0-9;]*m")
+_KUNIT_BAD = re.compile(r"\[(?:FAILED|CRASHED|ERROR)\] (\S.*)$", re.M)
+_SCRIPT_TIME = 1800.0
+# From this number on, tests are for the Rust driver alone.
+_ONLY_RUST = "70"
+_SEGMENT = re.compile(r"skbulk: begin (\S+)$")
+
+
+def kunit(ready: Built) -> Report:
+    """KUnit and the doc examples in the debug kernel, judged by kunit.py."""
+    report = Report("kunit")
+    env, kernel = ready.env, ready.kernels["debug"]
+    script = env.logs / "kunit.sh"
+    script.write_text("#!/bin/sh\ntrue\n")
+    machine = ready.vm("debug", "kunit")
+    with Step("KUnit and doc examples in the debug kernel"):
+        job = Job(script, "none", timeout=900, ports=0, accel=ready.accel("debug"),
+                  kernel_words=["kunit.enable=1", "kunit.autorun=1"])  # fmt: skip
+        outcome = machine.run(job)
+    plain = env.logs / "kunit.log"
+    plain.write_text(outcome.console.replace("\r", ""))
+    tool = kernel.tree.work / "tools/testing/kunit/kunit.py"
+    log = env.logs / "test-kunit.log"
+    log.unlink(missing_ok=True)
+    proc.run(["python3", tool, "parse", plain], log, what="kunit.py parse", check=False)
+    text = _COLOUR.sub("", log.read_text(errors="replace"))
+    total = KUNIT_TOTAL.search(text)
+    if not total:
+        report.add("kunit.py parse", f"it found no result (log: {log})")
+        return report
+    say(f"    {total[0]}")
+    numbers = [int(number or 0) for number in total.groups()]
+    report.passed = numbers[1]
+    bad = numbers[2] + numbers[3] + numbers[5]
+    names = list(dict.fromkeys(_KUNIT_BAD.findall(text)))[:bad]
+    report.failures = names + [f"test {n + 1}, see {log}" for n in range(bad - len(names))]
+    for name in re.findall(r"\[SKIPPED\] (\S.*)$", text, re.M)[: numbers[4]]:
+        report.skip(name, "skipped by KUnit")
+    report.add("the kernel does not complain during KUnit",
+               "; ".join(str(one) for one in outcome.complaints[:3]) or None)  # fmt: skip
+    return report
+
+
+def segments(console: str) -> dict[str, str]:
+    """The console cut at the marks that guest/run-tests leaves in it."""
+    parts: dict[str, list[str]] = {"": []}
+    name = ""
+    for line in console.splitlines():
+        if begin := _SEGMENT.search(line.rstrip("\r")):
+            name = begin[1]
+            parts[name] = []
+        parts[name].append(line)
+    return {key: "\n".join(lines) for key, lines in parts.items()}
+
+
+def _judge_console(console: str, scripts: list[tap.Script], report: Report) -> None:
+    """Every complaint counts, except those that a test says it provokes."""
+    parts = segments(console)
+    for name in ["", *[script.name for script in scripts]]:
+        text = parts.get(name, "")
+        expected = tuple(re.findall(r"skbulk: provokes (.+?)\r?$", text, re.M))
+        found = dmesg.complaints(text, expected)
+        report.add(
+            f"no kernel complaint in {name or 'boot and probe'}",
+            "; ".join(str(one) for one in found[:3]) or None,
+        )
+
+
+def e2e(ready: Built, driver: str) -> Report:
+    """The end-to-end tests with one driver, in the debug kernel."""
+    report = Report(f"e2e-{driver}")
+    env = ready.env
+    folder = env.clone / "tools/testbed/guest/tests"
+    # Test scripts have a number that orders them; the others are their helpers.
+    names = sorted(path.stem for path in folder.glob("[0-9]*.sh"))
+    if driver == "c":
+        # The C driver judges the model. It is not under test itself: faults and
+        # a card that lies are for the driver that has to withstand them.
+        names = [name for name in names if name < _ONLY_RUST]
+    if not names:
+        report.add("e2e", f"there is no test in {folder}")
+        return report
+    remaining = names
+    boot = 0
+    while remaining:
+        boot += 1
+        machine = ready.vm("debug", f"e2e-{driver}-{boot}")
+        say(f"    end-to-end tests: {' '.join(remaining)}")
+        with Step(f"end to end, {driver} driver, debug kernel") as step:
+            output: list[str] = []
+
+            def follow(line: str, step: Step = step, output: list[str] = output) -> None:
+                output.append(line)
+                if line.startswith("# begin "):
+                    step.detail = line.removeprefix("# begin ")
+                elif line.startswith(("ok ", "not ok ")):
+                    say(f"      {line}")
+
+            job = Job(
+                env.clone / "tools/testbed/guest/run-tests",
+                driver,
+                timeout=_SCRIPT_TIME,
+                accel=ready.accel("debug"),
+                kernel_words=["kunit.enable=0"],
+                variables={"TESTS_TO_RUN": " ".join(remaining)},
+            )
+            why = "it did not end"
+            try:
+                console = machine.run(job, follow).console
+            except Failure as error:
+                why = f"{error} {' '.join(error.hints)}"
+                say(f"    {why}")
+                console = machine.log.read_text(errors="replace") if machine.log.exists() else ""
+        scripts = tap.parse("\n".join(output))
+        for script in scripts:
+            tap.judge(script, report, why)
+        _judge_console(console, scripts, report)
+        if not scripts:
+            report.add("end-to-end tests", why)
+            break
+        # After a crash the tests that did not get their turn run in a new VM.
+        remaining = remaining[len(scripts) :]
+    return report
+
+
+def compare(ready: Built) -> Report:
+    """The demo in small: everything forwarded, and no more costly than C allows."""
+    report = Report("compare")
+    frames = 100_000
+    record, complaints = demo.measure(ready, frames, repeats=1)
+    for name in record["drivers"]:
+        wrong = problems(name, record["drivers"][name], frames)
+        report.add(f"{name}: {frames:,} frames forwarded intact", "; ".join(wrong) or None)
+    report.add("no kernel complaint", "; ".join(str(one) for one in complaints[:3]) or None)
+    ratio = record["ratio"]["instructions_per_packet"]
+    name = "instructions per packet, Rust/C, at most 1.1"
+    if ratio is None:
+        report.add(name, "they could not be counted")
+    else:
+        say(f"    instructions per packet, Rust/C: {ratio:.3f}")
+        report.add(name, None if ratio <= 1.1 else f"{ratio:.3f}")
+    out = Path(ready.env.out / "compare.json")
+    out.write_text(json.dumps(record, indent=2) + "\n")
+    return report

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Code addresses of the kernel and of loaded modules, by name."""
+
+from __future__ import annotations
+
+import bisect
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+KERNEL = "vmlinux"
+USER = "[user]"
+UNKNOWN = "[unknown]"
+
+# Addresses from here on belong to the kernel.
+KERNEL_HALF = 1 << 63
+
+# ELF constants of which the names say enough.
+_SHT_SYMTAB = 2
+_SHF_EXECINSTR = 4
+_STT_FUNC = 2
+
+
+class SymbolError(Exception):
+    """A file that should hold symbols does not."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an address lies."""
+
+    module: str
+    function: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class _Range:
+    start: int
+    end: int
+    module: str
+
+
+class SymbolTable:
+    """Functions of the kernel and of modules as they were loaded."""
+
+    def __init__(self) -> None:
+        self._symbols: list[tuple[int, str]] = []
+        self._ranges: list[_Range] = []
+        self._addresses: list[int] = []
+
+    def add_kernel(self, system_map: Path) -> None:
+        """Adds the functions of a System.map (kernel booted with nokaslr)."""
+        start = end = None
+        for number, line in enumerate(_read(system_map).decode("utf-8", "replace").splitlines(), 1):
+            fields = line.split()
+            if len(fields) < 3 or not re.fullmatch(r"[0-9a-f]+", fields[0]):
+                raise SymbolError(f"{system_map}:{number}: no line of a System.map: {line!r}")
+            address, kind, name = int(fields[0], 16), fields[1], fields[2]
+            if name == "_stext":
+                start = address
+            elif name == "_etext":
+                end = address
+            elif kind in "tTwW":
+                self._symbols.append((address, name))
+        if start is None or end is None:
+            raise SymbolError(f"{system_map}: _stext or _etext is missing; is it a System.map?")
+        self._ranges.append(_Range(start, end, KERNEL))
+        self._sort()
+
+    def add_module(self, name: str, file: Path, sections: Mapping[str, int]) -> None:
+        """Adds the functions of a module file, loaded at these section addresses."""
+        for section in _executable_sections(file):
+            base = sections.get(section.name)
+            # The kernel frees code of the initialisation, and something else
+            # may lie there by now.
+            if base is None or section.size == 0 or section.name.startswith(".init"):
+                continue
+            self._ranges.append(_Range(base, base + section.size, name))
+            self._symbols += [(base + offset, symbol) for offset, symbol in section.functions]
+        self._sort()
+
+    def _sort(self) -> None:
+        self._symbols.sort()
+        self._addresses = [address for address, _ in self._symbols]
+        self._ranges.sort(key=lambda each: each.start)
+
+    def find(self, address: int) -> Place:
+        """Says where an address lies."""
+        if address < KERNEL_HALF:
+            return Place(USER, USER, 0)
+        for each in self._ranges:
+            if each.start <= address < each.end:
+                index = bisect.bisect_right(self._addresses, address) - 1
+                if index >= 0 and self._addresses[index] >= each.start:
+                    # Aliases share an address: take the first of them.
+                    index = bisect.bisect_left(self._addresses, self._addresses[index])
+                    at, name = self._symbols[index]
+                    return Place(each.module, name, address - at)
+                return Place(each.module, f"[{each.module}]", address - each.start)
+        return Place(UNKNOWN, UNKNOWN, 0)
+
+    def address(self, name: str) -> int | None:
+        """The address of a function, None if there is none of that name."""
+        return next((address for address, symbol in self._symbols if symbol == name), None)
+
+
+def readable(name: str) -> str:
+    """Shortens a mangled Rust name to the path of identifiers in it.
+
+    This is for tables that people read; generic arguments and the hashes of
+    crates are left out.
+    """
+    if not name.startswith("_R"):
+        return name
+    parts, position = [], 2
+    while match := _RUST_TOKEN.match(name, position):
+        position = match.end()
+        if match["length"]:
+            length = int(match["length"])
+            parts.append(name[position : position + length])
+            position += length
+    return "::".join(parts) or name
+
+
+# Of a mangled Rust name: a namespace, a hash or reference back (both end with
+# an underscore), a constant, the length of an identifier, or any other tag.
+_RUST_TOKEN = re.compile(
+    r"N[a-zA-Z]C?|[sB][0-9A-Za-z]*_|K[a-z][0-9a-f]*_|(?P<length>[1-9][0-9]*)_?|."
+)
+
+
+@dataclass(frozen=True)
+class _Section:
+    name: str
+    size: int
+    functions: list[tuple[int, str]]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SymbolError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _executable_sections(path: Path) -> list[_Section]:
+    """Reads code sections and their functions from a relocatable ELF file."""
+    data = _read(path)
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise SymbolError(f"{path}: not a 64-bit little-endian ELF file")
+    try:
+        return _parse(data)
+    except (struct.error, IndexError, ValueError) as error:
+        raise SymbolError(f"{path}: damaged ELF file ({error})") from error
+
+
+def _parse(data: bytes) -> list[_Section]:
+    (table,) = struct.unpack_from("<Q", data, 0x28)
+    entry, count, names = struct.unpack_from("<HHH", data, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * entry) for i in range(count)]
+
+    def text(strings: int, offset: int) -> str:
+        start = strings + offset
+        return data[start : data.index(b"\0", start)].decode("utf-8", "replace")
+
+    functions: dict[int, list[tuple[int, str]]] = {}
+    for _, kind, _, _, offset, size, link, _, _, step in headers:
+        if kind != _SHT_SYMTAB or step == 0:
+            continue
+        strings = headers[link][4]
+        for at in range(offset, offset + size, step):
+            name, info, _, section, value, _ = struct.unpack_from("<IBBHQQ", data, at)
+            if info & 15 == _STT_FUNC:
+                functions.setdefault(section, []).append((value, text(strings, name)))
+    strings = headers[names][4]
+    return [
+        _Section(text(strings, header[0]), header[5], functions.get(index, []))
+        for index, header in enumerate(headers)
+        if header[2] & _SHF_EXECINSTR
+    ]

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the user sees: steps with progress and elapsed time, and errors."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import TracebackType
+
+_START = time.monotonic()
+# Without a terminal a running step says that it is alive this often.
+_QUIET_INTERVAL = 10.0
+
+
+class Failure(Exception):
+    """Something the user can act on: what went wrong and the way out."""
+
+    def __init__(self, message: str, *hints: str) -> None:
+        super().__init__(message)
+        self.hints = hints
+
+
+def say(text: str) -> None:
+    """Print one line at once."""
+    print(text, flush=True)
+
+
+def clock(seconds: float) -> str:
+    """Format a duration: 7.3 s, 4 m 05 s."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} m {int(seconds) % 60:02d} s"
+
+
+def since_start() -> float:
+    """Seconds since this program started."""
+    return time.monotonic() - _START
+
+
+class Step:
+    """A step of work: says its name, shows that it lives, says how long it took.
+
+    Use it as a context manager; `detail` may be set while it runs.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.detail = ""
+        self.began = time.monotonic()
+        self._done = threading.Event()
+        self._tty = sys.stdout.isatty()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the step began."""
+        return time.monotonic() - self.began
+
+    def __enter__(self) -> Step:
+        say(f"==> {self.name}  [at {clock(since_start())}]")
+        self._ticker.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        self._ticker.join()
+        if kind is None:
+            tail = f": {self.detail}" if self.detail else ""
+            say(f"    done in {clock(self.elapsed)}{tail}")
+        elif kind is KeyboardInterrupt:
+            say(f"    interrupted after {clock(self.elapsed)}")
+        else:
+            say(f"    failed after {clock(self.elapsed)}")
+
+    def _tick(self) -> None:
+        interval = 1.0 if self._tty else _QUIET_INTERVAL
+        while not self._done.wait(interval):
+            line = f"    {self.name}: {clock(self.elapsed)}"
+            if self.detail:
+                line += f", {self.detail}"
+            if self._tty:
+                sys.stdout.write(f"\r\033[K{line[:118]}")
+                sys.stdout.flush()
+            else:
+                say(line)
+        if self._tty:
+            sys.stdout.write("\r\033[K")
+            sys.stdout.flush()
