@@ -27,6 +27,7 @@ use crate::{
     bindings,
     new_mutex,
     prelude::*,
+    softirq::Softirq,
     sync::{
         Arc,
         Mutex, //
@@ -195,6 +196,20 @@ impl<'p> Poll<'p> {
     #[inline]
     pub fn is_netpoll(&self) -> bool {
         self.budget <= 0
+    }
+
+    /// The proof that this is softirq context, or at least one in which bottom halves are disabled.
+    ///
+    /// Returns [`None`] if this is netpoll, see [`Self::is_netpoll`], and where no such proof can
+    /// be had at all, see [`Softirq`].
+    #[inline]
+    pub fn softirq(&self) -> Option<Softirq<'_>> {
+        let excludes = !cfg!(CONFIG_PREEMPT_RT) || cfg!(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK);
+        // SAFETY: By the type invariants, the poll function of `napi` runs on this CPU with this
+        // budget. Unless that is zero, it was called with bottom halves disabled, in a softirq or
+        // in a thread, until it returns; which outlives the borrow of `self`. If bottom halves do
+        // not exclude each other on a CPU, there is no proof.
+        (excludes && !self.is_netpoll()).then(|| unsafe { Softirq::assume() })
     }
 
     /// The NAPI instance that is being polled.

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/bottom_half.h>
+#include <linux/irqflags.h>
+#include <linux/preempt.h>
+
+__rust_helper void rust_helper_local_bh_disable(void)
+{
+	local_bh_disable();
+}
+
+__rust_helper void rust_helper_local_bh_enable(void)
+{
+	local_bh_enable();
+}
+
+/*
+ * Where disabling bottom halves keeps nobody out, or enabling them again is not
+ * allowed.
+ */
+__rust_helper bool rust_helper_softirq_guard_impossible(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) &&
+	    !IS_ENABLED(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK))
+		return true;
+
+	return in_nmi() || in_hardirq() || irqs_disabled();
+}
