@@ -6,7 +6,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # Variables that a verb may take, from the command line or the environment.
-export SCRIPT DRIVER CONFIG KDIR ONLY FRAMES CPUS JOBS TIMEOUT OVERLAY ACCEL
+export SCRIPT DRIVER CONFIG KDIR ONLY FRAMES CPUS JOBS TIMEOUT OVERLAY ACCEL MACHINE KERNEL_ARGS
 export SKBULK_HOST SKBULK_MIRROR
 
 ENTER := tools/buildroot run

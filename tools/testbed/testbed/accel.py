@@ -10,7 +10,8 @@ from pathlib import Path
 from testbed.env import Env
 from testbed.kernel import Kernel
 from testbed.ui import Failure, Step
-from testbed.vm import Job, Vm, accel_key
+from testbed.boot import Job
+from testbed.vm import Vm, accel_key
 
 # A working KVM is at the end of the probe's script within 2 s.
 _PROBE_TIMEOUT = 20.0

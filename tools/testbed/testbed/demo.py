@@ -17,7 +17,7 @@ from testbed.running import report_complaints
 from testbed.session import Built, built
 from testbed.symbols import SymbolError
 from testbed.ui import Failure, Step, clock, say, since_start
-from testbed.vm import Job, Outcome
+from testbed.boot import Job, Outcome
 
 _MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
 _MINIMUM = 1_000_000

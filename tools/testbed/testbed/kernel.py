@@ -13,7 +13,10 @@ from testbed.env import Env, short_hash
 from testbed.tree import Tree
 from testbed.ui import Failure, Step, say
 
+# In QEMU; the third one is for User-Mode Linux.
 CONFIGS = ("perf", "debug")
+UML = "uml"
+_TARGET = {UML: "linux"}
 _SET = re.compile(r"^(CONFIG_\w+)=(.*)$")
 _BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(\[M\] +)?\S+")
 _RUST_DRIVER = "drivers/net/ethernet/intel/ixgbe/ixgbe_rust.rs"
@@ -31,8 +34,8 @@ class Kernel:
 
     @property
     def image(self) -> Path:
-        """The image that QEMU boots."""
-        return self.build / "arch/x86/boot/bzImage"
+        """What QEMU boots, or the program that is User-Mode Linux."""
+        return self.build / ("linux" if self.config == UML else "arch/x86/boot/bzImage")
 
     @property
     def release(self) -> str:
@@ -77,6 +80,8 @@ def make_command(env: Env, source: Path, build: Path) -> list[str | Path]:
         f"LLVM={env.llvm or '1'}",
         f"-j{env.jobs}",
     ]
+    if build.name.startswith("build-uml"):
+        words.append("ARCH=um")
     # The debug kernel is compiled by clippy: make test reads its warnings.
     return [*words, "CLIPPY=1"] if build.name.startswith("build-debug") else words
 
@@ -108,7 +113,8 @@ def missing_symbols(wanted: dict[str, str], config: str) -> list[str]:
 def fragment(env: Env, config: str, work: Path) -> str:
     """The text of the fragments of one configuration."""
     folder = env.clone / "tools/testbed/configs"
-    text = (folder / "common.config").read_text() + (folder / f"{config}.config").read_text()
+    names = ["common", config] if config == UML else ["common", "qemu", config]
+    text = "".join((folder / f"{name}.config").read_text() for name in names)
     if not (work / _RUST_DRIVER).exists():
         say("    note: this tree has no Rust driver; only the C driver is built")
         text += "CONFIG_IXGBE_RUST=n\n"
@@ -182,7 +188,7 @@ def build(env: Env, work: Tree, config: str) -> Kernel:
             step.detail = f"{done.count()} files built"
 
         proc.run(
-            [*make_command(env, work.work, folder), "bzImage", "modules"],
+            [*make_command(env, work.work, folder), _TARGET.get(config, "bzImage"), "modules"],
             log,
             what=f"the {config} kernel's build",
             env=_build_env(),

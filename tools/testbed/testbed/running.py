@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from testbed import dmesg, vm
+from testbed import boot, dmesg
 from testbed.env import Env
-from testbed.session import built, default_config, default_driver
+from testbed.kernel import UML
+from testbed.session import built, default_config, default_driver, default_machine
 from testbed.ui import Failure, say
-from testbed.vm import Job
+from testbed.boot import Job, Outcome
 
 
 def _timeout() -> float:
@@ -46,22 +47,45 @@ def report_complaints(found: list[dmesg.Complaint]) -> None:
 
 def run_script(env: Env) -> int:
     """make run: the script's exit code, or 99 if the kernel complained."""
-    script, driver, config = _script(env), default_driver(env), default_config()
-    timeout = _timeout()
-    with built(env, config) as ready:
-        machine = ready.vm(config, "run")
-        job = Job(script, driver, timeout=timeout, cpus=_cpus(), accel=ready.accel(config))
-        say(f"==> {script.name} in the VM: {driver} driver, {config} kernel, {job.accel}")
-        outcome = machine.run(job, vm.print_line, ready.lock.release)
+    script, timeout = _script(env), _timeout()
+    if default_machine() == UML:
+        outcome, log = _run_uml(env, script, timeout)
+    else:
+        outcome, log = _run_qemu(env, script, timeout)
     report_complaints(outcome.complaints)
-    say(f"    exit code {outcome.code}; console: {machine.log}")
+    say(f"    exit code {outcome.code}; console: {log}")
     if outcome.code == 0 and outcome.complaints:
         return 99
     return outcome.code
 
 
+def _run_qemu(env: Env, script: Path, timeout: float) -> tuple[Outcome, Path]:
+    driver, config = default_driver(env), default_config()
+    with built(env, config) as ready:
+        machine = ready.vm(config, "run")
+        job = Job(script, driver, timeout=timeout, cpus=_cpus(), accel=ready.accel(config))
+        say(f"==> {script.name} in the VM: {driver} driver, {config} kernel, {job.accel}")
+        return machine.run(job, boot.print_line, ready.lock.release), machine.log
+
+
+def _run_uml(env: Env, script: Path, timeout: float) -> tuple[Outcome, Path]:
+    with built(env, UML) as ready:
+        machine = ready.uml("run")
+        say(f"==> {script.name} in User-Mode Linux, without ports")
+        return machine.run(_uml_job(script, timeout), boot.print_line, ready.lock.release), machine.log
+
+
+def _uml_job(script: Path | None, timeout: float = 0.0) -> Job:
+    words = os.environ.get("KERNEL_ARGS", "").split()
+    return Job(script, "none", timeout=timeout, cpus=_cpus(), ports=0, kernel_words=words)
+
+
 def run_shell(env: Env) -> int:
     """make shell: a prompt in the VM."""
+    if default_machine() == UML:
+        with built(env, UML) as ready:
+            say("==> a shell in User-Mode Linux (exit ends it)")
+            return ready.uml("shell").shell(_uml_job(None), ready.lock.release)
     driver, config = default_driver(env), default_config()
     with built(env, config) as ready:
         say("==> a shell in the VM (Ctrl-A X ends it at once)")

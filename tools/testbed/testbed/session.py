@@ -14,6 +14,7 @@ from testbed.env import Env
 from testbed.kernel import CONFIGS, Kernel
 from testbed.lock import Lock
 from testbed.ui import Failure
+from testbed.uml import Uml
 from testbed.vm import Vm
 
 
@@ -29,6 +30,10 @@ class Built:
     def vm(self, config: str, name: str) -> Vm:
         """A VM of one of the kernels."""
         return Vm(self.env, self.kernels[config], self.tools, name)
+
+    def uml(self, name: str) -> Uml:
+        """The kernel that is a process."""
+        return Uml(self.env, self.kernels[kernel.UML], self.tools, name)
 
     def accel(self, config: str) -> str:
         """KVM or TCG for one of the kernels."""
@@ -51,6 +56,11 @@ def default_driver(env: Env) -> str:
 def default_config() -> str:
     """The kernel that CONFIG names."""
     return choice("CONFIG", CONFIGS, "perf")
+
+
+def default_machine() -> str:
+    """The machine that MACHINE names."""
+    return choice("MACHINE", ("qemu", "uml"), "qemu")
 
 
 @contextmanager

@@ -11,17 +11,24 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed import dmesg, proc
+from testbed.boot import (
+    AFTER_RESULT,
+    Follower,
+    Job,
+    Outcome,
+    collect,
+    exit_code,
+    fill_share,
+    tail,
+)
 from testbed.env import Env
 from testbed.kernel import Kernel
 from testbed.model import Model
@@ -34,44 +41,10 @@ _FIRST_STEP = (
     f"mount -t 9p -o {_9P},ro,cache=loose clone /mnt/clone && exec {_GUEST_INIT}"
 )
 _WIRES = 4
-# What QEMU says about every modelled port, whether all is well or not.
-_ORDINARY = "Could not enable error recovery for the device"
-_SMALL = 1 << 20
-# The power-off after the script's end takes a moment, a hang takes for ever.
-_AFTER_RESULT = 30.0
 # Five-level paging under KASAN makes the early boot report a wild access now and
 # then, which switches lockdep off for good.
 _TCG_CPU = "max,la57=off"
 _MEMORY = {"perf": "1G", "debug": "2G"}
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to run in the VM."""
-
-    script: Path | None
-    driver: str
-    timeout: float = 600.0
-    cpus: int = 2
-    ports: int = 2
-    accel: str = "tcg"
-    variables: dict[str, str] = field(default_factory=dict)
-    plugin: Sequence[str] = ()
-    kernel_words: Sequence[str] = ()
-    qemu_words: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of it."""
-
-    code: int
-    output: str
-    console: str
-    seconds: float
-    complaints: list[dmesg.Complaint]
-    # What the script left in /mnt/job/results, by name.
-    results: dict[str, str] = field(default_factory=dict)
 
 
 class Vm:
@@ -124,28 +97,9 @@ class Vm:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _fill(self, folder: Path, job: Job) -> None:
-        share = folder / "job"
-        share.mkdir()
-        (share / "results").mkdir()
         self.kernel.copy_modules(folder / "modules")
         shutil.copyfile(self.kernel.image, folder / "bzImage")
-        mode = "shell" if job.script is None else "script"
-        variables = {"DRIVER": job.driver, "MODE": mode, "CONFIG": self.kernel.config}
-        if job.script is not None:
-            variables["SCRIPT"] = self._place_script(job.script, share)
-        variables.update(job.variables)
-        (share / "env").write_text(
-            "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
-        )
-
-    def _place_script(self, script: Path, share: Path) -> str:
-        """Where the guest finds the script: one of the clone's stays at its
-        place, next to the files that it may need; another one is copied."""
-        if script.resolve().is_relative_to(self.env.clone):
-            return f"/mnt/clone/{script.resolve().relative_to(self.env.clone)}"
-        shutil.copyfile(script, share / "script")
-        (share / "script").chmod(0o755)
-        return "/mnt/job/script"
+        fill_share(self.env, folder / "job", job, self.kernel.config)
 
     def _command(
         self, folder: Path, job: Job, model: Model | None, serial: Sequence[str]
@@ -227,7 +181,7 @@ class Vm:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        lines = _Follower(folder / "out", on_line)
+        lines = Follower(folder / "out", on_line)
         try:
             problem = self._wait(child, folder, job, model, lines, began)
         finally:
@@ -236,36 +190,23 @@ class Vm:
         seconds = time.monotonic() - began
         console = self.log.read_text(errors="replace")
         found = dmesg.complaints(console)
-        code = _exit_code(folder / "result")
-        results = self._collect(folder / "job/results")
+        code = exit_code(folder / "result")
+        results = collect(self.env, folder / "job/results")
         if code is None or problem:
             raise Failure(
                 problem or "the VM ended before the script did",
                 *[str(one) for one in found[:5]],
-                *_tail(qemu_log, 4),
+                *tail(qemu_log, 4),
                 f"console: {self.log}",
                 *([f"model: {self.model_log}"] if model else []),
             )
         if code in (97, 98):
             raise Failure(
                 f"the {job.driver} driver did not come up in the VM",
-                *_tail(self.log, 6),
+                *tail(self.log, 6),
                 f"console: {self.log}",
             )
         return Outcome(code, lines.text, console, seconds, found, results)
-
-    def _collect(self, folder: Path) -> dict[str, str]:
-        """Keep the script's result files in out/results; return the small ones."""
-        found = {}
-        for path in sorted(folder.iterdir()):
-            if not path.is_file():
-                continue
-            kept = self.env.out / "results" / path.name
-            kept.parent.mkdir(exist_ok=True)
-            shutil.copyfile(path, kept)
-            if path.stat().st_size < _SMALL:
-                found[path.name] = path.read_text(errors="replace")
-        return found
 
     def _wait(
         self,
@@ -273,7 +214,7 @@ class Vm:
         folder: Path,
         job: Job,
         model: Model | None,
-        lines: _Follower,
+        lines: Follower,
         began: float,
     ) -> str | None:
         """Follow the run to its end; returns what went wrong, if anything."""
@@ -284,7 +225,7 @@ class Vm:
             now = time.monotonic()
             if ended is None and (folder / "result").stat().st_size:
                 ended = now
-            if ended is not None and now - ended > _AFTER_RESULT:
+            if ended is not None and now - ended > AFTER_RESULT:
                 return "the VM did not power off after the script's end"
             if now - began > job.timeout:
                 return f"no end after {job.timeout:.0f} s"
@@ -293,54 +234,6 @@ class Vm:
         if child.returncode != 0:
             return f"QEMU failed (exit code {child.returncode})"
         return None
-
-
-class _Follower:
-    """Reads a growing file and hands on its lines as they appear."""
-
-    def __init__(self, path: Path, on_line: Callable[[str], None] | None) -> None:
-        self._path = path
-        self._on_line = on_line
-        self._seen = 0
-        self._rest = ""
-        self.text = ""
-
-    def poll(self, last: bool = False) -> None:
-        """Take what is there; with `last` also a line without an end."""
-        with self._path.open("rb") as file:
-            file.seek(self._seen)
-            data = file.read()
-        self._seen += len(data)
-        text = data.decode(errors="replace").replace("\r\n", "\n")
-        self.text += text
-        *lines, self._rest = (self._rest + text).split("\n")
-        if last and self._rest:
-            lines.append(self._rest)
-            self._rest = ""
-        if self._on_line:
-            for line in lines:
-                self._on_line(line)
-
-
-def _exit_code(path: Path) -> int | None:
-    words = path.read_text(errors="replace").split()
-    if len(words) == 2 and words[0] == "exit" and words[1].isdigit():
-        return int(words[1])
-    return None
-
-
-def _tail(path: Path, count: int) -> list[str]:
-    try:
-        lines = path.read_text(errors="replace").splitlines()
-    except OSError:
-        return []
-    return [line for line in lines if _ORDINARY not in line][-count:]
-
-
-def print_line(line: str) -> None:
-    """Pass a line of the script's output on."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def accel_key() -> str:

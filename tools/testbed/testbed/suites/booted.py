@@ -12,7 +12,7 @@ from testbed.report import Report
 from testbed.results import problems
 from testbed.session import Built
 from testbed.ui import Failure, Step, say
-from testbed.vm import Job
+from testbed.boot import Job
 
 KUNIT_TOTAL = re.compile(
     r"Ran (\d+) tests?: (?:passed: (\d+))?(?:, )?(?:failed: (\d+))?(?:, )?"
