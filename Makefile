@@ -7,17 +7,17 @@ MAKEFLAGS += --no-print-directory
 
 # Variables that a verb may take, from the command line or the environment.
 export SCRIPT DRIVER CONFIG KDIR ONLY FRAMES CPUS JOBS TIMEOUT OVERLAY ACCEL MACHINE KERNEL_ARGS
-export SKBULK_HOST SKBULK_MIRROR
+export ROUNDS SKBULK_HOST SKBULK_MIRROR
 
 ENTER := tools/buildroot run
 TESTBED := $(ENTER) env PYTHONPATH=tools/testbed PYTHONDONTWRITEBYTECODE=1 python3 -m testbed
 
-.PHONY: help demo test run shell patches doctor lint clean distclean
+.PHONY: help demo test bench run shell patches doctor lint clean distclean
 
 help:
 	@cat tools/testbed/help.txt
 
-demo test run shell patches lint:
+demo test bench run shell patches lint:
 	@$(TESTBED) $@
 
 doctor:

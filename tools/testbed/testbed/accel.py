@@ -7,10 +7,10 @@ import json
 import os
 from pathlib import Path
 
+from testbed.boot import Job
 from testbed.env import Env
 from testbed.kernel import Kernel
 from testbed.ui import Failure, Step
-from testbed.boot import Job
 from testbed.vm import Vm, accel_key
 
 # A working KVM is at the end of the probe's script within 2 s.

@@ -20,6 +20,7 @@ _VERBS = {
     "test": ("testing", "test", "run everything that must pass (ONLY=suite,... selects)"),
     "run": ("running", "run_script", "run SCRIPT in the VM with the driver DRIVER"),
     "shell": ("running", "run_shell", "a prompt in the VM"),
+    "bench": ("bench", "bench", "time bulk memory natively, ours against the C it wraps"),
     "patches": ("patches", "patches", "write the git am-able series into out/patches"),
     "doctor": ("doctor", "doctor", "say what this machine lacks and how to get it"),
     "lint": ("testing", "lint", "run the linters only"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import insn
+from testbed.boot import Job, Outcome
 from testbed.dmesg import Complaint
 from testbed.env import Env
 from testbed.machine import describe_kernel, describe_machine
@@ -17,7 +18,6 @@ from testbed.running import report_complaints
 from testbed.session import Built, built
 from testbed.symbols import SymbolError
 from testbed.ui import Failure, Step, clock, say, since_start
-from testbed.boot import Job, Outcome
 
 _MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
 _MINIMUM = 1_000_000

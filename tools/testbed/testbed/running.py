@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 from testbed import boot, dmesg
+from testbed.boot import Job, Outcome
 from testbed.env import Env
 from testbed.kernel import UML
 from testbed.session import built, default_config, default_driver, default_machine
 from testbed.ui import Failure, say
-from testbed.boot import Job, Outcome
 
 
 def _timeout() -> float:
@@ -72,7 +72,9 @@ def _run_uml(env: Env, script: Path, timeout: float) -> tuple[Outcome, Path]:
     with built(env, UML) as ready:
         machine = ready.uml("run")
         say(f"==> {script.name} in User-Mode Linux, without ports")
-        return machine.run(_uml_job(script, timeout), boot.print_line, ready.lock.release), machine.log
+        return machine.run(
+            _uml_job(script, timeout), boot.print_line, ready.lock.release
+        ), machine.log
 
 
 def _uml_job(script: Path | None, timeout: float = 0.0) -> Job:

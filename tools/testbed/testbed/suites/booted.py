@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 from testbed import demo, dmesg, proc, tap
+from testbed.boot import Job
 from testbed.report import Report
 from testbed.results import problems
 from testbed.session import Built
 from testbed.ui import Failure, Step, say
-from testbed.boot import Job
 
 KUNIT_TOTAL = re.compile(
     r"Ran (\d+) tests?: (?:passed: (\d+))?(?:, )?(?:failed: (\d+))?(?:, )?"

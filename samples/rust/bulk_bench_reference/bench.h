@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Timing of loops, and how a result is reported: the C counterpart of
+ * rust_bulk_bench/timing.rs, which see.
+ */
+#ifndef _BULK_BENCH_H
+#define _BULK_BENCH_H
+
+#include <linux/ktime.h>
+#include <linux/printk.h>
+#include <linux/sort.h>
+
+#define BENCH_REPEATS 5
+
+/* Reports what one operation of a case took. The case is a format. */
+#define bench_time(bench, ps, fmt, ...)				\
+	pr_info("bulk_bench: " bench "|" fmt "|reference|%llu|ps\n", \
+		##__VA_ARGS__, (unsigned long long)(ps))
+
+/* Reports a figure that is not a time. */
+#define bench_figure(bench, value, unit, fmt, ...)			\
+	pr_info("bulk_bench: " bench "|" fmt "|reference|%llu|" unit "\n", \
+		##__VA_ARGS__, (unsigned long long)(value))
+
+/* Nanoseconds that @body takes when it is run @calls times. */
+#define bench_ns(calls, body)					\
+({								\
+	u64 _start = ktime_get_ns();				\
+	for (u64 _call = 0; _call < (calls); _call++) {		\
+		body;						\
+	}							\
+	ktime_get_ns() - _start;				\
+})
+
+/*
+ * Picoseconds that one operation takes, where @body does @operations of them
+ * and is run @calls times in a row. What an empty loop takes is subtracted.
+ */
+#define bench_ps(operations, calls, body)			\
+({								\
+	u64 _times[BENCH_REPEATS];				\
+	for (int _i = 0; _i < BENCH_REPEATS; _i++) {		\
+		u64 _full = bench_ns(calls, body);		\
+		u64 _empty = bench_ns(calls, barrier());	\
+		_times[_i] = _full > _empty ? _full - _empty : 0; \
+	}							\
+	bench_median(_times) * 1000 / ((u64)(calls) * (operations)); \
+})
+
+u64 bench_median(u64 *times);
+
+int bench_slab(void);
+int bench_alf_queue(void);
+int bench_qmempool(void);
+int bench_skb(void);
+
+#endif

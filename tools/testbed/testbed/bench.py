@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make bench: the benchmark modules in User-Mode Linux, tables and plots."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+from testbed import plots
+from testbed.bench_rows import BITS, Row, met, parse, table, target
+from testbed.boot import Job
+from testbed.env import Env
+from testbed.kernel import UML
+from testbed.running import report_complaints
+from testbed.session import Built, built
+from testbed.ui import Failure, Step, clock, say, since_start
+
+_ROUNDS = 7
+# More than this share of the machine in other hands disturbs the figures.
+_BUSY = 0.10
+
+
+def _selected() -> list[str]:
+    wanted = [name.strip() for name in os.environ.get("ONLY", "").split(",") if name.strip()]
+    for name in wanted:
+        if name not in BITS:
+            raise Failure(
+                f"ONLY={name}: there is no such benchmark", f"there are {', '.join(BITS)}"
+            )
+    return wanted or list(BITS)
+
+
+def _rounds() -> int:
+    text = os.environ.get("ROUNDS") or str(_ROUNDS)
+    if not text.isdigit() or not 1 <= int(text) <= 1000:
+        raise Failure(f"ROUNDS={text}: make bench runs 1 to 1000 rounds")
+    return int(text)
+
+
+def _cpu_times() -> tuple[int, int]:
+    words = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    numbers = [int(word) for word in words]
+    return sum(numbers), numbers[3] + numbers[4]
+
+
+def busy_share(seconds: float = 2.0) -> float:
+    """The share of the processors that was not idle during some seconds."""
+    total, idle = _cpu_times()
+    time.sleep(seconds)
+    total_after, idle_after = _cpu_times()
+    return 1.0 - (idle_after - idle) / max(total_after - total, 1)
+
+
+def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
+    """Boot, run the rounds, return what came of them."""
+    variables = {"ROUNDS": str(rounds), "BENCHES": str(sum(BITS[name] for name in names))}
+    script = ready.env.clone / "tools/testbed/guest/bench"
+    machine = ready.uml("bench")
+    job = Job(script, "none", timeout=1800, cpus=2, ports=0, variables=variables)
+    with Step(f"benchmarks in User-Mode Linux: {', '.join(names)}, {rounds} rounds") as step:
+
+        def follow(line: str) -> None:
+            step.detail = line.removeprefix("bench: ")
+
+        outcome = machine.run(job, follow)
+        step.detail = ""
+    report_complaints(outcome.complaints)
+    if outcome.code != 0:
+        raise Failure(
+            "the benchmarks failed",
+            *outcome.output.strip().splitlines()[-6:],
+            f"console: {machine.log}",
+        )
+    return parse(outcome.results.get("bench.log", "").splitlines())
+
+
+def bench(env: Env) -> int:
+    """make bench: build, run, print, write out/bench.json and the plots."""
+    names, rounds = _selected(), _rounds()
+    with built(env, UML) as ready:
+        busy = busy_share()
+        if busy > _BUSY:
+            say(f"    note: {busy:.0%} of this machine is busy with other things; "
+                "ratios may be off")  # fmt: skip
+        rows = run(ready, names, rounds)
+    for line in table(rows):
+        say(line)
+    path = env.out / "bench.json"
+    records = [{**row.record(), "quiet": busy <= _BUSY} for row in rows]
+    path.write_text(json.dumps(records, indent=1) + "\n")
+    drawn = plots.draw(rows, env.out)
+    with_target = [row for row in rows if target(row.bench, row.case) is not None]
+    reached = sum(met(row) for row in with_target)
+    say(f"\n{reached} of {len(with_target)} targets met")
+    say(f"written: {path}" + "".join(f", {one.name}" for one in drawn))
+    say(f"all of it took {clock(since_start())}")
+    return 0

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From the lines of the benchmark modules to rows with ratios and targets."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from testbed.ui import Failure
+
+_ROUND = re.compile(r"^round (\d+)$")
+_LINE = re.compile(r"bulk_bench: ([^|]+)\|([^|]+)\|(ours|reference)\|(\d+)\|(\w+)")
+
+# What each benchmark is compared to.
+REFERENCES = {
+    "slab": "kmem_cache_*_bulk",
+    "slab-loop": "kmem_cache_alloc/free",
+    "slab-single": "kmem_cache_alloc/free",
+    "alf_queue": "ptr_ring",
+    "alf_queue-2cpu": "ptr_ring",
+    "qmempool": "kmem_cache_alloc/free",
+    "qmempool-xcpu": "kmem_cache",
+    "skb": "key off",
+}
+# The bit of a benchmark that make bench ONLY= names, in the modules' parameter.
+BITS = {"slab": 1, "alf_queue": 2, "qmempool": 4, "skb": 8}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case: medians over the rounds, and how the ratio spreads."""
+
+    bench: str
+    case: str
+    unit: str
+    ours: float
+    reference: float | None
+    ratios: tuple[float, ...]
+
+    @property
+    def ratio(self) -> float | None:
+        """Median of reference / ours over pairs of rounds; above 1 we are faster."""
+        return median(self.ratios) if self.ratios else None
+
+    def record(self) -> dict[str, Any]:
+        """The row as out/bench.json has it."""
+        return {
+            "bench": self.bench,
+            "case": self.case,
+            "unit": self.unit,
+            "ours": round(self.ours, 3),
+            "reference": None if self.reference is None else round(self.reference, 3),
+            "reference_name": REFERENCES.get(self.bench),
+            "ratio": None if self.ratio is None else round(self.ratio, 3),
+            "ratio_min": round(min(self.ratios), 3) if self.ratios else None,
+            "ratio_max": round(max(self.ratios), 3) if self.ratios else None,
+            "rounds": len(self.ratios),
+        }
+
+
+def parse(lines: Iterable[str]) -> list[Row]:
+    """The rows, in the order in which our side reported them."""
+    values: dict[tuple[str, str], dict[str, dict[int, int]]] = defaultdict(
+        lambda: {"ours": {}, "reference": {}}
+    )
+    units: dict[tuple[str, str], str] = {}
+    number = 0
+    for line in lines:
+        if found := _ROUND.match(line.strip()):
+            number = int(found[1])
+        elif found := _LINE.search(line):
+            key = (found[1], found[2])
+            values[key][found[3]][number] = int(found[4])
+            units[key] = found[5]
+    rows = []
+    for key, sides in values.items():
+        if not sides["ours"]:
+            raise Failure(f"the benchmark {key[0]}, case {key[1]}, has a reference but no result")
+        rows.append(_row(key, sides["ours"], sides["reference"], units[key]))
+    return rows
+
+
+def _row(key: tuple[str, str], ours: dict[int, int], reference: dict[int, int], unit: str) -> Row:
+    # The modules count picoseconds so that they need no fractions.
+    scale = 1000.0 if unit == "ps" else 1.0
+    pairs = sorted(ours.keys() & reference.keys())
+    return Row(
+        key[0],
+        key[1],
+        "ns" if unit == "ps" else unit,
+        median(ours.values()) / scale,
+        median(reference.values()) / scale if reference else None,
+        # Less than a picosecond is no measurement.
+        tuple(reference[one] / max(ours[one], 1) for one in pairs) if unit == "ps" else (),
+    )
+
+
+def _number(case: str) -> int | None:
+    found = re.search(r"(\d+)$", case)
+    return int(found[1]) if found else None
+
+
+def target(bench: str, case: str) -> float | None:
+    """The least ratio that a case should reach, if it has one."""
+    count = _number(case) or 0
+    if bench == "slab":
+        return 0.95 if count <= 16 else 3.0 if count <= 250 else None
+    if bench == "slab-loop":
+        return 2.5 if count >= 8 else 1.3 if count == 2 else None
+    if bench == "slab-single":
+        return 0.97
+    if bench == "alf_queue":
+        return 2.0 if count >= 8 else None
+    if bench == "alf_queue-2cpu":
+        return 2.0 if count == 16 else None
+    if bench == "qmempool":
+        return {"softirq": 3.0, "n-pattern 256": 2.0}.get(case)
+    if bench == "qmempool-xcpu":
+        return 2.0
+    if bench == "skb":
+        return {"one cpu": 1.0, "two cpus": 1.2}.get(case)
+    return None
+
+
+def table(rows: list[Row]) -> list[str]:
+    """The rows as text, a block per benchmark."""
+    lines: list[str] = []
+    bench = ""
+    for row in rows:
+        if row.bench != bench:
+            bench = row.bench
+            against = REFERENCES.get(bench, "the reference")
+            lines += ["", f"{bench}: ours against {against}",
+                      f"{'case':<20}{'ours':>10}{'reference':>11}{'ratio':>8}"
+                      f"{'(min - max)':>16}  {'target':<10}"]  # fmt: skip
+        lines.append(_line(row))
+    return lines
+
+
+def _line(row: Row) -> str:
+    unit = row.unit if row.unit != "ns" else ""
+    text = f"{row.case:<20}{row.ours:>10.2f}" if not unit else f"{row.case:<20}{row.ours:>10,.0f}"
+    text += f"{row.reference:>11.2f}" if row.reference is not None else f"{'-':>11}"
+    if row.ratio is None:
+        return f"{text}  {unit}".rstrip()
+    wanted = target(row.bench, row.case)
+    spread = f"({min(row.ratios):.2f} - {max(row.ratios):.2f})"
+    verdict = "" if wanted is None else f">= {wanted:g} " + ("met" if met(row) else "MISSED")
+    return f"{text}{row.ratio:>8.2f}{spread:>16}  {verdict}".rstrip()
+
+
+def met(row: Row) -> bool:
+    """Whether a row with a target reaches it."""
+    wanted = target(row.bench, row.case)
+    return wanted is None or (row.ratio is not None and row.ratio >= wanted)
