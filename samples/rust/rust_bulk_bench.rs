@@ -11,10 +11,15 @@
 
 use kernel::prelude::*;
 
+#[path = "rust_bulk_bench/alf_queue.rs"]
 mod alf_queue;
+#[path = "rust_bulk_bench/qmempool.rs"]
 mod qmempool;
+#[path = "rust_bulk_bench/skb.rs"]
 mod skb;
+#[path = "rust_bulk_bench/slab.rs"]
 mod slab;
+#[path = "rust_bulk_bench/timing.rs"]
 mod timing;
 
 use timing::Report;
@@ -47,7 +52,7 @@ struct RustBulkBench;
 
 impl kernel::Module for RustBulkBench {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        let wanted = *module_parameters::benches.value();
+        let wanted = module_parameters::benches.value();
         for (bit, run) in BENCHES {
             if wanted & bit != 0 {
                 run(&Report)?;
