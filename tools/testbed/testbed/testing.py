@@ -34,6 +34,8 @@ SUITES = (
     Suite("compile-fail", "misuse that the compiler must refuse", "debug",
           booted=lambda b: kernel_code.compile_fail(b.env, b.kernels["debug"])),
     Suite("kunit", "KUnit tests and doc examples", "debug", booted=booted.kunit),
+    Suite("kunit-uml", "the same natively, in User-Mode Linux with 2 CPUs", "uml",
+          booted=booted.kunit_uml),
     Suite("e2e-c", "end to end, stock C driver (the judge of the model)", "debug",
           booted=lambda b: booted.e2e(b, "c")),
     Suite("e2e-rust", "end to end, Rust driver", "debug",
@@ -79,7 +81,7 @@ def test(env: Env) -> int:
         if suite.plain is not None:
             plain = suite.plain
             reports.append(_run(suite, lambda plain=plain: plain(env)))  # type: ignore[misc]
-    for config in ("debug", "perf"):
+    for config in ("debug", "uml", "perf"):
         members = [suite for suite in suites if suite.config == config]
         if members:
             reports += _with_kernel(env, config, members)

@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 
 from testbed import demo, dmesg, proc, tap
-from testbed.boot import Job
+from testbed.boot import Job, Outcome
+from testbed.kernel import UML, Kernel
 from testbed.report import Report
 from testbed.results import problems
 from testbed.session import Built
@@ -26,21 +27,42 @@ _ONLY_RUST = "70"
 _SEGMENT = re.compile(r"skbulk: begin (\S+)$")
 
 
+_KUNIT_WORDS = ("kunit.enable=1", "kunit.autorun=1")
+
+
 def kunit(ready: Built) -> Report:
     """KUnit and the doc examples in the debug kernel, judged by kunit.py."""
-    report = Report("kunit")
-    env, kernel = ready.env, ready.kernels["debug"]
-    script = env.logs / "kunit.sh"
-    script.write_text("#!/bin/sh\ntrue\n")
     machine = ready.vm("debug", "kunit")
+    job = Job(_nothing(ready), "none", timeout=900, ports=0, accel=ready.accel("debug"),
+              kernel_words=_KUNIT_WORDS)  # fmt: skip
     with Step("KUnit and doc examples in the debug kernel"):
-        job = Job(script, "none", timeout=900, ports=0, accel=ready.accel("debug"),
-                  kernel_words=["kunit.enable=1", "kunit.autorun=1"])  # fmt: skip
         outcome = machine.run(job)
-    plain = env.logs / "kunit.log"
+    return _judge_kunit(ready, "kunit", ready.kernels["debug"], outcome)
+
+
+def kunit_uml(ready: Built) -> Report:
+    """The same natively, where two processors run at the same time at full speed."""
+    machine = ready.uml("kunit-uml")
+    job = Job(_nothing(ready), "none", timeout=300, ports=0, cpus=2, kernel_words=_KUNIT_WORDS)
+    with Step("KUnit and doc examples in User-Mode Linux, 2 CPUs"):
+        outcome = machine.run(job)
+    return _judge_kunit(ready, "kunit-uml", ready.kernels[UML], outcome)
+
+
+def _nothing(ready: Built) -> Path:
+    """A script that does nothing: KUnit has run before it."""
+    script = ready.env.logs / "kunit.sh"
+    script.write_text("#!/bin/sh\ntrue\n")
+    return script
+
+
+def _judge_kunit(ready: Built, name: str, kernel: Kernel, outcome: Outcome) -> Report:
+    report = Report(name)
+    env = ready.env
+    plain = env.logs / f"{name}.log"
     plain.write_text(outcome.console.replace("\r", ""))
     tool = kernel.tree.work / "tools/testing/kunit/kunit.py"
-    log = env.logs / "test-kunit.log"
+    log = env.logs / f"test-{name}.log"
     log.unlink(missing_ok=True)
     proc.run(["python3", tool, "parse", plain], log, what="kunit.py parse", check=False)
     text = _COLOUR.sub("", log.read_text(errors="replace"))
@@ -54,8 +76,8 @@ def kunit(ready: Built) -> Report:
     bad = numbers[2] + numbers[3] + numbers[5]
     names = list(dict.fromkeys(_KUNIT_BAD.findall(text)))[:bad]
     report.failures = names + [f"test {n + 1}, see {log}" for n in range(bad - len(names))]
-    for name in re.findall(r"\[SKIPPED\] (\S.*)$", text, re.M)[: numbers[4]]:
-        report.skip(name, "skipped by KUnit")
+    for one in re.findall(r"\[SKIPPED\] (\S.*)$", text, re.M)[: numbers[4]]:
+        report.skip(one, "skipped by KUnit")
     report.add("the kernel does not complain during KUnit",
                "; ".join(str(one) for one in outcome.complaints[:3]) or None)  # fmt: skip
     return report
