@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from testbed.env import Env
 from testbed.report import Report, last_line
 from testbed.session import Built, built
-from testbed.suites import booted, host, kernel_code
+from testbed.suites import booted, host, kernel_code, litmus
 from testbed.ui import Failure, clock, say, since_start
 
 
@@ -36,6 +36,8 @@ SUITES = (
     Suite("kunit", "KUnit tests and doc examples", "debug", booted=booted.kunit),
     Suite("kunit-uml", "the same natively, in User-Mode Linux with 2 CPUs", "uml",
           booted=booted.kunit_uml),
+    Suite("litmus", "litmus tests against the kernel's memory model (herd7)", "uml",
+          booted=litmus.litmus),
     Suite("e2e-c", "end to end, stock C driver (the judge of the model)", "debug",
           booted=lambda b: booted.e2e(b, "c")),
     Suite("e2e-rust", "end to end, Rust driver", "debug",

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Checks the litmus tests of the clone with herd7 and the kernel's memory model."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from testbed import proc
+from testbed.env import Env
+from testbed.report import Report
+from testbed.session import Built
+from testbed.ui import Failure, Step
+
+FOLDER = "Documentation/litmus-tests"
+# The release of Debian that has herd7, and what it needs of that release.
+_SUITE = "forky"
+_PACKAGES = ("herdtools7", "libc6", "libgmp10")
+_EXPECTED = re.compile(r"^\s*\*?\s*Result:\s*(Never|Sometimes|Always)\b", re.M)
+_OBSERVED = re.compile(r"^Observation \S+ (Never|Sometimes|Always)\b", re.M)
+_RACE = re.compile(r"^Flag data-race", re.M)
+
+
+class Herd:
+    """herd7 with libraries of its own, since they are newer than the root's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def command(self, test: Path) -> list[str | Path]:
+        """The command that checks a test with the model in the current folder."""
+        libraries = self.folder / "usr/lib/x86_64-linux-gnu"
+        return [
+            libraries / "ld-linux-x86-64.so.2", "--library-path", libraries,
+            self.folder / "usr/bin/herd7", "-set-libdir", self.folder / "usr/share/herdtools7/herd",
+            "-conf", "linux-kernel.cfg", test,
+        ]  # fmt: skip
+
+
+def fetch(env: Env) -> Herd:
+    """herd7 from the cache, or from Debian's mirror, once."""
+    folder = env.cache / f"herd-{_SUITE}"
+    if folder.is_dir():
+        return Herd(folder)
+    sources = (env.root / "etc/apt/sources.list").read_text(errors="replace")
+    mirror = re.search(r"^deb (?:\[[^]]*\] )?(\S+)", sources, re.M)
+    if mirror is None:
+        raise Failure("the build root names no Debian mirror", "herd7 cannot be fetched")
+    part = folder.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)
+    for name in ("apt/lists/partial", "apt/cache/archives/partial", "root"):
+        (part / name).mkdir(parents=True)
+    (part / "apt/list").write_text(f"deb {mirror[1]} {_SUITE} main\n")
+    options = [
+        f"Dir::State::lists={part}/apt/lists", f"Dir::Cache={part}/apt/cache",
+        f"Dir::Etc::SourceList={part}/apt/list", "Dir::Etc::SourceParts=/dev/null",
+        "APT::Sandbox::User=", "Debug::NoLocking=1",
+    ]  # fmt: skip
+    apt = ["apt-get", *(word for one in options for word in ("-o", one))]
+    log = env.logs / "herd-fetch.log"
+    log.unlink(missing_ok=True)
+    with Step("herd7: fetching it from Debian"):
+        proc.run([*apt, "update"], log, what="reading the package lists", timeout=300)
+        proc.run([*apt, "download", *_PACKAGES], log, what="fetching herd7",
+                 cwd=part / "apt", timeout=300)  # fmt: skip
+        for package in sorted((part / "apt").glob("*.deb")):
+            proc.run(["dpkg-deb", "-x", package, part / "root"], log, what="unpacking herd7")
+    (part / "root").rename(folder)
+    shutil.rmtree(part)
+    return Herd(folder)
+
+
+def judge(test: str, output: str) -> str | None:
+    """What is wrong with the outcome of a test, if anything."""
+    expected = _EXPECTED.search(test)
+    if expected is None:
+        return "the file says no expected result (a comment with Result: Never)"
+    observed = _OBSERVED.search(output)
+    if observed is None:
+        return "herd7 gave no result"
+    if observed[1] != expected[1]:
+        return f"expected {expected[1]}, observed {observed[1]}"
+    # A test that shows what goes wrong without an ordering may have races.
+    if expected[1] == "Never" and _RACE.search(output):
+        return "herd7 flags a data race"
+    return None
+
+
+def litmus(ready: Built) -> Report:
+    """Every litmus test of ours has the result that it says."""
+    report = Report("litmus")
+    env = ready.env
+    tests = sorted((env.clone / FOLDER).rglob("*.litmus"))
+    if not tests:
+        report.add("litmus", f"there is no test in {FOLDER}")
+        return report
+    try:
+        herd = fetch(env)
+    except Failure as error:
+        report.skip("litmus", f"herd7 cannot be had: {error}")
+        return report
+    kernel = next(iter(ready.kernels.values()))
+    model = kernel.tree.base / "tools/memory-model"
+    with Step(f"litmus tests: {len(tests)}, herd7 with the kernel's memory model"):
+        for test in tests:
+            log = env.logs / f"litmus-{test.stem}.log"
+            log.unlink(missing_ok=True)
+            proc.run(herd.command(test), log, what="herd7", cwd=model, timeout=300, check=False)
+            found = judge(test.read_text(), log.read_text(errors="replace"))
+            report.add(test.stem, f"{found} (log: {log})" if found else None)
+    return report
