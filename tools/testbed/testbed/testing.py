@@ -38,6 +38,7 @@ SUITES = (
           booted=booted.kunit_uml),
     Suite("litmus", "litmus tests against the kernel's memory model (herd7)", "uml",
           booted=litmus.litmus),
+    Suite("bench", "the benchmarks, one round, not judged by speed", "uml", booted=booted.benches),
     Suite("e2e-c", "end to end, stock C driver (the judge of the model)", "debug",
           booted=lambda b: booted.e2e(b, "c")),
     Suite("e2e-rust", "end to end, Rust driver", "debug",

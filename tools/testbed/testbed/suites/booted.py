@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from testbed import demo, dmesg, proc, tap
+from testbed import bench, bench_rows, demo, dmesg, proc, tap
 from testbed.boot import Job, Outcome
 from testbed.kernel import UML, Kernel
 from testbed.report import Report
@@ -183,4 +183,23 @@ def compare(ready: Built) -> Report:
         report.add(name, None if ratio <= 1.1 else f"{ratio:.3f}")
     out = Path(ready.env.out / "compare.json")
     out.write_text(json.dumps(record, indent=2) + "\n")
+    return report
+
+
+def benches(ready: Built) -> Report:
+    """Every benchmark runs for one round and reports both sides of each case.
+
+    Its ratios are printed and not judged: the machine that tests run on need
+    not be quiet.
+    """
+    report = Report("bench")
+    rows = bench.run(ready, list(bench_rows.BITS), 1)
+    for line in bench_rows.table(rows):
+        say(f"    {line}".rstrip())
+    for row in rows:
+        missing = row.unit == "ns" and not row.ratios
+        report.add(f"{row.bench} {row.case}", "the reference reported nothing" if missing else None)
+    reported = {row.bench for row in rows}
+    for name in bench_rows.REFERENCES:
+        report.add(f"{name} has cases", None if name in reported else "it reported nothing")
     return report
