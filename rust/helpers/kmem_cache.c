@@ -3,19 +3,7 @@
 #include <linux/irqflags.h>
 #include <linux/slab.h>
 
-__rust_helper struct kmem_cache *
-rust_helper_kmem_cache_create_typed(const char *name, unsigned int size,
-				    unsigned int align,
-				    unsigned int sheaf_capacity)
-{
-	struct kmem_cache_args args = {
-		.align = align,
-		.sheaf_capacity = sheaf_capacity,
-	};
-
-	/* A merged cache would keep the capacity of the cache it was merged into. */
-	return kmem_cache_create(name, size, &args, SLAB_NO_MERGE);
-}
+#include "../../mm/slab.h"
 
 __rust_helper void *rust_helper_kmem_cache_alloc(struct kmem_cache *s,
 						 gfp_t flags)
@@ -33,4 +21,23 @@ __rust_helper bool rust_helper_kmem_cache_alloc_bulk(struct kmem_cache *s,
 __rust_helper bool rust_helper_irqs_disabled(void)
 {
 	return irqs_disabled();
+}
+
+/* Without CONFIG_SLUB_DEBUG, nobody counts slabs. */
+__rust_helper bool rust_helper_kmem_cache_footprint(struct kmem_cache *s,
+						    size_t *slabs,
+						    size_t *bytes,
+						    size_t *objects)
+{
+#ifdef CONFIG_SLUB_DEBUG
+	struct slabinfo info = {};
+
+	get_slabinfo(s, &info);
+	*slabs = info.num_slabs;
+	*bytes = info.num_slabs << (info.cache_order + PAGE_SHIFT);
+	*objects = info.active_objs;
+	return true;
+#else
+	return false;
+#endif
 }

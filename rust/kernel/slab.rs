@@ -4,12 +4,31 @@
 //!
 //! A [`Cache`] hands out [`Object`]s, each of which owns its memory and the value in it. A
 //! [`Batch`] holds many of them and allocates and frees their memory with one call to the slab
-//! allocator, which saves most of the cost of a call per object.
+//! allocator, which saves most of the cost of a call per object. [`PinnedBatch`] is the same for
+//! values that must not move.
 //!
-//! That saving depends on the allocator finding the objects of a call in its per-CPU store: what
-//! goes beyond takes a path that is several times slower than single calls. The store is as large
-//! as its creator asks for, so a cache is told how many objects a bulk call handles at most, see
-//! [`Cache::new`].
+//! # The store
+//!
+//! That saving depends on the allocator finding the objects of a call, and room for those that are
+//! freed, in the store of the CPU (its *sheaves*): what goes beyond takes a path that is several
+//! times slower than single calls. Bulk calls use a store but never enlarge it. The store is as
+//! large as its creator asks for, so a cache is told how many objects a bulk call handles at most,
+//! see [`Cache::new`] and [`Options::keep`].
+//!
+//! Unused objects stay in the store. With `keep` for the number of [`Options::keep`],
+//!
+//! - a cache from which objects are allocated and freed in bulk only, keeps at most `keep` objects
+//!   per CPU, and never more than were in use at the same time;
+//! - if objects are also freed one by one, there may be a second store of that size per CPU, and
+//!   up to ten more per NUMA node.
+//!
+//! [`Cache::shrink`] gives all of that back, [`Cache::footprint`] says how much it is.
+//!
+//! # Contexts
+//!
+//! Objects are allocated where the allocation flags permit it and freed anywhere but in an NMI.
+//! With interrupts disabled, bulk calls are not possible: a batch goes object by object then.
+//! Caches are created, shrunk and dropped where it is possible to sleep.
 //!
 //! C header: [`include/linux/slab.h`](srctree/include/linux/slab.h)
 //!
@@ -41,27 +60,33 @@
 
 use crate::{
     alloc::{
+        flags::__GFP_ZERO,
         AllocError,
         Flags, //
     },
     bindings,
-    fmt,
     prelude::*, //
 };
 use core::{
     marker::PhantomData,
-    mem::ManuallyDrop,
-    ops::{
-        Deref,
-        DerefMut, //
-    },
     ptr::NonNull, //
 };
 
 mod batch;
+mod footprint;
+mod object;
+mod options;
+mod pinned;
+mod raw;
 mod tests;
 
-pub use batch::Batch;
+pub use self::{
+    batch::Batch,
+    footprint::Footprint,
+    object::Object,
+    options::Options,
+    pinned::PinnedBatch, //
+};
 
 /// A cache of memory for objects of type `T`.
 ///
@@ -86,26 +111,25 @@ unsafe impl<T> Sync for Cache<T> {}
 impl<T> Cache<T> {
     /// Creates a cache whose name is `name` in statistics.
     ///
-    /// `bulk` is the greatest number of objects that a bulk call is going to handle. More is
-    /// allowed but slow. Each CPU may keep twice as many unused objects.
+    /// `bulk` is the greatest number of objects that a bulk call is going to handle, see
+    /// [`Options::bulk`].
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if a size does not fit into 32 bits, [`ENOMEM`] if there is no memory.
+    /// Those of [`Self::with_options`].
+    #[inline]
     pub fn new(name: &CStr, bulk: usize) -> Result<Self> {
-        // The allocator needs an object to have a size.
-        let size = size_of::<T>().max(1);
-        let capacity = bulk.checked_mul(2).ok_or(EINVAL)?;
+        Self::with_options(name, Options::new().bulk(bulk))
+    }
 
-        // SAFETY: `name` is a valid string, which is copied. There is no constructor.
-        let raw = unsafe {
-            bindings::kmem_cache_create_typed(
-                name.as_char_ptr(),
-                size.try_into()?,
-                align_of::<T>().try_into()?,
-                capacity.try_into()?,
-            )
-        };
+    /// Creates a cache with options.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if a size does not fit into 32 bits, or if the region for user space does not
+    /// lie within an object; [`ENOMEM`] if there is no memory.
+    pub fn with_options(name: &CStr, options: Options) -> Result<Self> {
+        let raw = options.create(name, size_of::<T>(), align_of::<T>())?;
 
         // INVARIANT: `raw` was just created with the size and alignment of `T`.
         Ok(Self {
@@ -122,19 +146,150 @@ impl<T> Cache<T> {
         let ptr = self.alloc_raw(flags).ok_or(AllocError)?;
         // SAFETY: `ptr` is memory for a `T` that nobody else uses.
         unsafe { ptr.write(value) };
-        // INVARIANT: `ptr` comes from this cache and holds a value.
-        Ok(Object { cache: self, ptr })
+        // SAFETY: `ptr` comes from this cache, holds a value, and is given up.
+        Ok(unsafe { Object::from_raw(self, ptr) })
     }
 
+    /// Allocates an object whose bytes are all zero.
+    ///
+    /// The context must be one that `flags` allow.
     #[inline]
-    fn alloc_raw(&self, flags: Flags) -> Option<NonNull<T>> {
+    pub fn alloc_zeroed(&self, flags: Flags) -> Result<Object<'_, T>, AllocError>
+    where
+        T: Zeroable,
+    {
+        let ptr = self.alloc_raw(flags | __GFP_ZERO).ok_or(AllocError)?;
+        // SAFETY: `ptr` comes from this cache, holds zeros, which are a value, and is given up.
+        Ok(unsafe { Object::from_raw(self, ptr) })
+    }
+
+    /// Allocates an object and initialises it in place.
+    ///
+    /// The context must be one that `flags` allow. If `init` fails, the memory is freed.
+    ///
+    /// # Errors
+    ///
+    /// What `init` returns; [`ENOMEM`] if there is no memory.
+    #[inline]
+    pub fn alloc_init<E>(&self, init: impl Init<T, E>, flags: Flags) -> Result<Object<'_, T>>
+    where
+        Error: From<E>,
+    {
+        // SAFETY: As `init` is an `Init`, the value may be moved.
+        unsafe { self.alloc_with(init, flags) }
+    }
+
+    /// Allocates an object and initialises it in place, where it then stays.
+    ///
+    /// The context must be one that `flags` allow. If `init` fails, the memory is freed.
+    ///
+    /// # Errors
+    ///
+    /// What `init` returns; [`ENOMEM`] if there is no memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{
+    ///     new_spinlock,
+    ///     slab::Cache,
+    ///     sync::SpinLock, //
+    /// };
+    ///
+    /// #[pin_data]
+    /// struct Counter {
+    ///     #[pin]
+    ///     count: SpinLock<u32>,
+    /// }
+    ///
+    /// let cache = Cache::<Counter>::new(c"rust_doc_pinned", 0)?;
+    /// let counter = cache.alloc_pin_init(
+    ///     pin_init!(Counter { count <- new_spinlock!(1) }),
+    ///     GFP_KERNEL,
+    /// )?;
+    /// *counter.count.lock() += 1;
+    /// assert_eq!(*counter.count.lock(), 2);
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[inline]
+    pub fn alloc_pin_init<E>(
+        &self,
+        init: impl PinInit<T, E>,
+        flags: Flags,
+    ) -> Result<Pin<Object<'_, T>>>
+    where
+        Error: From<E>,
+    {
+        // SAFETY: The object is pinned right away.
+        unsafe { self.alloc_with(init, flags) }.map(Object::into_pin)
+    }
+
+    /// Allocates an object and initialises it.
+    ///
+    /// # Safety
+    ///
+    /// The value must not be moved, unless `init` is an [`Init`].
+    #[inline(always)]
+    unsafe fn alloc_with<E>(&self, init: impl PinInit<T, E>, flags: Flags) -> Result<Object<'_, T>>
+    where
+        Error: From<E>,
+    {
+        let ptr = self.alloc_raw(flags).ok_or(ENOMEM)?;
+        // SAFETY: `ptr` is memory for a `T` that nobody else uses; by the safety requirements, the
+        // value stays there. After an error, the memory is freed, not touched.
+        match unsafe { pin_init::raw_try_init(ptr.as_ptr(), init) } {
+            // SAFETY: `ptr` comes from this cache, holds a value, and is given up.
+            Ok(()) => Ok(unsafe { Object::from_raw(self, ptr) }),
+            Err(error) => {
+                // SAFETY: `ptr` comes from this cache, and there is no value in it.
+                unsafe { self.free_raw(ptr) };
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Gives the memory back that the cache keeps for later: what is in the stores of CPUs and
+    /// nodes goes back to the slabs, and slabs without objects to the page allocator.
+    ///
+    /// May sleep, and waits for all CPUs. This takes the CPU hotplug lock, so it must not be called
+    /// by a shrinker; a shrinker can have it done by a work item. The stores fill again with what
+    /// is freed later.
+    pub fn shrink(&self) {
+        // SAFETY: By the type invariants, the cache is valid. The returned value only says whether
+        // there are slabs left.
+        unsafe { bindings::kmem_cache_shrink(self.as_raw()) };
+    }
+
+    /// How much memory the cache takes, objects in use included.
+    ///
+    /// This goes through the lists of the allocator; it is for statistics and tests. Without
+    /// `CONFIG_SLUB_DEBUG` the answer is not known.
+    pub fn footprint(&self) -> Option<Footprint> {
+        // SAFETY: By the type invariants, the cache is valid.
+        unsafe { footprint::of(self.raw) }
+    }
+
+    /// Allocates memory for an object.
+    #[inline(always)]
+    pub(crate) fn alloc_raw(&self, flags: Flags) -> Option<NonNull<T>> {
         // SAFETY: By the type invariants, the cache is valid.
         let ptr = unsafe { bindings::kmem_cache_alloc(self.as_raw(), flags.as_raw()) };
         NonNull::new(ptr.cast())
     }
 
-    #[inline]
-    fn as_raw(&self) -> *mut bindings::kmem_cache {
+    /// Frees the memory of an object.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` was allocated from this cache, belongs to the caller, and is not used any more.
+    #[inline(always)]
+    pub(crate) unsafe fn free_raw(&self, ptr: NonNull<T>) {
+        // SAFETY: By the type invariants, the cache is valid. The rest are the safety requirements.
+        unsafe { bindings::kmem_cache_free(self.as_raw(), ptr.as_ptr().cast()) };
+    }
+
+    #[inline(always)]
+    pub(crate) fn as_raw(&self) -> *mut bindings::kmem_cache {
         self.raw.as_ptr()
     }
 }
@@ -144,87 +299,5 @@ impl<T> Drop for Cache<T> {
         // SAFETY: By the type invariants, the cache is valid and ours. Objects borrow from it, so
         // there are none that anybody could use.
         unsafe { bindings::kmem_cache_destroy(self.as_raw()) };
-    }
-}
-
-/// An object that owns its memory in a cache.
-///
-/// # Invariants
-///
-/// `ptr` was allocated from `cache`, is owned by this, and holds a value.
-pub struct Object<'c, T> {
-    cache: &'c Cache<T>,
-    ptr: NonNull<T>,
-}
-
-// SAFETY: An object owns its value like a box does.
-unsafe impl<T: Send> Send for Object<'_, T> {}
-
-// SAFETY: An object owns its value like a box does.
-unsafe impl<T: Sync> Sync for Object<'_, T> {}
-
-impl<'c, T> Object<'c, T> {
-    /// Moves the value out and frees the memory.
-    #[inline]
-    pub fn into_inner(this: Self) -> T {
-        let this = ManuallyDrop::new(this);
-        // SAFETY: By the type invariants, `ptr` holds a value. It is not used again.
-        let value = unsafe { this.ptr.read() };
-        // SAFETY: By the type invariants, `ptr` was allocated from this cache, and belongs to us.
-        unsafe { bindings::kmem_cache_free(this.cache.as_raw(), this.ptr.as_ptr().cast()) };
-        value
-    }
-
-    /// Gives up the object without dropping it.
-    #[inline]
-    fn into_raw(this: Self) -> NonNull<T> {
-        ManuallyDrop::new(this).ptr
-    }
-
-    /// Takes over an object.
-    ///
-    /// # Safety
-    ///
-    /// `ptr` was allocated from `cache`, holds a value, and belongs to the caller, who gives it up.
-    #[inline]
-    unsafe fn from_raw(cache: &'c Cache<T>, ptr: NonNull<T>) -> Self {
-        // INVARIANT: The safety requirements are the type invariants.
-        Self { cache, ptr }
-    }
-}
-
-impl<T> Drop for Object<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: By the type invariants, `ptr` holds a value, and was allocated from this cache.
-        // Neither is used again.
-        unsafe {
-            self.ptr.drop_in_place();
-            bindings::kmem_cache_free(self.cache.as_raw(), self.ptr.as_ptr().cast());
-        }
-    }
-}
-
-impl<T> Deref for Object<'_, T> {
-    type Target = T;
-
-    #[inline]
-    fn deref(&self) -> &T {
-        // SAFETY: By the type invariants, `ptr` holds a value that belongs to us.
-        unsafe { self.ptr.as_ref() }
-    }
-}
-
-impl<T> DerefMut for Object<'_, T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: By the type invariants, `ptr` holds a value that belongs to us.
-        unsafe { self.ptr.as_mut() }
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for Object<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }

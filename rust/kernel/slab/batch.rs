@@ -3,15 +3,18 @@
 //! Many objects of a cache, allocated and freed together.
 
 use super::{
+    raw::{
+        alloc_bulk,
+        free_bulk, //
+    },
     Cache,
     Object, //
 };
 use crate::{
     alloc::{
-        AllocError,
+        flags::__GFP_ZERO,
         Flags, //
     },
-    bindings,
     prelude::*, //
 };
 use core::{
@@ -22,9 +25,11 @@ use core::{
 /// Up to `N` objects of a cache.
 ///
 /// Adding and removing objects one by one moves pointers. Memory is allocated by
-/// [`Batch::alloc`] and freed by [`Batch::clear`] or when the batch is dropped, with one call each
-/// however many objects there are. With interrupts disabled, bulk calls are not possible; the
-/// objects are allocated and freed one by one then.
+/// [`Batch::alloc`] and its like and freed by [`Batch::clear`] or when the batch is dropped, with
+/// one call each however many objects there are. With interrupts disabled, bulk calls are not
+/// possible; the objects are allocated and freed one by one then.
+///
+/// A batch takes `N` pointers of memory, which matters on the stack.
 ///
 /// # Invariants
 ///
@@ -66,6 +71,13 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
         self.len == 0
     }
 
+    /// Returns how many more objects there is room for.
+    #[inline]
+    pub fn room(&self) -> usize {
+        // By the type invariants, this does not wrap.
+        N.wrapping_sub(self.len)
+    }
+
     /// Adds `count` new objects, the values of which come from `init`.
     ///
     /// `init` is called with numbers from 0 on. Either all objects are added, or none: if `init`
@@ -75,41 +87,152 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
     ///
     /// What `init` returns; [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if there is
     /// no memory.
+    #[inline]
     pub fn alloc<E: From<Error>>(
         &mut self,
         count: usize,
         flags: Flags,
         mut init: impl FnMut(usize) -> Result<T, E>,
     ) -> Result<(), E> {
-        let cache = self.cache;
-        let Some(places) = self
-            .objects
-            .get_mut(self.len..)
-            .and_then(|places| places.get_mut(..count))
-        else {
-            return Err(ENOSPC.into());
+        let init = |i, slot: *mut T| {
+            let value = init(i)?;
+            // SAFETY: `fill` passes memory for a `T` that is ours.
+            unsafe { slot.write(value) };
+            Ok(())
         };
+        // SAFETY: `init` writes a value, unless it fails.
+        unsafe { self.fill(count, flags, init) }
+    }
+
+    /// Adds `count` new objects, each initialised in place by what `init` returns.
+    ///
+    /// Like [`Self::alloc`], for values that are better not moved.
+    ///
+    /// # Errors
+    ///
+    /// What an initialiser returns; [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if
+    /// there is no memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::slab::{
+    ///     Batch,
+    ///     Cache, //
+    /// };
+    ///
+    /// struct Packet {
+    ///     number: usize,
+    ///     data: [u8; 512],
+    /// }
+    ///
+    /// let cache = Cache::new(c"rust_doc_packet", 8)?;
+    /// let mut batch = Batch::<Packet, 8>::new(&cache);
+    /// batch.alloc_init(8, GFP_KERNEL, |number| {
+    ///     init!(Packet {
+    ///         number,
+    ///         data <- pin_init::init_zeroed(),
+    ///     })
+    /// })?;
+    /// assert_eq!(batch.pop().map(|packet| packet.number), Some(7));
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[inline]
+    pub fn alloc_init<I, E>(
+        &mut self,
+        count: usize,
+        flags: Flags,
+        init: impl FnMut(usize) -> I,
+    ) -> Result
+    where
+        I: Init<T, E>,
+        Error: From<E>,
+    {
+        // SAFETY: As the initialisers are `Init`, the values may be moved.
+        unsafe { self.fill_with(count, flags, init) }
+    }
+
+    /// Adds `count` new objects whose bytes are all zero.
+    ///
+    /// # Errors
+    ///
+    /// [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if there is no memory.
+    #[inline]
+    pub fn alloc_zeroed(&mut self, count: usize, flags: Flags) -> Result
+    where
+        T: Zeroable,
+    {
+        // SAFETY: The memory comes with zeros, which are a value.
+        unsafe { self.fill(count, flags | __GFP_ZERO, |_, _| Ok(())) }
+    }
+
+    /// Adds `count` new objects, each initialised in place by what `init` returns.
+    ///
+    /// # Safety
+    ///
+    /// The values must not be moved, unless the initialisers are [`Init`].
+    #[inline(always)]
+    pub(super) unsafe fn fill_with<I, E>(
+        &mut self,
+        count: usize,
+        flags: Flags,
+        mut init: impl FnMut(usize) -> I,
+    ) -> Result
+    where
+        I: PinInit<T, E>,
+        Error: From<E>,
+    {
+        let init = |i, slot| {
+            // SAFETY: `fill` passes memory for a `T` that is ours, and does not touch it after an
+            // error. By the safety requirements, the value stays there.
+            unsafe { pin_init::raw_try_init(slot, init(i)) }.map_err(Error::from)
+        };
+        // SAFETY: Initialisers leave a value, unless they fail.
+        unsafe { self.fill(count, flags, init) }
+    }
+
+    /// Adds `count` new objects, into which `init` has put values.
+    ///
+    /// # Safety
+    ///
+    /// `init` is called with a number and memory for a `T`. When it returns [`Ok`], there must be a
+    /// value in that memory.
+    #[inline(always)]
+    unsafe fn fill<E: From<Error>>(
+        &mut self,
+        count: usize,
+        flags: Flags,
+        mut init: impl FnMut(usize, *mut T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if count > self.room() {
+            return Err(ENOSPC.into());
+        }
+        let (cache, len) = (self.cache, self.len);
+        // SAFETY: By the type invariants, `len <= N`; and there is room for `count` more.
+        let places = unsafe {
+            self.objects
+                .get_unchecked_mut(len..)
+                .get_unchecked_mut(..count)
+        };
+
         alloc_bulk(cache, flags, places).map_err(|e| E::from(e.into()))?;
 
         for i in 0..count {
-            match init(i) {
-                // SAFETY: `alloc_bulk` has made all elements of `places` point to memory for a
-                // `T` that is ours.
-                Ok(value) => unsafe { value_of(places, i).write(value) },
-                Err(error) => {
-                    for done in 0..i {
-                        // SAFETY: This element points to memory into which we wrote a value.
-                        unsafe { value_of(places, done).drop_in_place() };
-                    }
-                    // SAFETY: All elements of `places` point to memory from `cache`, in which
-                    // there are no values any more. The batch does not count them as its own.
-                    unsafe { free_bulk(cache, places) };
-                    return Err(error);
+            // SAFETY: `alloc_bulk` has made all elements of `places` point to memory.
+            let slot = unsafe { value_of(places, i) };
+            if let Err(error) = init(i, slot) {
+                for done in 0..i {
+                    // SAFETY: This element points to memory into which `init` has put a value.
+                    unsafe { value_of(places, done).drop_in_place() };
                 }
+                // SAFETY: All elements of `places` point to memory from `cache`, in which there
+                // are no values any more. The batch does not count them as its own.
+                unsafe { free_bulk(cache, places) };
+                return Err(error);
             }
         }
-        // INVARIANT: `count` more elements point to objects with values.
-        self.len += count;
+        // INVARIANT: `count` more elements point to objects with values, and there was room.
+        self.len = len.wrapping_add(count);
         Ok(())
     }
 
@@ -123,23 +246,81 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
             Some(place) => {
                 place.write(Object::into_raw(object));
                 // INVARIANT: The object comes from `cache`, holds a value, and is ours now.
-                self.len += 1;
+                self.len = self.len.wrapping_add(1);
                 Ok(())
             }
             None => Err(object),
         }
     }
 
+    /// Adds an object for which there is nothing more to do than to be freed some time.
+    ///
+    /// This is for objects that come from many places: if there is no room, all that is in the
+    /// batch is freed first, in one go. An object of another cache is freed on its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::slab::{
+    ///     Batch,
+    ///     Cache, //
+    /// };
+    ///
+    /// let cache = Cache::new(c"rust_doc_gather", 16)?;
+    /// let mut garbage = Batch::<u32, 16>::new(&cache);
+    /// for i in 0..20 {
+    ///     garbage.gather(cache.alloc(i, GFP_KERNEL)?);
+    /// }
+    /// // The first sixteen have been freed with one call.
+    /// assert_eq!(garbage.len(), 4);
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[inline]
+    pub fn gather(&mut self, object: Object<'c, T>) {
+        if self.room() == 0 {
+            self.clear();
+        }
+        // What does not fit is dropped: it comes from another cache, or `N` is zero.
+        let _ = self.push(object);
+    }
+
+    /// Moves objects from the end of another batch into this one, as many as there is room for.
+    ///
+    /// Returns how many these are: none, if the other batch belongs to another cache.
+    pub fn append<const M: usize>(&mut self, other: &mut Batch<'c, T, M>) -> usize {
+        if !core::ptr::eq(self.cache, other.cache) {
+            return 0;
+        }
+        let count = other.len.min(self.room());
+        let rest = other.len.wrapping_sub(count);
+
+        // INVARIANT: The other batch gives up its last `count` objects.
+        other.len = rest;
+        // SAFETY: By the type invariants, `other` had `rest + count` objects and this one has room
+        // for `count` more. The batches are distinct, as both are borrowed mutably.
+        unsafe {
+            core::ptr::copy_nonoverlapping(
+                other.objects.as_ptr().add(rest),
+                self.objects.as_mut_ptr().add(self.len),
+                count,
+            )
+        };
+        // INVARIANT: These objects come from the same cache, hold values, and are ours now.
+        self.len = self.len.wrapping_add(count);
+        count
+    }
+
     /// Takes out the object that was added last.
     #[inline]
     pub fn pop(&mut self) -> Option<Object<'c, T>> {
         let last = self.len.checked_sub(1)?;
-        let place = self.objects.get(last)?;
+        // SAFETY: By the type invariants, there are `len` initialised elements.
+        let ptr = unsafe { self.objects.get_unchecked(last).assume_init() };
         // INVARIANT: The last object is not ours any more.
         self.len = last;
-        // SAFETY: By the type invariants, it was initialised to an object of this cache that we
-        // owned, and have just given up.
-        Some(unsafe { Object::from_raw(self.cache, place.assume_init()) })
+        // SAFETY: By the type invariants, this is an object of this cache that we owned, and have
+        // just given up.
+        Some(unsafe { Object::from_raw(self.cache, ptr) })
     }
 
     /// Returns an iterator over the values.
@@ -161,12 +342,13 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
     }
 
     /// Drops all values and frees their memory.
+    #[inline]
     pub fn clear(&mut self) {
         // INVARIANT: The batch gives up all objects.
         let len = core::mem::take(&mut self.len);
-        let Some(places) = self.objects.get_mut(..len) else {
-            return;
-        };
+        // SAFETY: By the type invariants, `len <= N`.
+        let places = unsafe { self.objects.get_unchecked_mut(..len) };
+
         if core::mem::needs_drop::<T>() {
             for i in 0..len {
                 // SAFETY: By the type invariants, this element points to a value that we owned.
@@ -195,82 +377,4 @@ impl<T, const N: usize> Drop for Batch<'_, T, N> {
 unsafe fn value_of<T>(places: &[MaybeUninit<NonNull<T>>], index: usize) -> *mut T {
     // SAFETY: By the safety requirements.
     unsafe { places.get_unchecked(index).assume_init() }.as_ptr()
-}
-
-/// Whether the allocator's bulk calls may be used: they need interrupts to be enabled.
-#[inline(always)]
-fn may_bulk() -> bool {
-    // SAFETY: This can be called in any context.
-    !unsafe { bindings::irqs_disabled() }
-}
-
-/// Makes all elements of `places` point to new memory, or none of them.
-fn alloc_bulk<T>(
-    cache: &Cache<T>,
-    flags: Flags,
-    places: &mut [MaybeUninit<NonNull<T>>],
-) -> Result<(), AllocError> {
-    if places.is_empty() {
-        return Ok(());
-    }
-    if !may_bulk() {
-        let mut done = 0;
-        for place in places.iter_mut() {
-            let Some(ptr) = cache.alloc_raw(flags) else {
-                break;
-            };
-            place.write(ptr);
-            done += 1;
-        }
-        if done == places.len() {
-            return Ok(());
-        }
-        if let Some(places) = places.get_mut(..done) {
-            // SAFETY: The first `done` elements point to memory that we have just allocated.
-            unsafe { free_bulk(cache, places) };
-        }
-        return Err(AllocError);
-    }
-
-    // SAFETY: The cache is valid, and there are as many places as we say. `NonNull` has the layout
-    // of a pointer, and the allocator does not hand out null.
-    let done = unsafe {
-        bindings::kmem_cache_alloc_bulk(
-            cache.as_raw(),
-            flags.as_raw(),
-            places.len(),
-            places.as_mut_ptr().cast(),
-        )
-    };
-    done.then_some(()).ok_or(AllocError)
-}
-
-/// Frees the memory to which the elements of `places` point. They are undefined afterwards.
-///
-/// # Safety
-///
-/// All elements are initialised, and point to memory that was allocated from `cache`, belongs to
-/// the caller, and is not used any more.
-unsafe fn free_bulk<T>(cache: &Cache<T>, places: &mut [MaybeUninit<NonNull<T>>]) {
-    if places.is_empty() {
-        return;
-    }
-    if !may_bulk() {
-        for place in places {
-            // SAFETY: By the safety requirements.
-            unsafe {
-                bindings::kmem_cache_free(cache.as_raw(), place.assume_init().as_ptr().cast())
-            };
-        }
-        return;
-    }
-
-    // SAFETY: By the safety requirements. `NonNull` has the layout of a pointer.
-    unsafe {
-        bindings::kmem_cache_free_bulk(
-            cache.as_raw(),
-            places.len(),
-            places.as_mut_ptr().cast::<*mut c_void>(),
-        )
-    };
 }

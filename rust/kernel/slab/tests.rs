@@ -2,47 +2,40 @@
 
 //! Tests of slab caches.
 
+mod counted;
+mod failing;
+mod in_place;
+mod store;
+mod stress;
+
 #[crate::prelude::kunit_tests(rust_slab)]
 mod cases {
-    use super::super::*;
-    use crate::{
-        interrupt::local_interrupt_disable,
-        sync::{
-            atomic::{
-                Atomic,
-                Relaxed, //
-            },
-            Arc, //
+    use super::{
+        super::*,
+        counted::{
+            counter,
+            Counted, //
         }, //
     };
-
-    /// A value that counts how often values like it were dropped.
-    struct Counted(Arc<Atomic<u32>>, usize);
-
-    impl Drop for Counted {
-        fn drop(&mut self) {
-            self.0.add(1u32, Relaxed);
-        }
-    }
-
-    fn counter() -> Result<Arc<Atomic<u32>>> {
-        Ok(Arc::new(Atomic::new(0), GFP_KERNEL)?)
-    }
+    use crate::{
+        interrupt::local_interrupt_disable,
+        sync::atomic::Relaxed, //
+    };
 
     #[test]
     fn objects_hold_values() -> Result {
         let drops = counter()?;
         let cache = Cache::new(c"rust_slab_values", 8)?;
 
-        let mut one = cache.alloc(Counted(drops.clone(), 1), GFP_KERNEL)?;
-        let two = cache.alloc(Counted(drops.clone(), 2), GFP_KERNEL)?;
-        one.1 += 10;
-        assert_eq!((one.1, two.1), (11, 2));
+        let mut one = cache.alloc(Counted::new(drops.clone(), 1), GFP_KERNEL)?;
+        let two = cache.alloc(Counted::new(drops.clone(), 2), GFP_KERNEL)?;
+        one.number += 10;
+        assert_eq!((one.number, two.number), (11, 2));
         drop(one);
         assert_eq!(drops.load(Relaxed), 1);
         let value = Object::into_inner(two);
         assert_eq!(drops.load(Relaxed), 1);
-        assert_eq!(value.1, 2);
+        assert_eq!(value.number, 2);
         drop(value);
         assert_eq!(drops.load(Relaxed), 2);
         Ok(())
@@ -83,14 +76,14 @@ mod cases {
             drops.store(0, Relaxed);
             let mut batch = Batch::<_, 200>::new(&cache);
             batch.alloc(count, GFP_KERNEL, |i| {
-                Ok::<_, Error>(Counted(drops.clone(), i))
+                Ok::<_, Error>(Counted::new(drops.clone(), i))
             })?;
             assert_eq!(batch.len(), count);
-            batch.iter_mut().for_each(|object| object.1 *= 3);
+            batch.iter_mut().for_each(|object| object.number *= 3);
             assert!(batch
                 .iter()
                 .enumerate()
-                .all(|(i, object)| object.1 == 3 * i));
+                .all(|(i, object)| object.number == 3 * i));
             assert_eq!(drops.load(Relaxed), 0);
             drop(batch);
             assert_eq!(drops.load(Relaxed) as usize, count);
@@ -127,24 +120,26 @@ mod cases {
         let cache = Cache::new(c"rust_slab_fail", 16)?;
         let mut batch = Batch::<_, 16>::new(&cache);
 
-        batch.alloc(2, GFP_KERNEL, |i| Ok::<_, Error>(Counted(drops.clone(), i)))?;
+        batch.alloc(2, GFP_KERNEL, |i| {
+            Ok::<_, Error>(Counted::new(drops.clone(), i))
+        })?;
         let result = batch.alloc(10, GFP_KERNEL, |i| {
             if i == 5 {
                 Err(EBUSY)
             } else {
-                Ok(Counted(drops.clone(), 100 + i))
+                Ok(Counted::new(drops.clone(), 100 + i))
             }
         });
         assert_eq!(result, Err(EBUSY));
         assert_eq!(drops.load(Relaxed), 5);
         assert_eq!(batch.len(), 2);
-        assert!(batch.iter().map(|object| object.1).eq(0..2));
+        assert!(batch.iter().map(|object| object.number).eq(0..2));
 
         // The memory is back in the cache, and the batch can go on.
         batch.alloc(14, GFP_KERNEL, |i| {
-            Ok::<_, Error>(Counted(drops.clone(), 2 + i))
+            Ok::<_, Error>(Counted::new(drops.clone(), 2 + i))
         })?;
-        assert!(batch.iter().map(|object| object.1).eq(0..16));
+        assert!(batch.iter().map(|object| object.number).eq(0..16));
         drop(batch);
         assert_eq!(drops.load(Relaxed), 5 + 16);
         Ok(())
@@ -157,9 +152,11 @@ mod cases {
         let other = Cache::new(c"rust_slab_other", 4)?;
         let mut batch = Batch::<_, 4>::new(&cache);
 
-        batch.alloc(2, GFP_KERNEL, |i| Ok::<_, Error>(Counted(drops.clone(), i)))?;
+        batch.alloc(2, GFP_KERNEL, |i| {
+            Ok::<_, Error>(Counted::new(drops.clone(), i))
+        })?;
         let last = batch.pop().ok_or(EINVAL)?;
-        assert_eq!(last.1, 1);
+        assert_eq!(last.number, 1);
         assert_eq!(batch.len(), 1);
         batch.clear();
         assert_eq!(drops.load(Relaxed), 1);
@@ -167,11 +164,96 @@ mod cases {
         assert!(batch.push(last).is_ok());
 
         // Memory of one cache must not be freed to another.
-        let stranger = other.alloc(Counted(drops.clone(), 7), GFP_KERNEL)?;
+        let stranger = other.alloc(Counted::new(drops.clone(), 7), GFP_KERNEL)?;
         assert!(batch.push(stranger).is_err());
         assert_eq!(drops.load(Relaxed), 2);
         drop(batch);
         assert_eq!(drops.load(Relaxed), 3);
+        Ok(())
+    }
+
+    #[test]
+    fn objects_are_gathered() -> Result {
+        let drops = counter()?;
+        let cache = Cache::new(c"rust_slab_gather", 4)?;
+        let other = Cache::new(c"rust_slab_gather2", 4)?;
+        let mut batch = Batch::<_, 4>::new(&cache);
+        let mut room = batch.room();
+        assert_eq!(room, 4);
+
+        for i in 0..9 {
+            batch.gather(cache.alloc(Counted::new(drops.clone(), i), GFP_KERNEL)?);
+            room = if room == 0 { 3 } else { room - 1 };
+            assert_eq!(batch.room(), room);
+            // All at once, when there is no room for one more.
+            assert_eq!(drops.load(Relaxed) as usize, i / 4 * 4);
+        }
+        assert!(batch.iter().map(|object| object.number).eq(8..9));
+
+        // What comes from elsewhere is freed there, at once.
+        batch.gather(other.alloc(Counted::new(drops.clone(), 9), GFP_KERNEL)?);
+        assert_eq!(drops.load(Relaxed), 9);
+        assert_eq!(batch.len(), 1);
+
+        let mut none = Batch::<_, 0>::new(&cache);
+        none.gather(cache.alloc(Counted::new(drops.clone(), 10), GFP_KERNEL)?);
+        assert_eq!(drops.load(Relaxed), 10);
+        Ok(())
+    }
+
+    #[test]
+    fn batches_are_joined() -> Result {
+        let drops = counter()?;
+        let cache = Cache::new(c"rust_slab_append", 8)?;
+        let other = Cache::new(c"rust_slab_append2", 8)?;
+        let mut to = Batch::<_, 6>::new(&cache);
+        let mut from = Batch::<_, 8>::new(&cache);
+        let mut stranger = Batch::<_, 2>::new(&other);
+
+        to.alloc(2, GFP_KERNEL, |i| {
+            Ok::<_, Error>(Counted::new(drops.clone(), i))
+        })?;
+        assert_eq!(to.append(&mut from), 0);
+        from.alloc(7, GFP_KERNEL, |i| {
+            Ok::<_, Error>(Counted::new(drops.clone(), 10 + i))
+        })?;
+        assert_eq!(to.append(&mut from), 4);
+        assert!(to
+            .iter()
+            .map(|object| object.number)
+            .eq([0, 1, 13, 14, 15, 16]));
+        assert!(from.iter().map(|object| object.number).eq(10..13));
+        assert_eq!(to.append(&mut from), 0);
+
+        // Memory of one cache must not be freed to another.
+        stranger.alloc(2, GFP_KERNEL, |i| {
+            Ok::<_, Error>(Counted::new(drops.clone(), i))
+        })?;
+        assert_eq!(from.append(&mut stranger), 0);
+        assert_eq!((from.len(), stranger.len()), (3, 2));
+
+        assert_eq!(drops.load(Relaxed), 0);
+        drop((to, from, stranger));
+        assert_eq!(drops.load(Relaxed), 2 + 7 + 2);
+        Ok(())
+    }
+
+    #[test]
+    fn memory_can_be_zeroed() -> Result {
+        let cache = Cache::<[u64; 16]>::new(c"rust_slab_zeroed", 8)?;
+        let mut batch = Batch::<_, 8>::new(&cache);
+
+        for _ in 0..3 {
+            batch.alloc_zeroed(8, GFP_KERNEL)?;
+            assert!(batch.iter().all(|object| *object == [0; 16]));
+            batch.iter_mut().for_each(|object| object.fill(!0));
+            batch.clear();
+
+            let mut object = cache.alloc_zeroed(GFP_KERNEL)?;
+            assert_eq!(*object, [0; 16]);
+            object.fill(!0);
+        }
+        assert_eq!(batch.alloc_zeroed(9, GFP_KERNEL), Err(ENOSPC));
         Ok(())
     }
 
@@ -181,10 +263,14 @@ mod cases {
         let mut batch = Batch::<_, 32>::new(&cache);
 
         let irq = local_interrupt_disable();
+        // SAFETY: This can be called in any context.
+        let disabled = unsafe { bindings::irqs_disabled() };
         let result = batch.alloc(32, GFP_ATOMIC, |i| Ok::<_, Error>([i as u64; 8]));
         let right = batch.iter().enumerate().all(|(i, o)| o[7] == i as u64);
         batch.clear();
         drop(irq);
+
+        assert!(disabled);
 
         assert_eq!(result, Ok(()));
         assert!(right);
@@ -196,5 +282,50 @@ mod cases {
     fn refuses_sizes_that_do_not_fit() {
         assert!(Cache::<u8>::new(c"rust_slab_huge", usize::MAX).is_err_and(|e| e == EINVAL));
         assert!(Cache::<u8>::new(c"rust_slab_big", 1 << 40).is_err());
+        let options = Options::new().keep(1 << 40);
+        assert!(Cache::<u8>::with_options(c"rust_slab_keep", options).is_err());
+    }
+
+    #[test]
+    fn refuses_regions_outside_of_an_object() {
+        let with = |region| {
+            Cache::<[u8; 64]>::with_options(c"rust_slab_user", Options::new().usercopy(region))
+        };
+
+        for right in [0..64, 0..1, 63..64, 10..20, 0..0, 64..64, 7..7] {
+            assert!(with(right).is_ok());
+        }
+        #[allow(clippy::reversed_empty_ranges)]
+        for wrong in [0..65, 64..65, 65..65, 20..10, 1..usize::MAX] {
+            assert!(with(wrong).is_err_and(|e| e == EINVAL));
+        }
+    }
+
+    #[test]
+    fn the_allocator_is_told_what_is_asked_for() -> Result {
+        let options = Options::new()
+            .hwcache_align()
+            .account()
+            .reclaimable()
+            .usercopy(3..7);
+        let cache = Cache::<[u8; 100]>::with_options(c"rust_slab_options", options)?;
+        let mut batch = Batch::<_, 16>::new(&cache);
+
+        batch.alloc(16, GFP_KERNEL, |i| Ok::<_, Error>([i as u8; 100]))?;
+        let line = 1 << bindings::L1_CACHE_SHIFT;
+        assert!(batch
+            .iter()
+            .all(|object| core::ptr::from_ref(object).addr() % line == 0));
+        Ok(())
+    }
+
+    #[test]
+    fn values_are_shown() -> Result {
+        let cache = Cache::new(c"rust_slab_debug", 0)?;
+        let object = cache.alloc(42u32, GFP_KERNEL)?;
+        let shown = crate::str::CString::try_from_fmt(crate::prelude::fmt!("{object:?}"))?;
+
+        assert_eq!(shown.to_bytes(), b"42");
+        Ok(())
     }
 }

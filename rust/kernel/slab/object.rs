@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A single object of a cache.
+
+use super::Cache;
+use crate::{
+    fmt,
+    prelude::*, //
+};
+use core::{
+    mem::ManuallyDrop,
+    ops::{
+        Deref,
+        DerefMut, //
+    },
+    ptr::NonNull, //
+};
+
+/// An object that owns its memory in a cache.
+///
+/// # Invariants
+///
+/// `ptr` was allocated from `cache`, is owned by this, and holds a value.
+pub struct Object<'c, T> {
+    pub(super) cache: &'c Cache<T>,
+    ptr: NonNull<T>,
+}
+
+// SAFETY: An object owns its value like a box does.
+unsafe impl<T: Send> Send for Object<'_, T> {}
+
+// SAFETY: An object owns its value like a box does.
+unsafe impl<T: Sync> Sync for Object<'_, T> {}
+
+impl<'c, T> Object<'c, T> {
+    /// Moves the value out and frees the memory.
+    #[inline]
+    pub fn into_inner(this: Self) -> T {
+        let this = ManuallyDrop::new(this);
+        // SAFETY: By the type invariants, `ptr` holds a value. It is not used again.
+        let value = unsafe { this.ptr.read() };
+        // SAFETY: By the type invariants, `ptr` was allocated from this cache, and belongs to us.
+        unsafe { this.cache.free_raw(this.ptr) };
+        value
+    }
+
+    /// Promises that the value is not going to move.
+    #[inline]
+    pub fn into_pin(this: Self) -> Pin<Self> {
+        // SAFETY: The value lies in memory of the cache, not in the `Object`. That memory is not
+        // given back before the value is dropped: it goes back with the object, and if this is
+        // forgotten, never, for dropping a cache leaves the memory of such objects alone.
+        unsafe { Pin::new_unchecked(this) }
+    }
+
+    /// Gives up the object without dropping it.
+    #[inline]
+    pub(crate) fn into_raw(this: Self) -> NonNull<T> {
+        ManuallyDrop::new(this).ptr
+    }
+
+    /// Takes over an object.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` was allocated from `cache`, holds a value, and belongs to the caller, who gives it up.
+    #[inline]
+    pub(crate) unsafe fn from_raw(cache: &'c Cache<T>, ptr: NonNull<T>) -> Self {
+        // INVARIANT: The safety requirements are the type invariants.
+        Self { cache, ptr }
+    }
+}
+
+impl<T> Drop for Object<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants, `ptr` holds a value, and was allocated from this cache.
+        // Neither is used again.
+        unsafe {
+            self.ptr.drop_in_place();
+            self.cache.free_raw(self.ptr);
+        }
+    }
+}
+
+impl<T> Deref for Object<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: By the type invariants, `ptr` holds a value that belongs to us.
+        unsafe { self.ptr.as_ref() }
+    }
+}
+
+impl<T> DerefMut for Object<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: By the type invariants, `ptr` holds a value that belongs to us.
+        unsafe { self.ptr.as_mut() }
+    }
+}
+
+impl<'c, T> From<Object<'c, T>> for Pin<Object<'c, T>> {
+    #[inline]
+    fn from(object: Object<'c, T>) -> Self {
+        Object::into_pin(object)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Object<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the tests put into caches.
+
+use crate::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
+};
+
+/// A value that counts how often values like it were dropped.
+pub(super) struct Counted {
+    pub(super) drops: Arc<Atomic<u32>>,
+    pub(super) number: usize,
+}
+
+impl Counted {
+    pub(super) fn new(drops: Arc<Atomic<u32>>, number: usize) -> Self {
+        Self { drops, number }
+    }
+
+    pub(super) fn init(drops: Arc<Atomic<u32>>, number: usize) -> impl Init<Self> {
+        init!(Self { drops, number })
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.drops.add(1u32, Relaxed);
+    }
+}
+
+pub(super) fn counter() -> Result<Arc<Atomic<u32>>> {
+    Ok(Arc::new(Atomic::new(0), GFP_KERNEL)?)
+}

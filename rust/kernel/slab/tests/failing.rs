@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests with allocations that fail.
+
+#[cfg(CONFIG_FAILSLAB)]
+#[crate::prelude::kunit_tests(rust_slab_failing)]
+mod cases {
+    use crate::{
+        alloc::flags::__GFP_NOWARN,
+        bindings,
+        interrupt::local_interrupt_disable,
+        prelude::*,
+        slab::{
+            tests::counted::{
+                counter,
+                Counted, //
+            },
+            Batch,
+            Cache,
+            PinnedBatch, //
+        },
+        sync::atomic::Relaxed, //
+    };
+
+    /// Runs `body` so that the `nth` allocation in it that may fail does so.
+    fn failing<R>(nth: u32, body: impl FnOnce() -> R) -> R {
+        // SAFETY: This is the current task, and nobody else sets its field during a test.
+        let field = unsafe { &raw mut (*bindings::get_current()).fail_nth };
+
+        // SAFETY: As above; faults are injected on behalf of the current task by itself.
+        unsafe { field.write_volatile(nth) };
+        let result = body();
+        // SAFETY: As above.
+        unsafe { field.write_volatile(0) };
+        result
+    }
+
+    /// Only allocations that cannot wait fail.
+    fn flags() -> crate::alloc::Flags {
+        GFP_NOWAIT | __GFP_NOWARN
+    }
+
+    #[test]
+    fn single_objects() -> Result {
+        let drops = counter()?;
+        let cache = Cache::new(c"rust_slab_fail_one", 0)?;
+        let zeros = Cache::<u64>::new(c"rust_slab_fail_zero", 0)?;
+        let make = || Counted::init(drops.clone(), 1);
+
+        assert!(failing(1, || cache.alloc(Counted::new(drops.clone(), 1), flags())).is_err());
+        // The value was given, and is gone.
+        assert_eq!(drops.load(Relaxed), 1);
+        let result = failing(1, || cache.alloc_init(make(), flags()));
+        assert!(result.is_err_and(|error| error == ENOMEM));
+        let result = failing(1, || cache.alloc_pin_init(make(), flags()));
+        assert!(result.is_err_and(|error| error == ENOMEM));
+        assert!(failing(1, || zeros.alloc_zeroed(flags())).is_err());
+        // Nobody has made a value.
+        assert_eq!(drops.load(Relaxed), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn batches() -> Result {
+        let drops = counter()?;
+        let cache = Cache::new(c"rust_slab_fail_many", 8)?;
+        let mut batch = Batch::<_, 8>::new(&cache);
+        let mut calls = 0;
+
+        batch.alloc(2, GFP_KERNEL, |i| {
+            Ok::<_, Error>(Counted::new(drops.clone(), i))
+        })?;
+        for count in [1, 2, 6] {
+            let result = failing(1, || {
+                batch.alloc(count, flags(), |i| {
+                    calls += 1;
+                    Ok::<_, Error>(Counted::new(drops.clone(), i))
+                })
+            });
+            assert_eq!(result, Err(ENOMEM));
+        }
+        assert_eq!((calls, batch.len(), drops.load(Relaxed)), (0, 2, 0));
+
+        let mut pinned = PinnedBatch::<_, 8>::new(&cache);
+        let result = failing(1, || {
+            pinned.alloc(8, flags(), |i| Counted::init(drops.clone(), i))
+        });
+        assert_eq!((result, pinned.len()), (Err(ENOMEM), 0));
+        Ok(())
+    }
+
+    #[test]
+    fn object_by_object() -> Result {
+        let drops = counter()?;
+        let cache = Cache::new(c"rust_slab_fail_irq", 8)?;
+        let mut batch = Batch::<_, 8>::new(&cache);
+
+        for nth in 1..=8 {
+            let irq = local_interrupt_disable();
+            let result = failing(nth, || {
+                batch.alloc(8, flags(), |i| {
+                    Ok::<_, Error>(Counted::new(drops.clone(), i))
+                })
+            });
+            drop(irq);
+            // The first objects were allocated, and are free again: the cache is destroyed
+            // without complaint.
+            assert_eq!((result, batch.len()), (Err(ENOMEM), 0));
+        }
+        let irq = local_interrupt_disable();
+        let result = failing(9, || {
+            batch.alloc(8, flags(), |i| {
+                Ok::<_, Error>(Counted::new(drops.clone(), i))
+            })
+        });
+        drop(irq);
+        assert_eq!((result, batch.len()), (Ok(()), 8));
+        assert_eq!(drops.load(Relaxed), 0);
+        Ok(())
+    }
+}

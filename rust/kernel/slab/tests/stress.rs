@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A cache in the hands of many.
+
+#[crate::prelude::kunit_tests(rust_slab_stress)]
+mod cases {
+    use crate::{
+        new_mutex,
+        prelude::*,
+        slab::{
+            Batch,
+            Cache, //
+        },
+        sync::{
+            atomic::{
+                Acquire,
+                Atomic,
+                Relaxed,
+                Release, //
+            },
+            Arc,
+            Completion,
+            Mutex, //
+        },
+        workqueue, //
+    };
+
+    const WORKERS: usize = 4;
+    const ROUNDS: usize = 300;
+    const MOST: usize = 64;
+
+    /// Who made it, and a number that nobody else uses; twice, to see half of it overwritten.
+    type Element = [usize; 24];
+    type Parcel = Batch<'static, Element, MOST>;
+
+    #[pin_data]
+    struct Shared {
+        cache: &'static Cache<Element>,
+        /// Objects on their way from one worker to another.
+        #[pin]
+        table: Mutex<KVec<Parcel>>,
+        /// Sums of the numbers that were given out and that came back.
+        made: Atomic<usize>,
+        freed: Atomic<usize>,
+        errors: Atomic<usize>,
+        busy: Atomic<usize>,
+        #[pin]
+        done: Completion,
+    }
+
+    impl Shared {
+        fn check(&self, batch: &Parcel) {
+            for object in batch.iter() {
+                if object.iter().any(|word| *word != object[0]) {
+                    self.errors.add(1usize, Relaxed);
+                }
+                self.freed.add(object[0], Relaxed);
+            }
+        }
+
+        /// One round: make some, change some for those of another, free some.
+        fn round(&self, worker: usize, round: usize) -> Result {
+            let number = |i| worker << 32 | round << 8 | i;
+            let count = 1 + (worker * 31 + round * 17) % MOST;
+            let mut batch = Batch::<Element, MOST>::new(self.cache);
+
+            batch.alloc(count, GFP_KERNEL, |i| Ok::<_, Error>([number(i); 24]))?;
+            self.made
+                .add((0..count).map(number).sum::<usize>(), Relaxed);
+
+            let mut table = self.table.lock();
+            if round % 3 == 0 {
+                table.push(batch, GFP_KERNEL)?;
+                return Ok(());
+            }
+            let other = table.pop();
+            drop(table);
+            if let Some(mut other) = other {
+                // Both at once, as far as there is room.
+                self.check(&batch);
+                batch.iter_mut().for_each(|object| *object = [0; 24]);
+                batch.append(&mut other);
+                self.check(&other);
+            }
+            if round % 5 == 0 {
+                // Singly, and not in the order in which they came.
+                while let Some(object) = batch.pop() {
+                    if object.iter().any(|word| *word != object[0]) {
+                        self.errors.add(1usize, Relaxed);
+                    }
+                    self.freed.add(object[0], Relaxed);
+                }
+            }
+            self.check(&batch);
+            Ok(())
+        }
+    }
+
+    fn run(cache: &'static Cache<Element>) -> Result {
+        let shared = Arc::pin_init(
+            try_pin_init!(Shared {
+                cache,
+                table <- new_mutex!(KVec::new()),
+                made: Atomic::new(0),
+                freed: Atomic::new(0),
+                errors: Atomic::new(0),
+                busy: Atomic::new(WORKERS),
+                done <- Completion::new(),
+            }),
+            GFP_KERNEL,
+        )?;
+
+        for worker in 0..WORKERS {
+            let shared = shared.clone();
+            workqueue::system_unbound().try_spawn(GFP_KERNEL, move || {
+                for round in 0..ROUNDS {
+                    if shared.round(worker, round).is_err() {
+                        shared.errors.add(1usize, Relaxed);
+                    }
+                }
+                // What this worker did is seen by who sees that none is left: release. And the
+                // last one completes.
+                if shared.busy.fetch_add(usize::MAX, Release) == 1 {
+                    shared.done.complete_all();
+                }
+            })?;
+        }
+        shared.done.wait_for_completion();
+        // Pairs with the release above: all workers are done.
+        assert_eq!(shared.busy.load(Acquire), 0);
+
+        for parcel in core::mem::take(&mut *shared.table.lock()) {
+            shared.check(&parcel);
+        }
+        assert_eq!(shared.errors.load(Relaxed), 0);
+        // Each number came out exactly once.
+        assert_eq!(shared.made.load(Relaxed), shared.freed.load(Relaxed));
+        Ok(())
+    }
+
+    #[test]
+    fn objects_change_hands() -> Result {
+        let cache = core::ptr::from_mut(KBox::leak(KBox::new(
+            Cache::new(c"rust_slab_stress", MOST)?,
+            GFP_KERNEL,
+        )?));
+        // SAFETY: The cache is not dropped before the workers are done.
+        let result = run(unsafe { &*cache });
+        // SAFETY: This was a box, and all objects are gone.
+        drop(unsafe { KBox::from_raw(cache) });
+        result
+    }
+}
