@@ -10,6 +10,7 @@ use kernel::{
         Bound,
         Device, //
     },
+    new_spinlock,
     net::{
         inflight::{
             self,
@@ -28,9 +29,13 @@ use kernel::{
     slab::{
         Batch,
         Cache,
-        Object, //
+        Object,
+        PinnedBatch, //
     },
-    sync::alf_queue,
+    sync::{
+        alf_queue,
+        SpinLock, //
+    },
     workqueue, //
 };
 
@@ -55,6 +60,16 @@ pub fn slab() -> Result<u64> {
     batch.alloc(4, GFP_KERNEL, |i| Ok::<_, Error>(i as u64))?;
     let _ = batch.push(object);
     Ok(batch.pop().map_or(0, Object::into_inner))
+}
+
+fn send<T: Send>(_: T) {}
+
+pub fn slab_shared(batch: &mut Batch<'_, u64, 8>, locks: &mut PinnedBatch<'_, SpinLock<u32>, 8>) -> Result<u64> {
+    let first = batch.iter().next().copied();
+    batch.clear();
+    locks.alloc(8, GFP_KERNEL, |_| new_spinlock!(1))?;
+    send(locks.pop());
+    Ok(first.unwrap_or(0))
 }
 
 pub fn open(dev: &Device<Bound>) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {

@@ -1,0 +1,19 @@
+//@ error: E0515 cannot return value referencing local variable `cache`
+// SPDX-License-Identifier: GPL-2.0
+
+//! The objects of a batch lie in memory of the cache.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    prelude::*,
+    slab::{
+        Batch,
+        Cache, //
+    }, //
+};
+
+pub fn outlive<'c>() -> Result<Batch<'c, u64, 8>> {
+    let cache = Cache::<u64>::new(c"outlive", 8)?;
+    Ok(Batch::new(&cache))
+}

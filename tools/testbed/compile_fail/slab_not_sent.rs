@@ -1,0 +1,17 @@
+//@ error: E0277 cannot be sent between threads safely
+// SPDX-License-Identifier: GPL-2.0
+
+//! An object goes to other contexts only if its value may.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    slab::Object,
+    types::NotThreadSafe, //
+};
+
+fn send<T: Send>(_: T) {}
+
+pub fn elsewhere(object: Object<'_, NotThreadSafe>) {
+    send(object);
+}

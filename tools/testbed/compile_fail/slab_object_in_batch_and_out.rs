@@ -1,0 +1,16 @@
+//@ error: E0382 borrow of moved value: `object`
+// SPDX-License-Identifier: GPL-2.0
+
+//! An object that was put into a batch is the batch's.
+
+#![forbid(unsafe_code)]
+
+use kernel::slab::{
+    Batch,
+    Object, //
+};
+
+pub fn put<'c>(batch: &mut Batch<'c, u64, 8>, object: Object<'c, u64>) -> u64 {
+    batch.gather(object);
+    *object
+}

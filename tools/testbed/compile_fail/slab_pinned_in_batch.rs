@@ -1,0 +1,17 @@
+//@ error: E0277 the trait bound `impl PinInit<
+// SPDX-License-Identifier: GPL-2.0
+
+//! A value that stays where it is initialised cannot go into a batch that lets values move.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    slab::Batch,
+    sync::SpinLock, //
+};
+
+pub fn fill(batch: &mut Batch<'_, SpinLock<u32>, 8>) -> Result {
+    batch.alloc_init(8, GFP_KERNEL, |_| new_spinlock!(1))
+}
