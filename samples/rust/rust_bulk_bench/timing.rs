@@ -23,7 +23,6 @@ impl Report {
     }
 
     /// Reports a figure that is not a time.
-    #[expect(dead_code, reason = "for figures of memory")]
     pub(crate) fn figure(
         &self,
         bench: &str,
@@ -41,7 +40,6 @@ impl Report {
 /// loop takes is subtracted. The loop runs in the context of the caller: it should be short enough
 /// for that.
 #[inline(always)]
-#[expect(dead_code, reason = "for the benchmarks")]
 pub(crate) fn picoseconds(operations: u64, calls: u64, mut body: impl FnMut()) -> u64 {
     let mut times = [0; REPEATS];
     for time in &mut times {
