@@ -13,13 +13,13 @@ use kernel::{
 /// Number of times that a loop is measured; the median counts.
 const REPEATS: usize = 5;
 
-/// Where results go.
+/// Where results go: to the kernel's log, behind the name of the module.
 pub(crate) struct Report;
 
 impl Report {
     /// Reports what one operation of a case took.
     pub(crate) fn time(&self, bench: &str, case: kernel::fmt::Arguments<'_>, picoseconds: u64) {
-        pr_info!("bulk_bench: {bench}|{case}|ours|{picoseconds}|ps\n");
+        pr_info!("{bench}|{case}|ours|{picoseconds}|ps\n");
     }
 
     /// Reports a figure that is not a time.
@@ -30,7 +30,7 @@ impl Report {
         value: u64,
         unit: &str,
     ) {
-        pr_info!("bulk_bench: {bench}|{case}|ours|{value}|{unit}\n");
+        pr_info!("{bench}|{case}|ours|{value}|{unit}\n");
     }
 }
 
