@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 
-#include <linux/irqflags.h>
 #include <linux/slab.h>
 
 #include "../../mm/slab.h"
@@ -16,11 +15,6 @@ __rust_helper bool rust_helper_kmem_cache_alloc_bulk(struct kmem_cache *s,
 						     void **p)
 {
 	return kmem_cache_alloc_bulk(s, flags, size, p);
-}
-
-__rust_helper bool rust_helper_irqs_disabled(void)
-{
-	return irqs_disabled();
 }
 
 /* Without CONFIG_SLUB_DEBUG, nobody counts slabs. */

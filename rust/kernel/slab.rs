@@ -18,17 +18,18 @@
 //! Unused objects stay in the store. With `keep` for the number of [`Options::keep`],
 //!
 //! - a cache from which objects are allocated and freed in bulk only, keeps at most `keep` objects
-//!   per CPU, and never more than were in use at the same time;
-//! - if objects are also freed one by one, there may be a second store of that size per CPU, and
-//!   up to ten more per NUMA node.
+//!   per CPU, and never more than have been freed there;
+//! - a single call that finds nothing in the store fills it, and if objects are also freed one by
+//!   one, there may be a second store of that size per CPU, and up to ten more per NUMA node.
 //!
 //! [`Cache::shrink`] gives all of that back, [`Cache::footprint`] says how much it is.
 //!
 //! # Contexts
 //!
-//! Objects are allocated where the allocation flags permit it and freed anywhere but in an NMI.
-//! With interrupts disabled, bulk calls are not possible: a batch goes object by object then.
-//! Caches are created, shrunk and dropped where it is possible to sleep.
+//! Objects are allocated where the allocation flags permit it and freed anywhere but in an NMI, one
+//! by one and in bulk, with interrupts enabled or disabled. With `CONFIG_PREEMPT_RT`, neither is
+//! possible where it is not possible to sleep. Caches are created, shrunk and dropped where it is
+//! possible to sleep.
 //!
 //! C header: [`include/linux/slab.h`](srctree/include/linux/slab.h)
 //!

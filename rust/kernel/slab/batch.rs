@@ -26,8 +26,7 @@ use core::{
 ///
 /// Adding and removing objects one by one moves pointers. Memory is allocated by
 /// [`Batch::alloc`] and its like and freed by [`Batch::clear`] or when the batch is dropped, with
-/// one call each however many objects there are. With interrupts disabled, bulk calls are not
-/// possible; the objects are allocated and freed one by one then.
+/// one call each however many objects there are.
 ///
 /// A batch takes `N` pointers of memory, which matters on the stack.
 ///

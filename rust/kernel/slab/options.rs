@@ -81,8 +81,8 @@ impl Options {
 
     /// How many unused objects each CPU may keep in its store.
     ///
-    /// Twice what a bulk call handles, if this is not said; at least what a bulk call handles, and
-    /// what the allocator finds right for objects of this size (28 of 256 bytes, for example).
+    /// About twice what a bulk call handles, if this is not said; at least what a bulk call handles,
+    /// and what the allocator finds right for objects of this size (28 of 256 bytes, for example).
     /// There may be more in reserve if objects are also freed one by one, see [`super`].
     #[inline]
     pub const fn keep(mut self, objects: usize) -> Self {
@@ -124,10 +124,13 @@ impl Options {
     /// The number of objects for which the per-CPU store has room; zero leaves it to the allocator.
     fn capacity(&self) -> Result<u32> {
         let keep = match self.keep {
-            Some(keep) => keep.max(self.bulk),
-            None => self.bulk.checked_mul(2).ok_or(EINVAL)?,
+            Some(keep) => keep,
+            // Room for two batches, so that one in use does not empty the store. The allocator puts
+            // four words before the pointers: without these, twice a power of two would not fit
+            // into a power of two, and the array would take the double of what it uses.
+            None => self.bulk.checked_mul(2).ok_or(EINVAL)?.saturating_sub(4),
         };
-        Ok(keep.try_into()?)
+        Ok(keep.max(self.bulk).try_into()?)
     }
 
     /// Creates a cache of objects of this size and alignment; null if there is no memory.

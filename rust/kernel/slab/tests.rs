@@ -259,22 +259,23 @@ mod cases {
 
     #[test]
     fn works_with_interrupts_disabled() -> Result {
-        let cache = Cache::<[u64; 8]>::new(c"rust_slab_irq", 32)?;
-        let mut batch = Batch::<_, 32>::new(&cache);
+        // With a store and past it, on the way in and out.
+        for bulk in [0, 200] {
+            let cache = Cache::<[u64; 64]>::new(c"rust_slab_irq", bulk)?;
+            let mut batch = Batch::<_, 200>::new(&cache);
 
-        let irq = local_interrupt_disable();
-        // SAFETY: This can be called in any context.
-        let disabled = unsafe { bindings::irqs_disabled() };
-        let result = batch.alloc(32, GFP_ATOMIC, |i| Ok::<_, Error>([i as u64; 8]));
-        let right = batch.iter().enumerate().all(|(i, o)| o[7] == i as u64);
-        batch.clear();
-        drop(irq);
+            for count in [1, 32, 200] {
+                let irq = local_interrupt_disable();
+                let result = batch.alloc(count, GFP_ATOMIC, |i| Ok::<_, Error>([i as u64; 64]));
+                let right = batch.iter().enumerate().all(|(i, o)| o[7] == i as u64);
+                batch.clear();
+                drop(irq);
 
-        assert!(disabled);
-
-        assert_eq!(result, Ok(()));
-        assert!(right);
-        assert!(batch.is_empty());
+                assert_eq!(result, Ok(()));
+                assert!(right);
+                assert!(batch.is_empty());
+            }
+        }
         Ok(())
     }
 

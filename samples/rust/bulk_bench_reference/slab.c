@@ -8,13 +8,19 @@
 /* As large as the head of a packet. */
 #define ELEMENT_SIZE (29 * sizeof(u64))
 #define MOST 256
-#define OBJECTS 100000
+#define OBJECTS 8000
+#define PASSES BENCH_REPEATS
 
 static const unsigned int sizes[] = {
 	1, 2, 3, 4, 8, 16, 30, 32, 34, 48, 64, 128, 158, 250
 };
 
 static void *objects[MOST];
+
+/* All cases in turn, so that a disturbance meets different ones. */
+static u64 bulk_times[ARRAY_SIZE(sizes)][PASSES];
+static u64 loop_times[ARRAY_SIZE(sizes)][PASSES];
+static u64 single_times[PASSES];
 
 static __always_inline void bulk_cycle(struct kmem_cache *cache, size_t count)
 {
@@ -59,17 +65,25 @@ int bench_slab(void)
 	if (!bulk || !loop)
 		goto out;
 
-	for (int i = 0; i < ARRAY_SIZE(sizes); i++) {
-		unsigned int size = sizes[i];
-		u64 ps;
+	for (int pass = 0; pass < PASSES; pass++) {
+		for (int i = 0; i < ARRAY_SIZE(sizes); i++) {
+			unsigned int size = sizes[i];
 
-		ps = bench_ps(size, OBJECTS / size, bulk_cycle(bulk, size));
-		bench_time("slab", ps, "bulk %u", size);
-		ps = bench_ps(size, OBJECTS / size, loop_cycle(loop, size));
-		bench_time("slab-loop", ps, "bulk %u", size);
+			bulk_times[i][pass] = bench_ps(size, OBJECTS / size,
+						       bulk_cycle(bulk, size));
+			loop_times[i][pass] = bench_ps(size, OBJECTS / size,
+						       loop_cycle(loop, size));
+		}
+		single_times[pass] = bench_ps(1, OBJECTS, single_cycle(loop));
 	}
-	bench_time("slab-single", bench_ps(1, OBJECTS, single_cycle(loop)),
-		   "single");
+
+	for (int i = 0; i < ARRAY_SIZE(sizes); i++) {
+		bench_time("slab", bench_median(bulk_times[i]), "bulk %u",
+			   sizes[i]);
+		bench_time("slab-loop", bench_median(loop_times[i]), "bulk %u",
+			   sizes[i]);
+	}
+	bench_time("slab-single", bench_median(single_times), "single");
 	err = 0;
 out:
 	kmem_cache_destroy(loop);
