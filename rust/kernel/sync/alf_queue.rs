@@ -7,20 +7,41 @@
 //! and look at the other end's position only when what they know of it is used up. Operations on
 //! many elements at once cost one update of a position, not one per element.
 //!
-//! The number of producers and consumers is a matter of types: [`spsc`] gives one [`Producer`] and
-//! one [`Consumer`], neither of which can be copied, and every operation takes its end by `&mut`.
-//! So "single producer, single consumer" is not a rule for callers but a consequence of
-//! ownership, and the operations need neither locked instructions nor full barriers. Ends that
-//! several contexts may share would be other types over the same ring.
+//! The number of producers and consumers is a matter of types:
 //!
-//! All operations may be used in any context, and do not sleep. Creating a queue allocates memory;
-//! dropping its last end frees it together with the elements still inside, so it must not happen
-//! in a hard interrupt handler if dropping an element may not.
+//! | | one consumer | many consumers |
+//! | --- | --- | --- |
+//! | one producer | [`spsc`]: [`Producer`], [`Consumer`] | [`spmc`]: [`Producer`], [`SharedConsumer`] |
+//! | many producers | [`mpsc`]: [`SharedProducer`], [`Consumer`] | [`mpmc`]: [`Mpmc`] |
+//!
+//! An end that one context has for itself cannot be copied, and every operation takes it by `&mut`.
+//! So "single producer, single consumer" is not a rule for callers but a consequence of
+//! ownership, and the operations need neither locked instructions nor full barriers, and may be
+//! used in any context.
+//!
+//! Shared ends are used by `&self`, and cost one locked instruction per operation, whether it is on
+//! one element or on many. An operation may have to wait for those that began before it, and must
+//! therefore not interrupt one of them on its CPU. Which contexts use a queue is a parameter of
+//! its type, [`BottomHalf`] if nothing is said, and operations ask for the proof that this is such
+//! a context: a [`Softirq`] token. Hard interrupt handlers can use a queue for [`HardInterrupt`],
+//! all of whose users disable interrupts.
+//!
+//! Positions have 32 bits. A user of a shared end that is held up between two instructions, by a
+//! hypervisor say, while exactly 2^32 elements pass and the other end is seen at the same place,
+//! would not notice. No operation sleeps.
+//!
+//! Creating a queue allocates memory; dropping it, or the last of its ends, frees it together with
+//! the elements still inside, so it must not happen in a hard interrupt handler if dropping an
+//! element may not.
+//!
+//! [`Softirq`]: crate::softirq::Softirq
 //!
 //! # Examples
 //!
+//! One producer and one consumer:
+//!
 //! ```
-//! use kernel::sync::alf_queue;
+//! use kernel::sync::alf_queue::{self, Chunk};
 //!
 //! let (mut tx, mut rx) = alf_queue::spsc::<u32>(4, GFP_KERNEL)?;
 //!
@@ -29,16 +50,46 @@
 //! assert_eq!(rx.pop(), Some(1));
 //! assert_eq!(rx.pop(), None);
 //!
-//! // Many at once: all of them or none.
-//! assert!(tx.push_bulk([2, 3, 4].into_iter()).is_ok());
-//! assert!(tx.push_bulk([5, 6].into_iter()).is_err());
+//! // Many at once: all of them or none, or as many as fit.
+//! assert!(tx.push_bulk(&mut Chunk::from([2, 3, 4])).is_ok());
+//! let mut more = Chunk::from([5, 6]);
+//! assert!(tx.push_bulk(&mut more).is_err());
+//! assert_eq!(tx.push_some(&mut more), 1);
+//! assert_eq!(more.as_slice(), [6]);
 //!
 //! // As many as there are, up to a limit.
-//! let mut sum = 0;
-//! for value in rx.pop_bulk(16) {
-//!     sum += value;
+//! let mut chunk = Chunk::<u32, 16>::new();
+//! assert_eq!(rx.pop_bulk(&mut chunk, 16), 4);
+//! assert_eq!(chunk.as_slice(), [2, 3, 4, 5]);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! Many of both. What is in the queue is dropped with it:
+//!
+//! ```
+//! use kernel::{softirq::BhGuard, sync::alf_queue};
+//!
+//! let queue = alf_queue::mpmc::<KBox<u32>>(8, GFP_KERNEL)?;
+//! let guard = BhGuard::new().ok_or(EINVAL)?;
+//! let cx = guard.softirq();
+//!
+//! for value in 0..3 {
+//!     assert!(queue.push(cx, KBox::new(value, GFP_ATOMIC)?).is_ok());
 //! }
-//! assert_eq!(sum, 2 + 3 + 4);
+//! assert_eq!(queue.pop(cx).as_deref(), Some(&0));
+//! assert_eq!(queue.len(), 2);
+//! # drop(guard);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! From hard interrupt handlers too:
+//!
+//! ```
+//! use kernel::sync::alf_queue::{with_interrupts_off, HardInterrupt, Mpmc};
+//!
+//! let queue = Mpmc::<u32, HardInterrupt>::new(8, GFP_KERNEL)?;
+//! assert_eq!(with_interrupts_off(|cx| queue.push(cx, 7)), Some(Ok(())));
+//! assert_eq!(with_interrupts_off(|cx| queue.pop(cx)), Some(Some(7)));
 //! # Ok::<(), Error>(())
 //! ```
 //!
@@ -48,6 +99,8 @@
 //! let (tx, rx) = alf_queue::spsc::<u32>(4, GFP_KERNEL)?;
 //! let second = tx.clone(); // error[E0599]: no method named `clone`
 //! ```
+//!
+//! C header: [`include/linux/alf_queue.h`](srctree/include/linux/alf_queue.h)
 
 use crate::{
     alloc::Flags,
@@ -55,18 +108,47 @@ use crate::{
     sync::Arc, //
 };
 
+#[cfg(CONFIG_ALF_QUEUE)]
+mod c_api;
+mod chunk;
+mod context;
 mod index;
+mod multi;
+mod reserve;
 mod ring;
+mod single;
 mod tests;
 
-use index::{
-    ConsumerView,
-    ProducerView, //
+pub use self::{
+    chunk::{
+        Chunk,
+        Sink,
+        Source, //
+    },
+    context::{
+        with_interrupts_off,
+        BottomHalf,
+        Context,
+        HardInterrupt,
+        InterruptsOff, //
+    },
+    multi::{
+        Mpmc,
+        SharedConsumer,
+        SharedProducer, //
+    },
+    single::{
+        Batch,
+        Consumer,
+        Producer,
+        Reservation, //
+    }, //
 };
-use ring::{
-    Ring,
-    Slots, //
-};
+use ring::Ring;
+
+/// There was no room for all of the elements, and none was put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
 
 /// Creates a queue for one producer and one consumer.
 ///
@@ -76,370 +158,82 @@ pub fn spsc<T: Send>(capacity: usize, flags: Flags) -> Result<(Producer<T>, Cons
     spsc_from(0, capacity, flags)
 }
 
-/// Creates a queue whose positions begin at `start`, to see them wrap.
+/// Creates a queue for many producers and one consumer, as [`spsc`] does.
+pub fn mpsc<T: Send>(capacity: usize, flags: Flags) -> Result<(SharedProducer<T>, Consumer<T>)> {
+    mpsc_in::<T, BottomHalf>(capacity, flags)
+}
+
+/// Creates a queue for many producers in contexts of the class `C` and one consumer.
+pub fn mpsc_in<T: Send, C: Context>(
+    capacity: usize,
+    flags: Flags,
+) -> Result<(SharedProducer<T, C>, Consumer<T>)> {
+    mpsc_from(0, capacity, flags)
+}
+
+/// Creates a queue for one producer and many consumers, as [`spsc`] does.
+pub fn spmc<T: Send>(capacity: usize, flags: Flags) -> Result<(Producer<T>, SharedConsumer<T>)> {
+    spmc_in::<T, BottomHalf>(capacity, flags)
+}
+
+/// Creates a queue for one producer and many consumers in contexts of the class `C`.
+pub fn spmc_in<T: Send, C: Context>(
+    capacity: usize,
+    flags: Flags,
+) -> Result<(Producer<T>, SharedConsumer<T, C>)> {
+    spmc_from(0, capacity, flags)
+}
+
+/// Creates a queue for many producers and many consumers, as [`spsc`] does.
+///
+/// See [`Mpmc::new`] for other contexts than softirqs.
+pub fn mpmc<T: Send>(capacity: usize, flags: Flags) -> Result<Mpmc<T>> {
+    Mpmc::new(capacity, flags)
+}
+
+// The same with positions that begin at `start`, to see them wrap.
+
 fn spsc_from<T: Send>(
     start: u32,
     capacity: usize,
     flags: Flags,
 ) -> Result<(Producer<T>, Consumer<T>)> {
-    let ring = Ring::new(capacity, start, flags)?;
-
-    // INVARIANT: This is the only place that makes ends, and it makes one of each for a new ring.
-    Ok((
-        Producer {
-            view: ProducerView::new(start),
-            slots: ring.slots(),
-            ring: ring.clone(),
-        },
-        Consumer {
-            view: ConsumerView::new(start),
-            slots: ring.slots(),
-            ring,
-        },
-    ))
+    let ring = Arc::new(Ring::new(capacity, start, flags)?, flags)?;
+    // SAFETY: The ring is new, and gets no other ends.
+    Ok(unsafe {
+        (
+            Producer::from_ring(ring.clone(), start),
+            Consumer::from_ring(ring, start),
+        )
+    })
 }
 
-/// The end of a queue that puts elements in.
-///
-/// # Invariants
-///
-/// - It is the only producing end of `ring`, and `slots` are the slots of `ring`.
-/// - The free slots that `view` knows of belong to this end and hold no elements.
-pub struct Producer<T> {
-    view: ProducerView,
-    slots: Slots<T>,
-    ring: Arc<Ring<T>>,
-}
-
-// SAFETY: The end and the elements that it puts in may be used by another context if the elements
-// may.
-unsafe impl<T: Send> Send for Producer<T> {}
-
-impl<T> Producer<T> {
-    /// Returns the number of elements that fit into the queue.
-    #[inline]
-    pub fn capacity(&self) -> usize {
-        // CAST: `usize` has at least 32 bits wherever the kernel runs.
-        self.slots.capacity() as usize
-    }
-
-    /// Returns the number of free slots, reading how far the consumer is.
-    ///
-    /// The consumer may free more at any time, so there are at least that many.
-    #[inline]
-    pub fn free(&self) -> usize {
-        self.view.free(self.slots.capacity(), &self.ring.consumer) as usize
-    }
-
-    /// Returns a number of slots that are free, [`Self::free`] if it would be less than `enough`.
-    ///
-    /// As long as enough slots are known to be free, this needs no access to memory that the
-    /// consumer writes.
-    #[inline]
-    pub fn free_or_enough(&self, enough: usize) -> usize {
-        let known = self.view.free_seen(self.slots.capacity()) as usize;
-        if known >= enough {
-            known
-        } else {
-            self.free()
-        }
-    }
-
-    /// Checks that at least `count` slots are free.
-    ///
-    /// In most cases this needs no access to memory that the consumer writes.
-    #[inline]
-    pub fn has_room(&self, count: usize) -> bool {
-        count <= self.capacity()
-            // CAST: `count` is at most the capacity, which fits.
-            && self
-                .view
-                .has_room(count as u32, self.slots.capacity(), &self.ring.consumer)
-    }
-
-    /// Puts one element in, or gives it back if the queue is full.
-    #[inline]
-    pub fn push(&mut self, value: T) -> Result<(), T> {
-        let Some(mut batch) = self.reserve(1) else {
-            return Err(value);
-        };
-        // The reservation has a slot for it.
-        let result = batch.push(value);
-        batch.commit();
-        result
-    }
-
-    /// Puts all of `values` in, or gives them back if there is no room for all of them.
-    ///
-    /// The consumer sees either none or all of them. If the iterator yields fewer elements than
-    /// its length says, these are put in; if it yields more, the rest is dropped with it.
-    #[inline]
-    pub fn push_bulk<I>(&mut self, values: I) -> Result<(), I>
-    where
-        I: ExactSizeIterator<Item = T>,
-    {
-        let count = values.len();
-        let Some(mut batch) = self.reserve(count) else {
-            return Err(values);
-        };
-        for value in values.take(count) {
-            // Cannot fail: there are `count` slots, and the iterator is cut off at `count`.
-            let _ = batch.push(value);
-        }
-        batch.commit();
-        Ok(())
-    }
-
-    /// Reserves `count` slots to put elements in one by one and publish them together.
-    ///
-    /// Returns [`None`] if fewer than `count` slots are free.
-    #[inline]
-    pub fn reserve(&mut self, count: usize) -> Option<Reservation<'_, T>> {
-        if !self.has_room(count) {
-            return None;
-        }
-        // INVARIANT: `count` slots are free, and no element has been written.
-        Some(Reservation {
-            producer: self,
-            // CAST: `has_room` refuses anything above the capacity, which fits.
-            count: count as u32,
-            written: 0,
-        })
-    }
-
-    /// Returns the slot of the element that is put in next, a number below the capacity.
-    #[inline]
-    pub fn next_slot(&self) -> usize {
-        self.slots.index(self.view.next())
-    }
-}
-
-/// Free slots of a queue that its producer is filling.
-///
-/// Nothing of it is visible to the consumer before [`Reservation::commit`]. Dropping a reservation
-/// drops the elements written so far, and the queue is as before.
-///
-/// # Invariants
-///
-/// `count` slots from the producer's position on are free for the producer, and the first
-/// `written` of them hold elements, `written <= count`.
-pub struct Reservation<'a, T> {
-    producer: &'a mut Producer<T>,
-    count: u32,
-    written: u32,
-}
-
-impl<T> Reservation<'_, T> {
-    /// Puts an element into the next reserved slot, or gives it back if all have been used.
-    #[inline(always)]
-    pub fn push(&mut self, value: T) -> Result<(), T> {
-        if self.written == self.count {
-            return Err(value);
-        }
-        // SAFETY: The producer keeps the ring alive. By the type invariants the slot is free, and
-        // belongs to the producer, of which we have the only reference.
-        unsafe { self.producer.slots.write(self.position(), value) };
-        // INVARIANT: One more slot holds an element.
-        self.written += 1;
-        Ok(())
-    }
-
-    /// Returns the slot of the element that is put in next, a number below the capacity.
-    #[inline(always)]
-    pub fn slot(&self) -> usize {
-        self.producer.slots.index(self.position())
-    }
-
-    /// Returns the number of elements written so far.
-    #[inline(always)]
-    pub fn len(&self) -> usize {
-        self.written as usize
-    }
-
-    /// Checks that no element has been written yet.
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.written == 0
-    }
-
-    /// Returns the element that was written `offset` elements after the first one.
-    #[inline(always)]
-    pub fn get_mut(&mut self, offset: usize) -> Option<&mut T> {
-        if offset >= self.len() {
-            return None;
-        }
-        // CAST: `offset` is less than `written`, which has 32 bits.
-        let position = self.producer.view.next().wrapping_add(offset as u32);
-        // SAFETY: The producer keeps the ring alive. By the type invariants the slot holds an
-        // element and belongs to the producer, of which we have the only reference.
-        Some(unsafe { self.producer.slots.get_mut(position) })
-    }
-
-    /// Makes the elements written so far visible to the consumer, all at once.
-    ///
-    /// What the caller did before, the consumer sees done when it sees the elements.
-    #[inline(always)]
-    pub fn commit(mut self) {
-        let count = core::mem::take(&mut self.written);
-        // INVARIANT: The elements belong to the consumer from here on, so they are not dropped
-        // with the reservation, which holds none now.
-        let producer = &mut *self.producer;
-        producer.view.publish(count, &producer.ring.producer);
-    }
-
-    #[inline(always)]
-    fn position(&self) -> u32 {
-        self.producer.view.next().wrapping_add(self.written)
-    }
-}
-
-impl<T> Drop for Reservation<'_, T> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        let start = self.producer.view.next();
-        for offset in 0..self.written {
-            // SAFETY: The producer keeps the ring alive. By the type invariants the slot holds an
-            // element; the slot is free again hereafter.
-            drop(unsafe { self.producer.slots.read(start.wrapping_add(offset)) });
-        }
-    }
-}
-
-/// The end of a queue that takes elements out.
-///
-/// # Invariants
-///
-/// - It is the only consuming end of `ring`, and `slots` are the slots of `ring`.
-/// - The slots of the elements that `view` knows of belong to this end and hold elements.
-pub struct Consumer<T> {
-    view: ConsumerView,
-    slots: Slots<T>,
-    ring: Arc<Ring<T>>,
-}
-
-// SAFETY: The end and the elements that it takes out may be used by another context if the
-// elements may.
-unsafe impl<T: Send> Send for Consumer<T> {}
-
-impl<T> Consumer<T> {
-    /// Returns the number of elements that fit into the queue.
-    #[inline]
-    pub fn capacity(&self) -> usize {
-        // CAST: `usize` has at least 32 bits wherever the kernel runs.
-        self.slots.capacity() as usize
-    }
-
-    /// Returns the number of elements in the queue, reading how far the producer is.
-    ///
-    /// The producer may add more at any time, so there are at least that many.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.view.len(&self.ring.producer) as usize
-    }
-
-    /// Checks whether the queue is empty.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        !self.view.has_element(&self.ring.producer)
-    }
-
-    /// Looks at the oldest element.
-    #[inline]
-    pub fn peek(&self) -> Option<&T> {
-        if !self.view.has_element(&self.ring.producer) {
-            return None;
-        }
-        // SAFETY: We keep the ring alive. By the type invariants the slot holds an element and
-        // belongs to us; taking it out needs `&mut self`, which the reference keeps others from.
-        Some(unsafe { self.slots.peek(self.view.next()) })
-    }
-
-    /// Takes out the oldest element.
-    #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        self.batch().pop()
-    }
-
-    /// Takes out up to `limit` elements, as many as there are.
-    ///
-    /// An element is taken out when the iterator yields it; the slots become free together when
-    /// the iterator is dropped.
-    #[inline]
-    pub fn pop_bulk(&mut self, limit: usize) -> impl Iterator<Item = T> + '_ {
-        let mut batch = self.batch();
-        (0..limit).map_while(move |_| batch.pop())
-    }
-
-    /// Begins to take out elements whose slots become free together when the batch is dropped.
-    #[inline]
-    pub fn batch(&mut self) -> Batch<'_, T> {
-        Batch {
-            start: self.view.next(),
-            consumer: self,
-        }
-    }
-}
-
-impl<T> Drop for Consumer<T> {
-    fn drop(&mut self) {
-        // If a batch was forgotten, its elements have been taken out without this being published,
-        // and the ring must not drop them a second time.
-        self.view.publish(&self.ring.consumer);
-    }
-}
-
-/// Elements being taken out of a queue.
-///
-/// Forgetting a batch keeps the slots from the producer until a later batch that takes something
-/// ends; nothing worse.
-pub struct Batch<'a, T> {
-    consumer: &'a mut Consumer<T>,
+fn mpsc_from<T: Send, C: Context>(
     start: u32,
+    capacity: usize,
+    flags: Flags,
+) -> Result<(SharedProducer<T, C>, Consumer<T>)> {
+    let ring = Arc::new(Ring::new(capacity, start, flags)?, flags)?;
+    // SAFETY: The ring is new, and gets no other ends.
+    Ok(unsafe {
+        (
+            SharedProducer::from_ring(ring.clone()),
+            Consumer::from_ring(ring, start),
+        )
+    })
 }
 
-impl<T> Batch<'_, T> {
-    /// Looks at the oldest element.
-    #[inline(always)]
-    pub fn peek(&self) -> Option<&T> {
-        self.consumer.peek()
-    }
-
-    /// Takes out the oldest element.
-    #[inline(always)]
-    pub fn pop(&mut self) -> Option<T> {
-        let consumer = &mut *self.consumer;
-        if !consumer.view.has_element(&consumer.ring.producer) {
-            return None;
-        }
-        // SAFETY: The consumer keeps the ring alive. By its type invariants the slot holds an
-        // element and belongs to it; the position moves on, so it is not read again.
-        let value = unsafe { consumer.slots.read(consumer.view.next()) };
-        consumer.view.advance();
-        Some(value)
-    }
-
-    /// Returns the slot of the oldest element, a number below the capacity.
-    #[inline(always)]
-    pub fn slot(&self) -> usize {
-        self.consumer.slots.index(self.consumer.view.next())
-    }
-
-    /// Returns the slot `offset` elements after the oldest one, a number below the capacity.
-    #[inline(always)]
-    pub fn slot_after(&self, offset: usize) -> usize {
-        // CAST: Only the low bits of a position matter.
-        let position = self.consumer.view.next().wrapping_add(offset as u32);
-        self.consumer.slots.index(position)
-    }
-}
-
-impl<T> Drop for Batch<'_, T> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        let consumer = &mut *self.consumer;
-        // A batch that took nothing leaves the line alone that the producer reads.
-        if consumer.view.next() != self.start {
-            consumer.view.publish(&consumer.ring.consumer);
-        }
-    }
+fn spmc_from<T: Send, C: Context>(
+    start: u32,
+    capacity: usize,
+    flags: Flags,
+) -> Result<(Producer<T>, SharedConsumer<T, C>)> {
+    let ring = Arc::new(Ring::new(capacity, start, flags)?, flags)?;
+    // SAFETY: The ring is new, and gets no other ends.
+    Ok(unsafe {
+        (
+            Producer::from_ring(ring.clone(), start),
+            SharedConsumer::from_ring(ring),
+        )
+    })
 }

@@ -13,9 +13,8 @@ use core::cell::Cell;
 
 /// What the queue needs of an atomic position.
 ///
-/// These two operations are all there is. The ring passes elements between two contexts with
-/// plain accesses, and each direction needs one edge from "done with the slots" on one side to
-/// "may touch the slots" on the other side:
+/// The ring passes elements between contexts with plain accesses, and each direction needs one edge
+/// from "done with the slots" on one side to "may touch the slots" on the other side:
 ///
 /// - The producer writes slots, then publishes its position. The consumer reads that position,
 ///   then reads the slots. Without release, the position could become visible before the
@@ -26,14 +25,20 @@ use core::cell::Cell;
 ///   and the branch on it would only be enough for marked writes, since the memory model does not
 ///   promise that compilers keep a control dependency to plain ones.
 ///
-/// A side reads its own position from its own memory, never from the shared one, so no third
-/// operation is needed, and a full barrier never.
+/// A side that has one user reads its own position from its own memory, never from the shared one,
+/// and needs no third operation; several users of a side need [`Self::wait_for`] and more, see
+/// [`reserve`]. A full barrier is never needed.
+///
+/// [`reserve`]: super::reserve
 pub(crate) trait AtomicIndex {
     /// Reads the position of the other side, with acquire ordering.
     fn load_acquire(&self) -> u32;
 
     /// Publishes the own position, with release ordering.
     fn store_release(&self, position: u32);
+
+    /// Waits until the own position is `position`, with acquire ordering.
+    fn wait_for(&self, position: u32);
 }
 
 /// The producer's private view of a ring.
@@ -154,6 +159,24 @@ impl ConsumerView {
     pub(crate) fn advance(&mut self) {
         // INVARIANT: There was an element, so `next` does not pass `seen`.
         self.next = self.next.wrapping_add(1);
+    }
+
+    /// Returns how many elements there are, `limit` at most; looks at the producer's position only
+    /// if fewer than that are known of.
+    #[inline(always)]
+    pub(crate) fn up_to(&self, limit: u32, producer: &impl AtomicIndex) -> u32 {
+        if limit <= self.len_seen() {
+            limit
+        } else {
+            limit.min(self.len(producer))
+        }
+    }
+
+    /// Notes that `count` elements, as many as [`Self::up_to`] found or fewer, have been moved out.
+    #[inline(always)]
+    pub(crate) fn advance_by(&mut self, count: u32) {
+        // INVARIANT: There were so many, so `next` does not pass `seen`.
+        self.next = self.next.wrapping_add(count);
     }
 
     /// Gives the slots of all elements taken so far back to the producer.

@@ -2,18 +2,24 @@
 
 //! The memory that the two ends of an array-based queue share.
 
-use super::index::AtomicIndex;
+use super::{
+    index::AtomicIndex,
+    reserve::{
+        AtomicClaim,
+        End,
+        Run,
+        Wanted, //
+    }, //
+};
 use crate::{
     alloc::Flags,
     prelude::*,
-    sync::{
-        atomic::{
-            Acquire,
-            Atomic,
-            Relaxed,
-            Release, //
-        },
-        Arc, //
+    processor::cpu_relax,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Relaxed,
+        Release, //
     }, //
 };
 use core::{
@@ -22,11 +28,7 @@ use core::{
     ptr::NonNull, //
 };
 
-/// A position on cache lines of its own.
-///
-/// Two lines rather than one, since processors that fetch lines in pairs would otherwise make the
-/// ends disturb each other.
-#[repr(align(128))]
+/// A position that one end publishes, and the other end reads.
 pub(super) struct Position(Atomic<u32>);
 
 impl AtomicIndex for Position {
@@ -39,7 +41,37 @@ impl AtomicIndex for Position {
     fn store_release(&self, position: u32) {
         self.0.store(position, Release)
     }
+
+    #[inline(always)]
+    fn wait_for(&self, position: u32) {
+        while self.0.load(Acquire) != position {
+            cpu_relax();
+        }
+    }
 }
+
+/// The word that users of a shared end claim positions with.
+pub(super) struct Word(Atomic<u64>);
+
+impl AtomicClaim for Word {
+    #[inline(always)]
+    fn load_acquire(&self) -> u64 {
+        self.0.load(Acquire)
+    }
+
+    #[inline(always)]
+    fn replace_release(&self, old: u64, new: u64) -> bool {
+        self.0.cmpxchg(old, new, Release).is_ok()
+    }
+
+    #[inline(always)]
+    fn store_relaxed(&self, new: u64) {
+        self.0.store(new, Relaxed)
+    }
+}
+
+/// An end of a ring.
+pub(super) type RingEnd = End<Word, Position>;
 
 type Slot<T> = UnsafeCell<MaybeUninit<T>>;
 
@@ -48,11 +80,12 @@ type Slot<T> = UnsafeCell<MaybeUninit<T>>;
 /// # Invariants
 ///
 /// - `slots` has `mask + 1` elements, which is a power of two, at most [`Ring::MAX_CAPACITY`].
-/// - The slots of the positions from `consumer` up to `producer` hold initialised elements that
-///   belong to the consuming end; all others belong to the producing end.
+/// - The slots of the positions from the consumer's up to the producer's hold initialised elements
+///   that belong to the consuming end; all others belong to the producing end. Of what belongs to a
+///   shared end, a run that a user claimed belongs to that user until it publishes the run.
 pub(super) struct Ring<T> {
-    pub(super) producer: Position,
-    pub(super) consumer: Position,
+    pub(super) producer: RingEnd,
+    pub(super) consumer: RingEnd,
     mask: u32,
     slots: KVVec<Slot<T>>,
 }
@@ -69,7 +102,7 @@ impl<T> Ring<T> {
     pub(super) const MAX_CAPACITY: usize = 1 << 30;
 
     /// Allocates an empty ring whose positions begin at `start`.
-    pub(super) fn new(capacity: usize, start: u32, flags: Flags) -> Result<Arc<Self>> {
+    pub(super) fn new(capacity: usize, start: u32, flags: Flags) -> Result<Self> {
         if !capacity.is_power_of_two() || capacity > Self::MAX_CAPACITY {
             return Err(EINVAL);
         }
@@ -79,17 +112,15 @@ impl<T> Ring<T> {
             slots.push(UnsafeCell::new(MaybeUninit::uninit()), flags)?;
         }
 
+        let end = || RingEnd::new(start, |w| Word(Atomic::new(w)), |p| Position(Atomic::new(p)));
         // INVARIANT: `slots` has `capacity` elements, a power of two, and the ring is empty.
-        Ok(Arc::new(
-            Self {
-                producer: Position(Atomic::new(start)),
-                consumer: Position(Atomic::new(start)),
-                // CAST: `capacity` is at least 1 and at most `MAX_CAPACITY`.
-                mask: (capacity - 1) as u32,
-                slots,
-            },
-            flags,
-        )?)
+        Ok(Self {
+            producer: end(),
+            consumer: end(),
+            // CAST: `capacity` is at least 1 and at most `MAX_CAPACITY`.
+            mask: (capacity - 1) as u32,
+            slots,
+        })
     }
 
     /// Returns how to find the slots, for an end that keeps the ring alive.
@@ -100,14 +131,96 @@ impl<T> Ring<T> {
             mask: self.mask,
         }
     }
+
+    /// Returns the number of elements, while others may put in and take out.
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
+        // In this order the difference does not become negative. It may become greater than the
+        // capacity if both ends move in between.
+        let start = self.consumer.tail.load_acquire();
+        let end = self.producer.tail.load_acquire();
+        end.wrapping_sub(start).min(self.mask + 1)
+    }
+}
+
+/// Whether other users of the same end may be active.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Users {
+    /// Only the caller, and it promises so.
+    One,
+    /// Any number, of whom none interrupts another on the same CPU.
+    Many,
+}
+
+/// Operations of users of ends that have no view of their own.
+impl<T> Ring<T> {
+    /// Moves elements from `from` into the queue, and returns how many.
+    ///
+    /// # Safety
+    ///
+    /// - `from` points to `wanted.count` elements, of which the caller gives up the ones moved.
+    /// - If `users` is [`Users::One`], no other user of the producing end is active; else no other
+    ///   user runs on this CPU until this returns, and all others use [`Users::Many`] too.
+    #[inline(always)]
+    pub(super) unsafe fn enqueue(&self, from: *const T, wanted: Wanted, users: Users) -> u32 {
+        let (lead, other) = (self.mask + 1, &self.consumer.tail);
+        let claimed = match users {
+            Users::One => self.producer.claim_alone(other, lead, wanted),
+            Users::Many => self.producer.claim(other, lead, wanted),
+        };
+        let Some(run) = claimed else {
+            return 0;
+        };
+        // SAFETY: The run was claimed, so its slots are ours and free. There are as many elements
+        // as were wanted, and the run is not longer.
+        unsafe { self.slots().write_run(run, from) };
+        match users {
+            Users::One => self.producer.publish_alone(run),
+            Users::Many => self.producer.publish(run),
+        }
+        run.count
+    }
+
+    /// Moves elements out of the queue to `to`, as many as there are, and returns how many.
+    ///
+    /// # Safety
+    ///
+    /// - `to` points to room for `limit` elements, of which the caller owns the ones moved.
+    /// - As for [`Self::enqueue`], with the consuming end.
+    #[inline(always)]
+    pub(super) unsafe fn dequeue(&self, to: *mut T, limit: u32, users: Users) -> u32 {
+        let (wanted, other) = (
+            Wanted {
+                count: limit,
+                all: false,
+            },
+            &self.producer.tail,
+        );
+        let claimed = match users {
+            Users::One => self.consumer.claim_alone(other, 0, wanted),
+            Users::Many => self.consumer.claim(other, 0, wanted),
+        };
+        let Some(run) = claimed else {
+            return 0;
+        };
+        // SAFETY: The run was claimed, so its slots are ours and hold elements. There is room for
+        // as many as were wanted, and the run is not longer.
+        unsafe { self.slots().read_run(run, to) };
+        match users {
+            Users::One => self.consumer.publish_alone(run),
+            Users::Many => self.consumer.publish(run),
+        }
+        run.count
+    }
 }
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        // Both ends are gone, and the release of the last reference to the ring comes after
-        // everything they did, so relaxed loads see their last positions.
-        let end = self.producer.0.load(Relaxed);
-        let mut position = self.consumer.0.load(Relaxed);
+        // All users are gone, and the release of the last reference to the ring comes after
+        // everything they did, so relaxed loads see their last positions. An operation ends with
+        // all that it claimed published.
+        let end = self.producer.tail.0.load(Relaxed);
+        let mut position = self.consumer.tail.0.load(Relaxed);
         let slots = self.slots();
 
         while position != end {
@@ -181,6 +294,50 @@ impl<T> Slots<T> {
         unsafe { self.at(position).read() }
     }
 
+    /// Returns how many elements of a run come before the end of the array, with the run's start.
+    #[inline(always)]
+    fn split(&self, run: Run) -> (usize, usize, usize) {
+        let index = self.index(run.start);
+        // CAST: As for `index`.
+        let count = run.count as usize;
+        (index, count.min(self.capacity() as usize - index), count)
+    }
+
+    /// Moves elements from `from` into the slots of a run.
+    ///
+    /// # Safety
+    ///
+    /// The ring exists, the slots of the run belong to the caller and hold no elements, and `from`
+    /// points to as many elements, which are not used again. The run is not longer than the ring.
+    #[inline(always)]
+    pub(super) unsafe fn write_run(&self, run: Run, from: *const T) {
+        let (index, first, count) = self.split(run);
+        let base = UnsafeCell::raw_get(self.base.as_ptr()).cast::<T>();
+        // SAFETY: By the safety requirements; the slots are those up to the end of the array, and
+        // the rest from its beginning.
+        unsafe {
+            copy(from, base.add(index), first);
+            copy(from.add(first), base, count - first);
+        }
+    }
+
+    /// Moves elements out of the slots of a run to `to`.
+    ///
+    /// # Safety
+    ///
+    /// The ring exists, the slots of the run belong to the caller and hold elements, which are not
+    /// read again, and `to` points to room for as many. The run is not longer than the ring.
+    #[inline(always)]
+    pub(super) unsafe fn read_run(&self, run: Run, to: *mut T) {
+        let (index, first, count) = self.split(run);
+        let base = UnsafeCell::raw_get(self.base.as_ptr()).cast::<T>();
+        // SAFETY: As in `write_run`.
+        unsafe {
+            copy(base.add(index), to, first);
+            copy(base, to.add(first), count - first);
+        }
+    }
+
     /// Looks at the element in the slot of `position`.
     ///
     /// # Safety
@@ -203,5 +360,44 @@ impl<T> Slots<T> {
     pub(super) unsafe fn get_mut<'a>(&self, position: u32) -> &'a mut T {
         // SAFETY: By the safety requirements, the place holds an element for that long.
         unsafe { &mut *self.at(position) }
+    }
+}
+
+/// Copies `count` elements.
+///
+/// Batches are short, so that a call to `memcpy()` would cost about as much as the copy itself. In
+/// blocks of a fixed size the compiler does without, as long as the elements are small.
+///
+/// # Safety
+///
+/// As for [`core::ptr::copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy<T>(mut from: *const T, mut to: *mut T, count: usize) {
+    const BLOCK: usize = 8;
+
+    macro_rules! block {
+        ($len:expr) => {{
+            // SAFETY: By the safety requirements: blocks follow each other, and their sizes add
+            // up to `count`.
+            unsafe {
+                core::ptr::copy_nonoverlapping(from, to, $len);
+                from = from.add($len);
+                to = to.add($len);
+            }
+        }};
+    }
+
+    for _ in 0..count / BLOCK {
+        block!(BLOCK);
+    }
+    if count & 4 != 0 {
+        block!(4);
+    }
+    if count & 2 != 0 {
+        block!(2);
+    }
+    if count & 1 != 0 {
+        // SAFETY: By the safety requirements, one element is left.
+        unsafe { core::ptr::copy_nonoverlapping(from, to, 1) };
     }
 }

@@ -2,6 +2,9 @@
 
 //! Tests of the array-based queue.
 
+mod shared;
+mod stress;
+
 #[crate::prelude::kunit_tests(rust_alf_queue)]
 mod cases {
     use super::super::*;
@@ -28,7 +31,7 @@ mod cases {
     /// Takes `N` elements out at once.
     fn take<const N: usize>(rx: &mut Consumer<u32>) -> [Option<u32>; N] {
         let mut taken = [None; N];
-        for (place, value) in taken.iter_mut().zip(rx.pop_bulk(N)) {
+        for (place, value) in taken.iter_mut().zip(rx.drain(N)) {
             *place = Some(value);
         }
         taken
@@ -79,10 +82,10 @@ mod cases {
         let mut expected = 0;
 
         for round in 0..10 {
-            assert!(tx.push_bulk((0..3).map(|i| 3 * round + i)).is_ok());
+            assert!(tx.push_iter((0..3).map(|i| 3 * round + i)).is_ok());
             assert_eq!(tx.free(), 5);
             assert_eq!(rx.len(), 3);
-            for value in rx.pop_bulk(3) {
+            for value in rx.drain(3) {
                 assert_eq!(value, expected);
                 expected += 1;
             }
@@ -96,7 +99,7 @@ mod cases {
     fn full_and_empty_differ_after_a_wrap() -> Result {
         let (mut tx, mut rx) = spsc_from::<u32>(u32::MAX, 2, GFP_KERNEL)?;
 
-        assert!(tx.push_bulk([1, 2].into_iter()).is_ok());
+        assert!(tx.push_iter([1, 2].into_iter()).is_ok());
         assert_eq!(tx.push(3), Err(3));
         assert_eq!(rx.len(), 2);
         assert_eq!(take::<2>(&mut rx), [Some(1), Some(2)]);
@@ -109,8 +112,8 @@ mod cases {
     fn bulk_is_all_or_nothing() -> Result {
         let (mut tx, mut rx) = spsc::<u32>(4, GFP_KERNEL)?;
 
-        assert!(tx.push_bulk([1, 2, 3].into_iter()).is_ok());
-        let Err(back) = tx.push_bulk([4, 5].into_iter()) else {
+        assert!(tx.push_iter([1, 2, 3].into_iter()).is_ok());
+        let Err(back) = tx.push_iter([4, 5].into_iter()) else {
             return Err(EINVAL);
         };
         assert_eq!(back.len(), 2);
@@ -158,8 +161,8 @@ mod cases {
             },
         );
 
-        assert!(tx.push_bulk(few).is_ok());
-        assert!(tx.push_bulk(many).is_ok());
+        assert!(tx.push_iter(few).is_ok());
+        assert!(tx.push_iter(many).is_ok());
         assert_eq!(take::<4>(&mut rx), [Some(0), Some(8), Some(7), None]);
         Ok(())
     }
@@ -260,7 +263,7 @@ mod cases {
     fn slots_become_free_when_the_batch_ends() -> Result {
         let (mut tx, mut rx) = spsc::<u32>(2, GFP_KERNEL)?;
 
-        assert!(tx.push_bulk([1, 2].into_iter()).is_ok());
+        assert!(tx.push_iter([1, 2].into_iter()).is_ok());
         let mut batch = rx.batch();
         assert_eq!(batch.pop(), Some(1));
         assert_eq!(tx.push(3), Err(3));
@@ -305,7 +308,7 @@ mod cases {
         let mut wrong = 0;
         while expected < COUNT {
             let before = expected;
-            for value in rx.pop_bulk(1 + (expected % 11) as usize) {
+            for value in rx.drain(1 + (expected % 11) as usize) {
                 if value != [expected, !expected, expected << 7, expected ^ 0x5555] {
                     wrong += 1;
                 }

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where bulk operations take elements from, and where they put them.
+
+use crate::{
+    alloc::{
+        Allocator,
+        Vec, //
+    },
+    prelude::*, //
+};
+use core::mem::{
+    ManuallyDrop,
+    MaybeUninit, //
+};
+
+/// A container that gives elements away in bulk, the first ones first.
+///
+/// A queue copies the elements while it holds up others, so it must not call code that it does not
+/// know, such as an iterator. It reads from memory instead.
+///
+/// # Safety
+///
+/// `as_ptr()` points to `count()` elements that the container owns; neither runs code of the
+/// elements.
+pub unsafe trait Source<T> {
+    /// The number of elements.
+    fn count(&self) -> usize;
+
+    /// Points to the first one.
+    fn as_ptr(&self) -> *const T;
+
+    /// Forgets the first `count` elements, which have been moved out.
+    ///
+    /// # Safety
+    ///
+    /// `count` is at most [`Self::count`], and the elements are not used as the container's again.
+    unsafe fn forget_first(&mut self, count: usize);
+}
+
+/// A container that takes elements in bulk.
+///
+/// # Safety
+///
+/// `end()` points to unused memory for `room()` elements; neither runs code of the elements.
+pub unsafe trait Sink<T> {
+    /// The number of elements that there is room for.
+    fn room(&self) -> usize;
+
+    /// Points behind the last element.
+    fn end(&mut self) -> *mut T;
+
+    /// Takes over `count` elements that have been written from [`Self::end`] on.
+    ///
+    /// # Safety
+    ///
+    /// There are so many, and at most [`Self::room`].
+    unsafe fn grow(&mut self, count: usize);
+}
+
+/// Up to `N` elements in place, added and taken at the end.
+///
+/// # Invariants
+///
+/// `len <= N`, and the first `len` slots hold elements.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::sync::alf_queue::Chunk;
+///
+/// let mut chunk = Chunk::<u32, 4>::new();
+/// assert_eq!(chunk.push(1), Ok(()));
+/// assert_eq!(chunk.push(2), Ok(()));
+/// assert_eq!(chunk.push(3), Ok(()));
+/// assert_eq!(chunk.push(4), Ok(()));
+/// assert_eq!(chunk.push(5), Err(5));
+/// assert_eq!(chunk.as_slice(), [1, 2, 3, 4]);
+/// assert_eq!(chunk.pop(), Some(4));
+/// assert_eq!(chunk.len(), 3);
+/// ```
+pub struct Chunk<T, const N: usize> {
+    len: usize,
+    slots: [MaybeUninit<T>; N],
+}
+
+impl<T, const N: usize> Chunk<T, N> {
+    /// Returns an empty chunk.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        // INVARIANT: There are no elements.
+        Self {
+            len: 0,
+            slots: [const { MaybeUninit::uninit() }; N],
+        }
+    }
+
+    /// The number of elements.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether there is no room for another element.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.len == N
+    }
+
+    /// Adds an element at the end, or gives it back if there is no room.
+    #[inline(always)]
+    pub fn push(&mut self, value: T) -> Result<(), T> {
+        match self.slots.get_mut(self.len) {
+            Some(slot) => {
+                slot.write(value);
+                // INVARIANT: One more slot holds an element, and there was one.
+                self.len += 1;
+                Ok(())
+            }
+            None => Err(value),
+        }
+    }
+
+    /// Takes the last element.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<T> {
+        let last = self.len.checked_sub(1)?;
+        // INVARIANT: The last element is moved out.
+        self.len = last;
+        // SAFETY: By the type invariants the slot exists and held an element, which nobody else
+        // reads from now on.
+        Some(unsafe { self.slots.as_ptr().add(last).read().assume_init() })
+    }
+
+    /// The elements.
+    #[inline(always)]
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: By the type invariants.
+        unsafe { core::slice::from_raw_parts(self.slots.as_ptr().cast(), self.len) }
+    }
+
+    /// The elements, for changing them.
+    #[inline(always)]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: By the type invariants.
+        unsafe { core::slice::from_raw_parts_mut(self.slots.as_mut_ptr().cast(), self.len) }
+    }
+
+    /// Drops all elements.
+    #[inline]
+    pub fn clear(&mut self) {
+        let all: *mut [T] = self.as_mut_slice();
+        // INVARIANT: There are no elements any more, whatever their destructors do.
+        self.len = 0;
+        // SAFETY: These were the elements, and nobody else uses them again.
+        unsafe { core::ptr::drop_in_place(all) };
+    }
+}
+
+impl<T, const N: usize> Default for Chunk<T, N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, const N: usize> From<[T; N]> for Chunk<T, N> {
+    #[inline(always)]
+    fn from(values: [T; N]) -> Self {
+        let values = ManuallyDrop::new(values);
+        // INVARIANT: All slots hold elements.
+        Self {
+            len: N,
+            // SAFETY: The array and the slots have the same layout; the array is not dropped.
+            slots: unsafe { core::mem::transmute_copy(&values) },
+        }
+    }
+}
+
+impl<T, const N: usize> Drop for Chunk<T, N> {
+    #[inline]
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+// SAFETY: By the type invariants there are `len` elements from the first slot on.
+unsafe impl<T, const N: usize> Source<T> for Chunk<T, N> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    fn as_ptr(&self) -> *const T {
+        self.slots.as_ptr().cast()
+    }
+
+    #[inline(always)]
+    unsafe fn forget_first(&mut self, count: usize) {
+        let rest = self.len - count;
+        if rest != 0 && count != 0 {
+            let base = self.slots.as_mut_ptr();
+            // SAFETY: By the safety requirements, `count` is within the elements.
+            unsafe { core::ptr::copy(base.add(count), base, rest) };
+        }
+        // INVARIANT: The rest are the first ones now.
+        self.len = rest;
+    }
+}
+
+// SAFETY: By the type invariants the slots from `len` on are unused.
+unsafe impl<T, const N: usize> Sink<T> for Chunk<T, N> {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        N - self.len
+    }
+
+    #[inline(always)]
+    fn end(&mut self) -> *mut T {
+        // SAFETY: By the type invariants this is within the slots, or just behind them.
+        unsafe { self.slots.as_mut_ptr().add(self.len).cast() }
+    }
+
+    #[inline(always)]
+    unsafe fn grow(&mut self, count: usize) {
+        // INVARIANT: By the safety requirements.
+        self.len += count;
+    }
+}
+
+// SAFETY: The spare capacity of a vector is unused.
+unsafe impl<T, A: Allocator> Sink<T> for Vec<T, A> {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.capacity() - self.len()
+    }
+
+    #[inline(always)]
+    fn end(&mut self) -> *mut T {
+        self.spare_capacity_mut().as_mut_ptr().cast()
+    }
+
+    #[inline(always)]
+    unsafe fn grow(&mut self, count: usize) {
+        // SAFETY: By the safety requirements.
+        unsafe { self.inc_len(count) };
+    }
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Ends of a queue that several contexts share.
+
+use super::{
+    chunk::{
+        Sink,
+        Source, //
+    },
+    context::{
+        BottomHalf,
+        Context, //
+    },
+    reserve::Wanted,
+    ring::{
+        Ring,
+        Users, //
+    },
+    Full, //
+};
+use crate::{
+    alloc::Flags,
+    prelude::*,
+    sync::Arc, //
+};
+use core::{
+    marker::PhantomData,
+    mem::{
+        ManuallyDrop,
+        MaybeUninit, //
+    }, //
+};
+
+/// Operations on shared ends, once for all types that have some.
+///
+/// Who calls these has a proof for the context of the queue: no other user of the end runs on this
+/// CPU in between. No foreign code is called between a claim and its publication.
+impl<T> Ring<T> {
+    /// Puts one element in, or gives it back.
+    ///
+    /// # Safety
+    ///
+    /// No other user of the producing end runs on this CPU until this returns, and all of them use
+    /// these operations.
+    #[inline(always)]
+    unsafe fn push(&self, value: T) -> Result<(), T> {
+        let value = ManuallyDrop::new(value);
+        let from: *const T = &*value;
+        let wanted = Wanted {
+            count: 1,
+            all: true,
+        };
+        // SAFETY: The element is ours, and not used again if it was moved. The rest is required
+        // of the caller.
+        if unsafe { self.enqueue(from, wanted, Users::Many) } == 0 {
+            return Err(ManuallyDrop::into_inner(value));
+        }
+        Ok(())
+    }
+
+    /// Puts all elements in, or none.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::push`].
+    #[inline(always)]
+    unsafe fn push_from(&self, values: &mut impl Source<T>) -> Result<(), Full> {
+        let Ok(count) = u32::try_from(values.count()) else {
+            // No queue has so much room.
+            return Err(Full);
+        };
+        if count == 0 {
+            return Ok(());
+        }
+        let wanted = Wanted { count, all: true };
+        // SAFETY: There are so many elements, and they are forgotten if they were moved. The rest
+        // is required of the caller.
+        if unsafe { self.enqueue(values.as_ptr(), wanted, Users::Many) } == 0 {
+            return Err(Full);
+        }
+        // SAFETY: All of them were moved.
+        unsafe { values.forget_first(count as usize) };
+        Ok(())
+    }
+
+    /// Puts elements in, as many as fit, and returns how many.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::push`].
+    #[inline(always)]
+    unsafe fn push_some_from(&self, values: &mut impl Source<T>) -> usize {
+        let wanted = Wanted {
+            // No queue has room for more.
+            count: u32::try_from(values.count()).unwrap_or(u32::MAX),
+            all: false,
+        };
+        // SAFETY: There are so many elements, and those moved are forgotten. The rest is required
+        // of the caller.
+        let moved = unsafe { self.enqueue(values.as_ptr(), wanted, Users::Many) } as usize;
+        // SAFETY: At most as many as there were have been moved.
+        unsafe { values.forget_first(moved) };
+        moved
+    }
+
+    /// Takes one element out.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::push`], with the consuming end.
+    #[inline(always)]
+    unsafe fn pop(&self) -> Option<T> {
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: There is room for one element. The rest is required of the caller.
+        if unsafe { self.dequeue(value.as_mut_ptr(), 1, Users::Many) } == 0 {
+            return None;
+        }
+        // SAFETY: One element was moved here.
+        Some(unsafe { value.assume_init() })
+    }
+
+    /// Takes out up to `limit` elements, and returns how many.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::pop`].
+    #[inline(always)]
+    unsafe fn pop_into(&self, sink: &mut impl Sink<T>, limit: usize) -> usize {
+        let limit = limit.min(sink.room());
+        // No queue has more.
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        // SAFETY: There is room for so many. The rest is required of the caller.
+        let moved = unsafe { self.dequeue(sink.end(), limit, Users::Many) } as usize;
+        // SAFETY: So many elements were moved to the sink.
+        unsafe { sink.grow(moved) };
+        moved
+    }
+}
+
+macro_rules! shared_producer_operations {
+    ($ring:ident) => {
+        /// Puts one element in, or gives it back if the queue is full.
+        #[inline]
+        pub fn push(&self, cx: C::Proof<'_>, value: T) -> Result<(), T> {
+            let _ = cx;
+            // SAFETY: By `cx` and the type, no other user interrupts us.
+            unsafe { self.$ring.push(value) }
+        }
+
+        /// Moves all of `values` into the queue, or none if there is no room for all of them.
+        ///
+        /// They are next to each other in the queue.
+        #[inline]
+        pub fn push_bulk(
+            &self,
+            cx: C::Proof<'_>,
+            values: &mut impl Source<T>,
+        ) -> Result<(), Full> {
+            let _ = cx;
+            // SAFETY: By `cx` and the type, no other user interrupts us.
+            unsafe { self.$ring.push_from(values) }
+        }
+
+        /// Moves the first of `values` into the queue, as many as fit, and returns how many.
+        #[inline]
+        pub fn push_some(&self, cx: C::Proof<'_>, values: &mut impl Source<T>) -> usize {
+            let _ = cx;
+            // SAFETY: By `cx` and the type, no other user interrupts us.
+            unsafe { self.$ring.push_some_from(values) }
+        }
+    };
+}
+
+macro_rules! shared_consumer_operations {
+    ($ring:ident) => {
+        /// Takes out the oldest element.
+        #[inline]
+        pub fn pop(&self, cx: C::Proof<'_>) -> Option<T> {
+            let _ = cx;
+            // SAFETY: By `cx` and the type, no other user interrupts us.
+            unsafe { self.$ring.pop() }
+        }
+
+        /// Moves the oldest elements to `sink`, up to `limit`, as many as there are and there is
+        /// room for, and returns how many.
+        #[inline]
+        pub fn pop_bulk(
+            &self,
+            cx: C::Proof<'_>,
+            sink: &mut impl Sink<T>,
+            limit: usize,
+        ) -> usize {
+            let _ = cx;
+            // SAFETY: By `cx` and the type, no other user interrupts us.
+            unsafe { self.$ring.pop_into(sink, limit) }
+        }
+    };
+}
+
+macro_rules! common_operations {
+    ($ring:ident) => {
+        /// Returns the number of elements that fit into the queue.
+        #[inline]
+        pub fn capacity(&self) -> usize {
+            self.$ring.slots().capacity() as usize
+        }
+
+        /// Returns the number of elements, which may have changed already.
+        #[inline]
+        pub fn len(&self) -> usize {
+            self.$ring.len() as usize
+        }
+
+        /// Whether the queue is empty, which may have changed already.
+        #[inline]
+        pub fn is_empty(&self) -> bool {
+            self.$ring.len() == 0
+        }
+    };
+}
+
+/// A queue with any number of producers and consumers.
+///
+/// All operations take `&self`; share it by reference, in an [`Arc`], or in a static.
+///
+/// # Invariants
+///
+/// Both ends of the ring are used as shared ends only, by users that have a proof of `C`.
+pub struct Mpmc<T, C: Context = BottomHalf> {
+    ring: Ring<T>,
+    _context: PhantomData<fn(C)>,
+}
+
+impl<T: Send, C: Context> Mpmc<T, C> {
+    /// Creates a queue, as [`super::mpmc`], for contexts of the class `C`.
+    pub fn new(capacity: usize, flags: Flags) -> Result<Self> {
+        Self::new_from(0, capacity, flags)
+    }
+
+    /// Creates a queue whose positions begin at `start`, to see them wrap.
+    pub(super) fn new_from(start: u32, capacity: usize, flags: Flags) -> Result<Self> {
+        // INVARIANT: It is a new ring, which nobody else gets hold of.
+        Ok(Self {
+            ring: Ring::new(capacity, start, flags)?,
+            _context: PhantomData,
+        })
+    }
+}
+
+impl<T, C: Context> Mpmc<T, C> {
+    common_operations!(ring);
+    shared_producer_operations!(ring);
+    shared_consumer_operations!(ring);
+}
+
+/// A producing end that several contexts share.
+///
+/// # Invariants
+///
+/// The producing end of the ring is used as a shared end only, by users that have a proof of `C`.
+pub struct SharedProducer<T, C: Context = BottomHalf> {
+    ring: Arc<Ring<T>>,
+    _context: PhantomData<fn(C)>,
+}
+
+impl<T, C: Context> SharedProducer<T, C> {
+    /// Makes the end.
+    ///
+    /// # Safety
+    ///
+    /// No other kind of end uses the producing end of the ring, nor one for other contexts.
+    pub(super) unsafe fn from_ring(ring: Arc<Ring<T>>) -> Self {
+        // INVARIANT: By the safety requirements, and clones are alike.
+        Self {
+            ring,
+            _context: PhantomData,
+        }
+    }
+
+    common_operations!(ring);
+    shared_producer_operations!(ring);
+}
+
+impl<T, C: Context> Clone for SharedProducer<T, C> {
+    fn clone(&self) -> Self {
+        // INVARIANT: The clone is of the same kind.
+        Self {
+            ring: self.ring.clone(),
+            _context: PhantomData,
+        }
+    }
+}
+
+/// A consuming end that several contexts share.
+///
+/// # Invariants
+///
+/// The consuming end of the ring is used as a shared end only, by users that have a proof of `C`.
+pub struct SharedConsumer<T, C: Context = BottomHalf> {
+    ring: Arc<Ring<T>>,
+    _context: PhantomData<fn(C)>,
+}
+
+impl<T, C: Context> SharedConsumer<T, C> {
+    /// Makes the end.
+    ///
+    /// # Safety
+    ///
+    /// No other kind of end uses the consuming end of the ring, nor one for other contexts.
+    pub(super) unsafe fn from_ring(ring: Arc<Ring<T>>) -> Self {
+        // INVARIANT: By the safety requirements, and clones are alike.
+        Self {
+            ring,
+            _context: PhantomData,
+        }
+    }
+
+    common_operations!(ring);
+    shared_consumer_operations!(ring);
+}
+
+impl<T, C: Context> Clone for SharedConsumer<T, C> {
+    fn clone(&self) -> Self {
+        // INVARIANT: The clone is of the same kind.
+        Self {
+            ring: self.ring.clone(),
+            _context: PhantomData,
+        }
+    }
+}

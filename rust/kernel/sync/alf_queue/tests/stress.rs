@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of queues on all CPUs at once.
+
+#[crate::prelude::kunit_tests(rust_alf_queue_stress)]
+mod cases {
+    use super::super::super::*;
+    use crate::{
+        kthread,
+        softirq::{
+            BhGuard,
+            Softirq, //
+        },
+        sync::atomic::{
+            Atomic,
+            Relaxed, //
+        }, //
+    };
+
+    /// Elements that each producer puts in.
+    const COUNT: u32 = 4_000;
+    /// Capacity of the queues: they run full and empty all the time.
+    const CAPACITY: usize = 16;
+    /// Where positions begin: they wrap when about half is done.
+    const START: u32 = u32::MAX - COUNT;
+
+    /// Number of the producer, and of the element.
+    type Element = (u32, u32);
+    type Elements = Chunk<Element, 8>;
+
+    /// What all threads know.
+    struct Board {
+        /// For each element of each producer, how often it came out.
+        seen: KVec<Atomic<u32>>,
+        /// How many came out.
+        taken: Atomic<u32>,
+        /// How many came out of order, or are no elements at all.
+        wrong: Atomic<u32>,
+        total: u32,
+    }
+
+    impl Board {
+        fn new(producers: u32) -> Result<Arc<Self>> {
+            let total = producers * COUNT;
+            let mut seen = KVec::with_capacity(total as usize, GFP_KERNEL)?;
+            for _ in 0..total {
+                seen.push(Atomic::new(0), GFP_KERNEL)?;
+            }
+            Ok(Arc::new(
+                Self {
+                    seen,
+                    taken: Atomic::new(0),
+                    wrong: Atomic::new(0),
+                    total,
+                },
+                GFP_KERNEL,
+            )?)
+        }
+
+        fn is_done(&self) -> bool {
+            self.taken.load(Relaxed) >= self.total
+        }
+
+        /// Notes elements; `last` has the last one of each producer that this consumer saw.
+        fn note(&self, elements: &Elements, last: &mut [Option<u32>; 8]) {
+            for &(producer, number) in elements.as_slice() {
+                let index = (producer * COUNT + number) as usize;
+                let (Some(seen), Some(last), true) = (
+                    self.seen.get(index),
+                    last.get_mut(producer as usize),
+                    number < COUNT,
+                ) else {
+                    self.wrong.add(1u32, Relaxed);
+                    continue;
+                };
+                seen.add(1u32, Relaxed);
+                if *last >= Some(number) {
+                    self.wrong.add(1u32, Relaxed);
+                }
+                *last = Some(number);
+            }
+            self.taken.add(elements.len() as u32, Relaxed);
+        }
+    }
+
+    fn yield_cpu() {
+        // SAFETY: May be called in process context at any time.
+        unsafe { bindings::schedule() };
+    }
+
+    fn produce(producer: u32, mut push: impl FnMut(Softirq<'_>, &mut Elements) -> usize) {
+        let mut next = 0;
+        let mut elements = Elements::new();
+        while next < COUNT || !elements.is_empty() {
+            let bulk = 1 + (next % 7) as usize;
+            while next < COUNT && elements.len() < bulk {
+                let _ = elements.push((producer, next));
+                next += 1;
+            }
+            let put = BhGuard::new().map_or(0, |guard| push(guard.softirq(), &mut elements));
+            if put == 0 {
+                yield_cpu();
+            }
+        }
+    }
+
+    fn consume(board: &Board, mut pop: impl FnMut(Softirq<'_>, &mut Elements) -> usize) {
+        let mut last = [None; 8];
+        let mut elements = Elements::new();
+        while !board.is_done() {
+            elements.clear();
+            let got = BhGuard::new().map_or(0, |guard| pop(guard.softirq(), &mut elements));
+            board.note(&elements, &mut last);
+            if got == 0 {
+                yield_cpu();
+            }
+        }
+    }
+
+    /// Runs producers and consumers, on each CPU one of each or as many as may be.
+    fn stress<P, C>(
+        most: (usize, usize),
+        mut producer: impl FnMut() -> Option<P>,
+        mut consumer: impl FnMut() -> Option<C>,
+    ) -> Result
+    where
+        P: FnMut(Softirq<'_>, &mut Elements) -> usize + Send + 'static,
+        C: FnMut(Softirq<'_>, &mut Elements) -> usize + Send + 'static,
+    {
+        let cpus = kthread::online_cpus().count();
+        // With one CPU there are two of each on it all the same.
+        let count = |most: usize| most.min(cpus.clamp(2, 4));
+        let cpu = |n: usize| kthread::online_cpus().nth(n % cpus).ok_or(EINVAL);
+        let board = Board::new(count(most.0) as u32)?;
+        let mut threads = KVec::new();
+
+        for number in 0..count(most.1) {
+            let board = board.clone();
+            let pop = consumer().ok_or(EINVAL)?;
+            let thread = kthread::spawn_on(cpu(number + 1)?, c"alf_consume", move || {
+                consume(&board, pop)
+            })?;
+            threads.push(thread, GFP_KERNEL)?;
+        }
+        for number in 0..count(most.0) {
+            let push = producer().ok_or(EINVAL)?;
+            let thread = kthread::spawn_on(cpu(number)?, c"alf_produce", move || {
+                produce(number as u32, push)
+            })?;
+            threads.push(thread, GFP_KERNEL)?;
+        }
+        drop(threads);
+
+        assert_eq!(board.wrong.load(Relaxed), 0);
+        assert_eq!(board.taken.load(Relaxed), board.total);
+        assert!(board.seen.iter().all(|seen| seen.load(Relaxed) == 1));
+        Ok(())
+    }
+
+    #[test]
+    fn spsc_passes_each_element_once() -> Result {
+        let (tx, rx) = spsc_from::<Element>(START, CAPACITY, GFP_KERNEL)?;
+        let (mut tx, mut rx) = (Some(tx), Some(rx));
+        stress(
+            (1, 1),
+            || {
+                let mut tx = tx.take()?;
+                Some(move |_: Softirq<'_>, elements: &mut Elements| tx.push_some(elements))
+            },
+            || {
+                let mut rx = rx.take()?;
+                Some(move |_: Softirq<'_>, elements: &mut Elements| rx.pop_bulk(elements, 8))
+            },
+        )
+    }
+
+    #[test]
+    fn mpsc_passes_each_element_once() -> Result {
+        let (tx, rx) = mpsc_from::<Element, BottomHalf>(START, CAPACITY, GFP_KERNEL)?;
+        let mut rx = Some(rx);
+        stress(
+            (8, 1),
+            || {
+                let tx = tx.clone();
+                Some(move |cx: Softirq<'_>, elements: &mut Elements| {
+                    let count = elements.len();
+                    tx.push_bulk(cx, elements).map_or(0, |()| count)
+                })
+            },
+            || {
+                let mut rx = rx.take()?;
+                Some(move |_: Softirq<'_>, elements: &mut Elements| rx.pop_bulk(elements, 5))
+            },
+        )
+    }
+
+    #[test]
+    fn spmc_passes_each_element_once() -> Result {
+        let (tx, rx) = spmc_from::<Element, BottomHalf>(START, CAPACITY, GFP_KERNEL)?;
+        let mut tx = Some(tx);
+        stress(
+            (1, 8),
+            || {
+                let mut tx = tx.take()?;
+                Some(move |_: Softirq<'_>, elements: &mut Elements| {
+                    let count = elements.len();
+                    tx.push_bulk(elements).map_or(0, |()| count)
+                })
+            },
+            || {
+                let rx = rx.clone();
+                Some(move |cx: Softirq<'_>, elements: &mut Elements| {
+                    rx.pop_bulk(cx, elements, 3)
+                })
+            },
+        )
+    }
+
+    /// Full and empty most of the time.
+    fn mpmc_of(capacity: usize) -> Result {
+        let queue = Arc::new(
+            Mpmc::<Element>::new_from(START, capacity, GFP_KERNEL)?,
+            GFP_KERNEL,
+        )?;
+        stress(
+            (8, 8),
+            || {
+                let queue = queue.clone();
+                Some(move |cx: Softirq<'_>, elements: &mut Elements| queue.push_some(cx, elements))
+            },
+            || {
+                let queue = queue.clone();
+                Some(move |cx: Softirq<'_>, elements: &mut Elements| {
+                    queue.pop_bulk(cx, elements, 8)
+                })
+            },
+        )
+    }
+
+    #[test]
+    fn mpmc_passes_each_element_once() -> Result {
+        mpmc_of(CAPACITY)
+    }
+
+    #[test]
+    fn mpmc_of_one_slot_passes_each_element_once() -> Result {
+        mpmc_of(1)
+    }
+
+    #[test]
+    fn mpmc_one_by_one_passes_each_element_once() -> Result {
+        let queue = Arc::new(
+            Mpmc::<Element>::new_from(START, 4, GFP_KERNEL)?,
+            GFP_KERNEL,
+        )?;
+        stress(
+            (8, 8),
+            || {
+                let queue = queue.clone();
+                Some(move |cx: Softirq<'_>, elements: &mut Elements| {
+                    // In order: the first one, and the rest next time.
+                    let Some(&first) = elements.as_slice().first() else {
+                        return 0;
+                    };
+                    if queue.push(cx, first).is_err() {
+                        return 0;
+                    }
+                    elements.as_mut_slice().rotate_left(1);
+                    elements.pop().map_or(0, |_| 1)
+                })
+            },
+            || {
+                let queue = queue.clone();
+                Some(move |cx: Softirq<'_>, elements: &mut Elements| {
+                    queue
+                        .pop(cx)
+                        .map_or(0, |element| elements.push(element).map_or(0, |()| 1))
+                })
+            },
+        )
+    }
+}

@@ -1,0 +1,12 @@
+//@ error: E0061 this method takes 2 arguments but 1 argument was supplied
+// SPDX-License-Identifier: GPL-2.0
+
+//! A shared end needs a proof of the context.
+
+#![forbid(unsafe_code)]
+
+use kernel::sync::alf_queue::Mpmc;
+
+pub fn push(queue: &Mpmc<u32>) {
+    let _ = queue.push(1);
+}
