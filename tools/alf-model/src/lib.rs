@@ -1,18 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Model check of the kernel's array-based queue.
+//! Model check of the kernel's array-based queue and lock-free list.
 //!
-//! The kernel's `rust/kernel/sync/alf_queue/index.rs`, which holds the index arithmetic and the
-//! memory ordering of the queue, is compiled here from the same source over the atomics of loom.
-//! The tests run it through every interleaving of a producer and a consumer, and every value that
-//! the memory model allows a load to return; loom reports accesses to a slot that are not ordered.
+//! The kernel's `rust/kernel/sync/alf_queue/index.rs` and `reserve.rs`, which hold the index
+//! arithmetic and the memory ordering of the queue, are compiled here from the same source over the
+//! atomics of loom. The tests run them through every interleaving of producers and consumers, and
+//! every value that the memory model allows a load to return; loom reports accesses to a slot that
+//! are not ordered. The same source over plain memory is compared to a sequential model, with
+//! operations at random. The list's `rust/kernel/sync/llist/head.rs` is checked in the same way.
 
 #[cfg(test)]
 #[path = "../../../rust/kernel/sync/alf_queue/index.rs"]
 mod index;
 
 #[cfg(test)]
+#[path = "../../../rust/kernel/sync/alf_queue/reserve.rs"]
+mod reserve;
+
+#[cfg(test)]
+#[path = "../../../rust/kernel/sync/llist/head.rs"]
+mod head;
+
+#[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
+mod llist_tests;
+
+#[cfg(test)]
 mod ring;
+
+#[cfg(test)]
+mod shared_tests;
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of lock-free lists.
+
+#[crate::prelude::kunit_tests(rust_llist)]
+mod cases {
+    use super::super::*;
+    use crate::{
+        kthread,
+        sync::Arc, //
+    };
+
+    struct Element {
+        // Not the first field, so that a wrong offset shows.
+        number: u32,
+        node: Node,
+        drops: Option<Arc<Atomic<u32>>>,
+    }
+
+    impl_has_llist_node! {
+        impl HasNode for Element { self.node }
+    }
+
+    impl Drop for Element {
+        fn drop(&mut self) {
+            if let Some(drops) = &self.drops {
+                drops.add(1u32, Relaxed);
+            }
+        }
+    }
+
+    fn element(number: u32, drops: Option<&Arc<Atomic<u32>>>) -> Result<KBox<Element>> {
+        Ok(KBox::new(
+            Element {
+                number,
+                node: Node::new(),
+                drops: drops.cloned(),
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    fn numbers(chain: Chain<Element>) -> Result<KVec<u32>> {
+        let mut numbers = KVec::new();
+        for element in chain {
+            numbers.push(element.number, GFP_KERNEL)?;
+        }
+        Ok(numbers)
+    }
+
+    #[test]
+    fn newest_first_or_in_order() -> Result {
+        let list = LockLessList::new();
+
+        assert!(list.is_empty() && list.take_all().is_empty());
+        for round in 0..2 {
+            for number in 0..4 {
+                assert_eq!(list.push(element(number, None)?), number == 0);
+            }
+            assert!(!list.is_empty());
+            let all = list.take_all();
+            assert!(list.is_empty());
+            if round == 0 {
+                assert_eq!(numbers(all)?.as_slice(), [3, 2, 1, 0]);
+            } else {
+                assert_eq!(numbers(all.reverse())?.as_slice(), [0, 1, 2, 3]);
+            }
+        }
+        assert!(Chain::<Element>::new().reverse().is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn chains_are_added_at_once() -> Result {
+        let list = LockLessList::new();
+        let mut chain = Chain::new();
+
+        assert!(list.push_chain(Chain::new()));
+        for number in 0..3 {
+            chain.push(element(number, None)?);
+        }
+        assert!(list.push_chain(chain));
+        assert!(!list.push_chain(Chain::new()));
+        let mut single = Chain::default();
+        single.push(element(3, None)?);
+        assert!(!list.push_chain(single));
+        assert!(!list.push(element(4, None)?));
+        assert_eq!(numbers(list.take_all())?.as_slice(), [4, 3, 2, 1, 0]);
+        Ok(())
+    }
+
+    #[test]
+    fn dropping_drops_what_is_inside() -> Result {
+        let drops = Arc::new(Atomic::new(0u32), GFP_KERNEL)?;
+        let list = LockLessList::default();
+
+        for number in 0..6 {
+            list.push(element(number, Some(&drops))?);
+        }
+        let mut chain = list.take_all();
+        assert_eq!(drops.load(Relaxed), 0);
+        let first = chain.pop();
+        assert!(first.as_ref().is_some_and(|first| first.number == 5));
+        drop(first);
+        assert_eq!(drops.load(Relaxed), 1);
+        drop(chain.next());
+        drop(chain);
+        assert_eq!(drops.load(Relaxed), 6);
+        list.push(element(6, Some(&drops))?);
+        drop(list);
+        assert_eq!(drops.load(Relaxed), 7);
+        Ok(())
+    }
+
+    /// All CPUs add, and one takes: each element comes once, in order per CPU.
+    #[test]
+    fn nothing_gets_lost_between_cpus() -> Result {
+        const COUNT: u32 = 2_000;
+
+        let list = Arc::new(LockLessList::<Element>::new(), GFP_KERNEL)?;
+        let found_empty = Arc::new(Atomic::new(0u32), GFP_KERNEL)?;
+        let mut threads = KVec::new();
+        let cpus = kthread::online_cpus().chain(kthread::online_cpus()).take(4);
+
+        for (thread, cpu) in cpus.enumerate() {
+            // Nothing is allocated while the others are at it.
+            let mut own = Chain::new();
+            for number in 0..COUNT {
+                own.push(element(thread as u32 * COUNT + number, None)?);
+            }
+            let (list, found_empty) = (list.clone(), found_empty.clone());
+            let handle = kthread::spawn_on(cpu, c"llist", move || {
+                for element in own.reverse() {
+                    if list.push(element) {
+                        found_empty.add(1u32, Relaxed);
+                    }
+                }
+            })?;
+            threads.push(handle, GFP_KERNEL)?;
+        }
+
+        let total = threads.len() as u32 * COUNT;
+        let mut next = [0; 4];
+        let (mut seen, mut taken, mut wrong) = (0, 0u32, 0);
+        while seen < total {
+            let all = list.take_all().reverse();
+            taken += u32::from(!all.is_empty());
+            for element in all {
+                match next.get_mut((element.number / COUNT) as usize) {
+                    Some(next) if *next == element.number % COUNT => *next += 1,
+                    _ => wrong += 1,
+                }
+                seen += 1;
+            }
+            // SAFETY: May be called in process context at any time.
+            unsafe { bindings::schedule() };
+        }
+        drop(threads);
+        assert_eq!(wrong, 0);
+        assert!(list.is_empty());
+        // Each time that something was taken, one had found the list empty.
+        assert_eq!(found_empty.load(Relaxed), taken);
+        Ok(())
+    }
+}
