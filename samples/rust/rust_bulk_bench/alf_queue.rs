@@ -1,11 +1,295 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Benchmarks of alf_queue.
+//! Benchmarks of array-based queues, against `ptr_ring`.
 
-use super::timing::Report;
-use kernel::prelude::*;
+use super::timing::{
+    picoseconds,
+    Report, //
+};
+use kernel::{
+    kthread,
+    prelude::*,
+    processor::cpu_relax,
+    softirq::{
+        BhGuard,
+        Softirq, //
+    },
+    sync::{
+        alf_queue::{
+            mpmc,
+            mpsc,
+            spmc,
+            spsc,
+            Chunk,
+            Mpmc, //
+        },
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        Arc,
+        Completion, //
+    },
+    time::{
+        Instant,
+        Monotonic, //
+    }, //
+};
+
+/// Elements of a queue, as many as the reference has.
+const CAPACITY: usize = 256;
+/// How many elements one operation takes.
+const BULKS: [usize; 6] = [1, 2, 4, 8, 16, 32];
+/// The bulk of the benchmark on two CPUs.
+const BULK: usize = 16;
+/// How many elements each producer of the benchmark on two CPUs puts in.
+const ELEMENTS: u64 = 400_000;
+
+/// Elements on their way: out of a queue and into it again.
+type Elements = Chunk<usize, 32>;
 
 /// Runs one round.
-pub(super) fn run(_report: &Report) -> Result {
+pub(super) fn run(report: &Report) -> Result {
+    let guard = BhGuard::new().ok_or(EINVAL)?;
+    one_cpu(report, guard.softirq())?;
+    drop(guard);
+    two_cpus(report)
+}
+
+fn calls(bulk: usize) -> u64 {
+    (400_000 / bulk as u64).max(100_000)
+}
+
+/// Puts elements in and takes them out again, in bulk.
+///
+/// `queue` moves all of the elements into a queue, and back. One element goes in and out by the
+/// operations on single elements.
+macro_rules! measure {
+    ($report:ident, $name:literal, $push:expr, $pop:expr, $push_bulk:expr, $pop_bulk:expr) => {
+        for bulk in BULKS {
+            let time = if bulk == 1 {
+                let mut element = 1;
+                picoseconds(1, calls(1), || {
+                    let _ = $push(element);
+                    element = $pop().unwrap_or(0);
+                })
+            } else {
+                let mut elements = Elements::new();
+                for element in 1..=bulk {
+                    let _ = elements.push(element);
+                }
+                let time = picoseconds(bulk as u64, calls(bulk), || {
+                    let _ = $push_bulk(&mut elements);
+                    $pop_bulk(&mut elements, bulk);
+                });
+                if elements.as_slice().iter().sum::<usize>() != bulk * (bulk + 1) / 2 {
+                    return Err(EIO);
+                }
+                time
+            };
+            $report.time("alf_queue", fmt!("{} {bulk}", $name), time);
+        }
+    };
+}
+
+fn one_cpu(report: &Report, cx: Softirq<'_>) -> Result {
+    let (mut tx, mut rx) = spsc::<usize>(CAPACITY, GFP_ATOMIC)?;
+    measure!(
+        report,
+        "spsc",
+        |element| tx.push(element),
+        || rx.pop(),
+        |elements: &mut Elements| tx.push_bulk(elements),
+        |elements: &mut Elements, bulk| rx.pop_bulk(elements, bulk)
+    );
+
+    let queue = mpmc::<usize>(CAPACITY, GFP_ATOMIC)?;
+    measure!(
+        report,
+        "mpmc",
+        |element| queue.push(cx, element),
+        || queue.pop(cx),
+        |elements: &mut Elements| queue.push_bulk(cx, elements),
+        |elements: &mut Elements, bulk| queue.pop_bulk(cx, elements, bulk)
+    );
+
+    let (tx, mut rx) = mpsc::<usize>(CAPACITY, GFP_ATOMIC)?;
+    measure!(
+        report,
+        "mpsc",
+        |element| tx.push(cx, element),
+        || rx.pop(),
+        |elements: &mut Elements| tx.push_bulk(cx, elements),
+        |elements: &mut Elements, bulk| rx.pop_bulk(elements, bulk)
+    );
+
+    let (mut tx, rx) = spmc::<usize>(CAPACITY, GFP_ATOMIC)?;
+    measure!(
+        report,
+        "spmc",
+        |element| tx.push(element),
+        || rx.pop(cx),
+        |elements: &mut Elements| tx.push_bulk(elements),
+        |elements: &mut Elements, bulk| rx.pop_bulk(cx, elements, bulk)
+    );
+    Ok(())
+}
+
+/// What the threads of a run have in common.
+struct Race {
+    go: Pin<KBox<Completion>>,
+    ready: Atomic<u32>,
+    nanoseconds: Atomic<u64>,
+}
+
+impl Race {
+    fn new() -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                go: KBox::pin_init(Completion::new(), GFP_KERNEL)?,
+                ready: Atomic::new(0),
+                nanoseconds: Atomic::new(0),
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// Runs `body` when the other thread does, and keeps the longer time of the two.
+    fn run(&self, body: impl FnOnce(Softirq<'_>)) {
+        self.go.wait_for_completion();
+        let Some(guard) = BhGuard::new() else {
+            return;
+        };
+        self.ready.fetch_add(1u32, Release);
+        while self.ready.load(Acquire) != 2 {
+            cpu_relax();
+        }
+        let start = Instant::<Monotonic>::now();
+        body(guard.softirq());
+        let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(0);
+        let mut longest = self.nanoseconds.load(Relaxed);
+        while longest < time {
+            match self.nanoseconds.cmpxchg(longest, time, Relaxed) {
+                Ok(_) => break,
+                Err(other) => longest = other,
+            }
+        }
+    }
+}
+
+/// Runs two closures on two CPUs, and returns the picoseconds per element of `elements`.
+///
+/// Returns [`None`] if there is only one CPU.
+fn race<A, B>(elements: u64, a: A, b: B) -> Result<Option<u64>>
+where
+    A: FnOnce(Softirq<'_>) + Send + 'static,
+    B: FnOnce(Softirq<'_>) + Send + 'static,
+{
+    let mut cpus = kthread::online_cpus();
+    let (Some(first), Some(second)) = (cpus.next(), cpus.next()) else {
+        return Ok(None);
+    };
+    let race = Race::new()?;
+    let (race_a, race_b) = (race.clone(), race.clone());
+    let a = kthread::spawn_on(first, c"bulk_bench/a", move || race_a.run(a))?;
+    let b = kthread::spawn_on(second, c"bulk_bench/b", move || race_b.run(b));
+    if b.is_err() {
+        // The first one must not wait for the second one.
+        race.ready.fetch_add(1u32, Relaxed);
+    }
+    race.go.complete_all();
+    drop((a, b?));
+    Ok(Some(race.nanoseconds.load(Relaxed) * 1000 / elements))
+}
+
+fn fill(elements: &mut Elements) {
+    while elements.len() < BULK {
+        let _ = elements.push(1);
+    }
+}
+
+/// Puts in as many elements as are to be, in bulk.
+#[inline(always)]
+fn produce(mut push_bulk: impl FnMut(&mut Elements) -> bool) {
+    let mut elements = Elements::new();
+    for _ in 0..ELEMENTS / BULK as u64 {
+        fill(&mut elements);
+        while !push_bulk(&mut elements) {
+            cpu_relax();
+        }
+    }
+}
+
+/// Takes out as many.
+#[inline(always)]
+fn consume(mut pop_bulk: impl FnMut(&mut Elements) -> usize) {
+    let mut elements = Elements::new();
+    let mut left = ELEMENTS;
+    while left > 0 {
+        let got = pop_bulk(&mut elements);
+        if got == 0 {
+            cpu_relax();
+        }
+        left -= got as u64;
+        elements.clear();
+    }
+}
+
+/// Puts in and takes out, by turns.
+fn exchange(queue: &Mpmc<usize>, cx: Softirq<'_>) {
+    let mut elements = Elements::new();
+    let mut left = ELEMENTS;
+    while left > 0 {
+        fill(&mut elements);
+        while queue.push_bulk(cx, &mut elements).is_err() {
+            cpu_relax();
+        }
+        left -= BULK as u64;
+        // The other CPU may be a bulk ahead, and this one have to wait for it.
+        let mut got = 0;
+        while got < BULK {
+            let some = queue.pop_bulk(cx, &mut elements, BULK - got);
+            if some == 0 {
+                cpu_relax();
+            }
+            got += some;
+        }
+    }
+}
+
+fn two_cpus(report: &Report) -> Result {
+    let show = |case, time: Option<u64>| {
+        if let Some(time) = time {
+            report.time("alf_queue-2cpu", fmt!("{case} {BULK}"), time);
+        }
+    };
+
+    let (mut tx, mut rx) = spsc::<usize>(CAPACITY, GFP_KERNEL)?;
+    let time = race(
+        ELEMENTS,
+        move |_| produce(|elements| tx.push_bulk(elements).is_ok()),
+        move |_| consume(|elements| rx.pop_bulk(elements, BULK)),
+    )?;
+    show("spsc 1x1", time);
+
+    let queue = Arc::new(mpmc::<usize>(CAPACITY, GFP_KERNEL)?, GFP_KERNEL)?;
+    let (tx, rx) = (queue.clone(), queue);
+    let time = race(
+        ELEMENTS,
+        move |cx| produce(|elements| tx.push_bulk(cx, elements).is_ok()),
+        move |cx| consume(|elements| rx.pop_bulk(cx, elements, BULK)),
+    )?;
+    show("mpmc 1x1", time);
+
+    let queue = Arc::new(mpmc::<usize>(CAPACITY, GFP_KERNEL)?, GFP_KERNEL)?;
+    let (a, b) = (queue.clone(), queue);
+    let time = race(
+        2 * ELEMENTS,
+        move |cx| exchange(&a, cx),
+        move |cx| exchange(&b, cx),
+    )?;
+    show("mpmc 2x2", time);
     Ok(())
 }
