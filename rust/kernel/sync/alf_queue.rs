@@ -9,10 +9,12 @@
 //!
 //! The number of producers and consumers is a matter of types:
 //!
-//! | | one consumer | many consumers |
+//! | Form | Producing end | Consuming end |
 //! | --- | --- | --- |
-//! | one producer | [`spsc`]: [`Producer`], [`Consumer`] | [`spmc`]: [`Producer`], [`SharedConsumer`] |
-//! | many producers | [`mpsc`]: [`SharedProducer`], [`Consumer`] | [`mpmc`]: [`Mpmc`] |
+//! | [`spsc`] | [`Producer`] | [`Consumer`] |
+//! | [`mpsc`] | [`SharedProducer`] | [`Consumer`] |
+//! | [`spmc`] | [`Producer`] | [`SharedConsumer`] |
+//! | [`mpmc`] | [`Mpmc`] | the same |
 //!
 //! An end that one context has for itself cannot be copied, and every operation takes it by `&mut`.
 //! So "single producer, single consumer" is not a rule for callers but a consequence of

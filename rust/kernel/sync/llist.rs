@@ -2,15 +2,15 @@
 
 //! Lock-free lists to which anyone adds, and of which everything is taken at once.
 //!
-//! A [`LockLessList`] is a stack of boxes that are linked through a [`Node`] inside of them, so that
-//! nothing is allocated to add one. [`push`] may be called in any context, NMIs included, on all
+//! A [`LockLessList`] is a stack of boxes that are linked through a [`Node`] inside of them, so
+//! that nothing is allocated to add one. [`push`] may be called in any context, NMIs included, on all
 //! CPUs at once. [`take_all`] takes what there is and leaves the list empty. What was taken is a
 //! [`Chain`], which belongs to the caller alone. It has the newest element first;
 //! [`Chain::reverse`] restores the order in which elements were added.
 //!
 //! Single elements cannot be taken off the list: a compare-and-exchange on the first node could
-//! not tell a list that was changed in between from one that was not. There is no such operation, so
-//! there is nothing to get wrong.
+//! not tell a list that was changed in between from one that was not. There is no such operation,
+//! so there is nothing to get wrong.
 //!
 //! This is the counterpart of `struct llist_head`. It is written in Rust rather than wrapped, since
 //! its two operations are all there is to it, and so they are inlined, and ordered no more than

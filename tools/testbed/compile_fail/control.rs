@@ -6,10 +6,12 @@
 #![forbid(unsafe_code)]
 
 use kernel::{
+    cpu::CpuId,
     device::{
         Bound,
         Device, //
     },
+    kthread,
     new_spinlock,
     net::{
         inflight::{
@@ -32,8 +34,19 @@ use kernel::{
         Object,
         PinnedBatch, //
     },
+    softirq::Softirq,
     sync::{
-        alf_queue,
+        alf_queue::{
+            self,
+            with_interrupts_off,
+            Chunk,
+            HardInterrupt,
+            Mpmc, //
+        },
+        llist::{
+            HasNode,
+            LockLessList, //
+        },
         SpinLock, //
     },
     workqueue, //
@@ -49,6 +62,36 @@ pub fn queue() -> Result {
     if rx.pop() != oldest {
         return Err(EINVAL);
     }
+    Ok(())
+}
+
+pub fn shared_queue(queue: &Mpmc<u32>, cx: Softirq<'_>) -> Option<u32> {
+    let mut chunk = Chunk::from([1, 2]);
+    let _ = queue.push_bulk(cx, &mut chunk);
+    queue.pop(cx)
+}
+
+pub fn queue_of_interrupts(queue: &Mpmc<u32, HardInterrupt>) -> Option<u32> {
+    with_interrupts_off(|cx| queue.push(cx, 1).ok().and_then(|()| queue.pop(cx))).flatten()
+}
+
+pub fn many_producers() -> Result {
+    let (tx, rx) = alf_queue::mpsc::<u32>(8, GFP_KERNEL)?;
+    drop((tx.clone(), tx, rx));
+    Ok(())
+}
+
+pub fn list<T: HasNode>(list: &LockLessList<T>, element: KBox<T>) -> Option<KBox<T>> {
+    list.push(element);
+    list.take_all().reverse().pop()
+}
+
+pub fn thread(cpu: CpuId) -> Result {
+    let number = 1;
+    kthread::spawn_on(cpu, c"control", move || {
+        let _ = number + 1;
+    })?
+    .join();
     Ok(())
 }
 

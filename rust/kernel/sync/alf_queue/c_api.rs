@@ -79,13 +79,13 @@ unsafe fn dequeue(
 ///
 /// Sleeping is allowed if `gfp` says so.
 #[export]
-pub unsafe extern "C" fn alf_queue_alloc(
+pub(crate) unsafe extern "C" fn alf_queue_alloc(
     size: u32,
     gfp: bindings::gfp_t,
 ) -> *mut bindings::alf_queue {
     let flags = Flags::from_raw(gfp);
-    let queue = Ring::<Pointer>::new(size as usize, 0, flags)
-        .and_then(|ring| Ok(KBox::new(ring, flags)?));
+    let queue =
+        Ring::<Pointer>::new(size as usize, 0, flags).and_then(|ring| Ok(KBox::new(ring, flags)?));
     match queue {
         Ok(queue) => KBox::into_raw(queue).cast(),
         Err(error) => error.to_ptr(),
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn alf_queue_alloc(
 ///
 /// `queue` is null or from [`alf_queue_alloc`], and nobody uses it any more.
 #[export]
-pub unsafe extern "C" fn alf_queue_free(queue: *mut bindings::alf_queue) {
+pub(crate) unsafe extern "C" fn alf_queue_free(queue: *mut bindings::alf_queue) {
     if !queue.is_null() {
         // SAFETY: By the safety requirements; it was a box there.
         drop(unsafe { KBox::<Ring<Pointer>>::from_raw(queue.cast()) });
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn alf_queue_free(queue: *mut bindings::alf_queue) {
 ///
 /// As the header says.
 #[export]
-pub unsafe extern "C" fn alf_sp_enqueue(
+pub(crate) unsafe extern "C" fn alf_sp_enqueue(
     queue: *mut bindings::alf_queue,
     pointers: *mut *mut c_void,
     n: u32,
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn alf_sp_enqueue(
 ///
 /// As the header says.
 #[export]
-pub unsafe extern "C" fn alf_mp_enqueue(
+pub(crate) unsafe extern "C" fn alf_mp_enqueue(
     queue: *mut bindings::alf_queue,
     pointers: *mut *mut c_void,
     n: u32,
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn alf_mp_enqueue(
 ///
 /// As the header says.
 #[export]
-pub unsafe extern "C" fn alf_sc_dequeue(
+pub(crate) unsafe extern "C" fn alf_sc_dequeue(
     queue: *mut bindings::alf_queue,
     pointers: *mut *mut c_void,
     n: u32,
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn alf_sc_dequeue(
 ///
 /// As the header says.
 #[export]
-pub unsafe extern "C" fn alf_mc_dequeue(
+pub(crate) unsafe extern "C" fn alf_mc_dequeue(
     queue: *mut bindings::alf_queue,
     pointers: *mut *mut c_void,
     n: u32,
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn alf_mc_dequeue(
 ///
 /// `queue` is from [`alf_queue_alloc`].
 #[export]
-pub unsafe extern "C" fn alf_queue_empty(queue: *mut bindings::alf_queue) -> bool {
+pub(crate) unsafe extern "C" fn alf_queue_empty(queue: *mut bindings::alf_queue) -> bool {
     // SAFETY: By the safety requirements.
     unsafe { ring(queue).len() == 0 }
 }
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn alf_queue_empty(queue: *mut bindings::alf_queue) -> boo
 ///
 /// `queue` is from [`alf_queue_alloc`].
 #[export]
-pub unsafe extern "C" fn alf_queue_count(queue: *mut bindings::alf_queue) -> c_int {
+pub(crate) unsafe extern "C" fn alf_queue_count(queue: *mut bindings::alf_queue) -> c_int {
     // SAFETY: By the safety requirements. CAST: At most the capacity, which fits.
     unsafe { ring(queue).len() as c_int }
 }
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn alf_queue_count(queue: *mut bindings::alf_queue) -> c_i
 ///
 /// `queue` is from [`alf_queue_alloc`].
 #[export]
-pub unsafe extern "C" fn alf_queue_avail_space(queue: *mut bindings::alf_queue) -> c_int {
+pub(crate) unsafe extern "C" fn alf_queue_avail_space(queue: *mut bindings::alf_queue) -> c_int {
     // SAFETY: By the safety requirements.
     let ring = unsafe { ring(queue) };
     // CAST: At most the capacity, which fits.

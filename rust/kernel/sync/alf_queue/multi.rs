@@ -151,11 +151,7 @@ macro_rules! shared_producer_operations {
         ///
         /// They are next to each other in the queue.
         #[inline]
-        pub fn push_bulk(
-            &self,
-            cx: C::Proof<'_>,
-            values: &mut impl Source<T>,
-        ) -> Result<(), Full> {
+        pub fn push_bulk(&self, cx: C::Proof<'_>, values: &mut impl Source<T>) -> Result<(), Full> {
             let _ = cx;
             // SAFETY: By `cx` and the type, no other user interrupts us.
             unsafe { self.$ring.push_from(values) }
@@ -184,12 +180,7 @@ macro_rules! shared_consumer_operations {
         /// Moves the oldest elements to `sink`, up to `limit`, as many as there are and there is
         /// room for, and returns how many.
         #[inline]
-        pub fn pop_bulk(
-            &self,
-            cx: C::Proof<'_>,
-            sink: &mut impl Sink<T>,
-            limit: usize,
-        ) -> usize {
+        pub fn pop_bulk(&self, cx: C::Proof<'_>, sink: &mut impl Sink<T>, limit: usize) -> usize {
             let _ = cx;
             // SAFETY: By `cx` and the type, no other user interrupts us.
             unsafe { self.$ring.pop_into(sink, limit) }

@@ -162,8 +162,8 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
         let claim = Claim::unpack(word);
         let head = claim.head;
         let mut seen = claim.seen;
-        // By the invariants this is never less than nothing. If the claim is not the current one any
-        // more, it may be too much: then the claim will not be replaced.
+        // By the invariants this is never less than nothing. If the claim is not the current one
+        // any more, it may be too much: then the claim will not be replaced.
         let mut room = seen.wrapping_add(lead).wrapping_sub(head);
         if room < wanted.count {
             seen = other.load_acquire();

@@ -15,11 +15,14 @@ use crate::{
     alloc::Flags,
     prelude::*,
     processor::cpu_relax,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Relaxed,
-        Release, //
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        barrier::barrier, //
     }, //
 };
 use core::{
@@ -112,7 +115,13 @@ impl<T> Ring<T> {
             slots.push(UnsafeCell::new(MaybeUninit::uninit()), flags)?;
         }
 
-        let end = || RingEnd::new(start, |w| Word(Atomic::new(w)), |p| Position(Atomic::new(p)));
+        let end = || {
+            RingEnd::new(
+                start,
+                |w| Word(Atomic::new(w)),
+                |p| Position(Atomic::new(p)),
+            )
+        };
         // INVARIANT: `slots` has `capacity` elements, a power of two, and the ring is empty.
         Ok(Self {
             producer: end(),
@@ -294,13 +303,20 @@ impl<T> Slots<T> {
         unsafe { self.at(position).read() }
     }
 
-    /// Returns how many elements of a run come before the end of the array, with the run's start.
+    /// Returns where a run starts in the array, how many of its elements come before the end of the
+    /// array, and how many from its beginning on.
     #[inline(always)]
-    fn split(&self, run: Run) -> (usize, usize, usize) {
+    fn split(&self, run: Run) -> (*mut T, usize, usize) {
         let index = self.index(run.start);
         // CAST: As for `index`.
-        let count = run.count as usize;
-        (index, count.min(self.capacity() as usize - index), count)
+        let (count, to_end) = (run.count as usize, self.capacity() as usize - index);
+        let first = UnsafeCell::raw_get(self.base.as_ptr()).cast::<T>();
+        // The pointer is inside of the array, since the index is.
+        (
+            first.wrapping_add(index),
+            count.min(to_end),
+            count.saturating_sub(to_end),
+        )
     }
 
     /// Moves elements from `from` into the slots of a run.
@@ -311,13 +327,15 @@ impl<T> Slots<T> {
     /// points to as many elements, which are not used again. The run is not longer than the ring.
     #[inline(always)]
     pub(super) unsafe fn write_run(&self, run: Run, from: *const T) {
-        let (index, first, count) = self.split(run);
-        let base = UnsafeCell::raw_get(self.base.as_ptr()).cast::<T>();
+        let (start, first, rest) = self.split(run);
         // SAFETY: By the safety requirements; the slots are those up to the end of the array, and
         // the rest from its beginning.
         unsafe {
-            copy(from, base.add(index), first);
-            copy(from.add(first), base, count - first);
+            copy(from, start, first);
+            if rest != 0 {
+                let base = UnsafeCell::raw_get(self.base.as_ptr()).cast::<T>();
+                copy(from.add(first), base, rest);
+            }
         }
     }
 
@@ -329,12 +347,14 @@ impl<T> Slots<T> {
     /// read again, and `to` points to room for as many. The run is not longer than the ring.
     #[inline(always)]
     pub(super) unsafe fn read_run(&self, run: Run, to: *mut T) {
-        let (index, first, count) = self.split(run);
-        let base = UnsafeCell::raw_get(self.base.as_ptr()).cast::<T>();
+        let (start, first, rest) = self.split(run);
         // SAFETY: As in `write_run`.
         unsafe {
-            copy(base.add(index), to, first);
-            copy(base, to.add(first), count - first);
+            copy(start, to, first);
+            if rest != 0 {
+                let base = UnsafeCell::raw_get(self.base.as_ptr()).cast::<T>();
+                copy(base, to.add(first), rest);
+            }
         }
     }
 
@@ -389,6 +409,8 @@ unsafe fn copy<T>(mut from: *const T, mut to: *mut T, count: usize) {
 
     for _ in 0..count / BLOCK {
         block!(BLOCK);
+        // Or the compiler recognises the loop, and calls `memcpy()` after all.
+        barrier();
     }
     if count & 4 != 0 {
         block!(4);

@@ -63,7 +63,8 @@ impl<T> Producer<T> {
     /// The consumer may free more at any time, so there are at least that many.
     #[inline]
     pub fn free(&self) -> usize {
-        self.view.free(self.slots.capacity(), &self.ring.consumer.tail) as usize
+        self.view
+            .free(self.slots.capacity(), &self.ring.consumer.tail) as usize
     }
 
     /// Returns a number of slots that are free, [`Self::free`] if it would be less than `enough`.

@@ -120,9 +120,10 @@ mod cases {
         let list = Arc::new(LockLessList::<Element>::new(), GFP_KERNEL)?;
         let found_empty = Arc::new(Atomic::new(0u32), GFP_KERNEL)?;
         let mut threads = KVec::new();
-        let cpus = kthread::online_cpus().chain(kthread::online_cpus()).take(4);
+        let cpus = kthread::online_cpus().count();
 
-        for (thread, cpu) in cpus.enumerate() {
+        for thread in 0..(2 * cpus).min(4) {
+            let cpu = kthread::online_cpus().nth(thread % cpus).ok_or(EINVAL)?;
             // Nothing is allocated while the others are at it.
             let mut own = Chain::new();
             for number in 0..COUNT {

@@ -149,9 +149,7 @@ mod cases {
         ($type:ty, $push:expr, $some:expr, $pop:expr) => {
             impl Any for $type {
                 fn put_all(&mut self, values: &mut Chunk<u32, 70>) -> bool {
-                    BhGuard::new().is_some_and(|guard| {
-                        $push(self, guard.softirq(), values).is_ok()
-                    })
+                    BhGuard::new().is_some_and(|guard| $push(self, guard.softirq(), values).is_ok())
                 }
                 fn put_some(&mut self, values: &mut Chunk<u32, 70>) -> usize {
                     BhGuard::new().map_or(0, |guard| $some(self, guard.softirq(), values))
@@ -212,7 +210,10 @@ mod cases {
                     let put = queue.put_some(&mut chunk);
                     assert_eq!(put, count.min(room));
                     next_in += put as u32;
-                    assert_eq!(chunk.as_slice().first().copied(), (put < count).then_some(next_in));
+                    assert_eq!(
+                        chunk.as_slice().first().copied(),
+                        (put < count).then_some(next_in)
+                    );
                 }
             } else {
                 assert_eq!(queue.take(&mut chunk, count), count.min(inside));
@@ -259,7 +260,10 @@ mod cases {
         assert!(BhGuard::new().is_some());
         assert_eq!(rx.pop(), Some(2));
         assert_eq!(own.push(3), Ok(()));
-        assert_eq!(with_interrupts_off(|cx| shared.clone().pop(cx)), Some(Some(3)));
+        assert_eq!(
+            with_interrupts_off(|cx| shared.clone().pop(cx)),
+            Some(Some(3))
+        );
         Ok(())
     }
 

@@ -24,6 +24,9 @@ mod cases {
     /// Where positions begin: they wrap when about half is done.
     const START: u32 = u32::MAX - COUNT;
 
+    /// How often in a row a thread finds nothing to do before it takes that for a failure.
+    const PATIENCE: u32 = 1_000_000;
+
     /// Number of the producer, and of the element.
     type Element = (u32, u32);
     type Elements = Chunk<Element, 8>;
@@ -34,7 +37,7 @@ mod cases {
         seen: KVec<Atomic<u32>>,
         /// How many came out.
         taken: Atomic<u32>,
-        /// How many came out of order, or are no elements at all.
+        /// How many came out of order, or are no elements at all; or a thread gave up.
         wrong: Atomic<u32>,
         total: u32,
     }
@@ -83,13 +86,28 @@ mod cases {
         }
     }
 
-    fn yield_cpu() {
+    /// Lets others run, if there was nothing to do; returns whether there is hope.
+    fn go_on(board: &Board, done: usize, idle: &mut u32) -> bool {
+        if done != 0 {
+            *idle = 0;
+            return true;
+        }
+        *idle += 1;
+        if *idle == PATIENCE {
+            board.wrong.add(1u32, Relaxed);
+        }
         // SAFETY: May be called in process context at any time.
         unsafe { bindings::schedule() };
+        board.wrong.load(Relaxed) == 0
     }
 
-    fn produce(producer: u32, mut push: impl FnMut(Softirq<'_>, &mut Elements) -> usize) {
+    fn produce(
+        board: &Board,
+        producer: u32,
+        mut push: impl FnMut(Softirq<'_>, &mut Elements) -> usize,
+    ) {
         let mut next = 0;
+        let mut idle = 0;
         let mut elements = Elements::new();
         while next < COUNT || !elements.is_empty() {
             let bulk = 1 + (next % 7) as usize;
@@ -98,21 +116,22 @@ mod cases {
                 next += 1;
             }
             let put = BhGuard::new().map_or(0, |guard| push(guard.softirq(), &mut elements));
-            if put == 0 {
-                yield_cpu();
+            if !go_on(board, put, &mut idle) {
+                break;
             }
         }
     }
 
     fn consume(board: &Board, mut pop: impl FnMut(Softirq<'_>, &mut Elements) -> usize) {
         let mut last = [None; 8];
+        let mut idle = 0;
         let mut elements = Elements::new();
         while !board.is_done() {
             elements.clear();
             let got = BhGuard::new().map_or(0, |guard| pop(guard.softirq(), &mut elements));
             board.note(&elements, &mut last);
-            if got == 0 {
-                yield_cpu();
+            if !go_on(board, got, &mut idle) {
+                break;
             }
         }
     }
@@ -143,9 +162,10 @@ mod cases {
             threads.push(thread, GFP_KERNEL)?;
         }
         for number in 0..count(most.0) {
+            let board = board.clone();
             let push = producer().ok_or(EINVAL)?;
             let thread = kthread::spawn_on(cpu(number)?, c"alf_produce", move || {
-                produce(number as u32, push)
+                produce(&board, number as u32, push)
             })?;
             threads.push(thread, GFP_KERNEL)?;
         }
@@ -209,9 +229,7 @@ mod cases {
             },
             || {
                 let rx = rx.clone();
-                Some(move |cx: Softirq<'_>, elements: &mut Elements| {
-                    rx.pop_bulk(cx, elements, 3)
-                })
+                Some(move |cx: Softirq<'_>, elements: &mut Elements| rx.pop_bulk(cx, elements, 3))
             },
         )
     }
@@ -249,10 +267,7 @@ mod cases {
 
     #[test]
     fn mpmc_one_by_one_passes_each_element_once() -> Result {
-        let queue = Arc::new(
-            Mpmc::<Element>::new_from(START, 4, GFP_KERNEL)?,
-            GFP_KERNEL,
-        )?;
+        let queue = Arc::new(Mpmc::<Element>::new_from(START, 4, GFP_KERNEL)?, GFP_KERNEL)?;
         stress(
             (8, 8),
             || {
