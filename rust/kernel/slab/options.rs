@@ -81,7 +81,7 @@ impl Options {
 
     /// How many unused objects each CPU may keep in its store.
     ///
-    /// About twice what a bulk call handles, if this is not said; at least what a bulk call handles,
+    /// About twice what a bulk call handles if this is not said; at least what a bulk call handles,
     /// and what the allocator finds right for objects of this size (28 of 256 bytes, for example).
     /// There may be more in reserve if objects are also freed one by one, see [`super`].
     #[inline]

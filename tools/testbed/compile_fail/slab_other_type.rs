@@ -1,4 +1,4 @@
-//@ error: E0308 expected `u64`, found `u32`
+//@ error: E0308 mismatched types
 // SPDX-License-Identifier: GPL-2.0
 
 //! The objects of a batch are of the cache's type.

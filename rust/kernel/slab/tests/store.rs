@@ -30,7 +30,7 @@ mod cases {
     fn cycle(cache: &Cache<Element>, count: usize) -> Result {
         let mut batch = Batch::<_, MOST>::new(cache);
         // Whoever holds a spinlock stays on the CPU.
-        stack_pin_init!(let lock = new_spinlock!(()));
+        pin_init::stack_pin_init!(let lock = new_spinlock!(()));
         let guard = lock.lock();
         let result = batch.alloc(count, GFP_ATOMIC, |i| Ok::<_, Error>([i as u64; 29]));
         batch.clear();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A cache in the hands of many.
+//! A cache in the hands of many: of tasks, and of softirqs that interrupt them half-way.
 
 #[crate::prelude::kunit_tests(rust_slab_stress)]
 mod cases {
     use crate::{
+        alloc::Flags,
         new_mutex,
         prelude::*,
         slab::{
@@ -26,10 +27,12 @@ mod cases {
     };
 
     const WORKERS: usize = 4;
-    const ROUNDS: usize = 300;
+    /// Further ones that are softirqs.
+    const SOFTIRQS: usize = 4;
+    const ROUNDS: usize = 200;
     const MOST: usize = 64;
 
-    /// Who made it, and a number that nobody else uses; twice, to see half of it overwritten.
+    /// A number that nobody else uses, in all words, so that what overwrites a part of it is seen.
     type Element = [usize; 24];
     type Parcel = Batch<'static, Element, MOST>;
 
@@ -58,15 +61,21 @@ mod cases {
             }
         }
 
-        /// One round: make some, change some for those of another, free some.
-        fn round(&self, worker: usize, round: usize) -> Result {
+        /// Makes some, and accounts for them.
+        fn make(&self, worker: usize, round: usize, flags: Flags) -> Result<Parcel> {
             let number = |i| worker << 32 | round << 8 | i;
             let count = 1 + (worker * 31 + round * 17) % MOST;
             let mut batch = Batch::<Element, MOST>::new(self.cache);
 
-            batch.alloc(count, GFP_KERNEL, |i| Ok::<_, Error>([number(i); 24]))?;
+            batch.alloc(count, flags, |i| Ok::<_, Error>([number(i); 24]))?;
             self.made
                 .add((0..count).map(number).sum::<usize>(), Relaxed);
+            Ok(batch)
+        }
+
+        /// A round in a task: make some, change some for those of another, free some.
+        fn round(&self, worker: usize, round: usize) -> Result {
+            let mut batch = self.make(worker, round, GFP_KERNEL)?;
 
             let mut table = self.table.lock();
             if round % 3 == 0 {
@@ -94,6 +103,24 @@ mod cases {
             self.check(&batch);
             Ok(())
         }
+
+        /// What a worker does.
+        fn work(&self, work: impl Fn(usize) -> Result) {
+            for round in 0..ROUNDS {
+                if work(round).is_err() {
+                    self.errors.add(1usize, Relaxed);
+                }
+            }
+            self.finish();
+        }
+
+        fn finish(&self) {
+            // What this worker did is seen by who sees that none is left: release. And the last
+            // one completes.
+            if self.busy.fetch_add(usize::MAX, Release) == 1 {
+                self.done.complete_all();
+            }
+        }
     }
 
     fn run(cache: &'static Cache<Element>) -> Result {
@@ -104,26 +131,31 @@ mod cases {
                 made: Atomic::new(0),
                 freed: Atomic::new(0),
                 errors: Atomic::new(0),
-                busy: Atomic::new(WORKERS),
+                busy: Atomic::new(WORKERS + SOFTIRQS),
                 done <- Completion::new(),
             }),
             GFP_KERNEL,
         )?;
 
-        for worker in 0..WORKERS {
-            let shared = shared.clone();
-            workqueue::system_unbound().try_spawn(GFP_KERNEL, move || {
-                for round in 0..ROUNDS {
-                    if shared.round(worker, round).is_err() {
-                        shared.errors.add(1usize, Relaxed);
-                    }
-                }
-                // What this worker did is seen by who sees that none is left: release. And the
-                // last one completes.
-                if shared.busy.fetch_add(usize::MAX, Release) == 1 {
-                    shared.done.complete_all();
-                }
-            })?;
+        for worker in 0..WORKERS + SOFTIRQS {
+            let mine = shared.clone();
+            let spawned = if worker < WORKERS {
+                workqueue::system_unbound().try_spawn(GFP_KERNEL, move || {
+                    mine.work(|round| mine.round(worker, round))
+                })
+            } else {
+                workqueue::system_bh().try_spawn(GFP_KERNEL, move || {
+                    mine.work(|round| {
+                        mine.check(&mine.make(worker, round, GFP_ATOMIC)?);
+                        Ok(())
+                    })
+                })
+            };
+            if spawned.is_err() {
+                // The others are waited for nevertheless: they use the cache.
+                shared.errors.add(1usize, Relaxed);
+                shared.finish();
+            }
         }
         shared.done.wait_for_completion();
         // Pairs with the release above: all workers are done.
