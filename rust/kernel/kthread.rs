@@ -86,6 +86,55 @@ pub fn spawn_on<F>(cpu: CpuId, name: &CStr, body: F) -> Result<Thread>
 where
     F: FnOnce() + Send + 'static,
 {
+    // SAFETY: What lives forever may be used by a thread that does.
+    unsafe { spawn_borrowing(cpu, name, body) }
+}
+
+/// Runs `body` on each of some CPUs at the same time, and waits until all have returned.
+///
+/// The threads can use what the caller has borrowed. `body` is given the CPU that it was asked to
+/// run on. If a thread cannot be started, those that were are waited for.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     kthread,
+///     sync::atomic::{Atomic, Relaxed},
+/// };
+///
+/// let sum = Atomic::new(0u32);
+/// kthread::run_on_each(kthread::online_cpus(), c"example", |cpu| {
+///     sum.add(cpu.as_u32() + 1, Relaxed);
+/// })?;
+/// assert!(sum.load(Relaxed) >= 1);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn run_on_each<F>(cpus: impl Iterator<Item = CpuId>, name: &CStr, body: F) -> Result
+where
+    F: Fn(CpuId) + Sync,
+{
+    let body = &body;
+    let mut threads = KVec::new();
+    for cpu in cpus {
+        threads.reserve(1, GFP_KERNEL)?;
+        // SAFETY: The threads are joined when `threads` is dropped, before this function returns;
+        // what `body` has borrowed is there until then.
+        let thread = unsafe { spawn_borrowing(cpu, name, move || body(cpu)) }?;
+        threads.push(thread, GFP_KERNEL)?;
+    }
+    Ok(())
+}
+
+/// [`spawn_on`] for a closure that need not live forever.
+///
+/// # Safety
+///
+/// The thread must be joined while everything that `body` refers to is there.
+unsafe fn spawn_borrowing<F>(cpu: CpuId, name: &CStr, body: F) -> Result<Thread>
+where
+    F: FnOnce() + Send,
+{
     let started = Arc::pin_init(Completion::new(), GFP_KERNEL)?;
     let start = KBox::new(
         Start {
@@ -217,6 +266,24 @@ mod tests {
         // Nobody else has a reference any more.
         let unique = Arc::into_unique_or_drop(ran);
         assert!(unique.is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn borrowed_closures_run_on_all_cpus_at_once() -> Result {
+        let cpus = online_cpus().count() as u32;
+        let arrived = Atomic::new(0u32);
+
+        run_on_each(online_cpus(), c"each", |cpu| {
+            if CpuId::current() == cpu {
+                arrived.add(1u32, Relaxed);
+            }
+            // Each of them waits for the others.
+            while arrived.load(Relaxed) < cpus {
+                crate::time::delay::fsleep(crate::time::Delta::from_micros(100));
+            }
+        })?;
+        assert_eq!(arrived.load(Relaxed), cpus);
         Ok(())
     }
 
