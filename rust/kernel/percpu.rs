@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Data of which each CPU has its own.
+//!
+//! A [`PerCpu`] holds a value for each CPU that this machine can have. The value of the current CPU
+//! is reached with a [`Softirq`] token: while it lives, the context does not move to another CPU,
+//! and nobody else on this CPU gets a token. So what is reached so needs neither lock nor atomic
+//! operation, and need not be [`Sync`]; a [`Cell`] does.
+//!
+//! Tokens can be copied, and calls nest: who holds a token can call somebody who uses the same
+//! data. Therefore the access is a shared one, and what is halfway changed must not be left to code
+//! that may come back to it.
+//!
+//! The values of other CPUs can be reached only if their type allows it ([`Sync`], for example
+//! statistics in [`Atomic`]s), or through the only reference to all of it.
+//!
+//! C header: [`include/linux/percpu.h`](srctree/include/linux/percpu.h)
+//!
+//! # Examples
+//!
+//! ```
+//! use core::cell::Cell;
+//! use kernel::{
+//!     percpu::PerCpu,
+//!     softirq::BhGuard, //
+//! };
+//!
+//! let mut calls = PerCpu::new(|_cpu| Ok::<_, Error>(Cell::new(0u64)), GFP_KERNEL)?;
+//!
+//! let guard = BhGuard::new().ok_or(EINVAL)?;
+//! let mine = calls.get(guard.softirq());
+//! mine.set(mine.get() + 1);
+//! drop(guard);
+//!
+//! assert_eq!(calls.iter_mut().map(|(_cpu, calls)| calls.get()).sum::<u64>(), 1);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! [`Atomic`]: crate::sync::atomic::Atomic
+//! [`Cell`]: core::cell::Cell
+
+use crate::{
+    alloc::Flags,
+    bindings,
+    cpu::CpuId,
+    prelude::*,
+    softirq::Softirq, //
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+mod tests;
+
+/// A value of type `T` for each possible CPU.
+///
+/// The values are dropped with it. They stay where they are, and there is one for each CPU that
+/// may ever be brought up; nothing happens to them when a CPU comes or goes.
+///
+/// # Invariants
+///
+/// `base` is dynamic per-CPU memory, owned by this, which holds a value of type `T` for each
+/// possible CPU.
+pub struct PerCpu<T> {
+    base: NonNull<T>,
+    _values: PhantomData<T>,
+}
+
+// SAFETY: This owns the values.
+unsafe impl<T: Send> Send for PerCpu<T> {}
+
+// SAFETY: Contexts that run on the same CPU, one after the other, get references to the value of
+// that CPU as if it had been sent from one to the next, for which `T: Send` is enough. References to
+// values of other CPUs are given away only if `T` is `Sync`.
+unsafe impl<T: Send> Sync for PerCpu<T> {}
+
+impl<T> PerCpu<T> {
+    /// Allocates the memory, and fills it with what `init` returns for each possible CPU.
+    ///
+    /// If `init` fails, the values that it has made are dropped.
+    ///
+    /// # Errors
+    ///
+    /// What `init` returns; [`ENOMEM`] if there is no memory, or if the size or alignment of `T`
+    /// is beyond what the per-CPU allocator can do (a few pages; a page).
+    pub fn new<E>(mut init: impl FnMut(CpuId) -> Result<T, E>, flags: Flags) -> Result<Self, E>
+    where
+        E: From<Error>,
+    {
+        let mut memory = Memory::<T>::new(flags).ok_or(ENOMEM)?;
+
+        for cpu in possible_cpus() {
+            let value = init(cpu)?;
+            // SAFETY: This is memory for a value of `T` that nobody else uses yet.
+            unsafe { of_cpu(memory.base, cpu).write(value) };
+            // INVARIANT: All possible CPUs up to this one have a value.
+            memory.filled = cpu.as_u32() + 1;
+        }
+
+        let base = memory.base;
+        core::mem::forget(memory);
+        // INVARIANT: All possible CPUs have a value now, and we own the memory.
+        Ok(Self {
+            base,
+            _values: PhantomData,
+        })
+    }
+
+    /// Returns the value of this CPU.
+    #[inline(always)]
+    pub fn get<'a>(&'a self, _cx: Softirq<'a>) -> &'a T {
+        // SAFETY: By the type invariants, this is per-CPU memory. The token proves that we stay on
+        // this CPU.
+        let value = unsafe { bindings::this_cpu_ptr(self.base.as_ptr().cast()) };
+        // SAFETY: By the type invariants, each possible CPU has a value, and the borrow of `self`
+        // keeps it. Others get a reference to it only in the same call chain, or if `T` is `Sync`.
+        unsafe { &*value.cast::<T>() }
+    }
+
+    /// Returns all values, with the CPUs to which they belong.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (CpuId, &T)>
+    where
+        T: Sync,
+    {
+        possible_cpus().map(|cpu| {
+            // SAFETY: By the type invariants, each possible CPU has a value; the borrow of `self`
+            // keeps it, and `T: Sync` allows it to be shared.
+            (cpu, unsafe { of_cpu(self.base, cpu).as_ref() })
+        })
+    }
+
+    /// Returns all values, with the CPUs to which they belong, to be changed.
+    #[inline]
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (CpuId, &mut T)> {
+        possible_cpus().map(|cpu| {
+            // SAFETY: By the type invariants, each possible CPU has a value of its own. Nobody else
+            // accesses any of them while `self` is borrowed.
+            (cpu, unsafe { of_cpu(self.base, cpu).as_mut() })
+        })
+    }
+
+    /// Returns the value of any CPU, for who has other means to know that this is sound.
+    ///
+    /// Null if there cannot be such a CPU.
+    #[cfg_attr(not(CONFIG_QMEMPOOL), expect(dead_code, reason = "for qmempool"))]
+    pub(crate) fn of_cpu(&self, cpu: CpuId) -> *mut T {
+        if possible_cpus().any(|possible| possible == cpu) {
+            of_cpu(self.base, cpu).as_ptr()
+        } else {
+            core::ptr::null_mut()
+        }
+    }
+
+    /// Returns the per-CPU pointer, as C knows it.
+    #[cfg_attr(not(CONFIG_QMEMPOOL), expect(dead_code, reason = "for qmempool"))]
+    pub(crate) fn as_raw(&self) -> *mut T {
+        self.base.as_ptr()
+    }
+}
+
+impl<T> Drop for PerCpu<T> {
+    fn drop(&mut self) {
+        // INVARIANT: By the type invariants, all possible CPUs have a value. It is given up here.
+        drop(Memory {
+            base: self.base,
+            filled: u32::MAX,
+        });
+    }
+}
+
+/// Per-CPU memory, not all of which holds values.
+///
+/// # Invariants
+///
+/// `base` is dynamic per-CPU memory for a `T`, owned by this; it holds values for those possible
+/// CPUs whose numbers are less than `filled`.
+struct Memory<T> {
+    base: NonNull<T>,
+    filled: u32,
+}
+
+impl<T> Memory<T> {
+    fn new(flags: Flags) -> Option<Self> {
+        // The allocator needs a value to have a size.
+        let size = size_of::<T>().max(1);
+        // SAFETY: The allocator refuses what it cannot do.
+        let base = unsafe { bindings::__alloc_percpu_gfp(size, align_of::<T>(), flags.as_raw()) };
+        // INVARIANT: There is no value yet.
+        Some(Self {
+            base: NonNull::new(base.cast())?,
+            filled: 0,
+        })
+    }
+}
+
+impl<T> Drop for Memory<T> {
+    fn drop(&mut self) {
+        if core::mem::needs_drop::<T>() {
+            for cpu in possible_cpus().take_while(|cpu| cpu.as_u32() < self.filled) {
+                // SAFETY: By the type invariants, there is a value, which is not used again.
+                unsafe { of_cpu(self.base, cpu).drop_in_place() };
+            }
+        }
+        // SAFETY: By the type invariants, the memory is ours, and it is not used again.
+        unsafe { bindings::free_percpu(self.base.as_ptr().cast()) };
+    }
+}
+
+/// Returns the part of per-CPU memory that belongs to a possible CPU.
+#[inline]
+fn of_cpu<T>(base: NonNull<T>, cpu: CpuId) -> NonNull<T> {
+    // SAFETY: This only computes an address; `cpu` is less than `nr_cpu_ids`.
+    let ptr = unsafe { bindings::per_cpu_ptr(base.as_ptr().cast(), cpu.as_u32()) };
+    // SAFETY: Per-CPU memory of a possible CPU does not lie at address 0.
+    unsafe { NonNull::new_unchecked(ptr.cast()) }
+}
+
+/// Returns all CPUs that this machine can have.
+pub fn possible_cpus() -> impl Iterator<Item = CpuId> {
+    let next = |after: i32| {
+        // SAFETY: This takes any number from -1 on.
+        CpuId::from_u32(unsafe { bindings::next_possible_cpu(after) })
+    };
+    core::iter::successors(next(-1), move |cpu| next(i32::from(*cpu)))
+}

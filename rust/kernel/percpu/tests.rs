@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of per-CPU data.
+
+#[crate::prelude::kunit_tests(rust_percpu)]
+mod cases {
+    use super::super::*;
+    use crate::{
+        softirq::BhGuard,
+        sync::{
+            atomic::{
+                Atomic,
+                Relaxed, //
+            },
+            Arc, //
+        }, //
+    };
+    use core::cell::Cell;
+
+    /// A value that counts how often values like it were dropped.
+    struct Counted(Arc<Atomic<u32>>);
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.add(1u32, Relaxed);
+        }
+    }
+
+    #[test]
+    fn each_cpu_has_its_value() -> Result {
+        let mut numbers = PerCpu::new(|cpu| Ok::<_, Error>(cpu.as_u32()), GFP_KERNEL)?;
+
+        assert!(numbers.iter().count() >= 1);
+        assert!(numbers.iter().all(|(cpu, number)| *number == cpu.as_u32()));
+        for (_, number) in numbers.iter_mut() {
+            *number += 100;
+        }
+        assert!(numbers
+            .iter()
+            .all(|(cpu, number)| *number == 100 + cpu.as_u32()));
+
+        // Each of them lies elsewhere.
+        for (cpu, number) in numbers.iter() {
+            let same = |other| core::ptr::eq(number, other);
+            assert!(numbers.iter().all(|(c, other)| same(other) == (c == cpu)));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_token_reaches_the_value_of_this_cpu() -> Result {
+        let numbers = PerCpu::new(
+            |cpu| Ok::<_, Error>((cpu.as_u32(), Cell::new(0))),
+            GFP_KERNEL,
+        )?;
+
+        for round in 1..=3 {
+            let guard = BhGuard::new().ok_or(EINVAL)?;
+            let mine = numbers.get(guard.softirq());
+            assert_eq!(mine.0, CpuId::current().as_u32());
+            mine.1.set(mine.1.get() + 1);
+            // It is the same one that a nested user sees.
+            assert_eq!(numbers.get(guard.softirq()).1.get(), mine.1.get());
+            assert!(mine.1.get() <= round);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn values_are_dropped() -> Result {
+        let drops = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+        let values = PerCpu::new(|_| Ok::<_, Error>(Counted(drops.clone())), GFP_KERNEL)?;
+        let count = possible_cpus().count();
+
+        assert_eq!(drops.load(Relaxed), 0);
+        drop(values);
+        assert_eq!(drops.load(Relaxed) as usize, count);
+        Ok(())
+    }
+
+    #[test]
+    fn a_failing_initializer_leaks_nothing() -> Result {
+        let drops = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+        let last = possible_cpus().last().ok_or(EINVAL)?;
+        let result = PerCpu::new(
+            |cpu| {
+                if cpu == last {
+                    Err(EBUSY)
+                } else {
+                    Ok(Counted(drops.clone()))
+                }
+            },
+            GFP_KERNEL,
+        );
+
+        assert_eq!(result.err(), Some(EBUSY));
+        assert_eq!(drops.load(Relaxed) as usize, possible_cpus().count() - 1);
+        Ok(())
+    }
+
+    #[test]
+    fn values_are_aligned() -> Result {
+        #[repr(align(512))]
+        struct Aligned(u8);
+
+        let values = PerCpu::new(|_| Ok::<_, Error>(Aligned(7)), GFP_KERNEL)?;
+        for (_, value) in values.iter() {
+            assert_eq!(core::ptr::from_ref(value).addr() % 512, 0);
+            assert_eq!(value.0, 7);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn types_without_size_are_values_too() -> Result {
+        let values = PerCpu::new(|_| Ok::<_, Error>(()), GFP_KERNEL)?;
+        assert!(values.iter().count() >= 1);
+        Ok(())
+    }
+}
