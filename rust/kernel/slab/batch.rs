@@ -340,6 +340,21 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
         })
     }
 
+    /// Returns the cache, the number of objects, and the places for them.
+    ///
+    /// This is for who has other ways to allocate and free the memory of objects.
+    ///
+    /// # Safety
+    ///
+    /// The type invariants must hold again when the borrow ends.
+    #[inline(always)]
+    #[cfg_attr(not(CONFIG_QMEMPOOL), expect(dead_code, reason = "for qmempool"))]
+    pub(crate) unsafe fn parts(
+        &mut self,
+    ) -> (&'c Cache<T>, &mut usize, &mut [MaybeUninit<NonNull<T>>; N]) {
+        (self.cache, &mut self.len, &mut self.objects)
+    }
+
     /// Drops all values and frees their memory.
     #[inline]
     pub fn clear(&mut self) {

@@ -22,7 +22,7 @@ use core::{
 ///
 /// `ptr` was allocated from `cache`, is owned by this, and holds a value.
 pub struct Object<'c, T> {
-    pub(super) cache: &'c Cache<T>,
+    pub(crate) cache: &'c Cache<T>,
     ptr: NonNull<T>,
 }
 
