@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * qmempool: per-CPU magazines of objects in front of a slab cache.
+ *
+ * See Documentation/rust/qmempool.rst.
+ */
+#ifndef _LINUX_QMEMPOOL_H
+#define _LINUX_QMEMPOOL_H
+
+#include <linux/bottom_half.h>
+#include <linux/cache.h>
+#include <linux/gfp.h>
+#include <linux/kasan.h>
+#include <linux/lockdep.h>
+#include <linux/percpu.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+struct dentry;
+struct shrinker;
+
+/* With this many objects, a magazine is 512 bytes. */
+#define QMEMPOOL_MAGAZINE_MAX	62
+
+/*
+ * What a CPU has for itself. Only that CPU writes to it, with bottom halves
+ * disabled; @count and the counters are read by anyone.
+ */
+struct qmempool_cpu {
+	/* The magazine in use: the first @count slots hold objects. */
+	void **slots;
+	unsigned int count;
+	/* Number of slots of a magazine. */
+	unsigned int size;
+	unsigned long hits;
+	/* private: the slow path's. Full or empty, most of the time. */
+	void *previous;
+	unsigned int previous_count;
+	unsigned long refills;
+	unsigned long exchanges;
+	unsigned long returns;
+} ____cacheline_aligned;
+
+/**
+ * struct qmempool - a pool of objects
+ * @cpu: magazines of each CPU
+ * @cache: where objects come from, and go to when there are too many
+ * @object_size: size of an object
+ *
+ * Made by qmempool_create(). The rest belongs to the implementation.
+ */
+struct qmempool {
+	struct qmempool_cpu __percpu *cpu;
+	struct kmem_cache *cache;
+	unsigned int object_size;
+	/* private: */
+	bool attached;
+	struct hlist_node node;
+	struct shrinker *shrinker;
+	struct dentry *dentry;
+};
+
+/**
+ * struct qmempool_stats - what a pool has done and has
+ * @hits: objects that the magazine in use of a CPU had at hand
+ * @refills: times that the slab filled a magazine
+ * @exchanges: times that a magazine was exchanged for one of the depot
+ * @returns: times that a magazine went back to the slab
+ * @held: objects in the pool
+ * @bytes: memory that the objects in the pool and the magazines take
+ */
+struct qmempool_stats {
+	unsigned long hits;
+	unsigned long refills;
+	unsigned long exchanges;
+	unsigned long returns;
+	unsigned long held;
+	unsigned long bytes;
+};
+
+/**
+ * qmempool_create() - put a pool in front of a slab cache
+ * @name: what the pool is called in debugfs
+ * @cache: the slab cache, which has no constructor and lives longer
+ * @magazine: number of objects in a magazine, 1 to QMEMPOOL_MAGAZINE_MAX
+ * @depot: number of magazines that CPUs exchange with each other
+ *
+ * A CPU keeps up to two magazines of unused objects, and the depot @depot more.
+ *
+ * Context: process context, may sleep.
+ * Return: the pool, or NULL if there is no memory or a number is out of range.
+ */
+struct qmempool *qmempool_create(const char *name, struct kmem_cache *cache,
+				 unsigned int magazine, unsigned int depot);
+
+/**
+ * qmempool_destroy() - take the pool away
+ * @pool: the pool, or NULL
+ *
+ * The objects in the pool go back to the slab. Objects in use stay valid: they
+ * are objects of the slab cache.
+ *
+ * Context: process context, may sleep. Nobody uses the pool.
+ */
+void qmempool_destroy(struct qmempool *pool);
+
+/**
+ * qmempool_stats() - what a pool has done and has
+ * @pool: the pool
+ * @stats: where to write it
+ *
+ * Numbers are not of one moment while the pool is in use.
+ *
+ * Context: any.
+ */
+void qmempool_stats(struct qmempool *pool, struct qmempool_stats *stats);
+
+/* What to do when the magazine in use has no object, or no room. */
+void *__qmempool_alloc(struct qmempool *pool, gfp_t gfp);
+void __qmempool_free(struct qmempool *pool, void *object);
+
+/**
+ * qmempool_alloc_bulk_softirq() - get objects in softirq context
+ * @pool: the pool
+ * @gfp: flags for the slab; it is never waited for memory
+ * @n: number of objects
+ * @objects: where to put them
+ *
+ * Context: softirq, or process context with bottom halves disabled.
+ * Return: number of objects, less than @n if there is no more memory.
+ */
+unsigned int qmempool_alloc_bulk_softirq(struct qmempool *pool, gfp_t gfp,
+					 unsigned int n, void **objects);
+
+/**
+ * qmempool_free_bulk_softirq() - give objects back in softirq context
+ * @pool: the pool
+ * @n: number of objects
+ * @objects: the objects, of the slab cache of the pool
+ *
+ * Context: softirq, or process context with bottom halves disabled.
+ */
+void qmempool_free_bulk_softirq(struct qmempool *pool, unsigned int n,
+				void **objects);
+
+/**
+ * qmempool_alloc_softirq() - get an object in softirq context
+ * @pool: the pool
+ * @gfp: flags for the slab; it is never waited for memory
+ *
+ * Context: softirq, or process context with bottom halves disabled.
+ * Return: the object, or NULL if there is no memory.
+ */
+static __always_inline void *qmempool_alloc_softirq(struct qmempool *pool,
+						    gfp_t gfp)
+{
+	struct qmempool_cpu *cpu;
+	unsigned int count;
+	void *object;
+
+	lockdep_assert_in_softirq();
+	cpu = this_cpu_ptr(pool->cpu);
+	count = cpu->count;
+	if (unlikely(!count))
+		return __qmempool_alloc(pool, gfp);
+
+	object = cpu->slots[--count];
+	WRITE_ONCE(cpu->count, count);
+	WRITE_ONCE(cpu->hits, cpu->hits + 1);
+	kasan_mempool_unpoison_object(object, pool->object_size);
+	if (unlikely(gfp & __GFP_ZERO))
+		memset(object, 0, pool->object_size);
+	return object;
+}
+
+/**
+ * qmempool_free_softirq() - give an object back in softirq context
+ * @pool: the pool
+ * @object: the object, of the slab cache of the pool
+ *
+ * Context: softirq, or process context with bottom halves disabled.
+ */
+static __always_inline void qmempool_free_softirq(struct qmempool *pool,
+						  void *object)
+{
+	struct qmempool_cpu *cpu;
+	unsigned int count;
+
+	lockdep_assert_in_softirq();
+	cpu = this_cpu_ptr(pool->cpu);
+	count = cpu->count;
+	if (unlikely(count == cpu->size)) {
+		__qmempool_free(pool, object);
+		return;
+	}
+	if (unlikely(!kasan_mempool_poison_object(object)))
+		return;
+
+	cpu->slots[count] = object;
+	WRITE_ONCE(cpu->count, count + 1);
+}
+
+/**
+ * qmempool_alloc() - get an object
+ * @pool: the pool
+ * @gfp: flags for the slab
+ *
+ * Context: process or softirq context, with interrupts enabled. May sleep if
+ * @gfp says so.
+ * Return: the object, or NULL if there is no memory.
+ */
+static inline void *qmempool_alloc(struct qmempool *pool, gfp_t gfp)
+{
+	void *object;
+
+	might_alloc(gfp);
+	local_bh_disable();
+	object = qmempool_alloc_softirq(pool, gfp);
+	local_bh_enable();
+
+	if (unlikely(!object) && gfpflags_allow_blocking(gfp))
+		object = kmem_cache_alloc(pool->cache, gfp);
+	return object;
+}
+
+/**
+ * qmempool_free() - give an object back
+ * @pool: the pool
+ * @object: the object, of the slab cache of the pool
+ *
+ * Context: process or softirq context, with interrupts enabled.
+ */
+static inline void qmempool_free(struct qmempool *pool, void *object)
+{
+	local_bh_disable();
+	qmempool_free_softirq(pool, object);
+	local_bh_enable();
+}
+
+/**
+ * qmempool_alloc_bulk() - get objects
+ * @pool: the pool
+ * @gfp: flags for the slab; it is never waited for memory
+ * @n: number of objects
+ * @objects: where to put them
+ *
+ * Context: process or softirq context, with interrupts enabled.
+ * Return: number of objects, less than @n if there is no more memory.
+ */
+static inline unsigned int qmempool_alloc_bulk(struct qmempool *pool, gfp_t gfp,
+					       unsigned int n, void **objects)
+{
+	local_bh_disable();
+	n = qmempool_alloc_bulk_softirq(pool, gfp, n, objects);
+	local_bh_enable();
+	return n;
+}
+
+/**
+ * qmempool_free_bulk() - give objects back
+ * @pool: the pool
+ * @n: number of objects
+ * @objects: the objects, of the slab cache of the pool
+ *
+ * Context: process or softirq context, with interrupts enabled.
+ */
+static inline void qmempool_free_bulk(struct qmempool *pool, unsigned int n,
+				      void **objects)
+{
+	local_bh_disable();
+	qmempool_free_bulk_softirq(pool, n, objects);
+	local_bh_enable();
+}
+
+/* Between the two halves of the implementation. */
+int __qmempool_attach(struct qmempool *pool, const char *name);
+void __qmempool_detach(struct qmempool *pool);
+void __qmempool_cpu_dead(struct qmempool *pool, unsigned int cpu);
+unsigned long __qmempool_count(struct qmempool *pool);
+unsigned long __qmempool_shrink(struct qmempool *pool, unsigned long objects);
+
+#endif /* _LINUX_QMEMPOOL_H */

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * qmempool: what connects pools to CPU hotplug, to memory reclaim and to
+ * debugfs. The pool itself is in rust/kernel/mm/qmempool/.
+ */
+
+#include <linux/cpuhotplug.h>
+#include <linux/debugfs.h>
+#include <linux/init.h>
+#include <linux/qmempool.h>
+#include <linux/seq_file.h>
+#include <linux/shrinker.h>
+
+static int qmempool_hp_state;
+static struct dentry *qmempool_dir;
+
+/* Runs on another CPU, after @cpu has stopped and before it can start again. */
+static int qmempool_cpu_dead(unsigned int cpu, struct hlist_node *node)
+{
+	__qmempool_cpu_dead(hlist_entry(node, struct qmempool, node), cpu);
+	return 0;
+}
+
+static unsigned long qmempool_shrink_count(struct shrinker *shrinker,
+					   struct shrink_control *sc)
+{
+	return __qmempool_count(shrinker->private_data) ?: SHRINK_EMPTY;
+}
+
+static unsigned long qmempool_shrink_scan(struct shrinker *shrinker,
+					  struct shrink_control *sc)
+{
+	return __qmempool_shrink(shrinker->private_data, sc->nr_to_scan) ?:
+	       SHRINK_STOP;
+}
+
+static int qmempool_show(struct seq_file *m, void *unused)
+{
+	struct qmempool_stats stats;
+
+	qmempool_stats(m->private, &stats);
+	seq_printf(m, "hits %lu\n", stats.hits);
+	seq_printf(m, "refills %lu\n", stats.refills);
+	seq_printf(m, "exchanges %lu\n", stats.exchanges);
+	seq_printf(m, "returns %lu\n", stats.returns);
+	seq_printf(m, "held %lu\n", stats.held);
+	seq_printf(m, "bytes %lu\n", stats.bytes);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(qmempool);
+
+int __qmempool_attach(struct qmempool *pool, const char *name)
+{
+	int err;
+
+	if (unlikely(!qmempool_hp_state))
+		return -ENODEV;
+
+	pool->shrinker = shrinker_alloc(0, "qmempool-%s", name);
+	if (!pool->shrinker)
+		return -ENOMEM;
+
+	err = cpuhp_state_add_instance_nocalls(qmempool_hp_state, &pool->node);
+	if (err) {
+		shrinker_free(pool->shrinker);
+		return err;
+	}
+
+	pool->shrinker->count_objects = qmempool_shrink_count;
+	pool->shrinker->scan_objects = qmempool_shrink_scan;
+	pool->shrinker->private_data = pool;
+	shrinker_register(pool->shrinker);
+
+	pool->dentry = debugfs_create_file(name, 0444, qmempool_dir, pool,
+					   &qmempool_fops);
+	return 0;
+}
+
+/* When this returns, none of the functions above runs any more for @pool. */
+void __qmempool_detach(struct qmempool *pool)
+{
+	debugfs_remove(pool->dentry);
+	shrinker_free(pool->shrinker);
+	cpuhp_state_remove_instance_nocalls(qmempool_hp_state, &pool->node);
+}
+
+static int __init qmempool_init(void)
+{
+	int state;
+
+	/* States of this section are left on another CPU than the dying one. */
+	state = cpuhp_setup_state_multi(CPUHP_BP_PREPARE_DYN, "mm/qmempool:dead",
+					NULL, qmempool_cpu_dead);
+	if (state < 0)
+		return state;
+
+	qmempool_hp_state = state;
+	qmempool_dir = debugfs_create_dir("qmempool", NULL);
+	return 0;
+}
+postcore_initcall(qmempool_init);

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pools of objects in front of a slab cache.
+//!
+//! A [`QMemPool`] keeps unused objects so near that getting one is a matter of a few instructions:
+//! each CPU has two small arrays of them, called magazines, which nobody else touches. What keeps
+//! others on the same CPU away is a [`Softirq`] token, so who runs in a softirq anyway pays nothing
+//! for it. Process context takes a [`BhGuard`], which costs more than the allocation; for a single
+//! object now and then, the slab cache is the better choice.
+//!
+//! When a CPU runs out of objects, or has too many, it exchanges a whole magazine with the depot
+//! that all CPUs share, an [`alf_queue`]. So objects that one CPU allocates and another frees go
+//! round in magazines, at the cost of two atomic operations for each of these. Only when the depot
+//! cannot help, the slab is asked, for many objects at once.
+//!
+//! # What it costs
+//!
+//! A pool holds unused objects: up to two magazines for each CPU, and the depot. CPUs that go
+//! offline leave nothing behind, and what is in the depot goes back to the slab when memory is
+//! scarce. The magazines themselves, 512 bytes each, are allocated with the pool.
+//!
+//! C header: [`include/linux/qmempool.h`](srctree/include/linux/qmempool.h)
+//!
+//! # Examples
+//!
+//! ```
+//! use kernel::{
+//!     mm::qmempool::{
+//!         Options,
+//!         QMemPool, //
+//!     },
+//!     slab::Cache,
+//!     softirq::BhGuard, //
+//! };
+//!
+//! let cache = Cache::<[u64; 4]>::new(c"rust_doc_qmempool", 16)?;
+//! let pool = QMemPool::new(c"rust_doc", cache, Options::new())?;
+//!
+//! // A NAPI driver gets the token from its poll function.
+//! let guard = BhGuard::new().ok_or(EINVAL)?;
+//! let local = pool.local(guard.softirq());
+//! for i in 0..100 {
+//!     let object = local.alloc([i; 4], GFP_ATOMIC)?;
+//!     assert_eq!(object[3], i);
+//!     local.free(object);
+//! }
+//! drop(guard);
+//!
+//! assert!(pool.stats().hits >= 99);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! Objects do not outlive the pool, since they are memory of its cache:
+//!
+//! ```ignore
+//! let object = {
+//!     let pool = QMemPool::new(c"pool", cache, Options::new())?;
+//!     pool.alloc(1, GFP_KERNEL)? // Does not compile: `pool` does not live long enough.
+//! };
+//! ```
+//!
+//! [`alf_queue`]: crate::sync::alf_queue
+
+use crate::{
+    alloc::{
+        AllocError,
+        Flags, //
+    },
+    bindings,
+    prelude::*,
+    slab::{
+        Batch,
+        Cache,
+        Object, //
+    },
+    softirq::{
+        BhGuard,
+        Softirq, //
+    }, //
+};
+use core::ptr::NonNull;
+
+mod capi;
+mod depot;
+mod magazine;
+mod pool;
+mod slab;
+mod store;
+mod tests;
+
+use pool::Pool;
+use store::Store;
+
+/// A pool in front of a [`Cache`].
+///
+/// Creating and dropping a pool may sleep.
+///
+/// # Invariants
+///
+/// The slab of `pool` is `cache`.
+pub struct QMemPool<T> {
+    // Dropped first: it gives objects back to the cache.
+    pool: KBox<Pool>,
+    cache: Cache<T>,
+}
+
+/// How much a pool may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    magazine: usize,
+    depot: usize,
+}
+
+impl Options {
+    /// The greatest size of a magazine.
+    pub const MAX_MAGAZINE: usize = magazine::MAX;
+
+    /// Magazines of 32 objects, 16 of them in the depot.
+    #[inline]
+    pub const fn new() -> Self {
+        Self {
+            magazine: 32,
+            depot: 16,
+        }
+    }
+
+    /// Sets the number of objects in a magazine, from 1 to [`Self::MAX_MAGAZINE`].
+    ///
+    /// A CPU holds up to twice as many.
+    #[inline]
+    pub const fn magazine(mut self, objects: usize) -> Self {
+        self.magazine = objects;
+        self
+    }
+
+    /// Sets the number of magazines in the depot.
+    ///
+    /// Objects that are on their way from the CPU that frees to the CPU that allocates should fit.
+    #[inline]
+    pub const fn depot(mut self, magazines: usize) -> Self {
+        self.depot = magazines;
+        self
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What a pool has done and has.
+///
+/// Numbers are not of one moment while the pool is in use.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stats {
+    /// Objects that the magazine in use of a CPU had at hand.
+    pub hits: usize,
+    /// How often the slab filled a magazine.
+    pub refills: usize,
+    /// How often a magazine was exchanged for one of the depot.
+    pub exchanges: usize,
+    /// How often a magazine was given back to the slab.
+    pub returns: usize,
+    /// Objects in the pool.
+    pub held: usize,
+    /// The memory that these take.
+    pub bytes: usize,
+}
+
+impl<T> QMemPool<T> {
+    /// Makes a pool in front of `cache`, which it owns.
+    ///
+    /// `name` is what the pool is called in debugfs.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the size of a magazine is out of range, [`ENOMEM`] if there is no memory.
+    pub fn new(name: &CStr, cache: Cache<T>, options: Options) -> Result<Self> {
+        let raw = NonNull::new(cache.as_raw()).ok_or(EINVAL)?;
+        // SAFETY: The cache is dropped after the pool. It has no constructor.
+        let pool =
+            unsafe { Pool::new(name, slab::Slab::new(raw), options.magazine, options.depot) }?;
+        // INVARIANT: Just made so.
+        Ok(Self { pool, cache })
+    }
+
+    /// Returns the part of the pool that belongs to this CPU.
+    #[inline(always)]
+    pub fn local<'p, 'cx>(&'p self, cx: Softirq<'cx>) -> Local<'p, 'cx, T>
+    where
+        'p: 'cx,
+    {
+        // INVARIANT: The token proves that we stay on this CPU.
+        Local {
+            pool: self,
+            store: self.pool.store(cx),
+            cx,
+        }
+    }
+
+    /// Allocates an object in process context.
+    ///
+    /// This disables bottom halves for a moment, or, where that cannot be done, leaves the pool
+    /// alone. The context must be one that `flags` allow.
+    pub fn alloc(&self, value: T, flags: Flags) -> Result<Object<'_, T>, AllocError> {
+        let memory = BhGuard::new().and_then(|guard| self.local(guard.softirq()).alloc_raw(flags));
+        // With bottom halves enabled again, there may be more memory to be had.
+        let memory = memory
+            .or_else(|| self.cache.alloc_raw(flags))
+            .ok_or(AllocError)?;
+        // SAFETY: This is memory for a `T` that nobody else uses.
+        unsafe { memory.write(value) };
+        // SAFETY: It comes from this cache, holds a value, and is given up.
+        Ok(unsafe { Object::from_raw(&self.cache, memory) })
+    }
+
+    /// Puts an object into the pool in process context.
+    ///
+    /// This disables bottom halves for a moment, or, where that cannot be done, leaves the pool
+    /// alone.
+    pub fn free(&self, object: Object<'_, T>) {
+        match BhGuard::new() {
+            Some(guard) => self.local(guard.softirq()).free(object),
+            None => drop(object),
+        }
+    }
+
+    /// What the pool has done and has.
+    pub fn stats(&self) -> Stats {
+        self.pool.stats()
+    }
+
+    /// Gives unused objects in the depot back to the slab, at least `objects` if there are so many,
+    /// and returns how many.
+    ///
+    /// Memory reclaim does this, too. With interrupts disabled, nothing happens.
+    pub fn shrink(&self, objects: usize) -> usize {
+        self.pool.shrink(objects)
+    }
+
+    /// The cache from which the objects come.
+    pub fn cache(&self) -> &Cache<T> {
+        &self.cache
+    }
+
+    /// The pool as C code knows it.
+    #[allow(dead_code, reason = "for who shares a pool with C code")]
+    pub(crate) fn as_raw(&self) -> *mut bindings::qmempool {
+        self.pool.as_raw()
+    }
+}
+
+/// The part of a pool that belongs to this CPU, for as long as a token lives.
+///
+/// # Invariants
+///
+/// `store` is that of the current CPU, of which `cx` is the proof.
+pub struct Local<'p, 'cx, T> {
+    pool: &'p QMemPool<T>,
+    store: &'cx Store,
+    cx: Softirq<'cx>,
+}
+
+impl<'p, T> Local<'p, '_, T> {
+    /// Allocates an object and moves `value` into it.
+    ///
+    /// This never waits for memory, whatever `flags` say.
+    #[inline(always)]
+    pub fn alloc(&self, value: T, flags: Flags) -> Result<Object<'p, T>, AllocError> {
+        let memory = self.alloc_raw(flags).ok_or(AllocError)?;
+        // SAFETY: This is memory for a `T` that nobody else uses.
+        unsafe { memory.write(value) };
+        // SAFETY: It comes from this cache, holds a value, and is given up.
+        Ok(unsafe { Object::from_raw(&self.pool.cache, memory) })
+    }
+
+    /// Drops the value of an object, and keeps the memory in the pool.
+    ///
+    /// An object of another cache goes back to that one.
+    #[inline(always)]
+    pub fn free(&self, object: Object<'_, T>) {
+        if !core::ptr::eq(object.cache, &self.pool.cache) {
+            return drop(object);
+        }
+        let memory = Object::into_raw(object);
+        // The value first: dropping it may run any code, which may use this pool.
+        // SAFETY: The object held a value, which was ours and is not used again.
+        unsafe { memory.drop_in_place() };
+        // SAFETY: The memory comes from the slab of this pool, and was given up by its owner.
+        unsafe { self.pool.pool.free(self.store, self.cx, memory.cast()) };
+    }
+
+    /// Adds up to `count` objects to a batch, as many as there are memory and room for, and returns
+    /// how many.
+    ///
+    /// Their values come from `init`, which is called with numbers from 0 on. This never waits for
+    /// memory, whatever `flags` say.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use kernel::mm::qmempool::{Options, QMemPool};
+    /// # use kernel::slab::{Batch, Cache};
+    /// # use kernel::softirq::BhGuard;
+    /// # let cache = Cache::new(c"rust_doc_qmempool_bulk", 16)?;
+    /// let pool = QMemPool::<usize>::new(c"rust_doc_bulk", cache, Options::new())?;
+    /// let mut batch = Batch::<_, 16>::new(pool.cache());
+    ///
+    /// let guard = BhGuard::new().ok_or(EINVAL)?;
+    /// let local = pool.local(guard.softirq());
+    /// assert_eq!(local.alloc_bulk(&mut batch, 10, GFP_ATOMIC, |i| i), 10);
+    /// assert!(batch.iter().copied().eq(0..10));
+    /// assert_eq!(local.free_bulk(&mut batch, 100), 10);
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[inline]
+    pub fn alloc_bulk<const N: usize>(
+        &self,
+        batch: &mut Batch<'p, T, N>,
+        count: usize,
+        flags: Flags,
+        mut init: impl FnMut(usize) -> T,
+    ) -> usize {
+        // SAFETY: What is changed below keeps the invariants.
+        let (cache, len, places) = unsafe { batch.parts() };
+        if !core::ptr::eq(cache, &self.pool.cache) {
+            return 0;
+        }
+        // SAFETY: By the invariants of batches, there are at least `len` places.
+        let places = unsafe { places.get_unchecked_mut(*len..) };
+        let count = count.min(places.len());
+        // SAFETY: There are so many places. `NonNull` to whatever has the same layout.
+        let count = unsafe {
+            self.pool
+                .pool
+                .alloc_bulk(self.cx, flags.as_raw(), places.as_mut_ptr().cast(), count)
+        };
+        for i in 0..count {
+            let value = init(i);
+            // SAFETY: The first `count` places point to memory for a `T` that is ours.
+            unsafe { places.get_unchecked(i).assume_init().write(value) };
+        }
+        // INVARIANT: `count` more elements point to objects of the cache with values.
+        *len += count;
+        count
+    }
+
+    /// Drops the last `count` values of a batch, or all if there are less, and keeps the memory in
+    /// the pool. Returns how many.
+    ///
+    /// If the objects come from another cache, nothing happens.
+    #[inline]
+    pub fn free_bulk<const N: usize>(&self, batch: &mut Batch<'_, T, N>, count: usize) -> usize {
+        // SAFETY: What is changed below keeps the invariants.
+        let (cache, len, places) = unsafe { batch.parts() };
+        if !core::ptr::eq(cache, &self.pool.cache) {
+            return 0;
+        }
+        let count = count.min(*len);
+        // INVARIANT: The batch gives up its last `count` objects.
+        *len -= count;
+        // SAFETY: By the invariants of batches, there were `len + count` places with objects.
+        let places = unsafe { places.get_unchecked_mut(*len..).get_unchecked_mut(..count) };
+        if core::mem::needs_drop::<T>() {
+            for place in places.iter() {
+                // SAFETY: The places point to values, which are ours.
+                unsafe { place.assume_init().drop_in_place() };
+            }
+        }
+        // SAFETY: The memory comes from the slab of this pool, and is ours.
+        unsafe {
+            self.pool
+                .pool
+                .free_bulk(self.cx, places.as_ptr().cast(), count)
+        };
+        count
+    }
+
+    #[inline(always)]
+    fn alloc_raw(&self, flags: Flags) -> Option<NonNull<T>> {
+        let memory = self.pool.pool.alloc(self.store, self.cx, flags.as_raw())?;
+        Some(memory.cast())
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What C code calls.
+
+use super::{
+    pool::Pool,
+    slab::Slab, //
+};
+use crate::{
+    bindings,
+    cpu::CpuId,
+    prelude::*,
+    softirq::Softirq, //
+};
+use core::ptr::NonNull;
+
+/// Makes a pool, or returns null.
+///
+/// # Safety
+///
+/// `name` is a string; `cache` is null or a slab cache without constructor that outlives the pool.
+#[export]
+unsafe extern "C" fn qmempool_create(
+    name: *const c_char,
+    cache: *mut bindings::kmem_cache,
+    magazine: c_uint,
+    depot: c_uint,
+) -> *mut bindings::qmempool {
+    let Some(cache) = NonNull::new(cache) else {
+        return core::ptr::null_mut();
+    };
+    // SAFETY: By the safety requirements.
+    let pool = unsafe {
+        Pool::new(
+            CStr::from_char_ptr(name),
+            Slab::new(cache),
+            magazine as usize,
+            depot as usize,
+        )
+    };
+    match pool {
+        Ok(pool) => KBox::leak(pool).as_raw(),
+        Err(_) => core::ptr::null_mut(),
+    }
+}
+
+/// Takes a pool away.
+///
+/// # Safety
+///
+/// `pool` is null or comes from [`qmempool_create`], and is not used any more.
+#[export]
+unsafe extern "C" fn qmempool_destroy(pool: *mut bindings::qmempool) {
+    if !pool.is_null() {
+        // SAFETY: It was leaked by `qmempool_create`, and begins with what C code knows.
+        drop(unsafe { KBox::from_raw(pool.cast::<Pool>()) });
+    }
+}
+
+/// Takes an object when the magazine in use has none.
+///
+/// # Safety
+///
+/// `pool` is valid, and bottom halves are disabled.
+#[export]
+unsafe extern "C" fn __qmempool_alloc(
+    pool: *mut bindings::qmempool,
+    gfp: bindings::gfp_t,
+) -> *mut c_void {
+    // SAFETY: By the safety requirements.
+    let (pool, cx) = unsafe { (Pool::from_raw(pool), Softirq::assume()) };
+    pool.alloc(pool.store(cx), cx, gfp)
+        .map_or(core::ptr::null_mut(), NonNull::as_ptr)
+}
+
+/// Gives an object back when the magazine in use has no room.
+///
+/// # Safety
+///
+/// `pool` is valid, bottom halves are disabled, and `object` is one of its slab.
+#[export]
+unsafe extern "C" fn __qmempool_free(pool: *mut bindings::qmempool, object: *mut c_void) {
+    // SAFETY: By the safety requirements.
+    let (pool, cx) = unsafe { (Pool::from_raw(pool), Softirq::assume()) };
+    if let Some(object) = NonNull::new(object) {
+        // SAFETY: By the safety requirements.
+        unsafe { pool.free(pool.store(cx), cx, object) };
+    }
+}
+
+/// Takes objects.
+///
+/// # Safety
+///
+/// `pool` is valid, bottom halves are disabled, and there is room for `n` objects.
+#[export]
+unsafe extern "C" fn qmempool_alloc_bulk_softirq(
+    pool: *mut bindings::qmempool,
+    gfp: bindings::gfp_t,
+    n: c_uint,
+    objects: *mut *mut c_void,
+) -> c_uint {
+    // SAFETY: By the safety requirements.
+    let (pool, cx) = unsafe { (Pool::from_raw(pool), Softirq::assume()) };
+    // SAFETY: By the safety requirements. `NonNull` has the layout of a pointer.
+    let done = unsafe { pool.alloc_bulk(cx, gfp, objects.cast(), n as usize) };
+    // CAST: It is at most `n`.
+    done as c_uint
+}
+
+/// Gives objects back.
+///
+/// # Safety
+///
+/// `pool` is valid, bottom halves are disabled, and there are `n` objects of its slab.
+#[export]
+unsafe extern "C" fn qmempool_free_bulk_softirq(
+    pool: *mut bindings::qmempool,
+    n: c_uint,
+    objects: *mut *mut c_void,
+) {
+    // SAFETY: By the safety requirements.
+    let (pool, cx) = unsafe { (Pool::from_raw(pool), Softirq::assume()) };
+    // SAFETY: By the safety requirements. `NonNull` has the layout of a pointer.
+    unsafe { pool.free_bulk(cx, objects.cast_const().cast(), n as usize) };
+}
+
+/// Writes statistics.
+///
+/// # Safety
+///
+/// `pool` is valid, `stats` can be written.
+#[export]
+unsafe extern "C" fn qmempool_stats(
+    pool: *mut bindings::qmempool,
+    stats: *mut bindings::qmempool_stats,
+) {
+    // SAFETY: By the safety requirements.
+    let now = unsafe { Pool::from_raw(pool) }.stats();
+    // SAFETY: By the safety requirements.
+    unsafe {
+        stats.write(bindings::qmempool_stats {
+            hits: now.hits,
+            refills: now.refills,
+            exchanges: now.exchanges,
+            returns: now.returns,
+            held: now.held,
+            bytes: now.bytes,
+        })
+    };
+}
+
+/// Empties the store of a CPU that has stopped.
+///
+/// # Safety
+///
+/// `pool` is valid, and the CPU does not start again before this returns.
+#[export]
+unsafe extern "C" fn __qmempool_cpu_dead(pool: *mut bindings::qmempool, cpu: c_uint) {
+    if let Some(cpu) = CpuId::from_u32(cpu) {
+        // SAFETY: By the safety requirements.
+        unsafe { Pool::from_raw(pool).cpu_dead(cpu) };
+    }
+}
+
+/// Counts objects that [`__qmempool_shrink`] can give back.
+///
+/// # Safety
+///
+/// `pool` is valid.
+#[export]
+unsafe extern "C" fn __qmempool_count(pool: *mut bindings::qmempool) -> usize {
+    // SAFETY: By the safety requirements.
+    unsafe { Pool::from_raw(pool) }.shrinkable()
+}
+
+/// Gives objects back to the slab.
+///
+/// # Safety
+///
+/// `pool` is valid.
+#[export]
+unsafe extern "C" fn __qmempool_shrink(pool: *mut bindings::qmempool, objects: usize) -> usize {
+    // SAFETY: By the safety requirements.
+    unsafe { Pool::from_raw(pool) }.shrink(objects)
+}

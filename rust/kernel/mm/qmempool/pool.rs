@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A pool of objects of which we do not know the type.
+
+use super::{
+    depot::Depot,
+    magazine::{
+        self,
+        Magazine,
+        Unused, //
+    },
+    slab::{
+        self,
+        Slab, //
+    },
+    store::{
+        Event,
+        Store, //
+    },
+    Stats, //
+};
+use crate::{
+    alloc::flags::__GFP_ZERO,
+    bindings,
+    cpu::CpuId,
+    error::to_result,
+    percpu::{
+        self,
+        PerCpu, //
+    },
+    prelude::*,
+    softirq::{
+        BhGuard,
+        Softirq, //
+    },
+    types::Opaque, //
+};
+
+/// Number of objects that the slab is asked for at once.
+///
+/// Less than a magazine: a CPU that needs a few objects should not hold many.
+const REFILL: u32 = 16;
+
+/// A pool.
+///
+/// # Invariants
+///
+/// - `shared` is what C code knows of it, and is where it was while it is attached.
+/// - `slab` is valid, and is the slab of all magazines.
+#[repr(C)]
+pub(super) struct Pool {
+    shared: Opaque<bindings::qmempool>,
+    stores: PerCpu<Store>,
+    depot: Depot,
+    slab: Slab,
+    object_size: u32,
+    magazine: u32,
+}
+
+// SAFETY: Stores are used by their CPU only, which the token of each method makes sure, or with
+// nobody else around. The rest can be shared.
+unsafe impl Send for Pool {}
+
+// SAFETY: As above.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    /// Makes a pool in front of `slab`.
+    ///
+    /// # Safety
+    ///
+    /// `slab` is valid as long as the pool is there, and has no constructor.
+    pub(super) unsafe fn new(
+        name: &CStr,
+        slab: Slab,
+        magazine: usize,
+        depot: usize,
+    ) -> Result<KBox<Self>> {
+        if magazine == 0 || magazine > magazine::MAX {
+            return Err(EINVAL);
+        }
+        // CAST: It is at most `MAX`.
+        let size = magazine as u32;
+        // SAFETY: The slab outlives the pool, and so all magazines.
+        let empty = || unsafe { Magazine::new(slab, GFP_KERNEL) };
+
+        let stores = PerCpu::new(
+            |_cpu| Ok::<_, Error>(Store::new(empty()?, empty()?, size)),
+            GFP_KERNEL,
+        )?;
+        let room = percpu::possible_cpus()
+            .count()
+            .checked_mul(2)
+            .and_then(|n| n.checked_add(depot))
+            .ok_or(EINVAL)?;
+        let depot_queues = Depot::new(room, GFP_KERNEL)?;
+        for _ in 0..depot {
+            // One by one, since bottom halves should not be disabled for long.
+            let magazine = empty()?;
+            let guard = BhGuard::new().ok_or(EINVAL)?;
+            depot_queues.put(guard.softirq(), magazine);
+        }
+
+        // SAFETY: By the safety requirements, the slab is valid.
+        let object_size = unsafe { slab.object_size() };
+        let pool = KBox::new(
+            Self {
+                shared: Opaque::new(bindings::qmempool {
+                    cpu: stores.as_raw().cast(),
+                    cache: slab.as_raw(),
+                    object_size,
+                    ..pin_init::zeroed()
+                }),
+                stores,
+                depot: depot_queues,
+                slab,
+                object_size,
+                magazine: size,
+            },
+            GFP_KERNEL,
+        )?;
+        // SAFETY: The pool stays in its box from here on, and is detached before it goes away. If
+        // this fails, it is not attached.
+        to_result(unsafe { bindings::__qmempool_attach(pool.as_raw(), name.as_char_ptr()) })?;
+        // SAFETY: Nobody else looks at this member.
+        unsafe { (*pool.as_raw()).attached = true };
+        Ok(pool)
+    }
+
+    /// What C code knows of the pool.
+    pub(super) fn as_raw(&self) -> *mut bindings::qmempool {
+        self.shared.get()
+    }
+
+    /// Returns the pool that C code knows.
+    ///
+    /// # Safety
+    ///
+    /// `raw` comes from [`Self::as_raw`] of a pool that exists during `'a`.
+    #[inline(always)]
+    pub(super) unsafe fn from_raw<'a>(raw: *mut bindings::qmempool) -> &'a Self {
+        // SAFETY: `shared` is the first member.
+        unsafe { &*raw.cast_const().cast::<Self>() }
+    }
+
+    /// The store of this CPU.
+    #[inline(always)]
+    pub(super) fn store<'a>(&'a self, cx: Softirq<'a>) -> &'a Store {
+        self.stores.get(cx)
+    }
+
+    /// Takes an object out of the pool or the slab.
+    #[inline(always)]
+    pub(super) fn alloc(
+        &self,
+        store: &Store,
+        cx: Softirq<'_>,
+        gfp: bindings::gfp_t,
+    ) -> Option<Unused> {
+        let object = match store.take() {
+            Some(object) => object,
+            None => self.alloc_slow(cx, gfp)?,
+        };
+        // SAFETY: It is an object of this size, and ours.
+        unsafe { slab::unpoison(object, self.object_size) };
+        if wants_zeros(gfp) {
+            // SAFETY: As above.
+            unsafe {
+                object
+                    .cast::<u8>()
+                    .write_bytes(0, self.object_size as usize)
+            };
+        }
+        Some(object)
+    }
+
+    /// Puts an object into the pool, or gives it to the slab.
+    ///
+    /// # Safety
+    ///
+    /// `object` comes from the slab, and belongs to the caller, who gives it up.
+    #[inline(always)]
+    pub(super) unsafe fn free(&self, store: &Store, cx: Softirq<'_>, object: Unused) {
+        if !slab::poison(object) {
+            return;
+        }
+        // SAFETY: It is poisoned, and by the safety requirements.
+        if !unsafe { store.put(object) } {
+            // SAFETY: As above.
+            unsafe { self.free_slow(cx, object) };
+        }
+    }
+
+    /// [`Self::alloc`] when the magazine in use is empty.
+    #[cold]
+    #[inline(never)]
+    fn alloc_slow(&self, cx: Softirq<'_>, gfp: bindings::gfp_t) -> Option<Unused> {
+        let store = self.store(cx);
+        self.load(store, cx, gfp);
+        store.take()
+    }
+
+    /// [`Self::free`] when the magazine in use is full.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Store::put`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn free_slow(&self, cx: Softirq<'_>, object: Unused) {
+        let store = self.store(cx);
+        self.unload(store, cx);
+        // There is room now. If there was none after all, the object would be lost, no more.
+        // SAFETY: By the safety requirements.
+        let _ = unsafe { store.put(object) };
+    }
+
+    /// Sees to it that the magazine in use, which is empty, has objects; unless there are none.
+    fn load(&self, store: &Store, cx: Softirq<'_>, gfp: bindings::gfp_t) {
+        let event = store.with_magazines(|loaded, previous| {
+            if previous.len() != 0 {
+                core::mem::swap(loaded, previous);
+                None
+            } else if self.depot.exchange_for_full(cx, loaded) {
+                Some(Event::Exchange)
+            } else {
+                loaded.fill(REFILL.min(self.magazine), gfp);
+                Some(Event::Refill)
+            }
+        });
+        if let Some(event) = event {
+            store.note(event);
+        }
+    }
+
+    /// Sees to it that the magazine in use, which is full, has room.
+    fn unload(&self, store: &Store, cx: Softirq<'_>) {
+        let event = store.with_magazines(|loaded, previous| {
+            // The previous one has been used longer ago than the one in use: it goes, if it must.
+            let event = if previous.len() == 0 {
+                None
+            } else if self.depot.exchange_for_empty(cx, previous) {
+                Some(Event::Exchange)
+            } else {
+                previous.empty();
+                Some(Event::Return)
+            };
+            core::mem::swap(loaded, previous);
+            event
+        });
+        if let Some(event) = event {
+            store.note(event);
+        }
+    }
+
+    /// Takes up to `n` objects out of the pool or the slab, and returns how many.
+    ///
+    /// # Safety
+    ///
+    /// There is room for `n` objects at `to`.
+    pub(super) unsafe fn alloc_bulk(
+        &self,
+        cx: Softirq<'_>,
+        gfp: bindings::gfp_t,
+        to: *mut Unused,
+        n: usize,
+    ) -> usize {
+        let store = self.store(cx);
+        let mut done = 0;
+        loop {
+            // SAFETY: There is room for `n - done` more objects.
+            done += unsafe { store.take_some(to.add(done), n - done) };
+            if done == n {
+                break;
+            }
+            self.load(store, cx, gfp);
+            if store.held() == 0 {
+                break;
+            }
+        }
+        if cfg!(CONFIG_KASAN) || wants_zeros(gfp) {
+            for i in 0..done {
+                // SAFETY: So many objects are there, of this size, and ours.
+                unsafe {
+                    let object = to.add(i).read();
+                    slab::unpoison(object, self.object_size);
+                    if wants_zeros(gfp) {
+                        object
+                            .cast::<u8>()
+                            .write_bytes(0, self.object_size as usize);
+                    }
+                }
+            }
+        }
+        done
+    }
+
+    /// Puts `n` objects into the pool, or gives them to the slab.
+    ///
+    /// # Safety
+    ///
+    /// There are `n` objects at `from` for which the same holds as for [`Self::free`].
+    pub(super) unsafe fn free_bulk(&self, cx: Softirq<'_>, from: *const Unused, n: usize) {
+        let store = self.store(cx);
+        if cfg!(CONFIG_KASAN) {
+            for i in 0..n {
+                // SAFETY: By the safety requirements.
+                unsafe { self.free(store, cx, from.add(i).read()) };
+            }
+            return;
+        }
+        let mut done = 0;
+        loop {
+            // SAFETY: There are `n - done` more objects, which need no poison without KASAN.
+            done += unsafe { store.put_some(from.add(done), n - done) };
+            if done == n {
+                break;
+            }
+            self.unload(store, cx);
+        }
+    }
+
+    /// Empties the store of a CPU.
+    ///
+    /// # Safety
+    ///
+    /// The CPU has stopped, and does not start again before this returns.
+    pub(super) unsafe fn cpu_dead(&self, cpu: CpuId) {
+        // SAFETY: There is a store unless the pointer is null. The CPU that used it has stopped, and
+        // what it did before happened before its stop was noticed.
+        if let Some(store) = unsafe { self.stores.of_cpu(cpu).as_ref() } {
+            store.drain();
+        }
+    }
+
+    /// The number of objects that [`Self::shrink`] can give back.
+    pub(super) fn shrinkable(&self) -> usize {
+        self.depot.full() * self.magazine as usize
+    }
+
+    /// Gives objects in the depot back to the slab, and returns how many.
+    pub(super) fn shrink(&self, objects: usize) -> usize {
+        let Some(guard) = BhGuard::new() else {
+            return 0;
+        };
+        self.depot.shrink(guard.softirq(), objects)
+    }
+
+    /// What the pool has done and has.
+    pub(super) fn stats(&self) -> Stats {
+        let mut stats = Stats {
+            held: self.shrinkable(),
+            ..Stats::default()
+        };
+        for cpu in percpu::possible_cpus() {
+            // SAFETY: These methods access only what all CPUs access atomically.
+            let Some(store) = (unsafe { self.stores.of_cpu(cpu).as_ref() }) else {
+                continue;
+            };
+            let [hits, refills, exchanges, returns] = store.counters();
+            stats.hits = stats.hits.wrapping_add(hits);
+            stats.refills = stats.refills.wrapping_add(refills);
+            stats.exchanges = stats.exchanges.wrapping_add(exchanges);
+            stats.returns = stats.returns.wrapping_add(returns);
+            stats.held += store.held() as usize;
+        }
+        stats.bytes = stats.held * self.object_size as usize;
+        stats
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: Nobody else looks at this member.
+        if unsafe { (*self.as_raw()).attached } {
+            // SAFETY: It is attached. From here on, nobody calls into the pool any more; the stores
+            // and the depot give all objects back when they are dropped.
+            unsafe { bindings::__qmempool_detach(self.as_raw()) };
+        }
+    }
+}
+
+#[inline(always)]
+fn wants_zeros(gfp: bindings::gfp_t) -> bool {
+    gfp & __GFP_ZERO.as_raw() != 0
+}

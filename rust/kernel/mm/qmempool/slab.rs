@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The slab behind a pool.
+
+use super::magazine::Unused;
+use crate::{
+    bindings,
+    prelude::*, //
+};
+use core::{
+    mem::MaybeUninit,
+    ptr::NonNull, //
+};
+
+/// A slab cache of which we do not know the type of the objects.
+///
+/// While objects are in a pool, they are poisoned: KASAN reports who touches them, or frees them
+/// again.
+#[derive(Clone, Copy)]
+pub(super) struct Slab {
+    raw: NonNull<bindings::kmem_cache>,
+}
+
+impl Slab {
+    pub(super) fn new(raw: NonNull<bindings::kmem_cache>) -> Self {
+        Self { raw }
+    }
+
+    pub(super) fn as_raw(self) -> *mut bindings::kmem_cache {
+        self.raw.as_ptr()
+    }
+
+    /// The size of an object.
+    ///
+    /// # Safety
+    ///
+    /// The slab cache is valid.
+    pub(super) unsafe fn object_size(self) -> u32 {
+        // SAFETY: By the safety requirements.
+        unsafe { bindings::kmem_cache_size(self.as_raw()) }
+    }
+
+    /// Fills slots from the first one on with new objects, and returns how many there are.
+    ///
+    /// This never waits for memory, whatever the flags say.
+    ///
+    /// # Safety
+    ///
+    /// The slab cache is valid.
+    pub(super) unsafe fn alloc(
+        self,
+        slots: &mut [MaybeUninit<Unused>],
+        gfp: bindings::gfp_t,
+    ) -> usize {
+        let gfp = without_waiting(gfp);
+        if slots.is_empty() {
+            return 0;
+        }
+        // SAFETY: The cache is valid, and there are as many slots. `NonNull` has the layout of a
+        // pointer, and the allocator does not hand out null.
+        let done = unsafe {
+            bindings::kmem_cache_alloc_bulk(
+                self.as_raw(),
+                gfp,
+                slots.len(),
+                slots.as_mut_ptr().cast(),
+            )
+        };
+
+        let mut count = 0;
+        if done {
+            for slot in slots {
+                // SAFETY: The allocator has filled it.
+                poison(unsafe { slot.assume_init() });
+                count += 1;
+            }
+        } else if let Some(slot) = slots.first_mut() {
+            // With little memory left, one is what somebody waits for.
+            // SAFETY: The cache is valid.
+            let object = unsafe { bindings::kmem_cache_alloc(self.as_raw(), gfp) };
+            if let Some(object) = NonNull::new(object) {
+                slot.write(object);
+                poison(object);
+                count = 1;
+            }
+        }
+        count
+    }
+
+    /// Frees objects. The slots are undefined afterwards.
+    ///
+    /// # Safety
+    ///
+    /// The slab cache is valid, and all slots hold unused objects of it that belong to the caller.
+    pub(super) unsafe fn free(self, slots: &mut [MaybeUninit<Unused>]) {
+        if slots.is_empty() {
+            return;
+        }
+        // SAFETY: By the safety requirements, the slab cache is valid.
+        let size = unsafe { self.object_size() };
+        for slot in slots.iter() {
+            // SAFETY: By the safety requirements, the slots hold objects of this size.
+            unsafe { unpoison(slot.assume_init(), size) };
+        }
+
+        // SAFETY: By the safety requirements. `NonNull` has the layout of a pointer.
+        unsafe {
+            bindings::kmem_cache_free_bulk(
+                self.as_raw(),
+                slots.len(),
+                slots.as_mut_ptr().cast::<*mut c_void>(),
+            )
+        };
+    }
+}
+
+/// Tells KASAN that an object is not in use, and returns whether it is fit for use again: it is not
+/// if it was not in use before.
+#[inline(always)]
+pub(super) fn poison(object: Unused) -> bool {
+    // SAFETY: This checks what it is given.
+    unsafe { bindings::kasan_mempool_poison_object(object.as_ptr()) }
+}
+
+/// Tells KASAN that an object is in use.
+///
+/// # Safety
+///
+/// `object` is an object of this size that belongs to the caller.
+#[inline(always)]
+pub(super) unsafe fn unpoison(object: Unused, size: u32) {
+    // SAFETY: By the safety requirements.
+    unsafe { bindings::kasan_mempool_unpoison_object(object.as_ptr(), size as usize) };
+}
+
+/// Pools are used with bottom halves disabled, so they cannot wait.
+fn without_waiting(gfp: bindings::gfp_t) -> bindings::gfp_t {
+    let wait = 1 << bindings::___GFP_DIRECT_RECLAIM_BIT;
+    let quiet = crate::alloc::flags::__GFP_NOWARN;
+    // What is in a pool is not zero. Who wants zeros gets them when an object leaves the pool.
+    let zero = crate::alloc::flags::__GFP_ZERO;
+    (gfp | quiet.as_raw()) & !(wait | zero.as_raw())
+}
