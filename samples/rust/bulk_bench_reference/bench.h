@@ -22,6 +22,8 @@
 	pr_info("bulk_bench: " bench "|" fmt "|reference|%llu|" unit "\n", \
 		##__VA_ARGS__, (unsigned long long)(value))
 
+#define bench_median(times)	bench_median_of(times, BENCH_REPEATS)
+
 /* Nanoseconds that @body takes when it is run @calls times. */
 #define bench_ns(calls, body)					\
 ({								\
@@ -47,7 +49,8 @@
 	bench_median(_times) * 1000 / ((u64)(calls) * (operations)); \
 })
 
-u64 bench_median(u64 *times);
+u64 bench_median_of(u64 *times, size_t n);
+int bench_pair(void (*one)(void *), void (*two)(void *), void *data);
 
 int bench_slab(void);
 int bench_alf_queue(void);

@@ -19,10 +19,10 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-u64 bench_median(u64 *times)
+u64 bench_median_of(u64 *times, size_t n)
 {
-	sort(times, BENCH_REPEATS, sizeof(*times), compare, NULL);
-	return times[BENCH_REPEATS / 2];
+	sort(times, n, sizeof(*times), compare, NULL);
+	return times[n / 2];
 }
 
 static int __init bulk_bench_init(void)
