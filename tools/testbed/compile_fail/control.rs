@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+use core::cell::Cell;
 use kernel::{
     cpu::CpuId,
     device::{
@@ -12,6 +13,10 @@ use kernel::{
         Device, //
     },
     kthread,
+    mm::qmempool::{
+        Options,
+        QMemPool, //
+    },
     new_spinlock,
     net::{
         inflight::{
@@ -27,6 +32,8 @@ use kernel::{
         },
         skbuff::SkBuff, //
     },
+    new_spinlock,
+    percpu::PerCpu,
     prelude::*,
     slab::{
         Batch,
@@ -34,7 +41,10 @@ use kernel::{
         Object,
         PinnedBatch, //
     },
-    softirq::Softirq,
+    softirq::{
+        BhGuard,
+        Softirq, //
+    },
     sync::{
         alf_queue::{
             self,
@@ -107,12 +117,29 @@ pub fn slab() -> Result<u64> {
 
 fn send<T: Send>(_: T) {}
 
-pub fn slab_shared(batch: &mut Batch<'_, u64, 8>, locks: &mut PinnedBatch<'_, SpinLock<u32>, 8>) -> Result<u64> {
+pub fn slab_shared(
+    batch: &mut Batch<'_, u64, 8>,
+    locks: &mut PinnedBatch<'_, SpinLock<u32>, 8>,
+) -> Result<u64> {
     let first = batch.iter().next().copied();
     batch.clear();
     locks.alloc(8, GFP_KERNEL, |_| new_spinlock!(1))?;
     send(locks.pop());
     Ok(first.unwrap_or(0))
+}
+
+pub fn pool(counts: &PerCpu<Cell<u32>>) -> Result<u64> {
+    let pool = QMemPool::<u64>::new(c"control", Cache::new(c"control", 8)?, Options::new())?;
+    let guard = BhGuard::new().ok_or(EINVAL)?;
+    let local = pool.local(guard.softirq());
+
+    local.free(local.alloc(1, GFP_ATOMIC)?);
+    counts.get(guard.softirq()).set(1);
+    drop(guard);
+    let object = pool.alloc(2, GFP_KERNEL)?;
+    let value = *object;
+    pool.free(object);
+    Ok(value)
 }
 
 pub fn open(dev: &Device<Bound>) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {

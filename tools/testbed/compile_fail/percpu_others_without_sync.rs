@@ -1,0 +1,13 @@
+//@ error: E0277 `Cell<u32>` cannot be shared between threads safely
+// SPDX-License-Identifier: GPL-2.0
+
+//! Values of other CPUs are in use there.
+
+#![forbid(unsafe_code)]
+
+use core::cell::Cell;
+use kernel::percpu::PerCpu;
+
+pub fn sum(values: &PerCpu<Cell<u32>>) -> u32 {
+    values.iter().map(|(_cpu, value)| value.get()).sum()
+}

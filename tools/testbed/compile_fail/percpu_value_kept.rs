@@ -1,0 +1,18 @@
+//@ error: E0515 cannot return value referencing local variable `guard`
+// SPDX-License-Identifier: GPL-2.0
+
+//! The value of this CPU is out of reach when the context may move.
+
+#![forbid(unsafe_code)]
+
+use core::cell::Cell;
+use kernel::{
+    percpu::PerCpu,
+    prelude::*,
+    softirq::BhGuard, //
+};
+
+pub fn keep(values: &PerCpu<Cell<u32>>) -> Result<&Cell<u32>> {
+    let guard = BhGuard::new().ok_or(EINVAL)?;
+    Ok(values.get(guard.softirq()))
+}

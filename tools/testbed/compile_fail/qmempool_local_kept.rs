@@ -1,0 +1,20 @@
+//@ error: E0515 cannot return value referencing local variable `guard`
+// SPDX-License-Identifier: GPL-2.0
+
+//! A CPU's part of a pool is out of reach when the context may move.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    mm::qmempool::{
+        Local,
+        QMemPool, //
+    },
+    prelude::*,
+    softirq::BhGuard, //
+};
+
+pub fn keep<'a>(pool: &'a QMemPool<u64>) -> Result<Local<'a, 'a, u64>> {
+    let guard = BhGuard::new().ok_or(EINVAL)?;
+    Ok(pool.local(guard.softirq()))
+}

@@ -1,0 +1,23 @@
+//@ error: E0515 cannot return value referencing local variable `pool`
+// SPDX-License-Identifier: GPL-2.0
+
+//! Objects lie in memory of the cache of the pool.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    mm::qmempool::{
+        Options,
+        QMemPool, //
+    },
+    prelude::*,
+    slab::{
+        Cache,
+        Object, //
+    }, //
+};
+
+pub fn outlive<'p>() -> Result<Object<'p, u64>> {
+    let pool = QMemPool::new(c"outlive", Cache::new(c"outlive", 8)?, Options::new())?;
+    Ok(pool.alloc(1, GFP_KERNEL)?)
+}

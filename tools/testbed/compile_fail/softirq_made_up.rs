@@ -1,0 +1,12 @@
+//@ error: E0133 call to unsafe function
+// SPDX-License-Identifier: GPL-2.0
+
+//! Nobody claims to be in a softirq without saying that it is unsafe.
+
+#![forbid(unsafe_code)]
+
+use kernel::softirq::Softirq;
+
+pub fn claim() -> Softirq<'static> {
+    Softirq::assume()
+}

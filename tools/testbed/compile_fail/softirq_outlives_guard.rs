@@ -1,0 +1,19 @@
+//@ error: E0515 cannot return value referencing local variable `guard`
+// SPDX-License-Identifier: GPL-2.0
+
+//! A token ends with the guard that it comes from.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    prelude::*,
+    softirq::{
+        BhGuard,
+        Softirq, //
+    }, //
+};
+
+pub fn keep<'a>() -> Result<Softirq<'a>> {
+    let guard = BhGuard::new().ok_or(EINVAL)?;
+    Ok(guard.softirq())
+}

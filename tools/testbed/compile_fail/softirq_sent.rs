@@ -1,0 +1,22 @@
+//@ error: E0277 cannot be sent between threads safely
+// SPDX-License-Identifier: GPL-2.0
+
+//! A token is worth nothing on another CPU.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    cpu::CpuId,
+    kthread,
+    prelude::*,
+    softirq::Softirq, //
+};
+
+pub fn send(cpu: CpuId, token: Softirq<'static>) -> Result {
+    kthread::spawn_on(cpu, c"send", move || {
+        let token = token;
+        let _ = &token;
+    })?
+    .join();
+    Ok(())
+}
