@@ -29,6 +29,10 @@ use crate::{
     prelude::*,
     softirq::Softirq,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     },
@@ -53,15 +57,25 @@ pub enum Polled {
     },
 }
 
-/// Something that relies on a [`Napi`] for as long as that is in use.
+/// Something that a [`Napi`] owns on behalf of a driver.
 ///
-/// Such objects can outlive the queue vector, since drivers may put them wherever they like or
-/// forget them. Instead of borrowing from the vector they are told.
-pub(crate) trait Attached: Send + Sync {
-    /// The vector goes away: NAPI is disabled and will not run again. Stop referring to it.
-    ///
-    /// This is called once, in process context, before the `struct napi_struct` is deleted.
-    fn detach(&self);
+/// It is dropped when the vector goes away, in process context, while NAPI is disabled and the
+/// `struct napi_struct` and the binding of the device are still there. A driver cannot delay that:
+/// what it has of such an object is a handle, which works only together with the [`Napi`] that the
+/// object belongs to, see [`Id`].
+pub(crate) trait Attached: Send + Sync {}
+
+/// The identity of a [`Napi`], unlike its address never given to another one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Id(u64);
+
+impl Id {
+    fn new() -> Self {
+        static NEXT: Atomic<u64> = Atomic::new(0);
+
+        // Nothing is ordered by this; and 64 bits do not wrap.
+        Self(NEXT.fetch_add(1, Relaxed))
+    }
 }
 
 /// The NAPI instance of a queue vector.
@@ -76,6 +90,8 @@ pub struct Napi {
     // First, so that a pointer to the one is a pointer to the other.
     #[pin]
     inner: Opaque<bindings::napi_struct>,
+    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
+    id: Id,
     #[pin]
     attached: Mutex<KVec<Arc<dyn Attached>>>,
 }
@@ -92,6 +108,7 @@ impl Napi {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             inner: Opaque::zeroed(),
+            id: Id::new(),
             attached <- new_mutex!(KVec::new(), "Napi::attached"),
         })
     }
@@ -102,21 +119,26 @@ impl Napi {
         self.inner.get()
     }
 
-    /// Keeps `object` until the vector goes away, and tells it then.
+    /// Who this is.
+    #[inline]
+    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
+    pub(crate) fn id(&self) -> Id {
+        self.id
+    }
+
+    /// Takes over `object`, until the vector goes away. If this fails, it is dropped at once.
     #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
     pub(crate) fn attach(&self, object: Arc<dyn Attached>) -> Result {
         self.attached.lock().push(object, GFP_KERNEL)?;
         Ok(())
     }
 
-    /// Tells everything that relies on this instance that it goes away.
+    /// Drops everything that belongs to this instance.
     ///
     /// To be called when NAPI is disabled and not yet deleted.
-    pub(super) fn detach_all(&self) {
-        let attached = core::mem::take(&mut *self.attached.lock());
-        for object in attached {
-            object.detach();
-        }
+    pub(super) fn drop_attached(&self) {
+        // Not with the lock held.
+        drop(core::mem::take(&mut *self.attached.lock()));
     }
 }
 

@@ -23,8 +23,10 @@
 //! * Allocating takes the pool by `&mut`, and either the [`Napi`] that it was made for, which
 //!   drivers see only while it is being set up and cannot run yet, or the [`napi::Poll`] of it, on
 //!   the CPU that polls it and not from netpoll. Either way nobody else touches the cache.
-//! * The pool points to the NAPI instance, and is told to forget it before that is deleted,
-//!   whatever the driver does with its [`PagePool`]: keeping or forgetting it only leaks memory.
+//! * The pool belongs to the NAPI instance, and is destroyed before that is deleted, whatever the
+//!   driver does with its [`PagePool`], which is but a handle: it works only where the instance is
+//!   at hand that owns the pool. So no mapping outlives the binding of the device, not even if a
+//!   driver keeps or forgets the handle.
 //! * Pages may come back after the pool was destroyed. C keeps the pool's memory until the last
 //!   one did, and takes back their DMA mappings when the pool is destroyed.
 
@@ -112,56 +114,46 @@ impl Layout {
     }
 }
 
-/// The C side of a pool, shared between the driver and the NAPI instance.
+/// The C side of a pool, which the NAPI instance owns.
 ///
 /// # Invariants
 ///
 /// `pool` points to a page pool of order 0 with `PP_FLAG_DMA_MAP`, which `self` owns.
-struct Shared {
+struct Owned {
     pool: NonNull<bindings::page_pool>,
 }
 
 // SAFETY: A page pool is not tied to a thread. What needs a context, allocating, asks for a proof.
-unsafe impl Send for Shared {}
+unsafe impl Send for Owned {}
 
 // SAFETY: Nothing can be done with a shared reference that is not safe to do concurrently.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for Owned {}
 
-impl Attached for Shared {
-    fn detach(&self) {
-        // SAFETY: By the type invariant the pool is alive. The NAPI instance is disabled, so that
-        // nobody recycles directly at this time, and is deleted only after this.
-        unsafe { bindings::page_pool_disable_direct_recycling(self.pool.as_ptr()) };
-    }
-}
+impl Attached for Owned {}
 
-impl Drop for Shared {
+impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant the pool is ours. The NAPI instance holds a reference to
-        // `self` until it has called `detach()`, so the pool has no pointer to it any more; or it
-        // never got one, and then it is still there and disabled.
+        // SAFETY: By the type invariant the pool is ours. The NAPI instance is disabled, so that
+        // nobody recycles directly at this time, and is deleted only after this.
         unsafe { bindings::page_pool_destroy(self.pool.as_ptr()) };
     }
 }
 
 /// The receive buffers of one queue vector.
 ///
-/// The pool goes away when both this object and the queue vector have gone. Drop it in process
-/// context.
+/// The pool goes away with the queue vector.
 ///
 /// # Invariants
 ///
-/// - `pool` is the pool of `shared`.
-/// - As long as that pool recycles directly, it does so on behalf of the NAPI instance `napi`.
+/// `pool` was created for the NAPI instance `napi`, and is valid as long as that has not been
+/// deleted.
 pub struct PagePool {
-    // A copy, which saves the hot path an indirection.
     pool: NonNull<bindings::page_pool>,
-    napi: *const bindings::napi_struct,
+    napi: napi::Id,
     layout: Layout,
-    _shared: Arc<Shared>,
 }
 
-// SAFETY: As for `Shared`; `napi` is never dereferenced.
+// SAFETY: As for `Owned`.
 unsafe impl Send for PagePool {}
 
 // SAFETY: All methods that take `&self` only read what does not change.
@@ -171,7 +163,8 @@ impl PagePool {
     /// Creates the page pool that serves `napi`.
     ///
     /// `pages` is the number of pages that the pool keeps at hand, usually the size of the receive
-    /// ring. The pages are mapped for `dev`, which must be the device that receives.
+    /// ring. The pages are mapped for `dev`, which must be the parent of the network device, since
+    /// that is bound until the pool is gone; else the result is [`EINVAL`].
     ///
     /// Context: process context, while `napi` is being set up.
     pub fn new(
@@ -180,6 +173,13 @@ impl PagePool {
         pages: u32,
         layout: Layout,
     ) -> Result<Self> {
+        // SAFETY: `napi` has been added to a device.
+        let netdev = unsafe { (*napi.as_raw()).dev };
+        // SAFETY: The device of an instance is valid, and its parent does not change.
+        if unsafe { (*netdev).dev.parent } != dev.as_raw() {
+            return Err(EINVAL);
+        }
+
         let mut params = bindings::page_pool_params::default();
 
         params.__bindgen_anon_1.fast.pool_size = pages;
@@ -189,12 +189,11 @@ impl PagePool {
         params.__bindgen_anon_1.fast.dma_dir = bindings::dma_data_direction::DMA_FROM_DEVICE;
         params.__bindgen_anon_1.fast.offset = layout.headroom.into();
         params.__bindgen_anon_1.fast.max_len = layout.len.into();
-        // SAFETY: `napi` has been added to a device.
-        params.__bindgen_anon_2.slow.netdev = unsafe { (*napi.as_raw()).dev };
+        params.__bindgen_anon_2.slow.netdev = netdev;
         params.__bindgen_anon_2.slow.flags = PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
 
         // SAFETY: `params` is filled in, and what it points to is valid. The pool takes a reference
-        // to the device, and lets go of the NAPI instance in `detach()`.
+        // to the device, and is destroyed before the NAPI instance is deleted.
         let pool = from_err_ptr(unsafe { bindings::page_pool_create(&params) })?;
         let pool = NonNull::new(pool).ok_or(ENOMEM)?;
 
@@ -202,15 +201,14 @@ impl PagePool {
         // NAPI instance has not been enabled, so nobody recycles yet.
         //
         // INVARIANT: The pool was just created with these properties, and is ours.
-        let shared = Arc::new(Shared { pool }, GFP_KERNEL)?;
-        napi.attach(shared.clone())?;
+        let owned = Owned { pool };
+        napi.attach(Arc::new(owned, GFP_KERNEL)?)?;
 
-        // INVARIANT: The pool points to `napi`.
+        // INVARIANT: `napi` owns the pool.
         Ok(Self {
             pool,
-            napi: napi.as_raw(),
+            napi: napi.id(),
             layout,
-            _shared: shared,
         })
     }
 
@@ -224,11 +222,11 @@ impl PagePool {
     ///
     /// Returns [`EINVAL`] if `napi` is not the instance that this pool was made for.
     pub fn initial_allocator<'a>(&'a mut self, napi: &'a Napi) -> Result<Allocator<'a>> {
-        if !core::ptr::eq(self.napi, napi.as_raw()) {
+        if self.napi != napi.id() {
             return Err(EINVAL);
         }
 
-        // INVARIANT: The instance cannot run yet.
+        // INVARIANT: The instance is there, and cannot run yet.
         Ok(Allocator { pool: self })
     }
 
@@ -238,7 +236,7 @@ impl PagePool {
     /// [`EBUSY`] if this is netpoll, which may have interrupted the pool's user.
     #[inline]
     pub fn allocator<'a>(&'a mut self, poll: &'a napi::Poll<'_>) -> Result<Allocator<'a>> {
-        if !core::ptr::eq(self.napi, poll.napi().as_raw()) {
+        if self.napi != poll.napi().id() {
             return Err(EINVAL);
         }
         if poll.is_netpoll() {
@@ -252,8 +250,8 @@ impl PagePool {
     /// Takes back a buffer to which the device has written `len` bytes.
     ///
     /// `len` usually comes from the device and is not trusted: if it is 0 or exceeds the buffer,
-    /// the page goes back to the pool and the result is [`EMSGSIZE`]. A buffer of another pool is
-    /// refused with [`EINVAL`], and netpoll with [`EBUSY`].
+    /// the page goes back to the pool and the result is [`EMSGSIZE`]. A buffer of another pool, and
+    /// the poll function of another vector, are refused with [`EINVAL`], and netpoll with [`EBUSY`].
     ///
     /// The caller has seen the device's notice of completion and ordered it before this call.
     #[inline]
@@ -263,8 +261,9 @@ impl PagePool {
         len: u16,
         poll: &'p napi::Poll<'_>,
     ) -> Result<CpuBuffer<'p>> {
-        // The pool's own buffers are mapped as long as the pool lives. Others may not be.
-        if buffer.pool() != self.pool.as_ptr() {
+        // The pool's own buffers are mapped as long as the pool lives, which it does while its
+        // vector is polled. Others may not be.
+        if self.napi != poll.napi().id() || buffer.pool() != self.pool.as_ptr() {
             return Err(EINVAL);
         }
         if len == 0 || len > self.layout.len {
@@ -274,7 +273,7 @@ impl PagePool {
             return Err(EBUSY);
         }
 
-        // SAFETY: The page belongs to this pool, which is alive, and `len` bytes at the pool's
+        // SAFETY: The page belongs to this pool, whose vector is being polled, and `len` bytes at the pool's
         // offset are within the page.
         unsafe {
             bindings::page_pool_dma_sync_netmem_for_cpu(
@@ -300,7 +299,7 @@ impl PagePool {
 ///
 /// # Invariants
 ///
-/// Nobody else uses the cache of `pool` while this object exists.
+/// The instance that owns `pool` is there, and nobody else uses the cache while this object exists.
 pub struct Allocator<'a> {
     pool: &'a mut PagePool,
 }
@@ -350,6 +349,13 @@ impl DeviceBuffer {
     fn pool(&self) -> *mut bindings::page_pool {
         // SAFETY: By the type invariant the page belongs to a page pool.
         unsafe { bindings::netmem_get_pp(bindings::page_to_netmem(self.page.as_ptr())) }
+    }
+
+    /// Whether there are pages of the pool that are mapped for its device.
+    #[cfg(CONFIG_KUNIT)]
+    pub(in crate::net) fn pool_is_mapped(&self) -> bool {
+        // SAFETY: The pool's memory stays until all of its pages came back, this one included.
+        unsafe { !(*self.pool()).dma_mapped.xa_head.is_null() }
     }
 }
 

@@ -34,8 +34,8 @@ use core::{
 ///
 /// When it is dropped, which takes that NAPI is disabled and that the card is quiet, it goes away
 /// in this order: the interrupt is freed, so nothing schedules NAPI any more; the poller is
-/// dropped, and with it rings and buffers; what else relies on the NAPI instance is told; the NAPI
-/// instance is deleted, which waits for everybody who may still look at it; then the memory is
+/// dropped, and with it rings and buffers; what else belongs to the NAPI instance is dropped; the
+/// NAPI instance is deleted, which waits for everybody who may still look at it; then the memory is
 /// freed.
 ///
 /// # Invariants
@@ -275,7 +275,7 @@ impl<T: Driver> PinnedDrop for Vector<T> {
         // and it is not pinned.
         drop(unsafe { (*self.poller.get()).take() });
 
-        self.napi.detach_all();
+        self.napi.drop_attached();
 
         // SAFETY: `napi` has been added by `new()`. This waits until nobody refers to it.
         unsafe { bindings::netif_napi_del(napi) };
