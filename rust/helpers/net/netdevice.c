@@ -93,6 +93,11 @@ __rust_helper void rust_helper___netif_tx_unlock_bh(struct netdev_queue *txq)
 	__netif_tx_unlock_bh(txq);
 }
 
+__rust_helper bool rust_helper_netif_tx_owned(struct netdev_queue *txq)
+{
+	return netif_tx_owned(txq, smp_processor_id());
+}
+
 __rust_helper bool rust_helper_netif_tx_queue_stopped(const struct netdev_queue *txq)
 {
 	return netif_tx_queue_stopped(txq);
@@ -122,7 +127,9 @@ __rust_helper void rust_helper_netdev_tx_reset_queue(struct netdev_queue *txq)
 
 /*
  * dql_completed() stops the machine when it is told of more than has been
- * queued. Only a driver that counts wrongly does that; warn and go on.
+ * queued. A driver that counts wrongly does that, but so does a card that
+ * reports packets as sent which it has not been told of yet. That is no reason
+ * for a warning, which can be set to stop the machine as well: say so and go on.
  */
 __rust_helper void rust_helper_netdev_txq_completed(struct netdev_queue *txq,
 						    unsigned int packets,
@@ -132,8 +139,10 @@ __rust_helper void rust_helper_netdev_txq_completed(struct netdev_queue *txq,
 	unsigned int queued = READ_ONCE(txq->dql.num_queued) -
 			      txq->dql.num_completed;
 
-	if (WARN_ON_ONCE(bytes > queued))
+	if (unlikely(bytes > queued)) {
+		netdev_err_once(txq->dev, "more bytes sent than were queued\n");
 		bytes = queued;
+	}
 #endif
 	netdev_txq_completed_mb(txq, packets, bytes);
 }

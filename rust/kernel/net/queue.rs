@@ -20,7 +20,10 @@ use crate::{
     types::NotThreadSafe, //
 };
 
-use core::marker::PhantomData;
+use core::{
+    cell::Cell,
+    marker::PhantomData, //
+};
 
 /// What became of a packet that was to be transmitted.
 #[must_use]
@@ -49,6 +52,8 @@ pub enum Xmit {
 pub struct TxQueue<'a> {
     raw: *mut bindings::netdev_queue,
     index: u16,
+    /// The driver has stopped the queue since this was created.
+    has_stopped: Cell<bool>,
     _not_send: NotThreadSafe,
     _device: PhantomData<&'a Device>,
 }
@@ -66,6 +71,7 @@ impl TxQueue<'_> {
         Self {
             raw,
             index,
+            has_stopped: Cell::new(false),
             _not_send: NotThreadSafe,
             _device: PhantomData,
         }
@@ -82,6 +88,12 @@ impl TxQueue<'_> {
     pub fn is_stopped(&self) -> bool {
         // SAFETY: By the type invariants, the queue is valid.
         unsafe { bindings::netif_tx_queue_stopped(self.raw) }
+    }
+
+    /// Whether the queue is stopped, or has been by [`Self::stop_if_low`] and woken since.
+    #[inline]
+    pub(super) fn was_stopped(&self) -> bool {
+        self.has_stopped.get() || self.is_stopped()
     }
 
     /// Accounts for `bytes` that have been put into the ring.
@@ -118,6 +130,8 @@ impl TxQueue<'_> {
         smp_mb(Full);
 
         if free() < restart {
+            // From here on the other side may wake it at any time.
+            self.has_stopped.set(true);
             return true;
         }
 

@@ -104,7 +104,7 @@ impl<T: Driver> Ops<T> {
 
     /// # Safety
     ///
-    /// See [`Ops`]. The lock of the queue is held that `skb` is mapped to, and `skb` is ours.
+    /// See [`Ops`]. The lock of a queue is held, and `skb` is ours.
     unsafe extern "C" fn start_xmit(
         skb: *mut bindings::sk_buff,
         dev: *mut bindings::net_device,
@@ -117,25 +117,33 @@ impl<T: Driver> Ops<T> {
         let skb = unsafe { SkBuff::from_raw(NonNull::new_unchecked(skb)) };
 
         let index = skb.queue_mapping();
-        // SAFETY: The core holds the lock of this queue until we return.
-        let Some(tx) = (unsafe { inner.tx(index) }) else {
+        let Some(slot) = inner.slot(index) else {
             return lost::<T>(inner, skb);
         };
+        // SAFETY: There is a slot, so the device has this queue.
+        let raw = unsafe { bindings::netdev_get_tx_queue(dev, c_uint::from(index)) };
 
-        // SAFETY: There is a slot, so the device has this queue. It is locked.
-        let queue = unsafe {
-            TxQueue::from_raw(
-                bindings::netdev_get_tx_queue(dev, c_uint::from(index)),
-                index,
-            )
+        // The core locks the queue of the first of several packets, and believes that the others
+        // are mapped to the same one. A filter of a queue discipline can change that.
+        //
+        // SAFETY: The queue is valid. Bottom halves are disabled.
+        if unsafe { !bindings::netif_tx_owned(raw) } {
+            return lost::<T>(inner, skb);
+        }
+
+        // SAFETY: The queue is locked by this CPU. The core unlocks it after we have returned.
+        let Some(tx) = (unsafe { slot.producer() }) else {
+            return lost::<T>(inner, skb);
         };
+        // SAFETY: As above.
+        let queue = unsafe { TxQueue::from_raw(raw, index) };
         // SAFETY: We are called for a packet that is being transmitted.
         let more = unsafe { bindings::netdev_xmit_more() };
 
         match T::start_xmit(inner.data(), tx, &queue, skb, more) {
             Xmit::Taken => bindings::netdev_tx_NETDEV_TX_OK,
             // The core goes on with the packet that it gave us, so that must be the one.
-            Xmit::Busy(skb) if queue.is_stopped() && skb.as_raw() == original => {
+            Xmit::Busy(skb) if queue.was_stopped() && skb.as_raw() == original => {
                 let _ = skb.into_raw();
                 bindings::netdev_tx_NETDEV_TX_BUSY
             }

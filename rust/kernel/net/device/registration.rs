@@ -159,8 +159,22 @@ impl Info {
 ///
 /// `tx` is only accessed with the lock of the queue held.
 #[repr(align(64))]
-struct Slot<T: Driver> {
+pub(super) struct Slot<T: Driver> {
     tx: UnsafeCell<Option<T::Tx<'static>>>,
+}
+
+impl<T: Driver> Slot<T> {
+    /// The producer.
+    ///
+    /// # Safety
+    ///
+    /// The caller must hold the lock of the queue for as long as it uses the result.
+    #[inline]
+    #[expect(clippy::mut_from_ref)]
+    pub(super) unsafe fn producer(&self) -> Option<&mut T::Tx<'static>> {
+        // SAFETY: By the type invariants, we are the only one to access it.
+        unsafe { (*self.tx.get()).as_mut() }
+    }
 }
 
 /// The private part of a network device.
@@ -212,18 +226,10 @@ impl<T: Driver> Inner<T> {
         unsafe { Pin::new_unchecked(&self.data) }
     }
 
-    /// The producer of a transmit queue.
-    ///
-    /// # Safety
-    ///
-    /// The caller must hold the lock of the queue for as long as it uses the result.
+    /// The slot of a transmit queue, if the device has that many.
     #[inline]
-    #[expect(clippy::mut_from_ref)]
-    pub(super) unsafe fn tx(&self, index: u16) -> Option<&mut T::Tx<'static>> {
-        let slot = self.slots.get(usize::from(index))?;
-
-        // SAFETY: By the type invariants of `Slot`, we are the only one to access it.
-        unsafe { (*slot.tx.get()).as_mut() }
+    pub(super) fn slot(&self, index: u16) -> Option<&Slot<T>> {
+        self.slots.get(usize::from(index))
     }
 
     /// Exchanges the producer of a transmit queue.

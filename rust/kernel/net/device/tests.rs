@@ -4,6 +4,7 @@
 
 mod dummy;
 mod fixture;
+mod pool;
 
 use self::{
     dummy::{
@@ -197,6 +198,94 @@ mod cases {
             .store(OnXmit::BusyWithAnother as u32, Relaxed);
         assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_OK);
         assert_eq!(device.stats().tx_dropped, 1);
+        Ok(())
+    }
+
+    #[test]
+    fn busy_although_woken_by_now() -> Result {
+        let device = Fixture::new(1)?;
+
+        device.up()?;
+        device
+            .log
+            .on_xmit
+            .store(OnXmit::BusyAndWoken as u32, Relaxed);
+        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_BUSY);
+        assert_eq!(device.stats().tx_dropped, 0);
+        Ok(())
+    }
+
+    #[test]
+    fn no_packet_for_a_queue_that_is_not_locked() -> Result {
+        let device = Fixture::new(2)?;
+        let log = &device.log;
+
+        device.up()?;
+        assert!(log.take(UP));
+
+        // The fixture locks queue 0.
+        assert!(device.transmit_late(1)?.is_some());
+        assert!(log.take(&[]));
+        assert_eq!(device.stats().tx_dropped, 1);
+        assert!(device.transmit_late(0)?.is_some());
+        assert!(log.take(&[Event::Xmit]));
+        Ok(())
+    }
+
+    #[test]
+    fn completing_too_much_does_no_harm() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        assert_eq!(device.transmit()?, 0);
+        log.overcount.store(1, Relaxed);
+        device.interrupt(0);
+
+        log.overcount.store(0, Relaxed);
+        assert_eq!(device.transmit()?, 0);
+        device.interrupt(0);
+        assert_eq!(device.stats().rx_packets, 2);
+        Ok(())
+    }
+
+    #[test]
+    fn page_pool_goes_with_its_vector() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        if cfg!(not(CONFIG_PAGE_POOL)) {
+            return Ok(());
+        }
+        device.allow_dma()?;
+        log.page_pool.store(1, Relaxed);
+        device.up()?;
+        assert_eq!(device.data().kept.is_mapped(), Some(true));
+        device.interrupt(0);
+        assert!(log.take(&[
+            Event::Open,
+            Event::Start,
+            Event::Poll,
+            Event::PoolUsable,
+            Event::Rearm
+        ]));
+
+        // The driver keeps its handle and a buffer, but the device is about to be unbound.
+        device.down();
+        assert_eq!(device.data().kept.is_mapped(), Some(false));
+        assert!(log.take(DOWN));
+
+        // To another instance, wherever it lies, it is of no use.
+        log.page_pool.store(0, Relaxed);
+        device.up()?;
+        device.interrupt(0);
+        assert!(log.take(&[
+            Event::Open,
+            Event::Start,
+            Event::Poll,
+            Event::PoolRefused,
+            Event::Rearm
+        ]));
         Ok(())
     }
 

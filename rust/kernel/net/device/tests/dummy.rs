@@ -3,15 +3,18 @@
 //! A network device without hardware, for tests: it receives what it transmits, and writes down
 //! what happens to it.
 
-use super::super::{
-    Driver,
-    Info,
-    MacAddress,
-    MtuChange,
-    Opening,
-    RxMode,
-    Statistics,
-    Stats64, //
+use super::{
+    super::{
+        Driver,
+        Info,
+        MacAddress,
+        MtuChange,
+        Opening,
+        RxMode,
+        Statistics,
+        Stats64, //
+    },
+    pool::Kept, //
 };
 
 use crate::{
@@ -57,6 +60,8 @@ pub(super) enum Event {
     Xmit,
     Poll,
     PollNetpoll,
+    PoolUsable,
+    PoolRefused,
     Rearm,
     Quiesce,
     TxDropped,
@@ -83,6 +88,8 @@ pub(super) enum OnXmit {
     Take,
     Busy,
     BusyAndStop,
+    /// Stop, be woken by another CPU, and return the packet.
+    BusyAndWoken,
     /// Stop, and return another packet.
     BusyWithAnother,
 }
@@ -102,6 +109,10 @@ pub(super) struct Log {
     pub(super) irq: [Atomic<u32>; 2],
     pub(super) event_irq: Atomic<u32>,
     pub(super) queues: Atomic<u32>,
+    /// Complete that many bytes more than there were.
+    pub(super) overcount: Atomic<usize>,
+    /// Make a page pool, and keep it.
+    pub(super) page_pool: Atomic<u32>,
     pub(super) received: Atomic<u64>,
     pub(super) addresses: Atomic<u32>,
     pub(super) restart_mtu: Atomic<u32>,
@@ -121,6 +132,8 @@ impl Log {
                 irq: [const { Atomic::new(0) }; 2],
                 event_irq: Atomic::new(0),
                 queues: Atomic::new(1),
+                overcount: Atomic::new(0),
+                page_pool: Atomic::new(0),
                 received: Atomic::new(0),
                 addresses: Atomic::new(0),
                 restart_mtu: Atomic::new(0),
@@ -191,13 +204,17 @@ pub(super) struct SpinLockWire {
     packets: SpinLock<KVec<SkBuff>>,
 }
 
+#[pin_data(PinnedDrop)]
 pub(super) struct Data<'bound> {
     pub(super) log: Arc<Log>,
     parent: &'bound device::Device<Bound>,
+    #[pin]
+    pub(super) kept: Kept,
 }
 
-impl Drop for Data<'_> {
-    fn drop(&mut self) {
+#[pinned_drop]
+impl PinnedDrop for Data<'_> {
+    fn drop(self: Pin<&mut Self>) {
         self.log.add(Event::DataDropped);
     }
 }
@@ -243,7 +260,14 @@ impl Driver for Dummy {
             ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 1]))
         };
 
-        Ok((info, Ok(Data { log, parent: bus })))
+        Ok((
+            info,
+            try_pin_init!(Data {
+                log,
+                parent: bus,
+                kept <- Kept::new(),
+            }? Error),
+        ))
     }
 
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
@@ -260,7 +284,10 @@ impl Driver for Dummy {
             let irq =
                 unsafe { IrqRequest::new(data.get_ref().parent, log.irq[index].load(Relaxed)) };
 
-            cx.add_queue_vector(irq, c"dummy", |_| {
+            cx.add_queue_vector(irq, c"dummy", |napi| {
+                if log.page_pool.load(Relaxed) != 0 {
+                    data.kept.make(data.parent, napi)?;
+                }
                 if index == 1 && log.fail.load(Relaxed) == Fail::SecondVector as u32 {
                     return Err(ENOMEM);
                 }
@@ -331,12 +358,19 @@ impl Driver for Dummy {
             assert_eq!(done, Some(0));
         }
 
+        match data.kept.is_usable(cx) {
+            None => (),
+            Some(true) => data.log.add(Event::PoolUsable),
+            Some(false) => data.log.add(Event::PoolRefused),
+        }
+
         let received = core::mem::take(&mut *poller.wire.packets.lock());
         for skb in received {
             packets += 1;
             bytes += skb.len() as usize;
             cx.receive(skb);
         }
+        bytes += data.log.overcount.load(Relaxed);
         cx.tx_queue().completed(packets, bytes, || 64, 8);
         data.log.received.fetch_add(packets as u64, Relaxed);
 
@@ -370,6 +404,20 @@ impl Driver for Dummy {
             return Xmit::Busy(skb);
         }
 
+        if what == OnXmit::BusyAndWoken as u32 {
+            assert!(queue.stop_if_low(|| 0, 1, 1));
+            // SAFETY: The packet is one of a device, and this queue is locked.
+            unsafe {
+                let dev = (*skb.as_raw())
+                    .__bindgen_anon_1
+                    .__bindgen_anon_1
+                    .__bindgen_anon_1
+                    .dev;
+                let index = c_uint::from(queue.index());
+                bindings::netif_tx_start_queue(bindings::netdev_get_tx_queue(dev, index));
+            }
+            return Xmit::Busy(skb);
+        }
         if what == OnXmit::BusyWithAnother as u32 {
             assert!(queue.stop_if_low(|| 0, 1, 1));
             if let Ok(another) = SkBuff::alloc(64, GFP_ATOMIC) {

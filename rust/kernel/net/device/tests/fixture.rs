@@ -3,6 +3,7 @@
 //! A network device without hardware, and what the core does with one.
 
 use super::dummy::{
+    Data,
     Dummy,
     Irq,
     Log, //
@@ -74,6 +75,21 @@ impl Fixture {
             Some(registration) => registration.dev.as_ptr(),
             None => core::ptr::null_mut(),
         }
+    }
+
+    pub(super) fn data(&self) -> Pin<&Data<'_>> {
+        // SAFETY: The device is registered.
+        unsafe { ops::inner::<Dummy>(self.dev()) }.data()
+    }
+
+    /// Lets the parent reach all of the memory.
+    pub(super) fn allow_dma(&self) -> Result {
+        // SAFETY: The parent is valid, and nobody maps anything for it yet. The mask is part of it.
+        to_result(unsafe {
+            let parent = (*self.dev()).dev.parent;
+            (*parent).dma_mask = &raw mut (*parent).coherent_dma_mask;
+            bindings::dma_set_mask_and_coherent(parent, u64::MAX)
+        })
     }
 
     /// Runs `f` with RTNL held.
