@@ -118,7 +118,13 @@ pub(crate) fn take_events(bar: &Bar0<'_>) -> Events {
     }
 }
 
-/// Unmasks the event vector, after its causes have been handled.
+/// Unmasks the link as a cause of the event vector, after that has been handled.
 pub(crate) fn rearm_events(bar: &Bar0<'_>) {
-    bar.write_reg(EIMS::zeroed().with_lsc(true).with_ecc(true));
+    bar.write_reg(EIMS::zeroed().with_lsc(true));
+}
+
+/// Masks memory errors until the port is started again. They do not go away, and neither would the
+/// interrupts.
+pub(crate) fn mask_memory_errors(bar: &Bar0<'_>) {
+    bar.write_reg(EIMC::zeroed().with_ecc(true));
 }

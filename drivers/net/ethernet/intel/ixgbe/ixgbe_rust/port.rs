@@ -40,7 +40,9 @@ use kernel::{
             Atomic,
             Relaxed, //
         },
+        new_mutex,
         new_spinlock,
+        Mutex,
         SpinLock, //
     }, //
 };
@@ -98,6 +100,9 @@ pub(crate) struct Port<'bound> {
     /// Set while the port is open; under RTNL.
     #[pin]
     rings: SpinLock<Option<Rings>>,
+    /// Held while the link is looked at and the stack told, so that what was seen last wins.
+    #[pin]
+    link_update: Mutex<()>,
     /// Entries of the exact filter that are in use.
     unicast_entries: Atomic<usize>,
     media: Media,
@@ -116,6 +121,8 @@ pub(crate) struct Poller<'bound> {
 impl Port<'_> {
     /// Looks at the link and tells the stack.
     fn update_link(&self, dev: &Device) {
+        let _guard = self.link_update.lock();
+
         match link::state(&self.bar) {
             Link::Up(speed) if !dev.is_carrier_ok() => {
                 dev_info!(dev, "link is up at {} Mb/s\n", speed);
@@ -187,6 +194,7 @@ impl Driver for PortDriver {
             try_pin_init!(Port {
                 stats <- PortStats::new(),
                 rings <- new_spinlock!(None, "ixgbe_rust::rings"),
+                link_update <- new_mutex!((), "ixgbe_rust::link_update"),
                 unicast_entries: Atomic::new(1),
                 media,
                 vectors,
@@ -293,6 +301,7 @@ impl Driver for PortDriver {
         let events = irq::take_events(&port.bar);
 
         if events.memory_error {
+            irq::mask_memory_errors(&port.bar);
             dev_err!(
                 port.pdev,
                 "the card reports an uncorrectable memory error; reload the driver\n"

@@ -123,7 +123,10 @@ register! {
     }
 
     /// Extended Interrupt Mask Clear.
-    pub(crate) EIMC(u32) @ 0x00888 {}
+    pub(crate) EIMC(u32) @ 0x00888 {
+        /// Uncorrectable error in one of the device's memories.
+        21:21   ecc => bool;
+    }
 
     /// Extended Interrupt Mask Set, one bit per vector.
     pub(crate) EIMS_EX(u32)[2] @ 0x00aa0 {}

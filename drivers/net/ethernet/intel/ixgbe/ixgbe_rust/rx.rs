@@ -12,6 +12,7 @@ use kernel::{
         Io, //
     },
     net::{
+        device::Feature,
         napi::{
             Napi,
             Poll, //
@@ -79,6 +80,8 @@ struct Received {
     packets: usize,
     bytes: u64,
     csum_good: u64,
+    /// Say nothing of checksums: the stack was told to look at them itself.
+    ignore_csum: bool,
 }
 
 /// The receive ring of a queue.
@@ -207,7 +210,10 @@ impl RxRing {
         counters: &PollCounters,
     ) -> (usize, bool) {
         let budget = cx.budget().packets();
-        let mut received = Received::default();
+        let mut received = Received {
+            ignore_csum: !cx.device().features().contains(Feature::RxChecksum),
+            ..Default::default()
+        };
         let mut all = false;
 
         while received.packets < budget {
@@ -349,6 +355,7 @@ impl RxRing {
         }
 
         match Checksum::of(status) {
+            _ if received.ignore_csum => (),
             Checksum::Unknown => (),
             Checksum::Good => {
                 skb.set_checksum_verified();

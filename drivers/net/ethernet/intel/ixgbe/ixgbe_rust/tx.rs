@@ -122,6 +122,7 @@ impl TxRing<'_> {
     ) -> Xmit {
         let Ok(skb) = skb.pad_to(MIN_LEN) else {
             counters.tx_refused.add(1);
+            self.doorbell_if_last(bar, queue, counters, more);
             return Xmit::Taken;
         };
 
@@ -271,11 +272,12 @@ impl TxCompletion<'_> {
     #[inline]
     pub(crate) fn poll(&mut self, queue: Completions<'_>, cx: &Poll<'_>, stats: &PortStats) {
         let ring = &*self.desc;
-        let mut free = SkbFreeList::new(cx, &stats.bulk_free);
-        let done = self
-            .consumer
-            .complete(&mut free, RING_SIZE, |slot| desc::is_tx_done(ring, slot));
-        drop(free);
+        let done = {
+            // Freed at the end of this block: passing the list to `drop()` would copy it.
+            let mut free = SkbFreeList::new(cx, &stats.bulk_free);
+            self.consumer
+                .complete(&mut free, RING_SIZE, |slot| desc::is_tx_done(ring, slot))
+        };
 
         if done.packets == 0 {
             return;
