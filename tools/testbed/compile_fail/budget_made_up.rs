@@ -8,5 +8,6 @@
 use kernel::net::napi::Budget;
 
 pub fn make(old: Budget<'_>) -> Budget<'_> {
+    //~ old
     Budget { value: 64, ..old }
 }

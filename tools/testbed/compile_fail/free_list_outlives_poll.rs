@@ -13,6 +13,7 @@ use kernel::net::{
     }, //
 };
 
+//~ pub fn poll<'a>(cx: &'a Poll<'a>, stats: &'a BulkStats) -> SkbFreeList<'a> {
 pub fn poll<'a>(cx: &Poll<'_>, stats: &'a BulkStats) -> SkbFreeList<'a> {
     SkbFreeList::new(cx, stats)
 }

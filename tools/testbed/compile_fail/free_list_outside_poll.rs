@@ -13,7 +13,9 @@ use kernel::net::{
     skbuff::SkBuff, //
 };
 
+//~ pub fn poll(cx: &kernel::net::napi::Poll<'_>, stats: &BulkStats, skb: SkBuff) {
 pub fn start_xmit(stats: &BulkStats, skb: SkBuff) {
+    //~ let mut free = SkbFreeList::new(cx, stats);
     let mut free = SkbFreeList::new(stats);
     free.push(skb);
 }

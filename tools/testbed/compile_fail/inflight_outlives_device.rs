@@ -22,6 +22,7 @@ use kernel::{
 pub fn open(
     dev: &Device<Bound>,
     limits: Limits,
+//~ ) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {
 ) -> Result<(TxProducer<'static>, TxConsumer<'static>)> {
     inflight::pair(dev, 512, limits)
 }

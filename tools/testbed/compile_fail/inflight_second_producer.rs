@@ -8,5 +8,6 @@
 use kernel::net::inflight::TxProducer;
 
 pub fn two(tx: TxProducer<'_>) {
+    //~ let _same = tx;
     let _second = tx.clone();
 }

@@ -7,6 +7,8 @@
 
 use kernel::net::page_pool::PagePool;
 
+//~ pub fn refill(pool: &mut PagePool, cx: &kernel::net::napi::Poll<'_>) {
 pub fn refill(pool: &mut PagePool) {
+    //~ let _ = pool.allocator(cx).map(|mut free| free.alloc());
     let _ = pool.alloc();
 }

@@ -17,6 +17,7 @@ use kernel::{
 };
 
 pub fn reuse(cx: &Poll<'_>, pool: &mut PagePool, buffer: DeviceBuffer) -> DmaAddress {
+    //~ let _ = cx;
     let _ = pool.complete(buffer, 60, cx);
     buffer.dma_address(pool.layout())
 }

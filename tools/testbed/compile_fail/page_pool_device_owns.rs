@@ -7,6 +7,7 @@
 
 use kernel::net::page_pool::DeviceBuffer;
 
+//~ pub fn read(buffer: &kernel::net::page_pool::CpuBuffer<'_>) -> usize {
 pub fn read(buffer: &DeviceBuffer) -> usize {
     buffer.data().len()
 }

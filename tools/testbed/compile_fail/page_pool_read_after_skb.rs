@@ -8,6 +8,7 @@
 use kernel::net::page_pool::CpuBuffer;
 
 pub fn read(buffer: CpuBuffer<'_>) -> usize {
+    //~
     let _skb = buffer.into_skb();
     buffer.data().len()
 }

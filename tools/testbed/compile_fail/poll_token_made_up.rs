@@ -8,5 +8,6 @@
 use kernel::net::napi::Poll;
 
 pub fn make() {
+    //~ let _ = Poll::budget;
     let _ = Poll::new;
 }

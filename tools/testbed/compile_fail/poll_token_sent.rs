@@ -13,6 +13,7 @@ use kernel::{
 
 pub fn poll(cx: Poll<'static>) -> Result {
     workqueue::system().try_spawn(GFP_KERNEL, move || {
+        //~
         let _ = cx.budget();
     })?;
     Ok(())

@@ -11,6 +11,7 @@ use kernel::{
 };
 
 pub fn queue() -> Result {
+    //~ let _ends = alf_queue::spsc::<usize>(8, GFP_KERNEL)?;
     let _ends = alf_queue::spsc::<*mut u8>(8, GFP_KERNEL)?;
     Ok(())
 }

@@ -12,6 +12,7 @@ use kernel::{
 
 pub fn peek(rx: &mut Consumer<KBox<u32>>) -> u32 {
     let value = rx.peek();
+    //~
     drop(rx.pop());
     value.map_or(0, |value| **value)
 }

@@ -17,6 +17,7 @@ pub fn two() -> Result {
     workqueue::system().try_spawn(GFP_KERNEL, move || {
         let _ = tx.push(1);
     })?;
+    //~
     let _ = tx.push(2);
     Ok(())
 }

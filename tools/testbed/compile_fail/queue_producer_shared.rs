@@ -10,5 +10,6 @@ use kernel::sync::alf_queue::Producer;
 fn send<T: Send>(_: T) {}
 
 pub fn share(tx: &Producer<u32>) {
+    //~ send(tx.capacity());
     send(tx);
 }

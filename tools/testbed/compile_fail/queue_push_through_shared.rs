@@ -7,6 +7,7 @@
 
 use kernel::sync::alf_queue::Producer;
 
+//~ pub fn push(tx: &mut Producer<u32>) {
 pub fn push(tx: &Producer<u32>) {
     let _ = tx.push(1);
 }

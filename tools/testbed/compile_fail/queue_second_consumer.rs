@@ -12,6 +12,7 @@ use kernel::{
 
 pub fn two() -> Result {
     let (_tx, rx) = alf_queue::spsc::<u32>(8, GFP_KERNEL)?;
+    //~ let _same = rx;
     let _second = rx.clone();
     Ok(())
 }

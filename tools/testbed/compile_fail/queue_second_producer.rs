@@ -12,6 +12,7 @@ use kernel::{
 
 pub fn two() -> Result {
     let (tx, _rx) = alf_queue::spsc::<u32>(8, GFP_KERNEL)?;
+    //~ let _same = tx;
     let _second = tx.clone();
     Ok(())
 }

@@ -8,5 +8,6 @@
 use kernel::net::skbuff::SkBuff;
 
 pub fn copy(skb: SkBuff) {
+    //~ let _same = skb;
     let _second = skb.clone();
 }

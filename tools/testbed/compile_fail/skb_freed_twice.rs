@@ -8,6 +8,7 @@
 use kernel::net::skbuff::SkBuff;
 
 pub fn free(skb: SkBuff) {
+    //~
     skb.consume();
     skb.consume();
 }

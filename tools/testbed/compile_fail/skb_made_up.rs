@@ -8,5 +8,6 @@
 use kernel::net::skbuff::SkBuff;
 
 pub fn make() {
+    //~ let _ = SkBuff::alloc;
     let _ = SkBuff::from_raw;
 }

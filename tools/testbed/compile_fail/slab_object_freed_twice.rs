@@ -11,6 +11,7 @@ use kernel::slab::{
 };
 
 pub fn free<'c>(batch: &mut Batch<'c, u64, 8>, object: Object<'c, u64>) {
+    //~ let _ = batch;
     let _ = batch.push(object);
     drop(object);
 }

@@ -13,6 +13,7 @@ use kernel::{
 pub fn outlive() -> Result<u64> {
     let cache = Cache::<u64>::new(c"outlive", 8)?;
     let object = cache.alloc(1, GFP_KERNEL)?;
+    //~
     drop(cache);
     Ok(*object)
 }

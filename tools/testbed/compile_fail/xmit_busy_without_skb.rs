@@ -11,6 +11,8 @@ use kernel::net::{
 };
 
 pub fn start_xmit(skb: SkBuff) -> Xmit {
+    //~
     skb.consume();
+    //~ Xmit::Busy(skb)
     Xmit::Busy(())
 }

@@ -8,9 +8,16 @@ A case is a file whose first line says what the compiler must answer:
     //@ pass
 
 The code is followed by words that the message must contain; "none" stands for
-errors without a code. All errors of a case must have that code, so that a case
-cannot pass because of a mistake in it. A case with "pass" is the control: it
-shows that the others fail because of the misuse.
+errors without a code. All errors of a case must have that code. The misuse is
+the line after a mark that says what would be right, or nothing if that line
+would have to go:
+
+    //~ pool.allocator(cx)
+    pool.alloc()
+
+Put right like this, each case must compile: so it fails because of the misuse
+and of nothing else. A case with "pass" has none: it uses everything as it is
+meant.
 
 The flags are those with which the kernel's build compiled one of its modules.
 """
@@ -29,6 +36,7 @@ from pathlib import Path
 Result = tuple[str, bool, str]
 
 _HEADER = re.compile(r"^//@ (?:(?P<ok>pass)|error: (?P<code>E\d{4}|none)(?: (?P<text>\S.*))?)$")
+_MARK = re.compile(r"^\s*//~(?: (?P<right>.*))?$")
 _SAVED = re.compile(r"^savedcmd_\S+ := (?P<command>.*)$", re.M)
 _ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*=")
 _TIMEOUT = 300.0
@@ -73,6 +81,23 @@ def expectation(source: str, name: str) -> Expectation:
     if code is None and not match["text"]:
         raise CompileFailError(f"{name}: an error without code needs words of its message")
     return Expectation(passes=False, code=code, text=match["text"] or "")
+
+
+def put_right(source: str, name: str) -> str:
+    """The case without its misuse."""
+    lines = source.split("\n")
+    marks = [number for number, line in enumerate(lines) if _MARK.match(line)]
+    if not marks:
+        raise CompileFailError(
+            f"{name}: no line is marked as the misuse; put '//~ what would be right' above it"
+        )
+    for number in marks:
+        match = _MARK.match(lines[number])
+        if number + 1 in marks or not "".join(lines[number + 1 : number + 2]).strip():
+            raise CompileFailError(f"{name}: line {number + 1} marks no line of code")
+        # The number of lines stays, for those in messages.
+        lines[number + 1] = (match and match["right"]) or ""
+    return "\n".join(lines)
 
 
 def module_command(saved: str) -> Command | None:
@@ -161,20 +186,36 @@ def _list(errors: list[tuple[str | None, str]]) -> str:
     return "; ".join(f"{code or 'no code'}: {text}" for code, text in errors)
 
 
-def _compile(command: Command, build: Path, src_tree: Path, case: Path) -> Result:
+def _check(command: Command, build: Path, src_tree: Path, case: Path) -> Result:
+    """Compiles a case as it is, and put right."""
     name = case.stem
     try:
-        expected = expectation(case.read_text(), case.name)
+        source = case.read_text()
+        expected = expectation(source, case.name)
+        why = _compile(command, build, src_tree, name, source, expected)
+        if why is None and not expected.passes:
+            right = put_right(source, case.name)
+            why = _compile(command, build, src_tree, name, right, Expectation(passes=True))
+            why = why and f"put right, {why}"
     except CompileFailError as error:
-        return name, False, str(error)
+        why = str(error)
+    return name, why is None, why or ""
+
+
+def _compile(
+    command: Command, build: Path, src_tree: Path, name: str, source: str, expected: Expectation
+) -> str | None:
+    """Why the compiler's answer to a source is wrong, or None if it is right."""
     with tempfile.TemporaryDirectory(prefix="skbulk-compile-fail-") as out:
+        case = Path(out) / f"{name}.rs"
+        case.write_text(source)
         arguments = [
             *command.arguments,
             "--error-format=json",
             "--emit=metadata",
             f"--crate-name={re.sub(r'[^A-Za-z0-9_]', '_', name)}",
             f"--out-dir={out}",
-            str(case.resolve()),
+            str(case),
         ]
         try:
             done = subprocess.run(
@@ -188,11 +229,10 @@ def _compile(command: Command, build: Path, src_tree: Path, case: Path) -> Resul
                 check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return name, False, f"rustc did not end within {_TIMEOUT:.0f} s"
+            return f"rustc did not end within {_TIMEOUT:.0f} s"
         except OSError as error:
-            return name, False, f"rustc cannot be run: {error}"
-    why = judge(expected, done.returncode, done.stderr.decode(errors="replace"))
-    return name, why is None, why or ""
+            return f"rustc cannot be run: {error}"
+    return judge(expected, done.returncode, done.stderr.decode(errors="replace"))
 
 
 def run(kernel_build_dir: Path, src_tree: Path, cases: Path) -> list[Result]:
@@ -204,5 +244,5 @@ def run(kernel_build_dir: Path, src_tree: Path, cases: Path) -> list[Result]:
         return [(case.stem, False, str(error)) for case in files]
     with ThreadPoolExecutor(max_workers=2) as pool:
         return list(
-            pool.map(lambda case: _compile(command, kernel_build_dir, src_tree, case), files)
+            pool.map(lambda case: _check(command, kernel_build_dir, src_tree, case), files)
         )

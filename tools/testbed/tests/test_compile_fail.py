@@ -15,6 +15,7 @@ from testbed.compile_fail import (
     find_command,
     judge,
     module_command,
+    put_right,
     run,
 )
 
@@ -50,6 +51,21 @@ class Header(unittest.TestCase):
         for source in ("", "fn f() {}", "//@ error", "//@ error: E03", "//@ error: none"):
             with self.subTest(source), self.assertRaises(CompileFailError) as caught:
                 expectation(source, "case.rs")
+            self.assertIn("case.rs", str(caught.exception))
+
+
+class PutRight(unittest.TestCase):
+    def test_replaces_and_removes_what_is_marked(self) -> None:
+        source = "//@ error: E0382\nfn f() {\n    //~ b();\n    a();\n    //~\n    c();\n}\n"
+        self.assertEqual(
+            put_right(source, "a").replace(" ", ""),
+            "//@error:E0382\nfnf(){\n//~b();\nb();\n//~\n\n}\n",
+        )
+
+    def test_a_case_without_a_misuse_is_none(self) -> None:
+        for source in ("fn f() {}", "a\n//~ b", "a\n//~ b\n\n", "//~\n//~\na();\n"):
+            with self.subTest(source), self.assertRaises(CompileFailError) as caught:
+                put_right(source, "case.rs")
             self.assertIn("case.rs", str(caught.exception))
 
 
