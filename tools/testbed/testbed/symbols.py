@@ -72,7 +72,7 @@ class SymbolTable:
 
     def add_module(self, name: str, file: Path, sections: Mapping[str, int]) -> None:
         """Adds the functions of a module file, loaded at these section addresses."""
-        for section in _executable_sections(file):
+        for section in _load(file).sections:
             base = sections.get(section.name)
             # The kernel frees code of the initialisation, and something else
             # may lie there by now.
@@ -132,11 +132,38 @@ _RUST_TOKEN = re.compile(
 )
 
 
+# Functions of Rust's core library that end in a panic, by the beginning of their path; and what
+# the kernel declares and does not define, for checks that the compiler must be able to remove.
+_PANICS = (
+    "core::panicking::",
+    "core::option::expect_failed",
+    "core::option::unwrap_failed",
+    "core::result::unwrap_failed",
+    "core::slice::index::",
+    "core::slice::copy_from_slice_impl",
+    "core::str::slice_error_fail",
+    "core::cell::panic_already",
+    "rust_build_error",
+)
+
+
+def panics(path: Path) -> list[str]:
+    """What a module calls in order to panic, readable. A module that cannot panic calls none."""
+    names = {readable(name) for name in _load(path).undefined}
+    return sorted(name for name in names if name.startswith(_PANICS))
+
+
 @dataclass(frozen=True)
 class _Section:
     name: str
     size: int
     functions: list[tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class _File:
+    sections: list[_Section]
+    undefined: list[str]
 
 
 def _read(path: Path) -> bytes:
@@ -146,8 +173,8 @@ def _read(path: Path) -> bytes:
         raise SymbolError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _executable_sections(path: Path) -> list[_Section]:
-    """Reads code sections and their functions from a relocatable ELF file."""
+def _load(path: Path) -> _File:
+    """Reads code sections, their functions, and undefined symbols of a relocatable ELF file."""
     data = _read(path)
     if data[:6] != b"\x7fELF\x02\x01":
         raise SymbolError(f"{path}: not a 64-bit little-endian ELF file")
@@ -157,7 +184,7 @@ def _executable_sections(path: Path) -> list[_Section]:
         raise SymbolError(f"{path}: damaged ELF file ({error})") from error
 
 
-def _parse(data: bytes) -> list[_Section]:
+def _parse(data: bytes) -> _File:
     (table,) = struct.unpack_from("<Q", data, 0x28)
     entry, count, names = struct.unpack_from("<HHH", data, 0x3A)
     headers = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * entry) for i in range(count)]
@@ -167,6 +194,7 @@ def _parse(data: bytes) -> list[_Section]:
         return data[start : data.index(b"\0", start)].decode("utf-8", "replace")
 
     functions: dict[int, list[tuple[int, str]]] = {}
+    undefined = []
     for _, kind, _, _, offset, size, link, _, _, step in headers:
         if kind != _SHT_SYMTAB or step == 0:
             continue
@@ -175,9 +203,12 @@ def _parse(data: bytes) -> list[_Section]:
             name, info, _, section, value, _ = struct.unpack_from("<IBBHQQ", data, at)
             if info & 15 == _STT_FUNC:
                 functions.setdefault(section, []).append((value, text(strings, name)))
+            elif section == 0 and name:
+                undefined.append(text(strings, name))
     strings = headers[names][4]
-    return [
+    sections = [
         _Section(text(strings, header[0]), header[5], functions.get(index, []))
         for index, header in enumerate(headers)
         if header[2] & _SHF_EXECINSTR
     ]
+    return _File(sections, undefined)

@@ -43,6 +43,8 @@ SUITES = (
           booted=lambda b: booted.e2e(b, "c")),
     Suite("e2e-rust", "end to end, Rust driver", "debug",
           booted=lambda b: booted.e2e(b, "rust")),
+    Suite("objects", "what the compiler has made of the drivers", "perf",
+          booted=lambda b: kernel_code.objects(b.kernels["perf"])),
     Suite("compare", "the demo in small, with its limits", "perf", booted=booted.compare),
 )  # fmt: skip
 

@@ -9,11 +9,12 @@ import json
 import struct
 import tempfile
 import unittest
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from testbed import insn
-from testbed.symbols import SymbolError, SymbolTable, readable
+from testbed.symbols import SymbolError, SymbolTable, panics, readable
 
 BASE = 0xFFFFFFFF81000000
 MODULE = 0xFFFFFFFFA0012000
@@ -30,13 +31,16 @@ SYSTEM_MAP = f"""\
 """
 
 
-def elf_module() -> bytes:
+def elf_module(undefined: Iterable[str] = ()) -> bytes:
     """A relocatable ELF file: .text of 0x80 bytes with two functions, and .init.text."""
     names = b"\0.text\0.init.text\0.symtab\0.strtab\0"
     strings = b"\0poll\0xmit\0setup\0"
     symbols = struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)
     for name, section, value in ((1, 1, 0), (6, 1, 0x40), (11, 2, 0)):
         symbols += struct.pack("<IBBHQQ", name, 0x12, 0, section, value, 16)
+    for text in undefined:
+        symbols += struct.pack("<IBBHQQ", len(strings), 0x10, 0, 0, 0, 0)
+        strings += text.encode() + b"\0"
     body = names + strings + symbols
     at = 64
     table = at + len(body)
@@ -69,6 +73,33 @@ def window(label: str, rows: list[list[int]], calls: list[list[int]]) -> dict[st
         "rows": rows,
         "calls": {"kmem_cache_free_bulk": calls},
     }
+
+
+class PanicsTest(unittest.TestCase):
+    """What a module calls in order to panic."""
+
+    def panics_of(self, *undefined: str) -> list[str]:
+        """Of a module with these undefined symbols."""
+        with tempfile.NamedTemporaryFile() as file:
+            Path(file.name).write_bytes(elf_module(undefined))
+            return panics(Path(file.name))
+
+    def test_a_module_that_cannot_panic_calls_nothing(self) -> None:
+        self.assertEqual(self.panics_of(), [])
+        harmless = "_RNvMNtNtCs9zGN6jGmP5Z_6kernel3net6skbuffNtB2_6SkBuff5alloc"
+        self.assertEqual(self.panics_of("consume_skb", harmless), [])
+
+    def test_panics_have_names(self) -> None:
+        bounds = "_RNvNtCsaQ5R3vKnAXh_4core9panicking18panic_bounds_check"
+        unwrap = "_RNvNtCsaQ5R3vKnAXh_4core6option13unwrap_failed"
+        self.assertEqual(
+            self.panics_of(bounds, "kfree", unwrap, "rust_build_error"),
+            [
+                "core::option::unwrap_failed",
+                "core::panicking::panic_bounds_check",
+                "rust_build_error",
+            ],
+        )
 
 
 class InsnTest(unittest.TestCase):

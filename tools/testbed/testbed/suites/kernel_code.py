@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from testbed import overlay
+from testbed import overlay, symbols
 from testbed.env import Env
 from testbed.kernel import Kernel
 from testbed.patches import write_series
@@ -90,6 +90,19 @@ def _checkpatch(env: Env, kernel: Kernel, report: Report, log: Path) -> None:
             first = next((line for line in text.splitlines()
                           if re.match(r"(ERROR|WARNING|CHECK):", line)), "no result")  # fmt: skip
             report.add(f"checkpatch {mail}", None if clean else f"{first} (log: {log})")
+
+
+def objects(kernel: Kernel) -> Report:
+    """What the compiler has made of the drivers: nothing in them can panic."""
+    report = Report("objects")
+    modules = sorted((kernel.build / "drivers/net").rglob("ixgbe_rust.ko"))
+    with Step("object code of the drivers"):
+        for module in modules:
+            found = symbols.panics(module)
+            report.add(f"{module.stem} cannot panic", "; ".join(found) or None)
+    if not modules:
+        report.add("objects", f"there is no driver in {kernel.build}")
+    return report
 
 
 def compile_fail(env: Env, kernel: Kernel) -> Report:
