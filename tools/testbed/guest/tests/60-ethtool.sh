@@ -92,5 +92,21 @@ if [ "$DRIVER" = rust ]; then
 	else
 		not_ok "counters of the bulk free grow" "from $was to $now"
 	fi
+
+	good() {
+		ethtool -S "$P0" | awk '$1 == "rx_csum_good:" { print $2 }'
+	}
+	check "rx checksums can be turned off" ethtool -K "$P0" rx off
+	was=$(good)
+	all_forwarded "frames whose checksums the stack looks at" 200
+	same "rx off: the driver says nothing of checksums" "$was" "$(good)"
+	check "rx checksums can be turned on" ethtool -K "$P0" rx on
+	all_forwarded "frames whose checksums the card looks at" 200
+	now=$(good)
+	if [ "$now" -gt "$was" ]; then
+		ok "rx on: the driver says what the card has found"
+	else
+		not_ok "rx on: the driver says what the card has found" "it stayed at $now"
+	fi
 fi
 quiet ethtool

@@ -77,6 +77,36 @@ lie "a wrong transmit head" 1 tx_head 50 65535
 
 lie "interrupts for nothing" 0 interrupt 1
 
+# Sent, but never reported: the ring is stuck behind the first of these frames
+# for ever, and only a restart gets it going. The watchdog says so, loudly.
+listen hang
+echo "skbulk: provokes netdev" >/dev/kmsg
+timeouts() {
+	local found
+	found=$(<"/sys/class/net/$P1/queues/tx-0/tx_timeout")
+	[ "$found" -gt "$1" ]
+}
+hung_up() {
+	local before
+	before=$(<"/sys/class/net/$P1/queues/tx-0/tx_timeout")
+	wire_try '{"cmd":"fault","port":1,"kind":"tx_no_done","count":8}' || {
+		echo "the model knows no tx_no_done: $ANSWER"
+		return 1
+	}
+	some_frames 700
+	until_true 40 timeouts "$before" || {
+		echo "the watchdog did not bark"
+		return 1
+	}
+	wire_try '{"cmd":"fault","port":1,"kind":"none"}'
+	until_true 20 has_carrier "$P1"
+}
+check "a transmitter that hangs is noticed" hung_up
+works "after the transmitter hung" 2000
+same "the driver said what it saw" 1 \
+	"$(dmesg | grep -c 'transmit queue 0 hangs: head [0-9]*, tail [0-9]*')"
+quiet "a transmitter that hangs" "NETDEV WATCHDOG"
+
 # Pulled out: every read is ones. The driver must neither hang nor crash, and
 # work again when the card is back.
 listen removal
