@@ -13,6 +13,7 @@ use kernel::{
 
 pub fn run(cpu: CpuId) -> Result {
     let number = 1;
+    //~ kthread::spawn_on(cpu, c"borrows", move || {
     kthread::spawn_on(cpu, c"borrows", || {
         let _ = number + 1;
     })?;

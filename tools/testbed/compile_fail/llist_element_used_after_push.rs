@@ -14,6 +14,7 @@ use kernel::{
 };
 
 pub fn twice<T: HasNode>(list: &LockLessList<T>, element: KBox<T>) -> bool {
+    //~ let _ = list;
     list.push(element);
     list.push(element)
 }

@@ -12,6 +12,7 @@ use kernel::sync::alf_queue::{
 
 pub fn push(tx: &mut Producer<u32>, chunk: &mut Chunk<u32, 4>) -> Option<u32> {
     let values = chunk.as_mut_slice();
+    //~ let _ = tx;
     let _ = tx.push_bulk(chunk);
     values.first().copied()
 }

@@ -10,6 +10,8 @@ use kernel::sync::alf_queue::{
     InterruptsOff, //
 };
 
+//~ pub fn keep() -> Option<usize> {
 pub fn keep() -> Option<InterruptsOff<'static>> {
+    //~ with_interrupts_off(|cx: InterruptsOff<'_>| core::mem::size_of_val(&cx))
     with_interrupts_off(|cx| cx)
 }

@@ -14,5 +14,6 @@ use kernel::{
 };
 
 pub fn push(queue: &Mpmc<u32, HardInterrupt>, cx: Softirq<'_>) {
+    //~ let _ = (cx, kernel::sync::alf_queue::with_interrupts_off(|cx| queue.push(cx, 1)));
     let _ = queue.push(cx, 1);
 }

@@ -13,6 +13,7 @@ use kernel::{
 pub fn two() -> Result {
     let (tx, rx) = alf_queue::mpsc::<u32>(8, GFP_KERNEL)?;
     let _also = tx.clone();
+    //~ let _same = rx;
     let _second = rx.clone();
     Ok(())
 }

@@ -7,6 +7,8 @@
 
 use kernel::sync::alf_queue::Mpmc;
 
+//~ pub fn push(queue: &Mpmc<u32>, cx: kernel::softirq::Softirq<'_>) {
 pub fn push(queue: &Mpmc<u32>) {
+    //~ let _ = queue.push(cx, 1);
     let _ = queue.push(1);
 }

@@ -10,6 +10,7 @@ use kernel::sync::alf_queue::{
     Mpmc, //
 };
 
+//~ pub fn pop(queue: &Mpmc<u32, kernel::sync::alf_queue::HardInterrupt>) -> Option<u32> {
 pub fn pop(queue: &Mpmc<u32>) -> Option<u32> {
     with_interrupts_off(|cx| queue.pop(cx)).flatten()
 }

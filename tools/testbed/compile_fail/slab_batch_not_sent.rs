@@ -13,5 +13,6 @@ use kernel::{
 fn send<T: Send>(_: T) {}
 
 pub fn elsewhere(batch: Batch<'_, NotThreadSafe, 8>) {
+    //~ send(batch.len());
     send(batch);
 }

@@ -13,7 +13,10 @@ use kernel::{
     }, //
 };
 
+//~ pub fn outlive<'c>(cache: &'c Cache<u64>) -> Result<Batch<'c, u64, 8>> {
 pub fn outlive<'c>() -> Result<Batch<'c, u64, 8>> {
+    //~
     let cache = Cache::<u64>::new(c"outlive", 8)?;
+    //~ Ok(Batch::new(cache))
     Ok(Batch::new(&cache))
 }

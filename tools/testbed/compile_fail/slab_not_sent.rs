@@ -13,5 +13,6 @@ use kernel::{
 fn send<T: Send>(_: T) {}
 
 pub fn elsewhere(object: Object<'_, NotThreadSafe>) {
+    //~ drop(object);
     send(object);
 }

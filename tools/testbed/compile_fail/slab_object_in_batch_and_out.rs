@@ -11,6 +11,7 @@ use kernel::slab::{
 };
 
 pub fn put<'c>(batch: &mut Batch<'c, u64, 8>, object: Object<'c, u64>) -> u64 {
+    //~ let _ = batch;
     batch.gather(object);
     *object
 }

@@ -10,6 +10,7 @@ use kernel::slab::{
     Object, //
 };
 
+//~ pub fn mixed<'c>(batch: &mut Batch<'c, u64, 8>, object: Object<'c, u64>) {
 pub fn mixed<'c>(batch: &mut Batch<'c, u64, 8>, object: Object<'c, u32>) {
     batch.gather(object);
 }

@@ -12,6 +12,8 @@ use kernel::{
     sync::SpinLock, //
 };
 
+//~ pub fn fill(batch: &mut kernel::slab::PinnedBatch<'_, SpinLock<u32>, 8>) -> Result {
 pub fn fill(batch: &mut Batch<'_, SpinLock<u32>, 8>) -> Result {
+    //~ batch.alloc(8, GFP_KERNEL, |_| new_spinlock!(1))
     batch.alloc_init(8, GFP_KERNEL, |_| new_spinlock!(1))
 }

@@ -14,6 +14,8 @@ use kernel::{
     }, //
 };
 
+//~ pub fn moved<'c>(batch: &mut PinnedBatch<'c, PhantomPinned, 8>) -> Option<Pin<Object<'c, PhantomPinned>>> {
 pub fn moved(batch: &mut PinnedBatch<'_, PhantomPinned, 8>) -> Option<PhantomPinned> {
+    //~ batch.pop()
     batch.pop().map(|object| Object::into_inner(Pin::into_inner(object)))
 }

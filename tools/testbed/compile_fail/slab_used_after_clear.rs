@@ -9,6 +9,7 @@ use kernel::slab::Batch;
 
 pub fn after_clear(batch: &mut Batch<'_, u64, 8>) -> u64 {
     let first = batch.iter().next();
+    //~
     batch.clear();
     first.copied().unwrap_or(0)
 }
