@@ -8,6 +8,8 @@
 use core::cell::Cell;
 use kernel::percpu::PerCpu;
 
+//~ pub fn sum(values: &PerCpu<u32>) -> u32 {
 pub fn sum(values: &PerCpu<Cell<u32>>) -> u32 {
+    //~ values.iter().map(|(_cpu, value)| *value).sum()
     values.iter().map(|(_cpu, value)| value.get()).sum()
 }

@@ -12,7 +12,9 @@ use kernel::{
     softirq::BhGuard, //
 };
 
+//~ pub fn keep(values: &PerCpu<Cell<u32>>) -> Result<u32> {
 pub fn keep(values: &PerCpu<Cell<u32>>) -> Result<&Cell<u32>> {
     let guard = BhGuard::new().ok_or(EINVAL)?;
+    //~ Ok(values.get(guard.softirq()).get())
     Ok(values.get(guard.softirq()))
 }

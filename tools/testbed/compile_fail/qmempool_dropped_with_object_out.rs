@@ -12,6 +12,7 @@ use kernel::{
 
 pub fn end(pool: QMemPool<u64>) -> Result<u64> {
     let object = pool.alloc(1, GFP_KERNEL)?;
+    //~
     drop(pool);
     Ok(*object)
 }

@@ -12,6 +12,7 @@ use kernel::{
 
 pub fn twice(pool: &QMemPool<u64>) -> Result {
     let object = pool.alloc(1, GFP_KERNEL)?;
+    //~
     pool.free(object);
     pool.free(object);
     Ok(())

@@ -14,7 +14,9 @@ use kernel::{
     softirq::BhGuard, //
 };
 
+//~ pub fn keep<'a>(pool: &'a QMemPool<u64>, guard: &'a BhGuard) -> Result<Local<'a, 'a, u64>> {
 pub fn keep<'a>(pool: &'a QMemPool<u64>) -> Result<Local<'a, 'a, u64>> {
+    //~
     let guard = BhGuard::new().ok_or(EINVAL)?;
     Ok(pool.local(guard.softirq()))
 }

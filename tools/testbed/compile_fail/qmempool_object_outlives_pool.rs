@@ -17,7 +17,9 @@ use kernel::{
     }, //
 };
 
+//~ pub fn outlive<'p>(pool: &'p QMemPool<u64>) -> Result<Object<'p, u64>> {
 pub fn outlive<'p>() -> Result<Object<'p, u64>> {
+    //~
     let pool = QMemPool::new(c"outlive", Cache::new(c"outlive", 8)?, Options::new())?;
     Ok(pool.alloc(1, GFP_KERNEL)?)
 }

@@ -7,6 +7,8 @@
 
 use kernel::softirq::Softirq;
 
+//~ pub fn claim(guard: &kernel::softirq::BhGuard) -> Softirq<'_> {
 pub fn claim() -> Softirq<'static> {
+    //~ guard.softirq()
     Softirq::assume()
 }

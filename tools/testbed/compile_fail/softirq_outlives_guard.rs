@@ -13,7 +13,9 @@ use kernel::{
     }, //
 };
 
+//~ pub fn keep<'a>(guard: &'a BhGuard) -> Result<Softirq<'a>> {
 pub fn keep<'a>() -> Result<Softirq<'a>> {
+    //~
     let guard = BhGuard::new().ok_or(EINVAL)?;
     Ok(guard.softirq())
 }

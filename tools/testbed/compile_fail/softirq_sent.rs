@@ -14,7 +14,9 @@ use kernel::{
 
 pub fn send(cpu: CpuId, token: Softirq<'static>) -> Result {
     kthread::spawn_on(cpu, c"send", move || {
+        //~
         let token = token;
+        //~
         let _ = &token;
     })?
     .join();
