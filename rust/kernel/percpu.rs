@@ -71,8 +71,8 @@ pub struct PerCpu<T> {
 unsafe impl<T: Send> Send for PerCpu<T> {}
 
 // SAFETY: Contexts that run on the same CPU, one after the other, get references to the value of
-// that CPU as if it had been sent from one to the next, for which `T: Send` is enough. References to
-// values of other CPUs are given away only if `T` is `Sync`.
+// that CPU as if it had been sent from one to the next, for which `T: Send` is enough. References
+// to values of other CPUs are given away only if `T` is `Sync`.
 unsafe impl<T: Send> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {

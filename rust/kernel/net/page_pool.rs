@@ -250,8 +250,9 @@ impl PagePool {
     /// Takes back a buffer to which the device has written `len` bytes.
     ///
     /// `len` usually comes from the device and is not trusted: if it is 0 or exceeds the buffer,
-    /// the page goes back to the pool and the result is [`EMSGSIZE`]. A buffer of another pool, and
-    /// the poll function of another vector, are refused with [`EINVAL`], and netpoll with [`EBUSY`].
+    /// the page goes back to the pool and the result is [`EMSGSIZE`]. A buffer of another pool,
+    /// and the poll function of another vector, are refused with [`EINVAL`], and netpoll with
+    /// [`EBUSY`].
     ///
     /// The caller has seen the device's notice of completion and ordered it before this call.
     #[inline]
@@ -273,8 +274,8 @@ impl PagePool {
             return Err(EBUSY);
         }
 
-        // SAFETY: The page belongs to this pool, whose vector is being polled, and `len` bytes at the pool's
-        // offset are within the page.
+        // SAFETY: The page belongs to this pool, whose vector is being polled, and `len` bytes at
+        // the pool's offset are within the page.
         unsafe {
             bindings::page_pool_dma_sync_netmem_for_cpu(
                 self.pool.as_ptr(),

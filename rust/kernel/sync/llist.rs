@@ -3,8 +3,8 @@
 //! Lock-free lists to which anyone adds, and of which everything is taken at once.
 //!
 //! A [`LockLessList`] is a stack of boxes that are linked through a [`Node`] inside of them, so
-//! that nothing is allocated to add one. [`push`] may be called in any context, NMIs included, on all
-//! CPUs at once. [`take_all`] takes what there is and leaves the list empty. What was taken is a
+//! that nothing is allocated to add one. [`push`] may be called in any context, NMIs included, on
+//! all CPUs at once. [`take_all`] takes what there is and leaves the list empty. What was taken is a
 //! [`Chain`], which belongs to the caller alone. It has the newest element first;
 //! [`Chain::reverse`] restores the order in which elements were added.
 //!

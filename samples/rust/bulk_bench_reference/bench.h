@@ -27,8 +27,9 @@
 /* Nanoseconds that @body takes when it is run @calls times. */
 #define bench_ns(calls, body)					\
 ({								\
+	u64 _left = (calls);					\
 	u64 _start = ktime_get_ns();				\
-	for (u64 _call = 0; _call < (calls); _call++) {		\
+	while (_left--) {					\
 		body;						\
 	}							\
 	ktime_get_ns() - _start;				\
@@ -41,12 +42,13 @@
 #define bench_ps(operations, calls, body)			\
 ({								\
 	u64 _times[BENCH_REPEATS];				\
+	u64 _calls = (calls);					\
 	for (int _i = 0; _i < BENCH_REPEATS; _i++) {		\
-		u64 _full = bench_ns(calls, body);		\
-		u64 _empty = bench_ns(calls, barrier());	\
+		u64 _full = bench_ns(_calls, body);		\
+		u64 _empty = bench_ns(_calls, barrier());	\
 		_times[_i] = _full > _empty ? _full - _empty : 0; \
 	}							\
-	bench_median(_times) * 1000 / ((u64)(calls) * (operations)); \
+	bench_median(_times) * 1000 / (_calls * (operations)); \
 })
 
 u64 bench_median_of(u64 *times, size_t n);

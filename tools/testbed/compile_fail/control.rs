@@ -32,7 +32,6 @@ use kernel::{
         },
         skbuff::SkBuff, //
     },
-    new_spinlock,
     percpu::PerCpu,
     prelude::*,
     slab::{

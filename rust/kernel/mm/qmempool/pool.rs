@@ -326,8 +326,8 @@ impl Pool {
     ///
     /// The CPU has stopped, and does not start again before this returns.
     pub(super) unsafe fn cpu_dead(&self, cpu: CpuId) {
-        // SAFETY: There is a store unless the pointer is null. The CPU that used it has stopped, and
-        // what it did before happened before its stop was noticed.
+        // SAFETY: There is a store unless the pointer is null. The CPU that used it has stopped,
+        // and what it did before happened before its stop was noticed.
         if let Some(store) = unsafe { self.stores.of_cpu(cpu).as_ref() } {
             store.drain();
         }
