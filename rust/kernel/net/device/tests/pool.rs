@@ -89,11 +89,12 @@ mod imp {
         prelude::*, //
     };
 
-    pub(in super::super) struct Kept;
+    #[pin_data]
+    pub(in super::super) struct Kept {}
 
     impl Kept {
         pub(in super::super) fn new() -> impl PinInit<Self> {
-            pin_init!(Self)
+            pin_init!(Self {})
         }
 
         pub(in super::super) fn make(&self, _dev: &Device<Bound>, _napi: &Napi) -> Result {
