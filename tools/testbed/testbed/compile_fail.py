@@ -243,6 +243,4 @@ def run(kernel_build_dir: Path, src_tree: Path, cases: Path) -> list[Result]:
     except CompileFailError as error:
         return [(case.stem, False, str(error)) for case in files]
     with ThreadPoolExecutor(max_workers=2) as pool:
-        return list(
-            pool.map(lambda case: _check(command, kernel_build_dir, src_tree, case), files)
-        )
+        return list(pool.map(lambda case: _check(command, kernel_build_dir, src_tree, case), files))

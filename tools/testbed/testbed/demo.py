@@ -33,6 +33,14 @@ def _frames() -> int:
     return int(text)
 
 
+def skb_pool() -> bool:
+    """Whether SKB_POOL=1 asks for the pool of skb heads."""
+    text = os.environ.get("SKB_POOL") or "0"
+    if text not in ("0", "1"):
+        raise Failure(f"SKB_POOL={text}: SKB_POOL is 0 or 1")
+    return text == "1"
+
+
 def _drivers(env: Env) -> list[str]:
     return ["c"] if env.overlay_off else ["rust", "c"]
 
@@ -72,6 +80,8 @@ def _rounds(outcome: Outcome) -> list[Round]:
 
 def _job(env: Env, drivers: list[str], frames: int, repeats: int, accel: str) -> Job:
     variables = {"ROUNDS": " ".join(drivers * repeats), "FRAMES": str(frames)}
+    if skb_pool():
+        variables["SKB_POOL"] = "1"
     script = env.clone / "tools/testbed/guest/forward"
     return Job(script, "none", timeout=900, cpus=1, accel=accel, variables=variables)
 
@@ -141,6 +151,7 @@ def measure(
     record = {
         "drivers": drivers,
         "ratio": ratios(drivers),
+        "skb_pool": skb_pool(),
         "kernel": describe_kernel(env, kernel),
         "machine": describe_machine(accel),
     }
