@@ -16,7 +16,7 @@ def curves(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, Row]]]]:
     """Cases that differ in their last number, by benchmark and what is before it."""
     found: dict[str, dict[str, list[tuple[int, Row]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        if row.unit == "ns" and (match := _CASE.match(row.case)):
+        if row.unit == "ns" and row.ours is not None and (match := _CASE.match(row.case)):
             found[row.bench][match[1]].append((int(match[2]), row))
     return {
         bench: {name: sorted(points, key=lambda one: one[0]) for name, points in lines.items()
