@@ -4,8 +4,8 @@
 //!
 //! A [`LockLessList`] is a stack of boxes that are linked through a [`Node`] inside of them, so
 //! that nothing is allocated to add one. [`push`] may be called in any context, NMIs included, on
-//! all CPUs at once. [`take_all`] takes what there is and leaves the list empty. What was taken is a
-//! [`Chain`], which belongs to the caller alone. It has the newest element first;
+//! all CPUs at once. [`take_all`] takes what there is and leaves the list empty. What was taken is
+//! a [`Chain`], which belongs to the caller alone. It has the newest element first;
 //! [`Chain::reverse`] restores the order in which elements were added.
 //!
 //! Single elements cannot be taken off the list: a compare-and-exchange on the first node could
