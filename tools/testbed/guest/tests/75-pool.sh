@@ -29,7 +29,11 @@ check "the pool can be switched on" switch 1
 all_forwarded "20000 frames with the pool" 20000 60
 all_forwarded "2000 frames of 1514 bytes with the pool" 2000 1514
 all_forwarded "2000 frames the other way with the pool" 2000 60 1
-check "there are statistics" test -s "$STATISTICS/skb"
+# The size of such a file is always 0.
+has_statistics() {
+	grep -q '^hits' "$STATISTICS/skb"
+}
+check "there are statistics" has_statistics
 refused() {
 	! echo 2 2>/dev/null >"$SWITCH" && [ "$(<"$SWITCH")" = 1 ]
 }
