@@ -68,14 +68,4 @@ traffic_on
 check "10 times offline and online under traffic" come_and_go
 traffic_off "CPUs come and go under traffic"
 works "after CPUs came and went"
-# A pool that all CPUs use, of which one is not there all the time.
-file=$(find /mnt/build -name rust_bulk_bench.ko -print -quit)
-busy_pool() {
-	[ -n "$file" ] || return 0
-	(for _ in 1 2; do insmod "$file" benches=4 && rmmod rust_bulk_bench; done) &
-	come_and_go
-	wait $!
-}
-check "10 times offline and online while a pool is in use" busy_pool
-check "nothing of it is left" test ! -e "$STATISTICS/bulk_bench"
 quiet hotplug
