@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Frames through the guest: all of them come out, once, whole and in order.
 
-export TEST=forward TIME_LIMIT=300
+export TEST=forward TIME_LIMIT=600
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 

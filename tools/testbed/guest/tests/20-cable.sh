@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Two network namespaces over a cable: ping, and TCP compared by checksum.
 
-export TEST=cable TIME_LIMIT=300
+export TEST=cable TIME_LIMIT=1200
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 
@@ -28,7 +28,7 @@ transfer() {
 	local name=$1 bytes=$2 how=$3 got
 	right python3 "$TESTS/transfer.py" receive 10.9.0.2 5000 >/tmp/received &
 	local receiver=$!
-	got=$(left timeout 100 python3 "$TESTS/transfer.py" send 10.9.0.2 5000 "$bytes" "$how" 2>&1)
+	got=$(left timeout 400 python3 "$TESTS/transfer.py" send 10.9.0.2 5000 "$bytes" "$how" 2>&1)
 	wait "$receiver"
 	same "$name" "$got" "$(</tmp/received)"
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Which frames the card lets in: the MAC address, multicast, promiscuous mode.
 
-export TEST=addresses TIME_LIMIT=300
+export TEST=addresses TIME_LIMIT=600
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 

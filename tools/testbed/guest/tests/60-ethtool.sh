@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # What the driver says about itself, and whether its counters count.
 
-export TEST=ethtool TIME_LIMIT=300
+export TEST=ethtool TIME_LIMIT=600
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The card lies, or is pulled out: the driver must survive what it reads.
 
-export TEST=lies TIME_LIMIT=300
+export TEST=lies TIME_LIMIT=600
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 

@@ -3,7 +3,7 @@
 # Skb heads that CPUs exchange through a pool, switched on and off under
 # traffic; CPUs that go offline while a pool is in use.
 
-export TEST=pool TIME_LIMIT=600
+export TEST=pool TIME_LIMIT=900
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 

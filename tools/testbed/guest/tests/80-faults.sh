@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Memory runs out: at probe, at open, and while packets fly.
 
-export TEST=faults TIME_LIMIT=300
+export TEST=faults TIME_LIMIT=600
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # After everything else: nothing was leaked. Runs last.
 
-export TEST=leaks TIME_LIMIT=300
+export TEST=leaks TIME_LIMIT=600
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 

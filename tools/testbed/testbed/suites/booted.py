@@ -21,7 +21,7 @@ KUNIT_TOTAL = re.compile(
 )
 _COLOUR = re.compile(r"\033\[[0-9;]*m")
 _KUNIT_BAD = re.compile(r"\[(?:FAILED|CRASHED|ERROR)\] (\S.*)$", re.M)
-_SCRIPT_TIME = 1800.0
+_SCRIPT_TIME = 3000.0
 # From this number on, tests are for the Rust driver alone.
 _ONLY_RUST = "70"
 _SEGMENT = re.compile(r"skbulk: begin (\S+)$")
