@@ -12,6 +12,7 @@ from pathlib import Path
 
 from testbed import dmesg
 from testbed.env import Env
+from testbed.ui import check_cancelled
 
 # What QEMU says about every modelled port, whether all is well or not.
 _ORDINARY = "Could not enable error recovery for the device"
@@ -97,7 +98,12 @@ class Follower:
         self.text = ""
 
     def poll(self, last: bool = False) -> None:
-        """Take what is there; with `last` also a line without an end."""
+        """Take what is there; with `last` also a line without an end.
+
+        Every run of a machine comes by here: a cancelled one ends here.
+        """
+        if not last:
+            check_cancelled()
         with self._path.open("rb") as file:
             file.seek(self._seen)
             data = file.read()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from testbed.ui import Failure
+from testbed.ui import Failure, check_cancelled
 
 _ERROR_LINE = re.compile(r"\b(error|Error|ERROR|undefined|fatal|FAILED)\b")
 
@@ -97,6 +97,7 @@ def _wait(
             return child.wait(1.0)
         except subprocess.TimeoutExpired:
             pass
+        check_cancelled()
         if watch:
             watch()
         if deadline is not None and time.monotonic() > deadline:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,14 +64,67 @@ def default_machine() -> str:
     return choice("MACHINE", ("qemu", "uml"), "qemu")
 
 
+class Workshop:
+    """Builds kernels and tools, each once, under a lock on the kernel tree.
+
+    Its methods may be called by several threads: the second one that wants a
+    kernel waits until the first one has built it.
+    """
+
+    def __init__(self, env: Env, lock: Lock, configs: Sequence[str]) -> None:
+        self.env = env
+        self.lock = lock
+        self._work = kernel.prepare_tree(env)
+        self._missing = set(configs)
+        self._guard = threading.Lock()
+        self._making = {config: threading.Lock() for config in configs}
+        self._made: dict[str, Kernel | Failure] = {}
+        self._tools: Path | None = None
+
+    def ready(self, *configs: str) -> Built:
+        """The tools, and the kernels of some of the configurations."""
+        with self._guard:
+            tools = self._built_tools()
+        kernels = {config: self._kernel(config) for config in configs}
+        return Built(self.env, kernels, tools, self.lock)
+
+    def _kernel(self, config: str) -> Kernel:
+        with self._making[config]:
+            if config not in self._made:
+                try:
+                    self._made[config] = kernel.build(self.env, self._work, config)
+                except Failure as error:
+                    self._made[config] = error
+                self._done(config)
+            made = self._made[config]
+        if isinstance(made, Failure):
+            raise made
+        return made
+
+    def _done(self, config: str) -> None:
+        """After the last build others may use what is there."""
+        with self._guard:
+            self._missing.discard(config)
+            if not self._missing:
+                self.lock.share()
+
+    def _built_tools(self) -> Path:
+        if self._tools is None:
+            with Lock(model.target_folder(self.env) / "skbulk.lock", "the host tools"):
+                self._tools = model.build(self.env)
+        return self._tools
+
+
+@contextmanager
+def workshop(env: Env, *configs: str) -> Iterator[Workshop]:
+    """A workshop for these configurations, and no others."""
+    env.out.mkdir(parents=True, exist_ok=True)
+    with Lock(tree.place(env) / "lock", "this kernel tree") as lock:
+        yield Workshop(env, lock, configs)
+
+
 @contextmanager
 def built(env: Env, *configs: str) -> Iterator[Built]:
     """Build the tree, the kernels and the tools; share the lock afterwards."""
-    env.out.mkdir(parents=True, exist_ok=True)
-    with Lock(tree.place(env) / "lock", "this kernel tree") as lock:
-        work = kernel.prepare_tree(env)
-        kernels = {config: kernel.build(env, work, config) for config in configs}
-        with Lock(model.target_folder(env) / "skbulk.lock", "the host tools"):
-            tools = model.build(env)
-        lock.share()
-        yield Built(env, kernels, tools, lock)
+    with workshop(env, *configs) as shop:
+        yield shop.ready(*configs)
