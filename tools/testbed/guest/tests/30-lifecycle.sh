@@ -29,6 +29,7 @@ ups_and_downs() {
 		# and one that did not get that far are taken down.
 		[ $((round % 10)) -ne 0 ] || until_true 20 has_carrier "$P0" "$P1" || return 1
 		both down || return 1
+		[ $((round % 10)) -ne 0 ] || pages_back
 	done
 }
 check "$ROUNDS times up and down" ups_and_downs
