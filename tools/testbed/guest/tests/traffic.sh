@@ -159,9 +159,10 @@ traffic_off() {
 }
 
 # pages_back: what one CPU has freed for another one goes back to where it came
-# from. An SKB, and the page of the driver's pool that it holds, waits until the
-# CPU that allocated it receives something. Where nothing is received for a
-# minute after an interface went down, the kernel reports the pool as stalled.
+# from. Such an SKB, and the page of the driver's pool that it holds, waits until
+# the CPU that allocated it receives something. If the interface leaves a
+# namespace that goes away, and nothing is received for a minute, the kernel
+# reports the pool as stalled.
 pages_back() {
 	local cpu
 	ip link set lo up

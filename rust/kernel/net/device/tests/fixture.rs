@@ -123,8 +123,31 @@ impl Fixture {
         }
     }
 
+    /// Raises the interrupt of a queue. All that it causes has been done when this returns.
     pub(super) fn interrupt(&self, index: usize) {
         self.bh_disabled(|| self.irqs[index].raise());
+        self.polled();
+    }
+
+    /// Waits for the poll functions: softirqs that take too long go on in a thread of their own.
+    fn polled(&self) {
+        let scheduled = 1 << bindings::NAPI_STATE_SCHED;
+        // SAFETY: The device is registered, and the tests alone set it down. Its queues exist.
+        let busy = |queue| unsafe {
+            let napi = (*bindings::netdev_get_tx_queue(self.dev(), queue)).napi;
+            !napi.is_null() && (&raw const (*napi).state).read_volatile() & scheduled != 0
+        };
+        let queues = self.log.queues.load(Relaxed);
+
+        for _ in 0..10_000 {
+            if !(0..queues).any(busy) {
+                break;
+            }
+            fsleep(Delta::from_millis(1));
+        }
+        // What follows completion is still part of the softirq.
+        // SAFETY: Tests run in process context.
+        unsafe { bindings::synchronize_net() };
     }
 
     /// Transmits a packet. Returns what `ndo_start_xmit` or the core did.
