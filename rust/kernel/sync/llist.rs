@@ -123,10 +123,18 @@ pub unsafe trait HasNode {
 #[macro_export]
 macro_rules! impl_has_llist_node {
     ($(impl$({$($generics:tt)*})? HasNode for $self:ty { self.$field:ident })*) => {$(
-        // SAFETY: The offset is that of the field, which the assertion makes sure is a node.
+        // SAFETY: The offset is that of the field, which the assertions make sure is a node.
         unsafe impl$(<$($generics)*>)? $crate::sync::llist::HasNode for $self {
             const OFFSET: usize = {
-                let _is_node: fn(&Self) -> &$crate::sync::llist::Node = |this| &this.$field;
+                // References must be aligned, so this refuses packed structures.
+                let _is_aligned = |this: &Self| {
+                    let _ = &this.$field;
+                };
+                // A reference to a box of a node would become one to the node. Raw pointers do not.
+                let _is_node = |this: *const Self| -> *const $crate::sync::llist::Node {
+                    // SAFETY: This is never called.
+                    unsafe { &raw const (*this).$field }
+                };
                 ::core::mem::offset_of!(Self, $field)
             };
         }
@@ -207,7 +215,9 @@ impl AtomicFirst for First {
 /// `first` is null or points to the node of an element that the list owns, as is what follows it.
 pub struct LockLessList<T: HasNode> {
     first: First,
-    _owns: PhantomData<KBox<T>>,
+    // Elements come in through a shared reference, so the list must not pass for one of elements
+    // that live shorter: a cell makes it invariant.
+    _owns: PhantomData<UnsafeCell<KBox<T>>>,
 }
 
 // SAFETY: The list passes boxes on to other contexts, which may be done if they are `Send`.

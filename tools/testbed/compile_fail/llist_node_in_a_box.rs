@@ -1,0 +1,28 @@
+//@ error: E0308 mismatched types
+// SPDX-License-Identifier: GPL-2.0
+
+//! A node is part of its element: what points to a node is none.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    impl_has_llist_node,
+    prelude::*,
+    sync::llist::{
+        LockLessList,
+        Node, //
+    }, //
+};
+
+pub struct Element {
+    //~ node: Node,
+    node: KBox<Node>,
+}
+
+impl_has_llist_node! {
+    impl HasNode for Element { self.node }
+}
+
+pub fn add(list: &LockLessList<Element>, element: KBox<Element>) -> bool {
+    list.push(element)
+}
