@@ -127,8 +127,9 @@ impl<T> Cache<T> {
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if a size does not fit into 32 bits, or if the region for user space does not
-    /// lie within an object; [`ENOMEM`] if there is no memory.
+    /// [`EINVAL`] if `T` is larger or more aligned than what can be allocated in one piece (a few
+    /// megabytes), if the same is true of the store for so many objects, or if the region for user
+    /// space does not lie within an object; [`ENOMEM`] if there is no memory.
     pub fn with_options(name: &CStr, options: Options) -> Result<Self> {
         let raw = options.create(name, size_of::<T>(), align_of::<T>())?;
 

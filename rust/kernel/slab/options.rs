@@ -22,6 +22,10 @@ const SLAB_RECLAIM_ACCOUNT: bindings::slab_flags_t =
     1 << bindings::_slab_flag_bits__SLAB_RECLAIM_ACCOUNT;
 #[cfg(CONFIG_SLUB_TINY)]
 const SLAB_RECLAIM_ACCOUNT: bindings::slab_flags_t = 0;
+/// The greatest object: what can be allocated in one piece.
+const MAX_SIZE: usize = bindings::KMALLOC_MAX_SIZE as usize;
+/// The greatest store: its pointers, and a few words before them, are one object.
+const MAX_STORE: usize = MAX_SIZE / size_of::<*mut c_void>() - 8;
 
 /// What is special about a cache.
 ///
@@ -130,7 +134,11 @@ impl Options {
             // into a power of two, and the array would take the double of what it uses.
             None => self.bulk.checked_mul(2).ok_or(EINVAL)?.saturating_sub(4),
         };
-        Ok(keep.max(self.bulk).try_into()?)
+        let objects = keep.max(self.bulk);
+        if objects > MAX_STORE {
+            return Err(EINVAL);
+        }
+        Ok(objects.try_into()?)
     }
 
     /// Creates a cache of objects of this size and alignment; null if there is no memory.
@@ -142,6 +150,11 @@ impl Options {
     ) -> Result<*mut bindings::kmem_cache> {
         let Range { start, end } = self.usercopy;
         if start > end || end > size {
+            return Err(EINVAL);
+        }
+        // The allocator rounds sizes up in 32 bits, and would take one close to 2^32 for a small
+        // one: its check of the size is for debugging.
+        if size.max(align) > MAX_SIZE {
             return Err(EINVAL);
         }
         // The allocator complains about a region that has a beginning but no size.

@@ -282,9 +282,28 @@ mod cases {
     #[test]
     fn refuses_sizes_that_do_not_fit() {
         assert!(Cache::<u8>::new(c"rust_slab_huge", usize::MAX).is_err_and(|e| e == EINVAL));
-        assert!(Cache::<u8>::new(c"rust_slab_big", 1 << 40).is_err());
-        let options = Options::new().keep(1 << 40);
-        assert!(Cache::<u8>::with_options(c"rust_slab_keep", options).is_err());
+        // The allocator would try, and complain about what it cannot do.
+        for most in [1 << 20, u32::MAX as usize, 1 << 40] {
+            assert!(Cache::<u8>::new(c"rust_slab_big", most).is_err_and(|e| e == EINVAL));
+            let options = Options::new().keep(most);
+            let cache = Cache::<u8>::with_options(c"rust_slab_keep", options);
+            assert!(cache.is_err_and(|e| e == EINVAL));
+        }
+    }
+
+    #[test]
+    fn refuses_objects_that_are_too_large() {
+        #[repr(align(0x1000_0000))]
+        struct Aligned;
+
+        const MOST: usize = bindings::KMALLOC_MAX_SIZE as usize;
+
+        // Debugging may add to that.
+        assert!(Cache::<[u8; MOST / 2]>::new(c"rust_slab_most", 0).is_ok());
+        assert!(Cache::<[u8; MOST + 1]>::new(c"rust_slab_more", 0).is_err_and(|e| e == EINVAL));
+        // Rounded up in 32 bits, this would be nothing.
+        assert!(Cache::<[u8; 0xffff_fffe]>::new(c"rust_slab_wrap", 0).is_err_and(|e| e == EINVAL));
+        assert!(Cache::<Aligned>::new(c"rust_slab_align", 0).is_err_and(|e| e == EINVAL));
     }
 
     #[test]
