@@ -296,4 +296,23 @@ mod tests {
         }
         assert!(last.is_some());
     }
+
+    #[test]
+    fn where_threads_run_is_online() -> Result {
+        let mut wrong = 0;
+        for number in 0..nr_cpu_ids() {
+            let cpu = CpuId::from_u32(number).ok_or(EINVAL)?;
+            let ran_on = Arc::new(Atomic::new(u32::MAX), GFP_KERNEL)?;
+            let result = ran_on.clone();
+            // If there is no such CPU at the moment, the thread runs elsewhere.
+            spawn_on(cpu, c"there", move || {
+                result.store(CpuId::current().as_u32(), Relaxed);
+            })?
+            .join();
+            let there = ran_on.load(Relaxed);
+            wrong += u32::from(!online_cpus().any(|online| online.as_u32() == there));
+        }
+        assert_eq!(wrong, 0);
+        Ok(())
+    }
 }
