@@ -6,6 +6,7 @@
 mod cases {
     use super::super::*;
     use crate::{
+        kthread,
         softirq::BhGuard,
         sync::{
             atomic::{
@@ -62,6 +63,28 @@ mod cases {
             // It is the same one that a nested user sees.
             assert_eq!(numbers.get(guard.softirq()).1.get(), mine.1.get());
             assert!(mine.1.get() <= round);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn each_cpu_reaches_its_own_value() -> Result {
+        let numbers = PerCpu::new(|cpu| Ok::<_, Error>(Atomic::new(cpu.as_u32())), GFP_KERNEL)?;
+        let wrong = Atomic::new(0u32);
+
+        kthread::run_on_each(kthread::online_cpus(), c"percpu", |_| {
+            let guard = BhGuard::new();
+            let right = guard.as_ref().is_some_and(|guard| {
+                let here = CpuId::current().as_u32();
+                numbers.get(guard.softirq()).fetch_add(100u32, Relaxed) == here
+            });
+            wrong.add(u32::from(!right), Relaxed);
+        })?;
+        assert_eq!(wrong.load(Relaxed), 0);
+        // Those that ran have changed their own value, and no other.
+        for cpu in kthread::online_cpus() {
+            let value = numbers.iter().find(|(c, _)| *c == cpu).map(|(_, v)| v.load(Relaxed));
+            assert_eq!(value, Some(100 + cpu.as_u32()));
         }
         Ok(())
     }
