@@ -2,6 +2,7 @@
 
 //! Tests of the array-based queue.
 
+mod hardirq;
 mod shared;
 mod stress;
 
