@@ -90,7 +90,8 @@ struct qmempool_stats {
  * A CPU keeps up to two magazines of unused objects, and the depot @depot more.
  *
  * Context: process context, may sleep.
- * Return: the pool, or NULL if there is no memory or a number is out of range.
+ * Return: the pool, or NULL if there is no memory, a number is out of range, or
+ * @name or @cache is NULL.
  */
 struct qmempool *qmempool_create(const char *name, struct kmem_cache *cache,
 				 unsigned int magazine, unsigned int depot);

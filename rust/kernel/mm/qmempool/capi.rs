@@ -18,7 +18,7 @@ use core::ptr::NonNull;
 ///
 /// # Safety
 ///
-/// `name` is a string; `cache` is null or a slab cache without constructor that outlives the pool.
+/// `name` is null or a string; `cache` is null or a slab cache without constructor that outlives the pool.
 #[export]
 unsafe extern "C" fn qmempool_create(
     name: *const c_char,
@@ -29,6 +29,9 @@ unsafe extern "C" fn qmempool_create(
     let Some(cache) = NonNull::new(cache) else {
         return core::ptr::null_mut();
     };
+    if name.is_null() {
+        return core::ptr::null_mut();
+    }
     // SAFETY: By the safety requirements.
     let pool = unsafe {
         Pool::new(

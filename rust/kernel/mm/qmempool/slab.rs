@@ -133,9 +133,9 @@ pub(super) unsafe fn unpoison(object: Unused, size: u32) {
     unsafe { bindings::kasan_mempool_unpoison_object(object.as_ptr(), size as usize) };
 }
 
-/// Pools are used with bottom halves disabled, so they cannot wait.
+/// Pools are used with bottom halves disabled, so they cannot wait, and may fail.
 fn without_waiting(gfp: bindings::gfp_t) -> bindings::gfp_t {
-    let wait = 1 << bindings::___GFP_DIRECT_RECLAIM_BIT;
+    let wait = 1 << bindings::___GFP_DIRECT_RECLAIM_BIT | 1 << bindings::___GFP_NOFAIL_BIT;
     let quiet = crate::alloc::flags::__GFP_NOWARN;
     // What is in a pool is not zero. Who wants zeros gets them when an object leaves the pool.
     let zero = crate::alloc::flags::__GFP_ZERO;
