@@ -84,6 +84,7 @@ mod capi;
 mod depot;
 mod magazine;
 mod pool;
+mod shortage;
 mod slab;
 mod store;
 mod tests;

@@ -2,7 +2,10 @@
 
 //! What CPUs exchange magazines with.
 
-use super::magazine::Magazine;
+use super::{
+    magazine::Magazine,
+    shortage, //
+};
 use crate::{
     alloc::Flags,
     prelude::*,
@@ -28,9 +31,14 @@ impl Depot {
     pub(super) fn new(room: usize, flags: Flags) -> Result<Self> {
         let capacity = room.checked_next_power_of_two().ok_or(EINVAL)?;
 
+        let queue = || {
+            shortage::step()?;
+            mpmc(capacity, flags)
+        };
+
         Ok(Self {
-            full: mpmc(capacity, flags)?,
-            empty: mpmc(capacity, flags)?,
+            full: queue()?,
+            empty: queue()?,
         })
     }
 

@@ -9,6 +9,7 @@ use super::{
         Magazine,
         Unused, //
     },
+    shortage,
     slab::{
         self,
         Slab, //
@@ -81,9 +82,13 @@ impl Pool {
         }
         // CAST: It is at most `MAX`.
         let size = magazine as u32;
-        // SAFETY: The slab outlives the pool, and so all magazines.
-        let empty = || unsafe { Magazine::new(slab, GFP_KERNEL) };
+        let empty = || {
+            shortage::step()?;
+            // SAFETY: The slab outlives the pool, and so all magazines.
+            unsafe { Magazine::new(slab, GFP_KERNEL) }
+        };
 
+        shortage::step()?;
         let stores = PerCpu::new(
             |_cpu| Ok::<_, Error>(Store::new(empty()?, empty()?, size)),
             GFP_KERNEL,
@@ -103,6 +108,7 @@ impl Pool {
 
         // SAFETY: By the safety requirements, the slab is valid.
         let object_size = unsafe { slab.object_size() };
+        shortage::step()?;
         let pool = KBox::new(
             Self {
                 shared: Opaque::new(bindings::qmempool {
@@ -119,6 +125,7 @@ impl Pool {
             },
             GFP_KERNEL,
         )?;
+        shortage::step()?;
         // SAFETY: The pool stays in its box from here on, and is detached before it goes away. If
         // this fails, it is not attached.
         to_result(unsafe { bindings::__qmempool_attach(pool.as_raw(), name.as_char_ptr()) })?;

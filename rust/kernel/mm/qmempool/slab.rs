@@ -2,7 +2,10 @@
 
 //! The slab behind a pool.
 
-use super::magazine::Unused;
+use super::{
+    magazine::Unused,
+    shortage, //
+};
 use crate::{
     bindings,
     prelude::*, //
@@ -58,14 +61,15 @@ impl Slab {
         }
         // SAFETY: The cache is valid, and there are as many slots. `NonNull` has the layout of a
         // pointer, and the allocator does not hand out null.
-        let done = unsafe {
-            bindings::kmem_cache_alloc_bulk(
-                self.as_raw(),
-                gfp,
-                slots.len(),
-                slots.as_mut_ptr().cast(),
-            )
-        };
+        let done = !shortage::of_many(self.as_raw())
+            && unsafe {
+                bindings::kmem_cache_alloc_bulk(
+                    self.as_raw(),
+                    gfp,
+                    slots.len(),
+                    slots.as_mut_ptr().cast(),
+                )
+            };
 
         let mut count = 0;
         if done {
@@ -76,6 +80,9 @@ impl Slab {
             }
         } else if let Some(slot) = slots.first_mut() {
             // With little memory left, one is what somebody waits for.
+            if shortage::of_one(self.as_raw()) {
+                return 0;
+            }
             // SAFETY: The cache is valid.
             let object = unsafe { bindings::kmem_cache_alloc(self.as_raw(), gfp) };
             if let Some(object) = NonNull::new(object) {
@@ -134,7 +141,7 @@ pub(super) unsafe fn unpoison(object: Unused, size: u32) {
 }
 
 /// Pools are used with bottom halves disabled, so they cannot wait, and may fail.
-fn without_waiting(gfp: bindings::gfp_t) -> bindings::gfp_t {
+pub(super) fn without_waiting(gfp: bindings::gfp_t) -> bindings::gfp_t {
     let wait = 1 << bindings::___GFP_DIRECT_RECLAIM_BIT | 1 << bindings::___GFP_NOFAIL_BIT;
     let quiet = crate::alloc::flags::__GFP_NOWARN;
     // What is in a pool is not zero. Who wants zeros gets them when an object leaves the pool.

@@ -2,6 +2,7 @@
 
 //! Tests of pools.
 
+mod failing;
 mod stress;
 
 #[crate::prelude::kunit_tests(rust_qmempool)]
