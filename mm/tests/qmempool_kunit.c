@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of the C interface of qmempools, and of what connects them to memory
+ * reclaim and to CPU hotplug. What happens behind it, and between CPUs, the
+ * tests in rust/kernel/mm/qmempool cover.
+ */
+
+#include <kunit/test.h>
+#include <linux/bottom_half.h>
+#include <linux/qmempool.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+
+#define OBJECT_SIZE	104
+#define MAGAZINE	4
+#define DEPOT		3
+/* What one CPU can give to the pool: its two magazines, and the depot. */
+#define MOST		(MAGAZINE * (2 + DEPOT))
+
+struct pool_test {
+	struct kmem_cache *cache;
+	struct qmempool *pool;
+};
+
+static int qmempool_test_init(struct kunit *test)
+{
+	struct pool_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	if (!t)
+		return -ENOMEM;
+	test->priv = t;
+	t->cache = kmem_cache_create("qmempool_kunit", OBJECT_SIZE, 0,
+				     SLAB_NO_MERGE, NULL);
+	if (!t->cache)
+		return -ENOMEM;
+	t->pool = qmempool_create("kunit_c_test", t->cache, MAGAZINE, DEPOT);
+	return t->pool ? 0 : -ENOMEM;
+}
+
+static void qmempool_test_exit(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+
+	if (!t)
+		return;
+	qmempool_destroy(t->pool);
+	if (!t->cache)
+		return;
+	/* The pool has given everything back, or there would be slabs left. */
+	KUNIT_EXPECT_EQ(test, kmem_cache_shrink(t->cache), 0);
+	kmem_cache_destroy(t->cache);
+}
+
+static unsigned long held(struct qmempool *pool)
+{
+	struct qmempool_stats stats;
+
+	qmempool_stats(pool, &stats);
+	return stats.held;
+}
+
+/* Lets this CPU give as much to the pool as it takes. */
+static void fill_pool(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	void *objects[MOST];
+
+	local_bh_disable();
+	KUNIT_EXPECT_EQ(test, MOST,
+			qmempool_alloc_bulk_softirq(t->pool, GFP_ATOMIC, MOST, objects));
+	qmempool_free_bulk_softirq(t->pool, MOST, objects);
+	local_bh_enable();
+	KUNIT_ASSERT_EQ(test, held(t->pool), MOST);
+}
+
+static void qmempool_test_create(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	struct qmempool *pool;
+
+	KUNIT_EXPECT_NULL(test, qmempool_create("kunit_bad", NULL, 4, 4));
+	KUNIT_EXPECT_NULL(test, qmempool_create(NULL, t->cache, 4, 4));
+	KUNIT_EXPECT_NULL(test, qmempool_create("kunit_bad", t->cache, 0, 4));
+	KUNIT_EXPECT_NULL(test, qmempool_create("kunit_bad", t->cache,
+						QMEMPOOL_MAGAZINE_MAX + 1, 4));
+	KUNIT_EXPECT_NULL(test, qmempool_create("kunit_bad", t->cache, 4, UINT_MAX));
+
+	pool = qmempool_create("kunit_good", t->cache, QMEMPOOL_MAGAZINE_MAX, 0);
+	KUNIT_ASSERT_NOT_NULL(test, pool);
+	KUNIT_EXPECT_PTR_EQ(test, pool->cache, t->cache);
+	KUNIT_EXPECT_EQ(test, pool->object_size, OBJECT_SIZE);
+	qmempool_destroy(pool);
+	qmempool_destroy(NULL);
+}
+
+static void qmempool_test_softirq(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	struct qmempool_stats stats;
+	void *objects[2 * MOST];
+	int i, j;
+
+	local_bh_disable();
+	for (i = 0; i < ARRAY_SIZE(objects); i++) {
+		objects[i] = qmempool_alloc_softirq(t->pool, GFP_ATOMIC);
+		if (!objects[i])
+			break;
+		memset(objects[i], i, OBJECT_SIZE);
+	}
+	KUNIT_EXPECT_EQ(test, i, ARRAY_SIZE(objects));
+	qmempool_stats(t->pool, &stats);
+	KUNIT_EXPECT_EQ(test, stats.hits, ARRAY_SIZE(objects));
+	KUNIT_EXPECT_EQ(test, stats.refills, ARRAY_SIZE(objects) / MAGAZINE);
+	KUNIT_EXPECT_EQ(test, stats.held, 0);
+
+	/* No two of them share memory. */
+	for (j = 0; j < i; j++)
+		KUNIT_EXPECT_NULL(test, memchr_inv(objects[j], j, OBJECT_SIZE));
+	while (i--)
+		qmempool_free_softirq(t->pool, objects[i]);
+
+	/* It is full; the rest went to the slab. */
+	qmempool_stats(t->pool, &stats);
+	KUNIT_EXPECT_EQ(test, stats.held, MOST);
+	KUNIT_EXPECT_EQ(test, stats.bytes, MOST * OBJECT_SIZE);
+	KUNIT_EXPECT_EQ(test, stats.exchanges, DEPOT);
+	KUNIT_EXPECT_EQ(test, stats.returns, MOST / MAGAZINE);
+
+	/* The last one that came in is the first one to go. */
+	objects[1] = qmempool_alloc_softirq(t->pool, GFP_ATOMIC);
+	KUNIT_EXPECT_PTR_EQ(test, objects[1], objects[0]);
+	qmempool_free_softirq(t->pool, objects[1]);
+	local_bh_enable();
+}
+
+static void qmempool_test_process(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	struct qmempool_stats stats;
+	void *objects[9] = {};
+	unsigned int n;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		void *object = qmempool_alloc(t->pool, GFP_KERNEL | __GFP_ZERO);
+
+		KUNIT_ASSERT_NOT_NULL(test, object);
+		KUNIT_EXPECT_NULL(test, memchr_inv(object, 0, OBJECT_SIZE));
+		memset(object, 0xff, OBJECT_SIZE);
+		qmempool_free(t->pool, object);
+	}
+
+	for (n = 0; n <= ARRAY_SIZE(objects); n++) {
+		KUNIT_ASSERT_EQ(test, n, qmempool_alloc_bulk(t->pool, GFP_KERNEL | __GFP_ZERO,
+							     n, objects));
+		for (i = 0; i < n; i++) {
+			KUNIT_EXPECT_NULL(test, memchr_inv(objects[i], 0, OBJECT_SIZE));
+			memset(objects[i], 0xff, OBJECT_SIZE);
+		}
+		qmempool_free_bulk(t->pool, n, objects);
+	}
+	qmempool_stats(t->pool, &stats);
+	KUNIT_EXPECT_EQ(test, stats.hits, 20 + 45);
+	KUNIT_EXPECT_LE(test, stats.held, MAGAZINE * (2 * num_possible_cpus() + DEPOT));
+}
+
+/* Memory reclaim takes what is in the depot, and nothing else. */
+static void qmempool_test_shrinker(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	struct shrinker *shrinker = t->pool->shrinker;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL };
+
+	KUNIT_ASSERT_NOT_NULL(test, shrinker);
+	KUNIT_ASSERT_TRUE(test, shrinker->flags & SHRINKER_REGISTERED);
+	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), SHRINK_EMPTY);
+	sc.nr_to_scan = 100;
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), SHRINK_STOP);
+
+	fill_pool(test);
+	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), MAGAZINE * DEPOT);
+
+	/* Magazines go as a whole. */
+	sc.nr_to_scan = 1;
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), MAGAZINE);
+	KUNIT_EXPECT_EQ(test, held(t->pool), MOST - MAGAZINE);
+	sc.nr_to_scan = 100;
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), MAGAZINE * (DEPOT - 1));
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), SHRINK_STOP);
+	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), SHRINK_EMPTY);
+	KUNIT_EXPECT_EQ(test, held(t->pool), 2 * MAGAZINE);
+
+	/* The magazines are still there. */
+	fill_pool(test);
+}
+
+/* A CPU that has stopped leaves nothing behind. */
+static void qmempool_test_cpu_dead(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	unsigned int cpu;
+
+	fill_pool(test);
+	local_bh_disable();
+	/* This one has not, but does nothing else with the pool meanwhile. */
+	for_each_possible_cpu(cpu)
+		__qmempool_cpu_dead(t->pool, cpu);
+	__qmempool_cpu_dead(t->pool, nr_cpu_ids);
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, held(t->pool), MAGAZINE * DEPOT);
+}
+
+static struct kunit_case qmempool_test_cases[] = {
+	KUNIT_CASE(qmempool_test_create),
+	KUNIT_CASE(qmempool_test_softirq),
+	KUNIT_CASE(qmempool_test_process),
+	KUNIT_CASE(qmempool_test_shrinker),
+	KUNIT_CASE(qmempool_test_cpu_dead),
+	{}
+};
+
+static struct kunit_suite qmempool_test_suite = {
+	.name = "qmempool",
+	.init = qmempool_test_init,
+	.exit = qmempool_test_exit,
+	.test_cases = qmempool_test_cases,
+};
+
+kunit_test_suite(qmempool_test_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the C interface of qmempools");
+MODULE_LICENSE("GPL");
