@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/* KUnit tests of the pool of skb heads. */
+
+#include <kunit/test.h>
+#include <linux/bottom_half.h>
+#include <linux/cpu.h>
+#include <linux/skbuff.h>
+#include <linux/smp.h>
+#include <net/skb_qmempool.h>
+
+/* More than a NAPI cache has room for, so that it exchanges heads. */
+#define COUNT	256
+#define FRAG	(SKB_DATA_ALIGN(64) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
+
+struct lot {
+	struct sk_buff *skbs[COUNT];
+	unsigned int len;
+};
+
+/* The pool is as before after a test. */
+static bool skb_pool_was_on;
+
+static int skb_pool_test_init(struct kunit *test)
+{
+	test->priv = kunit_kzalloc(test, sizeof(struct lot), GFP_KERNEL);
+	if (!test->priv)
+		return -ENOMEM;
+	skb_pool_was_on = skb_qmempool_enabled();
+	return skb_qmempool_set(false);
+}
+
+static void skb_pool_test_exit(struct kunit *test)
+{
+	skb_qmempool_set(skb_pool_was_on);
+}
+
+static void build(struct lot *lot)
+{
+	local_bh_disable();
+	for (lot->len = 0; lot->len < COUNT; lot->len++) {
+		void *data = napi_alloc_frag(FRAG);
+		struct sk_buff *skb = data ? napi_build_skb(data, FRAG) : NULL;
+
+		if (!skb) {
+			if (data)
+				skb_free_frag(data);
+			break;
+		}
+		lot->skbs[lot->len] = skb;
+	}
+	local_bh_enable();
+}
+
+/* Any budget but zero says that this is NAPI context. */
+static int consume(void *data)
+{
+	struct lot *lot = data;
+
+	local_bh_disable();
+	while (lot->len)
+		napi_consume_skb(lot->skbs[--lot->len], 64);
+	local_bh_enable();
+	return 0;
+}
+
+static struct qmempool_stats stats(struct kunit *test)
+{
+	struct qmempool_stats stats = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, skb_qmempool);
+	qmempool_stats(skb_qmempool, &stats);
+	return stats;
+}
+
+static void skb_pool_test_switch(struct kunit *test)
+{
+	KUNIT_EXPECT_NULL(test, skb_qmempool_get());
+	for (int round = 0; round < 2; round++) {
+		KUNIT_EXPECT_EQ(test, skb_qmempool_set(true), 0);
+		KUNIT_EXPECT_EQ(test, skb_qmempool_set(true), 0);
+		KUNIT_EXPECT_NOT_NULL(test, skb_qmempool_get());
+		KUNIT_EXPECT_TRUE(test, skb_qmempool_enabled());
+		KUNIT_EXPECT_EQ(test, skb_qmempool_set(false), 0);
+		KUNIT_EXPECT_EQ(test, skb_qmempool_set(false), 0);
+		KUNIT_EXPECT_NULL(test, skb_qmempool_get());
+		KUNIT_EXPECT_FALSE(test, skb_qmempool_enabled());
+	}
+}
+
+/* What the NAPI cache has no room for goes to the pool, and comes back. */
+static void skb_pool_test_round(struct kunit *test)
+{
+	struct lot *lot = test->priv;
+	struct qmempool_stats before, after;
+
+	/* One CPU at a time: its own magazines are what is looked at. */
+	migrate_disable();
+	skb_qmempool_set(true);
+	build(lot);
+	KUNIT_EXPECT_EQ(test, lot->len, COUNT);
+	for (int i = 0; i < lot->len; i++) {
+		struct sk_buff *skb = lot->skbs[i];
+
+		KUNIT_EXPECT_EQ(test, skb->len, 0);
+		KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1);
+		KUNIT_EXPECT_EQ(test, skb->alloc_cpu, smp_processor_id());
+		KUNIT_EXPECT_NULL(test, skb->dev);
+		/* Nobody else has it: each is changed once. */
+		skb->dev = (struct net_device *)skb;
+	}
+	for (int i = 0; i < lot->len; i++)
+		lot->skbs[i]->dev = NULL;
+	consume(lot);
+
+	before = stats(test);
+	KUNIT_EXPECT_GE(test, before.held, COUNT / 2);
+	build(lot);
+	KUNIT_EXPECT_EQ(test, lot->len, COUNT);
+	after = stats(test);
+	KUNIT_EXPECT_GE(test, after.hits - before.hits, COUNT / 2);
+	KUNIT_EXPECT_LE(test, after.held, before.held - COUNT / 4);
+	/* The pool goes, its objects stay. */
+	skb_qmempool_set(false);
+	consume(lot);
+	migrate_enable();
+}
+
+/* An skb that another CPU has allocated is freed where it is consumed. */
+static void skb_pool_test_other_cpu(struct kunit *test)
+{
+	struct lot *lot = test->priv;
+	unsigned int here, there;
+
+	migrate_disable();
+	here = smp_processor_id();
+	there = cpumask_any_but(cpu_online_mask, here);
+	if (there >= nr_cpu_ids) {
+		migrate_enable();
+		kunit_skip(test, "there is one CPU only");
+	}
+	skb_qmempool_set(true);
+	build(lot);
+	KUNIT_EXPECT_EQ(test, lot->len, COUNT);
+	KUNIT_EXPECT_EQ(test, smp_call_on_cpu(there, consume, lot, false), 0);
+	/* All but what the NAPI cache of that CPU has kept. */
+	KUNIT_EXPECT_GE(test, stats(test).held, COUNT / 2);
+	consume(lot);
+	skb_qmempool_set(false);
+	migrate_enable();
+}
+
+static struct kunit_case skb_pool_test_cases[] = {
+	KUNIT_CASE(skb_pool_test_switch),
+	KUNIT_CASE(skb_pool_test_round),
+	KUNIT_CASE(skb_pool_test_other_cpu),
+	{}
+};
+
+static struct kunit_suite skb_pool_test_suite = {
+	.name = "skb_qmempool",
+	.init = skb_pool_test_init,
+	.exit = skb_pool_test_exit,
+	.test_cases = skb_pool_test_cases,
+};
+
+kunit_test_suite(skb_pool_test_suite);
