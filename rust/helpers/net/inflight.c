@@ -33,6 +33,12 @@ __rust_helper void rust_helper_dma_unmap_page(struct device *dev,
 	dma_unmap_page(dev, addr, size, dir);
 }
 
+/* Out of line, or not there at all. */
+__rust_helper bool rust_helper_dma_unmap_needed(struct device *dev)
+{
+	return dma_need_unmap(dev);
+}
+
 __rust_helper bool rust_helper_skb_frags_readable(const struct sk_buff *skb)
 {
 	return skb_frags_readable(skb);

@@ -65,11 +65,19 @@ impl<'a> TxConsumer<'a> {
     ) -> Completed {
         let mut done = Completed::default();
         let mut batch = self.records.batch();
+        // The number of records for which `unmap` holds.
+        let mut known = 0;
+        let mut unmap = true;
 
         while done.packets < limit {
             let Some(first) = batch.peek() else {
                 break;
             };
+            if known == 0 {
+                // In this order: what is visible here has been mapped before the question.
+                known = batch.len();
+                unmap = first.needs_unmap();
+            }
             // All records of a packet become visible at once, and there is at least one.
             let count = usize::from(first.descriptors);
             if !is_done(batch.slot_after(count.wrapping_sub(1))) {
@@ -77,13 +85,17 @@ impl<'a> TxConsumer<'a> {
             }
 
             for _ in 0..count {
-                let Some(mut record) = batch.pop() else {
+                let Some(record) = batch.pop() else {
                     break;
                 };
                 done.bytes = done.bytes.wrapping_add(record.len() as usize);
-                let skb = record.skb.take();
-                // This removes the mapping, before the packet can go.
-                drop(record);
+                known = known.saturating_sub(1);
+                let skb = if unmap {
+                    record.unmap()
+                } else {
+                    // SAFETY: The record was among the `known` ones.
+                    unsafe { record.leave_mapped() }
+                };
                 if let Some(skb) = skb {
                     free.push(skb);
                 }

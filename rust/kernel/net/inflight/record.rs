@@ -112,6 +112,36 @@ impl<'a> Record<'a> {
         })
     }
 
+    /// Whether mappings of the device have to be removed, out of those that exist by now.
+    ///
+    /// Where a device reaches memory as it is, without an IOMMU or bounce buffers, there is nothing
+    /// to remove.
+    #[inline(always)]
+    pub(super) fn needs_unmap(&self) -> bool {
+        // SAFETY: The device is bound.
+        unsafe { bindings::dma_unmap_needed(self.dev.as_raw()) }
+    }
+
+    /// Removes the mapping, and returns the packet that hangs on the record.
+    #[inline(always)]
+    pub(super) fn unmap(mut self) -> Option<SkBuff> {
+        // The packet is given back after the mapping was removed, when `self` goes out of scope.
+        self.skb.take()
+    }
+
+    /// Returns the packet that hangs on the record, which has a mapping that need not be removed.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::needs_unmap`] of a record of the same device has returned `false` since this one was
+    /// made.
+    #[inline(always)]
+    pub(super) unsafe fn leave_mapped(mut self) -> Option<SkBuff> {
+        // INVARIANT: By the safety requirements, there is nothing left that would be ours.
+        self.len = 0;
+        self.skb.take()
+    }
+
     /// Returns the bus address of the mapping.
     #[inline(always)]
     pub(super) fn addr(&self) -> DmaAddress {

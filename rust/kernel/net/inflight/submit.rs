@@ -151,6 +151,74 @@ impl<'a> TxProducer<'a> {
         contexts: usize,
         mut emit: impl FnMut(usize, Entry),
     ) -> Result<Submitted, Refused> {
+        if contexts == 0 && self.is_one_segment(&skb) {
+            self.submit_one(skb, emit)
+        } else {
+            self.submit_several(skb, contexts, &mut emit)
+        }
+    }
+
+    /// Whether one descriptor does for a packet.
+    #[inline(always)]
+    fn is_one_segment(&self, skb: &SkBuff) -> bool {
+        // Zero becomes the greatest number.
+        !is_nonlinear(skb) && skb.len().wrapping_sub(1) < self.segment_len.get()
+    }
+
+    /// Puts a packet into flight that needs one descriptor.
+    #[inline(always)]
+    fn submit_one(
+        &mut self,
+        skb: SkBuff,
+        mut emit: impl FnMut(usize, Entry),
+    ) -> Result<Submitted, Refused> {
+        // One descriptor stays unused.
+        let Some(mut batch) = self.records.reserve(2) else {
+            return Err(Refused {
+                reason: Refusal::Full,
+                skb,
+            });
+        };
+        // SAFETY: The packet hangs on the record from here on.
+        let Some(mut record) = (unsafe { Record::map_head(self.dev, &skb) }) else {
+            return Err(Refused {
+                reason: Refusal::Mapping,
+                skb,
+            });
+        };
+
+        let bytes = record.len();
+        emit(
+            batch.slot(),
+            Entry::Segment(Segment {
+                addr: record.addr(),
+                len: bytes,
+                first: true,
+                last: true,
+            }),
+        );
+
+        record.descriptors = 1;
+        record.skb = Some(skb);
+        // The reservation has a place for it, so it is not given back.
+        let _ = batch.push(record);
+        let next_slot = batch.slot();
+        // The release ordering of this makes the descriptor visible before the record, as below.
+        batch.commit();
+        Ok(Submitted {
+            descriptors: 1,
+            bytes,
+            next_slot,
+        })
+    }
+
+    /// Puts a packet into flight that needs any number of descriptors.
+    fn submit_several(
+        &mut self,
+        skb: SkBuff,
+        contexts: usize,
+        emit: &mut impl FnMut(usize, Entry),
+    ) -> Result<Submitted, Refused> {
         let descriptors = match self.descriptors_of(&skb, contexts) {
             Ok(descriptors) => descriptors,
             Err(reason) => return Err(Refused { reason, skb }),
@@ -188,7 +256,7 @@ impl<'a> TxProducer<'a> {
             left: descriptors.wrapping_sub(contexts),
             bytes: 0,
         };
-        if mapper.map(&skb, &mut emit).is_none() {
+        if mapper.map(&skb, emit).is_none() {
             // This drops the records and with them their mappings, while the packet exists.
             drop(mapper);
             return Err(Refused {

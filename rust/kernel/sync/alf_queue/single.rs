@@ -440,6 +440,18 @@ impl<T> Batch<'_, T> {
         Some(value)
     }
 
+    /// Returns the number of elements in the queue, reading how far the producer is.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.consumer.len()
+    }
+
+    /// Checks whether the queue is empty.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.consumer.is_empty()
+    }
+
     /// Returns the slot of the oldest element, a number below the capacity.
     #[inline(always)]
     pub fn slot(&self) -> usize {
