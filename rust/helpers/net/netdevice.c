@@ -3,6 +3,8 @@
 #include <linux/etherdevice.h>
 #include <linux/interrupt.h>
 #include <linux/netdevice.h>
+#include <linux/udp.h>
+#include <net/busy_poll.h>
 #include <net/netdev_queues.h>
 
 #ifdef CONFIG_NET
@@ -174,6 +176,49 @@ __rust_helper void rust_helper_napi_schedule(struct napi_struct *napi)
 __rust_helper void rust_helper_napi_schedule_irqoff(struct napi_struct *napi)
 {
 	napi_schedule_irqoff(napi);
+}
+
+/* Reception */
+
+__rust_helper bool rust_helper_netif_elide_gro(const struct net_device *dev)
+{
+	return netif_elide_gro(dev);
+}
+
+/* The conditions of udp_gro_receive() and of its callers. */
+__rust_helper bool rust_helper_netif_merges_udp(const struct net_device *dev)
+{
+#ifdef CONFIG_INET
+	if (udp_encap_needed())
+		return true;
+#endif
+	return dev->features & (NETIF_F_GRO_UDP_FWD | NETIF_F_GRO_FRAGLIST);
+}
+
+__rust_helper void rust_helper_skb_mark_napi_id(struct sk_buff *skb,
+						struct napi_struct *napi)
+{
+	skb_mark_napi_id(skb, napi);
+}
+
+/* As gro_normal_one(), for several packets; the next one that GRO passes checks the limit. */
+__rust_helper void rust_helper_napi_gro_append_list(struct napi_struct *napi,
+						    struct list_head *list,
+						    unsigned int len)
+{
+	list_splice_tail(list, &napi->gro.rx_list);
+	napi->gro.rx_count += len;
+}
+
+/* What GRO has passed already was received before. */
+__rust_helper void rust_helper_napi_receive_list(struct napi_struct *napi,
+						 struct list_head *list)
+{
+	if (napi->gro.rx_count) {
+		list_splice_init(&napi->gro.rx_list, list);
+		napi->gro.rx_count = 0;
+	}
+	netif_receive_skb_list(list);
 }
 
 #endif

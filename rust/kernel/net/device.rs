@@ -142,6 +142,16 @@ impl Device {
         })
     }
 
+    /// Whether GRO may have a use for UDP that is received by this device.
+    ///
+    /// Not generic, so that this is not part of a driver's module: the symbol of the static key is
+    /// not exported.
+    #[inline(never)]
+    pub(in crate::net) fn merges_udp(&self) -> bool {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { bindings::netif_merges_udp(self.as_raw()) }
+    }
+
     /// Lets [`Driver::set_rx_mode`] be called. To be called with RTNL held.
     ///
     /// Not generic, so that this is not part of a driver's module: the symbol is not exported.

@@ -273,11 +273,21 @@ impl<'p> Poll<'p> {
     /// This takes care of the frame's device, protocol and receive queue. A frame whose linear part
     /// does not hold an Ethernet header, or that nobody may receive now (see [`Self::is_netpoll`])
     /// is dropped.
+    ///
+    /// Where several packets are received at once, prefer an [`RxList`](super::rx_list::RxList).
     #[inline]
     pub fn receive(&self, skb: SkBuff) {
+        if let Some(skb) = self.prepare(skb) {
+            self.receive_prepared(skb);
+        }
+    }
+
+    /// Makes a received frame ready for the stack, or drops it.
+    #[inline]
+    pub(super) fn prepare(&self, skb: SkBuff) -> Option<SkBuff> {
         if skb.head_len() < bindings::ETH_HLEN || self.is_netpoll() {
             refuse(skb);
-            return;
+            return None;
         }
 
         let raw = skb.as_raw();
@@ -288,26 +298,29 @@ impl<'p> Poll<'p> {
         };
         // What comes from a ring is new. What has been transmitted may have any history.
         let mut skb = if used || skb.is_shared() {
-            match scrub(skb) {
-                Some(skb) => skb,
-                None => return,
-            }
+            scrub(skb)?
         } else {
             skb
         };
 
-        // SAFETY:
-        // - `raw` is a valid packet of which we own the only reference, and which has at least
-        //   `ETH_HLEN` bytes in its linear part. It has neither socket nor route.
-        // - By the type invariants, `napi` is being polled on this CPU, with a budget, so this is
-        //   softirq context and nobody else uses its GRO state.
+        // SAFETY: `raw` is a valid packet of which we own the only reference, and which has at
+        // least `ETH_HLEN` bytes in its linear part. It has neither socket nor route.
         unsafe {
-            let napi = self.napi.as_raw();
-
-            skb.set_protocol(bindings::eth_type_trans(raw, (*napi).dev));
+            skb.set_protocol(bindings::eth_type_trans(raw, (*self.napi.as_raw()).dev));
             (*raw).queue_mapping = self.index.wrapping_add(1);
-            bindings::gro_receive_skb(&raw mut (*napi).gro, skb.into_raw().as_ptr());
         }
+        Some(skb)
+    }
+
+    /// Hands a packet to the stack that [`Self::prepare`] has made ready.
+    #[inline]
+    pub(super) fn receive_prepared(&self, skb: SkBuff) {
+        // SAFETY: The packet is ours. By the type invariants, `napi` is being polled on this CPU,
+        // with a budget, or the packet would not have been prepared, so this is softirq context and
+        // nobody else uses its GRO state.
+        unsafe {
+            bindings::gro_receive_skb(&raw mut (*self.napi.as_raw()).gro, skb.into_raw().as_ptr())
+        };
     }
 
     /// Frees a transmitted packet, with the batching of the core.

@@ -12,7 +12,10 @@ use kernel::{
         io_read,
         io_write, //
     },
-    net::skbuff::PartialChecksum,
+    net::{
+        rx_list::Protocol,
+        skbuff::PartialChecksum, //
+    },
     num::Bounded,
     prelude::*,
     sync::barrier, //
@@ -77,6 +80,20 @@ bitfield! {
     pub(crate) struct RxInfo(u64) {
         /// The packet type says: UDP.
         9:9     udp => bool;
+        /// The packet type says: not an IP packet, and the other bits mean something else.
+        15:15   l2 => bool;
+    }
+}
+
+impl RxInfo {
+    /// What the packet is.
+    #[inline(always)]
+    pub(crate) fn protocol(self) -> Protocol {
+        if self.udp() && !self.l2() {
+            Protocol::Udp
+        } else {
+            Protocol::Other
+        }
     }
 }
 

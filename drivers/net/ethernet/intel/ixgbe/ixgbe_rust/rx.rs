@@ -24,6 +24,10 @@ use kernel::{
             Layout,
             PagePool, //
         },
+        rx_list::{
+            Protocol,
+            RxList, //
+        },
         skbuff::SkBuff, //
     },
     num::Bounded,
@@ -214,6 +218,7 @@ impl RxRing {
             ignore_csum: !cx.device().features().contains(Feature::RxChecksum),
             ..Default::default()
         };
+        let mut list = RxList::new(cx);
         let mut all = false;
 
         while received.packets < budget {
@@ -238,7 +243,8 @@ impl RxRing {
             match self.pool.complete(buffer, len, cx) {
                 Ok(buffer) => {
                     if let Some(skb) = self.assemble(buffer, status, counters) {
-                        Self::receive(skb, status, &self.desc, index, cx, counters, &mut received);
+                        let info = RxInfo::from_raw(desc::read_low(&self.desc, index));
+                        Self::receive(skb, status, info, &mut list, counters, &mut received);
                     }
                 }
                 // The buffer is back in the pool. The frame it belongs to is lost.
@@ -256,6 +262,8 @@ impl RxRing {
             counters.rx_bytes.add(received.bytes);
             counters.rx_csum_good.add(received.csum_good);
         }
+        // The card has new buffers by now, and can fill them meanwhile.
+        list.deliver();
         (received.packets, all && filled)
     }
 
@@ -343,9 +351,8 @@ impl RxRing {
     fn receive(
         mut skb: SkBuff,
         status: RxStatus,
-        ring: &Ring,
-        index: usize,
-        cx: &Poll<'_>,
+        info: RxInfo,
+        list: &mut RxList<'_>,
         counters: &PollCounters,
         received: &mut Received,
     ) {
@@ -361,19 +368,19 @@ impl RxRing {
                 skb.set_checksum_verified();
                 received.csum_good += 1;
             }
-            Checksum::Bad => Self::bad_checksum(ring, index, counters),
+            Checksum::Bad => Self::bad_checksum(info, counters),
         }
 
         received.packets += 1;
         received.bytes += u64::from(skb.len());
-        cx.receive(skb);
+        list.push(skb, info.protocol());
     }
 
     /// Counts a wrong checksum. The stack checks it once more, and drops the frame.
     #[cold]
-    fn bad_checksum(ring: &Ring, index: usize, counters: &PollCounters) {
+    fn bad_checksum(info: RxInfo, counters: &PollCounters) {
         // The card takes UDP without a checksum for UDP with a wrong one.
-        if !RxInfo::from_raw(desc::read_low(ring, index)).udp() {
+        if !info.udp() {
             counters.rx_csum_errors.add(1);
         }
     }

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Handing received packets to the stack as a list.
+//!
+//! What a poll function has received goes through the stack together: each layer handles all of
+//! the packets before the next one does, and looks up once what neighbours on the list share.
+//!
+//! GRO merges packets of a flow before that. It looks into each packet to find out whether it can,
+//! and nearly always it cannot if the packet is UDP: that takes a tunnel, a socket that asks for
+//! it, or a feature of the device that is off by default. A card that parses packets knows what
+//! they are, so those go past GRO, see [`Protocol`].
+//!
+//! Packets stay in order, whichever way they go.
+//!
+//! C headers: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h),
+//! [`include/net/gro.h`](srctree/include/net/gro.h)
+
+use super::{
+    napi::Poll,
+    skbuff::SkBuff, //
+};
+use crate::{
+    bindings,
+    prelude::*, //
+};
+use core::{
+    mem::offset_of,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+/// What a card has found out about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// UDP, right after the IP header; the card has looked into the packet.
+    Udp,
+    /// Something else, or the card cannot tell.
+    Other,
+}
+
+/// A list of received packets, in the order in which they came.
+///
+/// A list lives inside of one run of a poll function, which the reference to [`Poll`] proves. Its
+/// packets are handed to the stack when it is dropped.
+///
+/// # Invariants
+///
+/// - If there is a `first` packet, `len` packets from `first` to `last` are linked in both
+///   directions, and owned by the list. They are ready for the stack.
+/// - If there is none, `len` is 0.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::net::{
+///     napi::Poll,
+///     rx_list::{
+///         Protocol,
+///         RxList, //
+///     },
+///     skbuff::SkBuff, //
+/// };
+///
+/// fn receive_all(cx: &Poll<'_>, received: impl Iterator<Item = SkBuff>) {
+///     let mut list = RxList::new(cx);
+///     for skb in received {
+///         list.push(skb, Protocol::Other);
+///     }
+///     // The packets go to the stack here.
+/// }
+/// ```
+pub struct RxList<'a> {
+    cx: &'a Poll<'a>,
+    first: Option<NonNull<bindings::list_head>>,
+    last: *mut bindings::list_head,
+    len: u32,
+    /// Nothing goes to GRO.
+    no_gro: bool,
+    /// UDP does not go to GRO.
+    no_udp_gro: bool,
+}
+
+// A pointer to a packet is one to its place in a list.
+static_assert!(offset_of!(bindings::sk_buff, __bindgen_anon_1) == 0);
+
+impl<'a> RxList<'a> {
+    /// Returns an empty list.
+    #[inline]
+    pub fn new(cx: &'a Poll<'a>) -> Self {
+        let dev = cx.device().as_raw();
+
+        // INVARIANT: The list is empty.
+        Self {
+            cx,
+            first: None,
+            last: ptr::null_mut(),
+            len: 0,
+            // SAFETY: The device is valid.
+            no_gro: unsafe { bindings::netif_elide_gro(dev) },
+            no_udp_gro: !cx.device().merges_udp(),
+        }
+    }
+
+    /// Puts a received Ethernet frame, header and all, on the list.
+    ///
+    /// As with [`Poll::receive`], this takes care of the frame's device, protocol and receive
+    /// queue, and a frame that cannot be received is dropped.
+    #[inline]
+    pub fn push(&mut self, skb: SkBuff, protocol: Protocol) {
+        let Some(skb) = self.cx.prepare(skb) else {
+            return;
+        };
+
+        if self.no_gro || (protocol == Protocol::Udp && self.no_udp_gro) {
+            self.append(skb);
+        } else {
+            self.push_to_gro(skb);
+        }
+    }
+
+    #[inline]
+    fn append(&mut self, skb: SkBuff) {
+        let napi = self.cx.napi().as_raw();
+        let raw = skb.into_raw();
+        let node = raw.cast::<bindings::list_head>();
+
+        // SAFETY: The packet is ours, and not on a list. By the type invariants, so is `last`, if
+        // there is a first packet. `napi` is being polled here.
+        unsafe {
+            bindings::skb_mark_napi_id(raw.as_ptr(), napi);
+            (*node.as_ptr()).prev = self.last;
+            if self.first.is_some() {
+                (*self.last).next = node.as_ptr();
+            } else {
+                self.first = Some(node);
+            }
+        }
+        // INVARIANT: One more packet is linked, and owned by the list.
+        self.last = node.as_ptr();
+        self.len += 1;
+    }
+
+    /// Gives a packet to GRO, behind what is on the list.
+    fn push_to_gro(&mut self, skb: SkBuff) {
+        let len = self.len;
+
+        self.take(|napi, list| {
+            // SAFETY: The instance is being polled here, and `list` is a list of packets.
+            unsafe { bindings::napi_gro_append_list(napi, list, len) };
+        });
+        self.cx.receive_prepared(skb);
+    }
+
+    /// Hands all packets to the stack.
+    #[inline]
+    pub fn deliver(&mut self) {
+        self.take(|napi, list| {
+            // SAFETY: As above. This is softirq context.
+            unsafe { bindings::napi_receive_list(napi, list) };
+        });
+    }
+
+    /// Calls `f` with the list in the form in which C knows it, unless it is empty. `f` takes over
+    /// the packets.
+    #[inline]
+    fn take(&mut self, f: impl FnOnce(*mut bindings::napi_struct, *mut bindings::list_head)) {
+        let Some(first) = self.first.take() else {
+            return;
+        };
+        let mut head = bindings::list_head {
+            next: first.as_ptr(),
+            prev: self.last,
+        };
+
+        // SAFETY: By the type invariants, these are the ends of a list of packets that we own.
+        unsafe {
+            (*first.as_ptr()).prev = &raw mut head;
+            (*self.last).next = &raw mut head;
+        }
+        // INVARIANT: The list gives up all packets.
+        self.len = 0;
+        f(self.cx.napi().as_raw(), &raw mut head);
+    }
+}
+
+impl Drop for RxList<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.deliver();
+    }
+}
