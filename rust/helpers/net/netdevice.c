@@ -26,6 +26,11 @@ __rust_helper bool rust_helper_netdev_xmit_more(void)
 	return netdev_xmit_more();
 }
 
+__rust_helper bool rust_helper_irqs_disabled(void)
+{
+	return irqs_disabled();
+}
+
 __rust_helper bool rust_helper_netif_running(const struct net_device *dev)
 {
 	return netif_running(dev);
@@ -103,6 +108,11 @@ __rust_helper bool rust_helper_netif_tx_owned(struct netdev_queue *txq)
 __rust_helper bool rust_helper_netif_tx_queue_stopped(const struct netdev_queue *txq)
 {
 	return netif_tx_queue_stopped(txq);
+}
+
+__rust_helper bool rust_helper_netif_xmit_stopped(const struct netdev_queue *txq)
+{
+	return netif_xmit_stopped(txq);
 }
 
 __rust_helper void rust_helper_netif_tx_stop_queue(struct netdev_queue *txq)

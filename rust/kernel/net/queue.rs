@@ -7,6 +7,10 @@
 
 use super::{
     device::Device,
+    doorbell::{
+        Place,
+        Waiting, //
+    },
     skbuff::SkBuff, //
 };
 
@@ -54,24 +58,32 @@ pub struct TxQueue<'a> {
     index: u16,
     /// The driver has stopped the queue since this was created.
     has_stopped: Cell<bool>,
+    /// What to do for the doorbell to wait, if it may.
+    wait: Option<(&'a Waiting, Place)>,
     _not_send: NotThreadSafe,
     _device: PhantomData<&'a Device>,
 }
 
-impl TxQueue<'_> {
+impl<'a> TxQueue<'a> {
     /// Creates a reference to the transmit side of a queue.
     ///
     /// # Safety
     ///
     /// `raw` must be the transmit queue `index` of a device, and both must outlive `'a`, for which
-    /// the caller holds the lock of the queue.
+    /// the caller holds the lock of the queue. If there is something in `wait`, it must belong to
+    /// that queue, and [`may_wait`](super::doorbell::may_wait) must have allowed it.
     #[inline]
-    pub(super) unsafe fn from_raw(raw: *mut bindings::netdev_queue, index: u16) -> Self {
+    pub(super) unsafe fn from_raw(
+        raw: *mut bindings::netdev_queue,
+        index: u16,
+        wait: Option<(&'a Waiting, Place)>,
+    ) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
         Self {
             raw,
             index,
             has_stopped: Cell::new(false),
+            wait,
             _not_send: NotThreadSafe,
             _device: PhantomData,
         }
@@ -99,7 +111,10 @@ impl TxQueue<'_> {
     /// Accounts for `bytes` that have been put into the ring.
     ///
     /// This must happen before the card, and thus the completion side, can know of them. `more`
-    /// says that another packet follows at once. Returns whether the card has to be told now.
+    /// says that another packet follows at once. Returns whether the card has to be told now: if
+    /// not, there will be another packet, or a call of [`Driver::kick`].
+    ///
+    /// [`Driver::kick`]: super::device::Driver::kick
     #[inline]
     #[must_use]
     pub fn sent(&self, bytes: u32, more: bool) -> bool {
@@ -107,7 +122,21 @@ impl TxQueue<'_> {
         let bytes = bytes.min(u32::MAX / 16);
 
         // SAFETY: By the type invariants, the queue is valid and locked.
-        unsafe { bindings::__netdev_tx_sent_queue(self.raw, bytes, more) }
+        if unsafe { !bindings::__netdev_tx_sent_queue(self.raw, bytes, more) } {
+            return false;
+        }
+        let Some((waiting, place)) = &self.wait else {
+            return true;
+        };
+
+        // A queue that has been stopped, here or by its limit, needs completions to go on.
+        //
+        // SAFETY: By the type invariants, the queue is valid.
+        if unsafe { bindings::netif_xmit_stopped(self.raw) } {
+            waiting.end();
+            return true;
+        }
+        !waiting.wait(place)
     }
 
     /// Stops the queue if fewer than `stop` descriptors are free. Returns whether it is stopped.

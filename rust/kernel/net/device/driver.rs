@@ -152,6 +152,16 @@ pub trait Driver: Sized + 'static {
         more: bool,
     ) -> Xmit;
 
+    /// Tells the card of packets that [`TxQueue::sent`] has held back.
+    ///
+    /// A driver that has this allows the doorbells of packets that are transmitted by a poll
+    /// function to wait for its end, so that several packets share one. Bottom halves off, queue
+    /// locked.
+    fn kick<'bound>(data: Pin<&Self::Data<'bound>>, tx: &mut Self::Tx<'bound>) {
+        let _ = (data, tx);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// The event interrupt came, see [`Opening::add_event_vector`].
     ///
     /// Process context (interrupt thread), between [`Driver::start`] and [`Driver::quiesce`] and,

@@ -16,6 +16,10 @@ use crate::{
     bindings,
     error::from_result,
     net::{
+        doorbell::{
+            self,
+            Place, //
+        },
         queue::{
             TxQueue,
             Xmit, //
@@ -31,7 +35,10 @@ use crate::{
 
 use core::{
     marker::PhantomData,
-    ptr::NonNull, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 /// The private part of a device.
@@ -135,8 +142,17 @@ impl<T: Driver> Ops<T> {
         let Some(tx) = (unsafe { slot.producer() }) else {
             return lost::<T>(inner, skb);
         };
-        // SAFETY: As above.
-        let queue = unsafe { TxQueue::from_raw(raw, index) };
+        // SAFETY: Bottom halves are disabled.
+        let wait = (T::HAS_KICK && unsafe { doorbell::may_wait() }).then(|| {
+            let place = Place {
+                device: ptr::from_ref(inner).cast(),
+                queue: index,
+                ring: Self::ring,
+            };
+            (slot.waiting(), place)
+        });
+        // SAFETY: As above. `wait` is about this queue.
+        let queue = unsafe { TxQueue::from_raw(raw, index, wait) };
         // SAFETY: We are called for a packet that is being transmitted.
         let more = unsafe { bindings::netdev_xmit_more() };
 
@@ -149,6 +165,20 @@ impl<T: Driver> Ops<T> {
             }
             Xmit::Busy(skb) => lost::<T>(inner, skb),
         }
+    }
+
+    /// Tells the card what it has not been told yet of a queue.
+    ///
+    /// # Safety
+    ///
+    /// `device` must point to an `Inner<T>`, which must be there until this returns. Bottom halves
+    /// must be disabled, and the queue must not be locked by this CPU.
+    unsafe fn ring(device: *const c_void, queue: u16) {
+        // SAFETY: By the safety requirements.
+        let inner = unsafe { &*device.cast::<Inner<T>>() };
+
+        // SAFETY: As above.
+        unsafe { inner.with_slot(queue, |slot| inner.kick(slot)) };
     }
 
     /// # Safety

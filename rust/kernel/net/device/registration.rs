@@ -22,6 +22,7 @@ use crate::{
     },
     devres,
     error::to_result,
+    net::doorbell::Waiting,
     platform,
     prelude::*,
     sync::atomic::Atomic,
@@ -157,10 +158,11 @@ impl Info {
 ///
 /// # Invariants
 ///
-/// `tx` is only accessed with the lock of the queue held.
+/// `tx` and `waiting` are only accessed with the lock of the queue held.
 #[repr(align(64))]
 pub(super) struct Slot<T: Driver> {
     tx: UnsafeCell<Option<T::Tx<'static>>>,
+    waiting: Waiting,
 }
 
 impl<T: Driver> Slot<T> {
@@ -174,6 +176,12 @@ impl<T: Driver> Slot<T> {
     pub(super) unsafe fn producer(&self) -> Option<&mut T::Tx<'static>> {
         // SAFETY: By the type invariants, we are the only one to access it.
         unsafe { (*self.tx.get()).as_mut() }
+    }
+
+    /// Who waits for the doorbell. The lock of the queue must be held.
+    #[inline]
+    pub(super) fn waiting(&self) -> &Waiting {
+        &self.waiting
     }
 }
 
@@ -232,21 +240,49 @@ impl<T: Driver> Inner<T> {
         self.slots.get(usize::from(index))
     }
 
-    /// Exchanges the producer of a transmit queue.
-    pub(super) fn exchange_tx(&self, index: u16, tx: &mut Option<T::Tx<'static>>) {
+    /// Runs `f` with the lock of a transmit queue held, if there is one of that number.
+    ///
+    /// # Safety
+    ///
+    /// The lock must not be held by this CPU, nor be taken by `f`.
+    pub(super) unsafe fn with_slot(&self, index: u16, f: impl FnOnce(&Slot<T>)) {
         let Some(slot) = self.slots.get(usize::from(index)) else {
             return;
         };
 
-        // SAFETY: The device has this queue. With its lock held, we are the only one to access the
-        // slot.
+        // SAFETY: The device has this queue.
         unsafe {
             let queue = bindings::netdev_get_tx_queue(self.dev.as_ptr(), c_uint::from(index));
 
             bindings::__netif_tx_lock_bh(queue);
-            ptr::swap(slot.tx.get(), tx);
+            f(slot);
             bindings::__netif_tx_unlock_bh(queue);
         }
+    }
+
+    /// Tells the card of packets that wait for it. The lock of the queue must be held.
+    pub(super) fn kick(&self, slot: &Slot<T>) {
+        if !T::HAS_KICK {
+            return;
+        }
+        // SAFETY: The lock is held.
+        if let Some(tx) = unsafe { slot.producer() } {
+            if slot.waiting.end() {
+                T::kick(self.data(), tx);
+            }
+        }
+    }
+
+    /// Exchanges the producer of a transmit queue. What waits for the doorbell does not lose it.
+    pub(super) fn exchange_tx(&self, index: u16, tx: &mut Option<T::Tx<'static>>) {
+        let exchange = |slot: &Slot<T>| {
+            self.kick(slot);
+            // SAFETY: With the lock held, we are the only one to access the slot.
+            unsafe { ptr::swap(slot.tx.get(), tx) };
+        };
+
+        // SAFETY: Neither do our callers hold the lock, nor does the above take it.
+        unsafe { self.with_slot(index, exchange) };
     }
 
     /// Takes the device up.
@@ -368,6 +404,7 @@ impl<T: Driver> Registration<T> {
             slots.push(
                 Slot {
                     tx: UnsafeCell::new(None),
+                    waiting: Waiting::default(),
                 },
                 GFP_KERNEL,
             )?;

@@ -2,6 +2,7 @@
 
 //! Tests of network devices, with a driver that needs no hardware.
 
+mod doorbell;
 mod dummy;
 mod fixture;
 mod pool;

@@ -13,10 +13,13 @@ use crate::{
     bindings,
     error::to_result,
     irq::IrqReturn,
-    net::napi::{
-        Napi,
-        Poll,
-        Polled, //
+    net::{
+        doorbell,
+        napi::{
+            Napi,
+            Poll,
+            Polled, //
+        }, //
     },
     prelude::*,
     str::CString, //
@@ -231,10 +234,17 @@ impl<T: Driver> Vector<T> {
         // is that of the queues of this vector.
         let cx = unsafe { Poll::new(&vector.napi, budget, vector.index) };
 
+        // What is transmitted from here on, by whichever driver has a use for it, is told to the
+        // card when this is dropped.
+        //
+        // SAFETY: This is dropped before we return.
+        let scope = unsafe { doorbell::Scope::new(&cx) };
+
         let polled = match poller {
             Some(poller) => T::poll(data, poller, &cx),
             None => Polled::Idle { received: 0 },
         };
+        drop(scope);
         drop(turn);
 
         match polled {

@@ -5,6 +5,7 @@
 
 use super::{
     super::{
+        ops,
         Driver,
         Info,
         MacAddress,
@@ -14,6 +15,7 @@ use super::{
         Statistics,
         Stats64, //
     },
+    fixture,
     pool::Kept, //
 };
 
@@ -58,6 +60,8 @@ pub(super) enum Event {
     Open,
     Start,
     Xmit,
+    Told,
+    Kick,
     Poll,
     PollNetpoll,
     PoolUsable,
@@ -92,6 +96,8 @@ pub(super) enum OnXmit {
     BusyAndWoken,
     /// Stop, and return another packet.
     BusyWithAnother,
+    /// Take it as the last for which there is room.
+    TakeAndStop,
 }
 
 /// What tests look at and turn.
@@ -109,6 +115,12 @@ pub(super) struct Log {
     pub(super) irq: [Atomic<u32>; 2],
     pub(super) event_irq: Atomic<u32>,
     pub(super) queues: Atomic<u32>,
+    /// Write down when the card is told of packets.
+    pub(super) doorbells: Atomic<u32>,
+    /// Transmit that many packets from within the poll function.
+    pub(super) forward: Atomic<u32>,
+    /// Take the queue from the stack within the poll function, after that.
+    pub(super) take_queue: Atomic<u32>,
     /// Complete that many bytes more than there were.
     pub(super) overcount: Atomic<usize>,
     /// Make a page pool, and keep it.
@@ -132,6 +144,9 @@ impl Log {
                 irq: [const { Atomic::new(0) }; 2],
                 event_irq: Atomic::new(0),
                 queues: Atomic::new(1),
+                doorbells: Atomic::new(0),
+                forward: Atomic::new(0),
+                take_queue: Atomic::new(0),
                 overcount: Atomic::new(0),
                 page_pool: Atomic::new(0),
                 received: Atomic::new(0),
@@ -181,6 +196,10 @@ impl Log {
         }
         self.len.store(kept, Relaxed);
         kept != len
+    }
+
+    pub(super) fn clear(&self) {
+        self.len.store(0, Relaxed);
     }
 
     pub(super) fn count(&self, event: Event) -> usize {
@@ -374,6 +393,8 @@ impl Driver for Dummy {
         cx.tx_queue().completed(packets, bytes, || 64, 8);
         data.log.received.fetch_add(packets as u64, Relaxed);
 
+        forward(&data.log, cx.device());
+
         if data.log.busy.load(Relaxed) != 0 {
             data.log.busy.store(0, Relaxed);
             Polled::Busy
@@ -418,6 +439,9 @@ impl Driver for Dummy {
             }
             return Xmit::Busy(skb);
         }
+        if what == OnXmit::TakeAndStop as u32 {
+            assert!(queue.stop_if_low(|| 0, 1, 1));
+        }
         if what == OnXmit::BusyWithAnother as u32 {
             assert!(queue.stop_if_low(|| 0, 1, 1));
             if let Ok(another) = SkBuff::alloc(64, GFP_ATOMIC) {
@@ -427,8 +451,14 @@ impl Driver for Dummy {
 
         let len = skb.len();
         let _ = tx.wire.packets.lock().push(skb, GFP_ATOMIC);
-        let _ = queue.sent(len, more);
+        if queue.sent(len, more) && data.log.doorbells.load(Relaxed) != 0 {
+            data.log.add(Event::Told);
+        }
         Xmit::Taken
+    }
+
+    fn kick<'bound>(data: Pin<&Data<'bound>>, _tx: &mut Tx) {
+        data.log.add(Event::Kick);
     }
 
     fn event<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
@@ -481,6 +511,23 @@ impl Driver for Dummy {
         for index in 0..data.log.statistics.load(Relaxed) {
             statistics.add(fmt!("statistic_{index}"), u64::from(index) + 1);
         }
+    }
+}
+
+/// Transmits packets from within a poll function, as the stack of a router does.
+fn forward(log: &Log, dev: &Device) {
+    for _ in 0..log.forward.xchg(0, Relaxed) {
+        if let Ok(skb) = fixture::packet(GFP_ATOMIC) {
+            fixture::transmit(skb, dev.as_raw());
+        }
+    }
+    if log.take_queue.xchg(0, Relaxed) != 0 {
+        // SAFETY: The device is registered.
+        let inner = unsafe { ops::inner::<Dummy>(dev.as_raw()) };
+        let mut tx = None;
+        // And gives it back.
+        inner.exchange_tx(0, &mut tx);
+        inner.exchange_tx(0, &mut tx);
     }
 }
 

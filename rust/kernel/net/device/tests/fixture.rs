@@ -17,6 +17,7 @@ use super::super::{
 };
 
 use crate::{
+    alloc::Flags,
     bindings,
     device,
     error::to_result,
@@ -34,6 +35,35 @@ use crate::{
 };
 
 const NAME: usize = bindings::ETH_GSTRING_LEN as usize;
+
+/// A packet that no protocol wants.
+pub(super) fn packet(flags: Flags) -> Result<SkBuff> {
+    let mut skb = SkBuff::alloc(128, flags)?;
+
+    skb.put(&[0xff; 12])?;
+    skb.put(&[0x88, 0xb5])?;
+    skb.put(&[0; 46])?;
+    Ok(skb)
+}
+
+/// Transmits a packet by queue 0 of a device that is registered.
+pub(super) fn transmit(skb: SkBuff, dev: *mut bindings::net_device) -> i32 {
+    let skb = skb.into_raw().as_ptr();
+
+    // SAFETY: The packet is ours, and is given away here. If it is returned, we free it.
+    unsafe {
+        (*skb)
+            .__bindgen_anon_1
+            .__bindgen_anon_1
+            .__bindgen_anon_1
+            .dev = dev;
+        let result = bindings::__dev_direct_xmit(skb, 0);
+        if result == bindings::netdev_tx_NETDEV_TX_BUSY {
+            drop(SkBuff::from_raw(core::ptr::NonNull::new_unchecked(skb)));
+        }
+        result
+    }
+}
 
 /// A registered network device and all that it needs.
 pub(super) struct Fixture {
@@ -80,6 +110,21 @@ impl Fixture {
     pub(super) fn data(&self) -> Pin<&Data<'_>> {
         // SAFETY: The device is registered.
         unsafe { ops::inner::<Dummy>(self.dev()) }.data()
+    }
+
+    /// Lets byte queue limits, which begin with a single packet, allow many. Returns whether they
+    /// exist.
+    pub(super) fn lift_limit(&self) -> bool {
+        #[cfg(CONFIG_BQL)]
+        // SAFETY: The queue exists, and nobody transmits.
+        unsafe {
+            let dql = &raw mut (*bindings::netdev_get_tx_queue(self.dev(), 0)).dql;
+
+            (*dql).min_limit = 1 << 20;
+            (*dql).limit = 1 << 20;
+            (*dql).adj_limit = (*dql).num_completed.wrapping_add(1 << 20);
+        }
+        cfg!(CONFIG_BQL)
     }
 
     /// Lets the parent reach all of the memory.
@@ -152,25 +197,7 @@ impl Fixture {
 
     /// Transmits a packet. Returns what `ndo_start_xmit` or the core did.
     pub(super) fn transmit(&self) -> Result<i32> {
-        let mut skb = SkBuff::alloc(128, GFP_KERNEL)?;
-        skb.put(&[0xff; 12])?;
-        skb.put(&[0x88, 0xb5])?;
-        skb.put(&[0; 46])?;
-
-        let skb = skb.into_raw().as_ptr();
-        // SAFETY: The packet is ours, and is given away here. If it is returned, we free it.
-        unsafe {
-            (*skb)
-                .__bindgen_anon_1
-                .__bindgen_anon_1
-                .__bindgen_anon_1
-                .dev = self.dev();
-            let result = bindings::__dev_direct_xmit(skb, 0);
-            if result == bindings::netdev_tx_NETDEV_TX_BUSY {
-                drop(SkBuff::from_raw(core::ptr::NonNull::new_unchecked(skb)));
-            }
-            Ok(result)
-        }
+        Ok(transmit(packet(GFP_KERNEL)?, self.dev()))
     }
 
     /// Lets the watchdog find a queue that hangs, and waits for what that causes.

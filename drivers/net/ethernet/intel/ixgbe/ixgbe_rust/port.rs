@@ -297,6 +297,11 @@ impl Driver for PortDriver {
         tx.xmit(&port.bar, queue, &port.stats.xmit, skb, more)
     }
 
+    #[inline]
+    fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut TxRing<'bound>) {
+        tx.doorbell(&port.bar, &port.stats.xmit);
+    }
+
     fn event<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) {
         let events = irq::take_events(&port.bar);
 

@@ -204,7 +204,7 @@ impl TxRing<'_> {
 
     /// Tells the card how far the ring is filled.
     #[inline]
-    fn doorbell(&self, bar: &Bar0<'_>, counters: &XmitCounters) {
+    pub(crate) fn doorbell(&self, bar: &Bar0<'_>, counters: &XmitCounters) {
         counters.tx_doorbells.add(1);
         // The write is ordered after those to the descriptors.
         bar.write(TDT::at(0), (self.producer.next_slot() as u32).into());

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of doorbells that wait for the end of a poll.
+
+use super::{
+    dummy::{
+        Event,
+        OnXmit, //
+    },
+    fixture::Fixture,
+    UP, //
+};
+
+use crate::{
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+/// A device that is up, and writes down doorbells.
+fn device() -> Result<Fixture> {
+    let device = Fixture::new(1)?;
+
+    device.up()?;
+    assert!(device.log.take(UP));
+    device.lift_limit();
+    device.log.doorbells.store(1, Relaxed);
+    Ok(device)
+}
+
+#[macros::kunit_tests(rust_net_doorbell)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn outside_of_a_poll_nothing_waits() -> Result {
+        let device = device()?;
+
+        assert_eq!(device.transmit()?, 0);
+        assert!(device.log.take(&[Event::Xmit, Event::Told]));
+        Ok(())
+    }
+
+    #[test]
+    fn one_packet_leaves_before_the_poll_ends() -> Result {
+        let device = device()?;
+
+        device.log.forward.store(1, Relaxed);
+        device.interrupt(0);
+        assert!(device
+            .log
+            .take(&[Event::Poll, Event::Xmit, Event::Kick, Event::Rearm]));
+        Ok(())
+    }
+
+    #[test]
+    fn packets_of_a_poll_share_a_doorbell() -> Result {
+        let device = device()?;
+
+        // Twice, so that nothing is left of the first time.
+        for _ in 0..2 {
+            device.log.forward.store(3, Relaxed);
+            device.interrupt(0);
+            assert!(device.log.take(&[
+                Event::Poll,
+                Event::Xmit,
+                Event::Xmit,
+                Event::Xmit,
+                Event::Kick,
+                Event::Rearm
+            ]));
+        }
+
+        assert_eq!(device.transmit()?, 0);
+        assert!(device.log.take(&[Event::Xmit, Event::Told]));
+        Ok(())
+    }
+
+    #[test]
+    fn a_busy_poll_rings_too() -> Result {
+        let device = device()?;
+
+        device.log.busy.store(1, Relaxed);
+        device.log.forward.store(1, Relaxed);
+        device.interrupt(0);
+        assert!(device.log.take(&[
+            Event::Poll,
+            Event::Xmit,
+            Event::Kick,
+            Event::Poll,
+            Event::Rearm
+        ]));
+        Ok(())
+    }
+
+    #[test]
+    fn no_more_than_a_few_wait() -> Result {
+        let device = device()?;
+
+        device.log.forward.store(40, Relaxed);
+        device.interrupt(0);
+        assert_eq!(device.log.count(Event::Told), 1);
+        assert_eq!(device.log.count(Event::Kick), 1);
+        assert!(device.log.forget(Event::Xmit));
+        assert!(device
+            .log
+            .take(&[Event::Poll, Event::Told, Event::Kick, Event::Rearm]));
+        Ok(())
+    }
+
+    #[test]
+    fn a_stopped_queue_does_not_wait() -> Result {
+        let device = device()?;
+
+        device
+            .log
+            .on_xmit
+            .store(OnXmit::TakeAndStop as u32, Relaxed);
+        device.log.forward.store(1, Relaxed);
+        device.interrupt(0);
+        assert!(device
+            .log
+            .take(&[Event::Poll, Event::Xmit, Event::Told, Event::Rearm]));
+        Ok(())
+    }
+
+    #[test]
+    fn a_queue_at_its_limit_does_not_wait() -> Result {
+        let device = device()?;
+
+        if !device.lift_limit() {
+            return Ok(());
+        }
+        // The limit is one packet again.
+        device.down();
+        device.up()?;
+        device.log.clear();
+
+        device.log.forward.store(1, Relaxed);
+        device.interrupt(0);
+        assert!(device
+            .log
+            .take(&[Event::Poll, Event::Xmit, Event::Told, Event::Rearm]));
+        Ok(())
+    }
+
+    #[test]
+    fn a_queue_that_is_taken_away_is_told_before() -> Result {
+        let device = device()?;
+
+        device.log.forward.store(2, Relaxed);
+        device.log.take_queue.store(1, Relaxed);
+        device.interrupt(0);
+        assert!(device.log.take(&[
+            Event::Poll,
+            Event::Xmit,
+            Event::Xmit,
+            Event::Kick,
+            Event::Rearm
+        ]));
+        Ok(())
+    }
+}
