@@ -12,6 +12,7 @@
 mod encoding;
 mod options;
 mod report;
+mod stacks;
 mod windows;
 
 #[cfg(not(test))]

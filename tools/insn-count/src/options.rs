@@ -20,26 +20,32 @@ pub struct Options {
     pub out: PathBuf,
     /// Functions to record.
     pub taps: Vec<Tap>,
+    /// Whether to follow calls.
+    pub stacks: bool,
 }
 
 impl Options {
-    /// Reads `out=FILE` and any number of `calls=NAME@HEX`.
+    /// Reads `out=FILE`, any number of `calls=NAME@HEX`, and `stacks=on`.
     pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Options, String> {
         let mut out = None;
         let mut taps = Vec::new();
+        let mut stacks = false;
         for argument in arguments {
             match argument.split_once('=') {
                 Some(("out", path)) if !path.is_empty() => out = Some(PathBuf::from(path)),
                 Some(("calls", tap)) => taps.push(Self::tap(tap)?),
+                Some(("stacks", "on")) => stacks = true,
+                Some(("stacks", "off")) => stacks = false,
                 _ => {
                     return Err(format!(
-                        "option '{argument}' is not known; there are out=FILE and calls=NAME@HEX"
+                        "option '{argument}' is not known; there are out=FILE, calls=NAME@HEX \
+                         and stacks=on"
                     ));
                 }
             }
         }
         let out = out.ok_or("option out=FILE is missing: it says where the counts go")?;
-        Ok(Options { out, taps })
+        Ok(Options { out, taps, stacks })
     }
 
     fn tap(text: &str) -> Result<Tap, String> {
@@ -78,8 +84,15 @@ mod tests {
                         address: 0x10
                     },
                 ],
+                stacks: false,
             })
         );
+    }
+
+    #[test]
+    fn stacks_are_followed_on_demand() {
+        assert!(Options::parse(["out=a", "stacks=on"]).is_ok_and(|options| options.stacks));
+        assert!(Options::parse(["out=a", "stacks=maybe"]).is_err());
     }
 
     #[test]
