@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make bench: the benchmark modules in User-Mode Linux, tables and plots."""
+"""make bench: benchmark modules in User-Mode Linux, instruction counts, tables, plots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import time
 from pathlib import Path
 
-from testbed import plots
+from testbed import insn_bench, plots
 from testbed.bench_rows import BITS, Row, met, parse, table, target
 from testbed.boot import Job
 from testbed.env import Env
@@ -18,18 +18,21 @@ from testbed.session import Built, built
 from testbed.ui import Failure, Step, clock, say, since_start
 
 _ROUNDS = 7
+# Counts instructions, in QEMU, where it matters little what else the machine does.
+_INSN = "insn"
 # More than this share of the machine in other hands disturbs the figures.
 _BUSY = 0.10
 
 
 def _selected() -> list[str]:
     wanted = [name.strip() for name in os.environ.get("ONLY", "").split(",") if name.strip()]
+    known = [*BITS, _INSN]
     for name in wanted:
-        if name not in BITS:
+        if name not in known:
             raise Failure(
-                f"ONLY={name}: there is no such benchmark", f"there are {', '.join(BITS)}"
+                f"ONLY={name}: there is no such benchmark", f"there are {', '.join(known)}"
             )
-    return wanted or list(BITS)
+    return wanted or known
 
 
 def _rounds() -> int:
@@ -78,17 +81,26 @@ def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
 
 def bench(env: Env) -> int:
     """make bench: build, run, print, write out/bench.json and the plots."""
-    names, rounds = _selected(), _rounds()
-    with built(env, UML) as ready:
-        busy = busy_share()
-        if busy > _BUSY:
-            say(f"    note: {busy:.0%} of this machine is busy with other things; "
-                "ratios may be off")  # fmt: skip
-        rows = run(ready, names, rounds)
+    names = _selected()
+    timed = [name for name in names if name in BITS]
+    rows: list[Row] = []
+    quiet = True
+    if timed:
+        rounds = _rounds()
+        with built(env, UML) as ready:
+            busy = busy_share()
+            quiet = busy <= _BUSY
+            if not quiet:
+                say(f"    note: {busy:.0%} of this machine is busy with other things; "
+                    "ratios may be off")  # fmt: skip
+            rows += run(ready, timed, rounds)
+    if _INSN in names:
+        with built(env, "perf") as ready:
+            rows += insn_bench.run(ready)
     for line in table(rows):
         say(line)
     path = env.out / "bench.json"
-    records = [{**row.record(), "quiet": busy <= _BUSY} for row in rows]
+    records = [{**row.record(), "quiet": quiet} for row in rows]
     path.write_text(json.dumps(records, indent=1) + "\n")
     drawn = plots.draw(rows, env.out)
     with_target = [row for row in rows if target(row.bench, row.case) is not None]

@@ -75,6 +75,8 @@ class WindowCount:
     functions: list[FunctionCount]
     bulk_frees: list[BulkFree] = field(default_factory=list)
     consumed_bulks: dict[int, int] = field(default_factory=dict)
+    # What ran below which functions, outermost first; names as in "module function".
+    stacks: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
 
     def driver(self, module: str) -> int:
         """Instructions in the text of a module."""
@@ -143,7 +145,7 @@ class BulkFree:
     skbs: bool = False
 
 
-def plugin_arguments(plugin: Path, out: Path, system_map: Path) -> list[str]:
+def plugin_arguments(plugin: Path, out: Path, system_map: Path, stacks: bool = False) -> list[str]:
     """What QEMU needs on its command line to count."""
     table = SymbolTable()
     table.add_kernel(system_map)
@@ -152,6 +154,8 @@ def plugin_arguments(plugin: Path, out: Path, system_map: Path) -> list[str]:
     for function in (BULK_FREE, SKB_BULK_FREE):
         if (address := table.address(function)) is not None:
             parts.append(f"calls={function}@{address:x}")
+    if stacks:
+        parts.append("stacks=on")
     return ["-plugin", ",".join(parts)]
 
 
@@ -245,7 +249,31 @@ def _count(label: str, raw: Mapping[str, Any], table: SymbolTable) -> WindowCoun
         functions=list(functions.values()),
         bulk_frees=bulk_frees,
         consumed_bulks=dict(consumed),
+        stacks=_stacks(raw.get("stacks"), table),
     )
+
+
+def _stacks(raw: Mapping[str, Any] | None, table: SymbolTable) -> list[tuple[tuple[str, ...], int]]:
+    """Stacks by name. A function that was jumped to, not called, stands on who jumped."""
+    if raw is None:
+        return []
+
+    def name(address: int) -> str:
+        place = table.find(address)
+        return f"{place.module} {readable(place.function)}"
+
+    paths: list[tuple[str, ...]] = [()]
+    for parent, address in raw["nodes"][1:]:
+        # A parent is met before what it calls.
+        paths.append((*paths[parent], name(address)))
+    found: Counter[tuple[str, ...]] = Counter()
+    for node, address, instructions in raw["rows"]:
+        path, function = paths[node], name(address)
+        if not path or path[-1] != function:
+            path = (*path, function)
+        if not path[0].startswith("[user]"):
+            found[path] += instructions
+    return list(found.items())
 
 
 def _find_skbs(counts: Sequence[WindowCount]) -> None:

@@ -56,12 +56,15 @@ def build(env: Env) -> Path:
 class Model:
     """A running NIC model with its sockets in a folder of its own."""
 
-    def __init__(self, program: Path, folder: Path, log: Path, ports: int = 2) -> None:
+    def __init__(
+        self, program: Path, folder: Path, log: Path, ports: int = 2, sync: bool = False
+    ) -> None:
         if not program.exists():
             raise Failure(f"the NIC model ({program}) is not built")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.ports = ports
+        self.sync = sync
         self.log = log
         self._program = program
         self._child: subprocess.Popen[bytes] | None = None
@@ -78,13 +81,14 @@ class Model:
     def __enter__(self) -> Model:
         with self.log.open("ab") as log:
             child = subprocess.Popen(
-                [self._program, "serve", "--dir", self.folder, "--ports", str(self.ports)],
+                [self._program, "serve", "--dir", self.folder, "--ports", str(self.ports),
+                 *(["--sync"] if self.sync else [])],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env={**os.environ, "RUST_BACKTRACE": "1"},
                 start_new_session=True,
-            )
+            )  # fmt: skip
         self._child = child
         try:
             self._wait_ready(child)

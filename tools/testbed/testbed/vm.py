@@ -78,7 +78,8 @@ class Vm:
             if job.ports == 0:
                 return self._boot(folder, job, None, on_line)
             program = self.tools / "nicmodel"
-            with Model(program, folder / "model", self.model_log, job.ports) as model:
+            place = folder / "model"
+            with Model(program, place, self.model_log, job.ports, job.repeatable) as model:
                 return self._boot(folder, job, model, on_line)
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make bench ONLY=insn: instructions per forwarded packet, both drivers in one boot."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import flame, insn, insn_cost
+from testbed.bench_rows import Row
+from testbed.boot import Job
+from testbed.insn_cost import MODULES, RECORD, Cost
+from testbed.machine import describe_kernel
+from testbed.running import report_complaints
+from testbed.session import Built, choice
+from testbed.symbols import SymbolError
+from testbed.ui import Failure, Step, say
+
+# Counting repeats almost to the instruction, so few runs and frames are enough.
+FRAMES = 100_000
+_ROUNDS = 3
+# Time is counted in instructions, and the model acts within the guest's register accesses.
+_REPEATABLE = ("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm", "-seed", "1")
+_DRIVERS = ("rust", "c")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one boot counted."""
+
+    costs: dict[str, Cost]
+    windows: list[insn.WindowCount]
+
+
+def rounds() -> int:
+    """How many boots ROUNDS asks for; fewer than for times, as these hardly vary."""
+    text = os.environ.get("ROUNDS") or str(_ROUNDS)
+    if not text.isdigit() or not 1 <= int(text) <= 100:
+        raise Failure(f"ROUNDS={text}: make bench ONLY=insn boots 1 to 100 times")
+    return int(text)
+
+
+def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
+          frames: int = FRAMES, stacks: bool = False) -> Counted:  # fmt: skip
+    """Boot once and count what each driver takes to forward `frames` frames."""
+    kernel = ready.kernels["perf"]
+    system_map = kernel.build / "System.map"
+    report = ready.env.out / f"insn-{name}.json"
+    report.unlink(missing_ok=True)
+    plugin = insn.plugin_arguments(
+        ready.tools / "libinsn_count.so", report, system_map, stacks=stacks
+    )
+    job = Job(
+        ready.env.clone / "tools/testbed/guest/forward",
+        "none",
+        timeout=900,
+        cpus=1,
+        accel="tcg",
+        variables={"ROUNDS": " ".join(drivers), "FRAMES": str(frames), "COUNT": "1"},
+        plugin=plugin,
+        kernel_words=("nokaslr",),
+        qemu_words=_REPEATABLE,
+        repeatable=True,
+    )
+    machine = ready.vm("perf", name)
+    with Step(f"counting instructions: {frames:,} frames per driver, {' / '.join(drivers)}"):
+        outcome = machine.run(job)
+    report_complaints(outcome.complaints)
+    if outcome.code != 0:
+        raise Failure(
+            "forwarding failed",
+            *outcome.output.strip().splitlines()[-3:],
+            f"console: {machine.log}",
+        )
+    modules = {MODULES[driver]: kernel.module(driver) for driver in drivers}
+    try:
+        windows = insn.analyse(report, system_map, modules)
+    except (insn.ReportError, SymbolError) as error:
+        raise Failure(f"the instruction counts cannot be used: {error}") from error
+    return Counted(insn_cost.costs(windows, frames), windows)
+
+
+def run(ready: Built) -> list[Row]:
+    """Count, print, draw, and renew the record if RECORD=1 asks for it."""
+    renew = choice("RECORD", ("0", "1"), "0") == "1"
+    runs = [count(ready, "bench") for _ in range(rounds())]
+    found = {name: [one.costs[name] for one in runs] for name in _DRIVERS}
+    for name in _DRIVERS:
+        say("")
+        for line in insn_cost.top(found[name][0], MODULES[name]):
+            say(line)
+    say("")
+    for name in _DRIVERS:
+        apart = ", ".join(
+            f"{case} {insn_cost.spread(found[name], case):.4%}" for case in ("driver", "all")
+        )
+        say(f"{MODULES[name]}: {len(runs)} runs, {FRAMES:,} frames each, apart by {apart}")
+    for path in _draw(ready):
+        say(f"written: {path}")
+    record = ready.env.clone / RECORD
+    first = {name: found[name][0] for name in _DRIVERS}
+    if renew:
+        kernel = describe_kernel(ready.env, ready.kernels["perf"])
+        insn_cost.save(record, first, str(kernel["release"]), FRAMES)
+        say(f"written: {record}")
+    else:
+        for case, wrong in insn_cost.judge(insn_cost.load(record), first["rust"]).items():
+            say(f"record, {case}: {wrong or 'kept'}")
+    return insn_cost.rows(found)
+
+
+def _draw(ready: Built) -> list[Path]:
+    """The flame graphs, of a run of their own: following calls is slower."""
+    frames = FRAMES // 5
+    counted = count(ready, "stacks", frames=frames, stacks=True)
+    written = []
+    for window in counted.windows:
+        stacks = ((stack, amount / frames) for stack, amount in window.stacks)
+        root = flame.build(stacks, "all")
+        title = f"{MODULES[window.label]}: {root.total:,.0f} instructions per forwarded packet"
+        note = "by call stack, callers below; width is instructions, the order says nothing"
+        path = ready.env.out / f"insn-{window.label}.svg"
+        path.write_text(flame.svg(root, title, note), encoding="utf-8")
+        written.append(path)
+    return written
