@@ -6,11 +6,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use nicmodel_device::clock::Clock;
-use nicmodel_device::function::Kick;
+use nicmodel_device::function::{Kick, Source};
 use nicmodel_wire::Fabric;
 
 const US: u64 = 1000;
 const MS: u64 = 1_000_000;
+/// So long the thread looks without a pause after something has moved.
+const SPIN: u64 = 10 * US;
+/// So long it goes on looking, and lets others in, where accesses of the guest are polled for.
+const PATIENCE: u64 = 200 * US;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     match mutex.lock() {
@@ -52,30 +56,38 @@ impl Kick for Waker {
     }
 }
 
-/// Turns the fabric for ever.
+/// Turns the fabric for ever, and serves what the guest sends to `sources`.
 ///
-/// The doorbells of the rings are memory that the guest writes without telling, so the thread
-/// has to look. While frames move it looks often; the longer nothing happens the longer it
-/// sleeps, and any access that is trapped wakes it.
-pub fn run(mut fabric: Fabric, clock: &dyn Clock, waker: &Waker) {
+/// The doorbells of the rings may be memory that the guest writes without telling, so the thread
+/// has to look. While frames or accesses move it looks often; the longer nothing happens the
+/// longer it sleeps, and any access that is trapped wakes it.
+pub fn run(mut fabric: Fabric, sources: &[Arc<dyn Source>], clock: &dyn Clock, waker: &Waker) {
     // Sleeps of some microseconds are pointless with the default slack of 50.
     // SAFETY: the call changes only the calling thread's timer slack.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
     let mut last_busy = clock.now();
     loop {
+        // Not `any`: none of them may be passed over.
+        let served = sources.iter().fold(false, |any, one| one.poll() | any);
         let turn = fabric.turn();
         let now = clock.now();
-        if turn.busy {
+        if turn.busy || served {
             last_busy = now;
             continue;
         }
         let idle = now.saturating_sub(last_busy);
+        if idle < SPIN {
+            std::hint::spin_loop();
+            continue;
+        }
+        if idle < PATIENCE && !sources.is_empty() {
+            // A guest that waits for an answer spins as well, and to be woken takes longer than
+            // to look: but whoever else wants the processor has it.
+            std::thread::yield_now();
+            continue;
+        }
         let mut nap = match idle {
-            0..=9_999 => {
-                std::hint::spin_loop();
-                continue;
-            }
-            10_000..=4_999_999 => 20 * US,
+            0..=4_999_999 => 20 * US,
             5_000_000..=99_999_999 => 200 * US,
             _ => MS,
         };
@@ -89,14 +101,19 @@ pub fn run(mut fabric: Fabric, clock: &dyn Clock, waker: &Waker) {
             continue;
         }
         waker.asleep.store(true, Ordering::SeqCst);
-        // What came between the turn and the store would not have kicked.
+        // What came between the turn and the store would not have kicked, and what comes before
+        // a source sleeps does not tell.
+        let waiting = sources.iter().fold(false, |any, one| one.sleep() | any);
         let turn = fabric.turn();
-        if turn.busy {
+        if turn.busy || waiting {
             last_busy = clock.now();
         } else {
             waker.sleep(nap);
         }
         waker.asleep.store(false, Ordering::SeqCst);
+        for source in sources {
+            source.wake();
+        }
     }
 }
 

@@ -3,16 +3,20 @@
 
 mod control;
 mod engine;
+mod ports;
 mod registers;
 mod serve;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 #[derive(Debug, Parser)]
-#[command(version, about = "Model of the Intel 82599 as a vfio-user device")]
+#[command(
+    version,
+    about = "Model of the Intel 82599 for QEMU and User-Mode Linux"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -26,13 +30,25 @@ enum Command {
     Registers,
 }
 
+/// How a guest reaches the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Transport {
+    /// vfio-user, for QEMU.
+    Vfio,
+    /// vhost-user PCI, for User-Mode Linux (`virtio_uml.device=SOCKET:ID`).
+    Vhost,
+}
+
 /// Arguments of `serve`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ServeArguments {
     /// Directory of the sockets; made if it is not there.
     #[arg(long)]
     pub dir: PathBuf,
-    /// Number of ports.
+    /// Who the guest is: vfio for QEMU, vhost for User-Mode Linux.
+    #[arg(long, value_enum, default_value_t = Transport::Vfio)]
+    pub transport: Transport,
+    /// Number of ports; User-Mode Linux takes up to 8.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub ports: u8,
     /// PCI device id in hexadecimal.

@@ -6,75 +6,50 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use nicmodel_device::clock::{Clock, RealClock};
-use nicmodel_device::device::{Device, Identity};
-use nicmodel_device::function::{Kick, PciFunction};
-use nicmodel_vfio::{Error, Layout, Server, SharedRegisters};
+use nicmodel_device::function::{Kick, Source};
+use nicmodel_transport::{Error, Server};
 use nicmodel_wire::Fabric;
 
 use crate::ServeArguments;
 use crate::control::Control;
 use crate::engine::{self, Synchronous, Waker};
+use crate::ports;
 
 /// Signals that end the process, and the one by which the last server says that it is done.
 const STOP: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1];
 
-/// The MAC address of a port: locally administered, the port in the last byte.
-fn mac(port: u8) -> [u8; 6] {
-    [0x02, 0x82, 0x59, 0x90, 0x00, port]
-}
-
 /// Serves.
 pub fn serve(arguments: &ServeArguments) -> Result<()> {
-    if arguments.sync && arguments.trap {
-        bail!("--sync already traps all but the transmit page: leave out --trap");
-    }
+    ports::check(arguments)?;
     // Before any thread starts, so that all inherit it and only `wait` gets the signals.
     block_signals();
     std::fs::create_dir_all(&arguments.dir)
         .with_context(|| format!("cannot make directory {}", arguments.dir.display()))?;
 
-    let layout = match (arguments.sync, arguments.trap) {
-        (true, _) => Layout::transmit_mapped(),
-        (_, true) => Layout::trapped(),
-        _ => Layout::mapped(),
-    };
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
-    let mut devices = Vec::new();
-    let mut servers = Vec::new();
-    let mut paths = Vec::new();
-    for port in 0..arguments.ports {
-        let (registers, shared) =
-            SharedRegisters::create().context("cannot make memory for the registers")?;
-        let identity = Identity {
-            device_id: arguments.device_id,
-            mac: mac(port),
-            mapped: !arguments.trap,
-        };
-        let device = Arc::new(Device::new(identity, registers, Arc::clone(&clock)));
-        let path = arguments.dir.join(format!("port{port}.sock"));
-        let function = Arc::clone(&device) as Arc<dyn PciFunction>;
-        let memory = device.memory.clone();
-        servers.push(Server::bind(
-            &path,
-            function,
-            memory,
-            Some(shared),
-            &layout,
-        )?);
-        paths.push(path);
-        devices.push(device);
-    }
+    let ports = ports::open(arguments, &clock)?;
+    let devices: Vec<_> = ports.iter().map(|port| Arc::clone(&port.device)).collect();
+    let mut paths: Vec<_> = ports.iter().map(|port| port.path.clone()).collect();
+    let queues: Vec<_> = ports.iter().filter_map(|p| p.commands.clone()).collect();
 
     let (requests, inbox) = mpsc::channel();
     let fabric = Fabric::new(devices.clone(), Arc::clone(&clock), inbox);
-    let kick = start_engine(arguments.sync, fabric, clock)?;
+    let sources: Vec<_> = queues
+        .iter()
+        .map(|queue| Arc::clone(queue) as Arc<dyn Source>)
+        .collect();
+    let kick = start_engine(arguments.sync, fabric, sources, clock)?;
     for device in &devices {
         device.set_kick(Arc::clone(&kick));
     }
+    for queue in &queues {
+        queue.set_kick(Arc::clone(&kick));
+    }
     let socket = arguments.dir.join("control.sock");
     Control::start(&socket, devices, requests, kick)?;
+    let servers = ports.into_iter().map(|port| port.server).collect();
     start_servers(servers, arguments.once)?;
     paths.push(socket);
 
@@ -86,7 +61,12 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     Ok(())
 }
 
-fn start_engine(synchronous: bool, fabric: Fabric, clock: Arc<dyn Clock>) -> Result<Arc<dyn Kick>> {
+fn start_engine(
+    synchronous: bool,
+    fabric: Fabric,
+    sources: Vec<Arc<dyn Source>>,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Kick>> {
     if synchronous {
         let engine = Synchronous::new(fabric);
         let ticking = Arc::clone(&engine);
@@ -95,11 +75,13 @@ fn start_engine(synchronous: bool, fabric: Fabric, clock: Arc<dyn Clock>) -> Res
     }
     let waker = Arc::new(Waker::default());
     let theirs = Arc::clone(&waker);
-    spawn("engine", move || engine::run(fabric, &*clock, &theirs))?;
+    spawn("engine", move || {
+        engine::run(fabric, &sources, &*clock, &theirs);
+    })?;
     Ok(waker)
 }
 
-fn start_servers(servers: Vec<Server>, once: bool) -> Result<()> {
+fn start_servers(servers: Vec<Box<dyn Server>>, once: bool) -> Result<()> {
     let mut threads = Vec::new();
     for (i, server) in servers.into_iter().enumerate() {
         threads.push(spawn(&format!("port{i}"), move || {

@@ -24,7 +24,7 @@ pub struct Identity {
     pub device_id: u16,
     /// MAC address in the EEPROM.
     pub mac: [u8; 6],
-    /// Whether the guest has the ring pages mapped, so that no access to them is seen.
+    /// Whether the guest has the ring pages mapped from the start.
     pub mapped: bool,
 }
 
@@ -64,6 +64,8 @@ pub struct Device {
     /// Changes with every reset.
     epoch: AtomicU64,
     gate: Gate,
+    /// The guest has ring pages mapped: no access to them is seen.
+    mapped: AtomicBool,
 }
 
 /// Lets the transport's thread keep the engine out of the device for a moment.
@@ -81,6 +83,7 @@ impl Device {
         let eeprom = Eeprom::new(identity.mac);
         let config = Config::new(identity.device_id);
         let device = Self {
+            mapped: AtomicBool::new(identity.mapped),
             slow: Mutex::new(Slow::new(eeprom)),
             identity,
             regs,
@@ -125,6 +128,11 @@ impl Device {
     /// Number of the current life: it changes with every reset.
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Whether the guest has ring pages mapped, so that no access to them is seen.
+    pub fn ring_pages_mapped(&self) -> bool {
+        self.mapped.load(Ordering::Relaxed)
     }
 
     /// Whether the link is up.
@@ -396,6 +404,10 @@ impl PciFunction for Device {
 
     fn memory(&self) -> &DmaMemory {
         &self.memory
+    }
+
+    fn pages_mapped(&self, mapped: bool) {
+        self.mapped.store(mapped, Ordering::Relaxed);
     }
 
     fn quiesce(&self) {

@@ -17,6 +17,16 @@ pub trait Kick: Send + Sync {
     fn kick(&self);
 }
 
+/// Where accesses of the guest wait until somebody looks, for a transport that is polled.
+pub trait Source: Send + Sync {
+    /// Serves what waits, up to a bound; true if there was something.
+    fn poll(&self) -> bool;
+    /// Nobody will look: asks the guest to tell. True if something came before it knew.
+    fn sleep(&self) -> bool;
+    /// Somebody looks again: the guest need not tell.
+    fn wake(&self);
+}
+
 /// Size of the configuration space.
 pub const CONFIG_SIZE: usize = 4096;
 
@@ -40,6 +50,8 @@ pub trait PciFunction: Send + Sync {
     fn set_vector(&self, vector: u32, notifier: Option<Arc<dyn Notifier>>);
     /// Guest memory, for the transport to map and unmap.
     fn memory(&self) -> &DmaMemory;
+    /// The guest has pages of registers mapped from now on, or has none any more.
+    fn pages_mapped(&self, mapped: bool);
     /// Returns when the function has stopped using what was unmapped before.
     fn quiesce(&self);
     /// Resets the function as a bus reset does.

@@ -85,6 +85,11 @@ impl DmaMemory {
         View(self.0.memory().into_inner())
     }
 
+    /// The map itself, for a transport that exchanges it as a whole.
+    pub fn shared(&self) -> GuestMemoryAtomic<GuestMemoryMmap<()>> {
+        self.0.clone()
+    }
+
     fn change(
         &self,
         edit: impl FnOnce(&GuestMemoryMmap<()>) -> Option<GuestMemoryMmap<()>>,

@@ -262,7 +262,7 @@ impl Datapath {
         );
         match outcome {
             Outcome::Done(length) => self.count_receive(queue, frame, length),
-            Outcome::Drop if !self.device.identity.mapped && queue < 16 => {
+            Outcome::Drop if !self.device.ring_pages_mapped() && queue < 16 => {
                 let at = offset::QPRDC + queue * offset::QUEUE;
                 self.device.regs.add(at, 1);
             }
@@ -413,7 +413,7 @@ impl Datapath {
         let device = &self.device;
         // Where the guest has these pages mapped a read could not clear a counter, and a
         // counter that is not cleared would be added up wrongly: it stays zero.
-        let trapped = !device.identity.mapped;
+        let trapped = !device.ring_pages_mapped();
         for (i, (frames, octets)) in local.rx_queue.iter().enumerate() {
             let at = i as u32 * offset::QUEUE;
             if trapped && *frames != 0 {

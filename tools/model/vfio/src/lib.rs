@@ -4,8 +4,7 @@
 //! The protocol itself is spoken by the crate `vfio_user`. What it leaves to its user, or gets
 //! wrong, is dealt with here and nowhere else:
 //!
-//! * its server takes one connection and returns: [`Server::serve`] may be called again;
-//! * it refuses a path that exists: [`Server::bind`] removes a socket that nobody listens on;
+//! * its server takes one connection and returns: [`Server`] may serve again;
 //! * a client that breaks the protocol makes it panic: that ends the connection, not the model;
 //! * it passes the file of a region on only together with a list of sparse areas: the pages of
 //!   [`Layout`] are that list.
@@ -21,4 +20,4 @@ mod server;
 
 pub use layout::{Layout, PAGE};
 pub use registers::SharedRegisters;
-pub use server::{Error, Server, Stop};
+pub use server::Server;

@@ -12,7 +12,8 @@ use std::thread::JoinHandle;
 
 use nicmodel_device::function::{Notifier, PciFunction};
 use nicmodel_device::memory::DmaMemory;
-use nicmodel_vfio::{Error, Layout, Server, SharedRegisters, Stop};
+use nicmodel_transport::{Server as _, Stop};
+use nicmodel_vfio::{Layout, Server, SharedRegisters};
 use vfio_user::Client;
 
 const EVENTFD: u32 = 4 | 32;
@@ -76,6 +77,7 @@ impl PciFunction for Fake {
     fn memory(&self) -> &DmaMemory {
         &self.memory
     }
+    fn pages_mapped(&self, _mapped: bool) {}
     fn quiesce(&self) {
         *self.quiesced.lock().unwrap() += 1;
     }
@@ -271,28 +273,4 @@ fn a_client_that_talks_nonsense_ends_only_its_connection() {
     client.region_write(0, 0, &[0; 4]).expect("write");
     drop(client);
     assert_eq!(setup.finish(), [false, false, true, true]);
-}
-
-#[test]
-fn a_stale_socket_is_replaced_and_a_live_one_is_not() {
-    let path = path("stale");
-    drop(std::os::unix::net::UnixListener::bind(&path).expect("bind"));
-    assert!(path.exists(), "left behind");
-    let bind = || {
-        Server::bind(
-            &path,
-            Arc::new(Fake::default()),
-            DmaMemory::default(),
-            None,
-            &Layout::trapped(),
-        )
-    };
-    let server = bind().expect("replaces it");
-    assert!(matches!(bind(), Err(Error::InUse(_))));
-    drop(server);
-    assert!(!path.exists(), "cleaned up");
-    std::fs::write(&path, "precious").expect("write");
-    assert!(matches!(bind(), Err(Error::NotASocket(_))));
-    assert!(path.exists(), "untouched");
-    std::fs::remove_file(&path).expect("remove");
 }

@@ -4,6 +4,7 @@
 //! They lie in one mapping, parts of which a transport may share with the guest, so every
 //! access is atomic and nothing read here is trusted to stay as it was.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use vm_memory::{MmapRegion, VolatileMemory};
@@ -20,11 +21,16 @@ pub struct TooSmall;
 
 /// The register words.
 #[derive(Debug)]
-pub struct RegisterFile(MmapRegion<()>);
+pub struct RegisterFile(Arc<MmapRegion<()>>);
 
 impl RegisterFile {
     /// Uses `memory` for the words.
     pub fn new(memory: MmapRegion<()>) -> Result<Self, TooSmall> {
+        Self::from_shared(Arc::new(memory))
+    }
+
+    /// Uses memory that a transport keeps, too.
+    pub fn from_shared(memory: Arc<MmapRegion<()>>) -> Result<Self, TooSmall> {
         if memory.size() < BYTES {
             return Err(TooSmall);
         }
