@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What every kind of machine has in common: a job, its outcome, its output."""
+"""What every kind of machine has in common: a job, its run, its outcome."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed import dmesg
+from testbed import dmesg, proc
 from testbed.env import Env
-from testbed.ui import check_cancelled
+from testbed.model import Model
+from testbed.ui import Failure, check_cancelled
 
 # What QEMU says about every modelled port, whether all is well or not.
 _ORDINARY = "Could not enable error recovery for the device"
 _SMALL = 1 << 20
 # The power-off after the script's end takes a moment, a hang takes for ever.
-AFTER_RESULT = 30.0
+_AFTER_RESULT = 30.0
+# What guest/init reports when the driver did not load or bound no port.
+_NO_DRIVER = (97, 98)
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ def _place_script(env: Env, script: Path, share: Path) -> str:
     return "/mnt/job/script"
 
 
-def collect(env: Env, folder: Path) -> dict[str, str]:
+def _collect(env: Env, folder: Path) -> dict[str, str]:
     """Keep the script's result files in out/results; return the small ones."""
     found = {}
     for path in sorted(folder.iterdir()):
@@ -121,7 +126,7 @@ class Follower:
                 self._on_line(line)
 
 
-def exit_code(path: Path) -> int | None:
+def _exit_code(path: Path) -> int | None:
     """The exit code that the guest reported, if it did."""
     words = path.read_text(errors="replace").split()
     if len(words) == 2 and words[0] == "exit" and words[1].isdigit():
@@ -129,13 +134,101 @@ def exit_code(path: Path) -> int | None:
     return None
 
 
-def tail(path: Path, count: int) -> list[str]:
+def _tail(path: Path, count: int) -> list[str]:
     """The last lines of a log that say something."""
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:
         return []
     return [line for line in lines if _ORDINARY not in line][-count:]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One boot on its way from a command line to an outcome."""
+
+    env: Env
+    job: Job
+    # How messages call the machine, and where its program's own words go.
+    name: str
+    log: Path
+    console: Path
+    # What the script prints, its exit code, and the folder that the guest writes to.
+    out: Path
+    result: Path
+    share: Path
+    model: Model | None = None
+
+    def follow(
+        self,
+        command: Sequence[str],
+        on_line: Callable[[str], None] | None,
+        environment: Mapping[str, str] | None = None,
+        descriptors: Sequence[int] = (),
+    ) -> Outcome:
+        """Start the machine, pass its script's lines on, judge how it ended."""
+        for path in (self.out, self.result):
+            path.touch()
+        began = time.monotonic()
+        with self.log.open("wb") as log:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                pass_fds=descriptors,
+                start_new_session=True,
+            )
+        lines = Follower(self.out, on_line)
+        try:
+            problem = self._wait(child, lines, began)
+        finally:
+            proc.stop(child)
+            lines.poll(last=True)
+        return self._judge(problem, lines.text, time.monotonic() - began)
+
+    def _wait(self, child: subprocess.Popen[bytes], lines: Follower, began: float) -> str | None:
+        """Wait for the end; returns what went wrong, if anything."""
+        ended: float | None = None
+        while child.poll() is None:
+            time.sleep(0.05)
+            lines.poll()
+            now = time.monotonic()
+            if ended is None and self.result.stat().st_size:
+                ended = now
+            if ended is not None and now - ended > _AFTER_RESULT:
+                return f"{self.name} did not power off after the script's end"
+            if now - began > self.job.timeout:
+                return f"no end after {self.job.timeout:.0f} s"
+            if self.model is not None and self.model.died is not None and ended is None:
+                return f"the NIC model died (exit code {self.model.died})"
+        if child.returncode != 0:
+            return f"{self.name} failed (exit code {child.returncode})"
+        return None
+
+    def _judge(self, problem: str | None, output: str, seconds: float) -> Outcome:
+        console = self.console.read_text(errors="replace")
+        found = dmesg.complaints(console)
+        code = _exit_code(self.result)
+        results = _collect(self.env, self.share / "results")
+        logs = [f"console: {self.console}"]
+        if self.model is not None:
+            logs.append(f"model: {self.model.log}")
+        if code is None or problem:
+            raise Failure(
+                problem or f"{self.name} ended before the script did",
+                *[str(one) for one in found[:5]],
+                *_tail(self.log, 6),
+                *logs,
+            )
+        if code in _NO_DRIVER:
+            raise Failure(
+                f"the {self.job.driver} driver did not come up in {self.name}",
+                *_tail(self.console, 6),
+                *logs,
+            )
+        return Outcome(code, output, console, seconds, found, results)
 
 
 def print_line(line: str) -> None:

@@ -18,6 +18,8 @@ from testbed.env import Env
 from testbed.ui import Failure, Step
 
 _READY_WITHIN = 20.0
+# Lines to the control socket that a guest has: so many of its commands run at once.
+WIRES = 4
 
 
 def target_folder(env: Env) -> Path:
@@ -57,7 +59,13 @@ class Model:
     """A running NIC model with its sockets in a folder of its own."""
 
     def __init__(
-        self, program: Path, folder: Path, log: Path, ports: int = 2, sync: bool = False
+        self,
+        program: Path,
+        folder: Path,
+        log: Path,
+        ports: int = 2,
+        sync: bool = False,
+        transport: str = "vfio",
     ) -> None:
         if not program.exists():
             raise Failure(f"the NIC model ({program}) is not built")
@@ -65,6 +73,7 @@ class Model:
         self.folder = folder
         self.ports = ports
         self.sync = sync
+        self.transport = transport
         self.log = log
         self._program = program
         self._child: subprocess.Popen[bytes] | None = None
@@ -75,14 +84,14 @@ class Model:
         return self.folder / "control.sock"
 
     def port(self, number: int) -> Path:
-        """The vfio-user socket of a port."""
+        """The socket of a port."""
         return self.folder / f"port{number}.sock"
 
     def __enter__(self) -> Model:
         with self.log.open("ab") as log:
             child = subprocess.Popen(
                 [self._program, "serve", "--dir", self.folder, "--ports", str(self.ports),
-                 *(["--sync"] if self.sync else [])],
+                 "--transport", self.transport, *(["--sync"] if self.sync else [])],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -110,6 +119,16 @@ class Model:
                     "the NIC model did not start", *proc.last_errors(self.log), f"log: {self.log}"
                 )
             text += chunk
+
+    def connect(self) -> socket.socket:
+        """A line of its own to the control socket, for a guest to talk on."""
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            line.connect(str(self.control))
+        except OSError as error:
+            line.close()
+            raise Failure(f"the NIC model does not answer on {self.control}: {error}") from error
+        return line
 
     @property
     def died(self) -> int | None:

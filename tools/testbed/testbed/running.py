@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 from testbed import boot, dmesg
-from testbed.boot import Job, Outcome
+from testbed.boot import Job
 from testbed.env import Env
 from testbed.kernel import UML
-from testbed.session import built, default_config, default_driver, default_machine
+from testbed.session import Built, built, default_config, default_driver
 from testbed.ui import Failure, say
 
 
@@ -48,51 +48,39 @@ def report_complaints(found: list[dmesg.Complaint]) -> None:
 def run_script(env: Env) -> int:
     """make run: the script's exit code, or 99 if the kernel complained."""
     script, timeout = _script(env), _timeout()
-    if default_machine() == UML:
-        outcome, log = _run_uml(env, script, timeout)
-    else:
-        outcome, log = _run_qemu(env, script, timeout)
+    driver, config = default_driver(env), default_config()
+    with built(env, config) as ready:
+        machine = ready.machine(config, "run")
+        job = _job(ready, script, driver, config, timeout)
+        say(f"==> {script.name} in {_place(config)}: {driver} driver, {job.accel}")
+        outcome = machine.run(job, boot.print_line, ready.lock.release)
     report_complaints(outcome.complaints)
-    say(f"    exit code {outcome.code}; console: {log}")
+    say(f"    exit code {outcome.code}; console: {machine.log}")
     if outcome.code == 0 and outcome.complaints:
         return 99
     return outcome.code
 
 
-def _run_qemu(env: Env, script: Path, timeout: float) -> tuple[Outcome, Path]:
-    driver, config = default_driver(env), default_config()
-    with built(env, config) as ready:
-        machine = ready.vm(config, "run")
-        job = Job(script, driver, timeout=timeout, cpus=_cpus(), accel=ready.accel(config))
-        say(f"==> {script.name} in the VM: {driver} driver, {config} kernel, {job.accel}")
-        return machine.run(job, boot.print_line, ready.lock.release), machine.log
-
-
-def _run_uml(env: Env, script: Path, timeout: float) -> tuple[Outcome, Path]:
-    with built(env, UML) as ready:
-        machine = ready.uml("run")
-        say(f"==> {script.name} in User-Mode Linux, without ports")
-        return machine.run(
-            _uml_job(script, timeout), boot.print_line, ready.lock.release
-        ), machine.log
-
-
-def _uml_job(script: Path | None, timeout: float = 0.0) -> Job:
-    words = os.environ.get("KERNEL_ARGS", "").split()
-    return Job(script, "none", timeout=timeout, cpus=_cpus(), ports=0, kernel_words=words)
-
-
 def run_shell(env: Env) -> int:
     """make shell: a prompt in the VM."""
-    if default_machine() == UML:
-        with built(env, UML) as ready:
-            say("==> a shell in User-Mode Linux (exit ends it)")
-            return ready.uml("shell").shell(_uml_job(None), ready.lock.release)
     driver, config = default_driver(env), default_config()
     with built(env, config) as ready:
-        say("==> a shell in the VM (Ctrl-A X ends it at once)")
-        job = Job(None, driver, cpus=_cpus(), accel=ready.accel(config))
-        return ready.vm(config, "shell").shell(job, ready.lock.release)
+        way_out = "exit ends it" if config == UML else "Ctrl-A X ends it at once"
+        say(f"==> a shell in {_place(config)} ({way_out})")
+        job = _job(ready, None, driver, config)
+        return ready.machine(config, "shell").shell(job, ready.lock.release)
+
+
+def _place(config: str) -> str:
+    return "User-Mode Linux" if config == UML else f"the VM with the {config} kernel"
+
+
+def _job(
+    ready: Built, script: Path | None, driver: str, config: str, timeout: float = 0.0
+) -> Job:
+    words = os.environ.get("KERNEL_ARGS", "").split()
+    accel = ready.accel(config)
+    return Job(script, driver, timeout, cpus=_cpus(), accel=accel, kernel_words=words)
 
 
 def _cpus() -> int:

@@ -19,6 +19,10 @@ from testbed.uml import Uml
 from testbed.vm import Vm
 
 
+# What User-Mode Linux runs on, where a VM has KVM or TCG.
+NATIVE = "native"
+
+
 @dataclass(frozen=True)
 class Built:
     """What was built, under a lock that keeps others from changing it."""
@@ -36,8 +40,14 @@ class Built:
         """The kernel that is a process."""
         return Uml(self.env, self.kernels[kernel.UML], self.tools, name)
 
+    def machine(self, config: str, name: str) -> Vm | Uml:
+        """Whatever runs the kernel of this configuration."""
+        return self.uml(name) if config == kernel.UML else self.vm(config, name)
+
     def accel(self, config: str) -> str:
-        """KVM or TCG for one of the kernels."""
+        """KVM, TCG or neither for one of the kernels."""
+        if config == kernel.UML:
+            return NATIVE
         return accel.choose(self.env, self.kernels[config], self.tools)
 
 
@@ -55,8 +65,15 @@ def default_driver(env: Env) -> str:
 
 
 def default_config() -> str:
-    """The kernel that CONFIG names."""
-    return choice("CONFIG", CONFIGS, "perf")
+    """The kernel that MACHINE and CONFIG name."""
+    if default_machine() == "qemu":
+        return choice("CONFIG", CONFIGS, "perf")
+    if os.environ.get("CONFIG"):
+        raise Failure(
+            f"CONFIG={os.environ['CONFIG']}: User-Mode Linux has one kernel only",
+            "leave CONFIG out, or MACHINE=uml",
+        )
+    return kernel.UML
 
 
 def default_machine() -> str:

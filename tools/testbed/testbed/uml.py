@@ -3,7 +3,9 @@
 
 The root file system is the one that this program runs in, through hostfs and
 read-only. Otherwise a guest looks like one in QEMU: the same init, the same
-places, a script, its output and its exit code; but there are no ports.
+places, the modelled ports, a script, its output and its exit code. The ports
+are virtio devices that carry PCI, and serial lines lead to the model's control
+socket.
 """
 
 from __future__ import annotations
@@ -12,26 +14,18 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from testbed import dmesg, proc
-from testbed.boot import (
-    AFTER_RESULT,
-    Follower,
-    Job,
-    Outcome,
-    collect,
-    exit_code,
-    fill_share,
-    tail,
-)
+from testbed.boot import Job, Outcome, Run, fill_share
 from testbed.env import Env
 from testbed.kernel import Kernel
-from testbed.ui import Failure
+from testbed.model import WIRES, Model
 
 _MEMORY = "768M"
+# CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID
+_DEVICE = 1234
 
 
 class Uml:
@@ -42,7 +36,9 @@ class Uml:
         self.kernel = kernel
         self.tools = tools
         self.log = env.logs / f"console-{name}.log"
-        self.log.unlink(missing_ok=True)
+        self.model_log = env.logs / f"nicmodel-{name}.log"
+        for log in (self.log, self.model_log):
+            log.unlink(missing_ok=True)
 
     def run(
         self,
@@ -51,24 +47,51 @@ class Uml:
         on_copied: Callable[[], None] | None = None,
     ) -> Outcome:
         """Start the kernel, run the job's script, power off."""
-        folder = Path(tempfile.mkdtemp(prefix="skbulk-uml-"))
-        try:
-            self._fill(folder, job)
+        with self._prepared(job) as (folder, model, lines):
             if on_copied:
                 on_copied()
-            return self._boot(folder, job, on_line)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            run = Run(
+                self.env,
+                job,
+                name="the kernel",
+                log=self.log,
+                console=self.log,
+                out=folder / "job/out",
+                result=folder / "job/result",
+                share=folder / "job",
+                model=model,
+            )
+            command = self._command(folder, job, model, lines)
+            return run.follow(command, on_line, _environment(), lines)
 
     def shell(self, job: Job, on_copied: Callable[[], None]) -> int:
         """Start it with the console on this terminal; returns its exit code."""
-        folder = Path(tempfile.mkdtemp(prefix="skbulk-uml-"))
-        try:
-            self._fill(folder, job)
+        with self._prepared(job) as (folder, model, lines):
             on_copied()
-            return subprocess.call(self._command(folder, job), env=_environment())
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            command = self._command(folder, job, model, lines)
+            return subprocess.call(command, env=_environment(), pass_fds=lines)
+
+    @contextmanager
+    def _prepared(self, job: Job) -> Iterator[tuple[Path, Model | None, list[int]]]:
+        """The run's folder, the model, and descriptors of lines to it."""
+        folder = Path(tempfile.mkdtemp(prefix="skbulk-uml-"))
+        with ExitStack() as stack:
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            self._fill(folder, job)
+            if job.ports == 0:
+                yield folder, None, []
+                return
+            model = stack.enter_context(
+                Model(
+                    self.tools / "nicmodel",
+                    folder / "model",
+                    self.model_log,
+                    job.ports,
+                    transport="vhost",
+                )
+            )
+            lines = [stack.enter_context(model.connect()).fileno() for _ in range(WIRES)]
+            yield folder, model, lines
 
     def _fill(self, folder: Path, job: Job) -> None:
         self.kernel.copy_modules(folder / "modules")
@@ -78,7 +101,9 @@ class Uml:
         for name in ("out", "result"):
             (folder / "job" / name).touch()
 
-    def _command(self, folder: Path, job: Job) -> list[str]:
+    def _command(
+        self, folder: Path, job: Job, model: Model | None, lines: Sequence[int]
+    ) -> list[str]:
         words = [
             str(folder / "linux"),
             f"mem={_MEMORY}",
@@ -89,64 +114,20 @@ class Uml:
             f"SKBULK_CLONE={self.env.clone}",
             f"SKBULK_RUN={folder}",
             f"SKBULK_TOOLS={self.tools}",
-            "con=null", "con0=fd:0,fd:1", "panic=-1", "loglevel=7",
+            f"SKBULK_WIRES={len(lines)}",
+            "con=null", "con0=fd:0,fd:1", "ssl=null", "panic=-1", "loglevel=7",
+            *[f"ssl{number}=fd:{line}" for number, line in enumerate(lines)],
             *job.kernel_words,
         ]  # fmt: skip
+        if model is not None:
+            ports = range(model.ports)
+            words += [f"virtio_uml.device={model.port(number)}:{_DEVICE}" for number in ports]
         if job.cpus > 1:
             # Processes of the guest must be threads of the host for that.
             words += ["seccomp=on", f"ncpus={job.cpus}"]
         return words
 
-    def _boot(self, folder: Path, job: Job, on_line: Callable[[str], None] | None) -> Outcome:
-        began = time.monotonic()
-        with self.log.open("wb") as log:
-            child = subprocess.Popen(
-                self._command(folder, job),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=_environment(),
-                start_new_session=True,
-            )
-        lines = Follower(folder / "job/out", on_line)
-        try:
-            problem = _wait(child, folder / "job/result", job, lines, began)
-        finally:
-            proc.stop(child)
-            lines.poll(last=True)
-        seconds = time.monotonic() - began
-        console = self.log.read_text(errors="replace")
-        found = dmesg.complaints(console)
-        code = exit_code(folder / "job/result")
-        results = collect(self.env, folder / "job/results")
-        if code is None or problem:
-            raise Failure(
-                problem or "the kernel ended before the script did",
-                *[str(one) for one in found[:5]],
-                *tail(self.log, 6),
-                f"console: {self.log}",
-            )
-        return Outcome(code, lines.text, console, seconds, found, results)
-
 
 def _environment() -> dict[str, str]:
     """The guest's memory is a file there; anywhere else it would be on a disk."""
     return {**os.environ, "TMPDIR": "/dev/shm"}
-
-
-def _wait(
-    child: subprocess.Popen[bytes], result: Path, job: Job, lines: Follower, began: float
-) -> str | None:
-    """Follow the run to its end; returns what went wrong, if anything."""
-    ended: float | None = None
-    while child.poll() is None:
-        time.sleep(0.05)
-        lines.poll()
-        now = time.monotonic()
-        if ended is None and result.stat().st_size:
-            ended = now
-        if ended is not None and now - ended > AFTER_RESULT:
-            return "the kernel did not power off after the script's end"
-        if now - began > job.timeout:
-            return f"no end after {job.timeout:.0f} s"
-    return None

@@ -14,25 +14,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from testbed import dmesg, proc
-from testbed.boot import (
-    AFTER_RESULT,
-    Follower,
-    Job,
-    Outcome,
-    collect,
-    exit_code,
-    fill_share,
-    tail,
-)
+from testbed.boot import Job, Outcome, Run, fill_share
 from testbed.env import Env
 from testbed.kernel import Kernel
-from testbed.model import Model
-from testbed.ui import Failure
+from testbed.model import WIRES, Model
 
 _9P = "trans=virtio,version=9p2000.L,msize=262144"
 _GUEST_INIT = "/mnt/clone/tools/testbed/guest/init"
@@ -40,7 +28,6 @@ _FIRST_STEP = (
     f"mount -t tmpfs tmpfs /mnt && mkdir /mnt/clone && "
     f"mount -t 9p -o {_9P},ro,cache=loose clone /mnt/clone && exec {_GUEST_INIT}"
 )
-_WIRES = 4
 # Five-level paging under KASAN makes the early boot report a wild access now and
 # then, which switches lockdep off for good.
 _TCG_CPU = "max,la57=off"
@@ -146,7 +133,7 @@ class Vm:
             }
             words += ["-device", f"pcie-root-port,id=slot{number},chassis={number + 1}"]
             words += ["-device", json.dumps(device)]
-        for number in range(_WIRES):
+        for number in range(WIRES):
             name = "org.skbulk.wire" + (f".{number}" if number else "")
             words += ["-chardev", f"socket,id=wire{number},path={model.control}"]
             words += ["-device", f"virtserialport,chardev=wire{number},name={name}"]
@@ -167,74 +154,20 @@ class Vm:
     def _boot(
         self, folder: Path, job: Job, model: Model | None, on_line: Callable[[str], None] | None
     ) -> Outcome:
-        for name in ("out", "result"):
-            (folder / name).touch()
         self.log.touch()
         serial = ["-chardev", f"file,id=console,path={self.log}", "-serial", "chardev:console"]
-        command = self._command(folder, job, model, serial)
-        qemu_log = folder / "qemu.log"
-        began = time.monotonic()
-        with qemu_log.open("wb") as log:
-            child = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        lines = Follower(folder / "out", on_line)
-        try:
-            problem = self._wait(child, folder, job, model, lines, began)
-        finally:
-            proc.stop(child)
-            lines.poll(last=True)
-        seconds = time.monotonic() - began
-        console = self.log.read_text(errors="replace")
-        found = dmesg.complaints(console)
-        code = exit_code(folder / "result")
-        results = collect(self.env, folder / "job/results")
-        if code is None or problem:
-            raise Failure(
-                problem or "the VM ended before the script did",
-                *[str(one) for one in found[:5]],
-                *tail(qemu_log, 4),
-                f"console: {self.log}",
-                *([f"model: {self.model_log}"] if model else []),
-            )
-        if code in (97, 98):
-            raise Failure(
-                f"the {job.driver} driver did not come up in the VM",
-                *tail(self.log, 6),
-                f"console: {self.log}",
-            )
-        return Outcome(code, lines.text, console, seconds, found, results)
-
-    def _wait(
-        self,
-        child: subprocess.Popen[bytes],
-        folder: Path,
-        job: Job,
-        model: Model | None,
-        lines: Follower,
-        began: float,
-    ) -> str | None:
-        """Follow the run to its end; returns what went wrong, if anything."""
-        ended: float | None = None
-        while child.poll() is None:
-            time.sleep(0.1)
-            lines.poll()
-            now = time.monotonic()
-            if ended is None and (folder / "result").stat().st_size:
-                ended = now
-            if ended is not None and now - ended > AFTER_RESULT:
-                return "the VM did not power off after the script's end"
-            if now - began > job.timeout:
-                return f"no end after {job.timeout:.0f} s"
-            if model is not None and model.died is not None and ended is None:
-                return f"the NIC model died (exit code {model.died})"
-        if child.returncode != 0:
-            return f"QEMU failed (exit code {child.returncode})"
-        return None
+        run = Run(
+            self.env,
+            job,
+            name="the VM",
+            log=folder / "qemu.log",
+            console=self.log,
+            out=folder / "out",
+            result=folder / "result",
+            share=folder / "job",
+            model=model,
+        )
+        return run.follow(self._command(folder, job, model, serial), on_line)
 
 
 def accel_key() -> str:

@@ -108,9 +108,9 @@ def _judge_console(console: str, scripts: list[tap.Script], report: Report) -> N
         )
 
 
-def e2e(ready: Built, driver: str) -> Report:
-    """The end-to-end tests with one driver, in the debug kernel."""
-    report = Report(f"e2e-{driver}")
+def e2e(ready: Built, driver: str, config: str = "debug") -> Report:
+    """The end-to-end tests with one driver, in one of the kernels."""
+    report = Report("e2e-uml" if config == UML else f"e2e-{driver}")
     env = ready.env
     cpus = 2
     folder = env.clone / "tools/testbed/guest/tests"
@@ -129,9 +129,9 @@ def e2e(ready: Built, driver: str) -> Report:
     boot = 0
     while remaining:
         boot += 1
-        machine = ready.vm("debug", f"e2e-{driver}-{boot}")
+        machine = ready.machine(config, f"{report.name}-{boot}")
         say(f"    end-to-end tests: {' '.join(remaining)}")
-        with Step(f"end to end, {driver} driver, debug kernel") as step:
+        with Step(f"end to end, {driver} driver, {config} kernel") as step:
             output: list[str] = []
 
             def follow(line: str, step: Step = step, output: list[str] = output) -> None:
@@ -146,7 +146,7 @@ def e2e(ready: Built, driver: str) -> Report:
                 driver,
                 timeout=_SCRIPT_TIME,
                 cpus=cpus,
-                accel=ready.accel("debug"),
+                accel=ready.accel(config),
                 kernel_words=["kunit.enable=0"],
                 variables={"TESTS_TO_RUN": " ".join(remaining)},
             )
