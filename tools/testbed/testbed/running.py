@@ -75,9 +75,7 @@ def _place(config: str) -> str:
     return "User-Mode Linux" if config == UML else f"the VM with the {config} kernel"
 
 
-def _job(
-    ready: Built, script: Path | None, driver: str, config: str, timeout: float = 0.0
-) -> Job:
+def _job(ready: Built, script: Path | None, driver: str, config: str, timeout: float = 0.0) -> Job:
     words = os.environ.get("KERNEL_ARGS", "").split()
     accel = ready.accel(config)
     return Job(script, driver, timeout, cpus=_cpus(), accel=accel, kernel_words=words)

@@ -18,7 +18,6 @@ from testbed.ui import Failure
 from testbed.uml import Uml
 from testbed.vm import Vm
 
-
 # What User-Mode Linux runs on, where a VM has KVM or TCG.
 NATIVE = "native"
 
