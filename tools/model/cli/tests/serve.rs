@@ -123,16 +123,19 @@ fn fails(folder: &Path, arguments: &[&str]) -> String {
 
 #[test]
 fn sockets_are_there_when_ready_and_gone_at_the_end() {
-    let mut model = Model::start("sockets", &["--ports", "3"]);
-    let paths = ["port0.sock", "port1.sock", "port2.sock", "control.sock"];
-    for name in paths {
-        let metadata = std::fs::symlink_metadata(model.folder.join(name)).unwrap();
-        assert!(metadata.file_type().is_socket(), "{name}");
-    }
-    model.signal(libc::SIGTERM);
-    assert_eq!(model.wait().code(), Some(0));
-    for name in paths {
-        assert!(!model.folder.join(name).exists(), "{name}");
+    for transport in ["vfio", "vhost"] {
+        let arguments = ["--ports", "3", "--transport", transport];
+        let mut model = Model::start(&format!("sockets-{transport}"), &arguments);
+        let paths = ["port0.sock", "port1.sock", "port2.sock", "control.sock"];
+        for name in paths {
+            let metadata = std::fs::symlink_metadata(model.folder.join(name)).unwrap();
+            assert!(metadata.file_type().is_socket(), "{transport} {name}");
+        }
+        model.signal(libc::SIGTERM);
+        assert_eq!(model.wait().code(), Some(0));
+        for name in paths {
+            assert!(!model.folder.join(name).exists(), "{transport} {name}");
+        }
     }
 }
 
@@ -254,12 +257,15 @@ fn a_line_without_end_ends_the_connection_only() {
 
 #[test]
 fn once_ends_when_the_hypervisor_has_left() {
-    let mut model = Model::start("once", &["--once", "--ports", "2"]);
-    for port in 0..2 {
-        drop(UnixStream::connect(model.folder.join(format!("port{port}.sock"))).unwrap());
+    for transport in ["vfio", "vhost"] {
+        let arguments = ["--once", "--ports", "2", "--transport", transport];
+        let mut model = Model::start(&format!("once-{transport}"), &arguments);
+        for port in 0..2 {
+            drop(UnixStream::connect(model.folder.join(format!("port{port}.sock"))).unwrap());
+        }
+        assert_eq!(model.wait().code(), Some(0), "{transport}");
+        assert!(!model.folder.join("port0.sock").exists(), "{transport}");
     }
-    assert_eq!(model.wait().code(), Some(0));
-    assert!(!model.folder.join("port0.sock").exists());
 }
 
 #[test]
@@ -281,6 +287,9 @@ fn arguments_are_checked() {
     assert!(fails(&folder, &["--ports", "0"]).contains("ports"));
     assert!(fails(&folder, &["--device-id", "1572"]).contains("10fb"));
     assert!(fails(&folder, &["--sync", "--trap"]).contains("--trap"));
+    assert!(fails(&folder, &["--transport", "pci"]).contains("vhost"));
+    let nine = ["--transport", "vhost", "--ports", "9"];
+    assert!(fails(&folder, &nine).contains("room for 8"));
     assert!(fails(Path::new("/proc/nowhere"), &[]).contains("/proc/nowhere"));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("port0.sock"), "precious").unwrap();
