@@ -32,6 +32,12 @@ rust_helper_page_pool_dma_sync_netmem_for_cpu(const struct page_pool *pool,
 	page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, dma_sync_size);
 }
 
+/* The conditions of the above, which hold for all pages of the pool. */
+__rust_helper bool rust_helper_page_pool_syncs_for_cpu(const struct page_pool *pool)
+{
+	return pool->dma_sync_for_cpu && dma_dev_need_sync(pool->p.dev);
+}
+
 __rust_helper netmem_ref rust_helper_page_to_netmem(struct page *page)
 {
 	return page_to_netmem(page);
@@ -54,19 +60,22 @@ __rust_helper void rust_helper_net_prefetch(void *p)
 	net_prefetch(p);
 }
 
-__rust_helper void rust_helper_skb_reserve(struct sk_buff *skb, int len)
+/* skb_reserve() and __skb_put() of an skb that was built just now, around a page
+ * of a page pool; these would not know that it is empty.
+ */
+__rust_helper void rust_helper_skb_fill_new(struct sk_buff *skb,
+					    unsigned int headroom,
+					    unsigned int len)
 {
-	skb_reserve(skb, len);
-}
-
-__rust_helper void *rust_helper___skb_put(struct sk_buff *skb, unsigned int len)
-{
-	return __skb_put(skb, len);
-}
-
-__rust_helper void rust_helper_skb_mark_for_recycle(struct sk_buff *skb)
-{
+	skb->data = skb->head + headroom;
+	skb_set_tail_pointer(skb, len);
+	skb->len = len;
 	skb_mark_for_recycle(skb);
+}
+
+__rust_helper void rust_helper_skb_checksum_verified(struct sk_buff *skb)
+{
+	skb->ip_summed = CHECKSUM_UNNECESSARY;
 }
 
 __rust_helper bool rust_helper_skb_pp_recycle(const struct sk_buff *skb)

@@ -247,14 +247,31 @@ impl PagePool {
         Ok(Allocator { pool: self })
     }
 
-    /// Takes back a buffer to which the device has written `len` bytes.
+    /// Starts to take back buffers that the device is done with, from the poll function.
     ///
-    /// `len` usually comes from the device and is not trusted: if it is 0 or exceeds the buffer,
-    /// the page goes back to the pool and the result is [`EMSGSIZE`]. A buffer of another pool,
-    /// and the poll function of another vector, are refused with [`EINVAL`], and netpoll with
-    /// [`EBUSY`].
-    ///
-    /// The caller has seen the device's notice of completion and ordered it before this call.
+    /// Returns [`EINVAL`] if `poll` is not that of the instance that this pool was made for, and
+    /// [`EBUSY`] if this is netpoll.
+    #[inline]
+    pub fn receiver<'a, 'p>(&'a mut self, poll: &'p napi::Poll<'_>) -> Result<Receiver<'a, 'p>> {
+        if self.napi != poll.napi().id() {
+            return Err(EINVAL);
+        }
+        if poll.is_netpoll() {
+            return Err(EBUSY);
+        }
+
+        // SAFETY: The instance is polled here and now, so the pool is alive.
+        let sync = unsafe { bindings::page_pool_syncs_for_cpu(self.pool.as_ptr()) };
+        // INVARIANT: The instance is polled. Nobody maps another page of the pool meanwhile, since
+        // that takes an allocator.
+        Ok(Receiver {
+            pool: self,
+            sync,
+            _poll: PhantomData,
+        })
+    }
+
+    /// Takes back a buffer, see [`Receiver::complete`]. Of several, a [`Receiver`] is faster.
     #[inline]
     pub fn complete<'p>(
         &mut self,
@@ -262,34 +279,60 @@ impl PagePool {
         len: u16,
         poll: &'p napi::Poll<'_>,
     ) -> Result<CpuBuffer<'p>> {
+        self.receiver(poll)?.complete(buffer, len)
+    }
+}
+
+/// Permission to take buffers of a [`PagePool`] back from the device.
+///
+/// # Invariants
+///
+/// The instance that owns `pool` is being polled. If `sync` is not set, what the device writes to
+/// the pages of the pool is visible to the CPU without further ado.
+pub struct Receiver<'a, 'p> {
+    pool: &'a mut PagePool,
+    sync: bool,
+    _poll: PhantomData<&'p napi::Poll<'p>>,
+}
+
+impl<'p> Receiver<'_, 'p> {
+    /// Takes back a buffer to which the device has written `len` bytes.
+    ///
+    /// `len` usually comes from the device and is not trusted: if it is 0 or exceeds the buffer,
+    /// the page goes back to the pool and the result is [`EMSGSIZE`]. A buffer of another pool is
+    /// refused with [`EINVAL`].
+    ///
+    /// The caller has seen the device's notice of completion and ordered it before this call.
+    #[inline]
+    pub fn complete(&self, buffer: DeviceBuffer, len: u16) -> Result<CpuBuffer<'p>> {
         // The pool's own buffers are mapped as long as the pool lives, which it does while its
         // vector is polled. Others may not be.
-        if self.napi != poll.napi().id() || buffer.pool() != self.pool.as_ptr() {
+        if buffer.pool() != self.pool.pool.as_ptr() {
             return Err(EINVAL);
         }
-        if len == 0 || len > self.layout.len {
+        // Zero becomes the greatest number.
+        if len.wrapping_sub(1) >= self.pool.layout.len {
             return Err(EMSGSIZE);
         }
-        if poll.is_netpoll() {
-            return Err(EBUSY);
-        }
 
-        // SAFETY: The page belongs to this pool, whose vector is being polled, and `len` bytes at
-        // the pool's offset are within the page.
-        unsafe {
-            bindings::page_pool_dma_sync_netmem_for_cpu(
-                self.pool.as_ptr(),
-                bindings::page_to_netmem(buffer.page.as_ptr()),
-                0,
-                len.into(),
-            )
-        };
+        if self.sync {
+            // SAFETY: The page belongs to this pool, whose vector is being polled, and `len` bytes
+            // at the pool's offset are within the page.
+            unsafe {
+                bindings::page_pool_dma_sync_netmem_for_cpu(
+                    self.pool.pool.as_ptr(),
+                    bindings::page_to_netmem(buffer.page.as_ptr()),
+                    0,
+                    len.into(),
+                )
+            };
+        }
 
         // INVARIANT: `len` was checked against the layout, which fits into the page; the device has
         // reported to be done, and the address goes to no device again.
         Ok(CpuBuffer {
             buffer,
-            headroom: self.layout.headroom,
+            headroom: self.pool.layout.headroom,
             len,
             _poll: PhantomData,
         })
@@ -428,11 +471,7 @@ impl CpuBuffer<'_> {
         let this = ManuallyDrop::new(self);
 
         // SAFETY: The SKB is new, and both numbers fit by the type invariants.
-        unsafe {
-            bindings::skb_reserve(skb.as_ptr(), this.headroom.into());
-            bindings::__skb_put(skb.as_ptr(), this.len.into());
-            bindings::skb_mark_for_recycle(skb.as_ptr());
-        }
+        unsafe { bindings::skb_fill_new(skb.as_ptr(), this.headroom.into(), this.len.into()) };
 
         // SAFETY: The SKB is valid, and we own the only reference to it.
         Some(unsafe { SkBuff::from_raw(skb) })

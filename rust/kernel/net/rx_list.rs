@@ -15,6 +15,8 @@
 //! C headers: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h),
 //! [`include/net/gro.h`](srctree/include/net/gro.h)
 
+#[cfg(CONFIG_PAGE_POOL)]
+use super::page_pool::CpuBuffer;
 use super::{
     napi::Poll,
     skbuff::SkBuff, //
@@ -80,6 +82,8 @@ pub struct RxList<'a> {
     no_gro: bool,
     /// UDP does not go to GRO.
     no_udp_gro: bool,
+    /// What a packet says about the queue that it came from.
+    queue_mapping: u16,
 }
 
 // A pointer to a packet is one to its place in a list.
@@ -89,7 +93,8 @@ impl<'a> RxList<'a> {
     /// Returns an empty list.
     #[inline]
     pub fn new(cx: &'a Poll<'a>) -> Self {
-        let dev = cx.device().as_raw();
+        // SAFETY: The device is valid.
+        let no_gro = unsafe { bindings::netif_elide_gro(cx.device().as_raw()) };
 
         // INVARIANT: The list is empty.
         Self {
@@ -97,9 +102,9 @@ impl<'a> RxList<'a> {
             first: None,
             last: ptr::null_mut(),
             len: 0,
-            // SAFETY: The device is valid.
-            no_gro: unsafe { bindings::netif_elide_gro(dev) },
-            no_udp_gro: !cx.device().merges_udp(),
+            no_gro,
+            no_udp_gro: no_gro || !cx.device().merges_udp(),
+            queue_mapping: cx.index().wrapping_add(1),
         }
     }
 
@@ -113,14 +118,59 @@ impl<'a> RxList<'a> {
             return;
         };
 
-        if self.no_gro || (protocol == Protocol::Udp && self.no_udp_gro) {
+        self.sort(skb, protocol);
+    }
+
+    /// Puts a received Ethernet frame that is all in one buffer of a page pool on the list, without
+    /// copying.
+    ///
+    /// `verified` says that the card has found the checksum of the transport layer right. Returns
+    /// `false` if there is no memory for it; the page went back to the pool. A frame that is
+    /// shorter than its header is dropped.
+    #[cfg(CONFIG_PAGE_POOL)]
+    #[inline(always)]
+    pub fn push_buffer(
+        &mut self,
+        buffer: CpuBuffer<'_>,
+        protocol: Protocol,
+        verified: bool,
+    ) -> bool {
+        if u32::from(buffer.len()) < bindings::ETH_HLEN {
+            return true;
+        }
+        let Some(mut skb) = buffer.into_skb() else {
+            return false;
+        };
+        let raw = skb.as_raw();
+
+        // SAFETY: The packet is new and nobody else knows it; its linear part holds the header. The
+        // buffer proves that this is the poll function, and not netpoll.
+        unsafe {
+            if verified {
+                bindings::skb_checksum_verified(raw);
+            }
+            skb.set_protocol(bindings::eth_type_trans(raw, self.cx.device().as_raw()));
+            (*raw).queue_mapping = self.queue_mapping;
+        }
+        self.sort(skb, protocol);
+        true
+    }
+
+    /// Puts a packet on the list that is ready for the stack, or gives it to GRO.
+    #[inline(always)]
+    fn sort(&mut self, skb: SkBuff, protocol: Protocol) {
+        let past = match protocol {
+            Protocol::Udp => self.no_udp_gro,
+            Protocol::Other => self.no_gro,
+        };
+        if past {
             self.append(skb);
         } else {
             self.push_to_gro(skb);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn append(&mut self, skb: SkBuff) {
         let napi = self.cx.napi().as_raw();
         let raw = skb.into_raw();
@@ -143,6 +193,7 @@ impl<'a> RxList<'a> {
     }
 
     /// Gives a packet to GRO, behind what is on the list.
+    #[inline(never)]
     fn push_to_gro(&mut self, skb: SkBuff) {
         let len = self.len;
 

@@ -64,7 +64,6 @@ class Model:
         folder: Path,
         log: Path,
         ports: int = 2,
-        sync: bool = False,
         transport: str = "vfio",
     ) -> None:
         if not program.exists():
@@ -72,7 +71,6 @@ class Model:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.ports = ports
-        self.sync = sync
         self.transport = transport
         self.log = log
         self._program = program
@@ -91,13 +89,13 @@ class Model:
         with self.log.open("ab") as log:
             child = subprocess.Popen(
                 [self._program, "serve", "--dir", self.folder, "--ports", str(self.ports),
-                 "--transport", self.transport, *(["--sync"] if self.sync else [])],
+                 "--transport", self.transport],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env={**os.environ, "RUST_BACKTRACE": "1"},
                 start_new_session=True,
-            )  # fmt: skip
+            )
         self._child = child
         try:
             self._wait_ready(child)

@@ -65,8 +65,7 @@ class Vm:
             if job.ports == 0:
                 return self._boot(folder, job, None, on_line)
             program = self.tools / "nicmodel"
-            place = folder / "model"
-            with Model(program, place, self.model_log, job.ports, job.repeatable) as model:
+            with Model(program, folder / "model", self.model_log, job.ports) as model:
                 return self._boot(folder, job, model, on_line)
         finally:
             shutil.rmtree(folder, ignore_errors=True)

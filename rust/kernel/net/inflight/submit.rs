@@ -213,6 +213,7 @@ impl<'a> TxProducer<'a> {
     }
 
     /// Puts a packet into flight that needs any number of descriptors.
+    #[inline(never)]
     fn submit_several(
         &mut self,
         skb: SkBuff,

@@ -98,6 +98,15 @@ impl RxInfo {
 }
 
 impl RxStatus {
+    /// Whether this is the last buffer of a frame with which nothing is wrong.
+    #[inline(always)]
+    pub(crate) fn is_whole_and_good(self) -> bool {
+        let wrong_ip = self.ipcs() && self.ipe();
+        let wrong_l4 = self.l4i() && self.l4e();
+
+        self.eop() && !self.rxe() && !wrong_ip && !wrong_l4
+    }
+
     /// Returns what the device reports about a receive descriptor, if it is done with it.
     ///
     /// Whatever else the device has written is visible after this.

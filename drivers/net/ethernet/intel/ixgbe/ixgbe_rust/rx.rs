@@ -175,7 +175,7 @@ impl RxRing {
     }
 
     /// Replaces the buffers that have been used, and tells the card.
-    #[inline]
+    #[inline(never)]
     fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
         let in_use = self.next_free.wrapping_sub(self.next_done);
         let missing = (RING_SIZE - 1).saturating_sub(in_use);
@@ -213,48 +213,13 @@ impl RxRing {
         cx: &Poll<'_>,
         counters: &PollCounters,
     ) -> (usize, bool) {
-        let budget = cx.budget().packets();
         let mut received = Received {
             ignore_csum: !cx.device().features().contains(Feature::RxChecksum),
             ..Default::default()
         };
         let mut list = RxList::new(cx);
-        let mut all = false;
 
-        while received.packets < budget {
-            if self.next_done == self.next_free {
-                all = true;
-                break;
-            }
-            let index = self.next_done;
-            let Some(status) = RxStatus::take(&self.desc, index) else {
-                all = true;
-                break;
-            };
-            self.next_done = index.wrapping_add(1);
-
-            let buffer = self.buffers[index & RING_MASK].take();
-            let Some(buffer) = buffer else {
-                counters.rx_bad_descriptors.add(1);
-                continue;
-            };
-
-            let len = status.pkt_len().cast::<u16>().get();
-            match self.pool.complete(buffer, len, cx) {
-                Ok(buffer) => {
-                    if let Some(skb) = self.assemble(buffer, status, counters) {
-                        let info = RxInfo::from_raw(desc::read_low(&self.desc, index));
-                        Self::receive(skb, status, info, &mut list, counters, &mut received);
-                    }
-                }
-                // The buffer is back in the pool. The frame it belongs to is lost.
-                Err(_) => {
-                    counters.rx_bad_descriptors.add(1);
-                    self.discard(status);
-                }
-            }
-        }
-
+        let all = self.take(cx, &mut list, counters, &mut received);
         let filled = self.refill(bar, cx, counters);
 
         if received.packets > 0 {
@@ -267,39 +232,92 @@ impl RxRing {
         (received.packets, all && filled)
     }
 
-    /// Adds a buffer to the current frame. Returns the frame if it is complete.
-    #[inline]
-    fn assemble(
+    /// Puts what the card is done with on the list, up to the budget. Returns whether this is all
+    /// for now.
+    // A function of its own has the registers for itself.
+    #[inline(never)]
+    fn take(
         &mut self,
-        buffer: CpuBuffer<'_>,
-        status: RxStatus,
+        cx: &Poll<'_>,
+        list: &mut RxList<'_>,
         counters: &PollCounters,
-    ) -> Option<SkBuff> {
-        // Nearly all frames have one buffer.
-        if matches!(self.frame, Frame::None) && status.eop() {
-            if buffer.len() < HEADER_LEN {
+        received: &mut Received,
+    ) -> bool {
+        let budget = cx.budget().packets();
+        let end = self.next_free;
+        let mut index = self.next_done;
+        let mut sum = core::mem::take(received);
+        let mut all = false;
+
+        let Ok(pool) = self.pool.receiver(cx) else {
+            // Not the poll function of this ring, or netpoll: neither gets here.
+            return true;
+        };
+
+        while sum.packets < budget {
+            if index == end {
+                all = true;
+                break;
+            }
+            let Some(status) = RxStatus::take(&self.desc, index) else {
+                all = true;
+                break;
+            };
+            let info = RxInfo::from_raw(desc::read_low(&self.desc, index));
+            let buffer = self.buffers[index & RING_MASK].take();
+            index = index.wrapping_add(1);
+
+            let Some(buffer) = buffer else {
                 counters.rx_bad_descriptors.add(1);
-                return None;
+                continue;
+            };
+
+            let len = status.pkt_len().cast::<u16>().get();
+            match pool.complete(buffer, len) {
+                // Nearly all frames have one buffer, and nothing is wrong with them.
+                Ok(buffer)
+                    if status.is_whole_and_good()
+                        && buffer.len() >= HEADER_LEN
+                        && matches!(self.frame, Frame::None) =>
+                {
+                    let verified = status.l4i() && !sum.ignore_csum;
+
+                    if list.push_buffer(buffer, info.protocol(), verified) {
+                        sum.packets += 1;
+                        sum.bytes += u64::from(len);
+                        sum.csum_good += u64::from(verified);
+                    } else {
+                        counters.rx_no_skb.add(1);
+                    }
+                }
+                Ok(buffer) => {
+                    let skb = Self::assemble(&mut self.frame, buffer, status, counters);
+                    if let Some(skb) = skb {
+                        Self::receive(skb, status, info, list, counters, &mut sum);
+                    }
+                }
+                // The buffer is back in the pool. The frame it belongs to is lost.
+                Err(_) => {
+                    counters.rx_bad_descriptors.add(1);
+                    Self::discard(&mut self.frame, status);
+                }
             }
-            let skb = buffer.into_skb();
-            if skb.is_none() {
-                counters.rx_no_skb.add(1);
-            }
-            return skb;
         }
 
-        self.assemble_several(buffer, status, counters)
+        self.next_done = index;
+        *received = sum;
+        all
     }
 
-    /// The same for frames of several buffers.
-    #[cold]
-    fn assemble_several(
-        &mut self,
+    /// Adds a buffer to the current frame. Returns the frame if it is complete.
+    #[inline(never)]
+    fn assemble(
+        current: &mut Frame,
         buffer: CpuBuffer<'_>,
         status: RxStatus,
         counters: &PollCounters,
     ) -> Option<SkBuff> {
-        let frame = match core::mem::replace(&mut self.frame, Frame::Discard) {
+        let frame = match core::mem::replace(current, Frame::Discard) {
             // The card fills a buffer before it goes on in the next one.
             Frame::None if buffer.len() < HEADER_LEN => {
                 counters.rx_bad_descriptors.add(1);
@@ -325,11 +343,11 @@ impl RxRing {
         };
 
         if !status.eop() {
-            self.frame = frame;
+            *current = frame;
             return None;
         }
 
-        self.frame = Frame::None;
+        *current = Frame::None;
         match frame {
             Frame::Partial(skb) => Some(skb),
             Frame::None | Frame::Discard => None,
@@ -338,8 +356,8 @@ impl RxRing {
 
     /// Drops the current frame, including what is still to come of it.
     #[cold]
-    fn discard(&mut self, status: RxStatus) {
-        self.frame = if status.eop() {
+    fn discard(frame: &mut Frame, status: RxStatus) {
+        *frame = if status.eop() {
             Frame::None
         } else {
             Frame::Discard
@@ -347,7 +365,7 @@ impl RxRing {
     }
 
     /// Hands a complete frame to the stack.
-    #[inline]
+    #[inline(never)]
     fn receive(
         mut skb: SkBuff,
         status: RxStatus,

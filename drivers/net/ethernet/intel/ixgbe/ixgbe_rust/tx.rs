@@ -33,6 +33,7 @@ use kernel::{
         skb_free::SkbFreeList,
         skbuff::{
             DropReason,
+            PartialChecksum,
             SkBuff, //
         }, //
     },
@@ -126,23 +127,35 @@ impl TxRing<'_> {
             return Xmit::Taken;
         };
 
-        let context = match skb.partial_checksum() {
-            None => None,
-            Some(checksum) => {
-                let context = TxContext::new(checksum, skb.network_offset());
-                if context.is_none() {
-                    // Not a TCP or UDP header, or out of the card's reach.
-                    self.refuse(bar, queue, counters, skb, more);
-                    return Xmit::Taken;
-                }
-                context
-            }
-        };
+        match skb.partial_checksum() {
+            // What is forwarded has its checksum.
+            None => self.submit(bar, queue, counters, skb, None, more),
+            Some(checksum) => self.xmit_checksum(bar, queue, counters, skb, checksum, more),
+        }
+    }
+
+    /// Puts a packet into the ring of which the card completes the checksum.
+    #[inline(never)]
+    fn xmit_checksum(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        skb: SkBuff,
+        checksum: PartialChecksum,
+        more: bool,
+    ) -> Xmit {
+        let context = TxContext::new(checksum, skb.network_offset());
+        if context.is_none() {
+            // Not a TCP or UDP header, or out of the card's reach.
+            self.refuse(bar, queue, counters, skb, more);
+            return Xmit::Taken;
+        }
 
         self.submit(bar, queue, counters, skb, context, more)
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(
         &mut self,
         bar: &Bar0<'_>,
@@ -269,7 +282,8 @@ pub(crate) struct TxCompletion<'a> {
 
 impl TxCompletion<'_> {
     /// Frees the packets that the card has sent.
-    #[inline]
+    // A function of its own has the registers for itself.
+    #[inline(never)]
     pub(crate) fn poll(&mut self, queue: Completions<'_>, cx: &Poll<'_>, stats: &PortStats) {
         let ring = &*self.desc;
         let done = {
