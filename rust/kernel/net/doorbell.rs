@@ -38,8 +38,8 @@ const LIMIT: u32 = 32;
 const QUEUES: usize = 8;
 
 /// Whether, and for whom, packets of a queue wait. Protected by the lock of the queue.
-#[derive(Default)]
 pub(super) struct Waiting {
+    place: Place,
     packets: Cell<u32>,
     /// The CPU whose poll function rings. Meaningless if there are no packets.
     cpu: Cell<u32>,
@@ -61,9 +61,18 @@ pub(super) struct Place {
 }
 
 impl Waiting {
+    /// Nothing waits for the queue of this place.
+    pub(super) fn new(place: Place) -> Self {
+        Self {
+            place,
+            packets: Cell::new(0),
+            cpu: Cell::new(0),
+        }
+    }
+
     /// Notes that the packets so far wait. Returns whether they may.
     #[inline]
-    pub(super) fn wait(&self, place: &Place) -> bool {
+    pub(super) fn wait(&self) -> bool {
         let packets = self.packets.get();
 
         // SAFETY: This has no requirements. Who transmits stays on its CPU.
@@ -72,7 +81,7 @@ impl Waiting {
         let cpu = cpu as u32;
 
         if packets == 0 {
-            if !enlist(place) {
+            if !enlist(&self.place) {
                 return false;
             }
             self.cpu.set(cpu);
@@ -139,6 +148,7 @@ pub(super) unsafe fn may_wait() -> bool {
 /// Puts a queue on the list of the poll function that runs on this CPU.
 ///
 /// To be called after [`may_wait`] only, in the same context.
+#[inline(never)]
 fn enlist(place: &Place) -> bool {
     // SAFETY: A poll function runs below us on this CPU.
     let poller = unsafe { poller() };

@@ -7,10 +7,7 @@
 
 use super::{
     device::Device,
-    doorbell::{
-        Place,
-        Waiting, //
-    },
+    doorbell::Waiting,
     skbuff::SkBuff, //
 };
 
@@ -59,7 +56,7 @@ pub struct TxQueue<'a> {
     /// The driver has stopped the queue since this was created.
     has_stopped: Cell<bool>,
     /// What to do for the doorbell to wait, if it may.
-    wait: Option<(&'a Waiting, Place)>,
+    wait: Option<&'a Waiting>,
     _not_send: NotThreadSafe,
     _device: PhantomData<&'a Device>,
 }
@@ -76,7 +73,7 @@ impl<'a> TxQueue<'a> {
     pub(super) unsafe fn from_raw(
         raw: *mut bindings::netdev_queue,
         index: u16,
-        wait: Option<(&'a Waiting, Place)>,
+        wait: Option<&'a Waiting>,
     ) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
         Self {
@@ -125,7 +122,7 @@ impl<'a> TxQueue<'a> {
         if unsafe { !bindings::__netdev_tx_sent_queue(self.raw, bytes, more) } {
             return false;
         }
-        let Some((waiting, place)) = &self.wait else {
+        let Some(waiting) = self.wait else {
             return true;
         };
 
@@ -136,7 +133,7 @@ impl<'a> TxQueue<'a> {
             waiting.end();
             return true;
         }
-        !waiting.wait(place)
+        !waiting.wait()
     }
 
     /// Stops the queue if fewer than `stop` descriptors are free. Returns whether it is stopped.

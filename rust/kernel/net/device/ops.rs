@@ -16,10 +16,7 @@ use crate::{
     bindings,
     error::from_result,
     net::{
-        doorbell::{
-            self,
-            Place, //
-        },
+        doorbell,
         queue::{
             TxQueue,
             Xmit, //
@@ -35,10 +32,7 @@ use crate::{
 
 use core::{
     marker::PhantomData,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 
 /// The private part of a device.
@@ -143,14 +137,7 @@ impl<T: Driver> Ops<T> {
             return lost::<T>(inner, skb);
         };
         // SAFETY: Bottom halves are disabled.
-        let wait = (T::HAS_KICK && unsafe { doorbell::may_wait() }).then(|| {
-            let place = Place {
-                device: ptr::from_ref(inner).cast(),
-                queue: index,
-                ring: Self::ring,
-            };
-            (slot.waiting(), place)
-        });
+        let wait = (T::HAS_KICK && unsafe { doorbell::may_wait() }).then(|| slot.waiting());
         // SAFETY: As above. `wait` is about this queue.
         let queue = unsafe { TxQueue::from_raw(raw, index, wait) };
         // SAFETY: We are called for a packet that is being transmitted.
@@ -173,7 +160,7 @@ impl<T: Driver> Ops<T> {
     ///
     /// `device` must point to an `Inner<T>`, which must be there until this returns. Bottom halves
     /// must be disabled, and the queue must not be locked by this CPU.
-    unsafe fn ring(device: *const c_void, queue: u16) {
+    pub(super) unsafe fn ring(device: *const c_void, queue: u16) {
         // SAFETY: By the safety requirements.
         let inner = unsafe { &*device.cast::<Inner<T>>() };
 

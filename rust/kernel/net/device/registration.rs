@@ -22,7 +22,10 @@ use crate::{
     },
     devres,
     error::to_result,
-    net::doorbell::Waiting,
+    net::doorbell::{
+        Place,
+        Waiting, //
+    },
     platform,
     prelude::*,
     sync::atomic::Atomic,
@@ -400,11 +403,16 @@ impl<T: Driver> Registration<T> {
         let dev = Allocated(NonNull::new(dev).ok_or(ENOMEM)?);
 
         let mut slots = KVec::with_capacity(usize::from(info.queues), GFP_KERNEL)?;
-        for _ in 0..info.queues {
+        for queue in 0..info.queues {
             slots.push(
                 Slot {
                     tx: UnsafeCell::new(None),
-                    waiting: Waiting::default(),
+                    waiting: Waiting::new(Place {
+                        // SAFETY: The device is valid.
+                        device: unsafe { bindings::netdev_priv(dev.0.as_ptr()) },
+                        queue,
+                        ring: Ops::<T>::ring,
+                    }),
                 },
                 GFP_KERNEL,
             )?;
