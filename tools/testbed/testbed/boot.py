@@ -40,8 +40,6 @@ class Job:
     plugin: Sequence[str] = ()
     kernel_words: Sequence[str] = ()
     qemu_words: Sequence[str] = ()
-    # The model acts within the guest's register accesses, so that a run repeats.
-    repeatable: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-from testbed import insn
+from testbed import insn, insn_bench
 from testbed.boot import Job, Outcome
 from testbed.dmesg import Complaint
 from testbed.env import Env
+from testbed.insn_cost import MODULES, Cost
 from testbed.kernel import UML
 from testbed.machine import describe_kernel, describe_machine
 from testbed.results import Round, bulk_difference, combine, in_order, problems, ratios, table
 from testbed.running import report_complaints
 from testbed.session import Built, built, default_config
-from testbed.symbols import SymbolError
 from testbed.ui import Failure, Step, clock, say, since_start
 
-_MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
 _MINIMUM = 1_000_000
 # Counting needs no more to be repeatable, and TCG with the plugin is slower.
 _COUNTED = 200_000
@@ -87,25 +86,6 @@ def _job(env: Env, drivers: list[str], frames: int, repeats: int, accel: str) ->
     return Job(script, "none", timeout=900, cpus=1, accel=accel, variables=variables)
 
 
-def _count(env: Env, ready: Built, drivers: list[str], frames: int) -> list[insn.WindowCount]:
-    """Forward once more under TCG with the plugin that counts instructions."""
-    kernel = ready.kernels["perf"]
-    system_map = kernel.build / "System.map"
-    report = env.out / "insn-count.json"
-    report.unlink(missing_ok=True)
-    job = _job(env, drivers, frames, 1, "tcg")
-    job.variables["COUNT"] = "1"
-    plugin = insn.plugin_arguments(ready.tools / "libinsn_count.so", report, system_map)
-    job = Job(**{**job.__dict__, "plugin": plugin})
-    with Step(f"counting instructions: {frames:,} frames per driver") as step:
-        _forward(ready, "perf", "count", job, step)
-    modules = {_MODULES[name]: kernel.module(name) for name in drivers}
-    try:
-        return insn.analyse(report, system_map, modules)
-    except (insn.ReportError, SymbolError) as error:
-        raise Failure(f"the instruction counts cannot be used: {error}") from error
-
-
 def _add_counts(
     drivers: dict[str, dict[str, Any]], windows: list[insn.WindowCount], frames: int
 ) -> None:
@@ -115,7 +95,7 @@ def _add_counts(
             continue
         kernel = sum(window.by_module.values())
         record["instructions_per_packet"] = round(kernel / frames, 2)
-        driver = window.driver(_MODULES[window.label])
+        driver = window.driver(MODULES[window.label])
         record["driver_instructions_per_packet"] = round(driver / frames, 2)
         if not record["bulk_free_histogram"]:
             # A driver without such a counter: the plugin saw its frees. The
@@ -147,12 +127,18 @@ def measure(
         outcome = _forward(ready, config, "demo", _job(env, names, per_round, repeats, accel), step)
     rounds = _rounds(outcome)
     drivers = {name: combine([one for one in rounds if one.driver == name]) for name in names}
+    costs: dict[str, Cost] = {}
     if config != UML:
         counted = min(_COUNTED, per_round)
-        _add_counts(drivers, _count(env, ready, names, counted), counted)
+        variables = {"SKB_POOL": "1"} if skb_pool() else {}
+        costs, windows = insn_bench.count(
+            ready, "count", tuple(names), counted, variables=variables
+        )
+        _add_counts(drivers, windows, counted)
     record = {
         "drivers": drivers,
         "ratio": ratios(drivers),
+        "cost": {name: cost.record() for name, cost in costs.items()},
         "skb_pool": skb_pool(),
         "kernel": describe_kernel(env, kernel),
         "machine": describe_machine(accel),

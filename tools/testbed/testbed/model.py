@@ -88,8 +88,16 @@ class Model:
     def __enter__(self) -> Model:
         with self.log.open("ab") as log:
             child = subprocess.Popen(
-                [self._program, "serve", "--dir", self.folder, "--ports", str(self.ports),
-                 "--transport", self.transport],
+                [
+                    self._program,
+                    "serve",
+                    "--dir",
+                    self.folder,
+                    "--ports",
+                    str(self.ports),
+                    "--transport",
+                    self.transport,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
-from testbed import bench, bench_rows, demo, dmesg, proc, tap
+from testbed import bench, bench_rows, demo, dmesg, insn_cost, proc, tap
 from testbed.boot import Job, Outcome
 from testbed.kernel import UML, Kernel
 from testbed.report import Report
@@ -185,9 +186,33 @@ def compare(ready: Built) -> Report:
     else:
         say(f"    instructions per packet, Rust/C: {ratio:.3f}")
         report.add(name, None if ratio <= 1.1 else f"{ratio:.3f}")
+    _judge_cost(ready, record, report)
     out = Path(ready.env.out / "compare.json")
     out.write_text(json.dumps(record, indent=2) + "\n")
     return report
+
+
+def _judge_cost(ready: Built, record: dict[str, Any], report: Report) -> None:
+    """The Rust driver takes no more instructions than the committed record says."""
+    names = {case: f"instructions per packet, {case}, against the record"
+             for case in ("driver", "all")}  # fmt: skip
+    try:
+        known = insn_cost.load(ready.env.clone / insn_cost.RECORD)
+    except Failure as error:
+        for name in names.values():
+            report.add(name, " | ".join([str(error), *error.hints]))
+        return
+    release = record["kernel"]["release"]
+    if known.get("kernel") != release:
+        for name in names.values():
+            report.skip(name, f"the record is of {known.get('kernel')}, this is {release}")
+        return
+    cost = record["cost"]["rust"]
+    found = insn_cost.Cost({case: cost[case] for case in insn_cost.CASES}, cost["functions"])
+    for case, wrong in insn_cost.judge(known, found).items():
+        say(f"    instructions per packet, {case}: {found.cases[case]:,.1f}, "
+            f"record {known['drivers']['rust'][case]:,.1f}")  # fmt: skip
+        report.add(names[case], wrong)
 
 
 def benches(ready: Built) -> Report:
