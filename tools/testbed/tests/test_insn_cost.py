@@ -96,6 +96,14 @@ class RecordTest(unittest.TestCase):
         self.assertIn("ixgbe_rust poll (+10.0)", found["driver"] or "")
         self.assertIn("RECORD=1", found["driver"] or "")
 
+    def test_a_starved_machine_is_no_excuse_for_the_driver(self) -> None:
+        known = insn_cost.load(self.path)
+        slow = insn_cost.cost(window("rust", 40_000, 170_000), 100)
+        found = insn_cost.judge(known, slow, c_all=2200.0 * 1.05)
+        self.assertEqual(found, {"driver": None, "all": None})
+        worse = insn_cost.cost(window("rust", 42_000, 170_000), 100)
+        self.assertIsNotNone(insn_cost.judge(known, worse, c_all=2200.0 * 1.05)["driver"])
+
     def test_growth_outside_of_the_driver_is_named_too(self) -> None:
         found = self.judge(insn_cost.cost(window("rust", 40_000, 170_000), 100))
         self.assertIsNone(found["driver"])

@@ -209,7 +209,7 @@ def _judge_cost(ready: Built, record: dict[str, Any], report: Report) -> None:
         return
     cost = record["cost"]["rust"]
     found = insn_cost.Cost({case: cost[case] for case in insn_cost.CASES}, cost["functions"])
-    for case, wrong in insn_cost.judge(known, found).items():
+    for case, wrong in insn_cost.judge(known, found, c_all=record["cost"]["c"]["all"]).items():
         say(f"    instructions per packet, {case}: {found.cases[case]:,.1f}, "
             f"record {known['drivers']['rust'][case]:,.1f}")  # fmt: skip
         report.add(names[case], wrong)
