@@ -121,12 +121,16 @@ fn guest_memory_comes_and_goes_with_the_guest() {
     assert_eq!(*setup.spy.quiesced.lock().unwrap(), before + 1);
     guest.bar_write(0, PLAIN, &[7; 4]);
     assert_eq!(guest.bar_read(0, PLAIN, 4), [7; 4], "the queues go on");
+    guest.enable_vector(1, 0xa_0000, 5);
     drop(guest);
 
     // Another guest finds nothing of what the first one left.
     let mut guest = Guest::new(&setup.path);
     assert_eq!(guest.bar_read(0, PLAIN, 4), [0; 4]);
     assert_eq!(guest.config_read(0x72, 2)[1] & 0xc0, 0, "MSI-X is off");
+    let mut entry = [0; 16];
+    entry[12] = 1;
+    assert_eq!(guest.bar_read(3, 16, 16), entry, "its table is empty and masked");
     assert_eq!(*setup.spy.disconnects.lock().unwrap(), 1);
     drop(guest);
     assert_eq!(setup.finish(), [true, true, true]);

@@ -329,7 +329,10 @@ impl Guest {
                 Ordering::SeqCst,
             )
             .expect("in memory");
-        ring.kick.write(1).expect("kick");
+        // As the driver does: no word to a card that does not want to be told.
+        if !self.quiet(ring) {
+            ring.kick.write(1).expect("kick");
+        }
     }
 
     pub fn used_index(&self, ring: &Ring) -> u16 {
