@@ -54,8 +54,6 @@ SUITES = (
           booted=litmus.litmus),
     Suite("bench", "the benchmarks, one round, not judged by speed", _REST, "uml",
           booted=booted.benches),
-    Suite("e2e-uml", "end to end, Rust driver, natively", _REST, "uml",
-          booted=lambda b: booted.e2e(b, "rust", "uml")),
     Suite("objects", "what the compiler has made of the drivers", _REST, "perf",
           booted=lambda b: kernel_code.objects(b.kernels["perf"])),
     Suite("compare", "the demo in small, with its limits", _REST, "perf",
