@@ -83,7 +83,10 @@ mod cases {
         assert_eq!(wrong.load(Relaxed), 0);
         // Those that ran have changed their own value, and no other.
         for cpu in kthread::online_cpus() {
-            let value = numbers.iter().find(|(c, _)| *c == cpu).map(|(_, v)| v.load(Relaxed));
+            let value = numbers
+                .iter()
+                .find(|(c, _)| *c == cpu)
+                .map(|(_, v)| v.load(Relaxed));
             assert_eq!(value, Some(100 + cpu.as_u32()));
         }
         Ok(())

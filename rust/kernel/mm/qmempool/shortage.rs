@@ -59,11 +59,7 @@ pub(super) fn at_step<R>(step: usize, body: impl FnOnce() -> R) -> R {
 
 /// Calls `body` while `cache` gives only `left` more objects to pools, and these one by one.
 #[cfg(CONFIG_KUNIT)]
-pub(super) fn of<R>(
-    cache: *mut bindings::kmem_cache,
-    left: usize,
-    body: impl FnOnce() -> R,
-) -> R {
+pub(super) fn of<R>(cache: *mut bindings::kmem_cache, left: usize, body: impl FnOnce() -> R) -> R {
     LEFT.store(left, Relaxed);
     CACHE.store(cache.addr(), Relaxed);
     let result = body();
