@@ -238,7 +238,6 @@ impl<'p> Poll<'p> {
     ///
     /// This is not for drivers: a [`Napi`] in their hands is one that has not been enabled.
     #[inline]
-    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
     pub(crate) fn napi(&self) -> &'p Napi {
         self.napi
     }
