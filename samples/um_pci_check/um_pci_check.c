@@ -361,7 +361,7 @@ static void cost(struct um_pci_check *check, const char *name,
 	for (i = 0; i < ARRAY_SIZE(times); i++) {
 		/* Let the card finish whatever it is at. */
 		readl(check->bar + STATUS);
-		udelay(20);
+		usleep_range(20, 40);
 		times[i] = ktime_get_ns();
 		for (n = 0; n < count; n++)
 			access(check);

@@ -18,7 +18,8 @@ use core::ptr::NonNull;
 ///
 /// # Safety
 ///
-/// `name` is null or a string; `cache` is null or a slab cache without constructor that outlives the pool.
+/// `name` is null or a string; `cache` is null or a slab cache without constructor that outlives
+/// the pool.
 #[export]
 unsafe extern "C" fn qmempool_create(
     name: *const c_char,

@@ -198,10 +198,6 @@ impl Log {
         kept != len
     }
 
-    pub(super) fn clear(&self) {
-        self.len.store(0, Relaxed);
-    }
-
     pub(super) fn count(&self, event: Event) -> usize {
         let len = self.len.load(Relaxed).min(LOG);
         self.events

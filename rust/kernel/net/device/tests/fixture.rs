@@ -112,18 +112,21 @@ impl Fixture {
         unsafe { ops::inner::<Dummy>(self.dev()) }.data()
     }
 
-    /// Lets byte queue limits, which begin with a single packet, allow many. Returns whether they
-    /// exist.
-    pub(super) fn lift_limit(&self) -> bool {
+    /// Sets the byte queue limit. Returns whether there is one.
+    ///
+    /// It begins with a single packet, and goes on where it was when a device comes up again.
+    pub(super) fn set_limit(&self, bytes: u32) -> bool {
         #[cfg(CONFIG_BQL)]
         // SAFETY: The queue exists, and nobody transmits.
         unsafe {
             let dql = &raw mut (*bindings::netdev_get_tx_queue(self.dev(), 0)).dql;
 
-            (*dql).min_limit = 1 << 20;
-            (*dql).limit = 1 << 20;
-            (*dql).adj_limit = (*dql).num_completed.wrapping_add(1 << 20);
+            (*dql).min_limit = bytes;
+            (*dql).limit = bytes;
+            (*dql).adj_limit = (*dql).num_completed.wrapping_add(bytes);
         }
+        #[cfg(not(CONFIG_BQL))]
+        let _ = bytes;
         cfg!(CONFIG_BQL)
     }
 

@@ -24,10 +24,7 @@ use kernel::{
             Layout,
             PagePool, //
         },
-        rx_list::{
-            Protocol,
-            RxList, //
-        },
+        rx_list::RxList,
         skbuff::SkBuff, //
     },
     num::Bounded,
