@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed import bench, bench_rows, demo, dmesg, insn_cost, proc, tap
+from testbed import bench, bench_rows, demo, dmesg, insn_bench, insn_cost, proc, tap
 from testbed.boot import Job, Outcome
 from testbed.kernel import UML, Kernel
 from testbed.report import Report
@@ -23,6 +24,8 @@ KUNIT_TOTAL = re.compile(
 _COLOUR = re.compile(r"\033\[[0-9;]*m")
 _KUNIT_BAD = re.compile(r"\[(?:FAILED|CRASHED|ERROR)\] (\S.*)$", re.M)
 _SCRIPT_TIME = 3000.0
+# How often instructions are counted once more before a driver counts as slower.
+_RECOUNTS = 2
 # From this number on, tests are for the Rust driver alone.
 _ONLY_RUST = "70"
 _SEGMENT = re.compile(r"skbulk: begin (\S+)$")
@@ -209,12 +212,32 @@ def _judge_cost(ready: Built, record: dict[str, Any], report: Report) -> None:
         for name in names.values():
             report.skip(name, f"the record is of {known.get('kernel')}, this is {release}")
         return
-    cost = record["cost"]["rust"]
-    found = insn_cost.Cost({case: cost[case] for case in insn_cost.CASES}, cost["functions"])
-    for case, wrong in insn_cost.judge(known, found, c_all=record["cost"]["c"]["all"]).items():
+    costs = {
+        name: insn_cost.Cost({case: cost[case] for case in insn_cost.CASES}, cost["functions"])
+        for name, cost in record["cost"].items()
+    }
+    verdicts = _verdicts(known, costs)
+    # What disturbs a count adds to it, and seldom twice: only what is too much
+    # in each of several boots has grown.
+    for again in range(_RECOUNTS):
+        if not any(verdicts.values()):
+            break
+        costs = insn_bench.count(ready, f"count-{again + 2}").costs
+        verdicts = {
+            case: wrong and verdicts[case] for case, wrong in _verdicts(known, costs).items()
+        }
+    for case, wrong in verdicts.items():
+        report.add(names[case], wrong)
+
+
+def _verdicts(
+    known: Mapping[str, Any], costs: Mapping[str, insn_cost.Cost]
+) -> dict[str, str | None]:
+    found = costs["rust"]
+    for case in ("driver", "all"):
         say(f"    instructions per packet, {case}: {found.cases[case]:,.1f}, "
             f"record {known['drivers']['rust'][case]:,.1f}")  # fmt: skip
-        report.add(names[case], wrong)
+    return insn_cost.judge(known, found, c_all=costs["c"].cases["all"])
 
 
 def benches(ready: Built) -> Report:
