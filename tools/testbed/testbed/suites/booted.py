@@ -118,15 +118,12 @@ def e2e(ready: Built, driver: str, config: str = "debug") -> Report:
     """The end-to-end tests with one driver, in one of the kernels."""
     report = Report("e2e-uml" if config == UML else f"e2e-{driver}")
     env = ready.env
-    cpus = 2
     folder = env.clone / "tools/testbed/guest/tests"
     # Test scripts have a number that orders them; the others are their helpers.
     names = sorted(path.stem for path in folder.glob("[0-9]*.sh"))
     if driver == "c":
         # The C driver judges the model. It is not under test itself: faults and
-        # a card that lies are for the driver that has to withstand them, and so is
-        # a second CPU: two emulated ones wait for each other for much of their time.
-        cpus = 1
+        # a card that lies are for the driver that has to withstand them.
         names = [name for name in names if name < _ONLY_RUST]
     if not names:
         report.add("e2e", f"there is no test in {folder}")
@@ -151,7 +148,6 @@ def e2e(ready: Built, driver: str, config: str = "debug") -> Report:
                 env.clone / "tools/testbed/guest/run-tests",
                 driver,
                 timeout=_SCRIPT_TIME,
-                cpus=cpus,
                 accel=ready.accel(config),
                 kernel_words=["kunit.enable=0"],
                 variables={"TESTS_TO_RUN": " ".join(remaining)},
