@@ -7,7 +7,9 @@
 
 #include <kunit/test.h>
 #include <linux/bottom_half.h>
+#include <linux/cpumask.h>
 #include <linux/qmempool.h>
+#include <linux/sched.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -31,6 +33,9 @@ static int qmempool_test_init(struct kunit *test)
 	if (!t)
 		return -ENOMEM;
 	test->priv = t;
+	/* What each CPU keeps is counted: the test stays where it is. */
+	if (set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id())))
+		return -EBUSY;
 	t->cache = kmem_cache_create("qmempool_kunit", OBJECT_SIZE, 0,
 				     SLAB_NO_MERGE, NULL);
 	if (!t->cache)
