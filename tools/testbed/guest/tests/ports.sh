@@ -51,14 +51,22 @@ has_carrier() {
 	done
 }
 
-# carriers PORT...: waits until the ports may send.
+is_up() {
+	local port
+	for port; do
+		[ "$(<"/sys/class/net/$port/operstate")" = up ] || return 1
+	done
+}
+
+# carriers PORT...: waits until the ports may send. The carrier alone is too
+# early: the queues drop everything until the link watch, which a busy machine
+# may put off, has seen it too.
 carriers() {
-	until_true 20 has_carrier "$@" || {
-		echo "no carrier on $* after 20 s" >&2
+	until_true 20 is_up "$@" || {
+		echo "not up after 20 s: $*" >&2
 		return 1
 	}
-	# The queue discipline is put in place a moment after the carrier is seen.
-	pause 0.5
+	pause 0.2
 }
 
 # up PORT...: sets interfaces up and waits until they may send.
