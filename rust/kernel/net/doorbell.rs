@@ -80,16 +80,22 @@ impl Waiting {
         // CAST: CPUs have no negative numbers.
         let cpu = cpu as u32;
 
-        if packets == 0 {
-            if !enlist(&self.place) {
-                return false;
-            }
-            self.cpu.set(cpu);
-        } else if packets >= LIMIT || self.cpu.get() != cpu {
-            self.packets.set(0);
+        // Zero becomes the greatest number.
+        if packets.wrapping_sub(1) < LIMIT - 1 && self.cpu.get() == cpu {
+            self.packets.set(packets + 1);
+            return true;
+        }
+        self.begin(cpu)
+    }
+
+    /// Lets the first packet wait, unless others do, but not for this poll function any more.
+    #[inline(never)]
+    fn begin(&self, cpu: u32) -> bool {
+        if self.end() || !enlist(&self.place) {
             return false;
         }
-        self.packets.set(packets + 1);
+        self.cpu.set(cpu);
+        self.packets.set(1);
         true
     }
 
@@ -148,7 +154,6 @@ pub(super) unsafe fn may_wait() -> bool {
 /// Puts a queue on the list of the poll function that runs on this CPU.
 ///
 /// To be called after [`may_wait`] only, in the same context.
-#[inline(never)]
 fn enlist(place: &Place) -> bool {
     // SAFETY: A poll function runs below us on this CPU.
     let poller = unsafe { poller() };

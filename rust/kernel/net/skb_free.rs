@@ -91,18 +91,28 @@ impl<'a> SkbFreeList<'a> {
         }
     }
 
-    /// Puts a packet on the list, and frees all of them if it is full then.
+    /// Puts a packet on the list, and frees those that are there before if it is full.
     #[inline(always)]
     pub fn push(&mut self, skb: SkBuff) {
-        // The type invariants promise that there is a place. If they did not hold, `skb` would be
-        // freed by itself.
+        match self.skbs.get_mut(self.len) {
+            Some(place) => {
+                place.write(skb);
+                // INVARIANT: One more element is initialised.
+                self.len += 1;
+            }
+            None => self.push_full(skb),
+        }
+    }
+
+    /// Frees all packets on the list to put another one there.
+    #[inline(never)]
+    fn push_full(&mut self, skb: SkBuff) {
+        self.flush();
+        // There is a place now. If there were none, `skb` would be freed by itself.
         if let Some(place) = self.skbs.get_mut(self.len) {
             place.write(skb);
             // INVARIANT: One more element is initialised.
             self.len += 1;
-        }
-        if self.len >= CAPACITY {
-            self.flush();
         }
     }
 

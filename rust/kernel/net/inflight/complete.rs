@@ -84,12 +84,12 @@ impl<'a> TxConsumer<'a> {
                 break;
             }
 
-            known = known.saturating_sub(count);
-            let mut take = || {
+            for _ in 0..count {
                 let Some(record) = batch.pop() else {
-                    return;
+                    break;
                 };
                 done.bytes = done.bytes.wrapping_add(record.len() as usize);
+                known = known.saturating_sub(1);
                 let skb = if unmap {
                     record.unmap()
                 } else {
@@ -99,11 +99,6 @@ impl<'a> TxConsumer<'a> {
                 if let Some(skb) = skb {
                     free.push(skb);
                 }
-            };
-            if count == 1 {
-                take();
-            } else {
-                (0..count).for_each(|_| take());
             }
             done.packets = done.packets.wrapping_add(1);
             done.descriptors = done.descriptors.wrapping_add(count);

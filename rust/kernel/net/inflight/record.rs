@@ -62,17 +62,18 @@ impl<'a> Record<'a> {
     #[inline(always)]
     pub(super) unsafe fn map_head(dev: &'a Device<Bound>, skb: &SkBuff) -> Option<Self> {
         let data = skb.data();
-        // SAFETY: The device is bound, and `data` is memory that the packet allocated for DMA. The
-        // device only reads it.
+        // SAFETY: The device is bound, and `data` is memory of the linear mapping: the stack gives
+        // no packet to a device whose head is elsewhere. The device only reads it.
         let addr = unsafe {
-            bindings::dma_map_single(
+            bindings::dma_map_linear(
                 dev.as_raw(),
                 data.as_ptr().cast_mut().cast(),
                 data.len(),
                 bindings::dma_data_direction::DMA_TO_DEVICE,
             )
         };
-        Self::from_mapping(dev, addr, skb.head_len())
+        // CAST: Packets are smaller than 4 GiB.
+        Self::from_mapping(dev, addr, data.len() as u32)
     }
 
     /// Maps a fragment, which must not be empty, of a packet whose fragments are readable.

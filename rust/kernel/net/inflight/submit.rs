@@ -70,6 +70,8 @@ pub enum Refusal {
     Unreadable,
     /// The packet has no bytes.
     Empty,
+    /// The packet needs more than one descriptor, see [`TxProducer::submit_one`].
+    Several,
     /// The packet could not be mapped for DMA.
     Mapping,
 }
@@ -151,27 +153,40 @@ impl<'a> TxProducer<'a> {
         contexts: usize,
         mut emit: impl FnMut(usize, Entry),
     ) -> Result<Submitted, Refused> {
-        if contexts == 0 && self.is_one_segment(&skb) {
-            self.submit_one(skb, emit)
-        } else {
-            self.submit_several(skb, contexts, &mut emit)
+        if contexts != 0 {
+            return self.submit_several(skb, contexts, &mut emit);
+        }
+        match self.submit_one(skb, |slot, segment| emit(slot, Entry::Segment(segment))) {
+            Err(Refused {
+                reason: Refusal::Several,
+                skb,
+            }) => self.submit_several(skb, contexts, &mut emit),
+            result => result,
         }
     }
 
-    /// Whether one descriptor does for a packet.
+    /// Puts a packet into flight that one descriptor describes, as nearly all that are forwarded.
+    ///
+    /// This is [`Self::submit`] with nothing in it that such a packet does not need; `emit` is
+    /// called once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::submit`], and [`Refusal::Several`] if the packet is empty or takes more: it is
+    /// one for [`Self::submit`].
     #[inline(always)]
-    fn is_one_segment(&self, skb: &SkBuff) -> bool {
-        // Zero becomes the greatest number.
-        !is_nonlinear(skb) && skb.len().wrapping_sub(1) < self.segment_len.get()
-    }
-
-    /// Puts a packet into flight that needs one descriptor.
-    #[inline(always)]
-    fn submit_one(
+    pub fn submit_one(
         &mut self,
         skb: SkBuff,
-        mut emit: impl FnMut(usize, Entry),
+        emit: impl FnOnce(usize, Segment),
     ) -> Result<Submitted, Refused> {
+        // Zero becomes the greatest number.
+        if is_nonlinear(&skb) || skb.len().wrapping_sub(1) >= self.segment_len.get() {
+            return Err(Refused {
+                reason: Refusal::Several,
+                skb,
+            });
+        }
         // One descriptor stays unused.
         let Some(mut batch) = self.records.reserve(2) else {
             return Err(Refused {
@@ -187,22 +202,25 @@ impl<'a> TxProducer<'a> {
             });
         };
 
+        let slot = batch.slot();
+        let addr = record.addr();
         let bytes = record.len();
+        record.descriptors = 1;
+        record.skb = Some(skb);
+        // The reservation has a place for it, so it is not given back. Nobody sees it before it is
+        // committed. Before the descriptor, so that what is known of the queue need not be read
+        // again.
+        let _ = batch.push(record);
+        let next_slot = batch.slot();
         emit(
-            batch.slot(),
-            Entry::Segment(Segment {
-                addr: record.addr(),
+            slot,
+            Segment {
+                addr,
                 len: bytes,
                 first: true,
                 last: true,
-            }),
+            },
         );
-
-        record.descriptors = 1;
-        record.skb = Some(skb);
-        // The reservation has a place for it, so it is not given back.
-        let _ = batch.push(record);
-        let next_slot = batch.slot();
         // The release ordering of this makes the descriptor visible before the record, as below.
         batch.commit();
         Ok(Submitted {

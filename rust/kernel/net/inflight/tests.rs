@@ -382,6 +382,31 @@ mod cases {
         Ok(())
     }
 
+    #[test]
+    fn what_takes_one_descriptor_and_what_does_not() -> Result {
+        let device = TestDevice::new()?;
+        let (mut tx, rx) = pair(device.device(), 8, LIMITS)?;
+        let mut several = |skb: SkBuff| {
+            let raw = skb.as_raw();
+            let refused = tx.submit_one(skb, |_, _| ()).err();
+            refused.is_some_and(|r| r.reason == Refusal::Several && r.skb.as_raw() == raw)
+        };
+
+        assert!(several(SkBuff::alloc(64, GFP_KERNEL)?));
+        assert!(several(linear(1025)?));
+        assert!(several(scattered(60, 40)?));
+        assert!(rx.is_empty());
+
+        let mut written = None;
+        let sent = tx.submit_one(linear(1024)?, |slot, segment| {
+            written = Some((slot, segment.len, segment.first, segment.last));
+        });
+        assert_eq!(written, Some((0, 1024, true, true)));
+        assert!(sent.is_ok_and(|sent| (sent.descriptors, sent.next_slot) == (1, 1)));
+        assert_eq!(tx.next_slot(), 1);
+        Ok(())
+    }
+
     /// The second mapping fails: the first one is undone and the packet comes back.
     #[test]
     fn a_failing_mapping_undoes_the_others() -> Result {

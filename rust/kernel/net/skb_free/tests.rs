@@ -284,6 +284,24 @@ mod cases {
         Ok(())
     }
 
+    #[test]
+    fn a_full_list_is_freed_when_another_packet_comes() -> Result {
+        let counts = in_poll(64, |cx| {
+            let stats = BulkStats::new();
+            let mut list = SkbFreeList::new(cx, &stats);
+            for _ in 0..CAPACITY {
+                list.push(alloc()?);
+            }
+            let full = stats.packets();
+            list.push(alloc()?);
+            let more = stats.packets();
+            drop(list);
+            Some((full, more, stats.packets()))
+        })?;
+        assert_eq!(counts, Some((0, CAPACITY as u64, CAPACITY as u64 + 1)));
+        Ok(())
+    }
+
     /// Without a budget this could be hard interrupt context: nothing may go to the cache.
     #[test]
     fn netpoll_takes_the_ordinary_way() -> Result {

@@ -21,6 +21,8 @@ use kernel::{
             Entry,
             Limits,
             Refusal,
+            Refused,
+            Submitted,
             TxConsumer,
             TxProducer, //
         },
@@ -33,7 +35,6 @@ use kernel::{
         skb_free::SkbFreeList,
         skbuff::{
             DropReason,
-            PartialChecksum,
             SkBuff, //
         }, //
     },
@@ -112,8 +113,44 @@ impl TxRing<'_> {
     }
 
     /// Puts a packet into the ring, or drops it.
-    #[inline]
+    ///
+    /// What is forwarded is neither short nor long, has its checksum, and is in one piece: such a
+    /// packet is done with here. [`Self::xmit_any`] takes the others.
+    #[inline(always)]
     pub(crate) fn xmit(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit {
+        let len = skb.len();
+        if !(MIN_LEN..=TX_MAX_SEGMENT).contains(&len) || skb.partial_checksum().is_some() {
+            return self.xmit_any(bar, queue, counters, skb, more);
+        }
+        let Some(template) = TxTemplate::new(len, false) else {
+            return self.xmit_any(bar, queue, counters, skb, more);
+        };
+
+        let ring = &*self.desc;
+        let submitted = self.producer.submit_one(skb, |slot, segment| {
+            // CAST: Segments are at most `TX_MAX_SEGMENT` bytes long.
+            template.write(ring, slot, segment.addr, segment.len as u16, segment.last)
+        });
+
+        match submitted {
+            Err(Refused {
+                reason: Refusal::Several,
+                skb,
+            }) => self.xmit_any(bar, queue, counters, skb, more),
+            submitted => self.finish(bar, queue, counters, submitted, more),
+        }
+    }
+
+    /// Puts any packet into the ring, or drops it.
+    #[inline(never)]
+    fn xmit_any(
         &mut self,
         bar: &Bar0<'_>,
         queue: &TxQueue<'_>,
@@ -126,45 +163,15 @@ impl TxRing<'_> {
             self.doorbell_if_last(bar, queue, counters, more);
             return Xmit::Taken;
         };
-
-        match skb.partial_checksum() {
-            // What is forwarded has its checksum.
-            None => self.submit(bar, queue, counters, skb, None, more),
-            Some(checksum) => self.xmit_checksum(bar, queue, counters, skb, checksum, more),
-        }
-    }
-
-    /// Puts a packet into the ring of which the card completes the checksum.
-    #[inline(never)]
-    fn xmit_checksum(
-        &mut self,
-        bar: &Bar0<'_>,
-        queue: &TxQueue<'_>,
-        counters: &XmitCounters,
-        skb: SkBuff,
-        checksum: PartialChecksum,
-        more: bool,
-    ) -> Xmit {
-        let context = TxContext::new(checksum, skb.network_offset());
-        if context.is_none() {
+        let context = skb
+            .partial_checksum()
+            .map(|checksum| TxContext::new(checksum, skb.network_offset()));
+        if matches!(context, Some(None)) {
             // Not a TCP or UDP header, or out of the card's reach.
             self.refuse(bar, queue, counters, skb, more);
             return Xmit::Taken;
         }
-
-        self.submit(bar, queue, counters, skb, context, more)
-    }
-
-    #[inline(always)]
-    fn submit(
-        &mut self,
-        bar: &Bar0<'_>,
-        queue: &TxQueue<'_>,
-        counters: &XmitCounters,
-        skb: SkBuff,
-        context: Option<TxContext>,
-        more: bool,
-    ) -> Xmit {
+        let context = context.flatten();
         let Some(template) = TxTemplate::new(skb.len(), context.is_some()) else {
             self.refuse(bar, queue, counters, skb, more);
             return Xmit::Taken;
@@ -177,7 +184,7 @@ impl TxRing<'_> {
                 usize::from(context.is_some()),
                 |slot, entry| match entry {
                     Entry::Segment(segment) => {
-                        // CAST: Segments are at most `TX_MAX_SEGMENT` bytes long.
+                        // CAST: As above.
                         template.write(ring, slot, segment.addr, segment.len as u16, segment.last)
                     }
                     Entry::Context(_) => {
@@ -187,7 +194,19 @@ impl TxRing<'_> {
                     }
                 },
             );
+        self.finish(bar, queue, counters, submitted, more)
+    }
 
+    /// Does what is left to do with a packet that was put into the ring, or could not be.
+    #[inline(always)]
+    fn finish(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        submitted: Result<Submitted, Refused>,
+        more: bool,
+    ) -> Xmit {
         let submitted = match submitted {
             Ok(submitted) => submitted,
             Err(refused) if refused.reason == Refusal::Full => {
