@@ -205,6 +205,17 @@ __rust_helper bool rust_helper_netif_merges_udp(const struct net_device *dev)
 	return dev->features & (NETIF_F_GRO_UDP_FWD | NETIF_F_GRO_FRAGLIST);
 }
 
+/* Where a packet that is new has been received. */
+__rust_helper void rust_helper_skb_set_origin(struct sk_buff *skb,
+					      u16 queue_mapping,
+					      unsigned int napi_id)
+{
+	skb->queue_mapping = queue_mapping;
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	skb->napi_id = napi_id;
+#endif
+}
+
 __rust_helper void rust_helper_skb_mark_napi_id(struct sk_buff *skb,
 						struct napi_struct *napi)
 {

@@ -44,9 +44,9 @@ __rust_helper netmem_ref rust_helper_page_to_netmem(struct page *page)
 }
 
 __rust_helper struct page_pool *
-rust_helper_netmem_get_pp(netmem_ref netmem)
+rust_helper_page_pool_of(const struct page *page)
 {
-	return netmem_get_pp(netmem);
+	return pp_page_to_nmdesc(page)->pp;
 }
 #endif /* CONFIG_PAGE_POOL */
 

@@ -249,11 +249,18 @@ impl PagePool {
 
     /// Starts to take back buffers that the device is done with, from the poll function.
     ///
-    /// Returns [`EINVAL`] if `poll` is not that of the instance that this pool was made for, and
-    /// [`EBUSY`] if this is netpoll.
+    /// `layout` is that of the pool, again: a driver for which it is a constant need not look it
+    /// up for each buffer then.
+    ///
+    /// Returns [`EINVAL`] if it is another one, or if `poll` is not that of the instance that this
+    /// pool was made for, and [`EBUSY`] if this is netpoll.
     #[inline]
-    pub fn receiver<'a, 'p>(&'a mut self, poll: &'p napi::Poll<'_>) -> Result<Receiver<'a, 'p>> {
-        if self.napi != poll.napi().id() {
+    pub fn receiver<'a, 'p>(
+        &'a mut self,
+        poll: &'p napi::Poll<'_>,
+        layout: Layout,
+    ) -> Result<Receiver<'a, 'p>> {
+        if self.napi != poll.napi().id() || self.layout != layout {
             return Err(EINVAL);
         }
         if poll.is_netpoll() {
@@ -266,6 +273,7 @@ impl PagePool {
         // that takes an allocator.
         Ok(Receiver {
             pool: self,
+            layout,
             sync,
             _poll: PhantomData,
         })
@@ -279,7 +287,7 @@ impl PagePool {
         len: u16,
         poll: &'p napi::Poll<'_>,
     ) -> Result<CpuBuffer<'p>> {
-        self.receiver(poll)?.complete(buffer, len)
+        self.receiver(poll, self.layout)?.complete(buffer, len)
     }
 }
 
@@ -287,10 +295,11 @@ impl PagePool {
 ///
 /// # Invariants
 ///
-/// The instance that owns `pool` is being polled. If `sync` is not set, what the device writes to
-/// the pages of the pool is visible to the CPU without further ado.
+/// The instance that owns `pool` is being polled, and `layout` is that of `pool`. If `sync` is not
+/// set, what the device writes to the pages of the pool is visible to the CPU without further ado.
 pub struct Receiver<'a, 'p> {
     pool: &'a mut PagePool,
+    layout: Layout,
     sync: bool,
     _poll: PhantomData<&'p napi::Poll<'p>>,
 }
@@ -311,7 +320,7 @@ impl<'p> Receiver<'_, 'p> {
             return Err(EINVAL);
         }
         // Zero becomes the greatest number.
-        if len.wrapping_sub(1) >= self.pool.layout.len {
+        if len.wrapping_sub(1) >= self.layout.len {
             return Err(EMSGSIZE);
         }
 
@@ -332,7 +341,7 @@ impl<'p> Receiver<'_, 'p> {
         // reported to be done, and the address goes to no device again.
         Ok(CpuBuffer {
             buffer,
-            headroom: self.pool.layout.headroom,
+            headroom: self.layout.headroom,
             len,
             _poll: PhantomData,
         })
@@ -392,7 +401,7 @@ impl DeviceBuffer {
     #[inline]
     fn pool(&self) -> *mut bindings::page_pool {
         // SAFETY: By the type invariant the page belongs to a page pool.
-        unsafe { bindings::netmem_get_pp(bindings::page_to_netmem(self.page.as_ptr())) }
+        unsafe { bindings::page_pool_of(self.page.as_ptr()) }
     }
 
     /// Whether there are pages of the pool that are mapped for its device.

@@ -84,6 +84,9 @@ pub struct RxList<'a> {
     no_udp_gro: bool,
     /// What a packet says about the queue that it came from.
     queue_mapping: u16,
+    /// What a packet says about the NAPI instance that it came from.
+    napi_id: u32,
+    dev: *mut bindings::net_device,
 }
 
 // A pointer to a packet is one to its place in a list.
@@ -105,6 +108,9 @@ impl<'a> RxList<'a> {
             no_gro,
             no_udp_gro: no_gro || !cx.device().merges_udp(),
             queue_mapping: cx.index().wrapping_add(1),
+            // SAFETY: The instance is being polled, so its number does not change.
+            napi_id: unsafe { (*cx.napi().as_raw()).gro.cached_napi_id },
+            dev: cx.device().as_raw(),
         }
     }
 
@@ -118,6 +124,8 @@ impl<'a> RxList<'a> {
             return;
         };
 
+        // SAFETY: The packet is ours, and the instance is being polled here.
+        unsafe { bindings::skb_mark_napi_id(skb.as_raw(), self.cx.napi().as_raw()) };
         self.sort(skb, protocol);
     }
 
@@ -149,8 +157,8 @@ impl<'a> RxList<'a> {
             if verified {
                 bindings::skb_checksum_verified(raw);
             }
-            skb.set_protocol(bindings::eth_type_trans(raw, self.cx.device().as_raw()));
-            (*raw).queue_mapping = self.queue_mapping;
+            skb.set_protocol(bindings::eth_type_trans(raw, self.dev));
+            bindings::skb_set_origin(raw, self.queue_mapping, self.napi_id);
         }
         self.sort(skb, protocol);
         true
@@ -172,14 +180,11 @@ impl<'a> RxList<'a> {
 
     #[inline(always)]
     fn append(&mut self, skb: SkBuff) {
-        let napi = self.cx.napi().as_raw();
-        let raw = skb.into_raw();
-        let node = raw.cast::<bindings::list_head>();
+        let node = skb.into_raw().cast::<bindings::list_head>();
 
         // SAFETY: The packet is ours, and not on a list. By the type invariants, so is `last`, if
-        // there is a first packet. `napi` is being polled here.
+        // there is a first packet.
         unsafe {
-            bindings::skb_mark_napi_id(raw.as_ptr(), napi);
             (*node.as_ptr()).prev = self.last;
             if self.first.is_some() {
                 (*self.last).next = node.as_ptr();

@@ -81,8 +81,16 @@ struct Received {
     packets: usize,
     bytes: u64,
     csum_good: u64,
-    /// Say nothing of checksums: the stack was told to look at them itself.
-    ignore_csum: bool,
+}
+
+impl Received {
+    /// Adds a frame.
+    #[inline(always)]
+    fn add(&mut self, len: u32, verified: bool) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+        self.csum_good += u64::from(verified);
+    }
 }
 
 /// The receive ring of a queue.
@@ -210,13 +218,10 @@ impl RxRing {
         cx: &Poll<'_>,
         counters: &PollCounters,
     ) -> (usize, bool) {
-        let mut received = Received {
-            ignore_csum: !cx.device().features().contains(Feature::RxChecksum),
-            ..Default::default()
-        };
         let mut list = RxList::new(cx);
 
-        let all = self.take(cx, &mut list, counters, &mut received);
+        let received = self.take(cx, &mut list, counters);
+        let all = received.packets < cx.budget().packets();
         let filled = self.refill(bar, cx, counters);
 
         if received.packets > 0 {
@@ -229,35 +234,24 @@ impl RxRing {
         (received.packets, all && filled)
     }
 
-    /// Puts what the card is done with on the list, up to the budget. Returns whether this is all
-    /// for now.
+    /// Puts what the card is done with on the list, up to the budget.
     // A function of its own has the registers for itself.
     #[inline(never)]
-    fn take(
-        &mut self,
-        cx: &Poll<'_>,
-        list: &mut RxList<'_>,
-        counters: &PollCounters,
-        received: &mut Received,
-    ) -> bool {
+    fn take(&mut self, cx: &Poll<'_>, list: &mut RxList<'_>, counters: &PollCounters) -> Received {
         let budget = cx.budget().packets();
         let end = self.next_free;
         let mut index = self.next_done;
-        let mut sum = core::mem::take(received);
-        let mut all = false;
+        let mut sum = Received::default();
 
-        let Ok(pool) = self.pool.receiver(cx) else {
+        // Otherwise the stack was told to look at checksums itself.
+        let trusted = cx.device().features().contains(Feature::RxChecksum);
+        let Ok(pool) = self.pool.receiver(cx, LAYOUT) else {
             // Not the poll function of this ring, or netpoll: neither gets here.
-            return true;
+            return sum;
         };
 
-        while sum.packets < budget {
-            if index == end {
-                all = true;
-                break;
-            }
+        while sum.packets < budget && index != end {
             let Some(status) = RxStatus::take(&self.desc, index) else {
-                all = true;
                 break;
             };
             let info = RxInfo::from_raw(desc::read_low(&self.desc, index));
@@ -277,12 +271,10 @@ impl RxRing {
                         && buffer.len() >= HEADER_LEN
                         && matches!(self.frame, Frame::None) =>
                 {
-                    let verified = status.l4i() && !sum.ignore_csum;
+                    let verified = status.l4i() && trusted;
 
                     if list.push_buffer(buffer, info.protocol(), verified) {
-                        sum.packets += 1;
-                        sum.bytes += u64::from(len);
-                        sum.csum_good += u64::from(verified);
+                        sum.add(len.into(), verified);
                     } else {
                         counters.rx_no_skb.add(1);
                     }
@@ -290,7 +282,12 @@ impl RxRing {
                 Ok(buffer) => {
                     let skb = Self::assemble(&mut self.frame, buffer, status, counters);
                     if let Some(skb) = skb {
-                        Self::receive(skb, status, info, list, counters, &mut sum);
+                        let len = skb.len();
+                        if let Some(verified) =
+                            Self::receive(skb, status, info, list, counters, trusted)
+                        {
+                            sum.add(len, verified);
+                        }
                     }
                 }
                 // The buffer is back in the pool. The frame it belongs to is lost.
@@ -302,8 +299,7 @@ impl RxRing {
         }
 
         self.next_done = index;
-        *received = sum;
-        all
+        sum
     }
 
     /// Adds a buffer to the current frame. Returns the frame if it is complete.
@@ -361,7 +357,8 @@ impl RxRing {
         };
     }
 
-    /// Hands a complete frame to the stack.
+    /// Hands a complete frame to the stack. Returns whether its checksum was found right, or
+    /// nothing if it was damaged.
     #[inline(never)]
     fn receive(
         mut skb: SkBuff,
@@ -369,26 +366,26 @@ impl RxRing {
         info: RxInfo,
         list: &mut RxList<'_>,
         counters: &PollCounters,
-        received: &mut Received,
-    ) {
+        trusted: bool,
+    ) -> Option<bool> {
         if status.rxe() {
             counters.rx_frame_errors.add(1);
-            return;
+            return None;
         }
 
+        let mut verified = false;
         match Checksum::of(status) {
-            _ if received.ignore_csum => (),
+            _ if !trusted => (),
             Checksum::Unknown => (),
             Checksum::Good => {
                 skb.set_checksum_verified();
-                received.csum_good += 1;
+                verified = true;
             }
             Checksum::Bad => Self::bad_checksum(info, counters),
         }
 
-        received.packets += 1;
-        received.bytes += u64::from(skb.len());
         list.push(skb, info.protocol());
+        Some(verified)
     }
 
     /// Counts a wrong checksum. The stack checks it once more, and drops the frame.
