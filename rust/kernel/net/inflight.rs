@@ -100,6 +100,7 @@ mod tests;
 
 pub use complete::{
     Completed,
+    Finished,
     TxConsumer, //
 };
 pub use submit::{

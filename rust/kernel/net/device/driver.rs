@@ -162,6 +162,16 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// Takes back the state of a queue vector when the device goes down, after
+    /// [`Driver::quiesce`] and after the transmit queues' state was dropped.
+    ///
+    /// The place to account for what was in flight. Without this, the state is dropped. Process
+    /// context, RTNL held.
+    fn closed<'bound>(data: Pin<&Self::Data<'bound>>, poller: Self::Poller<'bound>) {
+        let _ = (data, poller);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// The event interrupt came, see [`Opening::add_event_vector`].
     ///
     /// Process context (interrupt thread), between [`Driver::start`] and [`Driver::quiesce`] and,

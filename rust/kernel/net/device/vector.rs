@@ -283,7 +283,14 @@ impl<T: Driver> PinnedDrop for Vector<T> {
 
         // SAFETY: NAPI is not enabled, so by the type invariants nobody else accesses the poller,
         // and it is not pinned.
-        drop(unsafe { (*self.poller.get()).take() });
+        let poller = unsafe { (*self.poller.get()).take() };
+        match poller {
+            Some(poller) if T::HAS_CLOSED => {
+                // SAFETY: By the type invariants, `inner` outlives the vector.
+                T::closed(unsafe { &*self.inner }.data(), poller);
+            }
+            poller => drop(poller),
+        }
 
         self.napi.drop_attached();
 

@@ -4,7 +4,10 @@
 
 use super::record::Record;
 use crate::{
-    net::skb_free::SkbFreeList,
+    net::{
+        skb_free::SkbFreeList,
+        skbuff::DropReason, //
+    },
     sync::alf_queue::Consumer, //
 };
 
@@ -17,6 +20,15 @@ pub struct Completed {
     pub bytes: usize,
     /// Number of descriptors that are free again.
     pub descriptors: usize,
+}
+
+/// What became of the packets that were in flight when the card was stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Finished {
+    /// The card had sent them.
+    pub sent: Completed,
+    /// The card had not.
+    pub lost: Completed,
 }
 
 /// The end that takes packets that have been sent out of flight.
@@ -104,5 +116,38 @@ impl<'a> TxConsumer<'a> {
             done.descriptors = done.descriptors.wrapping_add(count);
         }
         done
+    }
+
+    /// Takes everything out of flight, after the card has been stopped.
+    ///
+    /// `is_done` says of each packet whether the card had processed it, as for [`Self::complete`].
+    /// Returns what it had sent, and what it had not, which is lost. Not for poll functions.
+    ///
+    /// The card must not access the ring any more.
+    pub fn finish(mut self, mut is_done: impl FnMut(usize) -> bool) -> Finished {
+        let mut finished = Finished::default();
+        let mut batch = self.records.batch();
+
+        while let Some(first) = batch.peek() {
+            let count = usize::from(first.descriptors).max(1);
+            let sent = is_done(batch.slot_after(count - 1));
+            let sum = if sent {
+                &mut finished.sent
+            } else {
+                &mut finished.lost
+            };
+
+            for record in (0..count).map_while(|_| batch.pop()) {
+                sum.bytes = sum.bytes.wrapping_add(record.len() as usize);
+                match record.unmap() {
+                    Some(skb) if sent => skb.consume(),
+                    Some(skb) => skb.drop_with(DropReason::DeviceNotReady),
+                    None => (),
+                }
+            }
+            sum.packets = sum.packets.wrapping_add(1);
+            sum.descriptors = sum.descriptors.wrapping_add(count);
+        }
+        finished
     }
 }

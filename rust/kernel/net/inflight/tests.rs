@@ -383,6 +383,34 @@ mod cases {
     }
 
     #[test]
+    fn what_is_left_was_sent_or_is_lost() -> Result {
+        let device = TestDevice::new()?;
+        let skbs = watched(2)?;
+        let (mut tx, rx) = pair(device.device(), 16, LIMITS)?;
+
+        for skb in &skbs {
+            assert!(tx.submit(share(skb)?, 0, |_, _| ()).is_ok());
+        }
+        assert!(tx.submit(linear(3000)?, 0, |_, _| ()).is_ok());
+        drop(tx);
+
+        let finished = rx.finish(|slot| slot == 1);
+        let sent = Completed {
+            packets: 1,
+            bytes: 60,
+            descriptors: 1,
+        };
+        let lost = Completed {
+            packets: 2,
+            bytes: 3060,
+            descriptors: 4,
+        };
+        assert_eq!(finished, Finished { sent, lost });
+        assert!(!skbs.iter().any(SkBuff::is_shared));
+        Ok(())
+    }
+
+    #[test]
     fn what_takes_one_descriptor_and_what_does_not() -> Result {
         let device = TestDevice::new()?;
         let (mut tx, rx) = pair(device.device(), 8, LIMITS)?;

@@ -281,6 +281,10 @@ impl Driver for PortDriver {
         }
     }
 
+    fn closed<'bound>(port: Pin<&Port<'bound>>, poller: Poller<'bound>) {
+        poller.tx.finish(&port.stats.poll);
+    }
+
     #[inline]
     fn rearm<'bound>(port: Pin<&Port<'bound>>, _vector: u16) {
         irq::rearm_queue(&port.bar);

@@ -79,7 +79,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// What the poll function counts.
+    /// What the poll function counts, and who takes the device down when that does not run.
     PollCounters {
         /// Frames received.
         rx_packets,
@@ -101,6 +101,8 @@ counters! {
         tx_packets,
         /// Bytes sent, without frame check sequence.
         tx_bytes,
+        /// Packets that the card had not sent when the device went down.
+        tx_lost,
     }
 }
 
@@ -218,7 +220,7 @@ impl PortStats {
             .tx_packets(poll.tx_packets.get())
             .tx_bytes(poll.tx_bytes.get())
             .rx_dropped(poll.rx_no_skb.get())
-            .tx_dropped(self.xmit.tx_refused.get())
+            .tx_dropped(self.xmit.tx_refused.get() + poll.tx_lost.get())
             .rx_errors(damaged + crc + len)
             .rx_crc_errors(crc)
             .rx_length_errors(len)

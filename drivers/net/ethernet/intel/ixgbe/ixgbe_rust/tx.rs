@@ -61,6 +61,7 @@ use crate::{
         LINKS, //
     },
     stats::{
+        PollCounters,
         PortStats,
         XmitCounters, //
     }, //
@@ -318,6 +319,18 @@ impl TxCompletion<'_> {
         stats.poll.tx_packets.add(done.packets as u64);
         stats.poll.tx_bytes.add(done.bytes as u64);
         queue.completed(done.packets, done.bytes, || self.consumer.free(), WAKE_AT);
+    }
+}
+
+impl TxCompletion<'_> {
+    /// Frees what is left when the card has been stopped, and counts it as sent or lost.
+    pub(crate) fn finish(self, counters: &PollCounters) {
+        let ring = &*self.desc;
+        let finished = self.consumer.finish(|slot| desc::is_tx_done(ring, slot));
+
+        counters.tx_packets.add(finished.sent.packets as u64);
+        counters.tx_bytes.add(finished.sent.bytes as u64);
+        counters.tx_lost.add(finished.lost.packets as u64);
     }
 }
 
