@@ -40,8 +40,8 @@ pub const CAPACITY: usize = 64;
 ///
 /// # Invariants
 ///
-/// The first `len` elements of `skbs` are initialised and owned by the list; `len` is less than
-/// [`CAPACITY`] except while [`SkbFreeList::push`] runs.
+/// `len` is at most [`CAPACITY`]. If `bulk`, the first `len` elements of `skbs` are initialised and
+/// owned by the list. If not, the list is empty, and says that it is full.
 ///
 /// # Examples
 ///
@@ -74,6 +74,7 @@ pub const CAPACITY: usize = 64;
 pub struct SkbFreeList<'a> {
     cx: &'a Poll<'a>,
     stats: &'a BulkStats,
+    bulk: bool,
     len: usize,
     skbs: [MaybeUninit<SkBuff>; CAPACITY],
 }
@@ -82,11 +83,20 @@ impl<'a> SkbFreeList<'a> {
     /// Returns an empty list, which counts what it does in `stats`.
     #[inline]
     pub fn new(cx: &'a Poll<'a>, stats: &'a BulkStats) -> Self {
-        // INVARIANT: The list is empty.
+        Self::with_bulk(cx, stats, true)
+    }
+
+    /// As [`Self::new`], or a list that frees each packet by itself, as soon as it is put there.
+    ///
+    /// For comparisons. Where packets are put on a list, this costs nothing.
+    #[inline]
+    pub fn with_bulk(cx: &'a Poll<'a>, stats: &'a BulkStats, bulk: bool) -> Self {
+        // INVARIANT: The list is empty, or is not used.
         Self {
             cx,
             stats,
-            len: 0,
+            bulk,
+            len: if bulk { 0 } else { CAPACITY },
             skbs: [const { MaybeUninit::uninit() }; CAPACITY],
         }
     }
@@ -97,16 +107,22 @@ impl<'a> SkbFreeList<'a> {
         match self.skbs.get_mut(self.len) {
             Some(place) => {
                 place.write(skb);
-                // INVARIANT: One more element is initialised.
+                // INVARIANT: One more element is initialised. The list is in use, or there would
+                // be no place.
                 self.len += 1;
             }
             None => self.push_full(skb),
         }
     }
 
-    /// Frees all packets on the list to put another one there.
+    /// Frees all packets on the list to put another one there, or that one if it is not in use.
     #[inline(never)]
     fn push_full(&mut self, skb: SkBuff) {
+        if !self.bulk {
+            self.cx.consume(skb);
+            self.stats.add(1, 0);
+            return;
+        }
         self.flush();
         // There is a place now. If there were none, `skb` would be freed by itself.
         if let Some(place) = self.skbs.get_mut(self.len) {
@@ -119,6 +135,9 @@ impl<'a> SkbFreeList<'a> {
     /// Frees all packets on the list.
     #[inline]
     pub fn flush(&mut self) {
+        if !self.bulk {
+            return;
+        }
         // INVARIANT: The list gives up all elements.
         let len = core::mem::take(&mut self.len);
         if len == 0 {
@@ -126,7 +145,8 @@ impl<'a> SkbFreeList<'a> {
         }
 
         // SAFETY:
-        // - By the type invariants, the array begins with `len` packets that we own and now give
+        // - By the type invariants, and since the list is in use, the array begins with `len`
+        //   packets that we own and now give
         //   up. `SkBuff` is a transparent wrapper of a pointer to the packet, which is not null.
         // - The budget comes from the core: `cx` proves that this is the poll function called
         //   with it, in softirq context unless the budget is zero.

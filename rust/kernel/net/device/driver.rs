@@ -247,6 +247,26 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// Names of the flags that `ethtool --set-priv-flags` sets, see [`Driver::private_flags`]: up
+    /// to 32, of up to 31 characters. The first one is bit 0.
+    const PRIVATE_FLAGS: &'static [&'static str] = &[];
+
+    /// The private flags that are set.
+    ///
+    /// Process context, RTNL held; the device may be up or down.
+    fn private_flags<'bound>(data: Pin<&Self::Data<'bound>>) -> u32 {
+        let _ = data;
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Sets the private flags to `flags`, in which there are only bits that have a name.
+    ///
+    /// Process context, RTNL held; the device may be up or down.
+    fn set_private_flags<'bound>(data: Pin<&Self::Data<'bound>>, flags: u32) -> Result {
+        let _ = (data, flags);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Speed of the link in Mbit/s, for `ethtool` and the core; [`None`] if it is not known.
     ///
     /// Process context, RTNL held; the device may be up or down.

@@ -15,7 +15,10 @@ use super::{
 
 use crate::{
     bindings,
-    error::code::EOPNOTSUPP,
+    error::{
+        code::EOPNOTSUPP,
+        from_result, //
+    },
     fmt,
     prelude::*,
     str::NullTerminatedFormatter,
@@ -75,13 +78,23 @@ pub(super) struct Ethtool<T>(PhantomData<T>);
 impl<T: Driver> Ethtool<T> {
     const VTABLE: bindings::ethtool_ops = bindings::ethtool_ops {
         get_link: Some(bindings::ethtool_op_get_link),
-        get_sset_count: if T::HAS_ETHTOOL_STATISTICS {
+        get_sset_count: if T::HAS_ETHTOOL_STATISTICS || T::HAS_PRIVATE_FLAGS {
             Some(Self::get_sset_count)
         } else {
             None
         },
-        get_strings: if T::HAS_ETHTOOL_STATISTICS {
+        get_strings: if T::HAS_ETHTOOL_STATISTICS || T::HAS_PRIVATE_FLAGS {
             Some(Self::get_strings)
+        } else {
+            None
+        },
+        get_priv_flags: if T::HAS_PRIVATE_FLAGS {
+            Some(Self::get_priv_flags)
+        } else {
+            None
+        },
+        set_priv_flags: if T::HAS_PRIVATE_FLAGS {
+            Some(Self::set_priv_flags)
         } else {
             None
         },
@@ -98,8 +111,37 @@ impl<T: Driver> Ethtool<T> {
         ..pin_init::zeroed()
     };
 
+    /// The names of the private flags: one for each bit of a `u32` at most.
+    const FLAGS: &'static [&'static str] = {
+        assert!(T::PRIVATE_FLAGS.len() <= u32::BITS as usize);
+        T::PRIVATE_FLAGS
+    };
+
     pub(super) const fn vtable() -> &'static bindings::ethtool_ops {
         &Self::VTABLE
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`.
+    unsafe extern "C" fn get_priv_flags(dev: *mut bindings::net_device) -> u32 {
+        // SAFETY: The core calls us for a registered device.
+        T::private_flags(unsafe { ops::inner::<T>(dev) }.data())
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`.
+    unsafe extern "C" fn set_priv_flags(dev: *mut bindings::net_device, flags: u32) -> c_int {
+        // The number of flags is at most that of the bits.
+        if u64::from(flags) >> Self::FLAGS.len() != 0 {
+            return EINVAL.to_errno();
+        }
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device.
+            T::set_private_flags(unsafe { ops::inner::<T>(dev) }.data(), flags)?;
+            Ok(0)
+        })
     }
 
     /// Asks the driver for its statistics. Returns how many there are.
@@ -120,12 +162,16 @@ impl<T: Driver> Ethtool<T> {
     ///
     /// Must only be called by the core, for a device of driver `T`.
     unsafe extern "C" fn get_sset_count(dev: *mut bindings::net_device, set: c_int) -> c_int {
-        if u32::try_from(set) != Ok(bindings::ethtool_stringset_ETH_SS_STATS) {
-            return EOPNOTSUPP.to_errno();
-        }
-
-        // SAFETY: The core calls us for a registered device.
-        let count = unsafe { Self::collect(dev, Sink::Count) };
+        let count = match u32::try_from(set) {
+            Ok(bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS) if T::HAS_PRIVATE_FLAGS => {
+                return c_int::try_from(Self::FLAGS.len()).unwrap_or(0);
+            }
+            Ok(bindings::ethtool_stringset_ETH_SS_STATS) if T::HAS_ETHTOOL_STATISTICS => {
+                // SAFETY: The core calls us for a registered device.
+                unsafe { Self::collect(dev, Sink::Count) }
+            }
+            _ => return EOPNOTSUPP.to_errno(),
+        };
 
         // SAFETY: As above.
         unsafe { ops::inner::<T>(dev) }
@@ -139,7 +185,21 @@ impl<T: Driver> Ethtool<T> {
     /// Must only be called by the core, for a device of driver `T`. `data` must have room for as
     /// many names as the last call of `get_sset_count()` returned.
     unsafe extern "C" fn get_strings(dev: *mut bindings::net_device, set: u32, data: *mut u8) {
-        if set != bindings::ethtool_stringset_ETH_SS_STATS {
+        if set == bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS {
+            // SAFETY: The core has allocated `data` for that many names, zeroed.
+            let names = unsafe {
+                slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), Self::FLAGS.len())
+            };
+            let mut sink = Statistics {
+                added: 0,
+                sink: Sink::Names(names),
+            };
+            for name in Self::FLAGS {
+                sink.add(fmt!("{}", *name), 0);
+            }
+            return;
+        }
+        if set != bindings::ethtool_stringset_ETH_SS_STATS || !T::HAS_ETHTOOL_STATISTICS {
             return;
         }
 

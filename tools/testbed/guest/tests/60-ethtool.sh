@@ -93,6 +93,21 @@ if [ "$DRIVER" = rust ]; then
 		not_ok "counters of the bulk free grow" "from $was to $now"
 	fi
 
+	alone() {
+		ethtool -S "$P1" | awk '$1 == "bulk_free_alone:" { print $2 }'
+	}
+	check "bulk free can be turned off" ethtool --set-priv-flags "$P1" bulk-free off
+	same "the flag says so" off "$(ethtool --show-priv-flags "$P1" | awk '/^bulk-free/ { print $NF }')"
+	was=$(alone)
+	all_forwarded "500 frames without bulk free" 500 60
+	now=$(alone)
+	if [ $((now - was)) -ge 450 ]; then
+		ok "bulk free off: each packet is freed by itself"
+	else
+		not_ok "bulk free off: each packet is freed by itself" "from $was to $now"
+	fi
+	check "bulk free can be turned on" ethtool --set-priv-flags "$P1" bulk-free on
+
 	good() {
 		ethtool -S "$P0" | awk '$1 == "rx_csum_good:" { print $2 }'
 	}

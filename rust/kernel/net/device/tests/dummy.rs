@@ -128,6 +128,7 @@ pub(super) struct Log {
     pub(super) received: Atomic<u64>,
     pub(super) addresses: Atomic<u32>,
     pub(super) restart_mtu: Atomic<u32>,
+    pub(super) flags: Atomic<u32>,
 }
 
 impl Log {
@@ -152,6 +153,7 @@ impl Log {
                 received: Atomic::new(0),
                 addresses: Atomic::new(0),
                 restart_mtu: Atomic::new(0),
+                flags: Atomic::new(0),
             },
             GFP_KERNEL,
         )?)
@@ -497,6 +499,21 @@ impl Driver for Dummy {
 
     fn tx_timeout<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _queue: u16) {
         data.log.add(Event::Timeout);
+    }
+
+    const PRIVATE_FLAGS: &'static [&'static str] = &["first", "second"];
+
+    fn private_flags<'bound>(data: Pin<&Data<'bound>>) -> u32 {
+        data.log.flags.load(Relaxed)
+    }
+
+    fn set_private_flags<'bound>(data: Pin<&Data<'bound>>, flags: u32) -> Result {
+        // The second one cannot be set.
+        if flags & 2 != 0 {
+            return Err(EBUSY);
+        }
+        data.log.flags.store(flags, Relaxed);
+        Ok(())
     }
 
     fn ethtool_statistics<'bound>(

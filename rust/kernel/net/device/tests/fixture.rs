@@ -302,7 +302,10 @@ impl Fixture {
     }
 
     pub(super) fn count_statistics(&self) -> Option<c_int> {
-        let set = bindings::ethtool_stringset_ETH_SS_STATS;
+        self.count_names(bindings::ethtool_stringset_ETH_SS_STATS)
+    }
+
+    pub(super) fn count_names(&self, set: u32) -> Option<c_int> {
         self.locked(|dev| {
             let count = self.ethtool_ops().get_sset_count?;
             // SAFETY: The device is registered and RTNL is held.
@@ -310,12 +313,36 @@ impl Fixture {
         })
     }
 
+    pub(super) fn private_flags(&self) -> Option<u32> {
+        self.locked(|dev| {
+            let get = self.ethtool_ops().get_priv_flags?;
+            // SAFETY: The device is registered and RTNL is held.
+            Some(unsafe { get(dev) })
+        })
+    }
+
+    pub(super) fn set_private_flags(&self, flags: u32) -> Option<c_int> {
+        self.locked(|dev| {
+            let set = self.ethtool_ops().set_priv_flags?;
+            // SAFETY: The device is registered and RTNL is held.
+            Some(unsafe { set(dev, flags) })
+        })
+    }
+
     /// Reads the names of as many statistics as have been counted.
     pub(super) fn statistic_names<const N: usize>(
         &self,
+        names: [[u8; NAME]; N],
+    ) -> [[u8; NAME]; N] {
+        self.names(bindings::ethtool_stringset_ETH_SS_STATS, names)
+    }
+
+    /// Reads the names of a set.
+    pub(super) fn names<const N: usize>(
+        &self,
+        set: u32,
         mut names: [[u8; NAME]; N],
     ) -> [[u8; NAME]; N] {
-        let set = bindings::ethtool_stringset_ETH_SS_STATS;
         self.locked(|dev| {
             if let Some(get) = self.ethtool_ops().get_strings {
                 // SAFETY: The device is registered, RTNL is held, and tests have room for more than

@@ -79,6 +79,12 @@ const MAX_MTU: u32 = 9710;
 /// Length of an Ethernet header. The card allows for VLAN tags by itself.
 const HEADER_LEN: u16 = 14;
 
+/// What `ethtool --set-priv-flags` calls the flags.
+const FLAG_NAMES: &[&str] = &["bulk-free"];
+
+/// Free what has been sent in bulk. Off is for comparisons.
+const FLAG_BULK_FREE: u32 = 1 << 0;
+
 /// The network device driver.
 pub(crate) struct PortDriver;
 
@@ -105,6 +111,8 @@ pub(crate) struct Port<'bound> {
     link_update: Mutex<()>,
     /// Entries of the exact filter that are in use.
     unicast_entries: Atomic<usize>,
+    /// The private flags, see [`FLAG_NAMES`].
+    flags: Atomic<u32>,
     media: Media,
     vectors: IrqVectorRegistration<'bound>,
     bar: Bar0<'bound>,
@@ -196,6 +204,7 @@ impl Driver for PortDriver {
                 rings <- new_spinlock!(None, "ixgbe_rust::rings"),
                 link_update <- new_mutex!((), "ixgbe_rust::link_update"),
                 unicast_entries: Atomic::new(1),
+                flags: Atomic::new(FLAG_BULK_FREE),
                 media,
                 vectors,
                 bar,
@@ -267,7 +276,8 @@ impl Driver for PortDriver {
         cx: &Poll<'_>,
     ) -> Polled {
         // SKBs that are freed first can be used for what is received.
-        poller.tx.poll(cx.tx_queue(), cx, &port.stats);
+        let bulk = port.flags.load(Relaxed) & FLAG_BULK_FREE != 0;
+        poller.tx.poll(cx.tx_queue(), cx, &port.stats, bulk);
 
         if cx.is_netpoll() {
             return Polled::Idle { received: 0 };
@@ -380,6 +390,18 @@ impl Driver for PortDriver {
         statistics: &mut Statistics<'_>,
     ) {
         port.stats.list(&port.bar, statistics);
+    }
+
+    const PRIVATE_FLAGS: &'static [&'static str] = FLAG_NAMES;
+
+    fn private_flags<'bound>(port: Pin<&Port<'bound>>) -> u32 {
+        port.flags.load(Relaxed)
+    }
+
+    fn set_private_flags<'bound>(port: Pin<&Port<'bound>>, flags: u32) -> Result {
+        // The next poll goes by it.
+        port.flags.store(flags, Relaxed);
+        Ok(())
     }
 
     fn link_speed<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device) -> Option<u32> {

@@ -301,14 +301,20 @@ pub(crate) struct TxCompletion<'a> {
 }
 
 impl TxCompletion<'_> {
-    /// Frees the packets that the card has sent.
+    /// Frees the packets that the card has sent, in bulk or not.
     // A function of its own has the registers for itself.
     #[inline(never)]
-    pub(crate) fn poll(&mut self, queue: Completions<'_>, cx: &Poll<'_>, stats: &PortStats) {
+    pub(crate) fn poll(
+        &mut self,
+        queue: Completions<'_>,
+        cx: &Poll<'_>,
+        stats: &PortStats,
+        bulk: bool,
+    ) {
         let ring = &*self.desc;
         let done = {
             // Freed at the end of this block: passing the list to `drop()` would copy it.
-            let mut free = SkbFreeList::new(cx, &stats.bulk_free);
+            let mut free = SkbFreeList::with_bulk(cx, &stats.bulk_free, bulk);
             self.consumer
                 .complete(&mut free, RING_SIZE, |slot| desc::is_tx_done(ring, slot))
         };
