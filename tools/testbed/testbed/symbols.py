@@ -147,10 +147,14 @@ _PANICS = (
 )
 
 
+def is_panic(name: str) -> bool:
+    """Whether calling this function is a panic."""
+    return readable(name).startswith(_PANICS)
+
+
 def panics(path: Path) -> list[str]:
     """What a module calls in order to panic, readable. A module that cannot panic calls none."""
-    names = {readable(name) for name in _load(path).undefined}
-    return sorted(name for name in names if name.startswith(_PANICS))
+    return sorted({readable(name) for name in _load(path).undefined if is_panic(name)})
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ SUITES = (
     Suite("bench", "the benchmarks, one round, not judged by speed", _REST, "uml",
           booted=booted.benches),
     Suite("objects", "what the compiler has made of the drivers", _REST, "perf",
-          booted=lambda b: kernel_code.objects(b.kernels["perf"])),
+          booted=lambda b: kernel_code.objects(b.env, b.kernels["perf"])),
     Suite("compare", "the demo in small, with its limits", _REST, "perf",
           booted=booted.compare),
     Suite("e2e-c", "end to end, stock C driver (the judge of the model)", _REST, "debug",

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from testbed import overlay, symbols
+from testbed import overlay, panic_path, symbols
 from testbed.env import Env
 from testbed.kernel import Kernel
 from testbed.patches import write_series
@@ -92,17 +92,39 @@ def _checkpatch(env: Env, kernel: Kernel, report: Report, log: Path) -> None:
             report.add(f"checkpatch {mail}", None if clean else f"{first} (log: {log})")
 
 
-def objects(kernel: Kernel) -> Report:
+# Where the stack enters a driver for each packet.
+_HOT = ("Ops::ixgbe_rust::port::PortDriver::start_xmit",
+        "Vector::ixgbe_rust::port::PortDriver::poll_callback")  # fmt: skip
+
+
+def objects(env: Env, kernel: Kernel) -> Report:
     """What the compiler has made of the drivers: nothing in them can panic."""
     report = Report("objects")
     modules = sorted((kernel.build / "drivers/net").rglob("ixgbe_rust.ko"))
+    objdump = f"llvm-objdump{env.llvm}"
     with Step("object code of the drivers"):
         for module in modules:
             found = symbols.panics(module)
             report.add(f"{module.stem} cannot panic", "; ".join(found) or None)
+            code = panic_path.disassemble(objdump, kernel.build / "rust/kernel.o")
+            code.update(panic_path.disassemble(objdump, module))
+            for end in _HOT:
+                _hot(report, code, end)
     if not modules:
         report.add("objects", f"there is no driver in {kernel.build}")
     return report
+
+
+def _hot(report: Report, code: dict[str, set[str]], end: str) -> None:
+    """Nothing that a function calls, in the driver or the kernel crate, can panic."""
+    short = end.rpartition("::")[2]
+    roots = panic_path.named(code, end)
+    if not roots:
+        report.add(f"{short} cannot panic", f"no function of the driver is called {end}")
+    for root in roots:
+        ways = panic_path.way(code, root)
+        report.add(f"{short} cannot panic", " calls ".join(ways) or None)
+        say(f"    {short} and {len(panic_path.reached(code, root)) - 1} functions that it reaches")
 
 
 def compile_fail(env: Env, kernel: Kernel) -> Report:
