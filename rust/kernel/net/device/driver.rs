@@ -63,8 +63,8 @@ pub enum MtuChange {
 ///
 /// Up: [`open`] (make the vectors) -> NAPI enabled -> interrupts requested -> transmit queues
 /// usable -> [`start`]. Down, also if one of these fails: event interrupt freed -> transmit queues
-/// unusable -> NAPI disabled -> [`quiesce`] -> queue interrupts freed -> [`Tx`] and [`Poller`]
-/// dropped. So:
+/// unusable -> NAPI disabled -> [`quiesce`] -> [`Tx`] dropped -> queue interrupts freed ->
+/// [`closed`] or [`Poller`] dropped. So:
 ///
 /// - [`quiesce`] is the last that happens to the card: neither [`rearm`] nor [`event`] nor
 ///   [`start_xmit`] can undo what it does.
@@ -74,6 +74,7 @@ pub enum MtuChange {
 /// [`Data`]: Driver::Data
 /// [`Poller`]: Driver::Poller
 /// [`Tx`]: Driver::Tx
+/// [`closed`]: Driver::closed
 /// [`event`]: Driver::event
 /// [`open`]: Driver::open
 /// [`poll`]: Driver::poll
