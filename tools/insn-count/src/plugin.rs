@@ -162,6 +162,7 @@ extern "C" fn translated(tb: *mut api::Tb, _: *mut c_void) {
             how: block
                 .last_bytes()
                 .map_or(End::Other, |bytes| End::of(&bytes)),
+            entry: plugin.options.entry.contains(&key.address),
         }));
         let data = std::ptr::from_ref(step) as usize;
         block.on_execution(0, stepped, Registers::Untouched, data);

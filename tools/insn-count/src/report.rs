@@ -180,6 +180,7 @@ mod tests {
                 end,
                 insns: 2,
                 how,
+                entry: false,
             });
         }
         let mut out = String::new();

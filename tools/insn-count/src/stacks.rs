@@ -4,8 +4,12 @@
 //!
 //! A block that ends with a call and is followed by another one somewhere else
 //! has called it; one that ends with a return goes back to whoever called, or,
-//! if the stack was switched, to somebody else. Interrupts come in between and
-//! go again; what they run appears below the function that was interrupted.
+//! if the stack was switched, to somebody else.
+//!
+//! Interrupts, exceptions and system calls come in between, also between a call
+//! and what it calls, and go again. They begin in a part of the kernel that
+//! nobody calls and end with an instruction of their own; what they run is
+//! nobody's, and whoever was interrupted goes on where he was.
 
 use std::collections::HashMap;
 
@@ -16,6 +20,8 @@ pub enum End {
     Call,
     /// With a return from one.
     Return,
+    /// With a return to what was interrupted.
+    Resume,
     /// With something else.
     Other,
 }
@@ -38,6 +44,7 @@ impl End {
             // An indirect call: the middle bits of the byte after the opcode say 2.
             [0xff, modrm, ..] if modrm >> 3 & 7 == 2 => End::Call,
             [0xc2 | 0xc3, ..] => End::Return,
+            [0xcf, ..] | [0x0f, 0x07, ..] => End::Resume,
             _ => End::Other,
         }
     }
@@ -54,6 +61,18 @@ pub struct Step {
     pub insns: u32,
     /// How it ends.
     pub how: End,
+    /// Whether it lies where interrupts and the like enter the kernel.
+    pub entry: bool,
+}
+
+/// Where to go on when something has ended.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// The return address of a call; 0 where there is none.
+    back: u64,
+    node: u32,
+    /// If this was not a call: the block after which it came.
+    interrupted: Option<Step>,
 }
 
 /// A function as it was called on one path.
@@ -75,8 +94,7 @@ pub struct Stacks {
     /// Instructions by node and block.
     pub counts: HashMap<(u32, u64), u64>,
     children: HashMap<(u32, u64), u32>,
-    /// Return addresses and the nodes to return to.
-    stack: Vec<(u64, u32)>,
+    stack: Vec<Frame>,
     node: u32,
     last: Option<Step>,
 }
@@ -99,43 +117,85 @@ impl Stacks {
 
     /// A block runs.
     pub fn step(&mut self, step: Step) {
-        match self.last.replace(step) {
-            // A call of what follows only finds out where it is.
-            Some(last) if last.how == End::Call && step.address != last.end => {
-                self.call(last.end, step.address);
-            }
-            Some(last) if last.how == End::Return => self.back(step.address),
-            _ => {}
+        let mut last = self.last.replace(step);
+        if last.is_some_and(|last| last.how == End::Resume) {
+            last = self.resume();
+        }
+        if let Some(last) = last {
+            self.follow(last, step);
         }
         *self.counts.entry((self.node, step.address)).or_default() += u64::from(step.insns);
     }
 
-    fn call(&mut self, back: u64, address: u64) {
-        if self.stack.len() >= DEEPEST {
-            self.stack.clear();
-            self.node = 0;
+    fn follow(&mut self, last: Step, step: Step) {
+        let called = last.how == End::Call;
+        if last.how == End::Return && self.back(step.address) {
+            return;
         }
-        self.stack.push((back, self.node));
-        let next = self.nodes.len() as u32;
-        let node = *self.children.entry((self.node, address)).or_insert(next);
-        if node == next {
-            self.nodes.push(Node {
-                parent: self.node,
-                address,
-            });
+        if step.entry && !last.entry {
+            // Should it have been a call after all, it returns like one.
+            let back = if called { last.end } else { 0 };
+            self.push(back, Some(last));
+            self.node = self.child(0, step.address);
+        } else if called && step.address != last.end {
+            // A call of what follows only finds out where it is.
+            self.push(last.end, None);
+            self.node = self.child(self.node, step.address);
+        } else if last.how == End::Return {
+            // Another stack: that of another task.
+            self.lose();
         }
-        self.node = node;
     }
 
-    fn back(&mut self, address: u64) {
-        if let Some(at) = self.stack.iter().rposition(|frame| frame.0 == address) {
-            self.node = self.stack[at].1;
-            self.stack.truncate(at);
-        } else {
-            // Another stack: that of another task.
-            self.stack.clear();
-            self.node = 0;
+    fn push(&mut self, back: u64, interrupted: Option<Step>) {
+        if self.stack.len() >= DEEPEST {
+            self.lose();
         }
+        self.stack.push(Frame {
+            back,
+            node: self.node,
+            interrupted,
+        });
+    }
+
+    fn child(&mut self, parent: u32, address: u64) -> u32 {
+        let next = self.nodes.len() as u32;
+        let node = *self.children.entry((parent, address)).or_insert(next);
+        if node == next {
+            self.nodes.push(Node { parent, address });
+        }
+        node
+    }
+
+    fn lose(&mut self) {
+        self.stack.clear();
+        self.node = 0;
+    }
+
+    /// Returns to an address, if somebody waits there.
+    fn back(&mut self, address: u64) -> bool {
+        let Some(at) = self.stack.iter().rposition(|frame| frame.back == address) else {
+            return false;
+        };
+        self.node = self.stack[at].node;
+        self.stack.truncate(at);
+        true
+    }
+
+    /// Returns to what was interrupted: the block that ran last there, if that is known.
+    fn resume(&mut self) -> Option<Step> {
+        let at = self
+            .stack
+            .iter()
+            .rposition(|frame| frame.interrupted.is_some());
+        let Some(at) = at else {
+            self.lose();
+            return None;
+        };
+        let frame = self.stack[at];
+        self.node = frame.node;
+        self.stack.truncate(at);
+        frame.interrupted
     }
 }
 
@@ -143,12 +203,16 @@ impl Stacks {
 mod tests {
     use super::*;
 
+    /// From here on, interrupts enter.
+    const ENTRY: u64 = 5000;
+
     fn step(address: u64, end: u64, how: End) -> Step {
         Step {
             address,
             end,
             insns: 1,
             how,
+            entry: address >= ENTRY,
         }
     }
 
@@ -165,7 +229,9 @@ mod tests {
             (&[0xc3], End::Return),
             (&[0xf3, 0xc3], End::Return),
             (&[0xc2, 8, 0], End::Return),
-            (&[0x48, 0xcf], End::Other),
+            (&[0x48, 0xcf], End::Resume),
+            (&[0x48, 0x0f, 0x07], End::Resume),
+            (&[0x0f, 0x05], End::Other),
             (&[], End::Other),
         ] {
             assert_eq!(End::of(bytes), end, "{bytes:x?}");
@@ -216,6 +282,57 @@ mod tests {
         stacks.step(step(200, 210, End::Return));
         stacks.step(step(900, 910, End::Other));
         assert_eq!(stacks.counts[&(0, 900)], 1);
+    }
+
+    /// What an interrupt does: enters, calls a function, and goes.
+    fn interrupt(stacks: &mut Stacks) {
+        stacks.step(step(5000, 5010, End::Call));
+        stacks.step(step(700, 710, End::Return));
+        stacks.step(step(5010, 5020, End::Resume));
+    }
+
+    #[test]
+    fn an_interrupt_changes_nothing_for_whom_it_interrupts() {
+        // After a call, after a return, and in between.
+        for at in 0..4 {
+            let mut stacks = Stacks::new();
+            let steps = [
+                step(100, 110, End::Call),
+                step(200, 210, End::Other),
+                step(210, 220, End::Return),
+                step(110, 120, End::Other),
+            ];
+            for (number, one) in steps.into_iter().enumerate() {
+                stacks.step(one);
+                if number == at {
+                    interrupt(&mut stacks);
+                }
+            }
+            stacks.step(step(120, 130, End::Call));
+            stacks.step(step(300, 310, End::Other));
+            let find = |address| stacks.nodes.iter().position(|node| node.address == address);
+            let count = |node: usize, address| stacks.counts.get(&(node as u32, address)).copied();
+            assert_eq!(count(0, 110), Some(1), "at {at}");
+            for function in [200, 300] {
+                let node = find(function).unwrap_or(0);
+                assert_eq!(stacks.nodes[node].parent, 0, "at {at}");
+                assert_eq!(count(node, function), Some(1), "at {at}");
+            }
+            // The interrupt is nobody's, and what it called is its own.
+            let entry = find(5000).unwrap_or(0);
+            assert_eq!(stacks.nodes[entry].parent, 0, "at {at}");
+            assert_eq!(count(entry, 5010), Some(1), "at {at}");
+            assert_eq!(stacks.nodes[find(700).unwrap_or(0)].parent, entry as u32);
+        }
+    }
+
+    #[test]
+    fn the_end_of_an_interrupt_that_nobody_saw_begins_anew() {
+        let mut stacks = Stacks::new();
+        stacks.step(step(100, 110, End::Call));
+        stacks.step(step(200, 210, End::Resume));
+        stacks.step(step(300, 310, End::Other));
+        assert_eq!(stacks.counts[&(0, 300)], 1);
     }
 
     #[test]

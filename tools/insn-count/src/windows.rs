@@ -287,6 +287,7 @@ mod tests {
             end: 20,
             insns: 3,
             how: crate::stacks::End::Other,
+            entry: false,
         };
         let mut windows = Windows::<&Cell<u64>>::new(0, true);
         windows.stepped(step);

@@ -156,6 +156,10 @@ def plugin_arguments(plugin: Path, out: Path, system_map: Path, stacks: bool = F
             parts.append(f"calls={function}@{address:x}")
     if stacks:
         parts.append("stacks=on")
+        # Where nobody calls, but interrupts come in.
+        start, end = table.address("__entry_text_start"), table.address("__entry_text_end")
+        if start is not None and end is not None:
+            parts.append(f"entry={start:x}-{end:x}")
     return ["-plugin", ",".join(parts)]
 
 
