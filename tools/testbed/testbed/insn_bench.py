@@ -107,7 +107,9 @@ def run(ready: Built) -> list[Row]:
         insn_cost.save(record, first, str(kernel["release"]), FRAMES)
         say(f"written: {record}")
     else:
-        for case, wrong in insn_cost.judge(insn_cost.load(record), first["rust"]).items():
+        c_all = first["c"].cases["all"]
+        verdicts = insn_cost.judge(insn_cost.load(record), first["rust"], c_all=c_all)
+        for case, wrong in verdicts.items():
             say(f"record, {case}: {wrong or 'kept'}")
     return insn_cost.rows(found)
 
