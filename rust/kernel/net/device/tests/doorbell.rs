@@ -150,6 +150,7 @@ mod cases {
             Event::Xmit,
             Event::Xmit,
             Event::Kick,
+            Event::QueueTaken,
             Event::Rearm
         ]));
         Ok(())

@@ -62,6 +62,7 @@ pub(super) enum Event {
     Xmit,
     Told,
     Kick,
+    QueueTaken,
     Poll,
     PollNetpoll,
     PoolUsable,
@@ -538,8 +539,9 @@ fn forward(log: &Log, dev: &Device) {
         // SAFETY: The device is registered.
         let inner = unsafe { ops::inner::<Dummy>(dev.as_raw()) };
         let mut tx = None;
-        // And gives it back.
         inner.exchange_tx(0, &mut tx);
+        log.add(Event::QueueTaken);
+        // And gives it back.
         inner.exchange_tx(0, &mut tx);
     }
 }
