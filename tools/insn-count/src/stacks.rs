@@ -129,6 +129,12 @@ impl Stacks {
 
     fn follow(&mut self, last: Step, step: Step) {
         let called = last.how == End::Call;
+        // An access to a device can end a block half way, before its last instruction; then what is
+        // left of it runs, or all of it once more. A function may call itself, though.
+        let inside = (last.address..last.end).contains(&step.address);
+        if inside && !(called && step.address == last.address) {
+            return;
+        }
         if last.how == End::Return && self.back(step.address) {
             return;
         }
@@ -323,6 +329,18 @@ mod tests {
             assert_eq!(stacks.nodes[entry].parent, 0, "at {at}");
             assert_eq!(count(entry, 5010), Some(1), "at {at}");
             assert_eq!(stacks.nodes[find(700).unwrap_or(0)].parent, entry as u32);
+        }
+    }
+
+    #[test]
+    fn a_block_that_is_left_half_way_neither_calls_nor_returns() {
+        for how in [End::Call, End::Return] {
+            let mut stacks = Stacks::new();
+            stacks.step(step(100, 110, End::Call));
+            stacks.step(step(200, 210, how));
+            stacks.step(step(205, 210, End::Other));
+            assert_eq!(stacks.counts[&(1, 205)], 1, "{how:?}");
+            assert_eq!(stacks.nodes.len(), 2, "{how:?}");
         }
     }
 
