@@ -145,15 +145,12 @@ struct Race {
 }
 
 impl Race {
-    fn new() -> Result<Arc<Self>> {
-        Ok(Arc::new(
-            Self {
-                go: KBox::pin_init(Completion::new(), GFP_KERNEL)?,
-                ready: Atomic::new(0),
-                nanoseconds: Atomic::new(0),
-            },
-            GFP_KERNEL,
-        )?)
+    fn new() -> Result<Self> {
+        Ok(Self {
+            go: KBox::pin_init(Completion::new(), GFP_KERNEL)?,
+            ready: Atomic::new(0),
+            nanoseconds: Atomic::new(0),
+        })
     }
 
     /// Runs `body` when the other thread does, and keeps the longer time of the two.
@@ -184,23 +181,24 @@ impl Race {
 /// Returns [`None`] if there is only one CPU.
 fn race<A, B>(elements: u64, a: A, b: B) -> Result<Option<u64>>
 where
-    A: FnOnce(Softirq<'_>) + Send + 'static,
-    B: FnOnce(Softirq<'_>) + Send + 'static,
+    A: FnOnce(Softirq<'_>) + Send,
+    B: FnOnce(Softirq<'_>) + Send,
 {
     let mut cpus = kthread::online_cpus();
     let (Some(first), Some(second)) = (cpus.next(), cpus.next()) else {
         return Ok(None);
     };
-    let race = Race::new()?;
-    let (race_a, race_b) = (race.clone(), race.clone());
-    let a = kthread::spawn_on(first, c"bulk_bench/a", move || race_a.run(a))?;
-    let b = kthread::spawn_on(second, c"bulk_bench/b", move || race_b.run(b));
-    if b.is_err() {
-        // The first one must not wait for the second one.
-        race.ready.fetch_add(1u32, Relaxed);
-    }
-    race.go.complete_all();
-    drop((a, b?));
+    let race = &Race::new()?;
+    kthread::scope(|scope| {
+        scope.spawn_on(first, c"bulk_bench/a", move || race.run(a))?;
+        let second = scope.spawn_on(second, c"bulk_bench/b", move || race.run(b));
+        if second.is_err() {
+            // The first one must not wait for the second one.
+            race.ready.fetch_add(1u32, Relaxed);
+        }
+        race.go.complete_all();
+        second
+    })?;
     Ok(Some(race.nanoseconds.load(Relaxed) * 1000 / elements))
 }
 

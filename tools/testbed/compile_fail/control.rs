@@ -97,11 +97,11 @@ pub fn list<T: HasNode>(list: &LockLessList<T>, element: KBox<T>) -> Option<KBox
 
 pub fn thread(cpu: CpuId) -> Result {
     let number = 1;
-    kthread::spawn_on(cpu, c"control", move || {
-        let _ = number + 1;
-    })?
-    .join();
-    Ok(())
+    kthread::scope(|scope| {
+        scope.spawn_on(cpu, c"control", || {
+            let _ = number + 1;
+        })
+    })
 }
 
 pub fn slab() -> Result<u64> {

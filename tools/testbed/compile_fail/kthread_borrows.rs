@@ -1,7 +1,7 @@
 //@ error: E0373 closure may outlive the current function
 // SPDX-License-Identifier: GPL-2.0
 
-//! A thread may run longer than the function that started it: forgetting its handle is allowed.
+//! Threads end with their scope, which is after what is in it has gone.
 
 #![forbid(unsafe_code)]
 
@@ -12,10 +12,11 @@ use kernel::{
 };
 
 pub fn run(cpu: CpuId) -> Result {
-    let number = 1;
-    //~ kthread::spawn_on(cpu, c"borrows", move || {
-    kthread::spawn_on(cpu, c"borrows", || {
-        let _ = number + 1;
-    })?;
-    Ok(())
+    kthread::scope(|scope| {
+        let number = 1;
+        //~ scope.spawn_on(cpu, c"borrows", move || {
+        scope.spawn_on(cpu, c"borrows", || {
+            let _ = number + 1;
+        })
+    })
 }

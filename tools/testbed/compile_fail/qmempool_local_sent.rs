@@ -13,12 +13,12 @@ use kernel::{
 };
 
 pub fn send(cpu: CpuId, local: Local<'static, 'static, u64>) -> Result {
-    kthread::spawn_on(cpu, c"send", move || {
-        //~
-        let local = local;
-        //~
-        let _ = local.alloc(1, GFP_ATOMIC);
-    })?
-    .join();
-    Ok(())
+    kthread::scope(|scope| {
+        scope.spawn_on(cpu, c"send", move || {
+            //~
+            let local = local;
+            //~
+            let _ = local.alloc(1, GFP_ATOMIC);
+        })
+    })
 }

@@ -13,12 +13,12 @@ use kernel::{
 };
 
 pub fn send(cpu: CpuId, token: Softirq<'static>) -> Result {
-    kthread::spawn_on(cpu, c"send", move || {
-        //~
-        let token = token;
-        //~
-        let _ = &token;
-    })?
-    .join();
-    Ok(())
+    kthread::scope(|scope| {
+        scope.spawn_on(cpu, c"send", move || {
+            //~
+            let token = token;
+            //~
+            let _ = &token;
+        })
+    })
 }

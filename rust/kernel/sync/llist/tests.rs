@@ -117,46 +117,46 @@ mod cases {
     fn nothing_gets_lost_between_cpus() -> Result {
         const COUNT: u32 = 2_000;
 
-        let list = Arc::new(LockLessList::<Element>::new(), GFP_KERNEL)?;
-        let found_empty = Arc::new(Atomic::new(0u32), GFP_KERNEL)?;
-        let mut threads = KVec::new();
+        let list = &LockLessList::<Element>::new();
+        let found_empty = &Atomic::new(0u32);
         let cpus = kthread::online_cpus().count();
-
-        for thread in 0..(2 * cpus).min(4) {
-            let cpu = kthread::online_cpus().nth(thread % cpus).ok_or(EINVAL)?;
-            // Nothing is allocated while the others are at it.
-            let mut own = Chain::new();
-            for number in 0..COUNT {
-                own.push(element(thread as u32 * COUNT + number, None)?);
-            }
-            let (list, found_empty) = (list.clone(), found_empty.clone());
-            let handle = kthread::spawn_on(cpu, c"llist", move || {
-                for element in own.reverse() {
-                    if list.push(element) {
-                        found_empty.add(1u32, Relaxed);
-                    }
-                }
-            })?;
-            threads.push(handle, GFP_KERNEL)?;
-        }
-
-        let total = threads.len() as u32 * COUNT;
+        let threads = (2 * cpus).min(4);
         let mut next = [0; 4];
         let (mut seen, mut taken, mut wrong) = (0, 0u32, 0);
-        while seen < total {
-            let all = list.take_all().reverse();
-            taken += u32::from(!all.is_empty());
-            for element in all {
-                match next.get_mut((element.number / COUNT) as usize) {
-                    Some(next) if *next == element.number % COUNT => *next += 1,
-                    _ => wrong += 1,
+
+        kthread::scope(|scope| {
+            for thread in 0..threads {
+                let cpu = kthread::online_cpus().nth(thread % cpus).ok_or(EINVAL)?;
+                // Nothing is allocated while the others are at it.
+                let mut own = Chain::new();
+                for number in 0..COUNT {
+                    own.push(element(thread as u32 * COUNT + number, None)?);
                 }
-                seen += 1;
+                scope.spawn_on(cpu, c"llist", move || {
+                    for element in own.reverse() {
+                        if list.push(element) {
+                            found_empty.add(1u32, Relaxed);
+                        }
+                    }
+                })?;
             }
-            // SAFETY: May be called in process context at any time.
-            unsafe { bindings::schedule() };
-        }
-        drop(threads);
+
+            let total = threads as u32 * COUNT;
+            while seen < total {
+                let all = list.take_all().reverse();
+                taken += u32::from(!all.is_empty());
+                for element in all {
+                    match next.get_mut((element.number / COUNT) as usize) {
+                        Some(next) if *next == element.number % COUNT => *next += 1,
+                        _ => wrong += 1,
+                    }
+                    seen += 1;
+                }
+                // SAFETY: May be called in process context at any time.
+                unsafe { bindings::schedule() };
+            }
+            Ok::<_, Error>(())
+        })?;
         assert_eq!(wrong, 0);
         assert!(list.is_empty());
         // Each time that something was taken, one had found the list empty.

@@ -43,21 +43,18 @@ mod cases {
     }
 
     impl Board {
-        fn new(producers: u32) -> Result<Arc<Self>> {
+        fn new(producers: u32) -> Result<Self> {
             let total = producers * COUNT;
             let mut seen = KVec::with_capacity(total as usize, GFP_KERNEL)?;
             for _ in 0..total {
                 seen.push(Atomic::new(0), GFP_KERNEL)?;
             }
-            Ok(Arc::new(
-                Self {
-                    seen,
-                    taken: Atomic::new(0),
-                    wrong: Atomic::new(0),
-                    total,
-                },
-                GFP_KERNEL,
-            )?)
+            Ok(Self {
+                seen,
+                taken: Atomic::new(0),
+                wrong: Atomic::new(0),
+                total,
+            })
         }
 
         fn is_done(&self) -> bool {
@@ -143,33 +140,30 @@ mod cases {
         mut consumer: impl FnMut() -> Option<C>,
     ) -> Result
     where
-        P: FnMut(Softirq<'_>, &mut Elements) -> usize + Send + 'static,
-        C: FnMut(Softirq<'_>, &mut Elements) -> usize + Send + 'static,
+        P: FnMut(Softirq<'_>, &mut Elements) -> usize + Send,
+        C: FnMut(Softirq<'_>, &mut Elements) -> usize + Send,
     {
         let cpus = kthread::online_cpus().count();
         // With one CPU there are two of each on it all the same.
         let count = |most: usize| most.min(cpus.clamp(2, 4));
         let cpu = |n: usize| kthread::online_cpus().nth(n % cpus).ok_or(EINVAL);
-        let board = Board::new(count(most.0) as u32)?;
-        let mut threads = KVec::new();
+        let board = &Board::new(count(most.0) as u32)?;
 
-        for number in 0..count(most.1) {
-            let board = board.clone();
-            let pop = consumer().ok_or(EINVAL)?;
-            let thread = kthread::spawn_on(cpu(number + 1)?, c"alf_consume", move || {
-                consume(&board, pop)
-            })?;
-            threads.push(thread, GFP_KERNEL)?;
-        }
-        for number in 0..count(most.0) {
-            let board = board.clone();
-            let push = producer().ok_or(EINVAL)?;
-            let thread = kthread::spawn_on(cpu(number)?, c"alf_produce", move || {
-                produce(&board, number as u32, push)
-            })?;
-            threads.push(thread, GFP_KERNEL)?;
-        }
-        drop(threads);
+        kthread::scope(|scope| {
+            for number in 0..count(most.1) {
+                let pop = consumer().ok_or(EINVAL)?;
+                scope.spawn_on(cpu(number + 1)?, c"alf_consume", move || {
+                    consume(board, pop)
+                })?;
+            }
+            for number in 0..count(most.0) {
+                let push = producer().ok_or(EINVAL)?;
+                scope.spawn_on(cpu(number)?, c"alf_produce", move || {
+                    produce(board, number as u32, push)
+                })?;
+            }
+            Ok::<_, Error>(())
+        })?;
 
         assert_eq!(board.wrong.load(Relaxed), 0);
         assert_eq!(board.taken.load(Relaxed), board.total);
