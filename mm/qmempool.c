@@ -4,6 +4,8 @@
  * debugfs. The pool itself is in rust/kernel/mm/qmempool/.
  */
 
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
 #include <linux/cpuhotplug.h>
 #include <linux/debugfs.h>
 #include <linux/init.h>
@@ -49,6 +51,28 @@ static int qmempool_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(qmempool);
 
+/* What can fail when a pool is made, and what takes it back: tests do that. */
+VISIBLE_IF_KUNIT struct shrinker *qmempool_shrinker_alloc(const char *name)
+{
+	KUNIT_STATIC_STUB_REDIRECT(qmempool_shrinker_alloc, name);
+	return shrinker_alloc(0, "qmempool-%s", name);
+}
+EXPORT_SYMBOL_IF_KUNIT(qmempool_shrinker_alloc);
+
+VISIBLE_IF_KUNIT void qmempool_shrinker_free(struct shrinker *shrinker)
+{
+	KUNIT_STATIC_STUB_REDIRECT(qmempool_shrinker_free, shrinker);
+	shrinker_free(shrinker);
+}
+EXPORT_SYMBOL_IF_KUNIT(qmempool_shrinker_free);
+
+VISIBLE_IF_KUNIT int qmempool_hp_add(struct qmempool *pool)
+{
+	KUNIT_STATIC_STUB_REDIRECT(qmempool_hp_add, pool);
+	return cpuhp_state_add_instance_nocalls(qmempool_hp_state, &pool->node);
+}
+EXPORT_SYMBOL_IF_KUNIT(qmempool_hp_add);
+
 int __qmempool_attach(struct qmempool *pool, const char *name)
 {
 	int err;
@@ -56,13 +80,13 @@ int __qmempool_attach(struct qmempool *pool, const char *name)
 	if (unlikely(!qmempool_hp_state))
 		return -ENODEV;
 
-	pool->shrinker = shrinker_alloc(0, "qmempool-%s", name);
+	pool->shrinker = qmempool_shrinker_alloc(name);
 	if (!pool->shrinker)
 		return -ENOMEM;
 
-	err = cpuhp_state_add_instance_nocalls(qmempool_hp_state, &pool->node);
+	err = qmempool_hp_add(pool);
 	if (err) {
-		shrinker_free(pool->shrinker);
+		qmempool_shrinker_free(pool->shrinker);
 		return err;
 	}
 
@@ -80,7 +104,7 @@ int __qmempool_attach(struct qmempool *pool, const char *name)
 void __qmempool_detach(struct qmempool *pool)
 {
 	debugfs_remove(pool->dentry);
-	shrinker_free(pool->shrinker);
+	qmempool_shrinker_free(pool->shrinker);
 	cpuhp_state_remove_instance_nocalls(qmempool_hp_state, &pool->node);
 }
 

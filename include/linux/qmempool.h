@@ -69,7 +69,7 @@ struct qmempool {
  * @exchanges: times that a magazine was exchanged for one of the depot
  * @returns: times that a magazine went back to the slab
  * @held: objects in the pool
- * @bytes: memory that the objects in the pool and the magazines take
+ * @bytes: memory that these take, without the magazines
  */
 struct qmempool_stats {
 	unsigned long hits;
@@ -281,5 +281,13 @@ void __qmempool_detach(struct qmempool *pool);
 void __qmempool_cpu_dead(struct qmempool *pool, unsigned int cpu);
 unsigned long __qmempool_count(struct qmempool *pool);
 unsigned long __qmempool_shrink(struct qmempool *pool, unsigned long objects);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/* What tests let fail. */
+void __qmempool_shortage(struct kmem_cache *cache, unsigned long left);
+struct shrinker *qmempool_shrinker_alloc(const char *name);
+void qmempool_shrinker_free(struct shrinker *shrinker);
+int qmempool_hp_add(struct qmempool *pool);
+#endif
 
 #endif /* _LINUX_QMEMPOOL_H */

@@ -5,9 +5,11 @@
  * tests in rust/kernel/mm/qmempool cover.
  */
 
+#include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
+#include <linux/mm.h>
 #include <linux/qmempool.h>
 #include <linux/sched.h>
 #include <linux/shrinker.h>
@@ -171,6 +173,81 @@ static void qmempool_test_process(struct kunit *test)
 	KUNIT_EXPECT_LE(test, stats.held, MAGAZINE * (2 * num_possible_cpus() + DEPOT));
 }
 
+/* Who may sleep asks the slab itself when the pool has nothing. */
+static void qmempool_test_shortage(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	struct qmempool_stats stats;
+	void *atomic, *object, *objects[3] = {};
+	unsigned int n;
+
+	__qmempool_shortage(t->cache, 0);
+	atomic = qmempool_alloc(t->pool, GFP_ATOMIC);
+	object = qmempool_alloc(t->pool, GFP_KERNEL | __GFP_ZERO);
+	n = qmempool_alloc_bulk(t->pool, GFP_KERNEL, ARRAY_SIZE(objects), objects);
+	__qmempool_shortage(NULL, 0);
+
+	KUNIT_EXPECT_NULL(test, atomic);
+	KUNIT_EXPECT_EQ(test, n, 0);
+	KUNIT_ASSERT_NOT_NULL(test, object);
+	KUNIT_EXPECT_NULL(test, memchr_inv(object, 0, OBJECT_SIZE));
+	qmempool_stats(t->pool, &stats);
+	KUNIT_EXPECT_EQ(test, stats.hits, 0);
+	KUNIT_EXPECT_EQ(test, stats.held, 0);
+	/* It is one like any other. */
+	qmempool_free(t->pool, object);
+	KUNIT_EXPECT_EQ(test, held(t->pool), 1);
+}
+
+/* The last shrinkers that a pool had, and that was given back. */
+static struct shrinker *made_shrinker, *freed_shrinker;
+
+static struct shrinker *no_shrinker(const char *name)
+{
+	return NULL;
+}
+
+static void note_and_free(struct shrinker *shrinker)
+{
+	freed_shrinker = shrinker;
+	shrinker_free(shrinker);
+}
+
+static int no_hotplug(struct qmempool *pool)
+{
+	made_shrinker = pool->shrinker;
+	return -EBUSY;
+}
+
+/* A pool that cannot be made known to the rest of the kernel is none. */
+static void qmempool_test_attach(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	struct qmempool *pool;
+
+	freed_shrinker = NULL;
+	made_shrinker = NULL;
+	kunit_activate_static_stub(test, qmempool_shrinker_free, note_and_free);
+
+	kunit_activate_static_stub(test, qmempool_shrinker_alloc, no_shrinker);
+	KUNIT_EXPECT_NULL(test, qmempool_create("kunit_attach", t->cache, 4, 4));
+	KUNIT_EXPECT_NULL(test, freed_shrinker);
+	kunit_deactivate_static_stub(test, qmempool_shrinker_alloc);
+
+	kunit_activate_static_stub(test, qmempool_hp_add, no_hotplug);
+	KUNIT_EXPECT_NULL(test, qmempool_create("kunit_attach", t->cache, 4, 4));
+	KUNIT_EXPECT_NOT_NULL(test, made_shrinker);
+	KUNIT_EXPECT_PTR_EQ(test, freed_shrinker, made_shrinker);
+	kunit_deactivate_static_stub(test, qmempool_hp_add);
+
+	/* Nothing is in the way of another one with the same name. */
+	pool = qmempool_create("kunit_attach", t->cache, 4, 4);
+	KUNIT_ASSERT_NOT_NULL(test, pool);
+	made_shrinker = pool->shrinker;
+	qmempool_destroy(pool);
+	KUNIT_EXPECT_PTR_EQ(test, freed_shrinker, made_shrinker);
+}
+
 /* Memory reclaim takes what is in the depot, and nothing else. */
 static void qmempool_test_shrinker(struct kunit *test)
 {
@@ -201,6 +278,20 @@ static void qmempool_test_shrinker(struct kunit *test)
 	fill_pool(test);
 }
 
+/* What writing to /proc/sys/vm/drop_caches does reaches the pool. */
+static void qmempool_test_drop_caches(struct kunit *test)
+{
+#if IS_BUILTIN(CONFIG_QMEMPOOL_KUNIT_TEST)
+	struct pool_test *t = test->priv;
+
+	fill_pool(test);
+	drop_slab();
+	KUNIT_EXPECT_EQ(test, held(t->pool), 2 * MAGAZINE);
+#else
+	kunit_skip(test, "drop_slab() is not for modules");
+#endif
+}
+
 /* A CPU that has stopped leaves nothing behind. */
 static void qmempool_test_cpu_dead(struct kunit *test)
 {
@@ -221,7 +312,10 @@ static struct kunit_case qmempool_test_cases[] = {
 	KUNIT_CASE(qmempool_test_create),
 	KUNIT_CASE(qmempool_test_softirq),
 	KUNIT_CASE(qmempool_test_process),
+	KUNIT_CASE(qmempool_test_shortage),
+	KUNIT_CASE(qmempool_test_attach),
 	KUNIT_CASE(qmempool_test_shrinker),
+	KUNIT_CASE(qmempool_test_drop_caches),
 	KUNIT_CASE(qmempool_test_cpu_dead),
 	{}
 };
@@ -235,5 +329,6 @@ static struct kunit_suite qmempool_test_suite = {
 
 kunit_test_suite(qmempool_test_suite);
 
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");
 MODULE_DESCRIPTION("KUnit tests of the C interface of qmempools");
 MODULE_LICENSE("GPL");

@@ -2,6 +2,8 @@
 
 //! What C code calls.
 
+#[cfg(CONFIG_KUNIT)]
+use super::shortage;
 use super::{
     pool::Pool,
     slab::Slab, //
@@ -187,4 +189,16 @@ unsafe extern "C" fn __qmempool_count(pool: *mut bindings::qmempool) -> usize {
 unsafe extern "C" fn __qmempool_shrink(pool: *mut bindings::qmempool, objects: usize) -> usize {
     // SAFETY: By the safety requirements.
     unsafe { Pool::from_raw(pool) }.shrink(objects)
+}
+
+/// Lets `cache` give only `left` more objects to pools, and these one by one, until this is called
+/// with null.
+///
+/// # Safety
+///
+/// There is nothing to be kept; `cache` is only compared.
+#[cfg(CONFIG_KUNIT)]
+#[export]
+unsafe extern "C" fn __qmempool_shortage(cache: *mut bindings::kmem_cache, left: usize) {
+    shortage::begin(cache, left);
 }

@@ -60,9 +60,15 @@ pub(super) fn at_step<R>(step: usize, body: impl FnOnce() -> R) -> R {
 /// Calls `body` while `cache` gives only `left` more objects to pools, and these one by one.
 #[cfg(CONFIG_KUNIT)]
 pub(super) fn of<R>(cache: *mut bindings::kmem_cache, left: usize, body: impl FnOnce() -> R) -> R {
+    begin(cache, left);
+    let result = body();
+    begin(core::ptr::null_mut(), 0);
+    result
+}
+
+/// Makes `cache` short of objects, or none if it is null. For tests in C.
+#[cfg(CONFIG_KUNIT)]
+pub(super) fn begin(cache: *mut bindings::kmem_cache, left: usize) {
     LEFT.store(left, Relaxed);
     CACHE.store(cache.addr(), Relaxed);
-    let result = body();
-    CACHE.store(0, Relaxed);
-    result
 }
