@@ -74,11 +74,16 @@ static struct qmempool_stats stats(struct kunit *test)
 
 static void skb_pool_test_switch(struct kunit *test)
 {
+	struct qmempool *pool;
+
 	KUNIT_EXPECT_NULL(test, skb_qmempool_get());
 	for (int round = 0; round < 2; round++) {
 		KUNIT_EXPECT_EQ(test, skb_qmempool_set(true), 0);
+		pool = skb_qmempool_get();
+		KUNIT_EXPECT_NOT_NULL(test, pool);
+		/* It is on: this changes nothing. */
 		KUNIT_EXPECT_EQ(test, skb_qmempool_set(true), 0);
-		KUNIT_EXPECT_NOT_NULL(test, skb_qmempool_get());
+		KUNIT_EXPECT_PTR_EQ(test, skb_qmempool_get(), pool);
 		KUNIT_EXPECT_TRUE(test, skb_qmempool_enabled());
 		KUNIT_EXPECT_EQ(test, skb_qmempool_set(false), 0);
 		KUNIT_EXPECT_EQ(test, skb_qmempool_set(false), 0);
