@@ -165,7 +165,7 @@ pub struct Stats {
     pub returns: usize,
     /// Objects in the pool.
     pub held: usize,
-    /// The memory that these take.
+    /// The memory that these take, without the magazines.
     pub bytes: usize,
 }
 
