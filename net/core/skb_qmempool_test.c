@@ -112,6 +112,7 @@ static void skb_pool_test_round(struct kunit *test)
 		KUNIT_EXPECT_NULL(test, skb->dev);
 		/* Nobody else has it: each is changed once. */
 		skb->dev = (struct net_device *)skb;
+		skb->pfmemalloc = true;
 	}
 	for (int i = 0; i < lot->len; i++)
 		lot->skbs[i]->dev = NULL;
@@ -121,6 +122,9 @@ static void skb_pool_test_round(struct kunit *test)
 	KUNIT_EXPECT_GE(test, before.held, COUNT / 2);
 	build(lot);
 	KUNIT_EXPECT_EQ(test, lot->len, COUNT);
+	/* Heads do not remember what they were used for. */
+	for (int i = 0; i < lot->len; i++)
+		KUNIT_EXPECT_FALSE(test, lot->skbs[i]->pfmemalloc);
 	after = stats(test);
 	KUNIT_EXPECT_GE(test, after.hits - before.hits, COUNT / 2);
 	KUNIT_EXPECT_LE(test, after.held, before.held - COUNT / 4);
@@ -154,10 +158,29 @@ static void skb_pool_test_other_cpu(struct kunit *test)
 	migrate_enable();
 }
 
+/* The heads of skbs that come in pairs are of another cache. */
+static void skb_pool_test_fclone(struct kunit *test)
+{
+	struct lot *lot = test->priv;
+
+	skb_qmempool_set(true);
+	for (lot->len = 0; lot->len < COUNT; lot->len++) {
+		lot->skbs[lot->len] = alloc_skb_fclone(64, GFP_KERNEL);
+		if (!lot->skbs[lot->len])
+			break;
+	}
+	KUNIT_EXPECT_EQ(test, lot->len, COUNT);
+	consume(lot);
+	KUNIT_EXPECT_EQ(test, stats(test).held, 0);
+	KUNIT_EXPECT_EQ(test, stats(test).exchanges + stats(test).returns, 0);
+	skb_qmempool_set(false);
+}
+
 static struct kunit_case skb_pool_test_cases[] = {
 	KUNIT_CASE(skb_pool_test_switch),
 	KUNIT_CASE(skb_pool_test_round),
 	KUNIT_CASE(skb_pool_test_other_cpu),
+	KUNIT_CASE(skb_pool_test_fclone),
 	{}
 };
 
