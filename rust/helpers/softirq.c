@@ -26,3 +26,11 @@ __rust_helper bool rust_helper_softirq_guard_impossible(void)
 
 	return in_nmi() || in_hardirq() || irqs_disabled();
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/* Whether softirqs have to wait on this CPU. For tests. */
+__rust_helper bool rust_helper_softirqs_wait(void)
+{
+	return softirq_count() != 0;
+}
+#endif

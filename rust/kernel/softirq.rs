@@ -23,6 +23,7 @@
 
 use crate::{
     bindings,
+    prelude::*,
     types::NotThreadSafe, //
 };
 use core::marker::PhantomData;
@@ -111,5 +112,60 @@ impl Drop for BhGuard {
     fn drop(&mut self) {
         // SAFETY: By the type invariants, they were disabled for this guard.
         unsafe { bindings::local_bh_enable() };
+    }
+}
+
+#[kunit_tests(rust_softirq)]
+mod tests {
+    use super::*;
+    use crate::interrupt::local_interrupt_disable;
+
+    fn softirqs_wait() -> bool {
+        // SAFETY: This only looks.
+        unsafe { bindings::softirqs_wait() }
+    }
+
+    #[test]
+    fn softirqs_wait_for_all_guards() -> Result {
+        let before = softirqs_wait();
+        let one = BhGuard::new().ok_or(EINVAL)?;
+        let while_one = softirqs_wait();
+        let two = BhGuard::new().ok_or(EINVAL)?;
+        drop(one);
+        let while_two = softirqs_wait();
+        drop(two);
+        let after = softirqs_wait();
+
+        assert_eq!((before, after), (false, false));
+        assert_eq!((while_one, while_two), (true, true));
+        Ok(())
+    }
+
+    #[test]
+    fn there_is_no_guard_with_interrupts_disabled() {
+        let irq = local_interrupt_disable();
+        let none = BhGuard::new().is_none();
+        let waits = softirqs_wait();
+        drop(irq);
+
+        assert!(none);
+        assert!(!waits);
+        assert!(BhGuard::new().is_some());
+    }
+
+    #[test]
+    fn a_guard_stays_when_interrupts_are_disabled_later() -> Result {
+        let guard = BhGuard::new().ok_or(EINVAL)?;
+        let irq = local_interrupt_disable();
+        // This one would have to enable bottom halves where that is not allowed.
+        let none = BhGuard::new().is_none();
+        let waits = softirqs_wait();
+        drop(irq);
+        drop(guard);
+
+        assert!(none);
+        assert!(waits);
+        assert!(!softirqs_wait());
+        Ok(())
     }
 }
