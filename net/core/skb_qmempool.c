@@ -21,7 +21,6 @@ DEFINE_STATIC_KEY_FALSE(skb_qmempool_key);
 struct qmempool *skb_qmempool __read_mostly;
 
 static DEFINE_MUTEX(skb_qmempool_mutex);
-static int skb_qmempool_wanted;
 
 static int skb_qmempool_switch(bool on)
 {
@@ -55,7 +54,6 @@ int skb_qmempool_set(bool on)
 
 	mutex_lock(&skb_qmempool_mutex);
 	err = skb_qmempool_switch(on);
-	skb_qmempool_wanted = !!skb_qmempool;
 	mutex_unlock(&skb_qmempool_mutex);
 	return err;
 }
@@ -64,13 +62,19 @@ EXPORT_SYMBOL_GPL(skb_qmempool_set);
 static int skb_qmempool_sysctl(const struct ctl_table *table, int write,
 			       void *buffer, size_t *lenp, loff_t *ppos)
 {
-	int err;
+	int err, on;
+	const struct ctl_table one = {
+		.data	= &on,
+		.maxlen	= sizeof(on),
+		.extra1	= table->extra1,
+		.extra2	= table->extra2,
+	};
 
 	mutex_lock(&skb_qmempool_mutex);
-	err = proc_dointvec_minmax(table, write, buffer, lenp, ppos);
+	on = !!skb_qmempool;
+	err = proc_dointvec_minmax(&one, write, buffer, lenp, ppos);
 	if (!err && write)
-		err = skb_qmempool_switch(skb_qmempool_wanted);
-	skb_qmempool_wanted = !!skb_qmempool;
+		err = skb_qmempool_switch(on);
 	mutex_unlock(&skb_qmempool_mutex);
 	return err;
 }
@@ -78,7 +82,6 @@ static int skb_qmempool_sysctl(const struct ctl_table *table, int write,
 static const struct ctl_table skb_qmempool_table[] = {
 	{
 		.procname	= "skb_qmempool",
-		.data		= &skb_qmempool_wanted,
 		.maxlen		= sizeof(int),
 		.mode		= 0644,
 		.proc_handler	= skb_qmempool_sysctl,
