@@ -73,6 +73,13 @@ VISIBLE_IF_KUNIT int qmempool_hp_add(struct qmempool *pool)
 }
 EXPORT_SYMBOL_IF_KUNIT(qmempool_hp_add);
 
+VISIBLE_IF_KUNIT void qmempool_hp_remove(struct qmempool *pool)
+{
+	KUNIT_STATIC_STUB_REDIRECT(qmempool_hp_remove, pool);
+	cpuhp_state_remove_instance_nocalls(qmempool_hp_state, &pool->node);
+}
+EXPORT_SYMBOL_IF_KUNIT(qmempool_hp_remove);
+
 int __qmempool_attach(struct qmempool *pool, const char *name)
 {
 	int err;
@@ -105,7 +112,7 @@ void __qmempool_detach(struct qmempool *pool)
 {
 	debugfs_remove(pool->dentry);
 	qmempool_shrinker_free(pool->shrinker);
-	cpuhp_state_remove_instance_nocalls(qmempool_hp_state, &pool->node);
+	qmempool_hp_remove(pool);
 }
 
 static int __init qmempool_init(void)

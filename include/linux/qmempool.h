@@ -288,6 +288,7 @@ void __qmempool_shortage(struct kmem_cache *cache, unsigned long left);
 struct shrinker *qmempool_shrinker_alloc(const char *name);
 void qmempool_shrinker_free(struct shrinker *shrinker);
 int qmempool_hp_add(struct qmempool *pool);
+void qmempool_hp_remove(struct qmempool *pool);
 #endif
 
 #endif /* _LINUX_QMEMPOOL_H */

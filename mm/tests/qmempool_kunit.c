@@ -7,8 +7,10 @@
 
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
+#include <kunit/test-bug.h>
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
+#include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/qmempool.h>
 #include <linux/sched.h>
@@ -201,6 +203,8 @@ static void qmempool_test_shortage(struct kunit *test)
 
 /* The last shrinkers that a pool had, and that was given back. */
 static struct shrinker *made_shrinker, *freed_shrinker;
+/* The last pool of which CPU hotplug should no longer know. */
+static struct qmempool *removed_pool;
 
 static struct shrinker *no_shrinker(const char *name)
 {
@@ -217,6 +221,14 @@ static int no_hotplug(struct qmempool *pool)
 {
 	made_shrinker = pool->shrinker;
 	return -EBUSY;
+}
+
+/* Does what the real one does, since this is called in its place. */
+static void note_and_remove(struct qmempool *pool)
+{
+	removed_pool = pool;
+	kunit_deactivate_static_stub(kunit_get_current_test(), qmempool_hp_remove);
+	qmempool_hp_remove(pool);
 }
 
 /* A pool that cannot be made known to the rest of the kernel is none. */
@@ -241,11 +253,18 @@ static void qmempool_test_attach(struct kunit *test)
 	kunit_deactivate_static_stub(test, qmempool_hp_add);
 
 	/* Nothing is in the way of another one with the same name. */
-	pool = qmempool_create("kunit_attach", t->cache, 4, 4);
-	KUNIT_ASSERT_NOT_NULL(test, pool);
-	made_shrinker = pool->shrinker;
-	qmempool_destroy(pool);
-	KUNIT_EXPECT_PTR_EQ(test, freed_shrinker, made_shrinker);
+	for (int round = 0; round < 2; round++) {
+		pool = qmempool_create("kunit_attach", t->cache, 4, 4);
+		KUNIT_ASSERT_NOT_NULL(test, pool);
+		if (IS_ENABLED(CONFIG_DEBUG_FS))
+			KUNIT_EXPECT_FALSE(test, IS_ERR_OR_NULL(pool->dentry));
+		made_shrinker = pool->shrinker;
+		kunit_activate_static_stub(test, qmempool_hp_remove, note_and_remove);
+		qmempool_destroy(pool);
+		KUNIT_EXPECT_PTR_EQ(test, freed_shrinker, made_shrinker);
+		KUNIT_EXPECT_PTR_EQ(test, removed_pool, pool);
+		removed_pool = NULL;
+	}
 }
 
 /* Memory reclaim takes what is in the depot, and nothing else. */
