@@ -2,6 +2,7 @@
 
 //! Tests of the array-based queue.
 
+mod atomics;
 mod hardirq;
 mod shared;
 mod stress;
@@ -219,6 +220,26 @@ mod cases {
         assert_eq!(batch.push(2), Err(2));
         batch.commit();
         assert_eq!(take::<2>(&mut rx), [Some(1), None]);
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_reservation_holds_can_be_changed() -> Result {
+        let (mut tx, mut rx) = spsc::<u32>(4, GFP_KERNEL)?;
+
+        let mut batch = tx.reserve(3).ok_or(EINVAL)?;
+        assert!(batch.is_empty() && batch.get_mut(0).is_none());
+        assert_eq!((batch.push(1), batch.push(2)), (Ok(()), Ok(())));
+        assert_eq!((batch.len(), batch.is_empty()), (2, false));
+        for offset in 0..2 {
+            if let Some(element) = batch.get_mut(offset) {
+                *element += 10 * (1 + offset as u32);
+            }
+        }
+        // The third one has room, but nothing has been put there.
+        assert!(batch.get_mut(2).is_none());
+        batch.commit();
+        assert_eq!(take::<3>(&mut rx), [Some(11), Some(22), None]);
         Ok(())
     }
 

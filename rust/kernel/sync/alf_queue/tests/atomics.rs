@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of what the model checker takes for granted: that positions and claims are atomic.
+
+#[crate::prelude::kunit_tests(rust_alf_queue_atomics)]
+mod cases {
+    use super::super::super::{
+        index::AtomicIndex,
+        reserve::Wanted,
+        ring::Ring, //
+    };
+    use crate::{
+        kthread,
+        prelude::*,
+        sync::atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        time::{
+            delay::fsleep,
+            Delta,
+            Instant,
+            Monotonic, //
+        }, //
+    };
+
+    /// How long each CPU claims: longer than one may be late.
+    const TIME: Delta = Delta::from_millis(60);
+
+    #[test]
+    fn users_wait_for_those_before_them() -> Result {
+        let mut cpus = kthread::online_cpus();
+        let (Some(first), Some(second)) = (cpus.next(), cpus.next()) else {
+            // Who waits does not let others run.
+            return Ok(());
+        };
+        let ring = Ring::<u32>::new(8, 0, GFP_KERNEL)?;
+        let tail = &ring.producer.tail;
+        let (published, waited) = (Atomic::new(0u32), Atomic::new(0u32));
+
+        kthread::scope(|scope| {
+            scope.spawn_on(first, c"alf_first", || {
+                fsleep(Delta::from_millis(20));
+                published.store(1, Relaxed);
+                tail.store_release(3);
+            })?;
+            scope.spawn_on(second, c"alf_second", || {
+                tail.wait_for(3);
+                waited.store(published.load(Relaxed), Relaxed);
+            })
+        })?;
+        // There is nothing in the ring that could be dropped.
+        tail.store_release(0);
+        assert_eq!(waited.load(Relaxed), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn no_position_is_claimed_twice() -> Result {
+        let cpus = kthread::online_cpus().count() as u32;
+        let ring = Ring::<u32>::new(8, 0, GFP_KERNEL)?;
+        let (ready, failed) = (Atomic::new(0u32), Atomic::new(0u32));
+        let claimed = Atomic::new(0u32);
+        let claim = || {
+            let wanted = Wanted {
+                count: 1,
+                all: true,
+            };
+            // There is always room, since nobody looks at the slots.
+            ring.producer.claim(&ring.consumer.tail, 1 << 30, wanted)
+        };
+
+        kthread::run_on_each(kthread::online_cpus(), c"alf_claim", |_| {
+            ready.add(1u32, Relaxed);
+            // All at the same time, unless one of them cannot be started.
+            for _ in 0..1000 {
+                if ready.load(Relaxed) == cpus {
+                    break;
+                }
+                fsleep(Delta::from_micros(100));
+            }
+            let start = Instant::<Monotonic>::now();
+            while start.elapsed() < TIME {
+                let refused = (0..1000).filter(|_| claim().is_none()).count();
+                failed.add(refused as u32, Relaxed);
+                claimed.add(1000u32, Relaxed);
+            }
+        })?;
+        assert_eq!(failed.load(Relaxed), 0);
+        assert_eq!(claim().map(|run| run.start), Some(claimed.load(Relaxed)));
+        Ok(())
+    }
+}
