@@ -7,7 +7,13 @@ mod cases {
     use super::super::*;
     use crate::{
         kthread,
-        sync::Arc, //
+        sync::Arc,
+        time::{
+            delay::fsleep,
+            Delta,
+            Instant,
+            Monotonic, //
+        }, //
     };
 
     struct Element {
@@ -109,6 +115,42 @@ mod cases {
         list.push(element(6, Some(&drops))?);
         drop(list);
         assert_eq!(drops.load(Relaxed), 7);
+        Ok(())
+    }
+
+    /// Nobody replaces what somebody else has put there meanwhile.
+    #[test]
+    fn no_replacement_gets_lost() -> Result {
+        // Longer than one of them may be late.
+        const TIME: Delta = Delta::from_millis(60);
+
+        let cpus = kthread::online_cpus().count();
+        let first = First(Atomic::new(ptr::null_mut()));
+        let (ready, replaced) = (Atomic::new(0u32), Atomic::new(0usize));
+
+        kthread::run_on_each(kthread::online_cpus(), c"llist", |_| {
+            ready.add(1u32, Relaxed);
+            // All at the same time, unless one of them cannot be started.
+            for _ in 0..1000 {
+                if ready.load(Relaxed) as usize == cpus {
+                    break;
+                }
+                fsleep(Delta::from_micros(100));
+            }
+            let start = Instant::<Monotonic>::now();
+            while start.elapsed() < TIME {
+                for _ in 0..1000 {
+                    // A number, of which each replacement makes the next one.
+                    let mut old = first.load_relaxed();
+                    while let Err(now) = first.replace_release(old, old.wrapping_byte_add(1)) {
+                        old = now;
+                    }
+                }
+                replaced.add(1000usize, Relaxed);
+            }
+        })?;
+        assert_eq!(first.take_acquire().addr(), replaced.load(Relaxed));
+        assert!(first.load_relaxed().is_null());
         Ok(())
     }
 
