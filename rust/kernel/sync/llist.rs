@@ -2,11 +2,12 @@
 
 //! Lock-free lists to which anyone adds, and of which everything is taken at once.
 //!
-//! A [`LockLessList`] is a stack of boxes that are linked through a [`Node`] inside of them, so
-//! that nothing is allocated to add one. [`push`] may be called in any context, NMIs included, on
-//! all CPUs at once. [`take_all`] takes what there is and leaves the list empty. What was taken is
-//! a [`Chain`], which belongs to the caller alone. It has the newest element first;
-//! [`Chain::reverse`] restores the order in which elements were added.
+//! A [`LockLessList`] is a stack of boxes, or of other owned pointers that can be a [`Link`]. What
+//! they point to is linked through a [`Node`] inside of it, so that nothing is allocated to add
+//! one. [`push`] may be called in any context, NMIs included, on all CPUs at once. [`take_all`]
+//! takes what there is and leaves the list empty. What was taken is a [`Chain`], which belongs to
+//! the caller alone. It has the newest element first; [`Chain::reverse`] restores the order in
+//! which elements were added.
 //!
 //! Single elements cannot be taken off the list: a compare-and-exchange on the first node could
 //! not tell a list that was changed in between from one that was not. There is no such operation,
@@ -64,7 +65,10 @@ use crate::{
 use core::{
     cell::UnsafeCell,
     marker::PhantomData,
-    ptr, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 mod head;
@@ -78,6 +82,7 @@ use head::AtomicFirst;
 ///
 /// While the element is in a list or chain, `next` is null or points to the node of another element
 /// of it.
+#[repr(transparent)]
 pub struct Node {
     next: UnsafeCell<*mut Node>,
 }
@@ -142,26 +147,38 @@ macro_rules! impl_has_llist_node {
 }
 pub use impl_has_llist_node;
 
-/// Returns the node of an element.
+/// Owned pointers that can be linked to each other, since there is a [`Node`] in what they own.
 ///
 /// # Safety
 ///
-/// `element` points to a value.
-#[inline(always)]
-unsafe fn node_of<T: HasNode>(element: *mut T) -> *mut Node {
-    // SAFETY: By the safety requirements and those of the trait, this is inside of the value.
-    unsafe { element.byte_add(T::OFFSET).cast() }
+/// The node that [`Self::into_node`] returns is valid, and nothing but this module uses it, until
+/// [`Self::from_node`] has been called with it.
+pub unsafe trait Link: Sized {
+    /// Gives the ownership up, and returns the node.
+    fn into_node(self) -> NonNull<Node>;
+
+    /// Takes the ownership back.
+    ///
+    /// # Safety
+    ///
+    /// `node` was returned by [`Self::into_node`] of this type, and has not been taken back since.
+    unsafe fn from_node(node: NonNull<Node>) -> Self;
 }
 
-/// Returns the element of a node.
-///
-/// # Safety
-///
-/// `node` was returned by [`node_of`] for a `T`.
-#[inline(always)]
-unsafe fn element_of<T: HasNode>(node: *mut Node) -> *mut T {
-    // SAFETY: By the safety requirements, the value begins there.
-    unsafe { node.byte_sub(T::OFFSET).cast() }
+// SAFETY: The node is in the box, by the safety requirements of `HasNode`. Nobody has access to the
+// box until it is taken back.
+unsafe impl<T: HasNode> Link for KBox<T> {
+    #[inline(always)]
+    fn into_node(self) -> NonNull<Node> {
+        // SAFETY: A box is not null, and `HasNode` says that the node is inside of its value.
+        unsafe { NonNull::new_unchecked(KBox::into_raw(self).byte_add(T::OFFSET).cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn from_node(node: NonNull<Node>) -> Self {
+        // SAFETY: By the safety requirements, `into_node` got this pointer from a box.
+        unsafe { KBox::from_raw(node.as_ptr().byte_sub(T::OFFSET).cast()) }
+    }
 }
 
 /// Makes `next` follow `node`.
@@ -170,7 +187,7 @@ unsafe fn element_of<T: HasNode>(node: *mut Node) -> *mut T {
 ///
 /// `node` is the node of an element that the caller owns.
 #[inline(always)]
-unsafe fn set_next(node: *mut Node, next: *mut Node) {
+pub(crate) unsafe fn set_next(node: *mut Node, next: *mut Node) {
     // SAFETY: By the safety requirements, nobody else accesses it.
     unsafe { *(*node).next.get() = next };
 }
@@ -208,25 +225,25 @@ impl AtomicFirst for First {
     }
 }
 
-/// A list to which anyone can add boxes, without a lock.
+/// A list to which anyone can add elements, without a lock.
 ///
 /// # Invariants
 ///
 /// `first` is null or points to the node of an element that the list owns, as is what follows it.
-pub struct LockLessList<T: HasNode> {
+pub struct LockLessList<P: Link> {
     first: First,
     // Elements come in through a shared reference, so the list must not pass for one of elements
     // that live shorter: a cell makes it invariant.
-    _owns: PhantomData<UnsafeCell<KBox<T>>>,
+    _owns: PhantomData<UnsafeCell<P>>,
 }
 
-// SAFETY: The list passes boxes on to other contexts, which may be done if they are `Send`.
-unsafe impl<T: HasNode + Send> Send for LockLessList<T> {}
+// SAFETY: The list passes elements on to other contexts, which may be done if they are `Send`.
+unsafe impl<P: Link + Send> Send for LockLessList<P> {}
 
 // SAFETY: Likewise. No reference to an element is handed out.
-unsafe impl<T: HasNode + Send> Sync for LockLessList<T> {}
+unsafe impl<P: Link + Send> Sync for LockLessList<P> {}
 
-impl<T: HasNode> LockLessList<T> {
+impl<P: Link> LockLessList<P> {
     /// Returns an empty list.
     #[inline]
     pub const fn new() -> Self {
@@ -239,9 +256,9 @@ impl<T: HasNode> LockLessList<T> {
 
     /// Adds an element, and returns whether the list was empty.
     #[inline]
-    pub fn push(&self, element: KBox<T>) -> bool {
-        // SAFETY: It is a value. INVARIANT: The list owns it from now on.
-        let node = unsafe { node_of(KBox::into_raw(element)) };
+    pub fn push(&self, element: P) -> bool {
+        // INVARIANT: The list owns the element from now on.
+        let node = element.into_node().as_ptr();
         // SAFETY: The element is ours until `add` has added it.
         head::add(&self.first, node, |next| unsafe { set_next(node, next) }).is_null()
     }
@@ -250,14 +267,14 @@ impl<T: HasNode> LockLessList<T> {
     /// empty.
     ///
     /// An empty chain changes nothing. Otherwise this takes time in proportion to the elements.
-    pub fn push_chain(&self, chain: Chain<T>) -> bool {
+    pub fn push_chain(&self, chain: Chain<P>) -> bool {
         let first = chain.into_first();
         if first.is_null() {
             return self.is_empty();
         }
         let mut last = first;
         // SAFETY: We own the elements of the chain, and those that follow are theirs.
-        while let Some(next) = ptr::NonNull::new(unsafe { next_of(last) }) {
+        while let Some(next) = NonNull::new(unsafe { next_of(last) }) {
             last = next.as_ptr();
         }
         // SAFETY: The elements are ours until `add` has added them.
@@ -266,7 +283,7 @@ impl<T: HasNode> LockLessList<T> {
 
     /// Takes all elements, the one that was added last first.
     #[inline]
-    pub fn take_all(&self) -> Chain<T> {
+    pub fn take_all(&self) -> Chain<P> {
         // INVARIANT: The list was given up, and we are the ones who got it.
         Chain {
             first: self.first.take_acquire(),
@@ -281,13 +298,13 @@ impl<T: HasNode> LockLessList<T> {
     }
 }
 
-impl<T: HasNode> Default for LockLessList<T> {
+impl<P: Link> Default for LockLessList<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: HasNode> Drop for LockLessList<T> {
+impl<P: Link> Drop for LockLessList<P> {
     fn drop(&mut self) {
         drop(self.take_all());
     }
@@ -298,18 +315,18 @@ impl<T: HasNode> Drop for LockLessList<T> {
 /// # Invariants
 ///
 /// `first` is null or points to the node of an element that the chain owns, as is what follows it.
-pub struct Chain<T: HasNode> {
+pub struct Chain<P: Link> {
     first: *mut Node,
-    _owns: PhantomData<KBox<T>>,
+    _owns: PhantomData<P>,
 }
 
-// SAFETY: A chain owns boxes, and is `Send` if they are.
-unsafe impl<T: HasNode + Send> Send for Chain<T> {}
+// SAFETY: A chain owns elements, and is `Send` if they are.
+unsafe impl<P: Link + Send> Send for Chain<P> {}
 
 // SAFETY: There is nothing to be done with a shared reference but to ask if it is empty.
-unsafe impl<T: HasNode + Send> Sync for Chain<T> {}
+unsafe impl<P: Link + Send> Sync for Chain<P> {}
 
-impl<T: HasNode> Chain<T> {
+impl<P: Link> Chain<P> {
     /// Returns an empty chain.
     #[inline]
     pub const fn new() -> Self {
@@ -322,32 +339,61 @@ impl<T: HasNode> Chain<T> {
 
     /// Adds an element as the first one.
     #[inline]
-    pub fn push(&mut self, element: KBox<T>) {
-        // SAFETY: It is a value, and ours. INVARIANT: The chain owns it from now on.
-        unsafe {
-            let node = node_of(KBox::into_raw(element));
-            set_next(node, self.first);
-            self.first = node;
-        }
+    pub fn push(&mut self, element: P) {
+        let node = element.into_node().as_ptr();
+
+        // SAFETY: The element was given to us.
+        unsafe { set_next(node, self.first) };
+        // INVARIANT: The chain owns it from now on.
+        self.first = node;
     }
 
     /// Takes the first element off.
     #[inline]
-    pub fn pop(&mut self) -> Option<KBox<T>> {
-        let node = ptr::NonNull::new(self.first)?.as_ptr();
-        // SAFETY: By the type invariants, it is the node of an element that we own, and which was
-        // made from a box. INVARIANT: It is not the chain's any more.
+    pub fn pop(&mut self) -> Option<P> {
+        let node = NonNull::new(self.first)?;
+
+        // SAFETY: By the type invariants, it is the node of an element that we own. INVARIANT: It
+        // is not the chain's any more.
         unsafe {
-            self.first = next_of(node);
-            Some(KBox::from_raw(element_of(node)))
+            self.first = next_of(node.as_ptr());
+            Some(P::from_node(node))
         }
     }
 
     /// Returns the elements in the opposite order.
     #[inline]
     pub fn reverse(self) -> Self {
+        self.reverse_and_count().0
+    }
+
+    /// Whether there are no elements.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// Makes a chain of linked nodes.
+    ///
+    /// # Safety
+    ///
+    /// `first` is null or points to a node that [`Link::into_node`] of `P` has returned, as is what
+    /// follows it. None of them has been taken back, and none of them is used by anyone else.
+    #[inline(always)]
+    pub(crate) unsafe fn from_first(first: *mut Node) -> Self {
+        // INVARIANT: The caller gives the elements to the chain.
+        Self {
+            first,
+            _owns: PhantomData,
+        }
+    }
+
+    /// Returns the elements in the opposite order, and how many they are.
+    #[inline]
+    pub(crate) fn reverse_and_count(self) -> (Self, usize) {
         let mut rest = self.into_first();
         let mut first = ptr::null_mut();
+        let mut count = 0;
         while !rest.is_null() {
             // SAFETY: By the type invariants, it is the node of an element that we own.
             let next = unsafe { next_of(rest) };
@@ -355,18 +401,10 @@ impl<T: HasNode> Chain<T> {
             unsafe { set_next(rest, first) };
             first = rest;
             rest = next;
+            count += 1;
         }
-        // INVARIANT: These are the elements that this chain owned.
-        Self {
-            first,
-            _owns: PhantomData,
-        }
-    }
-
-    /// Whether there are no elements.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.first.is_null()
+        // SAFETY: These are the elements that this chain owned.
+        (unsafe { Self::from_first(first) }, count)
     }
 
     /// Gives the elements up to the caller.
@@ -377,22 +415,22 @@ impl<T: HasNode> Chain<T> {
     }
 }
 
-impl<T: HasNode> Default for Chain<T> {
+impl<P: Link> Default for Chain<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: HasNode> Iterator for Chain<T> {
-    type Item = KBox<T>;
+impl<P: Link> Iterator for Chain<P> {
+    type Item = P;
 
     #[inline]
-    fn next(&mut self) -> Option<KBox<T>> {
+    fn next(&mut self) -> Option<P> {
         self.pop()
     }
 }
 
-impl<T: HasNode> Drop for Chain<T> {
+impl<P: Link> Drop for Chain<P> {
     fn drop(&mut self) {
         while let Some(element) = self.pop() {
             drop(element);

@@ -90,7 +90,7 @@ pub fn many_producers() -> Result {
     Ok(())
 }
 
-pub fn list<T: HasNode>(list: &LockLessList<T>, element: KBox<T>) -> Option<KBox<T>> {
+pub fn list<T: HasNode>(list: &LockLessList<KBox<T>>, element: KBox<T>) -> Option<KBox<T>> {
     list.push(element);
     list.take_all().reverse().pop()
 }

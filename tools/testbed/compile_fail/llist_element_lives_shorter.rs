@@ -23,9 +23,9 @@ impl_has_llist_node! {
     impl{'a} HasNode for Borrows<'a> { self.node }
 }
 
-pub fn add<'a>(list: &LockLessList<Borrows<'static>>, element: KBox<Borrows<'a>>) -> bool {
-    //~ let _ = (list, element); let list = &LockLessList::<Borrows<'a>>::new();
-    let list: &LockLessList<Borrows<'a>> = list;
+pub fn add<'a>(list: &LockLessList<KBox<Borrows<'static>>>, element: KBox<Borrows<'a>>) -> bool {
+    //~ let _ = (list, element); let list = &LockLessList::<KBox<Borrows<'a>>>::new();
+    let list: &LockLessList<KBox<Borrows<'a>>> = list;
     //~ list.is_empty()
     list.push(element)
 }

@@ -13,7 +13,7 @@ use kernel::{
     }, //
 };
 
-pub fn twice<T: HasNode>(list: &LockLessList<T>, element: KBox<T>) -> bool {
+pub fn twice<T: HasNode>(list: &LockLessList<KBox<T>>, element: KBox<T>) -> bool {
     //~ let _ = list;
     list.push(element);
     list.push(element)

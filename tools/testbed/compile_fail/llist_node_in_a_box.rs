@@ -23,6 +23,6 @@ impl_has_llist_node! {
     impl HasNode for Element { self.node }
 }
 
-pub fn add(list: &LockLessList<Element>, element: KBox<Element>) -> bool {
+pub fn add(list: &LockLessList<KBox<Element>>, element: KBox<Element>) -> bool {
     list.push(element)
 }

@@ -46,7 +46,7 @@ mod cases {
         )?)
     }
 
-    fn numbers(chain: Chain<Element>) -> Result<KVec<u32>> {
+    fn numbers(chain: Chain<KBox<Element>>) -> Result<KVec<u32>> {
         let mut numbers = KVec::new();
         for element in chain {
             numbers.push(element.number, GFP_KERNEL)?;
@@ -72,7 +72,7 @@ mod cases {
                 assert_eq!(numbers(all.reverse())?.as_slice(), [0, 1, 2, 3]);
             }
         }
-        assert!(Chain::<Element>::new().reverse().is_empty());
+        assert!(Chain::<KBox<Element>>::new().reverse().is_empty());
         Ok(())
     }
 
@@ -159,7 +159,7 @@ mod cases {
     fn nothing_gets_lost_between_cpus() -> Result {
         const COUNT: u32 = 2_000;
 
-        let list = &LockLessList::<Element>::new();
+        let list = &LockLessList::<KBox<Element>>::new();
         let found_empty = &Atomic::new(0u32);
         let cpus = kthread::online_cpus().count();
         let threads = (2 * cpus).min(4);
