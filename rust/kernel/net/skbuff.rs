@@ -36,10 +36,14 @@ use core::{
 };
 
 mod offload;
+mod unique;
 
-pub use self::offload::{
-    PartialChecksum,
-    RxHash, //
+pub use self::{
+    offload::{
+        PartialChecksum,
+        RxHash, //
+    },
+    unique::UniqueSkBuff, //
 };
 
 /// Why a packet was not delivered.

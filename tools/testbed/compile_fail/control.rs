@@ -17,8 +17,11 @@ use kernel::{
         Options,
         QMemPool, //
     },
-    new_spinlock,
     net::{
+        combiner::{
+            Combiner,
+            Submitted, //
+        },
         inflight::{
             self,
             Limits,
@@ -30,8 +33,12 @@ use kernel::{
             BulkStats,
             SkbFreeList, //
         },
-        skbuff::SkBuff, //
+        skbuff::{
+            SkBuff,
+            UniqueSkBuff, //
+        }, //
     },
+    new_spinlock,
     percpu::PerCpu,
     prelude::*,
     slab::{
@@ -93,6 +100,15 @@ pub fn many_producers() -> Result {
 pub fn list<T: HasNode>(list: &LockLessList<KBox<T>>, element: KBox<T>) -> Option<KBox<T>> {
     list.push(element);
     list.take_all().reverse().pop()
+}
+
+pub fn combine(list: &Combiner<UniqueSkBuff>, skb: SkBuff, sent: &SpinLock<usize>) -> bool {
+    let Ok(skb) = UniqueSkBuff::new(skb) else {
+        return false;
+    };
+    let lock = || sent.lock();
+    let submitted = list.submit(skb, 1000, 64, lock, |sent, batch| **sent += batch.len());
+    matches!(submitted, Ok(Submitted::Done))
 }
 
 pub fn thread(cpu: CpuId) -> Result {

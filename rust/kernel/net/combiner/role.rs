@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who works off a list to which everyone adds, and the memory ordering of it.
+//!
+//! Nothing here depends on the rest of the kernel: the atomic operations come in through [`Word`]
+//! and [`Depth`], so that the same source runs under a model checker on a host.
+//!
+//! One word holds everything. It is one of
+//!
+//! - *idle*: no elements, and nobody at work;
+//! - *busy*: no elements that nobody has taken, and somebody at work;
+//! - the newest element, from which the others are linked. Somebody is at work, or about to be.
+//!
+//! Whoever replaces idle with an element has the role of the combiner. It has it until it has put
+//! idle back, by an exchange that takes the last elements, or in place of busy. All other
+//! operations leave the word as something that is not idle. So there is one combiner as long as
+//! there are elements, and never two.
+
+/// The word.
+///
+/// Elements are written with plain accesses, and passed on with them all that belongs to them.
+///
+/// - Who adds an element, writes it, then makes it visible: release.
+/// - Who takes elements, exchanges the word, then reads them: acquire. All values of the word come
+///   from read-modify-write operations, a chain of which hands on what each of its links has
+///   released. So this is ordered behind all who have added one.
+/// - Who puts idle in place of busy, releases what it has done as the combiner. Who replaces idle
+///   with an element is the next one, and ordered behind that: acquire, and release for the
+///   element, which makes it a full barrier in the kernel's model. What it reads when it takes
+///   elements does not order it, if that is what it has just written itself.
+///
+/// An exchange that leaves idle behind is not ordered before what the next combiner does: what one
+/// has left to do after that is not protected by the role.
+pub(crate) trait Word {
+    /// Points to an element, or is one of the two values that do not.
+    type Pointer: Copy + PartialEq;
+
+    /// Nobody is at work.
+    const IDLE: Self::Pointer;
+    /// Somebody is at work, who has taken all elements.
+    const BUSY: Self::Pointer;
+
+    /// Reads the word, without ordering.
+    fn load_relaxed(&self) -> Self::Pointer;
+
+    /// Replaces idle with `new`, with acquire and release ordering; returns what it was if not so.
+    fn replace_idle(&self, new: Self::Pointer) -> Result<(), Self::Pointer>;
+
+    /// Replaces `old` with `new`, with release ordering; returns what it was if not `old`.
+    fn replace_release(&self, old: Self::Pointer, new: Self::Pointer) -> Result<(), Self::Pointer>;
+
+    /// Replaces the word with `new`, with acquire ordering.
+    fn exchange_acquire(&self, new: Self::Pointer) -> Self::Pointer;
+}
+
+/// How many elements have been added behind the combiner's back and not been taken.
+///
+/// It bounds the length of the list. Nothing is ordered by it.
+pub(crate) trait Depth {
+    /// Adds one, and returns how many there were.
+    fn increment(&self) -> usize;
+
+    /// Takes one off that was added for an element that is not on the list after all.
+    fn undo(&self);
+}
+
+/// What has become of an element that was to be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// Somebody is at work, who will see it.
+    Behind,
+    /// Nobody was: the caller is the combiner now.
+    First,
+    /// There were `limit` elements behind somebody who is at work. It was not added.
+    Refused,
+}
+
+/// Adds an element.
+///
+/// `link` is called with the element that was the newest one, if any, and makes it follow `new`.
+///
+/// Elements that are first are not counted in `depth`, which saves those who are alone the
+/// operation: of what a combiner takes first, one is not counted, and of what it takes later, all
+/// are.
+#[inline(always)]
+pub(crate) fn add<W: Word>(
+    word: &W,
+    depth: &impl Depth,
+    limit: usize,
+    new: W::Pointer,
+    mut link: impl FnMut(Option<W::Pointer>),
+) -> Added {
+    let mut old = word.load_relaxed();
+    let mut counted = false;
+    loop {
+        if old != W::IDLE && !counted {
+            if depth.increment() >= limit {
+                depth.undo();
+                return Added::Refused;
+            }
+            counted = true;
+        }
+        link((old != W::IDLE && old != W::BUSY).then_some(old));
+        let replaced = if old == W::IDLE {
+            word.replace_idle(new)
+        } else {
+            word.replace_release(old, new)
+        };
+        match replaced {
+            Ok(()) => break,
+            Err(now) => old = now,
+        }
+    }
+    if old != W::IDLE {
+        return Added::Behind;
+    }
+    if counted {
+        depth.undo();
+    }
+    Added::First
+}
+
+/// Takes all elements and stays the combiner.
+///
+/// Only the combiner may call this. It returns none if nothing was added.
+#[inline(always)]
+pub(crate) fn take<W: Word>(word: &W) -> Option<W::Pointer> {
+    let newest = word.exchange_acquire(W::BUSY);
+    (newest != W::BUSY).then_some(newest)
+}
+
+/// Takes all elements and gives the role up.
+///
+/// Only the combiner may call this, and it is not the combiner afterwards.
+#[inline(always)]
+pub(crate) fn take_last<W: Word>(word: &W) -> Option<W::Pointer> {
+    let newest = word.exchange_acquire(W::IDLE);
+    (newest != W::BUSY).then_some(newest)
+}
+
+/// Gives the role up if there is nothing to do, and says whether it has.
+///
+/// Only the combiner may call this.
+#[inline(always)]
+pub(crate) fn finish<W: Word>(word: &W) -> bool {
+    word.load_relaxed() == W::BUSY && word.replace_release(W::BUSY, W::IDLE).is_ok()
+}

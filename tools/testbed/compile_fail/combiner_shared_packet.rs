@@ -1,0 +1,16 @@
+//@ error: E0277 the trait bound `SkBuff: Link` is not satisfied
+// SPDX-License-Identifier: GPL-2.0
+
+//! A packet that may have other owners cannot be put on a list: it has one place for a link.
+
+#![forbid(unsafe_code)]
+
+use kernel::net::{
+    combiner::Combiner,
+    skbuff, //
+};
+
+//~ pub fn list() -> Combiner<skbuff::UniqueSkBuff> {
+pub fn list() -> Combiner<skbuff::SkBuff> {
+    Combiner::new()
+}

@@ -1,0 +1,17 @@
+//@ error: E0382 borrow of moved value: `turn`
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who has taken the last batch has given the role to somebody else.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    net::combiner::Turn,
+    sync::llist::Link, //
+};
+
+pub fn work<P: Link>(mut turn: Turn<'_, P>) -> usize {
+    //~ let _ = turn.take();
+    let _ = turn.take_last();
+    turn.take().map_or(0, |batch| batch.len())
+}
