@@ -90,7 +90,6 @@ pub struct Napi {
     // First, so that a pointer to the one is a pointer to the other.
     #[pin]
     inner: Opaque<bindings::napi_struct>,
-    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
     id: Id,
     #[pin]
     attached: Mutex<KVec<Arc<dyn Attached>>>,

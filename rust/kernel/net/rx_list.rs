@@ -73,6 +73,7 @@ pub enum Protocol {
 ///     // The packets go to the stack here.
 /// }
 /// ```
+#[cfg_attr(not(CONFIG_PAGE_POOL), allow(dead_code, reason = "for page pools"))]
 pub struct RxList<'a> {
     cx: &'a Poll<'a>,
     first: Option<NonNull<bindings::list_head>>,
