@@ -325,7 +325,11 @@ impl Fabric {
         // With a window the generator waits for room; without one it overruns.
         let polite = run.spec.window != 0;
         let mut busy = false;
-        while left != 0 && (!polite || port.path.room(run.spec.size)) {
+        while left != 0 {
+            if polite && !port.path.room(run.spec.size) {
+                run.held(now);
+                break;
+            }
             run.next(now, &mut self.frame);
             busy = true;
             left -= 1;

@@ -4,6 +4,7 @@
 
 pub mod fabric;
 mod frames;
+mod pace;
 mod pcap;
 mod run;
 pub mod spec;

@@ -7,6 +7,7 @@ use nicmodel_device::port::Loss;
 use serde_json::{Value, json};
 
 use crate::frames::{Damage, Maker, Mark, compare, mark, of_another_run, resembles};
+use crate::pace::{Pace, Times};
 use crate::spec::Generate;
 
 const MS: u64 = 1_000_000;
@@ -49,6 +50,8 @@ pub(crate) struct Run {
     seen: Vec<u64>,
     last: Vec<Option<u32>>,
     scratch: Vec<u8>,
+    pace: Pace,
+    times: Option<Times>,
 }
 
 impl Run {
@@ -78,6 +81,8 @@ impl Run {
             seen: vec![0; spec.count.div_ceil(64) as usize],
             last: vec![None; usize::from(spec.flows)],
             scratch: Vec::new(),
+            pace: Pace::new(spec.rate),
+            times: spec.latency.then(Times::default),
             spec,
         }
     }
@@ -91,9 +96,10 @@ impl Run {
         if now < self.resume {
             return 0;
         }
-        let left = self.spec.count - self.sent;
+        let due = self.pace.due(now).min(BATCH);
+        let left = (self.spec.count - self.sent).min(due);
         if self.spec.window == 0 {
-            return left.min(BATCH);
+            return left;
         }
         self.written_off = self.written_off.min(self.under_way());
         let open = self.under_way() - self.written_off;
@@ -103,15 +109,24 @@ impl Run {
             self.last_event = now;
         }
         let open = self.under_way() - self.written_off;
-        self.spec.window.saturating_sub(open).min(left).min(BATCH)
+        self.spec.window.saturating_sub(open).min(left)
     }
 
     /// The next frame.
     pub(crate) fn next(&mut self, now: u64, frame: &mut Vec<u8>) {
         self.maker.make(self.sent, frame);
         self.sent += 1;
+        self.pace.sent(now);
+        if let Some(times) = &mut self.times {
+            times.sent(now);
+        }
         self.first_sent.get_or_insert(now);
         self.last_event = now;
+    }
+
+    /// The port had no room for the next frame.
+    pub(crate) fn held(&mut self, now: u64) {
+        self.pace.held(now);
     }
 
     /// A frame of the run is known to be lost. False: stop sending for a moment.
@@ -162,6 +177,9 @@ impl Run {
         }
         self.back += 1;
         self.last_back = now;
+        if let Some(times) = &mut self.times {
+            times.back(mark.sequence, now);
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
         self.maker
             .expect(mark.sequence, &self.spec, frame, &mut scratch);
@@ -201,7 +219,7 @@ impl Run {
         let next = if now < self.resume {
             self.resume
         } else {
-            now + MS
+            (now + MS).min(self.pace.next(now))
         };
         next.max(now + 1)
     }
@@ -219,7 +237,7 @@ impl Run {
         };
         let damage = |name: &str| self.damage.get(name).copied().unwrap_or(0);
         let loss = |loss: Loss| self.losses[loss as usize];
-        json!({
+        let mut report = json!({
             "ok": true,
             "sent": self.sent,
             "forwarded": self.forwarded,
@@ -244,7 +262,13 @@ impl Run {
             "seconds": seconds,
             "pps": pps.round(),
             "timed_out": self.sent < self.spec.count,
-        })
+            "offered_pps": self.pace.offered().round(),
+            "taken_pps": self.pace.taken().map(f64::round),
+        });
+        if let Some(times) = &self.times {
+            report["latency_ns"] = times.report();
+        }
+        report
     }
 }
 

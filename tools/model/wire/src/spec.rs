@@ -90,6 +90,12 @@ pub struct Generate {
     /// Most frames under way at once; 0 for no limit.
     #[serde(default = "default_window")]
     pub window: u32,
+    /// Frames per second; 0 for as many as the window allows.
+    #[serde(default)]
+    pub rate: u32,
+    /// Whether to measure how long each frame takes from port to port.
+    #[serde(default)]
+    pub latency: bool,
     /// How long to wait for stragglers.
     #[serde(default = "default_drain")]
     pub drain_ms: u64,
@@ -132,6 +138,8 @@ pub const MIN_SIZE: usize = 54;
 pub const MAX_SIZE: usize = 9728;
 /// More frames than this in one run would need too much memory to check.
 pub const MAX_COUNT: u32 = 1 << 30;
+/// The same for a run that measures the time of each frame.
+pub const MAX_TIMED: u32 = 1 << 22;
 
 impl Generate {
     /// Says what is wrong with it.
@@ -155,6 +163,9 @@ impl Generate {
         }
         if self.count > MAX_COUNT {
             return Err(format!("count: at most {MAX_COUNT}; make several runs"));
+        }
+        if self.latency && self.count > MAX_TIMED {
+            return Err(format!("count: at most {MAX_TIMED} with latency"));
         }
         Ok(())
     }
@@ -217,5 +228,12 @@ mod tests {
         assert!(run.validate(2).expect_err("no port 5").contains("to"));
         let error = serde_json::from_str::<Generate>(r#"{"from":0,"to":1,"count":1,"sise":3}"#);
         assert!(error.expect_err("typo").to_string().contains("sise"));
+        let text = r#"{"from":0,"to":1,"count":5000000,"latency":true}"#;
+        let run: Generate = serde_json::from_str(text).expect("well formed");
+        assert!(
+            run.validate(2)
+                .expect_err("too many")
+                .contains("with latency")
+        );
     }
 }
