@@ -296,6 +296,18 @@ static void check_interrupts(struct um_pci_check *check)
 		wrong += interrupts_within(check, 1, 100000) != 1;
 	}
 	verdict("interrupt for every message", wrong);
+
+	wrong = 0;
+	for (i = 0; i < 10; i++) {
+		atomic_set(&check->interrupts, 0);
+		disable_irq(check->irq);
+		writel(BIT(0), check->bar + EICS);
+		msleep(20);
+		wrong += atomic_read(&check->interrupts) != 0;
+		enable_irq(check->irq);
+		wrong += interrupts_within(check, 1, 100000) != 1;
+	}
+	verdict("interrupt while disabled", wrong);
 }
 
 /* A CPU that is about to go idle must not sleep over an interrupt. */
