@@ -26,6 +26,9 @@ from testbed.model import WIRES, Model
 _MEMORY = "768M"
 # CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID
 _DEVICE = 1234
+# How many microseconds the guest waits for an answer of the model. On a busy
+# machine the model may not get a processor for longer than the usual 40 ms.
+_PATIENCE = 20_000_000
 
 
 class Uml:
@@ -117,6 +120,7 @@ class Uml:
             f"SKBULK_WIRES={len(lines)}",
             "con=null", "con0=fd:0,fd:1", "ssl=null", "panic=-1", "loglevel=7",
             *[f"ssl{number}=fd:{line}" for number, line in enumerate(lines)],
+            f"virtio_pcidev.max_delay_us={_PATIENCE}",
             *job.kernel_words,
         ]  # fmt: skip
         if model is not None:
