@@ -41,8 +41,8 @@ def skb_pool() -> bool:
     return text == "1"
 
 
-def _drivers(env: Env, config: str) -> list[str]:
-    return ["c"] if env.overlay_off or config == UML else ["rust", "c"]
+def _drivers(env: Env) -> list[str]:
+    return ["c"] if env.overlay_off else ["rust", "c"]
 
 
 def _forward(ready: Built, config: str, name: str, job: Job, step: Step) -> Outcome:
@@ -117,7 +117,7 @@ def measure(
     count instructions of one driver: there they stay unknown.
     """
     env, kernel = ready.env, ready.kernels[config]
-    names = _drivers(env, config)
+    names = _drivers(env)
     for name in names:
         kernel.module(name)
     per_round = -(-frames // repeats)

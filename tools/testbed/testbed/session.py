@@ -59,9 +59,8 @@ def choice(name: str, allowed: tuple[str, ...], default: str) -> str:
 
 
 def default_driver(env: Env) -> str:
-    """The driver that DRIVER names; rust where the kernel has it."""
-    without = env.overlay_off or default_machine() == kernel.UML
-    return choice("DRIVER", ("rust", "c", "none"), "c" if without else "rust")
+    """The driver that DRIVER names; rust unless the tree has no overlay."""
+    return choice("DRIVER", ("rust", "c", "none"), "c" if env.overlay_off else "rust")
 
 
 def default_config() -> str:
