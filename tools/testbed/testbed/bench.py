@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make bench: benchmark modules in User-Mode Linux, instruction counts, tables, plots."""
+"""make bench: benchmarks in User-Mode Linux, instruction counts, tables, plots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import time
 from pathlib import Path
 
-from testbed import insn_bench, plots
+from testbed import forward_bench, forward_plot, insn_bench, plots
 from testbed.bench_rows import BITS, Row, met, parse, table, target
 from testbed.boot import Job
 from testbed.env import Env
@@ -20,13 +20,15 @@ from testbed.ui import Failure, Step, clock, say, since_start
 _ROUNDS = 7
 # Counts instructions, in QEMU, where it matters little what else the machine does.
 _INSN = "insn"
+# Forwards packets in User-Mode Linux.
+_FORWARD = forward_bench.BENCH
 # More than this share of the machine in other hands disturbs the figures.
 _BUSY = 0.10
 
 
 def _selected() -> list[str]:
     wanted = [name.strip() for name in os.environ.get("ONLY", "").split(",") if name.strip()]
-    known = [*BITS, _INSN]
+    known = [*BITS, _FORWARD, _INSN]
     for name in wanted:
         if name not in known:
             raise Failure(
@@ -54,6 +56,14 @@ def busy_share(seconds: float = 2.0) -> float:
     time.sleep(seconds)
     total_after, idle_after = _cpu_times()
     return 1.0 - (idle_after - idle) / max(total_after - total, 1)
+
+
+def _is_quiet() -> bool:
+    """Whether nobody else uses the machine much; says so if somebody does."""
+    busy = busy_share()
+    if busy > _BUSY:
+        say(f"    note: {busy:.0%} of this machine is busy with other things; ratios may be off")
+    return busy <= _BUSY
 
 
 def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
@@ -85,24 +95,24 @@ def bench(env: Env) -> int:
     timed = [name for name in names if name in BITS]
     rows: list[Row] = []
     quiet = True
-    if timed:
+    if timed or _FORWARD in names:
         rounds = _rounds()
         with built(env, UML) as ready:
-            busy = busy_share()
-            quiet = busy <= _BUSY
-            if not quiet:
-                say(f"    note: {busy:.0%} of this machine is busy with other things; "
-                    "ratios may be off")  # fmt: skip
-            rows += run(ready, timed, rounds)
+            quiet = _is_quiet()
+            if timed:
+                rows += run(ready, timed, rounds)
+            if _FORWARD in names:
+                rows += forward_bench.run(ready, rounds)
+            quiet = _is_quiet() and quiet
     if _INSN in names:
         with built(env, "perf") as ready:
             rows += insn_bench.run(ready)
-    for line in table(rows):
+    for line in [*table(rows), *forward_bench.sentences(rows)]:
         say(line)
     path = env.out / "bench.json"
     records = [{**row.record(), "quiet": quiet} for row in rows]
     path.write_text(json.dumps(records, indent=1) + "\n")
-    drawn = plots.draw(rows, env.out)
+    drawn = plots.draw(rows, env.out) + forward_plot.draw(rows, env.out)
     with_target = [row for row in rows if target(row.bench, row.case) is not None]
     reached = sum(met(row) for row in with_target)
     say(f"\n{reached} of {len(with_target)} targets met")

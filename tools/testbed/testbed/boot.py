@@ -40,6 +40,10 @@ class Job:
     plugin: Sequence[str] = ()
     kernel_words: Sequence[str] = ()
     qemu_words: Sequence[str] = ()
+    # In User-Mode Linux: whether tail registers lie in memory, and whether the
+    # guest and the model have processors of the machine of their own.
+    shared_tails: bool = True
+    pinned: bool = False
 
 
 @dataclass(frozen=True)

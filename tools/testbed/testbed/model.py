@@ -9,6 +9,7 @@ import select
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -65,6 +66,8 @@ class Model:
         log: Path,
         ports: int = 2,
         transport: str = "vfio",
+        words: Sequence[str] = (),
+        before: Sequence[str] = (),
     ) -> None:
         if not program.exists():
             raise Failure(f"the NIC model ({program}) is not built")
@@ -72,6 +75,9 @@ class Model:
         self.folder = folder
         self.ports = ports
         self.transport = transport
+        # More words for its command line, and for the one of who starts it.
+        self._words = words
+        self._before = before
         self.log = log
         self._program = program
         self._child: subprocess.Popen[bytes] | None = None
@@ -89,6 +95,7 @@ class Model:
         with self.log.open("ab") as log:
             child = subprocess.Popen(
                 [
+                    *self._before,
                     self._program,
                     "serve",
                     "--dir",
@@ -97,6 +104,7 @@ class Model:
                     str(self.ports),
                     "--transport",
                     self.transport,
+                    *self._words,
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -84,6 +84,7 @@ class Uml:
             if job.ports == 0:
                 yield folder, None, []
                 return
+            _, processors = pins(job)
             model = stack.enter_context(
                 Model(
                     self.tools / "nicmodel",
@@ -91,6 +92,8 @@ class Uml:
                     self.model_log,
                     job.ports,
                     transport="vhost",
+                    words=() if job.shared_tails else ("--trap",),
+                    before=processors,
                 )
             )
             lines = [stack.enter_context(model.connect()).fileno() for _ in range(WIRES)]
@@ -107,7 +110,9 @@ class Uml:
     def _command(
         self, folder: Path, job: Job, model: Model | None, lines: Sequence[int]
     ) -> list[str]:
+        processors, _ = pins(job)
         words = [
+            *processors,
             str(folder / "linux"),
             f"mem={_MEMORY}",
             "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
@@ -130,6 +135,21 @@ class Uml:
             # Processes of the guest must be threads of the host for that.
             words += ["seccomp=on", f"ncpus={job.cpus}"]
         return words
+
+
+def pins(job: Job) -> tuple[list[str], list[str]]:
+    """What to start the kernel and the model with, so that none takes processors
+    of the other. Too few of them for that are shared by both."""
+    if not job.pinned:
+        return [], []
+    here = sorted(os.sched_getaffinity(0))
+    if len(here) <= job.cpus:
+        return [], []
+    return _taskset(here[: job.cpus]), _taskset(here[job.cpus :])
+
+
+def _taskset(processors: Sequence[int]) -> list[str]:
+    return ["taskset", "-c", ",".join(map(str, processors))]
 
 
 def _environment() -> dict[str, str]:

@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Measures forwarding with both drivers in turn, inside the guest.
+
+Both drivers are loaded at the same time, each bound to two ports of the four,
+so that they take turns within a second and whatever disturbs the machine hits
+both. The plan comes in the variable PLAN as JSON; a line of JSON for each
+measurement goes to /mnt/job/results/forward.jsonl.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path("/mnt/job/results/forward.jsonl")
+PCI = Path("/sys/bus/pci/devices")
+PKTGEN = Path("/proc/net/pktgen")
+POOL = Path("/proc/sys/net/core/skb_qmempool")
+GENERATOR, SINK = "02:00:00:00:00:02", "02:00:00:00:01:02"
+MODULES = {"c": "ixgbe", "rust": "ixgbe_rust"}
+# Where frames go that nobody forwards.
+NOWHERE = "10.99.0.1"
+# How often a measurement that lost packets is tried.
+TRIES = 3
+# Steps of the search for a rate without loss: each halves what is in question.
+SEARCH = 7
+# What one measurement found, by name; nothing if it makes no sense.
+Figures = dict[str, float] | None
+
+
+class Wrong(Exception):
+    """What makes a measurement worthless."""
+
+
+def say(text: str) -> None:
+    """A line for whoever watches."""
+    print(f"forward: {text}", flush=True)
+
+
+def run(*words: str) -> str:
+    """What a command prints; it has to succeed."""
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Wrong(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+@dataclass
+class Side:
+    """One driver and its two ports."""
+
+    driver: str
+    # The number of its first port, as the model counts.
+    first: int
+    devices: list[str]
+    ports: list[str]
+    subnet: str = ""
+
+    def mac(self, port: int) -> str:
+        """The MAC address of one of its ports."""
+        return Path(f"/sys/class/net/{self.ports[port]}/address").read_text().strip()
+
+    def generate(self, count: int, **more: Any) -> dict[str, Any]:
+        """Run the generator; returns the answer."""
+        request = {
+            "cmd": "generate", "from": self.first, "to": self.first + 1, "count": count,
+            "src_mac": GENERATOR, "dst_mac": self.mac(0),
+            "expect_src_mac": self.mac(1), "expect_dst_mac": SINK,
+            "src_ip": f"{self.subnet}.0.2", "dst_ip": f"{self.subnet}.1.2",
+            "drain_ms": 3000, "timeout_ms": 60000, **more,
+        }  # fmt: skip
+        answer = json.loads(run("wire", json.dumps(request)))
+        if answer.get("ok") is not True:
+            raise Wrong(f"the model refused: {answer}")
+        return dict(answer)
+
+
+def bind(drivers: list[str]) -> list[Side]:
+    """Load the drivers, each for two ports."""
+    devices = sorted(
+        path.name
+        for path in PCI.iterdir()
+        if (path / "class").read_text().strip() == "0x020000"
+        and (path / "vendor").read_text().strip() == "0x8086"
+    )
+    if len(devices) < 2 * len(drivers):
+        raise Wrong(f"{len(drivers)} drivers need two ports each, here are {len(devices)}")
+    sides = []
+    for number, driver in enumerate(drivers):
+        own = devices[2 * number : 2 * number + 2]
+        for device in own:
+            (PCI / device / "driver_override").write_text(MODULES[driver])
+        sides.append(Side(driver, 2 * number, own, [], f"10.{number}"))
+    for side in sides:
+        run("load-driver", side.driver)
+    return sides
+
+
+def bring_up(side: Side) -> None:
+    """A router between two hosts that exist only in the generator."""
+    for device in side.devices:
+        names = [path.name for path in (PCI / device / "net").glob("*")]
+        if not names:
+            raise Wrong(f"{MODULES[side.driver]} made no interface for {device}")
+        side.ports.append(names[0])
+    for number, (port, peer) in enumerate(zip(side.ports, (GENERATOR, SINK), strict=True)):
+        for feature in ("gro", "gso", "tso"):
+            subprocess.run(
+                ["ethtool", "-K", port, feature, "off"], capture_output=True, check=False
+            )
+        run("ip", "addr", "add", f"{side.subnet}.{number}.1/24", "dev", port)
+        run("ip", "link", "set", port, "up")
+        run("ip", "neigh", "replace", f"{side.subnet}.{number}.2", "lladdr", peer,
+            "dev", port, "nud", "permanent")  # fmt: skip
+
+
+def warm_up(side: Side) -> None:
+    """Until nothing gets lost: the first packets after a link came up do."""
+    for _ in range(10):
+        answer = side.generate(2000, drain_ms=1000)
+        if answer["forwarded"] == answer["sent"]:
+            return
+        time.sleep(0.5)
+    raise Wrong(f"{side.driver}: packets get lost: {answer}")
+
+
+def wait_carrier(sides: list[Side]) -> None:
+    """Until all ports may send."""
+    paths = [Path(f"/sys/class/net/{port}/carrier") for side in sides for port in side.ports]
+    deadline = time.monotonic() + 30
+    while not all(path.read_text().strip() == "1" for path in paths):
+        if time.monotonic() > deadline:
+            raise Wrong(f"no carrier on all of {', '.join(path.parent.name for path in paths)}")
+        time.sleep(0.1)
+    # The queue discipline is put in place a moment later.
+    time.sleep(1)
+
+
+def priv_flag(side: Side) -> str | None:
+    """The private flag that switches bulk free, if the driver has one."""
+    done = subprocess.run(
+        ["ethtool", "--show-priv-flags", side.ports[1]], capture_output=True, text=True, check=False
+    )
+    found = re.search(r"^(\S*bulk\S*)\s*:", done.stdout, re.M)
+    return found[1] if found else None
+
+
+def switch(side: Side, option: str, on: bool) -> None:
+    """Set one option of a driver or of the stack."""
+    word = "on" if on else "off"
+    if option == "GRO":
+        run("ethtool", "-K", side.ports[0], "gro", word)
+    elif option == "SKB pool":
+        POOL.write_text("1" if on else "0")
+    elif option == "bulk free":
+        flag = priv_flag(side)
+        if flag is None:
+            raise Wrong(f"{MODULES[side.driver]} has no private flag for bulk free")
+        for port in side.ports:
+            run("ethtool", "--set-priv-flags", port, flag, word)
+    else:
+        raise Wrong(f"there is no option {option}")
+
+
+def can(side: Side, option: str) -> str | None:
+    """Why an option cannot be switched here, if so."""
+    if option == "bulk free" and priv_flag(side) is None:
+        return "the driver has no private flag for it"
+    if option == "SKB pool" and not POOL.exists():
+        return "the kernel has no pool of skb heads"
+    return None
+
+
+def forward(side: Side, cell: dict[str, Any], frames: int) -> Figures:
+    """Nanoseconds per forwarded packet."""
+    for _ in range(TRIES):
+        answer = side.generate(frames, flows=cell.get("flows", 1))
+        if answer["forwarded"] == frames:
+            return {"ns": 1e9 * answer["seconds"] / frames}
+        # A guest that got no processor for seconds is no measurement, one that
+        # loses packets again and again is a finding.
+        say(f"{side.driver}: {answer['forwarded']} of {frames} forwarded, again: {answer}")
+    raise Wrong(f"{side.driver}: packets get lost: {answer}")
+
+
+def drop(side: Side, cell: dict[str, Any], frames: int) -> Figures:
+    """Nanoseconds per packet that is received and dropped by the routing table."""
+    answer = side.generate(frames, window=frames, dst_ip=NOWHERE, drain_ms=50)
+    rate = answer.get("taken_pps")
+    if not rate:
+        raise Wrong(f"{side.driver}: the generator was never held back: {answer}")
+    if sum(answer["lost"].values()) != answer["lost"]["in_guest"]:
+        raise Wrong(f"{side.driver}: frames got lost before the guest: {answer['lost']}")
+    return {"ns": 1e9 / rate}
+
+
+def ping_pong(side: Side, cell: dict[str, Any], frames: int) -> Figures:
+    """Nanoseconds from port to port, one packet at a time."""
+    answer = side.generate(frames, window=1, latency=True)
+    if answer["forwarded"] != frames:
+        raise Wrong(f"{side.driver}: {answer['forwarded']} of {frames} came back")
+    return {"median": answer["latency_ns"]["median"], "p99": answer["latency_ns"]["p99"]}
+
+
+def transmit(side: Side, cell: dict[str, Any], frames: int) -> Figures:
+    """Nanoseconds per packet that pktgen makes and the driver sends."""
+    port = side.ports[1]
+    thread = PKTGEN / "kpktgend_0"
+    for line in ("rem_device_all", f"add_device {port}"):
+        thread.write_text(line + "\n")
+    for line in (f"count {frames}", "clone_skb 0", "pkt_size 60", "delay 0",
+                 f"dst {side.subnet}.1.2", f"dst_mac {SINK}"):  # fmt: skip
+        (PKTGEN / port).write_text(line + "\n")
+    (PKTGEN / "pgctrl").write_text("start\n")
+    text = (PKTGEN / port).read_text()
+    thread.write_text("rem_device_all\n")
+    found = re.search(r"Result: OK: (\d+)\(", text)
+    if not found:
+        raise Wrong(f"pktgen: {text.strip().splitlines()[-1]}")
+    return {"ns": 1000.0 * int(found[1]) / frames}
+
+
+def lossless(side: Side, cell: dict[str, Any], frames: int) -> Figures:
+    """Nanoseconds per packet at the highest rate at which all that is sent is forwarded."""
+    low, high = 0.0, 1.3 * float(side.generate(frames)["pps"])
+    best = 0.0
+    for _ in range(SEARCH):
+        middle = (low + high) / 2
+        answer = side.generate(frames, window=0, rate=round(middle))
+        # What went out counts: the model may not have been let run all the time.
+        if answer["forwarded"] == frames:
+            low, best = middle, max(best, float(answer["offered_pps"]))
+        else:
+            high = middle
+    return {"ns": 1e9 / best} if best else None
+
+
+KINDS = {"forward": forward, "drop": drop, "latency": ping_pong, "transmit": transmit,
+         "lossless": lossless}  # fmt: skip
+
+
+class Bench:
+    """Goes through the plan."""
+
+    def __init__(self, plan: dict[str, Any], sides: list[Side]) -> None:
+        self.plan = plan
+        self.sides = sides
+
+    def note(self, **fields: Any) -> None:
+        """One line of the results."""
+        with RESULTS.open("a") as file:
+            file.write(json.dumps(fields) + "\n")
+
+    def record(
+        self, cell: dict[str, Any], side: Side, pair: int, found: Figures, **more: Any
+    ) -> None:
+        """What a measurement found, or that it did not."""
+        found_or_not = found or {"missing": f"packets got lost at any rate in pair {pair}"}
+        self.note(case=cell["case"], driver=side.driver, pair=pair, **more, **found_or_not)
+
+    def measure(self, cell: dict[str, Any], side: Side, frames: int) -> Figures:
+        """One measurement."""
+        return KINDS[cell["kind"]](side, cell, frames)
+
+    def compare(self, cell: dict[str, Any], pair: int) -> None:
+        """Both drivers, what was first in one pair last in the next."""
+        for side in self.sides[:: 1 if pair % 2 else -1]:
+            self.record(cell, side, pair, self.measure(cell, side, cell["frames"]))
+
+    def toggle(self, cell: dict[str, Any], pair: int) -> None:
+        """Each driver with an option on and off."""
+        option = cell["option"]
+        for side in self.sides:
+            if can(side, option):
+                continue
+            for on in (True, False) if pair % 2 else (False, True):
+                switch(side, option, on)
+                found = self.measure(cell, side, cell["frames"])
+                self.record(cell, side, pair, found, on=on)
+            switch(side, option, option == "bulk free")
+
+    def run(self) -> None:
+        """All cells once per pair; one more before the first, which does not count."""
+        cells = self.plan["cells"]
+        for cell in cells:
+            for side in self.sides:
+                if "option" in cell:
+                    if why := can(side, cell["option"]):
+                        self.note(case=cell["case"], driver=side.driver, missing=why)
+                elif cell["kind"] != "lossless":
+                    self.measure(cell, side, max(cell["frames"] // 10, 1000))
+        for pair in range(1, self.plan["pairs"] + 1):
+            for cell in cells:
+                if pair > cell.get("pairs", pair):
+                    continue
+                say(f"pair {pair} of {self.plan['pairs']}: {cell['case']}")
+                (self.toggle if "option" in cell else self.compare)(cell, pair)
+
+
+def main() -> int:
+    """Set up, measure; the exit code."""
+    plan = json.loads(os.environ["PLAN"])
+    try:
+        say("loading the drivers")
+        sides = bind(plan["drivers"])
+        if any(cell["kind"] == "transmit" for cell in plan["cells"]):
+            module = next(Path("/mnt/build").rglob("pktgen.ko"), None)
+            if module is None:
+                raise Wrong("this kernel was built without pktgen")
+            run("insmod", str(module))
+        run("sysctl", "-q", "net.ipv4.ip_forward=1", "net.ipv4.ip_early_demux=0")
+        run("ip", "route", "add", "blackhole", "10.99.0.0/24")
+        for side in sides:
+            bring_up(side)
+        wait_carrier(sides)
+        for side in sides:
+            warm_up(side)
+        Bench(plan, sides).run()
+    except Wrong as error:
+        say(f"error: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make bench ONLY=forward: both drivers forward natively, in turn, in one guest.
+
+Each machine (processors, transport) is one boot of User-Mode Linux in which
+both drivers are loaded; guest/forward_bench.py measures there. This chooses
+what to measure, and makes rows of it: ours is Rust, the reference is C, in
+nanoseconds per packet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.bench_rows import Row
+from testbed.boot import Job
+from testbed.running import report_complaints
+from testbed.session import Built
+from testbed.ui import Failure, Step, say
+
+BENCH, OPTIONS = "forward", "forward-option"
+_FRAMES = 100_000
+_SHARED = "shared tails"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A guest to measure in."""
+
+    cpus: int
+    shared: bool
+
+    @property
+    def suffix(self) -> str:
+        """What the names of its cases end with."""
+        return f"{self.cpus} cpu{'s' if self.cpus > 1 else ''}" + (
+            f" {_SHARED}" if self.shared else ""
+        )
+
+
+def _cell(machine: Machine, name: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {"case": f"{name} {machine.suffix}", "kind": kind, "frames": _FRAMES, **more}
+
+
+def cells(machine: Machine) -> list[dict[str, Any]]:
+    """What is measured in a guest."""
+    one = [_cell(machine, "1 flow", "forward"), _cell(machine, "64 flows", "forward", flows=64)]
+    if machine.cpus > 1:
+        return one
+    one += [
+        _cell(machine, "drop", "drop", frames=2 * _FRAMES),
+        _cell(machine, "transmit", "transmit"),
+        _cell(machine, "latency", "latency", frames=4000),
+    ]
+    if machine.shared:
+        one += [
+            # A search is many measurements: one in a while is enough.
+            _cell(machine, "loss-free", "lossless", pairs=3),
+            *[_cell(machine, name, "forward", option=name)
+              for name in ("bulk free", "SKB pool", "GRO")],
+        ]  # fmt: skip
+    return one
+
+
+MACHINES = (Machine(1, False), Machine(1, True), Machine(2, False), Machine(2, True))
+
+
+def plans(text: str) -> list[tuple[Machine, list[dict[str, Any]]]]:
+    """What to measure where: cases in whose name one of these words occurs, or all."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    found = []
+    for machine in MACHINES:
+        wanted = [cell for cell in cells(machine)
+                  if not words or any(word in cell["case"] for word in words)]  # fmt: skip
+        if wanted:
+            found.append((machine, wanted))
+    if not found:
+        known = sorted({cell["case"] for machine in MACHINES for cell in cells(machine)})
+        raise Failure(f"CASES={text}: no case has that in its name", "there are:", *known)
+    return found
+
+
+def run(ready: Built, rounds: int) -> list[Row]:
+    """Boot, measure, and return what came of it."""
+    rows: list[Row] = []
+    for machine, wanted in plans(os.environ.get("CASES", "")):
+        rows += _measure(ready, machine, wanted, rounds)
+    # A bench is a block of the table: options are one of their own.
+    return sorted(rows, key=lambda row: row.bench)
+
+
+def _measure(
+    ready: Built, machine: Machine, wanted: list[dict[str, Any]], rounds: int
+) -> list[Row]:
+    env = ready.env
+    drivers = ["c"] if env.overlay_off else ["rust", "c"]
+    for driver in drivers:
+        ready.kernels["uml"].module(driver)
+    plan = {"pairs": rounds, "drivers": drivers, "cells": wanted}
+    job = Job(
+        env.clone / "tools/testbed/guest/forward_bench.py",
+        "none",
+        timeout=900,
+        cpus=machine.cpus,
+        ports=2 * len(drivers),
+        accel="native",
+        variables={"PLAN": json.dumps(plan)},
+        shared_tails=machine.shared,
+        pinned=True,
+    )
+    name = f"forward-{machine.suffix.replace(' ', '-')}"
+    uml = ready.uml(name)
+    with Step(f"forwarding in User-Mode Linux, {machine.suffix}: {rounds} pairs") as step:
+
+        def follow(line: str) -> None:
+            step.detail = line.removeprefix("forward: ")
+
+        outcome = uml.run(job, follow)
+        step.detail = ""
+    report_complaints(outcome.complaints)
+    if outcome.code != 0:
+        raise Failure(
+            "measuring failed",
+            *outcome.output.strip().splitlines()[-3:],
+            f"console: {uml.log}",
+        )
+    text = outcome.results.get("forward.jsonl", "")
+    (env.out / "results/forward.jsonl").rename(env.out / f"results/{name}.jsonl")
+    return parse(text.splitlines())
+
+
+def parse(lines: Iterable[str]) -> list[Row]:
+    """Rows from the lines that the guest wrote, in the order of their first line."""
+    values: dict[tuple[str, str], dict[bool, dict[int, float]]] = defaultdict(
+        lambda: {True: {}, False: {}}
+    )
+    for line in lines:
+        record = json.loads(line)
+        case, driver = record["case"], record["driver"]
+        if "missing" in record:
+            say(f"    {case}, {driver}: not measured: {record['missing']}")
+        elif "on" in record:
+            name = case if driver == "rust" else f"{case}, C driver"
+            values[OPTIONS, name][record["on"]][record["pair"]] = record["ns"]
+        elif "median" in record:
+            for part in ("median", "p99"):
+                key = (BENCH, f"{case} {part}")
+                values[key][driver == "rust"][record["pair"]] = record[part]
+        else:
+            values[BENCH, case][driver == "rust"][record["pair"]] = record["ns"]
+    return [Row.of_pairs(bench, case, "ns", sides[True], sides[False])
+            for (bench, case), sides in values.items()]  # fmt: skip
+
+
+def is_rate(row: Row) -> bool:
+    """Whether a row is about packets one after the other, and not about one alone."""
+    return row.bench in (BENCH, OPTIONS) and not row.case.startswith("latency")
+
+
+def sentences(rows: list[Row]) -> list[str]:
+    """The rates, as packets per second before and after."""
+    lines: list[str] = []
+    known = [row for row in rows if is_rate(row) and row.ours and row.reference]
+    for bench, before, after in ((BENCH, "C", "Rust"), (OPTIONS, "off", "on")):
+        block = [row for row in known if row.bench == bench]
+        if not block:
+            continue
+        lines += ["", f"{bench}, packets per second: {before} is before, {after} after",
+                  f"{'case':<38}{'before':>11}{'after':>11}{'more':>11}{'ns':>10}"]  # fmt: skip
+        for row in block:
+            assert row.ours and row.reference
+            old, new = 1e9 / row.reference, 1e9 / row.ours
+            lines.append(
+                f"{row.case:<38}{old:>11,.0f}{new:>11,.0f}{new - old:>+11,.0f}"
+                f"{row.ours - row.reference:>+10.2f}"
+            )
+    return lines
