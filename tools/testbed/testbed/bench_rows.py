@@ -183,7 +183,8 @@ def _figure(value: float | None, unit: str) -> str:
         return "-"
     if unit == "instructions":
         return f"{value:,.1f}"
-    return f"{value:.2f}" if unit == "ns" else f"{value:,.0f}"
+    # Fractions of what takes long are noise.
+    return f"{value:.2f}" if unit == "ns" and value < 10_000 else f"{value:,.0f}"
 
 
 def _line(row: Row, width: int) -> str:
