@@ -261,7 +261,10 @@ mod cases {
         device.allow_dma()?;
         log.page_pool.store(1, Relaxed);
         device.up()?;
-        assert_eq!(device.data().kept.is_mapped(), Some(true));
+        // User-Mode Linux keeps no list of mapped pages (`PP_DMA_INDEX_BITS` is 0 there). Behind its
+        // mappings is nothing that could be taken away.
+        let listed = !cfg!(CONFIG_UML);
+        assert_eq!(device.data().kept.is_mapped(), Some(listed));
         device.interrupt(0);
         assert!(log.take(&[
             Event::Open,
