@@ -261,7 +261,7 @@ mod cases {
         device.allow_dma()?;
         log.page_pool.store(1, Relaxed);
         device.up()?;
-        // User-Mode Linux keeps no list of mapped pages (`PP_DMA_INDEX_BITS` is 0 there). Behind its
+        // User-Mode Linux keeps no list of mapped pages (`PP_DMA_INDEX_BITS` is 0). Behind its
         // mappings is nothing that could be taken away.
         let listed = !cfg!(CONFIG_UML);
         assert_eq!(device.data().kept.is_mapped(), Some(listed));
