@@ -146,8 +146,8 @@ impl<'a> SkbFreeList<'a> {
 
         // SAFETY:
         // - By the type invariants, and since the list is in use, the array begins with `len`
-        //   packets that we own and now give
-        //   up. `SkBuff` is a transparent wrapper of a pointer to the packet, which is not null.
+        //   packets that we own and now give up. `SkBuff` is a transparent wrapper of a pointer to
+        //   the packet, which is not null.
         // - The budget comes from the core: `cx` proves that this is the poll function called
         //   with it, in softirq context unless the budget is zero.
         let bulk = unsafe {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from testbed.bench_rows import REFERENCES, Row, target
 from testbed.forward_bench import BENCH, OPTIONS
+from testbed.plots import files_only, save
 
 _TITLES = {
     BENCH: "Rust driver against C driver: how many times as fast",
@@ -27,12 +28,7 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
               for bench in (BENCH, OPTIONS)}  # fmt: skip
     if not any(tables.values()):
         return []
-    # Imported late: most verbs do without it.
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
+    pyplot = files_only()
     written = []
     for bench, block in tables.items():
         if not block:
@@ -57,9 +53,5 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
         axes.set_title(_TITLES[bench])
         axes.grid(alpha=0.3, axis="x")
         axes.legend(fontsize=8)
-        path = folder / f"bench-{bench}.svg"
-        figure.tight_layout()
-        figure.savefig(path)
-        pyplot.close(figure)
-        written.append(path)
+        written.append(save(figure, bench, folder))
     return written

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 from testbed.bench_rows import REFERENCES, Row
 
@@ -25,17 +26,31 @@ def curves(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, Row]]]]:
     }  # fmt: skip
 
 
-def draw(rows: list[Row], folder: Path) -> list[Path]:
-    """Write an SVG per benchmark that has a curve; returns the files."""
-    wanted = {bench: lines for bench, lines in curves(rows).items() if lines}
-    if not wanted:
-        return []
-    # Imported late: most verbs do without it.
+def files_only() -> Any:
+    """matplotlib's pyplot without a screen. Imported late: most verbs do without it."""
     import matplotlib
 
     matplotlib.use("svg")
     from matplotlib import pyplot
 
+    return pyplot
+
+
+def save(figure: Any, bench: str, folder: Path) -> Path:
+    """Write the plot of a benchmark, and be done with it."""
+    path = folder / f"bench-{bench}.svg"
+    figure.tight_layout()
+    figure.savefig(path)
+    files_only().close(figure)
+    return path
+
+
+def draw(rows: list[Row], folder: Path) -> list[Path]:
+    """Write an SVG per benchmark that has a curve; returns the files."""
+    wanted = {bench: lines for bench, lines in curves(rows).items() if lines}
+    if not wanted:
+        return []
+    pyplot = files_only()
     written = []
     for bench, lines in wanted.items():
         figure, axes = pyplot.subplots(figsize=(7, 4.2))
@@ -54,9 +69,5 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
         axes.set_title(bench)
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
-        path = folder / f"bench-{bench}.svg"
-        figure.tight_layout()
-        figure.savefig(path)
-        pyplot.close(figure)
-        written.append(path)
+        written.append(save(figure, bench, folder))
     return written

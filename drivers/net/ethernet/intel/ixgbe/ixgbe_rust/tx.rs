@@ -326,9 +326,7 @@ impl TxCompletion<'_> {
         stats.poll.tx_bytes.add(done.bytes as u64);
         queue.completed(done.packets, done.bytes, || self.consumer.free(), WAKE_AT);
     }
-}
 
-impl TxCompletion<'_> {
     /// Frees what is left when the card has been stopped, and counts it as sent or lost.
     pub(crate) fn finish(self, counters: &PollCounters) {
         let ring = &*self.desc;
