@@ -140,10 +140,15 @@ traffic_on() {
 	TRAFFIC=$!
 }
 
+# forwarded_some: a burst of the traffic came through, at least in part.
+forwarded_some() { grep -Eq '"forwarded": *[1-9]' "$TRAFFIC_FILE"; }
+
 # traffic_off NAME: ends the traffic; passes if nothing that came out was
-# wrong, and some did come out.
+# wrong, and some did come out. A burst is lost as a whole if the interfaces were
+# away for all of it, so there is one more until the first comes through.
 traffic_off() {
 	local what why='' forwarded=0
+	until_true 30 forwarded_some
 	rm -f "$TRAFFIC_FILE.on"
 	wait "$TRAFFIC"
 	while read -r ANSWER; do
