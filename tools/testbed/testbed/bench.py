@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
-from testbed import forward_bench, forward_plot, insn_bench, plots
+from testbed import forward_bench, forward_plot, insn_bench, plots, readme
 from testbed.bench_rows import BITS, Row, met, parse, table, target
 from testbed.boot import Job
 from testbed.env import Env
 from testbed.kernel import UML
+from testbed.machine import describe_machine
 from testbed.running import report_complaints
-from testbed.session import Built, built
+from testbed.session import Built, built, choice
 from testbed.ui import Failure, Step, clock, say, since_start
 
 _ROUNDS = 7
@@ -89,15 +93,41 @@ def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
     return parse(outcome.results.get("bench.log", "").splitlines())
 
 
+def _renew_readme(
+    path: Path, names: Sequence[str], rows: list[Row], release: str, *, quiet: bool
+) -> None:
+    """Put the tables into the README, those parts that were measured as a whole."""
+    machine = describe_machine("native")
+    parts: dict[str, str] = {}
+    for name, why in readme.refusals(names, os.environ.get("CASES", ""), quiet).items():
+        if why:
+            say(f"README.md keeps its figures of {name}: {why}")
+            continue
+        own = [row for row in rows if row.bench.split("-")[0] in readme.PARTS[name]]
+        circumstances = readme.Circumstances(
+            datetime.now(UTC).date(),
+            str(machine["cpu"] or platform.machine()),
+            int(machine["cores"] or 1),
+            release,
+            insn_bench.rounds() if name == _INSN else _rounds(),
+        )
+        parts[name] = readme.part([*table(own), *forward_bench.sentences(own)], circumstances)
+    if parts:
+        readme.renew(path, parts)
+        say(f"written: {path}, the figures of {', '.join(parts)}")
+
+
 def bench(env: Env) -> int:
     """make bench: build, run, print, write out/bench.json and the plots."""
     names = _selected()
     timed = [name for name in names if name in BITS]
     rows: list[Row] = []
-    quiet = True
+    quiet, release = True, ""
+    renew = choice("RECORD", ("0", "1"), "0") == "1"
     if timed or _FORWARD in names:
         rounds = _rounds()
         with built(env, UML) as ready:
+            release = ready.kernels[UML].release
             quiet = _is_quiet()
             if timed:
                 rows += run(ready, timed, rounds)
@@ -106,6 +136,7 @@ def bench(env: Env) -> int:
             quiet = _is_quiet() and quiet
     if _INSN in names:
         with built(env, "perf") as ready:
+            release = ready.kernels["perf"].release
             rows += insn_bench.run(ready)
     for line in [*table(rows), *forward_bench.sentences(rows)]:
         say(line)
@@ -117,5 +148,7 @@ def bench(env: Env) -> int:
     reached = sum(met(row) for row in with_target)
     say(f"\n{reached} of {len(with_target)} targets met")
     say(f"written: {path}" + "".join(f", {one.name}" for one in drawn))
+    if renew:
+        _renew_readme(env.clone / "README.md", names, rows, release, quiet=quiet)
     say(f"all of it took {clock(since_start())}")
     return 0
