@@ -121,7 +121,7 @@ pub fn run(mut fabric: Fabric, sources: &[Arc<dyn Source>], clock: &dyn Clock, w
 pub struct Synchronous(Mutex<Fabric>);
 
 /// A guest that always has more to send must not hold its own register access for ever.
-const TURNS: usize = 64;
+const TURNS: usize = 1024;
 
 impl Synchronous {
     /// Wraps a fabric.

@@ -82,8 +82,12 @@ impl Card {
     }
 
     pub(crate) fn transmit(&mut self) -> Vec<Vec<u8>> {
+        self.transmit_at(self.device.clock.now())
+    }
+
+    pub(crate) fn transmit_at(&mut self, now: u64) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
-        assert!(self.path.begin());
+        assert!(self.path.begin_at(now));
         self.path.transmit(1 << 20, |frame, link| {
             assert!(link);
             frames.push(frame.to_vec());

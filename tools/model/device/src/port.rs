@@ -23,6 +23,9 @@ const DMATXCTL_TE: u32 = 1;
 const HLREG0_LPBK: u32 = 1 << 15;
 /// What a waiting frame costs in the packet buffer besides its bytes.
 const BUFFER_OVERHEAD: usize = 16;
+/// So long a transmit queue that was just enabled may not be noticed, in nanoseconds. To look at
+/// all of them costs more than most turns have to do.
+pub(crate) const NOTICE: u64 = 10_000;
 
 /// Why a frame did not get into the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +87,11 @@ pub struct Datapath {
     flushed: Vec<(u32, Loss)>,
     queues: Vec<TxQueue>,
     next_queue: u32,
+    /// Transmit queues that were enabled when they were last looked at, and when that is again.
+    enabled: u64,
+    look_again: u64,
+    /// When the turn began.
+    now: u64,
     scratch: Vec<u8>,
     local: Local,
 }
@@ -102,6 +110,9 @@ impl Datapath {
             flushed: Vec::new(),
             queues: (0..QUEUES).map(|_| TxQueue::default()).collect(),
             next_queue: 0,
+            enabled: 0,
+            look_again: 0,
+            now: 0,
             scratch: Vec::new(),
             local: Local::default(),
             device,
@@ -116,6 +127,12 @@ impl Datapath {
     /// Begins a turn. Until [`Self::end`] the transport's thread cannot reset the device, so a
     /// turn must be short. False: the device is just being reset; nothing moves.
     pub fn begin(&mut self) -> bool {
+        self.begin_at(self.device.clock.now())
+    }
+
+    /// The same, for who knows what time it is.
+    pub fn begin_at(&mut self, now: u64) -> bool {
+        self.now = now;
         if !self.device.enter() {
             return false;
         }
@@ -144,7 +161,7 @@ impl Datapath {
     pub fn end(&mut self) -> Option<u64> {
         self.account();
         let device = &self.device;
-        let next = device.irq.deliver(&device.regs, device.clock.now());
+        let next = device.irq.deliver(&device.regs, self.now);
         bump(&device.totals.interrupts, device.irq.take_sent());
         self.view = None;
         self.device.leave();
@@ -321,14 +338,23 @@ impl Datapath {
         let Some(view) = &self.view else {
             return false;
         };
+        if self.now >= self.look_again {
+            self.look_again = self.now + NOTICE;
+            self.enabled = (0..QUEUES)
+                .filter(|queue| TxQueue::enabled(&device, *queue))
+                .fold(0, |mask, queue| mask | 1 << queue);
+        }
         let mut busy = false;
-        for i in 0..QUEUES {
-            // Each turn begins where the last one ran out, so that no queue starves.
-            let number = (self.next_queue + i) % QUEUES;
+        // Each turn begins where the last one ran out, so that no queue starves.
+        let mut left = self.enabled.rotate_right(self.next_queue);
+        let start = self.next_queue;
+        while left != 0 {
+            let number = (start + left.trailing_zeros()) % QUEUES;
             if budget == 0 {
                 self.next_queue = number;
                 break;
             }
+            left &= left - 1;
             if !TxQueue::pending(&device, number) {
                 continue;
             }
@@ -370,6 +396,9 @@ impl Datapath {
     }
 
     fn account(&mut self) {
+        if self.local.rx_frames == 0 && self.local.tx_frames == 0 {
+            return;
+        }
         let local = std::mem::take(&mut self.local);
         let device = &self.device;
         let regs = &device.regs;

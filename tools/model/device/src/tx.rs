@@ -83,11 +83,16 @@ impl TxQueue {
         self.head = 0;
     }
 
+    /// Whether the driver has enabled the queue.
+    pub(crate) fn enabled(device: &Device, queue: u32) -> bool {
+        device.regs.load(offset::TXDCTL + queue * offset::QUEUE) & TXDCTL_ENABLE != 0
+    }
+
     /// Whether the queue has something to do, cheaply.
     pub(crate) fn pending(device: &Device, queue: u32) -> bool {
         let base = queue * offset::QUEUE;
         device.regs.load(offset::TDT + base) != device.regs.load(offset::TDH + base)
-            && device.regs.load(offset::TXDCTL + base) & TXDCTL_ENABLE != 0
+            && Self::enabled(device, queue)
     }
 
     /// Sends what the driver has queued, until `budget` (in bytes) is used up; one packet may

@@ -4,7 +4,7 @@
 use crate::card::{COUNT, Card, DONE, EOP, RS, TSE, TX_DATA, TX_RING, VLE, data};
 use crate::checksum::{finish, pseudo, verify};
 use crate::packet::{UDP, parse, put_be16};
-use crate::port::{Arrival, Loss, MAX_SEND};
+use crate::port::{Arrival, Loss, MAX_SEND, NOTICE};
 use crate::regs::offset;
 use crate::testing::{MEMORY, tcp_send, udp_frame};
 
@@ -30,6 +30,16 @@ fn a_packet_of_several_buffers_leaves_as_one_frame() {
     assert_eq!(card.device.register_read(offset::TDH), 2);
     assert_eq!(card.device.register_read(offset::GPTC), 1);
     assert_eq!(card.device.register_read(offset::QPTC), 1);
+}
+
+#[test]
+fn a_queue_that_is_enabled_later_is_noticed_soon() {
+    let mut card = Card::new();
+    card.descriptor(0, TX_DATA, data(60, EOP | RS));
+    assert_eq!(card.transmit_at(0).len(), 0);
+    card.transmit_ring();
+    card.write(offset::TDT, 1);
+    assert_eq!(card.transmit_at(NOTICE).len(), 1);
 }
 
 #[test]

@@ -14,9 +14,10 @@ use crate::spec::{Generate, Plug};
 use crate::wires::Wire;
 
 /// Frames taken from a tap device or a pcap file in one turn.
-const INPUT_BATCH: usize = 64;
-/// Bytes that a port may send in one turn.
-const TURN: usize = 64 * 1024;
+const INPUT_BATCH: usize = 16;
+/// Bytes that a port may send in one turn. A guest that waits for the answer to a message, waits
+/// for the end of the turn, so this is some microseconds' worth.
+const TURN: usize = 4 * 1024;
 /// Room that a port at the other end of a cable must have for the sender to go on: all that
 /// one turn can send.
 const CABLE_ROOM: usize = TURN + MAX_SEND;
@@ -129,7 +130,7 @@ impl Fabric {
         let mut turn = Turn::default();
         let now = self.clock.now();
         for port in &mut self.ports {
-            port.inside = port.path.begin();
+            port.inside = port.path.begin_at(now);
         }
         while let Ok(request) = self.requests.try_recv() {
             turn.busy = true;

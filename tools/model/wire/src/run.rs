@@ -17,8 +17,8 @@ const WRITE_OFF: u64 = 20 * MS;
 const REFUSED_PAUSE: u64 = MS;
 /// Frames sent into a refusing port before the pause.
 const REFUSED_BURST: u32 = 32;
-/// Frames made in one turn of the engine.
-const BATCH: u32 = 64;
+/// Frames made in one turn of the engine, which must be short.
+const BATCH: u32 = 16;
 
 /// One run.
 #[derive(Debug)]

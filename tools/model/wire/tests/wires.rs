@@ -38,7 +38,8 @@ fn a_cable_carries_both_ways_and_in_order() {
         bench.ports[0].send(&frame(1, 0, i));
         bench.ports[1].send(&frame(0, 1, i));
     }
-    for _ in 0..4 {
+    // A turn moves but a few of them.
+    for _ in 0..20 {
         bench.turn();
     }
     for i in 0..100 {
@@ -46,6 +47,20 @@ fn a_cable_carries_both_ways_and_in_order() {
         assert_eq!(bench.ports[0].receive(), Some(frame(0, 1, i)));
     }
     assert_eq!(bench.ports[0].receive(), None);
+}
+
+#[test]
+fn a_turn_is_short_for_those_who_wait_for_its_end() {
+    let mut bench = Bench::up();
+    bench.plug(0, r#"{"kind":"cable","peer":1}"#);
+    for i in 0..100 {
+        bench.ports[0].send(&frame(1, 0, i));
+    }
+    bench.turn();
+    let moved = (0..100)
+        .take_while(|_| bench.ports[1].receive().is_some())
+        .count();
+    assert!((1..=32).contains(&moved), "{moved} frames in one turn");
 }
 
 #[test]
