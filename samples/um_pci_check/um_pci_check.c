@@ -459,29 +459,49 @@ disable:
 	return err;
 }
 
+static bool checked;
+static int result = -ENODEV;
+
+/*
+ * Checks the first card, and keeps none: what a device has got without a
+ * driver, as the data of its interrupts, would stay and keep drivers away.
+ */
+static int um_pci_check_probe(struct pci_dev *pdev,
+			      const struct pci_device_id *id)
+{
+	struct um_pci_check check = { .pdev = pdev };
+
+	if (!checked) {
+		checked = true;
+		result = with_device(&check);
+	}
+	return -ENODEV;
+}
+
+static const struct pci_device_id um_pci_check_ids[] = {
+	{ PCI_DEVICE_CLASS(PCI_CLASS_NETWORK_ETHERNET << 8, ~0) },
+	{ }
+};
+
+static struct pci_driver um_pci_check_driver = {
+	.name = KBUILD_MODNAME,
+	.id_table = um_pci_check_ids,
+	.probe = um_pci_check_probe,
+	.driver.probe_type = PROBE_FORCE_SYNCHRONOUS,
+};
+
 static int __init um_pci_check_init(void)
 {
-	struct um_pci_check check = {};
-	int err = -EBUSY;
+	int err;
 
-	for_each_pci_dev(check.pdev) {
-		if (check.pdev->class >> 8 == PCI_CLASS_NETWORK_ETHERNET)
-			break;
-	}
-	if (!check.pdev) {
-		pr_err("no network card\n");
-		return -ENODEV;
-	}
+	err = pci_register_driver(&um_pci_check_driver);
+	if (err)
+		return err;
+	pci_unregister_driver(&um_pci_check_driver);
 
-	device_lock(&check.pdev->dev);
-	if (check.pdev->dev.driver)
-		pr_err("unload the driver of %s first\n",
-		       pci_name(check.pdev));
-	else
-		err = with_device(&check);
-	device_unlock(&check.pdev->dev);
-	pci_dev_put(check.pdev);
-	return err;
+	if (!checked)
+		pr_err("no network card without a driver\n");
+	return result;
 }
 module_init(um_pci_check_init);
 
