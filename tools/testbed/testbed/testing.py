@@ -50,6 +50,8 @@ SUITES = (
           booted=lambda b: booted.e2e(b, "rust")),
     Suite("kunit-uml", "the same natively, in User-Mode Linux with 2 CPUs", _REST, "uml",
           booted=booted.kunit_uml),
+    Suite("e2e-uml", "end to end, Rust driver, natively in User-Mode Linux", _REST, "uml",
+          booted=lambda b: booted.e2e(b, "rust", "uml")),
     Suite("litmus", "litmus tests against the kernel's memory model (herd7)", _REST, "uml",
           booted=litmus.litmus),
     Suite("bench", "the benchmarks, one round, not judged by speed", _REST, "uml",

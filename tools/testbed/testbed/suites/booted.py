@@ -116,7 +116,7 @@ def _judge_console(console: str, scripts: list[tap.Script], report: Report) -> N
 
 def e2e(ready: Built, driver: str, config: str = "debug") -> Report:
     """The end-to-end tests with one driver, in one of the kernels."""
-    report = Report(f"e2e-{driver}")
+    report = Report(f"e2e-{UML if config == UML else driver}")
     env = ready.env
     folder = env.clone / "tools/testbed/guest/tests"
     # Test scripts have a number that orders them; the others are their helpers.
