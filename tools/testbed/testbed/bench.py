@@ -20,19 +20,22 @@ from testbed.machine import describe_machine
 from testbed.running import report_complaints
 from testbed.session import Built, built, choice
 from testbed.ui import Failure, Step, clock, say, since_start
+from testbed.xmit import simulation
 
 _ROUNDS = 7
 # Counts instructions, in QEMU, where it matters little what else the machine does.
 _INSN = "insn"
 # Forwards packets in User-Mode Linux.
 _FORWARD = forward_bench.BENCH
+# Simulates, here.
+_SIMULATION = "xmit-sim"
 # More than this share of the machine in other hands disturbs the figures.
 _BUSY = 0.10
 
 
 def _selected() -> list[str]:
     wanted = [name.strip() for name in os.environ.get("ONLY", "").split(",") if name.strip()]
-    known = [*BITS, _FORWARD, _INSN]
+    known = [*BITS, _FORWARD, _INSN, _SIMULATION]
     for name in wanted:
         if name not in known:
             raise Failure(
@@ -138,17 +141,24 @@ def bench(env: Env) -> int:
         with built(env, "perf") as ready:
             release = ready.kernels["perf"].release
             rows += insn_bench.run(ready)
+    drawn = simulation.run(env.out) if _SIMULATION in names else []
+    if rows:
+        drawn += _rows_written(env, rows, quiet)
+        if renew:
+            _renew_readme(env.clone / "README.md", names, rows, release, quiet=quiet)
+    say("\nwritten: " + ", ".join(str(path) for path in drawn))
+    say(f"all of it took {clock(since_start())}")
+    return 0
+
+
+def _rows_written(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
+    """Print the rows, write out/bench.json and the plots; returns the files."""
     for line in [*table(rows), *forward_bench.sentences(rows)]:
         say(line)
     path = env.out / "bench.json"
     records = [{**row.record(), "quiet": quiet} for row in rows]
     path.write_text(json.dumps(records, indent=1) + "\n")
-    drawn = plots.draw(rows, env.out) + forward_plot.draw(rows, env.out)
     with_target = [row for row in rows if target(row.bench, row.case) is not None]
     reached = sum(met(row) for row in with_target)
     say(f"\n{reached} of {len(with_target)} targets met")
-    say(f"written: {path}" + "".join(f", {one.name}" for one in drawn))
-    if renew:
-        _renew_readme(env.clone / "README.md", names, rows, release, quiet=quiet)
-    say(f"all of it took {clock(since_start())}")
-    return 0
+    return [path, *plots.draw(rows, env.out), *forward_plot.draw(rows, env.out)]

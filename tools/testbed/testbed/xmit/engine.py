@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A clock, and what CPUs share: cache lines and locks.
+
+A CPU is a generator. It yields how many nanoseconds it is busy, or None to sleep
+until somebody wakes it. What it shares it asks first: a Line says how long it
+takes to get there, a Lock lets it wait for its turn.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Generator
+
+# Yields nanoseconds, or None to sleep.
+Cpu = Generator[float | None, None, None]
+
+
+class Engine:
+    """Lets CPUs run in the order of time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.stopped = False
+        self._due: list[tuple[float, int, Cpu]] = []
+        self._number = 0
+
+    def wake(self, cpu: Cpu, after: float = 0.0) -> None:
+        """Let a CPU go on, some nanoseconds from now."""
+        # The number keeps those that are due at the same time in order.
+        self._number += 1
+        heapq.heappush(self._due, (self.now + after, self._number, cpu))
+
+    def stop(self) -> None:
+        """Let run() return when the CPU that calls this has yielded."""
+        self.stopped = True
+
+    def run(self) -> None:
+        """Run until somebody calls stop(), or everyone sleeps."""
+        while self._due and not self.stopped:
+            self.now, _, cpu = heapq.heappop(self._due)
+            delay = next(cpu)
+            if delay is not None:
+                self.wake(cpu, delay)
+
+
+class Line:
+    """A cache line that CPUs write to: it is with one of them at a time.
+
+    Those who want it get it one after the other, as the directory of a machine
+    hands it out. Who has it already pays for the operation alone.
+    """
+
+    def __init__(self, engine: Engine, transfer: float, hit: float) -> None:
+        self._engine = engine
+        self._transfer = transfer
+        self._hit = hit
+        self._owner: int | None = None
+        self._free = 0.0
+        # How long it was on its way or written to.
+        self.busy = 0.0
+
+    def fetch(self, cpu: int) -> float:
+        """How long a CPU takes that wants to write now."""
+        now = self._engine.now
+        cost = self._hit if self._owner == cpu else self._transfer + self._hit
+        self._owner = cpu
+        self._free = max(now, self._free) + cost
+        self.busy += cost
+        return self._free - now
+
+
+class Lock:
+    """A queued spinlock: who waits is served in order of arrival."""
+
+    def __init__(self, engine: Engine, word: Line, handoff: float) -> None:
+        self._engine = engine
+        self._word = word
+        self._handoff = handoff
+        self._held = False
+        self._waiting: deque[Cpu] = deque()
+        self._since = 0.0
+        self._busy = 0.0
+        self.acquired = 0
+        self.contended = 0
+
+    @property
+    def busy(self) -> float:
+        """For how long somebody had it, or it was on its way to the next one."""
+        return self._busy + (self._engine.now - self._since if self._held else 0.0)
+
+    def reset(self) -> None:
+        """Forget what was counted so far."""
+        self._since = self._engine.now
+        self._busy, self.acquired, self.contended = 0.0, 0, 0
+
+    def acquire(self, cpu: int, who: Cpu) -> Cpu:
+        """Wait until the lock is ours. To be called with yield from."""
+        yield self._word.fetch(cpu)
+        self.acquired += 1
+        if not self._held:
+            self._held = True
+            self._since = self._engine.now
+            return
+        self.contended += 1
+        self._waiting.append(who)
+        yield None
+
+    def release(self) -> None:
+        """Give it to the one who waits longest."""
+        if self._waiting:
+            # On its way nobody can use what it protects: that counts as busy.
+            self._engine.wake(self._waiting.popleft(), self._handoff)
+        else:
+            self._busy += self._engine.now - self._since
+            self._held = False

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Draws what was simulated: one queue, and the seed's thirty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from testbed.plots import files_only, save
+from testbed.xmit import curves, seed
+from testbed.xmit.designs import DESIGNS, Design
+from testbed.xmit.simulate import Outcome
+
+_COLORS = dict(
+    zip(
+        (design.name for design in DESIGNS),
+        ("tab:red", "tab:orange", "tab:green", "tab:blue", "tab:brown", "tab:purple"),
+        strict=True,
+    )
+)
+
+
+def _axes(axes: Any, title: str, ticks: tuple[int, ...]) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("senders, each on a CPU of its own")
+    axes.set_ylabel("million packets per second")
+    axes.set_title(title, fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+
+
+def one_queue(
+    found: dict[Design, list[Outcome]], measured: dict[tuple[str, int], float], folder: Path
+) -> Path:
+    """Rates on one queue; what was measured on this machine as crosses."""
+    pyplot = files_only()
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(12, 4.6))
+    for design, outcomes in found.items():
+        axes = right if design.ring else left
+        color = _COLORS[design.name]
+        axes.plot([one.senders for one in outcomes], [one.pps / 1e6 for one in outcomes],
+                  marker="o", color=color, label=design.label)  # fmt: skip
+        points = sorted((n, 1e3 / ns) for (name, n), ns in measured.items()
+                        if name == design.name and n <= 2)  # fmt: skip
+        if points:
+            axes.plot([n for n, _ in points], [rate for _, rate in points], linestyle="",
+                      marker="x", markersize=9, color="black")  # fmt: skip
+    note = "; crosses: measured" if measured else ""
+    _axes(left, f"one queue (simulated{note})", curves.ONE_QUEUE)
+    _axes(right, f"one ring (simulated{note})", curves.ONE_QUEUE)
+    return save(figure, "xmit-sim", folder)
+
+
+def many_queues(found: list[curves.Curve], checks: list[seed.Check], folder: Path) -> Path:
+    """Rates on the seed's queues; its own four as crosses."""
+    pyplot = files_only()
+    figure, places = pyplot.subplots(1, len(checks), figsize=(12, 4.6), sharey=True)
+    for axes, check in zip(places, checks, strict=True):
+        for curve in found:
+            if curve.placed == check.measured.placed:
+                axes.plot(curve.senders, [rate / 1e6 for rate in curve.rates], marker="o",
+                          markersize=4, color=_COLORS[curve.design.name],
+                          label=curve.design.label)  # fmt: skip
+        axes.plot([seed.SENDERS], [check.measured.before / 1e6], linestyle="", marker="x",
+                  markersize=10, color="black", label="measured before: fitted")  # fmt: skip
+        axes.plot([seed.SENDERS], [check.measured.after / 1e6], linestyle="", marker="+",
+                  markersize=12, color="black", label="measured after: predicted")  # fmt: skip
+        _axes(axes, f"{seed.QUEUES} queues with fq, {check.measured.placed}, "
+                    f"{check.transfer:.0f} ns per line", curves.MANY_QUEUES)  # fmt: skip
+    return save(figure, "xmit-sim-queues", folder)
