@@ -20,14 +20,17 @@ from testbed.machine import describe_machine
 from testbed.running import report_complaints
 from testbed.session import Built, built, choice
 from testbed.ui import Failure, Step, clock, say, since_start
-from testbed.xmit import simulation
+from testbed.xmit import figures, measure, simulation
+from testbed.xmit import plot as xmit_plot
 
 _ROUNDS = 7
 # Counts instructions, in QEMU, where it matters little what else the machine does.
 _INSN = "insn"
 # Forwards packets in User-Mode Linux.
 _FORWARD = forward_bench.BENCH
-# Simulates, here.
+# Lets senders race, and then simulates more of them than there are processors.
+_XMIT = measure.BENCH
+# Simulates alone, with what was measured last.
 _SIMULATION = "xmit-sim"
 # More than this share of the machine in other hands disturbs the figures.
 _BUSY = 0.10
@@ -35,7 +38,7 @@ _BUSY = 0.10
 
 def _selected() -> list[str]:
     wanted = [name.strip() for name in os.environ.get("ONLY", "").split(",") if name.strip()]
-    known = [*BITS, _FORWARD, _INSN, _SIMULATION]
+    known = [*BITS, _FORWARD, _XMIT, _INSN, _SIMULATION]
     for name in wanted:
         if name not in known:
             raise Failure(
@@ -125,9 +128,10 @@ def bench(env: Env) -> int:
     names = _selected()
     timed = [name for name in names if name in BITS]
     rows: list[Row] = []
+    raced: figures.Figures | None = None
     quiet, release = True, ""
     renew = choice("RECORD", ("0", "1"), "0") == "1"
-    if timed or _FORWARD in names:
+    if timed or _FORWARD in names or _XMIT in names:
         rounds = _rounds()
         with built(env, UML) as ready:
             release = ready.kernels[UML].release
@@ -136,19 +140,33 @@ def bench(env: Env) -> int:
                 rows += run(ready, timed, rounds)
             if _FORWARD in names:
                 rows += forward_bench.run(ready, rounds)
+            if _XMIT in names:
+                raced = measure.run(ready, rounds)
+                rows += raced.rows()
             quiet = _is_quiet() and quiet
     if _INSN in names:
         with built(env, "perf") as ready:
             release = ready.kernels["perf"].release
             rows += insn_bench.run(ready)
-    drawn = simulation.run(env.out) if _SIMULATION in names else []
-    if rows:
-        drawn += _rows_written(env, rows, quiet)
-        if renew:
-            _renew_readme(env.clone / "README.md", names, rows, release, quiet=quiet)
-    say("\nwritten: " + ", ".join(str(path) for path in drawn))
+    drawn = _rows_written(env, rows, quiet) if rows else []
+    if raced is not None:
+        drawn += _raced_written(env, raced, quiet)
+    if _XMIT in names or _SIMULATION in names:
+        drawn += simulation.run(env.out)
+    say("\nwritten: " + ", ".join(os.path.relpath(path, env.clone) for path in drawn))
+    if renew:
+        _renew_readme(env.clone / "README.md", names, rows, release, quiet=quiet)
     say(f"all of it took {clock(since_start())}")
     return 0
+
+
+def _raced_written(env: Env, raced: figures.Figures, quiet: bool) -> list[Path]:
+    """Print what the senders came to, write out/xmit.json, from which the simulation starts."""
+    for line in figures.sentences(raced):
+        say(line)
+    path = env.out / simulation.FIGURES
+    path.write_text(json.dumps({"quiet": quiet, **raced.record()}, indent=1) + "\n")
+    return [path, xmit_plot.measured(raced, env.out)]
 
 
 def _rows_written(env: Env, rows: list[Row], quiet: bool) -> list[Path]:

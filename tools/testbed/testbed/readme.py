@@ -27,6 +27,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "memory": frozenset({"slab", "alf_queue", "qmempool", "skb"}),
     "forward": frozenset({"forward"}),
     "insn": frozenset({"insn"}),
+    "xmit": frozenset({"xmit"}),
 }
 
 

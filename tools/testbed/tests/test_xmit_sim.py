@@ -138,6 +138,12 @@ class OneQueue(unittest.TestCase):
         self.assertLessEqual(max(outcome.batches), 16)
         self.assertGreater(outcome.dropped, 0.5)
 
+    def test_a_run_in_which_nearly_all_is_dropped_ends(self) -> None:
+        outcome = few(COMBINER, 64, replace(COSTS, limit=1, packet=1e6, think=1.0, atomic=0.1,
+                                            transfer=1.0))  # fmt: skip
+        self.assertGreater(outcome.dropped, 20.0)
+        self.assertGreater(outcome.ns, 1e4)
+
     def test_a_combiner_hands_over_when_it_is_bound_to(self) -> None:
         costs = replace(COSTS, bound=2, window=8)
         self.assertGreater(few(COMBINER, 8, costs).acquired, 0.01)
@@ -192,14 +198,15 @@ class Fits(unittest.TestCase):
 
     def test_what_was_simulated_is_found_again(self) -> None:
         costs = replace(ASSUMED, state_lines=1.5, packet_lines=1.2, busylock_lines=0.0,
-                        lock=9.0, atomic=4.0, listed=2.0)  # fmt: skip
+                        lock=9.0, atomic=12.0, listed=6.0)  # fmt: skip
         figures = self.figures(costs)
         found = calibrate.calibrate(vars(costs), figures)
         self.assertAlmostEqual(found.lock, 9.0, delta=1.5)
         self.assertAlmostEqual(found.state_lines, 1.5, delta=0.2)
         self.assertAlmostEqual(found.packet_lines, 1.2, delta=0.2)
         for one in calibrate.predictions(found, figures):
-            self.assertAlmostEqual(one.predicted / one.measured, 1.0, delta=0.1)
+            close = 0.03 if one.used else 0.1
+            self.assertAlmostEqual(one.predicted / one.measured, 1.0, delta=close)
 
     def file(self, text: str) -> Path:
         folder = tempfile.TemporaryDirectory()

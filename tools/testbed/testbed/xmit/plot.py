@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Draws what was simulated: one queue, and the seed's thirty."""
+"""Draws what was measured, and what was simulated: one queue, and the seed's thirty."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from testbed.plots import files_only, save
 from testbed.xmit import curves, seed
 from testbed.xmit.designs import DESIGNS, Design
+from testbed.xmit.figures import Figures
 from testbed.xmit.simulate import Outcome
 
 _COLORS = dict(
@@ -56,7 +59,7 @@ def one_queue(
 def many_queues(found: list[curves.Curve], checks: list[seed.Check], folder: Path) -> Path:
     """Rates on the seed's queues; its own four as crosses."""
     pyplot = files_only()
-    figure, places = pyplot.subplots(1, len(checks), figsize=(12, 4.6), sharey=True)
+    figure, places = pyplot.subplots(1, len(checks), figsize=(12, 4.6))
     for axes, check in zip(places, checks, strict=True):
         for curve in found:
             if curve.placed == check.measured.placed:
@@ -70,3 +73,42 @@ def many_queues(found: list[curves.Curve], checks: list[seed.Check], folder: Pat
         _axes(axes, f"{seed.QUEUES} queues with fq, {check.measured.placed}, "
                     f"{check.transfer:.0f} ns per line", curves.MANY_QUEUES)  # fmt: skip
     return save(figure, "xmit-sim-queues", folder)
+
+
+def _shares(axes: Any, histogram: Counter[int], design: Design) -> None:
+    """How many of all values there are from each power of two on."""
+    total = max(sum(histogram.values()), 1)
+    powers = range(min(histogram, default=0), max(histogram, default=0) + 1)
+    axes.plot([1 << power for power in powers], [histogram[power] / total for power in powers],
+              marker=".", color=_COLORS[design.name], label=design.label)  # fmt: skip
+
+
+def measured(figures: Figures, folder: Path) -> Path:
+    """Rates over the number of senders; with two of them, batches and latencies."""
+    pyplot = files_only()
+    figure, (rates, batches, latencies) = pyplot.subplots(1, 3, figsize=(15, 4.6))
+    counts = sorted({number for _, number in figures.found})
+    for design in DESIGNS:
+        points = [(number, figures.found[design.name, number]) for number in counts
+                  if (design.name, number) in figures.found]  # fmt: skip
+        middle = [1e3 / median(one.ns.values()) for _, one in points]
+        low = [1e3 / max(one.ns.values()) for _, one in points]
+        high = [1e3 / min(one.ns.values()) for _, one in points]
+        reach = [[one - less for one, less in zip(middle, low, strict=True)],
+                 [more - one for one, more in zip(middle, high, strict=True)]]  # fmt: skip
+        rates.errorbar([number for number, _ in points], middle, yerr=reach, capsize=3, marker="o",
+                       color=_COLORS[design.name], label=design.label)  # fmt: skip
+        if (two := figures.found.get((design.name, 2))) is not None:
+            _shares(batches, two.histograms["batches"], design)
+            _shares(latencies, two.histograms["latencies"], design)
+    _axes(rates, "rates, two CPUs", tuple(counts))
+    rates.set_xlabel("senders")
+    for axes, title, label in ((batches, "2 senders: batches", "packets in a batch"),
+                               (latencies, "2 senders: submitting", "ns in a call")):  # fmt: skip
+        axes.set_xscale("log", base=2)
+        axes.set_ylim(bottom=0)
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel(f"{label}, from each power of two on")
+        axes.set_ylabel("share")
+        axes.grid(alpha=0.3)
+    return save(figure, "xmit", folder)

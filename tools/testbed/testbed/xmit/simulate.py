@@ -14,6 +14,8 @@ from testbed.xmit.engine import Cpu, Engine, Line, Lock
 # Packets that are counted, and before that those that are not.
 PACKETS = 6_000
 _WARM_UP = 3_000
+# Where most packets are dropped, it would take for ever until enough are through.
+_MOST_DROPPED = 20
 # What a sender does for a packet does not take the same time each time; if it did,
 # senders would fall into step.
 _SPREAD = 0.5
@@ -98,7 +100,8 @@ class Queue:
             self.engine.wake(cpu, self.random.uniform(0.0, self.costs.think))
         self.engine.run()
         elapsed = self.engine.now - self.start
-        packets = max(self.done, 1)
+        # What came before the warm-up was over counts, if nothing else is there.
+        packets = max(self.done if self.done > 0 else self.done + _WARM_UP, 1)
         lock = self.lock
         per_packet = Spent(**{name: value / packets for name, value in vars(self.spent).items()})
         return Outcome(
@@ -145,6 +148,8 @@ class Queue:
         if self.busy and len(self.list) >= self.costs.limit:
             self.dropped += 1
             self.flying[me] -= 1
+            if self.dropped > _MOST_DROPPED * self.goal:
+                self.engine.stop()
             return
         self.list.append(me)
         if self.busy:

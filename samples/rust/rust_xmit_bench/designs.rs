@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The designs: how packets of many CPUs come to a sink that one of them can use.
+
+use super::{
+    race::{
+        self,
+        Plan, //
+    },
+    sink::{
+        self,
+        Alone,
+        Packet,
+        Packets,
+        Shared,
+        Sink, //
+    }, //
+};
+use core::iter;
+use kernel::{
+    net::combiner::Combiner,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        llist::LockLessList, //
+    }, //
+};
+
+/// A way to the sink.
+pub(crate) trait Design: Sync {
+    /// Submits a packet. Returns it if there is no room, and then it is dropped.
+    fn submit<const DETAIL: bool>(
+        &self,
+        sink: &Shared,
+        packet: KBox<Packet>,
+    ) -> Result<(), KBox<Packet>>;
+}
+
+/// Everyone takes the lock.
+struct Locked;
+
+/// Likewise, and there is a doorbell: the lock is that of a TX queue.
+struct RingLocked;
+
+/// Who finds the list empty takes the lock, then all that is on the list. This is what
+/// `__dev_xmit_skb()` does with `defer_list` and `defer_count`.
+struct Listed {
+    list: Alone<(Atomic<u64>, LockLessList<KBox<Packet>>)>,
+    limit: u64,
+}
+
+/// Who finds nobody at work takes the lock, and works until there is nothing left.
+struct Combined<const BATCHED: bool, const RING: bool> {
+    list: Alone<Combiner<KBox<Packet>>>,
+    limit: usize,
+    bound: usize,
+}
+
+impl Design for Locked {
+    #[inline(always)]
+    fn submit<const DETAIL: bool>(
+        &self,
+        sink: &Shared,
+        packet: KBox<Packet>,
+    ) -> Result<(), KBox<Packet>> {
+        let mut sink = sink::lock::<DETAIL>(sink);
+
+        sink.put(iter::once(packet));
+        sink.worked(1);
+        Ok(())
+    }
+}
+
+impl Design for RingLocked {
+    #[inline(always)]
+    fn submit<const DETAIL: bool>(
+        &self,
+        sink: &Shared,
+        packet: KBox<Packet>,
+    ) -> Result<(), KBox<Packet>> {
+        let mut sink = sink::lock::<DETAIL>(sink);
+
+        sink.put(iter::once(packet));
+        sink.ring();
+        sink.worked(1);
+        Ok(())
+    }
+}
+
+/// Hands packets over one by one, and returns how many they were.
+#[inline(always)]
+fn put_each(sink: &mut Sink, packets: impl Iterator<Item = KBox<Packet>>) -> usize {
+    packets.map(|packet| sink.put(iter::once(packet))).count()
+}
+
+impl Design for Listed {
+    #[inline(always)]
+    fn submit<const DETAIL: bool>(
+        &self,
+        sink: &Shared,
+        packet: KBox<Packet>,
+    ) -> Result<(), KBox<Packet>> {
+        let Alone((count, list)) = &self.list;
+
+        if !list.is_empty() && count.fetch_add(1u64, Relaxed) >= self.limit {
+            return Err(packet);
+        }
+        if !list.push(packet) {
+            return Ok(());
+        }
+        let mut sink = sink::lock::<DETAIL>(sink);
+        let packets: Packets = list.take_all();
+        count.store(0, Relaxed);
+        let packets = put_each(&mut sink, packets.reverse());
+        sink.worked(packets);
+        Ok(())
+    }
+}
+
+impl<const BATCHED: bool, const RING: bool> Design for Combined<BATCHED, RING> {
+    #[inline(always)]
+    fn submit<const DETAIL: bool>(
+        &self,
+        sink: &Shared,
+        packet: KBox<Packet>,
+    ) -> Result<(), KBox<Packet>> {
+        let lock = || sink::lock::<DETAIL>(sink);
+        let submitted = self
+            .list
+            .0
+            .submit(packet, self.limit, self.bound, lock, |sink, batch| {
+                let packets = batch.len();
+                if BATCHED {
+                    sink.put(batch);
+                } else {
+                    put_each(sink, batch);
+                }
+                if RING {
+                    sink.ring();
+                }
+                sink.worked(packets);
+            });
+        submitted.map(|_| ())
+    }
+}
+
+fn combined<const BATCHED: bool, const RING: bool>(plan: &Plan) -> Combined<BATCHED, RING> {
+    Combined {
+        list: Alone(Combiner::new()),
+        limit: plan.limit as usize,
+        bound: plan.bound as usize,
+    }
+}
+
+fn listed(plan: &Plan) -> Listed {
+    Listed {
+        list: Alone((Atomic::new(0), LockLessList::new())),
+        limit: plan.limit.into(),
+    }
+}
+
+/// Runs a design, and reports what came of it.
+type Run = fn(&Plan) -> Result;
+
+const DESIGNS: [Run; 6] = [
+    |plan| race::run("lock", plan, &Locked),
+    |plan| race::run("llist", plan, &listed(plan)),
+    |plan| race::run("combiner", plan, &combined::<false, false>(plan)),
+    |plan| race::run("batch", plan, &combined::<true, false>(plan)),
+    |plan| race::run("ring-lock", plan, &RingLocked),
+    |plan| race::run("ring", plan, &combined::<true, true>(plan)),
+];
+
+/// Runs all designs, in an order that is another one in each round.
+pub(crate) fn run_all(plan: &Plan, round: u32) -> Result {
+    let count = DESIGNS.len();
+    let start = round as usize % count;
+    // Odd rounds go backwards: what one leaves behind meets different ones.
+    let order = (0..count).map(|place| {
+        let step = if round % 2 == 0 { place } else { count - place };
+        (start + step) % count
+    });
+
+    order
+        .filter_map(|index| DESIGNS.get(index))
+        .try_for_each(|run| run(plan))
+}
