@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from testbed.awake import awake
 from testbed.bench_rows import Row
 from testbed.boot import Job
 from testbed.running import report_complaints
@@ -114,7 +115,11 @@ def _measure(
     )
     name = f"forward-{machine.suffix.replace(' ', '-')}"
     uml = ready.uml(name)
-    with Step(f"forwarding in User-Mode Linux, {machine.suffix}: {rounds} pairs") as step:
+    processors = sorted(os.sched_getaffinity(0))[: machine.cpus]
+    with (
+        Step(f"forwarding in User-Mode Linux, {machine.suffix}: {rounds} pairs") as step,
+        awake(processors, os.getpid()),
+    ):
 
         def follow(line: str) -> None:
             step.detail = line.removeprefix("forward: ")
