@@ -39,11 +39,8 @@ pub(crate) trait Design: Sync {
     ) -> Result<(), KBox<Packet>>;
 }
 
-/// Everyone takes the lock.
-struct Locked;
-
-/// Likewise, and there is a doorbell: the lock is that of a TX queue.
-struct RingLocked;
+/// Everyone takes the lock. If there is a doorbell, it is that of a TX queue.
+struct Locked<const RING: bool>;
 
 /// Who finds the list empty takes the lock, then all that is on the list. This is what
 /// `__dev_xmit_skb()` does with `defer_list` and `defer_count`.
@@ -59,7 +56,7 @@ struct Combined<const BATCHED: bool, const RING: bool> {
     bound: usize,
 }
 
-impl Design for Locked {
+impl<const RING: bool> Design for Locked<RING> {
     #[inline(always)]
     fn submit<const DETAIL: bool>(
         &self,
@@ -69,22 +66,9 @@ impl Design for Locked {
         let mut sink = sink::lock::<DETAIL>(sink);
 
         sink.put(iter::once(packet));
-        sink.worked(1);
-        Ok(())
-    }
-}
-
-impl Design for RingLocked {
-    #[inline(always)]
-    fn submit<const DETAIL: bool>(
-        &self,
-        sink: &Shared,
-        packet: KBox<Packet>,
-    ) -> Result<(), KBox<Packet>> {
-        let mut sink = sink::lock::<DETAIL>(sink);
-
-        sink.put(iter::once(packet));
-        sink.ring();
+        if RING {
+            sink.ring();
+        }
         sink.worked(1);
         Ok(())
     }
@@ -166,11 +150,11 @@ fn listed(plan: &Plan) -> Listed {
 type Run = fn(&Plan) -> Result;
 
 const DESIGNS: [Run; 6] = [
-    |plan| race::run("lock", plan, &Locked),
+    |plan| race::run("lock", plan, &Locked::<false>),
     |plan| race::run("llist", plan, &listed(plan)),
     |plan| race::run("combiner", plan, &combined::<false, false>(plan)),
     |plan| race::run("batch", plan, &combined::<true, false>(plan)),
-    |plan| race::run("ring-lock", plan, &RingLocked),
+    |plan| race::run("ring-lock", plan, &Locked::<true>),
     |plan| race::run("ring", plan, &combined::<true, true>(plan)),
 ];
 
