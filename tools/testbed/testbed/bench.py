@@ -17,9 +17,9 @@ from testbed.boot import Job
 from testbed.env import Env
 from testbed.kernel import UML
 from testbed.machine import describe_machine
-from testbed.running import report_complaints
+from testbed.running import run_bench
 from testbed.session import Built, built, choice
-from testbed.ui import Failure, Step, clock, say, since_start
+from testbed.ui import Failure, clock, say, since_start
 from testbed.xmit import figures, measure, simulation
 from testbed.xmit import plot as xmit_plot
 
@@ -82,20 +82,8 @@ def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
     script = ready.env.clone / "tools/testbed/guest/bench"
     machine = ready.uml("bench")
     job = Job(script, "none", timeout=1800, cpus=2, ports=0, variables=variables)
-    with Step(f"benchmarks in User-Mode Linux: {', '.join(names)}, {rounds} rounds") as step:
-
-        def follow(line: str) -> None:
-            step.detail = line.removeprefix("bench: ")
-
-        outcome = machine.run(job, follow)
-        step.detail = ""
-    report_complaints(outcome.complaints)
-    if outcome.code != 0:
-        raise Failure(
-            "the benchmarks failed",
-            *outcome.output.strip().splitlines()[-6:],
-            f"console: {machine.log}",
-        )
+    title = f"benchmarks in User-Mode Linux: {', '.join(names)}, {rounds} rounds"
+    outcome = run_bench(machine, job, title, "bench: ")
     return parse(outcome.results.get("bench.log", "").splitlines())
 
 

@@ -19,9 +19,9 @@ from typing import Any
 from testbed.awake import awake
 from testbed.bench_rows import Row
 from testbed.boot import Job
-from testbed.running import report_complaints
+from testbed.running import run_bench
 from testbed.session import Built
-from testbed.ui import Failure, Step, say
+from testbed.ui import Failure, say
 
 BENCH, OPTIONS = "forward", "forward-option"
 _FRAMES = 100_000
@@ -116,23 +116,9 @@ def _measure(
     name = f"forward-{machine.suffix.replace(' ', '-')}"
     uml = ready.uml(name)
     processors = sorted(os.sched_getaffinity(0))[: machine.cpus]
-    with (
-        Step(f"forwarding in User-Mode Linux, {machine.suffix}: {rounds} pairs") as step,
-        awake(processors, os.getpid()),
-    ):
-
-        def follow(line: str) -> None:
-            step.detail = line.removeprefix("forward: ")
-
-        outcome = uml.run(job, follow)
-        step.detail = ""
-    report_complaints(outcome.complaints)
-    if outcome.code != 0:
-        raise Failure(
-            "measuring failed",
-            *outcome.output.strip().splitlines()[-3:],
-            f"console: {uml.log}",
-        )
+    title = f"forwarding in User-Mode Linux, {machine.suffix}: {rounds} pairs"
+    with awake(processors, os.getpid()):
+        outcome = run_bench(uml, job, title, "forward: ")
     text = outcome.results.get("forward.jsonl", "")
     (env.out / "results/forward.jsonl").rename(env.out / f"results/{name}.jsonl")
     return parse(text.splitlines())

@@ -7,11 +7,12 @@ import os
 from pathlib import Path
 
 from testbed import boot, dmesg
-from testbed.boot import Job
+from testbed.boot import Job, Outcome
 from testbed.env import Env
 from testbed.kernel import UML
 from testbed.session import Built, built, default_config, default_driver
-from testbed.ui import Failure, say
+from testbed.ui import Failure, Step, say
+from testbed.uml import Uml
 
 
 def _timeout() -> float:
@@ -43,6 +44,25 @@ def report_complaints(found: list[dmesg.Complaint]) -> None:
     """Tell what the kernel complained about."""
     for one in found:
         say(f"kernel complaint: {one}")
+
+
+def run_bench(machine: Uml, job: Job, title: str, prefix: str) -> Outcome:
+    """Run a job that measures. What it says behind `prefix` is shown as progress."""
+    with Step(title) as step:
+
+        def follow(line: str) -> None:
+            step.detail = line.removeprefix(prefix)
+
+        outcome = machine.run(job, follow)
+        step.detail = ""
+    report_complaints(outcome.complaints)
+    if outcome.code != 0:
+        raise Failure(
+            f"{title}: failed",
+            *outcome.output.strip().splitlines()[-6:],
+            f"console: {machine.log}",
+        )
+    return outcome
 
 
 def run_script(env: Env) -> int:

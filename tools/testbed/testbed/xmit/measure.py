@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from testbed.boot import Job
-from testbed.running import report_complaints
+from testbed.running import run_bench
 from testbed.session import Built
-from testbed.ui import Failure, Step
 from testbed.xmit.figures import Figures, parse
 
 BENCH = "xmit"
@@ -18,18 +17,6 @@ def run(ready: Built, rounds: int) -> Figures:
     script = ready.env.clone / "tools/testbed/guest/xmit-bench"
     machine = ready.uml("xmit")
     job = Job(script, "none", timeout=1800, cpus=_CPUS, ports=0, variables={"ROUNDS": str(rounds)})
-    with Step(f"transmitting in User-Mode Linux, {_CPUS} CPUs: {rounds} rounds") as step:
-
-        def follow(line: str) -> None:
-            step.detail = line.removeprefix("xmit: ")
-
-        outcome = machine.run(job, follow)
-        step.detail = ""
-    report_complaints(outcome.complaints)
-    if outcome.code != 0:
-        raise Failure(
-            "the benchmark failed",
-            *outcome.output.strip().splitlines()[-6:],
-            f"console: {machine.log}",
-        )
+    title = f"transmitting in User-Mode Linux, {_CPUS} CPUs: {rounds} rounds"
+    outcome = run_bench(machine, job, title, "xmit: ")
     return parse(outcome.results.get("xmit.log", "").splitlines())
