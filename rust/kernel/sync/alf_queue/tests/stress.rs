@@ -14,6 +14,11 @@ mod cases {
         sync::atomic::{
             Atomic,
             Relaxed, //
+        },
+        time::{
+            Delta,
+            Instant,
+            Monotonic, //
         }, //
     };
 
@@ -24,8 +29,9 @@ mod cases {
     /// Where positions begin: they wrap when about half is done.
     const START: u32 = u32::MAX - COUNT;
 
-    /// How often in a row a thread finds nothing to do before it takes that for a failure.
-    const PATIENCE: u32 = 1_000_000;
+    /// For how long a thread finds nothing to do before it takes that for a failure. Below a busy
+    /// hypervisor, other CPUs may stand still for a while.
+    const PATIENCE: Delta = Delta::from_secs(30);
 
     /// Number of the producer, and of the element.
     type Element = (u32, u32);
@@ -83,14 +89,14 @@ mod cases {
         }
     }
 
-    /// Lets others run, if there was nothing to do; returns whether there is hope.
-    fn go_on(board: &Board, done: usize, idle: &mut u32) -> bool {
+    /// Lets others run, if there was nothing to do since `idle`; returns whether there is hope.
+    fn go_on(board: &Board, done: usize, idle: &mut Option<Instant<Monotonic>>) -> bool {
         if done != 0 {
-            *idle = 0;
+            *idle = None;
             return true;
         }
-        *idle += 1;
-        if *idle == PATIENCE {
+        let since = idle.get_or_insert_with(Instant::now);
+        if since.elapsed() > PATIENCE {
             board.wrong.add(1u32, Relaxed);
         }
         // SAFETY: May be called in process context at any time.
@@ -104,7 +110,7 @@ mod cases {
         mut push: impl FnMut(Softirq<'_>, &mut Elements) -> usize,
     ) {
         let mut next = 0;
-        let mut idle = 0;
+        let mut idle = None;
         let mut elements = Elements::new();
         while next < COUNT || !elements.is_empty() {
             let bulk = 1 + (next % 7) as usize;
@@ -121,7 +127,7 @@ mod cases {
 
     fn consume(board: &Board, mut pop: impl FnMut(Softirq<'_>, &mut Elements) -> usize) {
         let mut last = [None; 8];
-        let mut idle = 0;
+        let mut idle = None;
         let mut elements = Elements::new();
         while !board.is_done() {
             elements.clear();
