@@ -28,7 +28,7 @@ transfer() {
 	local name=$1 bytes=$2 how=$3 got
 	right python3 "$TESTS/transfer.py" receive 10.9.0.2 5000 >/tmp/received &
 	local receiver=$!
-	got=$(left timeout 400 python3 "$TESTS/transfer.py" send 10.9.0.2 5000 "$bytes" "$how" 2>&1)
+	got=$(left timeout 900 python3 "$TESTS/transfer.py" send 10.9.0.2 5000 "$bytes" "$how" 2>&1)
 	wait "$receiver"
 	same "$name" "$got" "$(</tmp/received)"
 }
