@@ -13,9 +13,17 @@ listen addresses
 check "forwarding is set up" forwarding_on
 stop_if_failed
 
+# in_effect: waits until the card has the filters that were asked for. Lists of
+# addresses are applied from a workqueue, which any change of the link overtakes;
+# what was written to registers has arrived when others have been read.
+in_effect() {
+	ip link set "$P0" up && ethtool -S "$P0" >/dev/null
+}
+
 # arrive NAME EXPECTED MAC: how many of 20 frames to MAC reach the stack.
 arrive() {
 	local before frame round
+	in_effect
 	# An experimental EtherType: nothing answers to it.
 	printf -v frame '%s02000000000288b5%092d' "${3//:/}" 0
 	statistic "$P0" rx_packets
