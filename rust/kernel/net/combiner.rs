@@ -5,8 +5,8 @@
 //! When CPUs want to put packets into the same queue, they take turns at its lock, and all but one
 //! of them wait. With a [`Combiner`] in front of the lock, they leave their packets on a list, with
 //! one compare-and-exchange each, and go. Whoever finds nobody at work, and just that one, works
-//! the list off, for itself and for the others: it takes all there is with one exchange, as a
-//! [`Batch`], in the order in which it was added.
+//! the list off, for itself and for the others: it keeps its own packet, takes all that others have
+//! added with one exchange, and has a [`Batch`], in the order in which it was added.
 //!
 //! # Who waits for whom
 //!
@@ -29,7 +29,8 @@
 //! matters, as the network stack does when it transmits.
 //!
 //! The number of elements that can be on the list is limited by each one who adds one, who gets the
-//! element back if there are that many. The combiner's own is not counted.
+//! element back if there are that many. The combiner's own is not counted. The limit is not exact:
+//! each CPU that is just adding while the list is taken may exceed it by one.
 //!
 //! # Examples
 //!
@@ -102,6 +103,9 @@ use role::{
     Word, //
 };
 
+/// No node is there, as nodes are aligned.
+const BUSY: usize = 1;
+
 /// The word of a combiner, see [`role`].
 #[repr(transparent)]
 struct First(Atomic<*mut Node>);
@@ -110,8 +114,7 @@ impl Word for First {
     type Pointer = *mut Node;
 
     const IDLE: *mut Node = ptr::null_mut();
-    // No node is there, as nodes are aligned.
-    const BUSY: *mut Node = ptr::without_provenance_mut(1);
+    const BUSY: *mut Node = ptr::without_provenance_mut(BUSY);
 
     #[inline(always)]
     fn load_relaxed(&self) -> *mut Node {
@@ -119,8 +122,8 @@ impl Word for First {
     }
 
     #[inline(always)]
-    fn replace_idle(&self, new: *mut Node) -> Result<(), *mut Node> {
-        self.0.cmpxchg(Self::IDLE, new, Full).map(|_| ())
+    fn occupy(&self) -> Result<(), *mut Node> {
+        self.0.cmpxchg(Self::IDLE, Self::BUSY, Acquire).map(|_| ())
     }
 
     #[inline(always)]
@@ -129,25 +132,25 @@ impl Word for First {
     }
 
     #[inline(always)]
-    fn exchange_acquire(&self, new: *mut Node) -> *mut Node {
-        self.0.xchg(new, Acquire)
+    fn exchange(&self, new: *mut Node) -> *mut Node {
+        self.0.xchg(new, Full)
     }
 }
 
-/// The number of elements that were not added first.
+/// About how many elements were added since the list was last taken.
 #[repr(transparent)]
 struct Behind(Atomic<isize>);
 
 impl Depth for Behind {
     #[inline(always)]
     fn increment(&self) -> usize {
-        // CAST: It counts elements in memory, and is not negative: what is taken off was added.
+        // CAST: It counts up from zero.
         self.0.fetch_add(1isize, Relaxed) as usize
     }
 
     #[inline(always)]
-    fn undo(&self) {
-        self.0.add(-1isize, Relaxed);
+    fn reset(&self) {
+        self.0.store(0isize, Relaxed);
     }
 }
 
@@ -158,11 +161,12 @@ impl Depth for Behind {
 /// # Invariants
 ///
 /// `first` is what [`role`] says. If it points to a node, that is the one of an element which the
-/// list owns, as is what follows it. While it is not idle, there is one [`Turn`], or one that was
-/// forgotten.
+/// list owns, as is what follows it. While it is not idle, there is one [`Turn`], one that was
+/// forgotten, or C code that has the role.
 #[repr(C)]
 pub struct Combiner<P: Link> {
-    // Next to each other: who adds something behind somebody needs both.
+    // Next to each other: who adds something behind somebody needs both. C code has the same two
+    // words as `defer_count` and `defer_list` of a `struct Qdisc`.
     behind: Behind,
     first: First,
     // Elements come in through a shared reference, so this must not pass for a list of elements
@@ -197,6 +201,10 @@ pub enum Submitted {
 }
 
 impl<P: Link> Combiner<P> {
+    /// What the second word is while somebody is at work who has taken all elements.
+    #[cfg(CONFIG_NET_XMIT_LLIST_RUST)]
+    pub(crate) const BUSY: usize = BUSY;
+
     /// Returns an empty list.
     #[inline]
     pub const fn new() -> Self {
@@ -208,9 +216,9 @@ impl<P: Link> Combiner<P> {
         }
     }
 
-    /// Adds an element, unless there are `limit` elements on the list.
+    /// Adds an element, unless there are about `limit` elements on the list.
     ///
-    /// An element that finds nobody at work is always added.
+    /// An element that finds nobody at work is always accepted.
     #[inline]
     pub fn push(&self, element: P, limit: usize) -> Pushed<'_, P> {
         let node = element.into_node();
@@ -220,17 +228,20 @@ impl<P: Link> Combiner<P> {
             unsafe { llist::set_next(node.as_ptr(), older.unwrap_or(ptr::null_mut())) }
         });
 
-        match added {
-            Added::Behind => Pushed::Behind,
-            // INVARIANT: We have the role now.
-            Added::First => Pushed::First(Turn {
-                list: self,
-                held: true,
-                uncounted: 1,
-            }),
-            // SAFETY: The node is that of `element`, which was not added.
-            Added::Refused => Pushed::Refused(unsafe { P::from_node(node) }),
+        if added == Added::Behind {
+            return Pushed::Behind;
         }
+        // SAFETY: The node is that of `element`, which is not on the list.
+        let element = unsafe { P::from_node(node) };
+        if added == Added::Refused {
+            return Pushed::Refused(element);
+        }
+        // INVARIANT: We have the role now.
+        Pushed::First(Turn {
+            list: self,
+            held: true,
+            own: Some(element),
+        })
     }
 
     /// Adds an element, and works it off with all that others add, unless somebody is at it.
@@ -281,20 +292,21 @@ impl<P: Link> Combiner<P> {
         self.first.load_relaxed() != First::IDLE
     }
 
-    /// Makes a batch of what was taken.
+    /// Makes a batch of an element and what was taken, which is younger.
     ///
     /// # Safety
     ///
     /// `newest` was taken off this list by the one who has the role, and not been used since.
     #[inline(always)]
-    unsafe fn batch(&self, newest: *mut Node, uncounted: usize) -> Batch<P> {
+    unsafe fn batch(own: Option<P>, newest: Option<*mut Node>) -> Batch<P> {
+        let newest = newest.unwrap_or(ptr::null_mut());
         // SAFETY: By the type invariants, these are elements that the list has owned. It does not
         // any more, and gives them to the chain.
-        let (chain, len) = unsafe { Chain::from_first(newest) }.reverse_and_count();
+        let (mut chain, mut len) = unsafe { Chain::from_first(newest) }.reverse_and_count();
 
-        if len > uncounted {
-            // CAST: These are elements in memory.
-            self.behind.0.add(-((len - uncounted) as isize), Relaxed);
+        if let Some(own) = own {
+            chain.push(own);
+            len += 1;
         }
         Batch { chain, len }
     }
@@ -308,7 +320,7 @@ impl<P: Link> Default for Combiner<P> {
 
 impl<P: Link> Drop for Combiner<P> {
     fn drop(&mut self) {
-        let newest = self.first.exchange_acquire(First::IDLE);
+        let newest = self.first.exchange(First::IDLE);
 
         if newest != First::BUSY {
             // SAFETY: As in `batch`. Nobody else has access to the list, not even if a turn was
@@ -324,37 +336,33 @@ impl<P: Link> Drop for Combiner<P> {
 ///
 /// # Invariants
 ///
-/// - If it is `held`, this is the combiner of `list`: there is no other one.
-/// - `uncounted` is 1 if nothing has been taken in this turn, and 0 otherwise.
+/// If it is `held`, this is the combiner of `list`: there is no other one. If not, there is no
+/// `own`.
 #[must_use = "what is on the list is dropped with it"]
 pub struct Turn<'a, P: Link> {
     list: &'a Combiner<P>,
     held: bool,
-    uncounted: usize,
+    /// The element by which it got the role, until the first batch.
+    own: Option<P>,
 }
 
 impl<P: Link> Turn<'_, P> {
     /// Takes all elements. If there are none, this is the end of the turn.
     #[inline]
     pub fn take(&mut self) -> Option<Batch<P>> {
-        loop {
-            if !self.held {
-                return None;
-            }
-            if self.uncounted == 0 && role::finish(&self.list.first) {
-                // INVARIANT: Somebody else may have become the combiner.
-                self.held = false;
-                continue;
-            }
-            if let Some(newest) = role::take(&self.list.first) {
-                // SAFETY: We have the role, and have just taken it.
-                let batch = unsafe { self.list.batch(newest, self.uncounted) };
+        while self.held {
+            let newest = role::take(&self.list.first, &self.list.behind);
 
-                // INVARIANT: Something has been taken.
-                self.uncounted = 0;
-                return Some(batch);
+            if self.own.is_some() || newest.is_some() {
+                // SAFETY: We have the role, and have just taken it.
+                return Some(unsafe { Combiner::batch(self.own.take(), newest) });
+            }
+            if role::finish(&self.list.first) {
+                // INVARIANT: Somebody else may have become the combiner. The own one was taken.
+                self.held = false;
             }
         }
+        None
     }
 
     /// Takes all elements, if any, and ends the turn: who adds something now gets the next one.
@@ -365,21 +373,15 @@ impl<P: Link> Turn<'_, P> {
 
     fn release(&mut self) -> Batch<P> {
         let newest = if self.held {
-            role::take_last(&self.list.first)
+            role::take_last(&self.list.first, &self.list.behind)
         } else {
             None
         };
 
-        // INVARIANT: Somebody else may have become the combiner.
+        // INVARIANT: Somebody else may have become the combiner. The own one is taken below.
         self.held = false;
-        match newest {
-            // SAFETY: We had the role, and have just taken it.
-            Some(newest) => unsafe { self.list.batch(newest, self.uncounted) },
-            None => Batch {
-                chain: Chain::new(),
-                len: 0,
-            },
-        }
+        // SAFETY: We had the role, and have just taken it.
+        unsafe { Combiner::batch(self.own.take(), newest) }
     }
 }
 
@@ -398,6 +400,15 @@ impl<P: Link> Drop for Turn<'_, P> {
 pub struct Batch<P: Link> {
     chain: Chain<P>,
     len: usize,
+}
+
+impl<P: Link> Batch<P> {
+    /// Gives the elements up to the caller, linked to each other, as the node of the first one.
+    #[cfg(CONFIG_NET_XMIT_LLIST_RUST)]
+    #[inline(always)]
+    pub(crate) fn into_first(self) -> *mut Node {
+        self.chain.into_first()
+    }
 }
 
 impl<P: Link> Iterator for Batch<P> {

@@ -409,7 +409,7 @@ impl<P: Link> Chain<P> {
 
     /// Gives the elements up to the caller.
     #[inline]
-    fn into_first(mut self) -> *mut Node {
+    pub(crate) fn into_first(mut self) -> *mut Node {
         // INVARIANT: They are not the chain's any more, so that dropping it does nothing.
         core::mem::replace(&mut self.first, ptr::null_mut())
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The kernel's combining list, whose ordering is in `rust/kernel/net/combiner/role.rs`.
+//!
+//! C code that uses the same list is modelled as it is written in `__dev_xmit_skb()`.
 
 use crate::role::{Added, Depth, Word, add, finish, take, take_last};
 use loom::cell::UnsafeCell;
@@ -20,9 +22,9 @@ struct Orderings {
 }
 
 const RIGHT: Orderings = Orderings {
-    first: AcqRel,
+    first: Acquire,
     add: Release,
-    take: Acquire,
+    take: AcqRel,
     finish: Release,
 };
 
@@ -41,9 +43,9 @@ impl Word for First {
         self.value.load(Relaxed)
     }
 
-    fn replace_idle(&self, new: usize) -> Result<(), usize> {
+    fn occupy(&self) -> Result<(), usize> {
         self.value
-            .compare_exchange(Self::IDLE, new, self.orderings.first, Relaxed)
+            .compare_exchange(Self::IDLE, Self::BUSY, self.orderings.first, Relaxed)
             .map(|_| ())
     }
 
@@ -58,7 +60,7 @@ impl Word for First {
             .map(|_| ())
     }
 
-    fn exchange_acquire(&self, new: usize) -> usize {
+    fn exchange(&self, new: usize) -> usize {
         self.value.swap(new, self.orderings.take)
     }
 }
@@ -70,15 +72,8 @@ impl Depth for Count {
         self.0.fetch_add(1, Relaxed)
     }
 
-    fn undo(&self) {
-        self.subtract(1);
-    }
-}
-
-impl Count {
-    fn subtract(&self, count: usize) {
-        let before = self.0.fetch_sub(count, Relaxed);
-        assert!(before >= count, "more taken off than was added");
+    fn reset(&self) {
+        self.0.store(0, Relaxed);
     }
 }
 
@@ -117,14 +112,39 @@ impl List {
         })
     }
 
-    /// Puts elements to those that are done, oldest first, and returns how many they are.
-    fn work(&self, newest: usize, uncounted: usize) -> usize {
-        let mut taken = vec![newest];
-        // SAFETY: loom checks that nobody else accesses the element.
-        while let Some(older) = self.next[taken[taken.len() - 1]].with(|next| unsafe { *next }) {
-            taken.push(older);
+    /// As in C: an element that finds nobody at work is put on the list as well.
+    fn add_in_c(&self, new: usize) -> Added {
+        let mut old = self.first.load_relaxed();
+        let mut counted = false;
+        loop {
+            if old != First::IDLE && !counted {
+                if self.depth.increment() >= 9 {
+                    return Added::Refused;
+                }
+                counted = true;
+            }
+            let older = (old != First::IDLE && old != First::BUSY).then_some(old);
+            // SAFETY: loom checks that nobody else accesses the element.
+            self.next[new].with_mut(|next| unsafe { *next = older });
+            let replaced = self.first.value.compare_exchange(old, new, AcqRel, Relaxed);
+            match replaced {
+                Ok(_) if old == First::IDLE => return Added::First,
+                Ok(_) => return Added::Behind,
+                Err(now) => old = now,
+            }
         }
-        self.depth.subtract(taken.len() - uncounted);
+    }
+
+    /// Puts elements to those that are done, oldest first, and returns how many they are.
+    fn work(&self, own: Option<usize>, newest: Option<usize>) -> usize {
+        let mut taken = Vec::new();
+        let mut rest = newest;
+        while let Some(element) = rest {
+            taken.push(element);
+            // SAFETY: loom checks that nobody else accesses the element.
+            rest = self.next[element].with(|next| unsafe { *next });
+        }
+        taken.extend(own);
         taken.reverse();
         // SAFETY: loom checks that nobody else is at work.
         self.done.with_mut(|done| unsafe { (*done).extend(&taken) });
@@ -139,11 +159,13 @@ impl List {
                 Added::Refused => panic!("there is room"),
                 Added::First => {}
             }
-            let newest = take(&self.first).expect("the own element is there");
-            self.work(newest, 1);
-            while !finish(&self.first) {
-                if let Some(newest) = take(&self.first) {
-                    self.work(newest, 0);
+            let mut own = Some(element);
+            loop {
+                let newest = take(&self.first, &self.depth);
+                if own.is_some() || newest.is_some() {
+                    self.work(own.take(), newest);
+                } else if finish(&self.first) {
+                    break;
                 }
             }
         }
@@ -154,8 +176,33 @@ impl List {
         for &element in elements {
             if self.add(element, 9) == Added::First {
                 let _guard = self.lock.lock().expect("nobody panics");
-                let newest = take_last(&self.first).expect("the own element is there");
-                self.work(newest, 1);
+                let newest = take_last(&self.first, &self.depth);
+                self.work(Some(element), newest);
+            }
+        }
+    }
+
+    /// Likewise, and stays for another batch, under the lock.
+    fn add_under_the_lock(&self, elements: &[usize]) {
+        for &element in elements {
+            if self.add(element, 9) == Added::First {
+                let _guard = self.lock.lock().expect("nobody panics");
+                let newest = take(&self.first, &self.depth);
+                self.work(Some(element), newest);
+                let newest = take_last(&self.first, &self.depth);
+                self.work(None, newest);
+            }
+        }
+    }
+
+    /// As in C, where the own element is on the list.
+    fn add_and_hand_over_in_c(&self, elements: &[usize]) {
+        for &element in elements {
+            if self.add_in_c(element) == Added::First {
+                let _guard = self.lock.lock().expect("nobody panics");
+                let newest = self.first.exchange(First::IDLE);
+                self.depth.reset();
+                self.work(None, Some(newest));
             }
         }
     }
@@ -163,7 +210,6 @@ impl List {
     /// What was done, if there is nothing left.
     fn end(&self) -> Vec<usize> {
         assert_eq!(self.first.load_relaxed(), First::IDLE);
-        assert_eq!(self.depth.0.load(Relaxed), 0);
         // SAFETY: loom checks that nobody else is at work.
         self.done.with(|done| unsafe { (*done).clone() })
     }
@@ -176,13 +222,21 @@ fn model(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
+/// A way to add elements.
+type Way = fn(&List, &[usize]);
+
 /// Two threads add elements in one way; all are done, in order per thread.
-fn two_add(orderings: Orderings, way: fn(&List, &[usize])) {
+fn two_add(orderings: Orderings, way: Way) {
+    two_differ(orderings, way, way);
+}
+
+/// Likewise, each in its own way.
+fn two_differ(orderings: Orderings, way: Way, others: Way) {
     model(3, move || {
         let list = List::new(orderings);
         let other = {
             let list = list.clone();
-            thread::spawn(move || way(&list, &[2]))
+            thread::spawn(move || others(&list, &[2]))
         };
         way(&list, &[0, 1]);
         other.join().expect("it ends");
@@ -200,6 +254,25 @@ fn who_stays_does_everything() {
 #[test]
 fn who_hands_over_loses_nothing() {
     two_add(RIGHT, List::add_and_hand_over);
+}
+
+#[test]
+fn who_does_both_loses_nothing() {
+    two_add(RIGHT, List::add_under_the_lock);
+}
+
+#[test]
+fn c_code_and_rust_code_share_a_list() {
+    two_differ(
+        RIGHT,
+        List::add_under_the_lock,
+        List::add_and_hand_over_in_c,
+    );
+    two_differ(
+        RIGHT,
+        List::add_and_hand_over_in_c,
+        List::add_under_the_lock,
+    );
 }
 
 #[test]
@@ -231,15 +304,18 @@ fn refused_is_not_added() {
             let list = list.clone();
             thread::spawn(move || list.add(element, 1))
         });
-        let newest = take_last(&list.first).expect("the own element is there");
-        list.work(newest, 1);
+        let newest = take_last(&list.first, &list.depth);
+        list.work(Some(0), newest);
         let added = others.map(|other| other.join().expect("it ends"));
-        let turns = added.iter().filter(|&&added| added == Added::First);
-        match turns.count() {
-            0 => {}
-            1 => {
-                let newest = take_last(&list.first).expect("an element is there");
-                list.work(newest, 1);
+        let turns: Vec<_> = (1..)
+            .zip(added)
+            .filter(|&(_, added)| added == Added::First)
+            .collect();
+        match turns[..] {
+            [] => {}
+            [(own, _)] => {
+                let newest = take_last(&list.first, &list.depth);
+                list.work(Some(own), newest);
             }
             _ => panic!("two have the role"),
         }
@@ -261,7 +337,6 @@ fn refused_is_not_added() {
 #[should_panic(expected = "Causality violation")]
 fn adding_must_release() {
     let orderings = Orderings {
-        first: Acquire,
         add: Relaxed,
         ..RIGHT
     };
@@ -276,6 +351,16 @@ fn taking_must_acquire() {
         ..RIGHT
     };
     two_add(orderings, List::add_and_hand_over);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn who_is_first_must_acquire() {
+    let orderings = Orderings {
+        first: Relaxed,
+        ..RIGHT
+    };
+    two_add(orderings, List::add_and_stay);
 }
 
 #[test]

@@ -11,10 +11,14 @@
 //! - *busy*: no elements that nobody has taken, and somebody at work;
 //! - the newest element, from which the others are linked. Somebody is at work, or about to be.
 //!
-//! Whoever replaces idle with an element has the role of the combiner. It has it until it has put
-//! idle back, by an exchange that takes the last elements, or in place of busy. All other
-//! operations leave the word as something that is not idle. So there is one combiner as long as
-//! there are elements, and never two.
+//! Whoever replaces idle has the role of the combiner, and keeps the element it came with: nobody
+//! else needs to see it. It has the role until it has put idle back, by an exchange that takes the
+//! last elements, or in place of busy. All other operations leave the word as something that is not
+//! idle. So there is one combiner as long as there are elements, and never two.
+//!
+//! C code that knows idle (null) and elements only can use the same word. It must take busy for an
+//! element behind which there are no others. It gets the role by putting an element in place of
+//! idle, and gives it up when it takes them all.
 
 /// The word.
 ///
@@ -25,9 +29,10 @@
 ///   from read-modify-write operations, a chain of which hands on what each of its links has
 ///   released. So this is ordered behind all who have added one.
 /// - Who puts idle in place of busy, releases what it has done as the combiner. Who replaces idle
-///   with an element is the next one, and ordered behind that: acquire, and release for the
-///   element, which makes it a full barrier in the kernel's model. What it reads when it takes
-///   elements does not order it, if that is what it has just written itself.
+///   is the next one, and ordered behind that: acquire.
+/// - Who sees an element on the list can rely on it that somebody will come for it, and looks then
+///   at what is there to do, whatever that is. So what comes after an exchange must not be done
+///   before: it is a full barrier.
 ///
 /// An exchange that leaves idle behind is not ordered before what the next combiner does: what one
 /// has left to do after that is not protected by the role.
@@ -43,25 +48,25 @@ pub(crate) trait Word {
     /// Reads the word, without ordering.
     fn load_relaxed(&self) -> Self::Pointer;
 
-    /// Replaces idle with `new`, with acquire and release ordering; returns what it was if not so.
-    fn replace_idle(&self, new: Self::Pointer) -> Result<(), Self::Pointer>;
+    /// Replaces idle with busy, with acquire ordering; returns what it was if not so.
+    fn occupy(&self) -> Result<(), Self::Pointer>;
 
     /// Replaces `old` with `new`, with release ordering; returns what it was if not `old`.
     fn replace_release(&self, old: Self::Pointer, new: Self::Pointer) -> Result<(), Self::Pointer>;
 
-    /// Replaces the word with `new`, with acquire ordering.
-    fn exchange_acquire(&self, new: Self::Pointer) -> Self::Pointer;
+    /// Replaces the word with `new`, as a full barrier.
+    fn exchange(&self, new: Self::Pointer) -> Self::Pointer;
 }
 
-/// How many elements have been added behind the combiner's back and not been taken.
+/// About how many elements were added since the list was last taken, or tried to be.
 ///
 /// It bounds the length of the list. Nothing is ordered by it.
 pub(crate) trait Depth {
     /// Adds one, and returns how many there were.
     fn increment(&self) -> usize;
 
-    /// Takes one off that was added for an element that is not on the list after all.
-    fn undo(&self);
+    /// Starts again from zero.
+    fn reset(&self);
 }
 
 /// What has become of an element that was to be added.
@@ -69,19 +74,19 @@ pub(crate) trait Depth {
 pub(crate) enum Added {
     /// Somebody is at work, who will see it.
     Behind,
-    /// Nobody was: the caller is the combiner now.
+    /// Nobody was: the caller is the combiner now, and has the element still.
     First,
-    /// There were `limit` elements behind somebody who is at work. It was not added.
+    /// There were about `limit` elements behind somebody who is at work. It was not added.
     Refused,
 }
 
-/// Adds an element.
+/// Adds an element, if somebody is there to work it off.
 ///
 /// `link` is called with the element that was the newest one, if any, and makes it follow `new`.
 ///
-/// Elements that are first are not counted in `depth`, which saves those who are alone the
-/// operation: of what a combiner takes first, one is not counted, and of what it takes later, all
-/// are.
+/// The limit is not exact. Who takes the list and who adds to it access the number one after the
+/// other, and not at once with the list: those who are just adding when it is taken, one per CPU,
+/// may not be counted, or be refused. Nothing adds up, as the number begins anew each time.
 #[inline(always)]
 pub(crate) fn add<W: Word>(
     word: &W,
@@ -93,17 +98,16 @@ pub(crate) fn add<W: Word>(
     let mut old = word.load_relaxed();
     let mut counted = false;
     loop {
-        if old != W::IDLE && !counted {
-            if depth.increment() >= limit {
-                depth.undo();
-                return Added::Refused;
-            }
-            counted = true;
-        }
-        link((old != W::IDLE && old != W::BUSY).then_some(old));
         let replaced = if old == W::IDLE {
-            word.replace_idle(new)
+            word.occupy()
         } else {
+            if !counted {
+                if depth.increment() >= limit {
+                    return Added::Refused;
+                }
+                counted = true;
+            }
+            link((old != W::BUSY).then_some(old));
             word.replace_release(old, new)
         };
         match replaced {
@@ -115,7 +119,8 @@ pub(crate) fn add<W: Word>(
         return Added::Behind;
     }
     if counted {
-        depth.undo();
+        // Otherwise those who come too late would add up until the next one takes something.
+        depth.reset();
     }
     Added::First
 }
@@ -124,18 +129,26 @@ pub(crate) fn add<W: Word>(
 ///
 /// Only the combiner may call this. It returns none if nothing was added.
 #[inline(always)]
-pub(crate) fn take<W: Word>(word: &W) -> Option<W::Pointer> {
-    let newest = word.exchange_acquire(W::BUSY);
-    (newest != W::BUSY).then_some(newest)
+pub(crate) fn take<W: Word>(word: &W, depth: &impl Depth) -> Option<W::Pointer> {
+    if word.load_relaxed() == W::BUSY {
+        return None;
+    }
+    let newest = word.exchange(W::BUSY);
+    depth.reset();
+    Some(newest)
 }
 
 /// Takes all elements and gives the role up.
 ///
 /// Only the combiner may call this, and it is not the combiner afterwards.
 #[inline(always)]
-pub(crate) fn take_last<W: Word>(word: &W) -> Option<W::Pointer> {
-    let newest = word.exchange_acquire(W::IDLE);
-    (newest != W::BUSY).then_some(newest)
+pub(crate) fn take_last<W: Word>(word: &W, depth: &impl Depth) -> Option<W::Pointer> {
+    let newest = word.exchange(W::IDLE);
+    if newest == W::BUSY {
+        return None;
+    }
+    depth.reset();
+    Some(newest)
 }
 
 /// Gives the role up if there is nothing to do, and says whether it has.
