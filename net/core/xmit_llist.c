@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is done with packets that were taken off the list in front of a qdisc,
+ * and the sysctls net.core.xmit_llist_rust and net.core.qdisc_enqueue_batch.
+ */
+
+#include <linux/init.h>
+#include <linux/prefetch.h>
+#include <linux/skbuff.h>
+#include <linux/sysctl.h>
+#include <net/net_namespace.h>
+#include <net/pkt_sched.h>
+#include <net/xmit_llist.h>
+#include <trace/events/qdisc.h>
+
+DEFINE_STATIC_KEY_FALSE(xmit_llist_rust_key);
+DEFINE_STATIC_KEY_FALSE(qdisc_enqueue_batch_key);
+
+/* What running the qdisc has dropped: few, if any. */
+static void xmit_llist_drop(struct sk_buff *skbs, struct sk_buff **to_free)
+{
+	struct sk_buff *next;
+
+	for (; unlikely(skbs); skbs = next) {
+		next = skbs->next;
+		__qdisc_drop(skbs, to_free);
+	}
+}
+
+static bool xmit_llist_batch(const struct Qdisc *q)
+{
+	/* The tracepoint wants to see each packet and what became of it. */
+	return static_branch_unlikely(&qdisc_enqueue_batch_key) &&
+	       q->ops->enqueue_batch && q->enqueue == q->ops->enqueue &&
+	       !trace_qdisc_enqueue_enabled();
+}
+
+static int xmit_llist_enqueue(struct sk_buff *skbs, struct Qdisc *q,
+			      struct netdev_queue *txq,
+			      struct sk_buff **to_free)
+{
+	int rc = NET_XMIT_SUCCESS;
+	struct sk_buff *next;
+
+	for (; skbs; skbs = next) {
+		next = skbs->next;
+		if (next) {
+			prefetch(next);
+			prefetch(&next->priority);
+			skb_mark_not_on_list(skbs);
+		}
+		rc = q->enqueue(skbs, q, to_free) & NET_XMIT_MASK;
+		if (rc == NET_XMIT_SUCCESS)
+			trace_qdisc_enqueue(q, txq, skbs);
+	}
+	return rc;
+}
+
+int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
+		    struct net_device *dev, struct netdev_queue *txq,
+		    struct sk_buff **to_free)
+{
+	int rc = NET_XMIT_SUCCESS;
+
+	lockdep_assert_held(qdisc_lock(q));
+
+	if (unlikely(test_bit(__QDISC_STATE_DEACTIVATED, &q->state))) {
+		xmit_llist_drop(skbs, to_free);
+		return NET_XMIT_DROP;
+	}
+	if ((q->flags & TCQ_F_CAN_BYPASS) && !qdisc_qlen(q) && count == 1 &&
+	    qdisc_run_begin(q)) {
+		/* This is a work-conserving queue; there are no old skbs
+		 * waiting to be sent out; and the qdisc is not running -
+		 * xmit the skb directly.
+		 */
+		qdisc_bstats_update(q, skbs);
+		/* Another one may have left it, and for another queue. */
+		txq = skb_get_tx_queue(dev, skbs);
+		if (sch_direct_xmit(skbs, q, dev, txq, qdisc_lock(q), true))
+			__qdisc_run(q);
+		xmit_llist_drop(qdisc_run_end(q), to_free);
+		return NET_XMIT_SUCCESS;
+	}
+	if (count > 1 && xmit_llist_batch(q))
+		q->ops->enqueue_batch(skbs, q, to_free);
+	else
+		rc = xmit_llist_enqueue(skbs, q, txq, to_free);
+	xmit_llist_drop(qdisc_run(q), to_free);
+	return count == 1 ? rc : NET_XMIT_SUCCESS;
+}
+
+static const struct ctl_table xmit_llist_table[] = {
+	{
+		.procname	= "xmit_llist_rust",
+		.data		= &xmit_llist_rust_key.key,
+		.maxlen		= sizeof(xmit_llist_rust_key),
+		.mode		= 0644,
+		.proc_handler	= proc_do_static_key,
+	},
+	{
+		.procname	= "qdisc_enqueue_batch",
+		.data		= &qdisc_enqueue_batch_key.key,
+		.maxlen		= sizeof(qdisc_enqueue_batch_key),
+		.mode		= 0644,
+		.proc_handler	= proc_do_static_key,
+	},
+};
+
+static int __init xmit_llist_init(void)
+{
+	if (!register_net_sysctl(&init_net, "net/core", xmit_llist_table))
+		return -ENOMEM;
+	return 0;
+}
+late_initcall(xmit_llist_init);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Packets in front of a qdisc, where CPUs combine them.
+//!
+//! C header: [`include/net/xmit_llist.h`](srctree/include/net/xmit_llist.h)
+//!
+//! The two words of a `struct Qdisc` on which C code leaves packets to each other are a
+//! [`Combiner`]. A sender who is alone pays what it pays in C: one compare-and-exchange to get the
+//! role, one to give it up, and the lock.
+//!
+//! # Who runs the qdisc
+//!
+//! What is put into a qdisc is sent by who puts it there, as far as it can be sent. For what
+//! cannot, someone calls `__netif_schedule()` later. That relies on whoever still has to take
+//! packets off the list, if there are any. It does not rely on who just is at work: that one may
+//! have run the qdisc for the last time.
+//!
+//! # Teardown
+//!
+//! All of it happens within `rcu_read_lock_bh()`. `dev_deactivate_many()` marks a qdisc, waits for
+//! everyone who was in such a section, then resets it. By then, nobody is at work and the list is
+//! empty, as who gets the role gives it up before leaving, and who does not get it has left the
+//! packet to somebody who has. The same goes for the qdisc's memory.
+
+use super::combiner::{
+    Combiner,
+    Submitted, //
+};
+use crate::{
+    bindings,
+    prelude::*,
+    sync::{
+        llist::{
+            Link,
+            Node, //
+        },
+        SpinLock, //
+    }, //
+};
+use core::{
+    mem::{
+        align_of,
+        offset_of, //
+    },
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+/// A packet that C code has handed over, to be put into a qdisc.
+///
+/// It goes back to C code in any case: nothing happens if it is dropped.
+#[repr(transparent)]
+struct Packet(NonNull<bindings::sk_buff>);
+
+// SAFETY: Packets go from one CPU to another one on such lists in C as well.
+unsafe impl Send for Packet {}
+
+// SAFETY: `ll_node` is at the beginning of a packet, and is there for this. Who hands a packet over
+// to be sent does not use the links any more, even if there are other references to it.
+unsafe impl Link for Packet {
+    #[inline(always)]
+    fn into_node(self) -> NonNull<Node> {
+        self.0.cast()
+    }
+
+    #[inline(always)]
+    unsafe fn from_node(node: NonNull<Node>) -> Self {
+        Self(node.cast())
+    }
+}
+
+// A chain of packets is what C code takes for packets linked by `next`.
+static_assert!(offset_of!(bindings::sk_buff, __bindgen_anon_1) == 0);
+static_assert!(size_of::<Node>() == size_of::<*mut bindings::sk_buff>());
+
+// The two words in a qdisc are a combiner.
+static_assert!(
+    offset_of!(bindings::Qdisc, defer_list)
+        == offset_of!(bindings::Qdisc, defer_count) + size_of::<bindings::atomic_long_t>()
+);
+static_assert!(
+    size_of::<Combiner<Packet>>()
+        == size_of::<bindings::atomic_long_t>() + size_of::<bindings::llist_head>()
+);
+static_assert!(align_of::<Combiner<Packet>>() <= align_of::<bindings::atomic_long_t>());
+static_assert!(Combiner::<Packet>::BUSY == bindings::XMIT_LLIST_BUSY as usize);
+
+/// Sends a packet, or leaves it to who is at work. See the C header.
+///
+/// # Safety
+///
+/// - `skb` is a packet that the caller gives away.
+/// - `q` is a qdisc, `dev` its device, and `txq` a transmit queue of that. They live on until the
+///   caller leaves the section of `rcu_read_lock_bh()` that it is in.
+/// - The caller does not hold the root lock of `q`.
+#[export]
+unsafe extern "C" fn xmit_llist_rust(
+    skb: *mut bindings::sk_buff,
+    q: *mut bindings::Qdisc,
+    dev: *mut bindings::net_device,
+    txq: *mut bindings::netdev_queue,
+) -> c_int {
+    // SAFETY: By the safety requirements, the words are there. Both are initialised with zeros, and
+    // C code accesses them atomically, and in the way that `role` asks for.
+    let list = unsafe { &*(&raw const (*q).defer_count).cast::<Combiner<Packet>>() };
+    // SAFETY: By the safety requirements, the lock is there, and is initialised with the qdisc.
+    let root_lock = unsafe { SpinLock::<()>::from_raw(&raw mut (*q).q.lock) };
+    // SAFETY: By the safety requirements, a packet is not null.
+    let packet = Packet(unsafe { NonNull::new_unchecked(skb) });
+    // SAFETY: Nothing but a volatile access is needed to read what a sysctl may write. CAST: It is
+    // not negative.
+    let limit = unsafe { (&raw const bindings::net_hotdata.qdisc_max_burst).read_volatile() };
+    // As much as one sender may be made to send in one run of the qdisc. Who comes next has what
+    // the list and the qdisc are made of to fetch from this CPU: not worth it for less.
+    //
+    // SAFETY: As above.
+    let bound = unsafe { (&raw const bindings::net_hotdata.dev_tx_weight).read_volatile() };
+    let mut own = None;
+    let mut to_free = ptr::null_mut();
+
+    let submitted = list.submit(
+        packet,
+        limit as usize,
+        bound as usize,
+        || root_lock.lock(),
+        |_locked, batch| {
+            // CAST: These are packets in memory, of which there are less.
+            let count = batch.len() as c_uint;
+            let first = batch.into_first().cast();
+            // SAFETY: By the safety requirements of this function, and as the batch is ours. We
+            // have the lock; while it is released, nothing happens that would need it.
+            let rc =
+                unsafe { bindings::xmit_llist_work(first, count, q, dev, txq, &raw mut to_free) };
+            own.get_or_insert(rc);
+        },
+    );
+    if let Err(Packet(skb)) = submitted {
+        // SAFETY: It is ours again.
+        unsafe {
+            bindings::sk_skb_reason_drop(
+                ptr::null_mut(),
+                skb.as_ptr(),
+                bindings::skb_drop_reason_SKB_DROP_REASON_QDISC_BURST_DROP,
+            );
+        }
+        return bindings::NET_XMIT_DROP as c_int;
+    }
+    if submitted.is_ok_and(|how| how == Submitted::Left) {
+        return bindings::NET_XMIT_SUCCESS as c_int;
+    }
+    if !to_free.is_null() {
+        // SAFETY: These packets were dropped and are linked to each other. Nobody else has them.
+        unsafe { bindings::__tcf_kfree_skb_list(to_free, q, txq, dev) };
+    }
+    own.unwrap_or(bindings::NET_XMIT_SUCCESS as c_int)
+}
