@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 # Variables that a verb may take, from the command line or the environment.
 export SCRIPT DRIVER CONFIG KDIR ONLY FRAMES CPUS JOBS TIMEOUT OVERLAY ACCEL MACHINE KERNEL_ARGS
-export ROUNDS CASES RECORD SKB_POOL SKBULK_HOST SKBULK_MIRROR
+export ROUNDS CASES RECORD SKB_POOL XMIT_LLIST SKBULK_HOST SKBULK_MIRROR
 
 ENTER := tools/buildroot run
 TESTBED := $(ENTER) env PYTHONPATH=tools/testbed PYTHONDONTWRITEBYTECODE=1 python3 -m testbed

@@ -33,12 +33,27 @@ def _frames() -> int:
     return int(text)
 
 
+def _switch(name: str) -> bool:
+    text = os.environ.get(name) or "0"
+    if text not in ("0", "1"):
+        raise Failure(f"{name}={text}: {name} is 0 or 1")
+    return text == "1"
+
+
 def skb_pool() -> bool:
     """Whether SKB_POOL=1 asks for the pool of skb heads."""
-    text = os.environ.get("SKB_POOL") or "0"
-    if text not in ("0", "1"):
-        raise Failure(f"SKB_POOL={text}: SKB_POOL is 0 or 1")
-    return text == "1"
+    return _switch("SKB_POOL")
+
+
+def xmit_llist() -> bool:
+    """Whether XMIT_LLIST=1 asks for the combiner in front of qdiscs, with batches."""
+    return _switch("XMIT_LLIST")
+
+
+def _switches() -> dict[str, str]:
+    """What the guest gets to know of it."""
+    asked = {"SKB_POOL": skb_pool(), "XMIT_LLIST": xmit_llist()}
+    return {name: "1" for name, on in asked.items() if on}
 
 
 def _drivers(env: Env) -> list[str]:
@@ -80,8 +95,7 @@ def _rounds(outcome: Outcome) -> list[Round]:
 
 def _job(env: Env, drivers: list[str], frames: int, repeats: int, accel: str) -> Job:
     variables = {"ROUNDS": " ".join(drivers * repeats), "FRAMES": str(frames)}
-    if skb_pool():
-        variables["SKB_POOL"] = "1"
+    variables.update(_switches())
     script = env.clone / "tools/testbed/guest/forward"
     return Job(script, "none", timeout=900, cpus=1, accel=accel, variables=variables)
 
@@ -130,9 +144,8 @@ def measure(
     costs: dict[str, Cost] = {}
     if config != UML:
         counted = min(_COUNTED, per_round)
-        variables = {"SKB_POOL": "1"} if skb_pool() else {}
         costs, windows = insn_bench.count(
-            ready, "count", tuple(names), counted, variables=variables
+            ready, "count", tuple(names), counted, variables=_switches()
         )
         _add_counts(drivers, windows, counted)
     record = {
@@ -140,6 +153,7 @@ def measure(
         "ratio": ratios(drivers),
         "cost": {name: cost.record() for name, cost in costs.items()},
         "skb_pool": skb_pool(),
+        "xmit_llist": xmit_llist(),
         "kernel": describe_kernel(env, kernel),
         "machine": describe_machine(accel),
     }
