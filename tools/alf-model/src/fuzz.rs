@@ -94,7 +94,7 @@ impl Queue {
             Kind::Unique => {
                 let room = self.views.0.free(lead, other);
                 assert_eq!(
-                    self.views.0.has_room(count, lead, other),
+                    self.views.0.has_room(values.len(), lead, other),
                     count <= room,
                     "{count} {room}"
                 );

@@ -205,14 +205,14 @@ impl Producer {
 
     /// Puts all of `values` in, or none.
     pub(crate) fn push_bulk(&mut self, values: &[u32]) -> bool {
-        let count = u32::try_from(values.len()).expect("few values");
         let capacity = self.ring.mask + 1;
         if !self
             .view
-            .has_room(count, capacity, &self.ring.consumer.tail)
+            .has_room(values.len(), capacity, &self.ring.consumer.tail)
         {
             return false;
         }
+        let count = u32::try_from(values.len()).expect("few values");
         let run = Run {
             start: self.view.next(),
             count,

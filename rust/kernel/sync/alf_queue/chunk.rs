@@ -152,6 +152,30 @@ impl<T, const N: usize> Chunk<T, N> {
         unsafe { core::slice::from_raw_parts_mut(self.slots.as_mut_ptr().cast(), self.len) }
     }
 
+    /// The number of elements, of which the compiler knows that it is no more than `N`.
+    #[inline(always)]
+    fn known_len(&self) -> usize {
+        // SAFETY: By the type invariants.
+        unsafe { core::hint::assert_unchecked(self.len <= N) };
+        self.len
+    }
+
+    /// Moves the elements from the index `first` on to the beginning.
+    ///
+    /// # Safety
+    ///
+    /// `first` is at most the number of elements, and those before it have been moved out.
+    #[cold]
+    #[inline(never)]
+    unsafe fn keep_from(&mut self, first: usize) {
+        let rest = self.len - first;
+        let base = self.slots.as_mut_ptr();
+        // SAFETY: By the type invariants and the safety requirements, these are elements.
+        unsafe { core::ptr::copy(base.add(first), base, rest) };
+        // INVARIANT: The rest are the first ones now.
+        self.len = rest;
+    }
+
     /// Drops all elements.
     #[inline]
     pub fn clear(&mut self) {
@@ -193,7 +217,7 @@ impl<T, const N: usize> Drop for Chunk<T, N> {
 unsafe impl<T, const N: usize> Source<T> for Chunk<T, N> {
     #[inline(always)]
     fn count(&self) -> usize {
-        self.len
+        self.known_len()
     }
 
     #[inline(always)]
@@ -203,14 +227,13 @@ unsafe impl<T, const N: usize> Source<T> for Chunk<T, N> {
 
     #[inline(always)]
     unsafe fn forget_first(&mut self, count: usize) {
-        let rest = self.len - count;
-        if rest != 0 && count != 0 {
-            let base = self.slots.as_mut_ptr();
-            // SAFETY: By the safety requirements, `count` is within the elements.
-            unsafe { core::ptr::copy(base.add(count), base, rest) };
+        if count != self.len {
+            // SAFETY: By the safety requirements.
+            return unsafe { self.keep_from(count) };
         }
-        // INVARIANT: The rest are the first ones now.
-        self.len = rest;
+        // INVARIANT: There are no elements any more. It is the constant, not a difference, so that
+        // operations on the chunk after this one need not wait for the length before it.
+        self.len = 0;
     }
 }
 
@@ -218,7 +241,7 @@ unsafe impl<T, const N: usize> Source<T> for Chunk<T, N> {
 unsafe impl<T, const N: usize> Sink<T> for Chunk<T, N> {
     #[inline(always)]
     fn room(&self) -> usize {
-        N - self.len
+        N - self.known_len()
     }
 
     #[inline(always)]

@@ -85,10 +85,17 @@ impl ProducerView {
     }
 
     /// Checks that `wanted` slots are free; looks at the consumer's position only if the slots
-    /// known to be free are not enough.
+    /// known to be free are not enough. There is never room for more than `capacity`.
     #[inline(always)]
-    pub(crate) fn has_room(&self, wanted: u32, capacity: u32, consumer: &impl AtomicIndex) -> bool {
-        wanted <= self.free_seen(capacity) || wanted <= self.free(capacity, consumer)
+    pub(crate) fn has_room(
+        &self,
+        wanted: usize,
+        capacity: u32,
+        consumer: &impl AtomicIndex,
+    ) -> bool {
+        // CAST: `usize` has at least 32 bits wherever the kernel runs.
+        wanted <= self.free_seen(capacity) as usize
+            || wanted <= self.free(capacity, consumer) as usize
     }
 
     /// Publishes `count` elements that were written from [`Self::next`] on.

@@ -23,41 +23,13 @@ use crate::{
     prelude::*,
     sync::Arc, //
 };
-use core::{
-    marker::PhantomData,
-    mem::{
-        ManuallyDrop,
-        MaybeUninit, //
-    }, //
-};
+use core::marker::PhantomData;
 
 /// Operations on shared ends, once for all types that have some.
 ///
 /// Who calls these has a proof for the context of the queue: no other user of the end runs on this
 /// CPU in between. No foreign code is called between a claim and its publication.
 impl<T> Ring<T> {
-    /// Puts one element in, or gives it back.
-    ///
-    /// # Safety
-    ///
-    /// No other user of the producing end runs on this CPU until this returns, and all of them use
-    /// these operations.
-    #[inline(always)]
-    unsafe fn push(&self, value: T) -> Result<(), T> {
-        let value = ManuallyDrop::new(value);
-        let from: *const T = &*value;
-        let wanted = Wanted {
-            count: 1,
-            all: true,
-        };
-        // SAFETY: The element is ours, and not used again if it was moved. The rest is required
-        // of the caller.
-        if unsafe { self.enqueue(from, wanted, Users::Many) } == 0 {
-            return Err(ManuallyDrop::into_inner(value));
-        }
-        Ok(())
-    }
-
     /// Puts all elements in, or none.
     ///
     /// # Safety
@@ -103,22 +75,6 @@ impl<T> Ring<T> {
         moved
     }
 
-    /// Takes one element out.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::push`], with the consuming end.
-    #[inline(always)]
-    unsafe fn pop(&self) -> Option<T> {
-        let mut value = MaybeUninit::uninit();
-        // SAFETY: There is room for one element. The rest is required of the caller.
-        if unsafe { self.dequeue(value.as_mut_ptr(), 1, Users::Many) } == 0 {
-            return None;
-        }
-        // SAFETY: One element was moved here.
-        Some(unsafe { value.assume_init() })
-    }
-
     /// Takes out up to `limit` elements, and returns how many.
     ///
     /// # Safety
@@ -150,7 +106,7 @@ macro_rules! shared_producer_operations {
         /// Moves all of `values` into the queue, or none if there is no room for all of them.
         ///
         /// They are next to each other in the queue.
-        #[inline]
+        #[inline(always)]
         pub fn push_bulk(&self, cx: C::Proof<'_>, values: &mut impl Source<T>) -> Result<(), Full> {
             let _ = cx;
             // SAFETY: By `cx` and the type, no other user interrupts us.
@@ -158,7 +114,7 @@ macro_rules! shared_producer_operations {
         }
 
         /// Moves the first of `values` into the queue, as many as fit, and returns how many.
-        #[inline]
+        #[inline(always)]
         pub fn push_some(&self, cx: C::Proof<'_>, values: &mut impl Source<T>) -> usize {
             let _ = cx;
             // SAFETY: By `cx` and the type, no other user interrupts us.
@@ -179,7 +135,7 @@ macro_rules! shared_consumer_operations {
 
         /// Moves the oldest elements to `sink`, up to `limit`, as many as there are and there is
         /// room for, and returns how many.
-        #[inline]
+        #[inline(always)]
         pub fn pop_bulk(&self, cx: C::Proof<'_>, sink: &mut impl Sink<T>, limit: usize) -> usize {
             let _ = cx;
             // SAFETY: By `cx` and the type, no other user interrupts us.

@@ -92,6 +92,15 @@ impl Claim {
     fn pack(self) -> u64 {
         u64::from(self.head) << 32 | u64::from(self.seen)
     }
+
+    /// Returns how many positions there are up to where the other end was seen, `lead` added.
+    ///
+    /// By the invariants of [`End`] this is never less than nothing. If the claim is not the
+    /// current one any more, it may be too much: then the claim will not be replaced.
+    #[inline(always)]
+    fn room(self, lead: u32) -> u32 {
+        self.seen.wrapping_add(lead).wrapping_sub(self.head)
+    }
 }
 
 /// How many positions a user asks for.
@@ -157,33 +166,41 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
         Some(run)
     }
 
+    /// Returns what is to replace the claim `word`, and the run that is claimed then.
     #[inline(always)]
     fn next_claim(word: u64, other: &P, lead: u32, wanted: Wanted) -> Option<(u64, Run)> {
         let claim = Claim::unpack(word);
-        let head = claim.head;
-        let mut seen = claim.seen;
-        // By the invariants this is never less than nothing. If the claim is not the current one
-        // any more, it may be too much: then the claim will not be replaced.
-        let mut room = seen.wrapping_add(lead).wrapping_sub(head);
-        if room < wanted.count {
-            seen = other.load_acquire();
-            room = seen.wrapping_add(lead).wrapping_sub(head);
+        let run = |count| Run {
+            start: claim.head,
+            count,
+        };
+
+        if wanted.count <= claim.room(lead) {
+            if wanted.count == 0 {
+                return None;
+            }
+            // The head is the upper half, and wraps at the end of the word.
+            let next = word.wrapping_add(u64::from(wanted.count) << 32);
+            return Some((next, run(wanted.count)));
         }
+
+        let fresh = Claim {
+            seen: other.load_acquire(),
+            ..claim
+        };
+        let room = fresh.room(lead);
         let count = if wanted.count <= room {
             wanted.count
-        } else if wanted.all {
+        } else if wanted.all || room == 0 {
             return None;
         } else {
             room
         };
-        if count == 0 {
-            return None;
-        }
         let next = Claim {
-            head: head.wrapping_add(count),
-            seen,
+            head: claim.head.wrapping_add(count),
+            ..fresh
         };
-        Some((next.pack(), Run { start: head, count }))
+        Some((next.pack(), run(count)))
     }
 
     /// Publishes the run, after everybody who claimed before has published theirs.

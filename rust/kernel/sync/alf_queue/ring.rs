@@ -15,14 +15,11 @@ use crate::{
     alloc::Flags,
     prelude::*,
     processor::cpu_relax,
-    sync::{
-        atomic::{
-            Acquire,
-            Atomic,
-            Relaxed,
-            Release, //
-        },
-        barrier::barrier, //
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Relaxed,
+        Release, //
     }, //
 };
 use core::{
@@ -75,6 +72,12 @@ impl AtomicClaim for Word {
 
 /// An end of a ring.
 pub(super) type RingEnd = End<Word, Position>;
+
+/// One position, of which nobody wants a part.
+const ONE: Wanted = Wanted {
+    count: 1,
+    all: true,
+};
 
 type Slot<T> = UnsafeCell<MaybeUninit<T>>;
 
@@ -172,7 +175,9 @@ impl<T> Ring<T> {
     ///   user runs on this CPU until this returns, and all others use [`Users::Many`] too.
     #[inline(always)]
     pub(super) unsafe fn enqueue(&self, from: *const T, wanted: Wanted, users: Users) -> u32 {
-        let (lead, other) = (self.mask + 1, &self.consumer.tail);
+        // Others wait from the claim to the publication: what can be done before, is.
+        let slots = self.slots();
+        let (lead, other) = (slots.capacity(), &self.consumer.tail);
         let claimed = match users {
             Users::One => self.producer.claim_alone(other, lead, wanted),
             Users::Many => self.producer.claim(other, lead, wanted),
@@ -182,7 +187,7 @@ impl<T> Ring<T> {
         };
         // SAFETY: The run was claimed, so its slots are ours and free. There are as many elements
         // as were wanted, and the run is not longer.
-        unsafe { self.slots().write_run(run, from) };
+        unsafe { slots.write_run(run, from) };
         match users {
             Users::One => self.producer.publish_alone(run),
             Users::Many => self.producer.publish(run),
@@ -198,6 +203,7 @@ impl<T> Ring<T> {
     /// - As for [`Self::enqueue`], with the consuming end.
     #[inline(always)]
     pub(super) unsafe fn dequeue(&self, to: *mut T, limit: u32, users: Users) -> u32 {
+        let slots = self.slots();
         let (wanted, other) = (
             Wanted {
                 count: limit,
@@ -214,12 +220,49 @@ impl<T> Ring<T> {
         };
         // SAFETY: The run was claimed, so its slots are ours and hold elements. There is room for
         // as many as were wanted, and the run is not longer.
-        unsafe { self.slots().read_run(run, to) };
+        unsafe { slots.read_run(run, to) };
         match users {
             Users::One => self.consumer.publish_alone(run),
             Users::Many => self.consumer.publish(run),
         }
         run.count
+    }
+}
+
+/// Operations on one element, for users of shared ends.
+impl<T> Ring<T> {
+    /// Puts one element in, or gives it back if there is no room.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::enqueue`] with [`Users::Many`].
+    #[inline(always)]
+    pub(super) unsafe fn push(&self, value: T) -> Result<(), T> {
+        let slots = self.slots();
+        let (lead, other) = (slots.capacity(), &self.consumer.tail);
+        let Some(run) = self.producer.claim(other, lead, ONE) else {
+            return Err(value);
+        };
+        // SAFETY: The slot was claimed, so it is ours and free.
+        unsafe { slots.write(run.start, value) };
+        self.producer.publish(run);
+        Ok(())
+    }
+
+    /// Takes one element out.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::dequeue`] with [`Users::Many`].
+    #[inline(always)]
+    pub(super) unsafe fn pop(&self) -> Option<T> {
+        let slots = self.slots();
+        let run = self.consumer.claim(&self.producer.tail, 0, ONE)?;
+        // SAFETY: The slot was claimed, so it is ours and holds an element, which nobody reads
+        // again.
+        let value = unsafe { slots.read(run.start) };
+        self.consumer.publish(run);
+        Some(value)
     }
 }
 
@@ -251,6 +294,15 @@ pub(super) struct Slots<T> {
     base: NonNull<Slot<T>>,
     mask: u32,
 }
+
+impl<T> Clone for Slots<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Slots<T> {}
 
 impl<T> Slots<T> {
     /// Returns the number of slots.
@@ -303,22 +355,6 @@ impl<T> Slots<T> {
         unsafe { self.at(position).read() }
     }
 
-    /// Returns where a run starts in the array, how many of its elements come before the end of the
-    /// array, and how many from its beginning on.
-    #[inline(always)]
-    fn split(&self, run: Run) -> (*mut T, usize, usize) {
-        let index = self.index(run.start);
-        // CAST: As for `index`.
-        let (count, to_end) = (run.count as usize, self.capacity() as usize - index);
-        let first = UnsafeCell::raw_get(self.base.as_ptr()).cast::<T>();
-        // The pointer is inside of the array, since the index is.
-        (
-            first.wrapping_add(index),
-            count.min(to_end),
-            count.saturating_sub(to_end),
-        )
-    }
-
     /// Moves elements from `from` into the slots of a run.
     ///
     /// # Safety
@@ -327,15 +363,34 @@ impl<T> Slots<T> {
     /// points to as many elements, which are not used again. The run is not longer than the ring.
     #[inline(always)]
     pub(super) unsafe fn write_run(&self, run: Run, from: *const T) {
-        let (start, first, rest) = self.split(run);
+        // CAST: As for `index`.
+        let (index, count) = (self.index(run.start), run.count as usize);
+        // SAFETY: By the safety requirements; a run that ends in the array has its slots one after
+        // the other.
+        unsafe {
+            if index + count <= self.capacity() as usize {
+                copy(from, self.at(run.start), count);
+            } else {
+                self.write_wrapped(run, from);
+            }
+        }
+    }
+
+    /// As [`Self::write_run`], of a run that goes on at the beginning of the array.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::write_run`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn write_wrapped(self, run: Run, from: *const T) {
+        // CAST: As for `index`.
+        let (first, count) = (self.until_end(run.start), run.count as usize);
         // SAFETY: By the safety requirements; the slots are those up to the end of the array, and
         // the rest from its beginning.
         unsafe {
-            copy(from, start, first);
-            if rest != 0 {
-                let base = UnsafeCell::raw_get(self.base.as_ptr()).cast::<T>();
-                copy(from.add(first), base, rest);
-            }
+            core::ptr::copy_nonoverlapping(from, self.at(run.start), first);
+            core::ptr::copy_nonoverlapping(from.add(first), self.at(0), count - first);
         }
     }
 
@@ -347,15 +402,40 @@ impl<T> Slots<T> {
     /// read again, and `to` points to room for as many. The run is not longer than the ring.
     #[inline(always)]
     pub(super) unsafe fn read_run(&self, run: Run, to: *mut T) {
-        let (start, first, rest) = self.split(run);
+        // CAST: As for `index`.
+        let (index, count) = (self.index(run.start), run.count as usize);
         // SAFETY: As in `write_run`.
         unsafe {
-            copy(start, to, first);
-            if rest != 0 {
-                let base = UnsafeCell::raw_get(self.base.as_ptr()).cast::<T>();
-                copy(base, to.add(first), rest);
+            if index + count <= self.capacity() as usize {
+                copy(self.at(run.start), to, count);
+            } else {
+                self.read_wrapped(run, to);
             }
         }
+    }
+
+    /// As [`Self::read_run`], of a run that goes on at the beginning of the array.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::read_run`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn read_wrapped(self, run: Run, to: *mut T) {
+        // CAST: As for `index`.
+        let (first, count) = (self.until_end(run.start), run.count as usize);
+        // SAFETY: As in `write_wrapped`.
+        unsafe {
+            core::ptr::copy_nonoverlapping(self.at(run.start), to, first);
+            core::ptr::copy_nonoverlapping(self.at(0), to.add(first), count - first);
+        }
+    }
+
+    /// Returns how many slots there are from that of `position` to the end of the array.
+    #[inline(always)]
+    fn until_end(&self, position: u32) -> usize {
+        // CAST: As for `index`.
+        self.capacity() as usize - self.index(position)
     }
 
     /// Looks at the element in the slot of `position`.
@@ -385,41 +465,58 @@ impl<T> Slots<T> {
 
 /// Copies `count` elements.
 ///
-/// Batches are short, so that a call to `memcpy()` would cost about as much as the copy itself. In
-/// blocks of a fixed size the compiler does without, as long as the elements are small.
+/// Batches are short, so that a call to `memcpy()` would cost about as much as the copy itself.
+/// Small elements are moved one by one instead, in blocks. A loop over blocks of several moves is
+/// none that the compiler takes for a `memcpy()`, so that it needs no barrier, which would make it
+/// read again what it knows already.
 ///
 /// # Safety
 ///
 /// As for [`core::ptr::copy_nonoverlapping`].
 #[inline(always)]
 unsafe fn copy<T>(mut from: *const T, mut to: *mut T, count: usize) {
-    const BLOCK: usize = 8;
-
     macro_rules! block {
-        ($len:expr) => {{
+        ($($offset:literal)*) => {{
+            const LEN: usize = [$($offset),*].len();
             // SAFETY: By the safety requirements: blocks follow each other, and their sizes add
             // up to `count`.
             unsafe {
-                core::ptr::copy_nonoverlapping(from, to, $len);
-                from = from.add($len);
-                to = to.add($len);
+                $(to.add($offset).write(from.add($offset).read());)*
+                from = from.add(LEN);
+                to = to.add(LEN);
             }
         }};
     }
 
-    for _ in 0..count / BLOCK {
-        block!(BLOCK);
-        // Or the compiler recognises the loop, and calls `memcpy()` after all.
-        barrier();
+    if size_of::<T>() > 2 * size_of::<usize>() {
+        // SAFETY: By the safety requirements.
+        return unsafe { core::ptr::copy_nonoverlapping(from, to, count) };
     }
-    if count & 4 != 0 {
-        block!(4);
+
+    let mut left = count;
+    if left >= 16 {
+        while left >= 16 {
+            block!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            left -= 16;
+        }
+        if left == 0 {
+            return;
+        }
     }
-    if count & 2 != 0 {
-        block!(2);
+    if left & 8 != 0 {
+        block!(0 1 2 3 4 5 6 7);
+        if left == 8 {
+            return;
+        }
     }
-    if count & 1 != 0 {
+    if left & 4 != 0 {
+        block!(0 1 2 3);
+    }
+    if left & 2 != 0 {
+        block!(0 1);
+    }
+    if left & 1 != 0 {
         // SAFETY: By the safety requirements, one element is left.
-        unsafe { core::ptr::copy_nonoverlapping(from, to, 1) };
+        unsafe { to.write(from.read()) };
     }
 }

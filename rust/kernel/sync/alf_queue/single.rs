@@ -86,11 +86,8 @@ impl<T> Producer<T> {
     /// In most cases this needs no access to memory that the consumer writes.
     #[inline]
     pub fn has_room(&self, count: usize) -> bool {
-        count <= self.capacity()
-            // CAST: `count` is at most the capacity, which fits.
-            && self
-                .view
-                .has_room(count as u32, self.slots.capacity(), &self.ring.consumer.tail)
+        self.view
+            .has_room(count, self.slots.capacity(), &self.ring.consumer.tail)
     }
 
     /// Puts one element in, or gives it back if the queue is full.
@@ -129,7 +126,7 @@ impl<T> Producer<T> {
     /// Moves all of `values` into the queue, or none if there is no room for all of them.
     ///
     /// The consumer sees either none or all of them.
-    #[inline]
+    #[inline(always)]
     pub fn push_bulk(&mut self, values: &mut impl Source<T>) -> Result<(), Full> {
         let count = values.count();
         if !self.has_room(count) {
@@ -141,7 +138,7 @@ impl<T> Producer<T> {
     }
 
     /// Moves the first of `values` into the queue, as many as fit, and returns how many.
-    #[inline]
+    #[inline(always)]
     pub fn push_some(&mut self, values: &mut impl Source<T>) -> usize {
         let available = values.count();
         let count = available.min(self.free_or_enough(available));
@@ -367,7 +364,7 @@ impl<T> Consumer<T> {
 
     /// Moves the oldest elements to `sink`, up to `limit`, as many as there are and there is room
     /// for, and returns how many.
-    #[inline]
+    #[inline(always)]
     pub fn pop_bulk(&mut self, sink: &mut impl Sink<T>, limit: usize) -> usize {
         let limit = limit.min(sink.room());
         // No queue has more.
