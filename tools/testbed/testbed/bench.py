@@ -20,8 +20,7 @@ from testbed.machine import describe_machine
 from testbed.running import run_bench
 from testbed.session import Built, built, choice
 from testbed.ui import Failure, clock, say, since_start
-from testbed.xmit import figures, measure, simulation
-from testbed.xmit import plot as xmit_plot
+from testbed.xmit import measure, simulation
 
 _ROUNDS = 7
 # Counts instructions, in QEMU, where it matters little what else the machine does.
@@ -116,7 +115,7 @@ def bench(env: Env) -> int:
     names = _selected()
     timed = [name for name in names if name in BITS]
     rows: list[Row] = []
-    raced: figures.Figures | None = None
+    raced: measure.Measured | None = None
     quiet, release = True, ""
     renew = choice("RECORD", ("0", "1"), "0") == "1"
     if timed or _FORWARD in names or _XMIT in names:
@@ -148,13 +147,13 @@ def bench(env: Env) -> int:
     return 0
 
 
-def _raced_written(env: Env, raced: figures.Figures, quiet: bool) -> list[Path]:
+def _raced_written(env: Env, raced: measure.Measured, quiet: bool) -> list[Path]:
     """Print what the senders came to, write out/xmit.json, from which the simulation starts."""
-    for line in figures.sentences(raced):
+    for line in raced.sentences():
         say(line)
     path = env.out / simulation.FIGURES
     path.write_text(json.dumps({"quiet": quiet, **raced.record()}, indent=1) + "\n")
-    return [path, xmit_plot.measured(raced, env.out)]
+    return [path, *raced.draw(env.out)]
 
 
 def _rows_written(env: Env, rows: list[Row], quiet: bool) -> list[Path]:

@@ -31,6 +31,8 @@ REFERENCES = {
     "xmit": "the list of __dev_xmit_skb()",
     "xmit-lock": "a spinlock",
     "xmit-ring": "TX queue lock",
+    "xmit-qdisc": "the list in C, or pfifo_fast",
+    "xmit-nic": "TX queue lock",
 }
 # The bit of a benchmark that make bench ONLY= names, in the modules' parameter.
 BITS = {"slab": 1, "alf_queue": 2, "qmempool": 4, "skb": 8}
@@ -158,6 +160,8 @@ def target(bench: str, case: str) -> float | None:
     if bench == "xmit-ring":
         # 0.3 doorbells per packet, where the reference has one.
         return {"2 senders one ring": 1.3, "2 senders one ring doorbells": 1 / 0.3}.get(case)
+    if bench == "xmit-qdisc":
+        return {"1 sender fq": 0.97, "2 senders fq": 1.15, "2 senders sch_alf": 1.3}.get(case)
     if bench == "forward":
         # The C driver takes as much as ours, and a part: of the time of a packet alone ours may
         # take as much as it, and 5 % more.

@@ -16,6 +16,8 @@ from testbed.report import Report
 from testbed.results import problems
 from testbed.session import Built
 from testbed.ui import Failure, Step, say
+from testbed.xmit import nic, qdisc
+from testbed.xmit.rounds import SHORT
 
 KUNIT_TOTAL = re.compile(
     r"Ran (\d+) tests?: (?:passed: (\d+))?(?:, )?(?:failed: (\d+))?(?:, )?"
@@ -244,6 +246,11 @@ def benches(ready: Built) -> Report:
     """
     report = Report("bench")
     rows = bench.run(ready, list(bench_rows.BITS), 1)
+    for make in (_qdiscs, _rings):
+        try:
+            rows += make(ready)
+        except Failure as error:
+            report.add(make.__name__.strip("_"), " | ".join([str(error), *error.hints]))
     for line in bench_rows.table(rows):
         say(f"    {line}".rstrip())
     for row in rows:
@@ -256,3 +263,13 @@ def benches(ready: Built) -> Report:
             continue
         report.add(f"{name} has cases", None if name in reported else "it reported nothing")
     return report
+
+
+def _qdiscs(ready: Built) -> list[bench_rows.Row]:
+    """Queue disciplines: no packet may get lost uncounted, or this fails."""
+    return qdisc.rows(qdisc.run(ready, 1, SHORT))
+
+
+def _rings(ready: Built) -> list[bench_rows.Row]:
+    """One ring of the modelled card: likewise."""
+    return nic.rows(nic.run(ready, 1, SHORT))

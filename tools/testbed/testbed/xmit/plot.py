@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,6 +13,7 @@ from testbed.plots import files_only, save
 from testbed.xmit import curves, seed
 from testbed.xmit.designs import DESIGNS, Design
 from testbed.xmit.figures import Figures
+from testbed.xmit.rounds import Found
 from testbed.xmit.simulate import Outcome
 
 _COLORS = dict(
@@ -112,3 +114,33 @@ def measured(figures: Figures, folder: Path) -> Path:
         axes.set_ylabel("share")
         axes.grid(alpha=0.3)
     return save(figure, "xmit", folder)
+
+
+def by_design(found: Sequence[Found], labels: Mapping[str, str], bench: str, folder: Path) -> Path:
+    """Rates of designs side by side, case by case, from the slowest round to the fastest."""
+    pyplot = files_only()
+    cases = list(dict.fromkeys(one.case for one in found))
+    figure, axes = pyplot.subplots(figsize=(9, 1.2 + 0.22 * len(found)))
+    height = 0
+    places = []
+    for case in cases:
+        own = sorted((one for one in found if one.case == case),
+                     key=lambda one: list(labels).index(one.design))  # fmt: skip
+        places.append(height + (len(own) - 1) / 2)
+        for number, one in enumerate(own):
+            times = sorted(one.ns.values())
+            middle = 1e3 / median(times)
+            reach = [[middle - 1e3 / times[-1]], [1e3 / times[0] - middle]]
+            color = f"C{list(labels).index(one.design)}"
+            axes.barh(height + number, middle, xerr=reach, color=color, capsize=2)
+        height += len(own) + 1
+    names = [name for name in labels if any(one.design == name for one in found)]
+    handles = [pyplot.Rectangle((0, 0), 1, 1, color=f"C{list(labels).index(name)}")
+               for name in names]  # fmt: skip
+    axes.legend(handles, [labels[name] for name in names], fontsize=8, ncols=3,
+                loc="lower center", bbox_to_anchor=(0.5, 1.0))  # fmt: skip
+    axes.set_yticks(places, cases)
+    axes.invert_yaxis()
+    axes.set_xlabel(f"{bench}: million packets per second")
+    axes.grid(alpha=0.3, axis="x")
+    return save(figure, bench, folder)

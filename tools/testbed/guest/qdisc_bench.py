@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Measures queue disciplines, inside the guest: senders, a qdisc, a device that takes all.
+
+The device is a dummy. rounds.py says what the plan is; a line of JSON for each
+measurement goes to /mnt/job/results/xmit-qdisc.jsonl.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packet_rings import PacketRings
+from rounds import main, nanoseconds
+from senders import Pktgen, Senders, Sent, Udp, Wrong, load, run, wait_for
+
+RESULTS = Path("/mnt/job/results/xmit-qdisc.jsonl")
+SYSCTL = Path("/proc/sys/net/core")
+DEVICE, HERE, THERE = "sink0", "10.77.0.1", "10.77.0.2"
+MAC = "02:00:00:00:77:02"
+IPV6 = Path(f"/proc/sys/net/ipv6/conf/{DEVICE}/disable_ipv6")
+DELIVERED = Path(f"/sys/class/net/{DEVICE}/statistics/tx_packets")
+
+
+@dataclass(frozen=True)
+class Queue:
+    """What a queue discipline says of itself."""
+
+    drops: int
+    waiting: int
+
+
+def queue(text: str, kind: str) -> Queue:
+    """From what tc prints; it has to be about this kind."""
+    # What tc prints as JSON is none if it does not know the options of a kind.
+    kinds = re.findall(r"^qdisc (\S+)", text, re.M)
+    drops = re.search(r"\(dropped (\d+),", text)
+    waiting = re.search(r"^ *backlog \S+ (\d+)p", text, re.M)
+    if kinds != [kind] or drops is None or waiting is None:
+        raise Wrong(f"{DEVICE} has not the qdisc {kind} alone, but {text.strip()}")
+    return Queue(int(drops[1]), int(waiting[1]))
+
+
+def burst_drops(sent: Sent, delivered: int, dropped: int) -> int:
+    """Packets that were dropped since the list was full: nobody counts them but their senders.
+
+    Senders are told of some packets that the qdisc drops, too, so these are no more than what
+    was refused. What is missing beyond that has got lost, and nobody has counted it.
+    """
+    missing = sent.attempts - delivered - dropped
+    if not 0 <= missing <= sent.refused:
+        raise Wrong(
+            f"of {sent.attempts} packets {delivered} came through and {dropped} were dropped, "
+            f"which leaves {missing}; senders were told of {sent.refused}"
+        )
+    return missing
+
+
+def set_up() -> None:
+    """A device that takes everything, with an address so that sockets find it."""
+    load("dummy")
+    run("ip", "link", "add", DEVICE, "type", "dummy")
+    if IPV6.exists():
+        # What it sends by itself would be counted as well.
+        IPV6.write_text("1\n")
+    run("ip", "addr", "add", f"{HERE}/24", "dev", DEVICE)
+    run("ip", "link", "set", DEVICE, "up")
+
+
+def choose(design: Mapping[str, Any]) -> None:
+    """Put the qdisc of a design in place, and the switches."""
+    for name, value in design["switches"].items():
+        path = SYSCTL / name
+        if not path.exists():
+            raise Wrong(f"this kernel has no sysctl net.core.{name}")
+        path.write_text(f"{value}\n")
+        if path.read_text().strip() != str(value):
+            raise Wrong(f"net.core.{name} does not become {value}")
+    if module := design.get("module"):
+        load(module)
+    # An old one of the same kind would keep what it has counted.
+    run("tc", "qdisc", "replace", "dev", DEVICE, "root", "noqueue")
+    run("tc", "qdisc", "replace", "dev", DEVICE, "root", *design["qdisc"])
+
+
+def senders_of(cell: Mapping[str, Any]) -> Senders:
+    """Who sends."""
+    number = int(cell["senders"])
+    if cell["load"] == "udp":
+        return Udp(DEVICE, number, THERE)
+    if cell["load"] == "packet":
+        return PacketRings(DEVICE, number, MAC, HERE, THERE)
+    return Pktgen(DEVICE, number, MAC, THERE)
+
+
+def delivered() -> int:
+    """Packets that have reached the device so far."""
+    return int(DELIVERED.read_text())
+
+
+def measure(
+    cell: Mapping[str, Any], design: Mapping[str, Any], seconds: Mapping[str, float]
+) -> dict[str, float]:
+    """Nanoseconds from one packet at the device to the next, and what became of all of them."""
+    choose(design)
+    kind = design["qdisc"][0]
+    senders = senders_of(cell)
+    start = delivered()
+    senders.start()
+    ns = nanoseconds(delivered, seconds)
+    sent = senders.stop()
+
+    def state() -> Queue:
+        return queue(run("tc", "-s", "qdisc", "show", "dev", DEVICE), kind)
+
+    wait_for(lambda: state().waiting == 0, f"packets still waited in {kind}")
+    dropped = state().drops
+    burst = burst_drops(sent, delivered() - start, dropped)
+    return {"ns": ns, "attempts": sent.attempts, "dropped": dropped, "burst": burst}
+
+
+if __name__ == "__main__":
+    sys.exit(main(set_up, measure, RESULTS))

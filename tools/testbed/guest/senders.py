@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Who sends in the benchmarks of transmitting: pktgen's kernel threads, or UDP sockets.
+
+Either sends as fast as it can until it is stopped, and tells then how many
+packets there were, and how many of them the stack refused to its face.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import Any, Protocol
+
+PKTGEN = Path("/proc/net/pktgen")
+BUILD = Path("/mnt/build")
+# What netperf sent in the commit that brought the list to __dev_xmit_skb().
+PAYLOAD = 120
+# With the headers of UDP, IPv4 and Ethernet.
+FRAME = PAYLOAD + 8 + 20 + 14
+# Seconds until a sender that was stopped has to be still, and its packets gone.
+PATIENCE = 10.0
+
+
+class Wrong(Exception):
+    """What makes a measurement worthless."""
+
+
+def run(*words: str) -> str:
+    """What a command prints; it has to succeed."""
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Wrong(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def load(module: str) -> None:
+    """Load a module of this kernel, unless it is there."""
+    if Path(f"/sys/module/{module}").exists():
+        return
+    file = next(BUILD.rglob(f"{module}.ko"), None)
+    if file is None:
+        raise Wrong(f"this kernel was built without the module {module}")
+    run("insmod", str(file))
+
+
+def wait_for(true: Callable[[], bool], what: str) -> None:
+    """Wait until it is so, but not for ever."""
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        if time.monotonic() > deadline:
+            raise Wrong(f"after {PATIENCE:.0f} s, {what}")
+        time.sleep(0.005)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What the senders know."""
+
+    # Packets that they had for the stack.
+    attempts: int
+    # Those of them that the stack did not take, as far as it said so.
+    refused: int
+
+
+class Senders(Protocol):
+    """Some of them, at work between start() and stop()."""
+
+    def start(self) -> None:
+        """Let them send."""
+
+    def stop(self) -> Sent:
+        """End it; what they have sent since the start."""
+
+
+def processors() -> list[int]:
+    """Where senders may be, in order."""
+    return sorted(os.sched_getaffinity(0))
+
+
+class Pktgen:
+    """Kernel threads, each on a processor of its own, that make a new packet each time.
+
+    They hand packets to a device's queue discipline, and nothing holds them back.
+    """
+
+    # What the threads were told last: to tell them takes longer than to measure.
+    _told: tuple[Any, ...] = ()
+    # Who has started them: returns some time after all of them have stopped.
+    _starter: threading.Thread | None = None
+
+    def __init__(self, device: str, senders: int, mac: str, address: str) -> None:
+        load("pktgen")
+        here = processors()
+        if senders > len(here):
+            raise Wrong(f"pktgen has a thread per processor: {senders} of {len(here)}")
+        self._places = [(cpu, f"{device}@{cpu}") for cpu in here[:senders]]
+        self._lines = (
+            "count 0", "delay 0", "clone_skb 0", "flag !SHARED", "flag NO_TIMESTAMP",
+            f"pkt_size {FRAME}", f"dst {address}", f"dst_mac {mac}",
+            "queue_map_min 0", "queue_map_max 0", "xmit_mode queue_xmit",
+        )  # fmt: skip
+
+    def _tell(self) -> None:
+        wanted = (*self._places, *self._lines)
+        if Pktgen._told == wanted:
+            return
+        Pktgen._told = ()
+        _write(PKTGEN / "pgctrl", "reset")
+        for cpu, name in self._places:
+            _write(PKTGEN / f"kpktgend_{cpu}", f"add_device {name}")
+            # A flow for each sender, as each would have a socket.
+            ports = [f"udp_{end}_{edge} {9000 + cpu}" for end in ("src", "dst")
+                     for edge in ("min", "max")]  # fmt: skip
+            for line in (*self._lines, *ports):
+                _write(PKTGEN / name, line)
+        Pktgen._told = wanted
+
+    def start(self) -> None:
+        """Let the threads send. They start together, a moment later."""
+        if Pktgen._starter is not None:
+            Pktgen._starter.join(PATIENCE)
+        self._tell()
+        Pktgen._starter = threading.Thread(
+            target=_write, args=(PKTGEN / "pgctrl", "start"), name="pktgen", daemon=True
+        )
+        Pktgen._starter.start()
+        wait_for(lambda: self._all_say("Starting"), "pktgen had not started")
+
+    def stop(self) -> Sent:
+        """Stop the threads, and count."""
+        _write(PKTGEN / "pgctrl", "stop")
+        wait_for(lambda: self._all_say("OK"), "pktgen had not stopped")
+        found = [pktgen_counts(self._state(name)) for _, name in self._places]
+        refused = sum(errors for _, errors in found)
+        return Sent(sum(taken for taken, _ in found) + refused, refused)
+
+    def _all_say(self, word: str) -> bool:
+        return all(f"Result: {word}" in self._state(name) for _, name in self._places)
+
+    @staticmethod
+    def _state(name: str) -> str:
+        return (PKTGEN / name).read_text()
+
+
+def pktgen_counts(text: str) -> tuple[int, int]:
+    """How many packets a thread that has ended has sent, and how many were refused."""
+    counts = re.search(r"pkts-sofar: (\d+)\s+errors: (\d+)", text)
+    if counts is None or "Result: OK" not in text:
+        raise Wrong(f"pktgen: {text.strip().splitlines()[-1]}")
+    return int(counts[1]), int(counts[2])
+
+
+def _write(path: Path, line: str) -> None:
+    try:
+        path.write_text(line + "\n")
+    except OSError as error:
+        raise Wrong(f"{path}: {line}: {error.strerror}") from error
+
+
+class Udp:
+    """Processes with a socket each, on the processors in turn."""
+
+    def __init__(self, device: str, senders: int, address: str) -> None:
+        self._device, self._senders, self._address = device, senders, address
+        self._children: list[int] = []
+        self._before = (0, 0)
+
+    def start(self) -> None:
+        """Start the processes."""
+        self._before = datagrams()
+        here = processors()
+        for number in range(self._senders):
+            child = os.fork()
+            if child == 0:
+                _send_for_ever(self._device, self._address, number, here[number % len(here)])
+            self._children.append(child)
+        wait_for(lambda: sum(datagrams()) > sum(self._before), "no socket had sent anything")
+
+    def stop(self) -> Sent:
+        """Kill them, half-way through a datagram or not, and count what the stack has counted."""
+        alive = [child for child in self._children if os.waitpid(child, os.WNOHANG)[0] == 0]
+        for child in alive:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        gone = len(self._children) - len(alive)
+        self._children = []
+        if gone:
+            raise Wrong(f"{gone} of {self._senders} processes could not send")
+        taken, refused = (
+            after - before for after, before in zip(datagrams(), self._before, strict=True)
+        )
+        return Sent(taken + refused, refused)
+
+
+def _send_for_ever(device: str, address: str, number: int, cpu: int) -> None:
+    """A process that sends. It is killed from outside, and never returns to its caller."""
+    try:
+        os.sched_setaffinity(0, {cpu})
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
+            own.connect((address, 9000 + number))
+            # The loop is in C, as is all that it calls.
+            deque(map(own.send, repeat(bytes(PAYLOAD))), maxlen=0)
+    finally:
+        os._exit(1)
+
+
+def datagrams() -> tuple[int, int]:
+    """How many datagrams UDP has sent so far, and how many the queue has refused."""
+    lines = [line.split() for line in Path("/proc/net/snmp").read_text().splitlines()
+             if line.startswith("Udp:")]  # fmt: skip
+    return udp_counts(lines)
+
+
+def udp_counts(lines: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """The same from the two lines of the table: names, and values."""
+    if len(lines) != 2:
+        raise Wrong("/proc/net/snmp says nothing of UDP")
+    values = dict(zip(lines[0], lines[1], strict=True))
+    return int(values["OutDatagrams"]), int(values["SndbufErrors"])
