@@ -26,6 +26,7 @@ REFERENCES = {
     "qmempool-xcpu": "kmem_cache",
     "skb": "key off",
     "insn": "the C driver",
+    "insn-option": "option off",
     "forward": "the C driver",
     "forward-option": "option off",
     "xmit": "the list of __dev_xmit_skb()",

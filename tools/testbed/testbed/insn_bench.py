@@ -23,6 +23,8 @@ from testbed.ui import Failure, Step, say
 FRAMES = 100_000
 _ROUNDS = 3
 _DRIVERS = ("rust", "c")
+# What ethtool calls the option that the Rust driver is compared with itself for, and rows do.
+_OPTIONS = {"bulk-free": "bulk free"}
 
 
 class Counted(NamedTuple):
@@ -111,7 +113,16 @@ def run(ready: Built) -> list[Row]:
         verdicts = insn_cost.judge(insn_cost.load(record), first["rust"], c_all=c_all)
         for case, wrong in verdicts.items():
             say(f"record, {case}: {wrong or 'kept'}")
-    return insn_cost.rows(found)
+    return [*insn_cost.rows(found), *_options(ready, found["rust"])]
+
+
+def _options(ready: Built, on: list[Cost]) -> list[Row]:
+    """The Rust driver with all options, and without each: one boot, as counts hardly vary."""
+    rows = []
+    for flag, case in _OPTIONS.items():
+        counted = count(ready, f"without-{flag}", ("rust",), variables={"FLAG_OFF": flag})
+        rows.append(insn_cost.option_row(case, on[0], counted.costs["rust"]))
+    return rows
 
 
 def _draw(ready: Built) -> list[Path]:

@@ -76,6 +76,12 @@ def costs(windows: list[WindowCount], packets: int) -> dict[str, Cost]:
     return {window.label: cost(window, packets) for window in windows}
 
 
+def option_row(case: str, on: Cost, off: Cost) -> Row:
+    """A row that compares the Rust driver with itself: ours is with an option; all that ran."""
+    ours, reference = on.cases["all"], off.cases["all"]
+    return Row("insn-option", case, "instructions", ours, reference, (reference / ours,))
+
+
 def rows(found: Mapping[str, list[Cost]]) -> list[Row]:
     """Rows for out/bench.json: ours is the Rust driver, the reference the C driver."""
     ours, reference = found.get("rust", []), found.get("c", [])
