@@ -225,7 +225,8 @@ unsafe extern "C" fn event_thread<T: Driver>(
 /// 2. The carrier is off, the queues are stopped, and the producers are taken out of them under
 ///    their locks: no packet reaches the driver, even if somebody wakes a queue.
 /// 3. NAPI is disabled, and we wait for the last poll functions to return: the last interrupt has
-///    been turned on again.
+///    been turned on again. What they have completed may have woken queues, which are stopped
+///    again: the core holds on to packets until the device is up, rather than losing them here.
 /// 4. [`Driver::quiesce`]: the card neither raises interrupts nor touches memory. Nothing above is
 ///    left to change that.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
@@ -356,6 +357,8 @@ impl<T: Driver> Drop for Up<T> {
             //
             // SAFETY: We are in process context.
             unsafe { bindings::synchronize_net() };
+            // SAFETY: The device is valid. Nobody is left to wake its queues.
+            unsafe { bindings::netif_tx_disable(dev.as_raw()) };
 
             T::quiesce(inner.data(), dev);
         }
