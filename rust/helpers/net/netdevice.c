@@ -58,6 +58,16 @@ __rust_helper void rust_helper_netdev_add_priv_flags(struct net_device *dev,
 	dev->priv_flags |= flags;
 }
 
+/*
+ * A packet that waits on a list of the driver cannot be transmitted a second
+ * time meanwhile, as pktgen does with one that it shares.
+ */
+__rust_helper void rust_helper_netdev_set_lltx(struct net_device *dev)
+{
+	dev->lltx = true;
+	dev->priv_flags &= ~IFF_TX_SKB_SHARING;
+}
+
 /* The address can change meanwhile, as for any reader without a lock. */
 __rust_helper void rust_helper_netdev_copy_mac(const struct net_device *dev,
 					       u8 *addr)
@@ -98,6 +108,26 @@ __rust_helper void rust_helper___netif_tx_lock_bh(struct netdev_queue *txq)
 __rust_helper void rust_helper___netif_tx_unlock_bh(struct netdev_queue *txq)
 {
 	__netif_tx_unlock_bh(txq);
+}
+
+__rust_helper void rust_helper___netif_tx_lock(struct netdev_queue *txq)
+{
+	__netif_tx_lock(txq, smp_processor_id());
+}
+
+__rust_helper bool rust_helper___netif_tx_trylock(struct netdev_queue *txq)
+{
+	return __netif_tx_trylock(txq);
+}
+
+__rust_helper void rust_helper___netif_tx_unlock(struct netdev_queue *txq)
+{
+	__netif_tx_unlock(txq);
+}
+
+__rust_helper void rust_helper_txq_trans_cond_update(struct netdev_queue *txq)
+{
+	txq_trans_cond_update(txq);
 }
 
 __rust_helper bool rust_helper_netif_tx_owned(struct netdev_queue *txq)

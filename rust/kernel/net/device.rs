@@ -18,6 +18,7 @@ use crate::{
 };
 
 mod address;
+mod combining;
 mod driver;
 mod ethtool;
 mod gate;

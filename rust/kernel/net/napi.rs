@@ -16,7 +16,10 @@
 
 use super::{
     device::Device,
-    queue::Completions,
+    queue::{
+        Completions,
+        WakeUp, //
+    },
     skbuff::{
         DropReason,
         SkBuff, //
@@ -180,6 +183,8 @@ pub struct Poll<'p> {
     napi: &'p Napi,
     budget: c_int,
     index: u16,
+    /// Whom completions ask to wake the queue, if it is not to be woken at once.
+    wake_up: Option<&'p WakeUp>,
     _not_send: NotThreadSafe,
 }
 
@@ -197,8 +202,15 @@ impl<'p> Poll<'p> {
             napi,
             budget,
             index,
+            wake_up: None,
             _not_send: NotThreadSafe,
         }
+    }
+
+    /// The same, but that completions do not wake the queue: they ask `wake_up` for it, if any.
+    #[inline]
+    pub(super) fn with_wake_up(self, wake_up: Option<&'p WakeUp>) -> Self {
+        Self { wake_up, ..self }
     }
 
     /// Returns the budget.
@@ -256,7 +268,7 @@ impl<'p> Poll<'p> {
         unsafe {
             let queue =
                 bindings::netdev_get_tx_queue((*self.napi.as_raw()).dev, c_uint::from(self.index));
-            Completions::from_raw(queue)
+            Completions::from_raw(queue, self.wake_up)
         }
     }
 

@@ -14,9 +14,15 @@ use super::{
 use crate::{
     bindings,
     prelude::*,
-    sync::barrier::{
-        smp_mb,
-        Full, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        barrier::{
+            smp_mb,
+            Full, //
+        }, //
     },
     types::NotThreadSafe, //
 };
@@ -161,9 +167,39 @@ impl<'a> TxQueue<'a> {
             return true;
         }
 
+        // Who does not need the lock to see that the queue was stopped, may wait to be told by now.
+        //
         // SAFETY: By the type invariants, the queue is valid.
-        unsafe { bindings::netif_tx_start_queue(self.raw) };
+        unsafe { bindings::netif_tx_wake_queue(self.raw) };
         false
+    }
+}
+
+/// A queue that should be woken, by somebody who has more to do for that than completions know.
+///
+/// Only poll functions of one queue vector use it, and who has disabled them.
+pub(super) struct WakeUp(Atomic<i32>);
+
+impl WakeUp {
+    /// There is nothing to wake.
+    pub(super) const fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    /// Asks for it.
+    fn ask(&self) {
+        self.0.store(1, Relaxed);
+    }
+
+    /// Whether somebody has asked for it, and not been heard.
+    #[inline]
+    pub(super) fn is_asked(&self) -> bool {
+        self.0.load(Relaxed) != 0
+    }
+
+    /// Whoever has asked has been heard.
+    pub(super) fn clear(&self) {
+        self.0.store(0, Relaxed);
     }
 }
 
@@ -178,11 +214,13 @@ impl<'a> TxQueue<'a> {
 /// packets of this queue.
 pub struct Completions<'a> {
     raw: *mut bindings::netdev_queue,
+    /// Whom to ask to wake the queue, unless it is to be done at once.
+    wake_up: Option<&'a WakeUp>,
     _not_send: NotThreadSafe,
     _device: PhantomData<&'a Device>,
 }
 
-impl Completions<'_> {
+impl<'a> Completions<'a> {
     /// Creates a reference to the completion side of a queue.
     ///
     /// # Safety
@@ -190,10 +228,14 @@ impl Completions<'_> {
     /// `raw` must be a transmit queue of a device that outlives `'a`. The caller must be in the
     /// poll function of the vector that this queue belongs to.
     #[inline]
-    pub(super) unsafe fn from_raw(raw: *mut bindings::netdev_queue) -> Self {
+    pub(super) unsafe fn from_raw(
+        raw: *mut bindings::netdev_queue,
+        wake_up: Option<&'a WakeUp>,
+    ) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
         Self {
             raw,
+            wake_up,
             _not_send: NotThreadSafe,
             _device: PhantomData,
         }
@@ -226,8 +268,11 @@ impl Completions<'_> {
 
         // SAFETY: By the type invariants, the queue is valid.
         if unsafe { bindings::netif_tx_queue_stopped(self.raw) } && free() >= restart {
-            // SAFETY: As above.
-            unsafe { bindings::netif_tx_wake_queue(self.raw) };
+            match self.wake_up {
+                Some(wake_up) => wake_up.ask(),
+                // SAFETY: As above.
+                None => unsafe { bindings::netif_tx_wake_queue(self.raw) },
+            }
         }
     }
 }

@@ -153,6 +153,15 @@ pub trait Driver: Sized + 'static {
         more: bool,
     ) -> Xmit;
 
+    /// Whether CPUs that transmit to the same queue combine, see [`Info::combining`].
+    ///
+    /// May change at any time. While it says no, they take turns at the lock of the queue. Bottom
+    /// halves off, the queue is not locked.
+    fn combines<'bound>(data: Pin<&Self::Data<'bound>>) -> bool {
+        let _ = data;
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Tells the card of packets that [`TxQueue::sent`] has held back.
     ///
     /// A driver that has this allows the doorbells of packets that are transmitted by a poll

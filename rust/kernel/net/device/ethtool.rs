@@ -155,6 +155,7 @@ impl<T: Driver> Ethtool<T> {
         let mut statistics = Statistics { added: 0, sink };
 
         T::ethtool_statistics(inner.data(), dev, &mut statistics);
+        inner.combining_statistics(&mut statistics);
         statistics.added
     }
 

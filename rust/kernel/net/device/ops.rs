@@ -3,6 +3,7 @@
 //! The callbacks of `struct net_device_ops`.
 
 use super::{
+    combining,
     registration::Inner,
     Device,
     Driver,
@@ -82,8 +83,22 @@ impl<T: Driver> Ops<T> {
         ..pin_init::zeroed()
     };
 
-    pub(super) const fn vtable() -> &'static bindings::net_device_ops {
-        &Self::VTABLE
+    /// The same for a device whose transmitters combine.
+    const COMBINING_VTABLE: bindings::net_device_ops = bindings::net_device_ops {
+        ndo_start_xmit: if T::HAS_COMBINES {
+            Some(combining::start_xmit::<T>)
+        } else {
+            None
+        },
+        ..Self::VTABLE
+    };
+
+    pub(super) const fn vtable(combining: bool) -> &'static bindings::net_device_ops {
+        if combining {
+            &Self::COMBINING_VTABLE
+        } else {
+            &Self::VTABLE
+        }
     }
 
     /// # Safety
@@ -283,7 +298,7 @@ impl<T: Driver> Ops<T> {
 
 /// Drops a packet that cannot be transmitted.
 #[cold]
-fn lost<T: Driver>(inner: &Inner<T>, skb: SkBuff) -> bindings::netdev_tx_t {
+pub(super) fn lost<T: Driver>(inner: &Inner<T>, skb: SkBuff) -> bindings::netdev_tx_t {
     skb.drop_with(DropReason::DeviceNotReady);
 
     // SAFETY: The device is valid.

@@ -3,6 +3,7 @@
 //! Registration of network devices.
 
 use super::{
+    combining::Combining,
     ethtool::Ethtool,
     open::Up,
     ops::{
@@ -141,6 +142,13 @@ pub struct Info {
     pub max_mtu: u32,
     /// For how long a transmit queue may be stopped before the device is restarted.
     pub tx_timeout_ms: u32,
+    /// Whether CPUs that transmit to the same queue at the same time may combine, as
+    /// [`Driver::combines`] says: one of them puts the packets of all into the ring, with one
+    /// doorbell, and the others do not wait for the lock of the queue.
+    ///
+    /// This is for as long as the device exists, and costs each packet more than the lock if there
+    /// is nobody to combine with.
+    pub combining: bool,
 }
 
 impl Info {
@@ -153,6 +161,7 @@ impl Info {
             min_mtu: bindings::ETH_MIN_MTU,
             max_mtu: bindings::ETH_DATA_LEN,
             tx_timeout_ms: 5_000,
+            combining: false,
         }
     }
 }
@@ -196,13 +205,15 @@ impl<T: Driver> Slot<T> {
 /// # Invariants
 ///
 /// - `dev` is the device that this is part of, and `bus` its parent.
-/// - `slots` has one entry per transmit queue of `dev`.
+/// - `slots` has one entry per transmit queue of `dev`, as has `combining`, unless it is empty.
 /// - `up` is only accessed with RTNL held.
 #[pin_data]
 pub(super) struct Inner<T: Driver> {
     dev: NonNull<bindings::net_device>,
     bus: &'static T::Bus,
     slots: KVec<Slot<T>>,
+    /// For each slot, or for none, if transmitters do not combine.
+    combining: KVec<Combining>,
     up: UnsafeCell<Option<Up<T>>>,
     /// How many statistics the driver had when it was asked last.
     pub(super) statistics: Atomic<usize>,
@@ -241,6 +252,15 @@ impl<T: Driver> Inner<T> {
     #[inline]
     pub(super) fn slot(&self, index: u16) -> Option<&Slot<T>> {
         self.slots.get(usize::from(index))
+    }
+
+    /// What transmitters to a queue need to combine, if they may.
+    #[inline]
+    pub(super) fn combining(&self, index: u16) -> Option<&Combining> {
+        if !T::HAS_COMBINES {
+            return None;
+        }
+        self.combining.get(usize::from(index))
     }
 
     /// Runs `f` with the lock of a transmit queue held, if there is one of that number.
@@ -282,6 +302,10 @@ impl<T: Driver> Inner<T> {
             self.kick(slot);
             // SAFETY: With the lock held, we are the only one to access the slot.
             unsafe { ptr::swap(slot.tx.get(), tx) };
+            if let Some(combining) = self.combining(index) {
+                // SAFETY: The lock is held.
+                unsafe { combining.abandon(self) };
+            }
         };
 
         // SAFETY: Neither do our callers hold the lock, nor does the above take it.
@@ -390,7 +414,7 @@ impl<T: Driver> Registration<T> {
     ) -> Result<Self> {
         const { assert!(align_of::<Inner<T>>() <= align_of::<bindings::net_device>()) };
 
-        if info.queues == 0 {
+        if info.queues == 0 || (info.combining && !T::HAS_COMBINES) {
             return Err(EINVAL);
         }
 
@@ -418,10 +442,19 @@ impl<T: Driver> Registration<T> {
             )?;
         }
 
+        let mut combining = KVec::new();
+        if info.combining {
+            combining.reserve(usize::from(info.queues), GFP_KERNEL)?;
+            for _ in 0..info.queues {
+                combining.push(Combining::new(), GFP_KERNEL)?;
+            }
+        }
+
         let inner = try_pin_init!(Inner {
             dev: dev.0,
             bus,
             slots,
+            combining,
             up: UnsafeCell::new(None),
             statistics: Atomic::new(0),
             restart <- Restart::<T>::init(),
@@ -463,7 +496,7 @@ impl<T: Driver> Registration<T> {
             let dev = &mut *raw;
 
             dev.dev.parent = parent.as_raw();
-            dev.netdev_ops = Ops::<T>::vtable();
+            dev.netdev_ops = Ops::<T>::vtable(info.combining);
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.features = features;
             dev.hw_features = features & !(1 << Feature::HighDma as u32);
@@ -473,6 +506,10 @@ impl<T: Driver> Registration<T> {
             dev.watchdog_timeo =
                 c_int::try_from(crate::time::msecs_to_jiffies(info.tx_timeout_ms))?;
             bindings::netdev_add_priv_flags(raw, flags);
+            if info.combining {
+                // The lock is ours to take. This cannot change while anybody may transmit.
+                bindings::netdev_set_lltx(raw);
+            }
         }
 
         if info.mac_address.is_valid_unicast() {

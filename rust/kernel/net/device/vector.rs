@@ -4,6 +4,10 @@
 //! function.
 
 use super::{
+    combining::{
+        self,
+        Combining, //
+    },
     gate::Gate,
     registration::Inner,
     Driver, //
@@ -219,7 +223,8 @@ impl<T: Driver> Vector<T> {
         let vector = unsafe { &*napi.cast_const().cast::<Self>() };
 
         // SAFETY: By the type invariants, `inner` outlives the vector.
-        let data = unsafe { &*vector.inner }.data();
+        let inner = unsafe { &*vector.inner };
+        let data = inner.data();
 
         let Some(turn) = vector.gate.enter(budget) else {
             return 0;
@@ -233,6 +238,7 @@ impl<T: Driver> Vector<T> {
         // SAFETY: We are the poll function of `napi`, which the core called with `budget`. `index`
         // is that of the queues of this vector.
         let cx = unsafe { Poll::new(&vector.napi, budget, vector.index) };
+        let cx = cx.with_wake_up(inner.combining(vector.index).map(Combining::wake_up));
 
         // What is transmitted from here on, by whichever driver has a use for it, is told to the
         // card when this is dropped.
@@ -246,6 +252,15 @@ impl<T: Driver> Vector<T> {
         };
         drop(scope);
         drop(turn);
+
+        // SAFETY: Bottom halves are disabled. This CPU does not hold the lock of the queue, unless
+        // netpoll has interrupted whoever does.
+        if unsafe { !combining::wake_up(inner, vector.index, budget <= 0) } {
+            // Not now. What asks for it is still there when the instance is polled again.
+            //
+            // SAFETY: The instance is valid, and was enabled.
+            unsafe { bindings::napi_schedule(napi) };
+        }
 
         match polled {
             Polled::Busy => budget,

@@ -47,6 +47,10 @@ use crate::{
         },
         Arc,
         SpinLock, //
+    },
+    time::{
+        delay::udelay,
+        Delta, //
     }, //
 };
 
@@ -130,6 +134,19 @@ pub(super) struct Log {
     pub(super) addresses: Atomic<u32>,
     pub(super) restart_mtu: Atomic<u32>,
     pub(super) flags: Atomic<u32>,
+    /// Whether the device is one that combines, and whether it does so now.
+    pub(super) combining: Atomic<u32>,
+    pub(super) combines: Atomic<u32>,
+    /// For how many packets there is room, if not zero.
+    pub(super) room: Atomic<usize>,
+    /// Complete packets when the queue has been stopped by somebody else.
+    pub(super) complete_late: Atomic<u32>,
+    /// Packets that were taken, and how often the card was told of some.
+    pub(super) taken: Atomic<u32>,
+    pub(super) told: Atomic<u32>,
+    /// The last one of each sender, see [`fixture::numbered`], and how many were out of order.
+    last: [Atomic<u32>; 8],
+    pub(super) disorder: Atomic<u32>,
 }
 
 impl Log {
@@ -155,6 +172,14 @@ impl Log {
                 addresses: Atomic::new(0),
                 restart_mtu: Atomic::new(0),
                 flags: Atomic::new(0),
+                combining: Atomic::new(0),
+                combines: Atomic::new(1),
+                room: Atomic::new(0),
+                complete_late: Atomic::new(0),
+                taken: Atomic::new(0),
+                told: Atomic::new(0),
+                last: [const { Atomic::new(0) }; 8],
+                disorder: Atomic::new(0),
             },
             GFP_KERNEL,
         )?)
@@ -164,6 +189,18 @@ impl Log {
         let index = self.len.fetch_add(1, Relaxed);
         if let Some(slot) = self.events.get(index) {
             slot.store(event as u32, Relaxed);
+        }
+    }
+
+    /// Notes that a packet was put into the ring. Each one of a sender follows the one before.
+    fn note(&self, skb: &SkBuff) {
+        self.taken.fetch_add(1, Relaxed);
+        if let Some((sender, number)) = fixture::number_of(skb) {
+            if let Some(last) = self.last.get(sender) {
+                if last.xchg(number, Relaxed).wrapping_add(1) != number {
+                    self.disorder.fetch_add(1, Relaxed);
+                }
+            }
         }
     }
 
@@ -275,6 +312,7 @@ impl Driver for Dummy {
         let info = Info {
             queues: log.queues.load(Relaxed) as u16,
             max_mtu: 9000,
+            combining: log.combining.load(Relaxed) != 0,
             ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 1]))
         };
 
@@ -350,6 +388,10 @@ impl Driver for Dummy {
 
     fn quiesce<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
         assert!(!dev.is_carrier_ok());
+        // SAFETY: The device has this queue.
+        assert!(unsafe {
+            bindings::netif_tx_queue_stopped(bindings::netdev_get_tx_queue(dev.as_raw(), 0))
+        });
         data.log.add(Event::Quiesce);
     }
 
@@ -382,6 +424,9 @@ impl Driver for Dummy {
             Some(false) => data.log.add(Event::PoolRefused),
         }
 
+        if data.log.complete_late.xchg(0, Relaxed) != 0 {
+            wait_for_stop(cx.device());
+        }
         let received = core::mem::take(&mut *poller.wire.packets.lock());
         for skb in received {
             packets += 1;
@@ -449,11 +494,24 @@ impl Driver for Dummy {
         }
 
         let len = skb.len();
+        data.log.note(&skb);
         let _ = tx.wire.packets.lock().push(skb, GFP_ATOMIC);
-        if queue.sent(len, more) && data.log.doorbells.load(Relaxed) != 0 {
-            data.log.add(Event::Told);
+        let room = data.log.room.load(Relaxed);
+        if room != 0 {
+            let free = || room.saturating_sub(tx.wire.packets.lock().len());
+            queue.stop_if_low(free, 1, 2);
+        }
+        if queue.sent(len, more) {
+            data.log.told.fetch_add(1, Relaxed);
+            if data.log.doorbells.load(Relaxed) != 0 {
+                data.log.add(Event::Told);
+            }
         }
         Xmit::Taken
+    }
+
+    fn combines<'bound>(data: Pin<&Data<'bound>>) -> bool {
+        data.log.combines.load(Relaxed) != 0
     }
 
     fn kick<'bound>(data: Pin<&Data<'bound>>, _tx: &mut Tx) {
@@ -525,6 +583,20 @@ impl Driver for Dummy {
         for index in 0..data.log.statistics.load(Relaxed) {
             statistics.add(fmt!("statistic_{index}"), u64::from(index) + 1);
         }
+    }
+}
+
+/// Waits until somebody has stopped queue 0, for a second at most.
+fn wait_for_stop(dev: &Device) {
+    // SAFETY: The device has this queue.
+    let queue = unsafe { bindings::netdev_get_tx_queue(dev.as_raw(), 0) };
+
+    for _ in 0..1000 {
+        // SAFETY: As above.
+        if unsafe { bindings::netif_tx_queue_stopped(queue) } {
+            break;
+        }
+        udelay(Delta::from_millis(1));
     }
 }
 

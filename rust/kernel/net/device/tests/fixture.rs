@@ -46,6 +46,27 @@ pub(super) fn packet(flags: Flags) -> Result<SkBuff> {
     Ok(skb)
 }
 
+/// A packet that says of whom it is the how many-th. Senders and numbers begin with 1.
+pub(super) fn numbered(sender: usize, number: u32) -> Result<SkBuff> {
+    let mut skb = SkBuff::alloc(128, GFP_ATOMIC)?;
+
+    skb.put(&[0xff; 12])?;
+    // CAST: There are few senders.
+    skb.put(&[0x88, 0xb5, sender as u8])?;
+    skb.put(&number.to_le_bytes())?;
+    skb.put(&[0; 41])?;
+    Ok(skb)
+}
+
+/// What [`numbered`] has written, if it was that.
+pub(super) fn number_of(skb: &SkBuff) -> Option<(usize, u32)> {
+    let data = skb.data();
+    let sender = usize::from(*data.get(14)?);
+    let number = u32::from_le_bytes(data.get(15..19)?.try_into().ok()?);
+
+    (sender != 0).then_some((sender, number))
+}
+
 /// Transmits a packet by queue 0 of a device that is registered.
 pub(super) fn transmit(skb: SkBuff, dev: *mut bindings::net_device) -> i32 {
     let skb = skb.into_raw().as_ptr();
@@ -74,8 +95,17 @@ pub(super) struct Fixture {
     pub(super) irqs: [Irq; 3],
 }
 
+// SAFETY: What tests do with a shared reference, they may do on several CPUs: the device is there as
+// long as the fixture, and does not mind.
+unsafe impl Sync for Fixture {}
+
 impl Fixture {
     pub(super) fn new(queues: u32) -> Result<Self> {
+        Self::prepared(queues, |_| ())
+    }
+
+    /// As [`Self::new`], with a log that `prepare` has changed before the device sees it.
+    pub(super) fn prepared(queues: u32, prepare: impl FnOnce(&Log)) -> Result<Self> {
         let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
         let parent = faux::Registration::new(c"rust_net_test", None)?;
         let log = Log::new()?;
@@ -83,6 +113,7 @@ impl Fixture {
         log.queues.store(queues, Relaxed);
         log.irq[0].store(irqs[0].0, Relaxed);
         log.irq[1].store(irqs[1].0, Relaxed);
+        prepare(&log);
 
         // SAFETY: The parent exists until the registration has been dropped.
         let bus = unsafe {
@@ -100,7 +131,7 @@ impl Fixture {
         })
     }
 
-    fn dev(&self) -> *mut bindings::net_device {
+    pub(super) fn dev(&self) -> *mut bindings::net_device {
         match &self.registration {
             Some(registration) => registration.dev.as_ptr(),
             None => core::ptr::null_mut(),
@@ -178,7 +209,7 @@ impl Fixture {
     }
 
     /// Waits for the poll functions: softirqs that take too long go on in a thread of their own.
-    fn polled(&self) {
+    pub(super) fn polled(&self) {
         let scheduled = 1 << bindings::NAPI_STATE_SCHED;
         // SAFETY: The device is registered, and the tests alone set it down. Its queues exist.
         let busy = |queue| unsafe {
