@@ -48,7 +48,10 @@ mod tx;
 
 use crate::{
     link::Media,
-    port::PortDriver, //
+    port::{
+        PortDriver,
+        Setup, //
+    }, //
 };
 
 /// The PCI driver. Everything of a port hangs on its network device.
@@ -113,7 +116,11 @@ impl pci::Driver for Ixgbe {
 
             pdev.enable_device_mem()?;
             pdev.set_master();
-            net::device::register::<PortDriver>(pdev, media)?;
+            let setup = Setup {
+                media,
+                combining: module_parameters::combine_tx.value(),
+            };
+            net::device::register::<PortDriver>(pdev, setup)?;
 
             Ok(Ok::<(), Error>(()))
         })
@@ -126,4 +133,10 @@ kernel::module_pci_driver! {
     authors: ["The skbulk authors"],
     description: "Intel(R) 82599 10 Gigabit network driver in Rust",
     license: "GPL v2",
+    params: {
+        combine_tx: bool {
+            default: false,
+            description: "Let CPUs combine on the transmit queue, private flag combine-tx",
+        },
+    },
 }

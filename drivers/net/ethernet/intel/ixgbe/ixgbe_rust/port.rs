@@ -80,13 +80,24 @@ const MAX_MTU: u32 = 9710;
 const HEADER_LEN: u16 = 14;
 
 /// What `ethtool --set-priv-flags` calls the flags.
-const FLAG_NAMES: &[&str] = &["bulk-free"];
+const FLAG_NAMES: &[&str] = &["bulk-free", "combine-tx"];
 
 /// Free what has been sent in bulk. Off is for comparisons.
 const FLAG_BULK_FREE: u32 = 1 << 0;
 
+/// Combine on the transmit queue rather than wait for its lock. Only if the module was told to make
+/// that possible: it takes another way through the stack for as long as the port exists.
+const FLAG_COMBINE_TX: u32 = 1 << 1;
+
 /// The network device driver.
 pub(crate) struct PortDriver;
+
+/// What a port is told when it is made.
+pub(crate) struct Setup {
+    pub(crate) media: Media,
+    /// Let [`FLAG_COMBINE_TX`] be set.
+    pub(crate) combining: bool,
+}
 
 /// Where the rings of an open port are.
 #[derive(Clone, Copy)]
@@ -113,6 +124,8 @@ pub(crate) struct Port<'bound> {
     unicast_entries: Atomic<usize>,
     /// The private flags, see [`FLAG_NAMES`].
     flags: Atomic<u32>,
+    /// Whether CPUs can combine.
+    combining: bool,
     media: Media,
     vectors: IrqVectorRegistration<'bound>,
     bar: Bar0<'bound>,
@@ -155,14 +168,14 @@ fn max_frame(mtu: u32) -> u16 {
 #[vtable]
 impl Driver for PortDriver {
     type Bus = pci::Device<Bound>;
-    type Setup = Media;
+    type Setup = Setup;
     type Data<'bound> = Port<'bound>;
     type Poller<'bound> = Poller<'bound>;
     type Tx<'bound> = TxRing<'bound>;
 
     fn probe<'bound>(
         pdev: &'bound pci::Device<Bound>,
-        media: Media,
+        Setup { media, combining }: Setup,
     ) -> Result<(Info, impl PinInit<Port<'bound>, Error>)> {
         let dev = pdev.as_ref();
         let bar = pdev.iomap_region_sized::<{ hw::BAR_SIZE }>(0, c"ixgbe_rust")?;
@@ -190,6 +203,7 @@ impl Driver for PortDriver {
 
         let mut info = Info::new(address);
         info.max_mtu = MAX_MTU;
+        info.combining = combining;
         info.features = Features::NONE
             .with(Feature::ScatterGather)
             .with(Feature::HighDma)
@@ -204,7 +218,10 @@ impl Driver for PortDriver {
                 rings <- new_spinlock!(None, "ixgbe_rust::rings"),
                 link_update <- new_mutex!((), "ixgbe_rust::link_update"),
                 unicast_entries: Atomic::new(1),
-                flags: Atomic::new(FLAG_BULK_FREE),
+                flags: Atomic::new(
+                    FLAG_BULK_FREE | if combining { FLAG_COMBINE_TX } else { 0 }
+                ),
+                combining,
                 media,
                 vectors,
                 bar,
@@ -300,7 +317,8 @@ impl Driver for PortDriver {
         irq::rearm_queue(&port.bar);
     }
 
-    #[inline]
+    // In the function that the stack calls, also if there is a second one, which combines.
+    #[inline(always)]
     fn start_xmit<'bound>(
         port: Pin<&Port<'bound>>,
         tx: &mut TxRing<'bound>,
@@ -309,6 +327,11 @@ impl Driver for PortDriver {
         more: bool,
     ) -> Xmit {
         tx.xmit(&port.bar, queue, &port.stats.xmit, skb, more)
+    }
+
+    #[inline]
+    fn combines<'bound>(port: Pin<&Port<'bound>>) -> bool {
+        port.flags.load(Relaxed) & FLAG_COMBINE_TX != 0
     }
 
     #[inline]
@@ -399,7 +422,14 @@ impl Driver for PortDriver {
     }
 
     fn set_private_flags<'bound>(port: Pin<&Port<'bound>>, flags: u32) -> Result {
-        // The next poll goes by it.
+        if flags & FLAG_COMBINE_TX != 0 && !port.combining {
+            dev_notice!(
+                port.pdev,
+                "combine-tx needs the module to be loaded with combine_tx=1\n"
+            );
+            return Err(EOPNOTSUPP);
+        }
+        // The next poll, and the next packet, go by it.
         port.flags.store(flags, Relaxed);
         Ok(())
     }
