@@ -93,6 +93,23 @@ __rust_helper void rust_helper_dev_core_stats_tx_dropped_inc(struct net_device *
 	dev_core_stats_tx_dropped_inc(dev);
 }
 
+/*
+ * Whoever transmits on a CPU uses the queue whose completions are handled
+ * there. The order of CPUs is that of netif_set_affinity_auto().
+ */
+__rust_helper int rust_helper_netif_spread_tx_queue(struct net_device *dev,
+						    u16 index)
+{
+	unsigned int cpu = cpumask_local_spread(index, dev_to_node(&dev->dev));
+
+	return netif_set_xps_queue(dev, cpumask_of(cpu), index);
+}
+
+__rust_helper unsigned int rust_helper_num_online_cpus(void)
+{
+	return num_online_cpus();
+}
+
 __rust_helper bool rust_helper_schedule_work(struct work_struct *work)
 {
 	return schedule_work(work);
@@ -191,11 +208,12 @@ __rust_helper void rust_helper_netdev_txq_completed(struct netdev_queue *txq,
 
 /* NAPI */
 
-__rust_helper void rust_helper_netif_napi_add(struct net_device *dev,
-					      struct napi_struct *napi,
-					      int (*poll)(struct napi_struct *, int))
+__rust_helper void rust_helper_netif_napi_add_config(struct net_device *dev,
+						     struct napi_struct *napi,
+						     int (*poll)(struct napi_struct *, int),
+						     int index)
 {
-	netif_napi_add(dev, napi, poll);
+	netif_napi_add_config(dev, napi, poll, index);
 }
 
 __rust_helper void rust_helper_netif_napi_del(struct napi_struct *napi)

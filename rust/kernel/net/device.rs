@@ -25,6 +25,7 @@ mod gate;
 mod open;
 mod ops;
 mod registration;
+mod rss;
 mod rx_mode;
 mod stats;
 mod vector;
@@ -46,6 +47,12 @@ pub use self::{
         Feature,
         Features,
         Info, //
+    },
+    rss::{
+        online_cpus,
+        rss_key,
+        Flow,
+        FlowHash, //
     },
     rx_mode::RxMode,
     stats::Stats64, //
@@ -141,6 +148,22 @@ impl Device {
         Features::from_raw(unsafe {
             core::ptr::read_volatile(&raw const (*self.as_raw()).features)
         })
+    }
+
+    /// Gives each CPU a transmit queue of its own, as far as there are that many.
+    ///
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    fn spread_tx_queues(&self, queues: u16) {
+        if queues < 2 {
+            return;
+        }
+        for index in 0..queues {
+            // Without it, the queue is found by a hash, which is slower.
+            //
+            // SAFETY: By the type invariants, the device is valid.
+            let _ = unsafe { bindings::netif_spread_tx_queue(self.as_raw(), index) };
+        }
     }
 
     /// Whether GRO may have a use for UDP that is received by this device.

@@ -8,6 +8,10 @@ use super::{
         BusDevice,
         Info, //
     },
+    rss::{
+        Flow,
+        FlowHash, //
+    },
     rx_mode::RxMode,
     stats::Stats64,
     Device,
@@ -111,7 +115,7 @@ pub trait Driver: Sized + 'static {
     /// Makes what the device needs to be up: with [`Opening::add_queue_vector`], the rings, and
     /// optionally with [`Opening::add_event_vector`] an interrupt for what is not about packets.
     ///
-    /// Process context, RTNL held.
+    /// There are to be as many of them as [`Opening::queues`] says. Process context, RTNL held.
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result;
 
     /// Turns on the card: rings and interrupts are in place, callbacks can come at once.
@@ -274,6 +278,27 @@ pub trait Driver: Sized + 'static {
     /// Process context, RTNL held; the device may be up or down.
     fn set_private_flags<'bound>(data: Pin<&Self::Data<'bound>>, flags: u32) -> Result {
         let _ = (data, flags);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// What of the packets of `flow` chooses the queue that receives them, for `ethtool -n`.
+    ///
+    /// Process context; the device may be up or down.
+    fn flow_hash<'bound>(data: Pin<&Self::Data<'bound>>, flow: Flow) -> FlowHash {
+        let _ = (data, flow);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Changes what [`Driver::flow_hash`] returns.
+    ///
+    /// Process context, RTNL held; the device may be up or down.
+    fn set_flow_hash<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        flow: Flow,
+        hash: FlowHash,
+    ) -> Result {
+        let _ = (data, dev, flow, hash);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

@@ -10,7 +10,9 @@
 use super::{
     ops,
     Device,
-    Driver, //
+    Driver,
+    Flow,
+    FlowHash, //
 };
 
 use crate::{
@@ -105,6 +107,18 @@ impl<T: Driver> Ethtool<T> {
         },
         get_link_ksettings: if T::HAS_LINK_SPEED {
             Some(Self::get_link_ksettings)
+        } else {
+            None
+        },
+        get_channels: Some(Self::get_channels),
+        set_channels: Some(Self::set_channels),
+        get_rxfh_fields: if T::HAS_FLOW_HASH {
+            Some(Self::get_rxfh_fields)
+        } else {
+            None
+        },
+        set_rxfh_fields: if T::HAS_SET_FLOW_HASH {
+            Some(Self::set_rxfh_fields)
         } else {
             None
         },
@@ -257,5 +271,79 @@ impl<T: Driver> Ethtool<T> {
         }
         base.port = bindings::PORT_OTHER as u8;
         0
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with valid `channels`.
+    unsafe extern "C" fn get_channels(
+        dev: *mut bindings::net_device,
+        channels: *mut bindings::ethtool_channels,
+    ) {
+        // SAFETY: The core calls us for a registered device, and gives us `channels` to fill in.
+        let (inner, channels) = unsafe { (ops::inner::<T>(dev), &mut *channels) };
+
+        // CAST: The number of queues is a `u16`.
+        channels.max_combined = inner.queues() as u32;
+        channels.combined_count = inner.channels().into();
+        channels.max_other = u32::from(T::HAS_EVENT);
+        channels.other_count = u32::from(T::HAS_EVENT);
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with valid `channels`.
+    unsafe extern "C" fn set_channels(
+        dev: *mut bindings::net_device,
+        channels: *mut bindings::ethtool_channels,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device.
+            let (inner, channels) = unsafe { (ops::inner::<T>(dev), &*channels) };
+
+            if channels.other_count != u32::from(T::HAS_EVENT) {
+                return Err(EINVAL);
+            }
+            let count = u16::try_from(channels.combined_count)?;
+            // SAFETY: RTNL is held.
+            unsafe { inner.set_channels(count) }?;
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with valid `fields`.
+    unsafe extern "C" fn get_rxfh_fields(
+        dev: *mut bindings::net_device,
+        fields: *mut bindings::ethtool_rxfh_fields,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device, and gives us `fields` to fill in.
+            let (inner, fields) = unsafe { (ops::inner::<T>(dev), &mut *fields) };
+            let flow = Flow::from_raw(fields.flow_type).ok_or(EINVAL)?;
+
+            fields.data = T::flow_hash(inner.data(), flow).to_raw();
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with valid `fields`.
+    unsafe extern "C" fn set_rxfh_fields(
+        dev: *mut bindings::net_device,
+        fields: *const bindings::ethtool_rxfh_fields,
+        _extack: *mut bindings::netlink_ext_ack,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device, with valid `fields`.
+            let (inner, fields) = unsafe { (ops::inner::<T>(dev), &*fields) };
+            let flow = Flow::from_raw(fields.flow_type).ok_or(EINVAL)?;
+            let hash = FlowHash::from_raw(fields.data).ok_or(EINVAL)?;
+
+            T::set_flow_hash(inner.data(), inner.dev(), flow, hash)?;
+            Ok(0)
+        })
     }
 }

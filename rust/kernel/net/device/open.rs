@@ -65,6 +65,15 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         }
     }
 
+    /// How many queue vectors the device shall have: as many as [`Info::queues`] says, or fewer, if
+    /// that is what the user wants (`ethtool -L`).
+    ///
+    /// [`Info::queues`]: super::Info::queues
+    #[inline]
+    pub fn queues(&self) -> u16 {
+        self.inner.channels()
+    }
+
     /// Adds a queue vector: a receive queue and a transmit queue with one interrupt, that is not
     /// shared.
     ///

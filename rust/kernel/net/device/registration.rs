@@ -29,7 +29,10 @@ use crate::{
     },
     platform,
     prelude::*,
-    sync::atomic::Atomic,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
     types::Opaque, //
 };
 
@@ -132,7 +135,9 @@ impl Features {
 pub struct Info {
     /// The permanent address. If it is not a valid one, the device gets a random one.
     pub mac_address: MacAddress,
-    /// The largest number of queue vectors that the device can have when it is up.
+    /// The largest number of queue vectors that the device can have when it is up. If there are
+    /// several, each is for a CPU: its interrupt goes there, and what is transmitted there goes to
+    /// its queue, unless users change that.
     pub queues: u16,
     /// What the card can do.
     pub features: Features,
@@ -215,6 +220,8 @@ pub(super) struct Inner<T: Driver> {
     /// For each slot, or for none, if transmitters do not combine.
     combining: KVec<Combining>,
     up: UnsafeCell<Option<Up<T>>>,
+    /// How many queue vectors the device has when it is up next. Changes with RTNL held.
+    channels: Atomic<u32>,
     /// How many statistics the driver had when it was asked last.
     pub(super) statistics: Atomic<usize>,
     #[pin]
@@ -236,6 +243,12 @@ impl<T: Driver> Inner<T> {
 
     pub(super) fn queues(&self) -> usize {
         self.slots.len()
+    }
+
+    /// How many queue vectors the device shall have when it is up.
+    pub(super) fn channels(&self) -> u16 {
+        // CAST: It is a `u16` that is stored.
+        self.channels.load(Relaxed) as u16
     }
 
     pub(super) fn restart_work(&self) -> *mut bindings::work_struct {
@@ -337,6 +350,32 @@ impl<T: Driver> Inner<T> {
 
         self.dev().refresh_rx_mode();
         Ok(())
+    }
+
+    /// Changes how many queue vectors the device has; if it is up, it is restarted with them.
+    ///
+    /// # Safety
+    ///
+    /// RTNL must be held.
+    pub(super) unsafe fn set_channels(&self, count: u16) -> Result {
+        if count == 0 || usize::from(count) > self.queues() {
+            return Err(EINVAL);
+        }
+        let old = self.channels.xchg(count.into(), Relaxed);
+        if u32::from(count) == old || !self.dev().is_running() {
+            return Ok(());
+        }
+
+        // SAFETY: RTNL is held.
+        let restart = || unsafe {
+            self.go_down();
+            self.go_up_again()
+        };
+        restart().or_else(|error| {
+            // Rather the old ones than none.
+            self.channels.store(old, Relaxed);
+            restart().and(Err(error))
+        })
     }
 
     /// Takes the device down if it is up.
@@ -456,6 +495,7 @@ impl<T: Driver> Registration<T> {
             slots,
             combining,
             up: UnsafeCell::new(None),
+            channels: Atomic::new(info.queues.into()),
             statistics: Atomic::new(0),
             restart <- Restart::<T>::init(),
             data <- data,
@@ -523,12 +563,18 @@ impl<T: Driver> Registration<T> {
         // SAFETY: The device is valid. From here on there may be callbacks; the private part is
         // complete.
         unsafe {
+            if info.queues > 1 {
+                bindings::netif_set_affinity_auto(raw);
+            }
             bindings::netif_carrier_off(raw);
             to_result(bindings::register_netdev(raw))?;
         }
 
         // INVARIANT: The device is registered.
         self.registered = true;
+
+        // SAFETY: The device is valid.
+        unsafe { Device::from_raw(raw) }.spread_tx_queues(info.queues);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 //! Tests of network devices, with a driver that needs no hardware.
 
+mod channels;
 mod combining;
 mod doorbell;
 mod dummy;

@@ -97,12 +97,14 @@ impl<T: Driver> Vector<T> {
                 _: {
                     // SAFETY: `inner` is valid, and so is its device. The instance is pinned, and
                     // deleted when the vector is dropped. If that is the wrong place for a poller,
-                    // it is not called: the instance is disabled.
+                    // it is not called: the instance is disabled. The device has that many
+                    // queues, see `Opening::add_queue_vector()`.
                     unsafe {
-                        bindings::netif_napi_add(
+                        bindings::netif_napi_add_config(
                             dev,
                             napi.as_ref().get_ref().as_raw(),
                             Some(Self::poll_callback),
+                            c_int::from(*index),
                         )
                     };
                 },
@@ -137,7 +139,8 @@ impl<T: Driver> Vector<T> {
         let index = c_uint::from(self.index);
 
         // SAFETY: The instance is valid and has not been enabled. RTNL is held, and the device has
-        // that many queues, see `Opening::add_queue_vector()`.
+        // that many queues, see `Opening::add_queue_vector()`. The interrupt exists, and does not
+        // go away before the link to it is cut, in `PinnedDrop::drop()`.
         unsafe {
             let dev = (*self.inner).dev().as_raw();
             let napi = self.napi.as_raw();
@@ -154,6 +157,8 @@ impl<T: Driver> Vector<T> {
                 bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX,
                 napi,
             );
+            // Before NAPI is enabled: that is when the interrupt gets the CPU that it had before.
+            bindings::netif_napi_set_irq(napi, self.irq as c_int);
             bindings::napi_enable(napi);
         }
     }
@@ -204,10 +209,6 @@ impl<T: Driver> Vector<T> {
 
         // INVARIANT: We own the registration now.
         self.requested.set(true);
-
-        // SAFETY: `napi` has been added to a device. Neither it nor the interrupt go away before
-        // the link is cut, in `PinnedDrop::drop()`.
-        unsafe { bindings::netif_napi_set_irq(napi, self.irq as c_int) };
         Ok(())
     }
 
@@ -287,13 +288,12 @@ impl<T: Driver> PinnedDrop for Vector<T> {
     fn drop(self: Pin<&mut Self>) {
         let napi = self.napi.as_raw();
 
+        // SAFETY: `napi` has been added to a device.
+        unsafe { bindings::netif_napi_set_irq(napi, -1) };
         if self.requested.get() {
             // SAFETY: By the type invariants, we own this registration. `free_irq()` waits for
             // handlers that are running.
-            unsafe {
-                bindings::netif_napi_set_irq(napi, -1);
-                bindings::free_irq(self.irq, napi.cast::<c_void>());
-            }
+            unsafe { bindings::free_irq(self.irq, napi.cast::<c_void>()) };
         }
 
         // SAFETY: NAPI is not enabled, so by the type invariants nobody else accesses the poller,

@@ -7,6 +7,8 @@ use super::{
     super::{
         ops,
         Driver,
+        Flow,
+        FlowHash,
         Info,
         MacAddress,
         MtuChange,
@@ -147,6 +149,10 @@ pub(super) struct Log {
     /// The last one of each sender, see [`fixture::numbered`], and how many were out of order.
     last: [Atomic<u32>; 8],
     pub(super) disorder: Atomic<u32>,
+    /// UDP over IPv4 is hashed with its ports.
+    pub(super) udp_ports: Atomic<u32>,
+    /// How often the queue was not stopped when the device was down.
+    pub(super) awake: Atomic<u32>,
 }
 
 impl Log {
@@ -180,6 +186,8 @@ impl Log {
                 told: Atomic::new(0),
                 last: [const { Atomic::new(0) }; 8],
                 disorder: Atomic::new(0),
+                udp_ports: Atomic::new(0),
+                awake: Atomic::new(0),
             },
             GFP_KERNEL,
         )?)
@@ -335,7 +343,7 @@ impl Driver for Dummy {
             return Err(EIO);
         }
 
-        for index in 0..log.queues.load(Relaxed) as usize {
+        for index in 0..usize::from(cx.queues()) {
             // SAFETY: Tests set interrupts that exist until the device is gone.
             let irq =
                 unsafe { IrqRequest::new(data.get_ref().parent, log.irq[index].load(Relaxed)) };
@@ -389,9 +397,12 @@ impl Driver for Dummy {
     fn quiesce<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
         assert!(!dev.is_carrier_ok());
         // SAFETY: The device has this queue.
-        assert!(unsafe {
+        let is_stopped = unsafe {
             bindings::netif_tx_queue_stopped(bindings::netdev_get_tx_queue(dev.as_raw(), 0))
-        });
+        };
+        if !is_stopped {
+            data.log.awake.fetch_add(1, Relaxed);
+        }
         data.log.add(Event::Quiesce);
     }
 
@@ -572,6 +583,28 @@ impl Driver for Dummy {
             return Err(EBUSY);
         }
         data.log.flags.store(flags, Relaxed);
+        Ok(())
+    }
+
+    fn flow_hash<'bound>(data: Pin<&Data<'bound>>, flow: Flow) -> FlowHash {
+        if flow == Flow::UdpIpv4 && data.log.udp_ports.load(Relaxed) != 0 {
+            FlowHash::AddressesAndPorts
+        } else {
+            FlowHash::Addresses
+        }
+    }
+
+    fn set_flow_hash<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        flow: Flow,
+        hash: FlowHash,
+    ) -> Result {
+        if flow != Flow::UdpIpv4 {
+            return Err(EBUSY);
+        }
+        let ports = u32::from(hash == FlowHash::AddressesAndPorts);
+        data.log.udp_ports.store(ports, Relaxed);
         Ok(())
     }
 

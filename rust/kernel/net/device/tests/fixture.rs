@@ -95,8 +95,8 @@ pub(super) struct Fixture {
     pub(super) irqs: [Irq; 3],
 }
 
-// SAFETY: What tests do with a shared reference, they may do on several CPUs: the device is there as
-// long as the fixture, and does not mind.
+// SAFETY: What tests do with a shared reference, they may do on several CPUs: the device is there
+// as long as the fixture, and does not mind.
 unsafe impl Sync for Fixture {}
 
 impl Fixture {
@@ -357,6 +357,70 @@ impl Fixture {
             let set = self.ethtool_ops().set_priv_flags?;
             // SAFETY: The device is registered and RTNL is held.
             Some(unsafe { set(dev, flags) })
+        })
+    }
+
+    /// Whether there is a map that says which CPU transmits by which queue.
+    pub(super) fn has_xps(&self) -> bool {
+        #[cfg(CONFIG_XPS)]
+        // SAFETY: The device is registered; nobody changes the map.
+        unsafe {
+            !(*self.dev()).xps_maps[bindings::xps_map_type_XPS_CPUS as usize].is_null()
+        }
+        #[cfg(not(CONFIG_XPS))]
+        false
+    }
+
+    /// How many queue vectors the device has, and may have, and other interrupts.
+    pub(super) fn channels(&self) -> Option<bindings::ethtool_channels> {
+        let mut channels = bindings::ethtool_channels::default();
+
+        self.locked(|dev| {
+            let get = self.ethtool_ops().get_channels?;
+            // SAFETY: The device is registered and RTNL is held.
+            unsafe { get(dev, &mut channels) };
+            Some(channels)
+        })
+    }
+
+    pub(super) fn set_channels(&self, count: u32) -> Option<c_int> {
+        let mut channels = self.channels()?;
+
+        channels.combined_count = count;
+        self.locked(|dev| {
+            let set = self.ethtool_ops().set_channels?;
+            // SAFETY: The device is registered and RTNL is held.
+            Some(unsafe { set(dev, &mut channels) })
+        })
+    }
+
+    /// What of packets of `flow_type` is hashed.
+    pub(super) fn flow_hash(&self, flow_type: u32) -> Option<Result<u32>> {
+        let mut fields = bindings::ethtool_rxfh_fields {
+            flow_type,
+            ..Default::default()
+        };
+
+        self.locked(|dev| {
+            let get = self.ethtool_ops().get_rxfh_fields?;
+            // SAFETY: The device is registered and RTNL is held.
+            let result = to_result(unsafe { get(dev, &mut fields) });
+            Some(result.map(|()| fields.data))
+        })
+    }
+
+    pub(super) fn set_flow_hash(&self, flow_type: u32, data: u32) -> Option<Result> {
+        let fields = bindings::ethtool_rxfh_fields {
+            flow_type,
+            data,
+            ..Default::default()
+        };
+
+        self.locked(|dev| {
+            let set = self.ethtool_ops().set_rxfh_fields?;
+            // SAFETY: The device is registered and RTNL is held.
+            let result = unsafe { set(dev, &fields, core::ptr::null_mut()) };
+            Some(to_result(result))
         })
     }
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of several queues: how many there are, and what is spread over them.
+
+use super::{
+    super::{
+        online_cpus,
+        rss_key, //
+    },
+    dummy::{
+        Event,
+        Fail, //
+    },
+    fixture::Fixture,
+    UP, //
+};
+
+use crate::{
+    bindings,
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+/// How many queue vectors the device has, and may have.
+fn count(device: &Fixture) -> Option<(u32, u32)> {
+    let channels = device.channels()?;
+
+    Some((channels.combined_count, channels.max_combined))
+}
+
+#[macros::kunit_tests(rust_net_channels)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn fewer_queues_and_all_again() -> Result {
+        let device = Fixture::new(2)?;
+        let log = &device.log;
+
+        assert_eq!(count(&device), Some((2, 2)));
+        device.up()?;
+        assert!(log.take(UP));
+
+        assert_eq!(device.set_channels(1), Some(0));
+        assert!(log.take(&[
+            Event::Quiesce,
+            Event::TxDropped,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::PollerDropped,
+            Event::Open,
+            Event::Start
+        ]));
+        assert_eq!(count(&device), Some((1, 2)));
+
+        // While it is down, nothing but the number changes.
+        device.down();
+        assert!(log.take(&[Event::Quiesce, Event::TxDropped, Event::PollerDropped]));
+        assert_eq!(device.set_channels(2), Some(0));
+        assert!(log.take(&[]));
+        device.up()?;
+        assert!(log.take(UP));
+        device.interrupt(1);
+        assert!(log.take(&[Event::Poll, Event::Rearm]));
+        Ok(())
+    }
+
+    #[test]
+    fn impossible_numbers_are_refused() -> Result {
+        let device = Fixture::new(2)?;
+
+        device.up()?;
+        assert!(device.log.take(UP));
+        for count in [0, 3, 0x1_0001, u32::MAX] {
+            assert!(device.set_channels(count).is_some_and(|errno| errno < 0));
+        }
+        assert_eq!(count(&device), Some((2, 2)));
+        assert!(device.log.take(&[]));
+        Ok(())
+    }
+
+    #[test]
+    fn what_fails_is_undone() -> Result {
+        let device = Fixture::new(2)?;
+        let log = &device.log;
+
+        assert_eq!(device.set_channels(1), Some(0));
+        device.up()?;
+        log.fail.store(Fail::SecondVector as u32, Relaxed);
+        assert_eq!(device.set_channels(2), Some(ENOMEM.to_errno()));
+        assert_eq!(count(&device), Some((1, 2)));
+
+        // It is up, with the queue that it had.
+        log.forget(Event::Poll);
+        device.interrupt(0);
+        assert_eq!(log.count(Event::Poll), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn each_cpu_has_a_queue() -> Result {
+        let device = Fixture::new(2)?;
+
+        device.up()?;
+        assert!(online_cpus() >= 1);
+        // Whoever has a queue of its own has the one of its number, in the order of CPUs.
+        if cfg!(CONFIG_XPS) && online_cpus() >= 2 {
+            assert!(device.has_xps());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn ports_can_be_hashed() -> Result {
+        let device = Fixture::new(1)?;
+        let (udp, tcp) = (bindings::UDP_V4_FLOW, bindings::TCP_V4_FLOW);
+        let addresses = bindings::RXH_IP_SRC | bindings::RXH_IP_DST;
+        let all = addresses | bindings::RXH_L4_B_0_1 | bindings::RXH_L4_B_2_3;
+
+        assert_eq!(device.flow_hash(udp), Some(Ok(addresses)));
+        assert_eq!(device.set_flow_hash(udp, all), Some(Ok(())));
+        assert_eq!(device.flow_hash(udp), Some(Ok(all)));
+        assert_eq!(device.flow_hash(tcp), Some(Ok(addresses)));
+        assert_eq!(device.set_flow_hash(udp, addresses), Some(Ok(())));
+        assert_eq!(device.flow_hash(udp), Some(Ok(addresses)));
+
+        // What the driver refuses, a part of the ports, and what is neither IPv4 nor IPv6.
+        assert_eq!(device.set_flow_hash(tcp, all), Some(Err(EBUSY)));
+        let half = addresses | bindings::RXH_L4_B_0_1;
+        assert_eq!(device.set_flow_hash(udp, half), Some(Err(EINVAL)));
+        assert_eq!(device.flow_hash(bindings::ETHER_FLOW), Some(Err(EINVAL)));
+        Ok(())
+    }
+
+    #[test]
+    fn the_key_stays_the_same() {
+        let key = rss_key::<40>();
+
+        assert!(key.iter().any(|byte| *byte != 0));
+        assert_eq!(key, rss_key::<40>());
+        assert_eq!(key[..8], rss_key::<8>());
+    }
+}
