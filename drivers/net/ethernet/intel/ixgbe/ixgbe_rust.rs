@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`port`] | the callbacks of the network device, and what they share |
 //! | [`rx`], [`tx`] | the descriptor rings |
+//! | [`rss`] | how frames are spread over queues |
 //! | [`desc`] | formats of descriptors |
 //! | [`hw`], [`irq`], [`link`], [`filter`], [`eeprom`] | parts of the card |
 //! | [`regs`] | registers |
@@ -39,6 +40,8 @@ mod link;
 mod port;
 #[path = "ixgbe_rust/regs.rs"]
 mod regs;
+#[path = "ixgbe_rust/rss.rs"]
+mod rss;
 #[path = "ixgbe_rust/rx.rs"]
 mod rx;
 #[path = "ixgbe_rust/stats.rs"]

@@ -184,8 +184,7 @@ pub(crate) fn configure(bar: &Bar0<'_>) {
         }
     }
 
-    // One queue, no spreading of received frames, no coalescing, no looking into NFS.
-    bar.write_reg(MRQC::zeroed());
+    // No coalescing, no looking into NFS.
     bar.update(RFCTL, |r| {
         r.with_rsc_dis(true).with_nfsr_dis(true).with_nfsw_dis(true)
     });
@@ -248,18 +247,24 @@ pub(crate) fn enable_tx(bar: &Bar0<'_>) {
 
 /// Stops reception and transmission and waits until the device accesses memory no more.
 ///
-/// If the queues do not stop in time, the device is reset, which ends all DMA.
+/// If the queues do not stop in time, the device is reset, which ends all DMA. All queues are
+/// stopped that there can be, whoever has started them.
 pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
     mask_interrupts(bar);
 
     bar.update(RXCTRL, |r| r.with_rxen(false));
-    bar.write(RXDCTL::at(0), RXDCTL::zeroed().with_swflsh(true));
-    bar.write(TXDCTL::at(0), TXDCTL::zeroed().with_swflsh(true));
+    for pair in Pair::first(MAX_PAIRS) {
+        bar.write(RXDCTL::at(pair.at()), RXDCTL::zeroed().with_swflsh(true));
+        bar.write(TXDCTL::at(pair.at()), TXDCTL::zeroed().with_swflsh(true));
+    }
     flush(bar);
 
+    let is_enabled = |pair: Pair| {
+        bar.read(RXDCTL::at(pair.at())).enable() || bar.read(TXDCTL::at(pair.at())).enable()
+    };
     let queues_stopped = wait_for(
         bar,
-        || bar.read(RXDCTL::at(0)).enable() || bar.read(TXDCTL::at(0)).enable(),
+        || Pair::first(MAX_PAIRS).any(is_enabled),
         |enabled| !enabled,
         Delta::from_millis(100),
     );

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Interrupts (datasheet 7.3): one MSI-X vector for the queues, one for everything else.
+//! Interrupts (datasheet 7.3): one MSI-X vector for each queue pair, one for everything else.
 
 use kernel::{
     io::{
@@ -16,17 +16,14 @@ use crate::{
         self,
         Bar0, //
     },
-    regs::*, //
+    regs::{
+        queue::Pair,
+        *, //
+    }, //
 };
 
-/// The vector of the queue pair.
-pub(crate) const QUEUE_VECTOR: usize = 0;
-
-/// The vector of all other causes.
-pub(crate) const EVENT_VECTOR: usize = 1;
-
-/// Number of vectors.
-pub(crate) const VECTORS: u32 = 2;
+/// Number of vectors besides those of the queue pairs: one, for all other causes.
+pub(crate) const OTHER_VECTORS: u16 = 1;
 
 /// Least time between two interrupts of a vector, in units of 2 µs.
 const QUEUE_INTERVAL: u32 = 5;
@@ -40,8 +37,29 @@ pub(crate) struct Events {
     pub(crate) memory_error: bool,
 }
 
-/// Assigns causes to vectors. All interrupts stay masked.
-pub(crate) fn configure(bar: &Bar0<'_>) {
+/// Which vectors belong to two queue pairs, the second of which there may not be.
+fn allocation(even: Pair, odd: Option<Pair>) -> IVAR {
+    let vector = |pair: Pair| Bounded::<u32, 6>::from_expr(pair.at() as u32);
+    let ivar = IVAR::zeroed()
+        .with_int_alloc_rx(vector(even))
+        .with_int_alloc_val_rx(true)
+        .with_int_alloc_tx(vector(even))
+        .with_int_alloc_val_tx(true);
+
+    match odd {
+        Some(odd) => ivar
+            .with_int_alloc_rx_odd(vector(odd))
+            .with_int_alloc_val_rx_odd(true)
+            .with_int_alloc_tx_odd(vector(odd))
+            .with_int_alloc_val_tx_odd(true),
+        None => ivar,
+    }
+}
+
+/// Assigns causes to vectors: those of a queue pair to the vector of its number, others to `event`.
+///
+/// All interrupts stay masked.
+pub(crate) fn configure(bar: &Bar0<'_>, pairs: u16, event: u16) {
     bar.write_reg(
         GPIE::zeroed()
             .with_multiple_msix(true)
@@ -50,52 +68,59 @@ pub(crate) fn configure(bar: &Bar0<'_>) {
             .with_eiame(true),
     );
 
-    bar.write(
-        IVAR::at(0),
-        IVAR::zeroed()
-            .with_const_int_alloc_rx::<{ QUEUE_VECTOR as u32 }>()
-            .with_int_alloc_val_rx(true)
-            .with_const_int_alloc_tx::<{ QUEUE_VECTOR as u32 }>()
-            .with_int_alloc_val_tx(true),
-    );
+    let mut all = Pair::first(pairs);
+    while let Some(even) = all.next() {
+        bar.write(IVAR::at(even.at() / 2), allocation(even, all.next()));
+    }
     bar.write_reg(
         IVAR_MISC::zeroed()
-            .with_const_int_alloc_other::<{ EVENT_VECTOR as u32 }>()
+            .with_int_alloc_other(Bounded::<u32, 7>::from_expr(u32::from(event & 0x7f)))
             .with_int_alloc_val_other(true),
     );
 
-    // The message of the queue vector clears its cause and masks it until it is polled.
-    bar.write_reg(EIAC::zeroed().with_rtx_queue(1u16 << QUEUE_VECTOR));
-    bar.write(EIAM_EX::at(0), (1u32 << QUEUE_VECTOR).into());
+    // The message of a queue vector clears its cause and masks it until it is polled.
+    let bits = bits(pairs);
+    bar.write_reg(EIAC::zeroed().with_rtx_queue(bits as u16));
+    bar.write(EIAM_EX::at(0), bits.into());
     bar.write(EIAM_EX::at(1), EIAM_EX::zeroed());
 
-    bar.write(
-        EITR::at(QUEUE_VECTOR),
-        EITR::zeroed()
-            .with_itr_interval(Bounded::<u32, 9>::new::<QUEUE_INTERVAL>())
-            .with_cnt_wdis(true),
-    );
-    bar.write(
-        EITR::at(EVENT_VECTOR),
-        EITR::zeroed().with_itr_interval(Bounded::<u32, 9>::new::<EVENT_INTERVAL>()),
-    );
+    for pair in Pair::first(pairs) {
+        bar.write(
+            EITR::at(pair.at()),
+            EITR::zeroed()
+                .with_itr_interval(Bounded::<u32, 9>::new::<QUEUE_INTERVAL>())
+                .with_cnt_wdis(true),
+        );
+    }
+    if let Some(eitr) = EITR::try_at(event.into()) {
+        bar.write(
+            eitr,
+            EITR::zeroed().with_itr_interval(Bounded::<u32, 9>::new::<EVENT_INTERVAL>()),
+        );
+    }
+}
+
+/// The bits of the vectors of all queue pairs.
+fn bits(pairs: u16) -> u32 {
+    Pair::first(pairs).fold(0, |bits, pair| bits | pair.bit())
 }
 
 /// Unmasks all causes that are handled.
-pub(crate) fn enable(bar: &Bar0<'_>) {
+pub(crate) fn enable(bar: &Bar0<'_>, pairs: u16) {
     // What is pending belongs to the past.
     bar.read(EICR);
     bar.write_reg(EICR::from(u32::MAX));
 
     bar.write_reg(EIMS::zeroed().with_lsc(true).with_ecc(true));
-    rearm_queue(bar);
+    bar.write(EIMS_EX::at(0), bits(pairs).into());
     hw::flush(bar);
 }
 
-/// Unmasks the queue vector, after its ring has been polled.
+/// Unmasks a queue vector, after its rings have been polled.
 #[inline]
-pub(crate) fn rearm_queue(bar: &Bar0<'_>) {
-    bar.write(EIMS_EX::at(0), (1u32 << QUEUE_VECTOR).into());
+pub(crate) fn rearm_queue(bar: &Bar0<'_>, vector: u16) {
+    // There are no more than 16, and no check that would need a panic.
+    bar.write(EIMS_EX::at(0), 1u32.wrapping_shl(vector.into()).into());
 }
 
 /// Takes notice of the causes behind the event vector.
@@ -127,4 +152,21 @@ pub(crate) fn rearm_events(bar: &Bar0<'_>) {
 /// interrupts.
 pub(crate) fn mask_memory_errors(bar: &Bar0<'_>) {
     bar.write_reg(EIMC::zeroed().with_ecc(true));
+}
+
+#[kunit_tests(ixgbe_rust_irq)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_have_the_numbers_of_their_pairs() {
+        let pair = |number| Pair::new(number).ok_or(EINVAL);
+
+        let ivar = pair(0).map(|even| allocation(even, None).into_raw());
+        assert_eq!(ivar, Ok(0x0000_8080));
+        let ivar = pair(14).and_then(|even| Ok(allocation(even, Some(pair(15)?)).into_raw()));
+        assert_eq!(ivar, Ok(0x8f8f_8e8e));
+        assert_eq!(bits(1), 1);
+        assert_eq!(bits(16), 0xffff);
+    }
 }

@@ -6,10 +6,13 @@ use kernel::{
     device::Bound,
     net::{
         device::{
+            self,
             Device,
             Driver,
             Feature,
             Features,
+            Flow,
+            FlowHash,
             Info,
             MacAddress,
             MtuChange,
@@ -41,9 +44,8 @@ use kernel::{
             Relaxed, //
         },
         new_mutex,
-        new_spinlock,
-        Mutex,
-        SpinLock, //
+        Arc,
+        Mutex, //
     }, //
 };
 
@@ -60,11 +62,22 @@ use crate::{
         Link,
         Media, //
     },
+    regs::queue::{
+        Pair,
+        MAX_PAIRS, //
+    },
+    rss::{
+        self,
+        Hashing, //
+    },
     rx::{
         RxRegisters,
         RxRing, //
     },
-    stats::PortStats,
+    stats::{
+        PairStats,
+        PortStats, //
+    },
     tx::{
         self,
         TxCompletion,
@@ -99,8 +112,7 @@ pub(crate) struct Setup {
     pub(crate) combining: bool,
 }
 
-/// Where the rings of an open port are.
-#[derive(Clone, Copy)]
+/// Where the rings of a queue pair are.
 struct Rings {
     rx: RxRegisters,
     tx: TxRegisters,
@@ -114,9 +126,9 @@ struct Rings {
 pub(crate) struct Port<'bound> {
     #[pin]
     stats: PortStats,
-    /// Set while the port is open; under RTNL.
+    /// One for each queue pair while the port is open; under RTNL.
     #[pin]
-    rings: SpinLock<Option<Rings>>,
+    rings: Mutex<KVec<Rings>>,
     /// Held while the link is looked at and the stack told, so that what was seen last wins.
     #[pin]
     link_update: Mutex<()>,
@@ -126,20 +138,33 @@ pub(crate) struct Port<'bound> {
     flags: Atomic<u32>,
     /// Whether CPUs can combine.
     combining: bool,
+    hashing: Hashing,
     media: Media,
     vectors: IrqVectorRegistration<'bound>,
     bar: Bar0<'bound>,
     pdev: &'bound pci::Device<Bound>,
 }
 
-/// What belongs to the poll function: the receive ring and the completing side of the transmit
-/// ring.
+/// What belongs to the poll function of a queue pair: the receive ring and the completing side of
+/// the transmit ring.
 pub(crate) struct Poller<'bound> {
     tx: TxCompletion<'bound>,
     rx: RxRing,
+    stats: Arc<PairStats>,
+}
+
+/// What belongs to who transmits by a queue pair: the filling side of the transmit ring.
+pub(crate) struct Sender<'bound> {
+    ring: TxRing<'bound>,
+    stats: Arc<PairStats>,
 }
 
 impl Port<'_> {
+    /// The vector of the events, after those of the queue pairs that there can be.
+    fn event_vector(&self) -> u16 {
+        max_pairs(&self.vectors)
+    }
+
     /// Looks at the link and tells the stack.
     fn update_link(&self, dev: &Device) {
         let _guard = self.link_update.lock();
@@ -158,6 +183,14 @@ impl Port<'_> {
     }
 }
 
+/// Returns how many queue pairs there can be with these vectors.
+fn max_pairs(vectors: &IrqVectorRegistration<'_>) -> u16 {
+    u16::try_from(vectors.len())
+        .unwrap_or(u16::MAX)
+        .saturating_sub(irq::OTHER_VECTORS)
+        .min(MAX_PAIRS)
+}
+
 /// Returns the size of the largest frame for an MTU.
 fn max_frame(mtu: u32) -> u16 {
     u16::try_from(mtu)
@@ -171,7 +204,7 @@ impl Driver for PortDriver {
     type Setup = Setup;
     type Data<'bound> = Port<'bound>;
     type Poller<'bound> = Poller<'bound>;
-    type Tx<'bound> = TxRing<'bound>;
+    type Tx<'bound> = Sender<'bound>;
 
     fn probe<'bound>(
         pdev: &'bound pci::Device<Bound>,
@@ -193,15 +226,28 @@ impl Driver for PortDriver {
             return Err(EADDRNOTAVAIL);
         }
 
+        // A pair for each CPU, as far as they go, and at least one.
+        let wanted = device::online_cpus().min(MAX_PAIRS);
+        let least = 1 + irq::OTHER_VECTORS;
         let vectors = pdev
             .alloc_irq_vectors(
-                irq::VECTORS,
-                irq::VECTORS,
+                least.into(),
+                (wanted + irq::OTHER_VECTORS).into(),
                 IrqTypes::default().with(IrqType::MsiX),
             )
-            .inspect_err(|_| dev_err!(dev, "cannot have {} MSI-X vectors\n", irq::VECTORS))?;
+            .inspect_err(|_| dev_err!(dev, "cannot have {} MSI-X vectors\n", least))?;
+        let pairs = max_pairs(&vectors);
+        if pairs < wanted {
+            dev_info!(
+                dev,
+                "{} of {} queue pairs, for want of MSI-X vectors\n",
+                pairs,
+                wanted
+            );
+        }
 
         let mut info = Info::new(address);
+        info.queues = pairs;
         info.max_mtu = MAX_MTU;
         info.combining = combining;
         info.features = Features::NONE
@@ -211,17 +257,19 @@ impl Driver for PortDriver {
             .with(Feature::ChecksumIpv6)
             .with(Feature::RxChecksum);
 
+        let stats = PortStats::new(pairs)?;
         Ok((
             info,
             try_pin_init!(Port {
-                stats <- PortStats::new(),
-                rings <- new_spinlock!(None, "ixgbe_rust::rings"),
+                stats <- stats,
+                rings <- new_mutex!(KVec::new(), "ixgbe_rust::rings"),
                 link_update <- new_mutex!((), "ixgbe_rust::link_update"),
                 unicast_entries: Atomic::new(1),
                 flags: Atomic::new(
                     FLAG_BULK_FREE | if combining { FLAG_COMBINE_TX } else { 0 }
                 ),
                 combining,
+                hashing: Hashing::new(),
                 media,
                 vectors,
                 bar,
@@ -233,19 +281,32 @@ impl Driver for PortDriver {
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
         let data = cx.data().get_ref();
         let dev = data.pdev.as_ref();
-        let mut rings = None;
+        let mut rings = KVec::with_capacity(cx.queues().into(), GFP_KERNEL)?;
 
-        cx.add_queue_vector(data.vectors.index(irq::QUEUE_VECTOR)?, c"TxRx", |napi| {
-            let rx = RxRing::new(dev, napi, &data.stats.poll)?;
-            let (tx, completion) = tx::ring(dev)?;
+        for number in 0..cx.queues() {
+            let pair = Pair::new(number).ok_or(EINVAL)?;
+            let stats = data.stats.pair(number)?;
 
-            rings = Some(Rings {
-                rx: rx.registers(),
-                tx: tx.registers(),
-            });
-            Ok((Poller { tx: completion, rx }, tx))
-        })?;
-        cx.add_event_vector(data.vectors.index(irq::EVENT_VECTOR)?, c"event")?;
+            cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
+                let rx = RxRing::new(dev, napi, pair, &stats.poll)?;
+                let (ring, tx) = tx::ring(dev, pair)?;
+
+                rings.push(
+                    Rings {
+                        rx: rx.registers(),
+                        tx: ring.registers(),
+                    },
+                    GFP_KERNEL,
+                )?;
+                let sender = Sender {
+                    ring,
+                    stats: stats.clone(),
+                };
+                Ok((Poller { tx, rx, stats }, sender))
+            })?;
+        }
+        let event = data.event_vector();
+        cx.add_event_vector(data.vectors.index(event.into())?, c"event")?;
 
         *data.rings.lock() = rings;
         Ok(())
@@ -254,23 +315,29 @@ impl Driver for PortDriver {
     fn start<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) -> Result {
         let dev = port.pdev.as_ref();
         let bar = &port.bar;
-        let rings = (*port.rings.lock()).ok_or(ENXIO)?;
+        let rings = port.rings.lock();
+        // CAST: There are no more than `MAX_PAIRS`.
+        let pairs = rings.len() as u16;
 
         hw::reset(dev, bar)?;
         hw::configure(bar);
+        rss::configure(bar, &port.hashing, pairs);
         filter::init(bar, &netdev.mac_address());
         port.unicast_entries.store(1, Relaxed);
         hw::set_max_frame(bar, max_frame(netdev.mtu()));
-        irq::configure(bar);
+        irq::configure(bar, pairs, port.event_vector());
 
         hw::enable_tx(bar);
-        rings.tx.start(dev, bar)?;
-        rings.rx.start(dev, bar)?;
+        for pair in &*rings {
+            pair.tx.start(dev, bar)?;
+            // A CPU that is busy must not hold up the others.
+            pair.rx.start(dev, bar, pairs > 1)?;
+        }
         hw::enable_rx(bar);
 
         hw::set_driver_loaded(bar, true);
         link::start(bar, port.media);
-        irq::enable(bar);
+        irq::enable(bar, pairs);
         // The interrupt says what changes from now on.
         port.update_link(netdev);
         Ok(())
@@ -281,7 +348,7 @@ impl Driver for PortDriver {
 
         hw::stop(port.pdev.as_ref(), bar);
         port.stats.save_hw(bar);
-        *port.rings.lock() = None;
+        port.rings.lock().clear();
         link::stop(bar, port.media);
         hw::set_driver_loaded(bar, false);
     }
@@ -294,12 +361,12 @@ impl Driver for PortDriver {
     ) -> Polled {
         // SKBs that are freed first can be used for what is received.
         let bulk = port.flags.load(Relaxed) & FLAG_BULK_FREE != 0;
-        poller.tx.poll(cx.tx_queue(), cx, &port.stats, bulk);
+        poller.tx.poll(cx.tx_queue(), cx, &poller.stats, bulk);
 
         if cx.is_netpoll() {
             return Polled::Idle { received: 0 };
         }
-        let (received, all) = poller.rx.poll(&port.bar, cx, &port.stats.poll);
+        let (received, all) = poller.rx.poll(&port.bar, cx, &poller.stats.poll);
 
         if all {
             Polled::Idle { received }
@@ -308,25 +375,25 @@ impl Driver for PortDriver {
         }
     }
 
-    fn closed<'bound>(port: Pin<&Port<'bound>>, poller: Poller<'bound>) {
-        poller.tx.finish(&port.stats.poll);
+    fn closed<'bound>(_port: Pin<&Port<'bound>>, poller: Poller<'bound>) {
+        poller.tx.finish(&poller.stats.poll);
     }
 
     #[inline]
-    fn rearm<'bound>(port: Pin<&Port<'bound>>, _vector: u16) {
-        irq::rearm_queue(&port.bar);
+    fn rearm<'bound>(port: Pin<&Port<'bound>>, vector: u16) {
+        irq::rearm_queue(&port.bar, vector);
     }
 
     // In the function that the stack calls, also if there is a second one, which combines.
     #[inline(always)]
     fn start_xmit<'bound>(
         port: Pin<&Port<'bound>>,
-        tx: &mut TxRing<'bound>,
+        tx: &mut Sender<'bound>,
         queue: &TxQueue<'_>,
         skb: SkBuff,
         more: bool,
     ) -> Xmit {
-        tx.xmit(&port.bar, queue, &port.stats.xmit, skb, more)
+        tx.ring.xmit(&port.bar, queue, &tx.stats.xmit, skb, more)
     }
 
     #[inline]
@@ -335,8 +402,8 @@ impl Driver for PortDriver {
     }
 
     #[inline]
-    fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut TxRing<'bound>) {
-        tx.doorbell(&port.bar, &port.stats.xmit);
+    fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut Sender<'bound>) {
+        tx.ring.doorbell(&port.bar, &tx.stats.xmit);
     }
 
     fn event<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) {
@@ -431,6 +498,26 @@ impl Driver for PortDriver {
         }
         // The next poll, and the next packet, go by it.
         port.flags.store(flags, Relaxed);
+        Ok(())
+    }
+
+    fn flow_hash<'bound>(port: Pin<&Port<'bound>>, flow: Flow) -> FlowHash {
+        port.hashing.get(flow)
+    }
+
+    fn set_flow_hash<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        flow: Flow,
+        hash: FlowHash,
+    ) -> Result {
+        port.hashing.set(flow, hash)?;
+        // Otherwise the card is told when the port is started.
+        if netdev.is_running() {
+            // CAST: There are no more than `MAX_PAIRS`.
+            let pairs = port.rings.lock().len() as u16;
+            port.hashing.apply(&port.bar, pairs);
+        }
         Ok(())
     }
 

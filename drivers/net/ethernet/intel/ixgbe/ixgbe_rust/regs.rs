@@ -159,6 +159,14 @@ register! {
 
     /// Interrupt Vector Allocation: two receive and two transmit queues per register.
     pub(crate) IVAR(u32)[64] @ 0x00900 {
+        /// The vector of the odd transmit queue is valid.
+        31:31   int_alloc_val_tx_odd => bool;
+        /// Vector of the odd transmit queue.
+        29:24   int_alloc_tx_odd;
+        /// The vector of the odd receive queue is valid.
+        23:23   int_alloc_val_rx_odd => bool;
+        /// Vector of the odd receive queue.
+        21:16   int_alloc_rx_odd;
         /// The vector of the even transmit queue is valid.
         15:15   int_alloc_val_tx => bool;
         /// Vector of the even transmit queue.
@@ -316,8 +324,29 @@ register! {
     /// Unicast Table Array.
     pub(crate) PFUTA(u32)[128] @ 0x0f400 {}
 
-    /// Multiple Receive Queues Command: how frames are spread over queues, 0 for not at all.
-    pub(crate) MRQC(u32) @ 0x05818 {}
+    /// Multiple Receive Queues Command: how frames are spread over queues.
+    pub(crate) MRQC(u32) @ 0x05818 {
+        /// UDP over IPv6 is hashed with its ports.
+        23:23   ipv6_udp => bool;
+        /// UDP over IPv4 is hashed with its ports.
+        22:22   ipv4_udp => bool;
+        /// TCP over IPv6 is hashed with its ports.
+        21:21   ipv6_tcp => bool;
+        /// The addresses of IPv6 are hashed.
+        20:20   ipv6 => bool;
+        /// The addresses of IPv4 are hashed.
+        17:17   ipv4 => bool;
+        /// TCP over IPv4 is hashed with its ports.
+        16:16   ipv4_tcp => bool;
+        /// 0 for one queue, 1 for RSS and nothing else.
+        3:0     mrqe;
+    }
+
+    /// Redirection Table: the queue of a hash, by its lowest 7 bits. Four queues per register.
+    pub(crate) RETA(u32)[32] @ 0x05c00 {}
+
+    /// RSS Random Key.
+    pub(crate) RSSRK(u32)[10] @ 0x05c80 {}
 }
 
 // Receive path, datasheet 8.2.3.8, and its security block, 8.2.3.12.

@@ -95,6 +95,7 @@ impl Received {
 
 /// The receive ring of a queue.
 pub(crate) struct RxRing {
+    pair: Pair,
     desc: Ring,
     /// The buffers that the card has, each in the place of its descriptor.
     buffers: KBox<[Option<DeviceBuffer>; RING_SIZE]>,
@@ -112,11 +113,13 @@ impl RxRing {
     pub(crate) fn new(
         dev: &device::Device<Bound>,
         napi: &Napi,
+        pair: Pair,
         counters: &PollCounters,
     ) -> Result<Self> {
         let pool = PagePool::new(dev, napi, RING_SIZE as u32, LAYOUT)?;
 
         let mut this = Self {
+            pair,
             desc: Ring::zeroed(dev, GFP_KERNEL)?,
             buffers: KBox::init(
                 pin_init::init_array_from_fn(|_| None::<DeviceBuffer>),
@@ -147,6 +150,7 @@ impl RxRing {
     /// Tells the card where the ring is, and turns on the queue. All buffers become the card's.
     pub(crate) fn registers(&self) -> RxRegisters {
         RxRegisters {
+            pair: self.pair,
             base: self.desc.dma_address(),
             tail: (self.next_free & RING_MASK) as u32,
         }
@@ -201,7 +205,10 @@ impl RxRing {
         }
         if self.next_free != before {
             // The write is ordered after those to the descriptors.
-            bar.write(RDT::at(0), ((self.next_free & RING_MASK) as u32).into());
+            bar.write(
+                RDT::at(self.pair.at()),
+                ((self.next_free & RING_MASK) as u32).into(),
+            );
         }
 
         // If the card has hardly any buffers left, nobody would wake us up to try again.
@@ -426,6 +433,7 @@ impl Checksum {
 /// What the card has to know about a receive ring.
 #[derive(Clone, Copy)]
 pub(crate) struct RxRegisters {
+    pair: Pair,
     base: u64,
     tail: u32,
 }
@@ -433,37 +441,41 @@ pub(crate) struct RxRegisters {
 impl RxRegisters {
     /// Tells the card where the ring is and turns on the queue (datasheet 4.6.7.1).
     ///
-    /// All buffers become the card's.
-    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
-        bar.write(RXDCTL::at(0), RXDCTL::zeroed());
-        bar.write(RDBAL::at(0), ((self.base & 0xffff_ffff) as u32).into());
-        bar.write(RDBAH::at(0), ((self.base >> 32) as u32).into());
+    /// All buffers become the card's. With `drop`, the queue does not hold up others when it has
+    /// none left.
+    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>, drop: bool) -> Result {
+        let at = self.pair.at();
+
+        bar.write(RXDCTL::at(at), RXDCTL::zeroed());
+        bar.write(RDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
+        bar.write(RDBAH::at(at), ((self.base >> 32) as u32).into());
         bar.write(
-            RDLEN::at(0),
+            RDLEN::at(at),
             (size_of::<[[u64; 2]; RING_SIZE]>() as u32).into(),
         );
-        bar.write(RDH::at(0), RDH::zeroed());
-        bar.write(RDT::at(0), RDT::zeroed());
+        bar.write(RDH::at(at), RDH::zeroed());
+        bar.write(RDT::at(at), RDT::zeroed());
 
         bar.write(
-            SRRCTL::at(0),
+            SRRCTL::at(at),
             SRRCTL::zeroed()
+                .with_drop_en(drop)
                 .with_const_desctype::<1>()
                 .with_const_bsizeheader::<4>()
                 .with_bsizepacket(Bounded::<u32, 5>::new::<{ BUFFER_LEN as u32 / 1024 }>()),
         );
 
-        bar.write(RXDCTL::at(0), RXDCTL::zeroed().with_enable(true));
+        bar.write(RXDCTL::at(at), RXDCTL::zeroed().with_enable(true));
         kernel::io::poll::read_poll_timeout(
-            || Ok(bar.read(RXDCTL::at(0))),
+            || Ok(bar.read(RXDCTL::at(at))),
             |r| r.enable(),
             Delta::from_micros(100),
             Delta::from_millis(10),
         )
-        .inspect_err(|_| dev_err!(dev, "the receive queue does not start\n"))?;
+        .inspect_err(|_| dev_err!(dev, "receive queue {} does not start\n", at))?;
 
         // The tail may only move when the queue is enabled.
-        bar.write(RDT::at(0), self.tail.into());
+        bar.write(RDT::at(at), self.tail.into());
         Ok(())
     }
 }

@@ -2,8 +2,9 @@
 
 //! Counters.
 //!
-//! Each counter has one writer: the poll function, or the holder of the transmit queue's lock.
-//! Anybody may read at any time, and sees each counter by itself as it is.
+//! Each counter has one writer: a poll function, or the holder of a transmit queue's lock; so there
+//! is one set per queue pair, and what is shown is the sum of them. Anybody may read at any time,
+//! and sees each counter by itself as it is.
 
 use kernel::{
     io::{
@@ -24,13 +25,17 @@ use kernel::{
     },
     sync::{
         new_spinlock,
+        Arc,
         SpinLock, //
     }, //
 };
 
 use crate::{
     hw::Bar0,
-    regs::counter::*, //
+    regs::{
+        counter::*,
+        queue::MAX_PAIRS, //
+    }, //
 };
 
 /// A counter with one writer.
@@ -74,12 +79,19 @@ macro_rules! counters {
             pub(crate) fn for_each(&self, mut f: impl FnMut(&'static str, u64)) {
                 $( f(stringify!($field), self.$field.get()); )*
             }
+
+            /// Adds what `other` has counted.
+            #[allow(dead_code, reason = "not all of them are summed up")]
+            fn add_all(&self, other: &Self) {
+                $( self.$field.add(other.$field.get()); )*
+            }
         }
     };
 }
 
 counters! {
-    /// What the poll function counts, and who takes the device down when that does not run.
+    /// What a poll function counts, and who takes the device down when that does not run.
+    #[repr(align(64))]
     PollCounters {
         /// Frames received.
         rx_packets,
@@ -107,7 +119,8 @@ counters! {
 }
 
 counters! {
-    /// What the holder of the transmit queue's lock counts.
+    /// What the holder of a transmit queue's lock counts.
+    #[repr(align(64))]
     XmitCounters {
         /// Times that the queue was stopped because the ring was full.
         tx_ring_full,
@@ -121,7 +134,8 @@ counters! {
 counters! {
     /// The card's own counters, which are cleared when they are read, added up.
     HwCounters {
-        /// Frames lost because the card's packet buffer was full: it was given no descriptors.
+        /// Frames lost because the card was given no descriptors: its packet buffer was full, or
+        /// it does not wait for a queue because there are others.
         hw_rx_missed,
         /// Frames with a wrong frame check sequence.
         hw_rx_crc_errors,
@@ -153,6 +167,12 @@ impl HwCounters {
         };
 
         add(&self.hw_rx_missed, bar.read(RXMPC::at(0)).into_raw());
+        for index in 0..usize::from(MAX_PAIRS) {
+            // PANIC: None, but the loop is too much for the compiler to check the index.
+            if let Some(dropped) = QPRDC::try_at(index) {
+                add(&self.hw_rx_missed, bar.read(dropped).into_raw());
+            }
+        }
         add(&self.hw_rx_crc_errors, bar.read(CRCERRS).into_raw());
         add(&self.hw_rx_length_errors, bar.read(RLEC).into_raw());
         add(&self.hw_rx_size_errors, bar.read(RUC).into_raw());
@@ -167,12 +187,19 @@ impl HwCounters {
     }
 }
 
-/// All counters of a port.
-#[pin_data]
-pub(crate) struct PortStats {
+/// The counters of a queue pair.
+#[derive(Default)]
+pub(crate) struct PairStats {
     pub(crate) poll: PollCounters,
     pub(crate) xmit: XmitCounters,
     pub(crate) bulk_free: BulkStats,
+}
+
+/// All counters of a port.
+#[pin_data]
+pub(crate) struct PortStats {
+    /// One for each queue pair that there can be. They go on counting when the port is down.
+    pairs: KVec<Arc<PairStats>>,
     hw: HwCounters,
     /// Held while `hw` is updated, which makes its holder the one writer.
     #[pin]
@@ -181,14 +208,22 @@ pub(crate) struct PortStats {
 
 impl PortStats {
     /// Counters of nothing.
-    pub(crate) fn new() -> impl PinInit<Self> {
-        pin_init!(Self {
-            poll: PollCounters::default(),
-            xmit: XmitCounters::default(),
-            bulk_free: BulkStats::new(),
+    pub(crate) fn new(pairs: u16) -> Result<impl PinInit<Self>> {
+        let mut all = KVec::with_capacity(pairs.into(), GFP_KERNEL)?;
+        for _ in 0..pairs {
+            all.push(Arc::new(PairStats::default(), GFP_KERNEL)?, GFP_KERNEL)?;
+        }
+
+        Ok(pin_init!(Self {
+            pairs: all,
             hw: HwCounters::default(),
             hw_update <- new_spinlock!((), "ixgbe_rust::hw_update"),
-        })
+        }))
+    }
+
+    /// Returns the counters of a queue pair.
+    pub(crate) fn pair(&self, number: u16) -> Result<Arc<PairStats>> {
+        Ok(self.pairs.get(usize::from(number)).ok_or(EINVAL)?.clone())
     }
 
     /// Returns the card's counters.
@@ -206,10 +241,21 @@ impl PortStats {
         self.hw(bar);
     }
 
+    /// The sums over all queue pairs.
+    fn sums(&self) -> (PollCounters, XmitCounters) {
+        let sums = (PollCounters::default(), XmitCounters::default());
+
+        for pair in &self.pairs {
+            sums.0.add_all(&pair.poll);
+            sums.1.add_all(&pair.xmit);
+        }
+        sums
+    }
+
     /// Fills in the device's standard counters.
     pub(crate) fn fill(&self, bar: &Bar0<'_>, stats: &mut Stats64<'_>) {
         let hw = self.hw(bar);
-        let poll = &self.poll;
+        let (poll, xmit) = self.sums();
         let damaged = poll.rx_frame_errors.get() + poll.rx_bad_descriptors.get();
         let crc = hw.hw_rx_crc_errors.get();
         let len = hw.hw_rx_length_errors.get() + hw.hw_rx_size_errors.get();
@@ -220,7 +266,7 @@ impl PortStats {
             .tx_packets(poll.tx_packets.get())
             .tx_bytes(poll.tx_bytes.get())
             .rx_dropped(poll.rx_no_skb.get())
-            .tx_dropped(self.xmit.tx_refused.get() + poll.tx_lost.get())
+            .tx_dropped(xmit.tx_refused.get() + poll.tx_lost.get())
             .rx_errors(damaged + crc + len)
             .rx_crc_errors(crc)
             .rx_length_errors(len)
@@ -228,18 +274,36 @@ impl PortStats {
             .multicast(hw.hw_rx_multicast.get());
     }
 
-    /// Names all counters and their values for `ethtool -S`.
+    /// Names all counters and their values for `ethtool -S`: the sums over all queue pairs, what
+    /// the card has counted, and what each pair has moved.
     pub(crate) fn list(&self, bar: &Bar0<'_>, statistics: &mut Statistics<'_>) {
         let mut add = |name, value| statistics.add(fmt!("{}", name), value);
+        let (poll, xmit) = self.sums();
 
-        self.poll.for_each(&mut add);
-        self.xmit.for_each(&mut add);
+        poll.for_each(&mut add);
+        xmit.for_each(&mut add);
         self.hw(bar).for_each(&mut add);
 
-        statistics.add(fmt!("bulk_free_packets"), self.bulk_free.packets());
-        statistics.add(fmt!("bulk_free_alone"), self.bulk_free.alone());
-        for (class, calls) in BulkStats::CLASS_NAMES.iter().zip(self.bulk_free.calls()) {
-            statistics.add(fmt!("bulk_free_calls_{}", class), calls);
+        let bulk_free = || self.pairs.iter().map(|pair| &pair.bulk_free);
+        let packets = bulk_free().map(BulkStats::packets).sum();
+        let alone = bulk_free().map(BulkStats::alone).sum();
+        statistics.add(fmt!("bulk_free_packets"), packets);
+        statistics.add(fmt!("bulk_free_alone"), alone);
+        for (index, class) in BulkStats::CLASS_NAMES.iter().enumerate() {
+            let calls = bulk_free().filter_map(|stats| stats.calls().get(index).copied());
+            statistics.add(fmt!("bulk_free_calls_{}", class), calls.sum());
+        }
+
+        for (number, pair) in self.pairs.iter().enumerate() {
+            let poll = &pair.poll;
+            for (name, counter) in [
+                ("rx", [&poll.rx_packets, &poll.rx_bytes]),
+                ("tx", [&poll.tx_packets, &poll.tx_bytes]),
+            ] {
+                let [packets, bytes] = counter.map(Counter::get);
+                statistics.add(fmt!("{}_queue_{}_packets", name, number), packets);
+                statistics.add(fmt!("{}_queue_{}_bytes", name, number), bytes);
+            }
         }
     }
 }

@@ -61,8 +61,8 @@ use crate::{
         LINKS, //
     },
     stats::{
+        PairStats,
         PollCounters,
-        PortStats,
         XmitCounters, //
     }, //
 };
@@ -86,12 +86,16 @@ const WAKE_AT: usize = 2 * MAX_DESCRIPTORS;
 const MIN_LEN: u32 = 17;
 
 /// Creates both sides of a ring.
-pub(crate) fn ring<'a>(dev: &'a device::Device<Bound>) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
+pub(crate) fn ring<'a>(
+    dev: &'a device::Device<Bound>,
+    pair: Pair,
+) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
     let desc = Arc::new(Ring::zeroed(dev, GFP_KERNEL)?, GFP_KERNEL)?;
     let (producer, consumer) = inflight::pair(dev, RING_SIZE, LIMITS)?;
 
     Ok((
         TxRing {
+            pair,
             producer,
             desc: desc.clone(),
         },
@@ -101,6 +105,7 @@ pub(crate) fn ring<'a>(dev: &'a device::Device<Bound>) -> Result<(TxRing<'a>, Tx
 
 /// The side that puts packets into the ring.
 pub(crate) struct TxRing<'a> {
+    pair: Pair,
     producer: TxProducer<'a>,
     desc: Arc<Ring>,
 }
@@ -109,6 +114,7 @@ impl TxRing<'_> {
     /// What the card has to know about the ring.
     pub(crate) fn registers(&self) -> TxRegisters {
         TxRegisters {
+            pair: self.pair,
             base: self.desc.dma_address(),
         }
     }
@@ -240,7 +246,10 @@ impl TxRing<'_> {
     pub(crate) fn doorbell(&self, bar: &Bar0<'_>, counters: &XmitCounters) {
         counters.tx_doorbells.add(1);
         // The write is ordered after those to the descriptors.
-        bar.write(TDT::at(0), (self.producer.next_slot() as u32).into());
+        bar.write(
+            TDT::at(self.pair.at()),
+            (self.producer.next_slot() as u32).into(),
+        );
     }
 
     /// Tells the card of earlier packets that were promised that this one would follow.
@@ -308,7 +317,7 @@ impl TxCompletion<'_> {
         &mut self,
         queue: Completions<'_>,
         cx: &Poll<'_>,
-        stats: &PortStats,
+        stats: &PairStats,
         bulk: bool,
     ) {
         let ring = &*self.desc;
@@ -346,13 +355,16 @@ pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u1
     }
 
     let links = bar.read(LINKS);
+    let Some(at) = Pair::new(queue).map(Pair::at) else {
+        return;
+    };
     dev_err!(
         dev,
         "transmit queue {} hangs: head {}, tail {}, control 0x{:08x}, link 0x{:08x}; restarting\n",
         queue,
-        bar.read(TDH::at(0)).into_raw(),
-        bar.read(TDT::at(0)).into_raw(),
-        bar.read(TXDCTL::at(0)).into_raw(),
+        bar.read(TDH::at(at)).into_raw(),
+        bar.read(TDT::at(at)).into_raw(),
+        bar.read(TXDCTL::at(at)).into_raw(),
         links.into_raw()
     );
 }
@@ -360,26 +372,29 @@ pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u1
 /// What the card has to know about a transmit ring.
 #[derive(Clone, Copy)]
 pub(crate) struct TxRegisters {
+    pair: Pair,
     base: u64,
 }
 
 impl TxRegisters {
     /// Tells the card where the ring is and turns on the queue (datasheet 4.6.8.1).
     pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
-        bar.write(TXDCTL::at(0), TXDCTL::zeroed());
-        bar.write(TDBAL::at(0), ((self.base & 0xffff_ffff) as u32).into());
-        bar.write(TDBAH::at(0), ((self.base >> 32) as u32).into());
+        let at = self.pair.at();
+
+        bar.write(TXDCTL::at(at), TXDCTL::zeroed());
+        bar.write(TDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
+        bar.write(TDBAH::at(at), ((self.base >> 32) as u32).into());
         bar.write(
-            TDLEN::at(0),
+            TDLEN::at(at),
             (size_of::<[[u64; 2]; RING_SIZE]>() as u32).into(),
         );
-        bar.write(TDH::at(0), TDH::zeroed());
-        bar.write(TDT::at(0), TDT::zeroed());
+        bar.write(TDH::at(at), TDH::zeroed());
+        bar.write(TDT::at(at), TDT::zeroed());
 
         // Fetch descriptors early, and report each packet as soon as it was sent: thresholds that
         // gather reports could keep the last one back.
         bar.write(
-            TXDCTL::at(0),
+            TXDCTL::at(at),
             TXDCTL::zeroed()
                 .with_const_pthresh::<32>()
                 .with_const_hthresh::<1>()
@@ -387,12 +402,12 @@ impl TxRegisters {
                 .with_enable(true),
         );
         kernel::io::poll::read_poll_timeout(
-            || Ok(bar.read(TXDCTL::at(0))),
+            || Ok(bar.read(TXDCTL::at(at))),
             |r| r.enable(),
             Delta::from_micros(100),
             Delta::from_millis(10),
         )
-        .inspect_err(|_| dev_err!(dev, "the transmit queue does not start\n"))?;
+        .inspect_err(|_| dev_err!(dev, "transmit queue {} does not start\n", at))?;
         Ok(())
     }
 }

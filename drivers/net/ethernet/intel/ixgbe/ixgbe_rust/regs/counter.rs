@@ -19,6 +19,9 @@ register! {
     /// Rx Missed Packets Count, one per traffic class: no room in the packet buffer.
     pub(crate) RXMPC(u32)[8] @ 0x03fa0 {}
 
+    /// Queue Packets Received Drop Count: a queue that drops had no descriptors.
+    pub(crate) QPRDC(u32)[16, stride = 0x40] @ 0x01430 {}
+
     /// MAC Local Fault Count.
     pub(crate) MLFC(u32) @ 0x04034 {}
 

@@ -4,12 +4,51 @@
 //!
 //! Datasheet 8.2.3.8 (receive DMA) and 8.2.3.9 (transmit).
 
-use kernel::io::register;
+use kernel::{
+    io::register,
+    prelude::*, //
+};
 
 /// Number of queues of which this driver knows the registers.
 ///
 /// The device has 128 of each kind; the registers of the upper half lie elsewhere.
 pub(crate) const QUEUES: usize = 64;
+
+/// Number of queue pairs that the driver can use: RSS does not spread over more.
+pub(crate) const MAX_PAIRS: u16 = 16;
+
+const _: () = assert!(MAX_PAIRS.is_power_of_two() && MAX_PAIRS as usize <= QUEUES);
+
+/// Number of a queue pair, less than [`MAX_PAIRS`].
+#[derive(Clone, Copy)]
+pub(crate) struct Pair(u16);
+
+impl Pair {
+    /// Returns the pair of that number, if there can be one.
+    pub(crate) fn new(number: u16) -> Option<Self> {
+        (number < MAX_PAIRS).then_some(Self(number))
+    }
+
+    /// Returns all pairs up to `count`.
+    pub(crate) fn first(count: u16) -> impl Iterator<Item = Self> {
+        (0..count.min(MAX_PAIRS)).map(Self)
+    }
+
+    /// The place of the pair's registers in their arrays.
+    ///
+    /// The compiler sees that this is within the arrays, so that they are accessed without a check
+    /// at run time.
+    #[inline(always)]
+    pub(crate) fn at(self) -> usize {
+        usize::from(self.0 & (MAX_PAIRS - 1))
+    }
+
+    /// The vector of the pair has its number; this is the vector's bit where there is one for each.
+    #[inline(always)]
+    pub(crate) fn bit(self) -> u32 {
+        1 << self.at()
+    }
+}
 
 register! {
     /// Receive Descriptor Base Address Low.
@@ -26,6 +65,8 @@ register! {
 
     /// Split Receive Control, of the first 16 queues.
     pub(crate) SRRCTL(u32)[16] @ 0x02100 {
+        /// Drop what there is no descriptor for, so that other queues need not wait for this one.
+        28:28   drop_en => bool;
         /// Format of the descriptors; 1 for advanced ones with one buffer.
         27:25   desctype;
         /// Size of the header buffer in units of 64 bytes; must not be 0.
@@ -74,5 +115,19 @@ register! {
         14:8    hthresh;
         /// Pre-fetch threshold: fetch when fewer descriptors than that are at hand.
         6:0     pthresh;
+    }
+}
+
+#[kunit_tests(ixgbe_rust_pairs)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_end_where_their_registers_do() {
+        assert!(Pair::new(MAX_PAIRS).is_none());
+        assert!(Pair::new(MAX_PAIRS - 1).is_some_and(|pair| pair.at() == 15));
+        assert_eq!(Pair::first(3).map(Pair::at).sum::<usize>(), 3);
+        assert_eq!(Pair::first(u16::MAX).count(), usize::from(MAX_PAIRS));
+        assert_eq!(Pair::first(2).fold(0, |bits, pair| bits | pair.bit()), 3);
     }
 }
