@@ -17,14 +17,6 @@ check "forwarding is set up" forwarding_on
 stop_if_failed
 settle
 
-# counters PORT NAME...: the sum of them out of ethtool -S, into REPLY
-counters() {
-	local port=$1
-	shift
-	REPLY=$(ethtool -S "$port" | awk -v names=" $* " \
-		'index(names, " " substr($1, 1, length($1) - 1) " ") { sum += $2 } END { print sum + 0 }')
-}
-
 # on_wire NAME: what the card has put on the second port's wire, into REPLY
 on_wire() {
 	wire_try '{"cmd":"stats","port":1}' && answer "$1"
@@ -79,7 +71,7 @@ quiet single
 # because the ring is full, and nobody comes to ring for what the ring holds.
 listen stopped
 echo "skbulk: provokes netdev" >/dev/kmsg
-inflight=/sys/class/net/$P1/queues/tx-0/byte_queue_limits/inflight
+inflight=byte_queue_limits/inflight
 stopped() {
 	local before taken sent
 	on_wire tx_bytes || return 1
@@ -91,7 +83,8 @@ stopped() {
 	frames 700 100
 	REQUEST=${REQUEST/'"drain_ms":1000,"timeout_ms":60000'/'"drain_ms":300,"timeout_ms":2500'}
 	wire_try "$REQUEST" || return 1
-	taken=$(<"$inflight")
+	queues_sum "$P1" "$inflight"
+	taken=$REPLY
 	on_wire tx_bytes || return 1
 	sent=$((REPLY - before))
 	if [ "$taken" = 0 ] || [ "$taken" -ge 70000 ]; then
@@ -103,7 +96,7 @@ stopped() {
 		return 1
 	}
 }
-if [ -e "$inflight" ]; then
+if [ -e "/sys/class/net/$P1/queues/tx-0/$inflight" ]; then
 	check "all that a stopped queue has taken leaves" stopped
 else
 	skip "all that a stopped queue has taken leaves" "no byte queue limits"

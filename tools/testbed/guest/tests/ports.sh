@@ -95,6 +95,24 @@ statistic() {
 	REPLY=$(<"/sys/class/net/$1/statistics/$2")
 }
 
+# queues_sum PORT FILE: adds up what the transmit queues say in FILE, into REPLY.
+# Which of them is used depends on the CPU.
+queues_sum() {
+	local file sum=0
+	for file in "/sys/class/net/$1/queues"/tx-*/"$2"; do
+		sum=$((sum + $(<"$file")))
+	done
+	REPLY=$sum
+}
+
+# counters PORT NAME...: the sum of them out of ethtool -S, into REPLY
+counters() {
+	local port=$1
+	shift
+	REPLY=$(ethtool -S "$port" | awk -v names=" $* " \
+		'index(names, " " substr($1, 1, length($1) - 1) " ") { sum += $2 } END { print sum + 0 }')
+}
+
 mac_of() {
 	REPLY=$(<"/sys/class/net/$1/address")
 }
