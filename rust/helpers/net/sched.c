@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/netdevice.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+
+#ifdef CONFIG_NET_SCHED
+
+__rust_helper void *rust_helper_qdisc_priv(struct Qdisc *sch)
+{
+	return qdisc_priv(sch);
+}
+
+__rust_helper unsigned int rust_helper_qdisc_pkt_len(const struct sk_buff *skb)
+{
+	return qdisc_pkt_len(skb);
+}
+
+__rust_helper unsigned int rust_helper_qdisc_tx_queue_len(struct Qdisc *sch)
+{
+	return READ_ONCE(qdisc_dev(sch)->tx_queue_len);
+}
+
+__rust_helper void rust_helper_qdisc_allow_bypass(struct Qdisc *sch)
+{
+	sch->flags |= TCQ_F_CAN_BYPASS;
+}
+
+/* qdisc_update_stats_at_enqueue() for several packets */
+__rust_helper void rust_helper_qdisc_enqueued(struct Qdisc *sch,
+					      unsigned int packets,
+					      unsigned int bytes)
+{
+	if (qdisc_is_percpu_stats(sch)) {
+		this_cpu_add(sch->cpu_qstats->qlen, packets);
+		this_cpu_add(sch->cpu_qstats->backlog, bytes);
+	} else {
+		qstats_backlog_add(sch, bytes);
+		WRITE_ONCE(sch->q.qlen, sch->q.qlen + packets);
+	}
+}
+
+__rust_helper void rust_helper_qdisc_dequeued(struct Qdisc *sch,
+					      struct sk_buff *skb)
+{
+	qdisc_update_stats_at_dequeue(sch, skb);
+}
+
+__rust_helper int rust_helper_qdisc_refuse(struct sk_buff *skb, struct Qdisc *sch,
+					   struct sk_buff **to_free,
+					   enum qdisc_drop_reason reason)
+{
+	tcf_set_qdisc_drop_reason(skb, reason);
+	if (qdisc_is_percpu_stats(sch))
+		return qdisc_drop_cpu(skb, sch, to_free);
+	return qdisc_drop(skb, sch, to_free);
+}
+
+/*
+ * Whether packets may have come after the qdisc was found empty. Whoever brought
+ * one and could not run the qdisc has set a flag, after the packet was in. It is
+ * cleared here, and then the qdisc has to be looked at again: if it is empty, the
+ * run can end without another one being scheduled.
+ */
+__rust_helper bool rust_helper_qdisc_look_again(struct Qdisc *sch)
+{
+	if (nolock_qdisc_is_empty(sch))
+		return false;
+
+	clear_bit(__QDISC_STATE_MISSED, &sch->state);
+	clear_bit(__QDISC_STATE_DRAINING, &sch->state);
+	/* The packets are looked for after that. */
+	smp_mb__after_atomic();
+	return true;
+}
+
+/*
+ * Packets that were in the qdisc are dropped, other than by qdisc_reset(). The
+ * qdisc is not in use, see below.
+ */
+__rust_helper void rust_helper_qdisc_dropped(struct Qdisc *sch,
+					     unsigned int packets,
+					     unsigned int bytes)
+{
+	if (qdisc_is_percpu_stats(sch)) {
+		this_cpu_sub(sch->cpu_qstats->qlen, packets);
+		this_cpu_sub(sch->cpu_qstats->backlog, bytes);
+		this_cpu_add(sch->cpu_qstats->drops, packets);
+	} else {
+		qstats_backlog_sub(sch, bytes);
+		WRITE_ONCE(sch->q.qlen, sch->q.qlen - packets);
+		__qdisc_qstats_drop(sch, packets);
+	}
+	qdisc_tree_reduce_backlog(sch, packets, bytes);
+}
+
+/* Per-CPU counters of what is in a qdisc that is empty now. */
+__rust_helper void rust_helper_qdisc_emptied(struct Qdisc *sch)
+{
+	int cpu;
+
+	if (!qdisc_is_percpu_stats(sch))
+		return;
+	for_each_possible_cpu(cpu) {
+		struct gnet_stats_queue *stats = per_cpu_ptr(sch->cpu_qstats, cpu);
+
+		stats->backlog = 0;
+		stats->qlen = 0;
+	}
+}
+
+/*
+ * Takes all qdiscs of the device out of use, as dev_qdisc_change_tx_queue_len()
+ * does, if they are in use. RTNL is held.
+ */
+__rust_helper bool rust_helper_qdisc_suspend(struct Qdisc *sch)
+{
+	struct net_device *dev = qdisc_dev(sch);
+
+	if (!(dev->flags & IFF_UP))
+		return false;
+	dev_deactivate(dev, false);
+	return true;
+}
+
+__rust_helper void rust_helper_qdisc_resume(struct Qdisc *sch)
+{
+	/* There may be packets: let dev_activate() schedule a run. */
+	if (sch->flags & TCQ_F_NOLOCK)
+		set_bit(__QDISC_STATE_MISSED, &sch->state);
+	dev_activate(qdisc_dev(sch));
+}
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Packets that a queueing discipline does not transmit.
+
+use crate::{
+    bindings,
+    net::skbuff::SkBuff, //
+};
+use core::ptr::{
+    self,
+    NonNull, //
+};
+
+/// Why a discipline drops a packet.
+///
+/// The kernel reports the reason through the `qdisc:qdisc_drop` tracepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum DropReason {
+    /// For none of the other reasons.
+    Generic = bindings::qdisc_drop_reason_QDISC_DROP_GENERIC,
+    /// The queue is full.
+    OverLimit = bindings::qdisc_drop_reason_QDISC_DROP_OVERLIMIT,
+    /// To signal congestion.
+    Congested = bindings::qdisc_drop_reason_QDISC_DROP_CONGESTED,
+    /// There are too many flows.
+    MaxFlows = bindings::qdisc_drop_reason_QDISC_DROP_MAXFLOWS,
+    /// The flow has too many packets waiting.
+    FlowLimit = bindings::qdisc_drop_reason_QDISC_DROP_FLOW_LIMIT,
+}
+
+/// A packet that was not put in.
+pub struct Refused {
+    pub(super) skb: SkBuff,
+    pub(super) reason: DropReason,
+}
+
+impl Refused {
+    /// Refuses a packet.
+    #[inline(always)]
+    pub fn new(skb: SkBuff, reason: DropReason) -> Self {
+        Self { skb, reason }
+    }
+}
+
+/// Packets that were in a discipline, and are dropped.
+///
+/// They are counted, and freed later on.
+///
+/// # Invariants
+///
+/// `first` is null or the first one of a list of packets that are linked by `next`, each of which
+/// we own a reference to. There are `packets` of them, of `bytes` together.
+pub struct Drops {
+    first: *mut bindings::sk_buff,
+    pub(super) packets: u32,
+    pub(super) bytes: u32,
+}
+
+impl Drops {
+    pub(super) fn new() -> Self {
+        // INVARIANT: There are none.
+        Self {
+            first: ptr::null_mut(),
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Drops a packet.
+    #[inline]
+    pub fn push(&mut self, skb: SkBuff) {
+        let raw = skb.into_raw();
+
+        // INVARIANT: There is one more, which we own.
+        //
+        // SAFETY: The packet is valid, and ours.
+        unsafe {
+            self.bytes = self
+                .bytes
+                .wrapping_add(bindings::qdisc_pkt_len(raw.as_ptr()));
+            set_next(raw, self.first);
+        }
+        self.packets = self.packets.wrapping_add(1);
+        self.first = raw.as_ptr();
+    }
+}
+
+impl Drop for Drops {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants, we own a reference to each packet of the list, and this
+        // is not a hard interrupt: no callback of a discipline runs in one.
+        unsafe {
+            bindings::kfree_skb_list_reason(
+                self.first,
+                bindings::skb_drop_reason_SKB_DROP_REASON_QUEUE_PURGE,
+            )
+        };
+    }
+}
+
+/// The packet behind another one in a list.
+///
+/// # Safety
+///
+/// `skb` must be valid, and not be in use by others.
+#[inline(always)]
+pub(super) unsafe fn next(skb: NonNull<bindings::sk_buff>) -> *mut bindings::sk_buff {
+    // SAFETY: By the safety requirements.
+    unsafe { (*skb.as_ptr()).__bindgen_anon_1.__bindgen_anon_1.next }
+}
+
+/// Puts a packet in front of a list, which may be empty.
+///
+/// # Safety
+///
+/// `skb` must be valid, and not be in use by others.
+#[inline(always)]
+pub(super) unsafe fn set_next(skb: NonNull<bindings::sk_buff>, next: *mut bindings::sk_buff) {
+    // SAFETY: By the safety requirements.
+    unsafe { (*skb.as_ptr()).__bindgen_anon_1.__bindgen_anon_1.next = next };
+}

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The operations of a queueing discipline, as C calls them.
+
+use super::{
+    Batch,
+    DropReason,
+    Drops,
+    Dump,
+    ExtAck,
+    Options,
+    Qdisc, //
+};
+
+use crate::{
+    bindings,
+    error::from_result,
+    module::this_module,
+    net::skbuff::SkBuff,
+    prelude::*,
+    softirq::Softirq,
+    types::Opaque, //
+};
+
+use core::{
+    cell::UnsafeCell,
+    marker::PhantomData,
+    mem::{
+        align_of,
+        size_of,
+        MaybeUninit, //
+    },
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+/// What a discipline keeps in its `struct Qdisc`.
+///
+/// The memory comes zeroed from C.
+///
+/// # Invariants
+///
+/// - If `ready` is set, both parts are initialised.
+/// - While the discipline is in use, `input` is only read, and `output` is used by one context at a
+///   time. Otherwise, a single context uses both.
+#[repr(C)]
+struct Private<T: Qdisc> {
+    /// Written by `init()` and `destroy()` only.
+    ready: bool,
+    input: UnsafeCell<MaybeUninit<T::Input>>,
+    /// What those who put packets in read, is on other cache lines than what is written when they
+    /// are taken out.
+    _apart: [u8; 64],
+    output: UnsafeCell<MaybeUninit<T::Output>>,
+}
+
+/// The operations of a kind of discipline. To be put into a `static`.
+///
+/// `T` is what the callbacks belong to; each of them is called by C as `struct Qdisc_ops` says, for
+/// a `struct Qdisc` that was made for these operations, in a context that the [module](super)
+/// names.
+#[repr(transparent)]
+pub struct Ops<T: Qdisc> {
+    ops: Opaque<bindings::Qdisc_ops>,
+    _type: PhantomData<fn(T)>,
+}
+
+// SAFETY: C alone uses what is inside, with locks of its own.
+unsafe impl<T: Qdisc> Sync for Ops<T> {}
+
+// Callbacks.
+//
+// # Safety
+//
+// What is said at `Ops` must be true.
+impl<T: Qdisc> Ops<T> {
+    /// Returns the operations. The module that implements `T` stays as long as there is a
+    /// discipline of this kind.
+    #[expect(clippy::new_without_default, reason = "they are put into statics only")]
+    pub const fn new() -> Self {
+        const {
+            // C has such memory behind a `struct Qdisc`.
+            assert!(align_of::<Private<T>>() <= align_of::<bindings::Qdisc>());
+            assert!(size_of::<Private<T>>() <= i32::MAX as usize);
+        }
+        // CAST: Checked above.
+        let priv_size = size_of::<Private<T>>() as c_int;
+
+        Self {
+            ops: Opaque::new(bindings::Qdisc_ops {
+                id: Self::ID,
+                priv_size,
+                static_flags: bindings::TCQ_F_NOLOCK | bindings::TCQ_F_CPUSTATS,
+                enqueue: Some(Self::enqueue),
+                enqueue_batch: if T::HAS_ENQUEUE_BATCH {
+                    Some(Self::enqueue_batch)
+                } else {
+                    None
+                },
+                dequeue: Some(Self::dequeue),
+                peek: Some(Self::peek),
+                init: Some(Self::init),
+                reset: Some(Self::reset),
+                destroy: Some(Self::destroy),
+                change: if T::HAS_CHANGE {
+                    Some(Self::change)
+                } else {
+                    None
+                },
+                change_tx_queue_len: if T::HAS_CHANGE_TX_QUEUE_LEN {
+                    Some(Self::change_tx_queue_len)
+                } else {
+                    None
+                },
+                dump: if T::HAS_DUMP { Some(Self::dump) } else { None },
+                owner: this_module::<T::OwnerModule>().as_ptr(),
+                // SAFETY: All of the rest may be zero: no such operation.
+                ..unsafe { MaybeUninit::<bindings::Qdisc_ops>::zeroed().assume_init() }
+            }),
+            _type: PhantomData,
+        }
+    }
+
+    /// The name, in the form in which C has it.
+    const ID: [c_char; bindings::IFNAMSIZ as usize] = {
+        let name = T::NAME.to_bytes();
+        let mut id = [0; bindings::IFNAMSIZ as usize];
+        assert!(!name.is_empty() && name.len() < id.len());
+
+        let mut at = 0;
+        while at < name.len() {
+            // CAST: Either is one byte.
+            id[at] = name[at] as c_char;
+            at += 1;
+        }
+        id
+    };
+
+    pub(super) const fn as_raw(&self) -> *mut bindings::Qdisc_ops {
+        self.ops.get()
+    }
+
+    /// # Safety
+    ///
+    /// `sch` must be a discipline of this kind, and outlive `'a`.
+    #[inline(always)]
+    unsafe fn private<'a>(sch: *mut bindings::Qdisc) -> &'a Private<T> {
+        // SAFETY: By the safety requirements. C has allocated as much as we asked for, zeroed.
+        unsafe { &*bindings::qdisc_priv(sch).cast::<Private<T>>() }
+    }
+
+    /// # Safety
+    ///
+    /// `sch` must be a discipline of this kind that is ready, outlive `'a`, and be in use during
+    /// it, or only be used for reading.
+    #[inline(always)]
+    unsafe fn input<'a>(sch: *mut bindings::Qdisc) -> &'a T::Input {
+        // SAFETY: By the safety requirements and the invariants of `Private`.
+        unsafe { (*Self::private(sch).input.get()).assume_init_ref() }
+    }
+
+    /// # Safety
+    ///
+    /// `sch` must be a discipline of this kind that is ready, and outlive `'a`, during which nobody
+    /// else uses what takes packets out.
+    #[inline(always)]
+    unsafe fn output<'a>(sch: *mut bindings::Qdisc) -> &'a mut T::Output {
+        // SAFETY: By the safety requirements and the invariants of `Private`.
+        unsafe { (*Self::private(sch).output.get()).assume_init_mut() }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. The discipline was not used before, `opt` and `extack` are null or valid.
+    unsafe extern "C" fn init(
+        sch: *mut bindings::Qdisc,
+        opt: *mut bindings::nlattr,
+        extack: *mut bindings::netlink_ext_ack,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: By the safety requirements, which the parser of the message ensures.
+            let (options, mut extack, tx_queue_len) = unsafe {
+                (
+                    Options::from_raw(opt),
+                    ExtAck::from_raw(extack),
+                    bindings::qdisc_tx_queue_len(sch),
+                )
+            };
+            let config = T::parse(tx_queue_len, options, &mut extack)?;
+            let (input, output) = T::init(config)?;
+
+            // INVARIANT: Both parts are initialised.
+            //
+            // SAFETY: The discipline is new, and nobody else uses it.
+            unsafe {
+                let private = bindings::qdisc_priv(sch).cast::<Private<T>>();
+                (&raw mut (*private).input).cast::<T::Input>().write(input);
+                (&raw mut (*private).output)
+                    .cast::<T::Output>()
+                    .write(output);
+                (*private).ready = true;
+                if T::CAN_BYPASS {
+                    bindings::qdisc_allow_bypass(sch);
+                }
+            }
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. Nobody uses the discipline any more. It need not have become ready.
+    unsafe extern "C" fn destroy(sch: *mut bindings::Qdisc) {
+        // SAFETY: By the safety requirements. If both parts are initialised, they are not used
+        // again.
+        unsafe {
+            let private = bindings::qdisc_priv(sch).cast::<Private<T>>();
+            if ptr::replace(&raw mut (*private).ready, false) {
+                ptr::drop_in_place((&raw mut (*private).input).cast::<T::Input>());
+                ptr::drop_in_place((&raw mut (*private).output).cast::<T::Output>());
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. `skb` is ours, its control block is that of queueing disciplines, and `to_free`
+    /// is the head of a list. Bottom halves are disabled.
+    unsafe extern "C" fn enqueue(
+        skb: *mut bindings::sk_buff,
+        sch: *mut bindings::Qdisc,
+        to_free: *mut *mut bindings::sk_buff,
+    ) -> c_int {
+        // SAFETY: By the safety requirements; this is not built for kernels where disabled bottom
+        // halves exclude nobody. A discipline that gets packets is ready. The packet may be gone as
+        // soon as it is in.
+        unsafe {
+            let bytes = bindings::qdisc_pkt_len(skb);
+            let owned = SkBuff::from_raw(NonNull::new_unchecked(skb));
+            match T::enqueue(Self::input(sch), Softirq::assume(), owned) {
+                Ok(()) => {
+                    bindings::qdisc_enqueued(sch, 1, bytes);
+                    bindings::NET_XMIT_SUCCESS as c_int
+                }
+                Err(refused) => {
+                    Self::refuse(refused.skb, refused.reason, sch, to_free);
+                    bindings::NET_XMIT_DROP as c_int
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Self::enqueue`], with a list of packets that is linked by `next`.
+    unsafe extern "C" fn enqueue_batch(
+        mut skbs: *mut bindings::sk_buff,
+        sch: *mut bindings::Qdisc,
+        to_free: *mut *mut bindings::sk_buff,
+    ) {
+        let mut packets = Batch::new();
+
+        while !skbs.is_null() {
+            let mut bytes = 0u32;
+
+            while let Some(skb) = NonNull::new(skbs).filter(|_| !packets.is_full()) {
+                // SAFETY: By the safety requirements, all packets of the list are ours. One that
+                // is alone has no next one.
+                unsafe {
+                    skbs = super::drops::next(skb);
+                    super::drops::set_next(skb, ptr::null_mut());
+                    bytes = bytes.wrapping_add(bindings::qdisc_pkt_len(skb.as_ptr()));
+                    // There is room for it.
+                    let _ = packets.push(SkBuff::from_raw(skb));
+                }
+            }
+
+            let count = packets.len();
+            // SAFETY: As in `enqueue()`.
+            unsafe { T::enqueue_batch(Self::input(sch), Softirq::assume(), &mut packets) };
+            let entered = count.saturating_sub(packets.len());
+
+            for skb in packets.as_slice() {
+                // SAFETY: The packet is valid.
+                bytes = bytes.wrapping_sub(unsafe { bindings::qdisc_pkt_len(skb.as_raw()) });
+            }
+            // CAST: No more than in a batch.
+            //
+            // SAFETY: The discipline is valid.
+            unsafe { bindings::qdisc_enqueued(sch, entered as u32, bytes) };
+            while let Some(skb) = packets.pop() {
+                // SAFETY: The discipline and the list are valid.
+                unsafe { Self::refuse(skb, DropReason::OverLimit, sch, to_free) };
+            }
+        }
+    }
+
+    /// Counts a packet as dropped, and lets it be freed when that is convenient.
+    ///
+    /// # Safety
+    ///
+    /// `sch` must be a valid discipline, and `to_free` the head of a list.
+    #[cold]
+    unsafe fn refuse(
+        skb: SkBuff,
+        reason: DropReason,
+        sch: *mut bindings::Qdisc,
+        to_free: *mut *mut bindings::sk_buff,
+    ) {
+        // SAFETY: By the safety requirements. The packet is ours, and is given away.
+        unsafe {
+            bindings::qdisc_refuse(skb.into_raw().as_ptr(), sch, to_free, reason as u32);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. Nobody else takes packets out.
+    unsafe extern "C" fn dequeue(sch: *mut bindings::Qdisc) -> *mut bindings::sk_buff {
+        // SAFETY: By the safety requirements. A discipline that is asked for packets is ready.
+        unsafe {
+            let output = Self::output(sch);
+            let mut skb = T::dequeue(output);
+            if skb.is_none() && bindings::qdisc_look_again(sch) {
+                skb = T::dequeue(output);
+            }
+            match skb {
+                Some(skb) => {
+                    let skb = skb.into_raw().as_ptr();
+                    bindings::qdisc_dequeued(sch, skb);
+                    skb
+                }
+                None => ptr::null_mut(),
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Self::dequeue`].
+    unsafe extern "C" fn peek(sch: *mut bindings::Qdisc) -> *mut bindings::sk_buff {
+        // SAFETY: As in `dequeue()`.
+        unsafe { T::peek(Self::output(sch)) }.map_or(ptr::null_mut(), SkBuff::as_raw)
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Self::dequeue`], but the discipline need not have become ready.
+    unsafe extern "C" fn reset(sch: *mut bindings::Qdisc) {
+        // SAFETY: By the safety requirements.
+        unsafe {
+            if !Self::private(sch).ready {
+                return;
+            }
+            let output = Self::output(sch);
+            let mut drops = Drops::new();
+
+            if T::HAS_RESET {
+                T::reset(output, &mut drops);
+            } else {
+                while let Some(skb) = T::dequeue(output) {
+                    drops.push(skb);
+                }
+            }
+            bindings::qdisc_emptied(sch);
+        }
+    }
+
+    /// Calls `f` with all that a discipline keeps, and accounts for what it drops.
+    ///
+    /// # Safety
+    ///
+    /// `sch` must be a discipline of this kind that is ready, and nobody else may use it. RTNL must
+    /// be held.
+    unsafe fn alone(
+        sch: *mut bindings::Qdisc,
+        f: impl FnOnce(&mut T::Input, &mut T::Output, &mut Drops) -> Result,
+    ) -> Result {
+        let mut drops = Drops::new();
+
+        // SAFETY: By the safety requirements and the invariants of `Private`.
+        unsafe {
+            let input = (*Self::private(sch).input.get()).assume_init_mut();
+            let result = f(input, Self::output(sch), &mut drops);
+            if drops.packets != 0 {
+                bindings::qdisc_dropped(sch, drops.packets, drops.bytes);
+            }
+            result
+        }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. The discipline is ready, RTNL is held, `opt` and `extack` are null or valid.
+    unsafe extern "C" fn change(
+        sch: *mut bindings::Qdisc,
+        opt: *mut bindings::nlattr,
+        extack: *mut bindings::netlink_ext_ack,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: By the safety requirements.
+            let (options, mut extack, tx_queue_len) = unsafe {
+                (
+                    Options::from_raw(opt),
+                    ExtAck::from_raw(extack),
+                    bindings::qdisc_tx_queue_len(sch),
+                )
+            };
+            // What is refused does not disturb.
+            let config = T::parse(tx_queue_len, options, &mut extack)?;
+
+            // SAFETY: RTNL is held. If the device is up, its disciplines are taken out of use, and
+            // nobody is in one of them any more; if not, they are not in use.
+            unsafe {
+                let suspended = bindings::qdisc_suspend(sch);
+                let result = Self::alone(sch, |input, output, drops| {
+                    T::change(input, output, config, drops)
+                });
+                if suspended {
+                    bindings::qdisc_resume(sch);
+                }
+                result?;
+            }
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. The discipline is ready, but not in use. RTNL is held.
+    unsafe extern "C" fn change_tx_queue_len(
+        sch: *mut bindings::Qdisc,
+        tx_queue_len: c_uint,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: By the safety requirements.
+            unsafe {
+                Self::alone(sch, |input, output, drops| {
+                    T::change_tx_queue_len(input, output, tx_queue_len, drops)
+                })?;
+            }
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. The discipline is ready, `skb` is a message that is being built. RTNL is held,
+    /// so it does not change.
+    unsafe extern "C" fn dump(sch: *mut bindings::Qdisc, skb: *mut bindings::sk_buff) -> c_int {
+        // SAFETY: By the safety requirements.
+        let result = unsafe { T::dump(Self::input(sch), &mut Dump::from_raw(skb)) };
+
+        match result {
+            // SAFETY: The message is valid.
+            Ok(()) => unsafe { (*skb).len as c_int },
+            Err(error) => error.to_errno(),
+        }
+    }
+}

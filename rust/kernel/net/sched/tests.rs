@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of queueing disciplines.
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod fixture;
+
+#[macros::kunit_tests(rust_net_sched)]
+mod cases {
+    use super::{
+        super::{
+            DropReason,
+            Registration, //
+        },
+        fixture::{
+            Discipline,
+            Outcome,
+            OPS, //
+        }, //
+    };
+    use crate::prelude::*;
+
+    #[test]
+    fn packets_come_out_as_they_went_in() -> Result {
+        let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
+
+        assert_eq!(sch.dequeue(), None);
+        for number in 0..5 {
+            assert!(sch.enqueue(number)? == Outcome::Taken);
+        }
+        assert_eq!(sch.waiting(), (5, 500 + 10));
+        for number in 0..5 {
+            assert_eq!(sch.dequeue(), Some(number));
+        }
+        assert_eq!(sch.dequeue(), None);
+        assert_eq!((sch.waiting(), sch.drops()), ((0, 0), 0));
+        Ok(())
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_counted() -> Result {
+        let sch = Discipline::new(Some(&4u32.to_ne_bytes()))?;
+
+        for number in 0..4 {
+            assert!(sch.enqueue(number)? == Outcome::Taken);
+        }
+        assert!(sch.enqueue(4)? == Outcome::Refused(4, DropReason::OverLimit as u32));
+        assert_eq!((sch.waiting(), sch.drops()), ((4, 400 + 6), 1));
+        assert_eq!(sch.dequeue(), Some(0));
+        assert!(sch.enqueue(5)? == Outcome::Taken);
+        for number in [1, 2, 3, 5] {
+            assert_eq!(sch.dequeue(), Some(number));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_batch_goes_in_as_one_packet_after_the_other() -> Result {
+        let sch = Discipline::new(Some(&128u32.to_ne_bytes()))?;
+
+        // More than the discipline gets at once.
+        assert_eq!(sch.enqueue_batch(0..100)?, 0);
+        assert_eq!(sch.waiting(), (100, 10_000 + 4_950));
+        for number in 0..100 {
+            assert_eq!(sch.dequeue(), Some(number));
+        }
+        assert_eq!(sch.waiting(), (0, 0));
+        Ok(())
+    }
+
+    #[test]
+    fn what_does_not_fit_of_a_batch_is_refused() -> Result {
+        let sch = Discipline::new(Some(&64u32.to_ne_bytes()))?;
+
+        assert_eq!(sch.enqueue_batch(0..80)?, 16);
+        assert_eq!((sch.waiting(), sch.drops()), ((64, 6_400 + 2_016), 16));
+        for number in 0..64 {
+            assert_eq!(sch.dequeue(), Some(number));
+        }
+        assert_eq!(sch.dequeue(), None);
+        assert_eq!(sch.waiting(), (0, 0));
+        Ok(())
+    }
+
+    #[test]
+    fn an_empty_batch_is_nothing() -> Result {
+        let sch = Discipline::new(None)?;
+
+        assert_eq!(sch.enqueue_batch(0..0)?, 0);
+        assert_eq!(sch.waiting(), (0, 0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_look_takes_nothing() -> Result {
+        let sch = Discipline::new(None)?;
+
+        assert_eq!(sch.peek(), None);
+        sch.enqueue(7)?;
+        assert_eq!((sch.peek(), sch.peek()), (Some(7), Some(7)));
+        assert_eq!(sch.waiting().0, 1);
+        assert_eq!((sch.dequeue(), sch.peek()), (Some(7), None));
+        Ok(())
+    }
+
+    #[test]
+    fn a_reset_drops_all() -> Result {
+        let sch = Discipline::new(None)?;
+
+        sch.enqueue_batch(0..9)?;
+        sch.reset();
+        assert_eq!((sch.waiting(), sch.dequeue()), ((0, 0), None));
+        sch.enqueue(1)?;
+        assert_eq!(sch.dequeue(), Some(1));
+        Ok(())
+    }
+
+    #[test]
+    fn a_discipline_goes_with_its_packets() -> Result {
+        for number in 0..3 {
+            let sch = Discipline::new(None)?;
+            sch.enqueue_batch(0..number)?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn an_empty_queue_is_looked_at_again() -> Result {
+        let sch = Discipline::new(None)?;
+
+        sch.enqueue(1)?;
+        sch.set_missed();
+        assert_eq!((sch.dequeue(), sch.is_missed()), (Some(1), true));
+        assert_eq!((sch.dequeue(), sch.is_missed()), (None, false));
+        Ok(())
+    }
+
+    #[test]
+    fn as_a_child_it_counts_elsewhere() -> Result {
+        let sch = Discipline::new(Some(&4u32.to_ne_bytes()))?;
+
+        sch.as_child(|| {
+            assert_eq!(sch.enqueue_batch(0..5)?, 1);
+            assert!(sch.enqueue(5)? == Outcome::Refused(5, DropReason::OverLimit as u32));
+            assert_eq!((sch.waiting(), sch.drops()), ((4, 400 + 6), 2));
+            for number in 0..4 {
+                assert_eq!(sch.dequeue(), Some(number));
+            }
+            assert_eq!((sch.waiting(), sch.dequeue()), ((0, 0), None));
+            Ok(())
+        })?;
+        assert_eq!((sch.waiting(), sch.drops()), ((0, 0), 0));
+        Ok(())
+    }
+
+    #[test]
+    fn without_options_the_device_decides() -> Result {
+        let sch = Discipline::new(None)?;
+
+        assert_eq!(sch.limit()?, sch.tx_queue_len());
+        assert!(sch.may_be_bypassed());
+        Ok(())
+    }
+
+    #[test]
+    fn wrong_options_are_refused_with_a_message() -> Result {
+        for (bytes, message) in [
+            (&0u32.to_ne_bytes()[..], &b"limit 0"[..]),
+            (&[1, 2], b"options have 2 bytes, and must have 4"),
+            (&[0; 8], b"options have 8 bytes, and must have 4"),
+            (&[], b"options have 0 bytes, and must have 4"),
+        ] {
+            let (error, found) = Discipline::refused(bytes)?;
+            assert!(error == Some(EINVAL));
+            assert_eq!(found.as_slice(), message);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_long_message_is_cut_off() -> Result {
+        let (error, found) = Discipline::refused(&0xffff_ffff_u32.to_ne_bytes())?;
+
+        assert!(error == Some(E2BIG));
+        assert_eq!(found.as_slice(), [b'x'; 79]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_smaller_queue_keeps_what_fits() -> Result {
+        let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
+
+        sch.enqueue_batch(0..5)?;
+        sch.change(&2u32.to_ne_bytes())?;
+        assert_eq!((sch.waiting(), sch.drops()), ((2, 200 + 1), 3));
+        assert_eq!(sch.limit()?, 2);
+        assert_eq!((sch.dequeue(), sch.dequeue()), (Some(0), Some(1)));
+        assert_eq!((sch.dequeue(), sch.waiting()), (None, (0, 0)));
+        Ok(())
+    }
+
+    #[test]
+    fn a_change_that_is_refused_changes_nothing() -> Result {
+        let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
+
+        sch.enqueue_batch(0..5)?;
+        assert!(sch.change(&0u32.to_ne_bytes()) == Err(EINVAL));
+        assert_eq!((sch.waiting().0, sch.drops()), (5, 0));
+        assert_eq!(sch.limit()?, 8);
+        Ok(())
+    }
+
+    #[test]
+    fn another_length_of_the_device_is_passed_on() -> Result {
+        let sch = Discipline::new(None)?;
+
+        sch.enqueue_batch(0..5)?;
+        sch.change_tx_queue_len(4)?;
+        assert_eq!((sch.limit()?, sch.waiting().0, sch.drops()), (4, 4, 1));
+        Ok(())
+    }
+
+    #[test]
+    fn a_name_is_registered_once() -> Result {
+        // SAFETY: No module is being initialised.
+        let registration = unsafe { Registration::new(&OPS) }?;
+
+        // SAFETY: As above.
+        assert!(unsafe { Registration::new(&OPS) }.err() == Some(EEXIST));
+        drop(registration);
+        // SAFETY: As above.
+        drop(unsafe { Registration::new(&OPS) }?);
+        Ok(())
+    }
+}

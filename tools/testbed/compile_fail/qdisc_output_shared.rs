@@ -1,0 +1,68 @@
+//@ error: E0053 method `dequeue` has an incompatible type for trait
+// SPDX-License-Identifier: GPL-2.0
+
+//! One context at a time takes packets out: a discipline cannot say otherwise.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    net::{
+        sched::{
+            DropReason,
+            ExtAck,
+            Options,
+            Qdisc,
+            Refused, //
+        },
+        skbuff::SkBuff, //
+    },
+    prelude::*,
+    softirq::Softirq,
+    sync::alf_queue::{
+        self,
+        Consumer,
+        SharedProducer, //
+    }, //
+};
+
+kernel::module_qdisc! {
+    type: Discipline,
+    name: "discipline",
+    authors: ["The skbulk authors"],
+    description: "Misused",
+    license: "GPL",
+}
+
+struct Discipline;
+
+#[vtable]
+impl Qdisc for Discipline {
+    const NAME: &'static CStr = c"discipline";
+
+    type Config = ();
+    type Input = SharedProducer<SkBuff>;
+    type Output = Consumer<SkBuff>;
+
+    fn parse(_: u32, _: Option<Options<'_>>, _: &mut ExtAck<'_>) -> Result {
+        Ok(())
+    }
+
+    fn init((): ()) -> Result<(Self::Input, Self::Output)> {
+        alf_queue::mpsc(8, GFP_KERNEL)
+    }
+
+    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Refused> {
+        input
+            .push(cx, skb)
+            .map_err(|skb| Refused::new(skb, DropReason::OverLimit))
+    }
+
+    //~ fn dequeue(_: &mut Self::Output) -> Option<SkBuff> {
+    fn dequeue(_: &Self::Output) -> Option<SkBuff> {
+        None
+    }
+
+    fn peek(output: &mut Self::Output) -> Option<&SkBuff> {
+        output.peek()
+    }
+}

@@ -1,0 +1,65 @@
+//@ error: E0277 cannot be shared between threads safely
+// SPDX-License-Identifier: GPL-2.0
+
+//! Many CPUs put packets into a discipline at the same time.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    net::{
+        sched::{
+            DropReason,
+            ExtAck,
+            Options,
+            Qdisc,
+            Refused, //
+        },
+        skbuff::SkBuff, //
+    },
+    prelude::*,
+    softirq::Softirq,
+    sync::alf_queue::{
+        self,
+        Consumer, //
+    }, //
+};
+
+kernel::module_qdisc! {
+    type: Discipline,
+    name: "discipline",
+    authors: ["The skbulk authors"],
+    description: "Misused",
+    license: "GPL",
+}
+
+struct Discipline;
+
+#[vtable]
+impl Qdisc for Discipline {
+    const NAME: &'static CStr = c"discipline";
+
+    type Config = ();
+    //~ type Input = alf_queue::SharedProducer<SkBuff>;
+    type Input = alf_queue::Producer<SkBuff>;
+    type Output = Consumer<SkBuff>;
+
+    fn parse(_: u32, _: Option<Options<'_>>, _: &mut ExtAck<'_>) -> Result {
+        Ok(())
+    }
+
+    fn init((): ()) -> Result<(Self::Input, Self::Output)> {
+        Err(ENOMEM)
+    }
+
+    fn enqueue(_: &Self::Input, _: Softirq<'_>, skb: SkBuff) -> Result<(), Refused> {
+        Err(Refused::new(skb, DropReason::Generic))
+    }
+
+    fn dequeue(output: &mut Self::Output) -> Option<SkBuff> {
+        output.pop()
+    }
+
+    fn peek(output: &mut Self::Output) -> Option<&SkBuff> {
+        output.peek()
+    }
+}
