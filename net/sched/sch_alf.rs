@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Lockless FIFO on an array-based queue.
+//!
+//! Any number of CPUs put packets in, one by one or many at once, with one atomic operation each
+//! time; whoever runs the discipline takes them out in batches. See
+//! `Documentation/networking/sch_alf.rst`.
+
+#![forbid(unsafe_code)]
+
+use core::mem;
+use kernel::{
+    net::{
+        sched::{
+            Batch,
+            DropReason,
+            Drops,
+            Dump,
+            ExtAck,
+            FifoOptions,
+            Options,
+            Qdisc,
+            Refused,
+            BATCH, //
+        },
+        skbuff::SkBuff, //
+    },
+    prelude::*,
+    softirq::{
+        BhGuard,
+        Softirq, //
+    },
+    sync::alf_queue::{
+        self,
+        Consumer,
+        SharedProducer, //
+    }, //
+};
+
+kernel::module_qdisc! {
+    type: Alf,
+    name: "sch_alf",
+    authors: ["The skbulk authors"],
+    description: "Lockless FIFO queueing discipline",
+    license: "GPL",
+    alias: ["net-sch-alf"],
+}
+
+/// The greatest limit: its slots take 8 MiB.
+const MAX_LIMIT: u32 = 1 << 20;
+
+/// How many packets the queue holds.
+#[derive(Clone, Copy)]
+struct Limit {
+    /// A power of two, at most [`MAX_LIMIT`].
+    slots: u32,
+    /// It was given, and does not follow the device's `tx_queue_len`.
+    given: bool,
+}
+
+impl Limit {
+    /// The limit for a device of which nothing else is known.
+    fn of_device(tx_queue_len: u32) -> Option<Self> {
+        let packets = tx_queue_len.min(MAX_LIMIT);
+
+        (packets != 0).then(|| Self {
+            slots: packets.next_power_of_two(),
+            given: false,
+        })
+    }
+}
+
+/// Where packets are put in.
+struct Input {
+    queue: SharedProducer<SkBuff>,
+    given: bool,
+}
+
+/// Where packets are taken out.
+struct Output {
+    queue: Consumer<SkBuff>,
+    /// Packets that have been taken out of the queue already, the next one last.
+    ready: Batch,
+}
+
+impl Output {
+    /// Takes a batch out of the queue if there is nothing ready.
+    #[inline]
+    fn refill(&mut self) {
+        if self.ready.is_empty() && self.queue.pop_bulk(&mut self.ready, BATCH) > 1 {
+            self.ready.as_mut_slice().reverse();
+        }
+    }
+}
+
+/// Makes a queue of another size. Packets move there in order; those that do not fit are dropped.
+fn resize(input: &mut Input, output: &mut Output, limit: Limit, drops: &mut Drops) -> Result {
+    if input.queue.capacity() == limit.slots as usize {
+        input.given = limit.given;
+        return Ok(());
+    }
+
+    let (producer, consumer) = alf_queue::mpsc(limit.slots as usize, GFP_KERNEL)?;
+    *input = Input {
+        queue: producer,
+        given: limit.given,
+    };
+    let mut old = mem::replace(&mut output.queue, consumer);
+
+    let mut batch = Batch::new();
+    while old.pop_bulk(&mut batch, BATCH) != 0 {
+        if let Some(guard) = BhGuard::new() {
+            input.queue.push_some(guard.softirq(), &mut batch);
+        }
+        while let Some(skb) = batch.pop() {
+            drops.push(skb);
+        }
+    }
+    Ok(())
+}
+
+struct Alf;
+
+#[vtable]
+impl Qdisc for Alf {
+    const NAME: &'static CStr = c"alf";
+    const CAN_BYPASS: bool = true;
+
+    type Config = Limit;
+    type Input = Input;
+    type Output = Output;
+
+    fn parse(
+        tx_queue_len: u32,
+        options: Option<Options<'_>>,
+        extack: &mut ExtAck<'_>,
+    ) -> Result<Limit> {
+        let Some(options) = options else {
+            return Limit::of_device(tx_queue_len).ok_or_else(|| {
+                extack.refuse(
+                    EINVAL,
+                    fmt!("the device has no transmit queue length: give a limit"),
+                )
+            });
+        };
+
+        match FifoOptions::parse(options, extack)?.limit() {
+            0 => Err(extack.refuse(EINVAL, fmt!("limit 0: no packet could wait"))),
+            packets @ 1..=MAX_LIMIT => Ok(Limit {
+                slots: packets.next_power_of_two(),
+                given: true,
+            }),
+            packets => {
+                Err(extack.refuse(EINVAL, fmt!("limit {packets}: must be at most {MAX_LIMIT}")))
+            }
+        }
+    }
+
+    fn init(limit: Limit) -> Result<(Input, Output)> {
+        let (producer, consumer) = alf_queue::mpsc(limit.slots as usize, GFP_KERNEL)?;
+
+        Ok((
+            Input {
+                queue: producer,
+                given: limit.given,
+            },
+            Output {
+                queue: consumer,
+                ready: Batch::new(),
+            },
+        ))
+    }
+
+    #[inline]
+    fn enqueue(input: &Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Refused> {
+        input
+            .queue
+            .push(cx, skb)
+            .map_err(|skb| Refused::new(skb, DropReason::OverLimit))
+    }
+
+    #[inline]
+    fn enqueue_batch(input: &Input, cx: Softirq<'_>, packets: &mut Batch) {
+        input.queue.push_some(cx, packets);
+    }
+
+    #[inline]
+    fn dequeue(output: &mut Output) -> Option<SkBuff> {
+        output.refill();
+        output.ready.pop()
+    }
+
+    fn peek(output: &mut Output) -> Option<&SkBuff> {
+        output.refill();
+        output.ready.as_slice().last()
+    }
+
+    fn change(input: &mut Input, output: &mut Output, limit: Limit, drops: &mut Drops) -> Result {
+        resize(input, output, limit, drops)
+    }
+
+    fn change_tx_queue_len(
+        input: &mut Input,
+        output: &mut Output,
+        tx_queue_len: u32,
+        drops: &mut Drops,
+    ) -> Result {
+        if input.given {
+            return Ok(());
+        }
+        let limit = Limit::of_device(tx_queue_len).ok_or(EINVAL)?;
+        resize(input, output, limit, drops)
+    }
+
+    fn dump(input: &Input, dump: &mut Dump<'_>) -> Result {
+        // CAST: At most `MAX_LIMIT`.
+        dump.options(&FifoOptions::new(input.queue.capacity() as u32))
+    }
+}
