@@ -47,6 +47,8 @@ def set_up() -> None:
     flags = run("ethtool", "--show-priv-flags", port())
     if not re.search(rf"^{FLAG}\s*:", flags, re.M):
         raise Wrong(f"the driver has no private flag {FLAG}: {' '.join(flags.split())}")
+    # With a queue for each CPU senders do not meet.
+    run("ethtool", "-L", port(), "combined", "1")
     doorbells()
     run("wire", '{"cmd":"wire","port":0,"kind":"sink"}')
     ipv6 = Path(f"/proc/sys/net/ipv6/conf/{port()}/disable_ipv6")
