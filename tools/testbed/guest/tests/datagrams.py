@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Numbered UDP datagrams: senders count what the stack has taken, the receiver what came, and
-whether it came once and in order for each sender."""
+"""Numbered UDP datagrams: senders count what the stack has taken, the receiver what came, how many
+of those came behind a later one of the same sender, and how many had come before."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def receive(address: str, port: int, senders: int) -> None:
 
     signal.signal(signal.SIGTERM, end)
     last = [-1] * senders
-    received = disordered = 0
+    seen: list[set[int]] = [set() for _ in range(senders)]
+    received = disordered = twice = 0
     with selectors.DefaultSelector() as selector:
         for index in range(senders):
             receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -76,10 +77,11 @@ def receive(address: str, port: int, senders: int) -> None:
                     except BlockingIOError:
                         break
                     received += 1
-                    # One that comes twice is not behind the last one either.
-                    disordered += number <= last[index]
+                    disordered += number < last[index]
+                    twice += number in seen[index]
                     last[index] = max(last[index], number)
-    print("received", received, "disordered", disordered)
+                    seen[index].add(number)
+    print("received", received, "disordered", disordered, "twice", twice)
 
 
 if __name__ == "__main__":
