@@ -139,6 +139,8 @@ pub struct Info {
     /// several, each is for a CPU: its interrupt goes there, and what is transmitted there goes to
     /// its queue, unless users change that.
     pub queues: u16,
+    /// With how many of them the device begins, until users want another number (`ethtool -L`).
+    pub queues_at_first: u16,
     /// What the card can do.
     pub features: Features,
     /// The smallest MTU.
@@ -162,6 +164,7 @@ impl Info {
         Self {
             mac_address,
             queues: 1,
+            queues_at_first: u16::MAX,
             features: Features::NONE,
             min_mtu: bindings::ETH_MIN_MTU,
             max_mtu: bindings::ETH_DATA_LEN,
@@ -495,7 +498,7 @@ impl<T: Driver> Registration<T> {
             slots,
             combining,
             up: UnsafeCell::new(None),
-            channels: Atomic::new(info.queues.into()),
+            channels: Atomic::new(info.queues_at_first.min(info.queues).max(1).into()),
             statistics: Atomic::new(0),
             restart <- Restart::<T>::init(),
             data <- data,

@@ -248,6 +248,8 @@ impl Driver for PortDriver {
 
         let mut info = Info::new(address);
         info.queues = pairs;
+        // Several of them drop what finds no room rather than holding up each other.
+        info.queues_at_first = 1;
         info.max_mtu = MAX_MTU;
         info.combining = combining;
         info.features = Features::NONE
