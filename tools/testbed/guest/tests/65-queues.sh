@@ -190,7 +190,8 @@ threads() {
 }
 check "a thread for each queue, on a CPU of its own" threads
 check "the threads forward 64 flows, each in order" spread 64
-all_forwarded "the threads forward 20000 frames" 20000 60 0 ',"flows":64'
+# Fewer than a ring has descriptors: what finds none is dropped.
+all_forwarded "the threads forward 400 frames" 400 60 0 ',"flows":64'
 for port in "$P0" "$P1"; do
 	echo 0 >"/sys/class/net/$port/threaded"
 done
