@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use virtio_queue::QueueT;
 use vm_memory::GuestAddressSpace;
 
+use crate::msix::Messages;
 use crate::protocol::interrupt;
 use crate::ring::{Buffers, Memory, Next, Slot, Vring, next};
 
@@ -46,10 +47,10 @@ impl Interrupts {
     pub(crate) fn detach(&self) {
         self.slot.detach();
     }
+}
 
-    /// Sends a message; false when the guest has no buffer for it now. It tells as soon as it
-    /// has one.
-    pub(crate) fn send(&self, address: u64, data: u32) -> bool {
+impl Messages for Interrupts {
+    fn send(&self, address: u64, data: u32) -> bool {
         let map = self.memory.memory();
         let message = interrupt(address, data);
         self.slot

@@ -6,11 +6,9 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use nicmodel_device::function::{Notifier, PciFunction};
-
-use crate::interrupts::Interrupts;
 
 const CAPABILITY_POINTER: u64 = 0x34;
 const CAPABILITY_ID: u8 = 0x11;
@@ -20,6 +18,13 @@ const ENTRY: u64 = 16;
 const ENABLE: u16 = 1 << 15;
 const MASK_ALL: u16 = 1 << 14;
 const ENTRY_MASKED: u32 = 1;
+
+/// The way on which messages go to the guest.
+pub(crate) trait Messages: Send + Sync {
+    /// Sends a message; false when the guest has no buffer for it now. It tells as soon as it
+    /// has one.
+    fn send(&self, address: u64, data: u32) -> bool;
+}
 
 /// Where the function says that its table is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,11 +98,13 @@ impl Entry {
 /// The MSI-X capability of one function.
 pub struct Msix {
     function: Arc<dyn PciFunction>,
-    interrupts: Arc<Interrupts>,
+    messages: Arc<dyn Messages>,
     place: Option<Place>,
     entries: Vec<Entry>,
     /// A message waits for a buffer of the guest.
     stalled: AtomicBool,
+    /// How often the guest has told of buffers.
+    told: AtomicU64,
 }
 
 /// One vector, as the function sees it.
@@ -114,13 +121,14 @@ impl Notifier for Vector {
 
 impl Msix {
     /// The table of a function.
-    pub(crate) fn new(function: Arc<dyn PciFunction>, interrupts: Arc<Interrupts>) -> Self {
+    pub(crate) fn new(function: Arc<dyn PciFunction>, messages: Arc<dyn Messages>) -> Self {
         Self {
             place: Place::find(&*function),
             entries: (0..function.vectors()).map(|_| Entry::new()).collect(),
             function,
-            interrupts,
+            messages,
             stalled: AtomicBool::new(false),
+            told: AtomicU64::new(0),
         }
     }
 
@@ -159,17 +167,29 @@ impl Msix {
         }
     }
 
+    fn is_open(&self, entry: &Entry) -> bool {
+        let control = self.control();
+        control & ENABLE != 0 && control & MASK_ALL == 0 && entry.word(3) & ENTRY_MASKED == 0
+    }
+
     /// Sends what is pending, unless it is masked. Whoever takes the bit sends the message, so
     /// that a mask that goes away meanwhile loses none.
     fn deliver(&self, entry: &Entry) {
-        let control = self.control();
-        let open =
-            control & ENABLE != 0 && control & MASK_ALL == 0 && entry.word(3) & ENTRY_MASKED == 0;
-        if open && entry.pending.swap(false, Ordering::SeqCst) {
+        while self.is_open(entry) {
+            let told = self.told.load(Ordering::SeqCst);
+            if !entry.pending.swap(false, Ordering::SeqCst) {
+                return;
+            }
             let address = u64::from(entry.word(1)) << 32 | u64::from(entry.word(0));
-            if !self.interrupts.send(address, entry.word(2)) {
-                entry.pending.store(true, Ordering::SeqCst);
-                self.stalled.store(true, Ordering::SeqCst);
+            if self.messages.send(address, entry.word(2)) {
+                return;
+            }
+            entry.pending.store(true, Ordering::SeqCst);
+            self.stalled.store(true, Ordering::SeqCst);
+            // Who is told from now on sees both. Who was told before it could see them has left
+            // the message to us, and the guest does not tell twice.
+            if self.told.load(Ordering::SeqCst) == told {
+                return;
             }
         }
     }
@@ -184,6 +204,7 @@ impl Msix {
 
     /// The guest may have a buffer again.
     pub(crate) fn retry(&self) {
+        self.told.fetch_add(1, Ordering::SeqCst);
         if self.stalled.swap(false, Ordering::SeqCst) {
             self.deliver_all();
         }
@@ -273,4 +294,106 @@ impl Msix {
 
 fn overlaps(offset: u64, length: usize, range: Range<u64>) -> bool {
     offset < range.end && offset.saturating_add(length as u64) > range.start
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, OnceLock, Weak};
+
+    use nicmodel_device::clock::RealClock;
+    use nicmodel_device::device::{Device, Identity};
+
+    use super::*;
+    use crate::shared::SharedPages;
+
+    const TABLE_BAR: u8 = 3;
+
+    /// A guest that gives a buffer at a chosen moment.
+    #[derive(Default)]
+    struct Guest {
+        msix: OnceLock<Weak<Msix>>,
+        buffers: AtomicU32,
+        /// So many buffers come, and are told of, while a message is being refused.
+        late: AtomicU32,
+        got: Mutex<Vec<u32>>,
+    }
+
+    impl Messages for Guest {
+        fn send(&self, _address: u64, data: u32) -> bool {
+            if self.buffers.load(Ordering::SeqCst) > 0 {
+                self.buffers.fetch_sub(1, Ordering::SeqCst);
+                self.got.lock().unwrap().push(data);
+                return true;
+            }
+            let late = self.late.swap(0, Ordering::SeqCst);
+            if late > 0 {
+                self.give(late);
+            }
+            false
+        }
+    }
+
+    impl Guest {
+        fn give(&self, buffers: u32) {
+            self.buffers.fetch_add(buffers, Ordering::SeqCst);
+            let msix = self.msix.get().and_then(Weak::upgrade);
+            msix.expect("the table").retry();
+        }
+    }
+
+    /// The table of a card, with vectors 0 and 1 open, whose messages are 100 and 101.
+    fn open() -> (Arc<Guest>, Arc<Msix>) {
+        let identity = Identity {
+            device_id: 0x10fb,
+            mac: [2, 0, 0, 0, 0, 1],
+            mapped: false,
+        };
+        let (registers, _) = SharedPages::create(&[0x1000, 0x6000]).expect("memory");
+        let card = Device::new(identity, registers, Arc::new(RealClock::new()));
+        let guest = Arc::new(Guest::default());
+        let msix = Arc::new(Msix::new(Arc::new(card), Arc::clone(&guest) as _));
+        guest.msix.set(Arc::downgrade(&msix)).expect("once");
+
+        let place = msix.place.expect("a capability");
+        assert_eq!(place.table.0, TABLE_BAR);
+        msix.function
+            .config_write(place.capability + 2, &ENABLE.to_le_bytes());
+        for vector in [0_u32, 1] {
+            let entry = place.table.1 + ENTRY * u64::from(vector);
+            assert!(msix.write(TABLE_BAR, entry + 8, &(100 + vector).to_le_bytes()));
+            assert!(msix.write(TABLE_BAR, entry + 12, &0u32.to_le_bytes()));
+        }
+        (guest, msix)
+    }
+
+    #[test]
+    fn messages_wait_for_buffers() {
+        let (guest, msix) = open();
+        msix.signal(0);
+        msix.signal(1);
+        assert!(guest.got.lock().unwrap().is_empty());
+        guest.give(1);
+        assert_eq!(*guest.got.lock().unwrap(), [100]);
+        guest.give(1);
+        assert_eq!(*guest.got.lock().unwrap(), [100, 101]);
+    }
+
+    #[test]
+    fn a_buffer_that_comes_while_a_message_is_refused_is_used() {
+        let (guest, msix) = open();
+        guest.late.store(1, Ordering::SeqCst);
+        msix.signal(0);
+        assert_eq!(*guest.got.lock().unwrap(), [100]);
+    }
+
+    #[test]
+    fn buffers_that_come_late_serve_all() {
+        let (guest, msix) = open();
+        msix.signal(1);
+        guest.late.store(2, Ordering::SeqCst);
+        msix.signal(0);
+        let mut got = guest.got.lock().unwrap().clone();
+        got.sort_unstable();
+        assert_eq!(got, [100, 101]);
+    }
 }

@@ -39,7 +39,10 @@ impl Server {
         let listener = Listener::bind(path)?;
         let memory = function.memory().shared();
         let interrupts = Arc::new(Interrupts::new(memory.clone()));
-        let msix = Arc::new(Msix::new(Arc::clone(&function), Arc::clone(&interrupts)));
+        let msix = Arc::new(Msix::new(
+            Arc::clone(&function),
+            Arc::clone(&interrupts) as _,
+        ));
         let pages = Arc::new(pages);
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let commands = Arc::new(Commands::new(
