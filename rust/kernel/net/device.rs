@@ -22,6 +22,7 @@ mod combining;
 mod driver;
 mod ethtool;
 mod gate;
+mod info;
 mod open;
 mod ops;
 mod registration;
@@ -40,13 +41,15 @@ pub use self::{
         MtuChange, //
     },
     ethtool::Statistics,
-    open::Opening,
-    registration::{
-        register,
-        BusDevice,
+    info::{
         Feature,
         Features,
         Info, //
+    },
+    open::Opening,
+    registration::{
+        register,
+        BusDevice, //
     },
     rss::{
         online_cpus,

@@ -4,10 +4,8 @@
 
 use super::{
     ethtool::Statistics,
-    registration::{
-        BusDevice,
-        Info, //
-    },
+    info::Info,
+    registration::BusDevice,
     rss::{
         Flow,
         FlowHash, //

@@ -5,14 +5,17 @@
 use super::{
     combining::Combining,
     ethtool::Ethtool,
+    info::{
+        Feature,
+        Info, //
+    },
     open::Up,
     ops::{
         Ops,
         Restart, //
     },
     Device,
-    Driver,
-    MacAddress, //
+    Driver, //
 };
 
 use crate::{
@@ -80,97 +83,6 @@ unsafe impl BusDevice for pci::Device<Bound> {
 unsafe impl BusDevice for platform::Device<Bound> {
     fn as_device(&self) -> &device::Device<Bound> {
         self.as_ref()
-    }
-}
-
-/// Something that a card can do for the stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Feature {
-    /// Transmits packets that consist of a linear part and fragments.
-    ScatterGather = bindings::NETIF_F_SG_BIT,
-    /// Reaches all of the memory.
-    HighDma = bindings::NETIF_F_HIGHDMA_BIT,
-    /// Completes any checksum, see [`PartialChecksum`](crate::net::skbuff::PartialChecksum).
-    ChecksumAny = bindings::NETIF_F_HW_CSUM_BIT,
-    /// Completes checksums of TCP and UDP over IPv4.
-    ChecksumIpv4 = bindings::NETIF_F_IP_CSUM_BIT,
-    /// Completes checksums of TCP and UDP over IPv6.
-    ChecksumIpv6 = bindings::NETIF_F_IPV6_CSUM_BIT,
-    /// Verifies the checksums of what it receives.
-    RxChecksum = bindings::NETIF_F_RXCSUM_BIT,
-    /// Computes a hash over what it receives.
-    RxHash = bindings::NETIF_F_RXHASH_BIT,
-    /// Cuts TCP over IPv4 into segments.
-    Tso = bindings::NETIF_F_TSO_BIT,
-    /// Cuts TCP over IPv6 into segments.
-    Tso6 = bindings::NETIF_F_TSO6_BIT,
-}
-
-/// A set of [`Feature`]s.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Features(u64);
-
-impl Features {
-    /// Nothing.
-    pub const NONE: Self = Self(0);
-
-    pub(super) const fn from_raw(raw: u64) -> Self {
-        Self(raw)
-    }
-
-    /// The set with one more feature.
-    pub const fn with(self, feature: Feature) -> Self {
-        Self(self.0 | 1 << feature as u32)
-    }
-
-    /// Whether `feature` is in the set.
-    pub const fn contains(self, feature: Feature) -> bool {
-        self.0 & 1 << feature as u32 != 0
-    }
-}
-
-/// What a device is like. The driver says so in [`Driver::probe`].
-#[derive(Clone, Copy, Debug)]
-pub struct Info {
-    /// The permanent address. If it is not a valid one, the device gets a random one.
-    pub mac_address: MacAddress,
-    /// The largest number of queue vectors that the device can have when it is up. If there are
-    /// several, each is for a CPU: its interrupt goes there, and what is transmitted there goes to
-    /// its queue, unless users change that.
-    pub queues: u16,
-    /// With how many of them the device begins, until users want another number (`ethtool -L`).
-    pub queues_at_first: u16,
-    /// What the card can do.
-    pub features: Features,
-    /// The smallest MTU.
-    pub min_mtu: u32,
-    /// The largest MTU.
-    pub max_mtu: u32,
-    /// For how long a transmit queue may be stopped before the device is restarted.
-    pub tx_timeout_ms: u32,
-    /// Whether CPUs that transmit to the same queue at the same time may combine, as
-    /// [`Driver::combines`] says: one of them puts the packets of all into the ring, with one
-    /// doorbell, and the others do not wait for the lock of the queue.
-    ///
-    /// This is for as long as the device exists, and costs each packet more than the lock if there
-    /// is nobody to combine with.
-    pub combining: bool,
-}
-
-impl Info {
-    /// A device with one queue pair, no features and the MTU of Ethernet.
-    pub const fn new(mac_address: MacAddress) -> Self {
-        Self {
-            mac_address,
-            queues: 1,
-            queues_at_first: u16::MAX,
-            features: Features::NONE,
-            min_mtu: bindings::ETH_MIN_MTU,
-            max_mtu: bindings::ETH_DATA_LEN,
-            tx_timeout_ms: 5_000,
-            combining: false,
-        }
     }
 }
 
