@@ -171,6 +171,27 @@ impl<T: Qdisc> Ops<T> {
         unsafe { (*Self::private(sch).output.get()).assume_init_mut() }
     }
 
+    /// Returns what a message asks for.
+    ///
+    /// # Safety
+    ///
+    /// `sch` must be a valid discipline, `opt` and `extack` null or valid.
+    unsafe fn parse(
+        sch: *mut bindings::Qdisc,
+        opt: *mut bindings::nlattr,
+        extack: *mut bindings::netlink_ext_ack,
+    ) -> Result<T::Config> {
+        // SAFETY: By the safety requirements.
+        let (options, mut extack, tx_queue_len) = unsafe {
+            (
+                Options::from_raw(opt),
+                ExtAck::from_raw(extack),
+                bindings::qdisc_tx_queue_len(sch),
+            )
+        };
+        T::parse(tx_queue_len, options, &mut extack)
+    }
+
     /// # Safety
     ///
     /// See [`Ops`]. The discipline was not used before, `opt` and `extack` are null or valid.
@@ -181,14 +202,7 @@ impl<T: Qdisc> Ops<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: By the safety requirements, which the parser of the message ensures.
-            let (options, mut extack, tx_queue_len) = unsafe {
-                (
-                    Options::from_raw(opt),
-                    ExtAck::from_raw(extack),
-                    bindings::qdisc_tx_queue_len(sch),
-                )
-            };
-            let config = T::parse(tx_queue_len, options, &mut extack)?;
+            let config = unsafe { Self::parse(sch, opt, extack) }?;
             let (input, output) = T::init(config)?;
 
             // INVARIANT: Both parts are initialised.
@@ -400,16 +414,10 @@ impl<T: Qdisc> Ops<T> {
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: By the safety requirements.
-            let (options, mut extack, tx_queue_len) = unsafe {
-                (
-                    Options::from_raw(opt),
-                    ExtAck::from_raw(extack),
-                    bindings::qdisc_tx_queue_len(sch),
-                )
-            };
             // What is refused does not disturb.
-            let config = T::parse(tx_queue_len, options, &mut extack)?;
+            //
+            // SAFETY: By the safety requirements.
+            let config = unsafe { Self::parse(sch, opt, extack) }?;
 
             // SAFETY: RTNL is held. If the device is up, its disciplines are taken out of use, and
             // nobody is in one of them any more; if not, they are not in use.
