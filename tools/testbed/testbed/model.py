@@ -6,9 +6,12 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import socket
 import subprocess
+import threading
 import time
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -28,8 +31,31 @@ def target_folder(env: Env) -> Path:
     return env.cache / f"cargo-{env.toolchain_key}"
 
 
+_guard = threading.Lock()
+
+
+def forget_other_clones(env: Env) -> None:
+    """Make cargo build our own crates again if another clone has built them last.
+
+    Cargo takes what lies in the shared folder for ours, and compares times: what another
+    clone has built after a file of this one was changed would pass for that file.
+    """
+    target = target_folder(env)
+    stamp = target / "skbulk.clone"
+    with _guard:
+        if stamp.exists() and stamp.read_text() == str(env.clone):
+            return
+        for manifest in (env.clone / "tools").rglob("Cargo.toml"):
+            package = tomllib.loads(manifest.read_text()).get("package", {})
+            for found in target.glob(f"*/.fingerprint/{package.get('name')}-*"):
+                shutil.rmtree(found)
+        target.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(str(env.clone))
+
+
 def cargo_env(env: Env) -> dict[str, str]:
     """Variables for cargo: everything it writes goes to the cache."""
+    forget_other_clones(env)
     return {
         "CARGO_HOME": str(env.cache / "cargo-home"),
         "CARGO_TARGET_DIR": str(target_folder(env)),
