@@ -122,6 +122,28 @@ def bring_up(side: Side) -> None:
             "dev", port, "nud", "permanent")  # fmt: skip
 
 
+def spread(side: Side, queues: int) -> None:
+    """So many queue pairs per port, with the flows of UDP spread over them."""
+    for port in side.ports:
+        run("ethtool", "-L", port, "combined", str(queues))
+        run("ethtool", "-N", port, "rx-flow-hash", "udp4", "sdfn")
+        found = len(list(Path(f"/sys/class/net/{port}/queues").glob("rx-*")))
+        if found != queues:
+            raise Wrong(f"{side.driver}: {port} has {found} queues instead of {queues}")
+
+
+def poll_in_threads(side: Side, queues: int) -> None:
+    """A thread for each queue pair, on a CPU of its own: all interrupts come to one CPU here."""
+    for port in side.ports:
+        Path(f"/sys/class/net/{port}/threaded").write_text("1")
+        # In the order of their numbers, which is that of the queues.
+        pids = sorted(run("pgrep", f"^napi/{port}-").split(), key=int)
+        if len(pids) != queues:
+            raise Wrong(f"{side.driver}: {port} has {len(pids)} threads for {queues} queues")
+        for cpu, pid in enumerate(pids):
+            run("taskset", "-p", "-c", str(cpu), pid)
+
+
 def warm_up(side: Side) -> None:
     """Until nothing gets lost: the first packets after a link came up do."""
     for _ in range(10):
@@ -327,9 +349,15 @@ def main() -> int:
             run("insmod", str(module))
         run("sysctl", "-q", "net.ipv4.ip_forward=1", "net.ipv4.ip_early_demux=0")
         run("ip", "route", "add", "blackhole", "10.99.0.0/24")
+        queues = plan.get("queues", 0)
         for side in sides:
             bring_up(side)
+            if queues:
+                spread(side, queues)
         wait_carrier(sides)
+        if queues:
+            for side in sides:
+                poll_in_threads(side, queues)
         for side in sides:
             warm_up(side)
         Bench(plan, sides).run()

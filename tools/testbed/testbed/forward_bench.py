@@ -34,13 +34,16 @@ class Machine:
 
     cpus: int
     shared: bool
+    # Queue pairs of each port, each polled by a thread on a CPU of its own; 0
+    # for what a driver begins with.
+    queues: int = 0
 
     @property
     def suffix(self) -> str:
         """What the names of its cases end with."""
-        return f"{self.cpus} cpu{'s' if self.cpus > 1 else ''}" + (
-            f" {_SHARED}" if self.shared else ""
-        )
+        words = [f"{self.queues} queues"] if self.queues else []
+        words.append(f"{self.cpus} cpu{'s' if self.cpus > 1 else ''}")
+        return " ".join([*words, *([_SHARED] if self.shared else [])])
 
 
 def _cell(machine: Machine, name: str, kind: str, **more: Any) -> dict[str, Any]:
@@ -49,7 +52,11 @@ def _cell(machine: Machine, name: str, kind: str, **more: Any) -> dict[str, Any]
 
 def cells(machine: Machine) -> list[dict[str, Any]]:
     """What is measured in a guest."""
-    one = [_cell(machine, "1 flow", "forward"), _cell(machine, "64 flows", "forward", flows=64)]
+    many = _cell(machine, "64 flows", "forward", flows=64)
+    if machine.queues:
+        # One flow has one queue.
+        return [many]
+    one = [_cell(machine, "1 flow", "forward"), many]
     if machine.cpus > 1:
         return one
     one += [
@@ -67,7 +74,14 @@ def cells(machine: Machine) -> list[dict[str, Any]]:
     return one
 
 
-MACHINES = (Machine(1, False), Machine(1, True), Machine(2, False), Machine(2, True))
+MACHINES = (
+    Machine(1, False),
+    Machine(1, True),
+    Machine(2, False),
+    Machine(2, True),
+    Machine(2, False, queues=2),
+    Machine(2, True, queues=2),
+)
 
 
 def plans(text: str) -> list[tuple[Machine, list[dict[str, Any]]]]:
@@ -101,7 +115,7 @@ def _measure(
     drivers = ["c"] if env.overlay_off else ["rust", "c"]
     for driver in drivers:
         ready.kernels["uml"].module(driver)
-    plan = {"pairs": rounds, "drivers": drivers, "cells": wanted}
+    plan = {"pairs": rounds, "drivers": drivers, "cells": wanted, "queues": machine.queues}
     job = Job(
         env.clone / "tools/testbed/guest/forward_bench.py",
         "none",
