@@ -9,8 +9,8 @@ export TEST=queues TIME_LIMIT=600
 
 # The receive ring of a queue with others beside it drops what a CPU that is
 # emulated, with all checkers, cannot take.
-if ! grep -q "User Mode Linux" /proc/cpuinfo; then
-	skip "several queues" "this machine is not User-Mode Linux"
+if ! natively; then
+	skip "several queues" "takes too long where the machine is emulated"
 	exit 0
 fi
 

@@ -7,7 +7,7 @@ export TEST=sch-alf TIME_LIMIT=300
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 
-if ! grep -q "User Mode Linux" /proc/cpuinfo; then
+if ! natively; then
 	skip "the queueing discipline alf" "too slow on this machine (MACHINE=uml is not)"
 	exit 0
 fi
