@@ -12,6 +12,7 @@ from dataclasses import dataclass
 _COMPLAINTS: tuple[tuple[str, str], ...] = (
     ("panic", r"Kernel panic - not syncing"),
     ("oops", r"Oops\b|general protection fault|unable to handle (kernel|page)|double fault:"),
+    ("kcsan", r"BUG: KCSAN:"),
     ("kasan", r"BUG: KASAN:|KASAN: (null-ptr|maybe wild)"),
     ("rust panic", r"rust_kernel: panicked at|panicked at "),
     ("ubsan", r"UBSAN: "),

@@ -14,7 +14,7 @@ from testbed.tree import Tree
 from testbed.ui import Failure, Step, say
 
 # In QEMU; the third one is for User-Mode Linux.
-CONFIGS = ("perf", "debug")
+CONFIGS = ("perf", "debug", "kcsan")
 UML = "uml"
 _TARGET = {UML: "linux"}
 _SET = re.compile(r"^(CONFIG_\w+)=(.*)$")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from testbed.env import Env
 from testbed.report import Report, last_line
 from testbed.session import Built, Workshop, workshop
-from testbed.suites import booted, host, kernel_code, litmus
+from testbed.suites import booted, host, kernel_code, litmus, races
 from testbed.ui import Cancelled, Failure, cancel, clock, enter_lane, say, since_start
 
 # The lanes: what is tested in the debug kernel, and the rest.
@@ -33,6 +33,8 @@ class Suite:
     config: str = ""
     plain: Callable[[Env], Report] | None = None
     booted: Callable[[Built], Report] | None = None
+    # Run only when ONLY names it: it needs a kernel of its own.
+    on_request: bool = False
 
 
 # In the order in which a lane runs them.
@@ -63,6 +65,8 @@ SUITES = (
     # It is the model that is judged here: the driver needs no checkers.
     Suite("e2e-c", "end to end, stock C driver (the judge of the model)", _REST, "perf",
           booted=lambda b: booted.e2e(b, "c", "perf")),
+    Suite("kcsan", "KUnit with 4 CPUs in a kernel that looks for data races", _REST,
+          races.CONFIG, booted=races.kcsan, on_request=True),
 )  # fmt: skip
 
 
@@ -72,11 +76,16 @@ def _selected() -> list[Suite]:
     for name in wanted:
         if name not in known:
             raise Failure(f"ONLY={name}: there is no such suite", *_listing())
-    return [suite for suite in SUITES if not wanted or suite.name in wanted]
+    if wanted:
+        return [suite for suite in SUITES if suite.name in wanted]
+    return [suite for suite in SUITES if not suite.on_request]
 
 
 def _listing() -> list[str]:
-    return [f"{suite.name:<13} {suite.text}" for suite in SUITES]
+    return [
+        f"{suite.name:<13} {suite.text}{', on request' if suite.on_request else ''}"
+        for suite in SUITES
+    ]
 
 
 def _run(env: Env, shop: Workshop | None, suite: Suite) -> Report:

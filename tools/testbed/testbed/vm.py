@@ -31,7 +31,7 @@ _FIRST_STEP = (
 # Five-level paging under KASAN makes the early boot report a wild access now and
 # then, which switches lockdep off for good.
 _TCG_CPU = "max,la57=off"
-_MEMORY = {"perf": "1G", "debug": "2G"}
+_MEMORY = {"perf": "1G", "debug": "2G", "kcsan": "2G"}
 
 
 class Vm:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0
+"""KUnit on four processors of a kernel that looks for data races (KCSAN)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import proc
+from testbed.boot import Job
+from testbed.report import Report
+from testbed.session import Built
+from testbed.suites import booted
+from testbed.ui import Step, say
+
+CONFIG = "kcsan"
+_CPUS = 4
+_TIME = 2400
+_BEGIN = re.compile(r"BUG: KCSAN: (.*)")
+_END = re.compile(r"={20,}")
+_STAMP = re.compile(r"^\[ *\d+\.\d+\](\[ *[CT]\d+\])? ?")
+# Mangled names of Rust, and what is C around it.
+_OURS = re.compile(r"\b_R[A-Z]\w+|\brust_(?!helper_)\w+|alf_queue|qmempool|xmit_llist|sch_alf")
+
+
+@dataclass(frozen=True)
+class Race:
+    """What KCSAN says of two accesses, and where they were."""
+
+    title: str
+    lines: tuple[str, ...]
+
+    @property
+    def ours(self) -> str | None:
+        """The first line of it that has Rust, or what belongs to it, in it."""
+        return next((line for line in (self.title, *self.lines) if _OURS.search(line)), None)
+
+
+def races(console: str) -> list[Race]:
+    """All reports in the text of a console."""
+    found: list[Race] = []
+    title, lines = "", list[str]()
+    for line in console.splitlines():
+        text = _STAMP.sub("", line.rstrip("\r"))
+        if begin := _BEGIN.search(text):
+            title, lines = begin[1], []
+        elif title and _END.search(text):
+            found.append(Race(title, tuple(lines)))
+            title = ""
+        elif title:
+            lines.append(text)
+    if title:
+        # The console ended before the report did.
+        found.append(Race(title, tuple(lines)))
+    return found
+
+
+def _instrumented(file: Path, log: Path) -> str | None:
+    """Why an object of Rust is not watched, if so."""
+    log.unlink(missing_ok=True)
+    proc.run(["llvm-nm", "--undefined-only", file], log, what="llvm-nm", check=False)
+    calls = log.read_text(errors="replace")
+    missing = [name for name in ("__tsan_read8", "__tsan_write8", "__tsan_volatile_read8")
+               if name not in calls]  # fmt: skip
+    return f"{file.name} has no calls of {', '.join(missing)}" if missing else None
+
+
+def kcsan(ready: Built) -> Report:
+    """Every test of KUnit; a data race fails if Rust takes part in it."""
+    kernel = ready.kernels[CONFIG]
+    machine = ready.vm(CONFIG, CONFIG)
+    job = Job(booted.nothing(ready), "none", timeout=_TIME, ports=0, cpus=_CPUS,
+              accel=ready.accel(CONFIG), kernel_words=booted.KUNIT_WORDS)  # fmt: skip
+    with Step(f"KUnit and doc examples in the KCSAN kernel, {_CPUS} CPUs"):
+        outcome = machine.run(job)
+    report = booted.judge_kunit(ready, CONFIG, kernel, outcome, but=("kcsan",))
+    report.add(
+        "Rust is watched", _instrumented(kernel.build / "rust/kernel.o", ready.env.logs / "nm.log")
+    )
+    found = races(outcome.console)
+    ours = [f"{race.title}: {race.ours}" for race in found if race.ours]
+    report.add("no data race in Rust", "; ".join(ours[:3]) or None)
+    say(f"    data races elsewhere in the kernel: {len(found) - len(ours)}")
+    return report

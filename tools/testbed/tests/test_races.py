@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reports of KCSAN are found, and it is known whose they are."""
+
+import unittest
+
+from testbed.suites.races import races
+
+CONSOLE = """\
+[    1.0] ==================================================================
+[    1.0] BUG: KCSAN: data-race in __mod_timer / run_timer_base
+[    1.0]
+[    1.0] write to 0xffff888007c0a080 of 8 bytes by task 12 on cpu 1:\r
+[    1.0]  __mod_timer+0x10/0x20
+[    1.0] read to 0xffff888007c0a080 of 8 bytes by interrupt on cpu 0:
+[    1.0]  run_timer_base+0x10/0x20
+[    1.0] ==================================================================
+[    2.0] ok 1 something
+[    3.0] ==================================================================
+[    3.0] BUG: KCSAN: data-race in memcpy / __list_del
+[    3.0]  memcpy+0x1/0x2
+[    3.0]  _RNvMs_NtNtNtCs1_6kernel4sync9alf_queue+0x1/0x2
+"""
+
+
+class Races(unittest.TestCase):
+    """What is found in the text of a console."""
+
+    def test_each_report_is_found_also_one_without_an_end(self) -> None:
+        found = races(CONSOLE)
+        self.assertEqual(
+            [race.title for race in found],
+            ["data-race in __mod_timer / run_timer_base", "data-race in memcpy / __list_del"],
+        )
+        self.assertNotIn("ok 1 something", found[0].lines)
+
+    def test_a_report_is_ours_if_rust_is_in_it(self) -> None:
+        timer, list_del = races(CONSOLE)
+        self.assertIsNone(timer.ours)
+        self.assertIn("alf_queue", list_del.ours or "")
+
+    def test_a_helper_alone_is_not_rust(self) -> None:
+        text = CONSOLE.replace("__mod_timer+", "rust_helper_READ_ONCE+")
+        self.assertIsNone(races(text)[0].ours)
+        self.assertIsNotNone(races(text.replace("__mod", "_RNvCs1_6kernel"))[0].ours)
+
+    def test_a_quiet_console_has_none(self) -> None:
+        self.assertEqual(races("[    1.0] ok 1 something\n"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
