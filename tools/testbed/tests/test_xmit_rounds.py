@@ -124,7 +124,7 @@ class Rows(unittest.TestCase):
         few = {cell["case"] for cell in qdisc.cells(few=True)}
         self.assertLessEqual(few, names)
         self.assertLessEqual({"2 senders fq", "2 senders sch_alf", "2 senders udp fq",
-                              "2 senders flood fq"}, few)  # fmt: skip
+                              "2 senders rings fq"}, few)  # fmt: skip
         self.assertLessEqual({qdisc.BENCH, nic.BENCH}, REFERENCES.keys())
 
     def test_designs_differ_in_what_their_names_say(self) -> None:

@@ -2,9 +2,10 @@
 """Queue disciplines in front of a device that takes everything, natively, with two CPUs.
 
 Unlike what the module of measure.py does, all of it is the network stack's own:
-dev_queue_xmit(), a qdisc, and a device, here a dummy. Those who send are processes,
-each with a packet socket that takes many packets per system call, and, in cases that
-say so, processes with UDP sockets, or threads of pktgen that send without end.
+dev_queue_xmit(), a qdisc, and a device, here a dummy. Those who send are threads of
+pktgen, each with a processor of its own, that send without end; in cases that say so,
+processes with a packet socket that takes many packets per system call, or with UDP
+sockets. Of these there can be more than processors.
 guest/qdisc_bench.py measures; this chooses what, and makes rows of it.
 """
 
@@ -60,7 +61,7 @@ def _designs(qdisc: str) -> list[dict[str, Any]]:
 
 # Loads, and how cases are called that have them.
 _PACKET, _UDP, _PKTGEN = "packet", "udp", "pktgen"
-_WORDS = {_PACKET: "", _UDP: "udp ", _PKTGEN: "flood "}
+_WORDS = {_PKTGEN: "", _PACKET: "rings ", _UDP: "udp "}
 
 
 def _cell(load: str, senders: int, qdisc: str) -> dict[str, Any]:
@@ -69,11 +70,11 @@ def _cell(load: str, senders: int, qdisc: str) -> dict[str, Any]:
 
 
 _ALL: Mapping[tuple[str, str], tuple[int, ...]] = {
+    (_PKTGEN, "fq"): (1, 2),
+    (_PKTGEN, "pfifo"): (1, 2),
+    (_PKTGEN, "sch_alf"): (1, 2),
     (_PACKET, "fq"): (1, 2, 4, 8),
-    (_PACKET, "pfifo"): (1, 2),
     (_PACKET, "sch_alf"): (1, 2, 4, 8),
-    (_PKTGEN, "fq"): (2,),
-    (_PKTGEN, "sch_alf"): (2,),
     (_UDP, "fq"): (1, 2, 4, 8),
     (_UDP, "sch_alf"): (2, 8),
 }
