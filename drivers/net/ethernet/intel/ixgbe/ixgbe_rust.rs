@@ -36,6 +36,8 @@ mod hw;
 mod irq;
 #[path = "ixgbe_rust/link.rs"]
 mod link;
+#[path = "ixgbe_rust/moderation.rs"]
+mod moderation;
 #[path = "ixgbe_rust/port.rs"]
 mod port;
 #[path = "ixgbe_rust/regs.rs"]

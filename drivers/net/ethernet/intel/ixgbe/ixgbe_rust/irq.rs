@@ -16,6 +16,7 @@ use crate::{
         self,
         Bar0, //
     },
+    moderation,
     regs::{
         queue::Pair,
         *, //
@@ -25,8 +26,7 @@ use crate::{
 /// Number of vectors besides those of the queue pairs: one, for all other causes.
 pub(crate) const OTHER_VECTORS: u16 = 1;
 
-/// Least time between two interrupts of a vector, in units of 2 µs.
-const QUEUE_INTERVAL: u32 = 5;
+/// Least time between two interrupts of the event vector, in units of 2 µs.
 const EVENT_INTERVAL: u32 = 243;
 
 /// What has happened besides reception and transmission.
@@ -85,12 +85,7 @@ pub(crate) fn configure(bar: &Bar0<'_>, pairs: u16, event: u16) {
     bar.write(EIAM_EX::at(1), EIAM_EX::zeroed());
 
     for pair in Pair::first(pairs) {
-        bar.write(
-            EITR::at(pair.at()),
-            EITR::zeroed()
-                .with_itr_interval(Bounded::<u32, 9>::new::<QUEUE_INTERVAL>())
-                .with_cnt_wdis(true),
-        );
+        moderation::configure(bar, pair);
     }
     if let Some(eitr) = EITR::try_at(event.into()) {
         bar.write(

@@ -62,6 +62,7 @@ use crate::{
         Link,
         Media, //
     },
+    moderation::Moderation,
     regs::queue::{
         Pair,
         MAX_PAIRS, //
@@ -150,6 +151,7 @@ pub(crate) struct Port<'bound> {
 pub(crate) struct Poller<'bound> {
     tx: TxCompletion<'bound>,
     rx: RxRing,
+    moderation: Moderation,
     stats: Arc<PairStats>,
 }
 
@@ -304,7 +306,13 @@ impl Driver for PortDriver {
                     ring,
                     stats: stats.clone(),
                 };
-                Ok((Poller { tx, rx, stats }, sender))
+                let poller = Poller {
+                    tx,
+                    rx,
+                    moderation: Moderation::new(pair),
+                    stats,
+                };
+                Ok((poller, sender))
             })?;
         }
         let event = data.event_vector();
@@ -363,12 +371,13 @@ impl Driver for PortDriver {
     ) -> Polled {
         // SKBs that are freed first can be used for what is received.
         let bulk = port.flags.load(Relaxed) & FLAG_BULK_FREE != 0;
-        poller.tx.poll(cx.tx_queue(), cx, &poller.stats, bulk);
+        let sent = poller.tx.poll(cx.tx_queue(), cx, &poller.stats, bulk);
 
         if cx.is_netpoll() {
             return Polled::Idle { received: 0 };
         }
         let (received, all) = poller.rx.poll(&port.bar, cx, &poller.stats.poll);
+        poller.moderation.polled(&port.bar, received + sent, all);
 
         if all {
             Polled::Idle { received }

@@ -310,7 +310,7 @@ pub(crate) struct TxCompletion<'a> {
 }
 
 impl TxCompletion<'_> {
-    /// Frees the packets that the card has sent, in bulk or not.
+    /// Frees the packets that the card has sent, in bulk or not, and returns how many these were.
     // A function of its own has the registers for itself.
     #[inline(never)]
     pub(crate) fn poll(
@@ -319,7 +319,7 @@ impl TxCompletion<'_> {
         cx: &Poll<'_>,
         stats: &PairStats,
         bulk: bool,
-    ) {
+    ) -> usize {
         let ring = &*self.desc;
         let done = {
             // Freed at the end of this block: passing the list to `drop()` would copy it.
@@ -329,11 +329,12 @@ impl TxCompletion<'_> {
         };
 
         if done.packets == 0 {
-            return;
+            return 0;
         }
         stats.poll.tx_packets.add(done.packets as u64);
         stats.poll.tx_bytes.add(done.bytes as u64);
         queue.completed(done.packets, done.bytes, || self.consumer.free(), WAKE_AT);
+        done.packets
     }
 
     /// Frees what is left when the card has been stopped, and counts it as sent or lost.
