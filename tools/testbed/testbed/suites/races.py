@@ -17,6 +17,10 @@ from testbed.ui import Step, say
 CONFIG = "kcsan"
 _CPUS = 4
 _TIME = 2400
+# By default one access of 4000 is watched, for 80 µs. KUnit takes seconds, so look more
+# often, and longer, as the CPUs are slow.
+_OFTEN = ("kcsan.skip_watch=500", "kcsan.udelay_task=200", "kcsan.udelay_interrupt=50")
+_ENABLED = "kcsan: enabled early"
 _BEGIN = re.compile(r"BUG: KCSAN: (.*)")
 _END = re.compile(r"={20,}")
 _STAMP = re.compile(r"^\[ *\d+\.\d+\](\[ *[CT]\d+\])? ?")
@@ -71,13 +75,15 @@ def kcsan(ready: Built) -> Report:
     kernel = ready.kernels[CONFIG]
     machine = ready.vm(CONFIG, CONFIG)
     job = Job(booted.nothing(ready), "none", timeout=_TIME, ports=0, cpus=_CPUS,
-              accel=ready.accel(CONFIG), kernel_words=booted.KUNIT_WORDS)  # fmt: skip
+              accel=ready.accel(CONFIG), kernel_words=(*booted.KUNIT_WORDS, *_OFTEN))  # fmt: skip
     with Step(f"KUnit and doc examples in the KCSAN kernel, {_CPUS} CPUs"):
         outcome = machine.run(job)
     report = booted.judge_kunit(ready, CONFIG, kernel, outcome, but=("kcsan",))
     report.add(
         "Rust is watched", _instrumented(kernel.build / "rust/kernel.o", ready.env.logs / "nm.log")
     )
+    on = _ENABLED in outcome.console
+    report.add("KCSAN is at work", None if on else f"the console does not say '{_ENABLED}'")
     found = races(outcome.console)
     ours = [f"{race.title}: {race.ours}" for race in found if race.ours]
     report.add("no data race in Rust", "; ".join(ours[:3]) or None)
