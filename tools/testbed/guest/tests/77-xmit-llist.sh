@@ -7,27 +7,15 @@ export TEST=xmit-llist TIME_LIMIT=300
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 
-CORE=/proc/sys/net/core
-
 if ! natively; then
 	skip "many senders" "takes too long where the machine is emulated"
 	exit 0
 fi
-if [ ! -e "$CORE/xmit_llist_rust" ]; then
+if no_ways; then
 	skip "many senders" "this kernel has no CONFIG_NET_XMIT_LLIST_RUST"
 	exit 0
 fi
 
-# way NAME: who puts packets into qdiscs, and how
-way() {
-	local rust=1 batch=0
-	case $1 in
-	C) rust=0 ;;
-	batches) batch=1 ;;
-	esac
-	echo $rust >"$CORE/xmit_llist_rust" && echo $batch >"$CORE/qdisc_enqueue_batch" &&
-		[ "$(<"$CORE/xmit_llist_rust")$(<"$CORE/qdisc_enqueue_batch")" = $rust$batch ]
-}
 defer way C
 
 # setting NAME VALUE: of net.core, until the end

@@ -9,26 +9,16 @@ export TEST=selftests TIME_LIMIT=600
 
 FILES="fifo pfifo_fast fq"
 SELFTESTS=/mnt/source/tools/testing/selftests
-CORE=/proc/sys/net/core
 
 if [ ! -d "$SELFTESTS" ]; then
 	skip "the kernel's selftests" "the kernel's source is visible in User-Mode Linux only"
 	exit 0
 fi
-if [ ! -e "$CORE/xmit_llist_rust" ]; then
+if no_ways; then
 	skip "the kernel's selftests" "this kernel has no CONFIG_NET_XMIT_LLIST_RUST"
 	exit 0
 fi
 
-# way NAME: who puts packets into qdiscs, and how
-way() {
-	local rust=1 batch=0
-	case $1 in
-	C) rust=0 ;;
-	batches) batch=1 ;;
-	esac
-	echo $rust >"$CORE/xmit_llist_rust" && echo $batch >"$CORE/qdisc_enqueue_batch"
-}
 defer way C
 
 prepare_tdc() {

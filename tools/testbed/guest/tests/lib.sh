@@ -19,6 +19,8 @@ TESTS=$(dirname "${BASH_SOURCE[0]}")
 . "$TESTS/ports.sh"
 # shellcheck source=traffic.sh
 . "$TESTS/traffic.sh"
+# shellcheck source=qdiscs.sh
+. "$TESTS/qdiscs.sh"
 
 # natively: in User-Mode Linux, where a test with many senders takes no time. With
 # KERNEL_ARGS=EMULATED=1 make run lets it run elsewhere, too: with more CPUs, or
