@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Interrupt moderation (datasheet 7.3, Interrupts): how long a queue vector is quiet after an interrupt.
+//! Interrupt moderation (datasheet 7.3): how long a queue vector is quiet after an interrupt.
 //!
 //! Short for who waits for an answer to a single packet, longer for who gets several with each
 //! interrupt anyway: then fewer interrupts do. It grows slowly and falls at once.
