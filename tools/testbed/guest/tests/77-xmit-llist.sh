@@ -57,13 +57,6 @@ pair_off() {
 	ip netns del target
 }
 
-# lasting NETNS DEVICE NETNS PEER ADDRESS: a neighbour that is not asked for
-lasting() {
-	local mac
-	mac=$(ip netns exec "$3" cat "/sys/class/net/$4/address") &&
-		ip -n "$1" neigh replace "$5" lladdr "$mac" dev "$2" nud permanent
-}
-
 # qdisc KIND...: in front of v0
 qdisc() {
 	tc -n source qdisc replace dev v0 root "$@"
@@ -168,7 +161,7 @@ listen cable
 defer cable_off
 check "the ports reach each other" cable_on
 stop_if_failed
-check "the neighbour stays" lasting left "$P0" right "$P1" 10.9.0.2
+check "they know each other" cable_known
 over_cable() {
 	python3 "$TESTS/senders.py" left right 10.9.0.2 "$@"
 }

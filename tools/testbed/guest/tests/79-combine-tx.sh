@@ -138,8 +138,7 @@ listen senders
 note
 all_there "$SENDERS senders past the queue discipline" packet
 saved "$SENDERS senders"
-left ip neigh replace 10.9.0.2 lladdr "$(right cat "/sys/class/net/$P1/address")" \
-	dev "$P0" nud permanent
+check "the ports know each other" cable_known
 all_there "$SENDERS senders through the queue discipline" udp
 quiet senders
 

@@ -211,6 +211,19 @@ ping_across() {
 	ip netns exec left ping -q -c 1 -W 1 10.9.0.2
 }
 
+# cable_known: each side knows the other's address and does not ask for it: no packet
+# waits for it, and the queues have nothing in them but what a test sends.
+cable_known() {
+	neighbour left "$P0" 10.9.0.2 right "$P1" && neighbour right "$P1" 10.9.0.1 left "$P0"
+}
+
+# neighbour NETNS DEVICE ADDRESS NETNS DEVICE: who has the address, for good
+neighbour() {
+	local mac
+	mac=$(ip netns exec "$4" cat "/sys/class/net/$5/address") &&
+		ip -n "$1" neigh replace "$3" lladdr "$mac" dev "$2" nud permanent
+}
+
 # cable_off: gives the ports back. An interface leaves its namespace by itself
 # when that goes, but not at once.
 cable_off() {
