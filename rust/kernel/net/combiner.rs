@@ -350,19 +350,18 @@ impl<P: Link> Turn<'_, P> {
     /// Takes all elements. If there are none, this is the end of the turn.
     #[inline]
     pub fn take(&mut self) -> Option<Batch<P>> {
-        while self.held {
-            let newest = role::take(&self.list.first, &self.list.behind);
-
-            if self.own.is_some() || newest.is_some() {
-                // SAFETY: We have the role, and have just taken it.
-                return Some(unsafe { Combiner::batch(self.own.take(), newest) });
-            }
-            if role::finish(&self.list.first) {
-                // INVARIANT: Somebody else may have become the combiner. The own one was taken.
-                self.held = false;
-            }
+        if !self.held {
+            return None;
         }
-        None
+        // Either writes to the word, so there is no reading it first.
+        if self.own.is_none() && role::finish(&self.list.first) {
+            // INVARIANT: Somebody else may have become the combiner. There is no own one.
+            self.held = false;
+            return None;
+        }
+        let newest = role::take(&self.list.first, &self.list.behind);
+        // SAFETY: We have the role, and have just taken it.
+        Some(unsafe { Combiner::batch(self.own.take(), newest) })
     }
 
     /// Takes all elements, if any, and ends the turn: who adds something now gets the next one.

@@ -156,5 +156,5 @@ pub(crate) fn take_last<W: Word>(word: &W, depth: &impl Depth) -> Option<W::Poin
 /// Only the combiner may call this.
 #[inline(always)]
 pub(crate) fn finish<W: Word>(word: &W) -> bool {
-    word.load_relaxed() == W::BUSY && word.replace_release(W::BUSY, W::IDLE).is_ok()
+    word.replace_release(W::BUSY, W::IDLE).is_ok()
 }
