@@ -8,6 +8,10 @@
  * the same two words, also at the same time: the sysctl can be switched while
  * packets are on their way.
  *
+ * A qdisc that needs no lock gets its packets from there, too, if it can take
+ * several at once and sysctl net.core.qdisc_enqueue_batch is set: those who send
+ * would take turns at its cache lines as at a lock.
+ *
  * In C, the list is either empty or begins with the youngest packet. In Rust,
  * it can also hold XMIT_LLIST_BUSY: somebody is at work and has taken all there
  * was. To C code it must be a list that is not empty (the one at work will come
@@ -30,9 +34,9 @@ DECLARE_STATIC_KEY_FALSE(xmit_llist_rust_key);
 DECLARE_STATIC_KEY_FALSE(qdisc_enqueue_batch_key);
 
 /**
- * xmit_llist_rust() - send a packet through a qdisc with a root lock
+ * xmit_llist_rust() - send a packet through a qdisc
  * @skb: the packet, ready for the qdisc, which this takes over
- * @q: the qdisc, which is not TCQ_F_NOLOCK
+ * @q: the qdisc, for which xmit_llist_takes() is true
  * @dev: its device
  * @txq: the transmit queue of the device
  *
@@ -50,7 +54,7 @@ int xmit_llist_rust(struct sk_buff *skb, struct Qdisc *q,
 		    struct net_device *dev, struct netdev_queue *txq);
 
 /**
- * xmit_llist_work() - put packets into a qdisc, and run it
+ * xmit_llist_work() - put packets into a qdisc with a root lock, and run it
  * @skbs: the packets, linked by ->next, the first one first
  * @count: how many they are, at least one
  * @q: the qdisc
@@ -67,9 +71,51 @@ int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
 		    struct net_device *dev, struct netdev_queue *txq,
 		    struct sk_buff **to_free);
 
-static inline bool xmit_llist_rust_enabled(void)
+/**
+ * xmit_llist_work_lockless() - put packets into a lockless qdisc, and run it
+ * @skbs: the packets, linked by ->next, the first one first
+ * @count: how many they are, at least one
+ * @q: the qdisc
+ * @dev: its device
+ * @txq: the transmit queue of the device
+ * @to_free: what is dropped is put in front of this
+ *
+ * Context: As __dev_xmit_skb(), without locks.
+ * Return: What became of the packet if it is one, otherwise NET_XMIT_SUCCESS.
+ */
+int xmit_llist_work_lockless(struct sk_buff *skbs, unsigned int count,
+			     struct Qdisc *q, struct net_device *dev,
+			     struct netdev_queue *txq,
+			     struct sk_buff **to_free);
+
+/**
+ * xmit_llist_put_last() - put packets into a lockless qdisc, to be run after that
+ * @skbs: the packets, linked by ->next, the first one first
+ * @count: how many they are, at least one
+ * @q: the qdisc
+ * @txq: the transmit queue of the device
+ * @to_free: what is dropped is put in front of this
+ *
+ * Context: Under the root lock, with which whoever leaves packets behind keeps the
+ * next one from overtaking them.
+ */
+void xmit_llist_put_last(struct sk_buff *skbs, unsigned int count,
+			 struct Qdisc *q, struct netdev_queue *txq,
+			 struct sk_buff **to_free);
+
+/**
+ * xmit_llist_takes() - whether packets for a qdisc go through xmit_llist_rust()
+ * @q: the qdisc
+ *
+ * Return: true if so.
+ */
+static inline bool xmit_llist_takes(const struct Qdisc *q)
 {
-	return static_branch_unlikely(&xmit_llist_rust_key);
+	if (!static_branch_unlikely(&xmit_llist_rust_key))
+		return false;
+	return !(q->flags & TCQ_F_NOLOCK) ||
+	       (static_branch_unlikely(&qdisc_enqueue_batch_key) &&
+		q->ops->enqueue_batch);
 }
 
 /**
@@ -97,7 +143,7 @@ static inline bool xmit_llist_has_packets(const struct llist_head *list)
 
 #else
 
-static inline bool xmit_llist_rust_enabled(void)
+static inline bool xmit_llist_takes(const struct Qdisc *q)
 {
 	return false;
 }

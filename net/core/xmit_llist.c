@@ -56,6 +56,55 @@ static int xmit_llist_enqueue(struct sk_buff *skbs, struct Qdisc *q,
 	return rc;
 }
 
+static int xmit_llist_put(struct sk_buff *skbs, unsigned int count,
+			  struct Qdisc *q, struct netdev_queue *txq,
+			  struct sk_buff **to_free)
+{
+	if (count > 1 && xmit_llist_batch(q)) {
+		q->ops->enqueue_batch(skbs, q, to_free);
+		return NET_XMIT_SUCCESS;
+	}
+	return xmit_llist_enqueue(skbs, q, txq, to_free);
+}
+
+int xmit_llist_work_lockless(struct sk_buff *skbs, unsigned int count,
+			     struct Qdisc *q, struct net_device *dev,
+			     struct netdev_queue *txq, struct sk_buff **to_free)
+{
+	int rc;
+
+	if (count == 1 && (q->flags & TCQ_F_CAN_BYPASS) &&
+	    nolock_qdisc_is_empty(q) && qdisc_run_begin(q)) {
+		/* Somebody may have requeued a packet before that. */
+		if (unlikely(!nolock_qdisc_is_empty(q))) {
+			rc = xmit_llist_put(skbs, count, q, txq, to_free);
+			__qdisc_run(q);
+			qdisc_run_end(q);
+			return rc;
+		}
+		qdisc_bstats_cpu_update(q, skbs);
+		/* Another one may have left it, and for another queue. */
+		txq = skb_get_tx_queue(dev, skbs);
+		if (sch_direct_xmit(skbs, q, dev, txq, NULL, true) &&
+		    !nolock_qdisc_is_empty(q))
+			__qdisc_run(q);
+		qdisc_run_end(q);
+		return NET_XMIT_SUCCESS;
+	}
+	rc = xmit_llist_put(skbs, count, q, txq, to_free);
+	qdisc_run(q);
+	return count == 1 ? rc : NET_XMIT_SUCCESS;
+}
+
+void xmit_llist_put_last(struct sk_buff *skbs, unsigned int count,
+			 struct Qdisc *q, struct netdev_queue *txq,
+			 struct sk_buff **to_free)
+{
+	xmit_llist_put(skbs, count, q, txq, to_free);
+	/* Until they are sent, nothing goes past them. */
+	set_bit(__QDISC_STATE_MISSED, &q->state);
+}
+
 int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
 		    struct net_device *dev, struct netdev_queue *txq,
 		    struct sk_buff **to_free)
@@ -82,10 +131,7 @@ int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
 		xmit_llist_drop(qdisc_run_end(q), to_free);
 		return NET_XMIT_SUCCESS;
 	}
-	if (count > 1 && xmit_llist_batch(q))
-		q->ops->enqueue_batch(skbs, q, to_free);
-	else
-		rc = xmit_llist_enqueue(skbs, q, txq, to_free);
+	rc = xmit_llist_put(skbs, count, q, txq, to_free);
 	xmit_llist_drop(qdisc_run(q), to_free);
 	return count == 1 ? rc : NET_XMIT_SUCCESS;
 }

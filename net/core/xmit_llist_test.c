@@ -17,16 +17,27 @@ struct fixture {
 	struct netdev_queue *txq;
 	struct Qdisc *q;
 	bool was_rust, was_batch;
-	int burst;
+	int burst, weight;
 };
 
 static int sent[2 * COUNT], sent_count, freed;
 
+/* Packets that come while one is sent, as if from another CPU. */
+static struct sk_buff *meanwhile[COUNT];
+
 static netdev_tx_t keep_number(struct sk_buff *skb, struct net_device *dev)
 {
+	int i;
+
 	if (sent_count < ARRAY_SIZE(sent))
 		sent[sent_count++] = skb->mark;
 	dev_consume_skb_any(skb);
+	for (i = 0; i < ARRAY_SIZE(meanwhile) && meanwhile[i]; i++) {
+		struct sk_buff *other = meanwhile[i];
+
+		meanwhile[i] = NULL;
+		dev_queue_xmit(other);
+	}
 	return NETDEV_TX_OK;
 }
 
@@ -42,17 +53,12 @@ static void set_key(struct static_key *key, bool on)
 		static_key_disable(key);
 }
 
-static struct Qdisc *make_qdisc(struct kunit *test, const char *name, u32 limit)
+static struct Qdisc *make_qdisc_of(struct kunit *test,
+				   const struct Qdisc_ops *ops, u32 limit)
 {
 	struct fixture *fix = test->priv;
-	const char *old = default_qdisc_ops->id;
-	const struct Qdisc_ops *ops;
 	struct Qdisc *q;
 
-	/* Not all of them are exported, but all can be the default. */
-	KUNIT_ASSERT_EQ(test, qdisc_set_default(name), 0);
-	ops = default_qdisc_ops;
-	KUNIT_ASSERT_EQ(test, qdisc_set_default(old), 0);
 	rtnl_lock();
 	q = qdisc_create_dflt(fix->txq, ops, TC_H_ROOT, NULL);
 	rtnl_unlock();
@@ -61,6 +67,18 @@ static struct Qdisc *make_qdisc(struct kunit *test, const char *name, u32 limit)
 	q->flags |= TCQ_F_ONETXQUEUE;
 	WRITE_ONCE(q->limit, limit);
 	return q;
+}
+
+static struct Qdisc *make_qdisc(struct kunit *test, const char *name, u32 limit)
+{
+	const char *old = default_qdisc_ops->id;
+	const struct Qdisc_ops *ops;
+
+	/* Not all of them are exported, but all can be the default. */
+	KUNIT_ASSERT_EQ(test, qdisc_set_default(name), 0);
+	ops = default_qdisc_ops;
+	KUNIT_ASSERT_EQ(test, qdisc_set_default(old), 0);
+	return make_qdisc_of(test, ops, limit);
 }
 
 static void put_qdisc(struct Qdisc *q)
@@ -86,11 +104,13 @@ static int xmit_llist_init(struct kunit *test)
 	fix->was_rust = static_key_enabled(&xmit_llist_rust_key);
 	fix->was_batch = static_key_enabled(&qdisc_enqueue_batch_key);
 	fix->burst = net_hotdata.qdisc_max_burst;
+	fix->weight = net_hotdata.dev_tx_weight;
 	test->priv = fix;
 	set_key(&xmit_llist_rust_key.key, true);
 	set_key(&qdisc_enqueue_batch_key.key, false);
 	fix->q = make_qdisc(test, "pfifo", COUNT);
 	rcu_assign_pointer(fix->txq->qdisc, fix->q);
+	memset(meanwhile, 0, sizeof(meanwhile));
 	sent_count = 0;
 	freed = 0;
 	return 0;
@@ -110,6 +130,7 @@ static void xmit_llist_exit(struct kunit *test)
 	set_key(&xmit_llist_rust_key.key, fix->was_rust);
 	set_key(&qdisc_enqueue_batch_key.key, fix->was_batch);
 	WRITE_ONCE(net_hotdata.qdisc_max_burst, fix->burst);
+	WRITE_ONCE(net_hotdata.dev_tx_weight, fix->weight);
 	free_netdev(fix->dev);
 }
 
@@ -376,6 +397,136 @@ static void a_batch_is_like_one_by_one(struct kunit *test)
 	}
 }
 
+static int batches, in_batches;
+
+static void note_batch(struct sk_buff *skbs, struct Qdisc *q,
+		       struct sk_buff **to_free)
+{
+	struct sk_buff *next;
+
+	batches++;
+	for (; skbs; skbs = next) {
+		next = skbs->next;
+		skb_mark_not_on_list(skbs);
+		in_batches++;
+		q->ops->enqueue(skbs, q, to_free);
+	}
+}
+
+/* Puts a lockless qdisc in place that takes several packets at once. */
+static struct Qdisc *go_lockless(struct kunit *test)
+{
+	static struct Qdisc_ops ops;
+	struct fixture *fix = test->priv;
+	struct Qdisc *old = fix->q, *q;
+
+	ops = pfifo_fast_ops;
+	ops.enqueue_batch = note_batch;
+	/* It makes room for as many as the device wants to have waiting. */
+	q = make_qdisc_of(test, &ops, 0);
+	KUNIT_ASSERT_TRUE(test, q->flags & TCQ_F_NOLOCK);
+	rcu_assign_pointer(fix->txq->qdisc, q);
+	synchronize_net();
+	fix->q = q;
+	put_qdisc(old);
+	set_key(&qdisc_enqueue_batch_key.key, true);
+	batches = 0;
+	in_batches = 0;
+	return q;
+}
+
+static bool is_free(spinlock_t *lock)
+{
+	if (!spin_trylock(lock))
+		return false;
+	spin_unlock(lock);
+	return true;
+}
+
+static void lockless_alone_goes_past_the_qdisc(struct kunit *test)
+{
+	struct Qdisc *q = go_lockless(test);
+	struct fixture *fix = test->priv;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, send(test, i), NET_XMIT_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, in_order(0, 3));
+	KUNIT_EXPECT_EQ(test, batches, 0);
+	KUNIT_EXPECT_NULL(test, q->defer_list.first);
+	KUNIT_EXPECT_TRUE(test, is_free(&q->seqlock));
+
+	/* One that waits is not overtaken, and there is nothing to wait for. */
+	netif_tx_stop_queue(fix->txq);
+	KUNIT_EXPECT_EQ(test, send(test, 3), NET_XMIT_SUCCESS);
+	KUNIT_EXPECT_EQ(test, send(test, 4), NET_XMIT_SUCCESS);
+	KUNIT_EXPECT_EQ(test, sent_count, 3);
+	netif_tx_wake_queue(fix->txq);
+	until_sent(5);
+	KUNIT_EXPECT_TRUE(test, in_order(0, 5));
+}
+
+static void lockless_wants_batches_or_no_list(struct kunit *test)
+{
+	struct Qdisc *q = go_lockless(test);
+
+	WRITE_ONCE(q->defer_list.first, (void *)XMIT_LLIST_BUSY);
+	set_key(&qdisc_enqueue_batch_key.key, false);
+	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, in_order(0, 1));
+	WRITE_ONCE(q->defer_list.first, NULL);
+}
+
+static void lockless_gets_what_is_left_at_once(struct kunit *test)
+{
+	struct Qdisc *q = go_lockless(test);
+	int i;
+
+	for (i = 0; i < 5; i++)
+		meanwhile[i] = packet(test, 1 + i, 64);
+	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, in_order(0, 6));
+	KUNIT_EXPECT_EQ(test, freed, 6);
+	KUNIT_EXPECT_EQ(test, batches, 1);
+	KUNIT_EXPECT_EQ(test, in_batches, 5);
+	KUNIT_EXPECT_NULL(test, q->defer_list.first);
+}
+
+/* With the role given up, the next one is not left behind somebody who is gone. */
+static void lockless_ends_after_enough(struct kunit *test)
+{
+	struct Qdisc *q = go_lockless(test);
+	int i;
+
+	WRITE_ONCE(net_hotdata.dev_tx_weight, 1);
+	for (i = 0; i < 3; i++)
+		meanwhile[i] = packet(test, 1 + i, 64);
+	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
+	/* The qdisc stops after one packet, and goes on later. */
+	until_sent(4);
+	KUNIT_EXPECT_TRUE(test, in_order(0, 4));
+	KUNIT_EXPECT_EQ(test, in_batches, 3);
+	KUNIT_EXPECT_NULL(test, q->defer_list.first);
+	KUNIT_EXPECT_TRUE(test, is_free(qdisc_lock(q)));
+}
+
+static void what_was_put_last_is_not_overtaken(struct kunit *test)
+{
+	struct sk_buff *skb = packet(test, 0, 64), *to_free = NULL;
+	struct Qdisc *q = go_lockless(test);
+	struct fixture *fix = test->priv;
+
+	qdisc_skb_cb(skb)->pkt_len = skb->len;
+	qdisc_skb_cb(skb)->pkt_segs = 1;
+	rcu_read_lock_bh();
+	spin_lock(qdisc_lock(q));
+	xmit_llist_put_last(skb, 1, q, fix->txq, &to_free);
+	spin_unlock(qdisc_lock(q));
+	rcu_read_unlock_bh();
+	KUNIT_EXPECT_EQ(test, send(test, 1), NET_XMIT_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, in_order(0, 2));
+}
+
 static struct kunit_case xmit_llist_cases[] = {
 	KUNIT_CASE(alone_goes_straight_to_the_device),
 	KUNIT_CASE(a_stopped_queue_is_woken),
@@ -384,6 +535,11 @@ static struct kunit_case xmit_llist_cases[] = {
 	KUNIT_CASE(the_list_has_a_limit),
 	KUNIT_CASE(a_deactivated_qdisc_drops),
 	KUNIT_CASE(a_batch_is_like_one_by_one),
+	KUNIT_CASE(lockless_alone_goes_past_the_qdisc),
+	KUNIT_CASE(lockless_wants_batches_or_no_list),
+	KUNIT_CASE(lockless_gets_what_is_left_at_once),
+	KUNIT_CASE(lockless_ends_after_enough),
+	KUNIT_CASE(what_was_put_last_is_not_overtaken),
 	{}
 };
 

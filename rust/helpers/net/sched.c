@@ -32,8 +32,11 @@ __rust_helper void rust_helper_qdisc_enqueued(struct Qdisc *sch,
 					      unsigned int bytes)
 {
 	if (qdisc_is_percpu_stats(sch)) {
-		this_cpu_add(sch->cpu_qstats->qlen, packets);
-		this_cpu_add(sch->cpu_qstats->backlog, bytes);
+		/* Bottom halves are disabled. */
+		struct gnet_stats_queue *qstats = this_cpu_ptr(sch->cpu_qstats);
+
+		qstats->qlen += packets;
+		qstats->backlog += bytes;
 	} else {
 		qstats_backlog_add(sch, bytes);
 		WRITE_ONCE(sch->q.qlen, sch->q.qlen + packets);
@@ -129,6 +132,31 @@ __rust_helper void rust_helper_qdisc_resume(struct Qdisc *sch)
 	if (sch->flags & TCQ_F_NOLOCK)
 		set_bit(__QDISC_STATE_MISSED, &sch->state);
 	dev_activate(qdisc_dev(sch));
+}
+
+#endif
+
+#ifdef CONFIG_NET_XMIT_LLIST_RUST
+
+/*
+ * Waits for who holds the root lock, if somebody does, and is ordered behind what
+ * they did with it.
+ */
+__rust_helper void rust_helper_qdisc_root_lock_wait(struct Qdisc *q)
+{
+	spinlock_t *root_lock = qdisc_lock(q);
+
+	if (unlikely(raw_spin_is_locked(spinlock_check(root_lock)))) {
+		spin_lock(root_lock);
+		spin_unlock(root_lock);
+	} else {
+		smp_acquire__after_ctrl_dep();
+	}
+}
+
+__rust_helper void rust_helper_qdisc_run(struct Qdisc *q)
+{
+	qdisc_run(q);
 }
 
 #endif

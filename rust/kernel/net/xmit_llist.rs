@@ -8,6 +8,9 @@
 //! [`Combiner`]. A sender who is alone pays what it pays in C: one compare-and-exchange to get the
 //! role, one to give it up, and the lock.
 //!
+//! A qdisc without a lock that takes several packets at once is served the same way. There, the
+//! lock is used by those who give the role up only.
+//!
 //! # Who runs the qdisc
 //!
 //! What is put into a qdisc is sent by who puts it there, as far as it can be sent. For what
@@ -23,8 +26,11 @@
 //! packet to somebody who has. The same goes for the qdisc's memory.
 
 use super::combiner::{
+    Batch,
     Combiner,
-    Submitted, //
+    Pushed,
+    Submitted,
+    Turn, //
 };
 use crate::{
     bindings,
@@ -87,6 +93,106 @@ static_assert!(
 static_assert!(align_of::<Combiner<Packet>>() <= align_of::<bindings::atomic_long_t>());
 static_assert!(Combiner::<Packet>::BUSY == bindings::XMIT_LLIST_BUSY as usize);
 
+/// Where packets go, and what has become of them.
+///
+/// # Invariants
+///
+/// `q` is a qdisc, `dev` its device, and `txq` a transmit queue of that. They live on until the
+/// section of `rcu_read_lock_bh()` ends in which this is used. `to_free` is null or the first one
+/// of packets that nobody else has, linked by `next`.
+struct Target {
+    q: *mut bindings::Qdisc,
+    dev: *mut bindings::net_device,
+    txq: *mut bindings::netdev_queue,
+    to_free: *mut bindings::sk_buff,
+    /// What the first batch came to, in which our own packet was.
+    own: Option<c_int>,
+}
+
+impl Target {
+    /// Puts packets into a qdisc with a root lock, which is held, and runs it.
+    #[inline(always)]
+    fn locked(&mut self, batch: Batch<Packet>) {
+        // CAST: These are packets in memory, of which there are less.
+        let count = batch.len() as c_uint;
+        let first = batch.into_first().cast();
+        // SAFETY: By the type invariants, and as the batch is ours. The lock is held; while it is
+        // released, nothing happens that would need it.
+        let rc = unsafe {
+            bindings::xmit_llist_work(
+                first,
+                count,
+                self.q,
+                self.dev,
+                self.txq,
+                &raw mut self.to_free,
+            )
+        };
+        self.own.get_or_insert(rc);
+    }
+
+    /// Puts packets into a qdisc without a lock, and runs it.
+    #[inline(always)]
+    fn lockless(&mut self, batch: Batch<Packet>) {
+        // CAST: As above.
+        let count = batch.len() as c_uint;
+        let first = batch.into_first().cast();
+        // SAFETY: By the type invariants, and as the batch is ours.
+        let rc = unsafe {
+            bindings::xmit_llist_work_lockless(
+                first,
+                count,
+                self.q,
+                self.dev,
+                self.txq,
+                &raw mut self.to_free,
+            )
+        };
+        self.own.get_or_insert(rc);
+    }
+
+    /// Works a list off for a qdisc without a lock.
+    ///
+    /// Its root lock, which nobody else needs, is taken by who gives the role up with packets in
+    /// hand: whoever gets the role then must come behind those.
+    #[inline(always)]
+    fn work_lockless(
+        &mut self,
+        mut turn: Turn<'_, Packet>,
+        root_lock: &SpinLock<()>,
+        bound: usize,
+    ) {
+        let mut done = 0;
+
+        // SAFETY: By the type invariants.
+        unsafe { bindings::qdisc_root_lock_wait(self.q) };
+        while done < bound {
+            let Some(batch) = turn.take() else {
+                return;
+            };
+            done += batch.len();
+            self.lockless(batch);
+        }
+        {
+            let _order = root_lock.lock();
+            let last = turn.take_last();
+            // CAST: As above.
+            let count = last.len() as c_uint;
+            if count == 0 {
+                return;
+            }
+            let first = last.into_first().cast();
+            // SAFETY: By the type invariants, and as the batch is ours. No packet of it is our own.
+            // The lock is held.
+            unsafe {
+                bindings::xmit_llist_put_last(first, count, self.q, self.txq, &raw mut self.to_free)
+            };
+        }
+        // SAFETY: By the type invariants.
+        unsafe { bindings::qdisc_run(self.q) };
+    }
+}
+
 /// Sends a packet, or leaves it to who is at work. See the C header.
 ///
 /// # Safety
@@ -117,25 +223,36 @@ unsafe extern "C" fn xmit_llist_rust(
     //
     // SAFETY: As above.
     let bound = unsafe { (&raw const bindings::net_hotdata.dev_tx_weight).read_volatile() };
-    let mut own = None;
-    let mut to_free = ptr::null_mut();
+    // INVARIANT: By the safety requirements. Nothing is to be freed yet.
+    let mut target = Target {
+        q,
+        dev,
+        txq,
+        to_free: ptr::null_mut(),
+        own: None,
+    };
 
-    let submitted = list.submit(
-        packet,
-        limit as usize,
-        bound as usize,
-        || root_lock.lock(),
-        |_locked, batch| {
-            // CAST: These are packets in memory, of which there are less.
-            let count = batch.len() as c_uint;
-            let first = batch.into_first().cast();
-            // SAFETY: By the safety requirements of this function, and as the batch is ours. We
-            // have the lock; while it is released, nothing happens that would need it.
-            let rc =
-                unsafe { bindings::xmit_llist_work(first, count, q, dev, txq, &raw mut to_free) };
-            own.get_or_insert(rc);
-        },
-    );
+    // SAFETY: By the safety requirements. What these flags say does not change.
+    let flags = unsafe { (*q).flags };
+
+    let submitted = if flags & bindings::TCQ_F_NOLOCK == 0 {
+        list.submit(
+            packet,
+            limit as usize,
+            bound as usize,
+            || root_lock.lock(),
+            |_locked, batch| target.locked(batch),
+        )
+    } else {
+        match list.push(packet, limit as usize) {
+            Pushed::Behind => Ok(Submitted::Left),
+            Pushed::Refused(packet) => Err(packet),
+            Pushed::First(turn) => {
+                target.work_lockless(turn, root_lock, bound as usize);
+                Ok(Submitted::Done)
+            }
+        }
+    };
     if let Err(Packet(skb)) = submitted {
         // SAFETY: It is ours again.
         unsafe {
@@ -150,9 +267,9 @@ unsafe extern "C" fn xmit_llist_rust(
     if submitted.is_ok_and(|how| how == Submitted::Left) {
         return bindings::NET_XMIT_SUCCESS as c_int;
     }
-    if !to_free.is_null() {
-        // SAFETY: These packets were dropped and are linked to each other. Nobody else has them.
-        unsafe { bindings::__tcf_kfree_skb_list(to_free, q, txq, dev) };
+    if !target.to_free.is_null() {
+        // SAFETY: By the type invariants, nobody else has these packets, which were dropped.
+        unsafe { bindings::__tcf_kfree_skb_list(target.to_free, q, txq, dev) };
     }
-    own.unwrap_or(bindings::NET_XMIT_SUCCESS as c_int)
+    target.own.unwrap_or(bindings::NET_XMIT_SUCCESS as c_int)
 }

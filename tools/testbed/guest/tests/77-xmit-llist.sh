@@ -18,12 +18,6 @@ fi
 
 defer way C
 
-# setting NAME VALUE: of net.core, until the end
-setting() {
-	defer echo "$(<"$CORE/$1")" ">$CORE/$1"
-	echo "$2" >"$CORE/$1"
-}
-
 # Nothing is dropped but where it is counted.
 setting netdev_max_backlog 100000
 setting qdisc_max_burst 100000

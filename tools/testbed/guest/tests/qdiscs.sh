@@ -5,6 +5,12 @@
 
 CORE=/proc/sys/net/core
 
+# setting NAME VALUE: of net.core, until the end
+setting() {
+	defer echo "$(<"$CORE/$1")" ">$CORE/$1"
+	echo "$2" >"$CORE/$1"
+}
+
 # no_ways: this kernel knows only one.
 no_ways() {
 	[ ! -e "$CORE/xmit_llist_rust" ]
