@@ -527,6 +527,42 @@ static void what_was_put_last_is_not_overtaken(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, in_order(0, 2));
 }
 
+static void the_flow_is_known_before_the_lock_is_taken(struct kunit *test)
+{
+	static const char *const names[] = { "pfifo", "fq" };
+	struct fixture *fix = test->priv;
+	struct sk_buff *skb;
+	struct Qdisc *q;
+	int i, busy;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		for (busy = 0; busy < 2; busy++) {
+			q = make_qdisc(test, names[i], COUNT);
+			rcu_assign_pointer(fix->txq->qdisc, q);
+			skb = packet(test, i, 64);
+			skb_clear_hash(skb);
+			/* It stays in the qdisc, or on the list. */
+			netif_tx_stop_queue(fix->txq);
+			if (busy)
+				WRITE_ONCE(q->defer_list.first,
+					   (void *)XMIT_LLIST_BUSY);
+			skb_get(skb);
+			KUNIT_EXPECT_EQ(test, dev_queue_xmit(skb), NET_XMIT_SUCCESS);
+			KUNIT_EXPECT_EQ(test, !!skb->sw_hash, !!i);
+			KUNIT_EXPECT_EQ(test, q->q.qlen, !busy);
+			WRITE_ONCE(q->defer_list.first, NULL);
+			rcu_assign_pointer(fix->txq->qdisc, fix->q);
+			synchronize_net();
+			/* The list owned it. */
+			if (busy)
+				kfree_skb(skb);
+			put_qdisc(q);
+			kfree_skb(skb);
+			netif_tx_start_queue(fix->txq);
+		}
+	}
+}
+
 static struct kunit_case xmit_llist_cases[] = {
 	KUNIT_CASE(alone_goes_straight_to_the_device),
 	KUNIT_CASE(a_stopped_queue_is_woken),
@@ -540,6 +576,7 @@ static struct kunit_case xmit_llist_cases[] = {
 	KUNIT_CASE(lockless_gets_what_is_left_at_once),
 	KUNIT_CASE(lockless_ends_after_enough),
 	KUNIT_CASE(what_was_put_last_is_not_overtaken),
+	KUNIT_CASE(the_flow_is_known_before_the_lock_is_taken),
 	{}
 };
 

@@ -3,6 +3,8 @@
 #include <linux/netdevice.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
 
 #ifdef CONFIG_NET_SCHED
 
@@ -152,6 +154,16 @@ __rust_helper void rust_helper_qdisc_root_lock_wait(struct Qdisc *q)
 	} else {
 		smp_acquire__after_ctrl_dep();
 	}
+}
+
+/*
+ * What a qdisc with TCQ_F_FLOW_HASH would do under its lock. A packet of a socket
+ * that is connected is of the flow of that.
+ */
+__rust_helper void rust_helper_qdisc_hash_flow(struct sk_buff *skb)
+{
+	if (!skb->sk || skb->sk->sk_state == TCP_CLOSE)
+		skb_get_hash(skb);
 }
 
 __rust_helper void rust_helper_qdisc_run(struct Qdisc *q)

@@ -235,6 +235,12 @@ unsafe extern "C" fn xmit_llist_rust(
     // SAFETY: By the safety requirements. What these flags say does not change.
     let flags = unsafe { (*q).flags };
 
+    if flags & bindings::TCQ_F_FLOW_HASH != 0 && list.is_busy() {
+        // Whoever works for others should have to do no more than what needs the lock.
+        //
+        // SAFETY: By the safety requirements, the packet is ours.
+        unsafe { bindings::qdisc_hash_flow(skb) };
+    }
     let submitted = if flags & bindings::TCQ_F_NOLOCK == 0 {
         list.submit(
             packet,
