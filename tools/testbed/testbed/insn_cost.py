@@ -105,6 +105,13 @@ def spread(found: list[Cost], case: str) -> float:
     return max(values) / least - 1 if least else 0.0
 
 
+def worst(found: list[Cost]) -> Cost:
+    """The most that each case took in any run, with the functions of the run that took most."""
+    most = max(found, key=lambda one: one.cases["all"])
+    cases = {case: max(one.cases[case] for one in found) for case in most.cases}
+    return Cost(cases, most.functions)
+
+
 def top(found: Cost, name: str, count: int = 20) -> list[str]:
     """The functions that took most, as lines of text."""
     lines = [f"{name}: the {count} functions with most instructions per packet"]

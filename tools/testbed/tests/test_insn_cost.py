@@ -64,6 +64,15 @@ class CostTest(unittest.TestCase):
         self.assertEqual(row.ratio, 1.2)
         self.assertEqual(row.record()["reference_name"], "option off")
 
+    def test_worst(self) -> None:
+        runs = [
+            Cost({"driver": 370.0, "all": 2100.0}, {"ixgbe_rust poll": 70.0}),
+            Cost({"driver": 361.0, "all": 2200.0}, {"ixgbe_rust poll": 61.0}),
+        ]
+        found = insn_cost.worst(runs)
+        self.assertEqual(found.cases, {"driver": 370.0, "all": 2200.0})
+        self.assertEqual(found.functions, {"ixgbe_rust poll": 61.0})
+
     def test_spread(self) -> None:
         runs = [Cost({"all": 1000.0}), Cost({"all": 1010.0}), Cost({"all": 1005.0})]
         self.assertAlmostEqual(insn_cost.spread(runs, "all"), 0.01)

@@ -93,6 +93,13 @@ impl Received {
     }
 }
 
+/// Pages that the pool keeps at hand.
+///
+/// What is forwarded goes through a ring to transmit, and comes back many at once, also when the
+/// card has all buffers that it needs. What the pool has no room for is unmapped and freed, and the
+/// next ones must be allocated and mapped.
+const POOL_PAGES: u32 = 2 * RING_SIZE as u32;
+
 /// The receive ring of a queue.
 pub(crate) struct RxRing {
     pair: Pair,
@@ -116,7 +123,7 @@ impl RxRing {
         pair: Pair,
         counters: &PollCounters,
     ) -> Result<Self> {
-        let pool = PagePool::new(dev, napi, RING_SIZE as u32, LAYOUT)?;
+        let pool = PagePool::new(dev, napi, POOL_PAGES, LAYOUT)?;
 
         let mut this = Self {
             pair,
