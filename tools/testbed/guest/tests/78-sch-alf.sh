@@ -3,7 +3,7 @@
 # The queueing discipline alf on a port: each datagram that it takes arrives once
 # and in the order of its sender, and what it drops is counted.
 
-export TEST=sch-alf TIME_LIMIT=400
+export TEST=sch-alf TIME_LIMIT=600
 # shellcheck source=lib.sh
 . /mnt/clone/tools/testbed/guest/tests/lib.sh
 
@@ -311,4 +311,24 @@ check "tc puts alf on the port again" alf
 check "two namespaces reach each other through it again" ping_across
 tc_left qdisc del dev "$P0" root
 check "the module goes again" rmmod sch_alf
+reloaded() {
+	local round
+	for ((round = 0; round < 100; round++)); do
+		insmod "$module" && alf && pause 0.02 && tc_left qdisc del dev "$P0" root &&
+			rmmod sch_alf || return 1
+	done
+}
+senders_on 100000000 1000
+check "100 times loaded, used and removed under load" reloaded
+all_sending() {
+	local sender
+	for sender in "${sending[@]}"; do
+		kill -0 "$sender" || return 1
+	done
+}
+check "the senders are still there" all_sending
+kill "${sending[@]}"
+wait "${sending[@]}" 2>/dev/null
+kill -TERM "$receiver"
+exec {output}<&-
 quiet unload
