@@ -93,6 +93,16 @@ static_assert!(
 static_assert!(align_of::<Combiner<Packet>>() <= align_of::<bindings::atomic_long_t>());
 static_assert!(Combiner::<Packet>::BUSY == bindings::XMIT_LLIST_BUSY as usize);
 
+/// What puts packets into a qdisc, and runs it: see the C header.
+type Work = unsafe extern "C" fn(
+    *mut bindings::sk_buff,
+    c_uint,
+    *mut bindings::Qdisc,
+    *mut bindings::net_device,
+    *mut bindings::netdev_queue,
+    *mut *mut bindings::sk_buff,
+) -> c_int;
+
 /// Where packets go, and what has become of them.
 ///
 /// # Invariants
@@ -110,44 +120,20 @@ struct Target {
 }
 
 impl Target {
-    /// Puts packets into a qdisc with a root lock, which is held, and runs it.
+    /// Puts packets into the qdisc, and runs it.
+    ///
+    /// # Safety
+    ///
+    /// `work` must be the function for this qdisc. If that has a root lock, it must be held.
     #[inline(always)]
-    fn locked(&mut self, batch: Batch<Packet>) {
+    unsafe fn put_and_run(&mut self, work: Work, batch: Batch<Packet>) {
         // CAST: These are packets in memory, of which there are less.
         let count = batch.len() as c_uint;
         let first = batch.into_first().cast();
-        // SAFETY: By the type invariants, and as the batch is ours. The lock is held; while it is
-        // released, nothing happens that would need it.
-        let rc = unsafe {
-            bindings::xmit_llist_work(
-                first,
-                count,
-                self.q,
-                self.dev,
-                self.txq,
-                &raw mut self.to_free,
-            )
-        };
-        self.own.get_or_insert(rc);
-    }
-
-    /// Puts packets into a qdisc without a lock, and runs it.
-    #[inline(always)]
-    fn lockless(&mut self, batch: Batch<Packet>) {
-        // CAST: As above.
-        let count = batch.len() as c_uint;
-        let first = batch.into_first().cast();
-        // SAFETY: By the type invariants, and as the batch is ours.
-        let rc = unsafe {
-            bindings::xmit_llist_work_lockless(
-                first,
-                count,
-                self.q,
-                self.dev,
-                self.txq,
-                &raw mut self.to_free,
-            )
-        };
+        let to_free = &raw mut self.to_free;
+        // SAFETY: By the safety requirements, the type invariants, and as the batch is ours. While
+        // a lock is released, nothing happens that would need it.
+        let rc = unsafe { work(first, count, self.q, self.dev, self.txq, to_free) };
         self.own.get_or_insert(rc);
     }
 
@@ -171,7 +157,8 @@ impl Target {
                 return;
             };
             done += batch.len();
-            self.lockless(batch);
+            // SAFETY: This is for a qdisc without a lock.
+            unsafe { self.put_and_run(bindings::xmit_llist_work_lockless, batch) };
         }
         {
             let _order = root_lock.lock();
@@ -182,8 +169,7 @@ impl Target {
                 return;
             }
             let first = last.into_first().cast();
-            // SAFETY: By the type invariants, and as the batch is ours. No packet of it is our own.
-            // The lock is held.
+            // SAFETY: By the type invariants, and as the batch is ours. The lock is held.
             unsafe {
                 bindings::xmit_llist_put_last(first, count, self.q, self.txq, &raw mut self.to_free)
             };
@@ -247,7 +233,10 @@ unsafe extern "C" fn xmit_llist_rust(
             limit as usize,
             bound as usize,
             || root_lock.lock(),
-            |_locked, batch| target.locked(batch),
+            |_locked, batch| {
+                // SAFETY: The qdisc has a root lock, which is held.
+                unsafe { target.put_and_run(bindings::xmit_llist_work, batch) }
+            },
         )
     } else {
         match list.push(packet, limit as usize) {
