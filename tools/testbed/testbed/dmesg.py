@@ -25,6 +25,10 @@ _COMPLAINTS: tuple[tuple[str, str], ...] = (
     ("rcu stall", r"rcu:? .*(detected stalls?|self-detected stall|kthread starved)|rcu_\w+ stall"),
     ("hang", r"INFO: task .* blocked for more than|soft lockup|hard LOCKUP|workqueue lockup"
              r"|nobody cared"),
+    # A checker that cannot get memory itself says so once: where a test makes
+    # allocations fail, that is no defect. What a checker finds is another kind.
+    ("checker out of memory", r"DMA-API: cacheline tracking ENOMEM|ODEBUG: Out of memory"
+                              r"|ref_tracker: memory allocation failure"),
     ("dma", r"DMA-API: (?!preallocated|debugging)"),
     ("leak", r"kmemleak: \d+ new suspected|unreferenced object|page_pool_release_retry\(\) stalled"
              r"|leaked reference|Objects remaining|Slab cache still has objects"),

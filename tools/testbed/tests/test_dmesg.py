@@ -16,6 +16,7 @@ BAD = {
     "lockdep": "INFO: possible recursive locking detected",
     "rcu stall": "rcu: INFO: rcu_preempt self-detected stall on CPU",
     "hang": "INFO: task ip:77 blocked for more than 30 seconds.",
+    "checker out of memory": "DMA-API: cacheline tracking ENOMEM, dma-debug disabled",
     "dma": "DMA-API: ixgbe_rust 0000:01:00.0: device driver failed to check map error",
     "leak": "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
     "memory": "refcount_t: underflow; use-after-free.",
@@ -60,6 +61,19 @@ class DmesgTest(unittest.TestCase):
         text = BAD["out of memory"] + "\nCall Trace:\n" + BAD["kasan"]
         found = complaints(text, ignore=("out of memory",))
         self.assertEqual([one.kind for one in found], ["kasan"])
+
+    def test_a_checker_without_memory_is_not_what_it_finds(self) -> None:
+        starved = (
+            "ref_tracker: memory allocation failure, unreliable refcount tracker.",
+            "ODEBUG: Out of memory. ODEBUG disabled",
+        )
+        found = complaints("\n".join(starved))
+        self.assertEqual([one.kind for one in found], ["checker out of memory"] * 2)
+        found = complaints(
+            "\n".join([*starved, "ref_tracker: netdev@77 has 1/1 users at", BAD["dma"]]),
+            ignore=("checker out of memory",),
+        )
+        self.assertEqual([one.kind for one in found], ["ref tracker", "dma"])
 
     def test_injected_faults_are_not_complaints(self) -> None:
         text = "FAULT_INJECTION: forcing a failure.\nname failslab, interval 1\nCall Trace:\n x\n"

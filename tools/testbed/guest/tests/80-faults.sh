@@ -12,11 +12,12 @@ if [ ! -d $FAULTS ] || [ ! -e /proc/thread-self/fail-nth ]; then
 	exit 0
 fi
 
-# The checker of DMA mappings gives up for good when it cannot get memory
-# itself, wherever it is hit: so this test runs after all that need the checker.
-# The host reads the next line as well.
-echo "skbulk: provokes dma" >/dev/kmsg
+# The checkers of DMA mappings, of references and of timers give up for good, or
+# count no longer, when they cannot get memory themselves, wherever they are hit:
+# so this test runs after all that need them. The host reads the next line.
+echo "skbulk: provokes checker out of memory" >/dev/kmsg
 PROVOKED='cacheline tracking ENOMEM, dma-debug disabled'
+PROVOKED+='|ODEBUG: Out of memory|ref_tracker: memory allocation failure'
 
 begin
 listen open

@@ -27,6 +27,7 @@ scheduling while atomic
 sleeping function called
 DMA-API:
 ODEBUG:
+ref_tracker:
 refcount_t:
 list_(add|del) corruption
 Bad page
