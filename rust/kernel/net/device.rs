@@ -16,6 +16,7 @@ use crate::{
     device,
     types::Opaque, //
 };
+use core::ops::Range;
 
 mod address;
 mod combining;
@@ -153,19 +154,17 @@ impl Device {
         })
     }
 
-    /// Gives each CPU a transmit queue of its own, as far as there are that many.
+    /// Gives each of these transmit queues to the CPU of its number, which has it for its own.
     ///
     /// Not generic, so that this is not part of a driver's module.
     #[inline(never)]
-    fn spread_tx_queues(&self, queues: u16) {
-        if queues < 2 {
-            return;
-        }
-        for index in 0..queues {
+    fn spread_tx_queues(&self, queues: Range<u32>) {
+        for index in queues {
             // Without it, the queue is found by a hash, which is slower.
             //
             // SAFETY: By the type invariants, the device is valid.
-            let _ = unsafe { bindings::netif_spread_tx_queue(self.as_raw(), index) };
+            // CAST: The number of queues is a `u16`.
+            let _ = unsafe { bindings::netif_spread_tx_queue(self.as_raw(), index as u16) };
         }
     }
 

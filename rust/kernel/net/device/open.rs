@@ -288,10 +288,16 @@ impl<T: Driver> Up<T> {
         // CAST: The number of queues is a `u16`.
         let queues = self.vectors.len() as c_uint;
 
+        // SAFETY: The device is valid and RTNL is held.
+        let before = unsafe { (*dev).real_num_tx_queues };
         // SAFETY: The device is valid and RTNL is held. These fail if there are no queues.
         to_result(unsafe { bindings::netif_set_real_num_tx_queues(dev, queues) })?;
         // SAFETY: As above.
         to_result(unsafe { bindings::netif_set_real_num_rx_queues(dev, queues) })?;
+
+        // A queue that went took along which CPUs transmit by it. The others keep what the user may
+        // have said.
+        inner.dev().spread_tx_queues(before..queues);
 
         for index in 0..queues {
             // SAFETY: There are that many queues; nobody transmits or completes packets.

@@ -488,8 +488,10 @@ impl<T: Driver> Registration<T> {
         // INVARIANT: The device is registered.
         self.registered = true;
 
-        // SAFETY: The device is valid.
-        unsafe { Device::from_raw(raw) }.spread_tx_queues(info.queues);
+        if info.queues > 1 {
+            // SAFETY: The device is valid.
+            unsafe { Device::from_raw(raw) }.spread_tx_queues(0..info.queues.into());
+        }
         Ok(())
     }
 }

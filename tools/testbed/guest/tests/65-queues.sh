@@ -146,6 +146,18 @@ quiet ports
 
 listen transmit
 # Each CPU has a queue of its own to transmit, if the kernel can do that.
+all_own() {
+	local port cpu mask
+	for port in "$P0" "$P1"; do
+		for ((cpu = 0; cpu < expected; cpu++)); do
+			mask=$(<"/sys/class/net/$port/queues/tx-$cpu/xps_cpus")
+			[ $((16#$mask)) = $((1 << cpu)) ] || {
+				echo "$port: CPUs $mask send by queue $cpu" >&2
+				return 1
+			}
+		done
+	done
+}
 by_own_queue() {
 	local cpu
 	for ((cpu = 0; cpu < expected; cpu++)); do
@@ -165,7 +177,10 @@ reaches() {
 	counters "$P1" "tx_queue_$1_packets"
 	[ "$REPLY" -ge "$2" ]
 }
+own=
 if [ -s "/sys/class/net/$P1/queues/tx-0/xps_cpus" ] && [ "$(nproc)" = "$expected" ]; then
+	own=yes
+	check "each CPU has a queue of its own" all_own
 	check "what a CPU sends goes by its own queue" by_own_queue
 else
 	skip "what a CPU sends goes by its own queue" "no XPS"
@@ -180,7 +195,7 @@ threads() {
 	for port in "$P0" "$P1"; do
 		echo 1 >"/sys/class/net/$port/threaded" || return 1
 	done
-	for pid in $(pgrep "^napi/($P0|$P1)"); do
+	for pid in $(pgrep "^napi/($P0|$P1)-"); do
 		taskset -p -c $((cpu++ % expected)) "$pid" || return 1
 	done
 	[ "$cpu" -ge $((2 * expected)) ] || {
@@ -213,6 +228,7 @@ fewer_and_more() {
 traffic_on
 check "ethtool -L: one queue and all again, 3 times under traffic" fewer_and_more
 traffic_off "number of queues"
+[ -z "$own" ] || check "each CPU has a queue of its own again" all_own
 check "one queue" ethtool -L "$P0" combined 1
 check "forwarding with one queue" forwarding_on
 settle

@@ -98,14 +98,28 @@ mod cases {
     }
 
     #[test]
+    #[cfg(CONFIG_XPS)]
     fn each_cpu_has_a_queue() -> Result {
         let device = Fixture::new(2)?;
+        let others = online_cpus() >= 2;
 
-        device.up()?;
         assert!(online_cpus() >= 1);
-        // Whoever has a queue of its own has the one of its number, in the order of CPUs.
-        if cfg!(CONFIG_XPS) && online_cpus() >= 2 {
-            assert!(device.has_xps());
+        device.up()?;
+        assert_eq!(device.xps_queue(0), Some(0));
+        if others {
+            assert_eq!(device.xps_queue(1), Some(1));
+        }
+
+        // The other CPU has none of its own now, and has one again.
+        assert_eq!(device.set_channels(1), Some(0));
+        assert_eq!(device.xps_queue(0), Some(0));
+        if others {
+            assert_eq!(device.xps_queue(1), None);
+        }
+        assert_eq!(device.set_channels(2), Some(0));
+        assert_eq!(device.xps_queue(0), Some(0));
+        if others {
+            assert_eq!(device.xps_queue(1), Some(1));
         }
         Ok(())
     }

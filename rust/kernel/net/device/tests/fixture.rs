@@ -360,15 +360,18 @@ impl Fixture {
         })
     }
 
-    /// Whether there is a map that says which CPU transmits by which queue.
-    pub(super) fn has_xps(&self) -> bool {
-        #[cfg(CONFIG_XPS)]
-        // SAFETY: The device is registered; nobody changes the map.
+    /// The queue by which a CPU transmits, if it has one for its own.
+    #[cfg(CONFIG_XPS)]
+    pub(super) fn xps_queue(&self, cpu: usize) -> Option<u16> {
+        // SAFETY: The device is registered; nobody changes the map. There is one for each traffic
+        // class of a CPU, of which there are none here.
         unsafe {
-            !(*self.dev()).xps_maps[bindings::xps_map_type_XPS_CPUS as usize].is_null()
+            let maps = (*self.dev()).xps_maps[bindings::xps_map_type_XPS_CPUS as usize].as_ref()?;
+            assert!(maps.num_tc == 1 && cpu < maps.nr_ids as usize);
+            let map = *maps.attr_map.as_ptr().add(cpu);
+            let map = map.as_ref()?;
+            (map.len == 1).then(|| *map.queues.as_ptr())
         }
-        #[cfg(not(CONFIG_XPS))]
-        false
     }
 
     /// How many queue vectors the device has, and may have, and other interrupts.
