@@ -29,6 +29,9 @@ REFERENCES = {
     "insn-option": "option off",
     "forward": "the C driver",
     "forward-option": "option off",
+    "forward-cost": "the C driver",
+    "forward-option-cost": "option off",
+    "forward-scaling": "the C driver",
     "xmit": "the list of __dev_xmit_skb()",
     "xmit-lock": "a spinlock",
     "xmit-ring": "TX queue lock",
@@ -163,6 +166,8 @@ def target(bench: str, case: str) -> float | None:
         return {"2 senders one ring": 1.3, "2 senders one ring doorbells": 1 / 0.3}.get(case)
     if bench == "xmit-qdisc":
         return {"1 sender fq": 0.97, "2 senders fq": 1.15, "2 senders sch_alf": 1.3}.get(case)
+    if bench == "forward-scaling":
+        return 1.0
     if bench == "forward":
         # The C driver takes as much as ours, and a part: of the time of a packet alone ours may
         # take as much as it, and 5 % more.
@@ -196,12 +201,14 @@ def _figure(value: float | None, unit: str) -> str:
         return "-"
     if unit == "instructions":
         return f"{value:,.1f}"
+    if unit == "times":
+        return f"{value:.2f}"
     # Fractions of what takes long are noise.
     return f"{value:.2f}" if unit == "ns" and value < 10_000 else f"{value:,.0f}"
 
 
 def _line(row: Row, width: int) -> str:
-    unit = row.unit if row.unit != "ns" else ""
+    unit = row.unit if row.unit not in ("ns", "times") else ""
     text = f"{row.case:<{width}}{_figure(row.ours, row.unit):>10}"
     text += f"{_figure(row.reference, row.unit):>11}"
     if row.ratio is None:

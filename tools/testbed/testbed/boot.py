@@ -167,8 +167,12 @@ class Run:
         on_line: Callable[[str], None] | None,
         environment: Mapping[str, str] | None = None,
         descriptors: Sequence[int] = (),
+        on_start: Callable[[int], None] | None = None,
     ) -> Outcome:
-        """Start the machine, pass its script's lines on, judge how it ended."""
+        """Start the machine, pass its script's lines on, judge how it ended.
+
+        `on_start` is told the process id.
+        """
         for path in (self.out, self.result):
             path.touch()
         began = time.monotonic()
@@ -184,6 +188,8 @@ class Run:
             )
         lines = Follower(self.out, on_line)
         try:
+            if on_start:
+                on_start(child.pid)
             problem = self._wait(child, lines, began)
         finally:
             proc.stop(child)

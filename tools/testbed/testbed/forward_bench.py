@@ -24,8 +24,16 @@ from testbed.session import Built
 from testbed.ui import Failure, say
 
 BENCH, OPTIONS = "forward", "forward-option"
+# Processor time of the guest per packet, and how many times as much a packet
+# takes where several queues have a processor each as where one queue has all.
+COST, SCALING, OPTIONS_COST = "forward-cost", "forward-scaling", "forward-option-cost"
 _FRAMES = 100_000
 _SHARED = "shared tails"
+_ONE, _MANY = "1 flow", "64 flows"
+
+
+# By bench and case, whether it is the Rust driver, and pair.
+Values = defaultdict[tuple[str, str], dict[bool, dict[int, float]]]
 
 
 @dataclass(frozen=True)
@@ -52,11 +60,12 @@ def _cell(machine: Machine, name: str, kind: str, **more: Any) -> dict[str, Any]
 
 def cells(machine: Machine) -> list[dict[str, Any]]:
     """What is measured in a guest."""
-    many = _cell(machine, "64 flows", "forward", flows=64)
     if machine.queues:
-        # One flow has one queue.
-        return [many]
-    one = [_cell(machine, "1 flow", "forward"), many]
+        # One flow has one queue: that is what many in several are compared with.
+        return [_cell(machine, name, "forward", flows=flows)
+                for name, flows in ((_ONE, 1), (_MANY, 64))]  # fmt: skip
+    many = _cell(machine, _MANY, "forward", flows=64)
+    one = [_cell(machine, _ONE, "forward"), many]
     if machine.cpus > 1:
         return one
     one += [
@@ -68,7 +77,7 @@ def cells(machine: Machine) -> list[dict[str, Any]]:
         one += [
             # A search is many measurements: one in a while is enough.
             _cell(machine, "loss-free", "lossless", pairs=3),
-            *[_cell(machine, name, "forward", option=name)
+            *[_cell(machine, name, "forward", option=name, frames=6 * _FRAMES)
               for name in ("bulk free", "SKB pool", "GRO")],
         ]  # fmt: skip
     return one
@@ -140,9 +149,7 @@ def _measure(
 
 def parse(lines: Iterable[str]) -> list[Row]:
     """Rows from the lines that the guest wrote, in the order of their first line."""
-    values: dict[tuple[str, str], dict[bool, dict[int, float]]] = defaultdict(
-        lambda: {True: {}, False: {}}
-    )
+    values: Values = defaultdict(lambda: {True: {}, False: {}})
     for line in lines:
         record = json.loads(line)
         case, driver = record["case"], record["driver"]
@@ -150,15 +157,32 @@ def parse(lines: Iterable[str]) -> list[Row]:
             say(f"    {case}, {driver}: not measured: {record['missing']}")
         elif "on" in record:
             name = case if driver == "rust" else f"{case}, C driver"
-            values[OPTIONS, name][record["on"]][record["pair"]] = record["ns"]
+            for bench, part in ((OPTIONS, "ns"), (OPTIONS_COST, "cost")):
+                values[bench, name][record["on"]][record["pair"]] = record[part]
         elif "median" in record:
             for part in ("median", "p99"):
                 key = (BENCH, f"{case} {part}")
                 values[key][driver == "rust"][record["pair"]] = record[part]
         else:
-            values[BENCH, case][driver == "rust"][record["pair"]] = record["ns"]
-    return [Row.of_pairs(bench, case, "ns", sides[True], sides[False])
+            for bench, part in ((BENCH, "ns"), (COST, "cost")):
+                if part in record:
+                    values[bench, case][driver == "rust"][record["pair"]] = record[part]
+    _scaling(values)
+    return [Row.of_pairs(bench, case, "times" if bench == SCALING else "ns",
+                         sides[True], sides[False])
             for (bench, case), sides in values.items()]  # fmt: skip
+
+
+def _scaling(values: Values) -> None:
+    """What many flows cost more than one, from the costs of the same pair."""
+    for (bench, case), many in list(values.items()):
+        if bench != COST or not case.startswith(_MANY) or "queues" not in case:
+            continue
+        rest = case.removeprefix(_MANY)
+        alone = values[COST, _ONE + rest]
+        for rust, pairs in many.items():
+            for pair in pairs.keys() & alone[rust].keys():
+                values[SCALING, rest.strip()][rust][pair] = pairs[pair] / alone[rust][pair]
 
 
 def is_rate(row: Row) -> bool:

@@ -15,13 +15,14 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from testbed.boot import Job, Outcome, Run, fill_share
 from testbed.env import Env
 from testbed.kernel import Kernel
 from testbed.model import WIRES, Model
+from testbed.usage import UsageLine
 
 _MEMORY = "768M"
 # CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID
@@ -64,8 +65,10 @@ class Uml:
                 share=folder / "job",
                 model=model,
             )
-            command = self._command(folder, job, model, lines)
-            return run.follow(command, on_line, _environment(), lines)
+            with closing(UsageLine()) as usage:
+                all_lines = [*lines, usage.descriptor]
+                command = self._command(folder, job, model, lines, usage.descriptor)
+                return run.follow(command, on_line, _environment(), all_lines, usage.answer_for)
 
     def shell(self, job: Job, on_copied: Callable[[], None]) -> int:
         """Start it with the console on this terminal; returns its exit code."""
@@ -108,7 +111,12 @@ class Uml:
             (folder / "job" / name).touch()
 
     def _command(
-        self, folder: Path, job: Job, model: Model | None, lines: Sequence[int]
+        self,
+        folder: Path,
+        job: Job,
+        model: Model | None,
+        lines: Sequence[int],
+        usage: int | None = None,
     ) -> list[str]:
         processors, _ = pins(job)
         words = [
@@ -129,6 +137,8 @@ class Uml:
             f"virtio_pcidev.max_delay_us={_PATIENCE}",
             *job.kernel_words,
         ]  # fmt: skip
+        if usage is not None:
+            words += [f"ssl{len(lines)}=fd:{usage}", "SKBULK_USAGE=1"]
         if model is not None:
             ports = range(model.ports)
             words += [f"virtio_uml.device={model.port(number)}:{_DEVICE}" for number in ports]

@@ -11,7 +11,18 @@ from unittest import mock
 
 from testbed.bench_rows import table, target
 from testbed.boot import Job
-from testbed.forward_bench import BENCH, MACHINES, OPTIONS, cells, parse, plans, sentences
+from testbed.forward_bench import (
+    BENCH,
+    COST,
+    MACHINES,
+    OPTIONS,
+    OPTIONS_COST,
+    SCALING,
+    cells,
+    parse,
+    plans,
+    sentences,
+)
 from testbed.forward_plot import spread
 from testbed.ui import Failure
 from testbed.uml import pins
@@ -38,10 +49,13 @@ class Rows(unittest.TestCase):
         self.assertEqual(row.record()["reference_name"], "the C driver")
 
     def test_an_option_is_compared_with_itself_off_for_each_driver(self) -> None:
-        sides = [one("rust", 1, 900.0, on=True), one("rust", 1, 990.0, on=False)]
-        sides += [one("c", 1, 2000.0, on=True), one("c", 1, 1000.0, on=False)]
-        rows = parse(lines(*sides))
-        self.assertEqual([row.bench for row in rows], [OPTIONS, OPTIONS])
+        sides = [one("rust", 1, 900.0, cost=400.0, on=True),
+                 one("rust", 1, 990.0, cost=500.0, on=False),
+                 one("c", 1, 2000.0, cost=700.0, on=True),
+                 one("c", 1, 1000.0, cost=700.0, on=False)]  # fmt: skip
+        costs = [row for row in parse(lines(*sides)) if row.bench == OPTIONS_COST]
+        self.assertEqual([row.ratio for row in costs], [1.25, 1.0])
+        rows = [row for row in parse(lines(*sides)) if row.bench == OPTIONS]
         self.assertEqual([row.case for row in rows], ["1 flow 1 cpu", "1 flow 1 cpu, C driver"])
         self.assertEqual([row.ratio for row in rows], [1.1, 0.5])
 
@@ -50,6 +64,23 @@ class Rows(unittest.TestCase):
         rows = parse(lines({**record, "driver": "rust"}, {**record, "driver": "c", "p99": 50}))
         self.assertEqual([row.case for row in rows], ["latency 1 cpu median", "latency 1 cpu p99"])
         self.assertEqual([row.ratio for row in rows], [1.0, 1.25])
+
+    def test_many_flows_are_compared_with_one_of_the_same_pair(self) -> None:
+        records = []
+        for driver, pair, alone, spread_out in (
+            ("rust", 1, 1000.0, 1100.0), ("rust", 2, 1000.0, 1200.0),
+            ("c", 1, 1000.0, 1650.0), ("c", 2, 2000.0, 2400.0), ("c", 3, 1000.0, 9000.0),
+        ):  # fmt: skip
+            for name, cost in (("1 flow", alone), ("64 flows", spread_out)):
+                records.append({"case": f"{name} 2 queues 2 cpus", "driver": driver,
+                                "pair": pair, "ns": 5.0, "cost": cost})  # fmt: skip
+        rows = {(row.bench, row.case): row for row in parse(lines(*records))}
+        self.assertEqual(rows[BENCH, "64 flows 2 queues 2 cpus"].ratios, (1.0, 1.0))
+        self.assertEqual(rows[COST, "64 flows 2 queues 2 cpus"].ratios, (1.5, 2.0))
+        scaling = rows[SCALING, "2 queues 2 cpus"]
+        self.assertEqual((scaling.unit, scaling.ours), ("times", 1.15))
+        self.assertEqual([round(one, 6) for one in scaling.ratios], [1.5, 1.0])
+        self.assertEqual(target(SCALING, scaling.case), 1.0)
 
     def test_what_could_not_be_measured_is_no_row(self) -> None:
         self.assertEqual(parse(lines({"case": "x", "driver": "c", "missing": "no flag"})), [])

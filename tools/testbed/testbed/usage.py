@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tells a guest how much processor time it has had.
+
+A guest of User-Mode Linux has a clock, but not the host's account of its
+threads: when another process had the processor, its clock went on. So it may
+ask over a serial line: a line from it is answered with nanoseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import threading
+import time
+
+
+def processor_time(pid: int) -> int:
+    """Nanoseconds that all threads of a process have run, those that run now to this moment."""
+    clock = ctypes.c_int()
+    # Returns the error instead of setting errno.
+    error = ctypes.CDLL(None).clock_getcpuclockid(ctypes.c_int(pid), ctypes.byref(clock))
+    if error:
+        raise OSError(error, f"{os.strerror(error)}: the processor time of process {pid}")
+    return time.clock_gettime_ns(clock.value)
+
+
+class UsageLine:
+    """The two ends of the line; the guest inherits one of them."""
+
+    def __init__(self) -> None:
+        self._here, self._guest = socket.socketpair()
+        self._thread: threading.Thread | None = None
+        self.descriptor = self._guest.fileno()
+
+    def answer_for(self, pid: int) -> None:
+        """Answer from now on, for this process, until the line is closed."""
+        self._guest.close()
+        self._thread = threading.Thread(target=self._serve, args=(pid,), daemon=True)
+        self._thread.start()
+
+    def _serve(self, pid: int) -> None:
+        try:
+            with self._here.makefile("rb") as questions:
+                while questions.readline():
+                    self._here.sendall(b"%d\n" % processor_time(pid))
+        except OSError:
+            # The guest has gone, or is about to.
+            return
+
+    def close(self) -> None:
+        """Both ends, if they are still open; that ends the answers."""
+        self._guest.close()
+        try:
+            self._here.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            # It has gone already.
+            pass
+        if self._thread:
+            self._thread.join()
+        self._here.close()
