@@ -26,6 +26,12 @@ _END = re.compile(r"={20,}")
 _STAMP = re.compile(r"^\[ *\d+\.\d+\](\[ *[CT]\d+\])? ?")
 # Mangled names of Rust, and what is C around it.
 _OURS = re.compile(r"\b_R[A-Z]\w+|\brust_(?!helper_)\w+|alf_queue|qmempool|xmit_llist|sch_alf")
+# The core looks at the state of a transmit queue by plain reads, with or without the queue's lock,
+# while anyone changes bits of it atomically (netif_xmit_stopped() and its like): with drivers in C
+# as well.
+_QUEUE_STATE = re.compile(r"data-race in \w+ / rust_helper_netif_tx_\w+_queue$")
+_WRITE = re.compile(r"(?:read-)?write to ")
+_READ = re.compile(r"read to ")
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,22 @@ class Race:
     @property
     def ours(self) -> str | None:
         """The first line of it that has Rust, or what belongs to it, in it."""
+        if self._is_queue_state:
+            return None
         return next((line for line in (self.title, *self.lines) if _OURS.search(line)), None)
+
+    @property
+    def _is_queue_state(self) -> bool:
+        """A plain read of a queue's state in C, and a bit of it that changes atomically."""
+        if not _QUEUE_STATE.search(self.title):
+            return False
+        reads = [i for i, line in enumerate(self.lines) if _READ.match(line.strip())]
+        readers = [self.lines[i + 1] for i in reads if i + 1 < len(self.lines)]
+        return (
+            bool(readers)
+            and not any(_OURS.search(line) for line in readers)
+            and not any(_WRITE.match(line.strip()) for line in self.lines)
+        )
 
 
 def races(console: str) -> list[Race]:
