@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Memory runs out: at probe, at open, and while packets fly.
+
+The checkers of DMA mappings, of references and of timers give up for good, or
+count no longer, when they cannot get memory themselves: run this after all
+that needs them.
+"""
+
+import contextlib
+import fcntl
+import glob
+import os
+import re
+import socket
+import struct
+import time
+from pathlib import Path
+
+from lib.py import KsftFailEx, KsftNamedVariant, ksft_disruptive, ksft_eq
+from lib.py import ksft_exit, ksft_gt, ksft_lt, ksft_pr, ksft_run
+from lib.py import ksft_variants
+from lib.py.nicmodel import NicModelEnv, forwards_after
+from lib.py.support import driver_stats, provokes, skip_program
+
+DEBUGFS = Path("/sys/kernel/debug")
+FAIL_NTH = "/proc/thread-self/fail-nth"
+KINDS = ("failslab", "fail_page_alloc")
+
+SIOCGIFFLAGS = 0x8913
+SIOCSIFFLAGS = 0x8914
+IFF_UP = 1
+ETH_P_ALL = 3
+SO_RCVBUFFORCE = 33
+
+
+class Interface:
+    """ Set an interface up and down, without another process. """
+
+    def __init__(self, name):
+        self.name = name.encode()
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def _set(self, up):
+        asked = struct.pack("16sH22x", self.name, 0)
+        flags = struct.unpack_from("H", fcntl.ioctl(self.socket, SIOCGIFFLAGS, asked), 16)[0]
+        flags = flags | IFF_UP if up else flags & ~IFF_UP
+        fcntl.ioctl(self.socket, SIOCSIFFLAGS, struct.pack("16sH22x", self.name, flags))
+
+    def do(self):
+        """ Open. """
+        self._set(True)
+
+    def undo(self):
+        """ Close. """
+        self._set(False)
+
+
+class Binding:
+    """ Bind a device to its driver and unbind it. """
+
+    def __init__(self, device, driver):
+        folder = Path("/sys/bus/pci/drivers") / driver
+        self.device = device.encode()
+        self.bind = os.open(folder / "bind", os.O_WRONLY)
+        self.unbind = os.open(folder / "unbind", os.O_WRONLY)
+
+    def do(self):
+        """ Probe. """
+        os.write(self.bind, self.device)
+
+    def undo(self):
+        """ Remove. """
+        os.write(self.unbind, self.device)
+
+
+def _knob(kind, name, value):
+    (DEBUGFS / kind / name).write_text(str(value), encoding="utf-8")
+
+
+def _fail_each(subject, seconds, dense):
+    """
+    The kernel counts the allocations of this thread down and fails the one
+    that fail-nth names. The operation runs again and again, each time with a
+    later one failing, until it needs fewer than that; from @dense on with only
+    every seventh. It must end with an error of its own or succeed regardless,
+    and leave nothing behind: the next round shows that.
+    """
+    for kind in KINDS:
+        for name, value in (("ignore-gfp-wait", "N"), ("verbose", 0), ("probability", 0)):
+            _knob(kind, name, value)
+    _knob("fail_page_alloc", "min-order", 0)
+    handle = os.open(FAIL_NTH, os.O_RDWR)
+    nth, failed, survived = 1, 0, 0
+    end = time.monotonic() + seconds
+    left = 0
+    while left == 0 and time.monotonic() < end:
+        os.pwrite(handle, str(nth).encode(), 0)
+        error = None
+        try:
+            subject.do()
+        except OSError as problem:
+            error = problem
+        left = int(os.pread(handle, 16, 0).split(b"\0")[0])
+        os.pwrite(handle, b"0", 0)
+        if error is None:
+            subject.undo()
+            survived += 1
+        else:
+            failed += 1
+            # The operation ended before allocation nth: all were tried.
+            if left != 0:
+                raise KsftFailEx(f"with nothing failing: {error}")
+        nth += 1 if nth < dense else 7
+    os.close(handle)
+    ksft_pr(f"{failed} failures reported, {survived} survived, up to allocation {nth}"
+            f"{'' if left else ', cut for time'}")
+    ksft_gt(failed, 0, "failures reported")
+
+
+@ksft_disruptive
+def open_fails(cfg):
+    """ Each allocation of ndo_open in turn. """
+    cfg.both("down")
+    _fail_each(Interface(cfg.ifname), 40, 100000)
+
+
+@ksft_disruptive
+def probe_fails(cfg):
+    """ Each allocation of probe in turn. """
+    cfg.both("down")
+    cfg.ports[0].unbind()
+    _fail_each(Binding(cfg.ports[0].pci, cfg.driver), 60, 60)
+
+
+@ksft_disruptive
+def probe_still_works(cfg):
+    """ The device can still be bound. """
+    cfg.ports[0].bind(cfg.driver)
+    cfg.card.find()
+
+
+def data_path_is_armed(cfg):
+    """
+    Only allocations that must not sleep fail: of skbs, by their slab caches,
+    and of pages. A process may need such a page, too, so nothing starts one or
+    opens a file while they fail.
+    """
+    for kind in KINDS:
+        for name, value in (("ignore-gfp-wait", "Y"), ("verbose", 0), ("times", -1)):
+            _knob(kind, name, value)
+    _knob("fail_page_alloc", "min-order", 0)
+    _knob("failslab", "cache-filter", "Y")
+    caches = 0
+    for path in glob.glob("/sys/kernel/slab/skbuff_*/failslab"):
+        with contextlib.suppress(OSError):
+            Path(path).write_text("1", encoding="utf-8")
+            caches += 1
+    ksft_gt(caches, 0, "slab caches of skbs that can fail")
+    for kind in KINDS:
+        cfg.knobs[kind] = os.open(DEBUGFS / kind / "probability", os.O_WRONLY)
+
+
+def _fail_in(cfg, percent, kinds=KINDS):
+    for kind in kinds:
+        if kind in cfg.knobs:
+            os.pwrite(cfg.knobs[kind], str(percent).encode(), 0)
+
+
+def _generate(cfg, count, size, percent, kinds=KINDS):
+    """ Frames while so many allocations fail. """
+    request = cfg.request(count, size, timeout_ms=20000)
+    _fail_in(cfg, percent, kinds)
+    try:
+        return cfg.model.ask("generate", **request)
+    finally:
+        _fail_in(cfg, 0, kinds)
+
+
+def _check_data_path(cfg, percent, count, size):
+    """ What comes out is right. """
+    cfg.set_up()
+    answer = _generate(cfg, count, size, percent)
+    ksft_pr(f"{answer['forwarded']} of {answer['sent']} came out")
+    for what in ("duplicated", "damaged"):
+        ksft_eq(answer[what], 0, answer)
+    ksft_gt(answer["sent"], 0, answer)
+    cfg.settle()
+
+
+@ksft_variants([
+    KsftNamedVariant("small_frames", 2000, 60),
+    KsftNamedVariant("large_frames", 300, 1514),
+])
+def every_tenth_fails(cfg, count, size):
+    """ Of the allocations in the data path. """
+    _check_data_path(cfg, 10, count, size)
+
+
+def every_one_fails(cfg):
+    """ What has been sent is used again, so that nothing need be allocated. """
+    _check_data_path(cfg, 100, 2000, 60)
+
+
+def _page_pool_functions():
+    """ Where they begin and end: no others are to get no pages. """
+    with open("/proc/kallsyms", encoding="utf-8") as symbols:
+        lines = symbols.readlines()
+    found = [line[:16] for line in lines
+             if re.match(r"(__)?page_pool_alloc", line[19:])]
+    after = min(line[:16] for line in lines if line[:16] > max(found))
+    return min(found), after
+
+
+def rx_ring_runs_empty(cfg):
+    """
+    Frames that a socket holds take the buffers with them: without new pages
+    the ring runs empty, no frame can come any more, and no interrupt tells of
+    one. The driver must go on by itself as soon as there is memory.
+
+    Only the page pool gets no pages: skbs must go on, or the buffers are free
+    again.
+    """
+    first, after = _page_pool_functions()
+    _knob("fail_page_alloc", "require-start", f"0x{first}")
+    _knob("fail_page_alloc", "require-end", f"0x{after}")
+    before = driver_stats(cfg.ifname)["rx_no_buffer"]
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
+                       socket.htons(ETH_P_ALL)) as holder:
+        holder.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 256 << 20)
+        holder.bind((cfg.ifname, ETH_P_ALL))
+        answer = _generate(cfg, 4000, 60, 100, ("fail_page_alloc", ))
+    cfg.empty = driver_stats(cfg.ifname)["rx_no_buffer"] - before
+    ksft_pr(f"{answer['forwarded']} of 4000 came out, {cfg.empty} times no buffer")
+    ksft_lt(answer["forwarded"], 2000, answer)
+
+
+def rx_ring_empty_is_counted(cfg):
+    """ The driver has noticed. """
+    ksft_gt(cfg.empty, 0)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    if not os.path.exists(FAIL_NTH) or not (DEBUGFS / "failslab").is_dir():
+        skip_program("this kernel has no fault injection")
+    with NicModelEnv(__file__, drivers=["ixgbe_rust"],
+                     why="the driver is not under test") as cfg:
+        cfg.knobs, cfg.empty = {}, 0
+        provokes("checker out of memory")
+        try:
+            ksft_run([open_fails, forwards_after("open_fails"),
+                      probe_fails, probe_still_works, forwards_after("probe_fails"),
+                      data_path_is_armed,
+                      every_tenth_fails, forwards_after("every_tenth_fails", 2000),
+                      every_one_fails, forwards_after("every_one_fails", 2000),
+                      rx_ring_runs_empty, rx_ring_empty_is_counted,
+                      forwards_after("rx_ring_empty", 2000)], args=(cfg, ))
+        finally:
+            _fail_in(cfg, 0)
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

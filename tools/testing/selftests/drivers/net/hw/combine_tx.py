@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+CPUs that combine on the transmit queue (combine_tx of ixgbe_rust): what
+several programs send at the same time leaves once and in order, and shares
+doorbells.
+"""
+
+import re
+
+from lib.py import CmdExitFailure, EthtoolFamily, KsftFailEx, ethtool
+from lib.py import ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_gt
+from lib.py import ksft_in, ksft_lt, ksft_pr, ksft_raises, ksft_run, ksft_true
+from lib.py.datagrams import Flow, Plan
+from lib.py.nicmodel import CABLE_V4, Cable, NicModelEnv, forwards_after
+from lib.py.support import Task, driver_stats, flood, kernel_log, provokes
+from lib.py.support import wait_until
+
+SENDERS, COUNT = 6, 2000
+DOWNS = 20
+FLOODERS = 3
+ACCOUNTED = ("tx_packets", "tx_lost", "tx_refused", "tx_combine_dropped")
+
+
+def _flag(cfg):
+    said = ethtool(f"--show-priv-flags {cfg.ports[0].ifname}").stdout
+    return re.search(r"^combine-tx\s*: (\w+)$", said, re.M)[1]
+
+
+def _set_flag(cfg, state):
+    ethtool(f"--set-priv-flags {cfg.ports[0].ifname} combine-tx {state}")
+
+
+def flag_is_off(cfg):
+    """ Without the module's parameter. """
+    ksft_eq(_flag(cfg), "off")
+
+
+def flag_refused(cfg):
+    """ It cannot be set, and the log says why. """
+    said = len(kernel_log())
+    with ksft_raises(CmdExitFailure) as refused:
+        _set_flag(cfg, "on")
+    ksft_in("not supported", refused.exception.cmd.stderr.lower())
+    ksft_true(re.search(r"combine-tx needs .* combine_tx=1", kernel_log()[said:]))
+
+
+def flag_is_still_off(cfg):
+    """ What was refused has changed nothing. """
+    ksft_eq(_flag(cfg), "off")
+
+
+@ksft_disruptive
+def load(cfg):
+    """ With combine_tx=1. """
+    cfg.card.unload()
+    cfg.reloaded = True
+    cfg.card.load("combine_tx=1")
+
+
+def one_queue(cfg):
+    """ CPUs that have a queue each do not meet. """
+    def count(port):
+        asked = {"header": {"dev-index": port.ifindex()}}
+        return cfg.ethnl.channels_get(asked)["combined-count"]
+
+    for port in cfg.ports:
+        if count(port) > 1:
+            ethtool(f"-L {port.ifname} combined 1")
+        ksft_eq(count(port), 1)
+
+
+def flag_is_on(cfg):
+    """ With the parameter. """
+    ksft_eq(_flag(cfg), "on")
+
+
+def cable(cfg):
+    """ Two namespaces reach each other. """
+    cfg.cable = Cable(cfg.card, v6=False)
+
+
+def _stats(cfg):
+    return driver_stats(cfg.ports[0].ifname)
+
+
+def _plan(cfg, way):
+    """ Fewer on their way than the other port has descriptors. """
+    plan = Plan(CABLE_V4[1], target=cfg.cable.ns.name, senders=SENDERS, count=COUNT,
+                ahead=48, patience=60)
+    if way == "packet":
+        plan.packet = True
+        plan.where, plan.whence = (port.ifname for port in cfg.ports)
+    return plan
+
+
+def _all_there(cfg, name, way, meanwhile=None):
+    """ Each arrives once and in order, as the case after this one looks at. """
+    before = _stats(cfg)
+    flow = Flow(_plan(cfg, way))
+    try:
+        if meanwhile:
+            meanwhile()
+        result = flow.finish()
+    finally:
+        flow.stop()
+    after = _stats(cfg)
+    cfg.results[name] = result, {key: after[key] - before.get(key, 0) for key in after}
+    ksft_eq(result.taken, SENDERS * COUNT)
+
+
+def _arrived(name):
+    """ A case: what was sent in the one before, once and in order. """
+    def case(cfg):
+        if name not in cfg.results:
+            raise KsftFailEx("not all was sent")
+        result, counted = cfg.results[name]
+        result.check_all()
+        if result.received != result.taken:
+            ksft_pr({key: value for key, value in counted.items() if value})
+    case.__name__ = f"{name}_arrive_in_order"
+    return case
+
+
+def senders_past_qdisc(cfg):
+    """ Packet sockets. """
+    _all_there(cfg, "senders_past_qdisc", "packet")
+
+
+def senders_share_doorbells(cfg):
+    """ Some packets were sent by another CPU, and had no doorbell of their own. """
+    _, counted = cfg.results["senders_past_qdisc"]
+    ksft_pr(f"{counted['tx_packets']} packets, {counted['tx_doorbells']} doorbells, "
+            f"{counted['tx_combined']} sent by another CPU")
+    ksft_lt(counted["tx_doorbells"], counted["tx_packets"])
+    ksft_gt(counted["tx_combined"], 0)
+
+
+def _neighbours(cfg):
+    local, remote = (port.ifname for port in cfg.ports)
+    ns = cfg.cable.ns.name
+    macs = (cfg.ports[0].mac(),
+            ip(f"link show dev {remote}", json=True, ns=ns)[0]["address"])
+    ip(f"neigh replace {CABLE_V4[1]} lladdr {macs[1]} dev {local} nud permanent")
+    ip(f"neigh replace {CABLE_V4[0]} lladdr {macs[0]} dev {remote} nud permanent", ns=ns)
+
+
+def senders_through_qdisc(cfg):
+    """ UDP, to a neighbour that is known. """
+    _neighbours(cfg)
+    _all_there(cfg, "senders_through_qdisc", "udp")
+
+
+@ksft_disruptive
+def flag_toggled(cfg):
+    """ 25 times meanwhile. """
+    def toggle():
+        for _ in range(25):
+            _set_flag(cfg, "off")
+            _set_flag(cfg, "on")
+    _all_there(cfg, "flag_toggled", "packet", toggle)
+
+
+def flag_off(cfg):
+    """ It is off while they send. """
+    _set_flag(cfg, "off")
+    try:
+        _all_there(cfg, "flag_off", "packet")
+    finally:
+        _set_flag(cfg, "on")
+
+
+def flag_off_combines_nothing(cfg):
+    """ Each CPU sends its own. """
+    ksft_eq(cfg.results["flag_off"][1]["tx_combined"], 0)
+
+
+def _accounted(cfg):
+    """
+    What became of packets that the driver took. The stack drops some itself
+    while the port goes down, and tells the sender: these are not in here.
+    """
+    stats = _stats(cfg)
+    return sum(stats.get(name, 0) for name in ACCOUNTED)
+
+
+@ksft_disruptive
+def down_while_sending(cfg):
+    """ The interface, under several programs. """
+    port = cfg.ports[0]
+    before = _accounted(cfg)
+    taken = 0
+    for _ in range(DOWNS):
+        sent = port.stat("tx_packets")
+        senders = [Task(flood, port.ifname, 1_000_000, 60) for _ in range(FLOODERS)]
+        try:
+            wait_until(lambda sent=sent: port.stat("tx_packets") > sent + 50, 20,
+                       "the programs send")
+            ip(f"link set {port.ifname} down")
+            taken += sum(sender.result() for sender in senders)
+        finally:
+            for sender in senders:
+                sender.kill()
+        ip(f"link set {port.ifname} up")
+        wait_until(lambda: port.attr("operstate") == "up", 20, "the port is up")
+    cfg.account = taken, _accounted(cfg) - before
+
+
+def each_is_counted(cfg):
+    """
+    As sent or dropped. The stack sends a few of its own when an interface
+    comes up.
+    """
+    taken, known = cfg.account
+    ksft_pr(f"{taken} taken, {known} sent or dropped")
+    ksft_gt(taken, 0)
+    ksft_ge(known, taken)
+    ksft_ge(taken + 400, known)
+
+
+def reach_after_down(cfg):
+    """ Two namespaces reach each other again. """
+    wait_until(cfg.cable.reaches, 20, "the ports reach each other")
+
+
+def senders_after_down(cfg):
+    """ As before. """
+    _all_there(cfg, "senders_after_down", "packet")
+
+
+@ksft_disruptive
+def transmitter_hangs(cfg):
+    """ What the card has not reported keeps the queue stopped, and packets held. """
+    provokes("netdev")
+    port = cfg.ports[1]
+    before = port.tx_queue_sum("tx_timeout")
+    cfg.model.fault(1, "tx_no_done", 8)
+    cfg.generate(700, timeout_ms=4000)
+    wait_until(lambda: port.tx_queue_sum("tx_timeout") > before, 40,
+               "the watchdog barks")
+    cfg.model.mend(1)
+    wait_until(lambda: port.attr("carrier") == "1", 20, "the carrier is back")
+
+
+def cable_off(cfg):
+    """ Each port is back in this namespace. """
+    cfg.cable.close()
+    cfg.cable = None
+    ksft_eq([port.find() for port in cfg.ports], [True, True])
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    # CPUs of an emulated machine take turns for long, and hardly ever meet.
+    with NicModelEnv(__file__, drivers=["ixgbe_rust"],
+                     why="CPUs of other drivers do not combine", native=True) as cfg:
+        cfg.ethnl = EthtoolFamily()
+        cfg.reloaded, cfg.cable, cfg.results, cfg.account = False, None, {}, (0, 0)
+        try:
+            ksft_run([flag_is_off, flag_refused, flag_is_still_off,
+                      load, one_queue, flag_is_on, cable,
+                      senders_past_qdisc, _arrived("senders_past_qdisc"),
+                      senders_share_doorbells,
+                      senders_through_qdisc, _arrived("senders_through_qdisc"),
+                      flag_toggled, _arrived("flag_toggled"),
+                      flag_off, _arrived("flag_off"), flag_off_combines_nothing,
+                      down_while_sending, each_is_counted, reach_after_down,
+                      senders_after_down, _arrived("senders_after_down"),
+                      cable_off, forwards_after("cable"),
+                      transmitter_hangs, forwards_after("hang", 2000)],
+                     args=(cfg, ))
+        finally:
+            if cfg.cable:
+                cfg.cable.close()
+            # Other tests expect the driver as it is by default.
+            if cfg.reloaded:
+                cfg.card.unload()
+                cfg.card.load()
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

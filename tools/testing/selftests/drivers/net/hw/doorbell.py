@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Packets whose doorbell waits for those that follow: none waits for what may
+not come, and none is lost uncounted when the interface goes down.
+"""
+
+import glob
+import time
+
+from lib.py import KsftSkipEx, ip, ksft_disruptive, ksft_eq, ksft_exit
+from lib.py import ksft_ge, ksft_gt, ksft_lt, ksft_run
+from lib.py.nicmodel import NicModelEnv, forwards_after
+from lib.py.support import Task, driver_stats, flood, provokes, wait_until
+
+DOWNS = 10
+INFLIGHT = "byte_queue_limits/inflight"
+
+
+def set_up(cfg):
+    """ Addresses, routes, neighbours, and both links. """
+    cfg.set_up()
+    cfg.settle()
+
+
+def _doorbells(cfg):
+    return driver_stats(cfg.ports[1].ifname)["tx_doorbells"]
+
+
+def single_frames(cfg):
+    """
+    With nothing behind them they leave at once. A second passes before a frame
+    counts as lost, and the next one is sent after that.
+    """
+    before = _doorbells(cfg)
+    request = cfg.request(1)
+    ksft_eq(sum(cfg.model.ask("generate", **request)["forwarded"]
+                for _ in range(20)), 20)
+    cfg.single = _doorbells(cfg) - before
+
+
+def single_frames_doorbells(cfg):
+    """ Each had one of its own. """
+    ksft_ge(cfg.single, 20)
+
+
+def burst(cfg):
+    """ Many frames, one soon after the other. """
+    before = _doorbells(cfg)
+    cfg.check_forwarded(2000)
+    cfg.shared = _doorbells(cfg) - before
+
+
+def burst_doorbells(cfg):
+    """ They share doorbells. """
+    ksft_lt(cfg.shared, 2000)
+
+
+def _on_wire(cfg, name):
+    """ What the card has put on the wire of the second port. """
+    return cfg.model.stats(1)[name]
+
+
+def single_frame_of_a_program(cfg):
+    """ One that is not sent by a poll function. """
+    before = _on_wire(cfg, "tx_frames")
+    ksft_eq(flood(cfg.ports[1].ifname, 1, 5), 1)
+    wait_until(lambda: _on_wire(cfg, "tx_frames") > before, 3, "it leaves")
+
+
+@ksft_disruptive
+def stopped_queue(cfg):
+    """
+    The card sends, but does not say so: the queue stops, by its limit of bytes
+    or because the ring is full, and no packet comes any more that would ring
+    for what the ring holds.
+    """
+    port = cfg.ports[1]
+    if not glob.glob(f"/sys/class/net/{port.ifname}/queues/tx-0/{INFLIGHT}"):
+        raise KsftSkipEx("no byte queue limits")
+    provokes("netdev")
+    before = _on_wire(cfg, "tx_bytes")
+    cfg.model.fault(1, "tx_no_done", 100000)
+    cfg.generate(700, 100, drain_ms=300, timeout_ms=2500)
+    taken = port.tx_queue_sum(INFLIGHT)
+    ksft_gt(taken, 0, "bytes in flight: the queue was not stopped")
+    ksft_lt(taken, 70000, "bytes in flight: the queue was not stopped")
+    ksft_eq(_on_wire(cfg, "tx_bytes") - before, taken,
+            "bytes that have left, of those that the ring holds")
+
+
+@ksft_disruptive
+def stopped_queue_goes_on(cfg):
+    """ The port is set down and up. """
+    cfg.model.mend(1)
+    ip(f"link set {cfg.ports[1].ifname} down")
+    cfg.set_up()
+
+
+def _account(cfg):
+    stats = driver_stats(cfg.ports[1].ifname)
+    found = {name: stats[f"tx_{name}"] for name in ("packets", "lost", "refused")}
+    return found | {"wire": _on_wire(cfg, "tx_frames")}
+
+
+@ksft_disruptive
+def down_while_sending(cfg):
+    """
+    Sum up what the driver took, what it says became of that, and what the wire
+    saw.
+    """
+    port = cfg.ports[1]
+    cfg.settle()
+    before = _account(cfg)
+    taken = 0
+    for _ in range(DOWNS):
+        sent = port.stat("tx_packets")
+        sender = Task(flood, port.ifname, 1_000_000, 60)
+        try:
+            wait_until(lambda sent=sent: port.stat("tx_packets") > sent + 10,
+                       20, "the program sends")
+            time.sleep(0.3)
+            ip(f"link set {port.ifname} down")
+            taken += sender.result()
+        finally:
+            sender.kill()
+        cfg.set_up()
+    cfg.settle()
+    after = _account(cfg)
+    cfg.account = {name: after[name] - before[name] for name in before}
+    cfg.account["taken"] = taken
+
+
+def each_is_counted(cfg):
+    """
+    What the driver took is sent, lost or refused. The stack sends a few of its
+    own when an interface comes up.
+    """
+    account = cfg.account
+    known = account["packets"] + account["lost"] + account["refused"]
+    ksft_gt(account["taken"], 0)
+    ksft_ge(known, account["taken"], account)
+    ksft_ge(account["taken"] + 200, known, account)
+
+
+def what_counts_as_sent_was_on_the_wire(cfg):
+    """
+    A packet that was being sent when the card was stopped may be on the wire
+    and lost.
+    """
+    account = cfg.account
+    ksft_ge(account["wire"], account["packets"], account)
+    ksft_ge(account["packets"] + account["lost"], account["wire"], account)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with NicModelEnv(__file__, drivers=["ixgbe_rust"],
+                     why="the driver lets no doorbell wait") as cfg:
+        cfg.single = cfg.shared = 0
+        cfg.account = {}
+        ksft_run([set_up, single_frames, single_frames_doorbells, burst,
+                  burst_doorbells, single_frame_of_a_program,
+                  stopped_queue, stopped_queue_goes_on,
+                  forwards_after("stopped_queue"),
+                  down_while_sending, each_is_counted,
+                  what_counts_as_sent_was_on_the_wire,
+                  forwards_after("down_while_sending")], args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

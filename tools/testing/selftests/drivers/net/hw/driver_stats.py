@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+What the driver says about itself, and whether its counters count.
+"""
+
+import re
+import time
+
+from lib.py import KsftNamedVariant, cmd, ethtool, ksft_disruptive, ksft_eq
+from lib.py import ksft_exit, ksft_ge, ksft_gt, ksft_run, ksft_true
+from lib.py import ksft_variants
+from lib.py.nicmodel import NicModelEnv
+from lib.py.support import driver_stats
+
+COUNTERS = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
+ERRORS = ("rx_errors", "rx_dropped", "tx_errors", "tx_dropped")
+FRAMES, SIZE = 5000, 200
+ONLY_RUST = "the driver has no such flag or counter"
+
+
+def set_up(cfg):
+    """ Addresses, routes, neighbours, and both links. """
+    cfg.set_up()
+
+
+@ksft_variants(["driver", "bus-info"])
+def info(cfg, field):
+    """ ethtool -i """
+    expected = {"driver": cfg.driver, "bus-info": cfg.ports[0].pci}[field]
+    said = ethtool(f"-i {cfg.ifname}").stdout
+    ksft_eq(re.search(rf"^{field}: (.*)$", said, re.M)[1], expected)
+
+
+def link_detected(cfg):
+    """ ethtool """
+    ksft_true("Link detected: yes" in ethtool(cfg.ifname).stdout)
+
+
+def lists_counters(cfg):
+    """ ethtool -S """
+    ksft_gt(len(driver_stats(cfg.ifname)), 0)
+
+
+def _snapshot(cfg, names):
+    return {(port.number, name): port.stat(name)
+            for port in cfg.ports for name in names}
+
+
+def frames_counted(cfg):
+    """ Send some; the cases that follow look at how counters grew. """
+    before = _snapshot(cfg, COUNTERS + ERRORS)
+    cfg.check_forwarded(FRAMES, SIZE)
+    # Drivers may take their counters over once a second or so.
+    time.sleep(2)
+    after = _snapshot(cfg, COUNTERS + ERRORS)
+    cfg.growth = {key: after[key] - before[key] for key in before}
+
+
+@ksft_variants([
+    KsftNamedVariant("rx_packets", 0, "rx_packets", FRAMES),
+    KsftNamedVariant("rx_bytes", 0, "rx_bytes", FRAMES * SIZE),
+    KsftNamedVariant("tx_packets", 1, "tx_packets", FRAMES),
+    KsftNamedVariant("tx_bytes", 1, "tx_bytes", FRAMES * SIZE),
+])
+def growth(cfg, port, name, expected):
+    """ Other frames, ARP and the like, may be a few. """
+    ksft_ge(cfg.growth[port, name], expected)
+    ksft_ge(expected + expected // 100 + 20, cfg.growth[port, name])
+
+
+@ksft_variants(ERRORS)
+def no_errors(cfg, name):
+    """ What earlier tests lost is not counted again. """
+    ksft_eq([cfg.growth[port, name] for port in (0, 1)], [0, 0])
+
+
+@ksft_disruptive
+def counters_survive_updown(cfg):
+    """ None is smaller afterwards. """
+    before = _snapshot(cfg, COUNTERS)
+    cfg.both("down")
+    cfg.both("up")
+    after = _snapshot(cfg, COUNTERS)
+    for key, value in before.items():
+        ksft_ge(after[key], value, f"port {key[0]}: {key[1]}")
+    cfg.set_up()
+
+
+def _sum(cfg, port, word):
+    stats = driver_stats(cfg.ports[port].ifname)
+    return sum(value for name, value in stats.items() if word in name.lower())
+
+
+def bulk_free_counted(cfg):
+    """ Packets are freed in bulk. """
+    cfg.require_driver("ixgbe_rust", ONLY_RUST)
+    before = _sum(cfg, 1, "bulk")
+    cfg.check_forwarded(FRAMES, 60)
+    ksft_gt(_sum(cfg, 1, "bulk"), before)
+
+
+def _flag(cfg, port, name):
+    said = ethtool(f"--show-priv-flags {cfg.ports[port].ifname}").stdout
+    return re.search(rf"^{name}\s*: (\w+)$", said, re.M)[1]
+
+
+@ksft_variants(["off", "on"])
+def bulk_free_flag(cfg, state):
+    """ The flag is what it was set to, and forwarding goes on. """
+    cfg.require_driver("ixgbe_rust", ONLY_RUST)
+    ethtool(f"--set-priv-flags {cfg.ports[1].ifname} bulk-free {state}")
+    ksft_eq(_flag(cfg, 1, "bulk-free"), state)
+    before = driver_stats(cfg.ports[1].ifname)["bulk_free_alone"]
+    cfg.check_forwarded(500)
+    cfg.alone = driver_stats(cfg.ports[1].ifname)["bulk_free_alone"] - before
+    if state == "off":
+        cfg.alone_off = cfg.alone
+
+
+def bulk_free_off_frees_alone(cfg):
+    """ Each packet was freed by itself while the flag was off. """
+    cfg.require_driver("ixgbe_rust", ONLY_RUST)
+    ksft_ge(cfg.alone_off, 450)
+
+
+@ksft_variants(["off", "on"])
+def rx_checksum(cfg, state):
+    """ What is forwarded is right, whichever side looks at checksums. """
+    cfg.require_driver("ixgbe_rust", ONLY_RUST)
+    cmd(f"ethtool -K {cfg.ifname} rx {state}")
+    before = driver_stats(cfg.ifname)["rx_csum_good"]
+    cfg.check_forwarded(200)
+    cfg.checksums[state] = driver_stats(cfg.ifname)["rx_csum_good"] - before
+
+
+@ksft_variants(["off", "on"])
+def rx_checksum_told(cfg, state):
+    """ The driver tells what the card has found, if it is to. """
+    cfg.require_driver("ixgbe_rust", ONLY_RUST)
+    ksft_eq(cfg.checksums[state] > 0, state == "on",
+            f"{cfg.checksums[state]} packets")
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with NicModelEnv(__file__) as cfg:
+        cfg.growth, cfg.checksums = {}, {}
+        ksft_run([set_up, info, link_detected, lists_counters, frames_counted,
+                  growth, no_errors, counters_survive_updown,
+                  bulk_free_counted, bulk_free_flag, bulk_free_off_frees_alone,
+                  rx_checksum, rx_checksum_told], args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+After everything else: nothing was leaked. Run it last.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_run
+from lib.py.nicmodel import NicModelEnv, forwards_after
+from lib.py.support import skip_program
+
+LEAKS = Path("/sys/kernel/debug/kmemleak")
+
+
+@ksft_disruptive
+def unload(cfg):
+    """ The driver goes. """
+    cfg.card.unload()
+    ksft_eq([port.find() for port in cfg.ports], [False, False])
+
+
+def kmemleak(_cfg):
+    """
+    It believes an object lost only when it has not been seen for some seconds,
+    and a stale pointer in a register or stack may hide one: look twice.
+    """
+    time.sleep(6)
+    LEAKS.write_text("scan", encoding="utf-8")
+    time.sleep(1)
+    LEAKS.write_text("scan", encoding="utf-8")
+    ksft_eq(LEAKS.read_text(encoding="utf-8")[:4000], "")
+
+
+@ksft_disruptive
+def load(cfg):
+    """ The driver comes back, and each port with it. """
+    cfg.card.load()
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    if not os.access(LEAKS, os.W_OK):
+        skip_program("this kernel has no kmemleak")
+    with NicModelEnv(__file__, drivers=["ixgbe_rust"],
+                     why="the driver is not under test") as cfg:
+        ksft_run([unload, kmemleak, load, forwards_after("load")], args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Several queues: how many there are, what goes to which, and that each flow
+stays in order.
+"""
+
+import glob
+import os
+import re
+from pathlib import Path
+
+from lib.py import EthtoolFamily, KsftFailEx, KsftNamedVariant, KsftSkipEx
+from lib.py import CmdExitFailure, cmd, defer, ethtool, ip, ksft_disruptive
+from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_raises, ksft_run
+from lib.py import ksft_true, ksft_variants
+from lib.py.nicmodel import NicModelEnv, forwards_after, traffic_intact
+from lib.py.support import Task, driver_stats, flood, wait_until
+
+# The card spreads over so many queues.
+RSS_QUEUES = 16
+# How many frames of a flow one queue must get to be that of the flow.
+MOST = 600
+
+
+def _channels(cfg, port):
+    return cfg.ethnl.channels_get({"header": {"dev-index": port.ifindex()}})
+
+
+def _set_channels(cfg, count, ports=None):
+    for port in ports or cfg.ports:
+        if _channels(cfg, port)["combined-count"] != count:
+            ethtool(f"-L {port.ifname} combined {count}")
+
+
+def begins_with_one(cfg):
+    """ Other drivers have a queue for each CPU from the beginning. """
+    cfg.require_driver("ixgbe_rust", "the driver begins with a queue for each CPU")
+    ksft_eq([_channels(cfg, port)["combined-count"] for port in cfg.ports], [1, 1])
+
+
+@ksft_disruptive
+def set_up(cfg):
+    """ A queue for each CPU, and forwarding. """
+    _set_channels(cfg, cfg.queues)
+    cfg.set_up()
+    cfg.settle()
+
+
+BOTH_PORTS = [KsftNamedVariant("port0", 0), KsftNamedVariant("port1", 1)]
+
+
+@ksft_variants([KsftNamedVariant(f"{kind}_port{port}", port, kind)
+                for kind in ("rx", "tx") for port in (0, 1)])
+def queue_per_cpu(cfg, port, kind):
+    """ Queues that sysfs shows. """
+    ksft_eq(cfg.ports[port].queues(kind), cfg.queues)
+
+
+@ksft_variants(BOTH_PORTS)
+def irq_per_queue(cfg, port):
+    """ Interrupts with the name of the interface. """
+    name = cfg.ports[port].ifname
+    irqs = Path("/proc/interrupts").read_text(encoding="utf-8")
+    ksft_eq(len(re.findall(rf"[ -]{name}-TxRx-\d+$", irqs, re.M)), cfg.queues)
+
+
+@ksft_variants(BOTH_PORTS)
+def channels_shown(cfg, port):
+    """ ethtool -l """
+    ksft_eq(_channels(cfg, cfg.ports[port])["combined-count"], cfg.queues)
+
+
+def counters_of_each_queue(cfg):
+    """ ethtool -S has those of the last one. """
+    ksft_true(f"rx_queue_{cfg.queues - 1}_packets" in driver_stats(cfg.ifname))
+
+
+def _require_several(cfg):
+    if cfg.queues == 1:
+        raise KsftSkipEx("there is one CPU")
+
+
+def _received(cfg):
+    """ What each queue of the first port has received. """
+    stats = driver_stats(cfg.ifname)
+    return [stats[f"rx_queue_{queue}_packets"] for queue in range(cfg.queues)]
+
+
+def _used(cfg, before, least):
+    """ How many queues have received as much since then. """
+    return sum(now - was >= least
+               for now, was in zip(_received(cfg), before, strict=True))
+
+
+def _check_spread(cfg, flows):
+    """
+    Flows from several hosts until each queue had some of them: to which queue
+    a flow goes depends on a key that is random.
+    """
+    _require_several(cfg)
+    before = _received(cfg)
+    for host in (2, 3, 4, 8, 16, 32, 64, 128):
+        cfg.check_forwarded(640, flows=flows, src_ip=f"10.0.0.{host}")
+        if _used(cfg, before, 5) == cfg.queues:
+            return
+    raise KsftFailEx(f"only {_used(cfg, before, 5)} of {cfg.queues} queues were used")
+
+
+def udp_between_two_hosts(cfg):
+    """
+    Fragments have no ports, so UDP is hashed without them unless told to:
+    one queue gets it all.
+    """
+    _require_several(cfg)
+    before = _received(cfg)
+    cfg.check_forwarded(640, flows=64)
+    ksft_eq(_used(cfg, before, MOST), 1)
+
+
+def _hashed_ports(cfg):
+    said = ethtool(f"-n {cfg.ifname} rx-flow-hash udp4").stdout
+    return said.count("L4 bytes")
+
+
+def udp_ports_not_hashed(cfg):
+    """ ethtool -n """
+    ksft_eq(_hashed_ports(cfg), 0)
+
+
+@ksft_disruptive
+def udp_ports_hashed(cfg):
+    """ ethtool -N, until the last case. """
+    ethtool(f"-N {cfg.ifname} rx-flow-hash udp4 sdfn")
+    ksft_eq(_hashed_ports(cfg), 2)
+
+
+def flows_are_spread(cfg):
+    """ Over all queues, each in order. """
+    _check_spread(cfg, 64)
+
+
+def one_flow_one_queue(cfg):
+    """ Its frames stay together. """
+    _require_several(cfg)
+    before, total = _received(cfg), cfg.ports[0].stat("rx_packets")
+    cfg.check_forwarded(640)
+    ksft_eq(_used(cfg, before, MOST), 1)
+    cfg.sums = (sum(_received(cfg)) - sum(before),
+                cfg.ports[0].stat("rx_packets") - total)
+
+
+def queue_counters_add_up(cfg):
+    """ A frame that the stack sends by itself may come between. """
+    _require_several(cfg)
+    queues, total = cfg.sums
+    ksft_ge(total, 640)
+    ksft_ge(20, total - queues, f"{queues} by queues, {total} by the interface")
+
+
+def hash_refused(cfg):
+    """ ethtool -N: what the card cannot do. """
+    with ksft_raises(CmdExitFailure):
+        ethtool(f"-N {cfg.ifname} rx-flow-hash tcp4 sd")
+
+
+def _require_xps(cfg):
+    path = f"/sys/class/net/{cfg.ports[1].ifname}/queues/tx-0/xps_cpus"
+    try:
+        mask = Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        mask = ""
+    if not mask or os.cpu_count() != cfg.queues or cfg.queues == 1:
+        raise KsftSkipEx("no XPS, or not as many CPUs as queues")
+
+
+def _own_queue(cfg):
+    """ CPU n sends by queue n, if the kernel can do that. """
+    _require_xps(cfg)
+    for port in cfg.ports:
+        for path in glob.glob(f"/sys/class/net/{port.ifname}/queues/tx-*/xps_cpus"):
+            mask = Path(path).read_text(encoding="utf-8").strip().replace(",", "")
+            queue = int(re.search(r"tx-(\d+)", path)[1])
+            ksft_eq(int(mask, 16), 1 << queue, f"CPUs that send by {path}")
+
+
+def cpu_has_own_queue(cfg):
+    """ xps_cpus says so. """
+    _own_queue(cfg)
+
+
+def cpu_sends_by_own_queue(cfg):
+    """ What it sends is counted there. """
+    _require_xps(cfg)
+    ifname = cfg.ports[1].ifname
+
+    def sent(queue):
+        return driver_stats(ifname)[f"tx_queue_{queue}_packets"]
+
+    for cpu in range(cfg.queues):
+        before = sent(cpu)
+        ksft_eq(Task(flood, ifname, 50, 5, cpu=cpu).result(), 50)
+        wait_until(lambda cpu=cpu, before=before: sent(cpu) >= before + 50, 5,
+                   f"queue {cpu} has sent what CPU {cpu} gave it")
+
+
+def _napi_threads(cfg):
+    """ Kernel threads of both ports. """
+    names = tuple(f"napi/{port.ifname}-" for port in cfg.ports)
+    found = []
+    for path in glob.glob("/proc/[0-9]*/comm"):
+        try:
+            comm = Path(path).read_text(encoding="utf-8")
+        except OSError:
+            continue
+        # The kernel cuts the name of a task at 15 characters.
+        if comm.strip().startswith(tuple(name[:15] for name in names)):
+            found.append(int(path.split("/")[2]))
+    return found
+
+
+def _set_threaded(cfg, state):
+    for port in cfg.ports:
+        path = f"/sys/class/net/{port.ifname}/threaded"
+        Path(path).write_text(state, encoding="utf-8")
+
+
+@ksft_disruptive
+def threads(cfg):
+    """
+    Where interrupts all come to one CPU, threads let the queues be polled at
+    the same time: one for each queue, on a CPU of its own.
+    """
+    _set_threaded(cfg, "1")
+    found = _napi_threads(cfg)
+    ksft_eq(len(found), 2 * cfg.queues)
+    for number, pid in enumerate(found):
+        os.sched_setaffinity(pid, {number % cfg.queues})
+
+
+def threads_spread(cfg):
+    """ 64 flows, each in order. """
+    _check_spread(cfg, 64)
+
+
+def threads_forward(cfg):
+    """ Fewer than a ring has descriptors: what finds none is dropped. """
+    cfg.check_forwarded(400, flows=64)
+
+
+@ksft_disruptive
+def threads_off(cfg):
+    """ Polled by interrupts again. """
+    _set_threaded(cfg, "0")
+    cfg.check_works()
+
+
+@ksft_disruptive
+def channels_under_traffic(cfg):
+    """ One queue and all again. """
+    cfg.start_traffic()
+    for _ in range(3):
+        for count in (1, cfg.queues):
+            _set_channels(cfg, count)
+            ksft_eq(cfg.ports[0].queues("rx"), count)
+            ksft_eq(_channels(cfg, cfg.ports[1])["combined-count"], count)
+            cfg.card.wait_up()
+
+
+def own_queue_after_channels(cfg):
+    """ Each CPU has one again. """
+    _own_queue(cfg)
+
+
+@ksft_disruptive
+def one_queue(cfg):
+    """ All flows go by it, in order. """
+    _set_channels(cfg, 1, cfg.ports[:1])
+    defer(_set_channels, cfg, cfg.queues, cfg.ports[:1])
+    cfg.set_up()
+    cfg.settle()
+    cfg.check_forwarded(640, flows=64)
+
+
+def all_queues_again(cfg):
+    """ After the case before. """
+    ksft_eq(cfg.ports[0].queues("rx"), cfg.queues)
+
+
+def channels_max(cfg):
+    """ Another driver can have more queues than there are CPUs. """
+    cfg.require_driver("ixgbe_rust", "the driver takes more queues than CPUs")
+    ksft_eq(_channels(cfg, cfg.ports[0])["combined-max"], cfg.queues)
+
+
+@ksft_variants([KsftNamedVariant("none", 0), KsftNamedVariant("more_than_cpus", None)])
+def channels_refused(cfg, count):
+    """ It stays what it was. """
+    if count is None:
+        cfg.require_driver("ixgbe_rust", "the driver takes more queues than CPUs")
+        count = cfg.queues + 1
+    with ksft_raises(CmdExitFailure):
+        ethtool(f"-L {cfg.ifname} combined {count}")
+    ksft_eq(_channels(cfg, cfg.ports[0])["combined-count"], cfg.queues)
+
+
+@ksft_disruptive
+def updown(cfg):
+    """ The ports of UDP are still hashed. """
+    for port in cfg.ports:
+        ip(f"link set {port.ifname} down")
+    cfg.set_up()
+    cfg.settle()
+    ksft_eq(_hashed_ports(cfg), 2)
+
+
+def updown_spread(cfg):
+    """ Flows are still spread over all queues. """
+    _check_spread(cfg, 64)
+
+
+@ksft_disruptive
+def udp_ports_not_hashed_again(cfg):
+    """ ethtool -N """
+    ethtool(f"-N {cfg.ifname} rx-flow-hash udp4 sd")
+    ksft_eq(_hashed_ports(cfg), 0)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    # The receive ring of a queue with others beside it drops what a CPU that
+    # is emulated, with all checkers, cannot take.
+    with NicModelEnv(__file__, native=True) as cfg:
+        cfg.ethnl = EthtoolFamily()
+        cfg.queues = min(os.cpu_count(), RSS_QUEUES)
+        was = [_channels(cfg, port)["combined-count"] for port in cfg.ports]
+        try:
+            ksft_run([begins_with_one, set_up, queue_per_cpu, irq_per_queue,
+                      channels_shown, counters_of_each_queue,
+                      udp_between_two_hosts, udp_ports_not_hashed,
+                      udp_ports_hashed, flows_are_spread, one_flow_one_queue,
+                      queue_counters_add_up, hash_refused,
+                      cpu_has_own_queue, cpu_sends_by_own_queue,
+                      threads, threads_spread, threads_forward, threads_off,
+                      channels_under_traffic, traffic_intact("channels"),
+                      own_queue_after_channels, one_queue, all_queues_again,
+                      channels_max, channels_refused, forwards_after("channels"),
+                      updown, updown_spread, udp_ports_not_hashed_again,
+                      forwards_after("updown")], args=(cfg, ))
+        finally:
+            for port, count in zip(cfg.ports, was, strict=True):
+                cmd(f"ethtool -L {port.ifname} combined {count}", fail=False)
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

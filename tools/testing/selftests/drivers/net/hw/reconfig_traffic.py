@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+What may happen while packets fly: unbind, down and up, another MTU, a link
+that flaps.
+"""
+
+import time
+
+from lib.py import KsftNamedVariant, bkg, ip, ksft_disruptive, ksft_eq
+from lib.py import ksft_exit, ksft_raises, ksft_run, ksft_variants
+from lib.py import CmdExitFailure
+from lib.py.nicmodel import Cable, NicModelEnv, forwards_after
+from lib.py.nicmodel import traffic_intact
+from lib.py.support import wait_until
+
+
+def _rounds(cfg, count, for_c):
+    """ The C driver is known to be good: it judges the model. """
+    return for_c if cfg.driver == "ixgbe" else count
+
+
+def set_up(cfg):
+    """ Addresses, routes, neighbours, and both links. """
+    cfg.set_up()
+
+
+@ksft_disruptive
+def unbind_and_bind(cfg):
+    """ Each port in turn goes from its driver and comes back. """
+    cfg.start_traffic()
+    for count in range(_rounds(cfg, 20, 4)):
+        port = cfg.ports[count % 2]
+        port.unbind()
+        port.bind(cfg.driver)
+        cfg.set_up()
+
+
+@ksft_disruptive
+def down_and_up(cfg):
+    """ Each port in turn. """
+    cfg.start_traffic()
+    for _ in range(_rounds(cfg, 10, 3)):
+        for port in reversed(cfg.ports):
+            ip(f"link set {port.ifname} down")
+            cfg.set_up()
+
+
+def _set_mtu(cfg, mtu):
+    for port in cfg.ports:
+        ip(f"link set {port.ifname} mtu {mtu}")
+        ksft_eq(port.attr("mtu"), str(mtu))
+
+
+@ksft_disruptive
+def mtu(cfg):
+    """ Other sizes of buffers. """
+    cfg.start_traffic()
+    for _ in range(_rounds(cfg, 3, 1)):
+        for value in (9000, 1400, 2048, 1500):
+            _set_mtu(cfg, value)
+
+
+@ksft_variants([KsftNamedVariant("too_large", 60000), KsftNamedVariant("too_small", 10)])
+def mtu_refused(cfg, value):
+    """ It stays what it was. """
+    with ksft_raises(CmdExitFailure):
+        ip(f"link set {cfg.ports[0].ifname} mtu {value}")
+    ksft_eq(cfg.ports[0].attr("mtu"), "1500")
+
+
+@ksft_disruptive
+def mtu_jumbo(cfg):
+    """ Both ports take it. """
+    _set_mtu(cfg, 9000)
+    cfg.set_up()
+
+
+def mtu_jumbo_frames(cfg):
+    """ Frames of that size. """
+    ksft_eq(cfg.ports[0].attr("mtu"), "9000")
+    try:
+        cfg.check_forwarded(500, 9014)
+    finally:
+        _set_mtu(cfg, 1500)
+
+
+def cable(cfg):
+    """ The ports reach each other, in two namespaces. """
+    cfg.cable = Cable(cfg.card)
+
+
+def _carrier(cfg):
+    return cfg.ports[0].attr("carrier")
+
+
+@ksft_disruptive
+def link_flap(cfg):
+    """ Links go and come under traffic. """
+    with bkg(f"ping -q -f -W 1 -w 60 {cfg.cable.variables()['REMOTE_V4']}"):
+        for count in range(10):
+            for state in (False, True):
+                cfg.model.link(count % 2, state)
+                time.sleep(0.2)
+
+
+@ksft_variants([KsftNamedVariant("down", False), KsftNamedVariant("up", True)])
+def link_change(cfg, state):
+    """ The carrier tells. """
+    cfg.model.link(0, state)
+    wait_until(lambda: _carrier(cfg) == str(int(state)), 10, f"the carrier is {state}")
+
+
+def reach_after_flaps(cfg):
+    """ The ports reach each other again. """
+    wait_until(cfg.cable.reaches, 15, "the ports reach each other")
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with NicModelEnv(__file__) as cfg:
+        cfg.cable = None
+        try:
+            ksft_run([set_up,
+                      unbind_and_bind, traffic_intact("unbind"), forwards_after("unbind"),
+                      down_and_up, traffic_intact("down_and_up"),
+                      forwards_after("down_and_up"),
+                      mtu, traffic_intact("mtu"), mtu_refused, forwards_after("mtu"),
+                      mtu_jumbo, mtu_jumbo_frames,
+                      cable, link_flap, link_change, reach_after_flaps],
+                     args=(cfg, ))
+        finally:
+            if cfg.cable:
+                cfg.cable.close()
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,519 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+The queueing discipline alf in front of a device: each datagram that it takes
+arrives once and in the order of its sender, and what it drops is counted.
+"""
+
+import glob
+import time
+from pathlib import Path
+
+from lib.py import CmdExitFailure, KsftFailEx, KsftNamedVariant, KsftSkipEx, cmd, ip
+from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_gt
+from lib.py import ksft_raises, ksft_run, ksft_true, ksft_variants
+from lib.py import qdisc
+from lib.py.datagrams import Flow, Plan
+from lib.py.nicmodel import CABLE_V4, CableEnv
+from lib.py.support import insert_module, netdev_stat, remove_module, wait_until
+
+SENDERS = 4
+EACH = 5000
+LONG = 1_000_000_000
+_MODPROBE = Path("/proc/sys/kernel/modprobe")
+WRONG = {
+    "limit_0": (bytes(4), "limit 0: no packet could wait"),
+    "limit_too_large": (qdisc.limit((1 << 20) + 1),
+                        "limit 1048577: must be at most 1048576"),
+    "short": (bytes((4, 0)), "options have 2 bytes, and must have 4"),
+    "long": (qdisc.limit(4) + bytes(4), "options have 8 bytes, and must have 4"),
+}
+
+
+def reach_without(cfg):
+    """ Two namespaces reach each other, and do not ask for addresses. """
+    cfg.know_each_other()
+    ksft_true(cfg.cable.reaches())
+
+
+def load(_cfg):
+    """ The module. """
+    insert_module("sch_alf")
+
+
+def _alf(cfg):
+    cfg.root.replace("alf")
+    ksft_eq(cfg.root.kind(), "alf")
+
+
+def put_on(cfg):
+    """ tc puts it on the device. """
+    _alf(cfg)
+
+
+def default_limit(cfg):
+    """ The length of the device's queue, rounded up. """
+    ksft_eq(qdisc.fifo_limit(cfg.ifname), 1024)
+
+
+def reach(cfg):
+    """ Two namespaces reach each other through it. """
+    ksft_true(cfg.cable.reaches())
+
+
+def _check_refused(cfg, name):
+    options, message = WRONG[name]
+    with ksft_raises(qdisc.RefusedOptions) as refused:
+        qdisc.replace_raw(cfg.ifname, "alf", options)
+    ksft_eq(str(refused.exception), f"Invalid argument: {message}")
+
+
+@ksft_variants(list(WRONG))
+def change_refused(cfg, name):
+    """ Wrong options, with a message that says why. """
+    _check_refused(cfg, name)
+
+
+def change_refused_changes_nothing(cfg):
+    """ The limit. """
+    ksft_eq(qdisc.fifo_limit(cfg.ifname), 1024)
+
+
+def another_takes_its_place(cfg):
+    """ Until it is made anew. """
+    cfg.root.replace("pfifo limit 1000")
+    ksft_eq(cfg.root.kind(), "pfifo")
+
+
+@ksft_variants(list(WRONG))
+def make_refused(cfg, name):
+    """ Wrong options, with a message that says why. """
+    _check_refused(cfg, name)
+
+
+def make_refused_makes_none(cfg):
+    """ The other one is still there. """
+    ksft_eq(cfg.root.kind(), "pfifo")
+
+
+@ksft_variants([KsftNamedVariant("is_rounded_up", 100, 128),
+                KsftNamedVariant("largest", 1 << 20, 1 << 20)])
+def limit(cfg, asked, expected):
+    """ As it is shown. """
+    _set_limit(cfg, asked)
+    ksft_eq(qdisc.fifo_limit(cfg.ifname), expected)
+
+
+def _set_limit(cfg, packets):
+    qdisc.replace_raw(cfg.ifname, "alf", qdisc.limit(packets))
+
+
+def way(_cfg, how):
+    """ Senders put packets in by themselves, or leave them to each other. """
+    if qdisc.has_ways():
+        qdisc.set_way(how)
+
+
+def _missed(cfg):
+    """
+    Packets that have left one port and were not received by the other one, or
+    for which their receiver had no room.
+    """
+    said = cmd("cat /proc/net/snmp", host=cfg.remote).stdout
+    udp = [line.split() for line in said.splitlines() if line.startswith("Udp:")]
+    errors = int(udp[1][udp[0].index("InErrors")])
+    return netdev_stat(cfg.ifname, "tx_packets") - cfg.remote_stat("rx_packets") + errors
+
+
+class Load:
+    """ Senders at work, and the counters of before. """
+
+    def __init__(self, cfg, count, seconds):
+        self.cfg = cfg
+        self.before = self._counters()
+        self.flow = Flow(Plan(CABLE_V4[1], target=cfg.remote.name, senders=SENDERS,
+                              count=count, seconds=seconds, ahead=LONG, told=True))
+        self.result = None
+
+    def _counters(self):
+        return {"dropped": self.cfg.root.counted("dropped"),
+                "of_device": netdev_stat(self.cfg.ifname, "tx_dropped"),
+                "missed": _missed(self.cfg)}
+
+    def finish(self):
+        """ Keep what came of it. """
+        self.result = self.flow.finish()
+        self.after = self._counters()
+
+    def grown(self, name):
+        """ A counter. """
+        return self.after[name] - self.before[name]
+
+    def check_order(self):
+        """ Once, and in the order of its sender. """
+        if not self.result:
+            raise KsftFailEx("the senders did not end well")
+        self.result.check_order()
+
+    def check_accounted(self, lost):
+        """
+        Each datagram that was taken has arrived, was dropped, or was missed by
+        the other side, as that counts it.
+        """
+        if not self.result:
+            raise KsftFailEx("the senders did not end well")
+        ksft_gt(self.result.received, 0)
+
+        def accounted():
+            missed = _missed(self.cfg) - self.before["missed"]
+            return self.result.received + lost + missed
+
+        end = time.monotonic() + 5
+        while accounted() != self.result.taken and time.monotonic() < end:
+            time.sleep(0.1)
+        ksft_eq(accounted(), self.result.taken,
+                f"{self.result.received} received, {lost} dropped, the others missed")
+
+
+def _under_load(cfg, name, change, count=1_000_000, seconds=0):
+    """ A change while datagrams are sent; cases that follow look at the result. """
+    load_ = cfg.loads[name] = Load(cfg, count, seconds)
+    try:
+        change()
+        load_.finish()
+    finally:
+        load_.flow.stop()
+
+
+def room_for_all(cfg, _how):
+    """ A large limit. """
+    _set_limit(cfg, 65536)
+    ksft_eq(qdisc.fifo_limit(cfg.ifname), 65536)
+
+
+def in_order(cfg, how):
+    """ Each datagram is taken. """
+    cfg.sent = cfg.root.counted("sent")
+    _under_load(cfg, f"order {how}", lambda: None, EACH, 60)
+    ksft_eq(cfg.loads[f"order {how}"].result.taken, SENDERS * EACH)
+
+
+def in_order_all_arrive(cfg, how):
+    """ Each of them. """
+    cfg.loads[f"order {how}"].check_accounted(0)
+
+
+def in_order_order(cfg, how):
+    """ Once, and in the order of its sender. """
+    cfg.loads[f"order {how}"].check_order()
+
+
+def in_order_none_dropped(cfg, how):
+    """ Nothing is counted as dropped. """
+    ksft_eq(cfg.loads[f"order {how}"].grown("dropped"), 0)
+
+
+def in_order_counted_as_sent(cfg, _how):
+    """ All are. """
+    ksft_ge(cfg.root.counted("sent") - cfg.sent, SENDERS * EACH)
+
+
+def in_order_no_backlog(cfg, _how):
+    """ Nothing is left behind. """
+    ksft_eq(cfg.root.counted("backlog"), 0)
+
+
+def hardly_any_room(cfg, _how):
+    """ A small limit. """
+    _set_limit(cfg, 4)
+    ksft_eq(qdisc.fifo_limit(cfg.ifname), 4)
+
+
+def _set_bql(cfg, value):
+    """ Returns how much the device gets at once then, of each queue. """
+    pattern = f"/sys/class/net/{cfg.ifname}/queues/tx-*/byte_queue_limits/limit_max"
+    shown = []
+    for path in glob.glob(pattern):
+        Path(path).write_text(value, encoding="utf-8")
+        shown.append(int(Path(path).read_text(encoding="utf-8")))
+    return shown
+
+
+def device_gets_few(cfg, _how):
+    """ Byte queue limits are small. """
+    shown = _set_bql(cfg, "200")
+    ksft_eq(shown, [200] * len(shown))
+
+
+def device_gets_many(cfg, _how):
+    """ Byte queue limits are as large as they can be. """
+    shown = _set_bql(cfg, "max")
+    ksft_ge(min(shown), 1 << 20)
+
+
+def full(cfg, how):
+    """ The queue. """
+    _under_load(cfg, f"full {how}", lambda: None, EACH, 60)
+    ksft_gt(cfg.loads[f"full {how}"].grown("dropped"), 0)
+
+
+def full_taken_arrive(cfg, how):
+    """ Each datagram that was taken. """
+    load_ = cfg.loads[f"full {how}"]
+    load_.check_accounted(load_.grown("dropped") - load_.result.refused)
+
+
+def full_order(cfg, how):
+    """ Once, and in the order of its sender. """
+    cfg.loads[f"full {how}"].check_order()
+
+
+def full_others_counted(cfg, how):
+    """ A sender that leaves a packet to another one is not told of its end. """
+    load_ = cfg.loads[f"full {how}"]
+    ksft_ge(load_.grown("dropped"), load_.result.refused)
+    if how == "c":
+        ksft_eq(load_.grown("dropped"), load_.result.refused)
+
+
+@ksft_disruptive
+def limits_change(cfg, how):
+    """ 40 times under load. """
+    def change():
+        for _ in range(20):
+            _set_limit(cfg, 2)
+            _set_limit(cfg, 4000)
+    _under_load(cfg, f"limits {how}", change, seconds=4)
+
+
+def limits_change_order(cfg, how):
+    """ Once, and in the order of its sender. """
+    cfg.loads[f"limits {how}"].check_order()
+
+
+def limits_change_lost_are_counted(cfg, how):
+    """
+    No sender is told of those that were in the queue when it was made smaller,
+    or came while it was not in use.
+    """
+    load_ = cfg.loads[f"limits {how}"]
+    load_.check_accounted(load_.grown("dropped") - load_.result.refused +
+                          load_.grown("of_device"))
+
+
+@ksft_disruptive
+def lengths_change(cfg, how):
+    """ Other lengths of the device's queue under load. """
+    cfg.root.replace("pfifo")
+    _alf(cfg)
+
+    def change():
+        for length in (10, 300, 1000, 5, 5000, 1000):
+            ip(f"link set {cfg.ifname} txqueuelen {length}")
+            time.sleep(0.2)
+    _under_load(cfg, f"lengths {how}", change, seconds=3)
+
+
+def lengths_change_order(cfg, how):
+    """ Once, and in the order of its sender. """
+    cfg.loads[f"lengths {how}"].check_order()
+
+
+def limit_follows_device(cfg, _how):
+    """ As long as none was asked for. """
+    ksft_eq(qdisc.fifo_limit(cfg.ifname), 1024)
+
+
+def no_queue_refused(cfg, _how):
+    """ A device without a queue. """
+    with ksft_raises(CmdExitFailure):
+        ip(f"link set {cfg.ifname} txqueuelen 0")
+
+
+@ksft_disruptive
+def replaced(cfg, how):
+    """ 50 times under load. """
+    def change():
+        for _ in range(25):
+            cfg.root.replace("pfifo")
+            _alf(cfg)
+    _under_load(cfg, f"replaced {how}", change, seconds=6)
+
+
+def replaced_order(cfg, how):
+    """ Once, and in the order of its sender. """
+    cfg.loads[f"replaced {how}"].check_order()
+
+
+def replaced_arrive(cfg, how):
+    """ Some do. """
+    result = cfg.loads[f"replaced {how}"].result
+    ksft_gt(result.received, 0)
+    ksft_ge(result.taken, result.received)
+
+
+@ksft_disruptive
+def downs(cfg, how):
+    """
+    5 times down and up under load. Neighbour entries go with the
+    device. Until the neighbour is known again there is no route, so that
+    nothing waits for its address.
+    """
+    def change():
+        for _ in range(5):
+            ip(f"link set {cfg.ifname} down")
+            time.sleep(0.1)
+            ip(f"addr del {CABLE_V4[0]}/24 dev {cfg.ifname}")
+            ip(f"link set {cfg.ifname} up")
+            wait_until(lambda: cfg.card.ports[0].attr("operstate") == "up", 10, "up")
+            cfg.know_each_other()
+            ip(f"addr add {CABLE_V4[0]}/24 dev {cfg.ifname}")
+            time.sleep(0.3)
+    _under_load(cfg, f"downs {how}", change, seconds=8)
+
+
+def downs_order(cfg, how):
+    """ Once, and in the order of its sender. """
+    cfg.loads[f"downs {how}"].check_order()
+
+
+def downs_still_alf(cfg, _how):
+    """ The queueing discipline stays. """
+    ksft_eq(cfg.root.kind(), "alf")
+
+
+def downs_reach(cfg, _how):
+    """ Two namespaces reach each other. """
+    wait_until(cfg.cable.reaches, 10, "the ports reach each other")
+
+
+def used_module_stays(_cfg):
+    """ It cannot be removed. """
+    with ksft_raises(CmdExitFailure):
+        remove_module("sch_alf")
+
+
+@ksft_disruptive
+def removed_under_load(cfg):
+    """ The queueing discipline. """
+    load_ = Load(cfg, 1_000_000, 2)
+    try:
+        cfg.root.remove()
+        load_.flow.finish()
+    finally:
+        load_.flow.stop()
+
+
+def unused_module_goes(_cfg):
+    """ It can be removed. """
+    remove_module("sch_alf")
+
+
+def unknown_without_module(cfg):
+    """ tc knows no alf any more, when no modprobe fetches the module. """
+    modprobe = _MODPROBE.read_text(encoding="utf-8")
+    _MODPROBE.write_text("\n", encoding="utf-8")
+    try:
+        with ksft_raises(CmdExitFailure):
+            cfg.root.replace("alf")
+    finally:
+        _MODPROBE.write_text(modprobe, encoding="utf-8")
+
+
+def loaded_by_its_alias(cfg):
+    """ tc makes the kernel load the module when modprobe knows it. """
+    if cmd("modprobe -n net-sch-alf", fail=False).ret:
+        raise KsftSkipEx("modprobe does not know the module")
+    cfg.root.replace("alf")
+    cfg.root.remove()
+    remove_module("sch_alf")
+
+
+def loaded_again(_cfg):
+    """ The module. """
+    insert_module("sch_alf")
+
+
+def put_on_again(cfg):
+    """ tc puts it on the device. """
+    _alf(cfg)
+
+
+def reach_again(cfg):
+    """ Two namespaces reach each other through it. """
+    ksft_true(cfg.cable.reaches())
+
+
+def module_goes_again(cfg):
+    """ It can be removed. """
+    cfg.root.remove()
+    remove_module("sch_alf")
+
+
+@ksft_disruptive
+def reloaded_under_load(cfg):
+    """ 100 times loaded, used and removed. """
+    cfg.flow = Flow(Plan(CABLE_V4[1], target=cfg.remote.name, senders=SENDERS,
+                         seconds=1000, ahead=LONG, told=True))
+    for _ in range(100):
+        insert_module("sch_alf")
+        _alf(cfg)
+        time.sleep(0.02)
+        cfg.root.remove()
+        remove_module("sch_alf")
+
+
+def senders_are_still_there(cfg):
+    """ No one has failed. """
+    ksft_true(cfg.flow.sending())
+    cfg.flow.stop()
+
+
+FOR_EACH_WAY = (
+    way, room_for_all, in_order, in_order_all_arrive, in_order_order, in_order_none_dropped,
+    in_order_counted_as_sent, in_order_no_backlog,
+    hardly_any_room, device_gets_few, full, full_taken_arrive, full_order,
+    full_others_counted, device_gets_many,
+    limits_change, limits_change_order, limits_change_lost_are_counted,
+    lengths_change, lengths_change_order, limit_follows_device, no_queue_refused,
+    replaced, replaced_order, replaced_arrive,
+    downs, downs_order, downs_still_alf, downs_reach,
+)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    cases = [reach_without, load, put_on, default_limit, reach, change_refused,
+             change_refused_changes_nothing, another_takes_its_place,
+             make_refused, make_refused_makes_none, limit]
+    # Each way as a whole, before the next one.
+    for how in ("c", "batches") if qdisc.has_ways() else ("c", ):
+        cases += [ksft_variants([KsftNamedVariant(how, how)])(case)
+                  for case in FOR_EACH_WAY]
+    cases += [used_module_stays, removed_under_load, unused_module_goes,
+              unknown_without_module, loaded_by_its_alias, loaded_again, put_on_again,
+              reach_again, module_goes_again, reloaded_under_load, senders_are_still_there]
+
+    with CableEnv(__file__, drivers=["ixgbe_rust"], why="one driver is enough",
+                  native=True, v6=False) as cfg:
+        cfg.root = qdisc.Root(cfg.ifname)
+        cfg.loads, cfg.flow, cfg.sent = {}, None, 0
+        # A packet left to another sender is dropped nowhere but in the queue.
+        was = qdisc.has_ways() and qdisc.set_core("qdisc_max_burst", 100000)
+        try:
+            ksft_run(cases, args=(cfg, ))
+        finally:
+            if cfg.flow:
+                cfg.flow.stop()
+            if was:
+                qdisc.set_core("qdisc_max_burst", was)
+                qdisc.set_way("c")
+            cmd(f"tc qdisc del dev {cfg.ifname} root", fail=False)
+            cmd("rmmod sch_alf", fail=False)
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

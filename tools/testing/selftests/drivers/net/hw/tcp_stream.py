@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Two hosts over the device: ping of several sizes, and streams of TCP that are
+compared by their checksums, with and without scatter-gather.
+"""
+
+import hashlib
+import os
+import re
+import socket
+import tempfile
+
+from lib.py import KsftNamedVariant, KsftSkipEx, bkg, cmd, defer, ethtool
+from lib.py import ksft_eq, ksft_exit, ksft_run, ksft_variants, rand_port
+from lib.py import wait_port_listen
+from lib.py.nicmodel import CableEnv
+
+PATIENCE = 120
+
+
+@ksft_variants([
+    KsftNamedVariant("0_bytes", "-s 0"),
+    KsftNamedVariant("56_bytes", "-s 56"),
+    KsftNamedVariant("1472_bytes", "-s 1472"),
+    KsftNamedVariant("fragments", "-s 8000"),
+])
+def ping(cfg, options):
+    """ The remote end answers. """
+    cmd(f"ping -q -c 5 -i 0.05 -W 2 {options} {cfg.remote_addr_v['4']}")
+
+
+def ping_from_remote(cfg):
+    """ The other way. """
+    cmd(f"ping -q -c 5 -i 0.05 -W 2 {cfg.addr_v['4']}", host=cfg.remote)
+
+
+def ping_v6(cfg):
+    """ Neighbour discovery needs multicast. """
+    cfg.require_ipver("6")
+    cmd(f"ping -q -c 5 -i 0.05 -W 2 {cfg.remote_addr_v['6']}")
+
+
+def ping_flood(cfg):
+    """ Nothing is lost. """
+    said = cmd(f"ping -q -f -c 1000 -W 2 {cfg.remote_addr_v['4']}", timeout=120)
+    lost = re.search(r"([0-9.]+)% packet loss", said.stdout)
+    ksft_eq(float(lost[1]), 0)
+
+
+def _source(size):
+    """ An unlinked file of bytes that do not repeat in step with packets. """
+    block = os.urandom(1_000_003)
+    digest = hashlib.blake2b()
+    file = tempfile.TemporaryFile()
+    left = size
+    while left > 0:
+        piece = block[:left]
+        digest.update(piece)
+        file.write(piece)
+        left -= len(piece)
+    file.seek(0)
+    return file, digest.hexdigest()
+
+
+def _send(address, port, file, how):
+    with socket.create_connection((address, port), PATIENCE) as peer:
+        if how == "sendfile":
+            # The pages go to the device as fragments.
+            peer.sendfile(file)
+        else:
+            sizes = iter(range(1, 1 << 30, 37))
+            while piece := file.read(1 + next(sizes) % 3000):
+                peer.sendall(piece)
+        peer.shutdown(socket.SHUT_WR)
+        # Waiting for the end keeps the connection until all has arrived.
+        peer.recv(1)
+
+
+def _transfer(cfg, size, how, ipver="4"):
+    """ The remote end receives what was sent. """
+    cfg.require_ipver(ipver)
+    file, digest = _source(size)
+    port = rand_port()
+    receiver = cfg.remote.deploy("tcp_stream_receive.py")
+    with file, bkg(f"python3 {receiver} {port}", host=cfg.remote,
+                   exit_wait=True) as peer:
+        wait_port_listen(port, host=cfg.remote, deadline=PATIENCE)
+        _send(cfg.remote_addr_v[ipver], port, file, how)
+    ksft_eq(peer.stdout.split(), [str(size), digest])
+
+
+@ksft_variants([
+    KsftNamedVariant("sendfile", 5_000_000, 10, "sendfile", "4"),
+    KsftNamedVariant("small_writes", 5_000_000, 1, "write", "4"),
+    KsftNamedVariant("sendfile_v6", 5_000_000, 1, "sendfile", "6"),
+])
+def stream(cfg, size, times, how, ipver):
+    """ TCP arrives as it was sent. """
+    # Less will do where the driver is known to be good and judges the model.
+    if times > 1 and cfg.card and cfg.card.driver == "ixgbe":
+        times = 2
+    _transfer(cfg, size * times, how, ipver)
+
+
+def _scatter_gather(cfg):
+    return ethtool(f"-k {cfg.ifname}", json=True)[0]["scatter-gather"]
+
+
+def scatter_gather_is_on(cfg):
+    """ The driver offers scatter-gather. """
+    ksft_eq(_scatter_gather(cfg)["active"], True)
+
+
+def stream_without_scatter_gather(cfg):
+    """ Each packet in one piece. """
+    if _scatter_gather(cfg)["fixed"]:
+        raise KsftSkipEx("the driver does not let scatter-gather be switched off")
+    ethtool(f"-K {cfg.ifname} sg off")
+    defer(ethtool, f"-K {cfg.ifname} sg on")
+    ksft_eq(_scatter_gather(cfg)["active"], False)
+    _transfer(cfg, 5_000_000, "sendfile")
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with CableEnv(__file__) as cfg:
+        ksft_run([ping, ping_from_remote, ping_v6, ping_flood, stream,
+                  scatter_gather_is_on, stream_without_scatter_gather],
+                 args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Accept one connection and read it to its end; print how many bytes came and
+their checksum.
+"""
+
+import hashlib
+import socket
+import sys
+
+PATIENCE = 120
+
+
+def main(port):
+    """ Listen on all addresses. """
+    both = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if both else socket.AF_INET
+    with socket.create_server(("", port), family=family,
+                              dualstack_ipv6=both) as server:
+        server.settimeout(PATIENCE)
+        peer, _ = server.accept()
+        peer.settimeout(PATIENCE)
+        digest, size = hashlib.blake2b(), 0
+        with peer:
+            while piece := peer.recv(1 << 16):
+                digest.update(piece)
+                size += len(piece)
+    print(size, digest.hexdigest())
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+PCI over virtio, by which User-Mode Linux reaches the ports: the module
+um_pci_check makes every kind of access, from several contexts at once.
+"""
+
+import re
+from pathlib import Path
+
+from lib.py import KsftFailEx, KsftNamedVariant, ksft_disruptive
+from lib.py import ksft_exit, ksft_run, ksft_variants
+from lib.py.nicmodel import NicModelEnv
+from lib.py.support import insert_module, kernel_log, remove_module, skip_program
+
+MODULE = "um_pci_check"
+CASES = ("two threads", "thread and interrupt", "memcpy_toio", "memcpy_fromio", "memset_io",
+         "ring registers", "ring registers after reset", "interrupt for every message",
+         "interrupt while disabled", "interrupt before sleep")
+VERDICT = re.compile(rf"{MODULE}: (not )?ok ([^:\n]+)(?:: (.*))?$", re.M)
+
+
+def verdicts():
+    """ What the module has said of each access: nothing, or what was wrong. """
+    return {match[2].strip(): (match[3] or "wrong") if match[1] else ""
+            for match in VERDICT.finditer(kernel_log())}
+
+
+@ksft_disruptive
+def unload(cfg):
+    """ The card must have no driver. """
+    cfg.card.unload()
+
+
+@ksft_disruptive
+def all_accesses(_cfg):
+    """ The module can be loaded only if nothing is wrong. """
+    insert_module(MODULE)
+
+
+@ksft_variants([KsftNamedVariant(name.replace(" ", "_"), name) for name in CASES])
+def access(_cfg, name):
+    """ One kind. """
+    found = verdicts()
+    if name not in found:
+        raise KsftFailEx("the module has said nothing of it")
+    if found[name]:
+        raise KsftFailEx(found[name])
+
+
+def no_other_access(_cfg):
+    """ Whatever else the module checks is right, too. """
+    wrong = [f"{name}: {why}" for name, why in verdicts().items() if why]
+    if wrong:
+        raise KsftFailEx("; ".join(wrong))
+
+
+@ksft_disruptive
+def load(cfg):
+    """ The driver comes back, and each port with it. """
+    if Path(f"/sys/module/{MODULE}").exists():
+        remove_module(MODULE)
+    cfg.card.load()
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    machine = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    if "User Mode Linux" not in machine:
+        skip_program("only User-Mode Linux has PCI over virtio")
+    with NicModelEnv(__file__) as cfg:
+        ksft_run([unload, all_accesses, access, no_other_access, load], args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

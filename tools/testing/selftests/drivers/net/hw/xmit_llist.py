@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Many senders in front of one qdisc: the kernel's list in C, the combiner in
+Rust, and with batches. Nothing gets lost, comes twice or overtakes.
+"""
+
+import time
+from pathlib import Path
+
+from lib.py import KsftNamedVariant, NetNS, cmd, ip, ksft_eq
+from lib.py import ksft_exit, ksft_run, ksft_variants
+from lib.py import datagrams, qdisc
+from lib.py.datagrams import Flow, Plan
+from lib.py.nicmodel import CableEnv
+from lib.py.support import ip_batch, is_emulated, skip_program
+
+# A device without ARP sends to its own address, so that is that of the other
+# one, too. What waits for an answer of ARP, after the device went up, would be
+# overtaken by what comes after the answer.
+MAC = "02:00:00:00:08:01"
+ADDRESSES = ("10.8.0.1", "10.8.0.2")
+ROOMY = {"pfifo": "pfifo limit 20000", "bfifo": "bfifo limit 20000000",
+         "fq": "fq limit 20000 flow_limit 20000"}
+SMALL = {"pfifo": "pfifo limit 2", "bfifo": "bfifo limit 400",
+         "fq": "fq limit 20000 flow_limit 2"}
+PATIENT = 20.0
+
+
+class Pair:
+    """ Two namespaces, connected by a pair of devices. """
+
+    def __init__(self):
+        self.ns = (NetNS(), NetNS())
+        source, target = (ns.name for ns in self.ns)
+        ip(f"-netns {source} link add v0 address {MAC} type veth "
+           f"peer name v1 address {MAC} netns {target}")
+        for ns, name, address in zip((source, target), ("v0", "v1"), ADDRESSES, strict=True):
+            ip_batch([f"addr add {address}/24 dev {name}", "link set lo up",
+                      f"link set {name} arp off", f"link set {name} up"], ns=ns)
+        self.root = qdisc.Root("v0", source)
+
+    def plan(self, **fields):
+        """ Datagrams from one to the other. """
+        source, target = (ns.name for ns in self.ns)
+        return Plan(ADDRESSES[1], source=source, target=target, **fields)
+
+    def receive_on_one_cpu(self):
+        """ What two CPUs send, two CPUs would receive, in any order. """
+        # ip netns exec shows the interfaces of the namespace in /sys.
+        cmd(["ip", "netns", "exec", self.ns[1].name, "sh", "-c",
+             "echo 1 >/sys/class/net/v1/queues/rx-0/rps_cpus"], shell=False)
+
+    def set(self, state):
+        """ The sending device up or down. """
+        ip(f"link set v0 {state}", ns=self.ns[0].name)
+
+    def close(self):
+        """ The devices go with their namespaces. """
+        for ns in self.ns:
+            ns.__exit__(None, None, None)
+
+
+@ksft_variants(list(qdisc.WAYS))
+def way(_cfg, how):
+    """ It can be chosen. """
+    qdisc.way(how)
+
+
+@ksft_variants([KsftNamedVariant(f"{how}_{kind}", how, kind)
+                for how in qdisc.WAYS for kind in ROOMY])
+def in_order(cfg, how, kind):
+    """ 6 senders: each datagram once, in order. """
+    qdisc.way(how)
+    cfg.pair.root.replace(ROOMY[kind])
+    datagrams.run(cfg.pair.plan(count=2000, patience=PATIENT)).check_all()
+
+
+@ksft_variants([KsftNamedVariant(f"{how}_{kind}", how, kind)
+                for how in qdisc.WAYS for kind in SMALL])
+def no_room(cfg, how, kind):
+    """ The qdisc has counted each that found no room. """
+    qdisc.way(how)
+    root = cfg.pair.root
+    root.replace(SMALL[kind])
+    before = root.counted("dropped")
+    result = datagrams.run(cfg.pair.plan(count=2000))
+    result.check_order()
+    ksft_eq(result.taken, result.received + root.counted("dropped") - before,
+            "taken; received and dropped")
+
+
+@ksft_variants(list(qdisc.WAYS))
+def sender_killed(cfg, how):
+    """ The others go on, and what it has sent arrives. """
+    qdisc.way(how)
+    cfg.pair.root.replace(ROOMY["pfifo"])
+    flow = Flow(cfg.pair.plan(count=4000, patience=PATIENT))
+    try:
+        flow.kill_one_half_way()
+        flow.finish().check_all()
+    finally:
+        flow.stop()
+
+
+def _switch(_cfg):
+    names = list(qdisc.WAYS)
+    for count in range(50):
+        qdisc.set_way(names[count % 3])
+        time.sleep(0.03)
+
+
+def _replace(cfg):
+    kinds = (ROOMY["pfifo"], ROOMY["fq"])
+    for count in range(100):
+        cfg.pair.root.replace(kinds[count % 2])
+
+
+def _down_up(cfg):
+    for _ in range(20):
+        cfg.pair.set("down")
+        cfg.pair.set("up")
+        time.sleep(0.05)
+
+
+UNDER_LOAD = [
+    KsftNamedVariant("switched_50_times", "rust", _switch, True),
+    KsftNamedVariant("rust_replaced_100_times", "rust", _replace, False),
+    KsftNamedVariant("rust_down_and_up_20_times", "rust", _down_up, False),
+    KsftNamedVariant("batches_replaced_100_times", "batches", _replace, False),
+    KsftNamedVariant("batches_down_and_up_20_times", "batches", _down_up, False),
+]
+
+
+def under_load(cfg, how, change, lossless):
+    """ Changes while datagrams are sent. """
+    qdisc.way(how)
+    cfg.pair.root.replace(ROOMY["pfifo"])
+    flow = Flow(cfg.pair.plan(seconds=3, patience=PATIENT if lossless else 0.05))
+    try:
+        time.sleep(0.5)
+        change(cfg)
+        cfg.results[change, how] = flow.finish()
+    finally:
+        flow.stop()
+
+
+def came_right(cfg, how, change, lossless):
+    """ What was received under load; all of it if nothing may be lost. """
+    result = cfg.results[change, how]
+    if lossless:
+        result.check_all()
+    else:
+        result.check_order()
+        for sender, (taken, received) in enumerate(result.each):
+            ksft_eq(received > 0 and received <= taken, True,
+                    f"sender {sender}: {taken} taken, {received} received")
+
+
+def works_afterwards(cfg, _how, _change, _lossless):
+    """ All of it. """
+    qdisc.way("rust")
+    cfg.pair.root.replace(ROOMY["pfifo"])
+    datagrams.run(cfg.pair.plan(count=500, patience=PATIENT)).check_all()
+
+
+@ksft_variants([KsftNamedVariant(f"{how}_{kind}", how, kind)
+                for how in qdisc.WAYS for kind in ("pfifo", "fq")])
+def device(cfg, how, kind):
+    """
+    A device whose queue is stopped and woken. Together fewer are on their way
+    than the other port has descriptors.
+    """
+    qdisc.way(how)
+    qdisc.Root(cfg.ifname).replace(ROOMY[kind])
+    plan = Plan(cfg.remote_addr_v["4"], target=cfg.remote.name, count=2000,
+                ahead=48, patience=PATIENT)
+    datagrams.run(plan).check_all()
+
+
+def loads():
+    """ The cases of each change, one change after the other. """
+    for variant in UNDER_LOAD:
+        for case in (under_load, came_right, works_afterwards):
+            yield ksft_variants([variant])(case)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    if is_emulated():
+        skip_program("takes too long where the machine is emulated")
+    if not qdisc.has_ways():
+        skip_program("this kernel has no CONFIG_NET_XMIT_LLIST_RUST")
+    # Nothing is dropped but where it is counted.
+    was = {name: qdisc.set_core(name, 100000)
+           for name in ("netdev_max_backlog", "qdisc_max_burst")}
+    try:
+        with CableEnv(__file__, drivers=["ixgbe_rust"],
+                      why="one driver is enough", v6=False) as cfg:
+            cfg.results = {}
+            cfg.pair = Pair()
+            try:
+                cfg.pair.receive_on_one_cpu()
+                cfg.know_each_other()
+                ksft_run([way, in_order, no_room, sender_killed, *loads(),
+                          device], args=(cfg, ))
+            finally:
+                cfg.pair.close()
+                cmd(f"tc qdisc del dev {cfg.ifname} root", fail=False)
+    finally:
+        for name, value in was.items():
+            Path(qdisc.CORE / name).write_text(value, encoding="utf-8")
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
