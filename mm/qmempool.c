@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * qmempool: what connects pools to CPU hotplug, to memory reclaim and to
- * debugfs. The pool itself is in rust/kernel/mm/qmempool/.
+ * qmempool: connects pools to CPU hotplug, memory reclaim and debugfs. The pool
+ * itself is in rust/kernel/mm/qmempool/.
  */
 
 #include <kunit/static_stub.h>
@@ -51,7 +51,7 @@ static int qmempool_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(qmempool);
 
-/* What can fail when a pool is made, and what takes it back: tests do that. */
+/* Steps of attaching that can fail, and their reverse: tests replace them. */
 VISIBLE_IF_KUNIT struct shrinker *qmempool_shrinker_alloc(const char *name)
 {
 	KUNIT_STATIC_STUB_REDIRECT(qmempool_shrinker_alloc, name);
@@ -107,7 +107,7 @@ int __qmempool_attach(struct qmempool *pool, const char *name)
 	return 0;
 }
 
-/* When this returns, none of the functions above runs any more for @pool. */
+/* After this, no callback above runs or will run for @pool. */
 void __qmempool_detach(struct qmempool *pool)
 {
 	debugfs_remove(pool->dentry);
@@ -119,7 +119,7 @@ static int __init qmempool_init(void)
 {
 	int state;
 
-	/* States of this section are left on another CPU than the dying one. */
+	/* Teardown of these states runs on another CPU than the dead one. */
 	state = cpuhp_setup_state_multi(CPUHP_BP_PREPARE_DYN, "mm/qmempool:dead",
 					NULL, qmempool_cpu_dead);
 	if (state < 0)

@@ -25,17 +25,17 @@ struct shrinker;
 #define QMEMPOOL_MAGAZINE_MAX	62
 
 /*
- * What a CPU has for itself. Only that CPU writes to it, with bottom halves
- * disabled; @count and the counters are read by anyone.
+ * The per-CPU part of a pool. Only that CPU writes to it, with bottom halves
+ * disabled; any CPU may read the object counts and the event counters.
  */
 struct qmempool_cpu {
-	/* The magazine in use: the first @count slots hold objects. */
+	/* The current magazine: its first @count slots hold objects. */
 	void **slots;
 	unsigned int count;
 	/* Number of slots of a magazine. */
 	unsigned int size;
 	unsigned long hits;
-	/* private: the slow path's. Full or empty, most of the time. */
+	/* private: for the slow path. Full or empty, most of the time. */
 	void *previous;
 	unsigned int previous_count;
 	unsigned long refills;
@@ -46,10 +46,10 @@ struct qmempool_cpu {
 /**
  * struct qmempool - a pool of objects
  * @cpu: magazines of each CPU
- * @cache: where objects come from, and go to when there are too many
+ * @cache: slab cache that the objects come from and return to
  * @object_size: size of an object
  *
- * Made by qmempool_create(). The rest belongs to the implementation.
+ * Created by qmempool_create(). Other members are private.
  */
 struct qmempool {
 	struct qmempool_cpu __percpu *cpu;
@@ -63,13 +63,13 @@ struct qmempool {
 };
 
 /**
- * struct qmempool_stats - what a pool has done and has
- * @hits: objects that the magazine in use of a CPU had at hand
- * @refills: times that the slab filled a magazine
- * @exchanges: times that a magazine was exchanged for one of the depot
- * @returns: times that a magazine went back to the slab
+ * struct qmempool_stats - statistics of a pool
+ * @hits: allocations that the current magazine of a CPU served
+ * @refills: number of times that a magazine was filled from the slab
+ * @exchanges: number of times that a magazine was exchanged with the depot
+ * @returns: number of times that a magazine was emptied to the slab
  * @held: objects in the pool
- * @bytes: memory that these take, without the magazines
+ * @bytes: memory of these objects, without the magazines
  */
 struct qmempool_stats {
 	unsigned long hits;
@@ -81,51 +81,51 @@ struct qmempool_stats {
 };
 
 /**
- * qmempool_create() - put a pool in front of a slab cache
- * @name: what the pool is called in debugfs
- * @cache: the slab cache, which has no constructor and lives longer
+ * qmempool_create() - create a pool in front of a slab cache
+ * @name: name of the pool in debugfs
+ * @cache: the slab cache; it has no constructor and outlives the pool
  * @magazine: number of objects in a magazine, 1 to QMEMPOOL_MAGAZINE_MAX
- * @depot: number of magazines that CPUs exchange with each other
+ * @depot: number of magazines in the depot, with which CPUs exchange theirs
  *
  * A CPU keeps up to two magazines of unused objects, and the depot @depot more.
  *
  * Context: process context, may sleep.
- * Return: the pool, or NULL if there is no memory, a number is out of range, or
- * @name or @cache is NULL.
+ * Return: the pool, or NULL if there is no memory, @magazine is out of range,
+ * or @name or @cache is NULL.
  */
 struct qmempool *qmempool_create(const char *name, struct kmem_cache *cache,
 				 unsigned int magazine, unsigned int depot);
 
 /**
- * qmempool_destroy() - take the pool away
+ * qmempool_destroy() - destroy a pool
  * @pool: the pool, or NULL
  *
- * The objects in the pool go back to the slab. Objects in use stay valid: they
+ * The objects in the pool return to the slab. Objects in use stay valid: they
  * are objects of the slab cache.
  *
- * Context: process context, may sleep. Nobody uses the pool.
+ * Context: process context, may sleep. The pool must not be in use.
  */
 void qmempool_destroy(struct qmempool *pool);
 
 /**
- * qmempool_stats() - what a pool has done and has
+ * qmempool_stats() - get statistics of a pool
  * @pool: the pool
- * @stats: where to write it
+ * @stats: where to write them
  *
- * Numbers are not of one moment while the pool is in use.
+ * The numbers are not a snapshot while the pool is in use.
  *
  * Context: any.
  */
 void qmempool_stats(struct qmempool *pool, struct qmempool_stats *stats);
 
-/* What to do when the magazine in use has no object, or no room. */
+/* Slow paths: the current magazine is empty, or full. */
 void *__qmempool_alloc(struct qmempool *pool, gfp_t gfp);
 void __qmempool_free(struct qmempool *pool, void *object);
 
 /**
- * qmempool_alloc_bulk_softirq() - get objects in softirq context
+ * qmempool_alloc_bulk_softirq() - allocate objects in softirq context
  * @pool: the pool
- * @gfp: flags for the slab; it is never waited for memory
+ * @gfp: flags for the slab; this never waits for memory
  * @n: number of objects
  * @objects: where to put them
  *
@@ -136,7 +136,7 @@ unsigned int qmempool_alloc_bulk_softirq(struct qmempool *pool, gfp_t gfp,
 					 unsigned int n, void **objects);
 
 /**
- * qmempool_free_bulk_softirq() - give objects back in softirq context
+ * qmempool_free_bulk_softirq() - free objects in softirq context
  * @pool: the pool
  * @n: number of objects
  * @objects: the objects, of the slab cache of the pool
@@ -147,9 +147,9 @@ void qmempool_free_bulk_softirq(struct qmempool *pool, unsigned int n,
 				void **objects);
 
 /**
- * qmempool_alloc_softirq() - get an object in softirq context
+ * qmempool_alloc_softirq() - allocate an object in softirq context
  * @pool: the pool
- * @gfp: flags for the slab; it is never waited for memory
+ * @gfp: flags for the slab; this never waits for memory
  *
  * Context: softirq, or process context with bottom halves disabled.
  * Return: the object, or NULL if there is no memory.
@@ -177,7 +177,7 @@ static __always_inline void *qmempool_alloc_softirq(struct qmempool *pool,
 }
 
 /**
- * qmempool_free_softirq() - give an object back in softirq context
+ * qmempool_free_softirq() - free an object in softirq context
  * @pool: the pool
  * @object: the object, of the slab cache of the pool
  *
@@ -204,7 +204,7 @@ static __always_inline void qmempool_free_softirq(struct qmempool *pool,
 }
 
 /**
- * qmempool_alloc() - get an object
+ * qmempool_alloc() - allocate an object
  * @pool: the pool
  * @gfp: flags for the slab
  *
@@ -227,7 +227,7 @@ static inline void *qmempool_alloc(struct qmempool *pool, gfp_t gfp)
 }
 
 /**
- * qmempool_free() - give an object back
+ * qmempool_free() - free an object
  * @pool: the pool
  * @object: the object, of the slab cache of the pool
  *
@@ -241,9 +241,9 @@ static inline void qmempool_free(struct qmempool *pool, void *object)
 }
 
 /**
- * qmempool_alloc_bulk() - get objects
+ * qmempool_alloc_bulk() - allocate objects
  * @pool: the pool
- * @gfp: flags for the slab; it is never waited for memory
+ * @gfp: flags for the slab; this never waits for memory
  * @n: number of objects
  * @objects: where to put them
  *
@@ -260,7 +260,7 @@ static inline unsigned int qmempool_alloc_bulk(struct qmempool *pool, gfp_t gfp,
 }
 
 /**
- * qmempool_free_bulk() - give objects back
+ * qmempool_free_bulk() - free objects
  * @pool: the pool
  * @n: number of objects
  * @objects: the objects, of the slab cache of the pool
@@ -275,7 +275,7 @@ static inline void qmempool_free_bulk(struct qmempool *pool, unsigned int n,
 	local_bh_enable();
 }
 
-/* Between the two halves of the implementation. */
+/* Between the C part and the Rust part of the implementation. */
 int __qmempool_attach(struct qmempool *pool, const char *name);
 void __qmempool_detach(struct qmempool *pool);
 void __qmempool_cpu_dead(struct qmempool *pool, unsigned int cpu);
@@ -283,7 +283,7 @@ unsigned long __qmempool_count(struct qmempool *pool);
 unsigned long __qmempool_shrink(struct qmempool *pool, unsigned long objects);
 
 #if IS_ENABLED(CONFIG_KUNIT)
-/* What tests let fail. */
+/* Fault injection for tests. */
 void __qmempool_shortage(struct kmem_cache *cache, unsigned long left);
 struct shrinker *qmempool_shrinker_alloc(const char *name);
 void qmempool_shrinker_free(struct shrinker *shrinker);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Where the NAPI cache of skb heads gets more of them, and puts its surplus. */
+/* The pool behind the NAPI caches of skb heads. */
 #ifndef _NET_SKB_QMEMPOOL_H
 #define _NET_SKB_QMEMPOOL_H
 
@@ -15,10 +15,10 @@ DECLARE_STATIC_KEY_FALSE(skb_qmempool_key);
 extern struct qmempool *skb_qmempool;
 
 /**
- * skb_qmempool_set() - put the pool between NAPI caches and slab, or take it out
- * @on: which of the two
+ * skb_qmempool_set() - enable or disable the pool between NAPI caches and slab
+ * @on: whether to enable it
  *
- * Does the same as writing to the sysctl net.core.skb_qmempool.
+ * The same as writing to the sysctl net.core.skb_qmempool.
  *
  * Context: process context, may sleep.
  * Return: 0, or -ENOMEM.
@@ -31,10 +31,10 @@ static inline bool skb_qmempool_enabled(void)
 }
 
 /*
- * The pool, or NULL. It is there as long as bottom halves stay disabled.
+ * Returns the pool, or NULL. It stays valid while bottom halves are disabled.
  *
- * The key does not order anything where code is not patched, so the pointer is
- * looked at as well. What it points to depends on it.
+ * Without jump label patching, the key provides no ordering, so check the
+ * pointer as well: accesses through it depend on it.
  */
 static inline struct qmempool *skb_qmempool_get(void)
 {
@@ -60,7 +60,7 @@ static inline int skb_qmempool_set(bool on)
 
 #endif
 
-/* Gets up to @n skb heads, and returns how many. The slab gives all or none. */
+/* Returns the number of allocated skb heads. The slab gives all @n or none. */
 static inline unsigned int skb_heads_alloc(gfp_t gfp, unsigned int n,
 					   void **heads)
 {
@@ -73,7 +73,7 @@ static inline unsigned int skb_heads_alloc(gfp_t gfp, unsigned int n,
 	       n : 0;
 }
 
-/* Gives @n skb heads back, which KASAN takes for being in use. */
+/* Frees @n skb heads, which must not be poisoned for KASAN. */
 static inline void skb_heads_free(unsigned int n, void **heads)
 {
 	struct qmempool *pool = skb_qmempool_get();

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Packets in front of a qdisc, combined in Rust.
+ * The list of packets in front of a qdisc, with combining in Rust.
  *
- * Who wants to send through a qdisc that needs its root lock adds the packet to
- * q->defer_list. __dev_xmit_skb() does that in C, or leaves it to
- * xmit_llist_rust() while sysctl net.core.xmit_llist_rust is set. Both work on
- * the same two words, also at the same time: the sysctl can be switched while
- * packets are on their way.
+ * A sender to a qdisc that needs its root lock adds the packet to
+ * q->defer_list. __dev_xmit_skb() does that in C, or calls xmit_llist_rust()
+ * while sysctl net.core.xmit_llist_rust is set. Both work on the same two words,
+ * also concurrently: the sysctl can be switched while packets are on the list.
  *
- * A qdisc that needs no lock gets its packets from there, too, if it can take
- * several at once and sysctl net.core.qdisc_enqueue_batch is set: those who send
- * would take turns at its cache lines as at a lock.
+ * A lockless qdisc gets its packets from the list, too, if it implements
+ * ->enqueue_batch() and sysctl net.core.qdisc_enqueue_batch is set: otherwise,
+ * senders contend for its cache lines as they would for a lock.
  *
- * In C, the list is either empty or begins with the youngest packet. In Rust,
- * it can also hold XMIT_LLIST_BUSY: somebody is at work and has taken all there
- * was. To C code it must be a list that is not empty (the one at work will come
- * back for what is added to it), and ends there.
+ * In C, the list is either empty or starts with the newest packet. In Rust, it
+ * can also hold XMIT_LLIST_BUSY: a CPU has taken all packets and is sending
+ * them. C code must treat this as a list that is not empty (that CPU will take
+ * packets added to it) and has no elements.
  */
 #ifndef _NET_XMIT_LLIST_H
 #define _NET_XMIT_LLIST_H
@@ -35,20 +34,20 @@ DECLARE_STATIC_KEY_FALSE(qdisc_enqueue_batch_key);
 
 /**
  * xmit_llist_rust() - send a packet through a qdisc
- * @skb: the packet, ready for the qdisc, which this takes over
+ * @skb: the packet, ready for the qdisc; this takes ownership
  * @q: the qdisc, for which xmit_llist_takes() is true
  * @dev: its device
  * @txq: the transmit queue of the device
  *
- * If somebody is at work for @q, the packet is left to them. Otherwise the
- * caller puts it into the qdisc and runs that, and does so with what others
- * leave meanwhile.
+ * If another CPU is sending for @q, the packet is left to it. Otherwise this
+ * enqueues the packet and runs the qdisc, and does the same for packets that
+ * other CPUs add meanwhile.
  *
  * Context: As __dev_xmit_skb(): within rcu_read_lock_bh(), without the lock.
- * Return: As __dev_xmit_skb(): NET_XMIT_SUCCESS if the packet was left to
- * somebody else or sent; NET_XMIT_DROP if there are too many on the list, with
- * the reason SKB_DROP_REASON_QDISC_BURST_DROP; what the qdisc has said if the
- * packet was put into it alone.
+ * Return: As __dev_xmit_skb(): NET_XMIT_SUCCESS if the packet was sent or left
+ * to another CPU; NET_XMIT_DROP, with the reason
+ * SKB_DROP_REASON_QDISC_BURST_DROP, if the list is too long; the result of
+ * ->enqueue() if the packet was enqueued alone.
  */
 int xmit_llist_rust(struct sk_buff *skb, struct Qdisc *q,
 		    struct net_device *dev, struct netdev_queue *txq);
@@ -56,15 +55,15 @@ int xmit_llist_rust(struct sk_buff *skb, struct Qdisc *q,
 /**
  * xmit_llist_work() - put packets into a qdisc with a root lock, and run it
  * @skbs: the packets, linked by ->next, the first one first
- * @count: how many they are, at least one
+ * @count: their number, at least one
  * @q: the qdisc
  * @dev: its device
  * @txq: the transmit queue of the device
- * @to_free: what is dropped is put in front of this, to be freed by
+ * @to_free: list that dropped packets are added to, to be freed by
  *	tcf_kfree_skb_list() without the lock
  *
  * Context: Under the root lock, which is released while packets are sent.
- * Return: What became of the packet if it is one, NET_XMIT_DROP if the qdisc is
+ * Return: The result for a single packet, NET_XMIT_DROP if the qdisc is
  * deactivated, otherwise NET_XMIT_SUCCESS.
  */
 int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
@@ -74,14 +73,14 @@ int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
 /**
  * xmit_llist_work_lockless() - put packets into a lockless qdisc, and run it
  * @skbs: the packets, linked by ->next, the first one first
- * @count: how many they are, at least one
+ * @count: their number, at least one
  * @q: the qdisc
  * @dev: its device
  * @txq: the transmit queue of the device
- * @to_free: what is dropped is put in front of this
+ * @to_free: list that dropped packets are added to
  *
  * Context: As __dev_xmit_skb(), without locks.
- * Return: What became of the packet if it is one, otherwise NET_XMIT_SUCCESS.
+ * Return: The result for a single packet, otherwise NET_XMIT_SUCCESS.
  */
 int xmit_llist_work_lockless(struct sk_buff *skbs, unsigned int count,
 			     struct Qdisc *q, struct net_device *dev,
@@ -89,22 +88,22 @@ int xmit_llist_work_lockless(struct sk_buff *skbs, unsigned int count,
 			     struct sk_buff **to_free);
 
 /**
- * xmit_llist_put_last() - put packets into a lockless qdisc, to be run after that
+ * xmit_llist_put_last() - put packets into a lockless qdisc, to be run later
  * @skbs: the packets, linked by ->next, the first one first
- * @count: how many they are, at least one
+ * @count: their number, at least one
  * @q: the qdisc
  * @txq: the transmit queue of the device
- * @to_free: what is dropped is put in front of this
+ * @to_free: list that dropped packets are added to
  *
- * Context: Under the root lock, with which whoever leaves packets behind keeps the
- * next one from overtaking them.
+ * Context: Under the root lock: a CPU that gives up its role with packets left
+ * holds it, so that the next CPU does not overtake them.
  */
 void xmit_llist_put_last(struct sk_buff *skbs, unsigned int count,
 			 struct Qdisc *q, struct netdev_queue *txq,
 			 struct sk_buff **to_free);
 
 /**
- * xmit_llist_takes() - whether packets for a qdisc go through xmit_llist_rust()
+ * xmit_llist_takes() - check whether a qdisc gets packets by xmit_llist_rust()
  * @q: the qdisc
  *
  * Return: true if so.
@@ -119,10 +118,10 @@ static inline bool xmit_llist_takes(const struct Qdisc *q)
 }
 
 /**
- * xmit_llist_next() - what a packet must be linked to that is added in C
- * @first: what the list holds
+ * xmit_llist_next() - get the successor of a packet that C code adds
+ * @first: the first word of the list
  *
- * Return: the youngest packet on the list, or NULL if there is none.
+ * Return: the newest packet on the list, or NULL if there is none.
  */
 static inline struct llist_node *xmit_llist_next(struct llist_node *first)
 {
@@ -130,11 +129,11 @@ static inline struct llist_node *xmit_llist_next(struct llist_node *first)
 }
 
 /**
- * xmit_llist_has_packets() - whether packets wait for somebody
+ * xmit_llist_has_packets() - check whether packets are still on the list
  * @list: the list in front of a qdisc
  *
- * Return: true if so. That somebody runs the qdisc after having taken them.
- * Who has taken all may already have run it for the last time.
+ * Return: true if so: the CPU that takes them will run the qdisc afterwards. If
+ * false, a CPU that has taken all packets may have run it for the last time.
  */
 static inline bool xmit_llist_has_packets(const struct llist_head *list)
 {

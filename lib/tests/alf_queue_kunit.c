@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the C interface of the array-based lock-free queue. What happens
- * behind it, and between CPUs, the tests in rust/kernel/sync/alf_queue cover.
+ * Tests of the C interface of the array-based lock-free queue. The tests in
+ * rust/kernel/sync/alf_queue cover the implementation and concurrent use.
  */
 
 #include <kunit/test.h>
@@ -29,7 +29,7 @@ static void *number(unsigned long n)
 	return (void *)n;
 }
 
-/* Puts @n numbers from @first on in, if they fit. */
+/* Enqueues @n numbers from @first on, if they fit. */
 static int put(const struct ways *way, struct alf_queue *q, unsigned long first, u32 n)
 {
 	void *ptr[16];
@@ -115,7 +115,7 @@ static void alf_queue_test_order(struct kunit *test)
 	alf_queue_free(q);
 }
 
-/* A queue may be used in one way after the other. */
+/* A queue may be used in both ways, one after the other. */
 static void alf_queue_test_mixed(struct kunit *test)
 {
 	struct alf_queue *q = alf_queue_alloc(4, GFP_KERNEL);

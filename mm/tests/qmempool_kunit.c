@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the C interface of qmempools, and of what connects them to memory
- * reclaim and to CPU hotplug. What happens behind it, and between CPUs, the
- * tests in rust/kernel/mm/qmempool cover.
+ * Tests of the C interface of qmempools, and of their connection to memory
+ * reclaim and CPU hotplug. The tests in rust/kernel/mm/qmempool cover the
+ * implementation and concurrent use.
  */
 
 #include <kunit/static_stub.h>
@@ -22,7 +22,7 @@
 #define OBJECT_SIZE	104
 #define MAGAZINE	4
 #define DEPOT		3
-/* What one CPU can give to the pool: its two magazines, and the depot. */
+/* The capacity for one CPU: its two magazines, and the depot. */
 #define MOST		(MAGAZINE * (2 + DEPOT))
 
 struct pool_test {
@@ -37,7 +37,7 @@ static int qmempool_test_init(struct kunit *test)
 	if (!t)
 		return -ENOMEM;
 	test->priv = t;
-	/* What each CPU keeps is counted: the test stays where it is. */
+	/* Tests count the objects of one CPU: do not migrate. */
 	if (set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id())))
 		return -EBUSY;
 	t->cache = kmem_cache_create("qmempool_kunit", OBJECT_SIZE, 0,
@@ -57,7 +57,7 @@ static void qmempool_test_exit(struct kunit *test)
 	qmempool_destroy(t->pool);
 	if (!t->cache)
 		return;
-	/* The pool has given everything back, or there would be slabs left. */
+	/* If the pool had leaked an object, slabs would be left. */
 	KUNIT_EXPECT_EQ(test, kmem_cache_shrink(t->cache), 0);
 	kmem_cache_destroy(t->cache);
 }
@@ -70,7 +70,7 @@ static unsigned long held(struct qmempool *pool)
 	return stats.held;
 }
 
-/* Lets this CPU give as much to the pool as it takes. */
+/* Fills the pool from this CPU. */
 static void fill_pool(struct kunit *test)
 {
 	struct pool_test *t = test->priv;
@@ -124,20 +124,20 @@ static void qmempool_test_softirq(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.refills, ARRAY_SIZE(objects) / MAGAZINE);
 	KUNIT_EXPECT_EQ(test, stats.held, 0);
 
-	/* No two of them share memory. */
+	/* All of them are distinct. */
 	for (j = 0; j < i; j++)
 		KUNIT_EXPECT_NULL(test, memchr_inv(objects[j], j, OBJECT_SIZE));
 	while (i--)
 		qmempool_free_softirq(t->pool, objects[i]);
 
-	/* It is full; the rest went to the slab. */
+	/* The pool is full; the rest went to the slab. */
 	qmempool_stats(t->pool, &stats);
 	KUNIT_EXPECT_EQ(test, stats.held, MOST);
 	KUNIT_EXPECT_EQ(test, stats.bytes, MOST * OBJECT_SIZE);
 	KUNIT_EXPECT_EQ(test, stats.exchanges, DEPOT);
 	KUNIT_EXPECT_EQ(test, stats.returns, MOST / MAGAZINE);
 
-	/* The last one that came in is the first one to go. */
+	/* Last in, first out. */
 	objects[1] = qmempool_alloc_softirq(t->pool, GFP_ATOMIC);
 	KUNIT_EXPECT_PTR_EQ(test, objects[1], objects[0]);
 	qmempool_free_softirq(t->pool, objects[1]);
@@ -175,7 +175,7 @@ static void qmempool_test_process(struct kunit *test)
 	KUNIT_EXPECT_LE(test, stats.held, MAGAZINE * (2 * num_possible_cpus() + DEPOT));
 }
 
-/* Who may sleep asks the slab itself when the pool has nothing. */
+/* A caller that may sleep falls back to the slab. */
 static void qmempool_test_shortage(struct kunit *test)
 {
 	struct pool_test *t = test->priv;
@@ -196,14 +196,14 @@ static void qmempool_test_shortage(struct kunit *test)
 	qmempool_stats(t->pool, &stats);
 	KUNIT_EXPECT_EQ(test, stats.hits, 0);
 	KUNIT_EXPECT_EQ(test, stats.held, 0);
-	/* It is one like any other. */
+	/* The object can be freed to the pool. */
 	qmempool_free(t->pool, object);
 	KUNIT_EXPECT_EQ(test, held(t->pool), 1);
 }
 
-/* The last shrinkers that a pool had, and that was given back. */
+/* The shrinkers that were allocated last and freed last. */
 static struct shrinker *made_shrinker, *freed_shrinker;
-/* The last pool of which CPU hotplug should no longer know. */
+/* The pool that was removed from CPU hotplug last. */
 static struct qmempool *removed_pool;
 
 static struct shrinker *no_shrinker(const char *name)
@@ -223,7 +223,7 @@ static int no_hotplug(struct qmempool *pool)
 	return -EBUSY;
 }
 
-/* Does what the real one does, since this is called in its place. */
+/* A stub replaces the function: remove the pool here. */
 static void note_and_remove(struct qmempool *pool)
 {
 	removed_pool = pool;
@@ -231,7 +231,7 @@ static void note_and_remove(struct qmempool *pool)
 	qmempool_hp_remove(pool);
 }
 
-/* A pool that cannot be made known to the rest of the kernel is none. */
+/* If a pool cannot be attached, creating it fails. */
 static void qmempool_test_attach(struct kunit *test)
 {
 	struct pool_test *t = test->priv;
@@ -252,7 +252,7 @@ static void qmempool_test_attach(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, freed_shrinker, made_shrinker);
 	kunit_deactivate_static_stub(test, qmempool_hp_add);
 
-	/* Nothing is in the way of another one with the same name. */
+	/* The failure left nothing behind: the name can be used again. */
 	for (int round = 0; round < 2; round++) {
 		pool = qmempool_create("kunit_attach", t->cache, 4, 4);
 		KUNIT_ASSERT_NOT_NULL(test, pool);
@@ -267,7 +267,7 @@ static void qmempool_test_attach(struct kunit *test)
 	}
 }
 
-/* Memory reclaim takes what is in the depot, and nothing else. */
+/* Memory reclaim frees the objects of the depot, and no others. */
 static void qmempool_test_shrinker(struct kunit *test)
 {
 	struct pool_test *t = test->priv;
@@ -283,7 +283,7 @@ static void qmempool_test_shrinker(struct kunit *test)
 	fill_pool(test);
 	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), MAGAZINE * DEPOT);
 
-	/* Magazines go as a whole. */
+	/* Shrinking frees whole magazines. */
 	sc.nr_to_scan = 1;
 	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), MAGAZINE);
 	KUNIT_EXPECT_EQ(test, held(t->pool), MOST - MAGAZINE);
@@ -297,7 +297,7 @@ static void qmempool_test_shrinker(struct kunit *test)
 	fill_pool(test);
 }
 
-/* What writing to /proc/sys/vm/drop_caches does reaches the pool. */
+/* /proc/sys/vm/drop_caches reaches the pool. */
 static void qmempool_test_drop_caches(struct kunit *test)
 {
 #if IS_BUILTIN(CONFIG_QMEMPOOL_KUNIT_TEST)
@@ -311,7 +311,7 @@ static void qmempool_test_drop_caches(struct kunit *test)
 #endif
 }
 
-/* A CPU that has stopped leaves nothing behind. */
+/* A CPU that goes offline returns its objects. */
 static void qmempool_test_cpu_dead(struct kunit *test)
 {
 	struct pool_test *t = test->priv;
@@ -319,7 +319,7 @@ static void qmempool_test_cpu_dead(struct kunit *test)
 
 	fill_pool(test);
 	local_bh_disable();
-	/* This one has not, but does nothing else with the pool meanwhile. */
+	/* This CPU has not stopped, but does not use the pool meanwhile. */
 	for_each_possible_cpu(cpu)
 		__qmempool_cpu_dead(t->pool, cpu);
 	__qmempool_cpu_dead(t->pool, nr_cpu_ids);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A pool through which the CPUs' NAPI caches exchange skb heads, and the sysctl
- * net.core.skb_qmempool that puts it between them and the slab.
+ * A pool through which the NAPI caches of CPUs exchange skb heads, and the
+ * sysctl net.core.skb_qmempool that enables it.
  */
 
 #include <linux/init.h>
@@ -12,9 +12,9 @@
 #include <net/net_namespace.h>
 #include <net/skb_qmempool.h>
 
-/* As many heads as the NAPI cache exchanges at once. */
+/* The number of heads that a NAPI cache exchanges at once. */
 #define SKB_QMEMPOOL_MAGAZINE	32
-/* 1024 heads, 256 KiB: two rings of heads that are about to be recycled. */
+/* 1024 heads, 256 KiB: enough for two rings of 512 packets. */
 #define SKB_QMEMPOOL_DEPOT	32
 
 DEFINE_STATIC_KEY_FALSE(skb_qmempool_key);
@@ -35,13 +35,13 @@ static int skb_qmempool_switch(bool on)
 				       SKB_QMEMPOOL_DEPOT);
 		if (!pool)
 			return -ENOMEM;
-		/* Who sees the pointer must see the pool, see skb_qmempool_get(). */
+		/* Pairs with the address dependency in skb_qmempool_get(). */
 		smp_store_release(&skb_qmempool, pool);
 		static_branch_enable(&skb_qmempool_key);
 	} else {
 		static_branch_disable(&skb_qmempool_key);
 		WRITE_ONCE(skb_qmempool, NULL);
-		/* Users have bottom halves disabled, which RCU waits for. */
+		/* Users disable bottom halves, which RCU waits for. */
 		synchronize_net();
 		qmempool_destroy(pool);
 	}

@@ -8,7 +8,7 @@
 #include <linux/smp.h>
 #include <net/skb_qmempool.h>
 
-/* More than a NAPI cache has room for, so that it exchanges heads. */
+/* More than the capacity of a NAPI cache, so that it exchanges heads. */
 #define COUNT	256
 #define FRAG	(SKB_DATA_ALIGN(64) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
 
@@ -17,7 +17,7 @@ struct lot {
 	unsigned int len;
 };
 
-/* The pool is as before after a test. */
+/* A test leaves the pool as it was. */
 static bool skb_pool_was_on;
 
 static int skb_pool_test_init(struct kunit *test)
@@ -51,7 +51,7 @@ static void build(struct lot *lot)
 	local_bh_enable();
 }
 
-/* Any budget but zero says that this is NAPI context. */
+/* A budget other than zero means NAPI context. */
 static int consume(void *data)
 {
 	struct lot *lot = data;
@@ -81,7 +81,7 @@ static void skb_pool_test_switch(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, skb_qmempool_set(true), 0);
 		pool = skb_qmempool_get();
 		KUNIT_EXPECT_NOT_NULL(test, pool);
-		/* It is on: this changes nothing. */
+		/* It is on already: this changes nothing. */
 		KUNIT_EXPECT_EQ(test, skb_qmempool_set(true), 0);
 		KUNIT_EXPECT_PTR_EQ(test, skb_qmempool_get(), pool);
 		KUNIT_EXPECT_TRUE(test, skb_qmempool_enabled());
@@ -92,13 +92,13 @@ static void skb_pool_test_switch(struct kunit *test)
 	}
 }
 
-/* What the NAPI cache has no room for goes to the pool, and comes back. */
+/* The surplus of a NAPI cache goes to the pool, and comes back. */
 static void skb_pool_test_round(struct kunit *test)
 {
 	struct lot *lot = test->priv;
 	struct qmempool_stats before, after;
 
-	/* One CPU at a time: its own magazines are what is looked at. */
+	/* The test checks the magazines of one CPU: do not migrate. */
 	migrate_disable();
 	skb_qmempool_set(true);
 	build(lot);
@@ -110,7 +110,7 @@ static void skb_pool_test_round(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1);
 		KUNIT_EXPECT_EQ(test, skb->alloc_cpu, smp_processor_id());
 		KUNIT_EXPECT_NULL(test, skb->dev);
-		/* Nobody else has it: each is changed once. */
+		/* A head is not in use twice: each changes once. */
 		skb->dev = (struct net_device *)skb;
 		skb->pfmemalloc = true;
 	}
@@ -122,19 +122,19 @@ static void skb_pool_test_round(struct kunit *test)
 	KUNIT_EXPECT_GE(test, before.held, COUNT / 2);
 	build(lot);
 	KUNIT_EXPECT_EQ(test, lot->len, COUNT);
-	/* Heads do not remember what they were used for. */
+	/* Heads are cleared on allocation. */
 	for (int i = 0; i < lot->len; i++)
 		KUNIT_EXPECT_FALSE(test, lot->skbs[i]->pfmemalloc);
 	after = stats(test);
 	KUNIT_EXPECT_GE(test, after.hits - before.hits, COUNT / 2);
 	KUNIT_EXPECT_LE(test, after.held, before.held - COUNT / 4);
-	/* The pool goes, its objects stay. */
+	/* Disabling destroys the pool; heads in use stay valid. */
 	skb_qmempool_set(false);
 	consume(lot);
 	migrate_enable();
 }
 
-/* Heads in the magazines of a CPU, which nobody uses at the moment. */
+/* Number of heads in the magazines of an idle CPU. */
 static unsigned int held_by(unsigned int cpu)
 {
 	struct qmempool_cpu *own = per_cpu_ptr(skb_qmempool->cpu, cpu);
@@ -142,7 +142,7 @@ static unsigned int held_by(unsigned int cpu)
 	return own->count + own->previous_count;
 }
 
-/* An skb that another CPU has allocated is freed where it is consumed. */
+/* An skb from another CPU is freed on the CPU that consumes it. */
 static void skb_pool_test_other_cpu(struct kunit *test)
 {
 	struct lot *lot = test->priv;
@@ -159,16 +159,16 @@ static void skb_pool_test_other_cpu(struct kunit *test)
 	build(lot);
 	KUNIT_EXPECT_EQ(test, lot->len, COUNT);
 	KUNIT_EXPECT_EQ(test, smp_call_on_cpu(there, consume, lot, false), 0);
-	/* All but what the NAPI cache of that CPU has kept. */
+	/* All but the heads that the NAPI cache of that CPU keeps. */
 	KUNIT_EXPECT_GE(test, stats(test).held, COUNT / 2);
-	/* They were not sent back, and put into the pool here. */
+	/* They were not returned and put into the pool on this CPU. */
 	KUNIT_EXPECT_GE(test, held_by(there), COUNT / 8);
 	consume(lot);
 	skb_qmempool_set(false);
 	migrate_enable();
 }
 
-/* The heads of skbs that come in pairs are of another cache. */
+/* Heads of fclone skbs belong to another cache. */
 static void skb_pool_test_fclone(struct kunit *test)
 {
 	struct lot *lot = test->priv;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is done with packets that were taken off the list in front of a qdisc,
- * and the sysctls net.core.xmit_llist_rust and net.core.qdisc_enqueue_batch.
+ * Moves packets from the list in front of a qdisc into the qdisc, and provides
+ * the sysctls net.core.xmit_llist_rust and net.core.qdisc_enqueue_batch.
  */
 
 #include <linux/init.h>
@@ -16,7 +16,7 @@
 DEFINE_STATIC_KEY_FALSE(xmit_llist_rust_key);
 DEFINE_STATIC_KEY_FALSE(qdisc_enqueue_batch_key);
 
-/* What running the qdisc has dropped: few, if any. */
+/* Packets that running the qdisc has dropped: few, if any. */
 static void xmit_llist_drop(struct sk_buff *skbs, struct sk_buff **to_free)
 {
 	struct sk_buff *next;
@@ -29,7 +29,7 @@ static void xmit_llist_drop(struct sk_buff *skbs, struct sk_buff **to_free)
 
 static bool xmit_llist_batch(const struct Qdisc *q)
 {
-	/* The tracepoint wants to see each packet and what became of it. */
+	/* The tracepoint reports each packet with its result. */
 	return static_branch_unlikely(&qdisc_enqueue_batch_key) &&
 	       q->ops->enqueue_batch && q->enqueue == q->ops->enqueue &&
 	       !trace_qdisc_enqueue_enabled();
@@ -75,7 +75,7 @@ int xmit_llist_work_lockless(struct sk_buff *skbs, unsigned int count,
 
 	if (count == 1 && (q->flags & TCQ_F_CAN_BYPASS) &&
 	    nolock_qdisc_is_empty(q) && qdisc_run_begin(q)) {
-		/* Somebody may have requeued a packet before that. */
+		/* The previous owner may have requeued a packet before. */
 		if (unlikely(!nolock_qdisc_is_empty(q))) {
 			rc = xmit_llist_put(skbs, count, q, txq, to_free);
 			__qdisc_run(q);
@@ -83,7 +83,7 @@ int xmit_llist_work_lockless(struct sk_buff *skbs, unsigned int count,
 			return rc;
 		}
 		qdisc_bstats_cpu_update(q, skbs);
-		/* Another one may have left it, and for another queue. */
+		/* The packet may come from another CPU, for another queue. */
 		txq = skb_get_tx_queue(dev, skbs);
 		if (sch_direct_xmit(skbs, q, dev, txq, NULL, true) &&
 		    !nolock_qdisc_is_empty(q))
@@ -101,7 +101,7 @@ void xmit_llist_put_last(struct sk_buff *skbs, unsigned int count,
 			 struct sk_buff **to_free)
 {
 	xmit_llist_put(skbs, count, q, txq, to_free);
-	/* Until they are sent, nothing goes past them. */
+	/* No packet may bypass the qdisc before these are sent. */
 	set_bit(__QDISC_STATE_MISSED, &q->state);
 }
 
@@ -124,7 +124,7 @@ int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
 		 * xmit the skb directly.
 		 */
 		qdisc_bstats_update(q, skbs);
-		/* Another one may have left it, and for another queue. */
+		/* The packet may come from another CPU, for another queue. */
 		txq = skb_get_tx_queue(dev, skbs);
 		if (sch_direct_xmit(skbs, q, dev, txq, qdisc_lock(q), true))
 			__qdisc_run(q);

@@ -22,7 +22,7 @@ struct fixture {
 
 static int sent[2 * COUNT], sent_count, freed;
 
-/* Packets that come while one is sent, as if from another CPU. */
+/* Packets that arrive while another is being sent, as if from another CPU. */
 static struct sk_buff *meanwhile[COUNT];
 
 static netdev_tx_t keep_number(struct sk_buff *skb, struct net_device *dev)
@@ -63,7 +63,7 @@ static struct Qdisc *make_qdisc_of(struct kunit *test,
 	q = qdisc_create_dflt(fix->txq, ops, TC_H_ROOT, NULL);
 	rtnl_unlock();
 	KUNIT_ASSERT_NOT_NULL(test, q);
-	/* As of a device with one queue: nothing is dequeued while it is stopped. */
+	/* As on a device with one queue: a stopped queue prevents dequeueing. */
 	q->flags |= TCQ_F_ONETXQUEUE;
 	WRITE_ONCE(q->limit, limit);
 	return q;
@@ -74,7 +74,7 @@ static struct Qdisc *make_qdisc(struct kunit *test, const char *name, u32 limit)
 	const char *old = default_qdisc_ops->id;
 	const struct Qdisc_ops *ops;
 
-	/* Not all of them are exported, but all can be the default. */
+	/* Not all of these are exported, but any can be the default qdisc. */
 	KUNIT_ASSERT_EQ(test, qdisc_set_default(name), 0);
 	ops = default_qdisc_ops;
 	KUNIT_ASSERT_EQ(test, qdisc_set_default(old), 0);
@@ -99,7 +99,7 @@ static int xmit_llist_init(struct kunit *test)
 		return -ENOMEM;
 	fix->dev->netdev_ops = &test_ops;
 	fix->txq = netdev_get_tx_queue(fix->dev, 0);
-	/* As when it is registered: qdiscs look for a lock there. */
+	/* As register_netdevice() does: qdiscs check for a lock there. */
 	rcu_assign_pointer(fix->txq->qdisc_sleeping, &noop_qdisc);
 	fix->was_rust = static_key_enabled(&xmit_llist_rust_key);
 	fix->was_batch = static_key_enabled(&qdisc_enqueue_batch_key);
@@ -154,7 +154,7 @@ static struct sk_buff *packet(struct kunit *test, int number, unsigned int len)
 	return skb;
 }
 
-/* As the network stack does it: through the C code or the Rust code. */
+/* Sends as the network stack does, by the C code or the Rust code. */
 static int send(struct kunit *test, int number)
 {
 	return dev_queue_xmit(packet(test, number, 64));
@@ -210,8 +210,8 @@ static void a_stopped_queue_is_woken(struct kunit *test)
 }
 
 /*
- * Who has taken all packets may not run the qdisc again: who wakes it must not
- * rely on that. Who still has to take packets will run it.
+ * A CPU that has taken all packets may not run the qdisc again, so a wakeup
+ * must not rely on that. A CPU that still has to take packets will run it.
  */
 static void who_is_at_work_does_not_hold_up_others(struct kunit *test)
 {
@@ -245,7 +245,7 @@ static void both_leave_packets_to_who_is_at_work(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		/* Somebody in Rust is at work; the first one comes from C or Rust. */
+		/* A combiner is active; the first packet comes from C or Rust. */
 		set_key(&xmit_llist_rust_key.key, i);
 		WRITE_ONCE(list->first, (void *)XMIT_LLIST_BUSY);
 		KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
@@ -284,12 +284,12 @@ static void the_list_has_a_limit(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, send(test, i), NET_XMIT_DROP);
 	KUNIT_EXPECT_EQ(test, freed, 2);
 
-	/* As if that somebody had come back, and gone. */
+	/* As if the combiner had taken these and left. */
 	node = llist_del_all(&fix->q->defer_list);
 	llist_for_each_entry_safe(skb, next, node, ll_node)
 		kfree_skb(skb);
 	KUNIT_EXPECT_EQ(test, freed, 4);
-	/* Who is alone is not refused, whatever the number says. */
+	/* A lone sender is not refused, whatever the count is. */
 	KUNIT_EXPECT_EQ(test, send(test, 4), NET_XMIT_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, in_order(4, 1));
 }
@@ -310,7 +310,7 @@ struct outcome {
 	int dropped, count, marks[2 * COUNT];
 };
 
-/* Puts packets in twice, then takes all out. */
+/* Enqueues packets twice, then dequeues all. */
 static void enqueue(struct kunit *test, const char *name, u32 limit,
 		    bool batch, struct outcome *out)
 {
@@ -329,7 +329,7 @@ static void enqueue(struct kunit *test, const char *name, u32 limit,
 
 		for (i = 0; i < COUNT; i++) {
 			skb = packet(test, COUNT * round + i, lengths[i]);
-			/* As __dev_queue_xmit() does it. */
+			/* As __dev_queue_xmit() does. */
 			qdisc_skb_cb(skb)->pkt_len = skb->len;
 			qdisc_skb_cb(skb)->pkt_segs = 1;
 			tcf_set_qdisc_drop_reason(skb, QDISC_DROP_GENERIC);
@@ -376,7 +376,7 @@ static void a_batch_is_like_one_by_one(struct kunit *test)
 		u32 limit, kept;
 	} cases[] = {
 		{ "pfifo", 100, 16 }, { "pfifo", 11, 11 }, { "pfifo", 0, 0 },
-		/* What is too long is dropped, what is shorter still fits. */
+		/* A packet that is too long is dropped, a shorter one still fits. */
 		{ "bfifo", 10000, 16 }, { "bfifo", 1200, 5 }, { "bfifo", 0, 0 },
 		{ "fq", 100, 16 }, { "fq", 3, 11 },
 	};
@@ -413,7 +413,7 @@ static void note_batch(struct sk_buff *skbs, struct Qdisc *q,
 	}
 }
 
-/* Puts a lockless qdisc in place that takes several packets at once. */
+/* Installs a lockless qdisc with ->enqueue_batch(). */
 static struct Qdisc *go_lockless(struct kunit *test)
 {
 	static struct Qdisc_ops ops;
@@ -422,7 +422,7 @@ static struct Qdisc *go_lockless(struct kunit *test)
 
 	ops = pfifo_fast_ops;
 	ops.enqueue_batch = note_batch;
-	/* It makes room for as many as the device wants to have waiting. */
+	/* Its limit is the device's tx_queue_len. */
 	q = make_qdisc_of(test, &ops, 0);
 	KUNIT_ASSERT_TRUE(test, q->flags & TCQ_F_NOLOCK);
 	rcu_assign_pointer(fix->txq->qdisc, q);
@@ -456,7 +456,7 @@ static void lockless_alone_goes_past_the_qdisc(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, q->defer_list.first);
 	KUNIT_EXPECT_TRUE(test, is_free(&q->seqlock));
 
-	/* One that waits is not overtaken, and there is nothing to wait for. */
+	/* A packet in the qdisc is not overtaken, and none is left waiting. */
 	netif_tx_stop_queue(fix->txq);
 	KUNIT_EXPECT_EQ(test, send(test, 3), NET_XMIT_SUCCESS);
 	KUNIT_EXPECT_EQ(test, send(test, 4), NET_XMIT_SUCCESS);
@@ -492,7 +492,7 @@ static void lockless_gets_what_is_left_at_once(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, q->defer_list.first);
 }
 
-/* With the role given up, the next one is not left behind somebody who is gone. */
+/* A packet after the role was given up is not left on the list. */
 static void lockless_ends_after_enough(struct kunit *test)
 {
 	struct Qdisc *q = go_lockless(test);
@@ -502,7 +502,7 @@ static void lockless_ends_after_enough(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		meanwhile[i] = packet(test, 1 + i, 64);
 	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
-	/* The qdisc stops after one packet, and goes on later. */
+	/* The qdisc stops after one packet, and continues later. */
 	until_sent(4);
 	KUNIT_EXPECT_TRUE(test, in_order(0, 4));
 	KUNIT_EXPECT_EQ(test, in_batches, 3);
@@ -541,7 +541,7 @@ static void the_flow_is_known_before_the_lock_is_taken(struct kunit *test)
 			rcu_assign_pointer(fix->txq->qdisc, q);
 			skb = packet(test, i, 64);
 			skb_clear_hash(skb);
-			/* It stays in the qdisc, or on the list. */
+			/* The packet stays in the qdisc, or on the list. */
 			netif_tx_stop_queue(fix->txq);
 			if (busy)
 				WRITE_ONCE(q->defer_list.first,
@@ -553,7 +553,7 @@ static void the_flow_is_known_before_the_lock_is_taken(struct kunit *test)
 			WRITE_ONCE(q->defer_list.first, NULL);
 			rcu_assign_pointer(fix->txq->qdisc, fix->q);
 			synchronize_net();
-			/* The list owned it. */
+			/* The list owned the packet. */
 			if (busy)
 				kfree_skb(skb);
 			put_qdisc(q);

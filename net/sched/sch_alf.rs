@@ -2,8 +2,8 @@
 
 //! Lockless FIFO on an array-based queue.
 //!
-//! Any number of CPUs put packets in, one by one or many at once, with one atomic operation each
-//! time; whoever runs the discipline takes them out in batches. See
+//! Any number of CPUs enqueue packets, one by one or in bulk, with one atomic operation per call.
+//! The CPU that runs the qdisc dequeues them in batches. See
 //! `Documentation/networking/sch_alf.rst`.
 
 #![forbid(unsafe_code)]
@@ -12,15 +12,15 @@ use core::mem;
 use kernel::{
     net::{
         sched::{
-            Batch,
-            DropReason,
             Drops,
             Dump,
             ExtAck,
             FifoOptions,
             Options,
             Qdisc,
-            Refused,
+            QdiscDropReason,
+            Rejected,
+            SkBuffChunk,
             BATCH, //
         },
         skbuff::SkBuff, //
@@ -46,20 +46,20 @@ kernel::module_qdisc! {
     alias: ["net-sch-alf"],
 }
 
-/// The greatest limit: its slots take 8 MiB.
+/// Maximum limit, in packets: the slots take 8 MiB.
 const MAX_LIMIT: u32 = 1 << 20;
 
-/// How many packets the queue holds.
+/// The capacity of the queue.
 #[derive(Clone, Copy)]
 struct Limit {
     /// A power of two, at most [`MAX_LIMIT`].
     slots: u32,
-    /// It was given, and does not follow the device's `tx_queue_len`.
+    /// Set by the user, so it does not follow the device's `tx_queue_len`.
     given: bool,
 }
 
 impl Limit {
-    /// The limit for a device of which nothing else is known.
+    /// Returns the default limit of a device.
     fn of_device(tx_queue_len: u32) -> Option<Self> {
         let packets = tx_queue_len.min(MAX_LIMIT);
 
@@ -70,21 +70,21 @@ impl Limit {
     }
 }
 
-/// Where packets are put in.
+/// The enqueueing side.
 struct Input {
     queue: SharedProducer<SkBuff>,
     given: bool,
 }
 
-/// Where packets are taken out.
+/// The dequeueing side.
 struct Output {
     queue: Consumer<SkBuff>,
-    /// Packets that have been taken out of the queue already, the next one last.
-    ready: Batch,
+    /// Packets already taken out of the queue, the next one last.
+    ready: SkBuffChunk,
 }
 
 impl Output {
-    /// Takes a batch out of the queue if there is nothing ready.
+    /// Takes a batch out of the queue if no packets are ready.
     #[inline]
     fn refill(&mut self) {
         if self.ready.is_empty() && self.queue.pop_bulk(&mut self.ready, BATCH) > 1 {
@@ -93,7 +93,8 @@ impl Output {
     }
 }
 
-/// Makes a queue of another size. Packets move there in order; those that do not fit are dropped.
+/// Replaces the queue by one of another size. Packets move there in order; those that do not fit
+/// are dropped.
 fn resize(input: &mut Input, output: &mut Output, limit: Limit, drops: &mut Drops) -> Result {
     if input.queue.capacity() == limit.slots as usize {
         input.given = limit.given;
@@ -107,7 +108,7 @@ fn resize(input: &mut Input, output: &mut Output, limit: Limit, drops: &mut Drop
     };
     let mut old = mem::replace(&mut output.queue, consumer);
 
-    let mut batch = Batch::new();
+    let mut batch = SkBuffChunk::new();
     while old.pop_bulk(&mut batch, BATCH) != 0 {
         if let Some(guard) = BhGuard::new() {
             input.queue.push_some(guard.softirq(), &mut batch);
@@ -166,21 +167,21 @@ impl Qdisc for Alf {
             },
             Output {
                 queue: consumer,
-                ready: Batch::new(),
+                ready: SkBuffChunk::new(),
             },
         ))
     }
 
     #[inline]
-    fn enqueue(input: &Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Refused> {
+    fn enqueue(input: &Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected> {
         input
             .queue
             .push(cx, skb)
-            .map_err(|skb| Refused::new(skb, DropReason::OverLimit))
+            .map_err(|skb| Rejected::new(skb, QdiscDropReason::OverLimit))
     }
 
     #[inline]
-    fn enqueue_batch(input: &Input, cx: Softirq<'_>, packets: &mut Batch) {
+    fn enqueue_batch(input: &Input, cx: Softirq<'_>, packets: &mut SkBuffChunk) {
         input.queue.push_some(cx, packets);
     }
 

@@ -17,7 +17,7 @@ __rust_helper bool rust_helper_kmem_cache_alloc_bulk(struct kmem_cache *s,
 	return kmem_cache_alloc_bulk(s, flags, size, p);
 }
 
-/* Without CONFIG_SLUB_DEBUG, nobody counts slabs. */
+/* Slabs are only counted with CONFIG_SLUB_DEBUG. */
 __rust_helper bool rust_helper_kmem_cache_footprint(struct kmem_cache *s,
 						    size_t *slabs,
 						    size_t *bytes,

@@ -21,7 +21,7 @@ __rust_helper void *rust_helper_per_cpu_ptr(void __percpu *ptr,
 	return per_cpu_ptr(ptr, cpu);
 }
 
-/* The first possible CPU whose number is greater; nr_cpu_ids after the last. */
+/* The next possible CPU after @cpu; nr_cpu_ids after the last one. */
 __rust_helper unsigned int rust_helper_next_possible_cpu(int cpu)
 {
 	return cpumask_next(cpu, cpu_possible_mask);

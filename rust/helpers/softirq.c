@@ -15,8 +15,8 @@ __rust_helper void rust_helper_local_bh_enable(void)
 }
 
 /*
- * Where disabling bottom halves keeps nobody out, or enabling them again is not
- * allowed.
+ * Returns true in contexts in which disabling bottom halves gives no exclusion,
+ * or enabling them again is not allowed.
  */
 __rust_helper bool rust_helper_softirq_guard_impossible(void)
 {
@@ -28,7 +28,7 @@ __rust_helper bool rust_helper_softirq_guard_impossible(void)
 }
 
 #if IS_ENABLED(CONFIG_KUNIT)
-/* Whether softirqs have to wait on this CPU. For tests. */
+/* Returns whether softirqs are blocked on this CPU. For tests. */
 __rust_helper bool rust_helper_softirqs_wait(void)
 {
 	return softirq_count() != 0;

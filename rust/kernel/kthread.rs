@@ -2,13 +2,13 @@
 
 //! Kernel threads that run a closure on one CPU.
 //!
-//! Threads run in a [`scope`], or all at once by [`run_on_each`]. Both wait until the closures of
-//! all threads have returned and the threads are gone. So the closures can use what the caller has
-//! borrowed, and no code of the caller's module runs behind its back: there is no handle of a
-//! thread that could be forgotten, and with it the waiting.
+//! Threads run in a [`scope`], or are started together by [`run_on_each`]. Both wait until the
+//! closures of all threads have returned and the threads are gone. So the closures can borrow from
+//! the caller, and no code of the caller's module outlives the call: there is no thread handle that
+//! could be forgotten, which would skip the wait.
 //!
-//! There is no request to stop. What a thread needs to be told, its closure shares with its
-//! creator, and the creator must tell it before the scope ends.
+//! There is no request to stop. A closure shares a flag or the like with its creator, which must
+//! set it before the scope ends.
 //!
 //! C header: [`include/linux/kthread.h`](srctree/include/linux/kthread.h)
 
@@ -32,37 +32,37 @@ use core::{
     ptr::NonNull, //
 };
 
-/// What a new thread is given.
+/// The argument of a new thread.
 struct Start<F> {
     started: Arc<Completion>,
     body: F,
 }
 
-/// A kernel thread, which is joined when this is dropped.
+/// A kernel thread; dropping this joins it.
 ///
 /// # Invariants
 ///
-/// `task` was made by `kthread_create_on_node()` and has been woken; this owns a reference to it.
-/// The thread completes `started` when it has begun to run its closure, and returns from it
-/// without regard to `kthread_stop()`.
+/// `task` was created by `kthread_create_on_node()` and has been woken; this owns a reference to
+/// it. The thread completes `started` before it runs its closure, and returns when the closure
+/// does, regardless of `kthread_stop()`.
 struct Thread {
     task: NonNull<bindings::task_struct>,
     started: Arc<Completion>,
 }
 
-/// Starts threads, all of which have ended when the call of [`scope`] that made this returns.
+/// Starts threads, all of which end before [`scope`] returns.
 ///
-/// It cannot be sent to another thread or shared with one, so threads do not start threads.
+/// It is neither `Send` nor `Sync`, so threads of a scope cannot start others.
 pub struct Scope<'scope, 'env: 'scope> {
     threads: Cell<KVec<Thread>>,
-    // Invariant in both: a shorter `'scope` would let threads borrow what ends before they do.
+    // Invariant in both: a shorter `'scope` would let threads borrow data that they outlive.
     scope: PhantomData<Cell<&'scope ()>>,
     env: PhantomData<Cell<&'env ()>>,
 }
 
-/// Calls `body` with a [`Scope`], in which it can start threads, and waits until these are gone.
+/// Calls `body` with a [`Scope`] in which it can start threads, and waits until these are gone.
 ///
-/// Must be called where sleeping is allowed.
+/// Context: may sleep.
 ///
 /// # Examples
 ///
@@ -94,7 +94,7 @@ where
         env: PhantomData,
     };
     let result = body(&scope);
-    // Dropping threads joins them. What they borrow is borrowed until this function returns.
+    // Dropping threads joins them. Their borrows last until this function returns.
     drop(scope.threads.replace(KVec::new()));
     result
 }
@@ -102,24 +102,24 @@ where
 impl<'scope> Scope<'scope, '_> {
     /// Starts a thread that runs `body` on `cpu`.
     ///
-    /// If the CPU goes offline, the thread goes on elsewhere.
+    /// If the CPU goes offline, the thread migrates to another one.
     ///
     /// # Errors
     ///
-    /// [`ENOMEM`] if there is no memory, [`EINTR`] if the caller is being killed. Threads that were
-    /// started before go on, and are waited for.
+    /// [`ENOMEM`] if there is no memory, [`EINTR`] if the caller is being killed. Threads started
+    /// before continue, and the scope waits for them.
     pub fn spawn_on<F>(&'scope self, cpu: CpuId, name: &CStr, body: F) -> Result
     where
         F: FnOnce() + Send + 'scope,
     {
-        // Nobody else takes the list meanwhile. If somebody did, what he has put there would be
-        // joined when this puts the list back.
+        // This does not nest, so the list is not changed meanwhile. If it were, `set()` would drop,
+        // and thereby join, the threads of the other list.
         let mut threads = self.threads.replace(KVec::new());
         let result = threads
             .reserve(1, GFP_KERNEL)
             .map_err(Error::from)
-            // SAFETY: The thread is joined before `'scope` ends, or at once if it gets no place in
-            // the list.
+            // SAFETY: The thread is joined before `'scope` ends, or at once if it cannot be added
+            // to the list.
             .and_then(|()| unsafe { Thread::spawn_on(cpu, name, body) })
             .and_then(|thread| Ok(threads.push(thread, GFP_KERNEL)?));
         self.threads.set(threads);
@@ -129,8 +129,8 @@ impl<'scope> Scope<'scope, '_> {
 
 /// Runs `body` on each of some CPUs at the same time, and waits until all have returned.
 ///
-/// The threads can use what the caller has borrowed. `body` is given the CPU that it was asked to
-/// run on. If a thread cannot be started, those that were are waited for.
+/// The threads can borrow from the caller. `body` gets the CPU that its thread was started on. If a
+/// thread cannot be started, this still waits for the others.
 ///
 /// # Examples
 ///
@@ -159,7 +159,7 @@ where
 ///
 /// # Safety
 ///
-/// `start` is a box of a `Start<F>`, which this takes over.
+/// `start` comes from [`KBox::into_raw`] of a `Start<F>`, which this takes over.
 unsafe extern "C" fn run<F: FnOnce()>(start: *mut c_void) -> c_int {
     // SAFETY: By the safety requirements.
     let start = unsafe { KBox::<Start<F>>::from_raw(start.cast()) };
@@ -175,8 +175,8 @@ impl Thread {
     ///
     /// # Safety
     ///
-    /// The thread must be joined while everything that `body` refers to is there, the code of
-    /// `body` included.
+    /// The thread must be joined before anything that `body` refers to goes away, including the
+    /// code of `body`.
     unsafe fn spawn_on<F>(cpu: CpuId, name: &CStr, body: F) -> Result<Self>
     where
         F: FnOnce() + Send,
@@ -191,8 +191,8 @@ impl Thread {
         )?;
         let start = KBox::into_raw(start);
 
-        // SAFETY: `run::<F>` takes what `start` is, and the format takes one string, which is
-        // copied.
+        // SAFETY: `start` is the argument that `run::<F>` requires. The format takes one string,
+        // which is copied.
         let task = from_err_ptr(unsafe {
             bindings::kthread_create_on_node(
                 Some(run::<F>),
@@ -205,22 +205,22 @@ impl Thread {
         let task = match task {
             Ok(task) => task,
             Err(error) => {
-                // SAFETY: It was made from a box above, and no thread will get it.
+                // SAFETY: It comes from a box above, and no thread got it.
                 drop(unsafe { KBox::from_raw(start) });
                 return Err(error);
             }
         };
 
-        // SAFETY: The thread exists and sleeps until it is woken. The reference that is taken keeps
-        // the task there after the thread has ended.
+        // SAFETY: The thread exists and sleeps until it is woken. The reference keeps the task
+        // allocated after the thread has ended.
         unsafe {
             bindings::get_task_struct(task);
             bindings::kthread_bind(task, cpu.as_u32());
             bindings::wake_up_process(task);
         }
-        // INVARIANT: Just so; `run` completes `started` first.
+        // INVARIANT: As above; `run` completes `started` first.
         Ok(Self {
-            // SAFETY: A task that is no error is not null.
+            // SAFETY: The function returns a valid task or an error pointer, never null.
             task: unsafe { NonNull::new_unchecked(task) },
             started,
         })
@@ -229,7 +229,7 @@ impl Thread {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        // `kthread_stop()` keeps a thread that has not run yet from running at all, and the
+        // `kthread_stop()` of a thread that has not started yet would skip its function: the
         // closure would neither run nor be dropped.
         self.started.wait_for_completion();
         // SAFETY: By the type invariants this is a kernel thread, and the reference is ours.
@@ -239,16 +239,16 @@ impl Drop for Thread {
 
 /// Returns the CPUs that are online, in ascending order.
 ///
-/// CPUs may come and go while this is used; nothing keeps them.
+/// CPUs may go offline or come online at any time, also while this iterates.
 pub fn online_cpus() -> impl Iterator<Item = CpuId> {
     let mut last = -1;
     core::iter::from_fn(move || {
-        // SAFETY: The mask is valid at any time, and numbers past its end are allowed for.
+        // SAFETY: The mask is always valid, and numbers past its end are allowed.
         let cpu = unsafe { bindings::cpumask_next_online(last) };
         if cpu >= nr_cpu_ids() {
             return None;
         }
-        // CAST: Numbers of CPUs fit into an `i32`.
+        // CAST: CPU numbers fit in an `i32`.
         last = cpu as i32;
         CpuId::from_u32(cpu)
     })
@@ -271,12 +271,12 @@ mod tests {
         }, //
     };
 
-    /// How long threads wait for each other before they take it that others do not come.
+    /// How long threads wait for each other before the test fails.
     const PATIENCE: Delta = Delta::from_secs(5);
 
-    /// The number of CPUs that the current thread may run on.
+    /// Returns the number of CPUs that the current thread may run on.
     fn allowed_cpus() -> i32 {
-        // SAFETY: The current task is there; only what binds a thread changes this.
+        // SAFETY: The current task is valid, and its affinity does not change here.
         unsafe { (*Task::current_raw()).nr_cpus_allowed }
     }
 
@@ -290,7 +290,7 @@ mod tests {
                 allowed.store(allowed_cpus(), Relaxed);
             })?;
             assert_eq!(ran_on.load(Relaxed), cpu.as_u32());
-            // Not by chance.
+            // The thread is bound to the CPU.
             assert_eq!(allowed.load(Relaxed), 1);
         }
         Ok(())
@@ -310,7 +310,7 @@ mod tests {
             })?;
         }
         assert_eq!(ran.load(Relaxed), 50);
-        // Nobody else has a reference any more.
+        // All closures were dropped: there is no other reference.
         let unique = Arc::into_unique_or_drop(ran);
         assert!(unique.is_some());
         Ok(())
@@ -358,7 +358,7 @@ mod tests {
         run_on_each(online_cpus(), c"each", |cpu| {
             elsewhere.add(u32::from(CpuId::current() != cpu), Relaxed);
             arrived.add(1u32, Relaxed);
-            // Each of them waits for the others.
+            // Wait for the other threads.
             let start = Instant::<Monotonic>::now();
             while arrived.load(Relaxed) < cpus {
                 if start.elapsed() > PATIENCE {
@@ -390,7 +390,7 @@ mod tests {
         for number in 0..nr_cpu_ids() {
             let cpu = CpuId::from_u32(number).ok_or(EINVAL)?;
             let ran_on = Atomic::new(u32::MAX);
-            // If there is no such CPU at the moment, the thread runs elsewhere.
+            // If this CPU is offline, the thread runs on another one.
             run_on_each([cpu].into_iter(), c"there", |_| {
                 ran_on.store(CpuId::current().as_u32(), Relaxed);
             })?;

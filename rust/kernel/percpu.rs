@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Data of which each CPU has its own.
+//! Per-CPU data.
 //!
-//! A [`PerCpu`] holds a value for each CPU that this machine can have. The value of the current CPU
-//! is reached with a [`Softirq`] token: while it lives, the context does not move to another CPU,
-//! and nobody else on this CPU gets a token. So what is reached so needs neither lock nor atomic
-//! operation, and need not be [`Sync`]; a [`Cell`] does.
+//! A [`PerCpu`] holds a value for each possible CPU. The value of the current CPU is accessed with
+//! a [`Softirq`] token: while it lives, the context does not migrate, and no other context on this
+//! CPU gets a token. So the value needs neither a lock nor atomic operations, and need not be
+//! [`Sync`]; a [`Cell`] is enough.
 //!
-//! Tokens can be copied, and calls nest: who holds a token can call somebody who uses the same
-//! data. Therefore the access is a shared one, and what is halfway changed must not be left to code
-//! that may come back to it.
+//! Tokens can be copied, and calls nest: the holder of a token can call code that uses the same
+//! data. Therefore access is by shared reference, and a caller must not call code that may use the
+//! data while it is inconsistent.
 //!
-//! The values of other CPUs can be reached only if their type allows it ([`Sync`], for example
-//! statistics in [`Atomic`]s), or through the only reference to all of it.
+//! The values of other CPUs are accessible only if their type is [`Sync`] (for example statistics
+//! in [`Atomic`]s), or through an exclusive reference to the whole.
 //!
 //! C header: [`include/linux/percpu.h`](srctree/include/linux/percpu.h)
 //!
@@ -55,8 +55,8 @@ mod tests;
 
 /// A value of type `T` for each possible CPU.
 ///
-/// The values are dropped with it. They stay where they are, and there is one for each CPU that
-/// may ever be brought up; nothing happens to them when a CPU comes or goes.
+/// Dropping it drops the values. They do not move, and CPU hotplug does not affect them: there is
+/// one for each CPU that may ever come online.
 ///
 /// # Invariants
 ///
@@ -70,20 +70,20 @@ pub struct PerCpu<T> {
 // SAFETY: This owns the values.
 unsafe impl<T: Send> Send for PerCpu<T> {}
 
-// SAFETY: Contexts that run on the same CPU, one after the other, get references to the value of
-// that CPU as if it had been sent from one to the next, for which `T: Send` is enough. References
-// to values of other CPUs are given away only if `T` is `Sync`.
+// SAFETY: Contexts on the same CPU get references to its value one after the other, as if it had
+// been sent from one to the next, for which `T: Send` is enough. References to values of other CPUs
+// are only given out if `T` is `Sync`.
 unsafe impl<T: Send> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
-    /// Allocates the memory, and fills it with what `init` returns for each possible CPU.
+    /// Allocates a value for each possible CPU, initialised by `init`.
     ///
-    /// If `init` fails, the values that it has made are dropped.
+    /// If `init` fails, the values made so far are dropped.
     ///
     /// # Errors
     ///
     /// What `init` returns; [`ENOMEM`] if there is no memory, or if the size or alignment of `T`
-    /// is beyond what the per-CPU allocator can do (a few pages; a page).
+    /// exceeds the limits of the per-CPU allocator (a few pages; a page).
     pub fn new<E>(mut init: impl FnMut(CpuId) -> Result<T, E>, flags: Flags) -> Result<Self, E>
     where
         E: From<Error>,
@@ -114,11 +114,11 @@ impl<T> PerCpu<T> {
         // this CPU.
         let value = unsafe { bindings::this_cpu_ptr(self.base.as_ptr().cast()) };
         // SAFETY: By the type invariants, each possible CPU has a value, and the borrow of `self`
-        // keeps it. Others get a reference to it only in the same call chain, or if `T` is `Sync`.
+        // keeps it. Other references to it exist only in the same call chain, or if `T` is `Sync`.
         unsafe { &*value.cast::<T>() }
     }
 
-    /// Returns all values, with the CPUs to which they belong.
+    /// Returns an iterator over all values and their CPUs.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (CpuId, &T)>
     where
@@ -131,19 +131,19 @@ impl<T> PerCpu<T> {
         })
     }
 
-    /// Returns all values, with the CPUs to which they belong, to be changed.
+    /// Returns an iterator over all values and their CPUs that allows changing the values.
     #[inline]
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (CpuId, &mut T)> {
         possible_cpus().map(|cpu| {
-            // SAFETY: By the type invariants, each possible CPU has a value of its own. Nobody else
-            // accesses any of them while `self` is borrowed.
+            // SAFETY: By the type invariants, each possible CPU has a value of its own. `self` is
+            // borrowed mutably, so there is no other access to them.
             (cpu, unsafe { of_cpu(self.base, cpu).as_mut() })
         })
     }
 
-    /// Returns the value of any CPU, for who has other means to know that this is sound.
+    /// Returns a pointer to the value of any CPU, or null if that is not a possible CPU.
     ///
-    /// Null if there cannot be such a CPU.
+    /// The caller has to make sure that it may access the value.
     #[cfg_attr(not(CONFIG_QMEMPOOL), expect(dead_code, reason = "for qmempool"))]
     pub(crate) fn of_cpu(&self, cpu: CpuId) -> *mut T {
         if possible_cpus().any(|possible| possible == cpu) {
@@ -153,7 +153,7 @@ impl<T> PerCpu<T> {
         }
     }
 
-    /// Returns the per-CPU pointer, as C knows it.
+    /// Returns the per-CPU pointer for C code.
     #[cfg_attr(not(CONFIG_QMEMPOOL), expect(dead_code, reason = "for qmempool"))]
     pub(crate) fn as_raw(&self) -> *mut T {
         self.base.as_ptr()
@@ -170,7 +170,7 @@ impl<T> Drop for PerCpu<T> {
     }
 }
 
-/// Per-CPU memory, not all of which holds values.
+/// Partially initialised per-CPU memory.
 ///
 /// # Invariants
 ///
@@ -183,9 +183,9 @@ struct Memory<T> {
 
 impl<T> Memory<T> {
     fn new(flags: Flags) -> Option<Self> {
-        // The allocator needs a value to have a size.
+        // The allocator requires a size other than zero.
         let size = size_of::<T>().max(1);
-        // SAFETY: The allocator refuses what it cannot do.
+        // SAFETY: The allocator checks size and alignment.
         let base = unsafe { bindings::__alloc_percpu_gfp(size, align_of::<T>(), flags.as_raw()) };
         // INVARIANT: There is no value yet.
         Some(Self {
@@ -213,11 +213,11 @@ impl<T> Drop for Memory<T> {
 fn of_cpu<T>(base: NonNull<T>, cpu: CpuId) -> NonNull<T> {
     // SAFETY: This only computes an address; `cpu` is less than `nr_cpu_ids`.
     let ptr = unsafe { bindings::per_cpu_ptr(base.as_ptr().cast(), cpu.as_u32()) };
-    // SAFETY: Per-CPU memory of a possible CPU does not lie at address 0.
+    // SAFETY: Per-CPU memory of a possible CPU is never at address 0.
     unsafe { NonNull::new_unchecked(ptr.cast()) }
 }
 
-/// Returns all CPUs that this machine can have.
+/// Returns all possible CPUs, in ascending order.
 pub fn possible_cpus() -> impl Iterator<Item = CpuId> {
     let next = |after: i32| {
         // SAFETY: This takes any number from -1 on.

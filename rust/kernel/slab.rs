@@ -2,34 +2,34 @@
 
 //! Slab caches: memory for objects of one type, one at a time or in bulk.
 //!
-//! A [`Cache`] hands out [`Object`]s, each of which owns its memory and the value in it. A
+//! A [`Cache`] allocates [`Object`]s, each of which owns its memory and the value in it. A
 //! [`Batch`] holds many of them and allocates and frees their memory with one call to the slab
 //! allocator, which saves most of the cost of a call per object. [`PinnedBatch`] is the same for
 //! values that must not move.
 //!
-//! # The store
+//! # Sheaves
 //!
-//! That saving depends on the allocator finding the objects of a call, and room for those that are
-//! freed, in the store of the CPU (its *sheaves*): what goes beyond takes a path that is several
-//! times slower than single calls. Bulk calls use a store but never enlarge it. The store is as
-//! large as its creator asks for, so a cache is told how many objects a bulk call handles at most,
-//! see [`Cache::new`] and [`Options::keep`].
+//! That saving depends on the sheaf of the CPU, the array in which the allocator keeps free
+//! objects: it must hold the objects of an allocation, or have room for those that are freed. The
+//! rest of a bulk call takes a path that is several times slower than single calls. Bulk calls use
+//! a sheaf but never enlarge it. Its capacity is set when the cache is created, so the creator
+//! states the maximum number of objects per bulk call, see [`Cache::new`] and [`Options::keep`].
 //!
-//! Unused objects stay in the store. With `keep` for the number of [`Options::keep`],
+//! Unused objects stay in sheaves. If `keep` is the number given to [`Options::keep`],
 //!
-//! - a cache from which objects are allocated and freed in bulk only, keeps at most `keep` objects
-//!   per CPU, and never more than have been freed there;
-//! - a single call that finds nothing in the store fills it, and if objects are also freed one by
-//!   one, there may be a second store of that size per CPU, and up to ten more per NUMA node.
+//! - a cache with bulk calls only keeps at most `keep` objects per CPU, and never more than have
+//!   been freed there;
+//! - a single allocation that finds the sheaf empty fills it, and if objects are also freed one by
+//!   one, there may be a second (spare) sheaf per CPU, and up to ten full ones per NUMA node.
 //!
-//! [`Cache::shrink`] gives all of that back, [`Cache::footprint`] says how much it is.
+//! [`Cache::shrink`] frees all of them, [`Cache::footprint`] returns how much memory they take.
 //!
 //! # Contexts
 //!
-//! Objects are allocated where the allocation flags permit it and freed anywhere but in an NMI, one
-//! by one and in bulk, with interrupts enabled or disabled. With `CONFIG_PREEMPT_RT`, neither is
-//! possible where it is not possible to sleep. Caches are created, shrunk and dropped where it is
-//! possible to sleep.
+//! Objects can be allocated in any context that the allocation flags permit, and freed in any
+//! context but NMI, one by one and in bulk, with interrupts enabled or disabled. With
+//! `CONFIG_PREEMPT_RT`, both need a context that can sleep. Creating, shrinking and dropping a
+//! cache may sleep.
 //!
 //! C header: [`include/linux/slab.h`](srctree/include/linux/slab.h)
 //!
@@ -110,10 +110,9 @@ unsafe impl<T> Send for Cache<T> {}
 unsafe impl<T> Sync for Cache<T> {}
 
 impl<T> Cache<T> {
-    /// Creates a cache whose name is `name` in statistics.
+    /// Creates a cache that is called `name` in statistics.
     ///
-    /// `bulk` is the greatest number of objects that a bulk call is going to handle, see
-    /// [`Options::bulk`].
+    /// `bulk` is the maximum number of objects per bulk call, see [`Options::bulk`].
     ///
     /// # Errors
     ///
@@ -127,9 +126,9 @@ impl<T> Cache<T> {
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if `T` is larger or more aligned than what can be allocated in one piece (a few
-    /// megabytes), if the same is true of the store for so many objects, or if the region for user
-    /// space does not lie within an object; [`ENOMEM`] if there is no memory.
+    /// [`EINVAL`] if `T`, its alignment, or a sheaf of the requested capacity exceeds the largest
+    /// contiguous allocation (a few megabytes), or if the usercopy region is not within an object;
+    /// [`ENOMEM`] if there is no memory.
     pub fn with_options(name: &CStr, options: Options) -> Result<Self> {
         let raw = options.create(name, size_of::<T>(), align_of::<T>())?;
 
@@ -146,7 +145,7 @@ impl<T> Cache<T> {
     #[inline]
     pub fn alloc(&self, value: T, flags: Flags) -> Result<Object<'_, T>, AllocError> {
         let ptr = self.alloc_raw(flags).ok_or(AllocError)?;
-        // SAFETY: `ptr` is memory for a `T` that nobody else uses.
+        // SAFETY: `ptr` is unused memory for a `T`.
         unsafe { ptr.write(value) };
         // SAFETY: `ptr` comes from this cache, holds a value, and is given up.
         Ok(unsafe { Object::from_raw(self, ptr) })
@@ -237,7 +236,7 @@ impl<T> Cache<T> {
         Error: From<E>,
     {
         let ptr = self.alloc_raw(flags).ok_or(ENOMEM)?;
-        // SAFETY: `ptr` is memory for a `T` that nobody else uses; by the safety requirements, the
+        // SAFETY: `ptr` is unused memory for a `T`; by the safety requirements, the
         // value stays there. After an error, the memory is freed, not touched.
         match unsafe { pin_init::raw_try_init(ptr.as_ptr(), init) } {
             // SAFETY: `ptr` comes from this cache, holds a value, and is given up.
@@ -250,22 +249,22 @@ impl<T> Cache<T> {
         }
     }
 
-    /// Gives the memory back that the cache keeps for later: what is in the stores of CPUs and
-    /// nodes goes back to the slabs, and slabs without objects to the page allocator.
+    /// Frees unused memory: the objects in sheaves of CPUs and nodes return to their slabs, and
+    /// empty slabs to the page allocator.
     ///
-    /// May sleep, and waits for all CPUs. This takes the CPU hotplug lock, so it must not be called
-    /// by a shrinker; a shrinker can have it done by a work item. The stores fill again with what
-    /// is freed later.
+    /// May sleep, and waits for all CPUs. This takes the CPU hotplug lock, so a shrinker must not
+    /// call it directly, but can queue a work item that does. Objects freed later fill the sheaves
+    /// again.
     pub fn shrink(&self) {
-        // SAFETY: By the type invariants, the cache is valid. The returned value only says whether
-        // there are slabs left.
+        // SAFETY: By the type invariants, the cache is valid. The return value only tells whether
+        // slabs are left.
         unsafe { bindings::kmem_cache_shrink(self.as_raw()) };
     }
 
-    /// How much memory the cache takes, objects in use included.
+    /// Returns the memory that the cache takes, including objects in use.
     ///
-    /// This goes through the lists of the allocator; it is for statistics and tests. Without
-    /// `CONFIG_SLUB_DEBUG` the answer is not known.
+    /// This walks lists of the allocator; it is for statistics and tests. Returns [`None`] without
+    /// `CONFIG_SLUB_DEBUG`.
     pub fn footprint(&self) -> Option<Footprint> {
         // SAFETY: By the type invariants, the cache is valid.
         unsafe { footprint::of(self.raw) }
@@ -299,7 +298,7 @@ impl<T> Cache<T> {
 impl<T> Drop for Cache<T> {
     fn drop(&mut self) {
         // SAFETY: By the type invariants, the cache is valid and ours. Objects borrow from it, so
-        // there are none that anybody could use.
+        // none is in use.
         unsafe { bindings::kmem_cache_destroy(self.as_raw()) };
     }
 }

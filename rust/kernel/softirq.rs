@@ -2,20 +2,19 @@
 
 //! Bottom halves: proof that the current context cannot be interrupted by a softirq.
 //!
-//! What belongs to a CPU and is used by softirqs, needs no lock and no atomic operation as long as
-//! nobody else can run on that CPU in between. [`Softirq`] is the proof: a token of no size that
-//! exists only where bottom halves are disabled on the current CPU and where this is not a hard
-//! interrupt. It comes from whoever made it so:
+//! Per-CPU data that softirqs use needs neither a lock nor atomic operations while no other user
+//! can run on that CPU. [`Softirq`] is the proof of that: a zero-sized token that exists only where
+//! bottom halves are disabled on the current CPU, and not in a hard interrupt. Its sources are:
 //!
 //! - a [`BhGuard`], with which process context disables bottom halves,
 //! - the poll function of a NAPI instance, see [`Poll::softirq`].
 //!
-//! A softirq on the same CPU waits for the holder, and the holder does not move to another CPU.
-//! Two holders on one CPU are therefore one below the other in the same call chain; what must not
-//! be entered twice, must not call code that it does not know while it is half-way.
+//! No softirq runs on the CPU of a token's holder, and the holder does not migrate. So two holders
+//! on one CPU are part of the same call chain: code that is not reentrant must not call foreign
+//! code half-way.
 //!
-//! With `CONFIG_PREEMPT_RT`, disabling bottom halves excludes others on the CPU only together with
-//! `CONFIG_PREEMPT_RT_NEEDS_BH_LOCK`; without it, no token can be had.
+//! With `CONFIG_PREEMPT_RT`, disabling bottom halves excludes other contexts on the CPU only with
+//! `CONFIG_PREEMPT_RT_NEEDS_BH_LOCK`; without it, there are no tokens.
 //!
 //! C header: [`include/linux/bottom_half.h`](srctree/include/linux/bottom_half.h)
 //!
@@ -46,8 +45,8 @@ impl Softirq<'_> {
     /// # Safety
     ///
     /// For all of the lifetime, bottom halves must be disabled on the current CPU, and this must
-    /// be neither a hard interrupt nor an NMI. With `CONFIG_PREEMPT_RT`, nobody else on the CPU
-    /// may disable bottom halves at the same time.
+    /// be neither a hard interrupt nor an NMI. With `CONFIG_PREEMPT_RT`, no other task on the CPU
+    /// may have disabled bottom halves at the same time.
     #[inline(always)]
     pub unsafe fn assume() -> Self {
         // INVARIANT: By the safety requirements.
@@ -60,8 +59,8 @@ impl Softirq<'_> {
 
 /// Keeps bottom halves disabled on this CPU until it is dropped.
 ///
-/// Guards nest, in any order. Forgetting one leaves bottom halves disabled, which the scheduler
-/// complains about.
+/// Guards nest, and can be dropped in any order. Forgetting one leaves bottom halves disabled,
+/// which the scheduler reports as a bug.
 ///
 /// # Invariants
 ///
@@ -75,7 +74,7 @@ impl Softirq<'_> {
 ///
 /// let guard = BhGuard::new().ok_or(EINVAL)?;
 /// let softirq = guard.softirq();
-/// // Nobody else runs on this CPU here, but for hard interrupts.
+/// // No other context runs on this CPU here, except hard interrupts.
 /// # let _ = softirq;
 /// # Ok::<(), Error>(())
 /// ```
@@ -84,8 +83,8 @@ pub struct BhGuard(NotThreadSafe);
 impl BhGuard {
     /// Disables bottom halves on this CPU.
     ///
-    /// Returns [`None`] in a hard interrupt or an NMI, and where interrupts are disabled: enabling
-    /// bottom halves again may run them, which is not possible there. Does not sleep.
+    /// Returns [`None`] in a hard interrupt or an NMI, and with interrupts disabled: enabling
+    /// bottom halves again may run softirqs, which is not allowed there. Does not sleep.
     #[inline]
     pub fn new() -> Option<Self> {
         // SAFETY: These have no requirements.
@@ -102,7 +101,7 @@ impl BhGuard {
     #[inline(always)]
     pub fn softirq(&self) -> Softirq<'_> {
         // SAFETY: By the type invariants, bottom halves are disabled on this CPU until the guard is
-        // dropped, which the lifetime rules out; the guard is not sent to another context.
+        // dropped, and the token's lifetime ends before. The guard is not sent to another context.
         unsafe { Softirq::assume() }
     }
 }
@@ -121,7 +120,7 @@ mod tests {
     use crate::interrupt::local_interrupt_disable;
 
     fn softirqs_wait() -> bool {
-        // SAFETY: This only looks.
+        // SAFETY: This only reads a counter.
         unsafe { bindings::softirqs_wait() }
     }
 
@@ -157,7 +156,7 @@ mod tests {
     fn a_guard_stays_when_interrupts_are_disabled_later() -> Result {
         let guard = BhGuard::new().ok_or(EINVAL)?;
         let irq = local_interrupt_disable();
-        // This one would have to enable bottom halves where that is not allowed.
+        // Dropping another guard would enable bottom halves with interrupts disabled.
         let none = BhGuard::new().is_none();
         let waits = softirqs_wait();
         drop(irq);

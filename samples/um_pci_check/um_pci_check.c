@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Checks PCI over virtio of User-Mode Linux against a model of an 82599 network
- * card: every way to access a BAR, from several contexts at once, and what an
- * access costs.
+ * card: every way to access a BAR, from several contexts at once, and the cost
+ * of an access.
  *
  * Everything happens while the module is loaded, which fails if a check does.
  * The card must not have a driver.
@@ -19,7 +19,7 @@
 
 static bool costs;
 module_param(costs, bool, 0444);
-MODULE_PARM_DESC(costs, "measure what accesses cost instead of checking them");
+MODULE_PARM_DESC(costs, "measure the cost of accesses instead of checking them");
 
 #define CTRL		0x00000
 #define CTRL_RST	BIT(26)
@@ -31,9 +31,9 @@ MODULE_PARM_DESC(costs, "measure what accesses cost instead of checking them");
 #define EIMC		0x00888
 #define IVAR0		0x00900
 #define IVAR_VALID	0x80
-/* Base address of a receive ring that no one uses, in a page of ring registers. */
+/* Base address of an unused receive ring, in a page of ring registers. */
 #define RING_BASE_HIGH	0x01f04
-/* Four filter tables, one after the other: plain memory while filters are off. */
+/* Four consecutive filter tables: plain memory while filters are off. */
 #define SCRATCH		0x0e000
 #define SCRATCH_SIZE	2048
 
@@ -177,8 +177,8 @@ static unsigned int differences(const u8 *a, const u8 *b, size_t size)
 }
 
 /*
- * Long copies, with posted writes before and behind. What is static in a module
- * is in the vmalloc area.
+ * Long copies, with posted writes before and after them. Static data of a
+ * module is in the vmalloc area.
  */
 static void check_copies(struct um_pci_check *check)
 {
@@ -227,7 +227,7 @@ static void check_set(struct um_pci_check *check)
 	verdict("memset_io", wrong);
 }
 
-/* The same registers by load and store, where shared, and by message. */
+/* The same registers through shared pages, where available, and by message. */
 static void check_ring_registers(struct um_pci_check *check)
 {
 	void __iomem *reg = check->bar + RING_BASE_HIGH;
@@ -310,7 +310,7 @@ static void check_interrupts(struct um_pci_check *check)
 	verdict("interrupt while disabled", wrong);
 }
 
-/* A CPU that is about to go idle must not sleep over an interrupt. */
+/* A CPU that is about to go idle must not miss an interrupt. */
 static void check_idle(struct um_pci_check *check)
 {
 	unsigned int i, wrong = 0;
@@ -363,7 +363,7 @@ static void access_interrupt(struct um_pci_check *check)
 	interrupts_within(check, 1, 100000);
 }
 
-/* The median, in tenths of a nanosecond, of what one of @count in a row takes. */
+/* The median time of one of @count accesses in a row, in tenths of a ns. */
 static void cost(struct um_pci_check *check, const char *name,
 		 void (*access)(struct um_pci_check *), unsigned int count)
 {
@@ -371,7 +371,7 @@ static void cost(struct um_pci_check *check, const char *name,
 	unsigned int i, n;
 
 	for (i = 0; i < ARRAY_SIZE(times); i++) {
-		/* Let the card finish whatever it is at. */
+		/* Let the card finish pending work. */
 		readl(check->bar + STATUS);
 		usleep_range(20, 40);
 		times[i] = ktime_get_ns();
@@ -463,8 +463,8 @@ static bool checked;
 static int result = -ENODEV;
 
 /*
- * Checks the first card, and keeps none: what a device has got without a
- * driver, as the data of its interrupts, would stay and keep drivers away.
+ * Checks the first card, and leaves none bound: resources that a device got
+ * without a driver, such as interrupt data, would keep drivers from binding.
  */
 static int um_pci_check_probe(struct pci_dev *pdev,
 			      const struct pci_device_id *id)

@@ -6,8 +6,8 @@
 #ifdef CONFIG_NET
 
 /*
- * As dma_map_single(), of memory that is known to be in the linear mapping: it
- * needs neither a look where it is nor the way over its struct page.
+ * dma_map_single() for memory that is known to be in the linear mapping: this
+ * needs neither a check nor the detour through struct page.
  */
 __rust_helper dma_addr_t rust_helper_dma_map_linear(struct device *dev, void *ptr,
 						    size_t size,
@@ -38,7 +38,7 @@ __rust_helper void rust_helper_dma_unmap_page(struct device *dev,
 	dma_unmap_page(dev, addr, size, dir);
 }
 
-/* Out of line, or not there at all. */
+/* dma_need_unmap() is out of line, or a constant. */
 __rust_helper bool rust_helper_dma_unmap_needed(struct device *dev)
 {
 	return dma_need_unmap(dev);

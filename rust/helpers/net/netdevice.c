@@ -59,8 +59,8 @@ __rust_helper void rust_helper_netdev_add_priv_flags(struct net_device *dev,
 }
 
 /*
- * A packet that waits on a list of the driver cannot be transmitted a second
- * time meanwhile, as pktgen does with one that it shares.
+ * Without the core's lock, packets may wait on a list. Such a packet must not be
+ * transmitted a second time meanwhile, as pktgen does with packets that it shares.
  */
 __rust_helper void rust_helper_netdev_set_lltx(struct net_device *dev)
 {
@@ -68,7 +68,7 @@ __rust_helper void rust_helper_netdev_set_lltx(struct net_device *dev)
 	dev->priv_flags &= ~IFF_TX_SKB_SHARING;
 }
 
-/* The address can change meanwhile, as for any reader without a lock. */
+/* The address can change concurrently, as for any lockless reader. */
 __rust_helper void rust_helper_netdev_copy_mac(const struct net_device *dev,
 					       u8 *addr)
 {
@@ -94,8 +94,8 @@ __rust_helper void rust_helper_dev_core_stats_tx_dropped_inc(struct net_device *
 }
 
 /*
- * Whoever transmits on a CPU uses the queue whose completions are handled
- * there. The order of CPUs is that of netif_set_affinity_auto().
+ * A CPU transmits through the queue whose completions it handles. The order of
+ * CPUs is that of netif_set_affinity_auto().
  */
 __rust_helper int rust_helper_netif_spread_tx_queue(struct net_device *dev,
 						    u16 index)
@@ -185,10 +185,10 @@ __rust_helper void rust_helper_netdev_tx_reset_queue(struct netdev_queue *txq)
 }
 
 /*
- * dql_completed() stops the machine when it is told of more than has been
- * queued. A driver that counts wrongly does that, but so does a card that
- * reports packets as sent which it has not been told of yet. That is no reason
- * for a warning, which can be set to stop the machine as well: say so and go on.
+ * dql_completed() is a BUG() if more bytes are completed than were queued. A
+ * driver that counts wrongly causes that, but so does a card that reports packets
+ * as sent before it was told of them. That is no reason for a WARN() either,
+ * which panics with panic_on_warn: log it and continue.
  */
 __rust_helper void rust_helper_netdev_txq_completed(struct netdev_queue *txq,
 						    unsigned int packets,
@@ -253,7 +253,7 @@ __rust_helper bool rust_helper_netif_merges_udp(const struct net_device *dev)
 	return dev->features & (NETIF_F_GRO_UDP_FWD | NETIF_F_GRO_FRAGLIST);
 }
 
-/* Where a packet that is new has been received. */
+/* Sets the receive queue and NAPI instance of a new packet. */
 __rust_helper void rust_helper_skb_set_origin(struct sk_buff *skb,
 					      u16 queue_mapping,
 					      unsigned int napi_id)
@@ -270,7 +270,7 @@ __rust_helper void rust_helper_skb_mark_napi_id(struct sk_buff *skb,
 	skb_mark_napi_id(skb, napi);
 }
 
-/* As gro_normal_one(), for several packets; the next one that GRO passes checks the limit. */
+/* As gro_normal_one(), for several packets; the next packet from GRO checks the limit. */
 __rust_helper void rust_helper_napi_gro_append_list(struct napi_struct *napi,
 						    struct list_head *list,
 						    unsigned int len)
@@ -279,7 +279,7 @@ __rust_helper void rust_helper_napi_gro_append_list(struct napi_struct *napi,
 	napi->gro.rx_count += len;
 }
 
-/* What GRO has passed already was received before. */
+/* Packets that GRO has passed on already were received before. */
 __rust_helper void rust_helper_napi_receive_list(struct napi_struct *napi,
 						 struct list_head *list)
 {

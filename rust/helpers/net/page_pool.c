@@ -32,7 +32,7 @@ rust_helper_page_pool_dma_sync_netmem_for_cpu(const struct page_pool *pool,
 	page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, dma_sync_size);
 }
 
-/* The conditions of the above, which hold for all pages of the pool. */
+/* The conditions of the above, which are the same for all pages of the pool. */
 __rust_helper bool rust_helper_page_pool_syncs_for_cpu(const struct page_pool *pool)
 {
 	return pool->dma_sync_for_cpu && dma_dev_need_sync(pool->p.dev);
@@ -60,8 +60,8 @@ __rust_helper void rust_helper_net_prefetch(void *p)
 	net_prefetch(p);
 }
 
-/* skb_reserve() and __skb_put() of an skb that was built just now, around a page
- * of a page pool; these would not know that it is empty.
+/* skb_reserve() and __skb_put() for a new skb around a page of a page pool. These
+ * would load fields whose values are known.
  */
 __rust_helper void rust_helper_skb_fill_new(struct sk_buff *skb,
 					    unsigned int headroom,

@@ -62,10 +62,10 @@ __rust_helper int rust_helper_qdisc_refuse(struct sk_buff *skb, struct Qdisc *sc
 }
 
 /*
- * Whether packets may have come after the qdisc was found empty. Whoever brought
- * one and could not run the qdisc has set a flag, after the packet was in. It is
- * cleared here, and then the qdisc has to be looked at again: if it is empty, the
- * run can end without another one being scheduled.
+ * Whether packets may have been enqueued after the qdisc was found empty. A CPU
+ * that enqueued one and could not run the qdisc has set a flag after that. It is
+ * cleared here, and then the qdisc has to be checked again: if it is empty, the
+ * run can end without scheduling another one.
  */
 __rust_helper bool rust_helper_qdisc_look_again(struct Qdisc *sch)
 {
@@ -74,13 +74,13 @@ __rust_helper bool rust_helper_qdisc_look_again(struct Qdisc *sch)
 
 	clear_bit(__QDISC_STATE_MISSED, &sch->state);
 	clear_bit(__QDISC_STATE_DRAINING, &sch->state);
-	/* The packets are looked for after that. */
+	/* Order this before the next dequeue. */
 	smp_mb__after_atomic();
 	return true;
 }
 
 /*
- * Packets that were in the qdisc are dropped, other than by qdisc_reset(). The
+ * Accounts for enqueued packets that are dropped, other than by qdisc_reset(). The
  * qdisc is not in use, see below.
  */
 __rust_helper void rust_helper_qdisc_dropped(struct Qdisc *sch,
@@ -99,7 +99,7 @@ __rust_helper void rust_helper_qdisc_dropped(struct Qdisc *sch,
 	qdisc_tree_reduce_backlog(sch, packets, bytes);
 }
 
-/* Per-CPU counters of what is in a qdisc that is empty now. */
+/* Resets the per-CPU counters of packets in a qdisc that is empty now. */
 __rust_helper void rust_helper_qdisc_emptied(struct Qdisc *sch)
 {
 	int cpu;
@@ -130,7 +130,7 @@ __rust_helper bool rust_helper_qdisc_suspend(struct Qdisc *sch)
 
 __rust_helper void rust_helper_qdisc_resume(struct Qdisc *sch)
 {
-	/* There may be packets: let dev_activate() schedule a run. */
+	/* There may be packets: have dev_activate() schedule a run. */
 	if (sch->flags & TCQ_F_NOLOCK)
 		set_bit(__QDISC_STATE_MISSED, &sch->state);
 	dev_activate(qdisc_dev(sch));
@@ -141,8 +141,8 @@ __rust_helper void rust_helper_qdisc_resume(struct Qdisc *sch)
 #ifdef CONFIG_NET_XMIT_LLIST_RUST
 
 /*
- * Waits for who holds the root lock, if somebody does, and is ordered behind what
- * they did with it.
+ * Waits until the root lock is free, and orders the caller after its last critical
+ * section.
  */
 __rust_helper void rust_helper_qdisc_root_lock_wait(struct Qdisc *q)
 {
@@ -157,8 +157,8 @@ __rust_helper void rust_helper_qdisc_root_lock_wait(struct Qdisc *q)
 }
 
 /*
- * What a qdisc with TCQ_F_FLOW_HASH would do under its lock. A packet of a socket
- * that is connected is of the flow of that.
+ * Computes the flow hash that a qdisc with TCQ_F_FLOW_HASH would compute under its
+ * lock. Packets of a connected socket are classified by the socket.
  */
 __rust_helper void rust_helper_qdisc_hash_flow(struct sk_buff *skb)
 {

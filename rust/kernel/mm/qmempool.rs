@@ -2,22 +2,22 @@
 
 //! Pools of objects in front of a slab cache.
 //!
-//! A [`QMemPool`] keeps unused objects so near that getting one is a matter of a few instructions:
-//! each CPU has two small arrays of them, called magazines, which nobody else touches. What keeps
-//! others on the same CPU away is a [`Softirq`] token, so who runs in a softirq anyway pays nothing
-//! for it. Process context takes a [`BhGuard`], which costs more than the allocation; for a single
-//! object now and then, the slab cache is the better choice.
+//! A [`QMemPool`] allocates an object in a few instructions: each CPU has two small arrays of
+//! unused objects, called magazines, that no other CPU accesses. A [`Softirq`] token excludes other
+//! contexts on the same CPU, so a caller in a softirq needs no further protection. Process context
+//! takes a [`BhGuard`], which costs more than the allocation: for an occasional object, the slab
+//! cache is the better choice.
 //!
-//! When a CPU runs out of objects, or has too many, it exchanges a whole magazine with the depot
-//! that all CPUs share, an [`alf_queue`]. So objects that one CPU allocates and another frees go
-//! round in magazines, at the cost of two atomic operations for each of these. Only when the depot
-//! cannot help, the slab is asked, for many objects at once.
+//! When the magazines of a CPU are empty, or full, it exchanges a whole magazine with the depot
+//! that all CPUs share, a pair of [`alf_queue`]s. So objects that one CPU allocates and another
+//! frees circulate in magazines, at the cost of two atomic operations per magazine. If the depot is
+//! of no help, the pool calls the slab allocator for many objects at once.
 //!
-//! # What it costs
+//! # Memory
 //!
-//! A pool holds unused objects: up to two magazines for each CPU, and the depot. CPUs that go
-//! offline leave nothing behind, and what is in the depot goes back to the slab when memory is
-//! scarce. The magazines themselves, 512 bytes each, are allocated with the pool.
+//! A pool holds unused objects: up to two magazines per CPU, and the depot. A CPU that goes offline
+//! returns its objects, and memory reclaim empties the depot. The magazines themselves, 512 bytes
+//! each, are allocated with the pool.
 //!
 //! C header: [`include/linux/qmempool.h`](srctree/include/linux/qmempool.h)
 //!
@@ -100,12 +100,12 @@ use store::Store;
 ///
 /// The slab of `pool` is `cache`.
 pub struct QMemPool<T> {
-    // Dropped first: it gives objects back to the cache.
+    // Dropped first: it returns its objects to the cache.
     pool: KBox<Pool>,
     cache: Cache<T>,
 }
 
-/// How much a pool may hold.
+/// The capacity of a pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     magazine: usize,
@@ -113,7 +113,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The greatest size of a magazine.
+    /// Maximum number of objects in a magazine.
     pub const MAX_MAGAZINE: usize = magazine::MAX;
 
     /// Magazines of 32 objects, 16 of them in the depot.
@@ -136,7 +136,7 @@ impl Options {
 
     /// Sets the number of magazines in the depot.
     ///
-    /// Objects that are on their way from the CPU that frees to the CPU that allocates should fit.
+    /// It should hold the objects in transit from a freeing CPU to an allocating one.
     #[inline]
     pub const fn depot(mut self, magazines: usize) -> Self {
         self.depot = magazines;
@@ -150,29 +150,29 @@ impl Default for Options {
     }
 }
 
-/// What a pool has done and has.
+/// Statistics of a pool.
 ///
-/// Numbers are not of one moment while the pool is in use.
+/// They are not a snapshot while the pool is in use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
-    /// Objects that the magazine in use of a CPU had at hand.
+    /// Allocations that the current magazine of a CPU served.
     pub hits: usize,
-    /// How often the slab filled a magazine.
+    /// Number of times that a magazine was filled from the slab.
     pub refills: usize,
-    /// How often a magazine was exchanged for one of the depot.
+    /// Number of times that a magazine was exchanged for one of the depot.
     pub exchanges: usize,
-    /// How often a magazine was given back to the slab.
+    /// Number of times that a magazine was emptied to the slab.
     pub returns: usize,
     /// Objects in the pool.
     pub held: usize,
-    /// The memory that these take, without the magazines.
+    /// The memory of these objects, without the magazines.
     pub bytes: usize,
 }
 
 impl<T> QMemPool<T> {
-    /// Makes a pool in front of `cache`, which it owns.
+    /// Creates a pool in front of `cache`, and takes ownership of that.
     ///
-    /// `name` is what the pool is called in debugfs.
+    /// `name` is the name of the pool in debugfs.
     ///
     /// # Errors
     ///
@@ -182,11 +182,11 @@ impl<T> QMemPool<T> {
         // SAFETY: The cache is dropped after the pool. It has no constructor.
         let pool =
             unsafe { Pool::new(name, slab::Slab::new(raw), options.magazine, options.depot) }?;
-        // INVARIANT: Just made so.
+        // INVARIANT: The pool was created with this cache.
         Ok(Self { pool, cache })
     }
 
-    /// Returns the part of the pool that belongs to this CPU.
+    /// Returns this CPU's part of the pool.
     #[inline(always)]
     pub fn local<'p, 'cx>(&'p self, cx: Softirq<'cx>) -> Local<'p, 'cx, T>
     where
@@ -202,15 +202,15 @@ impl<T> QMemPool<T> {
 
     /// Allocates an object in process context.
     ///
-    /// This disables bottom halves for a moment, or, where that cannot be done, leaves the pool
-    /// alone. The context must be one that `flags` allow.
+    /// This disables bottom halves for a moment, or bypasses the pool in contexts in which that is
+    /// impossible. The context must be one that `flags` allow.
     pub fn alloc(&self, value: T, flags: Flags) -> Result<Object<'_, T>, AllocError> {
         let memory = BhGuard::new().and_then(|guard| self.local(guard.softirq()).alloc_raw(flags));
-        // With bottom halves enabled again, there may be more memory to be had.
+        // With bottom halves enabled again, the slab may wait for memory.
         let memory = memory
             .or_else(|| self.cache.alloc_raw(flags))
             .ok_or(AllocError)?;
-        // SAFETY: This is memory for a `T` that nobody else uses.
+        // SAFETY: This is unused memory for a `T`.
         unsafe { memory.write(value) };
         // SAFETY: It comes from this cache, holds a value, and is given up.
         Ok(unsafe { Object::from_raw(&self.cache, memory) })
@@ -218,8 +218,8 @@ impl<T> QMemPool<T> {
 
     /// Puts an object into the pool in process context.
     ///
-    /// This disables bottom halves for a moment, or, where that cannot be done, leaves the pool
-    /// alone.
+    /// This disables bottom halves for a moment, or bypasses the pool in contexts in which that is
+    /// impossible.
     pub fn free(&self, object: Object<'_, T>) {
         match BhGuard::new() {
             Some(guard) => self.local(guard.softirq()).free(object),
@@ -227,36 +227,36 @@ impl<T> QMemPool<T> {
         }
     }
 
-    /// What the pool has done and has.
+    /// Returns the statistics of the pool.
     pub fn stats(&self) -> Stats {
         self.pool.stats()
     }
 
-    /// Gives unused objects in the depot back to the slab, at least `objects` if there are so many,
-    /// and returns how many.
+    /// Frees unused objects of the depot to the slab, at least `objects` if it has that many.
+    /// Returns the number of freed objects.
     ///
-    /// Memory reclaim does this, too. With interrupts disabled, nothing happens.
+    /// Memory reclaim does this, too. With interrupts disabled, this does nothing.
     pub fn shrink(&self, objects: usize) -> usize {
         self.pool.shrink(objects)
     }
 
-    /// The cache from which the objects come.
+    /// Returns the cache behind the pool.
     pub fn cache(&self) -> &Cache<T> {
         &self.cache
     }
 
-    /// The pool as C code knows it.
-    #[allow(dead_code, reason = "for who shares a pool with C code")]
+    /// Returns the pool as a C pointer.
+    #[allow(dead_code, reason = "for sharing a pool with C code")]
     pub(crate) fn as_raw(&self) -> *mut bindings::qmempool {
         self.pool.as_raw()
     }
 }
 
-/// The part of a pool that belongs to this CPU, for as long as a token lives.
+/// This CPU's part of a pool, for the lifetime of a token.
 ///
 /// # Invariants
 ///
-/// `store` is that of the current CPU, of which `cx` is the proof.
+/// `store` is that of the current CPU, as `cx` proves.
 pub struct Local<'p, 'cx, T> {
     pool: &'p QMemPool<T>,
     store: &'cx Store,
@@ -270,30 +270,30 @@ impl<'p, T> Local<'p, '_, T> {
     #[inline(always)]
     pub fn alloc(&self, value: T, flags: Flags) -> Result<Object<'p, T>, AllocError> {
         let memory = self.alloc_raw(flags).ok_or(AllocError)?;
-        // SAFETY: This is memory for a `T` that nobody else uses.
+        // SAFETY: This is unused memory for a `T`.
         unsafe { memory.write(value) };
         // SAFETY: It comes from this cache, holds a value, and is given up.
         Ok(unsafe { Object::from_raw(&self.pool.cache, memory) })
     }
 
-    /// Drops the value of an object, and keeps the memory in the pool.
+    /// Drops the value of an object, and keeps its memory in the pool.
     ///
-    /// An object of another cache goes back to that one.
+    /// An object of another cache is freed to that cache.
     #[inline(always)]
     pub fn free(&self, object: Object<'_, T>) {
         if !core::ptr::eq(object.cache, &self.pool.cache) {
             return drop(object);
         }
         let memory = Object::into_raw(object);
-        // The value first: dropping it may run any code, which may use this pool.
+        // Drop the value first: its destructor may use this pool.
         // SAFETY: The object held a value, which was ours and is not used again.
         unsafe { memory.drop_in_place() };
         // SAFETY: The memory comes from the slab of this pool, and was given up by its owner.
         unsafe { self.pool.pool.free(self.store, self.cx, memory.cast()) };
     }
 
-    /// Adds up to `count` objects to a batch, as many as there are memory and room for, and returns
-    /// how many.
+    /// Adds up to `count` objects to a batch, limited by memory and by the room in the batch.
+    /// Returns their number.
     ///
     /// Their values come from `init`, which is called with numbers from 0 on. This never waits for
     /// memory, whatever `flags` say.
@@ -323,7 +323,7 @@ impl<'p, T> Local<'p, '_, T> {
         flags: Flags,
         mut init: impl FnMut(usize) -> T,
     ) -> usize {
-        // SAFETY: What is changed below keeps the invariants.
+        // SAFETY: The changes below preserve the invariants.
         let (cache, len, places) = unsafe { batch.parts() };
         if !core::ptr::eq(cache, &self.pool.cache) {
             return 0;
@@ -331,7 +331,7 @@ impl<'p, T> Local<'p, '_, T> {
         // SAFETY: By the invariants of batches, there are at least `len` places.
         let places = unsafe { places.get_unchecked_mut(*len..) };
         let count = count.min(places.len());
-        // SAFETY: There are so many places. `NonNull` to whatever has the same layout.
+        // SAFETY: There are `count` places. `NonNull` has the same layout for any type.
         let count = unsafe {
             self.pool
                 .pool
@@ -347,13 +347,13 @@ impl<'p, T> Local<'p, '_, T> {
         count
     }
 
-    /// Drops the last `count` values of a batch, or all if there are less, and keeps the memory in
-    /// the pool. Returns how many.
+    /// Drops the last `count` values of a batch, or all if it has fewer, and keeps their memory in
+    /// the pool. Returns their number.
     ///
-    /// If the objects come from another cache, nothing happens.
+    /// If the objects come from another cache, this does nothing.
     #[inline]
     pub fn free_bulk<const N: usize>(&self, batch: &mut Batch<'_, T, N>, count: usize) -> usize {
-        // SAFETY: What is changed below keeps the invariants.
+        // SAFETY: The changes below preserve the invariants.
         let (cache, len, places) = unsafe { batch.parts() };
         if !core::ptr::eq(cache, &self.pool.cache) {
             return 0;

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Many add, one works off: a list in front of something that only one CPU can use at a time.
+//! Combining: a list in front of a resource that only one CPU can use at a time.
 //!
-//! When CPUs want to put packets into the same queue, they take turns at its lock, and all but one
-//! of them wait. With a [`Combiner`] in front of the lock, they leave their packets on a list, with
-//! one compare-and-exchange each, and go. Whoever finds nobody at work, and just that one, works
-//! the list off, for itself and for the others: it keeps its own packet, takes all that others have
-//! added with one exchange, and has a [`Batch`], in the order in which it was added.
+//! When CPUs put packets into the same queue, they take turns at its lock, and all but one of them
+//! wait. With a [`Combiner`] in front of the lock, they leave their packets on a list, with one
+//! compare-and-exchange each, and go on. The CPU that finds the list idle, and only that one,
+//! becomes the combiner and works the list off, for itself and for the others: it keeps its own
+//! packet, takes all that other CPUs have added with one exchange, and has a [`Drain`] of them, in
+//! the order in which they were added.
 //!
-//! # Who waits for whom
+//! # Waiting
 //!
-//! [`Combiner::submit`] is the whole of it for something that has a lock. The CPU that got the role
-//! takes the lock, and hands batches to a closure until there are none, and then gives the role up.
-//! Nobody waits for it meanwhile. So that it does not work for others for ever, it gives the role
-//! up with the last batch still to be done once it has done as much as it was told to: the next one
-//! who adds something becomes the combiner and waits for the lock, and that is the only one who
-//! does. No element is ever left without somebody who is bound to come for it.
+//! [`Combiner::submit`] does all of this for a resource that has a lock. The combiner takes the
+//! lock, hands batches to a closure until there are none left, and then gives up the role. No other
+//! CPU waits for it meanwhile. To bound its work for others, it gives up the role with the last
+//! batch still to be done once it has done a given amount: the next CPU that adds an element
+//! becomes the combiner and waits for the lock, and it is the only one that waits. There is never
+//! an element on the list without a combiner that is bound to take it.
 //!
-//! [`Combiner::push`] gives the role to the caller as a [`Turn`], for those who need to do it in
-//! other ways. As long as a turn is not given up, it excludes all others. It is not a lock of its
-//! own merit however: nobody can wait for it.
+//! [`Combiner::push`] hands the role to the caller as a [`Turn`], for uses that do not fit
+//! `submit`. A turn excludes all others until it is given up. It is no lock though: there is no way
+//! to wait for it.
 //!
 //! # Context
 //!
-//! Elements can be added in any context, in interrupt handlers and in the closure that gets the
-//! batches as well. Work is done in the context of the one who does it: if that is preempted, what
-//! others have added waits for it. Disable preemption or bottom halves around it where that
-//! matters, as the network stack does when it transmits.
+//! Elements can be added in any context, including interrupt handlers and the closure that gets the
+//! batches. They are worked off in the context of the combiner: if that is preempted, the elements
+//! of other CPUs wait for it. Disable preemption or bottom halves around it where that matters, as
+//! the network stack does when it transmits.
 //!
-//! The number of elements that can be on the list is limited by each one who adds one, who gets the
-//! element back if there are that many. The combiner's own is not counted. The limit is not exact:
-//! each CPU that is just adding while the list is taken may exceed it by one.
+//! Each call that adds an element passes a limit for the number of elements on the list, and gets
+//! the element back if the list is that long. The combiner's own element is not counted. The limit
+//! is not exact: each CPU that is just adding while the list is taken may exceed it by one.
 //!
 //! # Examples
 //!
@@ -39,7 +40,7 @@
 //!     impl_has_llist_node,
 //!     net::combiner::{
 //!         Combiner,
-//!         Submitted, //
+//!         Disposition, //
 //!     },
 //!     new_spinlock,
 //!     sync::llist::Node, //
@@ -62,8 +63,8 @@
 //!     let submitted = reports.submit(report, 1000, 64, || total.lock(), |total, batch| {
 //!         **total += batch.map(|report| report.length).sum::<u32>();
 //!     });
-//!     // Nobody else was there.
-//!     assert!(matches!(submitted, Ok(Submitted::Done)));
+//!     // There was no other CPU at work.
+//!     assert!(matches!(submitted, Ok(Disposition::Done)));
 //! }
 //! assert_eq!(*total.lock(), 10);
 //! # Ok::<(), Error>(())
@@ -103,14 +104,14 @@ use role::{
     Word, //
 };
 
-/// No node is there, as nodes are aligned.
+/// Not the address of a node, as nodes are aligned.
 const BUSY: usize = 1;
 
 /// The word of a combiner, see [`role`].
 #[repr(transparent)]
-struct First(Atomic<*mut Node>);
+struct RoleWord(Atomic<*mut Node>);
 
-impl Word for First {
+impl Word for RoleWord {
     type Pointer = *mut Node;
 
     const IDLE: *mut Node = ptr::null_mut();
@@ -137,7 +138,7 @@ impl Word for First {
     }
 }
 
-/// About how many elements were added since the list was last taken.
+/// Roughly the number of elements that were added since the list was last taken.
 #[repr(transparent)]
 struct Behind(Atomic<isize>);
 
@@ -154,7 +155,7 @@ impl Depth for Behind {
     }
 }
 
-/// A list to which many add, and which one of them works off.
+/// A list to which many CPUs add, and which one of them works off.
 ///
 /// See the [module's documentation](self).
 ///
@@ -165,10 +166,10 @@ impl Depth for Behind {
 /// forgotten, or C code that has the role.
 #[repr(C)]
 pub struct Combiner<P: Link> {
-    // Next to each other: who adds something behind somebody needs both. C code has the same two
-    // words as `defer_count` and `defer_list` of a `struct Qdisc`.
+    // Next to each other: a CPU that adds an element behind others needs both. C code has the same
+    // two words as `defer_count` and `defer_list` of a `struct Qdisc`.
     behind: Behind,
-    first: First,
+    first: RoleWord,
     // Elements come in through a shared reference, so this must not pass for a list of elements
     // that live shorter: a cell makes it invariant.
     _owns: PhantomData<UnsafeCell<P>>,
@@ -180,45 +181,45 @@ unsafe impl<P: Link + Send> Send for Combiner<P> {}
 // SAFETY: Likewise. No reference to an element is handed out.
 unsafe impl<P: Link + Send> Sync for Combiner<P> {}
 
-/// What has become of an element that was pushed.
-#[must_use = "what is dropped in here, is dropped"]
+/// What became of an element that was pushed.
+#[must_use = "the element, or the whole list, is dropped with it"]
 pub enum Pushed<'a, P: Link> {
-    /// Somebody is at work, and has not done yet: the element is on the list.
+    /// Another CPU is the combiner: the element is on the list.
     Behind,
-    /// Nobody was at work, so this is for the caller to do, with the element as the first one.
+    /// The list was idle: the caller is the combiner, and the element is the first one to be done.
     First(Turn<'a, P>),
     /// The list is full. Here is the element.
     Refused(P),
 }
 
-/// What has become of an element that was submitted.
+/// What became of an element that was submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Submitted {
-    /// It was left for somebody who is at work.
-    Left,
-    /// It was worked off by the caller, with what others have left meanwhile.
+pub enum Disposition {
+    /// It was left to another CPU, which is the combiner.
+    Delegated,
+    /// The caller has worked it off, with those that other CPUs have added meanwhile.
     Done,
 }
 
 impl<P: Link> Combiner<P> {
-    /// What the second word is while somebody is at work who has taken all elements.
+    /// The second word while there is a combiner that has taken all elements.
     #[cfg(CONFIG_NET_XMIT_LLIST_RUST)]
     pub(crate) const BUSY: usize = BUSY;
 
     /// Returns an empty list.
     #[inline]
     pub const fn new() -> Self {
-        // INVARIANT: There are no elements, and there is nobody at work.
+        // INVARIANT: There are no elements, and there is no combiner.
         Self {
             behind: Behind(Atomic::new(0)),
-            first: First(Atomic::new(First::IDLE)),
+            first: RoleWord(Atomic::new(RoleWord::IDLE)),
             _owns: PhantomData,
         }
     }
 
     /// Adds an element, unless there are about `limit` elements on the list.
     ///
-    /// An element that finds nobody at work is always accepted.
+    /// An element that finds the list idle is always accepted.
     #[inline]
     pub fn push(&self, element: P, limit: usize) -> Pushed<'_, P> {
         let node = element.into_node();
@@ -244,18 +245,18 @@ impl<P: Link> Combiner<P> {
         })
     }
 
-    /// Adds an element, and works it off with all that others add, unless somebody is at it.
+    /// Adds an element, and works it off with all that other CPUs add, unless there is a combiner.
     ///
-    /// If nobody is, this calls `lock`, then `work` with batches and what `lock` has returned until
-    /// there is nothing left. When `bound` elements were done, it gives the role up with the next
+    /// If the list is idle, this calls `lock`, then `work` with its result and with batches, until
+    /// there are none left. When `bound` elements were done, it gives up the role with the next
     /// batch, so that `work` gets at most `bound` elements and two times `limit` more.
     ///
-    /// The lock is what protects that last batch from the next combiner. So `lock` must exclude
-    /// others until what it has returned is dropped, and `work` must not submit to the same list.
+    /// The lock protects that last batch from the next combiner. So `lock` must exclude other CPUs
+    /// until its result is dropped, and `work` must not submit to the same list.
     ///
     /// # Errors
     ///
-    /// Returns the element if somebody is at work, and there are `limit` elements on the list.
+    /// Returns the element if there is a combiner, and there are `limit` elements on the list.
     #[inline]
     pub fn submit<G>(
         &self,
@@ -263,10 +264,10 @@ impl<P: Link> Combiner<P> {
         limit: usize,
         bound: usize,
         lock: impl FnOnce() -> G,
-        mut work: impl FnMut(&mut G, Batch<P>),
-    ) -> Result<Submitted, P> {
+        mut work: impl FnMut(&mut G, Drain<P>),
+    ) -> Result<Disposition, P> {
         let mut turn = match self.push(element, limit) {
-            Pushed::Behind => return Ok(Submitted::Left),
+            Pushed::Behind => return Ok(Disposition::Delegated),
             Pushed::Refused(element) => return Err(element),
             Pushed::First(turn) => turn,
         };
@@ -274,7 +275,7 @@ impl<P: Link> Combiner<P> {
         let mut done = 0;
         while done < bound {
             let Some(batch) = turn.take() else {
-                return Ok(Submitted::Done);
+                return Ok(Disposition::Done);
             };
             done += batch.len();
             work(&mut guard, batch);
@@ -283,22 +284,22 @@ impl<P: Link> Combiner<P> {
         if last.len() != 0 {
             work(&mut guard, last);
         }
-        Ok(Submitted::Done)
+        Ok(Disposition::Done)
     }
 
-    /// Whether somebody is at work, which may have changed already.
+    /// Whether there is a combiner, which may have changed already.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        self.first.load_relaxed() != First::IDLE
+        self.first.load_relaxed() != RoleWord::IDLE
     }
 
-    /// Makes a batch of an element and what was taken, which is younger.
+    /// Makes a batch of the combiner's own element and those that it has taken, which are younger.
     ///
     /// # Safety
     ///
-    /// `newest` was taken off this list by the one who has the role, and not been used since.
+    /// `newest` must have been taken off this list by the combiner, and not been used since.
     #[inline(always)]
-    unsafe fn batch(own: Option<P>, newest: Option<*mut Node>) -> Batch<P> {
+    unsafe fn batch(own: Option<P>, newest: Option<*mut Node>) -> Drain<P> {
         let newest = newest.unwrap_or(ptr::null_mut());
         // SAFETY: By the type invariants, these are elements that the list has owned. It does not
         // any more, and gives them to the chain.
@@ -308,7 +309,7 @@ impl<P: Link> Combiner<P> {
             chain.push(own);
             len += 1;
         }
-        Batch { chain, len }
+        Drain { chain, len }
     }
 }
 
@@ -320,42 +321,42 @@ impl<P: Link> Default for Combiner<P> {
 
 impl<P: Link> Drop for Combiner<P> {
     fn drop(&mut self) {
-        let newest = self.first.exchange(First::IDLE);
+        let newest = self.first.exchange(RoleWord::IDLE);
 
-        if newest != First::BUSY {
-            // SAFETY: As in `batch`. Nobody else has access to the list, not even if a turn was
+        if newest != RoleWord::BUSY {
+            // SAFETY: As in `batch`. There is no other access to the list, not even if a turn was
             // forgotten.
             drop(unsafe { Chain::<P>::from_first(newest) });
         }
     }
 }
 
-/// The role of the one who works a list off.
+/// The role of the combiner, which works a list off.
 ///
-/// To drop it drops what is on the list.
+/// Dropping it drops the elements on the list.
 ///
 /// # Invariants
 ///
 /// If it is `held`, this is the combiner of `list`: there is no other one. If not, there is no
 /// `own`.
-#[must_use = "what is on the list is dropped with it"]
+#[must_use = "the elements on the list are dropped with it"]
 pub struct Turn<'a, P: Link> {
     list: &'a Combiner<P>,
     held: bool,
-    /// The element by which it got the role, until the first batch.
+    /// The element with which it got the role, until the first batch.
     own: Option<P>,
 }
 
 impl<P: Link> Turn<'_, P> {
     /// Takes all elements. If there are none, this is the end of the turn.
     #[inline]
-    pub fn take(&mut self) -> Option<Batch<P>> {
+    pub fn take(&mut self) -> Option<Drain<P>> {
         if !self.held {
             return None;
         }
-        // Either writes to the word, so there is no reading it first.
+        // Both ways write to the word, so it would not help to read it first.
         if self.own.is_none() && role::finish(&self.list.first) {
-            // INVARIANT: Somebody else may have become the combiner. There is no own one.
+            // INVARIANT: Another CPU may be the combiner now. There is no own element.
             self.held = false;
             return None;
         }
@@ -364,20 +365,21 @@ impl<P: Link> Turn<'_, P> {
         Some(unsafe { Combiner::batch(self.own.take(), newest) })
     }
 
-    /// Takes all elements, if any, and ends the turn: who adds something now gets the next one.
+    /// Takes all elements, if any, and ends the turn: the next element that is added begins
+    /// another.
     #[inline]
-    pub fn take_last(mut self) -> Batch<P> {
+    pub fn take_last(mut self) -> Drain<P> {
         self.release()
     }
 
-    fn release(&mut self) -> Batch<P> {
+    fn release(&mut self) -> Drain<P> {
         let newest = if self.held {
             role::take_last(&self.list.first, &self.list.behind)
         } else {
             None
         };
 
-        // INVARIANT: Somebody else may have become the combiner. The own one is taken below.
+        // INVARIANT: Another CPU may be the combiner now. The own element is taken below.
         self.held = false;
         // SAFETY: We had the role, and have just taken it.
         unsafe { Combiner::batch(self.own.take(), newest) }
@@ -395,14 +397,14 @@ impl<P: Link> Drop for Turn<'_, P> {
 
 /// Elements that were taken together, in the order in which they were added.
 ///
-/// What is left of a batch is dropped with it.
-pub struct Batch<P: Link> {
+/// The rest of a batch is dropped with it.
+pub struct Drain<P: Link> {
     chain: Chain<P>,
     len: usize,
 }
 
-impl<P: Link> Batch<P> {
-    /// Gives the elements up to the caller, linked to each other, as the node of the first one.
+impl<P: Link> Drain<P> {
+    /// Gives up the elements to the caller, linked to each other, as the node of the first one.
     #[cfg(CONFIG_NET_XMIT_LLIST_RUST)]
     #[inline(always)]
     pub(crate) fn into_first(self) -> *mut Node {
@@ -410,7 +412,7 @@ impl<P: Link> Batch<P> {
     }
 }
 
-impl<P: Link> Iterator for Batch<P> {
+impl<P: Link> Iterator for Drain<P> {
     type Item = P;
 
     #[inline]
@@ -426,6 +428,6 @@ impl<P: Link> Iterator for Batch<P> {
     }
 }
 
-impl<P: Link> ExactSizeIterator for Batch<P> {}
+impl<P: Link> ExactSizeIterator for Drain<P> {}
 
-impl<P: Link> FusedIterator for Batch<P> {}
+impl<P: Link> FusedIterator for Drain<P> {}

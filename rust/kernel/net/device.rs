@@ -5,11 +5,13 @@
 //! C headers: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h),
 //! [`include/linux/etherdevice.h`](srctree/include/linux/etherdevice.h)
 //!
-//! A driver implements [`Driver`] and calls [`register`] when it is bound to a device. Everything
-//! after that is the abstraction's: it owns the driver's data, the queue vectors with their NAPI
-//! instances and interrupts, and the transmit queues, and takes them down in the right order when
-//! the device is closed, or unbound while it is open. There is no registration object that a driver
-//! could drop too late or forget.
+//! A driver implements [`Driver`] and calls [`register`] when it is bound to a device. From then on
+//! the abstraction owns the driver's data, the queue vectors with their NAPI instances and
+//! interrupts, and the transmit queues, and takes them down in the right order when the device is
+//! closed, or unbound while it is open. There is no registration object that a driver could drop
+//! too late or forget.
+//!
+//! The way of a packet into the driver is a [`TxPath`].
 
 use crate::{
     bindings,
@@ -19,7 +21,7 @@ use crate::{
 use core::ops::Range;
 
 mod address;
-mod combining;
+pub mod combining;
 mod driver;
 mod ethtool;
 mod gate;
@@ -30,6 +32,8 @@ mod registration;
 mod rss;
 mod rx_mode;
 mod stats;
+mod tx_path;
+mod tx_slot;
 mod vector;
 
 #[cfg(CONFIG_KUNIT)]
@@ -50,6 +54,7 @@ pub use self::{
     open::Opening,
     registration::{
         register,
+        register_with,
         BusDevice, //
     },
     rss::{
@@ -59,7 +64,11 @@ pub use self::{
         FlowHash, //
     },
     rx_mode::RxMode,
-    stats::Stats64, //
+    stats::Stats64,
+    tx_path::{
+        Direct,
+        TxPath, //
+    }, //
 };
 
 /// A network device, registered or about to be.
@@ -97,14 +106,14 @@ impl Device {
         self.0.get()
     }
 
-    /// Says that there is a link: packets can be transmitted. Any context.
+    /// Reports to the stack that there is a link: packets can be transmitted. Any context.
     #[inline]
     pub fn carrier_on(&self) {
         // SAFETY: By the type invariants, the device is valid.
         unsafe { bindings::netif_carrier_on(self.as_raw()) };
     }
 
-    /// Says that there is no link. Any context.
+    /// Reports to the stack that there is no link. Any context.
     #[inline]
     pub fn carrier_off(&self) {
         // SAFETY: By the type invariants, the device is valid.
@@ -128,8 +137,8 @@ impl Device {
     /// The largest payload of a frame, in bytes, without the Ethernet header.
     #[inline]
     pub fn mtu(&self) -> u32 {
-        // SAFETY: By the type invariants, the device is valid. The MTU may change while we read it;
-        // that is what a volatile read of an aligned word is for.
+        // SAFETY: By the type invariants, the device is valid. The MTU may change concurrently,
+        // hence the volatile read, of an aligned word.
         unsafe { core::ptr::read_volatile(&raw const (*self.as_raw()).mtu) }
     }
 
@@ -144,23 +153,23 @@ impl Device {
 }
 
 impl Device {
-    /// What the card shall do at present, out of [`Info::features`]: users turn features off.
+    /// The features that are enabled, out of [`Info::features`]: users can turn features off.
     #[inline]
     pub fn features(&self) -> Features {
-        // SAFETY: By the type invariants, the device is valid. This may change while we read it,
-        // as for all readers.
+        // SAFETY: By the type invariants, the device is valid. The features may change
+        // concurrently, as for all readers.
         Features::from_raw(unsafe {
             core::ptr::read_volatile(&raw const (*self.as_raw()).features)
         })
     }
 
-    /// Gives each of these transmit queues to the CPU of its number, which has it for its own.
+    /// Assigns each of these transmit queues to a CPU of its own (XPS).
     ///
     /// Not generic, so that this is not part of a driver's module.
     #[inline(never)]
     fn spread_tx_queues(&self, queues: Range<u32>) {
         for index in queues {
-            // Without it, the queue is found by a hash, which is slower.
+            // If this fails, the queue is found by a hash, which is slower.
             //
             // SAFETY: By the type invariants, the device is valid.
             // CAST: The number of queues is a `u16`.
@@ -168,7 +177,7 @@ impl Device {
         }
     }
 
-    /// Whether GRO may have a use for UDP that is received by this device.
+    /// Whether GRO may merge UDP packets that this device receives.
     ///
     /// Not generic, so that this is not part of a driver's module: the symbol of the static key is
     /// not exported.

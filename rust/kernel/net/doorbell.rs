@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Doorbells that wait for the end of a poll.
+//! Doorbells that are deferred to the end of a poll.
 //!
-//! Telling a card of new descriptors takes an access to its registers, which costs as much as
-//! forwarding a good part of a packet. The stack says when another packet follows at once, but a
-//! router hands on packets one by one, although they have been received together. So while a poll
-//! function runs, [`Scope`], the doorbells of queues that this CPU transmits to wait, and are rung
-//! when it ends; several packets, one doorbell.
+//! Ringing a card's doorbell, that is, telling it of new descriptors, takes a write to one of its
+//! registers. That costs as much as a good part of forwarding a packet. The stack says when another
+//! packet follows at once, but a router hands on packets one by one although they were received
+//! together. So while a poll function runs, the doorbells of the queues that its CPU transmits to
+//! are deferred, and rung when it returns: several packets, one doorbell. [`Deferral`] is that
+//! time.
 //!
-//! No packet waits for something that may not happen:
+//! No packet waits for an event that may not come:
 //!
-//! * What is transmitted outside of a poll function, or with interrupts disabled, as netpoll does
-//!   it, is told at once. So nothing waits for longer than the poll function on the same CPU runs.
-//! * A queue that has been stopped, by the driver or by byte queue limits, waits for completions,
-//!   so the card is told at once.
-//! * After [`LIMIT`] packets the card is told, so that it need not idle during a long poll.
-//! * A queue that is taken from the stack is told before, under its lock.
+//! * The doorbell of a packet that is transmitted outside of a poll function, or with interrupts
+//!   disabled, as by netpoll, is rung at once. So none is deferred for longer than the poll
+//!   function on the same CPU runs.
+//! * A queue that was stopped, by the driver or by byte queue limits, waits for completions, so its
+//!   doorbell is rung at once.
+//! * The doorbell is deferred for [`MAX_PACKETS`] packets at most, and the next one rings it, so
+//!   that the card need not idle during a long poll.
+//! * When the producer of a queue is taken away, the doorbell is rung before, under the lock of the
+//!   queue.
 //!
-//! What a poll function waits for is only known on its CPU; whether a queue waits, is known under
-//! the lock of the queue.
+//! The list of queues whose doorbells a poll function has to ring is private to its CPU. Whether
+//! the doorbell of a queue is deferred is protected by the lock of the queue.
 
 use super::napi::Poll;
 use crate::{
@@ -31,67 +35,72 @@ use core::{
     ptr, //
 };
 
-/// The most packets that wait for one doorbell.
-const LIMIT: u32 = 32;
+/// The most packets for which a doorbell is deferred. The next packet rings it.
+const MAX_PACKETS: u32 = 32;
 
-/// The most queues that wait for one poll function. Further ones do not wait.
-const QUEUES: usize = 8;
+/// The most queues whose doorbells one poll function can ring. Further ones are not deferred.
+const MAX_QUEUES: usize = 8;
 
-/// Whether, and for whom, packets of a queue wait. Protected by the lock of the queue.
-pub(super) struct Waiting {
-    place: Place,
+/// The doorbell of a transmit queue: how many packets it is deferred for, and to which CPU.
+///
+/// Protected by the lock of the queue.
+pub(super) struct DeferredDoorbell {
+    queue: QueueRef,
     packets: Cell<u32>,
     /// The CPU whose poll function rings. Meaningless if there are no packets.
     cpu: Cell<u32>,
 }
 
-/// Rings the doorbell of a queue if packets wait for it.
+/// Rings the doorbell of a queue if it is deferred.
 ///
 /// # Safety
 ///
-/// The arguments must be those of a [`Place`], whose device must be there.
-pub(super) type Ring = unsafe fn(*const c_void, u16);
+/// The arguments must be those of a [`QueueRef`], whose device must exist.
+pub(super) type RingFn = unsafe fn(*const c_void, u16);
 
-/// Where to find a queue whose packets wait.
+/// A transmit queue of a device of any driver.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct QueueRef {
     pub(super) device: *const c_void,
     pub(super) queue: u16,
-    pub(super) ring: Ring,
+    pub(super) ring: RingFn,
 }
 
-impl Waiting {
-    /// Nothing waits for the queue of this place.
-    pub(super) fn new(place: Place) -> Self {
+impl DeferredDoorbell {
+    /// The doorbell of `queue`, which is not deferred.
+    pub(super) fn new(queue: QueueRef) -> Self {
         Self {
-            place,
+            queue,
             packets: Cell::new(0),
             cpu: Cell::new(0),
         }
     }
 
-    /// Notes that the packets so far wait. Returns whether they may.
+    /// Defers the doorbell for one more packet. Returns whether that can be done: if not, the
+    /// caller rings it.
     #[inline]
-    pub(super) fn wait(&self) -> bool {
+    pub(super) fn defer(&self) -> bool {
         let packets = self.packets.get();
 
-        // SAFETY: This has no requirements. Who transmits stays on its CPU.
+        // SAFETY: This has no requirements. A transmitting CPU has bottom halves disabled, so it
+        // stays the same.
         let cpu = unsafe { bindings::raw_smp_processor_id() };
-        // CAST: CPUs have no negative numbers.
+        // CAST: CPU numbers are not negative.
         let cpu = cpu as u32;
 
-        // Zero becomes the greatest number.
-        if packets.wrapping_sub(1) < LIMIT - 1 && self.cpu.get() == cpu {
+        // Zero wraps to the greatest number.
+        if packets.wrapping_sub(1) < MAX_PACKETS - 1 && self.cpu.get() == cpu {
             self.packets.set(packets + 1);
             return true;
         }
-        self.begin(cpu)
+        self.defer_first(cpu)
     }
 
-    /// Lets the first packet wait, unless others do, but not for this poll function any more.
+    /// Defers the doorbell for a first packet, unless it was deferred to another CPU or for
+    /// [`MAX_PACKETS`] packets already.
     #[inline(never)]
-    fn begin(&self, cpu: u32) -> bool {
-        if self.end() || !enlist(&self.place) {
+    fn defer_first(&self, cpu: u32) -> bool {
+        if self.take() || !enlist(&self.queue) {
             return false;
         }
         self.cpu.set(cpu);
@@ -99,92 +108,96 @@ impl Waiting {
         true
     }
 
-    /// Whether packets have been waiting. They do not any more: the caller tells the card.
+    /// Returns whether the doorbell was deferred. It no longer is: the caller rings it.
     #[inline]
-    pub(super) fn end(&self) -> bool {
+    pub(super) fn take(&self) -> bool {
         self.packets.replace(0) != 0
     }
 }
 
-/// What waits for the poll function that runs on a CPU.
-struct Poller {
+/// The doorbells that the poll function which runs on a CPU has to ring.
+struct PollDoorbells {
     running: Cell<bool>,
     len: Cell<usize>,
-    places: [Cell<Option<Place>>; QUEUES],
+    queues: [Cell<Option<QueueRef>>; MAX_QUEUES],
 }
 
-/// Contexts that poll or transmit run one after the other on a CPU, unless interrupts are disabled.
+/// One [`PollDoorbells`] for each CPU. Poll functions and transmitters on a CPU run one after the
+/// other, unless they have interrupts disabled.
 #[repr(transparent)]
-struct PerCpu(Poller);
+struct CpuStatic(PollDoorbells);
 
 // SAFETY: Each CPU uses its own copy, and none uses this one.
-unsafe impl Sync for PerCpu {}
+unsafe impl Sync for CpuStatic {}
 
 #[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
-static POLLER: PerCpu = PerCpu(Poller {
+static DOORBELLS: CpuStatic = CpuStatic(PollDoorbells {
     running: Cell::new(false),
     len: Cell::new(0),
-    places: [const { Cell::new(None) }; QUEUES],
+    queues: [const { Cell::new(None) }; MAX_QUEUES],
 });
 
 /// The copy of this CPU.
 ///
 /// # Safety
 ///
-/// The caller must stay on this CPU while it uses the result, and must be in a context in which
-/// bottom halves are disabled and nobody else on the CPU can poll.
+/// The caller must stay on this CPU while it uses the result, in a context in which bottom halves
+/// are disabled and no other poll function can run on the CPU.
 #[inline]
-unsafe fn poller<'a>() -> &'a Poller {
+unsafe fn this_cpu<'a>() -> &'a PollDoorbells {
     // SAFETY: This is a per-CPU variable. The caller stays on the CPU.
-    unsafe { &*bindings::this_cpu_ptr((&raw const POLLER).cast_mut().cast()).cast::<Poller>() }
+    unsafe {
+        &*bindings::this_cpu_ptr((&raw const DOORBELLS).cast_mut().cast()).cast::<PollDoorbells>()
+    }
 }
 
-/// Whether doorbells of what is transmitted now may wait.
+/// Whether the doorbells of packets that are transmitted now may be deferred.
 ///
 /// # Safety
 ///
 /// To be called where packets are transmitted: with bottom halves disabled.
 #[inline]
-pub(super) unsafe fn may_wait() -> bool {
-    // SAFETY: By the safety requirements. The flag is set only if nobody else on this CPU can poll
-    // or transmit, with the exception of who has interrupts disabled.
-    unsafe { poller().running.get() && !bindings::irqs_disabled() }
+pub(super) unsafe fn may_defer() -> bool {
+    // SAFETY: By the safety requirements. The flag is only set while nothing else on this CPU can
+    // poll or transmit, other than with interrupts disabled.
+    unsafe { this_cpu().running.get() && !bindings::irqs_disabled() }
 }
 
 /// Puts a queue on the list of the poll function that runs on this CPU.
 ///
-/// To be called after [`may_wait`] only, in the same context.
-fn enlist(place: &Place) -> bool {
+/// To be called after [`may_defer`] only, in the same context.
+fn enlist(queue: &QueueRef) -> bool {
     // SAFETY: A poll function runs below us on this CPU.
-    let poller = unsafe { poller() };
-    let len = poller.len.get();
-    let known = poller.places.iter().take(len).any(|known| {
+    let doorbells = unsafe { this_cpu() };
+    let len = doorbells.len.get();
+    let known = doorbells.queues.iter().take(len).any(|known| {
         known
             .get()
-            .is_some_and(|known| ptr::eq(known.device, place.device) && known.queue == place.queue)
+            .is_some_and(|known| ptr::eq(known.device, queue.device) && known.queue == queue.queue)
     });
 
     if known {
         return true;
     }
-    let Some(free) = poller.places.get(len) else {
+    let Some(free) = doorbells.queues.get(len) else {
         return false;
     };
-    free.set(Some(*place));
-    poller.len.set(len + 1);
+    free.set(Some(*queue));
+    doorbells.len.set(len + 1);
     true
 }
 
-/// A poll function that runs: doorbells wait until this is dropped.
+/// The time during which doorbells are deferred: a poll function runs. They are rung when this is
+/// dropped.
 ///
 /// # Invariants
 ///
-/// The `running` flag of this CPU belongs to `self`. Nobody else on it can poll.
-pub(super) struct Scope(NotThreadSafe);
+/// The `running` flag of this CPU belongs to `self`. No other poll function can run on the CPU.
+pub(super) struct Deferral(NotThreadSafe);
 
-impl Scope {
-    /// Begins to let doorbells wait, unless this is netpoll or another context in which somebody
-    /// else on this CPU may transmit meanwhile.
+impl Deferral {
+    /// Begins to defer doorbells, unless this is netpoll or another context which a transmitter or
+    /// poll function on this CPU may interrupt, or be interrupted by.
     ///
     /// # Safety
     ///
@@ -194,8 +207,8 @@ impl Scope {
         cx.softirq()?;
 
         // SAFETY: We have a proof of the context.
-        let poller = unsafe { poller() };
-        if poller.running.replace(true) {
+        let doorbells = unsafe { this_cpu() };
+        if doorbells.running.replace(true) {
             return None;
         }
         // INVARIANT: The flag was not set.
@@ -203,20 +216,20 @@ impl Scope {
     }
 }
 
-impl Drop for Scope {
+impl Drop for Deferral {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: By the type invariants, we are in the context in which the scope was made.
-        let poller = unsafe { poller() };
+        // SAFETY: By the type invariants, we are in the context in which the deferral began.
+        let doorbells = unsafe { this_cpu() };
 
-        poller.running.set(false);
-        let len = poller.len.replace(0);
-        for place in poller.places.iter().take(len) {
-            if let Some(place) = place.take() {
-                // SAFETY: The device was there when it was enlisted, under the lock of its queue.
-                // It goes away after a grace period only, and a poll function is part of an RCU
-                // read side critical section.
-                unsafe { (place.ring)(place.device, place.queue) };
+        doorbells.running.set(false);
+        let len = doorbells.len.replace(0);
+        for queue in doorbells.queues.iter().take(len) {
+            if let Some(queue) = queue.take() {
+                // SAFETY: The device existed when the queue was enlisted, under its lock. It is
+                // freed after a grace period only, and a poll function is part of an RCU read side
+                // critical section.
+                unsafe { (queue.ring)(queue.device, queue.queue) };
             }
         }
     }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Packets in flight: what lies between the transmission of a packet and its completion.
+//! Packets in flight: between transmission and completion.
 //!
-//! A packet that has been put into a transmit ring belongs to the card until the card says that
+//! A packet that has been put into a transmit ring belongs to the card until the card reports that
 //! it has been sent. Meanwhile the packet and its DMA mappings must be kept. The transmit function
-//! adds packets, the poll function takes them out in the order in which they were added, and both
-//! run at the same time: what is in flight is an array-based queue with one producer and one
+//! adds packets, the poll function takes them out in the order in which they were added, and the
+//! two run concurrently: the packets in flight are an array-based queue with one producer and one
 //! consumer, see [`alf_queue`].
 //!
-//! The queue has one record per descriptor of the ring, so that the two move in step: the slot of
-//! a record is the index of its descriptor. A [`TxProducer`] maps a packet and has the driver write
-//! the descriptors; a [`TxConsumer`] asks the driver which packets are done, removes their
+//! The queue has one record per descriptor of the ring, so that the two advance in step: the slot
+//! of a record is the index of its descriptor. A [`TxProducer`] maps a packet and has the driver
+//! write the descriptors; a [`TxConsumer`] asks the driver which packets are done, removes their
 //! mappings, and frees them in bulk. Drivers see bus addresses, but never hold a mapping, so none
 //! can outlive its packet, and none can be forgotten: a record owns both.
 //!
-//! When both ends are dropped, what is still in flight is unmapped and freed. The card must not
-//! access the ring any more then.
+//! When both ends are dropped, packets that are still in flight are unmapped and freed. By then the
+//! card must not access the ring any more.
 //!
 //! C headers: [`include/linux/dma-mapping.h`](srctree/include/linux/dma-mapping.h),
 //! [`include/linux/skbuff.h`](srctree/include/linux/skbuff.h)
@@ -65,7 +65,7 @@
 //!         }
 //!     });
 //!     match result {
-//!         // Tell the card, unless more packets follow at once.
+//!         // Ring the doorbell, unless more packets follow at once.
 //!         Ok(submitted) => {
 //!             let _ = submitted.next_slot;
 //!         }
@@ -114,16 +114,16 @@ pub use submit::{
 
 use record::Record;
 
-/// What a card accepts.
+/// The limits of a card.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Greatest number of bytes that one descriptor can describe. Longer segments are split.
     pub segment_len: u32,
-    /// Greatest number of descriptors that one packet may need, those for its context included.
+    /// Greatest number of descriptors that one packet may need, including those for its context.
     pub descriptors: usize,
 }
 
-/// Number of descriptors that the largest ring has.
+/// Number of descriptors of the largest ring.
 ///
 /// The number of a packet's descriptors is kept in 16 bits.
 pub const MAX_DESCRIPTORS: usize = 1 << 15;
@@ -136,7 +136,7 @@ pub const MAX_DESCRIPTORS: usize = 1 << 15;
 /// # Errors
 ///
 /// [`EINVAL`] if `descriptors` is not a power of two from 2 to [`MAX_DESCRIPTORS`], or if `limits`
-/// allows nothing; [`ENOMEM`] if there is no memory. May sleep.
+/// are zero; [`ENOMEM`] if there is no memory. May sleep.
 pub fn pair<'a>(
     dev: &'a Device<Bound>,
     descriptors: usize,

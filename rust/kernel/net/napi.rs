@@ -5,12 +5,12 @@
 //! C header: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h)
 //!
 //! A driver never owns a `struct napi_struct`. The device abstraction adds one per queue vector
-//! when the device is opened, enables it, disables it and deletes it. What the driver sees is
+//! when the device is opened, enables it, disables it and deletes it. The driver sees
 //!
-//! - [`Napi`], while it builds the vector's state: something to create a page pool for;
+//! - [`Napi`], while it builds the vector's state, in order to create a page pool for it;
 //! - [`Poll`], inside of [`Driver::poll`]: the proof that this is the poll function of one vector,
-//!   on one CPU, now. It can be neither kept, nor sent to another CPU, nor made up. What is only
-//!   correct in that context, takes a [`&Poll`](Poll).
+//!   on one CPU, now. It can be neither kept, nor sent to another CPU, nor forged. Operations that
+//!   are only correct in that context take a [`&Poll`](Poll).
 //!
 //! [`Driver::poll`]: super::device::Driver::poll
 
@@ -18,7 +18,7 @@ use super::{
     device::Device,
     queue::{
         Completions,
-        WakeUp, //
+        WakeQueue, //
     },
     skbuff::{
         DropReason,
@@ -47,28 +47,28 @@ use crate::{
 
 use core::marker::PhantomData;
 
-/// What a poll function found.
+/// The result of a poll function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Polled {
-    /// There is more to do, or there may be: poll again, with interrupts off.
+    /// There is, or may be, more to do: poll again, with interrupts off.
     Busy,
     /// There is nothing left to do: interrupts can be turned on again.
     Idle {
-        /// Number of received packets, for the interrupt moderation of the core.
+        /// Number of received packets, for the core's interrupt moderation.
         received: usize,
     },
 }
 
-/// Something that a [`Napi`] owns on behalf of a driver.
+/// An object that a [`Napi`] owns on behalf of a driver.
 ///
-/// It is dropped when the vector goes away, in process context, while NAPI is disabled and the
-/// `struct napi_struct` and the binding of the device are still there. A driver cannot delay that:
-/// what it has of such an object is a handle, which works only together with the [`Napi`] that the
-/// object belongs to, see [`Id`].
+/// It is dropped when the vector goes away, in process context, while NAPI is disabled, the
+/// `struct napi_struct` still exists and the device is still bound. A driver cannot delay that: it
+/// only has a handle to such an object, which is useless without the [`Napi`] that the object
+/// belongs to, see [`Id`].
 pub(crate) trait Attached: Send + Sync {}
 
-/// The identity of a [`Napi`], unlike its address never given to another one.
+/// The identity of a [`Napi`]. Unlike an address, it is never reused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Id(u64);
 
@@ -76,7 +76,7 @@ impl Id {
     fn new() -> Self {
         static NEXT: Atomic<u64> = Atomic::new(0);
 
-        // Nothing is ordered by this; and 64 bits do not wrap.
+        // This orders nothing, and 64 bits do not wrap.
         Self(NEXT.fetch_add(1, Relaxed))
     }
 }
@@ -98,8 +98,8 @@ pub struct Napi {
     attached: Mutex<KVec<Arc<dyn Attached>>>,
 }
 
-// SAFETY: The members of `struct napi_struct` that change are only touched by C, which takes care
-// of concurrency itself. What is attached is `Send` and `Sync`, and locked.
+// SAFETY: Only C accesses the members of `struct napi_struct` that change, and takes care of
+// concurrency itself. Attached objects are `Send` and `Sync`, and the list of them is locked.
 unsafe impl Send for Napi {}
 
 // SAFETY: As for `Send`.
@@ -121,7 +121,7 @@ impl Napi {
         self.inner.get()
     }
 
-    /// Who this is.
+    /// The identity of this instance.
     #[inline]
     #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
     pub(crate) fn id(&self) -> Id {
@@ -135,7 +135,7 @@ impl Napi {
         Ok(())
     }
 
-    /// Drops everything that belongs to this instance.
+    /// Drops all objects that belong to this instance.
     ///
     /// To be called when NAPI is disabled and not yet deleted.
     pub(super) fn drop_attached(&self) {
@@ -144,10 +144,10 @@ impl Napi {
     }
 }
 
-/// How much a poll function may receive.
+/// The number of packets that a poll function may receive.
 ///
-/// Only the core makes one. `napi_consume_skb()` and what is like it need the genuine value: zero
-/// says that the caller may be in hard interrupt context.
+/// Only the core creates one. `napi_consume_skb()` and similar functions need the genuine value:
+/// zero means that the caller may be in hard interrupt context.
 #[derive(Clone, Copy)]
 pub struct Budget<'p> {
     value: c_int,
@@ -172,8 +172,8 @@ impl Budget<'_> {
 /// The context of a poll function.
 ///
 /// A reference to it proves that the current function is called from the poll function of a queue
-/// vector, which nobody else runs at the same time, with bottom halves disabled. This is softirq
-/// context, unless [`Poll::is_netpoll`].
+/// vector, which does not run elsewhere at the same time, with bottom halves disabled. This is
+/// softirq context, unless [`Poll::is_netpoll`].
 ///
 /// # Invariants
 ///
@@ -183,8 +183,8 @@ pub struct Poll<'p> {
     napi: &'p Napi,
     budget: c_int,
     index: u16,
-    /// Whom completions ask to wake the queue, if it is not to be woken at once.
-    wake_up: Option<&'p WakeUp>,
+    /// Wakes the transmit queue of the pair.
+    waker: &'p dyn WakeQueue,
     _not_send: NotThreadSafe,
 }
 
@@ -194,23 +194,29 @@ impl<'p> Poll<'p> {
     /// # Safety
     ///
     /// The caller must be the poll function of `napi`, which C called with `budget`. `index` must
-    /// be the number of the queue pair that belongs to the vector.
+    /// be the number of the queue pair that belongs to the vector, and `waker` be for its transmit
+    /// queue.
     #[inline]
-    pub(crate) unsafe fn new(napi: &'p Napi, budget: c_int, index: u16) -> Self {
+    pub(crate) unsafe fn new(
+        napi: &'p Napi,
+        budget: c_int,
+        index: u16,
+        waker: &'p dyn WakeQueue,
+    ) -> Self {
         // INVARIANT: The safety requirements are the invariants.
         Self {
             napi,
             budget,
             index,
-            wake_up: None,
+            waker,
             _not_send: NotThreadSafe,
         }
     }
 
-    /// The same, but that completions do not wake the queue: they ask `wake_up` for it, if any.
+    /// Wakes the transmit queue of this vector.
     #[inline]
-    pub(super) fn with_wake_up(self, wake_up: Option<&'p WakeUp>) -> Self {
-        Self { wake_up, ..self }
+    pub(super) fn waker(&self) -> &'p dyn WakeQueue {
+        self.waker
     }
 
     /// Returns the budget.
@@ -223,7 +229,7 @@ impl<'p> Poll<'p> {
         }
     }
 
-    /// Whether this is netpoll, which wants transmitted packets to be completed and nothing else.
+    /// Whether this is netpoll, which only wants transmitted packets to be completed.
     ///
     /// It may be called in hard interrupt context; nothing can be received.
     #[inline]
@@ -233,15 +239,15 @@ impl<'p> Poll<'p> {
 
     /// The proof that this is softirq context, or at least one in which bottom halves are disabled.
     ///
-    /// Returns [`None`] if this is netpoll, see [`Self::is_netpoll`], and where no such proof can
-    /// be had at all, see [`Softirq`].
+    /// Returns [`None`] if this is netpoll, see [`Self::is_netpoll`], and in kernels in which there
+    /// is no such proof, see [`Softirq`].
     #[inline]
     pub fn softirq(&self) -> Option<Softirq<'_>> {
         let excludes = !cfg!(CONFIG_PREEMPT_RT) || cfg!(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK);
         // SAFETY: By the type invariants, the poll function of `napi` runs on this CPU with this
         // budget. Unless that is zero, it was called with bottom halves disabled, in a softirq or
-        // in a thread, until it returns; which outlives the borrow of `self`. If bottom halves do
-        // not exclude each other on a CPU, there is no proof.
+        // in a thread, and stay so until it returns, which outlives the borrow of `self`. If bottom
+        // halves do not exclude each other on a CPU, there is no proof.
         (excludes && !self.is_netpoll()).then(|| unsafe { Softirq::assume() })
     }
 
@@ -268,7 +274,7 @@ impl<'p> Poll<'p> {
         unsafe {
             let queue =
                 bindings::netdev_get_tx_queue((*self.napi.as_raw()).dev, c_uint::from(self.index));
-            Completions::from_raw(queue, self.wake_up)
+            Completions::from_raw(queue, self)
         }
     }
 
@@ -280,9 +286,9 @@ impl<'p> Poll<'p> {
 
     /// Hands a received Ethernet frame, header and all, to the stack.
     ///
-    /// This takes care of the frame's device, protocol and receive queue. A frame whose linear part
-    /// does not hold an Ethernet header, or that nobody may receive now (see [`Self::is_netpoll`])
-    /// is dropped.
+    /// This sets the frame's device, protocol and receive queue. A frame whose linear part does not
+    /// hold an Ethernet header is dropped, as are all frames if this is netpoll, see
+    /// [`Self::is_netpoll`].
     ///
     /// Where several packets are received at once, prefer an [`RxList`](super::rx_list::RxList).
     #[inline]
@@ -306,7 +312,7 @@ impl<'p> Poll<'p> {
             let owner = &(*raw).__bindgen_anon_3.__bindgen_anon_1;
             owner.destructor.is_some() || owner._skb_refdst != 0
         };
-        // What comes from a ring is new. What has been transmitted may have any history.
+        // A packet from a ring is new. A packet that was transmitted may have any history.
         let mut skb = if used || skb.is_shared() {
             scrub(skb)?
         } else {
@@ -327,7 +333,7 @@ impl<'p> Poll<'p> {
     pub(super) fn receive_prepared(&self, skb: SkBuff) {
         // SAFETY: The packet is ours. By the type invariants, `napi` is being polled on this CPU,
         // with a budget, or the packet would not have been prepared, so this is softirq context and
-        // nobody else uses its GRO state.
+        // the only access to its GRO state.
         unsafe {
             bindings::gro_receive_skb(&raw mut (*self.napi.as_raw()).gro, skb.into_raw().as_ptr())
         };
@@ -347,7 +353,7 @@ fn refuse(skb: SkBuff) {
     skb.drop_with(DropReason::TruncatedHeader);
 }
 
-/// Makes a packet look as if it came from a wire, if it is ours alone.
+/// Makes a packet look as if it came from a wire, unless it has other owners.
 #[cold]
 fn scrub(skb: SkBuff) -> Option<SkBuff> {
     if skb.is_shared() {
@@ -355,7 +361,7 @@ fn scrub(skb: SkBuff) -> Option<SkBuff> {
         return None;
     }
 
-    // SAFETY: `skb` is valid and nobody else owns it.
+    // SAFETY: `skb` is valid, and has no other owner.
     unsafe {
         bindings::skb_orphan(skb.as_raw());
         bindings::skb_scrub_packet(skb.as_raw(), true);

@@ -7,22 +7,17 @@
 
 use super::{
     device::Device,
-    doorbell::Waiting,
+    doorbell::DeferredDoorbell,
+    napi::Poll,
     skbuff::SkBuff, //
 };
 
 use crate::{
     bindings,
     prelude::*,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        barrier::{
-            smp_mb,
-            Full, //
-        }, //
+    sync::barrier::{
+        smp_mb,
+        Full, //
     },
     types::NotThreadSafe, //
 };
@@ -32,12 +27,12 @@ use core::{
     marker::PhantomData, //
 };
 
-/// What became of a packet that was to be transmitted.
+/// The driver's answer to a packet that is to be transmitted.
 #[must_use]
 pub enum Xmit {
-    /// The driver has taken it: it is queued to the card, or was dropped.
+    /// The driver has accepted it: it is queued to the card, or was dropped.
     Taken,
-    /// There is no room. The stack keeps the packet and tries again when the queue is woken.
+    /// There is no room. The stack keeps the packet, and retries when the queue is woken.
     ///
     /// The queue must have been stopped, which [`TxQueue::stop_if_low`] does: a queue that accepts
     /// packets only to return them makes the stack spin. If it is not stopped, the packet is
@@ -47,9 +42,9 @@ pub enum Xmit {
 
 /// The transmit side of a queue, for [`Driver::start_xmit`].
 ///
-/// Accounts for what goes into the ring, and stops the queue when the ring has run full. The other
-/// side is [`Completions`]. The barriers that keep a queue from staying stopped for ever are in
-/// here.
+/// Accounts for packets that go into the ring, and stops the queue when the ring is full. The other
+/// side is [`Completions`]. The two contain the barriers that keep a queue from staying stopped
+/// forever.
 ///
 /// [`Driver::start_xmit`]: super::device::Driver::start_xmit
 ///
@@ -61,8 +56,8 @@ pub struct TxQueue<'a> {
     index: u16,
     /// The driver has stopped the queue since this was created.
     has_stopped: Cell<bool>,
-    /// What to do for the doorbell to wait, if it may.
-    wait: Option<&'a Waiting>,
+    /// The doorbell, if it may be deferred.
+    deferred: Option<&'a DeferredDoorbell>,
     _not_send: NotThreadSafe,
     _device: PhantomData<&'a Device>,
 }
@@ -73,20 +68,20 @@ impl<'a> TxQueue<'a> {
     /// # Safety
     ///
     /// `raw` must be the transmit queue `index` of a device, and both must outlive `'a`, for which
-    /// the caller holds the lock of the queue. If there is something in `wait`, it must belong to
-    /// that queue, and [`may_wait`](super::doorbell::may_wait) must have allowed it.
+    /// the caller holds the lock of the queue. `deferred` must be [`None`] or the doorbell of that
+    /// queue, which [`may_defer`](super::doorbell::may_defer) has allowed to be deferred.
     #[inline]
     pub(super) unsafe fn from_raw(
         raw: *mut bindings::netdev_queue,
         index: u16,
-        wait: Option<&'a Waiting>,
+        deferred: Option<&'a DeferredDoorbell>,
     ) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
         Self {
             raw,
             index,
             has_stopped: Cell::new(false),
-            wait,
+            deferred,
             _not_send: NotThreadSafe,
             _device: PhantomData,
         }
@@ -114,39 +109,39 @@ impl<'a> TxQueue<'a> {
     /// Accounts for `bytes` that have been put into the ring.
     ///
     /// This must happen before the card, and thus the completion side, can know of them. `more`
-    /// says that another packet follows at once. Returns whether the card has to be told now: if
-    /// not, there will be another packet, or a call of [`Driver::kick`].
+    /// says that another packet follows at once. Returns whether the doorbell has to be rung now:
+    /// if not, there will be another packet, or a call of [`Driver::kick`].
     ///
     /// [`Driver::kick`]: super::device::Driver::kick
     #[inline]
     #[must_use]
     pub fn sent(&self, bytes: u32, more: bool) -> bool {
-        // More than this, which no packet has, stops the machine.
+        // More than that is a `BUG()` in the core. No packet is that long.
         let bytes = bytes.min(u32::MAX / 16);
 
         // SAFETY: By the type invariants, the queue is valid and locked.
         if unsafe { !bindings::__netdev_tx_sent_queue(self.raw, bytes, more) } {
             return false;
         }
-        let Some(waiting) = self.wait else {
+        let Some(doorbell) = self.deferred else {
             return true;
         };
 
-        // A queue that has been stopped, here or by its limit, needs completions to go on.
+        // A queue that was stopped, here or by its limit, needs completions to go on.
         //
         // SAFETY: By the type invariants, the queue is valid.
         if unsafe { bindings::netif_xmit_stopped(self.raw) } {
-            waiting.end();
+            doorbell.take();
             return true;
         }
-        !waiting.wait()
+        !doorbell.defer()
     }
 
     /// Stops the queue if fewer than `stop` descriptors are free. Returns whether it is stopped.
     ///
-    /// `free` counts free descriptors and must give a current value each time. It is asked again
-    /// after the queue has been stopped: if the other side has made room for `restart` descriptors
-    /// in the meantime, the queue goes on.
+    /// `free` returns the number of free descriptors, and must read it afresh each time. It is
+    /// called again after the queue has been stopped: if completions have made room for `restart`
+    /// descriptors in the meantime, the queue is woken again.
     #[inline]
     pub fn stop_if_low(&self, free: impl Fn() -> usize, stop: usize, restart: usize) -> bool {
         free() < stop && self.stop_and_recheck(free, restart)
@@ -162,12 +157,12 @@ impl<'a> TxQueue<'a> {
         smp_mb(Full);
 
         if free() < restart {
-            // From here on the other side may wake it at any time.
+            // From here on a completion may wake it at any time.
             self.has_stopped.set(true);
             return true;
         }
 
-        // Who does not need the lock to see that the queue was stopped, may wait to be told by now.
+        // A lockless observer may have seen the queue stopped and be waiting for a wakeup.
         //
         // SAFETY: By the type invariants, the queue is valid.
         unsafe { bindings::netif_tx_wake_queue(self.raw) };
@@ -175,47 +170,39 @@ impl<'a> TxQueue<'a> {
     }
 }
 
-/// A queue that should be woken, by somebody who has more to do for that than completions know.
-///
-/// Only poll functions of one queue vector use it, and who has disabled them.
-pub(super) struct WakeUp(Atomic<i32>);
+/// Wakes a transmit queue in whose ring completions have made room.
+pub trait WakeQueue: Send + Sync {
+    /// Wakes `queue`, or has that done.
+    ///
+    /// # Safety
+    ///
+    /// `queue` must be the transmit queue for which `self` was made. To be called from the poll
+    /// function of its vector.
+    unsafe fn wake(&self, queue: *mut bindings::netdev_queue);
+}
 
-impl WakeUp {
-    /// There is nothing to wake.
-    pub(super) const fn new() -> Self {
-        Self(Atomic::new(0))
-    }
+/// Wakes any queue at once.
+pub(super) struct WakeNow;
 
-    /// Asks for it.
-    fn ask(&self) {
-        self.0.store(1, Relaxed);
-    }
-
-    /// Whether somebody has asked for it, and not been heard.
-    #[inline]
-    pub(super) fn is_asked(&self) -> bool {
-        self.0.load(Relaxed) != 0
-    }
-
-    /// Whoever has asked has been heard.
-    pub(super) fn clear(&self) {
-        self.0.store(0, Relaxed);
+impl WakeQueue for WakeNow {
+    unsafe fn wake(&self, queue: *mut bindings::netdev_queue) {
+        // SAFETY: The queue is valid by the safety requirements.
+        unsafe { bindings::netif_tx_wake_queue(queue) };
     }
 }
 
 /// The completion side of a transmit queue, for the poll function, see
 /// [`Poll::tx_queue`](super::napi::Poll::tx_queue).
 ///
-/// Accounts for what the card has sent, and wakes the queue when there is room again.
+/// Accounts for packets that the card has sent, and wakes the queue when there is room again.
 ///
 /// # Invariants
 ///
-/// `raw` is a transmit queue of a device that outlives `'a`, during which nobody else completes
-/// packets of this queue.
+/// `raw` is the transmit queue of the vector that `cx` polls. Its packets are only completed here
+/// during `'a`.
 pub struct Completions<'a> {
     raw: *mut bindings::netdev_queue,
-    /// Whom to ask to wake the queue, unless it is to be done at once.
-    wake_up: Option<&'a WakeUp>,
+    cx: &'a Poll<'a>,
     _not_send: NotThreadSafe,
     _device: PhantomData<&'a Device>,
 }
@@ -225,26 +212,22 @@ impl<'a> Completions<'a> {
     ///
     /// # Safety
     ///
-    /// `raw` must be a transmit queue of a device that outlives `'a`. The caller must be in the
-    /// poll function of the vector that this queue belongs to.
+    /// `raw` must be the transmit queue of the vector that `cx` polls.
     #[inline]
-    pub(super) unsafe fn from_raw(
-        raw: *mut bindings::netdev_queue,
-        wake_up: Option<&'a WakeUp>,
-    ) -> Self {
+    pub(super) unsafe fn from_raw(raw: *mut bindings::netdev_queue, cx: &'a Poll<'a>) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
         Self {
             raw,
-            wake_up,
+            cx,
             _not_send: NotThreadSafe,
             _device: PhantomData,
         }
     }
 
-    /// Accounts for what the card has sent, and wakes the queue if there is room again.
+    /// Accounts for packets that the card has sent, and wakes the queue if there is room again.
     ///
-    /// To be called once per batch, after its descriptors have been given free. `free` counts free
-    /// descriptors; the queue is woken when there are at least `restart`.
+    /// To be called once per batch, after its descriptors were freed. `free` returns the number of
+    /// free descriptors; the queue is woken if there are at least `restart`.
     #[inline]
     pub fn completed(
         &self,
@@ -257,22 +240,20 @@ impl<'a> Completions<'a> {
             return;
         }
 
-        // Includes a full barrier: whoever stops the queue after this sees the new consumer index.
-        // Pairs with the barrier in `TxQueue::stop_and_recheck()`.
+        // Includes a full barrier: a CPU that stops the queue after this sees the new consumer
+        // index. Pairs with the barrier in `TxQueue::stop_and_recheck()`.
         //
-        // CAST: A batch has no more packets than the ring has descriptors. The helper cuts off what
-        // has never been queued.
+        // CAST: A batch has no more packets than the ring has descriptors. The helper limits the
+        // bytes to those that were queued.
         //
-        // SAFETY: By the type invariants, the queue is valid and nobody else completes packets.
+        // SAFETY: By the type invariants, the queue is valid and packets are only completed here.
         unsafe { bindings::netdev_txq_completed(self.raw, packets as c_uint, bytes as c_uint) };
 
         // SAFETY: By the type invariants, the queue is valid.
         if unsafe { bindings::netif_tx_queue_stopped(self.raw) } && free() >= restart {
-            match self.wake_up {
-                Some(wake_up) => wake_up.ask(),
-                // SAFETY: As above.
-                None => unsafe { bindings::netif_tx_wake_queue(self.raw) },
-            }
+            // SAFETY: By the type invariants, this is the queue of the vector, in whose poll
+            // function we are.
+            unsafe { self.cx.waker().wake(self.raw) };
         }
     }
 }

@@ -2,15 +2,15 @@
 
 //! Handing received packets to the stack as a list.
 //!
-//! What a poll function has received goes through the stack together: each layer handles all of
-//! the packets before the next one does, and looks up once what neighbours on the list share.
+//! The packets that a poll function has received go through the stack together: each layer handles
+//! all of them before the next one does, and shares lookups between neighbours on the list.
 //!
-//! GRO merges packets of a flow before that. It looks into each packet to find out whether it can,
-//! and nearly always it cannot if the packet is UDP: that takes a tunnel, a socket that asks for
-//! it, or a feature of the device that is off by default. A card that parses packets knows what
-//! they are, so those go past GRO, see [`Protocol`].
+//! GRO merges packets of a flow before that. It inspects each packet to find out whether it can,
+//! and for UDP it nearly always cannot: that takes a tunnel, a socket that asks for it, or a
+//! feature of the device that is off by default. A card that parses packets reports their protocol,
+//! so UDP can bypass GRO, see [`Protocol`].
 //!
-//! Packets stay in order, whichever way they go.
+//! Packets stay in order, with or without GRO.
 //!
 //! C headers: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h),
 //! [`include/net/gro.h`](srctree/include/net/gro.h)
@@ -33,10 +33,10 @@ use core::{
     }, //
 };
 
-/// What a card has found out about a packet.
+/// The protocol of a packet, as reported by the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// UDP, right after the IP header; the card has looked into the packet.
+    /// UDP, right after the IP header.
     Udp,
     /// Something else, or the card cannot tell.
     Other,
@@ -79,18 +79,18 @@ pub struct RxList<'a> {
     first: Option<NonNull<bindings::list_head>>,
     last: *mut bindings::list_head,
     len: u32,
-    /// Nothing goes to GRO.
+    /// No packet goes to GRO.
     no_gro: bool,
     /// UDP does not go to GRO.
     no_udp_gro: bool,
-    /// What a packet says about the queue that it came from.
+    /// The `queue_mapping` of the packets: the queue that they were received by.
     queue_mapping: u16,
-    /// What a packet says about the NAPI instance that it came from.
+    /// The `napi_id` of the packets.
     napi_id: u32,
     dev: *mut bindings::net_device,
 }
 
-// A pointer to a packet is one to its place in a list.
+// A pointer to a packet is a pointer to its list links.
 static_assert!(offset_of!(bindings::sk_buff, __bindgen_anon_1) == 0);
 
 impl<'a> RxList<'a> {
@@ -117,8 +117,8 @@ impl<'a> RxList<'a> {
 
     /// Puts a received Ethernet frame, header and all, on the list.
     ///
-    /// As with [`Poll::receive`], this takes care of the frame's device, protocol and receive
-    /// queue, and a frame that cannot be received is dropped.
+    /// As with [`Poll::receive`], this sets the frame's device, protocol and receive queue, and a
+    /// frame that cannot be received is dropped.
     #[inline]
     pub fn push(&mut self, skb: SkBuff, protocol: Protocol) {
         let Some(skb) = self.cx.prepare(skb) else {
@@ -130,11 +130,11 @@ impl<'a> RxList<'a> {
         self.sort(skb, protocol);
     }
 
-    /// Puts a received Ethernet frame that is all in one buffer of a page pool on the list, without
+    /// Puts a received Ethernet frame that is in one buffer of a page pool on the list, without
     /// copying.
     ///
-    /// `verified` says that the card has found the checksum of the transport layer right. Returns
-    /// `false` if there is no memory for it; the page went back to the pool. A frame that is
+    /// `verified` means that the card has verified the checksum of the transport layer. Returns
+    /// `false` if there is no memory for an SKB; the page was returned to the pool. A frame that is
     /// shorter than its header is dropped.
     #[cfg(CONFIG_PAGE_POOL)]
     #[inline(always)]
@@ -152,7 +152,7 @@ impl<'a> RxList<'a> {
         };
         let raw = skb.as_raw();
 
-        // SAFETY: The packet is new and nobody else knows it; its linear part holds the header. The
+        // SAFETY: The packet is new and has no other owner; its linear part holds the header. The
         // buffer proves that this is the poll function, and not netpoll.
         unsafe {
             if verified {
@@ -165,7 +165,7 @@ impl<'a> RxList<'a> {
         true
     }
 
-    /// Puts a packet on the list that is ready for the stack, or gives it to GRO.
+    /// Puts a packet that is ready for the stack on the list, or passes it to GRO.
     #[inline(always)]
     fn sort(&mut self, skb: SkBuff, protocol: Protocol) {
         let past = match protocol {
@@ -198,7 +198,7 @@ impl<'a> RxList<'a> {
         self.len += 1;
     }
 
-    /// Gives a packet to GRO, behind what is on the list.
+    /// Passes a packet to GRO, behind those on the list.
     #[inline(never)]
     fn push_to_gro(&mut self, skb: SkBuff) {
         let len = self.len;
@@ -219,8 +219,7 @@ impl<'a> RxList<'a> {
         });
     }
 
-    /// Calls `f` with the list in the form in which C knows it, unless it is empty. `f` takes over
-    /// the packets.
+    /// Calls `f` with the list in C's form, unless it is empty. `f` takes over the packets.
     #[inline]
     fn take(&mut self, f: impl FnOnce(*mut bindings::napi_struct, *mut bindings::list_head)) {
         let Some(first) = self.first.take() else {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Queueing disciplines: where packets wait for a device to transmit them.
+//! Queueing disciplines: packets that wait for a device to transmit them.
 //!
-//! A discipline is written as a type that implements [`Qdisc`], and made known with
-//! [`module_qdisc!`](crate::module_qdisc). It is lockless, as `pfifo_fast` is: any number of CPUs
-//! put packets in at the same time, and one at a time takes them out. What a discipline keeps is
-//! split by that, and owned by the abstraction:
+//! A discipline is a type that implements [`Qdisc`], and is registered with
+//! [`module_qdisc!`](crate::module_qdisc). It is lockless, like `pfifo_fast`: any number of CPUs
+//! enqueue packets at the same time, and one CPU at a time dequeues them. The state of a discipline
+//! is split accordingly, and owned by the abstraction:
 //!
 //! | part | lent to | context |
 //! | --- | --- | --- |
@@ -13,16 +13,16 @@
 //! | [`Output`] | [`dequeue`], [`peek`], [`reset`], exclusively | any that does not sleep |
 //! | both | [`change`], [`change_tx_queue_len`], exclusively | process context |
 //!
-//! The core excludes those that need a part exclusively. [`dequeue`] runs with `q->seqlock` held
-//! (see `qdisc_run_begin()`), and so does [`reset`] while the discipline is in use; before it is
-//! destroyed, it is taken out of use, and grace periods make sure that nobody is still in it. When
-//! it is changed, the abstraction does the same for the time of the change. As the child of a
-//! discipline that has a lock, everything runs under that lock.
+//! The core serialises callbacks that need a part exclusively. [`dequeue`] runs with `q->seqlock`
+//! held (see `qdisc_run_begin()`), and so does [`reset`] while the discipline is in use; before it
+//! is destroyed, it is taken out of use, and grace periods wait for the callbacks that still run.
+//! When it is changed, the abstraction does the same for the time of the change. In the child of a
+//! discipline that has a lock, all callbacks run under that lock.
 //!
-//! Statistics are kept by the abstraction: per CPU, or, as a child, under the lock. What is refused
-//! is counted, gets its reason, and is freed when the locks have been released.
+//! The abstraction keeps the statistics: per CPU, or, in a child, under the lock. Packets that are
+//! refused are counted with their reason, and freed when the locks have been released.
 //!
-//! Packets that come when a discipline is empty can go past it, see [`Qdisc::CAN_BYPASS`].
+//! Packets that arrive when a discipline is empty can bypass it, see [`Qdisc::CAN_BYPASS`].
 //!
 //! C headers: [`include/net/sch_generic.h`](srctree/include/net/sch_generic.h),
 //! [`include/net/pkt_sched.h`](srctree/include/net/pkt_sched.h)
@@ -45,11 +45,11 @@
 //! use kernel::{
 //!     net::{
 //!         sched::{
-//!             DropReason,
+//!             QdiscDropReason,
 //!             ExtAck,
 //!             Options,
 //!             Qdisc,
-//!             Refused, //
+//!             Rejected, //
 //!         },
 //!         skbuff::SkBuff, //
 //!     },
@@ -84,10 +84,10 @@
 //!         alf_queue::mpsc(256, GFP_KERNEL)
 //!     }
 //!
-//!     fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Refused> {
+//!     fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected> {
 //!         input
 //!             .push(cx, skb)
-//!             .map_err(|skb| Refused::new(skb, DropReason::OverLimit))
+//!             .map_err(|skb| Rejected::new(skb, QdiscDropReason::OverLimit))
 //!     }
 //!
 //!     fn dequeue(output: &mut Self::Output) -> Option<SkBuff> {
@@ -119,9 +119,9 @@ mod tests;
 
 pub use self::{
     drops::{
-        DropReason,
         Drops,
-        Refused, //
+        QdiscDropReason,
+        Rejected, //
     },
     netlink::{
         Dump,
@@ -135,82 +135,81 @@ pub use self::{
 /// The most packets that [`Qdisc::enqueue_batch`] gets at once.
 pub const BATCH: usize = 32;
 
-/// Packets on their way into a discipline, in order.
-pub type Batch = Chunk<SkBuff, BATCH>;
+/// Packets that are being enqueued, in order.
+pub type SkBuffChunk = Chunk<SkBuff, BATCH>;
 
 /// A lockless queueing discipline.
 ///
-/// The implementing type is a marker: it holds nothing. See the [module](self) for who may use what
-/// at which time.
+/// The implementing type is a marker: it holds nothing. The [module](self) describes the context of
+/// each callback.
 #[vtable]
 pub trait Qdisc: Sized + 'static {
-    /// What `tc` calls it: 1 to 15 characters.
+    /// Its name for `tc`: 1 to 15 characters.
     const NAME: &'static CStr;
 
     /// Whether a packet that finds the discipline empty and the device idle may be transmitted
-    /// without having been put in.
+    /// without being enqueued.
     ///
-    /// Only for those that would take any packet out again at once.
+    /// Only for work-conserving disciplines, which would dequeue any packet again at once.
     const CAN_BYPASS: bool = false;
 
-    /// What options say.
+    /// The parsed options.
     type Config;
 
-    /// What is needed to put packets in.
+    /// The state for enqueueing packets.
     type Input: Send + Sync;
 
-    /// What is needed to take packets out.
+    /// The state for dequeueing packets.
     type Output: Send;
 
-    /// Looks at the options for a new discipline, or for a change.
+    /// Parses the options of a new discipline, or of a change.
     ///
-    /// `tx_queue_len` is how many packets the device's owner wants to have waiting, and may be 0.
-    /// Options that are refused should be with a message, see [`ExtAck::refuse`]. Process context,
-    /// RTNL held.
+    /// `tx_queue_len` is the queue length that is configured for the device, and may be 0. Options
+    /// should be refused with a message, see [`ExtAck::refuse`]. Process context, RTNL held.
     fn parse(
         tx_queue_len: u32,
         options: Option<Options<'_>>,
         extack: &mut ExtAck<'_>,
     ) -> Result<Self::Config>;
 
-    /// Makes a discipline.
+    /// Creates a discipline.
     ///
     /// Process context, RTNL held.
     fn init(config: Self::Config) -> Result<(Self::Input, Self::Output)>;
 
-    /// Puts a packet in, or refuses it.
-    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Refused>;
+    /// Enqueues a packet, or refuses it.
+    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected>;
 
-    /// Puts the first of `packets` in, as many as there is room for.
+    /// Enqueues the first of `packets`, as many as there is room for.
     ///
-    /// What is left is dropped with [`DropReason::OverLimit`]. Without this, several packets at
-    /// once are put in one by one.
-    fn enqueue_batch(input: &Self::Input, cx: Softirq<'_>, packets: &mut Batch) {
+    /// The rest is dropped with [`QdiscDropReason::OverLimit`]. Without this callback, several
+    /// packets are enqueued one by one.
+    fn enqueue_batch(input: &Self::Input, cx: Softirq<'_>, packets: &mut SkBuffChunk) {
         let _ = (input, cx, packets);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Takes out the packet that is to be transmitted next.
+    /// Dequeues the packet that is to be transmitted next.
     ///
-    /// What [`enqueue`](Qdisc::enqueue) had put in before this was called must be found.
+    /// Packets that were enqueued before this was called must be found.
     fn dequeue(output: &mut Self::Output) -> Option<SkBuff>;
 
-    /// Looks at the packet that [`dequeue`](Qdisc::dequeue) would take out.
+    /// Looks at the packet that [`dequeue`](Qdisc::dequeue) would return.
     fn peek(output: &mut Self::Output) -> Option<&SkBuff>;
 
     /// Drops all packets.
     ///
-    /// Without this, they are taken out until there is none. A discipline that keeps packets back
-    /// has to say more.
+    /// Without this callback, packets are dequeued until there are none. A discipline that holds
+    /// packets back has to implement it.
     fn reset(output: &mut Self::Output, drops: &mut Drops) {
         let _ = (output, drops);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Makes the discipline one with other options. Packets stay, or are dropped.
+    /// Changes the options of the discipline. Packets stay, or are dropped.
     ///
-    /// If this fails, the discipline should be as before. Without this, options cannot be changed.
-    /// Process context, RTNL held; the discipline is not in use.
+    /// If this fails, the discipline should be as before. Without this callback, options cannot be
+    /// changed. Process context, RTNL held; the discipline is not in use.
     fn change(
         input: &mut Self::Input,
         output: &mut Self::Output,
@@ -221,10 +220,10 @@ pub trait Qdisc: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// The device's owner wants to have another number of packets waiting.
+    /// Adapts the discipline to a new queue length of the device.
     ///
-    /// If this fails, that number stays as it was. Process context, RTNL held; the discipline is
-    /// not in use.
+    /// If this fails, the length stays as it was. Process context, RTNL held; the discipline is not
+    /// in use.
     fn change_tx_queue_len(
         input: &mut Self::Input,
         output: &mut Self::Output,
@@ -235,7 +234,7 @@ pub trait Qdisc: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Says what the options are.
+    /// Reports the options.
     ///
     /// Process context, RTNL held; the discipline may be in use.
     fn dump(input: &Self::Input, dump: &mut Dump<'_>) -> Result {
@@ -246,8 +245,8 @@ pub trait Qdisc: Sized + 'static {
 
 /// A kind of discipline that `tc` can create, until this is dropped.
 ///
-/// Disciplines that exist then go on: the operations are static, and each of the disciplines keeps
-/// the module that owns them from being unloaded.
+/// Disciplines that exist then continue to work: the operations are static, and each of the
+/// disciplines keeps the module that owns them from being unloaded.
 ///
 /// # Invariants
 ///
@@ -257,7 +256,7 @@ pub struct Registration<T: Qdisc> {
 }
 
 impl<T: Qdisc> Registration<T> {
-    /// Makes a kind of discipline known. [`module_qdisc!`](crate::module_qdisc) does that.
+    /// Registers a kind of discipline. [`module_qdisc!`](crate::module_qdisc) does that.
     ///
     /// # Errors
     ///
@@ -269,7 +268,7 @@ impl<T: Qdisc> Registration<T> {
     /// initialisation must not fail afterwards: a discipline that exists by then would not keep the
     /// module.
     pub unsafe fn new(ops: &'static Ops<T>) -> Result<Self> {
-        // SAFETY: The operations are valid for ever, and complete.
+        // SAFETY: The operations are static, and complete.
         to_result(unsafe { bindings::register_qdisc(ops.as_raw()) })?;
         // INVARIANT: Registered just now.
         Ok(Self { ops })
@@ -313,7 +312,7 @@ macro_rules! module_qdisc {
             fn init(_module: &'static $crate::ThisModule) -> $crate::error::Result<Self> {
                 static OPS: $crate::net::sched::Ops<$type> = $crate::net::sched::Ops::new();
 
-                // SAFETY: Nothing that could fail comes after this.
+                // SAFETY: Nothing that could fail follows.
                 let _registration = unsafe { $crate::net::sched::Registration::new(&OPS) }?;
 
                 ::core::result::Result::Ok(Self { _registration })

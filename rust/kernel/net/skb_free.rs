@@ -3,13 +3,13 @@
 //! Freeing transmitted packets in bulk.
 //!
 //! When a card reports that it has sent packets, the driver usually finds several at once. Instead
-//! of freeing each of them by itself, an [`SkbFreeList`] gathers them and returns them together:
-//! the memory goes to the cache of packet heads of this CPU in one go, and what does not fit there
-//! goes to the slab allocator in one call.
+//! of freeing each of them individually, an [`SkbFreeList`] gathers them and frees them together:
+//! the memory goes to the CPU's cache of packet heads at once, and the overflow goes to the slab
+//! allocator in one call.
 //!
 //! Not every packet can be freed in bulk: clones, packets with other owners, packets allocated on
-//! another CPU, and all packets if this is netpoll take the ordinary way. The list takes care of
-//! it, and counts it in [`BulkStats`].
+//! another CPU, and all packets if this is netpoll are freed individually. The list takes care of
+//! that, and counts them in [`BulkStats`].
 //!
 //! C header: [`include/linux/skbuff.h`](srctree/include/linux/skbuff.h)
 
@@ -41,7 +41,7 @@ pub const CAPACITY: usize = 64;
 /// # Invariants
 ///
 /// `len` is at most [`CAPACITY`]. If `bulk`, the first `len` elements of `skbs` are initialised and
-/// owned by the list. If not, the list is empty, and says that it is full.
+/// owned by the list. If not, the list is empty, and pretends to be full.
 ///
 /// # Examples
 ///
@@ -60,7 +60,7 @@ pub const CAPACITY: usize = 64;
 ///     for skb in sent {
 ///         free.push(skb);
 ///     }
-///     // Whatever is left on the list is freed here.
+///     // The rest of the list is freed here.
 /// }
 /// ```
 ///
@@ -80,15 +80,15 @@ pub struct SkbFreeList<'a> {
 }
 
 impl<'a> SkbFreeList<'a> {
-    /// Returns an empty list, which counts what it does in `stats`.
+    /// Returns an empty list, which counts the packets that it frees in `stats`.
     #[inline]
     pub fn new(cx: &'a Poll<'a>, stats: &'a BulkStats) -> Self {
         Self::with_bulk(cx, stats, true)
     }
 
-    /// As [`Self::new`], or a list that frees each packet by itself, as soon as it is put there.
+    /// As [`Self::new`], or, unless `bulk`, a list that frees each packet at once, individually.
     ///
-    /// For comparisons. Where packets are put on a list, this costs nothing.
+    /// For comparisons. The choice costs [`Self::push`] nothing.
     #[inline]
     pub fn with_bulk(cx: &'a Poll<'a>, stats: &'a BulkStats, bulk: bool) -> Self {
         // INVARIANT: The list is empty, or is not used.
@@ -101,21 +101,21 @@ impl<'a> SkbFreeList<'a> {
         }
     }
 
-    /// Puts a packet on the list, and frees those that are there before if it is full.
+    /// Puts a packet on the list, and first frees the packets on it if it is full.
     #[inline(always)]
     pub fn push(&mut self, skb: SkBuff) {
         match self.skbs.get_mut(self.len) {
             Some(place) => {
                 place.write(skb);
-                // INVARIANT: One more element is initialised. The list is in use, or there would
-                // be no place.
+                // INVARIANT: One more element is initialised. The list frees in bulk, or it would
+                // pretend to be full.
                 self.len += 1;
             }
             None => self.push_full(skb),
         }
     }
 
-    /// Frees all packets on the list to put another one there, or that one if it is not in use.
+    /// Frees all packets on the list and puts another one there, or frees that one at once.
     #[inline(never)]
     fn push_full(&mut self, skb: SkBuff) {
         if !self.bulk {
@@ -124,7 +124,7 @@ impl<'a> SkbFreeList<'a> {
             return;
         }
         self.flush();
-        // There is a place now. If there were none, `skb` would be freed by itself.
+        // There is a place now. If there were none, `skb` would be freed when it is dropped.
         if let Some(place) = self.skbs.get_mut(self.len) {
             place.write(skb);
             // INVARIANT: One more element is initialised.
@@ -172,10 +172,10 @@ impl Drop for SkbFreeList<'_> {
 /// Number of classes into which [`BulkStats`] sorts bulk calls.
 pub const CLASSES: usize = CAPACITY.ilog2() as usize + 1;
 
-/// How many packets were freed in bulk.
+/// Statistics of freeing in bulk.
 ///
-/// One poll function counts, anyone may read at any time. If several count into the same
-/// statistics, counts can get lost.
+/// Written by one poll function, and read in any context. If several poll functions write to the
+/// same statistics, counts can get lost.
 ///
 /// # Examples
 ///
@@ -197,7 +197,7 @@ impl BulkStats {
     pub const CLASS_NAMES: [&'static str; CLASSES] =
         ["1", "2_3", "4_7", "8_15", "16_31", "32_63", "64"];
 
-    /// Returns statistics of nothing.
+    /// Returns statistics with all counts zero.
     pub const fn new() -> Self {
         Self {
             calls: [const { Atomic::new(0) }; CLASSES],
@@ -217,7 +217,7 @@ impl BulkStats {
         self.packets.load(Relaxed)
     }
 
-    /// Number of packets that took the ordinary way, because they could not be freed in bulk.
+    /// Number of packets that were freed individually, because they could not be freed in bulk.
     pub fn alone(&self) -> u64 {
         self.alone.load(Relaxed)
     }

@@ -4,15 +4,15 @@
 //!
 //! C header: [`include/linux/skbuff.h`](srctree/include/linux/skbuff.h)
 //!
-//! A [`SkBuff`] owns one reference to a `struct sk_buff`. Whoever holds it decides what becomes of
-//! the packet, and each of those decisions consumes it: hand it to the stack with
-//! [`napi::Poll::receive`], to a card by queueing it, or drop it with a [`DropReason`]. There is no
-//! way to use a packet after that, to free it twice, or to lose one silently: a [`SkBuff`] that
-//! goes out of scope is freed as a drop.
+//! A [`SkBuff`] owns one reference to a `struct sk_buff`. Its owner decides the fate of the packet,
+//! and each of these decisions consumes it: hand it to the stack with [`napi::Poll::receive`], to a
+//! card by queueing it, or drop it with a [`DropReason`]. There is no way to use a packet after
+//! that, to free it twice, or to lose one silently: a [`SkBuff`] that goes out of scope is freed as
+//! a drop.
 //!
 //! Packets can have several owners, and packets that are clones of each other share their data.
-//! [`SkBuff`] gives shared data out for reading only: the methods that change the packet or its
-//! data fail when someone else can see it.
+//! Shared data can only be read: the methods that change the packet or its data fail if there are
+//! other owners.
 //!
 //! [`napi::Poll::receive`]: super::napi::Poll::receive
 
@@ -52,7 +52,7 @@ pub use self::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum DropReason {
-    /// Nobody said why.
+    /// No reason was given.
     NotSpecified = bindings::skb_drop_reason_SKB_DROP_REASON_NOT_SPECIFIED,
     /// The driver could not build the header that the device asks for.
     DeviceHeader = bindings::skb_drop_reason_SKB_DROP_REASON_DEV_HDR,
@@ -62,7 +62,7 @@ pub enum DropReason {
     FullRing = bindings::skb_drop_reason_SKB_DROP_REASON_FULL_RING,
     /// There was no memory.
     NoMemory = bindings::skb_drop_reason_SKB_DROP_REASON_NOMEM,
-    /// The packet ended inside of a header.
+    /// The packet ends within a header.
     TruncatedHeader = bindings::skb_drop_reason_SKB_DROP_REASON_HDR_TRUNC,
 }
 
@@ -85,7 +85,7 @@ pub enum DropReason {
 /// assert_eq!(skb.data(), b"hello");
 /// assert_eq!(skb.len(), 5);
 ///
-/// // There is room for the rest only.
+/// // There is not that much room.
 /// assert!(skb.put(&[0; 4096]).is_err());
 /// skb.consume();
 /// # Ok::<(), Error>(())
@@ -145,7 +145,7 @@ impl SkBuff {
         self.ptr.as_ptr()
     }
 
-    /// Number of bytes in the packet: linear data, fragments and the list of further buffers.
+    /// Number of bytes in the packet: linear data, fragments and the fragment list.
     #[inline]
     #[expect(clippy::len_without_is_empty)]
     pub fn len(&self) -> u32 {
@@ -171,7 +171,7 @@ impl SkBuff {
         unsafe { slice::from_raw_parts((*self.as_raw()).data, self.head_len() as usize) }
     }
 
-    /// The linear part of the packet for writing, or [`None`] if someone else can see it.
+    /// The linear part of the packet for writing, or [`None`] if it has other owners.
     #[inline]
     pub fn data_mut(&mut self) -> Option<&mut [u8]> {
         if self.is_shared() || self.is_cloned() {
@@ -215,8 +215,8 @@ impl SkBuff {
     ///
     /// # Errors
     ///
-    /// `ENOSPC` if the buffer is too small, `EBUSY` if someone else can see the data, `EINVAL` if
-    /// the packet has data behind its linear part already.
+    /// `ENOSPC` if the buffer is too small, `EBUSY` if the data has other owners, `EINVAL` if the
+    /// packet has data behind its linear part already.
     pub fn put(&mut self, bytes: &[u8]) -> Result {
         if self.is_shared() || self.is_cloned() {
             return Err(EBUSY);
@@ -244,7 +244,7 @@ impl SkBuff {
 
     /// Pads a short packet with zeroes to at least `len` bytes.
     ///
-    /// On failure, which includes that there are other owners, the packet has been freed.
+    /// On failure, the packet has been freed. It fails if the packet has other owners.
     #[inline]
     pub fn pad_to(self, len: u32) -> Result<Self> {
         if self.len() >= len {
@@ -283,7 +283,7 @@ impl SkBuff {
         usize::from(unsafe { (*self.shared_info()).nr_frags })
     }
 
-    /// Whether a list of further buffers hangs off this one.
+    /// Whether the packet has a fragment list, that is, further buffers.
     ///
     /// Devices without `NETIF_F_FRAGLIST` never get such a packet to transmit.
     #[inline]
@@ -299,7 +299,7 @@ impl SkBuff {
         let len = self.nr_frags().min(bindings::MAX_SKB_FRAGS as usize);
 
         // SAFETY: The first `nr_frags` fragments of a valid packet are valid, and do not change
-        // while we own a reference: whoever changes them must be the only owner.
+        // while we own a reference: only a sole owner may change them.
         let frags = unsafe {
             slice::from_raw_parts(
                 (&raw const (*info).frags).cast::<bindings::skb_frag_t>(),
@@ -316,7 +316,7 @@ impl SkBuff {
         unsafe { (*self.as_raw()).queue_mapping }
     }
 
-    /// Frees the packet, and reports that it was lost and why.
+    /// Frees the packet, and reports the loss with its reason.
     #[inline]
     pub fn drop_with(self, reason: DropReason) {
         // SAFETY: We own a reference, which `dev_kfree_skb_any_reason()` takes over. It may be
@@ -324,7 +324,7 @@ impl SkBuff {
         unsafe { bindings::dev_kfree_skb_any_reason(self.into_raw().as_ptr(), reason as u32) };
     }
 
-    /// Frees the packet without reporting a loss, because it has reached its destination.
+    /// Frees the packet without reporting a loss: it has reached its destination.
     ///
     /// On the completion path, prefer a bulk free list or [`napi::Poll::consume`].
     ///

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Packets in front of a qdisc, where CPUs combine them.
+//! Combining of packets in front of a qdisc.
 //!
 //! C header: [`include/net/xmit_llist.h`](srctree/include/net/xmit_llist.h)
 //!
-//! The two words of a `struct Qdisc` on which C code leaves packets to each other are a
-//! [`Combiner`]. A sender who is alone pays what it pays in C: one compare-and-exchange to get the
+//! C code defers packets to the CPU at work with two words of a `struct Qdisc`. These are a
+//! [`Combiner`]. An uncontended sender pays the same as in C: one compare-and-exchange to get the
 //! role, one to give it up, and the lock.
 //!
-//! A qdisc without a lock that takes several packets at once is served the same way. There, the
-//! lock is used by those who give the role up only.
+//! A lockless qdisc that takes several packets at once is served the same way. There, only a
+//! combiner that gives up the role with packets in hand takes the lock.
 //!
-//! # Who runs the qdisc
+//! # Running the qdisc
 //!
-//! What is put into a qdisc is sent by who puts it there, as far as it can be sent. For what
-//! cannot, someone calls `__netif_schedule()` later. That relies on whoever still has to take
-//! packets off the list, if there are any. It does not rely on who just is at work: that one may
-//! have run the qdisc for the last time.
+//! The enqueuing CPU also runs the qdisc and sends what it can. For the rest, `__netif_schedule()`
+//! is called later. That relies on the combiner if there are packets on the list, which it still
+//! has to take. It does not rely on a combiner that has taken all packets: that may have run the
+//! qdisc for the last time.
 //!
 //! # Teardown
 //!
-//! All of it happens within `rcu_read_lock_bh()`. `dev_deactivate_many()` marks a qdisc, waits for
-//! everyone who was in such a section, then resets it. By then, nobody is at work and the list is
-//! empty, as who gets the role gives it up before leaving, and who does not get it has left the
-//! packet to somebody who has. The same goes for the qdisc's memory.
+//! All of this happens within `rcu_read_lock_bh()`. `dev_deactivate_many()` marks a qdisc, waits
+//! for the end of all such sections that had begun, then resets it. By then there is no combiner
+//! and the list is empty: a combiner gives up the role before it leaves the section, and other CPUs
+//! have left their packets to a combiner. The same goes for the qdisc's memory.
 
 use super::combiner::{
-    Batch,
     Combiner,
+    Disposition,
+    Drain,
     Pushed,
-    Submitted,
     Turn, //
 };
 use crate::{
@@ -54,18 +54,18 @@ use core::{
     }, //
 };
 
-/// A packet that C code has handed over, to be put into a qdisc.
+/// A packet that C code has handed over, to be enqueued.
 ///
-/// It goes back to C code in any case: nothing happens if it is dropped.
+/// It always goes back to C code: dropping this does nothing.
 #[repr(transparent)]
-struct Packet(NonNull<bindings::sk_buff>);
+struct LlistSkb(NonNull<bindings::sk_buff>);
 
 // SAFETY: Packets go from one CPU to another one on such lists in C as well.
-unsafe impl Send for Packet {}
+unsafe impl Send for LlistSkb {}
 
-// SAFETY: `ll_node` is at the beginning of a packet, and is there for this. Who hands a packet over
-// to be sent does not use the links any more, even if there are other references to it.
-unsafe impl Link for Packet {
+// SAFETY: `ll_node` is at the beginning of a packet, for this purpose. Once a packet was handed
+// over to be sent, nothing else uses its links, even if there are other references to it.
+unsafe impl Link for LlistSkb {
     #[inline(always)]
     fn into_node(self) -> NonNull<Node> {
         self.0.cast()
@@ -77,7 +77,7 @@ unsafe impl Link for Packet {
     }
 }
 
-// A chain of packets is what C code takes for packets linked by `next`.
+// To C code, a chain of packets is a list that is linked by `next`.
 static_assert!(offset_of!(bindings::sk_buff, __bindgen_anon_1) == 0);
 static_assert!(size_of::<Node>() == size_of::<*mut bindings::sk_buff>());
 
@@ -87,14 +87,14 @@ static_assert!(
         == offset_of!(bindings::Qdisc, defer_count) + size_of::<bindings::atomic_long_t>()
 );
 static_assert!(
-    size_of::<Combiner<Packet>>()
+    size_of::<Combiner<LlistSkb>>()
         == size_of::<bindings::atomic_long_t>() + size_of::<bindings::llist_head>()
 );
-static_assert!(align_of::<Combiner<Packet>>() <= align_of::<bindings::atomic_long_t>());
-static_assert!(Combiner::<Packet>::BUSY == bindings::XMIT_LLIST_BUSY as usize);
+static_assert!(align_of::<Combiner<LlistSkb>>() <= align_of::<bindings::atomic_long_t>());
+static_assert!(Combiner::<LlistSkb>::BUSY == bindings::XMIT_LLIST_BUSY as usize);
 
-/// What puts packets into a qdisc, and runs it: see the C header.
-type Work = unsafe extern "C" fn(
+/// A function that enqueues packets and runs the qdisc, see the C header.
+type WorkFn = unsafe extern "C" fn(
     *mut bindings::sk_buff,
     c_uint,
     *mut bindings::Qdisc,
@@ -103,48 +103,48 @@ type Work = unsafe extern "C" fn(
     *mut *mut bindings::sk_buff,
 ) -> c_int;
 
-/// Where packets go, and what has become of them.
+/// The destination of packets, and what became of them.
 ///
 /// # Invariants
 ///
-/// `q` is a qdisc, `dev` its device, and `txq` a transmit queue of that. They live on until the
-/// section of `rcu_read_lock_bh()` ends in which this is used. `to_free` is null or the first one
-/// of packets that nobody else has, linked by `next`.
+/// `q` is a qdisc, `dev` its device, and `txq` a transmit queue of that device. They remain valid
+/// until the section of `rcu_read_lock_bh()` ends in which this is used. `to_free` is null or the
+/// first one of packets that we own, linked by `next`.
 struct Target {
     q: *mut bindings::Qdisc,
     dev: *mut bindings::net_device,
     txq: *mut bindings::netdev_queue,
     to_free: *mut bindings::sk_buff,
-    /// What the first batch came to, in which our own packet was.
+    /// The result of the first batch, which our own packet was part of.
     own: Option<c_int>,
 }
 
 impl Target {
-    /// Puts packets into the qdisc, and runs it.
+    /// Enqueues packets, and runs the qdisc.
     ///
     /// # Safety
     ///
     /// `work` must be the function for this qdisc. If that has a root lock, it must be held.
     #[inline(always)]
-    unsafe fn put_and_run(&mut self, work: Work, batch: Batch<Packet>) {
-        // CAST: These are packets in memory, of which there are less.
+    unsafe fn enqueue_and_run(&mut self, work: WorkFn, batch: Drain<LlistSkb>) {
+        // CAST: There are fewer packets in memory than that.
         let count = batch.len() as c_uint;
         let first = batch.into_first().cast();
         let to_free = &raw mut self.to_free;
-        // SAFETY: By the safety requirements, the type invariants, and as the batch is ours. While
-        // a lock is released, nothing happens that would need it.
+        // SAFETY: By the safety requirements, the type invariants, and as the batch is ours.
+        // `work` may release the lock and take it again; we access nothing meanwhile.
         let rc = unsafe { work(first, count, self.q, self.dev, self.txq, to_free) };
         self.own.get_or_insert(rc);
     }
 
-    /// Works a list off for a qdisc without a lock.
+    /// Works the list off for a lockless qdisc.
     ///
-    /// Its root lock, which nobody else needs, is taken by who gives the role up with packets in
-    /// hand: whoever gets the role then must come behind those.
+    /// Such a qdisc has no use for its root lock. A combiner that gives up the role with packets in
+    /// hand takes it, so that the next combiner enqueues after it.
     #[inline(always)]
     fn work_lockless(
         &mut self,
-        mut turn: Turn<'_, Packet>,
+        mut turn: Turn<'_, LlistSkb>,
         root_lock: &SpinLock<()>,
         bound: usize,
     ) {
@@ -157,8 +157,8 @@ impl Target {
                 return;
             };
             done += batch.len();
-            // SAFETY: This is for a qdisc without a lock.
-            unsafe { self.put_and_run(bindings::xmit_llist_work_lockless, batch) };
+            // SAFETY: The function is the one for a lockless qdisc.
+            unsafe { self.enqueue_and_run(bindings::xmit_llist_work_lockless, batch) };
         }
         {
             let _order = root_lock.lock();
@@ -179,13 +179,13 @@ impl Target {
     }
 }
 
-/// Sends a packet, or leaves it to who is at work. See the C header.
+/// Sends a packet, or leaves it to the combiner. See the C header.
 ///
 /// # Safety
 ///
 /// - `skb` is a packet that the caller gives away.
-/// - `q` is a qdisc, `dev` its device, and `txq` a transmit queue of that. They live on until the
-///   caller leaves the section of `rcu_read_lock_bh()` that it is in.
+/// - `q` is a qdisc, `dev` its device, and `txq` a transmit queue of that device. They remain valid
+///   until the caller leaves the section of `rcu_read_lock_bh()` that it is in.
 /// - The caller does not hold the root lock of `q`.
 #[export]
 unsafe extern "C" fn xmit_llist_rust(
@@ -194,18 +194,18 @@ unsafe extern "C" fn xmit_llist_rust(
     dev: *mut bindings::net_device,
     txq: *mut bindings::netdev_queue,
 ) -> c_int {
-    // SAFETY: By the safety requirements, the words are there. Both are initialised with zeros, and
+    // SAFETY: By the safety requirements, the words are valid. Both are initialised with zeros, and
     // C code accesses them atomically, and in the way that `role` asks for.
-    let list = unsafe { &*(&raw const (*q).defer_count).cast::<Combiner<Packet>>() };
-    // SAFETY: By the safety requirements, the lock is there, and is initialised with the qdisc.
+    let list = unsafe { &*(&raw const (*q).defer_count).cast::<Combiner<LlistSkb>>() };
+    // SAFETY: By the safety requirements, the lock is valid. It is initialised with the qdisc.
     let root_lock = unsafe { SpinLock::<()>::from_raw(&raw mut (*q).q.lock) };
     // SAFETY: By the safety requirements, a packet is not null.
-    let packet = Packet(unsafe { NonNull::new_unchecked(skb) });
+    let packet = LlistSkb(unsafe { NonNull::new_unchecked(skb) });
     // SAFETY: Nothing but a volatile access is needed to read what a sysctl may write. CAST: It is
     // not negative.
     let limit = unsafe { (&raw const bindings::net_hotdata.qdisc_max_burst).read_volatile() };
-    // As much as one sender may be made to send in one run of the qdisc. Who comes next has what
-    // the list and the qdisc are made of to fetch from this CPU: not worth it for less.
+    // The number of packets that a CPU sends at most in one run of the qdisc. Handing over earlier
+    // does not pay: the next CPU must pull in the list's and qdisc's cache lines.
     //
     // SAFETY: As above.
     let bound = unsafe { (&raw const bindings::net_hotdata.dev_tx_weight).read_volatile() };
@@ -222,7 +222,7 @@ unsafe extern "C" fn xmit_llist_rust(
     let flags = unsafe { (*q).flags };
 
     if flags & bindings::TCQ_F_FLOW_HASH != 0 && list.is_busy() {
-        // Whoever works for others should have to do no more than what needs the lock.
+        // Leave no work to the combiner that can be done without the lock.
         //
         // SAFETY: By the safety requirements, the packet is ours.
         unsafe { bindings::qdisc_hash_flow(skb) };
@@ -235,20 +235,20 @@ unsafe extern "C" fn xmit_llist_rust(
             || root_lock.lock(),
             |_locked, batch| {
                 // SAFETY: The qdisc has a root lock, which is held.
-                unsafe { target.put_and_run(bindings::xmit_llist_work, batch) }
+                unsafe { target.enqueue_and_run(bindings::xmit_llist_work, batch) }
             },
         )
     } else {
         match list.push(packet, limit as usize) {
-            Pushed::Behind => Ok(Submitted::Left),
+            Pushed::Behind => Ok(Disposition::Delegated),
             Pushed::Refused(packet) => Err(packet),
             Pushed::First(turn) => {
                 target.work_lockless(turn, root_lock, bound as usize);
-                Ok(Submitted::Done)
+                Ok(Disposition::Done)
             }
         }
     };
-    if let Err(Packet(skb)) = submitted {
+    if let Err(LlistSkb(skb)) = submitted {
         // SAFETY: It is ours again.
         unsafe {
             bindings::sk_skb_reason_drop(
@@ -259,11 +259,11 @@ unsafe extern "C" fn xmit_llist_rust(
         }
         return bindings::NET_XMIT_DROP as c_int;
     }
-    if submitted.is_ok_and(|how| how == Submitted::Left) {
+    if submitted.is_ok_and(|how| how == Disposition::Delegated) {
         return bindings::NET_XMIT_SUCCESS as c_int;
     }
     if !target.to_free.is_null() {
-        // SAFETY: By the type invariants, nobody else has these packets, which were dropped.
+        // SAFETY: By the type invariants, we own these packets, which were dropped.
         unsafe { bindings::__tcf_kfree_skb_list(target.to_free, q, txq, dev) };
     }
     target.own.unwrap_or(bindings::NET_XMIT_SUCCESS as c_int)

@@ -18,7 +18,7 @@ mod cases {
     };
     use core::cell::Cell;
 
-    /// A value that counts how often values like it were dropped.
+    /// A value that counts drops in a shared counter.
     struct Counted(Arc<Atomic<u32>>);
 
     impl Drop for Counted {
@@ -40,7 +40,7 @@ mod cases {
             .iter()
             .all(|(cpu, number)| *number == 100 + cpu.as_u32()));
 
-        // Each of them lies elsewhere.
+        // They are at distinct addresses.
         for (cpu, number) in numbers.iter() {
             let same = |other| core::ptr::eq(number, other);
             assert!(numbers.iter().all(|(c, other)| same(other) == (c == cpu)));
@@ -60,7 +60,7 @@ mod cases {
             let mine = numbers.get(guard.softirq());
             assert_eq!(mine.0, CpuId::current().as_u32());
             mine.1.set(mine.1.get() + 1);
-            // It is the same one that a nested user sees.
+            // A nested user gets the same value.
             assert_eq!(numbers.get(guard.softirq()).1.get(), mine.1.get());
             assert!(mine.1.get() <= round);
         }
@@ -81,7 +81,7 @@ mod cases {
             wrong.add(u32::from(!right), Relaxed);
         })?;
         assert_eq!(wrong.load(Relaxed), 0);
-        // Those that ran have changed their own value, and no other.
+        // Each thread changed the value of its CPU, and no other.
         for cpu in kthread::online_cpus() {
             let value = numbers
                 .iter()

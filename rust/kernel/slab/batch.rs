@@ -28,14 +28,14 @@ use core::{
 /// [`Batch::alloc`] and its like and freed by [`Batch::clear`] or when the batch is dropped, with
 /// one call each however many objects there are.
 ///
-/// A batch takes `N` pointers of memory, which matters on the stack.
+/// A batch has the size of `N` pointers, which matters on the stack.
 ///
 /// # Invariants
 ///
 /// The first `len` elements of `objects` point to objects that were allocated from `cache`, hold
 /// values, and are owned by the batch; `len <= N`.
-// The slab allocator copies the pointers with string instructions, which are slower where the array
-// does not begin at a cache line: by up to a tenth of a call for few objects.
+// The slab allocator copies the pointers with string instructions, which are slower if the array
+// does not start at a cache line: by up to a tenth of a call for few objects.
 #[repr(C, align(64))]
 pub struct Batch<'c, T, const N: usize> {
     objects: [MaybeUninit<NonNull<T>>; N],
@@ -73,17 +73,17 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
         self.len == 0
     }
 
-    /// Returns how many more objects there is room for.
+    /// Returns the number of objects that can still be added.
     #[inline]
     pub fn room(&self) -> usize {
         // By the type invariants, this does not wrap.
         N.wrapping_sub(self.len)
     }
 
-    /// Adds `count` new objects, the values of which come from `init`.
+    /// Adds `count` new objects with values from `init`.
     ///
     /// `init` is called with numbers from 0 on. Either all objects are added, or none: if `init`
-    /// fails, the values that it has made are dropped and the memory is freed.
+    /// fails, the values made so far are dropped and the memory is freed.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
             let slot = unsafe { value_of(places, i) };
             if let Err(error) = init(i, slot) {
                 for done in 0..i {
-                    // SAFETY: This element points to memory into which `init` has put a value.
+                    // SAFETY: This element points to memory in which `init` has put a value.
                     unsafe { value_of(places, done).drop_in_place() };
                 }
                 // SAFETY: All elements of `places` point to memory from `cache`, in which there
@@ -255,10 +255,10 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
         }
     }
 
-    /// Adds an object for which there is nothing more to do than to be freed some time.
+    /// Adds an object to be freed later.
     ///
-    /// This is for objects that come from many places: if there is no room, all that is in the
-    /// batch is freed first, in one go. An object of another cache is freed on its own.
+    /// This is for collecting objects from many places: a full batch is freed first, with one call.
+    /// An object of another cache is freed on its own, at once.
     ///
     /// # Examples
     ///
@@ -282,13 +282,13 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
         if self.room() == 0 {
             self.clear();
         }
-        // What does not fit is dropped: it comes from another cache, or `N` is zero.
+        // An object that is returned comes from another cache, or `N` is zero: drop it.
         let _ = self.push(object);
     }
 
-    /// Moves objects from the end of another batch into this one, as many as there is room for.
+    /// Moves objects from the end of another batch into this one, as many as fit.
     ///
-    /// Returns how many these are: none, if the other batch belongs to another cache.
+    /// Returns their number, which is zero if the other batch belongs to another cache.
     pub fn append<const M: usize>(&mut self, other: &mut Batch<'c, T, M>) -> usize {
         if !core::ptr::eq(self.cache, other.cache) {
             return 0;
@@ -328,8 +328,8 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
     /// Returns an iterator over the values.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.objects.iter().take(self.len).map(|place| {
-            // SAFETY: By the type invariants, the first `len` elements point to values, which
-            // nobody changes while `self` is borrowed.
+            // SAFETY: By the type invariants, the first `len` elements point to values, which do
+            // not change while `self` is borrowed.
             unsafe { place.assume_init().as_ref() }
         })
     }
@@ -337,15 +337,15 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
     /// Returns an iterator over the values that allows changing them.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.objects.iter_mut().take(self.len).map(|place| {
-            // SAFETY: By the type invariants, the first `len` elements point to distinct values,
-            // which nobody else accesses while `self` is borrowed.
+            // SAFETY: By the type invariants, the first `len` elements point to distinct values.
+            // `self` is borrowed mutably, so there is no other access to them.
             unsafe { place.assume_init().as_mut() }
         })
     }
 
     /// Returns the cache, the number of objects, and the places for them.
     ///
-    /// This is for who has other ways to allocate and free the memory of objects.
+    /// This is for callers that allocate and free the memory of objects in another way.
     ///
     /// # Safety
     ///

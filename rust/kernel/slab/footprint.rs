@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How much memory a cache takes.
+//! The memory that a cache takes.
 
 use crate::bindings;
 use core::ptr::NonNull;
@@ -8,19 +8,19 @@ use core::ptr::NonNull;
 /// The memory that a cache takes, see [`super::Cache::footprint`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Slabs, which are what a cache gets from the page allocator and gives back to it.
+    /// Number of slabs: the units in which a cache gets memory from the page allocator.
     pub slabs: usize,
-    /// The bytes of all slabs, with what is lost at their ends.
+    /// Size of all slabs in bytes, including unused space at their ends.
     pub bytes: usize,
-    /// Objects that are in use or kept in the store of a CPU or of a node.
+    /// Number of objects that are in use or in a sheaf of a CPU or of a node.
     ///
-    /// The others are free in their slabs.
+    /// All others are free in their slabs.
     pub objects: usize,
 }
 
-/// Counts.
+/// Counts slabs and objects of a cache.
 ///
-/// Not inlined into other crates: what it calls is not for modules.
+/// Not inlined into other crates: it calls a function that is not exported to modules.
 ///
 /// # Safety
 ///
@@ -28,7 +28,7 @@ pub struct Footprint {
 #[inline(never)]
 pub(super) unsafe fn of(raw: NonNull<bindings::kmem_cache>) -> Option<Footprint> {
     let (mut slabs, mut bytes, mut objects) = (0, 0, 0);
-    // SAFETY: By the safety requirements. The others are valid places for numbers.
+    // SAFETY: By the safety requirements. The other pointers are valid for writes.
     let known = unsafe {
         bindings::kmem_cache_footprint(
             raw.as_ptr(),

@@ -44,12 +44,12 @@ impl<'c, T> Object<'c, T> {
         value
     }
 
-    /// Promises that the value is not going to move.
+    /// Pins the object.
     #[inline]
     pub fn into_pin(this: Self) -> Pin<Self> {
-        // SAFETY: The value lies in memory of the cache, not in the `Object`. That memory is not
-        // given back before the value is dropped: it goes back with the object, and if this is
-        // forgotten, never, for dropping a cache leaves the memory of such objects alone.
+        // SAFETY: The value is in memory of the cache, not in the `Object`. That memory is not
+        // reused before the value is dropped: the object's drop frees it. If the object is
+        // forgotten, the memory is never freed, since dropping the cache leaks such objects.
         unsafe { Pin::new_unchecked(this) }
     }
 
@@ -63,7 +63,8 @@ impl<'c, T> Object<'c, T> {
     ///
     /// # Safety
     ///
-    /// `ptr` was allocated from `cache`, holds a value, and belongs to the caller, who gives it up.
+    /// `ptr` was allocated from `cache`, holds a value, and belongs to the caller, which gives it
+    /// up.
     #[inline]
     pub(crate) unsafe fn from_raw(cache: &'c Cache<T>, ptr: NonNull<T>) -> Self {
         // INVARIANT: The safety requirements are the type invariants.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a cache is asked to be like when it is created.
+//! Options of a cache.
 
 use crate::{
     bindings,
@@ -8,8 +8,8 @@ use crate::{
 };
 use core::ops::Range;
 
-// The macros of the header are too much for bindgen. A flag that the kernel does not have is zero,
-// there as here.
+// Bindgen cannot evaluate the macros of the header. As there, a flag that the configuration does
+// not support is zero.
 const SLAB_HWCACHE_ALIGN: bindings::slab_flags_t =
     1 << bindings::_slab_flag_bits__SLAB_HWCACHE_ALIGN;
 const SLAB_NO_MERGE: bindings::slab_flags_t = 1 << bindings::_slab_flag_bits__SLAB_NO_MERGE;
@@ -22,12 +22,12 @@ const SLAB_RECLAIM_ACCOUNT: bindings::slab_flags_t =
     1 << bindings::_slab_flag_bits__SLAB_RECLAIM_ACCOUNT;
 #[cfg(CONFIG_SLUB_TINY)]
 const SLAB_RECLAIM_ACCOUNT: bindings::slab_flags_t = 0;
-/// The greatest object: what can be allocated in one piece.
+/// Maximum size of an object: the largest contiguous allocation.
 const MAX_SIZE: usize = bindings::KMALLOC_MAX_SIZE as usize;
-/// The greatest store: its pointers, and a few words before them, are one object.
-const MAX_STORE: usize = MAX_SIZE / size_of::<*mut c_void>() - 8;
+/// Maximum capacity of a sheaf: its header of a few words and its pointers are one allocation.
+const MAX_CAPACITY: usize = MAX_SIZE / size_of::<*mut c_void>() - 8;
 
-/// What is special about a cache.
+/// Options for creating a cache.
 ///
 /// # Examples
 ///
@@ -43,8 +43,8 @@ const MAX_STORE: usize = MAX_SIZE / size_of::<*mut c_void>() - 8;
 ///     name: [u8; 32],
 /// }
 ///
-/// // Batches of 64, objects that share no cache line with others, and of which user space may be
-/// // given the name, but not the secret.
+/// // Bulk calls of up to 64 objects, objects that share no cache line with others, and of which
+/// // the name may be copied to user space, but not the secret.
 /// let start = offset_of!(Record, name);
 /// let options = Options::new()
 ///     .bulk(64)
@@ -63,7 +63,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Nothing special: what `kmem_cache_create()` does by default.
+    /// The defaults of `kmem_cache_create()`.
     #[inline]
     pub const fn new() -> Self {
         Self {
@@ -74,74 +74,74 @@ impl Options {
         }
     }
 
-    /// The greatest number of objects that a bulk call is going to handle.
+    /// Sets the maximum number of objects per bulk call.
     ///
-    /// More is allowed but slow. This makes the per-CPU store as large as [`Self::keep`] says.
+    /// Larger calls are allowed but slow. This determines the default of [`Self::keep`].
     #[inline]
     pub const fn bulk(mut self, objects: usize) -> Self {
         self.bulk = objects;
         self
     }
 
-    /// How many unused objects each CPU may keep in its store.
+    /// Sets the number of unused objects that each CPU may keep: the capacity of a sheaf.
     ///
-    /// About twice what a bulk call handles if this is not said; at least what a bulk call handles,
-    /// and what the allocator finds right for objects of this size (28 of 256 bytes, for example).
-    /// There may be more in reserve if objects are also freed one by one, see [`super`].
+    /// The default is about twice [`Self::bulk`]. The minimum is [`Self::bulk`], and the capacity
+    /// that the allocator chooses for objects of this size (28 for 256 bytes, for example). If
+    /// objects are also freed one by one, there may be further sheaves, see [`super`].
     #[inline]
     pub const fn keep(mut self, objects: usize) -> Self {
         self.keep = Some(objects);
         self
     }
 
-    /// Objects begin at a cache line, unless they are so small that several fit into one.
+    /// Aligns objects to cache lines, unless they are so small that several fit into one.
     #[inline]
     pub const fn hwcache_align(mut self) -> Self {
         self.flags |= SLAB_HWCACHE_ALIGN;
         self
     }
 
-    /// Objects are charged to the memory cgroup of who allocates them.
+    /// Charges objects to the memory cgroup of the allocating task.
     #[inline]
     pub const fn account(mut self) -> Self {
         self.flags |= SLAB_ACCOUNT;
         self
     }
 
-    /// Objects can be reclaimed: there is a shrinker that frees them.
+    /// Declares that objects can be reclaimed: a shrinker frees them.
     #[inline]
     pub const fn reclaimable(mut self) -> Self {
         self.flags |= SLAB_RECLAIM_ACCOUNT;
         self
     }
 
-    /// The bytes of an object that may be copied to and from user space.
+    /// Sets the region of an object that may be copied to and from user space.
     ///
-    /// With `CONFIG_HARDENED_USERCOPY`, copies that touch other bytes of an object are refused.
-    /// There are no such bytes if this is not said.
+    /// With `CONFIG_HARDENED_USERCOPY`, copies that touch other bytes of an object are refused. By
+    /// default, all copies are.
     #[inline]
     pub const fn usercopy(mut self, bytes: Range<usize>) -> Self {
         self.usercopy = bytes;
         self
     }
 
-    /// The number of objects for which the per-CPU store has room; zero leaves it to the allocator.
+    /// Returns the capacity of a sheaf; zero leaves it to the allocator.
     fn capacity(&self) -> Result<u32> {
         let keep = match self.keep {
             Some(keep) => keep,
-            // Room for two batches, so that one in use does not empty the store. The allocator puts
-            // four words before the pointers: without these, twice a power of two would not fit
-            // into a power of two, and the array would take the double of what it uses.
+            // Room for two batches, so that one batch in use does not empty the sheaf. A sheaf has
+            // a header of four words: without subtracting them, twice a power of two pointers would
+            // not fit into a power of two bytes, and half of the allocation would be wasted.
             None => self.bulk.checked_mul(2).ok_or(EINVAL)?.saturating_sub(4),
         };
         let objects = keep.max(self.bulk);
-        if objects > MAX_STORE {
+        if objects > MAX_CAPACITY {
             return Err(EINVAL);
         }
         Ok(objects.try_into()?)
     }
 
-    /// Creates a cache of objects of this size and alignment; null if there is no memory.
+    /// Creates a cache of objects of this size and alignment. Returns null if there is no memory.
     pub(super) fn create(
         &self,
         name: &CStr,
@@ -152,12 +152,12 @@ impl Options {
         if start > end || end > size {
             return Err(EINVAL);
         }
-        // The allocator rounds sizes up in 32 bits, and would take one close to 2^32 for a small
-        // one: its check of the size is for debugging.
+        // The allocator rounds sizes up in 32 bits, where one close to 2^32 wraps to a small one,
+        // and checks the size in debug builds only.
         if size.max(align) > MAX_SIZE {
             return Err(EINVAL);
         }
-        // The allocator complains about a region that has a beginning but no size.
+        // The allocator warns about a region with an offset but no size.
         let (useroffset, usersize) = match end - start {
             0 => (0, 0),
             usersize => (start, usersize),
@@ -169,9 +169,9 @@ impl Options {
             sheaf_capacity: self.capacity()?,
             ..pin_init::zeroed()
         };
-        // The allocator needs an object to have a size.
+        // The allocator requires a size other than zero.
         let size = size.max(1).try_into()?;
-        // A merged cache would keep the store and the usercopy region of the one that it was
+        // A merged cache would have the sheaves and the usercopy region of the cache that it was
         // merged into.
         let flags = self.flags | SLAB_NO_MERGE;
 

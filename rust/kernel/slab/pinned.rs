@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Batches of objects that stay where they are.
+//! Batches of objects with pinned values.
 
 use super::{
     Batch,
@@ -12,10 +12,10 @@ use crate::{
     prelude::*, //
 };
 
-/// Up to `N` objects of a cache, the values of which do not move.
+/// Up to `N` objects of a cache whose values do not move.
 ///
-/// This is a [`Batch`] for values that are initialised where they stay, such as those with locks
-/// and lists in them.
+/// This is a [`Batch`] for values that are initialised in place and pinned, such as those that
+/// contain locks or list heads.
 ///
 /// # Invariants
 ///
@@ -71,7 +71,7 @@ impl<'c, T, const N: usize> PinnedBatch<'c, T, N> {
         self.0.is_empty()
     }
 
-    /// Returns how many more objects there is room for.
+    /// Returns the number of objects that can still be added.
     #[inline]
     pub fn room(&self) -> usize {
         self.0.room()
@@ -106,13 +106,13 @@ impl<'c, T, const N: usize> PinnedBatch<'c, T, N> {
     #[inline]
     pub fn push(&mut self, object: Pin<Object<'c, T>>) -> Result<(), Pin<Object<'c, T>>> {
         // SAFETY: The value does not move: neither a batch nor an `Object` contains it, and by the
-        // type invariants nobody else gets at it by way of the batch.
+        // type invariants the batch does not move it.
         self.0
             .push(unsafe { Pin::into_inner_unchecked(object) })
             .map_err(Object::into_pin)
     }
 
-    /// Adds an object for which there is nothing more to do than to be freed some time.
+    /// Adds an object to be freed later.
     ///
     /// See [`Batch::gather`].
     #[inline]
@@ -121,7 +121,7 @@ impl<'c, T, const N: usize> PinnedBatch<'c, T, N> {
         self.0.gather(unsafe { Pin::into_inner_unchecked(object) });
     }
 
-    /// Moves objects from the end of another batch into this one, as many as there is room for.
+    /// Moves objects from the end of another batch into this one, as many as fit.
     ///
     /// See [`Batch::append`].
     #[inline]

@@ -16,8 +16,8 @@ use core::{
     ptr::NonNull, //
 };
 
-// A single object in a batch goes this way, too: a single call would be faster, but it makes the
-// allocator fill the whole store for it.
+// A batch of one object takes this path, too: a single call would be faster, but would make the
+// allocator fill the whole sheaf.
 
 /// Makes all elements of `places` point to new memory, or none of them.
 #[inline(always)]
@@ -26,12 +26,12 @@ pub(super) fn alloc_bulk<T>(
     flags: Flags,
     places: &mut [MaybeUninit<NonNull<T>>],
 ) -> Result<(), AllocError> {
-    // For the allocator, this would be a failure.
+    // The allocator treats zero objects as a failure.
     if places.is_empty() {
         return Ok(());
     }
-    // SAFETY: The cache is valid, and there are as many places as we say. `NonNull` has the layout
-    // of a pointer, and the allocator does not hand out null.
+    // SAFETY: The cache is valid, and `places` has this length. `NonNull` has the layout of a
+    // pointer, and on success the allocator writes no null pointers.
     let done = unsafe {
         bindings::kmem_cache_alloc_bulk(
             cache.as_raw(),
@@ -51,7 +51,7 @@ pub(super) fn alloc_bulk<T>(
 /// the caller, and is not used any more.
 #[inline(always)]
 pub(super) unsafe fn free_bulk<T>(cache: &Cache<T>, places: &mut [MaybeUninit<NonNull<T>>]) {
-    // Batches that have given away all that they had are dropped, too: no call for them.
+    // Dropping an empty batch is common: skip the call.
     if places.is_empty() {
         return;
     }

@@ -5,7 +5,7 @@
 mod counted;
 mod failing;
 mod in_place;
-mod store;
+mod sheaves;
 mod stress;
 
 #[crate::prelude::kunit_tests(rust_slab)]
@@ -71,7 +71,7 @@ mod cases {
         let drops = counter()?;
         let cache = Cache::new(c"rust_slab_batch", 64)?;
 
-        // Twice what a bulk call was going to be, too: slower, but not wrong.
+        // Twice the announced size as well: slower, but allowed.
         for count in [1, 2, 64, 200] {
             drops.store(0, Relaxed);
             let mut batch = Batch::<_, 200>::new(&cache);
@@ -92,7 +92,7 @@ mod cases {
     }
 
     #[test]
-    fn a_batch_has_room_for_so_many_only() -> Result {
+    fn a_full_batch_refuses_objects() -> Result {
         let cache = Cache::<u64>::new(c"rust_slab_room", 4)?;
         let mut batch = Batch::<_, 4>::new(&cache);
         let mut calls = 0;
@@ -135,7 +135,7 @@ mod cases {
         assert_eq!(batch.len(), 2);
         assert!(batch.iter().map(|object| object.number).eq(0..2));
 
-        // The memory is back in the cache, and the batch can go on.
+        // The memory returned to the cache, and the batch is still usable.
         batch.alloc(14, GFP_KERNEL, |i| {
             Ok::<_, Error>(Counted::new(drops.clone(), 2 + i))
         })?;
@@ -185,12 +185,12 @@ mod cases {
             batch.gather(cache.alloc(Counted::new(drops.clone(), i), GFP_KERNEL)?);
             room = if room == 0 { 3 } else { room - 1 };
             assert_eq!(batch.room(), room);
-            // All at once, when there is no room for one more.
+            // A full batch is freed at once.
             assert_eq!(drops.load(Relaxed) as usize, i / 4 * 4);
         }
         assert!(batch.iter().map(|object| object.number).eq(8..9));
 
-        // What comes from elsewhere is freed there, at once.
+        // An object of another cache is freed there, at once.
         batch.gather(other.alloc(Counted::new(drops.clone(), 9), GFP_KERNEL)?);
         assert_eq!(drops.load(Relaxed), 9);
         assert_eq!(batch.len(), 1);
@@ -259,7 +259,7 @@ mod cases {
 
     #[test]
     fn works_with_interrupts_disabled() -> Result {
-        // With a store and past it, on the way in and out.
+        // Within the capacity of the sheaf and beyond it, both ways.
         for bulk in [0, 200] {
             let cache = Cache::<[u64; 64]>::new(c"rust_slab_irq", bulk)?;
             let mut batch = Batch::<_, 200>::new(&cache);
@@ -282,7 +282,7 @@ mod cases {
     #[test]
     fn refuses_sizes_that_do_not_fit() {
         assert!(Cache::<u8>::new(c"rust_slab_huge", usize::MAX).is_err_and(|e| e == EINVAL));
-        // The allocator would try, and complain about what it cannot do.
+        // The allocator would try, and warn.
         for most in [1 << 20, u32::MAX as usize, 1 << 40] {
             assert!(Cache::<u8>::new(c"rust_slab_big", most).is_err_and(|e| e == EINVAL));
             let options = Options::new().keep(most);
@@ -298,10 +298,10 @@ mod cases {
 
         const MOST: usize = bindings::KMALLOC_MAX_SIZE as usize;
 
-        // Debugging may add to that.
+        // Debugging options may add to the size.
         assert!(Cache::<[u8; MOST / 2]>::new(c"rust_slab_most", 0).is_ok());
         assert!(Cache::<[u8; MOST + 1]>::new(c"rust_slab_more", 0).is_err_and(|e| e == EINVAL));
-        // Rounded up in 32 bits, this would be nothing.
+        // Rounded up in 32 bits, this wraps to zero.
         assert!(Cache::<[u8; 0xffff_fffe]>::new(c"rust_slab_wrap", 0).is_err_and(|e| e == EINVAL));
         assert!(Cache::<Aligned>::new(c"rust_slab_align", 0).is_err_and(|e| e == EINVAL));
     }
@@ -322,7 +322,7 @@ mod cases {
     }
 
     #[test]
-    fn the_allocator_is_told_what_is_asked_for() -> Result {
+    fn options_reach_the_allocator() -> Result {
         let options = Options::new()
             .hwcache_align()
             .account()

@@ -3,11 +3,11 @@
 //! Array-based lock-free FIFO queue.
 //!
 //! A bounded queue that passes elements by value from one context to another without a lock. The
-//! slots are one array; the two ends share two positions in it, each on cache lines of its own,
-//! and look at the other end's position only when what they know of it is used up. Operations on
-//! many elements at once cost one update of a position, not one per element.
+//! slots are one array. The two ends share two positions in it, each on cache lines of its own, and
+//! an end caches the other's position: it reads that again only when the cached one does not
+//! suffice. A bulk operation updates a position once, not once per element.
 //!
-//! The number of producers and consumers is a matter of types:
+//! The types determine the number of producers and consumers:
 //!
 //! | Form | Producing end | Consuming end |
 //! | --- | --- | --- |
@@ -16,25 +16,24 @@
 //! | [`spmc`] | [`Producer`] | [`SharedConsumer`] |
 //! | [`mpmc`] | [`Mpmc`] | the same |
 //!
-//! An end that one context has for itself cannot be copied, and every operation takes it by `&mut`.
-//! So "single producer, single consumer" is not a rule for callers but a consequence of
-//! ownership, and the operations need neither locked instructions nor full barriers, and may be
-//! used in any context.
+//! An end with a single owner cannot be copied, and every operation takes it by `&mut`. So "single
+//! producer, single consumer" is not a rule for callers but a consequence of ownership. The
+//! operations need neither locked instructions nor full barriers, and are allowed in any context.
 //!
-//! Shared ends are used by `&self`, and cost one locked instruction per operation, whether it is on
-//! one element or on many. An operation may have to wait for those that began before it, and must
-//! therefore not interrupt one of them on its CPU. Which contexts use a queue is a parameter of
-//! its type, [`BottomHalf`] if nothing is said, and operations ask for the proof that this is such
-//! a context: a [`Softirq`] token. Hard interrupt handlers can use a queue for [`HardInterrupt`],
-//! all of whose users disable interrupts.
+//! Shared ends are used by `&self`, and cost one locked instruction per operation, for one element
+//! or many. An operation may have to wait for earlier ones, so it must not interrupt one of them on
+//! its CPU. The contexts that may use a queue are a parameter of its type, by default
+//! [`BottomHalf`], and operations require a proof of such a context: a [`Softirq`] token. A queue
+//! for [`HardInterrupt`] can be used in hard interrupt handlers; all of its users disable
+//! interrupts.
 //!
-//! Positions have 32 bits. A user of a shared end that is held up between two instructions, by a
-//! hypervisor say, while exactly 2^32 elements pass and the other end is seen at the same place,
-//! would not notice. No operation sleeps.
+//! Positions have 32 bits. If a user of a shared end is delayed between two instructions, for
+//! example by a hypervisor, while exactly 2^32 elements pass, and then finds the other end at the
+//! same position, it would not notice. No operation sleeps.
 //!
-//! Creating a queue allocates memory; dropping it, or the last of its ends, frees it together with
-//! the elements still inside, so it must not happen in a hard interrupt handler if dropping an
-//! element may not.
+//! Creating a queue allocates memory. Dropping it, or the last of its ends, frees the memory and
+//! drops the elements still inside: this must not happen in a hard interrupt handler unless the
+//! elements can be dropped there.
 //!
 //! [`Softirq`]: crate::softirq::Softirq
 //!
@@ -66,7 +65,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Many of both. What is in the queue is dropped with it:
+//! Many of both. Dropping the queue drops its elements:
 //!
 //! ```
 //! use kernel::{softirq::BhGuard, sync::alf_queue};
@@ -95,7 +94,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! An end cannot be doubled:
+//! An end cannot be duplicated:
 //!
 //! ```ignore
 //! let (tx, rx) = alf_queue::spsc::<u32>(4, GFP_KERNEL)?;
@@ -119,6 +118,7 @@ mod multi;
 mod reserve;
 mod ring;
 mod single;
+mod slots;
 mod tests;
 
 pub use self::{
@@ -140,22 +140,22 @@ pub use self::{
         SharedProducer, //
     },
     single::{
-        Batch,
         Consumer,
+        PopBatch,
         Producer,
         Reservation, //
     }, //
 };
 use ring::Ring;
 
-/// There was no room for all of the elements, and none was put in.
+/// Error: there was no room for all of the elements, and none was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
 /// Creates a queue for one producer and one consumer.
 ///
-/// `capacity` must be a power of two; that many elements fit in. Returns [`EINVAL`] for any other
-/// capacity and [`ENOMEM`] if there is no memory. Depending on `flags`, this may sleep.
+/// `capacity`, the number of elements that fit, must be a power of two. Returns [`EINVAL`] for any
+/// other capacity and [`ENOMEM`] if there is no memory. Depending on `flags`, this may sleep.
 pub fn spsc<T: Send>(capacity: usize, flags: Flags) -> Result<(Producer<T>, Consumer<T>)> {
     spsc_from(0, capacity, flags)
 }
@@ -193,7 +193,7 @@ pub fn mpmc<T: Send>(capacity: usize, flags: Flags) -> Result<Mpmc<T>> {
     Mpmc::new(capacity, flags)
 }
 
-// The same with positions that begin at `start`, to see them wrap.
+// The same with positions that begin at `start`, for tests of wrapping.
 
 fn spsc_from<T: Send>(
     start: u32,
@@ -201,7 +201,7 @@ fn spsc_from<T: Send>(
     flags: Flags,
 ) -> Result<(Producer<T>, Consumer<T>)> {
     let ring = Arc::new(Ring::new(capacity, start, flags)?, flags)?;
-    // SAFETY: The ring is new, and gets no other ends.
+    // SAFETY: The ring is new, and there are no other ends.
     Ok(unsafe {
         (
             Producer::from_ring(ring.clone(), start),

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Lock-free lists to which anyone adds, and of which everything is taken at once.
+//! Lock-free lists: any context adds elements, and a taker takes all of them at once.
 //!
-//! A [`LockLessList`] is a stack of boxes, or of other owned pointers that can be a [`Link`]. What
-//! they point to is linked through a [`Node`] inside of it, so that nothing is allocated to add
-//! one. [`push`] may be called in any context, NMIs included, on all CPUs at once. [`take_all`]
-//! takes what there is and leaves the list empty. What was taken is a [`Chain`], which belongs to
-//! the caller alone. It has the newest element first; [`Chain::reverse`] restores the order in
-//! which elements were added.
+//! A [`LockLessList`] is a stack of boxes, or of other owned pointers that implement [`Link`].
+//! Their targets are linked through a [`Node`] inside, so adding an element needs no allocation.
+//! [`push`] may be called in any context, including NMIs, on all CPUs concurrently. [`take_all`]
+//! takes all elements and leaves the list empty. They form a [`Chain`], which belongs to the caller
+//! alone. It has the newest element first; [`Chain::reverse`] restores the order in which elements
+//! were added.
 //!
-//! Single elements cannot be taken off the list: a compare-and-exchange on the first node could
-//! not tell a list that was changed in between from one that was not. There is no such operation,
-//! so there is nothing to get wrong.
+//! There is no operation that removes a single element: a compare-and-exchange on the first node
+//! would suffer from the ABA problem.
 //!
-//! This is the counterpart of `struct llist_head`. It is written in Rust rather than wrapped, since
-//! its two operations are all there is to it, and so they are inlined, and ordered no more than
-//! they need to be.
+//! This is the counterpart of `struct llist_head`. It is written in Rust rather than wrapped: it
+//! has only two operations, which are inlined this way, and have no more ordering than they need.
 //!
 //! C header: [`include/linux/llist.h`](srctree/include/linux/llist.h)
 //!
@@ -39,7 +37,7 @@
 //! let list = LockLessList::new();
 //! for number in 0..3 {
 //!     let report = KBox::new(Report { number, node: Node::new() }, GFP_KERNEL)?;
-//!     // Whoever finds the list empty is the one to wake whoever empties it.
+//!     // The sender that finds the list empty wakes the receiver.
 //!     assert_eq!(list.push(report), number == 0);
 //! }
 //! assert!(!list.is_empty());
@@ -76,7 +74,7 @@ mod tests;
 
 use head::AtomicFirst;
 
-/// The part of an element by which it is linked to others.
+/// The member that links an element to others.
 ///
 /// # Invariants
 ///
@@ -87,11 +85,10 @@ pub struct Node {
     next: UnsafeCell<*mut Node>,
 }
 
-// SAFETY: A node is used by who owns the list or chain that its element is in; the pointer is of no
-// use to others, who cannot get at it.
+// SAFETY: Only the owner of the list or chain that the element is in accesses the pointer.
 unsafe impl Send for Node {}
 
-// SAFETY: There is nothing to be done with a shared reference.
+// SAFETY: A shared reference gives no access to the pointer.
 unsafe impl Sync for Node {}
 
 impl Node {
@@ -115,9 +112,9 @@ impl Default for Node {
 ///
 /// # Safety
 ///
-/// There is a [`Node`] at [`Self::OFFSET`] in each value, which nothing but this module uses.
+/// There is a [`Node`] at [`Self::OFFSET`] in each value, which only this module uses.
 pub unsafe trait HasNode {
-    /// Where the node is in a value.
+    /// Offset of the node in a value.
     const OFFSET: usize;
 }
 
@@ -128,14 +125,15 @@ pub unsafe trait HasNode {
 #[macro_export]
 macro_rules! impl_has_llist_node {
     ($(impl$({$($generics:tt)*})? HasNode for $self:ty { self.$field:ident })*) => {$(
-        // SAFETY: The offset is that of the field, which the assertions make sure is a node.
+        // SAFETY: The offset is that of the field, and the closures check that it is a node.
         unsafe impl$(<$($generics)*>)? $crate::sync::llist::HasNode for $self {
             const OFFSET: usize = {
-                // References must be aligned, so this refuses packed structures.
+                // References must be aligned, so this rejects packed structures.
                 let _is_aligned = |this: &Self| {
                     let _ = &this.$field;
                 };
-                // A reference to a box of a node would become one to the node. Raw pointers do not.
+                // A reference to a box of a node would coerce to one to the node. Raw pointers do
+                // not coerce.
                 let _is_node = |this: *const Self| -> *const $crate::sync::llist::Node {
                     // SAFETY: This is never called.
                     unsafe { &raw const (*this).$field }
@@ -147,17 +145,17 @@ macro_rules! impl_has_llist_node {
 }
 pub use impl_has_llist_node;
 
-/// Owned pointers that can be linked to each other, since there is a [`Node`] in what they own.
+/// Owned pointers that can be linked to each other through a [`Node`] in their targets.
 ///
 /// # Safety
 ///
-/// The node that [`Self::into_node`] returns is valid, and nothing but this module uses it, until
+/// The node that [`Self::into_node`] returns is valid, and only this module uses it, until
 /// [`Self::from_node`] has been called with it.
 pub unsafe trait Link: Sized {
-    /// Gives the ownership up, and returns the node.
+    /// Gives up ownership, and returns the node.
     fn into_node(self) -> NonNull<Node>;
 
-    /// Takes the ownership back.
+    /// Takes ownership back.
     ///
     /// # Safety
     ///
@@ -165,12 +163,13 @@ pub unsafe trait Link: Sized {
     unsafe fn from_node(node: NonNull<Node>) -> Self;
 }
 
-// SAFETY: The node is in the box, by the safety requirements of `HasNode`. Nobody has access to the
-// box until it is taken back.
+// SAFETY: By the safety requirements of `HasNode`, the node is in the box. There is no access to
+// the box until ownership is taken back.
 unsafe impl<T: HasNode> Link for KBox<T> {
     #[inline(always)]
     fn into_node(self) -> NonNull<Node> {
-        // SAFETY: A box is not null, and `HasNode` says that the node is inside of its value.
+        // SAFETY: A box is not null, and by the safety requirements of `HasNode`, the node is in
+        // its value.
         unsafe { NonNull::new_unchecked(KBox::into_raw(self).byte_add(T::OFFSET).cast()) }
     }
 
@@ -181,25 +180,25 @@ unsafe impl<T: HasNode> Link for KBox<T> {
     }
 }
 
-/// Makes `next` follow `node`.
+/// Sets the successor of `node`.
 ///
 /// # Safety
 ///
 /// `node` is the node of an element that the caller owns.
 #[inline(always)]
 pub(crate) unsafe fn set_next(node: *mut Node, next: *mut Node) {
-    // SAFETY: By the safety requirements, nobody else accesses it.
+    // SAFETY: By the safety requirements, there is no other access to it.
     unsafe { *(*node).next.get() = next };
 }
 
-/// Returns the node that follows `node`.
+/// Returns the successor of `node`.
 ///
 /// # Safety
 ///
 /// `node` is the node of an element that the caller owns.
 #[inline(always)]
 unsafe fn next_of(node: *mut Node) -> *mut Node {
-    // SAFETY: By the safety requirements, nobody else accesses it.
+    // SAFETY: By the safety requirements, there is no other access to it.
     unsafe { *(*node).next.get() }
 }
 
@@ -225,22 +224,23 @@ impl AtomicFirst for First {
     }
 }
 
-/// A list to which anyone can add elements, without a lock.
+/// A list to which any context can add elements, without a lock.
 ///
 /// # Invariants
 ///
-/// `first` is null or points to the node of an element that the list owns, as is what follows it.
+/// `first` is null or points to the node of an element that the list owns, and so does the pointer
+/// in each node.
 pub struct LockLessList<P: Link> {
     first: First,
-    // Elements come in through a shared reference, so the list must not pass for one of elements
-    // that live shorter: a cell makes it invariant.
+    // Elements are added through a shared reference, so the list must not be covariant: a cell
+    // makes it invariant.
     _owns: PhantomData<UnsafeCell<P>>,
 }
 
-// SAFETY: The list passes elements on to other contexts, which may be done if they are `Send`.
+// SAFETY: The list passes elements to other contexts, which `P: Send` allows.
 unsafe impl<P: Link + Send> Send for LockLessList<P> {}
 
-// SAFETY: Likewise. No reference to an element is handed out.
+// SAFETY: Likewise. The list gives out no references to elements.
 unsafe impl<P: Link + Send> Sync for LockLessList<P> {}
 
 impl<P: Link> LockLessList<P> {
@@ -254,44 +254,43 @@ impl<P: Link> LockLessList<P> {
         }
     }
 
-    /// Adds an element, and returns whether the list was empty.
+    /// Adds an element. Returns whether the list was empty.
     #[inline]
     pub fn push(&self, element: P) -> bool {
         // INVARIANT: The list owns the element from now on.
         let node = element.into_node().as_ptr();
-        // SAFETY: The element is ours until `add` has added it.
+        // SAFETY: The element is ours until `add()` publishes it.
         head::add(&self.first, node, |next| unsafe { set_next(node, next) }).is_null()
     }
 
-    /// Adds all elements of a chain at once, the first one first, and returns whether the list was
-    /// empty.
+    /// Adds all elements of a chain at once, in its order. Returns whether the list was empty.
     ///
-    /// An empty chain changes nothing. Otherwise this takes time in proportion to the elements.
+    /// An empty chain changes nothing. This takes time proportional to the length of the chain.
     pub fn push_chain(&self, chain: Chain<P>) -> bool {
         let first = chain.into_first();
         if first.is_null() {
             return self.is_empty();
         }
         let mut last = first;
-        // SAFETY: We own the elements of the chain, and those that follow are theirs.
+        // SAFETY: We own all elements of the chain.
         while let Some(next) = NonNull::new(unsafe { next_of(last) }) {
             last = next.as_ptr();
         }
-        // SAFETY: The elements are ours until `add` has added them.
+        // SAFETY: The elements are ours until `add()` publishes them.
         head::add(&self.first, first, |next| unsafe { set_next(last, next) }).is_null()
     }
 
-    /// Takes all elements, the one that was added last first.
+    /// Takes all elements, the newest first.
     #[inline]
     pub fn take_all(&self) -> Chain<P> {
-        // INVARIANT: The list was given up, and we are the ones who got it.
+        // INVARIANT: The exchange has transferred all elements to us.
         Chain {
             first: self.first.take_acquire(),
             _owns: PhantomData,
         }
     }
 
-    /// Whether there are no elements, which may have changed already.
+    /// Returns whether there are no elements, which may change concurrently.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.load_relaxed().is_null()
@@ -310,11 +309,12 @@ impl<P: Link> Drop for LockLessList<P> {
     }
 }
 
-/// Linked elements that belong to one owner; an iterator that takes them off one by one.
+/// Linked elements with a single owner, and an iterator that removes them one by one.
 ///
 /// # Invariants
 ///
-/// `first` is null or points to the node of an element that the chain owns, as is what follows it.
+/// `first` is null or points to the node of an element that the chain owns, and so does the pointer
+/// in each node.
 pub struct Chain<P: Link> {
     first: *mut Node,
     _owns: PhantomData<P>,
@@ -323,7 +323,7 @@ pub struct Chain<P: Link> {
 // SAFETY: A chain owns elements, and is `Send` if they are.
 unsafe impl<P: Link + Send> Send for Chain<P> {}
 
-// SAFETY: There is nothing to be done with a shared reference but to ask if it is empty.
+// SAFETY: A shared reference only allows checking whether the chain is empty.
 unsafe impl<P: Link + Send> Sync for Chain<P> {}
 
 impl<P: Link> Chain<P> {
@@ -337,7 +337,7 @@ impl<P: Link> Chain<P> {
         }
     }
 
-    /// Adds an element as the first one.
+    /// Adds an element at the front.
     #[inline]
     pub fn push(&mut self, element: P) {
         let node = element.into_node().as_ptr();
@@ -348,37 +348,37 @@ impl<P: Link> Chain<P> {
         self.first = node;
     }
 
-    /// Takes the first element off.
+    /// Removes and returns the first element.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
         let node = NonNull::new(self.first)?;
 
-        // SAFETY: By the type invariants, it is the node of an element that we own. INVARIANT: It
-        // is not the chain's any more.
+        // SAFETY: By the type invariants, it is the node of an element that we own. INVARIANT: The
+        // chain gives it up.
         unsafe {
             self.first = next_of(node.as_ptr());
             Some(P::from_node(node))
         }
     }
 
-    /// Returns the elements in the opposite order.
+    /// Returns the elements in reverse order.
     #[inline]
     pub fn reverse(self) -> Self {
         self.reverse_and_count().0
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.is_null()
     }
 
-    /// Makes a chain of linked nodes.
+    /// Returns a chain of linked nodes.
     ///
     /// # Safety
     ///
-    /// `first` is null or points to a node that [`Link::into_node`] of `P` has returned, as is what
-    /// follows it. None of them has been taken back, and none of them is used by anyone else.
+    /// `first` is null or points to a node that [`Link::into_node`] of `P` has returned, and so
+    /// does the pointer in each node. None of them has been taken back or is used elsewhere.
     #[inline(always)]
     pub(crate) unsafe fn from_first(first: *mut Node) -> Self {
         // INVARIANT: The caller gives the elements to the chain.
@@ -388,7 +388,7 @@ impl<P: Link> Chain<P> {
         }
     }
 
-    /// Returns the elements in the opposite order, and how many they are.
+    /// Returns the elements in reverse order, and their number.
     #[inline]
     pub(crate) fn reverse_and_count(self) -> (Self, usize) {
         let mut rest = self.into_first();
@@ -410,7 +410,7 @@ impl<P: Link> Chain<P> {
     /// Gives the elements up to the caller.
     #[inline]
     pub(crate) fn into_first(mut self) -> *mut Node {
-        // INVARIANT: They are not the chain's any more, so that dropping it does nothing.
+        // INVARIANT: The chain gives them up, so dropping it does nothing.
         core::mem::replace(&mut self.first, ptr::null_mut())
     }
 }

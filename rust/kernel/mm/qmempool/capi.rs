@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What C code calls.
+//! The C interface.
 
 #[cfg(CONFIG_KUNIT)]
 use super::shortage;
@@ -16,7 +16,7 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// Makes a pool, or returns null.
+/// Creates a pool, or returns null.
 ///
 /// # Safety
 ///
@@ -50,7 +50,7 @@ unsafe extern "C" fn qmempool_create(
     }
 }
 
-/// Takes a pool away.
+/// Destroys a pool.
 ///
 /// # Safety
 ///
@@ -58,12 +58,12 @@ unsafe extern "C" fn qmempool_create(
 #[export]
 unsafe extern "C" fn qmempool_destroy(pool: *mut bindings::qmempool) {
     if !pool.is_null() {
-        // SAFETY: It was leaked by `qmempool_create`, and begins with what C code knows.
+        // SAFETY: It was leaked by `qmempool_create`, and `shared` is its first member.
         drop(unsafe { KBox::from_raw(pool.cast::<Pool>()) });
     }
 }
 
-/// Takes an object when the magazine in use has none.
+/// Allocates an object when the current magazine is empty.
 ///
 /// # Safety
 ///
@@ -79,11 +79,11 @@ unsafe extern "C" fn __qmempool_alloc(
         .map_or(core::ptr::null_mut(), NonNull::as_ptr)
 }
 
-/// Gives an object back when the magazine in use has no room.
+/// Frees an object when the current magazine is full.
 ///
 /// # Safety
 ///
-/// `pool` is valid, bottom halves are disabled, and `object` is one of its slab.
+/// `pool` is valid, bottom halves are disabled, and `object` belongs to its slab.
 #[export]
 unsafe extern "C" fn __qmempool_free(pool: *mut bindings::qmempool, object: *mut c_void) {
     // SAFETY: By the safety requirements.
@@ -94,7 +94,7 @@ unsafe extern "C" fn __qmempool_free(pool: *mut bindings::qmempool, object: *mut
     }
 }
 
-/// Takes objects.
+/// Allocates objects.
 ///
 /// # Safety
 ///
@@ -114,7 +114,7 @@ unsafe extern "C" fn qmempool_alloc_bulk_softirq(
     done as c_uint
 }
 
-/// Gives objects back.
+/// Frees objects.
 ///
 /// # Safety
 ///
@@ -169,7 +169,7 @@ unsafe extern "C" fn __qmempool_cpu_dead(pool: *mut bindings::qmempool, cpu: c_u
     }
 }
 
-/// Counts objects that [`__qmempool_shrink`] can give back.
+/// Returns the number of objects that [`__qmempool_shrink`] can free.
 ///
 /// # Safety
 ///
@@ -180,7 +180,7 @@ unsafe extern "C" fn __qmempool_count(pool: *mut bindings::qmempool) -> usize {
     unsafe { Pool::from_raw(pool) }.shrinkable()
 }
 
-/// Gives objects back to the slab.
+/// Frees unused objects to the slab.
 ///
 /// # Safety
 ///
@@ -191,12 +191,11 @@ unsafe extern "C" fn __qmempool_shrink(pool: *mut bindings::qmempool, objects: u
     unsafe { Pool::from_raw(pool) }.shrink(objects)
 }
 
-/// Lets `cache` give only `left` more objects to pools, and these one by one, until this is called
-/// with null.
+/// Limits `cache` to `left` more objects for pools, one per allocation, until the next call.
 ///
 /// # Safety
 ///
-/// There is nothing to be kept; `cache` is only compared.
+/// None; `cache` is only compared.
 #[cfg(CONFIG_KUNIT)]
 #[export]
 unsafe extern "C" fn __qmempool_shortage(cache: *mut bindings::kmem_cache, left: usize) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What CPUs exchange magazines with.
+//! The depot, with which CPUs exchange magazines.
 
 use super::{
     magazine::Magazine,
@@ -16,18 +16,18 @@ use crate::{
     }, //
 };
 
-/// Two queues of magazines: of those with objects, and of empty ones.
+/// Two queues of magazines: one of those with objects, and one of empty ones.
 ///
-/// All magazines there are were made with the pool, and each CPU has two of them at any time, so
-/// the depot has the rest. There is room for all of them in each queue: nothing that is put into
-/// the depot is refused, and nothing needs to be allocated when the pool is in use.
+/// All magazines are allocated with the pool. Each CPU has two of them at any time, and the depot
+/// has the others. Each queue has room for all of them: a push never fails, and a pool in use needs
+/// no allocation.
 pub(super) struct Depot {
     full: Mpmc<KBox<Magazine>>,
     empty: Mpmc<KBox<Magazine>>,
 }
 
 impl Depot {
-    /// Makes a depot with room for `room` magazines.
+    /// Creates a depot with room for `room` magazines.
     pub(super) fn new(room: usize, flags: Flags) -> Result<Self> {
         let capacity = room.checked_next_power_of_two().ok_or(EINVAL)?;
 
@@ -50,11 +50,11 @@ impl Depot {
         } else {
             &self.full
         };
-        // If there was no room after all, it would be dropped, and its objects with it.
+        // This never fails. Otherwise, the magazine would be dropped and free its objects.
         let _ = queue.push(cx, magazine);
     }
 
-    /// Exchanges an empty magazine for one with objects, and returns whether there was one.
+    /// Exchanges an empty magazine for one with objects. Returns false if there is none.
     #[inline]
     pub(super) fn exchange_for_full(&self, cx: Softirq<'_>, magazine: &mut KBox<Magazine>) -> bool {
         self.full.pop(cx).is_some_and(|full| {
@@ -63,7 +63,7 @@ impl Depot {
         })
     }
 
-    /// Exchanges a magazine with objects for an empty one, and returns whether there was one.
+    /// Exchanges a magazine with objects for an empty one. Returns false if there is none.
     #[inline]
     pub(super) fn exchange_for_empty(
         &self,
@@ -76,15 +76,15 @@ impl Depot {
         })
     }
 
-    /// The number of magazines with objects, which changes while one looks.
+    /// Returns the number of magazines with objects, which may change concurrently.
     pub(super) fn full(&self) -> usize {
         self.full.len()
     }
 
-    /// Gives objects back to the slab, at least `objects` of them if there are so many.
+    /// Frees objects to the slab, at least `objects` if there are that many. Returns their number.
     pub(super) fn shrink(&self, cx: Softirq<'_>, objects: usize) -> usize {
         let mut done = 0;
-        // Others may put in as much as is taken out: there is an end to it.
+        // Bounded, since other CPUs may push magazines at the same rate.
         for _ in 0..self.full.len() {
             if done >= objects {
                 break;

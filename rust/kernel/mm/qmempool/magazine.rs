@@ -16,12 +16,12 @@ use core::{
 /// An object of a pool that is not in use.
 pub(super) type Unused = NonNull<c_void>;
 
-/// The number of objects that a magazine can hold at most.
+/// Maximum number of objects in a magazine.
 pub(super) const MAX: usize = bindings::QMEMPOOL_MAGAZINE_MAX as usize;
 
 /// An array of unused objects, which it owns.
 ///
-/// What is in it goes back to the slab when it is dropped.
+/// Dropping it frees them to the slab.
 ///
 /// # Invariants
 ///
@@ -30,16 +30,16 @@ pub(super) const MAX: usize = bindings::QMEMPOOL_MAGAZINE_MAX as usize;
 /// - `slab` is valid.
 #[repr(C)]
 pub(super) struct Magazine {
-    /// The first member: C code knows a magazine by the address of its slots.
+    /// The first member: C code identifies a magazine by the address of its slots.
     slots: [MaybeUninit<Unused>; MAX],
     slab: Slab,
     len: u32,
 }
 
-// It should not take more than it needs of what kmalloc() has.
+// It should fill a kmalloc() size class.
 const _: () = assert!(cfg!(not(CONFIG_64BIT)) || size_of::<Magazine>() == 512);
 
-// SAFETY: A magazine owns its objects, which are memory that no value lives in.
+// SAFETY: A magazine owns its objects, which are memory without values.
 unsafe impl Send for Magazine {}
 
 impl Magazine {
@@ -60,7 +60,7 @@ impl Magazine {
         )?)
     }
 
-    /// The number of objects.
+    /// Returns the number of objects.
     #[inline(always)]
     pub(super) fn len(&self) -> u32 {
         self.len
@@ -70,7 +70,7 @@ impl Magazine {
     ///
     /// # Safety
     ///
-    /// So many slots hold objects that belong to the magazine, as in the type invariants.
+    /// The first `len` slots hold objects of the magazine, as the type invariants require.
     #[inline(always)]
     pub(super) unsafe fn set_len(&mut self, len: u32) {
         // INVARIANT: By the safety requirements.
@@ -86,12 +86,12 @@ impl Magazine {
             // SAFETY: By the type invariants, the slab is valid.
             let len = unsafe { self.slab.alloc(slots, gfp) };
             // INVARIANT: The first `len` slots were filled by the slab, `len <= count <= MAX`.
-            // CAST: By the same.
+            // CAST: It is at most `MAX`.
             self.len = len as u32;
         }
     }
 
-    /// Gives all objects back to the slab.
+    /// Frees all objects to the slab.
     pub(super) fn empty(&mut self) {
         // INVARIANT: The objects are given up.
         let len = core::mem::take(&mut self.len);

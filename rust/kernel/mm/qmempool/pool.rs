@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A pool of objects of which we do not know the type.
+//! A pool of untyped objects.
 
 use super::{
     depot::Depot,
@@ -37,16 +37,16 @@ use crate::{
     types::Opaque, //
 };
 
-/// Number of objects that the slab is asked for at once.
+/// Maximum number of objects per allocation from the slab.
 ///
-/// Less than a magazine: a CPU that needs a few objects should not hold many.
+/// Fewer than a magazine holds: a CPU that needs few objects should not hold many.
 const REFILL: u32 = 16;
 
 /// A pool.
 ///
 /// # Invariants
 ///
-/// - `shared` is what C code knows of it, and is where it was while it is attached.
+/// - `shared` is the part that C code uses, and does not move while the pool is attached.
 /// - `slab` is valid, and is the slab of all magazines.
 #[repr(C)]
 pub(super) struct Pool {
@@ -58,19 +58,19 @@ pub(super) struct Pool {
     magazine: u32,
 }
 
-// SAFETY: Stores are used by their CPU only, which the token of each method makes sure, or with
-// nobody else around. The rest can be shared.
+// SAFETY: Stores are used by their CPU only, as the token of each method proves, or with exclusive
+// access. The other members can be shared.
 unsafe impl Send for Pool {}
 
 // SAFETY: As above.
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// Makes a pool in front of `slab`.
+    /// Creates a pool in front of `slab`.
     ///
     /// # Safety
     ///
-    /// `slab` is valid as long as the pool is there, and has no constructor.
+    /// `slab` outlives the pool, and has no constructor.
     pub(super) unsafe fn new(
         name: &CStr,
         slab: Slab,
@@ -100,7 +100,7 @@ impl Pool {
             .ok_or(EINVAL)?;
         let depot_queues = Depot::new(room, GFP_KERNEL)?;
         for _ in 0..depot {
-            // One by one, since bottom halves should not be disabled for long.
+            // One by one, to keep bottom halves disabled only briefly.
             let magazine = empty()?;
             let guard = BhGuard::new().ok_or(EINVAL)?;
             depot_queues.put(guard.softirq(), magazine);
@@ -126,20 +126,20 @@ impl Pool {
             GFP_KERNEL,
         )?;
         shortage::step()?;
-        // SAFETY: The pool stays in its box from here on, and is detached before it goes away. If
-        // this fails, it is not attached.
+        // SAFETY: The pool stays in its box from here on, and is detached before it is freed. On
+        // failure, it is not attached.
         to_result(unsafe { bindings::__qmempool_attach(pool.as_raw(), name.as_char_ptr()) })?;
-        // SAFETY: Nobody else looks at this member.
+        // SAFETY: Only this and `drop()` access this member.
         unsafe { (*pool.as_raw()).attached = true };
         Ok(pool)
     }
 
-    /// What C code knows of the pool.
+    /// Returns the part of the pool that C code uses.
     pub(super) fn as_raw(&self) -> *mut bindings::qmempool {
         self.shared.get()
     }
 
-    /// Returns the pool that C code knows.
+    /// Returns the pool of a C pointer.
     ///
     /// # Safety
     ///
@@ -150,7 +150,7 @@ impl Pool {
         unsafe { &*raw.cast_const().cast::<Self>() }
     }
 
-    /// The store of this CPU.
+    /// Returns the store of this CPU.
     #[inline(always)]
     pub(super) fn store<'a>(&'a self, cx: Softirq<'a>) -> &'a Store {
         self.stores.get(cx)
@@ -181,11 +181,11 @@ impl Pool {
         Some(object)
     }
 
-    /// Puts an object into the pool, or gives it to the slab.
+    /// Puts an object into the pool, or frees it to the slab.
     ///
     /// # Safety
     ///
-    /// `object` comes from the slab, and belongs to the caller, who gives it up.
+    /// `object` comes from the slab, and belongs to the caller, which gives it up.
     #[inline(always)]
     pub(super) unsafe fn free(&self, store: &Store, cx: Softirq<'_>, object: Unused) {
         if !slab::poison(object) {
@@ -198,7 +198,7 @@ impl Pool {
         }
     }
 
-    /// [`Self::alloc`] when the magazine in use is empty.
+    /// [`Self::alloc`] with an empty current magazine.
     #[cold]
     #[inline(never)]
     fn alloc_slow(&self, cx: Softirq<'_>, gfp: bindings::gfp_t) -> Option<Unused> {
@@ -207,7 +207,7 @@ impl Pool {
         store.take()
     }
 
-    /// [`Self::free`] when the magazine in use is full.
+    /// [`Self::free`] with a full current magazine.
     ///
     /// # Safety
     ///
@@ -217,12 +217,12 @@ impl Pool {
     unsafe fn free_slow(&self, cx: Softirq<'_>, object: Unused) {
         let store = self.store(cx);
         self.unload(store, cx);
-        // There is room now. If there was none after all, the object would be lost, no more.
+        // There is room now. Otherwise, the object would be leaked.
         // SAFETY: By the safety requirements.
         let _ = unsafe { store.put(object) };
     }
 
-    /// Sees to it that the magazine in use, which is empty, has objects; unless there are none.
+    /// Replaces or fills the current magazine, which is empty, if possible.
     fn load(&self, store: &Store, cx: Softirq<'_>, gfp: bindings::gfp_t) {
         let event = store.with_magazines(|loaded, previous| {
             if previous.len() != 0 {
@@ -240,10 +240,10 @@ impl Pool {
         }
     }
 
-    /// Sees to it that the magazine in use, which is full, has room.
+    /// Makes room in the current magazine, which is full.
     fn unload(&self, store: &Store, cx: Softirq<'_>) {
         let event = store.with_magazines(|loaded, previous| {
-            // The previous one has been used longer ago than the one in use: it goes, if it must.
+            // Give away the previous magazine, which is colder in the cache than the current one.
             let event = if previous.len() == 0 {
                 None
             } else if self.depot.exchange_for_empty(cx, previous) {
@@ -260,7 +260,7 @@ impl Pool {
         }
     }
 
-    /// Takes up to `n` objects out of the pool or the slab, and returns how many.
+    /// Takes up to `n` objects out of the pool or the slab. Returns their number.
     ///
     /// # Safety
     ///
@@ -287,7 +287,7 @@ impl Pool {
         }
         if cfg!(CONFIG_KASAN) || wants_zeros(gfp) {
             for i in 0..done {
-                // SAFETY: So many objects are there, of this size, and ours.
+                // SAFETY: The first `done` places hold objects of this size that are ours.
                 unsafe {
                     let object = to.add(i).read();
                     slab::unpoison(object, self.object_size);
@@ -302,11 +302,11 @@ impl Pool {
         done
     }
 
-    /// Puts `n` objects into the pool, or gives them to the slab.
+    /// Puts `n` objects into the pool, or frees them to the slab.
     ///
     /// # Safety
     ///
-    /// There are `n` objects at `from` for which the same holds as for [`Self::free`].
+    /// There are `n` objects at `from` that meet the requirements of [`Self::free`].
     pub(super) unsafe fn free_bulk(&self, cx: Softirq<'_>, from: *const Unused, n: usize) {
         let store = self.store(cx);
         if cfg!(CONFIG_KASAN) {
@@ -333,19 +333,19 @@ impl Pool {
     ///
     /// The CPU has stopped, and does not start again before this returns.
     pub(super) unsafe fn cpu_dead(&self, cpu: CpuId) {
-        // SAFETY: There is a store unless the pointer is null. The CPU that used it has stopped,
-        // and what it did before happened before its stop was noticed.
+        // SAFETY: There is a store unless the pointer is null. Its CPU has stopped, and CPU hotplug
+        // orders the accesses of that CPU before this.
         if let Some(store) = unsafe { self.stores.of_cpu(cpu).as_ref() } {
             store.drain();
         }
     }
 
-    /// The number of objects that [`Self::shrink`] can give back.
+    /// Returns the number of objects that [`Self::shrink`] can free.
     pub(super) fn shrinkable(&self) -> usize {
         self.depot.full() * self.magazine as usize
     }
 
-    /// Gives objects in the depot back to the slab, and returns how many.
+    /// Frees objects of the depot to the slab. Returns their number.
     pub(super) fn shrink(&self, objects: usize) -> usize {
         let Some(guard) = BhGuard::new() else {
             return 0;
@@ -353,14 +353,14 @@ impl Pool {
         self.depot.shrink(guard.softirq(), objects)
     }
 
-    /// What the pool has done and has.
+    /// Returns the statistics of the pool.
     pub(super) fn stats(&self) -> Stats {
         let mut stats = Stats {
             held: self.shrinkable(),
             ..Stats::default()
         };
         for cpu in percpu::possible_cpus() {
-            // SAFETY: These methods access only what all CPUs access atomically.
+            // SAFETY: The methods called here only access members that are accessed atomically.
             let Some(store) = (unsafe { self.stores.of_cpu(cpu).as_ref() }) else {
                 continue;
             };
@@ -378,10 +378,10 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // SAFETY: Nobody else looks at this member.
+        // SAFETY: Only this and `new()` access this member.
         if unsafe { (*self.as_raw()).attached } {
-            // SAFETY: It is attached. From here on, nobody calls into the pool any more; the stores
-            // and the depot give all objects back when they are dropped.
+            // SAFETY: It is attached. After this, C code does not call into the pool any more; the
+            // stores and the depot return all objects when they are dropped.
             unsafe { bindings::__qmempool_detach(self.as_raw()) };
         }
     }

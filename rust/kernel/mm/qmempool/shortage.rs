@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Lets tests see what happens when there is no memory.
+//! Injects allocation failures for tests.
 //!
-//! Everything here is off the fast paths, and gone without `CONFIG_KUNIT`. Tests run one after the
-//! other, so there is one shortage at a time.
+//! All calls are off the fast paths, and compile to nothing without `CONFIG_KUNIT`. Tests run one
+//! at a time, so there is one shortage at a time.
 
 use crate::{
     bindings,
@@ -14,14 +14,14 @@ use crate::{
     }, //
 };
 
-/// The allocation of a pool that fails, counted from 1 on; 0 for none.
+/// The number of the allocation in the creation of a pool that fails, from 1 on; 0 for none.
 static STEP: Atomic<usize> = Atomic::new(0);
 /// The address of a slab cache that is short of objects; 0 for none.
 static CACHE: Atomic<usize> = Atomic::new(0);
-/// How many objects this has yet.
+/// Number of objects that this cache can still provide.
 static LEFT: Atomic<usize> = Atomic::new(0);
 
-/// Comes before each allocation that the creation of a pool makes, and may fail in its place.
+/// Called before each allocation in the creation of a pool; fails in its place.
 pub(super) fn step() -> Result {
     if cfg!(CONFIG_KUNIT) {
         let step = STEP.load(Relaxed);
@@ -33,12 +33,12 @@ pub(super) fn step() -> Result {
     Ok(())
 }
 
-/// Whether a slab cache cannot give many objects at once.
+/// Returns whether bulk allocations from a slab cache fail.
 pub(super) fn of_many(cache: *mut bindings::kmem_cache) -> bool {
     cfg!(CONFIG_KUNIT) && CACHE.load(Relaxed) == cache.addr()
 }
 
-/// Whether a slab cache cannot give one object.
+/// Returns whether the next single allocation from a slab cache fails.
 pub(super) fn of_one(cache: *mut bindings::kmem_cache) -> bool {
     if !of_many(cache) {
         return false;
@@ -57,7 +57,7 @@ pub(super) fn at_step<R>(step: usize, body: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Calls `body` while `cache` gives only `left` more objects to pools, and these one by one.
+/// Calls `body` while `cache` provides only `left` more objects to pools, one per allocation.
 #[cfg(CONFIG_KUNIT)]
 pub(super) fn of<R>(cache: *mut bindings::kmem_cache, left: usize, body: impl FnOnce() -> R) -> R {
     begin(cache, left);
@@ -66,7 +66,7 @@ pub(super) fn of<R>(cache: *mut bindings::kmem_cache, left: usize, body: impl Fn
     result
 }
 
-/// Makes `cache` short of objects, or none if it is null. For tests in C.
+/// Starts a shortage of `cache`, or ends it if that is null. For tests in C.
 #[cfg(CONFIG_KUNIT)]
 pub(super) fn begin(cache: *mut bindings::kmem_cache, left: usize) {
     LEFT.store(left, Relaxed);

@@ -15,10 +15,9 @@ use core::{
     ptr::NonNull, //
 };
 
-/// A slab cache of which we do not know the type of the objects.
+/// A slab cache of untyped objects.
 ///
-/// While objects are in a pool, they are poisoned: KASAN reports who touches them, or frees them
-/// again.
+/// Objects in a pool are poisoned: KASAN reports accesses to them and double frees.
 #[derive(Clone, Copy)]
 pub(super) struct Slab {
     raw: NonNull<bindings::kmem_cache>,
@@ -33,7 +32,7 @@ impl Slab {
         self.raw.as_ptr()
     }
 
-    /// The size of an object.
+    /// Returns the size of an object.
     ///
     /// # Safety
     ///
@@ -43,7 +42,7 @@ impl Slab {
         unsafe { bindings::kmem_cache_size(self.as_raw()) }
     }
 
-    /// Fills slots from the first one on with new objects, and returns how many there are.
+    /// Fills slots with new objects, from the first slot on. Returns their number.
     ///
     /// This never waits for memory, whatever the flags say.
     ///
@@ -59,8 +58,8 @@ impl Slab {
         if slots.is_empty() {
             return 0;
         }
-        // SAFETY: The cache is valid, and there are as many slots. `NonNull` has the layout of a
-        // pointer, and the allocator does not hand out null.
+        // SAFETY: The cache is valid, and `slots` has this length. `NonNull` has the layout of a
+        // pointer, and on success the allocator writes no null pointers.
         let done = !shortage::of_many(self.as_raw())
             && unsafe {
                 bindings::kmem_cache_alloc_bulk(
@@ -79,7 +78,7 @@ impl Slab {
                 count += 1;
             }
         } else if let Some(slot) = slots.first_mut() {
-            // With little memory left, one is what somebody waits for.
+            // Memory is short: the caller needs only one object.
             if shortage::of_one(self.as_raw()) {
                 return 0;
             }
@@ -121,11 +120,11 @@ impl Slab {
     }
 }
 
-/// Tells KASAN that an object is not in use, and returns whether it is fit for use again: it is not
-/// if it was not in use before.
+/// Tells KASAN that an object is unused. Returns false if the object must not be reused, since it
+/// was unused already (a double free).
 #[inline(always)]
 pub(super) fn poison(object: Unused) -> bool {
-    // SAFETY: This checks what it is given.
+    // SAFETY: KASAN checks the pointer itself.
     unsafe { bindings::kasan_mempool_poison_object(object.as_ptr()) }
 }
 
@@ -140,11 +139,12 @@ pub(super) unsafe fn unpoison(object: Unused, size: u32) {
     unsafe { bindings::kasan_mempool_unpoison_object(object.as_ptr(), size as usize) };
 }
 
-/// Pools are used with bottom halves disabled, so they cannot wait, and may fail.
+/// Returns the flags for an allocation with bottom halves disabled, which cannot sleep and may
+/// fail.
 pub(super) fn without_waiting(gfp: bindings::gfp_t) -> bindings::gfp_t {
     let wait = 1 << bindings::___GFP_DIRECT_RECLAIM_BIT | 1 << bindings::___GFP_NOFAIL_BIT;
     let quiet = crate::alloc::flags::__GFP_NOWARN;
-    // What is in a pool is not zero. Who wants zeros gets them when an object leaves the pool.
+    // Objects are zeroed when they leave the pool, since those in the pool are not zero.
     let zero = crate::alloc::flags::__GFP_ZERO;
     (gfp | quiet.as_raw()) & !(wait | zero.as_raw())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a CPU has for itself.
+//! The per-CPU part of a pool.
 
 use super::magazine::{
     Magazine,
@@ -16,43 +16,43 @@ use crate::{
 };
 use core::cell::UnsafeCell;
 
-/// Two magazines: the one in use, and the previous one, which is full or empty most of the time.
+/// Two magazines: the current one, and the previous one, which is full or empty most of the time.
 ///
-/// With one magazine, who allocates and frees around its end would exchange it each time; with
-/// two, at least a magazine's worth of calls lies between two exchanges.
+/// With a single magazine, a workload that allocates and frees around its end would exchange it
+/// over and over; with two, at least a magazine's worth of calls lies between two exchanges.
 ///
-/// Methods take `&self`, since a store is reached with a token that can be copied. None of them
-/// runs code of others on the way, so none is entered again before it is done.
+/// Methods take `&self`, since the token that leads to a store can be copied. No method calls
+/// foreign code while it changes the store, so none is reentered.
 ///
 /// # Invariants
 ///
 /// - `slots` and `previous` are magazines that belong to the store. The first `count` slots of the
-///   one in use hold objects, whatever its own length says; `count <= size <= MAX`.
-/// - Only the CPU of the store calls its methods, but for [`Self::held`] and [`Self::counters`],
-///   which use members that are accessed atomically.
+///   current one hold objects, and its own length is not valid; `count <= size <= MAX`.
+/// - Only the CPU of the store calls its methods, except [`Self::held`] and [`Self::counters`],
+///   which only use members that are accessed atomically.
 #[repr(transparent)]
 pub(super) struct Store(UnsafeCell<bindings::qmempool_cpu>);
 
 // SAFETY: A store owns its magazines, which can be sent.
 unsafe impl Send for Store {}
 
-/// What a store counts besides hits.
+/// The events that a store counts besides hits.
 #[derive(Clone, Copy)]
 pub(super) enum Event {
-    /// The slab filled a magazine.
+    /// A magazine was filled from the slab.
     Refill,
     /// A magazine was exchanged for one of the depot.
     Exchange,
-    /// A magazine was given back to the slab.
+    /// A magazine was emptied to the slab.
     Return,
 }
 
 impl Store {
-    /// Makes a store of two empty magazines, which will have up to `size` objects.
+    /// Creates a store of two empty magazines, of up to `size` objects each.
     pub(super) fn new(one: KBox<Magazine>, two: KBox<Magazine>, size: u32) -> Self {
         let mut one = one;
         one.empty();
-        // INVARIANT: The magazine in use is empty, and so is `count`.
+        // INVARIANT: The current magazine is empty, and `count` is zero.
         Self(UnsafeCell::new(bindings::qmempool_cpu {
             slots: KBox::into_raw(one).cast(),
             previous: KBox::into_raw(two).cast(),
@@ -97,8 +97,8 @@ impl Store {
     /// Counts an event.
     pub(super) fn note(&self, event: Event) {
         let counter = self.counter(event);
-        // Relaxed, and not a read-modify-write operation: this CPU alone writes to it, and readers
-        // want a number, nothing that it stands for.
+        // Relaxed, and not a read-modify-write operation: only this CPU writes to it, and no other
+        // data depends on it.
         counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
@@ -113,12 +113,12 @@ impl Store {
         .map(|counter| counter.load(Relaxed))
     }
 
-    /// The number of objects, as others see it.
+    /// Returns the number of objects. May be called on any CPU.
     pub(super) fn held(&self) -> u32 {
         self.count().load(Relaxed) + self.previous_count().load(Relaxed)
     }
 
-    /// The number of objects that fit into a magazine.
+    /// Returns the capacity of a magazine.
     #[inline(always)]
     pub(super) fn size(&self) -> u32 {
         // SAFETY: `self` is valid, and this never changes.
@@ -131,10 +131,10 @@ impl Store {
         unsafe { (*self.raw()).slots }.cast()
     }
 
-    /// Takes an object out of the magazine in use.
+    /// Takes an object out of the current magazine.
     #[inline(always)]
     pub(super) fn take(&self) -> Option<Unused> {
-        // Relaxed here and below: other CPUs look at the number for statistics only.
+        // Relaxed here and below: other CPUs read the number for statistics only.
         let last = self.count().load(Relaxed).checked_sub(1)?;
         // INVARIANT: One object less.
         self.count().store(last, Relaxed);
@@ -144,26 +144,26 @@ impl Store {
         Some(unsafe { self.slots().add(last as usize).read() })
     }
 
-    /// Puts an object into the magazine in use, and returns whether there was room.
+    /// Puts an object into the current magazine. Returns false if it is full.
     ///
     /// # Safety
     ///
-    /// `object` is poisoned, comes from the slab of the pool, and belongs to the caller, who gives
-    /// it up if there is room.
+    /// `object` is poisoned, comes from the slab of the pool, and belongs to the caller, which
+    /// gives it up if there is room.
     #[inline(always)]
     pub(super) unsafe fn put(&self, object: Unused) -> bool {
         let count = self.count().load(Relaxed);
         if count >= self.size() {
             return false;
         }
-        // SAFETY: By the type invariants, there is such a slot, and it holds no object.
+        // SAFETY: By the type invariants, this slot exists and holds no object.
         unsafe { self.slots().add(count as usize).write(object) };
         // INVARIANT: One more slot holds an object.
         self.count().store(count + 1, Relaxed);
         true
     }
 
-    /// Takes up to `n` objects out of the magazine in use, and returns how many.
+    /// Takes up to `n` objects out of the current magazine. Returns their number.
     ///
     /// # Safety
     ///
@@ -188,11 +188,11 @@ impl Store {
         n
     }
 
-    /// Puts up to `n` objects into the magazine in use, and returns how many.
+    /// Puts up to `n` objects into the current magazine. Returns their number.
     ///
     /// # Safety
     ///
-    /// There are `n` objects at `from` for which the same holds as for [`Self::put`].
+    /// There are `n` objects at `from` that meet the requirements of [`Self::put`].
     #[inline]
     pub(super) unsafe fn put_some(&self, from: *const Unused, n: usize) -> usize {
         let count = self.count().load(Relaxed);
@@ -210,8 +210,7 @@ impl Store {
         n
     }
 
-    /// Calls `f` with the magazine in use and the previous one, in which it may replace and change
-    /// both.
+    /// Calls `f` with the current magazine and the previous one; it may change and replace both.
     ///
     /// `f` must not use the store.
     pub(super) fn with_magazines<R>(
@@ -220,9 +219,9 @@ impl Store {
     ) -> R {
         let raw = self.raw();
         // SAFETY: By the type invariants, both are magazines of ours, with `count` objects in the
-        // first. The store has the same pointers until they are written below, but nobody uses
-        // them: this CPU runs `f`, which does not, and others have no business here. Nothing here
-        // panics, so there are not two owners.
+        // first. The store has the same pointers until they are written below, but they are not
+        // used: this CPU runs `f`, which does not, and other CPUs never do. Nothing here panics, so
+        // there are not two owners.
         let (mut loaded, mut previous) = unsafe {
             let mut loaded = KBox::from_raw((*raw).slots.cast::<Magazine>());
             loaded.set_len(self.count().load(Relaxed));
@@ -231,7 +230,7 @@ impl Store {
 
         let result = f(&mut loaded, &mut previous);
 
-        // INVARIANT: The number of objects goes along with the magazine in use.
+        // INVARIANT: `count` is the number of objects in the current magazine.
         self.count().store(loaded.len().min(self.size()), Relaxed);
         self.previous_count().store(previous.len(), Relaxed);
         // SAFETY: Only this CPU accesses these members.
@@ -242,7 +241,7 @@ impl Store {
         result
     }
 
-    /// Gives all objects back to the slab.
+    /// Returns all objects to the slab.
     pub(super) fn drain(&self) {
         self.with_magazines(|loaded, previous| {
             loaded.empty();

@@ -26,7 +26,7 @@ mod cases {
         QMemPool::new(name, Cache::new(c"rust_qmempool_test", 64)?, options)
     }
 
-    /// A value that counts how often values like it were dropped.
+    /// A value that counts drops in a shared counter.
     struct Counted(Arc<Atomic<u32>>);
 
     impl Drop for Counted {
@@ -49,7 +49,7 @@ mod cases {
         assert!(core::ptr::eq(place, &*again));
         assert_eq!(*again, [8; 8]);
 
-        // Dropped, not freed: it goes to the slab, and nothing is lost.
+        // Dropped rather than freed to the pool: its memory goes to the slab.
         let before = pool.stats();
         drop(again);
         assert_eq!(pool.stats().held, before.held);
@@ -73,7 +73,7 @@ mod cases {
         assert_eq!((stats.refills, stats.hits, stats.held), (8, 32, 0));
         assert_eq!((stats.exchanges, stats.returns), (0, 0));
 
-        // 4 + 4 stay with the CPU, 2 * 4 go to the depot, 4 * 4 to the slab.
+        // The CPU keeps 4 + 4, the depot takes 2 * 4, the slab 4 * 4.
         while let Some(object) = objects.pop() {
             local.free(object);
         }
@@ -82,13 +82,13 @@ mod cases {
         assert_eq!(stats.held, 16);
         assert_eq!(stats.bytes, 16 * size_of::<Value>());
 
-        // All that the pool holds is there again, without the slab.
+        // The pool serves all objects that it holds without the slab.
         for i in 0..16u64 {
             objects.push(local.alloc([i; 8], GFP_ATOMIC)?, GFP_ATOMIC)?;
         }
         let stats = pool.stats();
         assert_eq!((stats.refills, stats.exchanges, stats.held), (8, 4, 0));
-        // No two of them are the same.
+        // All of them are distinct.
         for (i, object) in objects.iter().enumerate() {
             assert_eq!(**object, [i as u64; 8]);
         }
@@ -158,7 +158,7 @@ mod cases {
             assert_eq!(*object, [i; 8]);
             pool.free(object);
         }
-        // Every CPU that this may have moved to needs one refill.
+        // This may have migrated: each CPU needs one refill.
         assert!(pool.stats().hits >= 100);
         assert!(pool.stats().held >= 8);
         Ok(())
@@ -170,7 +170,7 @@ mod cases {
 
         {
             let _irq = crate::interrupt::local_interrupt_disable();
-            // No guard can be had, so these go to the slab.
+            // Without a guard, these calls bypass the pool.
             let object = pool.alloc([1; 8], GFP_ATOMIC)?;
             pool.free(object);
             assert_eq!(pool.shrink(1), 0);
@@ -180,7 +180,7 @@ mod cases {
         let guard = BhGuard::new().ok_or(EINVAL)?;
         let local = pool.local(guard.softirq());
         let _irq = crate::interrupt::local_interrupt_disable();
-        // A token from before is good.
+        // A token from before remains valid.
         let mut objects = KVec::with_capacity(32, GFP_ATOMIC)?;
         for i in 0..32 {
             objects.push(local.alloc([i; 8], GFP_ATOMIC)?, GFP_ATOMIC)?;
@@ -194,7 +194,7 @@ mod cases {
     }
 
     #[test]
-    fn what_is_in_the_depot_can_be_taken_away() -> Result {
+    fn shrinking_empties_the_depot() -> Result {
         let pool = pool(Options::new().magazine(4).depot(4))?;
         let guard = BhGuard::new().ok_or(EINVAL)?;
         let local = pool.local(guard.softirq());
@@ -208,7 +208,7 @@ mod cases {
         }
         assert_eq!(pool.stats().held, 24);
         assert_eq!(pool.shrink(0), 0);
-        // Whole magazines go.
+        // Shrinking frees whole magazines.
         assert_eq!(pool.shrink(5), 8);
         assert_eq!(pool.stats().held, 16);
         assert_eq!(pool.shrink(usize::MAX), 8);
@@ -235,10 +235,10 @@ mod cases {
         local.free(a);
         local.free(b);
         assert_eq!(pool.stats().held, 4);
-        // SAFETY: This CPU is not dead, but does nothing else with the pool meanwhile.
+        // SAFETY: This CPU has not stopped, but does not use the pool meanwhile.
         unsafe { pool.pool.cpu_dead(crate::cpu::CpuId::current()) };
         assert_eq!(pool.stats().held, 0);
-        // It could come back.
+        // The CPU could come back online.
         let object = local.alloc([3; 8], GFP_ATOMIC)?;
         assert_eq!(object[0], 3);
         local.free(object);
@@ -275,7 +275,7 @@ mod cases {
             unsafe { bindings::qmempool_free_bulk_softirq(raw, n as u32, objects.as_mut_ptr()) };
         }
         drop(guard);
-        // As much as it can hold: two magazines of this CPU, and two in the depot.
+        // The maximum: two magazines of this CPU, and two in the depot.
         assert_eq!(pool.stats().held, 16);
         Ok(())
     }
@@ -292,7 +292,7 @@ mod cases {
         let mut foreign = Batch::<_, 16>::new(&other);
         let counted = |_| Counted(drops.clone());
 
-        // Not more than there is room for, and nothing where it does not belong.
+        // Limited by the room of the batch, and refused for a batch of another cache.
         assert_eq!(local.alloc_bulk(&mut batch, 10, GFP_ATOMIC, counted), 10);
         assert_eq!(local.alloc_bulk(&mut batch, 10, GFP_ATOMIC, counted), 6);
         assert_eq!(local.alloc_bulk(&mut batch, 10, GFP_ATOMIC, counted), 0);

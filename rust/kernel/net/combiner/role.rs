@@ -1,92 +1,93 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who works off a list to which everyone adds, and the memory ordering of it.
+//! The role of the combiner, and the memory ordering that goes with it.
 //!
 //! Nothing here depends on the rest of the kernel: the atomic operations come in through [`Word`]
 //! and [`Depth`], so that the same source runs under a model checker on a host.
 //!
-//! One word holds everything. It is one of
+//! One word holds the whole state. It is one of
 //!
-//! - *idle*: no elements, and nobody at work;
-//! - *busy*: no elements that nobody has taken, and somebody at work;
-//! - the newest element, from which the others are linked. Somebody is at work, or about to be.
+//! - *idle*: no elements, and no combiner;
+//! - *busy*: a combiner, which has taken all elements;
+//! - the newest element, from which the others are linked; there is a combiner.
 //!
-//! Whoever replaces idle has the role of the combiner, and keeps the element it came with: nobody
-//! else needs to see it. It has the role until it has put idle back, by an exchange that takes the
-//! last elements, or in place of busy. All other operations leave the word as something that is not
-//! idle. So there is one combiner as long as there are elements, and never two.
+//! The CPU that replaces idle has the role of the combiner, and keeps the element it came with: no
+//! other CPU needs to see it. It has the role until it puts idle back, by an exchange that takes
+//! the last elements, or in place of busy. All other operations leave the word as something that is
+//! not idle. So there is one combiner as long as there are elements, and never two.
 //!
 //! C code that knows idle (null) and elements only can use the same word. It must take busy for an
-//! element behind which there are no others. It gets the role by putting an element in place of
-//! idle, and gives it up when it takes them all.
+//! element that no others are linked from. It gets the role by putting an element in place of idle,
+//! and gives it up when it takes them all.
 
 /// The word.
 ///
-/// Elements are written with plain accesses, and passed on with them all that belongs to them.
+/// Elements are written with plain accesses, and handed on along with everything they own.
 ///
-/// - Who adds an element, writes it, then makes it visible: release.
-/// - Who takes elements, exchanges the word, then reads them: acquire. All values of the word come
-///   from read-modify-write operations, a chain of which hands on what each of its links has
-///   released. So this is ordered behind all who have added one.
-/// - Who puts idle in place of busy, releases what it has done as the combiner. Who replaces idle
-///   is the next one, and ordered behind that: acquire.
-/// - Who sees an element on the list can rely on it that somebody will come for it, and looks then
-///   at what is there to do, whatever that is. So what comes after an exchange must not be done
-///   before: it is a full barrier.
+/// - Adding an element: the CPU writes it, then makes it visible: release.
+/// - Taking elements: the combiner exchanges the word, then reads them: acquire. All values of the
+///   word come from read-modify-write operations, a chain of which hands on the releases of each of
+///   its links. So the exchange is ordered after everything that any of the adding CPUs has
+///   released.
+/// - Giving up the role by putting idle in place of busy releases what the combiner has done. The
+///   CPU that replaces idle is the next combiner, and is ordered after that: acquire.
+/// - A CPU that sees an element on the list can rely on a combiner that will take it, and will look
+///   at whatever there is to do afterwards. So the combiner's accesses after an exchange must not
+///   be reordered before it: the exchange is a full barrier.
 ///
-/// An exchange that leaves idle behind is not ordered before what the next combiner does: what one
-/// has left to do after that is not protected by the role.
+/// An exchange that leaves idle behind is not ordered before the accesses of the next combiner:
+/// what a combiner does after that exchange is not protected by the role.
 pub(crate) trait Word {
     /// Points to an element, or is one of the two values that do not.
     type Pointer: Copy + PartialEq;
 
-    /// Nobody is at work.
+    /// There is no combiner.
     const IDLE: Self::Pointer;
-    /// Somebody is at work, who has taken all elements.
+    /// There is a combiner, which has taken all elements.
     const BUSY: Self::Pointer;
 
     /// Reads the word, without ordering.
     fn load_relaxed(&self) -> Self::Pointer;
 
-    /// Replaces idle with busy, with acquire ordering; returns what it was if not so.
+    /// Replaces idle with busy, with acquire ordering; returns the word if it is not idle.
     fn occupy(&self) -> Result<(), Self::Pointer>;
 
-    /// Replaces `old` with `new`, with release ordering; returns what it was if not `old`.
+    /// Replaces `old` with `new`, with release ordering; returns the word if it is not `old`.
     fn replace_release(&self, old: Self::Pointer, new: Self::Pointer) -> Result<(), Self::Pointer>;
 
     /// Replaces the word with `new`, as a full barrier.
     fn exchange(&self, new: Self::Pointer) -> Self::Pointer;
 }
 
-/// About how many elements were added since the list was last taken, or tried to be.
+/// Roughly the number of elements that were added, or refused, since the list was last taken.
 ///
-/// It bounds the length of the list. Nothing is ordered by it.
+/// It bounds the length of the list, and orders nothing.
 pub(crate) trait Depth {
-    /// Adds one, and returns how many there were.
+    /// Adds one, and returns the number before.
     fn increment(&self) -> usize;
 
     /// Starts again from zero.
     fn reset(&self);
 }
 
-/// What has become of an element that was to be added.
+/// What became of an element that was to be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// Somebody is at work, who will see it.
+    /// There is a combiner, which will take it.
     Behind,
-    /// Nobody was: the caller is the combiner now, and has the element still.
+    /// There was none: the caller is the combiner now, and still has the element.
     First,
-    /// There were about `limit` elements behind somebody who is at work. It was not added.
+    /// There is a combiner, and about `limit` elements wait for it. It was not added.
     Refused,
 }
 
-/// Adds an element, if somebody is there to work it off.
+/// Adds an element if there is a combiner to work it off, or makes the caller the combiner.
 ///
 /// `link` is called with the element that was the newest one, if any, and makes it follow `new`.
 ///
-/// The limit is not exact. Who takes the list and who adds to it access the number one after the
-/// other, and not at once with the list: those who are just adding when it is taken, one per CPU,
-/// may not be counted, or be refused. Nothing adds up, as the number begins anew each time.
+/// The limit is not exact. The number and the list are not accessed in one atomic operation: an
+/// element that is just being added when the list is taken, one per CPU, may go uncounted, or be
+/// refused. The error does not accumulate, as the number begins at zero each time.
 #[inline(always)]
 pub(crate) fn add<W: Word>(
     word: &W,
@@ -119,13 +120,13 @@ pub(crate) fn add<W: Word>(
         return Added::Behind;
     }
     if counted {
-        // Otherwise those who come too late would add up until the next one takes something.
+        // Otherwise elements that were counted too late would add up until the next one takes some.
         depth.reset();
     }
     Added::First
 }
 
-/// Takes all elements and stays the combiner.
+/// Takes all elements; the caller stays the combiner.
 ///
 /// Only the combiner may call this. It returns none if nothing was added.
 #[inline(always)]
@@ -138,7 +139,7 @@ pub(crate) fn take<W: Word>(word: &W, depth: &impl Depth) -> Option<W::Pointer> 
     Some(newest)
 }
 
-/// Takes all elements and gives the role up.
+/// Takes all elements and gives up the role.
 ///
 /// Only the combiner may call this, and it is not the combiner afterwards.
 #[inline(always)]
@@ -151,7 +152,7 @@ pub(crate) fn take_last<W: Word>(word: &W, depth: &impl Depth) -> Option<W::Poin
     Some(newest)
 }
 
-/// Gives the role up if there is nothing to do, and says whether it has.
+/// Gives up the role if there are no elements, and returns whether it has.
 ///
 /// Only the combiner may call this.
 #[inline(always)]

@@ -55,7 +55,7 @@ mod cases {
 
     type Elements = Combiner<KBox<Element>>;
 
-    /// Adds elements that somebody else is to work off.
+    /// Adds elements for another combiner to work off.
     fn behind(list: &Elements, numbers: core::ops::Range<u32>) -> Result {
         for number in numbers {
             let Pushed::Behind = list.push(element(number, None)?, 8) else {
@@ -72,7 +72,7 @@ mod cases {
         }
     }
 
-    fn numbers(batch: Batch<KBox<Element>>) -> Result<KVec<u32>> {
+    fn numbers(batch: Drain<KBox<Element>>) -> Result<KVec<u32>> {
         let mut numbers = KVec::new();
         for element in batch {
             numbers.push(element.number, GFP_KERNEL)?;
@@ -107,7 +107,7 @@ mod cases {
             assert_eq!(numbers(batch)?.as_slice(), [4, 5]);
             assert_eq!(counted(&list), 0);
             assert!(turn.take().is_none());
-            // That was the end of the turn, whoever still has it.
+            // That was the end of the turn, although the value still exists.
             assert!(!list.is_busy());
             let mut next = first(&list, 6)?;
             assert!(turn.take().is_none());
@@ -147,7 +147,7 @@ mod cases {
                 _ => return Err(EINVAL),
             }
         }
-        // Who is refused is not taken off again: the number begins anew with each batch.
+        // A refused element stays counted: the number starts at zero again with each batch.
         assert_eq!(counted(&list), 10);
         assert_eq!(turn.take().ok_or(EINVAL)?.len(), 9);
         assert_eq!(counted(&list), 0);
@@ -157,7 +157,7 @@ mod cases {
             Pushed::Refused(_)
         ));
         drop(turn);
-        // Who is alone is not refused.
+        // An element that finds the list idle is not refused.
         assert!(matches!(list.push(element(0, None)?, 0), Pushed::First(_)));
         assert_eq!(counted(&list), 0);
         Ok(())
@@ -169,19 +169,19 @@ mod cases {
         let word = || list.first.load_relaxed();
         let mut turn = first(&list, 0)?;
 
-        assert!(word() == First::BUSY);
+        assert!(word() == RoleWord::BUSY);
         behind(&list, 1..2)?;
         let one = word();
-        assert!(one != First::BUSY && one != First::IDLE);
+        assert!(one != RoleWord::BUSY && one != RoleWord::IDLE);
         assert_eq!(numbers(turn.take().ok_or(EINVAL)?)?.as_slice(), [0, 1]);
-        assert!(word() == First::BUSY);
+        assert!(word() == RoleWord::BUSY);
         assert_eq!(turn.take_last().len(), 0);
-        assert!(word() == First::IDLE);
+        assert!(word() == RoleWord::IDLE);
 
-        // Whoever is alone does not change the word in between.
+        // Without contention, the word does not change in between.
         let mut turn = first(&list, 2)?;
         assert_eq!(numbers(turn.take().ok_or(EINVAL)?)?.as_slice(), [2]);
-        assert!(word() == First::BUSY);
+        assert!(word() == RoleWord::BUSY);
         behind(&list, 3..4)?;
         assert_eq!(numbers(turn.take_last())?.as_slice(), [3]);
         Ok(())
@@ -193,25 +193,29 @@ mod cases {
         let add_in_c = |number| -> Result<*mut Node> {
             let node = element(number, None)?.into_node().as_ptr();
             let old = list.first.load_relaxed();
-            let next = if old == First::BUSY { First::IDLE } else { old };
+            let next = if old == RoleWord::BUSY {
+                RoleWord::IDLE
+            } else {
+                old
+            };
             // SAFETY: The element is ours.
             unsafe { llist::set_next(node, next) };
             list.first.0.xchg(node, Full);
             Ok(old)
         };
         // C code has the role as long as its element is there.
-        assert!(add_in_c(0)? == First::IDLE);
+        assert!(add_in_c(0)? == RoleWord::IDLE);
         assert!(list.is_busy());
         behind(&list, 1..3)?;
-        let newest = list.first.0.xchg(First::IDLE, Full);
+        let newest = list.first.0.xchg(RoleWord::IDLE, Full);
         // SAFETY: These elements were on the list, and are ours now.
         let batch = unsafe { Elements::batch(None, Some(newest)) };
         assert_eq!(numbers(batch)?.as_slice(), [0, 1, 2]);
 
         // It finds Rust code at work.
         let mut turn = first(&list, 3)?;
-        assert!(add_in_c(4)? == First::BUSY);
-        assert!(add_in_c(5)? != First::IDLE);
+        assert!(add_in_c(4)? == RoleWord::BUSY);
+        assert!(add_in_c(5)? != RoleWord::IDLE);
         behind(&list, 6..7)?;
         let batch = turn.take().ok_or(EINVAL)?;
         assert_eq!(numbers(batch)?.as_slice(), [3, 4, 5, 6]);
@@ -235,23 +239,23 @@ mod cases {
                 for element in batch {
                     let number = element.number;
                     let _ = seen.push(number, GFP_KERNEL);
-                    // Two more for each of the first two: nobody but us is there to do them.
+                    // Two more for each of the first two: there is no other CPU to do them.
                     if number < 2 {
                         let _ = behind(&list, 2 * number + 1..2 * number + 3);
                     }
                 }
             },
         );
-        assert!(matches!(submitted, Ok(Submitted::Done)));
+        assert!(matches!(submitted, Ok(Disposition::Done)));
         assert_eq!(locks, 1);
         assert_eq!(seen.as_slice(), [0, 1, 2, 3, 4]);
         assert!(!list.is_busy());
 
         let turn = first(&list, 0)?;
-        let nobody = || -> () { panic!("somebody is at work") };
-        let submitted = list.submit(element(1, None)?, 1, 8, nobody, |(), _| ());
-        assert!(matches!(submitted, Ok(Submitted::Left)));
-        let submitted = list.submit(element(2, None)?, 1, 8, nobody, |(), _| ());
+        let no_lock = || -> () { panic!("there is a combiner already") };
+        let submitted = list.submit(element(1, None)?, 1, 8, no_lock, |(), _| ());
+        assert!(matches!(submitted, Ok(Disposition::Delegated)));
+        let submitted = list.submit(element(2, None)?, 1, 8, no_lock, |(), _| ());
         assert!(submitted.is_err_and(|element| element.number == 2));
         assert_eq!(numbers(turn.take_last())?.as_slice(), [0, 1]);
         Ok(())
@@ -279,13 +283,13 @@ mod cases {
                 drop(batch);
             },
         );
-        assert!(matches!(submitted, Ok(Submitted::Done)));
+        assert!(matches!(submitted, Ok(Disposition::Done)));
         assert_eq!(batches, 3);
         assert_eq!(next.ok_or(EBUSY)?.take_last().len(), 1);
 
         // With no bound at all, there is one batch.
         let submitted = list.submit(element(0, None)?, 8, 0, || (), |(), _| batches += 1);
-        assert!(matches!(submitted, Ok(Submitted::Done)));
+        assert!(matches!(submitted, Ok(Disposition::Done)));
         assert_eq!(batches, 4);
         Ok(())
     }
@@ -314,7 +318,7 @@ mod cases {
         assert_eq!(drops.load(Relaxed), 3);
         assert!(!list.is_busy());
 
-        // Who forgets a turn keeps the role from everyone, and nothing else happens.
+        // A forgotten turn keeps the role from all CPUs, and has no other effect.
         let Pushed::First(mut turn) = list.push(element(0, Some(&drops))?, 8) else {
             return Err(EINVAL);
         };
@@ -374,7 +378,7 @@ mod cases {
 
     const COUNT: u32 = 2_000;
 
-    /// All CPUs submit: each element comes once, in order per CPU, whoever worked it off.
+    /// All CPUs submit: each element arrives once, in order per CPU, whichever CPU worked it off.
     fn all_cpus_submit(bound: usize) -> Result {
         let list = &Elements::new();
         let seen = &*KBox::pin_init(
@@ -411,7 +415,7 @@ mod cases {
         assert_eq!(seen.wrong, 0);
         assert_eq!(seen.total, threads as u32 * COUNT);
         assert!(!list.is_busy());
-        // Some may have been counted who were too late for the last batch.
+        // Elements that were too late for the last batch may have been counted.
         assert!(counted(list) >= 0);
         Ok(())
     }
@@ -421,7 +425,7 @@ mod cases {
         seen: &SpinLock<Seen>,
         element: KBox<Element>,
         bound: usize,
-    ) -> Result<Submitted, KBox<Element>> {
+    ) -> Result<Disposition, KBox<Element>> {
         list.submit(
             element,
             64,

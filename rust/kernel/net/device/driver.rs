@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a network device driver provides.
+//! The trait that a network device driver implements.
 
 use super::{
     ethtool::Statistics,
@@ -44,8 +44,9 @@ pub enum MtuChange {
 
 /// A network device driver.
 ///
-/// The implementing type is a marker: it holds nothing. What a driver keeps is split by who may
-/// touch it, and owned by the abstraction, which lends each part to the callbacks that may:
+/// The implementing type is a marker: it holds nothing. The state of a driver is split by the
+/// context that may access it, and owned by the abstraction, which lends each part to the callbacks
+/// of that context:
 ///
 /// | part | one per | lent to | context |
 /// | --- | --- | --- | --- |
@@ -53,24 +54,23 @@ pub enum MtuChange {
 /// | [`Poller`] | queue vector | [`poll`], exclusively | softirq |
 /// | [`Tx`] | transmit queue | [`start_xmit`], exclusively | bottom halves off, queue locked |
 ///
-/// [`Data`] lives from [`register`](super::register) until the device is unbound; it is made by
-/// [`probe`]. [`Poller`] and [`Tx`] live from [`open`], which makes them, until the device goes
-/// down.
+/// [`Data`] lives from [`register`](super::register) until the device is unbound; [`probe`] creates
+/// it. [`Poller`] and [`Tx`] live from [`open`], which creates them, until the device goes down.
 ///
 /// The lifetime `'bound` stands for the time during which the parent device is bound to its driver.
 /// All callbacks run within it, and all of the parts above are dropped within it. Since the
-/// callbacks are generic in it, nothing that lives shorter can be stored in them.
+/// callbacks are generic in it, nothing with a shorter lifetime can be stored in these parts.
 ///
 /// # Going up and down
 ///
-/// Up: [`open`] (make the vectors) -> NAPI enabled -> interrupts requested -> transmit queues
+/// Up: [`open`] (adds the vectors) -> NAPI enabled -> interrupts requested -> transmit queues
 /// usable -> [`start`]. Down, also if one of these fails: event interrupt freed -> transmit queues
 /// unusable -> NAPI disabled -> [`quiesce`] -> [`Tx`] dropped -> queue interrupts freed ->
 /// [`closed`] or [`Poller`] dropped. So:
 ///
-/// - [`quiesce`] is the last that happens to the card: neither [`rearm`] nor [`event`] nor
-///   [`start_xmit`] can undo what it does.
-/// - what [`Tx`] and [`Poller`] own (rings, buffers that the card knows) is freed after
+/// - [`quiesce`] is the last callback to access the card: neither [`rearm`] nor [`event`] nor
+///   [`start_xmit`] can undo its effects.
+/// - the memory that [`Tx`] and [`Poller`] own (rings, buffers that the card knows) is freed after
 ///   [`quiesce`] returned.
 ///
 /// [`Data`]: Driver::Data
@@ -87,10 +87,10 @@ pub enum MtuChange {
 /// [`start`]: Driver::start
 #[vtable]
 pub trait Driver: Sized + 'static {
-    /// The parent device: `pci::Device<Bound>`, or whatever bus it sits on.
+    /// The parent device: `pci::Device<Bound>`, or that of another bus.
     type Bus: BusDevice;
 
-    /// What [`register`](super::register) hands through to [`Driver::probe`].
+    /// An argument that [`register`](super::register) passes through to [`Driver::probe`].
     type Setup;
 
     /// Private data of the device, shared by all callbacks.
@@ -102,21 +102,21 @@ pub trait Driver: Sized + 'static {
     /// State of a transmit queue that belongs to the holder of the queue's lock alone.
     type Tx<'bound>: Send + 'bound;
 
-    /// Prepares the card and says what the device is like.
+    /// Prepares the card and describes the device.
     ///
-    /// Process context, before the device is known to anybody.
+    /// Process context, before the device is visible to the stack or to users.
     fn probe<'bound>(
         bus: &'bound Self::Bus,
         setup: Self::Setup,
     ) -> Result<(Info, impl PinInit<Self::Data<'bound>, Error>)>;
 
-    /// Makes what the device needs to be up: with [`Opening::add_queue_vector`], the rings, and
-    /// optionally with [`Opening::add_event_vector`] an interrupt for what is not about packets.
+    /// Creates what the device needs to be up: the rings, with [`Opening::add_queue_vector`], and
+    /// optionally an interrupt for other events, with [`Opening::add_event_vector`].
     ///
-    /// There are to be as many of them as [`Opening::queues`] says. Process context, RTNL held.
+    /// To add are [`Opening::queues`] queue vectors. Process context, RTNL held.
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result;
 
-    /// Turns on the card: rings and interrupts are in place, callbacks can come at once.
+    /// Turns on the card: rings and interrupts are in place, callbacks can be called at once.
     ///
     /// If this fails, [`Driver::quiesce`] is called nevertheless. Process context, RTNL held.
     fn start<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> Result;
@@ -139,13 +139,13 @@ pub trait Driver: Sized + 'static {
 
     /// Turns the interrupt of queue vector number `vector` on again after [`Polled::Idle`].
     ///
-    /// The poll function may already run again, on another CPU; that is why there is no poller
-    /// here. Softirq context.
+    /// The poll function may already run again, on another CPU; hence no poller is lent here.
+    /// Softirq context.
     fn rearm<'bound>(data: Pin<&Self::Data<'bound>>, vector: u16);
 
     /// Puts a packet into the ring of `queue`.
     ///
-    /// `more` promises that another call follows at once, so the card need not be told yet, see
+    /// `more` promises that another call follows at once, so the doorbell need not be rung yet, see
     /// [`TxQueue::sent`]. Bottom halves off, queue locked; with netpoll, in hard interrupt context.
     fn start_xmit<'bound>(
         data: Pin<&Self::Data<'bound>>,
@@ -155,20 +155,11 @@ pub trait Driver: Sized + 'static {
         more: bool,
     ) -> Xmit;
 
-    /// Whether CPUs that transmit to the same queue combine, see [`Info::combining`].
+    /// Rings the doorbell that [`TxQueue::sent`] has deferred.
     ///
-    /// May change at any time. While it says no, they take turns at the lock of the queue. Bottom
-    /// halves off, the queue is not locked.
-    fn combines<'bound>(data: Pin<&Self::Data<'bound>>) -> bool {
-        let _ = data;
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
-    /// Tells the card of packets that [`TxQueue::sent`] has held back.
-    ///
-    /// A driver that has this allows the doorbells of packets that are transmitted by a poll
-    /// function to wait for its end, so that several packets share one. Bottom halves off, queue
-    /// locked.
+    /// A driver that has this allows the doorbells of packets that are transmitted from within a
+    /// poll function to be deferred to its end, so that several packets share one. Bottom halves
+    /// off, queue locked.
     fn kick<'bound>(data: Pin<&Self::Data<'bound>>, tx: &mut Self::Tx<'bound>) {
         let _ = (data, tx);
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -177,14 +168,14 @@ pub trait Driver: Sized + 'static {
     /// Takes back the state of a queue vector when the device goes down, after
     /// [`Driver::quiesce`] and after the transmit queues' state was dropped.
     ///
-    /// The place to account for what was in flight. Without this, the state is dropped. Process
-    /// context, RTNL held.
+    /// The place to account for packets that were in flight. Without this callback, the state is
+    /// dropped. Process context, RTNL held.
     fn closed<'bound>(data: Pin<&Self::Data<'bound>>, poller: Self::Poller<'bound>) {
         let _ = (data, poller);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// The event interrupt came, see [`Opening::add_event_vector`].
+    /// Handles the event interrupt, see [`Opening::add_event_vector`].
     ///
     /// Process context (interrupt thread), between [`Driver::start`] and [`Driver::quiesce`] and,
     /// once, possibly during [`Driver::start`].
@@ -193,7 +184,7 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Applies the list of addresses that the device shall receive.
+    /// Applies the receive filter: the addresses whose packets the device is to receive.
     ///
     /// Process context, while the device is up.
     fn set_rx_mode<'bound>(
@@ -217,8 +208,8 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Looks at a new MTU within the limits of [`Info`]. [`Device::mtu`] changes if this succeeds,
-    /// and before the device is started again if that is asked for.
+    /// Checks or applies a new MTU within the limits of [`Info`]. [`Device::mtu`] changes if this
+    /// succeeds, and before the device is started again if it asks for [`MtuChange::Restart`].
     ///
     /// Process context, RTNL held; the device may be up or down.
     fn change_mtu<'bound>(
@@ -238,9 +229,10 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// A transmit queue has been stopped for too long. The device is restarted after this.
+    /// Reports that a transmit queue has been stopped for too long. The device is restarted after
+    /// this.
     ///
-    /// Softirq context. Say why it hangs, if the card can tell.
+    /// The place to log why the queue hangs, if the card can tell. Softirq context.
     fn tx_timeout<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, queue: u16) {
         let _ = (data, dev, queue);
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -279,7 +271,7 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// What of the packets of `flow` chooses the queue that receives them, for `ethtool -n`.
+    /// The header fields by which packets of `flow` are spread over queues, for `ethtool -n`.
     ///
     /// Process context; the device may be up or down.
     fn flow_hash<'bound>(data: Pin<&Self::Data<'bound>>, flow: Flow) -> FlowHash {
@@ -287,7 +279,7 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Changes what [`Driver::flow_hash`] returns.
+    /// Changes the fields that [`Driver::flow_hash`] returns.
     ///
     /// Process context, RTNL held; the device may be up or down.
     fn set_flow_hash<'bound>(

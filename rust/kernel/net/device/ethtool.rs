@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `ethtool` shows of a device.
+//! The `ethtool` operations of a device.
 //!
 //! C header: [`include/linux/ethtool.h`](srctree/include/linux/ethtool.h)
 //!
-//! Name of the driver, version and bus address need nothing from the driver: the core takes them
-//! from the parent device.
+//! The core takes the name of the driver, its version and the bus address from the parent device.
 
 use super::{
     ops,
@@ -38,10 +37,10 @@ const NAME_LEN: usize = bindings::ETH_GSTRING_LEN as usize;
 /// Takes the statistics of a driver, see [`Driver::ethtool_statistics`].
 pub struct Statistics<'a> {
     added: usize,
-    sink: Sink<'a>,
+    pass: Pass<'a>,
 }
 
-enum Sink<'a> {
+enum Pass<'a> {
     Count,
     Names(&'a mut [[u8; NAME_LEN]]),
     Values(&'a mut [u64]),
@@ -53,19 +52,19 @@ impl Statistics<'_> {
         let index = self.added;
 
         self.added += 1;
-        match &mut self.sink {
-            Sink::Count => (),
-            // More than had been counted are ignored: the buffer ends there.
-            Sink::Names(names) => {
+        match &mut self.pass {
+            Pass::Count => (),
+            // Statistics beyond those that were counted are ignored: the buffer ends there.
+            Pass::Names(names) => {
                 if let Some(mut buffer) = names
                     .get_mut(index)
                     .and_then(|name| NullTerminatedFormatter::new(name))
                 {
-                    // What does not fit is left out.
+                    // It is truncated if it does not fit.
                     let _ = buffer.write_fmt(name);
                 }
             }
-            Sink::Values(values) => {
+            Pass::Values(values) => {
                 if let Some(slot) = values.get_mut(index) {
                     *slot = value;
                 }
@@ -163,13 +162,13 @@ impl<T: Driver> Ethtool<T> {
     /// # Safety
     ///
     /// `dev` must be a registered device of driver `T`.
-    unsafe fn collect(dev: *mut bindings::net_device, sink: Sink<'_>) -> usize {
+    unsafe fn collect(dev: *mut bindings::net_device, pass: Pass<'_>) -> usize {
         // SAFETY: By the safety requirements.
         let (inner, dev) = unsafe { (ops::inner::<T>(dev), Device::from_raw(dev)) };
-        let mut statistics = Statistics { added: 0, sink };
+        let mut statistics = Statistics { added: 0, pass };
 
         T::ethtool_statistics(inner.data(), dev, &mut statistics);
-        inner.combining_statistics(&mut statistics);
+        inner.path().statistics(&mut statistics);
         statistics.added
     }
 
@@ -183,7 +182,7 @@ impl<T: Driver> Ethtool<T> {
             }
             Ok(bindings::ethtool_stringset_ETH_SS_STATS) if T::HAS_ETHTOOL_STATISTICS => {
                 // SAFETY: The core calls us for a registered device.
-                unsafe { Self::collect(dev, Sink::Count) }
+                unsafe { Self::collect(dev, Pass::Count) }
             }
             _ => return EOPNOTSUPP.to_errno(),
         };
@@ -205,12 +204,12 @@ impl<T: Driver> Ethtool<T> {
             let names = unsafe {
                 slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), Self::FLAGS.len())
             };
-            let mut sink = Statistics {
+            let mut statistics = Statistics {
                 added: 0,
-                sink: Sink::Names(names),
+                pass: Pass::Names(names),
             };
             for name in Self::FLAGS {
-                sink.add(fmt!("{}", *name), 0);
+                statistics.add(fmt!("{}", *name), 0);
             }
             return;
         }
@@ -225,7 +224,7 @@ impl<T: Driver> Ethtool<T> {
         // for that many names, zeroed.
         unsafe {
             let names = slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), count);
-            Self::collect(dev, Sink::Names(names));
+            Self::collect(dev, Pass::Names(names));
         }
     }
 
@@ -242,7 +241,7 @@ impl<T: Driver> Ethtool<T> {
         // registered device.
         unsafe {
             let values = slice::from_raw_parts_mut(data, (*stats).n_stats as usize);
-            Self::collect(dev, Sink::Values(values));
+            Self::collect(dev, Pass::Values(values));
         }
     }
 

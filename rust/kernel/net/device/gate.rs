@@ -17,31 +17,34 @@ mod imp {
     /// Lets one caller at a time through.
     pub(in crate::net::device) struct Gate(Atomic<i32>);
 
-    /// The proof to have been let through. Dropping it opens the gate again.
-    pub(in crate::net::device) struct Turn<'a>(&'a Atomic<i32>);
+    /// The proof of having been let through. Dropping it opens the gate again.
+    pub(in crate::net::device) struct Entered<'a>(&'a Atomic<i32>);
 
     impl Gate {
         pub(in crate::net::device) fn new() -> Self {
             Self(Atomic::new(0))
         }
 
-        /// Lets a caller with a budget through when nobody else is. One without, which is netpoll,
-        /// may have interrupted whom it would wait for, and is turned away.
+        /// Lets a caller through. While another one is inside, a caller with a budget waits; one
+        /// without, which is netpoll, may have interrupted that other caller, and gets [`None`].
         #[inline]
-        pub(in crate::net::device) fn enter(&self, budget: crate::ffi::c_int) -> Option<Turn<'_>> {
+        pub(in crate::net::device) fn enter(
+            &self,
+            budget: crate::ffi::c_int,
+        ) -> Option<Entered<'_>> {
             // `Acquire` and `Release` order the accesses to what the gate protects.
             while self.0.xchg(1, Acquire) != 0 {
                 if budget <= 0 {
                     return None;
                 }
-                // Netpoll has interrupts off, and only completes what has been transmitted.
+                // Netpoll has interrupts off, and only completes transmitted packets.
                 core::hint::spin_loop();
             }
-            Some(Turn(&self.0))
+            Some(Entered(&self.0))
         }
     }
 
-    impl Drop for Turn<'_> {
+    impl Drop for Entered<'_> {
         #[inline]
         fn drop(&mut self) {
             self.0.store(0, Release);
@@ -53,11 +56,11 @@ mod imp {
 mod imp {
     use core::marker::PhantomData;
 
-    /// Lets everybody through: there is no netpoll.
+    /// Lets every caller through: there is no netpoll.
     pub(in crate::net::device) struct Gate;
 
-    /// The proof to have been let through.
-    pub(in crate::net::device) struct Turn<'a>(PhantomData<&'a Gate>);
+    /// The proof of having been let through.
+    pub(in crate::net::device) struct Entered<'a>(PhantomData<&'a Gate>);
 
     impl Gate {
         pub(in crate::net::device) fn new() -> Self {
@@ -65,12 +68,15 @@ mod imp {
         }
 
         #[inline]
-        pub(in crate::net::device) fn enter(&self, _budget: crate::ffi::c_int) -> Option<Turn<'_>> {
-            Some(Turn(PhantomData))
+        pub(in crate::net::device) fn enter(
+            &self,
+            _budget: crate::ffi::c_int,
+        ) -> Option<Entered<'_>> {
+            Some(Entered(PhantomData))
         }
     }
 
-    impl Drop for Turn<'_> {
+    impl Drop for Entered<'_> {
         #[inline]
         fn drop(&mut self) {}
     }

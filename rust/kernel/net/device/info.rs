@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a network device is like, as its driver says.
+//! The description of a network device by its driver.
 
 use super::MacAddress;
 
 use crate::bindings;
 
-/// Something that a card can do for the stack.
+/// An offload or another capability of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Feature {
@@ -20,13 +20,13 @@ pub enum Feature {
     ChecksumIpv4 = bindings::NETIF_F_IP_CSUM_BIT,
     /// Completes checksums of TCP and UDP over IPv6.
     ChecksumIpv6 = bindings::NETIF_F_IPV6_CSUM_BIT,
-    /// Verifies the checksums of what it receives.
+    /// Verifies the checksums of received packets.
     RxChecksum = bindings::NETIF_F_RXCSUM_BIT,
-    /// Computes a hash over what it receives.
+    /// Computes a hash over received packets.
     RxHash = bindings::NETIF_F_RXHASH_BIT,
-    /// Cuts TCP over IPv4 into segments.
+    /// Splits TCP over IPv4 into segments.
     Tso = bindings::NETIF_F_TSO_BIT,
-    /// Cuts TCP over IPv6 into segments.
+    /// Splits TCP over IPv6 into segments.
     Tso6 = bindings::NETIF_F_TSO6_BIT,
 }
 
@@ -35,7 +35,7 @@ pub enum Feature {
 pub struct Features(pub(super) u64);
 
 impl Features {
-    /// Nothing.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
     pub(super) const fn from_raw(raw: u64) -> Self {
@@ -53,32 +53,26 @@ impl Features {
     }
 }
 
-/// What a device is like. The driver says so in [`Driver::probe`](super::Driver::probe).
+/// The description of a device, which the driver returns from
+/// [`Driver::probe`](super::Driver::probe).
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// The permanent address. If it is not a valid one, the device gets a random one.
     pub mac_address: MacAddress,
     /// The largest number of queue vectors that the device can have when it is up. If there are
-    /// several, each is for a CPU: its interrupt goes there, and what is transmitted there goes to
-    /// its queue, unless users change that.
+    /// several, each serves a CPU: its interrupt is directed there, and packets that are
+    /// transmitted on that CPU use its queue, unless users change that.
     pub queues: u16,
-    /// With how many of them the device begins, until users want another number (`ethtool -L`).
+    /// The number of queue vectors until users set another one (`ethtool -L`).
     pub queues_at_first: u16,
-    /// What the card can do.
+    /// The capabilities of the card.
     pub features: Features,
     /// The smallest MTU.
     pub min_mtu: u32,
     /// The largest MTU.
     pub max_mtu: u32,
-    /// For how long a transmit queue may be stopped before the device is restarted.
+    /// The time for which a transmit queue may be stopped before the device is restarted.
     pub tx_timeout_ms: u32,
-    /// Whether CPUs that transmit to the same queue at the same time may combine, as
-    /// [`Driver::combines`](super::Driver::combines) says: one of them puts the packets of all into
-    /// the ring, with one doorbell, and the others do not wait for the lock of the queue.
-    ///
-    /// This is for as long as the device exists, and costs each packet more than the lock if there
-    /// is nobody to combine with.
-    pub combining: bool,
 }
 
 impl Info {
@@ -92,7 +86,6 @@ impl Info {
             min_mtu: bindings::ETH_MIN_MTU,
             max_mtu: bindings::ETH_DATA_LEN,
             tx_timeout_ms: 5_000,
-            combining: false,
         }
     }
 }

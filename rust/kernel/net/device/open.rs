@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Devices going up and down.
+//! Taking devices up and down.
 
 use super::{
     registration::Inner,
@@ -30,7 +30,7 @@ use core::{
     ptr, //
 };
 
-/// What [`Driver::open`] works with.
+/// The context of [`Driver::open`].
 pub struct Opening<'up, 'bound: 'up, T: Driver> {
     up: &'up mut Up<T>,
     inner: &'up Inner<T>,
@@ -65,21 +65,22 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         }
     }
 
-    /// How many queue vectors the device shall have: as many as [`Info::queues`] says, or fewer, if
-    /// that is what the user wants (`ethtool -L`).
+    /// The number of queue vectors to add: [`Info::queues`], or fewer, as
+    /// [`Info::queues_at_first`] or the user (`ethtool -L`) says.
     ///
     /// [`Info::queues`]: super::Info::queues
+    /// [`Info::queues_at_first`]: super::Info::queues_at_first
     #[inline]
     pub fn queues(&self) -> u16 {
         self.inner.channels()
     }
 
-    /// Adds a queue vector: a receive queue and a transmit queue with one interrupt, that is not
+    /// Adds a queue vector: a receive queue and a transmit queue with one interrupt, which is not
     /// shared.
     ///
-    /// `make` makes the state of both. The queue has the number of the vector; there can be as many
-    /// as [`Info::queues`](super::Info::queues) says. Returns that number. The interrupt is called
-    /// after the device, `name` and the number.
+    /// `make` creates the state of both. Returns the number of the vector, which is that of both
+    /// queues; there can be [`Info::queues`](super::Info::queues). The interrupt is named after the
+    /// device, `name` and the number.
     pub fn add_queue_vector(
         &mut self,
         irq: impl Into<IrqRequest<'up>>,
@@ -103,14 +104,14 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         let (poller, tx) = make(vector.napi())?;
 
         // SAFETY: Only lifetimes change. The poller is dropped before the device goes away, which
-        // is within `'bound`, and it is lent to callbacks which are generic in the lifetime. NAPI
+        // is within `'bound`, and it is lent to callbacks that are generic in the lifetime. NAPI
         // has not been enabled.
         unsafe { vector.set_poller(transmute_lifetime(poller)) };
 
         // SAFETY: As above.
         let tx = unsafe { transmute_lifetime(tx) };
 
-        // Cannot fail, the room has been reserved.
+        // Cannot fail: the space has been reserved.
         self.up.vectors.push(vector, GFP_KERNEL)?;
         self.up.tx.push(Some(tx), GFP_KERNEL)?;
         Ok(index)
@@ -151,7 +152,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
 ///
 /// # Safety
 ///
-/// `Src` and `Dst` must be the same type but for lifetimes, and what they contain must live as long
+/// `Src` and `Dst` must be the same type except for lifetimes, and the contents must live as long
 /// as `Dst` says.
 #[inline]
 unsafe fn transmute_lifetime<Src, Dst>(src: Src) -> Dst {
@@ -162,7 +163,7 @@ unsafe fn transmute_lifetime<Src, Dst>(src: Src) -> Dst {
     unsafe { ptr::from_ref(&*src).cast::<Dst>().read() }
 }
 
-/// The interrupt for what is not about packets.
+/// The interrupt for events other than packets.
 ///
 /// # Invariants
 ///
@@ -176,8 +177,8 @@ struct EventIrq<T: Driver> {
 
 impl<T: Driver> EventIrq<T> {
     fn request(&mut self) -> Result {
-        // SAFETY: The cookie is what the handlers want. It and the name stay valid until the
-        // interrupt is freed, when `self` is dropped.
+        // SAFETY: The cookie is the one that the handlers expect. It and the name stay valid until
+        // the interrupt is freed, when `self` is dropped.
         to_result(unsafe {
             bindings::request_threaded_irq(
                 self.irq,
@@ -226,18 +227,18 @@ unsafe extern "C" fn event_thread<T: Driver>(
     bindings::irqreturn_t(IrqReturn::Handled as c_uint)
 }
 
-/// What exists while the device is up.
+/// The state of a device that is up.
 ///
-/// Dropping it takes the device down, whatever has been reached on the way up:
+/// Dropping it takes the device down, from any step on the way up:
 ///
-/// 1. The event interrupt is freed, which waits for its thread: nobody turns the carrier on again.
-/// 2. The carrier is off, the queues are stopped, and the producers are taken out of them under
-///    their locks: no packet reaches the driver, even if somebody wakes a queue.
-/// 3. NAPI is disabled, and we wait for the last poll functions to return: the last interrupt has
-///    been turned on again. What they have completed may have woken queues, which are stopped
-///    again: the core holds on to packets until the device is up, rather than losing them here.
-/// 4. [`Driver::quiesce`]: the card neither raises interrupts nor touches memory. Nothing above is
-///    left to change that.
+/// 1. The event interrupt is freed, which waits for its thread: the carrier is not turned on again.
+/// 2. The carrier is turned off, the queues are stopped, and the producers are taken out of them
+///    under their locks: no packet reaches the driver, even if a queue is woken.
+/// 3. NAPI is disabled, and the last poll functions are waited for: no interrupt is turned on
+///    again. Their completions may have woken queues, which are stopped again: the core keeps
+///    packets until the device is up, rather than losing them here.
+/// 4. [`Driver::quiesce`]: the card neither raises interrupts nor touches memory. None of the above
+///    is left to change that.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
 ///    instances deleted. Rings, buffers and mappings go with the producers and pollers.
 ///
@@ -295,12 +296,12 @@ impl<T: Driver> Up<T> {
         // SAFETY: As above.
         to_result(unsafe { bindings::netif_set_real_num_rx_queues(dev, queues) })?;
 
-        // A queue that went took along which CPUs transmit by it. The others keep what the user may
-        // have said.
+        // Removing a queue has removed its mapping to CPUs. The other queues keep theirs, which the
+        // user may have set.
         inner.dev().spread_tx_queues(before..queues);
 
         for index in 0..queues {
-            // SAFETY: There are that many queues; nobody transmits or completes packets.
+            // SAFETY: There are that many queues; no packets are transmitted or completed.
             unsafe {
                 bindings::netdev_tx_reset_queue(bindings::netdev_get_tx_queue(dev, index));
             }
@@ -326,7 +327,7 @@ impl<T: Driver> Up<T> {
 
         T::start(inner.data(), inner.dev())?;
 
-        // If the device has only been restarted, there may be packets that wait for this.
+        // If the device was restarted, packets may wait for this.
         //
         // SAFETY: The device is valid.
         unsafe { bindings::netif_tx_wake_all_queues(dev) };
@@ -372,7 +373,7 @@ impl<T: Driver> Drop for Up<T> {
             //
             // SAFETY: We are in process context.
             unsafe { bindings::synchronize_net() };
-            // SAFETY: The device is valid. Nobody is left to wake its queues.
+            // SAFETY: The device is valid. There is nothing left that wakes its queues.
             unsafe { bindings::netif_tx_disable(dev.as_raw()) };
 
             T::quiesce(inner.data(), dev);

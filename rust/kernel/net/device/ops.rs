@@ -3,7 +3,6 @@
 //! The callbacks of `struct net_device_ops`.
 
 use super::{
-    combining,
     registration::Inner,
     Device,
     Driver,
@@ -16,25 +15,11 @@ use super::{
 use crate::{
     bindings,
     error::from_result,
-    net::{
-        doorbell,
-        queue::{
-            TxQueue,
-            Xmit, //
-        },
-        skbuff::{
-            DropReason,
-            SkBuff, //
-        }, //
-    },
     prelude::*,
     types::Opaque, //
 };
 
-use core::{
-    marker::PhantomData,
-    ptr::NonNull, //
-};
+use core::marker::PhantomData;
 
 /// The private part of a device.
 ///
@@ -47,17 +32,17 @@ pub(super) unsafe fn inner<'a, T: Driver>(dev: *mut bindings::net_device) -> &'a
     unsafe { &*bindings::netdev_priv(dev).cast_const().cast::<Inner<T>>() }
 }
 
-/// The callbacks of `struct net_device_ops`.
+/// The callbacks of `struct net_device_ops`, apart from the one that transmits: that belongs to the
+/// [`TxPath`](super::TxPath) of a device.
 ///
 /// All of them are called by the core only, for a device of driver `T` between the beginning of its
 /// registration and the end of its unregistration.
 pub(super) struct Ops<T>(PhantomData<T>);
 
 impl<T: Driver> Ops<T> {
-    const VTABLE: bindings::net_device_ops = bindings::net_device_ops {
+    pub(super) const WITHOUT_XMIT: bindings::net_device_ops = bindings::net_device_ops {
         ndo_open: Some(Self::open),
         ndo_stop: Some(Self::stop),
-        ndo_start_xmit: Some(Self::start_xmit),
         ndo_validate_addr: Some(bindings::eth_validate_addr),
         ndo_tx_timeout: Some(Self::tx_timeout),
         ndo_set_rx_mode_async: if T::HAS_SET_RX_MODE {
@@ -83,24 +68,6 @@ impl<T: Driver> Ops<T> {
         ..pin_init::zeroed()
     };
 
-    /// The same for a device whose transmitters combine.
-    const COMBINING_VTABLE: bindings::net_device_ops = bindings::net_device_ops {
-        ndo_start_xmit: if T::HAS_COMBINES {
-            Some(combining::start_xmit::<T>)
-        } else {
-            None
-        },
-        ..Self::VTABLE
-    };
-
-    pub(super) const fn vtable(combining: bool) -> &'static bindings::net_device_ops {
-        if combining {
-            &Self::COMBINING_VTABLE
-        } else {
-            &Self::VTABLE
-        }
-    }
-
     /// # Safety
     ///
     /// See [`Ops`]. RTNL is held.
@@ -116,71 +83,6 @@ impl<T: Driver> Ops<T> {
         // SAFETY: The device is registered and RTNL is held.
         unsafe { inner::<T>(dev).go_down() };
         0
-    }
-
-    /// # Safety
-    ///
-    /// See [`Ops`]. The lock of a queue is held, and `skb` is ours.
-    unsafe extern "C" fn start_xmit(
-        skb: *mut bindings::sk_buff,
-        dev: *mut bindings::net_device,
-    ) -> bindings::netdev_tx_t {
-        // SAFETY: The device is registered.
-        let inner = unsafe { inner::<T>(dev) };
-
-        let original = skb;
-        // SAFETY: The core gives us a valid packet, and with it its reference.
-        let skb = unsafe { SkBuff::from_raw(NonNull::new_unchecked(skb)) };
-
-        let index = skb.queue_mapping();
-        let Some(slot) = inner.slot(index) else {
-            return lost::<T>(inner, skb);
-        };
-        // SAFETY: There is a slot, so the device has this queue.
-        let raw = unsafe { bindings::netdev_get_tx_queue(dev, c_uint::from(index)) };
-
-        // The core locks the queue of the first of several packets, and believes that the others
-        // are mapped to the same one. A filter of a queue discipline can change that.
-        //
-        // SAFETY: The queue is valid. Bottom halves are disabled.
-        if unsafe { !bindings::netif_tx_owned(raw) } {
-            return lost::<T>(inner, skb);
-        }
-
-        // SAFETY: The queue is locked by this CPU. The core unlocks it after we have returned.
-        let Some(tx) = (unsafe { slot.producer() }) else {
-            return lost::<T>(inner, skb);
-        };
-        // SAFETY: Bottom halves are disabled.
-        let wait = (T::HAS_KICK && unsafe { doorbell::may_wait() }).then(|| slot.waiting());
-        // SAFETY: As above. `wait` is about this queue.
-        let queue = unsafe { TxQueue::from_raw(raw, index, wait) };
-        // SAFETY: We are called for a packet that is being transmitted.
-        let more = unsafe { bindings::netdev_xmit_more() };
-
-        match T::start_xmit(inner.data(), tx, &queue, skb, more) {
-            Xmit::Taken => bindings::netdev_tx_NETDEV_TX_OK,
-            // The core goes on with the packet that it gave us, so that must be the one.
-            Xmit::Busy(skb) if queue.was_stopped() && skb.as_raw() == original => {
-                let _ = skb.into_raw();
-                bindings::netdev_tx_NETDEV_TX_BUSY
-            }
-            Xmit::Busy(skb) => lost::<T>(inner, skb),
-        }
-    }
-
-    /// Tells the card what it has not been told yet of a queue.
-    ///
-    /// # Safety
-    ///
-    /// `device` must point to an `Inner<T>`, which must be there until this returns. Bottom halves
-    /// must be disabled, and the queue must not be locked by this CPU.
-    pub(super) unsafe fn ring(device: *const c_void, queue: u16) {
-        // SAFETY: By the safety requirements.
-        let inner = unsafe { &*device.cast::<Inner<T>>() };
-
-        // SAFETY: As above.
-        unsafe { inner.with_slot(queue, |slot| inner.kick(slot)) };
     }
 
     /// # Safety
@@ -274,7 +176,7 @@ impl<T: Driver> Ops<T> {
                 inner.go_up_again()
             };
             restart(mtu).or_else(|error| {
-                // Rather the old one than none.
+                // Fall back to the old one.
                 let _ = T::change_mtu(inner.data(), inner.dev(), old);
                 restart(old).and(Err(error))
             })?;
@@ -296,20 +198,10 @@ impl<T: Driver> Ops<T> {
     }
 }
 
-/// Drops a packet that cannot be transmitted.
-#[cold]
-pub(super) fn lost<T: Driver>(inner: &Inner<T>, skb: SkBuff) -> bindings::netdev_tx_t {
-    skb.drop_with(DropReason::DeviceNotReady);
-
-    // SAFETY: The device is valid.
-    unsafe { bindings::dev_core_stats_tx_dropped_inc(inner.dev().as_raw()) };
-    bindings::netdev_tx_NETDEV_TX_OK
-}
-
 impl Device {
     /// Changes the MTU. To be called with RTNL held.
     fn set_mtu(&self, mtu: u32) {
-        // SAFETY: The device is valid. Others read the MTU at any time, see `mtu()`.
+        // SAFETY: The device is valid. The MTU is read concurrently, see `mtu()`.
         unsafe { core::ptr::write_volatile(&raw mut (*self.as_raw()).mtu, mtu) };
     }
 }

@@ -3,7 +3,6 @@
 //! Registration of network devices.
 
 use super::{
-    combining::Combining,
     ethtool::Ethtool,
     info::{
         Feature,
@@ -11,9 +10,16 @@ use super::{
     },
     open::Up,
     ops::{
-        Ops,
+        self,
         Restart, //
     },
+    tx_path::{
+        self,
+        Direct,
+        NewPath,
+        TxPath, //
+    },
+    tx_slot::TxSlot,
     Device,
     Driver, //
 };
@@ -26,10 +32,6 @@ use crate::{
     },
     devres,
     error::to_result,
-    net::doorbell::{
-        Place,
-        Waiting, //
-    },
     platform,
     prelude::*,
     sync::atomic::{
@@ -56,7 +58,7 @@ use core::{
 /// # Safety
 ///
 /// A reference to an implementing type must be a reference to the C structure of the device. It
-/// must be valid until all callbacks of [`devres`] for that device have returned, whatever the
+/// must be valid until all callbacks of [`devres`] for that device have returned, regardless of the
 /// lifetime of the reference that it was obtained from.
 pub unsafe trait BusDevice: Sync + 'static {
     /// The device itself.
@@ -86,37 +88,6 @@ unsafe impl BusDevice for platform::Device<Bound> {
     }
 }
 
-/// The producer of a transmit queue, while the device is up.
-///
-/// # Invariants
-///
-/// `tx` and `waiting` are only accessed with the lock of the queue held.
-#[repr(align(64))]
-pub(super) struct Slot<T: Driver> {
-    tx: UnsafeCell<Option<T::Tx<'static>>>,
-    waiting: Waiting,
-}
-
-impl<T: Driver> Slot<T> {
-    /// The producer.
-    ///
-    /// # Safety
-    ///
-    /// The caller must hold the lock of the queue for as long as it uses the result.
-    #[inline]
-    #[expect(clippy::mut_from_ref)]
-    pub(super) unsafe fn producer(&self) -> Option<&mut T::Tx<'static>> {
-        // SAFETY: By the type invariants, we are the only one to access it.
-        unsafe { (*self.tx.get()).as_mut() }
-    }
-
-    /// Who waits for the doorbell. The lock of the queue must be held.
-    #[inline]
-    pub(super) fn waiting(&self) -> &Waiting {
-        &self.waiting
-    }
-}
-
 /// The private part of a network device.
 ///
 /// Order of death: `up` is [`None`] when this is dropped, since the device has been closed. What is
@@ -125,19 +96,19 @@ impl<T: Driver> Slot<T> {
 /// # Invariants
 ///
 /// - `dev` is the device that this is part of, and `bus` its parent.
-/// - `slots` has one entry per transmit queue of `dev`, as has `combining`, unless it is empty.
+/// - `slots` has one entry per transmit queue of `dev`.
+/// - The functions of `dev` that transmit and poll are those of [`TxPath::callbacks`] of `path`.
 /// - `up` is only accessed with RTNL held.
 #[pin_data]
-pub(super) struct Inner<T: Driver> {
+pub struct Inner<T: Driver> {
     dev: NonNull<bindings::net_device>,
     bus: &'static T::Bus,
-    slots: KVec<Slot<T>>,
-    /// For each slot, or for none, if transmitters do not combine.
-    combining: KVec<Combining>,
+    slots: KVec<TxSlot<T>>,
+    path: KBox<dyn TxPath<T>>,
     up: UnsafeCell<Option<Up<T>>>,
-    /// How many queue vectors the device has when it is up next. Changes with RTNL held.
+    /// The number of queue vectors when the device goes up next. Changes with RTNL held.
     channels: Atomic<u32>,
-    /// How many statistics the driver had when it was asked last.
+    /// The number of statistics when they were counted last.
     pub(super) statistics: Atomic<usize>,
     #[pin]
     pub(super) restart: Opaque<bindings::work_struct>,
@@ -160,7 +131,7 @@ impl<T: Driver> Inner<T> {
         self.slots.len()
     }
 
-    /// How many queue vectors the device shall have when it is up.
+    /// The number of queue vectors that the device has when it is up.
     pub(super) fn channels(&self) -> u16 {
         // CAST: It is a `u16` that is stored.
         self.channels.load(Relaxed) as u16
@@ -178,66 +149,24 @@ impl<T: Driver> Inner<T> {
 
     /// The slot of a transmit queue, if the device has that many.
     #[inline]
-    pub(super) fn slot(&self, index: u16) -> Option<&Slot<T>> {
+    pub(super) fn slot(&self, index: u16) -> Option<&TxSlot<T>> {
         self.slots.get(usize::from(index))
     }
 
-    /// What transmitters to a queue need to combine, if they may.
-    #[inline]
-    pub(super) fn combining(&self, index: u16) -> Option<&Combining> {
-        if !T::HAS_COMBINES {
-            return None;
-        }
-        self.combining.get(usize::from(index))
+    /// The path of packets to the driver.
+    pub(super) fn path(&self) -> &dyn TxPath<T> {
+        &*self.path
     }
 
-    /// Runs `f` with the lock of a transmit queue held, if there is one of that number.
+    /// The same, by its type.
     ///
     /// # Safety
     ///
-    /// The lock must not be held by this CPU, nor be taken by `f`.
-    pub(super) unsafe fn with_slot(&self, index: u16, f: impl FnOnce(&Slot<T>)) {
-        let Some(slot) = self.slots.get(usize::from(index)) else {
-            return;
-        };
-
-        // SAFETY: The device has this queue.
-        unsafe {
-            let queue = bindings::netdev_get_tx_queue(self.dev.as_ptr(), c_uint::from(index));
-
-            bindings::__netif_tx_lock_bh(queue);
-            f(slot);
-            bindings::__netif_tx_unlock_bh(queue);
-        }
-    }
-
-    /// Tells the card of packets that wait for it. The lock of the queue must be held.
-    pub(super) fn kick(&self, slot: &Slot<T>) {
-        if !T::HAS_KICK {
-            return;
-        }
-        // SAFETY: The lock is held.
-        if let Some(tx) = unsafe { slot.producer() } {
-            if slot.waiting.end() {
-                T::kick(self.data(), tx);
-            }
-        }
-    }
-
-    /// Exchanges the producer of a transmit queue. What waits for the doorbell does not lose it.
-    pub(super) fn exchange_tx(&self, index: u16, tx: &mut Option<T::Tx<'static>>) {
-        let exchange = |slot: &Slot<T>| {
-            self.kick(slot);
-            // SAFETY: With the lock held, we are the only one to access the slot.
-            unsafe { ptr::swap(slot.tx.get(), tx) };
-            if let Some(combining) = self.combining(index) {
-                // SAFETY: The lock is held.
-                unsafe { combining.abandon(self) };
-            }
-        };
-
-        // SAFETY: Neither do our callers hold the lock, nor does the above take it.
-        unsafe { self.with_slot(index, exchange) };
+    /// The type must be `P`. In the callbacks of `P`, it is.
+    #[inline]
+    pub(super) unsafe fn path_as<P: TxPath<T>>(&self) -> &P {
+        // SAFETY: By the safety requirements.
+        unsafe { &*ptr::from_ref(&*self.path).cast::<P>() }
     }
 
     /// Takes the device up.
@@ -254,7 +183,7 @@ impl<T: Driver> Inner<T> {
         Ok(())
     }
 
-    /// Takes the device up that the core believes to be up already.
+    /// Takes up a device that the core believes to be up already.
     ///
     /// # Safety
     ///
@@ -267,7 +196,7 @@ impl<T: Driver> Inner<T> {
         Ok(())
     }
 
-    /// Changes how many queue vectors the device has; if it is up, it is restarted with them.
+    /// Changes the number of queue vectors; if the device is up, it is restarted with them.
     ///
     /// # Safety
     ///
@@ -287,7 +216,7 @@ impl<T: Driver> Inner<T> {
             self.go_up_again()
         };
         restart().or_else(|error| {
-            // Rather the old ones than none.
+            // Fall back to the old number.
             self.channels.store(old, Relaxed);
             restart().and(Err(error))
         })
@@ -309,7 +238,7 @@ impl<T: Driver> Inner<T> {
 /// Order of death:
 ///
 /// 1. `unregister_netdev()` closes the device, which takes it down as [`Up`] describes, and waits
-///    until nobody refers to it: from then on there are no callbacks.
+///    until all references to it are gone: from then on there are no callbacks.
 /// 2. The work that restarts the device is cancelled, or waited for.
 /// 3. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors.
 /// 4. `free_netdev()`.
@@ -324,8 +253,8 @@ pub(super) struct Registration<T: Driver> {
     _inner: PhantomData<Inner<T>>,
 }
 
-// SAFETY: What it owns is `Send`: `T::Data`, and in `Up`, `T::Poller` and `T::Tx`. The rest can be
-// torn down from any task.
+// SAFETY: The driver's state in it is `Send`: `T::Data`, and in `Up`, `T::Poller` and `T::Tx`, as
+// is the path. The rest can be torn down from any task.
 unsafe impl<T: Driver> Send for Registration<T> {}
 
 impl<T: Driver> Drop for Registration<T> {
@@ -365,50 +294,34 @@ impl<T: Driver> Registration<T> {
         bus: &'static T::Bus,
         info: &Info,
         data: impl PinInit<T::Data<'static>, Error>,
+        new_path: NewPath<T>,
     ) -> Result<Self> {
         const { assert!(align_of::<Inner<T>>() <= align_of::<bindings::net_device>()) };
 
-        if info.queues == 0 || (info.combining && !T::HAS_COMBINES) {
+        if info.queues == 0 {
             return Err(EINVAL);
         }
 
         let queues = c_uint::from(info.queues);
-        // CAST: The size of a type that is initialized in place fits by far.
+        // CAST: The type is far smaller than that.
         let size = size_of::<Inner<T>>() as c_int;
 
         // SAFETY: `alloc_etherdev_mqs()` has no requirements.
         let dev = unsafe { bindings::alloc_etherdev_mqs(size, queues, queues) };
         let dev = Allocated(NonNull::new(dev).ok_or(ENOMEM)?);
 
+        // SAFETY: The device is valid.
+        let private = unsafe { bindings::netdev_priv(dev.0.as_ptr()) }.cast::<Inner<T>>();
         let mut slots = KVec::with_capacity(usize::from(info.queues), GFP_KERNEL)?;
         for queue in 0..info.queues {
-            slots.push(
-                Slot {
-                    tx: UnsafeCell::new(None),
-                    waiting: Waiting::new(Place {
-                        // SAFETY: The device is valid.
-                        device: unsafe { bindings::netdev_priv(dev.0.as_ptr()) },
-                        queue,
-                        ring: Ops::<T>::ring,
-                    }),
-                },
-                GFP_KERNEL,
-            )?;
-        }
-
-        let mut combining = KVec::new();
-        if info.combining {
-            combining.reserve(usize::from(info.queues), GFP_KERNEL)?;
-            for _ in 0..info.queues {
-                combining.push(Combining::new(), GFP_KERNEL)?;
-            }
+            slots.push(TxSlot::new(private, queue), GFP_KERNEL)?;
         }
 
         let inner = try_pin_init!(Inner {
             dev: dev.0,
             bus,
             slots,
-            combining,
+            path: new_path(info.queues)?,
             up: UnsafeCell::new(None),
             channels: Atomic::new(info.queues_at_first.min(info.queues).max(1).into()),
             statistics: Atomic::new(0),
@@ -417,13 +330,8 @@ impl<T: Driver> Registration<T> {
         }? Error);
 
         // SAFETY: The private part of a device has room for an `Inner<T>`, at the right alignment,
-        // and it is not moved. If this fails, nothing is left to be dropped.
-        unsafe {
-            pin_init::raw_try_init(
-                bindings::netdev_priv(dev.0.as_ptr()).cast::<Inner<T>>(),
-                inner,
-            )?;
-        }
+        // and it is not moved. If this fails, there is nothing to drop.
+        unsafe { pin_init::raw_try_init(private, inner)? };
 
         // INVARIANT: We take over the device, and its private part is valid.
         Ok(Self {
@@ -446,12 +354,15 @@ impl<T: Driver> Registration<T> {
         }
 
         let raw = self.dev.as_ptr();
-        // SAFETY: By the type invariants, the device is valid, and nobody else knows it yet.
+        // SAFETY: By the type invariants, the device is valid, as is its private part.
+        let (inner, device) = unsafe { (ops::inner::<T>(raw), Device::from_raw(raw)) };
+
+        // SAFETY: As above, and the device is not visible to others yet.
         unsafe {
             let dev = &mut *raw;
 
             dev.dev.parent = parent.as_raw();
-            dev.netdev_ops = Ops::<T>::vtable(info.combining);
+            dev.netdev_ops = inner.path().callbacks().ops;
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.features = features;
             dev.hw_features = features & !(1 << Feature::HighDma as u32);
@@ -461,11 +372,8 @@ impl<T: Driver> Registration<T> {
             dev.watchdog_timeo =
                 c_int::try_from(crate::time::msecs_to_jiffies(info.tx_timeout_ms))?;
             bindings::netdev_add_priv_flags(raw, flags);
-            if info.combining {
-                // The lock is ours to take. This cannot change while anybody may transmit.
-                bindings::netdev_set_lltx(raw);
-            }
         }
+        inner.path().prepare(device);
 
         if info.mac_address.is_valid_unicast() {
             // SAFETY: The device is valid, and the address has `ETH_ALEN` bytes.
@@ -489,8 +397,7 @@ impl<T: Driver> Registration<T> {
         self.registered = true;
 
         if info.queues > 1 {
-            // SAFETY: The device is valid.
-            unsafe { Device::from_raw(raw) }.spread_tx_queues(0..info.queues.into());
+            device.spread_tx_queues(0..info.queues.into());
         }
         Ok(())
     }
@@ -501,11 +408,21 @@ impl<T: Driver> Registration<T> {
 /// [`Driver::probe`] is called first. If this succeeds, the network device exists until `bus` is
 /// unbound from its driver; if it is up then, it is taken down.
 ///
-/// To be called when the driver of `bus` is probed, after what else the network device relies on:
-/// device resources go away in reverse order, and after the driver's private data for `bus` has
-/// been dropped. The data of the network device lives longer than that, and can hold what it needs
-/// itself.
+/// To be called when the driver of `bus` is probed, after everything else that the network device
+/// relies on was set up: device resources go away in reverse order, and after the driver's private
+/// data for `bus` has been dropped. The data of the network device lives longer than that, and can
+/// hold what it needs itself.
 pub fn register<T: Driver>(bus: &T::Bus, setup: T::Setup) -> Result {
+    register_with::<T, Direct>(bus, setup)
+}
+
+/// As [`register`], but packets take a path of type `P` to the driver, rather than [`Direct`].
+pub fn register_with<T: Driver, P: TxPath<T>>(bus: &T::Bus, setup: T::Setup) -> Result {
+    register_path(bus, setup, tx_path::new::<T, P>)
+}
+
+/// Not generic in the path, so that a driver that offers several has this once.
+fn register_path<T: Driver>(bus: &T::Bus, setup: T::Setup, new_path: NewPath<T>) -> Result {
     // SAFETY: The safety requirements of `BusDevice` allow this until the callbacks of devres have
     // returned. All uses of the reference are by the driver's callbacks, or by what they have
     // stored in parts of `Registration`. That is owned by devres from the end of this function on,
@@ -517,7 +434,7 @@ pub fn register<T: Driver>(bus: &T::Bus, setup: T::Setup) -> Result {
     let parent = bus.as_device();
 
     let (info, data) = T::probe(bus, setup)?;
-    let mut registration = Registration::<T>::new(bus, &info, data)?;
+    let mut registration = Registration::<T>::new(bus, &info, data, new_path)?;
     registration.register(parent, &info)?;
     devres::register(parent, registration, GFP_KERNEL)
 }

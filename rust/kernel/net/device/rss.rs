@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Spreading what is received over several queues.
+//! Receive side scaling: spreading received packets over several queues.
 //!
 //! C headers: [`include/linux/ethtool.h`](srctree/include/linux/ethtool.h),
 //! [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h)
 
 use crate::bindings;
 
-/// Packets that are hashed in the same way.
+/// A class of packets that are hashed in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// TCP over IPv4.
     TcpIpv4,
     /// UDP over IPv4.
     UdpIpv4,
-    /// Whatever else there is over IPv4.
+    /// Other protocols over IPv4.
     OtherIpv4,
     /// TCP over IPv6.
     TcpIpv6,
     /// UDP over IPv6.
     UdpIpv6,
-    /// Whatever else there is over IPv6.
+    /// Other protocols over IPv6.
     OtherIpv6,
 }
 
 impl Flow {
-    /// Returns the flow that `ethtool` calls `raw`.
+    /// Returns the flow with the `ethtool` number `raw`.
     pub(super) fn from_raw(raw: u32) -> Option<Self> {
         Some(match raw {
             bindings::TCP_V4_FLOW => Self::TcpIpv4,
@@ -47,7 +47,7 @@ impl Flow {
     }
 }
 
-/// What of a packet is hashed to choose its queue.
+/// The fields of a packet that are hashed to choose its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowHash {
     /// Both IP addresses.
@@ -60,7 +60,7 @@ impl FlowHash {
     const ADDRESSES: u32 = bindings::RXH_IP_SRC | bindings::RXH_IP_DST;
     const PORTS: u32 = bindings::RXH_L4_B_0_1 | bindings::RXH_L4_B_2_3;
 
-    /// Returns what `ethtool` calls `raw`. Other combinations are not supported.
+    /// Returns the fields that `raw` stands for in `ethtool`. Other combinations are not supported.
     pub(super) fn from_raw(raw: u32) -> Option<Self> {
         if raw == Self::ADDRESSES {
             Some(Self::Addresses)
@@ -71,7 +71,7 @@ impl FlowHash {
         }
     }
 
-    /// Returns what `ethtool` calls it.
+    /// Returns the number that stands for the fields in `ethtool`.
     pub(super) fn to_raw(self) -> u32 {
         match self {
             Self::Addresses => Self::ADDRESSES,
@@ -82,7 +82,7 @@ impl FlowHash {
 
 /// Returns the key for the hash over received packets, the same one each time until the next boot.
 ///
-/// It is random, so that nobody outside can choose packets that all go to one queue.
+/// It is random, so that a remote host cannot craft packets that all go to one queue.
 pub fn rss_key<const N: usize>() -> [u8; N] {
     const { assert!(N <= bindings::NETDEV_RSS_KEY_LEN as usize) };
     let mut key = [0; N];
@@ -92,8 +92,8 @@ pub fn rss_key<const N: usize>() -> [u8; N] {
     key
 }
 
-/// Returns the number of CPUs that are online now, at most [`u16::MAX`]: more queues than that are
-/// of no use to a card.
+/// Returns the number of CPUs that are online now, at most [`u16::MAX`]: a card has no use for more
+/// queues than that.
 pub fn online_cpus() -> u16 {
     // SAFETY: There are no requirements.
     u16::try_from(unsafe { bindings::num_online_cpus() }).unwrap_or(u16::MAX)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The addresses that a device shall receive.
+//! The receive filter of a device.
 
 use super::MacAddress;
 
@@ -11,11 +11,11 @@ use crate::{
 
 use core::marker::PhantomData;
 
-/// The addresses that a device shall receive, besides its own.
+/// The addresses whose packets a device is to receive, besides its own.
 ///
 /// # Invariants
 ///
-/// `unicast` and `multicast` are valid lists that nobody changes during `'a`.
+/// `unicast` and `multicast` are valid lists that do not change during `'a`.
 pub struct RxMode<'a> {
     flags: c_uint,
     unicast: *mut bindings::netdev_hw_addr_list,
@@ -43,13 +43,13 @@ impl RxMode<'_> {
         }
     }
 
-    /// Whether everything shall be received.
+    /// Whether all packets are to be received.
     #[inline]
     pub fn is_promiscuous(&self) -> bool {
         self.flags & bindings::net_device_flags_IFF_PROMISC != 0
     }
 
-    /// Whether everything that is addressed to groups shall be received.
+    /// Whether all packets to multicast groups are to be received.
     #[inline]
     pub fn is_all_multicast(&self) -> bool {
         self.flags & bindings::net_device_flags_IFF_ALLMULTI != 0
@@ -61,7 +61,7 @@ impl RxMode<'_> {
         unsafe { Addresses::new(self.unicast) }
     }
 
-    /// Group addresses.
+    /// Multicast group addresses.
     pub fn multicast(&self) -> impl ExactSizeIterator<Item = MacAddress> + '_ {
         // SAFETY: By the type invariants, the list is valid and does not change.
         unsafe { Addresses::new(self.multicast) }
@@ -72,8 +72,8 @@ impl RxMode<'_> {
 ///
 /// # Invariants
 ///
-/// `next` is an entry of a valid list, which has at least `left` more entries, and which nobody
-/// changes during `'a`.
+/// `next` is an entry of a valid list, which has at least `left` more entries, and which does not
+/// change during `'a`.
 struct Addresses<'a> {
     next: *mut bindings::list_head,
     left: usize,

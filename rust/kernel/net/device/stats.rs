@@ -6,8 +6,8 @@ use crate::bindings;
 
 /// The counters that every device has, for the driver to fill in.
 ///
-/// All of them are zero at first; what the driver gives is added, so that it can go through its
-/// queues one by one.
+/// They are zero at first, and the driver adds to them, so that it can go through its queues one by
+/// one.
 pub struct Stats64<'a>(&'a mut bindings::rtnl_link_stats64);
 
 macro_rules! counters {

@@ -3,11 +3,13 @@
 //! Tests of network devices, with a driver that needs no hardware.
 
 mod channels;
-mod combining;
 mod doorbell;
-mod dummy;
-mod fixture;
+pub(in crate::net::device) mod dummy;
+mod ethtool;
+pub(in crate::net::device) mod fixture;
+mod irq;
 mod pool;
+pub(in crate::net::device) mod restart;
 
 use self::{
     dummy::{
@@ -33,7 +35,7 @@ use crate::{
     sync::atomic::Relaxed, //
 };
 
-const UP: &[Event] = &[Event::Open, Event::Start];
+pub(in crate::net::device) const UP: &[Event] = &[Event::Open, Event::Start];
 const DOWN: &[Event] = &[Event::Quiesce, Event::TxDropped, Event::PollerDropped];
 
 #[macros::kunit_tests(rust_net_device)]
@@ -183,7 +185,7 @@ mod cases {
         assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_BUSY);
         assert_eq!(device.stats().tx_dropped, 1);
 
-        // Once stopped, the driver is not asked.
+        // Once the queue is stopped, the driver is not called.
         assert!(log.take(&[Event::Open, Event::Start, Event::Xmit, Event::Xmit]));
         assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_BUSY);
         assert!(log.take(&[]));
@@ -281,7 +283,7 @@ mod cases {
         assert_eq!(device.data().kept.is_mapped(), Some(false));
         assert!(log.take(DOWN));
 
-        // To another instance, wherever it lies, it is of no use.
+        // It is of no use to another instance, even at the same address.
         log.page_pool.store(0, Relaxed);
         device.up()?;
         device.interrupt(0);
@@ -348,7 +350,7 @@ mod cases {
         assert!(log.forget(Event::Open) && log.forget(Event::Quiesce));
         assert!(log.take(&both_gone));
 
-        // All is as before.
+        // Nothing is left of the failures.
         log.irq[1].store(device.irqs[1].0, Relaxed);
         device.up()?;
         assert!(log.take(UP));
@@ -384,7 +386,7 @@ mod cases {
             Event::Start
         ]));
 
-        // What fails is undone, and if that fails as well the device can still be closed.
+        // A failure is undone, and if that fails as well the device can still be closed.
         log.fail.store(Fail::Start as u32, Relaxed);
         assert!(set(4000).is_err());
         assert_eq!(mtu(), 3000);
@@ -404,7 +406,7 @@ mod cases {
         set([2, 0, 0, 0, 0, 7])?;
         assert_eq!(address(), MacAddress::from([2, 0, 0, 0, 0, 7]));
 
-        // A group, and one that the driver refuses.
+        // A multicast address, and one that the driver refuses.
         assert_eq!(set([3, 0, 0, 0, 0, 7]), Err(EADDRNOTAVAIL));
         assert_eq!(set([2, 0, 0, 0, 0, 0xff]), Err(EBUSY));
         assert_eq!(address(), MacAddress::from([2, 0, 0, 0, 0, 7]));
@@ -452,7 +454,7 @@ mod cases {
 
         device.irqs[2].raise();
         device.down();
-        // The thread may have come to run, before the card was turned off.
+        // The thread may have run before the card was turned off.
         log.forget(Event::ThreadRan);
         assert!(log.take(DOWN));
         device.irqs[2].raise();
@@ -473,44 +475,6 @@ mod cases {
         device.log.addresses.store(0, Relaxed);
         device.time_out();
         assert!(device.addresses_come());
-        Ok(())
-    }
-
-    #[test]
-    fn private_flags_have_names_and_limits() -> Result {
-        let device = Fixture::new(1)?;
-        let set = bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS;
-
-        assert_eq!(device.count_names(set), Some(2));
-        let names = device.names(set, [[0x55; _]; 3]);
-        assert!(names[0].starts_with(b"first\0") && names[1].starts_with(b"second\0"));
-        assert_eq!(names[2][0], 0x55);
-
-        assert_eq!(device.private_flags(), Some(0));
-        assert_eq!(device.set_private_flags(1), Some(0));
-        assert_eq!(device.private_flags(), Some(1));
-        // What the driver refuses, and what has no name.
-        assert_eq!(device.set_private_flags(2), Some(EBUSY.to_errno()));
-        assert_eq!(device.set_private_flags(4), Some(EINVAL.to_errno()));
-        assert_eq!(device.set_private_flags(u32::MAX), Some(EINVAL.to_errno()));
-        assert_eq!(device.private_flags(), Some(1));
-        Ok(())
-    }
-
-    #[test]
-    fn statistics_stay_in_their_buffers() -> Result {
-        let device = Fixture::new(1)?;
-
-        assert_eq!(device.count_statistics(), Some(2));
-
-        // The driver does not do as it has been told. The third element is behind the buffer.
-        device.log.statistics.store(3, Relaxed);
-        let names = device.statistic_names([[0x55; _]; 3]);
-        assert!(names[1].starts_with(b"statistic_1\0"));
-        assert_eq!(names[2][0], 0x55);
-
-        let values = device.statistic_values(2, [7; 3]);
-        assert_eq!(values, [1, 2, 7]);
         Ok(())
     }
 }

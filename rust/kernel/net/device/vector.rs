@@ -4,26 +4,20 @@
 //! function.
 
 use super::{
-    combining::{
-        self,
-        Combining, //
-    },
     gate::Gate,
     registration::Inner,
-    Driver, //
+    Driver,
+    TxPath, //
 };
 
 use crate::{
     bindings,
     error::to_result,
     irq::IrqReturn,
-    net::{
-        doorbell,
-        napi::{
-            Napi,
-            Poll,
-            Polled, //
-        }, //
+    net::napi::{
+        Napi,
+        Poll,
+        Polled, //
     },
     prelude::*,
     str::CString, //
@@ -39,17 +33,16 @@ use core::{
 
 /// A queue vector.
 ///
-/// When it is dropped, which takes that NAPI is disabled and that the card is quiet, it goes away
-/// in this order: the interrupt is freed, so nothing schedules NAPI any more; the poller is
-/// dropped, and with it rings and buffers; what else belongs to the NAPI instance is dropped; the
-/// NAPI instance is deleted, which waits for everybody who may still look at it; then the memory is
-/// freed.
+/// It may be dropped when NAPI is disabled and the card is quiet. It goes away in this order: the
+/// interrupt is freed, so nothing schedules NAPI any more; the poller is dropped, and with it rings
+/// and buffers; the other objects that belong to the NAPI instance are dropped; the NAPI instance
+/// is deleted, which waits for readers that may still look at it; then the memory is freed.
 ///
 /// # Invariants
 ///
 /// - `napi` has been added to the device of `inner`, which outlives `self`.
-/// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by
-///   whoever owns `self` only, while it is not.
+/// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
+///   owner of `self` only, while it is not.
 /// - If `requested`, we own a registration of `irq` with `napi` as its cookie.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
@@ -81,7 +74,7 @@ impl<T: Driver> Vector<T> {
         name: CString,
     ) -> Result<Pin<KBox<Self>>> {
         // SAFETY: `inner` is valid by the safety requirements.
-        let dev = unsafe { &*inner }.dev().as_raw();
+        let (dev, path) = unsafe { ((*inner).dev().as_raw(), (*inner).path()) };
 
         let vector = KBox::pin_init(
             try_pin_init!(Self {
@@ -96,14 +89,14 @@ impl<T: Driver> Vector<T> {
                 _pin: PhantomPinned,
                 _: {
                     // SAFETY: `inner` is valid, and so is its device. The instance is pinned, and
-                    // deleted when the vector is dropped. If that is the wrong place for a poller,
+                    // deleted when the vector is dropped. If that happens before there is a poller,
                     // it is not called: the instance is disabled. The device has that many
                     // queues, see `Opening::add_queue_vector()`.
                     unsafe {
                         bindings::netif_napi_add_config(
                             dev,
                             napi.as_ref().get_ref().as_raw(),
-                            Some(Self::poll_callback),
+                            Some(path.callbacks().poll),
                             c_int::from(*index),
                         )
                     };
@@ -124,8 +117,8 @@ impl<T: Driver> Vector<T> {
     ///
     /// NAPI must not have been enabled.
     pub(super) unsafe fn set_poller(&self, poller: T::Poller<'static>) {
-        // SAFETY: By the type invariants, we are the only one to access `poller`, since nobody
-        // polls.
+        // SAFETY: By the type invariants, this is the only access to `poller`, since NAPI is not
+        // enabled.
         unsafe { *self.poller.get() = Some(poller) };
     }
 
@@ -157,7 +150,7 @@ impl<T: Driver> Vector<T> {
                 bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX,
                 napi,
             );
-            // Before NAPI is enabled: that is when the interrupt gets the CPU that it had before.
+            // Before NAPI is enabled, which restores the CPU affinity that the interrupt had.
             bindings::netif_napi_set_irq(napi, self.irq as c_int);
             bindings::napi_enable(napi);
         }
@@ -195,8 +188,8 @@ impl<T: Driver> Vector<T> {
     pub(super) fn request_irq(self: Pin<&Self>) -> Result {
         let napi = self.napi.as_raw();
 
-        // SAFETY: The cookie is what the handler wants. It and the name stay valid until the vector
-        // is dropped, which frees the interrupt before.
+        // SAFETY: The cookie is the one that the handler expects. It and the name stay valid until
+        // the vector is dropped, which frees the interrupt first.
         to_result(unsafe {
             bindings::request_irq(
                 self.irq,
@@ -212,12 +205,16 @@ impl<T: Driver> Vector<T> {
         Ok(())
     }
 
-    /// The poll function.
+    /// The poll function of a device with a path of type `P`.
     ///
     /// # Safety
     ///
-    /// To be called by the core for a `napi` that is part of a `Vector<T>`.
-    unsafe extern "C" fn poll_callback(napi: *mut bindings::napi_struct, budget: c_int) -> c_int {
+    /// To be called by the core for a `napi` that is part of a `Vector<T>`, whose device has a path
+    /// of type `P`.
+    pub(super) unsafe extern "C" fn poll_callback<P: TxPath<T>>(
+        napi: *mut bindings::napi_struct,
+        budget: c_int,
+    ) -> c_int {
         // SAFETY: `napi` is the first member of `Napi`, which is the first member of a
         // `Vector<T>`. It is not freed before NAPI is disabled, and, since we are in an RCU read
         // side critical section, not before we return.
@@ -225,57 +222,59 @@ impl<T: Driver> Vector<T> {
 
         // SAFETY: By the type invariants, `inner` outlives the vector.
         let inner = unsafe { &*vector.inner };
-        let data = inner.data();
 
-        let Some(turn) = vector.gate.enter(budget) else {
-            return 0;
-        };
+        // SAFETY: This is the poll function, and by the safety requirements.
+        match unsafe { vector.poll::<P>(inner, budget) } {
+            Some(polled) => vector.complete(inner, polled, budget),
+            None => 0,
+        }
+    }
+
+    /// Lets the driver poll, unless it does so already: then this is netpoll, and returns [`None`].
+    ///
+    /// # Safety
+    ///
+    /// To be called by the poll function of `self`, which the core called with `budget`. `inner`
+    /// must be that of `self`, with a path of type `P`.
+    #[inline]
+    unsafe fn poll<P: TxPath<T>>(&self, inner: &Inner<T>, budget: c_int) -> Option<Polled> {
+        let _entered = self.gate.enter(budget)?;
 
         // SAFETY: We are the poll function, and the only one: the core does not call it on two
         // CPUs, and what it does call twice has been stopped by the gate. NAPI is enabled, or we
         // would not have been called.
-        let poller = unsafe { &mut *vector.poller.get() };
-
+        let poller = unsafe { &mut *self.poller.get() };
+        // SAFETY: By the safety requirements.
+        let path = unsafe { inner.path_as::<P>() };
         // SAFETY: We are the poll function of `napi`, which the core called with `budget`. `index`
         // is that of the queues of this vector.
-        let cx = unsafe { Poll::new(&vector.napi, budget, vector.index) };
-        let cx = cx.with_wake_up(inner.combining(vector.index).map(Combining::wake_up));
+        let cx = unsafe { Poll::new(&self.napi, budget, self.index, path.waker(self.index)) };
 
-        // What is transmitted from here on, by whichever driver has a use for it, is told to the
-        // card when this is dropped.
-        //
-        // SAFETY: This is dropped before we return.
-        let scope = unsafe { doorbell::Scope::new(&cx) };
+        // SAFETY: This is the poll function of a vector of the device.
+        Some(unsafe {
+            path.poll(inner, &cx, |cx| match poller {
+                Some(poller) => T::poll(inner.data(), poller, cx),
+                None => Polled::Idle { received: 0 },
+            })
+        })
+    }
 
-        let polled = match poller {
-            Some(poller) => T::poll(data, poller, &cx),
-            None => Polled::Idle { received: 0 },
-        };
-        drop(scope);
-        drop(turn);
-
-        // SAFETY: Bottom halves are disabled. This CPU does not hold the lock of the queue, unless
-        // netpoll has interrupted whoever does.
-        if unsafe { !combining::wake_up(inner, vector.index, budget <= 0) } {
-            // Not now. What asks for it is still there when the instance is polled again.
-            //
-            // SAFETY: The instance is valid, and was enabled.
-            unsafe { bindings::napi_schedule(napi) };
-        }
-
+    /// Completes the NAPI instance if the driver is idle. Returns what the core wants to know.
+    #[inline]
+    fn complete(&self, inner: &Inner<T>, polled: Polled, budget: c_int) -> c_int {
         match polled {
             Polled::Busy => budget,
-            // From netpoll: whoever owns the instance completes it.
+            // From netpoll: the owner of the instance completes it.
             Polled::Idle { .. } if budget <= 0 => 0,
             Polled::Idle { received } => {
                 // A full budget means that the instance stays scheduled; a driver that says it is
                 // idle has received less, whatever it claims.
                 let done = c_int::try_from(received).map_or(budget - 1, |n| n.min(budget - 1));
 
-                // SAFETY: `napi` is being polled by us. From here on it may be polled by someone
-                // else: `poller` must not be used any more.
-                if unsafe { bindings::napi_complete_done(napi, done) } {
-                    T::rearm(data, vector.index);
+                // SAFETY: `napi` is being polled by us. From here on another CPU may poll it:
+                // `poller` must not be used any more.
+                if unsafe { bindings::napi_complete_done(self.napi.as_raw(), done) } {
+                    T::rearm(inner.data(), self.index);
                 }
                 done
             }
@@ -296,8 +295,8 @@ impl<T: Driver> PinnedDrop for Vector<T> {
             unsafe { bindings::free_irq(self.irq, napi.cast::<c_void>()) };
         }
 
-        // SAFETY: NAPI is not enabled, so by the type invariants nobody else accesses the poller,
-        // and it is not pinned.
+        // SAFETY: NAPI is not enabled, so by the type invariants this is the only access to the
+        // poller, which is not pinned.
         let poller = unsafe { (*self.poller.get()).take() };
         match poller {
             Some(poller) if T::HAS_CLOSED => {
@@ -309,7 +308,7 @@ impl<T: Driver> PinnedDrop for Vector<T> {
 
         self.napi.drop_attached();
 
-        // SAFETY: `napi` has been added by `new()`. This waits until nobody refers to it.
+        // SAFETY: `napi` has been added by `new()`. This waits until it has no users.
         unsafe { bindings::netif_napi_del(napi) };
     }
 }

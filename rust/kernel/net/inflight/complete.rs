@@ -11,7 +11,7 @@ use crate::{
     sync::alf_queue::Consumer, //
 };
 
-/// What a run of [`TxConsumer::complete`] has completed.
+/// The packets that a run of [`TxConsumer::complete`] has completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completed {
     /// Number of packets.
@@ -25,9 +25,9 @@ pub struct Completed {
 /// What became of the packets that were in flight when the card was stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Finished {
-    /// The card had sent them.
+    /// Those that the card had sent.
     pub sent: Completed,
-    /// The card had not.
+    /// Those that it had not.
     pub lost: Completed,
 }
 
@@ -43,7 +43,7 @@ impl<'a> TxConsumer<'a> {
         Self { records }
     }
 
-    /// Returns the number of descriptors that can be used by the other end, at most.
+    /// Returns the number of free descriptors. The other end may have used some already.
     #[inline]
     pub fn free(&self) -> usize {
         // One descriptor stays unused.
@@ -63,11 +63,11 @@ impl<'a> TxConsumer<'a> {
     ///
     /// `is_done` is called with the index of the last descriptor of the oldest packet, and says
     /// whether the card has processed it. Its mappings are removed then, the packet goes onto the
-    /// list `free`, and the next one is looked at. The descriptors become free all at once, at the
+    /// list `free`, and the next packet is checked. The descriptors become free all at once, at the
     /// end.
     ///
-    /// The card reads the memory of a packet until it is done: if `is_done` claims so too early,
-    /// the card may send something else, or be stopped by the IOMMU.
+    /// The card reads the memory of a packet until it is done: if `is_done` returns `true` too
+    /// early, the card may send other data, or be stopped by the IOMMU.
     #[inline]
     pub fn complete(
         &mut self,
@@ -86,7 +86,7 @@ impl<'a> TxConsumer<'a> {
                 break;
             };
             if known == 0 {
-                // In this order: what is visible here has been mapped before the question.
+                // In this order: the records that are visible here were mapped before the question.
                 known = batch.len();
                 unmap = first.needs_unmap();
             }
@@ -118,10 +118,11 @@ impl<'a> TxConsumer<'a> {
         done
     }
 
-    /// Takes everything out of flight, after the card has been stopped.
+    /// Takes all packets out of flight, after the card has been stopped.
     ///
-    /// `is_done` says of each packet whether the card had processed it, as for [`Self::complete`].
-    /// Returns what it had sent, and what it had not, which is lost. Not for poll functions.
+    /// `is_done` returns for each packet whether the card had processed it, as for
+    /// [`Self::complete`]. Returns the packets that it had sent, and those that it had not, which
+    /// are lost. Not for poll functions.
     ///
     /// The card must not access the ring any more.
     pub fn finish(mut self, mut is_done: impl FnMut(usize) -> bool) -> Finished {

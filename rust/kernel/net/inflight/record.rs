@@ -14,19 +14,18 @@ use crate::{
     prelude::*, //
 };
 
-/// What has to be undone when the card has processed a descriptor.
+/// The resources to release when the card has processed a descriptor.
 ///
 /// A packet has as many records as descriptors. A segment that had to be split is mapped once: its
-/// first record has the mapping, the others have none; nor have those of context descriptors. The
-/// packet itself hangs on its last record, so that it goes last.
+/// first record has the mapping, the others have none, nor do those of context descriptors. The
+/// last record owns the packet itself, so that it is freed last.
 ///
-/// Each record knows the device, so that dropping one is all that is ever needed, wherever that
-/// happens.
+/// Each record refers to the device, so that dropping it releases everything, in any context.
 ///
 /// # Invariants
 ///
 /// If `len` is not zero, `addr` is a mapping of `len` bytes towards `dev` that we own. The mapped
-/// memory belongs to a packet which outlives the record, or hangs on it.
+/// memory belongs to a packet that outlives the record, or that the record owns.
 pub(super) struct Record<'a> {
     dev: &'a Device<Bound>,
     pub(super) skb: Option<SkBuff>,
@@ -62,7 +61,7 @@ impl<'a> Record<'a> {
     #[inline(always)]
     pub(super) unsafe fn map_head(dev: &'a Device<Bound>, skb: &SkBuff) -> Option<Self> {
         let data = skb.data();
-        // SAFETY: The device is bound, and `data` is memory of the linear mapping: the stack gives
+        // SAFETY: The device is bound, and `data` is memory of the linear mapping: the stack passes
         // no packet to a device whose head is elsewhere. The device only reads it.
         let addr = unsafe {
             bindings::dma_map_linear(
@@ -103,7 +102,7 @@ impl<'a> Record<'a> {
             return None;
         }
         // INVARIANT: `addr` is a mapping of `len` bytes, of which this is the only record. The
-        // callers promise that the packet outlives it.
+        // callers ensure that the packet outlives it.
         Some(Self {
             dev,
             skb: None,
@@ -113,9 +112,9 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Whether mappings of the device have to be removed, out of those that exist by now.
+    /// Whether the mappings of the device that exist now have to be removed.
     ///
-    /// Where a device reaches memory as it is, without an IOMMU or bounce buffers, there is nothing
+    /// If a device accesses memory directly, without an IOMMU or bounce buffers, there is nothing
     /// to remove.
     #[inline(always)]
     pub(super) fn needs_unmap(&self) -> bool {
@@ -123,14 +122,14 @@ impl<'a> Record<'a> {
         unsafe { bindings::dma_unmap_needed(self.dev.as_raw()) }
     }
 
-    /// Removes the mapping, and returns the packet that hangs on the record.
+    /// Removes the mapping, and returns the packet if the record owns one.
     #[inline(always)]
     pub(super) fn unmap(mut self) -> Option<SkBuff> {
-        // The packet is given back after the mapping was removed, when `self` goes out of scope.
+        // The mapping is removed before the packet reaches the caller: `self` goes out of scope.
         self.skb.take()
     }
 
-    /// Returns the packet that hangs on the record, which has a mapping that need not be removed.
+    /// Returns the packet if the record owns one, without removing the mapping, which need not be.
     ///
     /// # Safety
     ///
@@ -138,7 +137,7 @@ impl<'a> Record<'a> {
     /// made.
     #[inline(always)]
     pub(super) unsafe fn leave_mapped(mut self) -> Option<SkBuff> {
-        // INVARIANT: By the safety requirements, there is nothing left that would be ours.
+        // INVARIANT: By the safety requirements, there is no mapping left to own.
         self.len = 0;
         self.skb.take()
     }

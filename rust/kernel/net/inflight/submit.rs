@@ -21,7 +21,7 @@ use crate::{
 };
 use core::num::NonZero;
 
-/// What a descriptor is for.
+/// The purpose of a descriptor.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry {
     /// The context of the packet; context descriptors come first and are numbered from 0.
@@ -52,7 +52,7 @@ pub struct Submitted {
     ///
     /// [`Completed::bytes`](super::Completed::bytes) adds up the same numbers.
     pub bytes: u32,
-    /// Index of the descriptor after the packet: what the card's tail register has to say.
+    /// Index of the descriptor after the packet: the value for the card's tail register.
     pub next_slot: usize,
 }
 
@@ -64,7 +64,7 @@ pub enum Refusal {
     /// The packet needs more descriptors than [`Limits`](super::Limits) allow, or than the ring
     /// has.
     TooManySegments,
-    /// The packet has a list of further buffers, which the card cannot follow.
+    /// The packet has a fragment list, which the card cannot follow.
     FragList,
     /// The packet is in memory of another device.
     Unreadable,
@@ -76,7 +76,7 @@ pub enum Refusal {
     Mapping,
 }
 
-/// A packet that was not accepted. It is as it was before.
+/// A packet that was not accepted. It is unchanged.
 pub struct Refused {
     /// The reason.
     pub reason: Refusal,
@@ -109,17 +109,18 @@ impl<'a> TxProducer<'a> {
         }
     }
 
-    /// Returns the number of descriptors that can be used now, at least.
+    /// Returns the number of free descriptors. It may have grown already.
     ///
-    /// This reads how far the other end is; prefer [`Self::free_or_enough`] where that matters.
+    /// This reads the position of the other end; prefer [`Self::free_or_enough`] where that costs
+    /// too much.
     #[inline]
     pub fn free(&self) -> usize {
         // One descriptor stays unused.
         self.records.free().saturating_sub(1)
     }
 
-    /// Returns a number of descriptors that can be used now; looks how far the other end is only
-    /// if it would be less than `enough`.
+    /// Returns the number of free descriptors that are known of; reads the position of the other
+    /// end only if these are fewer than `enough`.
     #[inline]
     pub fn free_or_enough(&self, enough: usize) -> usize {
         self.records
@@ -138,14 +139,13 @@ impl<'a> TxProducer<'a> {
     /// `emit` writes descriptors: it is called with the index of each of them in order, first for
     /// `contexts` context descriptors, then for the segments of the packet. It must write the
     /// descriptor in a way that the [`TxConsumer`](super::TxConsumer) does not take for done. The
-    /// card must be told afterwards, when the packet has been accepted.
+    /// doorbell must be rung afterwards, when the packet has been accepted.
     ///
     /// # Errors
     ///
-    /// The packet comes back with the reason. Nothing has been mapped, and `emit` not been called,
-    /// unless the reason is [`Refusal::Mapping`]: then all mappings have been undone, and
-    /// descriptors already written are written again by the next packet. The card has not been
-    /// told of them.
+    /// Returns the packet with the reason. Nothing has been mapped, and `emit` has not been called,
+    /// unless the reason is [`Refusal::Mapping`]: then all mappings have been undone, and the next
+    /// packet overwrites the descriptors that were written. The card does not know of them.
     #[inline]
     pub fn submit(
         &mut self,
@@ -165,22 +165,22 @@ impl<'a> TxProducer<'a> {
         }
     }
 
-    /// Puts a packet into flight that one descriptor describes, as nearly all that are forwarded.
+    /// Puts a packet into flight that takes one descriptor, as nearly all forwarded packets do.
     ///
-    /// This is [`Self::submit`] with nothing in it that such a packet does not need; `emit` is
+    /// This is [`Self::submit`] without the parts that such a packet does not need; `emit` is
     /// called once.
     ///
     /// # Errors
     ///
-    /// As [`Self::submit`], and [`Refusal::Several`] if the packet is empty or takes more: it is
-    /// one for [`Self::submit`].
+    /// As [`Self::submit`], and [`Refusal::Several`] if the packet is empty or takes more: pass it
+    /// to [`Self::submit`].
     #[inline(always)]
     pub fn submit_one(
         &mut self,
         skb: SkBuff,
         emit: impl FnOnce(usize, Segment),
     ) -> Result<Submitted, Refused> {
-        // Zero becomes the greatest number.
+        // Zero wraps to the greatest number.
         if is_nonlinear(&skb) || skb.len().wrapping_sub(1) >= self.segment_len.get() {
             return Err(Refused {
                 reason: Refusal::Several,
@@ -194,7 +194,7 @@ impl<'a> TxProducer<'a> {
                 skb,
             });
         };
-        // SAFETY: The packet hangs on the record from here on.
+        // SAFETY: The record owns the packet from here on.
         let Some(mut record) = (unsafe { Record::map_head(self.dev, &skb) }) else {
             return Err(Refused {
                 reason: Refusal::Mapping,
@@ -207,9 +207,9 @@ impl<'a> TxProducer<'a> {
         let bytes = record.len();
         record.descriptors = 1;
         record.skb = Some(skb);
-        // The reservation has a place for it, so it is not given back. Nobody sees it before it is
-        // committed. Before the descriptor, so that what is known of the queue need not be read
-        // again.
+        // The reservation has a place for it, so it is not returned. It is not visible before it is
+        // committed. Pushing it before the descriptor is written saves reading the state of the
+        // queue again.
         let _ = batch.push(record);
         let next_slot = batch.slot();
         emit(
@@ -248,7 +248,7 @@ impl<'a> TxProducer<'a> {
                 skb,
             });
         }
-        // The check above has found room for one more than that.
+        // The check above has left room for one more than that.
         let Some(mut batch) = self.records.reserve(descriptors) else {
             return Err(Refused {
                 reason: Refusal::Full,
@@ -265,7 +265,7 @@ impl<'a> TxProducer<'a> {
 
         for nth in 0..contexts {
             emit(batch.slot(), Entry::Context(nth));
-            // The reservation has a place for each descriptor, so nothing is given back.
+            // The reservation has a place for each descriptor, so none is returned.
             let _ = batch.push(Record::unmapped(self.dev));
         }
         let mut mapper = Mapper {
@@ -304,7 +304,7 @@ impl<'a> TxProducer<'a> {
         })
     }
 
-    /// Returns how many descriptors a packet needs, or why the card cannot take it.
+    /// Returns the number of descriptors that a packet needs, or why the card cannot take it.
     #[inline(always)]
     fn descriptors_of(&self, skb: &SkBuff, contexts: usize) -> Result<usize, Refusal> {
         let mut segments = self.pieces(skb.head_len());
@@ -331,7 +331,7 @@ impl<'a> TxProducer<'a> {
         Ok(descriptors)
     }
 
-    /// Returns how many descriptors `len` contiguous bytes need.
+    /// Returns the number of descriptors that `len` contiguous bytes need.
     #[inline(always)]
     fn pieces(&self, len: u32) -> usize {
         if len <= self.segment_len.get() {
@@ -364,8 +364,8 @@ impl<'a> Mapper<'_, 'a> {
     #[inline(always)]
     fn map(&mut self, skb: &SkBuff, emit: &mut impl FnMut(usize, Entry)) -> Option<()> {
         if skb.head_len() != 0 {
-            // SAFETY: The caller drops the records before it gives the packet back, or hangs the
-            // packet on the last of them.
+            // SAFETY: The caller drops the records before it returns the packet, or gives the
+            // packet to the last of them.
             let record = unsafe { Record::map_head(self.dev, skb) }?;
             self.add(record, emit)?;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Packets that a queueing discipline does not transmit.
+//! Packets that a queueing discipline drops.
 
 use crate::{
     bindings,
@@ -16,8 +16,8 @@ use core::ptr::{
 /// The kernel reports the reason through the `qdisc:qdisc_drop` tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum DropReason {
-    /// For none of the other reasons.
+pub enum QdiscDropReason {
+    /// None of the other reasons.
     Generic = bindings::qdisc_drop_reason_QDISC_DROP_GENERIC,
     /// The queue is full.
     OverLimit = bindings::qdisc_drop_reason_QDISC_DROP_OVERLIMIT,
@@ -25,27 +25,27 @@ pub enum DropReason {
     Congested = bindings::qdisc_drop_reason_QDISC_DROP_CONGESTED,
     /// There are too many flows.
     MaxFlows = bindings::qdisc_drop_reason_QDISC_DROP_MAXFLOWS,
-    /// The flow has too many packets waiting.
+    /// Too many packets of the flow are waiting.
     FlowLimit = bindings::qdisc_drop_reason_QDISC_DROP_FLOW_LIMIT,
 }
 
-/// A packet that was not put in.
-pub struct Refused {
+/// A packet that was not enqueued.
+pub struct Rejected {
     pub(super) skb: SkBuff,
-    pub(super) reason: DropReason,
+    pub(super) reason: QdiscDropReason,
 }
 
-impl Refused {
-    /// Refuses a packet.
+impl Rejected {
+    /// Rejects a packet.
     #[inline(always)]
-    pub fn new(skb: SkBuff, reason: DropReason) -> Self {
+    pub fn new(skb: SkBuff, reason: QdiscDropReason) -> Self {
         Self { skb, reason }
     }
 }
 
-/// Packets that were in a discipline, and are dropped.
+/// Packets that are dropped after they were enqueued.
 ///
-/// They are counted, and freed later on.
+/// They are counted, and freed later.
 ///
 /// # Invariants
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `tc` and a queueing discipline tell each other.
+//! Messages between `tc` and a queueing discipline.
 
 use crate::{
     bindings,
@@ -76,7 +76,7 @@ impl FifoOptions {
         Self(bindings::tc_fifo_qopt { limit })
     }
 
-    /// Reads them.
+    /// Parses the options.
     ///
     /// # Errors
     ///
@@ -95,17 +95,17 @@ impl FifoOptions {
         })
     }
 
-    /// How many packets the queue holds.
+    /// The number of packets that the queue can hold.
     pub fn limit(self) -> u32 {
         self.0.limit
     }
 }
 
-/// Tells the sender of a request what is wrong with it.
+/// Reports the error in a request to its sender.
 ///
 /// # Invariants
 ///
-/// `raw` is null or points to a `struct netlink_ext_ack` that nobody else uses during `'a`.
+/// `raw` is null or points to a `struct netlink_ext_ack` that has no other users during `'a`.
 pub struct ExtAck<'a> {
     raw: *mut bindings::netlink_ext_ack,
     _ack: PhantomData<&'a mut bindings::netlink_ext_ack>,
@@ -114,7 +114,7 @@ pub struct ExtAck<'a> {
 impl ExtAck<'_> {
     /// # Safety
     ///
-    /// `raw` must be null or point to a `struct netlink_ext_ack` that nobody else uses during the
+    /// `raw` must be null or point to a `struct netlink_ext_ack` that has no other users during the
     /// lifetime.
     pub(super) unsafe fn from_raw(raw: *mut bindings::netlink_ext_ack) -> Self {
         // INVARIANT: By the safety requirements.
@@ -124,23 +124,22 @@ impl ExtAck<'_> {
         }
     }
 
-    /// Says why a request is refused, and returns `error`.
+    /// Sets the message that explains why a request is refused, and returns `error`.
     ///
-    /// The message is cut off if it is longer than 79 bytes. It replaces an earlier one.
+    /// The message is truncated if it is longer than 79 bytes. It replaces an earlier one.
     pub fn refuse(&mut self, error: Error, message: fmt::Arguments<'_>) -> Error {
         let Some(raw) = NonNull::new(self.raw) else {
             return error;
         };
         let raw = raw.as_ptr();
 
-        // SAFETY: By the type invariants, it is valid and nobody else uses it. The last byte of the
-        // buffer is not written to after it was set to zero; nor is what the message leaves, which
-        // has been zero, as the message is, at the end.
+        // SAFETY: By the type invariants, it is valid and has no other users. The buffer is zeroed
+        // first, and its last byte is not written to after that, so that the message is terminated.
         unsafe {
             let buffer = &raw mut (*raw)._msg_buf;
             buffer.write([0; bindings::NETLINK_MAX_FMTMSG_LEN as usize]);
             let room = bindings::NETLINK_MAX_FMTMSG_LEN as usize - 1;
-            // It is cut off if there is no room.
+            // It is truncated if there is no room.
             let _ = fmt::Write::write_fmt(
                 &mut Formatter::from_buffer(buffer.cast::<u8>(), room),
                 message,
@@ -151,11 +150,11 @@ impl ExtAck<'_> {
     }
 }
 
-/// An answer to `tc`, in which a discipline says what its options are.
+/// A reply to `tc`, in which a discipline reports its options.
 ///
 /// # Invariants
 ///
-/// `skb` points to a netlink message that is being built, which nobody else uses during `'a`.
+/// `skb` points to a netlink message that is being built, and has no other users during `'a`.
 pub struct Dump<'a> {
     skb: *mut bindings::sk_buff,
     _message: PhantomData<&'a mut bindings::sk_buff>,
@@ -164,7 +163,7 @@ pub struct Dump<'a> {
 impl Dump<'_> {
     /// # Safety
     ///
-    /// `skb` must point to a netlink message that is being built, which nobody else uses during the
+    /// `skb` must point to a netlink message that is being built, and has no other users during the
     /// lifetime.
     pub(super) unsafe fn from_raw(skb: *mut bindings::sk_buff) -> Self {
         // INVARIANT: By the safety requirements.

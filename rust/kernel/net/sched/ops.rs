@@ -3,13 +3,13 @@
 //! The operations of a queueing discipline, as C calls them.
 
 use super::{
-    Batch,
-    DropReason,
     Drops,
     Dump,
     ExtAck,
     Options,
-    Qdisc, //
+    Qdisc,
+    QdiscDropReason,
+    SkBuffChunk, //
 };
 
 use crate::{
@@ -36,7 +36,7 @@ use core::{
     }, //
 };
 
-/// What a discipline keeps in its `struct Qdisc`.
+/// The private part of a `struct Qdisc`.
 ///
 /// The memory comes zeroed from C.
 ///
@@ -50,38 +50,37 @@ struct Private<T: Qdisc> {
     /// Written by `init()` and `destroy()` only.
     ready: bool,
     input: UnsafeCell<MaybeUninit<T::Input>>,
-    /// What those who put packets in read, is on other cache lines than what is written when they
-    /// are taken out.
+    /// Keeps the state that all enqueueing CPUs read and the state that dequeueing writes on
+    /// different cache lines.
     _apart: [u8; 64],
     output: UnsafeCell<MaybeUninit<T::Output>>,
 }
 
 /// The operations of a kind of discipline. To be put into a `static`.
 ///
-/// `T` is what the callbacks belong to; each of them is called by C as `struct Qdisc_ops` says, for
-/// a `struct Qdisc` that was made for these operations, in a context that the [module](super)
-/// names.
+/// C calls the callbacks as documented at `struct Qdisc_ops`, for a `struct Qdisc` that was created
+/// with these operations, in the context that the [module](super) names.
 #[repr(transparent)]
 pub struct Ops<T: Qdisc> {
     ops: Opaque<bindings::Qdisc_ops>,
     _type: PhantomData<fn(T)>,
 }
 
-// SAFETY: C alone uses what is inside, with locks of its own.
+// SAFETY: Only C accesses the contents, with locks of its own.
 unsafe impl<T: Qdisc> Sync for Ops<T> {}
 
 // Callbacks.
 //
 // # Safety
 //
-// What is said at `Ops` must be true.
+// The conditions that are given at `Ops` must hold.
 impl<T: Qdisc> Ops<T> {
-    /// Returns the operations. The module that implements `T` stays as long as there is a
+    /// Returns the operations. The module that implements `T` stays loaded as long as there is a
     /// discipline of this kind.
     #[expect(clippy::new_without_default, reason = "they are put into statics only")]
     pub const fn new() -> Self {
         const {
-            // C has such memory behind a `struct Qdisc`.
+            // C allocates the private part right behind a `struct Qdisc`.
             assert!(align_of::<Private<T>>() <= align_of::<bindings::Qdisc>());
             assert!(size_of::<Private<T>>() <= i32::MAX as usize);
         }
@@ -116,14 +115,14 @@ impl<T: Qdisc> Ops<T> {
                 },
                 dump: if T::HAS_DUMP { Some(Self::dump) } else { None },
                 owner: this_module::<T::OwnerModule>().as_ptr(),
-                // SAFETY: All of the rest may be zero: no such operation.
+                // SAFETY: The other operations may be null: they are not implemented.
                 ..unsafe { MaybeUninit::<bindings::Qdisc_ops>::zeroed().assume_init() }
             }),
             _type: PhantomData,
         }
     }
 
-    /// The name, in the form in which C has it.
+    /// The name, in C's form.
     const ID: [c_char; bindings::IFNAMSIZ as usize] = {
         let name = T::NAME.to_bytes();
         let mut id = [0; bindings::IFNAMSIZ as usize];
@@ -163,15 +162,15 @@ impl<T: Qdisc> Ops<T> {
 
     /// # Safety
     ///
-    /// `sch` must be a discipline of this kind that is ready, and outlive `'a`, during which nobody
-    /// else uses what takes packets out.
+    /// `sch` must be a discipline of this kind that is ready, and outlive `'a`, during which there
+    /// must be no other access to its dequeueing state.
     #[inline(always)]
     unsafe fn output<'a>(sch: *mut bindings::Qdisc) -> &'a mut T::Output {
         // SAFETY: By the safety requirements and the invariants of `Private`.
         unsafe { (*Self::private(sch).output.get()).assume_init_mut() }
     }
 
-    /// Returns what a message asks for.
+    /// Parses the options of a message.
     ///
     /// # Safety
     ///
@@ -207,7 +206,7 @@ impl<T: Qdisc> Ops<T> {
 
             // INVARIANT: Both parts are initialised.
             //
-            // SAFETY: The discipline is new, and nobody else uses it.
+            // SAFETY: The discipline is new, and not in use yet.
             unsafe {
                 let private = bindings::qdisc_priv(sch).cast::<Private<T>>();
                 (&raw mut (*private).input).cast::<T::Input>().write(input);
@@ -225,7 +224,7 @@ impl<T: Qdisc> Ops<T> {
 
     /// # Safety
     ///
-    /// See [`Ops`]. Nobody uses the discipline any more. It need not have become ready.
+    /// See [`Ops`]. The discipline is not in use any more. It need not have become ready.
     unsafe extern "C" fn destroy(sch: *mut bindings::Qdisc) {
         // SAFETY: By the safety requirements. If both parts are initialised, they are not used
         // again.
@@ -248,8 +247,8 @@ impl<T: Qdisc> Ops<T> {
         to_free: *mut *mut bindings::sk_buff,
     ) -> c_int {
         // SAFETY: By the safety requirements; this is not built for kernels where disabled bottom
-        // halves exclude nobody. A discipline that gets packets is ready. The packet may be gone as
-        // soon as it is in.
+        // halves exclude nothing. A discipline that gets packets is ready. The packet may be gone
+        // as soon as it is enqueued.
         unsafe {
             let bytes = bindings::qdisc_pkt_len(skb);
             let owned = SkBuff::from_raw(NonNull::new_unchecked(skb));
@@ -274,14 +273,14 @@ impl<T: Qdisc> Ops<T> {
         sch: *mut bindings::Qdisc,
         to_free: *mut *mut bindings::sk_buff,
     ) {
-        let mut packets = Batch::new();
+        let mut packets = SkBuffChunk::new();
 
         while !skbs.is_null() {
             let mut bytes = 0u32;
 
             while let Some(skb) = NonNull::new(skbs).filter(|_| !packets.is_full()) {
-                // SAFETY: By the safety requirements, all packets of the list are ours. One that
-                // is alone has no next one.
+                // SAFETY: By the safety requirements, all packets of the list are ours. A packet
+                // off the list has no next one.
                 unsafe {
                     skbs = super::drops::next(skb);
                     super::drops::set_next(skb, ptr::null_mut());
@@ -306,12 +305,12 @@ impl<T: Qdisc> Ops<T> {
             unsafe { bindings::qdisc_enqueued(sch, entered as u32, bytes) };
             while let Some(skb) = packets.pop() {
                 // SAFETY: The discipline and the list are valid.
-                unsafe { Self::refuse(skb, DropReason::OverLimit, sch, to_free) };
+                unsafe { Self::refuse(skb, QdiscDropReason::OverLimit, sch, to_free) };
             }
         }
     }
 
-    /// Counts a packet as dropped, and lets it be freed when that is convenient.
+    /// Counts a packet as dropped, and puts it on the list of packets to free.
     ///
     /// # Safety
     ///
@@ -319,7 +318,7 @@ impl<T: Qdisc> Ops<T> {
     #[cold]
     unsafe fn refuse(
         skb: SkBuff,
-        reason: DropReason,
+        reason: QdiscDropReason,
         sch: *mut bindings::Qdisc,
         to_free: *mut *mut bindings::sk_buff,
     ) {
@@ -331,7 +330,7 @@ impl<T: Qdisc> Ops<T> {
 
     /// # Safety
     ///
-    /// See [`Ops`]. Nobody else takes packets out.
+    /// See [`Ops`]. No other CPU dequeues packets.
     unsafe extern "C" fn dequeue(sch: *mut bindings::Qdisc) -> *mut bindings::sk_buff {
         // SAFETY: By the safety requirements. A discipline that is asked for packets is ready.
         unsafe {
@@ -382,13 +381,12 @@ impl<T: Qdisc> Ops<T> {
         }
     }
 
-    /// Calls `f` with all that a discipline keeps, and accounts for what it drops.
+    /// Calls `f` with the whole state of a discipline, and accounts for the packets that it drops.
     ///
     /// # Safety
     ///
-    /// `sch` must be a discipline of this kind that is ready, and nobody else may use it. RTNL must
-    /// be held.
-    unsafe fn alone(
+    /// `sch` must be a discipline of this kind that is ready, and not be in use. RTNL must be held.
+    unsafe fn with_exclusive(
         sch: *mut bindings::Qdisc,
         f: impl FnOnce(&mut T::Input, &mut T::Output, &mut Drops) -> Result,
     ) -> Result {
@@ -414,16 +412,16 @@ impl<T: Qdisc> Ops<T> {
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
         from_result(|| {
-            // What is refused does not disturb.
+            // First, so that refused options do not disturb the discipline.
             //
             // SAFETY: By the safety requirements.
             let config = unsafe { Self::parse(sch, opt, extack) }?;
 
-            // SAFETY: RTNL is held. If the device is up, its disciplines are taken out of use, and
-            // nobody is in one of them any more; if not, they are not in use.
+            // SAFETY: RTNL is held. If the device is up, its disciplines are taken out of use,
+            // which waits for their callbacks; if not, they are not in use.
             unsafe {
                 let suspended = bindings::qdisc_suspend(sch);
-                let result = Self::alone(sch, |input, output, drops| {
+                let result = Self::with_exclusive(sch, |input, output, drops| {
                     T::change(input, output, config, drops)
                 });
                 if suspended {
@@ -445,7 +443,7 @@ impl<T: Qdisc> Ops<T> {
         from_result(|| {
             // SAFETY: By the safety requirements.
             unsafe {
-                Self::alone(sch, |input, output, drops| {
+                Self::with_exclusive(sch, |input, output, drops| {
                     T::change_tx_queue_len(input, output, tx_queue_len, drops)
                 })?;
             }

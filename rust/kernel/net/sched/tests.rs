@@ -9,7 +9,7 @@ mod fixture;
 mod cases {
     use super::{
         super::{
-            DropReason,
+            QdiscDropReason,
             Registration, //
         },
         fixture::{
@@ -44,7 +44,7 @@ mod cases {
         for number in 0..4 {
             assert!(sch.enqueue(number)? == Outcome::Taken);
         }
-        assert!(sch.enqueue(4)? == Outcome::Refused(4, DropReason::OverLimit as u32));
+        assert!(sch.enqueue(4)? == Outcome::Rejected(4, QdiscDropReason::OverLimit as u32));
         assert_eq!((sch.waiting(), sch.drops()), ((4, 400 + 6), 1));
         assert_eq!(sch.dequeue(), Some(0));
         assert!(sch.enqueue(5)? == Outcome::Taken);
@@ -141,7 +141,7 @@ mod cases {
 
         sch.as_child(|| {
             assert_eq!(sch.enqueue_batch(0..5)?, 1);
-            assert!(sch.enqueue(5)? == Outcome::Refused(5, DropReason::OverLimit as u32));
+            assert!(sch.enqueue(5)? == Outcome::Rejected(5, QdiscDropReason::OverLimit as u32));
             assert_eq!((sch.waiting(), sch.drops()), ((4, 400 + 6), 2));
             for number in 0..4 {
                 assert_eq!(sch.dequeue(), Some(number));

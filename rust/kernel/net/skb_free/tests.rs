@@ -6,9 +6,12 @@
 #[cfg(CONFIG_KUNIT = "y")]
 pub(in crate::net) mod context {
     use crate::{
-        net::napi::{
-            Napi,
-            Poll, //
+        net::{
+            napi::{
+                Napi,
+                Poll, //
+            },
+            queue::WakeNow, //
         },
         new_work,
         prelude::*,
@@ -76,7 +79,7 @@ pub(in crate::net) mod context {
         let run = move || {
             // SAFETY: This is softirq context. The tests do not use the instance in a way that
             // needs a device, and there is no other poll function for it.
-            let cx = unsafe { Poll::new(&napi, budget, 0) };
+            let cx = unsafe { Poll::new(&napi, budget, 0, &WakeNow) };
             theirs.value.populate(f(&cx));
             theirs.done.complete_all();
         };

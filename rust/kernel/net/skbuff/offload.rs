@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a card may do for a packet, and has done: checksums, hashes, segmentation, VLAN tags.
+//! Offloads that a packet asks for or has undergone: checksums, hashes, segmentation, VLAN tags.
 
 use super::SkBuff;
 
@@ -8,7 +8,7 @@ use crate::bindings;
 
 /// A checksum that the card is asked to complete.
 ///
-/// The sum over everything from `start` to the end of the packet belongs into the two bytes at
+/// The sum over all bytes from `start` to the end of the packet belongs into the two bytes at
 /// `start + offset`. Both count from the first byte of [`SkBuff::data`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialChecksum {
@@ -27,7 +27,7 @@ pub enum RxHash {
     L4(u32),
 }
 
-/// Casts away the wrapper that `bindgen` puts around the member of a union.
+/// Removes the wrapper that `bindgen` puts around the member of a union.
 #[inline]
 fn member<T>(field: *mut bindings::__BindgenUnionField<T>) -> *mut T {
     field.cast()
@@ -94,7 +94,7 @@ impl SkBuff {
         u32::from(unsafe { (*header!(self)).transport_header }).wrapping_sub(self.headroom())
     }
 
-    /// Size of the segments that the card has to cut the packet into, if it has to.
+    /// Size of the segments that the card has to split the packet into, if any.
     #[inline]
     pub fn gso_size(&self) -> Option<u16> {
         // SAFETY: The shared info of a valid packet is valid.
@@ -125,7 +125,7 @@ impl SkBuff {
         if self.is_shared() {
             return;
         }
-        // SAFETY: `self` holds a valid packet that nobody else owns.
+        // SAFETY: `self` holds a valid packet that has no other owner.
         unsafe {
             (*header!(self)).set_ip_summed(bindings::CHECKSUM_UNNECESSARY as u8);
         }
@@ -141,7 +141,7 @@ impl SkBuff {
             RxHash::L3(value) => (value, false),
             RxHash::L4(value) => (value, true),
         };
-        // SAFETY: `self` holds a valid packet that nobody else owns.
+        // SAFETY: `self` holds a valid packet that has no other owner.
         unsafe { bindings::__skb_set_hash(self.as_raw(), value, false, l4) };
     }
 }

@@ -20,10 +20,10 @@ use core::{
     }, //
 };
 
-/// A packet to which nobody else has a reference.
+/// A packet to which there is no other reference.
 ///
-/// The fields by which packets are linked to each other are those of the packet, and not of a
-/// reference to it: only packets with one owner can be put on a list.
+/// The fields that link packets to each other belong to the packet, not to a reference to it, so
+/// only packets with one owner can be put on a list.
 ///
 /// # Invariants
 ///
@@ -55,7 +55,7 @@ impl UniqueSkBuff {
         if skb.is_shared() {
             return Err(skb);
         }
-        // INVARIANT: The one reference is ours, and it takes one to make another one.
+        // INVARIANT: The only reference is ours, and it takes a reference to make another one.
         Ok(Self(skb))
     }
 }
@@ -76,12 +76,12 @@ impl From<UniqueSkBuff> for SkBuff {
     }
 }
 
-// The node shares its place with the other ways to link packets, at the beginning.
+// The node is in a union with the other ways to link packets, at the beginning.
 static_assert!(offset_of!(bindings::sk_buff, __bindgen_anon_1) == 0);
 static_assert!(size_of::<Node>() == size_of::<bindings::llist_node>());
 
-// SAFETY: `ll_node` is at the beginning of a packet, and is there for this. It is ours as long as
-// we have the only reference to the packet, which is on no other list then.
+// SAFETY: `ll_node` is at the beginning of a packet, for this purpose. It is ours as long as we
+// have the only reference to the packet, which is on no other list then.
 unsafe impl Link for UniqueSkBuff {
     #[inline(always)]
     fn into_node(self) -> NonNull<Node> {
@@ -92,7 +92,7 @@ unsafe impl Link for UniqueSkBuff {
     unsafe fn from_node(node: NonNull<Node>) -> Self {
         let skb = node.cast::<bindings::sk_buff>();
 
-        // Nobody takes what the link is now for a list of packets.
+        // C code must not take the old link for a list of packets.
         //
         // SAFETY: By the safety requirements, this is a packet that we own.
         unsafe { skb.cast::<*mut Node>().write(ptr::null_mut()) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the tests put into caches.
+//! A value for the tests that counts drops.
 
 use crate::{
     prelude::*,
@@ -13,7 +13,7 @@ use crate::{
     }, //
 };
 
-/// A value that counts how often values like it were dropped.
+/// A value that counts drops in a shared counter.
 pub(super) struct Counted {
     pub(super) drops: Arc<Atomic<u32>>,
     pub(super) number: usize,

@@ -24,10 +24,10 @@ mod cases {
 
     /// Runs `body` so that the `nth` allocation in it that may fail does so.
     fn failing<R>(nth: u32, body: impl FnOnce() -> R) -> R {
-        // SAFETY: This is the current task, and nobody else sets its field during a test.
+        // SAFETY: This is the current task, and only the task itself sets this field.
         let field = unsafe { &raw mut (*bindings::get_current()).fail_nth };
 
-        // SAFETY: As above; faults are injected on behalf of the current task by itself.
+        // SAFETY: As above; only the task itself uses the field for fault injection.
         unsafe { field.write_volatile(nth) };
         let result = body();
         // SAFETY: As above.
@@ -35,7 +35,7 @@ mod cases {
         result
     }
 
-    /// Only allocations that cannot wait fail.
+    /// Fault injection only hits allocations that cannot sleep.
     fn flags() -> crate::alloc::Flags {
         GFP_NOWAIT | __GFP_NOWARN
     }
@@ -48,14 +48,14 @@ mod cases {
         let make = || Counted::init(drops.clone(), 1);
 
         assert!(failing(1, || cache.alloc(Counted::new(drops.clone(), 1), flags())).is_err());
-        // The value was given, and is gone.
+        // The value was moved into the call, and dropped there.
         assert_eq!(drops.load(Relaxed), 1);
         let result = failing(1, || cache.alloc_init(make(), flags()));
         assert!(result.is_err_and(|error| error == ENOMEM));
         let result = failing(1, || cache.alloc_pin_init(make(), flags()));
         assert!(result.is_err_and(|error| error == ENOMEM));
         assert!(failing(1, || zeros.alloc_zeroed(flags())).is_err());
-        // Nobody has made a value.
+        // The initialiser did not run.
         assert_eq!(drops.load(Relaxed), 1);
         Ok(())
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of values that are initialised where they stay.
+//! Tests of values that are initialised in place and pinned.
 
 #[crate::prelude::kunit_tests(rust_slab_in_place)]
 mod cases {
@@ -26,7 +26,7 @@ mod cases {
         },
     };
 
-    /// Something that must not move, and knows where it was made.
+    /// A value that must not move, and records its address.
     #[pin_data]
     struct Place {
         counted: Counted,
@@ -44,7 +44,7 @@ mod cases {
             })
         }
 
-        /// One that cannot be made if `fails`, after a part of it has been made.
+        /// An initialiser that fails half-way if `fails` is set.
         fn maybe(drops: Arc<Atomic<u32>>, number: usize, fails: bool) -> impl PinInit<Self, Error> {
             try_pin_init!(&this in Self {
                 counted: Counted::new(drops, number),
@@ -112,7 +112,7 @@ mod cases {
         batch.gather(back);
         assert_eq!(drops.load(Relaxed), 1);
 
-        // What is moved between batches stays where it is.
+        // Moving objects between batches does not move values.
         let mut more = PinnedBatch::<_, 4>::new(&cache);
         assert_eq!(more.append(&mut batch), 4);
         assert!((0..4).all(|i| more.pop().is_some_and(|place| place.is_right(5 - i))));
@@ -136,7 +136,7 @@ mod cases {
                 Place::maybe(drops.clone(), 3 + i, i == fails)
             });
             assert_eq!(result, Err(EBUSY));
-            // Those that were complete, and the part of the one that was not.
+            // The complete ones, and the initialised part of the failed one.
             assert_eq!(drops.load(Relaxed) as usize, fails + 1);
             assert_eq!(batch.len(), 3);
         }

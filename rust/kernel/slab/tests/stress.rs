@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A cache in the hands of many: of tasks, and of softirqs that interrupt them half-way.
+//! A cache used concurrently by tasks and by softirqs that interrupt them.
 
 #[crate::prelude::kunit_tests(rust_slab_stress)]
 mod cases {
@@ -33,22 +33,22 @@ mod cases {
     };
 
     const WORKERS: usize = 4;
-    /// Further ones that are softirqs.
+    /// Further workers, which run in softirqs.
     const SOFTIRQS: usize = 4;
     const ROUNDS: usize = 200;
     const MOST: usize = 64;
 
-    /// A number that nobody else uses, in all words, so that what overwrites a part of it is seen.
+    /// A unique number, in all words, so that a partial overwrite is detected.
     type Element = [usize; 24];
     type Parcel = Batch<'static, Element, MOST>;
 
     #[pin_data]
     struct Shared {
         cache: &'static Cache<Element>,
-        /// Objects on their way from one worker to another.
+        /// Objects in transit from one worker to another.
         #[pin]
         table: Mutex<KVec<Parcel>>,
-        /// Sums of the numbers that were given out and that came back.
+        /// Sums of the numbers of allocated and of freed objects.
         made: Atomic<usize>,
         freed: Atomic<usize>,
         errors: Atomic<usize>,
@@ -67,7 +67,7 @@ mod cases {
             }
         }
 
-        /// Makes some, and accounts for them.
+        /// Allocates some objects, and accounts for them.
         fn make(&self, worker: usize, round: usize, flags: Flags) -> Result<Parcel> {
             let number = |i| worker << 32 | round << 8 | i;
             let count = 1 + (worker * 31 + round * 17) % MOST;
@@ -79,7 +79,7 @@ mod cases {
             Ok(batch)
         }
 
-        /// A round in a task: make some, change some for those of another, free some.
+        /// A round in a task: allocate some objects, exchange some with another worker, free some.
         fn round(&self, worker: usize, round: usize) -> Result {
             let mut batch = self.make(worker, round, GFP_KERNEL)?;
 
@@ -91,14 +91,14 @@ mod cases {
             let other = table.pop();
             drop(table);
             if let Some(mut other) = other {
-                // Both at once, as far as there is room.
+                // Join the two, as far as they fit.
                 self.check(&batch);
                 batch.iter_mut().for_each(|object| *object = [0; 24]);
                 batch.append(&mut other);
                 self.check(&other);
             }
             if round % 5 == 0 {
-                // Singly, and not in the order in which they came.
+                // Free one by one, in reverse order.
                 while let Some(object) = batch.pop() {
                     if object.iter().any(|word| *word != object[0]) {
                         self.errors.add(1usize, Relaxed);
@@ -110,7 +110,7 @@ mod cases {
             Ok(())
         }
 
-        /// What a worker does.
+        /// Runs all rounds of a worker.
         fn work(&self, work: impl Fn(usize) -> Result) {
             for round in 0..ROUNDS {
                 if work(round).is_err() {
@@ -121,16 +121,15 @@ mod cases {
         }
 
         fn finish(&self) {
-            // What this worker did is seen by who sees that none is left: release. And the last
-            // one completes.
+            // The release makes the work of this worker visible to the last one, which completes.
             if self.busy.fetch_add(usize::MAX, Release) == 1 {
                 self.done.complete_all();
             }
         }
     }
 
-    /// A worker that is a softirq. It is a work item of its own kind, since lockdep does not tell
-    /// those apart that are made from closures, and others of them run in tasks.
+    /// A worker in a softirq. It is a work item type of its own, since lockdep cannot distinguish
+    /// items made from closures, and others of those run in tasks.
     #[pin_data]
     struct SoftirqWorker {
         shared: Arc<Shared>,
@@ -165,7 +164,7 @@ mod cases {
                 }),
                 GFP_KERNEL,
             )?;
-            // A new item is not queued yet.
+            // A new item is never queued yet.
             workqueue::system_bh().enqueue(worker).map_err(|_| EBUSY)
         }
     }
@@ -196,7 +195,7 @@ mod cases {
                 SoftirqWorker::spawn(mine, worker)
             };
             if spawned.is_err() {
-                // The others are waited for nevertheless: they use the cache.
+                // Wait for the others nevertheless: they use the cache.
                 shared.errors.add(1usize, Relaxed);
                 shared.finish();
             }
@@ -209,7 +208,7 @@ mod cases {
             shared.check(&parcel);
         }
         assert_eq!(shared.errors.load(Relaxed), 0);
-        // Each number came out exactly once.
+        // Each number was freed exactly once.
         assert_eq!(shared.made.load(Relaxed), shared.freed.load(Relaxed));
         Ok(())
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The queue for C code, which passes pointers that it owns in its own way.
+//! The C interface: queues of pointers, whose ownership is up to C code.
 //!
-//! What C code promises is written in `include/linux/alf_queue.h`.
+//! `include/linux/alf_queue.h` documents the requirements for callers.
 
 use super::{
     reserve::Wanted,
@@ -17,29 +17,29 @@ use crate::{
     prelude::*, //
 };
 
-/// An element: what C code makes of it is its own business.
+/// An element. Its meaning is up to C code.
 #[repr(transparent)]
 struct Pointer(*mut c_void);
 
-// SAFETY: C code hands pointers on to where it can use them.
+// SAFETY: C code only passes pointers that the receiving context can use.
 unsafe impl Send for Pointer {}
 
-/// Returns the ring that C code knows as a queue.
+/// Returns the ring behind a C queue.
 ///
 /// # Safety
 ///
 /// `queue` is from [`alf_queue_alloc`] and is not freed during `'a`.
 #[inline(always)]
 unsafe fn ring<'a>(queue: *mut bindings::alf_queue) -> &'a Ring<Pointer> {
-    // SAFETY: By the safety requirements, it is the ring that was made there.
+    // SAFETY: By the safety requirements, it is the ring that was allocated there.
     unsafe { &*queue.cast() }
 }
 
-/// Puts all of `n` pointers in, or none.
+/// Adds all of `n` pointers, or none.
 ///
 /// # Safety
 ///
-/// As the header says for the kind of producers.
+/// As documented in the header for this kind of producers.
 #[inline(always)]
 unsafe fn enqueue(
     queue: *mut bindings::alf_queue,
@@ -60,7 +60,7 @@ unsafe fn enqueue(
 ///
 /// # Safety
 ///
-/// As the header says for the kind of consumers.
+/// As documented in the header for this kind of consumers.
 #[inline(always)]
 unsafe fn dequeue(
     queue: *mut bindings::alf_queue,
@@ -73,11 +73,11 @@ unsafe fn dequeue(
     unsafe { ring(queue).dequeue(pointers.cast(), n, users) as c_int }
 }
 
-/// Makes a queue, see the header.
+/// Allocates a queue, see the header.
 ///
 /// # Safety
 ///
-/// Sleeping is allowed if `gfp` says so.
+/// The context must be one that `gfp` allows.
 #[export]
 pub(crate) unsafe extern "C" fn alf_queue_alloc(
     size: u32,
@@ -96,7 +96,7 @@ pub(crate) unsafe extern "C" fn alf_queue_alloc(
 ///
 /// # Safety
 ///
-/// `queue` is null or from [`alf_queue_alloc`], and nobody uses it any more.
+/// `queue` is null or from [`alf_queue_alloc`], and is not used any more.
 #[export]
 pub(crate) unsafe extern "C" fn alf_queue_free(queue: *mut bindings::alf_queue) {
     if !queue.is_null() {
@@ -165,7 +165,7 @@ pub(crate) unsafe extern "C" fn alf_mc_dequeue(
     unsafe { dequeue(queue, pointers, n, Users::Many) }
 }
 
-/// Tells whether a queue is empty, see the header.
+/// Returns whether a queue is empty, see the header.
 ///
 /// # Safety
 ///
@@ -176,7 +176,7 @@ pub(crate) unsafe extern "C" fn alf_queue_empty(queue: *mut bindings::alf_queue)
     unsafe { ring(queue).len() == 0 }
 }
 
-/// Returns how many pointers a queue has, see the header.
+/// Returns the number of pointers in a queue, see the header.
 ///
 /// # Safety
 ///
@@ -187,7 +187,7 @@ pub(crate) unsafe extern "C" fn alf_queue_count(queue: *mut bindings::alf_queue)
     unsafe { ring(queue).len() as c_int }
 }
 
-/// Returns how many pointers fit in yet, see the header.
+/// Returns the number of pointers that still fit, see the header.
 ///
 /// # Safety
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where bulk operations take elements from, and where they put them.
+//! Sources and destinations of bulk operations.
 
 use crate::{
     alloc::{
@@ -14,51 +14,51 @@ use core::mem::{
     MaybeUninit, //
 };
 
-/// A container that gives elements away in bulk, the first ones first.
+/// A container from which elements are moved in bulk, starting with the first one.
 ///
-/// A queue copies the elements while it holds up others, so it must not call code that it does not
-/// know, such as an iterator. It reads from memory instead.
+/// Other users of the queue wait while elements are copied, so the queue must not call foreign code
+/// such as an iterator. It reads from memory instead.
 ///
 /// # Safety
 ///
 /// `as_ptr()` points to `count()` elements that the container owns; neither runs code of the
 /// elements.
 pub unsafe trait Source<T> {
-    /// The number of elements.
+    /// Returns the number of elements.
     fn count(&self) -> usize;
 
-    /// Points to the first one.
+    /// Returns a pointer to the first one.
     fn as_ptr(&self) -> *const T;
 
-    /// Forgets the first `count` elements, which have been moved out.
+    /// Removes the first `count` elements, which have been moved out, without dropping them.
     ///
     /// # Safety
     ///
-    /// `count` is at most [`Self::count`], and the elements are not used as the container's again.
+    /// `count` is at most [`Self::count`], and the elements have been moved out.
     unsafe fn forget_first(&mut self, count: usize);
 }
 
-/// A container that takes elements in bulk.
+/// A container to which elements are moved in bulk.
 ///
 /// # Safety
 ///
 /// `end()` points to unused memory for `room()` elements; neither runs code of the elements.
 pub unsafe trait Sink<T> {
-    /// The number of elements that there is room for.
+    /// Returns the number of elements that still fit.
     fn room(&self) -> usize;
 
-    /// Points behind the last element.
+    /// Returns a pointer past the last element.
     fn end(&mut self) -> *mut T;
 
     /// Takes over `count` elements that have been written from [`Self::end`] on.
     ///
     /// # Safety
     ///
-    /// There are so many, and at most [`Self::room`].
+    /// That many elements have been written, and `count` is at most [`Self::room`].
     unsafe fn grow(&mut self, count: usize);
 }
 
-/// Up to `N` elements in place, added and taken at the end.
+/// Up to `N` elements, stored in place; [`Self::push`] and [`Self::pop`] work at the end.
 ///
 /// # Invariants
 ///
@@ -95,19 +95,19 @@ impl<T, const N: usize> Chunk<T, N> {
         }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether there is no room for another element.
+    /// Returns whether there is no room for another element.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.len == N
@@ -127,32 +127,32 @@ impl<T, const N: usize> Chunk<T, N> {
         }
     }
 
-    /// Takes the last element.
+    /// Removes and returns the last element.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<T> {
         let last = self.len.checked_sub(1)?;
         // INVARIANT: The last element is moved out.
         self.len = last;
-        // SAFETY: By the type invariants the slot exists and held an element, which nobody else
-        // reads from now on.
+        // SAFETY: By the type invariants, the slot exists and held an element, which is not read
+        // again.
         Some(unsafe { self.slots.as_ptr().add(last).read().assume_init() })
     }
 
-    /// The elements.
+    /// Returns the elements.
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: By the type invariants.
         unsafe { core::slice::from_raw_parts(self.slots.as_ptr().cast(), self.len) }
     }
 
-    /// The elements, for changing them.
+    /// Returns the elements, mutably.
     #[inline(always)]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: By the type invariants.
         unsafe { core::slice::from_raw_parts_mut(self.slots.as_mut_ptr().cast(), self.len) }
     }
 
-    /// The number of elements, of which the compiler knows that it is no more than `N`.
+    /// Returns the number of elements, and tells the compiler that it is at most `N`.
     #[inline(always)]
     fn known_len(&self) -> usize {
         // SAFETY: By the type invariants.
@@ -160,7 +160,7 @@ impl<T, const N: usize> Chunk<T, N> {
         self.len
     }
 
-    /// Moves the elements from the index `first` on to the beginning.
+    /// Moves the elements from index `first` on to the beginning.
     ///
     /// # Safety
     ///
@@ -172,7 +172,7 @@ impl<T, const N: usize> Chunk<T, N> {
         let base = self.slots.as_mut_ptr();
         // SAFETY: By the type invariants and the safety requirements, these are elements.
         unsafe { core::ptr::copy(base.add(first), base, rest) };
-        // INVARIANT: The rest are the first ones now.
+        // INVARIANT: The remaining elements are the first ones now.
         self.len = rest;
     }
 
@@ -180,9 +180,9 @@ impl<T, const N: usize> Chunk<T, N> {
     #[inline]
     pub fn clear(&mut self) {
         let all: *mut [T] = self.as_mut_slice();
-        // INVARIANT: There are no elements any more, whatever their destructors do.
+        // INVARIANT: There are no elements any more, even if a destructor does not return.
         self.len = 0;
-        // SAFETY: These were the elements, and nobody else uses them again.
+        // SAFETY: These were the elements, and they are not used again.
         unsafe { core::ptr::drop_in_place(all) };
     }
 }
@@ -231,8 +231,8 @@ unsafe impl<T, const N: usize> Source<T> for Chunk<T, N> {
             // SAFETY: By the safety requirements.
             return unsafe { self.keep_from(count) };
         }
-        // INVARIANT: There are no elements any more. It is the constant, not a difference, so that
-        // operations on the chunk after this one need not wait for the length before it.
+        // INVARIANT: There are no elements any more. A constant rather than a difference, so that
+        // the next operation does not depend on the load of the length.
         self.len = 0;
     }
 }
@@ -246,7 +246,7 @@ unsafe impl<T, const N: usize> Sink<T> for Chunk<T, N> {
 
     #[inline(always)]
     fn end(&mut self) -> *mut T {
-        // SAFETY: By the type invariants this is within the slots, or just behind them.
+        // SAFETY: By the type invariants, this is within the slots or one past the end.
         unsafe { self.slots.as_mut_ptr().add(self.len).cast() }
     }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The contexts that shared ends of a queue may be used in.
+//! The contexts in which shared ends of a queue may be used.
 //!
-//! An operation on a shared end may have to wait for users that came earlier. If one of them was
-//! interrupted on the same CPU by the one that waits, that would be for ever. So all users of a
-//! queue must be such that none interrupts another: this is a property of the queue, and the
-//! parameter `C: Context` of its type. Each operation asks for the proof that goes with it.
+//! An operation on a shared end may have to wait for earlier users. If it interrupted one of them
+//! on the same CPU, that would deadlock. So no user of a queue may interrupt another: this is a
+//! property of the queue, the parameter `C: Context` of its type. Each operation requires the proof
+//! that goes with it.
 
 use crate::{
     bindings,
@@ -21,9 +21,9 @@ mod private {
     impl Sealed for super::HardInterrupt {}
 }
 
-/// A class of contexts of which none interrupts another on the same CPU.
+/// A class of contexts that do not interrupt each other on the same CPU.
 pub trait Context: private::Sealed + 'static {
-    /// The proof of being in such a context for as long as `'a`.
+    /// The proof of being in such a context during `'a`.
     type Proof<'a>;
 }
 
@@ -36,8 +36,8 @@ impl Context for BottomHalf {
 
 /// Anything but NMIs, with interrupts disabled.
 ///
-/// Operations keep interrupts disabled while they wait for users on other CPUs. Use
-/// [`BottomHalf`] if hard interrupt handlers need not use the queue.
+/// Operations keep interrupts disabled while they wait for users on other CPUs. Use [`BottomHalf`]
+/// unless hard interrupt handlers use the queue.
 pub enum HardInterrupt {}
 
 impl Context for HardInterrupt {
@@ -46,7 +46,7 @@ impl Context for HardInterrupt {
 
 /// Proof that interrupts are disabled on this CPU, and that this is not an NMI.
 ///
-/// Unlike [`LocalInterruptDisabled`], which makes no promise on kernels that do not preempt, it
+/// Unlike [`LocalInterruptDisabled`], which guarantees nothing on kernels without preemption, it
 /// means the same in all configurations.
 ///
 /// # Invariants
@@ -79,18 +79,18 @@ impl InterruptsOff<'_> {
 
 /// Calls `body` with interrupts disabled on this CPU.
 ///
-/// Returns [`None`] without calling it in an NMI. It is a call and not a guard, since guards could
-/// be dropped in any order, and the interrupts be enabled by the wrong one.
+/// In an NMI, returns [`None`] without calling it. This is not a guard, since guards could be
+/// dropped in any order, and the wrong one would enable interrupts.
 #[inline]
 pub fn with_interrupts_off<R>(body: impl for<'a> FnOnce(InterruptsOff<'a>) -> R) -> Option<R> {
     // SAFETY: This has no requirements.
     if unsafe { bindings::alf_queue_in_nmi() } {
         return None;
     }
-    // SAFETY: They are restored below, on the same CPU since they stay disabled until then.
+    // SAFETY: The flags are restored below, on the same CPU, since interrupts stay disabled.
     let flags = unsafe { bindings::alf_queue_irq_save() };
-    // SAFETY: They were just disabled. The token cannot outlive the call, as `body` accepts any
-    // lifetime.
+    // SAFETY: Interrupts were just disabled. The token cannot outlive the call, since `body`
+    // accepts any lifetime.
     let result = body(unsafe { InterruptsOff::assume() });
     // SAFETY: These are the flags from above, and all calls in between have ended.
     unsafe { bindings::alf_queue_irq_restore(flags) };

@@ -2,19 +2,19 @@
 
 //! The index arithmetic and the memory ordering of an array-based queue.
 //!
-//! Nothing here depends on the rest of the kernel: the atomic operations come in through
-//! [`AtomicIndex`], so that the same source runs under a model checker on a host.
+//! Nothing here depends on the rest of the kernel: atomic operations go through [`AtomicIndex`], so
+//! that the same source runs under a model checker on the host.
 //!
-//! Positions are free-running 32-bit counters: the slot of a position is its low bits, and the
-//! difference of two positions is right even after the counters have wrapped, because a queue
+//! Positions are free-running 32-bit counters: the low bits of a position select its slot, and the
+//! difference of two positions is correct even after the counters have wrapped, because a queue
 //! holds far fewer than 2^32 elements.
 
 use core::cell::Cell;
 
-/// What the queue needs of an atomic position.
+/// The operations that the queue needs on an atomic position.
 ///
 /// The ring passes elements between contexts with plain accesses, and each direction needs one edge
-/// from "done with the slots" on one side to "may touch the slots" on the other side:
+/// from "done with the slots" on one side to "may access the slots" on the other side:
 ///
 /// - The producer writes slots, then publishes its position. The consumer reads that position,
 ///   then reads the slots. Without release, the position could become visible before the
@@ -25,19 +25,19 @@ use core::cell::Cell;
 ///   and the branch on it would only be enough for marked writes, since the memory model does not
 ///   promise that compilers keep a control dependency to plain ones.
 ///
-/// A side that has one user reads its own position from its own memory, never from the shared one,
-/// and needs no third operation; several users of a side need [`Self::wait_for`] and more, see
-/// [`reserve`]. A full barrier is never needed.
+/// A side with a single user keeps its own position in private memory and never reads the shared
+/// one, so it needs no third operation. Several users of a side need [`Self::wait_for`] and more,
+/// see [`reserve`]. A full barrier is never needed.
 ///
 /// [`reserve`]: super::reserve
 pub(crate) trait AtomicIndex {
     /// Reads the position of the other side, with acquire ordering.
     fn load_acquire(&self) -> u32;
 
-    /// Publishes the own position, with release ordering.
+    /// Publishes this side's position, with release ordering.
     fn store_release(&self, position: u32);
 
-    /// Waits until the own position is `position`, with acquire ordering.
+    /// Waits until this side's position is `position`, with acquire ordering.
     fn wait_for(&self, position: u32);
 }
 
@@ -45,11 +45,11 @@ pub(crate) trait AtomicIndex {
 ///
 /// # Invariants
 ///
-/// - `next` has not been passed by the consumer, and is what the producer published last.
+/// - `next` is the position that the producer published last; the consumer has not passed it.
 /// - `seen` is a position that the consumer has published, and `next - seen <= capacity`.
 pub(crate) struct ProducerView {
     next: u32,
-    // What is known of the other side is a cache: refreshing it changes nothing that callers see.
+    // A cache of the other side's position: refreshing it is not visible to callers.
     seen: Cell<u32>,
 }
 
@@ -117,7 +117,7 @@ impl ProducerView {
 /// - `seen` is a position that the producer has published, at or after `next`.
 pub(crate) struct ConsumerView {
     next: u32,
-    // What is known of the other side is a cache: refreshing it changes nothing that callers see.
+    // A cache of the other side's position: refreshing it is not visible to callers.
     seen: Cell<u32>,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Ends of a queue that several contexts share.
+//! Shared ends of a queue.
 
 use super::{
     chunk::{
@@ -25,12 +25,12 @@ use crate::{
 };
 use core::marker::PhantomData;
 
-/// Operations on shared ends, once for all types that have some.
+/// Operations on shared ends, for all types that have some.
 ///
-/// Who calls these has a proof for the context of the queue: no other user of the end runs on this
-/// CPU in between. No foreign code is called between a claim and its publication.
+/// Callers have a proof of the queue's context: no other user of the end runs on this CPU in
+/// between. No foreign code is called between a claim and its publication.
 impl<T> Ring<T> {
-    /// Puts all elements in, or none.
+    /// Adds all elements, or none.
     ///
     /// # Safety
     ///
@@ -38,15 +38,15 @@ impl<T> Ring<T> {
     #[inline(always)]
     unsafe fn push_from(&self, values: &mut impl Source<T>) -> Result<(), Full> {
         let Ok(count) = u32::try_from(values.count()) else {
-            // No queue has so much room.
+            // No queue is that large.
             return Err(Full);
         };
         if count == 0 {
             return Ok(());
         }
         let wanted = Wanted { count, all: true };
-        // SAFETY: There are so many elements, and they are forgotten if they were moved. The rest
-        // is required of the caller.
+        // SAFETY: There are `count` elements, which are forgotten if they were moved. The caller
+        // meets the other requirements.
         if unsafe { self.enqueue(values.as_ptr(), wanted, Users::Many) } == 0 {
             return Err(Full);
         }
@@ -55,7 +55,7 @@ impl<T> Ring<T> {
         Ok(())
     }
 
-    /// Puts elements in, as many as fit, and returns how many.
+    /// Adds elements, as many as fit. Returns their number.
     ///
     /// # Safety
     ///
@@ -63,19 +63,19 @@ impl<T> Ring<T> {
     #[inline(always)]
     unsafe fn push_some_from(&self, values: &mut impl Source<T>) -> usize {
         let wanted = Wanted {
-            // No queue has room for more.
+            // No queue is larger.
             count: u32::try_from(values.count()).unwrap_or(u32::MAX),
             all: false,
         };
-        // SAFETY: There are so many elements, and those moved are forgotten. The rest is required
-        // of the caller.
+        // SAFETY: There are `count` elements, of which the moved ones are forgotten. The caller
+        // meets the other requirements.
         let moved = unsafe { self.enqueue(values.as_ptr(), wanted, Users::Many) } as usize;
         // SAFETY: At most as many as there were have been moved.
         unsafe { values.forget_first(moved) };
         moved
     }
 
-    /// Takes out up to `limit` elements, and returns how many.
+    /// Takes out up to `limit` elements. Returns their number.
     ///
     /// # Safety
     ///
@@ -83,11 +83,11 @@ impl<T> Ring<T> {
     #[inline(always)]
     unsafe fn pop_into(&self, sink: &mut impl Sink<T>, limit: usize) -> usize {
         let limit = limit.min(sink.room());
-        // No queue has more.
+        // No queue is larger.
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        // SAFETY: There is room for so many. The rest is required of the caller.
+        // SAFETY: There is room for `limit` elements. The caller meets the other requirements.
         let moved = unsafe { self.dequeue(sink.end(), limit, Users::Many) } as usize;
-        // SAFETY: So many elements were moved to the sink.
+        // SAFETY: `count` elements were moved to the sink.
         unsafe { sink.grow(moved) };
         moved
     }
@@ -95,7 +95,7 @@ impl<T> Ring<T> {
 
 macro_rules! shared_producer_operations {
     ($ring:ident) => {
-        /// Puts one element in, or gives it back if the queue is full.
+        /// Adds an element, or returns it if the queue is full.
         #[inline]
         pub fn push(&self, cx: C::Proof<'_>, value: T) -> Result<(), T> {
             let _ = cx;
@@ -105,7 +105,7 @@ macro_rules! shared_producer_operations {
 
         /// Moves all of `values` into the queue, or none if there is no room for all of them.
         ///
-        /// They are next to each other in the queue.
+        /// They are contiguous in the queue.
         #[inline(always)]
         pub fn push_bulk(&self, cx: C::Proof<'_>, values: &mut impl Source<T>) -> Result<(), Full> {
             let _ = cx;
@@ -113,7 +113,7 @@ macro_rules! shared_producer_operations {
             unsafe { self.$ring.push_from(values) }
         }
 
-        /// Moves the first of `values` into the queue, as many as fit, and returns how many.
+        /// Moves the first of `values` into the queue, as many as fit. Returns their number.
         #[inline(always)]
         pub fn push_some(&self, cx: C::Proof<'_>, values: &mut impl Source<T>) -> usize {
             let _ = cx;
@@ -133,8 +133,8 @@ macro_rules! shared_consumer_operations {
             unsafe { self.$ring.pop() }
         }
 
-        /// Moves the oldest elements to `sink`, up to `limit`, as many as there are and there is
-        /// room for, and returns how many.
+        /// Moves the oldest elements to `sink`: at most `limit`, and as many as the queue has and
+        /// the sink has room for. Returns their number.
         #[inline(always)]
         pub fn pop_bulk(&self, cx: C::Proof<'_>, sink: &mut impl Sink<T>, limit: usize) -> usize {
             let _ = cx;
@@ -146,19 +146,19 @@ macro_rules! shared_consumer_operations {
 
 macro_rules! common_operations {
     ($ring:ident) => {
-        /// Returns the number of elements that fit into the queue.
+        /// Returns the capacity of the queue.
         #[inline]
         pub fn capacity(&self) -> usize {
             self.$ring.slots().capacity() as usize
         }
 
-        /// Returns the number of elements, which may have changed already.
+        /// Returns the number of elements, which may change concurrently.
         #[inline]
         pub fn len(&self) -> usize {
             self.$ring.len() as usize
         }
 
-        /// Whether the queue is empty, which may have changed already.
+        /// Returns whether the queue is empty, which may change concurrently.
         #[inline]
         pub fn is_empty(&self) -> bool {
             self.$ring.len() == 0
@@ -184,9 +184,9 @@ impl<T: Send, C: Context> Mpmc<T, C> {
         Self::new_from(0, capacity, flags)
     }
 
-    /// Creates a queue whose positions begin at `start`, to see them wrap.
+    /// Creates a queue whose positions begin at `start`, for tests of wrapping.
     pub(super) fn new_from(start: u32, capacity: usize, flags: Flags) -> Result<Self> {
-        // INVARIANT: It is a new ring, which nobody else gets hold of.
+        // INVARIANT: The ring is new, and has no other ends.
         Ok(Self {
             ring: Ring::new(capacity, start, flags)?,
             _context: PhantomData,
@@ -200,7 +200,7 @@ impl<T, C: Context> Mpmc<T, C> {
     shared_consumer_operations!(ring);
 }
 
-/// A producing end that several contexts share.
+/// A shared producing end.
 ///
 /// # Invariants
 ///
@@ -238,7 +238,7 @@ impl<T, C: Context> Clone for SharedProducer<T, C> {
     }
 }
 
-/// A consuming end that several contexts share.
+/// A shared consuming end.
 ///
 /// # Invariants
 ///

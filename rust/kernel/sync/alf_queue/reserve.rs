@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How several users share one end of an array-based queue.
+//! Sharing one end of an array-based queue between several users.
 //!
-//! Like [`index`], nothing here depends on the rest of the kernel, so that the same source runs
-//! under a model checker on a host.
+//! As in [`index`], nothing here depends on the rest of the kernel, so that the same source runs
+//! under a model checker on the host.
 //!
 //! A user of a shared end *claims* a run of positions with one compare-and-exchange, accesses
 //! their slots, waits until the end has published everything before its run, and publishes its own.
-//! So the other end sees a single position that moves on, whoever moved it, and works alike
-//! whether this end is shared or not.
+//! So the other end sees a single advancing position, and works the same whether this end is shared
+//! or not.
 //!
 //! # Ordering
 //!
@@ -16,34 +16,33 @@
 //!
 //! - *Slots, between the ends.* As with unique ends, a release store of the position that an end
 //!   publishes, and an acquire load of it by the other end.
-//! - *Slots, along one end.* What the other end acquires from the last user of an end must cover
-//!   the slots of the users before. Each user reads the position that its predecessor published
-//!   before it overwrites it with its own, so the release stores form a chain. The memory model of
-//!   the kernel lets a release cover what a relaxed load before it has observed; that of the
-//!   language, in which the model checker works, asks for an acquire load. That is what
-//!   [`AtomicIndex::wait_for`] does: the load is done in any case, and an acquire is free or
-//!   nearly so on the processors that we know.
-//! - *Knowledge, along one end.* A claim carries what its user knows of the other end, and the next
-//!   user builds on it: acquire when it reads the claim, release when it is replaced. Besides,
-//!   whoever has seen a claim cannot see an older position of the other end than the one that the
-//!   claim was made with. Without that, an end that is never empty could seem so.
+//! - *Slots, along one end.* The position that the other end acquires from the last user of an end
+//!   must cover the slots of all users before. Each user reads the position that its predecessor
+//!   published before it overwrites that with its own, so the release stores form a chain. In the
+//!   kernel's memory model, a release covers what a relaxed load before it has observed; the memory
+//!   model of the language, which the model checker uses, requires an acquire load. That is what
+//!   [`AtomicIndex::wait_for`] does: the load is needed in any case, and an acquire costs little or
+//!   nothing on all relevant architectures.
+//! - *The cached position, along one end.* A claim carries its user's view of the other end's
+//!   position, and the next user builds on it: acquire when it reads the claim, release when it
+//!   replaces it. Besides, a user that has read a claim cannot read an older position of the other
+//!   end than the one in the claim. Without that, a queue that is never empty could seem so.
 //!
-//! The order among users of an end that the compare-and-exchange gives is that of one location,
-//! which needs no barrier. Slots of a run are not touched before the claim: the loads and stores
-//! depend on it in that they are not done without, and the acquire load of the other end's position
-//! comes before.
+//! The compare-and-exchange orders the users of an end by a single location, which needs no
+//! barrier. The slots of a run are not accessed before the claim: the accesses are conditional on
+//! it, and come after the acquire load of the other end's position.
 //!
 //! [`index`]: super::index
 
 use super::index::AtomicIndex;
 
-/// What a shared end needs of the atomic word that positions are claimed with.
+/// The operations that a shared end needs on the atomic word for claiming positions.
 pub(crate) trait AtomicClaim {
     /// Reads the word, with acquire ordering.
     fn load_acquire(&self) -> u64;
 
-    /// Replaces the word with `new` if it is `old`, with release ordering, and tells whether it
-    /// was; if not, nothing is ordered.
+    /// Replaces the word with `new` if it is `old`, with release ordering. Returns false, without
+    /// any ordering, if it is not.
     fn replace_release(&self, old: u64, new: u64) -> bool;
 
     /// Overwrites the word, without ordering.
@@ -52,13 +51,13 @@ pub(crate) trait AtomicClaim {
 
 /// The state of an end of a queue.
 ///
-/// Everything is on cache lines of its own: two rather than one, since processors that fetch lines
-/// in pairs would otherwise make the ends disturb each other.
+/// It is aligned to two cache lines, since CPUs that prefetch adjacent lines would otherwise cause
+/// false sharing between the ends.
 ///
 /// # Invariants
 ///
-/// - `claim` holds the first position that nobody claimed, and a position that the other end has
-///   published, see [`Claim`]. It is used only if the end is shared.
+/// - `claim` holds the first unclaimed position, and a position that the other end has published,
+///   see [`Claim`]. It is used only if the end is shared.
 /// - All positions before `tail` have been published by this end.
 #[repr(align(128))]
 pub(crate) struct End<C, P> {
@@ -70,8 +69,8 @@ pub(crate) struct End<C, P> {
 ///
 /// Both parts are in one word, so that one compare-and-exchange keeps them consistent: `seen` is
 /// never older than the claim that it is used for, the difference of the two is never out of range,
-/// and a user that was held up cannot bring an old value back. It also means that the other
-/// end's cache line is needed only when what is known of it has been used up.
+/// and a delayed user cannot restore an old value. It also means that the other end's cache line is
+/// accessed only when the cached position does not suffice.
 #[derive(Clone, Copy)]
 struct Claim {
     head: u32,
@@ -82,7 +81,7 @@ impl Claim {
     #[inline(always)]
     fn unpack(word: u64) -> Self {
         Self {
-            // CAST: The upper half fits, and the lower half is what is wanted.
+            // CAST: The upper half fits; the second cast selects the lower half.
             head: (word >> 32) as u32,
             seen: word as u32,
         }
@@ -93,21 +92,21 @@ impl Claim {
         u64::from(self.head) << 32 | u64::from(self.seen)
     }
 
-    /// Returns how many positions there are up to where the other end was seen, `lead` added.
+    /// Returns the number of positions from the head up to `seen` plus `lead`.
     ///
-    /// By the invariants of [`End`] this is never less than nothing. If the claim is not the
-    /// current one any more, it may be too much: then the claim will not be replaced.
+    /// By the invariants of [`End`], this does not wrap. If the claim is not the current one any
+    /// more, the number may be too large, but then replacing the claim fails.
     #[inline(always)]
     fn room(self, lead: u32) -> u32 {
         self.seen.wrapping_add(lead).wrapping_sub(self.head)
     }
 }
 
-/// How many positions a user asks for.
+/// A request for positions.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) count: u32,
-    /// Whether fewer positions are of no use.
+    /// Claim all `count` positions, or none.
     pub(crate) all: bool,
 }
 
@@ -121,7 +120,7 @@ pub(crate) struct Run {
 impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
     /// Returns an end at the position `start` of an empty ring.
     ///
-    /// `claim` makes the word, and `position` the position.
+    /// `claim` creates the word, and `position` the position.
     pub(crate) fn new(
         start: u32,
         claim: impl FnOnce(u64) -> C,
@@ -142,9 +141,9 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
 
     /// Claims positions whose slots then belong to the caller until it publishes them.
     ///
-    /// `other` is the position of the other end, and `lead` how far this end may be before it: the
-    /// capacity for producers, and nothing for consumers. Returns [`None`] if there are not enough
-    /// positions, or none. A caller that got a run must publish it soon: others wait for it.
+    /// `other` is the position of the other end, and `lead` how far this end may be ahead of it:
+    /// the capacity for producers, and 0 for consumers. Returns [`None`] if the request cannot be
+    /// met, or is for no positions. The caller must publish the run soon: other users wait for it.
     #[inline(always)]
     pub(crate) fn claim(&self, other: &P, lead: u32, wanted: Wanted) -> Option<Run> {
         loop {
@@ -156,17 +155,17 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
         }
     }
 
-    /// As [`Self::claim`], where the caller knows that nobody else uses this end meanwhile.
+    /// As [`Self::claim`], where the caller guarantees that there is no other user of this end.
     #[inline(always)]
     pub(crate) fn claim_alone(&self, other: &P, lead: u32, wanted: Wanted) -> Option<Run> {
         let word = self.claim.load_acquire();
         let (next, run) = Self::next_claim(word, other, lead, wanted)?;
-        // Who uses the end after us, our caller has ordered behind us.
+        // The caller orders the next user of this end after us.
         self.claim.store_relaxed(next);
         Some(run)
     }
 
-    /// Returns what is to replace the claim `word`, and the run that is claimed then.
+    /// Returns the word that replaces the claim `word`, and the run that it claims.
     #[inline(always)]
     fn next_claim(word: u64, other: &P, lead: u32, wanted: Wanted) -> Option<(u64, Run)> {
         let claim = Claim::unpack(word);
@@ -179,7 +178,7 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
             if wanted.count == 0 {
                 return None;
             }
-            // The head is the upper half, and wraps at the end of the word.
+            // The head is the upper half: it wraps with the word.
             let next = word.wrapping_add(u64::from(wanted.count) << 32);
             return Some((next, run(wanted.count)));
         }
@@ -203,7 +202,7 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
         Some((next.pack(), run(count)))
     }
 
-    /// Publishes the run, after everybody who claimed before has published theirs.
+    /// Publishes the run, after all earlier claims have been published.
     #[inline(always)]
     pub(crate) fn publish(&self, run: Run) {
         self.tail.wait_for(run.start);

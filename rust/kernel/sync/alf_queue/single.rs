@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Ends of a queue that have one owner.
+//! Ends of a queue with a single owner.
 
 use super::{
     chunk::{
@@ -12,32 +12,29 @@ use super::{
         ProducerView, //
     },
     reserve::Run,
-    ring::{
-        Ring,
-        Slots, //
-    },
+    ring::Ring,
+    slots::Slots,
     Full, //
 };
 use crate::sync::Arc;
 
-/// The end of a queue that puts elements in.
+/// The producing end of a queue.
 ///
 /// # Invariants
 ///
 /// - It is the only producing end of `ring`, and `slots` are the slots of `ring`.
-/// - The free slots that `view` knows of belong to this end and hold no elements.
+/// - The free slots according to `view` belong to this end and hold no elements.
 pub struct Producer<T> {
     view: ProducerView,
     slots: Slots<T>,
     ring: Arc<Ring<T>>,
 }
 
-// SAFETY: The end and the elements that it puts in may be used by another context if the elements
-// may.
+// SAFETY: The end can be sent to another context if its elements can.
 unsafe impl<T: Send> Send for Producer<T> {}
 
 impl<T> Producer<T> {
-    /// Makes the end of a ring that is still at the position `start`.
+    /// Returns the producing end of a ring that is still at the position `start`.
     ///
     /// # Safety
     ///
@@ -51,26 +48,27 @@ impl<T> Producer<T> {
         }
     }
 
-    /// Returns the number of elements that fit into the queue.
+    /// Returns the capacity of the queue.
     #[inline]
     pub fn capacity(&self) -> usize {
         // CAST: `usize` has at least 32 bits wherever the kernel runs.
         self.slots.capacity() as usize
     }
 
-    /// Returns the number of free slots, reading how far the consumer is.
+    /// Reads the consumer's position, and returns the number of free slots.
     ///
-    /// The consumer may free more at any time, so there are at least that many.
+    /// The consumer may free more at any time, so this is a lower bound.
     #[inline]
     pub fn free(&self) -> usize {
         self.view
             .free(self.slots.capacity(), &self.ring.consumer.tail) as usize
     }
 
-    /// Returns a number of slots that are free, [`Self::free`] if it would be less than `enough`.
+    /// Returns a lower bound of the number of free slots, [`Self::free`] if it would be less than
+    /// `enough`.
     ///
-    /// As long as enough slots are known to be free, this needs no access to memory that the
-    /// consumer writes.
+    /// As long as enough slots are known to be free, this needs no access to the cache line that
+    /// the consumer writes.
     #[inline]
     pub fn free_or_enough(&self, enough: usize) -> usize {
         let known = self.view.free_seen(self.slots.capacity()) as usize;
@@ -83,14 +81,14 @@ impl<T> Producer<T> {
 
     /// Checks that at least `count` slots are free.
     ///
-    /// In most cases this needs no access to memory that the consumer writes.
+    /// In most cases this needs no access to the cache line that the consumer writes.
     #[inline]
     pub fn has_room(&self, count: usize) -> bool {
         self.view
             .has_room(count, self.slots.capacity(), &self.ring.consumer.tail)
     }
 
-    /// Puts one element in, or gives it back if the queue is full.
+    /// Adds an element, or returns it if the queue is full.
     #[inline]
     pub fn push(&mut self, value: T) -> Result<(), T> {
         let Some(mut batch) = self.reserve(1) else {
@@ -102,10 +100,10 @@ impl<T> Producer<T> {
         result
     }
 
-    /// Puts all of `values` in, or gives them back if there is no room for all of them.
+    /// Adds all of `values`, or returns the iterator if there is no room for all of them.
     ///
-    /// The consumer sees either none or all of them. If the iterator yields fewer elements than
-    /// its length says, these are put in; if it yields more, the rest is dropped with it.
+    /// The consumer sees either none or all of them. If the iterator yields fewer elements than its
+    /// reported length, those are added; if it would yield more, the rest is dropped with it.
     #[inline]
     pub fn push_iter<I>(&mut self, values: I) -> Result<(), I>
     where
@@ -116,7 +114,7 @@ impl<T> Producer<T> {
             return Err(values);
         };
         for value in values.take(count) {
-            // Cannot fail: there are `count` slots, and the iterator is cut off at `count`.
+            // Never fails: `count` slots are reserved, and the iterator is limited to `count`.
             let _ = batch.push(value);
         }
         batch.commit();
@@ -132,17 +130,17 @@ impl<T> Producer<T> {
         if !self.has_room(count) {
             return Err(Full);
         }
-        // SAFETY: There is room for so many.
+        // SAFETY: There are `count` elements, and `count` slots are free.
         unsafe { self.push_first(values, count) };
         Ok(())
     }
 
-    /// Moves the first of `values` into the queue, as many as fit, and returns how many.
+    /// Moves the first of `values` into the queue, as many as fit. Returns their number.
     #[inline(always)]
     pub fn push_some(&mut self, values: &mut impl Source<T>) -> usize {
         let available = values.count();
         let count = available.min(self.free_or_enough(available));
-        // SAFETY: There is room for so many.
+        // SAFETY: There are at least `count` elements, and `count` slots are free.
         unsafe { self.push_first(values, count) };
         count
     }
@@ -151,7 +149,7 @@ impl<T> Producer<T> {
     ///
     /// # Safety
     ///
-    /// There are so many elements, and so many slots known to be free.
+    /// `values` has `count` elements, and `view` has `count` free slots.
     #[inline(always)]
     unsafe fn push_first(&mut self, values: &mut impl Source<T>, count: usize) {
         let run = Run {
@@ -159,8 +157,8 @@ impl<T> Producer<T> {
             // CAST: At most the capacity, which fits.
             count: count as u32,
         };
-        // SAFETY: We keep the ring alive. By the type invariants the free slots belong to us, and
-        // by the safety requirements there are so many of them and of elements.
+        // SAFETY: We keep the ring alive. By the type invariants, free slots belong to us, and by
+        // the safety requirements, there are `count` of them, and `count` elements.
         unsafe {
             self.slots.write_run(run, values.as_ptr());
             values.forget_first(count);
@@ -168,7 +166,7 @@ impl<T> Producer<T> {
         self.view.publish(run.count, &self.ring.producer.tail);
     }
 
-    /// Reserves `count` slots to put elements in one by one and publish them together.
+    /// Reserves `count` slots, to be filled one by one and published together.
     ///
     /// Returns [`None`] if fewer than `count` slots are free.
     #[inline]
@@ -185,22 +183,22 @@ impl<T> Producer<T> {
         })
     }
 
-    /// Returns the slot of the element that is put in next, a number below the capacity.
+    /// Returns the index of the slot for the next element.
     #[inline]
     pub fn next_slot(&self) -> usize {
         self.slots.index(self.view.next())
     }
 }
 
-/// Free slots of a queue that its producer is filling.
+/// Reserved slots of a queue, which the producer fills.
 ///
-/// Nothing of it is visible to the consumer before [`Reservation::commit`]. Dropping a reservation
-/// drops the elements written so far, and the queue is as before.
+/// The elements are not visible to the consumer before [`Reservation::commit`]. Dropping a
+/// reservation drops the elements written so far, and leaves the queue unchanged.
 ///
 /// # Invariants
 ///
-/// `count` slots from the producer's position on are free for the producer, and the first
-/// `written` of them hold elements, `written <= count`.
+/// `count` slots from the producer's position on belong to the producer, and the first `written`
+/// of them hold elements, `written <= count`.
 pub struct Reservation<'a, T> {
     producer: &'a mut Producer<T>,
     count: u32,
@@ -208,21 +206,21 @@ pub struct Reservation<'a, T> {
 }
 
 impl<T> Reservation<'_, T> {
-    /// Puts an element into the next reserved slot, or gives it back if all have been used.
+    /// Writes an element to the next reserved slot, or returns it if all have been used.
     #[inline(always)]
     pub fn push(&mut self, value: T) -> Result<(), T> {
         if self.written == self.count {
             return Err(value);
         }
-        // SAFETY: The producer keeps the ring alive. By the type invariants the slot is free, and
-        // belongs to the producer, of which we have the only reference.
+        // SAFETY: The producer keeps the ring alive. By the type invariants, the slot is free, and
+        // belongs to the producer, which we borrow mutably.
         unsafe { self.producer.slots.write(self.position(), value) };
         // INVARIANT: One more slot holds an element.
         self.written += 1;
         Ok(())
     }
 
-    /// Returns the slot of the element that is put in next, a number below the capacity.
+    /// Returns the index of the slot for the next element.
     #[inline(always)]
     pub fn slot(&self) -> usize {
         self.producer.slots.index(self.position())
@@ -234,13 +232,13 @@ impl<T> Reservation<'_, T> {
         self.written as usize
     }
 
-    /// Checks that no element has been written yet.
+    /// Returns whether no element has been written yet.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.written == 0
     }
 
-    /// Returns the element that was written `offset` elements after the first one.
+    /// Returns the element at `offset` from the first one written.
     #[inline(always)]
     pub fn get_mut(&mut self, offset: usize) -> Option<&mut T> {
         if offset >= self.len() {
@@ -248,19 +246,20 @@ impl<T> Reservation<'_, T> {
         }
         // CAST: `offset` is less than `written`, which has 32 bits.
         let position = self.producer.view.next().wrapping_add(offset as u32);
-        // SAFETY: The producer keeps the ring alive. By the type invariants the slot holds an
-        // element and belongs to the producer, of which we have the only reference.
+        // SAFETY: The producer keeps the ring alive. By the type invariants, the slot holds an
+        // element and belongs to the producer, which we borrow mutably.
         Some(unsafe { self.producer.slots.get_mut(position) })
     }
 
-    /// Makes the elements written so far visible to the consumer, all at once.
+    /// Publishes the elements written so far, all at once.
     ///
-    /// What the caller did before, the consumer sees done when it sees the elements.
+    /// This has release semantics: a consumer that sees the elements also sees all earlier writes
+    /// of the caller.
     #[inline(always)]
     pub fn commit(mut self) {
         let count = core::mem::take(&mut self.written);
-        // INVARIANT: The elements belong to the consumer from here on, so they are not dropped
-        // with the reservation, which holds none now.
+        // INVARIANT: The elements belong to the consumer from here on: dropping the reservation,
+        // which holds none now, does not drop them.
         let producer = &mut *self.producer;
         producer.view.publish(count, &producer.ring.producer.tail);
     }
@@ -276,31 +275,31 @@ impl<T> Drop for Reservation<'_, T> {
     fn drop(&mut self) {
         let start = self.producer.view.next();
         for offset in 0..self.written {
-            // SAFETY: The producer keeps the ring alive. By the type invariants the slot holds an
-            // element; the slot is free again hereafter.
+            // SAFETY: The producer keeps the ring alive. By the type invariants, the slot holds an
+            // element, which is not read again.
             drop(unsafe { self.producer.slots.read(start.wrapping_add(offset)) });
         }
     }
 }
 
-/// The end of a queue that takes elements out.
+/// The consuming end of a queue.
 ///
 /// # Invariants
 ///
 /// - It is the only consuming end of `ring`, and `slots` are the slots of `ring`.
-/// - The slots of the elements that `view` knows of belong to this end and hold elements.
+/// - The slots from `view`'s position up to the cached producer's belong to this end and hold
+///   elements.
 pub struct Consumer<T> {
     view: ConsumerView,
     slots: Slots<T>,
     ring: Arc<Ring<T>>,
 }
 
-// SAFETY: The end and the elements that it takes out may be used by another context if the
-// elements may.
+// SAFETY: The end can be sent to another context if its elements can.
 unsafe impl<T: Send> Send for Consumer<T> {}
 
 impl<T> Consumer<T> {
-    /// Makes the end of a ring that is still at the position `start`.
+    /// Returns the consuming end of a ring that is still at the position `start`.
     ///
     /// # Safety
     ///
@@ -314,16 +313,16 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Returns the number of elements that fit into the queue.
+    /// Returns the capacity of the queue.
     #[inline]
     pub fn capacity(&self) -> usize {
         // CAST: `usize` has at least 32 bits wherever the kernel runs.
         self.slots.capacity() as usize
     }
 
-    /// Returns the number of elements in the queue, reading how far the producer is.
+    /// Reads the producer's position, and returns the number of elements in the queue.
     ///
-    /// The producer may add more at any time, so there are at least that many.
+    /// The producer may add more at any time, so this is a lower bound.
     #[inline]
     pub fn len(&self) -> usize {
         self.view.len(&self.ring.producer.tail) as usize
@@ -335,14 +334,14 @@ impl<T> Consumer<T> {
         !self.view.has_element(&self.ring.producer.tail)
     }
 
-    /// Looks at the oldest element.
+    /// Returns a reference to the oldest element.
     #[inline]
     pub fn peek(&self) -> Option<&T> {
         if !self.view.has_element(&self.ring.producer.tail) {
             return None;
         }
-        // SAFETY: We keep the ring alive. By the type invariants the slot holds an element and
-        // belongs to us; taking it out needs `&mut self`, which the reference keeps others from.
+        // SAFETY: We keep the ring alive. By the type invariants, the slot holds an element and
+        // belongs to us; taking it out needs `&mut self`, which the reference prevents.
         Some(unsafe { self.slots.peek(self.view.next()) })
     }
 
@@ -352,22 +351,22 @@ impl<T> Consumer<T> {
         self.batch().pop()
     }
 
-    /// Takes out up to `limit` elements, as many as there are.
+    /// Returns an iterator that takes out up to `limit` elements.
     ///
-    /// An element is taken out when the iterator yields it; the slots become free together when
-    /// the iterator is dropped.
+    /// The slots become free together when the iterator is dropped. Elements that it has not
+    /// yielded stay in the queue.
     #[inline]
     pub fn drain(&mut self, limit: usize) -> impl Iterator<Item = T> + '_ {
         let mut batch = self.batch();
         (0..limit).map_while(move |_| batch.pop())
     }
 
-    /// Moves the oldest elements to `sink`, up to `limit`, as many as there are and there is room
-    /// for, and returns how many.
+    /// Moves the oldest elements to `sink`: at most `limit`, and as many as the queue has and the
+    /// sink has room for. Returns their number.
     #[inline(always)]
     pub fn pop_bulk(&mut self, sink: &mut impl Sink<T>, limit: usize) -> usize {
         let limit = limit.min(sink.room());
-        // No queue has more.
+        // No queue is larger.
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let count = self.view.up_to(limit, &self.ring.producer.tail);
         if count == 0 {
@@ -377,9 +376,8 @@ impl<T> Consumer<T> {
             start: self.view.next(),
             count,
         };
-        // SAFETY: We keep the ring alive. By the type invariants the slots of the elements that
-        // the view knows of belong to us; they are not read again, as the view moves on. There is
-        // room for them in the sink.
+        // SAFETY: We keep the ring alive. By the type invariants, these slots belong to us and hold
+        // elements; they are not read again, as the view advances. The sink has room for them.
         unsafe {
             self.slots.read_run(run, sink.end());
             sink.grow(count as usize);
@@ -389,10 +387,11 @@ impl<T> Consumer<T> {
         count as usize
     }
 
-    /// Begins to take out elements whose slots become free together when the batch is dropped.
+    /// Starts a batch: the slots of elements taken through it become free together when it is
+    /// dropped.
     #[inline]
-    pub fn batch(&mut self) -> Batch<'_, T> {
-        Batch {
+    pub fn batch(&mut self) -> PopBatch<'_, T> {
+        PopBatch {
             start: self.view.next(),
             consumer: self,
         }
@@ -401,23 +400,23 @@ impl<T> Consumer<T> {
 
 impl<T> Drop for Consumer<T> {
     fn drop(&mut self) {
-        // If a batch was forgotten, its elements have been taken out without this being published,
-        // and the ring must not drop them a second time.
+        // If a batch was forgotten, it has not published that it took out elements: the ring must
+        // not drop those again.
         self.view.publish(&self.ring.consumer.tail);
     }
 }
 
-/// Elements being taken out of a queue.
+/// A batch of elements being taken out of a queue.
 ///
-/// Forgetting a batch keeps the slots from the producer until a later batch that takes something
-/// ends; nothing worse.
-pub struct Batch<'a, T> {
+/// If a batch is forgotten, the producer can reuse its slots only after a later batch that takes
+/// elements ends.
+pub struct PopBatch<'a, T> {
     consumer: &'a mut Consumer<T>,
     start: u32,
 }
 
-impl<T> Batch<'_, T> {
-    /// Looks at the oldest element.
+impl<T> PopBatch<'_, T> {
+    /// Returns a reference to the oldest element.
     #[inline(always)]
     pub fn peek(&self) -> Option<&T> {
         self.consumer.peek()
@@ -430,14 +429,14 @@ impl<T> Batch<'_, T> {
         if !consumer.view.has_element(&consumer.ring.producer.tail) {
             return None;
         }
-        // SAFETY: The consumer keeps the ring alive. By its type invariants the slot holds an
-        // element and belongs to it; the position moves on, so it is not read again.
+        // SAFETY: The consumer keeps the ring alive. By its type invariants, the slot holds an
+        // element and belongs to it; the position advances, so it is not read again.
         let value = unsafe { consumer.slots.read(consumer.view.next()) };
         consumer.view.advance();
         Some(value)
     }
 
-    /// Returns the number of elements in the queue, reading how far the producer is.
+    /// Reads the producer's position, and returns the number of elements in the queue.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.consumer.len()
@@ -449,13 +448,13 @@ impl<T> Batch<'_, T> {
         self.consumer.is_empty()
     }
 
-    /// Returns the slot of the oldest element, a number below the capacity.
+    /// Returns the index of the slot of the oldest element.
     #[inline(always)]
     pub fn slot(&self) -> usize {
         self.consumer.slots.index(self.consumer.view.next())
     }
 
-    /// Returns the slot `offset` elements after the oldest one, a number below the capacity.
+    /// Returns the index of the slot `offset` elements after the oldest one.
     #[inline(always)]
     pub fn slot_after(&self, offset: usize) -> usize {
         // CAST: Only the low bits of a position matter.
@@ -464,11 +463,11 @@ impl<T> Batch<'_, T> {
     }
 }
 
-impl<T> Drop for Batch<'_, T> {
+impl<T> Drop for PopBatch<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         let consumer = &mut *self.consumer;
-        // A batch that took nothing leaves the line alone that the producer reads.
+        // An empty batch does not write to the cache line that the producer reads.
         if consumer.view.next() != self.start {
             consumer.view.publish(&consumer.ring.consumer.tail);
         }

@@ -21,7 +21,7 @@ mod cases {
         workqueue, //
     };
 
-    /// An element that counts how often elements like it were dropped.
+    /// An element that counts drops in a shared counter.
     struct Counted(Arc<Atomic<u32>>);
 
     impl Drop for Counted {
@@ -124,7 +124,7 @@ mod cases {
         Ok(())
     }
 
-    /// An iterator whose length is a lie.
+    /// An iterator that reports a wrong length.
     struct Liar {
         claimed: usize,
         left: u32,
@@ -236,7 +236,7 @@ mod cases {
                 *element += 10 * (1 + offset as u32);
             }
         }
-        // The third one has room, but nothing has been put there.
+        // The third slot is reserved, but not written.
         assert!(batch.get_mut(2).is_none());
         batch.commit();
         assert_eq!(take::<3>(&mut rx), [Some(11), Some(22), None]);
@@ -294,7 +294,7 @@ mod cases {
         Ok(())
     }
 
-    /// Two contexts at full speed: every element arrives once, complete, and in order.
+    /// Two threads at full speed: every element arrives once, intact, and in order.
     #[test]
     fn passes_elements_between_contexts() -> Result {
         const COUNT: u64 = 5_000;

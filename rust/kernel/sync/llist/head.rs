@@ -2,41 +2,43 @@
 
 //! The memory ordering of a lock-free list.
 //!
-//! Nothing here depends on the rest of the kernel: the atomic operations come in through
-//! [`AtomicFirst`], so that the same source runs under a model checker on a host.
+//! Nothing here depends on the rest of the kernel: atomic operations go through [`AtomicFirst`], so
+//! that the same source runs under a model checker on the host.
 
-/// What the list needs of the atomic pointer to its first node.
+/// The operations that the list needs on the atomic pointer to its first node.
 ///
-/// A node is written with plain accesses, and passed on with it all that it belongs to:
+/// Nodes, and the elements around them, are accessed with plain loads and stores:
 ///
-/// - Who adds nodes, writes them, then makes the first one visible: release. A compare-and-exchange
-///   that fails makes nothing visible and reads nothing that is followed: it orders nothing.
-/// - Who takes the list, exchanges the pointer, then reads the nodes: acquire. It is ordered behind
-///   all those who added a node, not just the last one: each compare-and-exchange replaces what the
-///   one before has stored, and a chain of these hands on what its first link released.
+/// - A context that adds nodes writes them, then publishes the first one: release. A failed
+///   compare-and-exchange publishes nothing, and its result is not dereferenced: it needs no
+///   ordering.
+/// - A context that takes the list exchanges the pointer, then reads the nodes: acquire. This
+///   orders
+///   it after all contexts that have added nodes, not only the last one: each compare-and-exchange
+///   replaces the value of the one before, and such a chain of read-modify-write operations is part
+///   of the release sequence of its first one.
 ///
-/// Whether the list was empty before is decided by the order of operations on the one pointer: of
-/// those who add nodes after the list has been taken, exactly one finds it empty. This needs no
-/// barrier either.
+/// The order of operations on the one pointer decides whether the list was empty: of the contexts
+/// that add nodes after the list has been taken, exactly one finds it empty. This needs no barrier.
 pub(crate) trait AtomicFirst {
-    /// Points to a node, or to none.
+    /// A pointer to a node, or null.
     type Pointer: Copy;
 
     /// Reads the pointer, without ordering.
     fn load_relaxed(&self) -> Self::Pointer;
 
-    /// Replaces the pointer with `new` if it is `old`, with release ordering; returns what it was
-    /// if not.
+    /// Replaces the pointer with `new` if it is `old`, with release ordering. Otherwise returns its
+    /// current value.
     fn replace_release(&self, old: Self::Pointer, new: Self::Pointer) -> Result<(), Self::Pointer>;
 
-    /// Replaces the pointer with one to no node, with acquire ordering.
+    /// Replaces the pointer with null, with acquire ordering. Returns the old value.
     fn take_acquire(&self) -> Self::Pointer;
 }
 
-/// Adds nodes in front of the others, and returns which one was the first before.
+/// Adds nodes in front of the others. Returns the previous first node.
 ///
-/// `link` is called with that one, once or several times, and makes it follow the last one of those
-/// that are added, of which `new` is the first one.
+/// `new` is the first of the added nodes. `link` is called with the previous first node, once or
+/// several times, and makes it the successor of the last added node.
 #[inline(always)]
 pub(crate) fn add<A: AtomicFirst>(
     first: &A,

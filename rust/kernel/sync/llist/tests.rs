@@ -17,7 +17,7 @@ mod cases {
     };
 
     struct Element {
-        // Not the first field, so that a wrong offset shows.
+        // Not the first field, so that a wrong offset is detected.
         number: u32,
         node: Node,
         drops: Option<Arc<Atomic<u32>>>,
@@ -118,10 +118,10 @@ mod cases {
         Ok(())
     }
 
-    /// Nobody replaces what somebody else has put there meanwhile.
+    /// A replacement never overwrites a concurrent one.
     #[test]
     fn no_replacement_gets_lost() -> Result {
-        // Longer than one of them may be late.
+        // Longer than the start of a thread may be delayed.
         const TIME: Delta = Delta::from_millis(60);
 
         let cpus = kthread::online_cpus().count();
@@ -130,7 +130,7 @@ mod cases {
 
         kthread::run_on_each(kthread::online_cpus(), c"llist", |_| {
             ready.add(1u32, Relaxed);
-            // All at the same time, unless one of them cannot be started.
+            // Start together, unless one of the threads could not be started.
             for _ in 0..1000 {
                 if ready.load(Relaxed) as usize == cpus {
                     break;
@@ -140,7 +140,7 @@ mod cases {
             let start = Instant::<Monotonic>::now();
             while start.elapsed() < TIME {
                 for _ in 0..1000 {
-                    // A number, of which each replacement makes the next one.
+                    // Each replacement increments the number.
                     let mut old = first.load_relaxed();
                     while let Err(now) = first.replace_release(old, old.wrapping_byte_add(1)) {
                         old = now;
@@ -154,7 +154,7 @@ mod cases {
         Ok(())
     }
 
-    /// All CPUs add, and one takes: each element comes once, in order per CPU.
+    /// All CPUs add, and one takes: each element arrives once, in order per CPU.
     #[test]
     fn nothing_gets_lost_between_cpus() -> Result {
         const COUNT: u32 = 2_000;
@@ -169,7 +169,7 @@ mod cases {
         kthread::scope(|scope| {
             for thread in 0..threads {
                 let cpu = kthread::online_cpus().nth(thread % cpus).ok_or(EINVAL)?;
-                // Nothing is allocated while the others are at it.
+                // Allocate before the other threads are at full speed.
                 let mut own = Chain::new();
                 for number in 0..COUNT {
                     own.push(element(thread as u32 * COUNT + number, None)?);
@@ -201,7 +201,7 @@ mod cases {
         })?;
         assert_eq!(wrong, 0);
         assert!(list.is_empty());
-        // Each time that something was taken, one had found the list empty.
+        // For each chain taken, exactly one push had found the list empty.
         assert_eq!(found_empty.load(Relaxed), taken);
         Ok(())
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pools when there is no memory.
+//! Tests of pools with failing allocations.
 
 #[crate::prelude::kunit_tests(rust_qmempool_failing)]
 mod cases {
@@ -17,7 +17,7 @@ mod cases {
         }, //
     };
 
-    /// A value that counts how often values like it were dropped.
+    /// A value that counts drops in a shared counter.
     struct Counted(Arc<Atomic<u32>>);
 
     impl Drop for Counted {
@@ -35,17 +35,17 @@ mod cases {
     }
 
     #[test]
-    fn making_a_pool_can_fail_anywhere() -> Result {
+    fn creating_a_pool_can_fail_at_each_step() -> Result {
         let options = Options::new().magazine(4).depot(3);
         // Two magazines for each CPU and three for the depot, the per-CPU memory, two queues, the
-        // pool itself, and what attaches it to the rest of the kernel.
+        // pool itself, and attaching it (shrinker, CPU hotplug).
         let steps = 2 * possible_cpus().count() + 3 + 5;
 
         for step in 1..=steps {
             let result = shortage::at_step(step, || pool::<u64>(options));
             assert_eq!(result.err(), Some(ENOMEM));
         }
-        // There is no further step, and what failed has left nothing in the way.
+        // There is no further step, and the failures have left nothing behind.
         let pool = shortage::at_step(steps + 1, || pool::<u64>(options))?;
         let object = pool.alloc(7, GFP_KERNEL)?;
         assert_eq!(*object, 7);
@@ -53,7 +53,7 @@ mod cases {
     }
 
     #[test]
-    fn single_objects_come_while_there_are_some() -> Result {
+    fn single_objects_until_memory_runs_out() -> Result {
         let drops = Arc::new(Atomic::new(0), GFP_KERNEL)?;
         let pool = pool(Options::new().magazine(4))?;
         let cache = pool.cache().as_raw();
@@ -66,25 +66,25 @@ mod cases {
             (alloc(), alloc(), alloc())
         });
         assert!(one.is_ok() && two.is_ok() && none.is_err());
-        // The value for which there was no object is gone.
+        // The value of the failed call was dropped.
         assert_eq!(drops.load(Relaxed), 1);
-        // Each object was asked for by itself, and none is left over.
+        // Each object was allocated by itself, and none is left over.
         assert_eq!(pool.stats().held, 0);
 
-        // What comes back is at hand, slab or not.
+        // Freed objects are available again, without the slab.
         local.free(one?);
         let again = shortage::of(cache, 0, || local.alloc(counted(), GFP_ATOMIC));
         assert!(again.is_ok());
         drop((again, two));
         assert_eq!(drops.load(Relaxed), 4);
-        // Memory has come back, too.
+        // The slab has memory again.
         drop(local.alloc(counted(), GFP_ATOMIC)?);
         assert_eq!(pool.stats().held, 3);
         Ok(())
     }
 
     #[test]
-    fn batches_are_filled_as_far_as_it_goes() -> Result {
+    fn batches_are_filled_partially() -> Result {
         let drops = Arc::new(Atomic::new(0), GFP_KERNEL)?;
         let pool = pool(Options::new().magazine(4))?;
         let cache = pool.cache().as_raw();
@@ -111,10 +111,10 @@ mod cases {
     }
 
     #[test]
-    fn who_can_wait_asks_the_slab() -> Result {
+    fn process_context_falls_back_to_the_slab() -> Result {
         let pool = pool::<u64>(Options::new().magazine(4))?;
 
-        // The pool cannot, but with bottom halves enabled this is another matter.
+        // The pool cannot wait for memory, but with bottom halves enabled the slab can.
         let object = shortage::of(pool.cache().as_raw(), 0, || pool.alloc(7, GFP_KERNEL));
         assert_eq!(*object?, 7);
         assert_eq!(pool.stats().hits, 0);
@@ -122,7 +122,7 @@ mod cases {
     }
 
     #[test]
-    fn the_slab_is_never_waited_for() {
+    fn pools_never_wait_for_memory() {
         let bit = |number: u32| -> bindings::gfp_t { 1 << number };
         let reclaim = bit(bindings::___GFP_DIRECT_RECLAIM_BIT);
         let no_fail = bit(bindings::___GFP_NOFAIL_BIT);
@@ -130,7 +130,7 @@ mod cases {
 
         let gfp = slab::without_waiting(all);
         assert_eq!(gfp & (reclaim | no_fail | __GFP_ZERO.as_raw()), 0);
-        // Others may be woken to find memory.
+        // Waking kswapd is allowed.
         let wake = bit(bindings::___GFP_KSWAPD_RECLAIM_BIT);
         assert_ne!(gfp & wake, 0);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pools that all CPUs use at the same time.
+//! Tests of pools that all CPUs use concurrently.
 
 #[crate::prelude::kunit_tests(rust_qmempool_stress)]
 mod cases {
@@ -20,10 +20,10 @@ mod cases {
 
     type Value = [u64; 8];
 
-    /// What a value is before its object is freed.
+    /// The content of a value before its object is freed.
     const FREED: Value = [u64::MAX; 8];
 
-    /// Objects that any CPU may take and free.
+    /// Objects that any CPU may free.
     type Shelf<'p> = SpinLock<KVec<Object<'p, Value>>>;
 
     fn shelf<'p>() -> Result<Pin<KBox<Shelf<'p>>>> {
@@ -31,8 +31,8 @@ mod cases {
         KBox::pin_init(new_spinlock!(objects), GFP_KERNEL)
     }
 
-    /// Takes an object off the shelf and frees it. Returns whether it held what somebody put there
-    /// who had it alone.
+    /// Takes an object off the shelf and frees it. Returns whether its value was intact, which
+    /// means that the object had one owner at a time.
     fn free_one(local: &Local<'_, '_, Value>, shelf: &Shelf<'_>) -> bool {
         let Some(mut object) = shelf.lock().pop() else {
             return true;
@@ -57,12 +57,12 @@ mod cases {
                     return;
                 };
                 let local = pool.local(guard.softirq());
-                // How many changes from round to round, so that magazines run full and empty.
+                // The number changes from round to round, so that magazines become full and empty.
                 let some = (round / 50 % 4) as usize * 10;
                 for i in 0..some as u64 {
                     let id = u64::from(cpu.as_u32()) << 32 | round << 8 | i;
                     if let Ok(object) = local.alloc([id; 8], GFP_ATOMIC) {
-                        // What does not fit is dropped, and goes to the slab.
+                        // An object that does not fit is dropped, which frees it to the slab.
                         let _ = shelf.lock().push_within_capacity(object);
                     }
                 }
@@ -77,7 +77,7 @@ mod cases {
         assert_eq!(wrong.load(Relaxed), 0);
         let stats = pool.stats();
         assert!(stats.hits > 0 && stats.refills > 0);
-        // Two magazines of each CPU, and the depot.
+        // The maximum: two magazines per CPU, and the depot.
         let most = 8 * (2 * kthread::online_cpus().count() + 4);
         assert!(stats.held <= most);
         Ok(())

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A queue of a device that combines, and what can be done while it is locked.
+//! A transmit queue on the combining path, and what can be done while it is locked.
 
 use super::{
     super::{
-        registration::{
-            Inner,
-            Slot, //
-        },
-        Driver, //
+        registration::Inner,
+        tx_slot::TxSlot, //
     },
-    Combining, //
+    Combine,
+    Combining,
+    QueueState,
+    DOORBELL_LIMIT,
+    TURN_LIMIT, //
 };
 
 use crate::{
     bindings,
     net::{
         combiner::Turn,
-        doorbell,
         queue::{
             TxQueue,
             Xmit, //
@@ -34,30 +34,24 @@ use crate::{
 
 use core::cell::Cell;
 
-/// After that many packets the work is handed over to whoever comes next.
-const BOUND: usize = 256;
-
-/// After that many packets the card is told, so that it need not idle during a long turn.
-const TELL: u32 = 32;
-
-/// A transmit queue of a device that combines.
+/// A transmit queue on the combining path.
 ///
 /// # Invariants
 ///
-/// `raw` is the queue `index` of the device of `inner`, to which `slot` and `combining` belong.
-pub(in crate::net::device) struct Queue<'a, T: Driver> {
+/// `raw` is the queue `index` of the device of `inner`, to which `slot` and `state` belong.
+pub(super) struct CombiningQueue<'a, T: Combine> {
     inner: &'a Inner<T>,
-    slot: &'a Slot<T>,
-    pub(in crate::net::device) combining: &'a Combining,
+    slot: &'a TxSlot<T>,
+    pub(super) state: &'a QueueState,
     raw: *mut bindings::netdev_queue,
     index: u16,
 }
 
-impl<'a, T: Driver> Queue<'a, T> {
-    /// The queue of that number, if there is one.
+impl<'a, T: Combine> CombiningQueue<'a, T> {
+    /// The queue of that number, if there is one. `path` must be that of the device of `inner`.
     #[inline]
-    pub(in crate::net::device) fn new(inner: &'a Inner<T>, index: u16) -> Option<Self> {
-        let combining = inner.combining(index)?;
+    pub(super) fn new(path: &'a Combining, inner: &'a Inner<T>, index: u16) -> Option<Self> {
+        let state = path.queues.get(usize::from(index))?;
         let slot = inner.slot(index)?;
 
         // SAFETY: There is a slot, so the device has this queue.
@@ -67,22 +61,22 @@ impl<'a, T: Driver> Queue<'a, T> {
         Some(Self {
             inner,
             slot,
-            combining,
+            state,
             raw,
             index,
         })
     }
 
-    /// Whether the driver, or who takes the device down, has stopped the queue.
+    /// Whether the driver has stopped the queue, or the device goes down.
     #[inline]
-    pub(in crate::net::device) fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         // SAFETY: By the type invariants, the queue is valid.
         unsafe { bindings::netif_tx_queue_stopped(self.raw) }
     }
 
     /// Whether this CPU holds the lock. Bottom halves must be disabled.
     #[inline]
-    pub(in crate::net::device) fn is_owned(&self) -> bool {
+    pub(super) fn is_owned(&self) -> bool {
         // SAFETY: By the type invariants, the queue is valid.
         unsafe { bindings::netif_tx_owned(self.raw) }
     }
@@ -94,11 +88,11 @@ impl<'a, T: Driver> Queue<'a, T> {
     /// Bottom halves must be disabled until the result is dropped, interrupts must not be. This CPU
     /// must not hold the lock.
     #[inline]
-    pub(in crate::net::device) unsafe fn lock(self) -> Locked<'a, T> {
+    pub(super) unsafe fn lock(self) -> LockedQueue<'a, T> {
         // SAFETY: By the type invariants, the queue is valid, and by the safety requirements.
         unsafe { bindings::__netif_tx_lock(self.raw) };
         // INVARIANT: It is locked now.
-        Locked {
+        LockedQueue {
             queue: self,
             has_sent: Cell::new(false),
             _not_send: NotThreadSafe,
@@ -110,15 +104,15 @@ impl<'a, T: Driver> Queue<'a, T> {
     /// # Safety
     ///
     /// Bottom halves must be disabled until the result is dropped.
-    pub(super) unsafe fn try_lock(self) -> Option<Locked<'a, T>> {
-        // Without SMP anybody gets a spinlock at any time.
+    pub(super) unsafe fn try_lock(self) -> Option<LockedQueue<'a, T>> {
+        // Without SMP, to try a spinlock succeeds even on the CPU that holds it.
         //
         // SAFETY: By the type invariants, the queue is valid, and by the safety requirements.
         if self.is_owned() || unsafe { !bindings::__netif_tx_trylock(self.raw) } {
             return None;
         }
         // INVARIANT: It is locked now.
-        Some(Locked {
+        Some(LockedQueue {
             queue: self,
             has_sent: Cell::new(false),
             _not_send: NotThreadSafe,
@@ -131,13 +125,13 @@ impl<'a, T: Driver> Queue<'a, T> {
 /// # Invariants
 ///
 /// This CPU holds the lock of `queue`, and bottom halves are disabled.
-pub(in crate::net::device) struct Locked<'a, T: Driver> {
-    queue: Queue<'a, T>,
+pub(super) struct LockedQueue<'a, T: Combine> {
+    queue: CombiningQueue<'a, T>,
     has_sent: Cell<bool>,
     _not_send: NotThreadSafe,
 }
 
-impl<T: Driver> Drop for Locked<'_, T> {
+impl<T: Combine> Drop for LockedQueue<'_, T> {
     #[inline]
     fn drop(&mut self) {
         let raw = self.queue.raw;
@@ -153,10 +147,10 @@ impl<T: Driver> Drop for Locked<'_, T> {
     }
 }
 
-/// As [`Driver::start_xmit`], which the compiler shall make part of the one function in which all
-/// packets go through if nobody combines.
+/// [`Driver::start_xmit`](crate::net::device::Driver::start_xmit), out of line: the one copy that
+/// is inlined is that of the default path.
 #[inline(never)]
-fn start_xmit_apart<T: Driver>(
+fn start_xmit_apart<T: Combine>(
     data: Pin<&T::Data<'static>>,
     tx: &mut T::Tx<'static>,
     queue: &TxQueue<'_>,
@@ -166,7 +160,7 @@ fn start_xmit_apart<T: Driver>(
     T::start_xmit(data, tx, queue, skb, more)
 }
 
-impl<T: Driver> Locked<'_, T> {
+impl<T: Combine> LockedQueue<'_, T> {
     /// Whether the device is up, as far as this queue is concerned.
     pub(super) fn has_producer(&self) -> bool {
         // SAFETY: By the type invariants, the queue is locked.
@@ -177,10 +171,10 @@ impl<T: Driver> Locked<'_, T> {
     ///
     /// Returns it if the driver has no room for it, and has stopped the queue.
     pub(super) fn send(&self, skb: SkBuff, more: bool) -> Result<(), SkBuff> {
-        let Queue {
+        let CombiningQueue {
             inner,
             slot,
-            combining,
+            state,
             raw,
             index,
         } = self.queue;
@@ -188,17 +182,19 @@ impl<T: Driver> Locked<'_, T> {
         // SAFETY: By the type invariants, the queue is locked. The reference does not outlive this
         // function, which does not call itself.
         let Some(tx) = (unsafe { slot.producer() }) else {
-            combining.lose(inner, skb);
+            state.drop_accepted(inner, skb);
             return Ok(());
         };
-        let untold = combining.rest.untold.get() + 1;
-        let more = more && untold < TELL;
-        combining.rest.untold.set(if more { untold } else { 0 });
+        let packets = state.rest.without_doorbell.get() + 1;
+        let more = more && packets < DOORBELL_LIMIT;
+        state
+            .rest
+            .without_doorbell
+            .set(if more { packets } else { 0 });
 
-        // SAFETY: By the type invariants, bottom halves are disabled.
-        let wait = (T::HAS_KICK && unsafe { doorbell::may_wait() }).then(|| slot.waiting());
-        // SAFETY: By the type invariants, the queue is valid and locked. `wait` is about it.
-        let queue = unsafe { TxQueue::from_raw(raw, index, wait) };
+        // SAFETY: By the type invariants, the queue is locked, with bottom halves disabled, and
+        // `slot` belongs to it.
+        let queue = unsafe { slot.tx_queue(raw, index) };
         let original = skb.as_raw();
 
         self.has_sent.set(true);
@@ -206,74 +202,74 @@ impl<T: Driver> Locked<'_, T> {
             Xmit::Taken => Ok(()),
             Xmit::Busy(skb) if queue.is_stopped() && skb.as_raw() == original => Err(skb),
             Xmit::Busy(skb) => {
-                // What went before it may rely on it.
+                // Earlier packets may rely on it for the doorbell.
                 if T::HAS_KICK {
                     T::kick(inner.data(), tx);
                 }
-                combining.lose(inner, skb);
+                state.drop_accepted(inner, skb);
                 Ok(())
             }
         }
     }
 
-    /// Holds a packet as the last one.
+    /// Holds a packet, behind the others.
     #[cold]
     fn hold(&self, skb: UniqueSkBuff) {
-        let combining = self.queue.combining;
+        let state = self.queue.state;
 
         // SAFETY: By the type invariants, the queue is locked. The reference does not outlive this
         // statement.
-        unsafe { combining.held() }.new.push(skb);
+        unsafe { state.held() }.new.push(skb);
         self.count_held();
-        combining.rest.ever_held.add(1);
+        state.rest.ever_held.add(1);
     }
 
-    /// Holds a packet as the first one.
+    /// Holds a packet, before the others.
     #[cold]
     fn hold_first(&self, skb: SkBuff) {
         match UniqueSkBuff::new(skb) {
             Ok(skb) => {
                 // SAFETY: As above.
-                unsafe { self.queue.combining.held() }.old.push(skb);
+                unsafe { self.queue.state.held() }.old.push(skb);
                 self.count_held();
             }
-            // The driver has given away a reference.
-            Err(skb) => self.queue.combining.lose(self.queue.inner, skb),
+            // The driver has kept a reference.
+            Err(skb) => self.queue.state.drop_accepted(self.queue.inner, skb),
         }
     }
 
     fn count_held(&self) {
-        let holding = &self.queue.combining.rest.holding;
+        let holding = &self.queue.state.rest.holding;
 
         // INVARIANT: There is one more.
         holding.store(holding.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Whether a packet has to wait. If the device is down, there is nothing to wait for.
+    /// Whether packets have to wait. If the device is down, there is nothing to wait for.
     #[inline]
     pub(super) fn is_blocked(&self) -> bool {
-        (self.queue.is_stopped() || self.queue.combining.holds_any()) && self.has_producer()
+        (self.queue.is_stopped() || self.queue.state.holds_any()) && self.has_producer()
     }
 
-    /// Sends a packet, or holds it if it is not its turn, or has no room.
+    /// Sends a packet, or holds it if others are held, or if there is no room.
     #[inline]
     fn put(&self, skb: UniqueSkBuff, more: bool) {
         if self.is_blocked() {
             self.hold(skb);
         } else if let Err(skb) = self.send(skb.into(), more) {
-            self.queue.combining.rest.ever_held.add(1);
+            self.queue.state.rest.ever_held.add(1);
             self.hold_first(skb);
         }
     }
 
-    /// Sends what is held, as long as the queue is not stopped.
+    /// Sends the packets that are held, as long as the queue is not stopped.
     fn flush(&self) {
         while !self.queue.is_stopped() {
             // SAFETY: By the type invariants, the queue is locked.
-            let Some(skb) = (unsafe { self.queue.combining.release() }) else {
+            let Some(skb) = (unsafe { self.queue.state.release() }) else {
                 return;
             };
-            if let Err(skb) = self.send(skb.into(), self.queue.combining.holds_any()) {
+            if let Err(skb) = self.send(skb.into(), self.queue.state.holds_any()) {
                 self.hold_first(skb);
             }
         }
@@ -285,36 +281,36 @@ impl<T: Driver> Locked<'_, T> {
         unsafe { bindings::netif_tx_wake_queue(self.queue.raw) };
     }
 
-    /// Sends what is held, and wakes the queue if all of it had room.
+    /// Sends the packets that are held, and wakes the queue if there was room for all.
     pub(super) fn resume(&self) {
         let raw = self.queue.raw;
 
-        // Others still keep away, as packets are held.
+        // Senders still get `NETDEV_TX_BUSY`, as packets are held.
         //
         // SAFETY: By the type invariants, the queue is valid.
         unsafe { bindings::netif_tx_start_queue(raw) };
         self.flush();
-        // Those who wait for it to be started have not been told. If it was stopped again, they
-        // are not.
+        // Starting the queue has not scheduled the qdisc that waits for it. This does, unless the
+        // queue was stopped again.
         //
         // SAFETY: As above.
         unsafe { bindings::netif_schedule_queue(raw) };
     }
 
-    /// Sends the packet with which a turn begins, and those that others leave meanwhile.
+    /// Sends the packet with which a turn begins, and those that other CPUs add meanwhile.
     ///
     /// `promised` says that another packet from this CPU follows at once.
-    pub(in crate::net::device) fn work(&self, turn: Turn<'_, UniqueSkBuff>, promised: bool) {
+    pub(super) fn work(&self, turn: Turn<'_, UniqueSkBuff>, promised: bool) {
         let mut turn = Some(turn);
         let mut last = None;
         let mut done = 0;
 
-        // Nothing is, unless somebody else has woken the queue.
-        if self.queue.combining.holds_any() {
+        // None are, unless the queue was woken by other code than ours.
+        if self.queue.state.holds_any() {
             self.flush();
         }
         while let Some(mut ours) = turn.take() {
-            let batch = if done < BOUND && !self.queue.is_stopped() {
+            let batch = if done < TURN_LIMIT && !self.queue.is_stopped() {
                 let Some(batch) = ours.take() else { break };
                 turn = Some(ours);
                 batch
@@ -334,7 +330,7 @@ impl<T: Driver> Locked<'_, T> {
             self.put(skb, promised);
         }
 
-        let counters = &self.queue.combining.rest;
+        let counters = &self.queue.state.rest;
         counters.turns.add(1);
         counters.combined.add(done.saturating_sub(1));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of several queues: how many there are, and what is spread over them.
+//! Tests of several queues: their number, and the spreading of packets and CPUs over them.
 
 use super::{
     super::{
@@ -21,7 +21,7 @@ use crate::{
     sync::atomic::Relaxed, //
 };
 
-/// How many queue vectors the device has, and may have.
+/// The number of queue vectors, and the maximum.
 fn count(device: &Fixture) -> Option<(u32, u32)> {
     let channels = device.channels()?;
 
@@ -110,7 +110,7 @@ mod cases {
             assert_eq!(device.xps_queue(1), Some(1));
         }
 
-        // The other CPU has none of its own now, and has one again.
+        // The other CPU loses its queue, and gets it back.
         assert_eq!(device.set_channels(1), Some(0));
         assert_eq!(device.xps_queue(0), Some(0));
         if others {
@@ -138,7 +138,7 @@ mod cases {
         assert_eq!(device.set_flow_hash(udp, addresses), Some(Ok(())));
         assert_eq!(device.flow_hash(udp), Some(Ok(addresses)));
 
-        // What the driver refuses, a part of the ports, and what is neither IPv4 nor IPv6.
+        // A flow that the driver refuses, half of the ports, and a flow that is not IP.
         assert_eq!(device.set_flow_hash(tcp, all), Some(Err(EBUSY)));
         let half = addresses | bindings::RXH_L4_B_0_1;
         assert_eq!(device.set_flow_hash(udp, half), Some(Err(EINVAL)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of doorbells that wait for the end of a poll.
+//! Tests of doorbells that are deferred to the end of a poll.
 
 use super::{
     dummy::{
@@ -16,7 +16,7 @@ use crate::{
     sync::atomic::Relaxed, //
 };
 
-/// A device that is up, and writes down doorbells.
+/// A device that is up, and logs doorbells.
 fn device() -> Result<Fixture> {
     let device = Fixture::new(1)?;
 

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A network device without hardware, for tests: it receives what it transmits, and writes down
-//! what happens to it.
+//! A driver of a network device without hardware, for tests: the device receives what it transmits,
+//! and logs what happens to it.
+
+mod log;
+
+pub(in crate::net::device) use self::log::{
+    Event,
+    Fail,
+    Log,
+    OnXmit, //
+};
 
 use super::{
     super::{
@@ -43,10 +52,7 @@ use crate::{
     new_spinlock,
     prelude::*,
     sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
+        atomic::Relaxed,
         Arc,
         SpinLock, //
     },
@@ -56,223 +62,23 @@ use crate::{
     }, //
 };
 
-/// What the log can hold.
-const LOG: usize = 64;
-
-/// Something that happened to a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(super) enum Event {
-    Open,
-    Start,
-    Xmit,
-    Told,
-    Kick,
-    QueueTaken,
-    Poll,
-    PollNetpoll,
-    PoolUsable,
-    PoolRefused,
-    Rearm,
-    Quiesce,
-    TxDropped,
-    PollerDropped,
-    DataDropped,
-    ThreadRan,
-    Timeout,
-}
-
-/// The stage at which the device fails to go up.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(super) enum Fail {
-    No,
-    Open,
-    SecondVector,
-    Start,
-}
-
-/// What a packet meets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(super) enum OnXmit {
-    Take,
-    Busy,
-    BusyAndStop,
-    /// Stop, be woken by another CPU, and return the packet.
-    BusyAndWoken,
-    /// Stop, and return another packet.
-    BusyWithAnother,
-    /// Take it as the last for which there is room.
-    TakeAndStop,
-}
-
-/// What tests look at and turn.
-pub(super) struct Log {
-    len: Atomic<usize>,
-    events: [Atomic<u32>; LOG],
-    pub(super) fail: Atomic<u32>,
-    pub(super) on_xmit: Atomic<u32>,
-    /// Do not go idle.
-    pub(super) busy: Atomic<u32>,
-    /// Poll once more from within.
-    pub(super) reenter: Atomic<u32>,
-    /// How many statistics there are.
-    pub(super) statistics: Atomic<u32>,
-    pub(super) irq: [Atomic<u32>; 2],
-    pub(super) event_irq: Atomic<u32>,
-    pub(super) queues: Atomic<u32>,
-    /// Write down when the card is told of packets.
-    pub(super) doorbells: Atomic<u32>,
-    /// Transmit that many packets from within the poll function.
-    pub(super) forward: Atomic<u32>,
-    /// Take the queue from the stack within the poll function, after that.
-    pub(super) take_queue: Atomic<u32>,
-    /// Complete that many bytes more than there were.
-    pub(super) overcount: Atomic<usize>,
-    /// Make a page pool, and keep it.
-    pub(super) page_pool: Atomic<u32>,
-    pub(super) received: Atomic<u64>,
-    pub(super) addresses: Atomic<u32>,
-    pub(super) restart_mtu: Atomic<u32>,
-    pub(super) flags: Atomic<u32>,
-    /// Whether the device is one that combines, and whether it does so now.
-    pub(super) combining: Atomic<u32>,
-    pub(super) combines: Atomic<u32>,
-    /// For how many packets there is room, if not zero.
-    pub(super) room: Atomic<usize>,
-    /// Complete packets when the queue has been stopped by somebody else.
-    pub(super) complete_late: Atomic<u32>,
-    /// Packets that were taken, and how often the card was told of some.
-    pub(super) taken: Atomic<u32>,
-    pub(super) told: Atomic<u32>,
-    /// The last one of each sender, see [`fixture::numbered`], and how many were out of order.
-    last: [Atomic<u32>; 8],
-    pub(super) disorder: Atomic<u32>,
-    /// UDP over IPv4 is hashed with its ports.
-    pub(super) udp_ports: Atomic<u32>,
-    /// How often the queue was not stopped when the device was down.
-    pub(super) awake: Atomic<u32>,
-}
-
-impl Log {
-    pub(super) fn new() -> Result<Arc<Self>> {
-        Ok(Arc::new(
-            Self {
-                len: Atomic::new(0),
-                events: [const { Atomic::new(0) }; LOG],
-                fail: Atomic::new(Fail::No as u32),
-                on_xmit: Atomic::new(OnXmit::Take as u32),
-                busy: Atomic::new(0),
-                reenter: Atomic::new(0),
-                statistics: Atomic::new(2),
-                irq: [const { Atomic::new(0) }; 2],
-                event_irq: Atomic::new(0),
-                queues: Atomic::new(1),
-                doorbells: Atomic::new(0),
-                forward: Atomic::new(0),
-                take_queue: Atomic::new(0),
-                overcount: Atomic::new(0),
-                page_pool: Atomic::new(0),
-                received: Atomic::new(0),
-                addresses: Atomic::new(0),
-                restart_mtu: Atomic::new(0),
-                flags: Atomic::new(0),
-                combining: Atomic::new(0),
-                combines: Atomic::new(1),
-                room: Atomic::new(0),
-                complete_late: Atomic::new(0),
-                taken: Atomic::new(0),
-                told: Atomic::new(0),
-                last: [const { Atomic::new(0) }; 8],
-                disorder: Atomic::new(0),
-                udp_ports: Atomic::new(0),
-                awake: Atomic::new(0),
-            },
-            GFP_KERNEL,
-        )?)
-    }
-
-    pub(super) fn add(&self, event: Event) {
-        let index = self.len.fetch_add(1, Relaxed);
-        if let Some(slot) = self.events.get(index) {
-            slot.store(event as u32, Relaxed);
-        }
-    }
-
-    /// Notes that a packet was put into the ring. Each one of a sender follows the one before.
-    fn note(&self, skb: &SkBuff) {
-        self.taken.fetch_add(1, Relaxed);
-        if let Some((sender, number)) = fixture::number_of(skb) {
-            if let Some(last) = self.last.get(sender) {
-                if last.xchg(number, Relaxed).wrapping_add(1) != number {
-                    self.disorder.fetch_add(1, Relaxed);
-                }
-            }
-        }
-    }
-
-    /// Whether exactly these events have happened since the last call.
-    pub(super) fn take(&self, expected: &[Event]) -> bool {
-        let len = self.len.xchg(0, Relaxed).min(LOG);
-        let same = len == expected.len()
-            && expected
-                .iter()
-                .zip(&self.events)
-                .all(|(expected, event)| event.load(Relaxed) == *expected as u32);
-
-        if !same {
-            pr_err!("expected {expected:?}, got:\n");
-            for event in self.events.iter().take(len) {
-                pr_err!("  event {}\n", event.load(Relaxed));
-            }
-        }
-        same
-    }
-
-    /// Removes all of one kind from the log. Returns whether there was any.
-    pub(super) fn forget(&self, event: Event) -> bool {
-        let len = self.len.load(Relaxed).min(LOG);
-        let mut kept = 0;
-
-        for index in 0..len {
-            let value = self.events[index].load(Relaxed);
-            if value != event as u32 {
-                self.events[kept].store(value, Relaxed);
-                kept += 1;
-            }
-        }
-        self.len.store(kept, Relaxed);
-        kept != len
-    }
-
-    pub(super) fn count(&self, event: Event) -> usize {
-        let len = self.len.load(Relaxed).min(LOG);
-        self.events
-            .iter()
-            .take(len)
-            .filter(|slot| slot.load(Relaxed) == event as u32)
-            .count()
-    }
-}
-
 /// The driver.
-pub(super) struct Dummy;
+pub(in crate::net::device) struct Dummy;
 
-pub(super) type Wire = Arc<SpinLockWire>;
+pub(in crate::net::device) type Wire = Arc<SpinLockWire>;
 
 #[pin_data]
-pub(super) struct SpinLockWire {
+pub(in crate::net::device) struct SpinLockWire {
     #[pin]
     packets: SpinLock<KVec<SkBuff>>,
 }
 
 #[pin_data(PinnedDrop)]
-pub(super) struct Data<'bound> {
-    pub(super) log: Arc<Log>,
+pub(in crate::net::device) struct Data<'bound> {
+    pub(in crate::net::device) log: Arc<Log>,
     parent: &'bound device::Device<Bound>,
     #[pin]
-    pub(super) kept: Kept,
+    pub(in crate::net::device) kept: Kept,
 }
 
 #[pinned_drop]
@@ -282,7 +88,7 @@ impl PinnedDrop for Data<'_> {
     }
 }
 
-pub(super) struct Poller<'bound> {
+pub(in crate::net::device) struct Poller<'bound> {
     wire: Wire,
     log: Arc<Log>,
     _parent: &'bound device::Device<Bound>,
@@ -294,7 +100,7 @@ impl Drop for Poller<'_> {
     }
 }
 
-pub(super) struct Tx {
+pub(in crate::net::device) struct Tx {
     wire: Wire,
     log: Arc<Log>,
 }
@@ -320,7 +126,6 @@ impl Driver for Dummy {
         let info = Info {
             queues: log.queues.load(Relaxed) as u16,
             max_mtu: 9000,
-            combining: log.combining.load(Relaxed) != 0,
             ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 1]))
         };
 
@@ -521,10 +326,6 @@ impl Driver for Dummy {
         Xmit::Taken
     }
 
-    fn combines<'bound>(data: Pin<&Data<'bound>>) -> bool {
-        data.log.combines.load(Relaxed) != 0
-    }
-
     fn kick<'bound>(data: Pin<&Data<'bound>>, _tx: &mut Tx) {
         data.log.add(Event::Kick);
     }
@@ -619,7 +420,7 @@ impl Driver for Dummy {
     }
 }
 
-/// Waits until somebody has stopped queue 0, for a second at most.
+/// Waits until another CPU has stopped queue 0, for a second at most.
 fn wait_for_stop(dev: &Device) {
     // SAFETY: The device has this queue.
     let queue = unsafe { bindings::netdev_get_tx_queue(dev.as_raw(), 0) };
@@ -648,55 +449,5 @@ fn forward(log: &Log, dev: &Device) {
         log.add(Event::QueueTaken);
         // And gives it back.
         inner.exchange_tx(0, &mut tx);
-    }
-}
-
-/// An interrupt without hardware, which tests raise.
-pub(super) struct Irq(pub(super) u32);
-
-impl Irq {
-    pub(super) fn new() -> Result<Self> {
-        // SAFETY: Any interrupt number will do, on any node.
-        let irq = unsafe {
-            bindings::__irq_alloc_descs(-1, 1, 1, -1, core::ptr::null_mut(), core::ptr::null())
-        };
-        let irq = Self(u32::try_from(irq).map_err(|_| Error::from_errno(irq))?);
-
-        // SAFETY: We own the interrupt, and nobody has requested it yet.
-        unsafe {
-            bindings::irq_set_chip_and_handler_name(
-                irq.0,
-                &raw const bindings::dummy_irq_chip,
-                Some(bindings::handle_simple_irq),
-                core::ptr::null(),
-            );
-            bindings::irq_modify_status(
-                irq.0,
-                (bindings::IRQ_NOREQUEST | bindings::IRQ_NOPROBE) as usize,
-                0,
-            );
-        }
-        Ok(irq)
-    }
-
-    /// Raises the interrupt. Softirqs have to be let run after that.
-    pub(super) fn raise(&self) {
-        // SAFETY: The interrupt is valid.
-        unsafe { bindings::generic_handle_irq_safe(self.0) };
-    }
-}
-
-impl Irq {
-    /// Waits for handlers and threads.
-    pub(super) fn synchronize(&self) {
-        // SAFETY: The interrupt is valid, and this is process context.
-        unsafe { bindings::synchronize_irq(self.0) };
-    }
-}
-
-impl Drop for Irq {
-    fn drop(&mut self) {
-        // SAFETY: We own the interrupt; tests free their handlers before.
-        unsafe { bindings::irq_free_descs(self.0, 1) };
     }
 }

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A network device without hardware, and what the core does with one.
+//! A network device without hardware, and operations of the core on it.
 
-use super::dummy::{
-    Data,
-    Dummy,
-    Irq,
-    Log, //
+use super::{
+    dummy::{
+        Data,
+        Dummy,
+        Log, //
+    },
+    irq::Irq, //
 };
 
 use super::super::{
     ops,
     registration::Registration,
+    tx_path::{
+        self,
+        Direct,
+        TxPath, //
+    },
     Device,
     Driver, //
 };
@@ -37,7 +44,7 @@ use crate::{
 const NAME: usize = bindings::ETH_GSTRING_LEN as usize;
 
 /// A packet that no protocol wants.
-pub(super) fn packet(flags: Flags) -> Result<SkBuff> {
+pub(in crate::net::device) fn packet(flags: Flags) -> Result<SkBuff> {
     let mut skb = SkBuff::alloc(128, flags)?;
 
     skb.put(&[0xff; 12])?;
@@ -46,20 +53,9 @@ pub(super) fn packet(flags: Flags) -> Result<SkBuff> {
     Ok(skb)
 }
 
-/// A packet that says of whom it is the how many-th. Senders and numbers begin with 1.
-pub(super) fn numbered(sender: usize, number: u32) -> Result<SkBuff> {
-    let mut skb = SkBuff::alloc(128, GFP_ATOMIC)?;
-
-    skb.put(&[0xff; 12])?;
-    // CAST: There are few senders.
-    skb.put(&[0x88, 0xb5, sender as u8])?;
-    skb.put(&number.to_le_bytes())?;
-    skb.put(&[0; 41])?;
-    Ok(skb)
-}
-
-/// What [`numbered`] has written, if it was that.
-pub(super) fn number_of(skb: &SkBuff) -> Option<(usize, u32)> {
+/// The sender and sequence number that a packet holds behind the Ethernet header, if any. Both
+/// begin with 1.
+pub(in crate::net::device) fn number_of(skb: &SkBuff) -> Option<(usize, u32)> {
     let data = skb.data();
     let sender = usize::from(*data.get(14)?);
     let number = u32::from_le_bytes(data.get(15..19)?.try_into().ok()?);
@@ -67,8 +63,8 @@ pub(super) fn number_of(skb: &SkBuff) -> Option<(usize, u32)> {
     (sender != 0).then_some((sender, number))
 }
 
-/// Transmits a packet by queue 0 of a device that is registered.
-pub(super) fn transmit(skb: SkBuff, dev: *mut bindings::net_device) -> i32 {
+/// Transmits a packet through queue 0 of a registered device.
+pub(in crate::net::device) fn transmit(skb: SkBuff, dev: *mut bindings::net_device) -> i32 {
     let skb = skb.into_raw().as_ptr();
 
     // SAFETY: The packet is ours, and is given away here. If it is returned, we free it.
@@ -86,26 +82,26 @@ pub(super) fn transmit(skb: SkBuff, dev: *mut bindings::net_device) -> i32 {
     }
 }
 
-/// A registered network device and all that it needs.
-pub(super) struct Fixture {
+/// A registered network device with its bus device and interrupts.
+pub(in crate::net::device) struct Fixture {
     // In this order: the device goes first, and its interrupts after that.
-    pub(super) registration: Option<Registration<Dummy>>,
-    pub(super) log: Arc<Log>,
+    pub(in crate::net::device) registration: Option<Registration<Dummy>>,
+    pub(in crate::net::device) log: Arc<Log>,
     _parent: faux::Registration,
-    pub(super) irqs: [Irq; 3],
+    pub(in crate::net::device) irqs: [Irq; 3],
 }
 
-// SAFETY: What tests do with a shared reference, they may do on several CPUs: the device is there
-// as long as the fixture, and does not mind.
+// SAFETY: The methods that take a shared reference may be called on several CPUs: the device exists
+// as long as the fixture, and is made for concurrent use.
 unsafe impl Sync for Fixture {}
 
 impl Fixture {
-    pub(super) fn new(queues: u32) -> Result<Self> {
-        Self::prepared(queues, |_| ())
+    pub(in crate::net::device) fn new(queues: u32) -> Result<Self> {
+        Self::with_path::<Direct>(queues)
     }
 
-    /// As [`Self::new`], with a log that `prepare` has changed before the device sees it.
-    pub(super) fn prepared(queues: u32, prepare: impl FnOnce(&Log)) -> Result<Self> {
+    /// As [`Self::new`], with packets that take another path.
+    pub(in crate::net::device) fn with_path<P: TxPath<Dummy>>(queues: u32) -> Result<Self> {
         let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
         let parent = faux::Registration::new(c"rust_net_test", None)?;
         let log = Log::new()?;
@@ -113,14 +109,18 @@ impl Fixture {
         log.queues.store(queues, Relaxed);
         log.irq[0].store(irqs[0].0, Relaxed);
         log.irq[1].store(irqs[1].0, Relaxed);
-        prepare(&log);
 
         // SAFETY: The parent exists until the registration has been dropped.
         let bus = unsafe {
             &*core::ptr::from_ref::<device::Device<device::Bound>>(parent.as_ref().as_ref())
         };
         let (info, data) = Dummy::probe(bus, log.clone())?;
-        let mut registration = Registration::<Dummy>::new(bus, &info, data)?;
+        let mut registration =
+            Registration::<Dummy>::new(bus, &info, data, tx_path::new::<Dummy, P>)?;
+        // IPv6 would send packets of its own.
+        let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;
+        // SAFETY: The device is valid, and not registered yet.
+        unsafe { bindings::netdev_add_priv_flags(registration.dev.as_ptr(), no_addrconf) };
         registration.register(bus, &info)?;
 
         Ok(Self {
@@ -131,24 +131,24 @@ impl Fixture {
         })
     }
 
-    pub(super) fn dev(&self) -> *mut bindings::net_device {
+    pub(in crate::net::device) fn dev(&self) -> *mut bindings::net_device {
         match &self.registration {
             Some(registration) => registration.dev.as_ptr(),
             None => core::ptr::null_mut(),
         }
     }
 
-    pub(super) fn data(&self) -> Pin<&Data<'_>> {
+    pub(in crate::net::device) fn data(&self) -> Pin<&Data<'_>> {
         // SAFETY: The device is registered.
         unsafe { ops::inner::<Dummy>(self.dev()) }.data()
     }
 
     /// Sets the byte queue limit. Returns whether there is one.
     ///
-    /// It begins with a single packet, and goes on where it was when a device comes up again.
-    pub(super) fn set_limit(&self, bytes: u32) -> bool {
+    /// It begins with a single packet, and is kept when a device goes down and up.
+    pub(in crate::net::device) fn set_limit(&self, bytes: u32) -> bool {
         #[cfg(CONFIG_BQL)]
-        // SAFETY: The queue exists, and nobody transmits.
+        // SAFETY: The queue exists, and no packets are being transmitted.
         unsafe {
             let dql = &raw mut (*bindings::netdev_get_tx_queue(self.dev(), 0)).dql;
 
@@ -162,8 +162,8 @@ impl Fixture {
     }
 
     /// Lets the parent reach all of the memory.
-    pub(super) fn allow_dma(&self) -> Result {
-        // SAFETY: The parent is valid, and nobody maps anything for it yet. The mask is part of it.
+    pub(in crate::net::device) fn allow_dma(&self) -> Result {
+        // SAFETY: The parent is valid, and has no mappings yet. The mask is part of it.
         to_result(unsafe {
             let parent = (*self.dev()).dev.parent;
             (*parent).dma_mask = &raw mut (*parent).coherent_dma_mask;
@@ -181,19 +181,19 @@ impl Fixture {
         result
     }
 
-    pub(super) fn up(&self) -> Result {
+    pub(in crate::net::device) fn up(&self) -> Result {
         // SAFETY: The device is registered and RTNL is held.
         self.locked(|dev| to_result(unsafe { bindings::dev_open(dev, core::ptr::null_mut()) }))
     }
 
-    pub(super) fn down(&self) {
+    pub(in crate::net::device) fn down(&self) {
         // SAFETY: As in `up()`.
         self.locked(|dev| unsafe { bindings::dev_close(dev) });
     }
 
     /// Runs `f` with bottom halves disabled; softirqs that it raised run before this returns.
     fn bh_disabled(&self, f: impl FnOnce()) {
-        // SAFETY: The device has a queue, and nobody transmits in `f`.
+        // SAFETY: The device has a queue, and `f` does not transmit.
         unsafe {
             let queue = bindings::netdev_get_tx_queue(self.dev(), 0);
             bindings::__netif_tx_lock_bh(queue);
@@ -202,14 +202,14 @@ impl Fixture {
         }
     }
 
-    /// Raises the interrupt of a queue. All that it causes has been done when this returns.
-    pub(super) fn interrupt(&self, index: usize) {
+    /// Raises the interrupt of a queue. Its poll functions have returned when this returns.
+    pub(in crate::net::device) fn interrupt(&self, index: usize) {
         self.bh_disabled(|| self.irqs[index].raise());
         self.polled();
     }
 
-    /// Waits for the poll functions: softirqs that take too long go on in a thread of their own.
-    pub(super) fn polled(&self) {
+    /// Waits for the poll functions: softirqs that take too long continue in ksoftirqd.
+    pub(in crate::net::device) fn polled(&self) {
         let scheduled = 1 << bindings::NAPI_STATE_SCHED;
         // SAFETY: The device is registered, and the tests alone set it down. Its queues exist.
         let busy = |queue| unsafe {
@@ -224,18 +224,23 @@ impl Fixture {
             }
             fsleep(Delta::from_millis(1));
         }
-        // What follows completion is still part of the softirq.
+        // The code that follows the completion of an instance is still part of the softirq.
         // SAFETY: Tests run in process context.
         unsafe { bindings::synchronize_net() };
     }
 
-    /// Transmits a packet. Returns what `ndo_start_xmit` or the core did.
-    pub(super) fn transmit(&self) -> Result<i32> {
+    pub(in crate::net::device) fn is_stopped(&self) -> bool {
+        // SAFETY: The device is registered, and has this queue.
+        unsafe { bindings::netif_tx_queue_stopped(bindings::netdev_get_tx_queue(self.dev(), 0)) }
+    }
+
+    /// Transmits a packet. Returns the result of `ndo_start_xmit` or the core.
+    pub(in crate::net::device) fn transmit(&self) -> Result<i32> {
         Ok(transmit(packet(GFP_KERNEL)?, self.dev()))
     }
 
-    /// Lets the watchdog find a queue that hangs, and waits for what that causes.
-    pub(super) fn time_out(&self) {
+    /// Lets the watchdog find a queue that hangs, and waits for the restart.
+    pub(in crate::net::device) fn time_out(&self) {
         let dev = self.dev();
         // SAFETY: The device is registered.
         unsafe {
@@ -248,7 +253,7 @@ impl Fixture {
         }
     }
 
-    pub(super) fn stats(&self) -> bindings::rtnl_link_stats64 {
+    pub(in crate::net::device) fn stats(&self) -> bindings::rtnl_link_stats64 {
         let mut stats = bindings::rtnl_link_stats64::default();
         // SAFETY: The device is registered.
         unsafe { bindings::dev_get_stats(self.dev(), &mut stats) };
@@ -256,17 +261,20 @@ impl Fixture {
     }
 
     /// The device, as drivers see it.
-    pub(super) fn device(&self) -> &Device {
+    pub(in crate::net::device) fn device(&self) -> &Device {
         // SAFETY: The device is registered.
         unsafe { Device::from_raw(self.dev()) }
     }
 
-    /// Transmits a packet behind the back of the core.
-    pub(super) fn transmit_late(&self, queue: u16) -> Result<Option<bindings::netdev_tx_t>> {
+    /// Calls `ndo_start_xmit` for a packet, without the checks of the core.
+    pub(in crate::net::device) fn transmit_late(
+        &self,
+        queue: u16,
+    ) -> Result<Option<bindings::netdev_tx_t>> {
         let skb = SkBuff::alloc(64, GFP_KERNEL)?.into_raw().as_ptr();
         let mut result = None;
 
-        // SAFETY: The packet is ours, and is given away. Nobody else transmits.
+        // SAFETY: The packet is ours, and is given away. No other packet is being transmitted.
         self.bh_disabled(|| unsafe {
             (*skb).queue_mapping = queue;
             result = (*(*self.dev()).netdev_ops)
@@ -277,7 +285,7 @@ impl Fixture {
     }
 
     /// Calls the poll function, as netpoll does.
-    pub(super) fn poll_once(&self, budget: c_int) -> Option<c_int> {
+    pub(in crate::net::device) fn poll_once(&self, budget: c_int) -> Option<c_int> {
         let mut done = None;
 
         // SAFETY: The queue exists and the device is up.
@@ -288,12 +296,12 @@ impl Fixture {
         done
     }
 
-    pub(super) fn set_mtu(&self, mtu: c_int) -> Result {
+    pub(in crate::net::device) fn set_mtu(&self, mtu: c_int) -> Result {
         // SAFETY: The device is registered and RTNL is held.
         self.locked(|dev| to_result(unsafe { bindings::dev_set_mtu(dev, mtu) }))
     }
 
-    pub(super) fn set_address(&self, octets: [u8; 6]) -> Result {
+    pub(in crate::net::device) fn set_address(&self, octets: [u8; 6]) -> Result {
         #[repr(C, align(8))]
         struct Storage([u8; 128]);
 
@@ -311,13 +319,13 @@ impl Fixture {
     }
 
     /// Joins a group.
-    pub(super) fn join(&self, octets: [u8; 6]) -> Result {
+    pub(in crate::net::device) fn join(&self, octets: [u8; 6]) -> Result {
         // SAFETY: The device is registered and RTNL is held.
         self.locked(|dev| to_result(unsafe { bindings::dev_mc_add(dev, octets.as_ptr()) }))
     }
 
-    /// Waits until the driver has been told of groups.
-    pub(super) fn addresses_come(&self) -> bool {
+    /// Waits until the driver has got multicast addresses.
+    pub(in crate::net::device) fn addresses_come(&self) -> bool {
         for _ in 0..100 {
             if self.log.addresses.load(Relaxed) != 0 {
                 return true;
@@ -332,11 +340,11 @@ impl Fixture {
         unsafe { &*(*self.dev()).ethtool_ops }
     }
 
-    pub(super) fn count_statistics(&self) -> Option<c_int> {
+    pub(in crate::net::device) fn count_statistics(&self) -> Option<c_int> {
         self.count_names(bindings::ethtool_stringset_ETH_SS_STATS)
     }
 
-    pub(super) fn count_names(&self, set: u32) -> Option<c_int> {
+    pub(in crate::net::device) fn count_names(&self, set: u32) -> Option<c_int> {
         self.locked(|dev| {
             let count = self.ethtool_ops().get_sset_count?;
             // SAFETY: The device is registered and RTNL is held.
@@ -344,7 +352,7 @@ impl Fixture {
         })
     }
 
-    pub(super) fn private_flags(&self) -> Option<u32> {
+    pub(in crate::net::device) fn private_flags(&self) -> Option<u32> {
         self.locked(|dev| {
             let get = self.ethtool_ops().get_priv_flags?;
             // SAFETY: The device is registered and RTNL is held.
@@ -352,7 +360,7 @@ impl Fixture {
         })
     }
 
-    pub(super) fn set_private_flags(&self, flags: u32) -> Option<c_int> {
+    pub(in crate::net::device) fn set_private_flags(&self, flags: u32) -> Option<c_int> {
         self.locked(|dev| {
             let set = self.ethtool_ops().set_priv_flags?;
             // SAFETY: The device is registered and RTNL is held.
@@ -360,11 +368,11 @@ impl Fixture {
         })
     }
 
-    /// The queue by which a CPU transmits, if it has one for its own.
+    /// The transmit queue that is assigned to a CPU, if any.
     #[cfg(CONFIG_XPS)]
-    pub(super) fn xps_queue(&self, cpu: usize) -> Option<u16> {
-        // SAFETY: The device is registered; nobody changes the map. There is one for each traffic
-        // class of a CPU, of which there are none here.
+    pub(in crate::net::device) fn xps_queue(&self, cpu: usize) -> Option<u16> {
+        // SAFETY: The device is registered; the map does not change. There is one for each traffic
+        // class of a CPU, and there are no traffic classes here.
         unsafe {
             let maps = (*self.dev()).xps_maps[bindings::xps_map_type_XPS_CPUS as usize].as_ref()?;
             assert!(maps.num_tc == 1 && cpu < maps.nr_ids as usize);
@@ -374,8 +382,8 @@ impl Fixture {
         }
     }
 
-    /// How many queue vectors the device has, and may have, and other interrupts.
-    pub(super) fn channels(&self) -> Option<bindings::ethtool_channels> {
+    /// The number of queue vectors, the maximum, and the number of other interrupts.
+    pub(in crate::net::device) fn channels(&self) -> Option<bindings::ethtool_channels> {
         let mut channels = bindings::ethtool_channels::default();
 
         self.locked(|dev| {
@@ -386,7 +394,7 @@ impl Fixture {
         })
     }
 
-    pub(super) fn set_channels(&self, count: u32) -> Option<c_int> {
+    pub(in crate::net::device) fn set_channels(&self, count: u32) -> Option<c_int> {
         let mut channels = self.channels()?;
 
         channels.combined_count = count;
@@ -397,8 +405,8 @@ impl Fixture {
         })
     }
 
-    /// What of packets of `flow_type` is hashed.
-    pub(super) fn flow_hash(&self, flow_type: u32) -> Option<Result<u32>> {
+    /// The fields of packets of `flow_type` that are hashed.
+    pub(in crate::net::device) fn flow_hash(&self, flow_type: u32) -> Option<Result<u32>> {
         let mut fields = bindings::ethtool_rxfh_fields {
             flow_type,
             ..Default::default()
@@ -412,7 +420,11 @@ impl Fixture {
         })
     }
 
-    pub(super) fn set_flow_hash(&self, flow_type: u32, data: u32) -> Option<Result> {
+    pub(in crate::net::device) fn set_flow_hash(
+        &self,
+        flow_type: u32,
+        data: u32,
+    ) -> Option<Result> {
         let fields = bindings::ethtool_rxfh_fields {
             flow_type,
             data,
@@ -428,7 +440,7 @@ impl Fixture {
     }
 
     /// Reads the names of as many statistics as have been counted.
-    pub(super) fn statistic_names<const N: usize>(
+    pub(in crate::net::device) fn statistic_names<const N: usize>(
         &self,
         names: [[u8; NAME]; N],
     ) -> [[u8; NAME]; N] {
@@ -436,7 +448,7 @@ impl Fixture {
     }
 
     /// Reads the names of a set.
-    pub(super) fn names<const N: usize>(
+    pub(in crate::net::device) fn names<const N: usize>(
         &self,
         set: u32,
         mut names: [[u8; NAME]; N],
@@ -452,7 +464,7 @@ impl Fixture {
     }
 
     /// Reads `count` statistics.
-    pub(super) fn statistic_values<const N: usize>(
+    pub(in crate::net::device) fn statistic_values<const N: usize>(
         &self,
         count: u32,
         mut values: [u64; N],

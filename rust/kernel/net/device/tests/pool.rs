@@ -27,7 +27,7 @@ mod imp {
 
     /// What is kept.
     #[pin_data]
-    pub(in super::super) struct Kept {
+    pub(in crate::net::device) struct Kept {
         #[pin]
         inner: SpinLock<Option<(PagePool, DeviceBuffer)>>,
     }
@@ -90,7 +90,7 @@ mod imp {
     };
 
     #[pin_data]
-    pub(in super::super) struct Kept {}
+    pub(in crate::net::device) struct Kept {}
 
     impl Kept {
         pub(in super::super) fn new() -> impl PinInit<Self> {

@@ -4,8 +4,6 @@
 
 use super::super::{
     drops,
-    Batch,
-    DropReason,
     Drops,
     Dump,
     ExtAck,
@@ -13,7 +11,9 @@ use super::super::{
     Ops,
     Options,
     Qdisc,
-    Refused, //
+    QdiscDropReason,
+    Rejected,
+    SkBuffChunk, //
 };
 
 use crate::{
@@ -96,13 +96,13 @@ impl Qdisc for Fifo {
         alf_queue::mpsc(limit as usize, GFP_KERNEL)
     }
 
-    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Refused> {
+    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected> {
         input
             .push(cx, skb)
-            .map_err(|skb| Refused::new(skb, DropReason::OverLimit))
+            .map_err(|skb| Rejected::new(skb, QdiscDropReason::OverLimit))
     }
 
-    fn enqueue_batch(input: &Self::Input, cx: Softirq<'_>, packets: &mut Batch) {
+    fn enqueue_batch(input: &Self::Input, cx: Softirq<'_>, packets: &mut SkBuffChunk) {
         input.push_some(cx, packets);
     }
 
@@ -177,7 +177,7 @@ impl Attribute {
 pub(super) enum Outcome {
     Taken,
     /// The number of the packet that is to be freed, and why.
-    Refused(u8, u32),
+    Rejected(u8, u32),
     Wrong,
 }
 
@@ -277,7 +277,7 @@ impl Discipline {
             (Some(1), Some(skb)) => unsafe {
                 let cb = (&raw const (*skb.as_ptr()).cb).cast::<bindings::tc_skb_cb>();
                 let reason = (*cb).drop_reason;
-                Outcome::Refused(self::number(skb), reason)
+                Outcome::Rejected(self::number(skb), reason)
             },
             _ => Outcome::Wrong,
         })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of what the model checker takes for granted: that positions and claims are atomic.
+//! Tests of an assumption of the model checker: that positions and claims are atomic.
 
 #[crate::prelude::kunit_tests(rust_alf_queue_atomics)]
 mod cases {
@@ -24,14 +24,14 @@ mod cases {
         }, //
     };
 
-    /// How long each CPU claims: longer than one may be late.
+    /// How long each CPU claims: longer than the start of a thread may be delayed.
     const TIME: Delta = Delta::from_millis(60);
 
     #[test]
     fn users_wait_for_those_before_them() -> Result {
         let mut cpus = kthread::online_cpus();
         let (Some(first), Some(second)) = (cpus.next(), cpus.next()) else {
-            // Who waits does not let others run.
+            // On a single CPU, the waiting thread would not let the other one run.
             return Ok(());
         };
         let ring = Ring::<u32>::new(8, 0, GFP_KERNEL)?;
@@ -49,7 +49,7 @@ mod cases {
                 waited.store(published.load(Relaxed), Relaxed);
             })
         })?;
-        // There is nothing in the ring that could be dropped.
+        // The ring is empty: keep it from dropping elements.
         tail.store_release(0);
         assert_eq!(waited.load(Relaxed), 1);
         Ok(())
@@ -66,13 +66,13 @@ mod cases {
                 count: 1,
                 all: true,
             };
-            // There is always room, since nobody looks at the slots.
+            // With this lead there is always room. The slots are not accessed.
             ring.producer.claim(&ring.consumer.tail, 1 << 30, wanted)
         };
 
         kthread::run_on_each(kthread::online_cpus(), c"alf_claim", |_| {
             ready.add(1u32, Relaxed);
-            // All at the same time, unless one of them cannot be started.
+            // Start together, unless one of the threads could not be started.
             for _ in 0..1000 {
                 if ready.load(Relaxed) == cpus {
                     break;

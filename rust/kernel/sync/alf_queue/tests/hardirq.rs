@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of queues that a hard interrupt handler uses, too.
+//! Tests of queues shared with a hard interrupt handler.
 
 #[crate::prelude::kunit_tests(rust_alf_queue_hardirq)]
 mod cases {
@@ -34,20 +34,20 @@ mod cases {
         }, //
     };
 
-    /// Numbers of the handler have this bit.
+    /// This bit marks the handler's numbers.
     const HANDLER: u32 = 1 << 31;
 
-    /// What a timer does in hard interrupts to a queue that others use.
+    /// A timer that uses the queue in hard interrupts.
     #[pin_data]
     struct Ticks {
         queue: Mpmc<u32, HardInterrupt>,
-        /// How often there was an interrupt, and how many there are to be.
+        /// Number of interrupts so far, and the number to reach.
         ticks: Atomic<u32>,
         wanted: u32,
-        /// How many elements the handler has put in and taken out.
+        /// Number of elements that the handler has pushed and popped.
         put: Atomic<u32>,
         taken: Atomic<u32>,
-        /// How often something was not as it has to be.
+        /// Number of errors.
         wrong: Atomic<u32>,
         #[pin]
         timer: HrTimer<Self>,
@@ -84,7 +84,7 @@ mod cases {
             this: ArcBorrow<'_, Self>,
             mut timer: HrTimerCallbackContext<'_, Self>,
         ) -> HrTimerRestart {
-            // No token for softirqs can be had here, but one for hard interrupts.
+            // There is no token for softirqs here, but one for hard interrupts.
             if BhGuard::new().is_some() {
                 this.wrong.add(1u32, Relaxed);
             }
@@ -109,7 +109,7 @@ mod cases {
         }
     }
 
-    /// Waits for so many interrupts, but not for ever.
+    /// Waits for this many interrupts, up to a limit of time.
     fn wait_for(ticks: &Ticks, wanted: u32) {
         for _ in 0..2_000 {
             if ticks.ticks.load(Relaxed) >= wanted {
@@ -126,9 +126,9 @@ mod cases {
 
         let (handle, early, first) = with_interrupts_off(|cx| {
             let handle = timer.start(Delta::from_micros(10));
-            // Long enough for an interrupt on this CPU, if one were possible.
+            // Long enough for an interrupt on this CPU, if interrupts were enabled.
             udelay(Delta::from_millis(1));
-            // Nor does the inner end enable them.
+            // Leaving the nested call does not enable them either.
             let first = with_interrupts_off(|cx| ticks.queue.push(cx, 1));
             for _ in 0..20 {
                 udelay(Delta::from_millis(1));
@@ -144,7 +144,7 @@ mod cases {
         drop(handle);
         assert_eq!(ticks.ticks.load(Relaxed), 1);
         assert_eq!(ticks.wrong.load(Relaxed), 0);
-        // It has put two in and taken one out.
+        // The handler has pushed two and popped one.
         let left = with_interrupts_off(|cx| (ticks.queue.pop(cx), ticks.queue.pop(cx)));
         assert_eq!(left, Some((Some(HANDLER | 1), None)));
         Ok(())
@@ -160,7 +160,7 @@ mod cases {
         let (mut wrong, mut handlers_next) = (0u32, 0u32);
         let start = Instant::<Monotonic>::now();
 
-        // As long as the handler is at it; but if it is not, not for ever.
+        // While the handler is active, up to a limit of time.
         while ticks.ticks.load(Relaxed) < WANTED && start.elapsed() < Delta::from_secs(60) {
             if with_interrupts_off(|cx| ticks.queue.push(cx, put)) == Some(Ok(())) {
                 put += 1;
@@ -169,7 +169,7 @@ mod cases {
             with_interrupts_off(|cx| ticks.queue.pop_bulk(cx, &mut chunk, 3));
             for &number in chunk.as_slice() {
                 taken += 1;
-                // The handler takes elements, too, so there are gaps, but no way back.
+                // The handler pops elements, too, so there are gaps, but numbers never decrease.
                 let expected = if number & HANDLER == 0 {
                     &mut next
                 } else {

@@ -14,7 +14,7 @@ mod cases {
         }, //
     };
 
-    /// An element that counts how often elements like it were dropped.
+    /// An element that counts drops in a shared counter.
     struct Counted(Arc<Atomic<u32>>);
 
     impl Drop for Counted {
@@ -43,7 +43,7 @@ mod cases {
 
     #[test]
     fn says_when_there_is_no_memory() {
-        // More than a kernel gives at once.
+        // More than the largest allocation.
         let (capacity, flags) = (1 << 29, GFP_KERNEL | __GFP_NOWARN);
         assert!(mpmc::<u64>(capacity, flags).is_err_and(|e| e == ENOMEM));
         assert!(mpsc::<u64>(capacity, flags).is_err_and(|e| e == ENOMEM));
@@ -104,7 +104,7 @@ mod cases {
         assert_eq!(second.as_slice(), [8, 9, 10]);
         assert_eq!(queue.push_some(cx, &mut second), 0);
 
-        // The limit, then the room of the sink.
+        // Limited by the argument, then by the room of the sink.
         assert_eq!(queue.pop_bulk(cx, &mut sink, 3), 3);
         assert_eq!(queue.pop_bulk(cx, &mut sink, 100), 1);
         assert_eq!(queue.pop_bulk(cx, &mut sink, 100), 0);
@@ -186,7 +186,7 @@ mod cases {
         |this: &mut Self, cx, values, limit| this.pop_bulk(cx, values, limit)
     );
 
-    /// Compares a queue to two counters, with operations at random.
+    /// Compares a queue with two counters, under random operations.
     fn behaves_like_a_fifo(queue: &mut dyn Any, capacity: usize, seed: u32) -> Result {
         let mut random = seed;
         let (mut next_in, mut next_out) = (0u32, 0u32);
@@ -250,7 +250,7 @@ mod cases {
         let (tx, mut rx) = mpsc_in::<u32, HardInterrupt>(4, GFP_KERNEL)?;
         let (mut own, shared) = spmc_in::<u32, HardInterrupt>(4, GFP_KERNEL)?;
 
-        // Nested, too: the inner end must not enable them for the outer one.
+        // Nested calls: leaving the inner one must not enable interrupts.
         let result = with_interrupts_off(|cx| {
             let inner = with_interrupts_off(|cx| queue.push(cx, 1));
             let refused = BhGuard::new().is_none();
@@ -278,7 +278,7 @@ mod cases {
         for _ in 0..4 {
             assert!(queue.push(cx, Counted(drops.clone())).is_ok());
         }
-        // One comes back, one is taken.
+        // One is returned, one is popped.
         drop(queue.push(cx, Counted(drops.clone())));
         drop(queue.pop(cx));
         assert_eq!(drops.load(Relaxed), 2);

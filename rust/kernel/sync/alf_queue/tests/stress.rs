@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of queues on all CPUs at once.
+//! Tests of concurrent use on all CPUs.
 
 #[crate::prelude::kunit_tests(rust_alf_queue_stress)]
 mod cases {
@@ -22,28 +22,28 @@ mod cases {
         }, //
     };
 
-    /// Elements that each producer puts in.
+    /// Number of elements that each producer pushes.
     const COUNT: u32 = 4_000;
-    /// Capacity of the queues: they run full and empty all the time.
+    /// Capacity of the queues, so small that they are full or empty most of the time.
     const CAPACITY: usize = 16;
-    /// Where positions begin: they wrap when about half is done.
+    /// The first position: positions wrap half-way.
     const START: u32 = u32::MAX - COUNT;
 
-    /// For how long a thread finds nothing to do before it takes that for a failure. Below a busy
-    /// hypervisor, other CPUs may stand still for a while.
+    /// How long a thread may be idle before the test fails. Under a busy hypervisor, other CPUs may
+    /// stall for a while.
     const PATIENCE: Delta = Delta::from_secs(30);
 
     /// Number of the producer, and of the element.
     type Element = (u32, u32);
     type Elements = Chunk<Element, 8>;
 
-    /// What all threads know.
+    /// The state that all threads share.
     struct Board {
-        /// For each element of each producer, how often it came out.
+        /// For each element of each producer, how often it was popped.
         seen: KVec<Atomic<u32>>,
-        /// How many came out.
+        /// Number of popped elements.
         taken: Atomic<u32>,
-        /// How many came out of order, or are no elements at all; or a thread gave up.
+        /// Number of elements that were out of order or corrupt, and of threads that gave up.
         wrong: Atomic<u32>,
         total: u32,
     }
@@ -67,7 +67,7 @@ mod cases {
             self.taken.load(Relaxed) >= self.total
         }
 
-        /// Notes elements; `last` has the last one of each producer that this consumer saw.
+        /// Records elements; `last` has the last one of each producer that this consumer got.
         fn note(&self, elements: &Elements, last: &mut [Option<u32>; 8]) {
             for &(producer, number) in elements.as_slice() {
                 let index = (producer * COUNT + number) as usize;
@@ -89,7 +89,7 @@ mod cases {
         }
     }
 
-    /// Lets others run, if there was nothing to do since `idle`; returns whether there is hope.
+    /// Reschedules if the thread is idle. Returns false if the test has failed.
     fn go_on(board: &Board, done: usize, idle: &mut Option<Instant<Monotonic>>) -> bool {
         if done != 0 {
             *idle = None;
@@ -139,7 +139,7 @@ mod cases {
         }
     }
 
-    /// Runs producers and consumers, on each CPU one of each or as many as may be.
+    /// Runs one producer and one consumer per CPU, limited to `most`.
     fn stress<P, C>(
         most: (usize, usize),
         mut producer: impl FnMut() -> Option<P>,
@@ -150,7 +150,7 @@ mod cases {
         C: FnMut(Softirq<'_>, &mut Elements) -> usize + Send,
     {
         let cpus = kthread::online_cpus().count();
-        // With one CPU there are two of each on it all the same.
+        // On a single CPU, run two of each.
         let count = |most: usize| most.min(cpus.clamp(2, 4));
         let cpu = |n: usize| kthread::online_cpus().nth(n % cpus).ok_or(EINVAL);
         let board = &Board::new(count(most.0) as u32)?;
@@ -234,7 +234,7 @@ mod cases {
         )
     }
 
-    /// Full and empty most of the time.
+    /// Operations on a queue that is full or empty most of the time.
     fn mpmc_of(capacity: usize) -> Result {
         let queue = Arc::new(
             Mpmc::<Element>::new_from(START, capacity, GFP_KERNEL)?,
@@ -273,7 +273,7 @@ mod cases {
             || {
                 let queue = queue.clone();
                 Some(move |cx: Softirq<'_>, elements: &mut Elements| {
-                    // In order: the first one, and the rest next time.
+                    // Push the first one only, and keep the order.
                     let Some(&first) = elements.as_slice().first() else {
                         return 0;
                     };

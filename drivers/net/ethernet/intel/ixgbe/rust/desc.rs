@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Descriptor formats (datasheet 7.1.6 and 7.2.3).
+//!
+//! A descriptor consists of two 64-bit words. On write-back, the device writes the second one last.
+//! So that word is read once, and every decision is made on that copy.
+
+use kernel::{
+    bitfield,
+    dma::Coherent,
+    io::{
+        io_read,
+        io_write, //
+    },
+    net::{
+        rx_list::Protocol,
+        skbuff::PartialChecksum, //
+    },
+    num::Bounded,
+    prelude::*,
+    sync::barrier, //
+};
+
+/// Number of descriptors of a ring.
+pub(crate) const RING_SIZE: usize = 512;
+
+/// Mask that turns a free-running index into a position in the ring.
+pub(crate) const RING_MASK: usize = RING_SIZE - 1;
+
+const _: () = assert!(RING_SIZE.is_power_of_two() && RING_SIZE * 16 % 128 == 0);
+
+/// A ring of descriptors in memory shared with the device.
+pub(crate) type DescRing = Coherent<[[u64; 2]; RING_SIZE]>;
+
+/// Writes a descriptor. `index` is free-running.
+#[inline(always)]
+pub(crate) fn write(ring: &DescRing, index: usize, words: [u64; 2]) {
+    let [low, high] = words;
+
+    io_write!(ring, [build: index & RING_MASK][build: 0], low);
+    io_write!(ring, [build: index & RING_MASK][build: 1], high);
+}
+
+/// Reads the first word of a descriptor.
+#[inline(always)]
+pub(crate) fn read_low(ring: &DescRing, index: usize) -> u64 {
+    io_read!(ring, [build: index & RING_MASK][build: 0])
+}
+
+/// Reads the second word of a descriptor, which holds the done bit.
+#[inline(always)]
+fn read_high(ring: &DescRing, index: usize) -> u64 {
+    io_read!(ring, [build: index & RING_MASK][build: 1])
+}
+
+bitfield! {
+    /// Second word of an advanced receive descriptor as the device writes it back.
+    pub(crate) struct RxStatus(u64) {
+        /// Number of bytes in the buffer.
+        47:32   pkt_len;
+        /// IP checksum error, valid if `ipcs` is set.
+        31:31   ipe => bool;
+        /// TCP or UDP checksum error, valid if `l4i` is set.
+        30:30   l4e => bool;
+        /// Receive error: the frame is damaged.
+        29:29   rxe => bool;
+        /// The IP checksum was checked.
+        6:6     ipcs => bool;
+        /// The TCP or UDP checksum was checked.
+        5:5     l4i => bool;
+        /// End of packet: the last buffer of the frame.
+        1:1     eop => bool;
+        /// Descriptor done.
+        0:0     dd => bool;
+    }
+}
+
+bitfield! {
+    /// First word of an advanced receive descriptor as the device writes it back.
+    pub(crate) struct RxInfo(u64) {
+        /// Packet type: UDP.
+        9:9     udp => bool;
+        /// Packet type: not an IP packet; the other bits have another meaning then.
+        15:15   l2 => bool;
+    }
+}
+
+impl RxInfo {
+    /// Returns the transport protocol of the packet.
+    #[inline(always)]
+    pub(crate) fn protocol(self) -> Protocol {
+        if self.udp() && !self.l2() {
+            Protocol::Udp
+        } else {
+            Protocol::Other
+        }
+    }
+}
+
+impl RxStatus {
+    /// Returns whether this is the last buffer of a frame without any error bit.
+    ///
+    /// This is for the fast path and errs on the safe side: an error bit counts even if the bit
+    /// that makes it valid is clear.
+    #[inline(always)]
+    pub(crate) fn is_whole_and_good(self) -> bool {
+        self.eop() && !self.rxe() && !self.ipe() && !self.l4e()
+    }
+
+    /// Returns the status of a receive descriptor if the device is done with it.
+    ///
+    /// After this, the other words of the descriptor and the buffer can be read.
+    #[inline(always)]
+    pub(crate) fn take(ring: &DescRing, index: usize) -> Option<Self> {
+        let status = Self::from_raw(read_high(ring, index));
+        if !status.dd() {
+            return None;
+        }
+
+        // The device wrote the first word and the buffer before the status; read them after it.
+        barrier::dma_mb(barrier::Read);
+        Some(status)
+    }
+}
+
+/// Gives a buffer to the device.
+#[inline(always)]
+pub(crate) fn write_rx(ring: &DescRing, index: usize, address: u64) {
+    // The second word is the address of a header buffer, which is not used. Writing it also clears
+    // the old status.
+    write(ring, index, [address, 0]);
+}
+
+/// Clears a receive descriptor, so that its old contents cannot be taken for a completion.
+#[inline(always)]
+pub(crate) fn clear_rx(ring: &DescRing, index: usize) {
+    write(ring, index, [0, 0]);
+}
+
+bitfield! {
+    /// Second word of an advanced transmit data descriptor.
+    pub(crate) struct TxData(u64) {
+        /// Length of the packet without context descriptors, in bytes.
+        63:46   paylen;
+        /// Insert the TCP or UDP checksum, as described by the context descriptor.
+        41:41   txsm => bool;
+        /// Descriptor done, as the device writes it back.
+        32:32   dd => bool;
+        /// Descriptor extension: this is an advanced descriptor.
+        29:29   dext => bool;
+        /// Report status: write back when the packet has been sent.
+        27:27   rs => bool;
+        /// Insert the frame check sequence.
+        25:25   ifcs => bool;
+        /// End of packet: the last descriptor of the packet.
+        24:24   eop => bool;
+        /// Descriptor type.
+        23:20   dtyp;
+        /// Length of the buffer, in bytes.
+        15:0    dtalen;
+    }
+}
+
+/// [`TxData`]'s descriptor type.
+const DTYP_DATA: u64 = 3;
+
+/// [`TxContext`]'s descriptor type.
+const DTYP_CONTEXT: u64 = 2;
+
+/// The largest buffer that one data descriptor takes.
+///
+/// The field has 16 bits. A multiple of the page size keeps the splitting aligned.
+pub(crate) const TX_MAX_SEGMENT: u32 = 0x8000;
+
+/// The fields that all data descriptors of a packet share.
+#[derive(Clone, Copy)]
+pub(crate) struct TxTemplate(TxData);
+
+impl TxTemplate {
+    /// For a packet of `len` bytes; `checksum` asks the device to insert one.
+    ///
+    /// Returns [`None`] if `len` does not fit in the descriptor.
+    #[inline(always)]
+    pub(crate) fn new(len: u32, checksum: bool) -> Option<Self> {
+        Some(Self(
+            TxData::zeroed()
+                .try_with_paylen(len)
+                .ok()?
+                .with_txsm(checksum)
+                .with_dext(true)
+                .with_ifcs(true)
+                .with_const_dtyp::<DTYP_DATA>(),
+        ))
+    }
+
+    /// Writes the data descriptor for one buffer of the packet.
+    #[inline(always)]
+    pub(crate) fn write(self, ring: &DescRing, index: usize, address: u64, len: u16, last: bool) {
+        let word = self.0.with_dtalen(len).with_eop(last).with_rs(last);
+
+        write(ring, index, [address, word.into_raw()]);
+    }
+}
+
+/// Returns whether the device has sent the packet whose last descriptor is `index`.
+#[inline(always)]
+pub(crate) fn is_tx_done(ring: &DescRing, index: usize) -> bool {
+    TxData::from_raw(read_high(ring, index)).dd()
+}
+
+bitfield! {
+    /// First word of an advanced transmit context descriptor.
+    struct TxContextLow(u64) {
+        /// Length of the Ethernet header.
+        15:9    maclen;
+        /// Length of the IP header.
+        8:0     iplen;
+    }
+}
+
+bitfield! {
+    /// Second word of an advanced transmit context descriptor.
+    struct TxContextHigh(u64) {
+        /// Descriptor extension.
+        29:29   dext => bool;
+        /// Descriptor type.
+        23:20   dtyp;
+        /// Type of the transport layer.
+        12:11   l4t;
+    }
+}
+
+/// A context descriptor: where the checksum of the following packet starts and is stored.
+#[derive(Clone, Copy)]
+pub(crate) struct TxContext([u64; 2]);
+
+impl TxContext {
+    /// Describes how to insert `checksum` into a packet whose network header is at
+    /// `network_offset`.
+    ///
+    /// Returns [`None`] if the device cannot insert such a checksum.
+    pub(crate) fn new(checksum: PartialChecksum, network_offset: u32) -> Option<Self> {
+        // The device knows the offset of the checksum in the headers of these protocols.
+        let l4t = match checksum.offset {
+            // `struct udphdr`.
+            6 => Bounded::<u64, 2>::new::<0>(),
+            // `struct tcphdr`.
+            16 => Bounded::<u64, 2>::new::<1>(),
+            _ => return None,
+        };
+        let iplen = checksum.start.checked_sub(network_offset)?;
+
+        let low = TxContextLow::zeroed()
+            .try_with_maclen(network_offset)
+            .ok()?
+            .try_with_iplen(iplen)
+            .ok()?;
+        let high = TxContextHigh::zeroed()
+            .with_dext(true)
+            .with_const_dtyp::<DTYP_CONTEXT>()
+            .with_l4t(l4t);
+
+        Some(Self([low.into_raw(), high.into_raw()]))
+    }
+
+    /// Writes the descriptor.
+    #[inline(always)]
+    pub(crate) fn write(self, ring: &DescRing, index: usize) {
+        write(ring, index, self.0);
+    }
+}
+
+#[kunit_tests(ixgbe_rust_desc)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn context_of_tcp() {
+        let checksum = PartialChecksum {
+            start: 34,
+            offset: 16,
+        };
+        let Some(context) = TxContext::new(checksum, 14) else {
+            panic!("the device can do TCP");
+        };
+
+        assert_eq!(context.0, [14 << 9 | 20, 1 << 29 | 2 << 20 | 1 << 11]);
+    }
+
+    #[test]
+    fn context_of_the_unknown() {
+        let sctp = PartialChecksum {
+            start: 34,
+            offset: 8,
+        };
+        assert!(TxContext::new(sctp, 14).is_none());
+
+        let backwards = PartialChecksum {
+            start: 10,
+            offset: 16,
+        };
+        assert!(TxContext::new(backwards, 14).is_none());
+
+        let far = PartialChecksum {
+            start: 14 + 512,
+            offset: 16,
+        };
+        assert!(TxContext::new(far, 14).is_none());
+    }
+
+    #[test]
+    fn data_of_a_short_packet() {
+        let Some(template) = TxTemplate::new(60, false) else {
+            panic!("60 bytes are not too long");
+        };
+
+        assert_eq!(template.0.into_raw(), 60 << 46 | 0x2230_0000);
+        assert!(TxTemplate::new(1 << 18, false).is_none());
+    }
+
+    #[test]
+    fn receive_status() {
+        let status = RxStatus::from_raw(0x0000_003c_0000_0063);
+
+        assert!(status.dd() && status.eop());
+        assert!(status.ipcs() && status.l4i());
+        assert_eq!(status.pkt_len().get(), 60);
+    }
+}

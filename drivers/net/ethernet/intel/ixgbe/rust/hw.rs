@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The port as a whole: reset, configuration, and the receive and transmit engines.
+
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    io::{
+        poll::read_poll_timeout,
+        register::Array,
+        Io, //
+    },
+    pci,
+    prelude::*,
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
+};
+
+use crate::regs::{
+    queue::*,
+    *, //
+};
+
+/// Size of the register space.
+pub(crate) const BAR_SIZE: usize = 0x20000;
+
+/// The register space.
+pub(crate) type Bar0<'bound> = pci::Bar<'bound, BAR_SIZE>;
+
+/// Size of the receive packet buffer, in KiB.
+const RX_PACKET_BUFFER: u32 = 512;
+
+/// Size of the transmit packet buffer, in KiB.
+const TX_PACKET_BUFFER: u32 = 160;
+
+/// Room for one packet of the maximum size in the transmit packet buffer, in KiB.
+const TX_MAX_PACKET: u32 = 10;
+
+/// Returns whether the device has been removed: then all registers read as all ones.
+pub(crate) fn is_gone(bar: &Bar0<'_>) -> bool {
+    bar.read(STATUS).into_raw() == u32::MAX
+}
+
+/// Flushes posted writes to the device.
+pub(crate) fn flush(bar: &Bar0<'_>) {
+    bar.read(STATUS);
+}
+
+/// Polls `read` until `cond` holds for its value, or the device is gone.
+///
+/// A removed device counts as success: it does no DMA, and callers check [`is_gone`] where it
+/// matters.
+fn wait_for<T>(
+    bar: &Bar0<'_>,
+    read: impl Fn() -> T,
+    cond: impl Fn(&T) -> bool,
+    timeout: Delta,
+) -> Result {
+    read_poll_timeout(
+        || Ok(read()),
+        |value| cond(value) || is_gone(bar),
+        Delta::from_micros(100),
+        timeout,
+    )
+    .map(|_| ())
+}
+
+/// Masks all interrupts.
+pub(crate) fn mask_interrupts(bar: &Bar0<'_>) {
+    bar.write_reg(EIMC::from(u32::MAX));
+    bar.write(EIMC_EX::at(0), u32::MAX.into());
+    bar.write(EIMC_EX::at(1), u32::MAX.into());
+    flush(bar);
+}
+
+/// Stops the device from accessing memory (datasheet 5.2.5.3.2, Master Disable).
+///
+/// On success, no DMA is pending and none will start. After a timeout, the caller has to reset the
+/// device to be sure of that.
+fn disable_master(bar: &Bar0<'_>) -> Result {
+    bar.update(CTRL, |r| r.with_pcie_master_disable(true));
+    wait_for(
+        bar,
+        || bar.read(STATUS),
+        |r| !r.pcie_master_enable_status(),
+        Delta::from_millis(80),
+    )
+}
+
+/// Resets the port (datasheet 4.2.1.6 and 4.2.1.7) and waits until it can be configured.
+///
+/// On success, all DMA has ended and all interrupts are masked.
+pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
+    bar.update(RXCTRL, |r| r.with_rxen(false));
+    mask_interrupts(bar);
+
+    // If transactions do not drain, two resets are needed: the first one keeps new transactions
+    // from starting, the second one cleans up after those that were still pending.
+    let resets = if disable_master(bar).is_ok() { 1 } else { 2 };
+
+    for _ in 0..resets {
+        // Leave a link that is up alone, since the firmware may use it. Reset a link that is down.
+        let link_up = bar.read(LINKS).link_up();
+        bar.update(CTRL, |r| r.with_rst(true).with_lrst(!link_up));
+        flush(bar);
+        // The datasheet wants a delay before the next register access.
+        fsleep(Delta::from_millis(1));
+        wait_for(
+            bar,
+            || bar.read(CTRL),
+            |r| !r.rst() && !r.lrst(),
+            Delta::from_millis(10),
+        )
+        .inspect_err(|_| dev_err!(dev, "reset did not complete; power-cycle the card\n"))?;
+
+        // Let the firmware reload its configuration.
+        fsleep(Delta::from_millis(50));
+    }
+
+    if is_gone(bar) {
+        return Err(ENODEV);
+    }
+
+    // The reset restored the default masks.
+    mask_interrupts(bar);
+    bar.read(EICR);
+
+    wait_for(
+        bar,
+        || bar.read(EEC),
+        |r| r.auto_rd(),
+        Delta::from_millis(100),
+    )
+    .inspect_err(|_| {
+        dev_err!(
+            dev,
+            "the card did not load its configuration from the EEPROM\n"
+        )
+    })?;
+
+    wait_for(
+        bar,
+        || bar.read(RDRXCTL),
+        |r| r.dmaidone(),
+        Delta::from_millis(100),
+    )
+    .inspect_err(|_| {
+        dev_err!(
+            dev,
+            "the receive DMA engine did not start after the reset\n"
+        )
+    })
+}
+
+/// Configures everything that all queues share (datasheet 4.6.7 and 4.6.8). The engines stay off.
+pub(crate) fn configure(bar: &Bar0<'_>) {
+    bar.update(CTRL_EXT, |r| r.with_ns_dis(true));
+
+    // There is one traffic class; it gets all of the packet buffers.
+    bar.write(
+        RXPBSIZE::at(0),
+        RXPBSIZE::zeroed().with_const_size::<RX_PACKET_BUFFER>(),
+    );
+    bar.write(
+        TXPBSIZE::at(0),
+        TXPBSIZE::zeroed().with_const_size::<TX_PACKET_BUFFER>(),
+    );
+    bar.write(
+        TXPBTHRESH::at(0),
+        TXPBTHRESH::zeroed().with_const_thresh::<{ TX_PACKET_BUFFER - TX_MAX_PACKET }>(),
+    );
+    for tc in 1..8 {
+        // PANIC: `try_at()` never fails here, but the compiler cannot prove it in a loop.
+        if let (Some(rx), Some(tx), Some(thresh)) = (
+            RXPBSIZE::try_at(tc),
+            TXPBSIZE::try_at(tc),
+            TXPBTHRESH::try_at(tc),
+        ) {
+            bar.write(rx, RXPBSIZE::zeroed());
+            bar.write(tx, TXPBSIZE::zeroed());
+            bar.write(thresh, TXPBTHRESH::zeroed());
+        }
+    }
+
+    // Disable receive coalescing and the NFS filters.
+    bar.update(RFCTL, |r| {
+        r.with_rsc_dis(true).with_nfsr_dis(true).with_nfsw_dis(true)
+    });
+    bar.update(RXCSUM, |r| r.with_pcsd(true));
+
+    // The layout of the transmit queues may only change while the arbiter is disabled.
+    bar.update(RTTDCS, |r| r.with_arbdis(true));
+    bar.write_reg(MTQC::zeroed());
+    bar.update(RTTDCS, |r| r.with_arbdis(false));
+
+    // Strip the frame check sequence. The datasheet requires the other bits of RDRXCTL.
+    bar.update(HLREG0, |r| {
+        r.with_txcrcen(true)
+            .with_rxcrcstrp(true)
+            .with_jumboen(true)
+            .with_txpaden(true)
+    });
+    bar.update(RDRXCTL, |r| {
+        r.with_crcstrip(true)
+            .with_rscackc(true)
+            .with_fcoe_wrfix(true)
+            .with_const_rscfrstsize::<0>()
+    });
+}
+
+/// Tells the firmware whether a driver controls the port.
+pub(crate) fn set_driver_loaded(bar: &Bar0<'_>, loaded: bool) {
+    bar.update(CTRL_EXT, |r| r.with_drv_load(loaded));
+}
+
+/// Sets the maximum size of a received frame, in bytes without frame check sequence.
+pub(crate) fn set_max_frame(bar: &Bar0<'_>, len: u16) {
+    const FCS_LEN: u16 = 4;
+
+    bar.update(MAXFRS, |r| r.with_mfs(len.saturating_add(FCS_LEN)));
+}
+
+/// Enables reception.
+///
+/// The security block stops the receive path meanwhile: frames that arrive while the engine starts
+/// could hang it.
+pub(crate) fn enable_rx(bar: &Bar0<'_>) {
+    bar.update(SECRXCTRL, |r| r.with_rx_dis(true));
+    // If the block does not drain in time, start the engine all the same.
+    let _ = wait_for(
+        bar,
+        || bar.read(SECRXSTAT),
+        |r| r.secrx_rdy(),
+        Delta::from_millis(40),
+    );
+    bar.update(RXCTRL, |r| r.with_rxen(true));
+    bar.update(SECRXCTRL, |r| r.with_rx_dis(false));
+    flush(bar);
+}
+
+/// Enables transmission.
+pub(crate) fn enable_tx(bar: &Bar0<'_>) {
+    bar.update(DMATXCTL, |r| r.with_te(true));
+}
+
+/// Stops reception and transmission, and waits until all DMA has ended.
+///
+/// If the queues do not stop in time, the device is reset, which ends all DMA. This covers all
+/// possible queues, not only those that this driver has started.
+pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
+    mask_interrupts(bar);
+
+    bar.update(RXCTRL, |r| r.with_rxen(false));
+    for pair in Pair::first(MAX_PAIRS) {
+        bar.write(RXDCTL::at(pair.at()), RXDCTL::zeroed().with_swflsh(true));
+        bar.write(TXDCTL::at(pair.at()), TXDCTL::zeroed().with_swflsh(true));
+    }
+    flush(bar);
+
+    let is_enabled = |pair: Pair| {
+        bar.read(RXDCTL::at(pair.at())).enable() || bar.read(TXDCTL::at(pair.at())).enable()
+    };
+    let queues_stopped = wait_for(
+        bar,
+        || Pair::first(MAX_PAIRS).any(is_enabled),
+        |enabled| !enabled,
+        Delta::from_millis(100),
+    );
+    bar.update(DMATXCTL, |r| r.with_te(false));
+    let drained = disable_master(bar);
+
+    if is_gone(bar) {
+        return;
+    }
+    if queues_stopped.is_err() || drained.is_err() {
+        dev_warn!(dev, "queues did not stop in time, resetting the card\n");
+        // `reset()` has logged any error. If it failed too, only an IOMMU can still stop DMA.
+        let _ = reset(dev, bar);
+    }
+}

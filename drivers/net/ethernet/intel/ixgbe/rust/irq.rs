@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Interrupts (datasheet 7.3): an MSI-X vector for each queue pair, and one for other causes.
+
+use kernel::{
+    io::{
+        register::Array,
+        Io, //
+    },
+    num::Bounded,
+    prelude::*, //
+};
+
+use crate::{
+    hw::{
+        self,
+        Bar0, //
+    },
+    moderation,
+    regs::{
+        queue::Pair,
+        *, //
+    }, //
+};
+
+/// Number of vectors besides those of the queue pairs: one for all other causes.
+pub(crate) const OTHER_VECTORS: u16 = 1;
+
+/// Minimum time between two interrupts of the event vector, in units of 2 µs.
+const EVENT_INTERVAL: u32 = 243;
+
+/// Pending causes of the event vector.
+pub(crate) struct Events {
+    /// The link status has changed.
+    pub(crate) link: bool,
+    /// The card has detected an uncorrectable error in its memory.
+    pub(crate) memory_error: bool,
+}
+
+/// Returns the vector allocation of an even queue pair and of the odd one after it, if any.
+fn allocation(even: Pair, odd: Option<Pair>) -> IVAR {
+    let vector = |pair: Pair| Bounded::<u32, 6>::from_expr(pair.at() as u32);
+    let ivar = IVAR::zeroed()
+        .with_int_alloc_rx(vector(even))
+        .with_int_alloc_val_rx(true)
+        .with_int_alloc_tx(vector(even))
+        .with_int_alloc_val_tx(true);
+
+    match odd {
+        Some(odd) => ivar
+            .with_int_alloc_rx_odd(vector(odd))
+            .with_int_alloc_val_rx_odd(true)
+            .with_int_alloc_tx_odd(vector(odd))
+            .with_int_alloc_val_tx_odd(true),
+        None => ivar,
+    }
+}
+
+/// Assigns causes to vectors: a queue pair to the vector of the same number, others to `event`.
+///
+/// All interrupts stay masked.
+pub(crate) fn configure(bar: &Bar0<'_>, pairs: u16, event: u16) {
+    bar.write_reg(
+        GPIE::zeroed()
+            .with_multiple_msix(true)
+            .with_pba_support(true)
+            .with_ocd(true)
+            .with_eiame(true),
+    );
+
+    let mut all = Pair::first(pairs);
+    while let Some(even) = all.next() {
+        bar.write(IVAR::at(even.at() / 2), allocation(even, all.next()));
+    }
+    bar.write_reg(
+        IVAR_MISC::zeroed()
+            .with_int_alloc_other(Bounded::<u32, 7>::from_expr(u32::from(event & 0x7f)))
+            .with_int_alloc_val_other(true),
+    );
+
+    // Sending the message of a queue vector clears its cause and masks it; polling unmasks it.
+    let bits = bits(pairs);
+    bar.write_reg(EIAC::zeroed().with_rtx_queue(bits as u16));
+    bar.write(EIAM_EX::at(0), bits.into());
+    bar.write(EIAM_EX::at(1), EIAM_EX::zeroed());
+
+    for pair in Pair::first(pairs) {
+        moderation::configure(bar, pair);
+    }
+    if let Some(eitr) = EITR::try_at(event.into()) {
+        bar.write(
+            eitr,
+            EITR::zeroed().with_itr_interval(Bounded::<u32, 9>::new::<EVENT_INTERVAL>()),
+        );
+    }
+}
+
+/// Returns the mask of the vectors of all queue pairs.
+fn bits(pairs: u16) -> u32 {
+    Pair::first(pairs).fold(0, |bits, pair| bits | pair.bit())
+}
+
+/// Unmasks all causes that the driver handles.
+pub(crate) fn enable(bar: &Bar0<'_>, pairs: u16) {
+    // Discard causes that are pending from before.
+    bar.read(EICR);
+    bar.write_reg(EICR::from(u32::MAX));
+
+    bar.write_reg(EIMS::zeroed().with_lsc(true).with_ecc(true));
+    bar.write(EIMS_EX::at(0), bits(pairs).into());
+    hw::flush(bar);
+}
+
+/// Unmasks a queue vector, after its rings have been polled.
+#[inline]
+pub(crate) fn rearm_queue(bar: &Bar0<'_>, vector: u16) {
+    // There are at most 16 vectors. `wrapping_shl()` needs no check that could panic.
+    bar.write(EIMS_EX::at(0), 1u32.wrapping_shl(vector.into()).into());
+}
+
+/// Reads and clears the pending causes of the event vector.
+pub(crate) fn take_events(bar: &Bar0<'_>) -> Events {
+    // Reading EICS returns the causes, writing EICR clears them. Leave those of queues alone.
+    const QUEUES: u32 = 0xffff;
+
+    let causes = bar.read(EICS);
+    if causes.into_raw() == u32::MAX {
+        return Events {
+            link: true,
+            memory_error: false,
+        };
+    }
+    bar.write_reg(EICR::from(causes.into_raw() & !QUEUES));
+
+    Events {
+        link: causes.lsc(),
+        memory_error: causes.ecc(),
+    }
+}
+
+/// Unmasks link status changes after they have been handled.
+pub(crate) fn rearm_events(bar: &Bar0<'_>) {
+    bar.write_reg(EIMS::zeroed().with_lsc(true));
+}
+
+/// Masks memory errors until the port is started again. Such an error persists, and would raise
+/// interrupts without end.
+pub(crate) fn mask_memory_errors(bar: &Bar0<'_>) {
+    bar.write_reg(EIMC::zeroed().with_ecc(true));
+}
+
+#[kunit_tests(ixgbe_rust_irq)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_have_the_numbers_of_their_pairs() {
+        let pair = |number| Pair::new(number).ok_or(EINVAL);
+
+        let ivar = pair(0).map(|even| allocation(even, None).into_raw());
+        assert_eq!(ivar, Ok(0x0000_8080));
+        let ivar = pair(14).and_then(|even| Ok(allocation(even, Some(pair(15)?)).into_raw()));
+        assert_eq!(ivar, Ok(0x8f8f_8e8e));
+        assert_eq!(bits(1), 1);
+        assert_eq!(bits(16), 0xffff);
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Driver for the Intel 82599 10 GbE controller.
+//!
+//! See `Documentation/networking/device_drivers/ethernet/intel/ixgbe_rust.rst`.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | [`port`] | the callbacks of the network device, and the state they share |
+//! | [`rx`], [`tx`] | the descriptor rings |
+//! | [`rss`] | receive side scaling |
+//! | [`desc`] | descriptor formats |
+//! | [`hw`], [`irq`], [`moderation`], [`link`], [`filter`], [`eeprom`] | parts of the card |
+//! | [`regs`] | registers |
+//! | [`stats`] | counters |
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    device::Core,
+    dma::DmaMask,
+    net::device::{
+        self,
+        combining::Combining, //
+    },
+    pci,
+    prelude::*, //
+};
+
+mod desc;
+mod eeprom;
+mod filter;
+mod hw;
+mod irq;
+mod link;
+mod moderation;
+mod port;
+mod regs;
+mod rss;
+mod rx;
+mod stats;
+mod tx;
+
+use crate::{
+    link::Media,
+    port::{
+        PortDriver,
+        Setup, //
+    }, //
+};
+
+/// The PCI driver. The network device owns all state of a port.
+struct Ixgbe;
+
+kernel::pci_device_table!(
+    PCI_TABLE,
+    <Ixgbe as pci::Driver>::IdInfo,
+    [
+        // 82599 with a cage for SFP+ modules.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x10fb),
+            Media::SfpPlus
+        ),
+        // The same on a mezzanine card.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1507),
+            Media::SfpPlus
+        ),
+        // The same with one port.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1557),
+            Media::SfpPlus
+        ),
+        // 82599 behind KX4.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x10f7),
+            Media::Backplane
+        ),
+        // 82599 behind XAUI on a main board.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x10fc),
+            Media::Backplane
+        ),
+        // 82599 behind KX4 on a mezzanine card.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1514),
+            Media::Backplane
+        ),
+        // 82599 behind KR.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1517),
+            Media::Backplane
+        ),
+    ]
+);
+
+impl pci::Driver for Ixgbe {
+    type IdInfo = Media;
+    type Data<'bound> = ();
+
+    const ID_TABLE: pci::IdTable<Self::IdInfo> = &PCI_TABLE;
+    const DMA_MASK: Option<DmaMask> = Some(DmaMask::new::<64>());
+
+    fn probe<'bound>(
+        pdev: &'bound pci::Device<Core<'_>>,
+        id_info: Option<&'bound Self::IdInfo>,
+    ) -> impl PinInit<(), Error> + 'bound {
+        pin_init::pin_init_scope(move || {
+            // An ID added at run time (new_id) does not tell the media.
+            let media = id_info.copied().unwrap_or(Media::Backplane);
+
+            pdev.enable_device_mem()?;
+            pdev.set_master();
+            let combining = module_parameters::combine_tx.value();
+            let setup = Setup { media, combining };
+            if combining {
+                device::register_with::<PortDriver, Combining>(pdev, setup)?;
+            } else {
+                device::register::<PortDriver>(pdev, setup)?;
+            }
+
+            Ok(Ok::<(), Error>(()))
+        })
+    }
+}
+
+kernel::module_pci_driver! {
+    type: Ixgbe,
+    name: "ixgbe_rust",
+    authors: ["The skbulk authors"],
+    description: "Intel(R) 82599 10 Gigabit network driver in Rust",
+    license: "GPL v2",
+    params: {
+        combine_tx: bool {
+            default: false,
+            description: "Let CPUs combine on the transmit queue, private flag combine-tx",
+        },
+    },
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A port as a network device.
+
+use kernel::{
+    device::Bound,
+    net::{
+        device::{
+            combining::Combine,
+            Device,
+            Driver,
+            Flow,
+            FlowHash,
+            Info,
+            MacAddress,
+            MtuChange,
+            Opening,
+            RxMode,
+            Statistics,
+            Stats64, //
+        },
+        napi::{
+            Poll,
+            Polled, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::SkBuff, //
+    },
+    pci,
+    prelude::*,
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
+};
+
+use crate::{
+    filter,
+    hw,
+    irq,
+    link::{
+        self,
+        Link, //
+    },
+    moderation::Moderation,
+    regs::queue::Pair,
+    rx::RxRing,
+    stats::PairStats,
+    tx::{
+        self,
+        TxCompletion,
+        TxRing, //
+    }, //
+};
+
+mod state;
+
+use self::state::{
+    max_frame,
+    PairRegisters,
+    FLAG_BULK_FREE,
+    FLAG_COMBINE_TX,
+    FLAG_NAMES, //
+};
+pub(crate) use self::state::{
+    Port,
+    Setup, //
+};
+
+/// The network device driver.
+pub(crate) struct PortDriver;
+
+/// State of the poll function of a queue pair: the receive ring and the completing side of the
+/// transmit ring.
+pub(crate) struct Poller<'bound> {
+    tx: TxCompletion<'bound>,
+    rx: RxRing,
+    moderation: Moderation,
+    stats: Arc<PairStats>,
+}
+
+/// State of the transmit path of a queue pair: the filling side of the transmit ring.
+pub(crate) struct Sender<'bound> {
+    ring: TxRing<'bound>,
+    stats: Arc<PairStats>,
+}
+
+impl Combine for PortDriver {
+    #[inline]
+    fn combines<'bound>(port: Pin<&Port<'bound>>) -> bool {
+        port.flags.load(Relaxed) & FLAG_COMBINE_TX != 0
+    }
+}
+
+#[vtable]
+impl Driver for PortDriver {
+    type Bus = pci::Device<Bound>;
+    type Setup = Setup;
+    type Data<'bound> = Port<'bound>;
+    type Poller<'bound> = Poller<'bound>;
+    type Tx<'bound> = Sender<'bound>;
+
+    fn probe<'bound>(
+        pdev: &'bound pci::Device<Bound>,
+        setup: Setup,
+    ) -> Result<(Info, impl PinInit<Port<'bound>, Error>)> {
+        Port::new(pdev, setup)
+    }
+
+    fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
+        let data = cx.data().get_ref();
+        let dev = data.pdev.as_ref();
+        let mut rings = KVec::with_capacity(cx.queues().into(), GFP_KERNEL)?;
+
+        for number in 0..cx.queues() {
+            let pair = Pair::new(number).ok_or(EINVAL)?;
+            let stats = data.stats.pair(number)?;
+
+            cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
+                let rx = RxRing::new(dev, napi, pair, &stats.poll)?;
+                let (ring, tx) = tx::ring(dev, pair)?;
+
+                rings.push(
+                    PairRegisters {
+                        rx: rx.registers(),
+                        tx: ring.registers(),
+                    },
+                    GFP_KERNEL,
+                )?;
+                let sender = Sender {
+                    ring,
+                    stats: stats.clone(),
+                };
+                let poller = Poller {
+                    tx,
+                    rx,
+                    moderation: Moderation::new(pair),
+                    stats,
+                };
+                Ok((poller, sender))
+            })?;
+        }
+        let event = data.event_vector();
+        cx.add_event_vector(data.vectors.index(event.into())?, c"event")?;
+
+        *data.rings.lock() = rings;
+        Ok(())
+    }
+
+    fn start<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) -> Result {
+        port.start(netdev)
+    }
+
+    fn quiesce<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device) {
+        port.quiesce();
+    }
+
+    // Inlined into the poll callbacks of both transmit paths.
+    #[inline(always)]
+    fn poll<'bound>(
+        port: Pin<&Port<'bound>>,
+        poller: &mut Poller<'bound>,
+        cx: &Poll<'_>,
+    ) -> Polled {
+        // Free sent SKBs first, so that reception can reuse them.
+        let bulk = port.flags.load(Relaxed) & FLAG_BULK_FREE != 0;
+        let sent = poller.tx.poll(cx.tx_queue(), cx, &poller.stats, bulk);
+
+        if cx.is_netpoll() {
+            return Polled::Idle { received: 0 };
+        }
+        let (received, all) = poller.rx.poll(&port.bar, cx, &poller.stats.poll);
+        poller.moderation.polled(&port.bar, received + sent, all);
+
+        if all {
+            Polled::Idle { received }
+        } else {
+            Polled::Busy
+        }
+    }
+
+    fn closed<'bound>(_port: Pin<&Port<'bound>>, poller: Poller<'bound>) {
+        poller.tx.finish(&poller.stats.poll);
+    }
+
+    #[inline]
+    fn rearm<'bound>(port: Pin<&Port<'bound>>, vector: u16) {
+        irq::rearm_queue(&port.bar, vector);
+    }
+
+    // Inlined into `ndo_start_xmit()` of the default path, although another path calls it, too.
+    #[inline(always)]
+    fn start_xmit<'bound>(
+        port: Pin<&Port<'bound>>,
+        tx: &mut Sender<'bound>,
+        queue: &TxQueue<'_>,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit {
+        tx.ring.xmit(&port.bar, queue, &tx.stats.xmit, skb, more)
+    }
+
+    #[inline]
+    fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut Sender<'bound>) {
+        tx.ring.doorbell(&port.bar, &tx.stats.xmit);
+    }
+
+    fn event<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) {
+        port.handle_events(netdev);
+    }
+
+    fn set_rx_mode<'bound>(
+        port: Pin<&Port<'bound>>,
+        _netdev: &Device,
+        mode: &RxMode<'_>,
+    ) -> Result {
+        // The core serializes calls.
+        let used = filter::select(
+            &port.bar,
+            filter::Selection {
+                promiscuous: mode.is_promiscuous(),
+                all_multicast: mode.is_all_multicast(),
+                unicast: mode.unicast(),
+                multicast: mode.multicast(),
+            },
+            port.unicast_entries.load(Relaxed),
+        );
+        port.unicast_entries.store(used, Relaxed);
+        Ok(())
+    }
+
+    fn set_mac_address<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        address: MacAddress,
+    ) -> Result {
+        // If the device is down, `start()` sets it.
+        if netdev.is_running() {
+            filter::set_own_address(&port.bar, &address);
+        }
+        Ok(())
+    }
+
+    fn change_mtu<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        mtu: u32,
+    ) -> Result<MtuChange> {
+        // A frame takes as many buffers as it needs, so the rings stay as they are.
+        if netdev.is_running() {
+            hw::set_max_frame(&port.bar, max_frame(mtu));
+        }
+        Ok(MtuChange::Live)
+    }
+
+    fn get_stats64<'bound>(port: Pin<&Port<'bound>>, stats: &mut Stats64<'_>) {
+        port.stats.fill(&port.bar, stats);
+    }
+
+    fn tx_timeout<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, queue: u16) {
+        tx::report_hang(port.pdev.as_ref(), &port.bar, queue);
+    }
+
+    fn ethtool_statistics<'bound>(
+        port: Pin<&Port<'bound>>,
+        _netdev: &Device,
+        statistics: &mut Statistics<'_>,
+    ) {
+        port.stats.list(&port.bar, statistics);
+    }
+
+    const PRIVATE_FLAGS: &'static [&'static str] = FLAG_NAMES;
+
+    fn private_flags<'bound>(port: Pin<&Port<'bound>>) -> u32 {
+        port.flags.load(Relaxed)
+    }
+
+    fn set_private_flags<'bound>(port: Pin<&Port<'bound>>, flags: u32) -> Result {
+        if flags & FLAG_COMBINE_TX != 0 && !port.combining {
+            dev_notice!(
+                port.pdev,
+                "combine-tx needs the module to be loaded with combine_tx=1\n"
+            );
+            return Err(EOPNOTSUPP);
+        }
+        // Takes effect with the next poll and the next packet.
+        port.flags.store(flags, Relaxed);
+        Ok(())
+    }
+
+    fn flow_hash<'bound>(port: Pin<&Port<'bound>>, flow: Flow) -> FlowHash {
+        port.hashing.get(flow)
+    }
+
+    fn set_flow_hash<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        flow: Flow,
+        hash: FlowHash,
+    ) -> Result {
+        port.hashing.set(flow, hash)?;
+        // If the device is down, `start()` passes it to the card.
+        if netdev.is_running() {
+            // CAST: There are no more than `MAX_PAIRS`.
+            let pairs = port.rings.lock().len() as u16;
+            port.hashing.apply(&port.bar, pairs);
+        }
+        Ok(())
+    }
+
+    fn link_speed<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device) -> Option<u32> {
+        match link::state(&port.bar) {
+            Link::Up(speed) => Some(speed),
+            Link::Down => None,
+        }
+    }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The state of a port, and bringing the card up and down.
+
+use kernel::{
+    device::Bound,
+    net::device::{
+        self,
+        Device,
+        Feature,
+        Features,
+        Info, //
+    },
+    pci::{
+        self,
+        IrqType,
+        IrqTypes,
+        IrqVectorRegistration, //
+    },
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        new_mutex,
+        Mutex, //
+    }, //
+};
+
+use crate::{
+    eeprom,
+    filter,
+    hw::{
+        self,
+        Bar0, //
+    },
+    irq,
+    link::{
+        self,
+        Link,
+        Media, //
+    },
+    regs::queue::MAX_PAIRS,
+    rss::{
+        self,
+        Hashing, //
+    },
+    rx::RxRegisters,
+    stats::PortStats,
+    tx::TxRegisters, //
+};
+
+/// The maximum MTU, the same as the C driver's.
+const MAX_MTU: u32 = 9710;
+
+/// Length of an Ethernet header. The card adds the length of VLAN tags to its limit by itself.
+const HEADER_LEN: u16 = 14;
+
+/// The names of the flags for `ethtool --set-priv-flags`.
+pub(super) const FLAG_NAMES: &[&str] = &["bulk-free", "combine-tx"];
+
+/// Free sent packets in bulk. Clearing it is for comparisons.
+pub(super) const FLAG_BULK_FREE: u32 = 1 << 0;
+
+/// Combine on the transmit queue rather than wait for its lock. The module parameter has to enable
+/// this, since it changes the path through the stack for the lifetime of the port.
+pub(super) const FLAG_COMBINE_TX: u32 = 1 << 1;
+
+/// Parameters of a new port.
+pub(crate) struct Setup {
+    pub(crate) media: Media,
+    /// Let [`FLAG_COMBINE_TX`] be set.
+    pub(crate) combining: bool,
+}
+
+/// The register values that describe the rings of a queue pair.
+pub(super) struct PairRegisters {
+    pub(super) rx: RxRegisters,
+    pub(super) tx: TxRegisters,
+}
+
+/// The state that all callbacks of a port share.
+///
+/// Fields are dropped in order: the interrupt vectors are freed before the registers are unmapped.
+/// By then the network device is unregistered and closed, so the card does no DMA.
+#[pin_data]
+pub(crate) struct Port<'bound> {
+    #[pin]
+    pub(super) stats: PortStats,
+    /// One for each queue pair while the port is open; changes under RTNL.
+    #[pin]
+    pub(super) rings: Mutex<KVec<PairRegisters>>,
+    /// Serializes reading the link state and reporting it, so that the last report is current.
+    #[pin]
+    link_update: Mutex<()>,
+    /// Number of entries of the exact filter in use.
+    pub(super) unicast_entries: Atomic<usize>,
+    /// The private flags, see [`FLAG_NAMES`].
+    pub(super) flags: Atomic<u32>,
+    /// Whether [`FLAG_COMBINE_TX`] can be set.
+    pub(super) combining: bool,
+    pub(super) hashing: Hashing,
+    media: Media,
+    pub(super) vectors: IrqVectorRegistration<'bound>,
+    pub(super) bar: Bar0<'bound>,
+    pub(super) pdev: &'bound pci::Device<Bound>,
+}
+
+impl<'bound> Port<'bound> {
+    /// Resets the card, and returns the parameters of its network device and its state.
+    pub(super) fn new(
+        pdev: &'bound pci::Device<Bound>,
+        Setup { media, combining }: Setup,
+    ) -> Result<(Info, impl PinInit<Port<'bound>, Error>)> {
+        let dev = pdev.as_ref();
+        let bar = pdev.iomap_region_sized::<{ hw::BAR_SIZE }>(0, c"ixgbe_rust")?;
+
+        if hw::is_gone(&bar) {
+            dev_err!(dev, "the card does not answer; is it powered?\n");
+            return Err(ENODEV);
+        }
+        hw::reset(dev, &bar)?;
+        eeprom::check(dev, &bar)?;
+
+        let address = filter::permanent_address(&bar);
+        if !address.is_valid_unicast() {
+            dev_err!(dev, "the EEPROM holds no valid MAC address\n");
+            return Err(EADDRNOTAVAIL);
+        }
+
+        // One pair per CPU if there are enough of them, and at least one.
+        let wanted = device::online_cpus().min(MAX_PAIRS);
+        let least = 1 + irq::OTHER_VECTORS;
+        let vectors = pdev
+            .alloc_irq_vectors(
+                least.into(),
+                (wanted + irq::OTHER_VECTORS).into(),
+                IrqTypes::default().with(IrqType::MsiX),
+            )
+            .inspect_err(|_| dev_err!(dev, "cannot have {} MSI-X vectors\n", least))?;
+        let pairs = max_pairs(&vectors);
+        if pairs < wanted {
+            dev_info!(
+                dev,
+                "{} of {} queue pairs, for want of MSI-X vectors\n",
+                pairs,
+                wanted
+            );
+        }
+
+        let mut info = Info::new(address);
+        info.queues = pairs;
+        // With several queues, a full one drops instead of stalling the others.
+        info.queues_at_first = 1;
+        info.max_mtu = MAX_MTU;
+        info.features = Features::NONE
+            .with(Feature::ScatterGather)
+            .with(Feature::HighDma)
+            .with(Feature::ChecksumIpv4)
+            .with(Feature::ChecksumIpv6)
+            .with(Feature::RxChecksum);
+
+        let stats = PortStats::new(pairs)?;
+        Ok((
+            info,
+            try_pin_init!(Port {
+                stats <- stats,
+                rings <- new_mutex!(KVec::new(), "ixgbe_rust::rings"),
+                link_update <- new_mutex!((), "ixgbe_rust::link_update"),
+                unicast_entries: Atomic::new(1),
+                flags: Atomic::new(
+                    FLAG_BULK_FREE | if combining { FLAG_COMBINE_TX } else { 0 }
+                ),
+                combining,
+                hashing: Hashing::new(),
+                media,
+                vectors,
+                bar,
+                pdev,
+            }),
+        ))
+    }
+}
+
+impl Port<'_> {
+    /// Returns the event vector, which follows those of all possible queue pairs.
+    pub(super) fn event_vector(&self) -> u16 {
+        max_pairs(&self.vectors)
+    }
+
+    /// Reads the link state and reports it to the stack.
+    fn update_link(&self, dev: &Device) {
+        let _guard = self.link_update.lock();
+
+        match link::state(&self.bar) {
+            Link::Up(speed) if !dev.is_carrier_ok() => {
+                dev_info!(dev, "link is up at {} Mb/s\n", speed);
+                dev.carrier_on();
+            }
+            Link::Down if dev.is_carrier_ok() => {
+                dev_info!(dev, "link is down\n");
+                dev.carrier_off();
+            }
+            Link::Up(_) | Link::Down => (),
+        }
+    }
+
+    /// Configures the card and starts all rings.
+    pub(super) fn start(&self, netdev: &Device) -> Result {
+        let dev = self.pdev.as_ref();
+        let bar = &self.bar;
+        let rings = self.rings.lock();
+        // CAST: There are no more than `MAX_PAIRS`.
+        let pairs = rings.len() as u16;
+
+        hw::reset(dev, bar)?;
+        hw::configure(bar);
+        rss::configure(bar, &self.hashing, pairs);
+        filter::init(bar, &netdev.mac_address());
+        self.unicast_entries.store(1, Relaxed);
+        hw::set_max_frame(bar, max_frame(netdev.mtu()));
+        irq::configure(bar, pairs, self.event_vector());
+
+        hw::enable_tx(bar);
+        for pair in &*rings {
+            pair.tx.start(dev, bar)?;
+            // With several queues, one without buffers drops instead of stalling the others.
+            pair.rx.start(dev, bar, pairs > 1)?;
+        }
+        hw::enable_rx(bar);
+
+        hw::set_driver_loaded(bar, true);
+        link::start(bar, self.media);
+        irq::enable(bar, pairs);
+        // From now on, interrupts report changes.
+        self.update_link(netdev);
+        Ok(())
+    }
+
+    /// Stops the card, so that it does no DMA.
+    pub(super) fn quiesce(&self) {
+        let bar = &self.bar;
+
+        hw::stop(self.pdev.as_ref(), bar);
+        self.stats.save_hw(bar);
+        self.rings.lock().clear();
+        link::stop(bar, self.media);
+        hw::set_driver_loaded(bar, false);
+    }
+
+    /// Handles the causes of the event vector.
+    pub(super) fn handle_events(&self, netdev: &Device) {
+        let events = irq::take_events(&self.bar);
+
+        if events.memory_error {
+            irq::mask_memory_errors(&self.bar);
+            dev_err!(
+                self.pdev,
+                "the card reports an uncorrectable memory error; reload the driver\n"
+            );
+        }
+        if events.link {
+            self.update_link(netdev);
+        }
+        irq::rearm_events(&self.bar);
+    }
+}
+
+/// Returns the number of queue pairs that these vectors allow.
+fn max_pairs(vectors: &IrqVectorRegistration<'_>) -> u16 {
+    u16::try_from(vectors.len())
+        .unwrap_or(u16::MAX)
+        .saturating_sub(irq::OTHER_VECTORS)
+        .min(MAX_PAIRS)
+}
+
+/// Returns the maximum frame size for an MTU, without frame check sequence.
+pub(super) fn max_frame(mtu: u32) -> u16 {
+    u16::try_from(mtu)
+        .unwrap_or(u16::MAX)
+        .saturating_add(HEADER_LEN)
+}

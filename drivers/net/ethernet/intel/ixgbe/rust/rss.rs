@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Receive side scaling (datasheet 7.1.2.8): a hash spreads frames over the queues, and keeps those
+//! of a flow on one queue.
+
+use kernel::{
+    io::{
+        register::Array,
+        Io, //
+    },
+    net::device::{
+        self,
+        Flow,
+        FlowHash, //
+    },
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+use crate::{
+    hw::Bar0,
+    regs::*, //
+};
+
+/// Number of entries of the redirection table.
+const ENTRIES: usize = 128;
+
+/// Number of bytes of the key.
+const KEY_LEN: usize = 40;
+
+/// Value of `mrqe` in [`MRQC`] for RSS only.
+const MRQE_RSS: u32 = 1;
+
+/// The fields of a frame that are hashed.
+///
+/// The ports of TCP always are. Those of UDP are not by default: only the first fragment of a
+/// datagram has ports, so fragments of one flow could arrive on different queues, out of order.
+pub(crate) struct Hashing {
+    udp_ipv4_ports: Atomic<bool>,
+    udp_ipv6_ports: Atomic<bool>,
+}
+
+impl Hashing {
+    /// The default: the ports of UDP are not hashed.
+    pub(crate) fn new() -> Self {
+        Self {
+            udp_ipv4_ports: Atomic::new(false),
+            udp_ipv6_ports: Atomic::new(false),
+        }
+    }
+
+    /// Returns the setting for the ports of `flow`, if it can be changed.
+    fn ports_of(&self, flow: Flow) -> Option<&Atomic<bool>> {
+        match flow {
+            Flow::UdpIpv4 => Some(&self.udp_ipv4_ports),
+            Flow::UdpIpv6 => Some(&self.udp_ipv6_ports),
+            Flow::TcpIpv4 | Flow::TcpIpv6 | Flow::OtherIpv4 | Flow::OtherIpv6 => None,
+        }
+    }
+
+    /// Returns the fields that are hashed in packets of `flow`.
+    pub(crate) fn get(&self, flow: Flow) -> FlowHash {
+        let ports = match (self.ports_of(flow), flow) {
+            (Some(ports), _) => ports.load(Relaxed),
+            (None, flow) => matches!(flow, Flow::TcpIpv4 | Flow::TcpIpv6),
+        };
+
+        if ports {
+            FlowHash::AddressesAndPorts
+        } else {
+            FlowHash::Addresses
+        }
+    }
+
+    /// Changes the fields that are hashed. [`Self::apply`] passes this to the card.
+    pub(crate) fn set(&self, flow: Flow, hash: FlowHash) -> Result {
+        match self.ports_of(flow) {
+            Some(ports) => ports.store(hash == FlowHash::AddressesAndPorts, Relaxed),
+            None if hash == self.get(flow) => (),
+            None => return Err(EINVAL),
+        }
+        Ok(())
+    }
+
+    /// Returns the command for this many queue pairs. A single pair needs no RSS.
+    fn command(&self, pairs: u16) -> MRQC {
+        if pairs < 2 {
+            return MRQC::zeroed();
+        }
+        MRQC::zeroed()
+            .with_const_mrqe::<MRQE_RSS>()
+            .with_ipv4(true)
+            .with_ipv4_tcp(true)
+            .with_ipv4_udp(self.udp_ipv4_ports.load(Relaxed))
+            .with_ipv6(true)
+            .with_ipv6_tcp(true)
+            .with_ipv6_udp(self.udp_ipv6_ports.load(Relaxed))
+    }
+
+    /// Passes the setting to the card.
+    pub(crate) fn apply(&self, bar: &Bar0<'_>, pairs: u16) {
+        bar.write_reg(self.command(pairs));
+    }
+}
+
+/// Returns the queue pair of entry `index` of the redirection table. An entry has 4 bits.
+fn entry(index: usize, pairs: u16) -> u8 {
+    // CAST: The remainder is less than 16.
+    (index % usize::from(pairs.clamp(1, 16))) as u8
+}
+
+/// Returns four entries of the redirection table, starting with entry `4 * register`.
+fn entries(register: usize, pairs: u16) -> RETA {
+    u32::from_le_bytes([0, 1, 2, 3].map(|byte| entry(4 * register + byte, pairs))).into()
+}
+
+/// Spreads frames over this many queue pairs.
+pub(crate) fn configure(bar: &Bar0<'_>, hashing: &Hashing, pairs: u16) {
+    let key: [u8; KEY_LEN] = device::rss_key();
+    let (words, _) = key.as_chunks::<4>();
+    for (index, word) in words.iter().enumerate() {
+        if let Some(rssrk) = RSSRK::try_at(index) {
+            bar.write(rssrk, u32::from_le_bytes(*word).into());
+        }
+    }
+
+    for register in 0..ENTRIES / 4 {
+        if let Some(reta) = RETA::try_at(register) {
+            bar.write(reta, entries(register, pairs));
+        }
+    }
+    hashing.apply(bar, pairs);
+}
+
+#[kunit_tests(ixgbe_rust_rss)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of table entries that select `pair`.
+    fn share(pair: u8, pairs: u16) -> usize {
+        (0..ENTRIES)
+            .filter(|index| entry(*index, pairs) == pair)
+            .count()
+    }
+
+    #[test]
+    fn queues_have_equal_shares() {
+        assert_eq!(share(0, 1), 128);
+        for pairs in 1..=16 {
+            let shares = (0..pairs).map(|pair| share(pair as u8, pairs));
+            assert_eq!(shares.clone().sum::<usize>(), ENTRIES);
+            assert!(shares.clone().max() <= shares.min().map(|least| least + 1));
+        }
+        // Out-of-range numbers still select an existing queue.
+        assert_eq!(share(0, 0), 128);
+        assert!((0..ENTRIES).all(|index| entry(index, u16::MAX) < 16));
+    }
+
+    #[test]
+    fn first_entry_is_the_lowest_byte() {
+        assert_eq!(entries(0, 16).into_raw(), 0x0302_0100);
+        assert_eq!(entries(3, 16).into_raw(), 0x0f0e_0d0c);
+        assert_eq!(entries(31, 2).into_raw(), 0x0100_0100);
+        assert_eq!(entries(1, 3).into_raw(), 0x0100_0201);
+    }
+
+    #[test]
+    fn hashed_fields() {
+        let hashing = Hashing::new();
+        let ports = FlowHash::AddressesAndPorts;
+
+        assert_eq!(hashing.command(1).into_raw(), 0);
+        assert_eq!(hashing.command(2).into_raw(), 0x0033_0001);
+        assert_eq!(hashing.set(Flow::UdpIpv4, ports), Ok(()));
+        assert_eq!(hashing.command(2).into_raw(), 0x0073_0001);
+        assert_eq!(hashing.set(Flow::UdpIpv6, ports), Ok(()));
+        assert_eq!(hashing.command(16).into_raw(), 0x00f3_0001);
+        assert_eq!(hashing.set(Flow::UdpIpv4, FlowHash::Addresses), Ok(()));
+        assert_eq!(hashing.command(16).into_raw(), 0x00b3_0001);
+
+        // TCP is always hashed with its ports.
+        assert_eq!(hashing.get(Flow::TcpIpv4), ports);
+        assert_eq!(hashing.set(Flow::TcpIpv4, ports), Ok(()));
+        assert_eq!(hashing.set(Flow::TcpIpv4, FlowHash::Addresses), Err(EINVAL));
+        assert_eq!(hashing.set(Flow::OtherIpv4, ports), Err(EINVAL));
+    }
+}

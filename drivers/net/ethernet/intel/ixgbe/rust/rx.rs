@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The receive ring (datasheet 7.1, Receive Functionality).
+
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    io::{
+        register::Array,
+        Io, //
+    },
+    net::{
+        device::Feature,
+        napi::{
+            Napi,
+            Poll, //
+        },
+        page_pool::{
+            Allocator,
+            CpuBuffer,
+            DeviceBuffer,
+            Layout,
+            PagePool, //
+        },
+        rx_list::RxList,
+        skbuff::SkBuff, //
+    },
+    num::Bounded,
+    prelude::*,
+    time::Delta, //
+};
+
+use crate::{
+    desc::{
+        self,
+        DescRing,
+        RxInfo,
+        RxStatus,
+        RING_MASK,
+        RING_SIZE, //
+    },
+    hw::Bar0,
+    regs::queue::*,
+    stats::PollCounters, //
+};
+
+/// Number of bytes that the card may write into a buffer, a multiple of 1 KiB.
+///
+/// The rest of the page holds the headroom and `struct skb_shared_info`, so that an SKB is built
+/// around the page without copying.
+const BUFFER_LEN: u16 = 3072;
+
+/// Room in front of a frame, for headers added on forwarding.
+const HEADROOM: u16 = 128;
+
+/// Length of an Ethernet header. The card does not receive shorter frames.
+const HEADER_LEN: u16 = 14;
+
+const LAYOUT: Layout = match Layout::new(HEADROOM, BUFFER_LEN) {
+    Some(layout) => layout,
+    None => panic!("the buffer does not fit into a page"),
+};
+
+/// Refill when this many buffers are missing: a batch is cheaper than single buffers.
+const REFILL_BATCH: usize = 32;
+
+/// A frame whose last buffer has not arrived yet.
+enum Frame {
+    /// No frame is pending: the next buffer starts one.
+    None,
+    /// The buffers so far.
+    Partial(SkBuff),
+    /// The frame had an error: drop its remaining buffers.
+    Discard,
+}
+
+/// Totals of one [`RxRing::poll`], added to the counters once at its end.
+#[derive(Default)]
+struct Received {
+    packets: usize,
+    bytes: u64,
+    csum_good: u64,
+}
+
+impl Received {
+    /// Adds a frame.
+    #[inline(always)]
+    fn add(&mut self, len: u32, verified: bool) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+        self.csum_good += u64::from(verified);
+    }
+}
+
+/// Number of pages that the pool can cache.
+///
+/// The pages of forwarded packets return in batches, from a transmit ring, also when the receive
+/// ring is full. Pages that do not fit in the pool are unmapped and freed, and others have to be
+/// allocated and mapped later.
+const POOL_PAGES: u32 = 2 * RING_SIZE as u32;
+
+/// The receive ring of a queue.
+pub(crate) struct RxRing {
+    pair: Pair,
+    desc: DescRing,
+    /// The buffers that the card owns, each at the index of its descriptor.
+    buffers: KBox<[Option<DeviceBuffer>; RING_SIZE]>,
+    frame: Frame,
+    /// The next descriptor that the card completes. Free-running.
+    next_done: usize,
+    /// The next descriptor to give to the card. Free-running, and at most `RING_SIZE - 1` ahead of
+    /// `next_done`: if tail equals head, the card takes the ring for empty.
+    next_free: usize,
+    pool: PagePool,
+}
+
+impl RxRing {
+    /// Allocates a ring and its buffers.
+    pub(crate) fn new(
+        dev: &device::Device<Bound>,
+        napi: &Napi,
+        pair: Pair,
+        counters: &PollCounters,
+    ) -> Result<Self> {
+        let pool = PagePool::new(dev, napi, POOL_PAGES, LAYOUT)?;
+
+        let mut this = Self {
+            pair,
+            desc: DescRing::zeroed(dev, GFP_KERNEL)?,
+            buffers: KBox::init(
+                pin_init::init_array_from_fn(|_| None::<DeviceBuffer>),
+                GFP_KERNEL,
+            )?,
+            frame: Frame::None,
+            next_done: 0,
+            next_free: 0,
+            pool,
+        };
+
+        let mut pool = this.pool.initial_allocator(napi)?;
+        Self::fill(
+            &mut pool,
+            &this.desc,
+            &mut this.buffers,
+            &mut this.next_free,
+            RING_SIZE - 1,
+            counters,
+        );
+        if this.next_free == 0 {
+            return Err(ENOMEM);
+        }
+
+        Ok(this)
+    }
+
+    /// Returns the register values that describe the ring to the card.
+    pub(crate) fn registers(&self) -> RxRegisters {
+        RxRegisters {
+            pair: self.pair,
+            base: self.desc.dma_address(),
+            tail: (self.next_free & RING_MASK) as u32,
+        }
+    }
+
+    /// Adds up to `count` buffers to the ring, without moving the tail register.
+    #[inline]
+    fn fill(
+        pool: &mut Allocator<'_>,
+        ring: &DescRing,
+        buffers: &mut [Option<DeviceBuffer>; RING_SIZE],
+        next_free: &mut usize,
+        count: usize,
+        counters: &PollCounters,
+    ) {
+        let mut index = *next_free;
+
+        for _ in 0..count {
+            let Some(buffer) = pool.alloc() else {
+                counters.rx_no_buffer.add(1);
+                break;
+            };
+            desc::write_rx(ring, index, buffer.dma_address(LAYOUT));
+            buffers[index & RING_MASK] = Some(buffer);
+            index = index.wrapping_add(1);
+        }
+
+        // The descriptor after the last buffer must not look completed.
+        desc::clear_rx(ring, index);
+        *next_free = index;
+    }
+
+    /// Replaces used buffers and moves the tail register. Returns false if so few buffers are left
+    /// that polling has to continue.
+    #[inline(never)]
+    fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
+        let in_use = self.next_free.wrapping_sub(self.next_done);
+        let missing = (RING_SIZE - 1).saturating_sub(in_use);
+        if missing < REFILL_BATCH {
+            return true;
+        }
+
+        let before = self.next_free;
+        if let Ok(mut pool) = self.pool.allocator(cx) {
+            Self::fill(
+                &mut pool,
+                &self.desc,
+                &mut self.buffers,
+                &mut self.next_free,
+                missing,
+                counters,
+            );
+        }
+        if self.next_free != before {
+            // The register write is ordered after the writes to the descriptors.
+            bar.write(
+                RDT::at(self.pair.at()),
+                ((self.next_free & RING_MASK) as u32).into(),
+            );
+        }
+
+        // With hardly any buffers left, the card may raise no interrupt, and nothing would retry.
+        self.next_free.wrapping_sub(self.next_done) >= REFILL_BATCH
+    }
+
+    /// Receives up to `budget` frames.
+    ///
+    /// Returns their number, and whether the ring has been drained and refilled.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        bar: &Bar0<'_>,
+        cx: &Poll<'_>,
+        counters: &PollCounters,
+    ) -> (usize, bool) {
+        let mut list = RxList::new(cx);
+
+        let received = self.take(cx, &mut list, counters);
+        let all = received.packets < cx.budget().packets();
+        let filled = self.refill(bar, cx, counters);
+
+        if received.packets > 0 {
+            counters.rx_packets.add(received.packets as u64);
+            counters.rx_bytes.add(received.bytes);
+            counters.rx_csum_good.add(received.csum_good);
+        }
+        // The card can fill its new buffers while the stack handles these frames.
+        list.deliver();
+        (received.packets, all && filled)
+    }
+
+    /// Moves completed frames to the list, up to the budget.
+    // Not inlined: in a function of its own, the loop's variables stay in registers.
+    #[inline(never)]
+    fn take(&mut self, cx: &Poll<'_>, list: &mut RxList<'_>, counters: &PollCounters) -> Received {
+        let budget = cx.budget().packets();
+        let end = self.next_free;
+        let mut index = self.next_done;
+        let mut sum = Received::default();
+
+        // With the feature off, the stack verifies all checksums itself.
+        let trusted = cx.device().features().contains(Feature::RxChecksum);
+        let Ok(pool) = self.pool.receiver(cx, LAYOUT) else {
+            // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
+            return sum;
+        };
+
+        while sum.packets < budget && index != end {
+            let Some(status) = RxStatus::take(&self.desc, index) else {
+                break;
+            };
+            let info = RxInfo::from_raw(desc::read_low(&self.desc, index));
+            let buffer = self.buffers[index & RING_MASK].take();
+            index = index.wrapping_add(1);
+
+            let Some(buffer) = buffer else {
+                counters.rx_bad_descriptors.add(1);
+                continue;
+            };
+
+            let len = status.pkt_len().cast::<u16>().get();
+            match pool.complete(buffer, len) {
+                // Fast path: nearly all frames have one buffer and no error.
+                Ok(buffer)
+                    if status.is_whole_and_good()
+                        && buffer.len() >= HEADER_LEN
+                        && matches!(self.frame, Frame::None) =>
+                {
+                    let verified = status.l4i() && trusted;
+
+                    if list.push_buffer(buffer, info.protocol(), verified) {
+                        sum.add(len.into(), verified);
+                    } else {
+                        counters.rx_no_skb.add(1);
+                    }
+                }
+                Ok(buffer) => {
+                    let skb = Self::assemble(&mut self.frame, buffer, status, counters);
+                    if let Some(skb) = skb {
+                        let len = skb.len();
+                        if let Some(verified) =
+                            Self::receive(skb, status, info, list, counters, trusted)
+                        {
+                            sum.add(len, verified);
+                        }
+                    }
+                }
+                // The buffer went back to the pool. Its frame is lost.
+                Err(_) => {
+                    counters.rx_bad_descriptors.add(1);
+                    Self::discard(&mut self.frame, status);
+                }
+            }
+        }
+
+        self.next_done = index;
+        sum
+    }
+
+    /// Adds a buffer to the current frame, and returns the frame when it is complete.
+    #[inline(never)]
+    fn assemble(
+        current: &mut Frame,
+        buffer: CpuBuffer<'_>,
+        status: RxStatus,
+        counters: &PollCounters,
+    ) -> Option<SkBuff> {
+        let frame = match core::mem::replace(current, Frame::Discard) {
+            // The card fills a buffer before it uses the next one, so a whole header must be here.
+            Frame::None if buffer.len() < HEADER_LEN => {
+                counters.rx_bad_descriptors.add(1);
+                Frame::Discard
+            }
+            Frame::None => match buffer.into_skb() {
+                Some(skb) => Frame::Partial(skb),
+                None => {
+                    counters.rx_no_skb.add(1);
+                    Frame::Discard
+                }
+            },
+            Frame::Partial(mut skb) => {
+                if buffer.add_to(&mut skb).is_ok() {
+                    Frame::Partial(skb)
+                } else {
+                    // More buffers than the largest frame needs.
+                    counters.rx_bad_descriptors.add(1);
+                    Frame::Discard
+                }
+            }
+            Frame::Discard => Frame::Discard,
+        };
+
+        if !status.eop() {
+            *current = frame;
+            return None;
+        }
+
+        *current = Frame::None;
+        match frame {
+            Frame::Partial(skb) => Some(skb),
+            Frame::None | Frame::Discard => None,
+        }
+    }
+
+    /// Drops the current frame, including its buffers still to come.
+    #[cold]
+    fn discard(frame: &mut Frame, status: RxStatus) {
+        *frame = if status.eop() {
+            Frame::None
+        } else {
+            Frame::Discard
+        };
+    }
+
+    /// Hands a complete frame to the stack. Returns whether the card verified its checksum, or
+    /// [`None`] if the frame was damaged and dropped.
+    #[inline(never)]
+    fn receive(
+        mut skb: SkBuff,
+        status: RxStatus,
+        info: RxInfo,
+        list: &mut RxList<'_>,
+        counters: &PollCounters,
+        trusted: bool,
+    ) -> Option<bool> {
+        if status.rxe() {
+            counters.rx_frame_errors.add(1);
+            return None;
+        }
+
+        let mut verified = false;
+        match Checksum::of(status) {
+            _ if !trusted => (),
+            Checksum::Unknown => (),
+            Checksum::Good => {
+                skb.set_checksum_verified();
+                verified = true;
+            }
+            Checksum::Bad => Self::bad_checksum(info, counters),
+        }
+
+        list.push(skb, info.protocol());
+        Some(verified)
+    }
+
+    /// Counts a bad checksum. The stack checks it again, and drops the frame.
+    #[cold]
+    fn bad_checksum(info: RxInfo, counters: &PollCounters) {
+        // The card reports UDP without a checksum as a checksum error.
+        if !info.udp() {
+            counters.rx_csum_errors.add(1);
+        }
+    }
+}
+
+/// The card's verdict on the checksums of a frame.
+enum Checksum {
+    /// The card did not check all of them.
+    Unknown,
+    /// They are correct.
+    Good,
+    /// One of them is wrong.
+    Bad,
+}
+
+impl Checksum {
+    #[inline]
+    fn of(status: RxStatus) -> Self {
+        if status.ipcs() && status.ipe() {
+            Self::Bad
+        } else if !status.l4i() {
+            Self::Unknown
+        } else if status.l4e() {
+            Self::Bad
+        } else {
+            Self::Good
+        }
+    }
+}
+
+/// The register values that describe a receive ring to the card.
+#[derive(Clone, Copy)]
+pub(crate) struct RxRegisters {
+    pair: Pair,
+    base: u64,
+    tail: u32,
+}
+
+impl RxRegisters {
+    /// Sets up the ring's registers and enables the queue (datasheet 4.6.7.1).
+    ///
+    /// All buffers pass to the card. With `drop`, the queue drops frames when it has no buffers
+    /// left, rather than stalling the other queues.
+    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>, drop: bool) -> Result {
+        let at = self.pair.at();
+
+        bar.write(RXDCTL::at(at), RXDCTL::zeroed());
+        bar.write(RDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
+        bar.write(RDBAH::at(at), ((self.base >> 32) as u32).into());
+        bar.write(
+            RDLEN::at(at),
+            (size_of::<[[u64; 2]; RING_SIZE]>() as u32).into(),
+        );
+        bar.write(RDH::at(at), RDH::zeroed());
+        bar.write(RDT::at(at), RDT::zeroed());
+
+        bar.write(
+            SRRCTL::at(at),
+            SRRCTL::zeroed()
+                .with_drop_en(drop)
+                .with_const_desctype::<1>()
+                .with_const_bsizeheader::<4>()
+                .with_bsizepacket(Bounded::<u32, 5>::new::<{ BUFFER_LEN as u32 / 1024 }>()),
+        );
+
+        bar.write(RXDCTL::at(at), RXDCTL::zeroed().with_enable(true));
+        kernel::io::poll::read_poll_timeout(
+            || Ok(bar.read(RXDCTL::at(at))),
+            |r| r.enable(),
+            Delta::from_micros(100),
+            Delta::from_millis(10),
+        )
+        .inspect_err(|_| dev_err!(dev, "receive queue {} does not start\n", at))?;
+
+        // The tail may only be written when the queue is enabled.
+        bar.write(RDT::at(at), self.tail.into());
+        Ok(())
+    }
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Counters.
+//!
+//! Each counter has one writer: a poll function, or the holder of a transmit queue's lock. So there
+//! is one set per queue pair, and statistics report the sums. Readers need no lock; they get a
+//! consistent value of each counter, but no snapshot of all of them.
+
+use kernel::{
+    io::{
+        register::Array,
+        Io, //
+    },
+    net::{
+        device::{
+            Statistics,
+            Stats64, //
+        },
+        skb_free::BulkStats, //
+    },
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
+    sync::{
+        new_spinlock,
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+use crate::{
+    hw::Bar0,
+    regs::{
+        counter::*,
+        queue::MAX_PAIRS, //
+    }, //
+};
+
+/// A counter with one writer.
+pub(crate) struct Counter(Atomic<u64>);
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self(Atomic::new(0))
+    }
+}
+
+impl Counter {
+    /// Adds `count`. Concurrent writers would lose counts.
+    #[inline]
+    pub(crate) fn add(&self, count: u64) {
+        self.0
+            .store(self.0.load(Relaxed).wrapping_add(count), Relaxed);
+    }
+
+    /// Returns the value.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Declares a struct of [`Counter`]s that knows their names.
+macro_rules! counters {
+    (
+        $(#[$attr:meta])* $name:ident {
+            $( $(#[$field_attr:meta])* $field:ident, )*
+        }
+    ) => {
+        $(#[$attr])*
+        #[derive(Default)]
+        pub(crate) struct $name {
+            $( $(#[$field_attr])* pub(crate) $field: Counter, )*
+        }
+
+        impl $name {
+            /// Calls `f` with the name and the value of each counter.
+            pub(crate) fn for_each(&self, mut f: impl FnMut(&'static str, u64)) {
+                $( f(stringify!($field), self.$field.get()); )*
+            }
+
+            /// Adds the values of `other`.
+            #[allow(dead_code, reason = "not all sets are summed up")]
+            fn add_all(&self, other: &Self) {
+                $( self.$field.add(other.$field.get()); )*
+            }
+        }
+    };
+}
+
+counters! {
+    /// Counters of the poll function. Closing the device also writes them, when polling has ended.
+    #[repr(align(64))]
+    PollCounters {
+        /// Frames received.
+        rx_packets,
+        /// Bytes received, without frame check sequence.
+        rx_bytes,
+        /// Frames whose checksum the card has verified.
+        rx_csum_good,
+        /// Frames with a bad checksum according to the card. The stack receives them as well.
+        rx_csum_errors,
+        /// Frames that the card has reported as damaged.
+        rx_frame_errors,
+        /// Descriptors with invalid contents.
+        rx_bad_descriptors,
+        /// Frames lost because there was no memory for an SKB.
+        rx_no_skb,
+        /// Times that a buffer could not be allocated.
+        rx_no_buffer,
+        /// Packets sent.
+        tx_packets,
+        /// Bytes sent, without frame check sequence.
+        tx_bytes,
+        /// Packets that the card had not sent when the device was closed.
+        tx_lost,
+    }
+}
+
+counters! {
+    /// Counters of the holder of a transmit queue's lock.
+    #[repr(align(64))]
+    XmitCounters {
+        /// Times that the queue was stopped because the ring was full.
+        tx_ring_full,
+        /// Packets that could not be mapped or that the card cannot send.
+        tx_refused,
+        /// Number of doorbells.
+        tx_doorbells,
+    }
+}
+
+counters! {
+    /// Sums of the card's own counters, which clear on read.
+    HwCounters {
+        /// Frames lost for want of descriptors: the packet buffer was full, or a queue without
+        /// descriptors dropped them rather than stalling the others.
+        hw_rx_missed,
+        /// Frames with a wrong frame check sequence.
+        hw_rx_crc_errors,
+        /// Frames whose length field does not match their length.
+        hw_rx_length_errors,
+        /// Frames that were shorter or longer than allowed.
+        hw_rx_size_errors,
+        /// Good frames to multicast addresses.
+        hw_rx_multicast,
+        /// Good frames that passed the filters.
+        hw_rx_good,
+        /// Good frames sent.
+        hw_tx_good,
+        /// Local faults: loss of signal on this side.
+        hw_local_faults,
+        /// Remote faults: loss of signal on the link partner's side.
+        hw_remote_faults,
+    }
+}
+
+impl HwCounters {
+    /// Reads and clears the card's counters, and adds them up.
+    fn update(&self, bar: &Bar0<'_>) {
+        let add = |sum: &Counter, value: u32| {
+            // All ones means that the card is gone.
+            if value != u32::MAX {
+                sum.add(value.into());
+            }
+        };
+
+        add(&self.hw_rx_missed, bar.read(RXMPC::at(0)).into_raw());
+        for index in 0..usize::from(MAX_PAIRS) {
+            // PANIC: `try_at()` never fails here, but the compiler cannot prove it in a loop.
+            if let Some(dropped) = QPRDC::try_at(index) {
+                add(&self.hw_rx_missed, bar.read(dropped).into_raw());
+            }
+        }
+        add(&self.hw_rx_crc_errors, bar.read(CRCERRS).into_raw());
+        add(&self.hw_rx_length_errors, bar.read(RLEC).into_raw());
+        add(&self.hw_rx_size_errors, bar.read(RUC).into_raw());
+        add(&self.hw_rx_size_errors, bar.read(RFC).into_raw());
+        add(&self.hw_rx_size_errors, bar.read(ROC).into_raw());
+        add(&self.hw_rx_size_errors, bar.read(RJC).into_raw());
+        add(&self.hw_rx_multicast, bar.read(MPRC).into_raw());
+        add(&self.hw_rx_good, bar.read(GPRC).into_raw());
+        add(&self.hw_tx_good, bar.read(GPTC).into_raw());
+        add(&self.hw_local_faults, bar.read(MLFC).into_raw());
+        add(&self.hw_remote_faults, bar.read(MRFC).into_raw());
+    }
+}
+
+/// The counters of a queue pair.
+#[derive(Default)]
+pub(crate) struct PairStats {
+    pub(crate) poll: PollCounters,
+    pub(crate) xmit: XmitCounters,
+    pub(crate) bulk_free: BulkStats,
+}
+
+/// All counters of a port.
+#[pin_data]
+pub(crate) struct PortStats {
+    /// One for each possible queue pair. They keep their values when the port is closed.
+    pairs: KVec<Arc<PairStats>>,
+    hw: HwCounters,
+    /// Held while `hw` is updated, which makes its holder the only writer.
+    #[pin]
+    hw_update: SpinLock<()>,
+}
+
+impl PortStats {
+    /// Allocates counters for this many queue pairs, all zero.
+    pub(crate) fn new(pairs: u16) -> Result<impl PinInit<Self>> {
+        let mut all = KVec::with_capacity(pairs.into(), GFP_KERNEL)?;
+        for _ in 0..pairs {
+            all.push(Arc::new(PairStats::default(), GFP_KERNEL)?, GFP_KERNEL)?;
+        }
+
+        Ok(pin_init!(Self {
+            pairs: all,
+            hw: HwCounters::default(),
+            hw_update <- new_spinlock!((), "ixgbe_rust::hw_update"),
+        }))
+    }
+
+    /// Returns the counters of a queue pair.
+    pub(crate) fn pair(&self, number: u16) -> Result<Arc<PairStats>> {
+        Ok(self.pairs.get(usize::from(number)).ok_or(EINVAL)?.clone())
+    }
+
+    /// Returns the card's counters.
+    ///
+    /// Context: any. If another CPU is reading them right now, these are the previous values.
+    fn hw(&self, bar: &Bar0<'_>) -> &HwCounters {
+        if let Some(_guard) = self.hw_update.try_lock() {
+            self.hw.update(bar);
+        }
+        &self.hw
+    }
+
+    /// Saves the card's counters before a reset clears them.
+    pub(crate) fn save_hw(&self, bar: &Bar0<'_>) {
+        self.hw(bar);
+    }
+
+    /// Returns the sums over all queue pairs.
+    fn sums(&self) -> (PollCounters, XmitCounters) {
+        let sums = (PollCounters::default(), XmitCounters::default());
+
+        for pair in &self.pairs {
+            sums.0.add_all(&pair.poll);
+            sums.1.add_all(&pair.xmit);
+        }
+        sums
+    }
+
+    /// Fills in the standard counters of the network device.
+    pub(crate) fn fill(&self, bar: &Bar0<'_>, stats: &mut Stats64<'_>) {
+        let hw = self.hw(bar);
+        let (poll, xmit) = self.sums();
+        let damaged = poll.rx_frame_errors.get() + poll.rx_bad_descriptors.get();
+        let crc = hw.hw_rx_crc_errors.get();
+        let len = hw.hw_rx_length_errors.get() + hw.hw_rx_size_errors.get();
+
+        stats
+            .rx_packets(poll.rx_packets.get())
+            .rx_bytes(poll.rx_bytes.get())
+            .tx_packets(poll.tx_packets.get())
+            .tx_bytes(poll.tx_bytes.get())
+            .rx_dropped(poll.rx_no_skb.get())
+            .tx_dropped(xmit.tx_refused.get() + poll.tx_lost.get())
+            .rx_errors(damaged + crc + len)
+            .rx_crc_errors(crc)
+            .rx_length_errors(len)
+            .rx_missed_errors(hw.hw_rx_missed.get())
+            .multicast(hw.hw_rx_multicast.get());
+    }
+
+    /// Lists all counters for `ethtool -S`: the sums over all queue pairs, the card's own counters,
+    /// and packets and bytes of each pair.
+    pub(crate) fn list(&self, bar: &Bar0<'_>, statistics: &mut Statistics<'_>) {
+        let mut add = |name, value| statistics.add(fmt!("{}", name), value);
+        let (poll, xmit) = self.sums();
+
+        poll.for_each(&mut add);
+        xmit.for_each(&mut add);
+        self.hw(bar).for_each(&mut add);
+
+        let bulk_free = || self.pairs.iter().map(|pair| &pair.bulk_free);
+        let packets = bulk_free().map(BulkStats::packets).sum();
+        let alone = bulk_free().map(BulkStats::alone).sum();
+        statistics.add(fmt!("bulk_free_packets"), packets);
+        statistics.add(fmt!("bulk_free_alone"), alone);
+        for (index, class) in BulkStats::CLASS_NAMES.iter().enumerate() {
+            let calls = bulk_free().filter_map(|stats| stats.calls().get(index).copied());
+            statistics.add(fmt!("bulk_free_calls_{}", class), calls.sum());
+        }
+
+        for (number, pair) in self.pairs.iter().enumerate() {
+            let poll = &pair.poll;
+            for (name, counter) in [
+                ("rx", [&poll.rx_packets, &poll.rx_bytes]),
+                ("tx", [&poll.tx_packets, &poll.tx_bytes]),
+            ] {
+                let [packets, bytes] = counter.map(Counter::get);
+                statistics.add(fmt!("{}_queue_{}_packets", name, number), packets);
+                statistics.add(fmt!("{}_queue_{}_bytes", name, number), bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The transmit ring (datasheet 7.2, Transmit Functionality).
+//!
+//! The two sides of the ring run concurrently: [`TxRing`] adds packets, under the lock of the
+//! transmit queue; [`TxCompletion`] removes sent packets, in the poll function.
+//! [`kernel::net::inflight`] synchronizes the two.
+
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    io::{
+        register::Array,
+        Io, //
+    },
+    net::{
+        inflight::{
+            self,
+            Entry,
+            Limits,
+            Refusal,
+            Refused,
+            Submitted,
+            TxConsumer,
+            TxProducer, //
+        },
+        napi::Poll,
+        queue::{
+            Completions,
+            TxQueue,
+            Xmit, //
+        },
+        skb_free::SkbFreeList,
+        skbuff::{
+            DropReason,
+            SkBuff, //
+        }, //
+    },
+    prelude::*,
+    sync::Arc,
+    time::Delta, //
+};
+
+use crate::{
+    desc::{
+        self,
+        DescRing,
+        TxContext,
+        TxTemplate,
+        RING_SIZE,
+        TX_MAX_SEGMENT, //
+    },
+    hw::{
+        self,
+        Bar0, //
+    },
+    regs::{
+        queue::*,
+        LINKS, //
+    },
+    stats::{
+        PairStats,
+        PollCounters,
+        XmitCounters, //
+    }, //
+};
+
+/// Maximum number of descriptors per packet: the card accepts up to 40.
+const MAX_DESCRIPTORS: usize = 40;
+
+/// Limits of the card.
+const LIMITS: Limits = Limits {
+    segment_len: TX_MAX_SEGMENT,
+    descriptors: MAX_DESCRIPTORS,
+};
+
+/// Stop the queue when a packet of the maximum size might not fit.
+const STOP_BELOW: usize = MAX_DESCRIPTORS;
+
+/// Wake it when several of them fit.
+const WAKE_AT: usize = 2 * MAX_DESCRIPTORS;
+
+/// Minimum length of a packet, in bytes; the card does not send shorter ones.
+const MIN_LEN: u32 = 17;
+
+/// Creates both sides of a ring.
+pub(crate) fn ring<'a>(
+    dev: &'a device::Device<Bound>,
+    pair: Pair,
+) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
+    let desc = Arc::new(DescRing::zeroed(dev, GFP_KERNEL)?, GFP_KERNEL)?;
+    let (producer, consumer) = inflight::pair(dev, RING_SIZE, LIMITS)?;
+
+    Ok((
+        TxRing {
+            pair,
+            producer,
+            desc: desc.clone(),
+        },
+        TxCompletion { consumer, desc },
+    ))
+}
+
+/// The side that adds packets to the ring.
+pub(crate) struct TxRing<'a> {
+    pair: Pair,
+    producer: TxProducer<'a>,
+    desc: Arc<DescRing>,
+}
+
+impl TxRing<'_> {
+    /// Returns the register values that describe the ring to the card.
+    pub(crate) fn registers(&self) -> TxRegisters {
+        TxRegisters {
+            pair: self.pair,
+            base: self.desc.dma_address(),
+        }
+    }
+
+    /// Adds a packet to the ring, or drops it.
+    ///
+    /// This is the fast path for a linear packet of ordinary length without a checksum to insert,
+    /// as forwarding produces. [`Self::xmit_any`] handles all others.
+    #[inline(always)]
+    pub(crate) fn xmit(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit {
+        let len = skb.len();
+        if !(MIN_LEN..=TX_MAX_SEGMENT).contains(&len) || skb.partial_checksum().is_some() {
+            return self.xmit_any(bar, queue, counters, skb, more);
+        }
+        let Some(template) = TxTemplate::new(len, false) else {
+            return self.xmit_any(bar, queue, counters, skb, more);
+        };
+
+        let ring = &*self.desc;
+        let submitted = self.producer.submit_one(skb, |slot, segment| {
+            // CAST: Segments are at most `TX_MAX_SEGMENT` bytes long.
+            template.write(ring, slot, segment.addr, segment.len as u16, segment.last)
+        });
+
+        match submitted {
+            Err(Refused {
+                reason: Refusal::Several,
+                skb,
+            }) => self.xmit_any(bar, queue, counters, skb, more),
+            submitted => self.finish(bar, queue, counters, submitted, more),
+        }
+    }
+
+    /// Adds any packet to the ring, or drops it.
+    #[inline(never)]
+    fn xmit_any(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit {
+        let Ok(skb) = skb.pad_to(MIN_LEN) else {
+            counters.tx_refused.add(1);
+            self.doorbell_if_last(bar, queue, counters, more);
+            return Xmit::Taken;
+        };
+        let context = skb
+            .partial_checksum()
+            .map(|checksum| TxContext::new(checksum, skb.network_offset()));
+        if matches!(context, Some(None)) {
+            // Neither TCP nor UDP, or the offsets do not fit in the context descriptor.
+            self.refuse(bar, queue, counters, skb, more);
+            return Xmit::Taken;
+        }
+        let context = context.flatten();
+        let Some(template) = TxTemplate::new(skb.len(), context.is_some()) else {
+            self.refuse(bar, queue, counters, skb, more);
+            return Xmit::Taken;
+        };
+
+        let ring = &*self.desc;
+        let submitted =
+            self.producer.submit(
+                skb,
+                usize::from(context.is_some()),
+                |slot, entry| match entry {
+                    Entry::Segment(segment) => {
+                        // CAST: As in `xmit()`.
+                        template.write(ring, slot, segment.addr, segment.len as u16, segment.last)
+                    }
+                    Entry::Context(_) => {
+                        if let Some(context) = context {
+                            context.write(ring, slot);
+                        }
+                    }
+                },
+            );
+        self.finish(bar, queue, counters, submitted, more)
+    }
+
+    /// Completes a transmit: accounts the packet, stops the queue if the ring is nearly full, and
+    /// rings the doorbell; or handles the refusal.
+    #[inline(always)]
+    fn finish(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        submitted: Result<Submitted, Refused>,
+        more: bool,
+    ) -> Xmit {
+        let submitted = match submitted {
+            Ok(submitted) => submitted,
+            Err(refused) if refused.reason == Refusal::Full => {
+                // A safety net: no packet needs more descriptors than `STOP_BELOW`, so the queue
+                // should have been stopped.
+                return self.full(bar, queue, counters, refused.skb);
+            }
+            Err(refused) => {
+                self.refuse(bar, queue, counters, refused.skb, more);
+                return Xmit::Taken;
+            }
+        };
+
+        if queue.stop_if_low(
+            || self.producer.free_or_enough(STOP_BELOW),
+            STOP_BELOW,
+            WAKE_AT,
+        ) {
+            counters.tx_ring_full.add(1);
+        }
+
+        if queue.sent(submitted.bytes, more) {
+            self.doorbell(bar, counters);
+        }
+        Xmit::Taken
+    }
+
+    /// Rings the doorbell: passes all descriptors added so far to the card.
+    #[inline]
+    pub(crate) fn doorbell(&self, bar: &Bar0<'_>, counters: &XmitCounters) {
+        counters.tx_doorbells.add(1);
+        // The register write is ordered after the writes to the descriptors.
+        bar.write(
+            TDT::at(self.pair.at()),
+            (self.producer.next_slot() as u32).into(),
+        );
+    }
+
+    /// Rings the doorbell that earlier packets deferred because `more` was set.
+    #[cold]
+    fn doorbell_if_last(
+        &self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        more: bool,
+    ) {
+        if !more || queue.is_stopped() {
+            self.doorbell(bar, counters);
+        }
+    }
+
+    /// Drops a packet that the card cannot send.
+    #[cold]
+    fn refuse(
+        &self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        skb: SkBuff,
+        more: bool,
+    ) {
+        counters.tx_refused.add(1);
+        skb.drop_with(DropReason::NotSpecified);
+        self.doorbell_if_last(bar, queue, counters, more);
+    }
+
+    /// Returns a packet that does not fit in the ring to the stack.
+    #[cold]
+    fn full(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        skb: SkBuff,
+    ) -> Xmit {
+        counters.tx_ring_full.add(1);
+        self.doorbell(bar, counters);
+        if queue.stop_if_low(|| self.producer.free(), WAKE_AT, WAKE_AT) {
+            return Xmit::Busy(skb);
+        }
+
+        // The card freed descriptors in the meantime, so the queue is not stopped. With BUSY, the
+        // stack would retry in a tight loop.
+        counters.tx_refused.add(1);
+        skb.drop_with(DropReason::FullRing);
+        Xmit::Taken
+    }
+}
+
+/// The side that removes sent packets from the ring.
+pub(crate) struct TxCompletion<'a> {
+    consumer: TxConsumer<'a>,
+    desc: Arc<DescRing>,
+}
+
+impl TxCompletion<'_> {
+    /// Frees the packets that the card has sent, in bulk if `bulk` is set. Returns their number.
+    // Not inlined: in a function of its own, the loop's variables stay in registers.
+    #[inline(never)]
+    pub(crate) fn poll(
+        &mut self,
+        queue: Completions<'_>,
+        cx: &Poll<'_>,
+        stats: &PairStats,
+        bulk: bool,
+    ) -> usize {
+        let ring = &*self.desc;
+        let done = {
+            // The end of this block frees the list: passing it to `drop()` would copy it.
+            let mut free = SkbFreeList::with_bulk(cx, &stats.bulk_free, bulk);
+            self.consumer
+                .complete(&mut free, RING_SIZE, |slot| desc::is_tx_done(ring, slot))
+        };
+
+        if done.packets == 0 {
+            return 0;
+        }
+        stats.poll.tx_packets.add(done.packets as u64);
+        stats.poll.tx_bytes.add(done.bytes as u64);
+        queue.completed(done.packets, done.bytes, || self.consumer.free(), WAKE_AT);
+        done.packets
+    }
+
+    /// Frees the remaining packets after the card was stopped, and counts them as sent or lost.
+    pub(crate) fn finish(self, counters: &PollCounters) {
+        let ring = &*self.desc;
+        let finished = self.consumer.finish(|slot| desc::is_tx_done(ring, slot));
+
+        counters.tx_packets.add(finished.sent.packets as u64);
+        counters.tx_bytes.add(finished.sent.bytes as u64);
+        counters.tx_lost.add(finished.lost.packets as u64);
+    }
+}
+
+/// Logs the state of a transmit queue that makes no progress.
+pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u16) {
+    if hw::is_gone(bar) {
+        dev_err!(dev, "transmit queue {} hangs: the card is gone\n", queue);
+        return;
+    }
+
+    let links = bar.read(LINKS);
+    let Some(at) = Pair::new(queue).map(Pair::at) else {
+        return;
+    };
+    dev_err!(
+        dev,
+        "transmit queue {} hangs: head {}, tail {}, control 0x{:08x}, link 0x{:08x}; restarting\n",
+        queue,
+        bar.read(TDH::at(at)).into_raw(),
+        bar.read(TDT::at(at)).into_raw(),
+        bar.read(TXDCTL::at(at)).into_raw(),
+        links.into_raw()
+    );
+}
+
+/// The register values that describe a transmit ring to the card.
+#[derive(Clone, Copy)]
+pub(crate) struct TxRegisters {
+    pair: Pair,
+    base: u64,
+}
+
+impl TxRegisters {
+    /// Sets up the ring's registers and enables the queue (datasheet 4.6.8.1).
+    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
+        let at = self.pair.at();
+
+        bar.write(TXDCTL::at(at), TXDCTL::zeroed());
+        bar.write(TDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
+        bar.write(TDBAH::at(at), ((self.base >> 32) as u32).into());
+        bar.write(
+            TDLEN::at(at),
+            (size_of::<[[u64; 2]; RING_SIZE]>() as u32).into(),
+        );
+        bar.write(TDH::at(at), TDH::zeroed());
+        bar.write(TDT::at(at), TDT::zeroed());
+
+        // Prefetch descriptors early, and write back each completion at once: a higher WTHRESH
+        // could delay the last one indefinitely.
+        bar.write(
+            TXDCTL::at(at),
+            TXDCTL::zeroed()
+                .with_const_pthresh::<32>()
+                .with_const_hthresh::<1>()
+                .with_const_wthresh::<1>()
+                .with_enable(true),
+        );
+        kernel::io::poll::read_poll_timeout(
+            || Ok(bar.read(TXDCTL::at(at))),
+            |r| r.enable(),
+            Delta::from_micros(100),
+            Delta::from_millis(10),
+        )
+        .inspect_err(|_| dev_err!(dev, "transmit queue {} does not start\n", at))?;
+        Ok(())
+    }
+}

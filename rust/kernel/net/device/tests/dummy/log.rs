@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The log of the dummy device, and the settings by which tests control it.
+
+use super::super::fixture;
+
+use crate::{
+    net::skbuff::SkBuff,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
+};
+
+/// The number of events that the log can hold.
+const LOG: usize = 64;
+
+/// Something that happened to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(in crate::net::device) enum Event {
+    Open,
+    Start,
+    Xmit,
+    Told,
+    Kick,
+    QueueTaken,
+    Poll,
+    PollNetpoll,
+    PoolUsable,
+    PoolRefused,
+    Rearm,
+    Quiesce,
+    TxDropped,
+    PollerDropped,
+    DataDropped,
+    ThreadRan,
+    Timeout,
+}
+
+/// The stage at which the device fails to go up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(in crate::net::device) enum Fail {
+    No,
+    Open,
+    SecondVector,
+    Start,
+}
+
+/// The driver's reaction to a packet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(in crate::net::device) enum OnXmit {
+    Take,
+    Busy,
+    BusyAndStop,
+    /// Stop, be woken by another CPU, and return the packet.
+    BusyAndWoken,
+    /// Stop, and return another packet.
+    BusyWithAnother,
+    /// Take it as the last one for which there is room.
+    TakeAndStop,
+}
+
+/// Events, counters and settings of a device.
+pub(in crate::net::device) struct Log {
+    len: Atomic<usize>,
+    events: [Atomic<u32>; LOG],
+    pub(in crate::net::device) fail: Atomic<u32>,
+    pub(in crate::net::device) on_xmit: Atomic<u32>,
+    /// Do not go idle.
+    pub(in crate::net::device) busy: Atomic<u32>,
+    /// Poll once more from within.
+    pub(in crate::net::device) reenter: Atomic<u32>,
+    /// The number of statistics.
+    pub(in crate::net::device) statistics: Atomic<u32>,
+    pub(in crate::net::device) irq: [Atomic<u32>; 2],
+    pub(in crate::net::device) event_irq: Atomic<u32>,
+    pub(in crate::net::device) queues: Atomic<u32>,
+    /// Log doorbells.
+    pub(in crate::net::device) doorbells: Atomic<u32>,
+    /// Transmit that many packets from within the poll function.
+    pub(in crate::net::device) forward: Atomic<u32>,
+    /// Take the queue from the stack within the poll function, after that.
+    pub(in crate::net::device) take_queue: Atomic<u32>,
+    /// Complete that many bytes more than there were.
+    pub(in crate::net::device) overcount: Atomic<usize>,
+    /// Make a page pool, and keep it.
+    pub(in crate::net::device) page_pool: Atomic<u32>,
+    pub(in crate::net::device) received: Atomic<u64>,
+    pub(in crate::net::device) addresses: Atomic<u32>,
+    pub(in crate::net::device) restart_mtu: Atomic<u32>,
+    pub(in crate::net::device) flags: Atomic<u32>,
+    /// The number of packets that the ring holds, if not zero.
+    pub(in crate::net::device) room: Atomic<usize>,
+    /// Complete packets when another CPU has stopped the queue.
+    pub(in crate::net::device) complete_late: Atomic<u32>,
+    /// The number of packets that were taken, and of doorbells.
+    pub(in crate::net::device) taken: Atomic<u32>,
+    pub(in crate::net::device) told: Atomic<u32>,
+    /// The last number of each sender, see [`fixture::number_of`].
+    last: [Atomic<u32>; 8],
+    /// The number of packets that were out of order.
+    pub(in crate::net::device) disorder: Atomic<u32>,
+    /// UDP over IPv4 is hashed with its ports.
+    pub(in crate::net::device) udp_ports: Atomic<u32>,
+    /// The number of times that the queue was not stopped when the device was down.
+    pub(in crate::net::device) awake: Atomic<u32>,
+}
+
+impl Log {
+    pub(in crate::net::device) fn new() -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                len: Atomic::new(0),
+                events: [const { Atomic::new(0) }; LOG],
+                fail: Atomic::new(Fail::No as u32),
+                on_xmit: Atomic::new(OnXmit::Take as u32),
+                busy: Atomic::new(0),
+                reenter: Atomic::new(0),
+                statistics: Atomic::new(2),
+                irq: [const { Atomic::new(0) }; 2],
+                event_irq: Atomic::new(0),
+                queues: Atomic::new(1),
+                doorbells: Atomic::new(0),
+                forward: Atomic::new(0),
+                take_queue: Atomic::new(0),
+                overcount: Atomic::new(0),
+                page_pool: Atomic::new(0),
+                received: Atomic::new(0),
+                addresses: Atomic::new(0),
+                restart_mtu: Atomic::new(0),
+                flags: Atomic::new(0),
+                room: Atomic::new(0),
+                complete_late: Atomic::new(0),
+                taken: Atomic::new(0),
+                told: Atomic::new(0),
+                last: [const { Atomic::new(0) }; 8],
+                disorder: Atomic::new(0),
+                udp_ports: Atomic::new(0),
+                awake: Atomic::new(0),
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    pub(in crate::net::device) fn add(&self, event: Event) {
+        let index = self.len.fetch_add(1, Relaxed);
+        if let Some(slot) = self.events.get(index) {
+            slot.store(event as u32, Relaxed);
+        }
+    }
+
+    /// Notes that a packet was put into the ring, and whether it follows the sender's previous one.
+    pub(in crate::net::device) fn note(&self, skb: &SkBuff) {
+        self.taken.fetch_add(1, Relaxed);
+        if let Some((sender, number)) = fixture::number_of(skb) {
+            if let Some(last) = self.last.get(sender) {
+                if last.xchg(number, Relaxed).wrapping_add(1) != number {
+                    self.disorder.fetch_add(1, Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Whether exactly these events have happened since the last call.
+    pub(in crate::net::device) fn take(&self, expected: &[Event]) -> bool {
+        let len = self.len.xchg(0, Relaxed).min(LOG);
+        let same = len == expected.len()
+            && expected
+                .iter()
+                .zip(&self.events)
+                .all(|(expected, event)| event.load(Relaxed) == *expected as u32);
+
+        if !same {
+            pr_err!("expected {expected:?}, got:\n");
+            for event in self.events.iter().take(len) {
+                pr_err!("  event {}\n", event.load(Relaxed));
+            }
+        }
+        same
+    }
+
+    /// Removes all of one kind from the log. Returns whether there was any.
+    pub(in crate::net::device) fn forget(&self, event: Event) -> bool {
+        let len = self.len.load(Relaxed).min(LOG);
+        let mut kept = 0;
+
+        for index in 0..len {
+            let value = self.events[index].load(Relaxed);
+            if value != event as u32 {
+                self.events[kept].store(value, Relaxed);
+                kept += 1;
+            }
+        }
+        self.len.store(kept, Relaxed);
+        kept != len
+    }
+
+    pub(in crate::net::device) fn count(&self, event: Event) -> usize {
+        let len = self.len.load(Relaxed).min(LOG);
+        self.events
+            .iter()
+            .take(len)
+            .filter(|slot| slot.load(Relaxed) == event as u32)
+            .count()
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of private flags and statistics.
+
+use super::fixture::Fixture;
+
+use crate::{
+    bindings,
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+#[macros::kunit_tests(rust_net_ethtool)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn private_flags_have_names_and_limits() -> Result {
+        let device = Fixture::new(1)?;
+        let set = bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS;
+
+        assert_eq!(device.count_names(set), Some(2));
+        let names = device.names(set, [[0x55; _]; 3]);
+        assert!(names[0].starts_with(b"first\0") && names[1].starts_with(b"second\0"));
+        assert_eq!(names[2][0], 0x55);
+
+        assert_eq!(device.private_flags(), Some(0));
+        assert_eq!(device.set_private_flags(1), Some(0));
+        assert_eq!(device.private_flags(), Some(1));
+        // A flag that the driver refuses, and flags without a name.
+        assert_eq!(device.set_private_flags(2), Some(EBUSY.to_errno()));
+        assert_eq!(device.set_private_flags(4), Some(EINVAL.to_errno()));
+        assert_eq!(device.set_private_flags(u32::MAX), Some(EINVAL.to_errno()));
+        assert_eq!(device.private_flags(), Some(1));
+        Ok(())
+    }
+
+    #[test]
+    fn statistics_stay_in_their_buffers() -> Result {
+        let device = Fixture::new(1)?;
+
+        assert_eq!(device.count_statistics(), Some(2));
+
+        // The driver adds more than were counted. The third element is behind the buffer.
+        device.log.statistics.store(3, Relaxed);
+        let names = device.statistic_names([[0x55; _]; 3]);
+        assert!(names[1].starts_with(b"statistic_1\0"));
+        assert_eq!(names[2][0], 0x55);
+
+        let values = device.statistic_values(2, [7; 3]);
+        assert_eq!(values, [1, 2, 7]);
+        Ok(())
+    }
+}

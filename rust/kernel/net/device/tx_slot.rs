@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The slots in which the producers of a device's transmit queues lie while it is up.
+
+use super::{
+    registration::Inner,
+    Driver, //
+};
+
+use crate::{
+    bindings,
+    net::{
+        doorbell::{
+            self,
+            DeferredDoorbell,
+            QueueRef, //
+        },
+        queue::TxQueue, //
+    },
+    prelude::*, //
+};
+
+use core::{
+    cell::UnsafeCell,
+    ptr, //
+};
+
+/// The producer of a transmit queue, while the device is up, and the state of its doorbell.
+///
+/// # Invariants
+///
+/// `tx` and `doorbell` are only accessed with the lock of the queue held.
+#[repr(align(64))]
+pub(super) struct TxSlot<T: Driver> {
+    tx: UnsafeCell<Option<T::Tx<'static>>>,
+    doorbell: DeferredDoorbell,
+}
+
+impl<T: Driver> TxSlot<T> {
+    /// An empty slot for the transmit queue `queue` of a device.
+    pub(super) fn new(device: *const Inner<T>, queue: u16) -> Self {
+        Self {
+            tx: UnsafeCell::new(None),
+            doorbell: DeferredDoorbell::new(QueueRef {
+                device: device.cast(),
+                queue,
+                ring: Self::ring,
+            }),
+        }
+    }
+
+    /// The producer.
+    ///
+    /// # Safety
+    ///
+    /// The caller must hold the lock of the queue for as long as it uses the result.
+    #[inline]
+    #[expect(clippy::mut_from_ref)]
+    pub(super) unsafe fn producer(&self) -> Option<&mut T::Tx<'static>> {
+        // SAFETY: By the type invariants, we are the only one to access it.
+        unsafe { (*self.tx.get()).as_mut() }
+    }
+
+    /// The transmit side of the queue, for one call of [`Driver::start_xmit`].
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be the queue `index` of the device, to which this slot belongs. The caller must
+    /// hold its lock, with bottom halves disabled, for as long as it uses the result.
+    #[inline]
+    pub(super) unsafe fn tx_queue(
+        &self,
+        raw: *mut bindings::netdev_queue,
+        index: u16,
+    ) -> TxQueue<'_> {
+        // SAFETY: Bottom halves are disabled.
+        let deferred = (T::HAS_KICK && unsafe { doorbell::may_defer() }).then_some(&self.doorbell);
+
+        // SAFETY: By the safety requirements, and as the doorbell is that of this queue.
+        unsafe { TxQueue::from_raw(raw, index, deferred) }
+    }
+
+    /// Rings the doorbell of a queue, if that has been deferred.
+    ///
+    /// # Safety
+    ///
+    /// `device` must point to an `Inner<T>`, which must be there until this returns. Bottom halves
+    /// must be disabled, and the queue must not be locked by this CPU.
+    unsafe fn ring(device: *const c_void, queue: u16) {
+        // SAFETY: By the safety requirements.
+        let inner = unsafe { &*device.cast::<Inner<T>>() };
+
+        // SAFETY: As above.
+        unsafe { inner.with_slot(queue, |slot| inner.kick(slot)) };
+    }
+}
+
+impl<T: Driver> Inner<T> {
+    /// Runs `f` with the lock of a transmit queue held, if there is one of that number.
+    ///
+    /// # Safety
+    ///
+    /// The lock must not be held by this CPU, nor be taken by `f`.
+    unsafe fn with_slot(&self, index: u16, f: impl FnOnce(&TxSlot<T>)) {
+        let Some(slot) = self.slot(index) else {
+            return;
+        };
+
+        // SAFETY: There is a slot, so the device has this queue.
+        unsafe {
+            let queue = bindings::netdev_get_tx_queue(self.dev().as_raw(), c_uint::from(index));
+
+            bindings::__netif_tx_lock_bh(queue);
+            f(slot);
+            bindings::__netif_tx_unlock_bh(queue);
+        }
+    }
+
+    /// Rings the doorbell of a queue, if that has been deferred. The queue must be locked.
+    fn kick(&self, slot: &TxSlot<T>) {
+        if !T::HAS_KICK {
+            return;
+        }
+        // SAFETY: The lock is held.
+        if let Some(tx) = unsafe { slot.producer() } {
+            if slot.doorbell.take() {
+                T::kick(self.data(), tx);
+            }
+        }
+    }
+
+    /// Exchanges the producer of a transmit queue, after its doorbell was rung if that is due.
+    pub(super) fn exchange_tx(&self, index: u16, tx: &mut Option<T::Tx<'static>>) {
+        let exchange = |slot: &TxSlot<T>| {
+            self.kick(slot);
+            // SAFETY: With the lock held, we are the only one to access the slot.
+            unsafe { ptr::swap(slot.tx.get(), tx) };
+            // SAFETY: The lock is held.
+            unsafe { self.path().abandon(self, index) };
+        };
+
+        // SAFETY: Neither do our callers hold the lock, nor does the above take it.
+        unsafe { self.with_slot(index, exchange) };
+    }
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The descriptor rings.
+//!
+//! A descriptor is two 64-bit words. The card writes the second one when it is done. That word is
+//! read once, and everything is decided on the copy.
+
+use kernel::{
+    bitfield,
+    device::{
+        self,
+        Bound, //
+    },
+    dma::{
+        Coherent,
+        DmaAddress, //
+    },
+    io::{
+        io_read,
+        io_write, //
+    },
+    net::{
+        inflight::{
+            self,
+            Completed,
+            Entry,
+            Limits,
+            Refusal,
+            TxConsumer,
+            TxProducer, //
+        },
+        napi::{
+            Napi,
+            Poll, //
+        },
+        page_pool::{
+            Allocator,
+            DeviceBuffer,
+            Layout,
+            PagePool, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        rx_list::{
+            Protocol,
+            RxList, //
+        },
+        skb_free::{
+            BulkStats,
+            SkbFreeList, //
+        },
+        skbuff::{
+            DropReason,
+            SkBuff, //
+        }, //
+    },
+    prelude::*,
+    sync::{
+        barrier,
+        Arc, //
+    }, //
+};
+
+use crate::hw::{
+    self,
+    Bar0, //
+};
+
+/// Number of descriptors of a ring, a power of two: indices count on and are masked.
+pub(crate) const SIZE: usize = 256;
+const MASK: usize = SIZE - 1;
+
+type Descriptors = Coherent<[[u64; 2]; SIZE]>;
+
+fn write(ring: &Descriptors, index: usize, low: u64, high: u64) {
+    io_write!(ring, [build: index & MASK][build: 0], low);
+    io_write!(ring, [build: index & MASK][build: 1], high);
+}
+
+fn read_high(ring: &Descriptors, index: usize) -> u64 {
+    io_read!(ring, [build: index & MASK][build: 1])
+}
+
+// [rx]
+bitfield! {
+    /// Second word of a receive descriptor, as the card writes it back.
+    struct RxStatus(u64) {
+        /// Number of bytes in the buffer.
+        47:32   len;
+        /// The frame is damaged.
+        29:29   error => bool;
+        /// This is the frame's last buffer.
+        1:1     end => bool;
+        /// The card is done with the descriptor.
+        0:0     done => bool;
+    }
+}
+
+/// Part of a page that the card writes to. Behind it, there is room to build an SKB.
+const LAYOUT: Layout = match Layout::new(64, hw::BUFFER_KIB * 1024) {
+    Some(layout) => layout,
+    None => panic!("the buffer does not fit into a page"),
+};
+
+/// Packets and bytes that a poll has received.
+#[derive(Default)]
+pub(crate) struct Received {
+    pub(crate) packets: usize,
+    pub(crate) bytes: usize,
+}
+
+/// The receive ring. Only the poll function uses it.
+pub(crate) struct RxRing {
+    desc: Descriptors,
+    /// The buffers that the card owns, each at the index of its descriptor.
+    buffers: KBox<[Option<DeviceBuffer>; SIZE]>,
+    /// The descriptor that the card completes next.
+    next_done: usize,
+    /// The descriptor that is given to the card next, at most `SIZE - 1` ahead of `next_done`: to
+    /// the card, a ring with head and tail at the same place is empty.
+    next_free: usize,
+    pool: PagePool,
+}
+
+impl RxRing {
+    /// Allocates the ring and all of its buffers.
+    pub(crate) fn new(dev: &device::Device<Bound>, napi: &Napi) -> Result<Self> {
+        let mut this = Self {
+            desc: Descriptors::zeroed(dev, GFP_KERNEL)?,
+            buffers: KBox::init(
+                pin_init::init_array_from_fn(|_| None::<DeviceBuffer>),
+                GFP_KERNEL,
+            )?,
+            next_done: 0,
+            next_free: 0,
+            pool: PagePool::new(dev, napi, SIZE as u32, LAYOUT)?,
+        };
+
+        let Self {
+            desc,
+            buffers,
+            next_free,
+            pool,
+            ..
+        } = &mut this;
+        let mut pool = pool.initial_allocator(napi)?;
+        Self::fill(&mut pool, desc, buffers, next_free, SIZE - 1);
+        if this.next_free != SIZE - 1 {
+            return Err(ENOMEM);
+        }
+        Ok(this)
+    }
+
+    /// The address of the ring for the card.
+    pub(crate) fn dma_address(&self) -> DmaAddress {
+        self.desc.dma_address()
+    }
+
+    /// Gives up to `count` buffers to the card, without telling it.
+    fn fill(
+        pool: &mut Allocator<'_>,
+        desc: &Descriptors,
+        buffers: &mut [Option<DeviceBuffer>; SIZE],
+        next_free: &mut usize,
+        count: usize,
+    ) {
+        for _ in 0..count {
+            let Some(buffer) = pool.alloc() else {
+                break;
+            };
+            // This also clears the status of the descriptor's last use.
+            write(desc, *next_free, buffer.dma_address(LAYOUT), 0);
+            buffers[*next_free & MASK] = Some(buffer);
+            *next_free = next_free.wrapping_add(1);
+        }
+    }
+
+    /// Replaces the used buffers. Returns whether the card has any.
+    pub(crate) fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>) -> bool {
+        let before = self.next_free;
+        let in_use = self.next_free.wrapping_sub(self.next_done);
+
+        if let Ok(mut pool) = self.pool.allocator(cx) {
+            let missing = (SIZE - 1).saturating_sub(in_use);
+            Self::fill(
+                &mut pool,
+                &self.desc,
+                &mut self.buffers,
+                &mut self.next_free,
+                missing,
+            );
+        }
+        if self.next_free != before {
+            // Ordered after the writes to the descriptors.
+            hw::rx_doorbell(bar, self.next_free & MASK);
+        }
+        self.next_free != self.next_done
+    }
+
+    /// Receives frames, as many as the budget allows.
+    pub(crate) fn receive(&mut self, cx: &Poll<'_>) -> Received {
+        let mut received = Received::default();
+        // Its packets go to the stack when it is dropped.
+        let mut list = RxList::new(cx);
+        let Ok(pool) = self.pool.receiver(cx, LAYOUT) else {
+            return received;
+        };
+
+        while received.packets < cx.budget().packets() && self.next_done != self.next_free {
+            let status = RxStatus::from_raw(read_high(&self.desc, self.next_done));
+            if !status.done() {
+                break;
+            }
+            // The buffer was written before the status.
+            barrier::dma_mb(barrier::Read);
+
+            let buffer = self.buffers[self.next_done & MASK].take();
+            self.next_done = self.next_done.wrapping_add(1);
+            let Some(buffer) = buffer else {
+                continue;
+            };
+
+            // The card is not to be trusted: `complete()` checks the length.
+            let len = status.len().cast::<u16>().get();
+            let Ok(buffer) = pool.complete(buffer, len) else {
+                continue;
+            };
+            // No frame within the MTU takes more than one buffer. Others are dropped.
+            if status.error() || !status.end() {
+                continue;
+            }
+            if list.push_buffer(buffer, Protocol::Other, false) {
+                received.packets += 1;
+                received.bytes += usize::from(len);
+            }
+        }
+        received
+    }
+}
+// [/rx]
+
+// [tx]
+bitfield! {
+    /// Second word of a transmit descriptor.
+    struct TxWord(u64) {
+        /// Length of the packet.
+        63:46   packet_len;
+        /// The card has sent the packet; it writes this.
+        32:32   done => bool;
+        /// This is an advanced descriptor.
+        29:29   advanced => bool;
+        /// Report when the packet has been sent.
+        27:27   report => bool;
+        /// Insert the frame check sequence.
+        25:25   insert_fcs => bool;
+        /// This is the packet's last descriptor.
+        24:24   end => bool;
+        /// Kind of the descriptor; 3 for data.
+        23:20   kind;
+        /// Length of the buffer.
+        15:0    len;
+    }
+}
+
+/// The most descriptors that a packet takes.
+const MOST: usize = 40;
+
+/// What the card can take.
+const LIMITS: Limits = Limits {
+    segment_len: 0x8000,
+    descriptors: MOST,
+};
+
+/// The queue is woken when there is room for two packets.
+const WAKE_AT: usize = 2 * MOST;
+
+/// Makes both ends of the transmit ring.
+pub(crate) fn transmit<'a>(
+    dev: &'a device::Device<Bound>,
+) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
+    let desc = Arc::new(Descriptors::zeroed(dev, GFP_KERNEL)?, GFP_KERNEL)?;
+    let (producer, consumer) = inflight::pair(dev, SIZE, LIMITS)?;
+
+    Ok((
+        TxRing {
+            desc: desc.clone(),
+            producer,
+        },
+        TxCompletion { desc, consumer },
+    ))
+}
+
+/// The filling end of the transmit ring, for the holder of the queue's lock.
+pub(crate) struct TxRing<'a> {
+    desc: Arc<Descriptors>,
+    producer: TxProducer<'a>,
+}
+
+impl TxRing<'_> {
+    /// The address of the ring for the card.
+    pub(crate) fn dma_address(&self) -> DmaAddress {
+        self.desc.dma_address()
+    }
+
+    /// Puts a packet into the ring, or drops it.
+    pub(crate) fn xmit(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit {
+        let Ok(packet) = TxWord::zeroed().try_with_packet_len(skb.len()) else {
+            return self.refuse(bar, queue, skb, more);
+        };
+        let packet = packet
+            .with_advanced(true)
+            .with_insert_fcs(true)
+            .with_const_kind::<3>();
+
+        // Maps the packet and takes it over. The closure writes the descriptors.
+        let desc = &*self.desc;
+        let submitted = self.producer.submit(skb, 0, |index, entry| {
+            if let Entry::Segment(segment) = entry {
+                let word = packet
+                    .with_len(segment.len as u16)
+                    .with_end(segment.last)
+                    .with_report(segment.last);
+                write(desc, index, segment.addr, word.into_raw());
+            }
+        });
+
+        match submitted {
+            Ok(submitted) => {
+                // Stops in time, so that there is always room for another packet.
+                queue.stop_if_low(|| self.producer.free(), MOST, WAKE_AT);
+                if queue.sent(submitted.bytes, more) {
+                    hw::tx_doorbell(bar, self.producer.next_slot());
+                }
+                Xmit::Taken
+            }
+            Err(refused) if refused.reason == Refusal::Full && queue.is_stopped() => {
+                Xmit::Busy(refused.skb)
+            }
+            Err(refused) => self.refuse(bar, queue, refused.skb, more),
+        }
+    }
+
+    /// Drops a packet, but not the doorbell that earlier ones have deferred.
+    fn refuse(&self, bar: &Bar0<'_>, queue: &TxQueue<'_>, skb: SkBuff, more: bool) -> Xmit {
+        skb.drop_with(DropReason::NotSpecified);
+        if !more || queue.is_stopped() {
+            hw::tx_doorbell(bar, self.producer.next_slot());
+        }
+        Xmit::Taken
+    }
+}
+
+/// The completing end of the transmit ring, for the poll function.
+pub(crate) struct TxCompletion<'a> {
+    desc: Arc<Descriptors>,
+    consumer: TxConsumer<'a>,
+}
+
+impl TxCompletion<'_> {
+    /// Frees the packets that the card has sent, in bulk.
+    pub(crate) fn complete(&mut self, cx: &Poll<'_>, freed: &BulkStats) -> Completed {
+        let desc = &*self.desc;
+        let mut list = SkbFreeList::new(cx, freed);
+        let sent = self.consumer.complete(&mut list, SIZE, |index| {
+            TxWord::from_raw(read_high(desc, index)).done()
+        });
+
+        cx.tx_queue()
+            .completed(sent.packets, sent.bytes, || self.consumer.free(), WAKE_AT);
+        sent
+    }
+}
+// [/tx]

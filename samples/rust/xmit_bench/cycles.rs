@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Work that takes a given number of cycles.
+
+use core::hint::black_box;
+use kernel::{
+    prelude::*,
+    time::{
+        Instant,
+        Monotonic, //
+    }, //
+};
+
+/// Cycles per step: three for the multiplication, on common CPUs, and one for the addition.
+const STEP: u32 = 4;
+
+/// A chain of dependent operations: each one waits for the result of the previous one.
+pub(crate) struct Work(u64);
+
+impl Work {
+    pub(crate) const fn new() -> Self {
+        Self(3)
+    }
+
+    /// Spends about this many cycles.
+    ///
+    /// Without the dependency, the CPU would execute several steps in parallel. Squaring keeps the
+    /// compiler from folding several steps into one, which it could do with a linear function.
+    #[inline(always)]
+    pub(crate) fn spend(&mut self, cycles: u32) {
+        let mut value = black_box(self.0);
+        for _ in 0..cycles / STEP {
+            value = value.wrapping_mul(value).wrapping_add(0x9e37_79b9);
+        }
+        self.0 = black_box(value);
+    }
+}
+
+/// Measures the granularity of the clock, in nanoseconds. It is 256 ns in User-Mode Linux.
+pub(crate) fn clock_step() -> u64 {
+    const READINGS: u32 = 1_000;
+    let mut least = u64::MAX;
+
+    for _ in 0..READINGS {
+        let start = Instant::<Monotonic>::now();
+        let passed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(0);
+        if passed != 0 {
+            least = least.min(passed);
+        }
+    }
+    // The clock never advanced between two readings: its granularity does not matter.
+    if least == u64::MAX {
+        1
+    } else {
+        least
+    }
+}
+
+/// Reports the time that this many cycles take on this machine.
+pub(crate) fn report(name: &str, cycles: u32) {
+    const TIMES: u32 = 10_000;
+    let (mut work, mut least) = (Work::new(), u64::MAX);
+
+    // Disturbances only add time, so the minimum counts.
+    for _ in 0..5 {
+        let start = Instant::<Monotonic>::now();
+        for _ in 0..TIMES {
+            work.spend(cycles);
+        }
+        least = least.min(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    }
+    pr_info!("parameter|{name}|{}\n", least * 1000 / u64::from(TIMES));
+}
