@@ -20,7 +20,7 @@ use kernel::{
     net::{
         combiner::{
             Combiner,
-            Submitted, //
+            Disposition, //
         },
         inflight::{
             self,
@@ -108,7 +108,7 @@ pub fn combine(list: &Combiner<UniqueSkBuff>, skb: SkBuff, sent: &SpinLock<usize
     };
     let lock = || sent.lock();
     let submitted = list.submit(skb, 1000, 64, lock, |sent, batch| **sent += batch.len());
-    matches!(submitted, Ok(Submitted::Done))
+    matches!(submitted, Ok(Disposition::Done))
 }
 
 pub fn thread(cpu: CpuId) -> Result {

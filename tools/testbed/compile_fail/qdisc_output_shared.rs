@@ -8,11 +8,11 @@
 use kernel::{
     net::{
         sched::{
-            DropReason,
             ExtAck,
             Options,
             Qdisc,
-            Refused, //
+            QdiscDropReason,
+            Rejected, //
         },
         skbuff::SkBuff, //
     },
@@ -51,10 +51,10 @@ impl Qdisc for Discipline {
         alf_queue::mpsc(8, GFP_KERNEL)
     }
 
-    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Refused> {
+    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected> {
         input
             .push(cx, skb)
-            .map_err(|skb| Refused::new(skb, DropReason::OverLimit))
+            .map_err(|skb| Rejected::new(skb, QdiscDropReason::OverLimit))
     }
 
     //~ fn dequeue(_: &mut Self::Output) -> Option<SkBuff> {

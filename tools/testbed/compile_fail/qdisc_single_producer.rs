@@ -8,11 +8,11 @@
 use kernel::{
     net::{
         sched::{
-            DropReason,
             ExtAck,
             Options,
             Qdisc,
-            Refused, //
+            QdiscDropReason,
+            Rejected, //
         },
         skbuff::SkBuff, //
     },
@@ -51,8 +51,8 @@ impl Qdisc for Discipline {
         Err(ENOMEM)
     }
 
-    fn enqueue(_: &Self::Input, _: Softirq<'_>, skb: SkBuff) -> Result<(), Refused> {
-        Err(Refused::new(skb, DropReason::Generic))
+    fn enqueue(_: &Self::Input, _: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected> {
+        Err(Rejected::new(skb, QdiscDropReason::Generic))
     }
 
     fn dequeue(output: &mut Self::Output) -> Option<SkBuff> {

@@ -9,23 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from testbed import proc
-from testbed.ui import Failure
-
-
-def _number(name: str, default: int) -> int:
-    text = os.environ.get(name, "")
-    if not text:
-        return default
-    if not text.isdigit() or int(text) == 0:
-        raise Failure(f"{name}={text} is not a positive number")
-    return int(text)
+from testbed import settings
+from testbed.host import proc
+from testbed.host.ui import Failure
+from testbed.settings import Settings
 
 
 @dataclass(frozen=True)
 class Env:
     """Everything that a verb takes from its surroundings, read once."""
 
+    settings: Settings
     clone: Path
     cache: Path
     out: Path
@@ -35,24 +29,21 @@ class Env:
     jobs: int
 
     @staticmethod
-    def read() -> Env:
+    def read(verb: str) -> Env:
         """Read the environment; complain about what makes no sense."""
+        values = settings.read(verb)
         clone = Path(__file__).resolve().parents[3]
-        home_cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        cache = Path(os.environ.get("SKBULK_CACHE") or Path(home_cache) / "skbulk")
-        kdir_text = os.environ.get("KDIR", "")
-        kdir = Path(kdir_text).resolve() if kdir_text else None
-        if kdir is not None and not kdir.is_dir():
-            raise Failure(f"KDIR={kdir_text} is not a folder")
+        cache = values.path("XDG_CACHE_HOME") or Path.home() / ".cache"
         return Env(
+            settings=values,
             clone=clone,
-            cache=cache,
-            out=Path(os.environ.get("SKBULK_OUT") or clone / "out"),
+            cache=Path(values.internal.get("SKBULK_CACHE") or cache / "skbulk"),
+            out=Path(values.internal.get("SKBULK_OUT") or clone / "out"),
             # Without a build root the host's own root takes its place.
-            root=Path(os.environ.get("SKBULK_ROOT") or "/"),
-            kdir=kdir,
-            llvm=os.environ.get("SKBULK_LLVM", ""),
-            jobs=_number("JOBS", os.cpu_count() or 1),
+            root=Path(values.internal.get("SKBULK_ROOT") or "/"),
+            kdir=values.path("KDIR"),
+            llvm=values.internal.get("SKBULK_LLVM", ""),
+            jobs=values.number("JOBS", os.cpu_count() or 1),
         )
 
     @cached_property
@@ -81,7 +72,7 @@ class Env:
     @property
     def overlay_off(self) -> bool:
         """OVERLAY=0 asks for the kernel as it came, with the C driver only."""
-        return os.environ.get("OVERLAY", "1") == "0"
+        return not self.settings.switch("OVERLAY")
 
 
 def short_hash(*parts: str | bytes) -> str:

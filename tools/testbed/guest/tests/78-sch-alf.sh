@@ -305,7 +305,11 @@ senders_on 1000000 2
 check "the qdisc is removed under load" tc_left qdisc del dev "$P0" root
 senders_off unload
 check "the module goes when it is not used" rmmod sch_alf
+# Without a modprobe to ask, so that the kernel cannot fetch the module back.
+modprobe_path=$(</proc/sys/kernel/modprobe)
+echo >/proc/sys/kernel/modprobe
 check "tc knows no alf any more" sh -c "! tc -n left qdisc replace dev $P0 root alf 2>/dev/null"
+echo "$modprobe_path" >/proc/sys/kernel/modprobe
 check "the module is loaded again" insmod "$module"
 check "tc puts alf on the port again" alf
 check "two namespaces reach each other through it again" ping_across

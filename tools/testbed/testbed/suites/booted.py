@@ -9,15 +9,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed import bench, bench_rows, demo, dmesg, insn_bench, insn_cost, proc, tap
-from testbed.boot import Job, Outcome
-from testbed.kernel import UML, Kernel
-from testbed.report import Report
-from testbed.results import problems
-from testbed.session import Built
-from testbed.ui import Failure, Step, say
-from testbed.xmit import nic, qdisc
-from testbed.xmit.rounds import SHORT
+from insn import cost as insn_cost
+from testbed.bench import instructions
+from testbed.bench import rows as bench_rows
+from testbed.bench.about import MEMORY, REFERENCES
+from testbed.bench.results import problems
+from testbed.bench.xmit import nic, qdisc
+from testbed.bench.xmit.rounds import SHORT
+from testbed.boot import dmesg
+from testbed.boot.job import Job, Outcome
+from testbed.build.kernel import UML, Kernel
+from testbed.host import proc
+from testbed.host.ui import Failure, Step, say
+from testbed.selftests import boots
+from testbed.suites import tap
+from testbed.suites.report import Report
+from testbed.verbs import bench, demo
+from testbed.workshop import Built
 
 KUNIT_TOTAL = re.compile(
     r"Ran (\d+) tests?: (?:passed: (\d+))?(?:, )?(?:failed: (\d+))?(?:, )?"
@@ -176,6 +184,16 @@ def e2e(ready: Built, driver: str, config: str = "debug") -> Report:
     return report
 
 
+def selftests(ready: Built) -> Report:
+    """The kernel's own tests of drivers: that none does harm. What passes is a record."""
+    report = Report("selftests")
+    for driver, programs in boots.both(ready).items():
+        for program in programs:
+            problem = "; ".join(program.troubles[:3]) or None
+            report.add(f"{driver}: {program.name} does no harm", problem)
+    return report
+
+
 def compare(ready: Built) -> Report:
     """The demo in small: everything forwarded, and no more costly than C allows."""
     report = Report("compare")
@@ -223,7 +241,7 @@ def _judge_cost(ready: Built, record: dict[str, Any], report: Report) -> None:
     for again in range(_RECOUNTS):
         if not any(verdicts.values()):
             break
-        costs = insn_bench.count(ready, f"count-{again + 2}").costs
+        costs = instructions.count(ready, f"count-{again + 2}").costs
         verdicts = {
             case: wrong and verdicts[case] for case, wrong in _verdicts(known, costs).items()
         }
@@ -248,7 +266,7 @@ def benches(ready: Built) -> Report:
     not be quiet.
     """
     report = Report("bench")
-    rows = bench.run(ready, list(bench_rows.BITS), 1)
+    rows = bench.run(ready, list(MEMORY), 1)
     for make in (_qdiscs, _rings):
         try:
             rows += make(ready)
@@ -261,8 +279,8 @@ def benches(ready: Built) -> Report:
         report.add(f"{row.bench} {row.case}", "the reference reported nothing" if missing else None)
     reported = {row.bench for row in rows}
     # Those that the modules have; instructions are judged elsewhere.
-    for name in bench_rows.REFERENCES:
-        if name.partition("-")[0] not in bench_rows.BITS:
+    for name in REFERENCES:
+        if name.partition("-")[0] not in MEMORY:
             continue
         report.add(f"{name} has cases", None if name in reported else "it reported nothing")
     return report

@@ -10,10 +10,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed import model, proc
+from testbed.boot import nicmodel
 from testbed.env import Env
-from testbed.report import Report
-from testbed.ui import Step, say
+from testbed.host import proc
+from testbed.host.ui import Step, say
+from testbed.suites.report import Report
 
 _CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.M)
 _CARGO_FAILED = re.compile(r"^test (\S+) \.\.\. FAILED$", re.M)
@@ -21,6 +22,9 @@ _CARGO_IGNORED = re.compile(r"^test (\S+) \.\.\. ignored", re.M)
 _UNITTEST_RAN = re.compile(r"^Ran (\d+) tests? in", re.M)
 _UNITTEST_BAD = re.compile(r"^(?:FAIL|ERROR): (.+)$", re.M)
 _UNITTEST_SKIP = re.compile(r"skipped=(\d+)")
+
+# The folders of tools/ with a package and its tests.
+PACKAGES = ("testbed", "insn", "txsim")
 
 # The version decides what it finds.
 _RUFF = "0.17.6"
@@ -42,7 +46,7 @@ def cargo(env: Env) -> Report:
              "--manifest-path", env.clone / "tools/Cargo.toml", "-j", str(env.jobs)],
             log,
             what="cargo test",
-            env=model.cargo_env(env),
+            env=nicmodel.cargo_env(env),
             timeout=1500,
             check=False,
         )  # fmt: skip
@@ -66,30 +70,30 @@ def python(env: Env) -> Report:
     """The testbed's own unit tests."""
     report = Report("python")
     log = _fresh_log(env, "python")
-    folder = env.clone / "tools/testbed"
-    with Step("tests of the testbed: python3 -m unittest"):
-        code = proc.run(
-            ["python3", "-m", "unittest", "discover", "-v", "-s", "tests", "-t", "."],
-            log,
-            what="the testbed's unit tests",
-            cwd=folder,
-            env={"PYTHONPATH": str(folder)},
-            timeout=300,
-            check=False,
-        )
+    code = 0
+    with Step("unit tests of the Python packages: python3 -m unittest"):
+        for name in PACKAGES:
+            code |= proc.run(
+                ["python3", "-m", "unittest", "discover", "-v", "-s", "tests", "-t", "."],
+                log,
+                what="the testbed's unit tests",
+                cwd=env.clone / "tools" / name,
+                env={"PYTHONPATH": ":".join(str(env.clone / "tools" / one) for one in PACKAGES)},
+                timeout=300,
+                check=False,
+            )
     text = log.read_text(errors="replace")
-    ran = _UNITTEST_RAN.search(text)
-    skips = _UNITTEST_SKIP.search(text)
+    ran = [int(number) for number in _UNITTEST_RAN.findall(text)]
     report.failures = _UNITTEST_BAD.findall(text)
-    skipped = int(skips[1]) if skips else 0
+    skipped = sum(int(number) for number in _UNITTEST_SKIP.findall(text))
     for number in range(skipped):
         report.skip(f"unit test {number + 1}", f"see {log}")
     if ran:
-        report.passed = int(ran[1]) - report.failed - skipped
-        say(f"    Ran {ran[1]} tests")
+        report.passed = sum(ran) - report.failed - skipped
+        say(f"    Ran {sum(ran)} tests")
     if code != 0 and not report.failures:
         report.add("python3 -m unittest", f"it failed (log: {log})")
-    if not ran or ran[1] == "0":
+    if len(ran) != len(PACKAGES) or not all(ran):
         report.add("python3 -m unittest", f"it ran no test (log: {log})")
     return report
 
@@ -157,8 +161,7 @@ def lint(env: Env) -> Report:
     report = Report("lint")
     tools = env.clone / "tools"
     manifest = tools / "Cargo.toml"
-    cargo_env = model.cargo_env(env)
-    testbed = tools / "testbed"
+    cargo_env = nicmodel.cargo_env(env)
     cache = env.cache / "home"
     with Step("linters: rustfmt, clippy, mypy, ruff, shellcheck"):
         _linter(env, report, "rustfmt", ["cargo", "fmt", "--all", "--check",
@@ -167,11 +170,12 @@ def lint(env: Env) -> Report:
                 "--all-targets", "--manifest-path", manifest, "--", "-D", "warnings"],
                 extra=cargo_env)  # fmt: skip
         _linter(env, report, "mypy", ["mypy", "--strict", "--cache-dir", cache / "mypy",
-                "testbed"], cwd=testbed)  # fmt: skip
+                *(f"{name}/{name}" for name in PACKAGES)], cwd=tools,
+                extra={"MYPYPATH": ":".join(PACKAGES)})  # fmt: skip
         ruff = _ruff(env)
-        _linter(env, report, "ruff check", [ruff, "check", "--no-cache", "."], cwd=testbed)
+        _linter(env, report, "ruff check", [ruff, "check", "--no-cache", "."], cwd=tools)
         _linter(env, report, "ruff format", [ruff, "format", "--no-cache", "--check", "."],
-                cwd=testbed)  # fmt: skip
+                cwd=tools)  # fmt: skip
         scripts = [os.path.relpath(path, env.clone) for path in shell_scripts(env.clone)]
         _linter(env, report, "shellcheck", ["shellcheck", "-x", "-P", "SCRIPTDIR", "-S",
                 "warning", *scripts], cwd=env.clone)  # fmt: skip

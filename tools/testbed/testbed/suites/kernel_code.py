@@ -8,12 +8,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from testbed import overlay, panic_path, symbols
+from insn import panic_path, symbols
+from testbed.build.kernel import Kernel
 from testbed.env import Env
-from testbed.kernel import Kernel
-from testbed.patches import write_series
-from testbed.report import Report
-from testbed.ui import Failure, Step, say
+from testbed.host.ui import Failure, Step, say
+from testbed.source import overlay
+from testbed.source.patches import write_series
+from testbed.suites.report import Report
 
 _TOTAL = re.compile(r"^total: (\d+) errors?, (\d+) warnings?(?:, (\d+) checks?)?", re.M)
 # The series adds files and no maintainer yet: said in the cover letter, not per
@@ -69,9 +70,10 @@ def _checkpatch(env: Env, kernel: Kernel, report: Report, log: Path) -> None:
     work = kernel.tree.work
     with tempfile.TemporaryDirectory(prefix="skbulk-mails-") as name:
         folder = Path(name)
-        mails = write_series(env.clone, kernel.tree.base, kernel.tree.version, folder / "mails")
-        report.add("the series applies with git am")
-        for mail in mails:
+        written = write_series(env.clone, kernel.tree.base, kernel.tree.version, folder / "mails")
+        report.add("the series apply with git am")
+        for path in [mail for series in written for mail in series.mails]:
+            mail = f"{path.parent.name}/{path.name}"
             done = subprocess.run(
                 ["perl", work / "scripts/checkpatch.pl", "--strict", "--no-tree",
                  "--no-signoff", "--show-types", f"--ignore={','.join(_IGNORED)}",
@@ -93,9 +95,15 @@ def _checkpatch(env: Env, kernel: Kernel, report: Report, log: Path) -> None:
             report.add(f"checkpatch {mail}", None if clean else f"{first} (log: {log})")
 
 
-# Where the stack enters a driver for each packet.
-_HOT = ("Ops::ixgbe_rust::port::PortDriver::start_xmit",
-        "Vector::ixgbe_rust::port::PortDriver::poll_callback")  # fmt: skip
+# Where the stack enters a driver for each packet, on either transmit path.
+_HOT = {
+    "start_xmit": "Entry::ixgbe_rust::port::PortDriver::direct::Direct::start_xmit",
+    "poll_callback": "Vector::ixgbe_rust::port::PortDriver::poll_callback::tx_path::direct::Direct",
+    "start_xmit, combining":
+        "Entry::ixgbe_rust::port::PortDriver::combining::Combining::start_xmit",
+    "poll_callback, combining":
+        "Vector::ixgbe_rust::port::PortDriver::poll_callback::combining::Combining",
+}  # fmt: skip
 
 
 def objects(env: Env, kernel: Kernel) -> Report:
@@ -109,28 +117,27 @@ def objects(env: Env, kernel: Kernel) -> Report:
             report.add(f"{module.stem} cannot panic", "; ".join(found) or None)
             code = panic_path.disassemble(objdump, kernel.build / "rust/kernel.o")
             code.update(panic_path.disassemble(objdump, module))
-            for end in _HOT:
-                _hot(report, code, end)
+            for name, end in _HOT.items():
+                _hot(report, code, name, end)
     if not modules:
         report.add("objects", f"there is no driver in {kernel.build}")
     return report
 
 
-def _hot(report: Report, code: dict[str, set[str]], end: str) -> None:
+def _hot(report: Report, code: dict[str, set[str]], name: str, end: str) -> None:
     """Nothing that a function calls, in the driver or the kernel crate, can panic."""
-    short = end.rpartition("::")[2]
     roots = panic_path.named(code, end)
     if not roots:
-        report.add(f"{short} cannot panic", f"no function of the driver is called {end}")
+        report.add(f"{name} cannot panic", f"no function of the driver is called {end}")
     for root in roots:
         ways = panic_path.way(code, root)
-        report.add(f"{short} cannot panic", " calls ".join(ways) or None)
-        say(f"    {short} and {len(panic_path.reached(code, root)) - 1} functions that it reaches")
+        report.add(f"{name} cannot panic", " calls ".join(ways) or None)
+        say(f"    {name} and {len(panic_path.reached(code, root)) - 1} functions that it reaches")
 
 
 def compile_fail(env: Env, kernel: Kernel) -> Report:
     """What must not compile does not."""
-    from testbed import compile_fail as runner
+    from testbed.build import compile_fail as runner
 
     report = Report("compile-fail")
     cases = env.clone / "tools/testbed/compile_fail"

@@ -7,11 +7,11 @@ import re
 import shutil
 from pathlib import Path
 
-from testbed import proc
 from testbed.env import Env
-from testbed.report import Report
-from testbed.session import Built
-from testbed.ui import Failure, Step
+from testbed.host import proc
+from testbed.host.ui import Failure, Step
+from testbed.suites.report import Report
+from testbed.workshop import Built
 
 FOLDER = "Documentation/litmus-tests"
 # The release of Debian that has herd7, and what it needs of that release.

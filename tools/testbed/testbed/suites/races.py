@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import proc
-from testbed.boot import Job
-from testbed.report import Report
-from testbed.session import Built
+from testbed.boot.job import Job
+from testbed.host import proc
+from testbed.host.ui import Step, say
 from testbed.suites import booted
-from testbed.ui import Step, say
+from testbed.suites.report import Report
+from testbed.workshop import Built
 
 CONFIG = "kcsan"
 _CPUS = 4

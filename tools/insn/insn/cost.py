@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What forwarding a packet costs in instructions, and the record that it is held to."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from insn.counts import WindowCount
+from insn.symbols import KERNEL
+from testbed.bench.rows import Row
+from testbed.host.ui import Failure
+
+# The record is part of the project, relative to the clone.
+RECORD = Path("tools/insn/record/insn.json")
+RENEW = "make bench ONLY=insn RECORD=1 renews the record; commit it with the change"
+# This much more than the record is a failure.
+TOLERANCE = 0.01
+# Functions that take less than this per packet are not worth a line.
+_LEAST = 0.05
+# A function must have grown by this much to be named as a cause.
+_GREW = 0.3
+MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
+CASES = ("driver", "kernel crate", "all")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Instructions per forwarded packet, with one driver."""
+
+    cases: Mapping[str, float]
+    functions: Mapping[str, float] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """As plain data, with the functions that matter, the largest first."""
+        functions = sorted(self.functions.items(), key=lambda item: (-item[1], item[0]))
+        return {
+            **{name: round(self.cases[name], 2) for name in CASES},
+            "functions": {name: round(count, 2) for name, count in functions if count >= _LEAST},
+        }
+
+
+def is_rust(name: str) -> bool:
+    """Whether a function of the kernel is part of the `kernel` crate or one of its helpers."""
+    return name.startswith(("kernel::", "core::", "alloc::", "rust_helper_"))
+
+
+def cost(window: WindowCount, packets: int) -> Cost:
+    """The cost per packet of what a window counted; user space does not count."""
+    functions: Counter[str] = Counter()
+    crate = 0
+    for each in window.functions:
+        # User space is all of one module, whose name is in brackets.
+        if each.module.startswith("["):
+            continue
+        functions[f"{each.module} {each.function}"] += each.instructions
+        if each.module == KERNEL and is_rust(each.function):
+            crate += each.instructions
+    cases = {
+        "driver": window.driver(MODULES[window.label]) / packets,
+        "kernel crate": crate / packets,
+        "all": sum(window.by_module.values()) / packets,
+    }
+    return Cost(cases, {name: count / packets for name, count in functions.items()})
+
+
+def costs(windows: list[WindowCount], packets: int) -> dict[str, Cost]:
+    """The cost with each driver; a window that was not closed is an error."""
+    for window in windows:
+        if not window.complete:
+            raise Failure(f"counting instructions of {window.label} ended too early")
+    return {window.label: cost(window, packets) for window in windows}
+
+
+def option_row(case: str, on: Cost, off: Cost) -> Row:
+    """A row that compares the Rust driver with itself: ours is with an option; all that ran."""
+    ours, reference = on.cases["all"], off.cases["all"]
+    return Row("insn-option", case, "instructions", ours, reference, (reference / ours,))
+
+
+def rows(found: Mapping[str, list[Cost]]) -> list[Row]:
+    """Rows for out/bench.json: ours is the Rust driver, the reference the C driver."""
+    ours, reference = found.get("rust", []), found.get("c", [])
+    result = []
+    for case in CASES:
+        pairs = [(a.cases[case], b.cases[case]) for a, b in zip(ours, reference, strict=False)]
+        ratios = tuple(b / a for a, b in pairs if a and b)
+        result.append(Row("insn", case, "instructions", _mean([a for a, _ in pairs]),
+                          _mean([b for _, b in pairs]), ratios))  # fmt: skip
+    return result
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def spread(found: list[Cost], case: str) -> float:
+    """How far apart the runs are, as a share of the least."""
+    values = [one.cases[case] for one in found]
+    least = min(values, default=0.0)
+    return max(values) / least - 1 if least else 0.0
+
+
+def worst(found: list[Cost]) -> Cost:
+    """The most that each case took in any run, with the functions of the run that took most."""
+    most = max(found, key=lambda one: one.cases["all"])
+    cases = {case: max(one.cases[case] for one in found) for case in most.cases}
+    return Cost(cases, most.functions)
+
+
+def top(found: Cost, name: str, count: int = 20) -> list[str]:
+    """The functions that took most, as lines of text."""
+    lines = [f"{name}: the {count} functions with most instructions per packet"]
+    order = sorted(found.functions.items(), key=lambda item: -item[1])[:count]
+    for function, instructions in order:
+        module, _, rest = function.partition(" ")
+        lines.append(f"{instructions:>10.1f}  {module:<11} {short(rest)}")
+    return lines
+
+
+def short(function: str, width: int = 60) -> str:
+    """The end of a long path, which is what tells functions apart."""
+    return function if len(function) <= width else "…" + function[1 - width :]
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The record; a missing or damaged one is an error that says what to do."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        for driver in MODULES:
+            for case in CASES:
+                float(record["drivers"][driver][case])
+            dict(record["drivers"][driver]["functions"])
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}", RENEW) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise Failure(f"{path} is no record of instruction counts ({error})", RENEW) from error
+    return dict(record)
+
+
+def save(path: Path, found: Mapping[str, Cost], kernel: str, frames: int) -> None:
+    """Write the record."""
+    record = {
+        "kernel": kernel,
+        "frames": frames,
+        "drivers": {name: found[name].record() for name in sorted(found)},
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def judge(
+    record: Mapping[str, Any], found: Cost, driver: str = "rust", c_all: float | None = None
+) -> dict[str, str | None]:
+    """For each case, what is wrong with it: more than the record allows, and because of what.
+
+    `c_all` is what the C driver took in all in the same boot. A machine that is starved of time
+    adds timer interrupts to both alike, 6 % and more; that is taken out.
+    """
+    known = record["drivers"][driver]
+    starved = max(c_all / float(record["drivers"]["c"]["all"]), 1.0) if c_all else 1.0
+    verdicts: dict[str, str | None] = {}
+    for case in ("driver", "all"):
+        before, now = float(known[case]), found.cases[case]
+        if case == "all":
+            now /= starved
+        if now <= before * (1 + TOLERANCE):
+            verdicts[case] = None
+            continue
+        growth = 100 * (now / before - 1)
+        culprits = _grown(known["functions"], found, MODULES[driver] if case == "driver" else "")
+        verdicts[case] = (
+            f"{now:.1f} instructions per packet, {growth:.1f} % more than the record's "
+            f"{before:.1f}; grew: {', '.join(culprits) or 'no single function'}; {RENEW}"
+        )
+    return verdicts
+
+
+def _grown(known: Mapping[str, float], found: Cost, module: str) -> list[str]:
+    """The functions that take more than before, the worst first."""
+    growth = {
+        name: now - float(known.get(name, 0.0))
+        for name, now in found.functions.items()
+        if name.startswith(f"{module} " if module else "")
+    }
+    worst = sorted(growth.items(), key=lambda item: -item[1])[:5]
+    return [f"{short(name)} (+{more:.1f})" for name, more in worst if more >= _GREW]

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+//! `nicmodel`: the model of the 82599 as a process.
+
+mod control;
+mod engine;
+mod ports;
+mod protocol;
+mod registers;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    about = "Model of the Intel 82599 for QEMU and User-Mode Linux"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve ports until SIGTERM.
+    Serve(ServeArguments),
+    /// Print the register coverage as a table.
+    Registers,
+}
+
+/// How a guest reaches the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Transport {
+    /// vfio-user, for QEMU.
+    Vfio,
+    /// vhost-user PCI, for User-Mode Linux (`virtio_uml.device=SOCKET:ID`).
+    Vhost,
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ServeArguments {
+    /// Folder of the sockets; made if it is not there.
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// The guest's transport: vfio for QEMU, vhost for User-Mode Linux.
+    #[arg(long, value_enum, default_value_t = Transport::Vfio)]
+    pub transport: Transport,
+    /// Number of ports; User-Mode Linux takes up to 8.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub ports: u8,
+    /// Folder for pcap files: requests may name files in it and below only, and relative paths start
+    /// there. Without it any path is taken, and relative ones start at the current folder.
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
+    /// PCI device id in hexadecimal.
+    #[arg(long, default_value = "10fb", value_parser = registers::device_id)]
+    pub device_id: u16,
+    /// End when the last hypervisor has left.
+    #[arg(long)]
+    pub once: bool,
+    /// Act inside of the guest's register accesses instead of in a thread of its own:
+    /// slower, but repeatable.
+    #[arg(long)]
+    pub sync: bool,
+    /// Trap every access; per-queue counters then clear on read as on hardware.
+    #[arg(long)]
+    pub trap: bool,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Registers => {
+            print!("{}", registers::table());
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("nicmodel: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

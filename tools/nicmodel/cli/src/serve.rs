@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Puts the pieces together and serves until told to stop.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+
+use anyhow::{Context, Result};
+use nicmodel_device::clock::{Clock, RealClock};
+use nicmodel_device::function::{Kick, Source};
+use nicmodel_transport::{Error, Server};
+use nicmodel_wire::Fabric;
+use nicmodel_wire::files::Files;
+
+use crate::ServeArguments;
+use crate::control::Control;
+use crate::engine::{self, Synchronous, Waker};
+use crate::ports;
+
+/// Signals that end the process, and the one by which the last server says that it is done.
+const STOP: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1];
+
+/// Serves.
+pub fn serve(arguments: &ServeArguments) -> Result<()> {
+    ports::check(arguments)?;
+    // Before any thread starts, so that all inherit it and only `wait` gets the signals.
+    block_signals();
+    std::fs::create_dir_all(&arguments.dir)
+        .with_context(|| format!("cannot make directory {}", arguments.dir.display()))?;
+
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    let ports = ports::open(arguments, &clock)?;
+    let devices: Vec<_> = ports.iter().map(|port| Arc::clone(&port.device)).collect();
+    let mut paths: Vec<_> = ports.iter().map(|port| port.path.clone()).collect();
+    let queues: Vec<_> = ports.iter().filter_map(|p| p.commands.clone()).collect();
+
+    let (requests, inbox) = mpsc::channel();
+    let mut fabric = Fabric::new(devices.clone(), Arc::clone(&clock), inbox);
+    if let Some(folder) = &arguments.files {
+        let files =
+            Files::below(folder).with_context(|| format!("--files {}", folder.display()))?;
+        fabric.set_files(files);
+    }
+    let sources: Vec<_> = queues
+        .iter()
+        .map(|queue| Arc::clone(queue) as Arc<dyn Source>)
+        .collect();
+    let kick = start_engine(arguments.sync, fabric, sources, clock)?;
+    for device in &devices {
+        device.set_kick(Arc::clone(&kick));
+    }
+    for queue in &queues {
+        queue.set_kick(Arc::clone(&kick));
+    }
+    let socket = arguments.dir.join("control.sock");
+    Control::start(&socket, devices, requests, kick)?;
+    let servers = ports.into_iter().map(|port| port.server).collect();
+    start_servers(servers, arguments.once)?;
+    paths.push(socket);
+
+    println!("ready");
+    wait();
+    for path in &paths {
+        remove(path);
+    }
+    Ok(())
+}
+
+fn start_engine(
+    synchronous: bool,
+    fabric: Fabric,
+    sources: Vec<Arc<dyn Source>>,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Kick>> {
+    if synchronous {
+        let engine = Synchronous::new(fabric);
+        let ticking = Arc::clone(&engine);
+        spawn("tick", move || ticking.tick())?;
+        return Ok(engine);
+    }
+    let waker = Arc::new(Waker::default());
+    let theirs = Arc::clone(&waker);
+    spawn("engine", move || {
+        engine::run(fabric, &sources, &*clock, &theirs);
+    })?;
+    Ok(waker)
+}
+
+fn start_servers(servers: Vec<Box<dyn Server>>, once: bool) -> Result<()> {
+    let mut threads = Vec::new();
+    for (i, server) in servers.into_iter().enumerate() {
+        threads.push(spawn(&format!("port{i}"), move || {
+            loop {
+                match server.serve() {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error @ Error::Accept { .. }) => {
+                        eprintln!("nicmodel: port {i}: {error}");
+                        break;
+                    }
+                    Err(error) => eprintln!("nicmodel: port {i}: {error}"),
+                }
+                if once {
+                    break;
+                }
+            }
+        })?);
+    }
+    if once {
+        spawn("once", move || {
+            for thread in threads {
+                // A thread that panicked has left, too.
+                let _ = thread.join();
+            }
+            // SAFETY: sends a signal to this very process, which waits for it.
+            unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) };
+        })?;
+    }
+    Ok(())
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<thread::JoinHandle<T>> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .with_context(|| format!("cannot start thread {name}"))
+}
+
+fn signal_set() -> libc::sigset_t {
+    // SAFETY: an all-zero set is valid memory for sigemptyset to initialise, and the numbers
+    // are those of signals.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in STOP {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        set
+    }
+}
+
+fn block_signals() {
+    let set = signal_set();
+    // SAFETY: the set is initialised, and the old mask is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
+fn wait() {
+    let set = signal_set();
+    let mut signal = 0;
+    // SAFETY: both pointers are to live variables.
+    while unsafe { libc::sigwait(&raw const set, &raw mut signal) } != 0 {}
+}
+
+fn remove(path: &Path) {
+    // Already gone is as good.
+    let _ = std::fs::remove_file(path);
+}

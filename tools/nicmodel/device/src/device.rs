@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0
+//! One function of the card: everything that its two threads share.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::clock::Clock;
+use crate::config::{Config, MSIX_BAR, MSIX_BAR_SIZE};
+use crate::counters::{Totals, WideCounters, bump};
+use crate::eeprom::Eeprom;
+use crate::effects::Slow;
+use crate::fault::Faults;
+use crate::function::{Kick, Notifier, PciFunction};
+use crate::irq::{CAUSE_LSC, Interrupts, VECTORS};
+use crate::memory::DmaMemory;
+use crate::regs::bits::{Autoc, LinkMode, Rah};
+use crate::regs::file::RegisterFile;
+use crate::regs::{Access, Entry, Index, map, offset};
+
+/// The properties by which one function differs from another.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// PCI device id.
+    pub device_id: u16,
+    /// MAC address in the EEPROM.
+    pub mac: [u8; 6],
+    /// Whether the guest has the ring pages mapped from the start.
+    pub mapped: bool,
+}
+
+/// How often a register without an entry in the map was used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnknownUse {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+}
+
+/// One function of the card.
+pub struct Device {
+    /// Device id and address.
+    pub identity: Identity,
+    /// The words behind BAR 0.
+    pub regs: RegisterFile,
+    /// Interrupts.
+    pub irq: Interrupts,
+    /// Guest memory.
+    pub memory: DmaMemory,
+    /// Totals for the control socket.
+    pub totals: Totals,
+    /// Wide counters behind registers.
+    pub wide: WideCounters,
+    /// Lies to tell.
+    pub faults: Faults,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) slow: Mutex<Slow>,
+    config: Config,
+    link: AtomicBool,
+    unknown: Mutex<BTreeMap<u32, UnknownUse>>,
+    kick: OnceLock<Arc<dyn Kick>>,
+    /// Changes with every write that the engine's copy of the configuration may depend on.
+    generation: AtomicU64,
+    /// Changes with every reset.
+    epoch: AtomicU64,
+    gate: Gate,
+    /// The guest has ring pages mapped: no access to them is seen.
+    mapped: AtomicBool,
+}
+
+/// Lets the transport's thread keep the engine out of the device for a moment.
+///
+/// The engine never waits for the guest while inside, so waiting for the engine is bounded.
+#[derive(Debug, Default)]
+struct Gate {
+    closed: AtomicBool,
+    inside: AtomicBool,
+}
+
+impl Device {
+    /// A device whose registers lie in `regs`.
+    pub fn new(identity: Identity, regs: RegisterFile, clock: Arc<dyn Clock>) -> Self {
+        let eeprom = Eeprom::new(identity.mac);
+        let config = Config::new(identity.device_id);
+        let device = Self {
+            mapped: AtomicBool::new(identity.mapped),
+            slow: Mutex::new(Slow::new(eeprom)),
+            identity,
+            regs,
+            irq: Interrupts::default(),
+            memory: DmaMemory::default(),
+            totals: Totals::default(),
+            wide: WideCounters::default(),
+            faults: Faults::default(),
+            clock,
+            config,
+            link: AtomicBool::new(true),
+            unknown: Mutex::new(BTreeMap::new()),
+            kick: OnceLock::new(),
+            generation: AtomicU64::new(1),
+            epoch: AtomicU64::new(1),
+            gate: Gate::default(),
+        };
+        device.load_defaults();
+        device
+    }
+
+    /// Sets the engine's waker. Only the first call counts.
+    pub fn set_kick(&self, kick: Arc<dyn Kick>) {
+        let _ = self.kick.set(kick);
+    }
+
+    pub(crate) fn kick(&self) {
+        if let Some(kick) = self.kick.get() {
+            kick.kick();
+        }
+    }
+
+    /// Generation of the configuration.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn changed(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Number of the current life: it changes with every reset.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Whether the guest has ring pages mapped, so that no access to them is seen.
+    pub fn ring_pages_mapped(&self) -> bool {
+        self.mapped.load(Ordering::Relaxed)
+    }
+
+    /// Whether the link is up.
+    pub fn link(&self) -> bool {
+        self.link.load(Ordering::Acquire)
+    }
+
+    /// Plugs the cable in or out.
+    pub fn set_link(&self, up: bool) {
+        if self.link.swap(up, Ordering::AcqRel) != up {
+            self.irq.raise_other(CAUSE_LSC);
+            self.deliver();
+            self.kick();
+        }
+    }
+
+    /// Sends the interrupts that are due now.
+    pub(crate) fn deliver(&self) {
+        self.irq.deliver(&self.regs, self.clock.now());
+        bump(&self.totals.interrupts, self.irq.take_sent());
+    }
+
+    /// The engine comes in; false when it must stay out for now.
+    pub(crate) fn enter(&self) -> bool {
+        self.gate.inside.store(true, Ordering::SeqCst);
+        if self.gate.closed.load(Ordering::SeqCst) {
+            self.gate.inside.store(false, Ordering::SeqCst);
+            return false;
+        }
+        true
+    }
+
+    /// The engine goes out.
+    pub(crate) fn leave(&self) {
+        self.gate.inside.store(false, Ordering::SeqCst);
+    }
+
+    /// Runs `work` while the engine is outside.
+    fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+        // A second closer (disconnect during a reset) waits for the first.
+        while self.gate.closed.swap(true, Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        while self.gate.inside.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        let result = work();
+        self.gate.closed.store(false, Ordering::SeqCst);
+        result
+    }
+
+    fn load_defaults(&self) {
+        for entry in map::REGISTERS {
+            for i in 0..entry.count {
+                self.regs
+                    .store(entry.offset + i * entry.stride, entry.reset);
+            }
+        }
+        let mac = self.identity.mac;
+        self.regs.store(
+            offset::RAL,
+            u32::from_le_bytes([mac[0], mac[1], mac[2], mac[3]]),
+        );
+        self.regs.set(
+            Rah::ZERO
+                .with_rah(u16::from_le_bytes([mac[4], mac[5]]))
+                .with_av(true),
+        );
+        if self.identity.device_id != 0x10fb {
+            let autoc = self.regs.get::<Autoc>();
+            self.regs.set(autoc.with_lms(LinkMode::Parallel10G));
+        }
+    }
+
+    /// Reset by CTRL, which leaves configuration space alone.
+    pub(crate) fn reset_registers(&self) {
+        self.alone(|| {
+            self.irq.reset();
+            self.wide.clear();
+            self.slow().reset();
+            self.load_defaults();
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+            self.changed();
+        });
+        bump(&self.totals.resets, 1);
+        self.kick();
+    }
+
+    /// Takes the card out of its slot: from now on every access reads ones.
+    pub fn surprise_remove(&self) {
+        self.faults.remove();
+        self.alone(|| {
+            // The guest reads the ring pages without us; they must say the same.
+            for page in [offset::RDBAL, offset::TDBAL] {
+                for word in 0..1024 {
+                    self.regs.store(page + word * 4, u32::MAX);
+                }
+            }
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+        });
+    }
+
+    /// No faults any more; a card that was pulled out is back, as after power on.
+    pub fn mend(&self) {
+        let removed = self.faults.removed();
+        self.faults.clear();
+        if removed {
+            self.reset_registers();
+        }
+    }
+
+    /// Sends every interrupt that the driver has enabled, without a cause behind it.
+    pub fn spurious_interrupts(&self) {
+        self.irq.write_eics_ex(0, self.irq.mask_ex(0));
+        self.irq.write_eics_ex(1, self.irq.mask_ex(1));
+        self.deliver();
+        self.kick();
+    }
+
+    pub(crate) fn slow(&self) -> std::sync::MutexGuard<'_, Slow> {
+        match self.slow.lock() {
+            Ok(guard) => guard,
+            Err(poisoned) => poisoned.into_inner(),
+        }
+    }
+
+    fn note_unknown(&self, offset: u32, write: bool) {
+        let mut unknown = match self.unknown.lock() {
+            Ok(guard) => guard,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        let uses = unknown.entry(offset).or_default();
+        if write {
+            uses.writes += 1;
+        } else {
+            uses.reads += 1;
+        }
+    }
+
+    /// Registers that were used although the model does not know them.
+    pub fn unknown_registers(&self) -> Vec<(u32, UnknownUse)> {
+        let unknown = match self.unknown.lock() {
+            Ok(guard) => guard,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        unknown
+            .iter()
+            .map(|(offset, uses)| (*offset, *uses))
+            .collect()
+    }
+
+    /// A 32-bit read of BAR 0.
+    pub fn register_read(&self, at: u32) -> u32 {
+        if self.faults.removed() {
+            return u32::MAX;
+        }
+        match Index::get().lookup(at) {
+            Some((entry, i)) => self.read_known(entry, i, at),
+            None => {
+                self.note_unknown(at, false);
+                self.regs.load(at)
+            }
+        }
+    }
+
+    fn read_known(&self, entry: &Entry, i: u32, at: u32) -> u32 {
+        match entry.access {
+            Access::Memory | Access::Control | Access::Doorbell | Access::ReadOnly => {
+                self.regs.load(at)
+            }
+            Access::Counter => self.regs.swap(at, 0),
+            Access::WideLow(n) => self.wide.read_low(usize::from(n) + i as usize),
+            Access::WideHigh(n) => self.wide.read_high(usize::from(n) + i as usize),
+            Access::Effect(effect) => self.effect_read(effect, i, at),
+        }
+    }
+
+    /// A 32-bit write of BAR 0.
+    pub fn register_write(&self, at: u32, value: u32) {
+        if self.faults.removed() {
+            return;
+        }
+        match Index::get().lookup(at) {
+            Some((entry, i)) => match entry.access {
+                Access::Memory => self.regs.store(at, value),
+                Access::Control => {
+                    self.regs.store(at, value);
+                    self.changed();
+                }
+                Access::Doorbell => {
+                    self.regs.store(at, value);
+                    self.kick();
+                }
+                Access::ReadOnly | Access::Counter | Access::WideLow(_) | Access::WideHigh(_) => {}
+                Access::Effect(effect) => self.effect_write(effect, i, at, value),
+            },
+            None => {
+                self.note_unknown(at, true);
+                self.regs.store(at, value);
+            }
+        }
+    }
+}
+
+impl PciFunction for Device {
+    fn config_read(&self, offset: u64, data: &mut [u8]) {
+        if self.faults.removed() {
+            data.fill(0xff);
+        } else {
+            self.config.read(offset, data);
+        }
+    }
+
+    fn config_write(&self, offset: u64, data: &[u8]) {
+        self.config.write(offset, data);
+    }
+
+    fn bar_size(&self, bar: u32) -> u64 {
+        match bar {
+            0 => crate::regs::file::BYTES as u64,
+            MSIX_BAR => MSIX_BAR_SIZE,
+            _ => 0,
+        }
+    }
+
+    fn bar_read(&self, bar: u32, offset: u64, data: &mut [u8]) {
+        data.fill(0);
+        if bar != 0 {
+            return;
+        }
+        let mut done = 0;
+        while done < data.len() {
+            let Some(at) = offset
+                .checked_add(done as u64)
+                .and_then(|at| u32::try_from(at).ok())
+            else {
+                return;
+            };
+            let start = (at & 3) as usize;
+            let take = (4 - start).min(data.len() - done);
+            let word = self.register_read(at & !3).to_le_bytes();
+            data[done..done + take].copy_from_slice(&word[start..start + take]);
+            done += take;
+        }
+    }
+
+    fn bar_write(&self, bar: u32, offset: u64, data: &[u8]) {
+        // The card takes 32-bit writes only; the MSI-X table is the hypervisor's business.
+        if bar != 0 || !offset.is_multiple_of(4) {
+            return;
+        }
+        for (i, word) in data.chunks_exact(4).enumerate() {
+            let Some(at) = offset
+                .checked_add(4 * i as u64)
+                .and_then(|at| u32::try_from(at).ok())
+            else {
+                return;
+            };
+            self.register_write(at, u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        }
+    }
+
+    fn vectors(&self) -> u32 {
+        VECTORS as u32
+    }
+
+    fn set_vector(&self, vector: u32, notifier: Option<Arc<dyn Notifier>>) {
+        self.irq.set_vector(vector, notifier);
+    }
+
+    fn memory(&self) -> &DmaMemory {
+        &self.memory
+    }
+
+    fn pages_mapped(&self, mapped: bool) {
+        self.mapped.store(mapped, Ordering::Relaxed);
+    }
+
+    fn quiesce(&self) {
+        self.alone(|| ());
+    }
+
+    fn reset(&self) {
+        self.reset_registers();
+        self.config.reset();
+    }
+
+    fn disconnect(&self) {
+        for vector in 0..VECTORS as u32 {
+            self.irq.set_vector(vector, None);
+        }
+        self.reset();
+        self.memory.clear();
+        self.quiesce();
+    }
+}

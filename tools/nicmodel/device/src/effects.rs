@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Registers with a behaviour of their own. All of it runs in the transport's thread.
+
+use arbitrary_int::traits::Integer;
+
+use crate::device::Device;
+use crate::eeprom::Eeprom;
+use crate::function::PciFunction;
+use crate::regs::bits::{
+    Autoc, Ctrl, Eec, Eerd, Eitr, I2cctl, Links, Msca, Register, Rxctrl, Status, Swsm,
+};
+use crate::regs::{Effect, offset};
+use crate::sfp::Sfp;
+
+/// State that only the slow path uses.
+#[derive(Debug)]
+pub(crate) struct Slow {
+    eeprom: Eeprom,
+    sfp: Sfp,
+}
+
+impl Slow {
+    pub(crate) fn new(eeprom: Eeprom) -> Self {
+        Self {
+            eeprom,
+            sfp: Sfp::new(),
+        }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.sfp = Sfp::new();
+    }
+}
+
+impl Device {
+    pub(crate) fn effect_read(&self, effect: Effect, i: u32, at: u32) -> u32 {
+        match effect {
+            Effect::Status => {
+                let disabled = self.regs.get::<Ctrl>().gio_dis();
+                Status::ZERO.with_gio(!disabled).raw()
+            }
+            Effect::I2cctl => self.slow().sfp.read().raw(),
+            Effect::Swsm => {
+                let value = self.regs.get::<Swsm>();
+                self.regs.set(value.with_smbi(true));
+                value.raw()
+            }
+            Effect::Links => {
+                if self.link() {
+                    Links::ZERO
+                        .with_link_up(true)
+                        .with_link_speed(Links::SPEED_10G)
+                        .with_link_status(true)
+                        .raw()
+                } else {
+                    0
+                }
+            }
+            Effect::Frtimer => (self.clock.now() / 1000) as u32,
+            Effect::Systim => {
+                let now = self.clock.now();
+                if at == offset::SYSTIML {
+                    now as u32
+                } else {
+                    (now >> 32) as u32
+                }
+            }
+            Effect::Eicr => self.irq.read_eicr(),
+            Effect::Eics => self.irq.causes(),
+            Effect::Eims => self.irq.mask(),
+            Effect::EimsEx => self.irq.mask_ex(i),
+            Effect::Eimc | Effect::EicsEx | Effect::EimcEx => 0,
+            Effect::Ctrl
+            | Effect::Eec
+            | Effect::Eerd
+            | Effect::Msca
+            | Effect::Autoc
+            | Effect::Rxctrl
+            | Effect::Eiac
+            | Effect::Eiam
+            | Effect::EiamEx
+            | Effect::Gpie
+            | Effect::Eitr => self.regs.load(at),
+        }
+    }
+
+    pub(crate) fn effect_write(&self, effect: Effect, i: u32, at: u32, value: u32) {
+        match effect {
+            Effect::Ctrl => self.write_ctrl(value),
+            Effect::Rxctrl => {
+                let was = Rxctrl::from_raw(self.regs.swap(at, value));
+                self.changed();
+                if was.rxen() && !Rxctrl::from_raw(value).rxen() {
+                    // After the write the card no longer writes to the guest's buffers.
+                    self.quiesce();
+                }
+                self.kick();
+            }
+            Effect::Eec => {
+                let value = Eec::from_raw(value);
+                let fixed = self.regs.get::<Eec>().fixed();
+                self.regs
+                    .set(value.with_fixed(fixed).with_ee_gnt(value.ee_req()));
+            }
+            Effect::Eerd => {
+                let value = Eerd::from_raw(value);
+                if value.start() {
+                    let word = self.slow().eeprom.word(value.addr().as_usize());
+                    self.regs.set(
+                        Eerd::ZERO
+                            .with_addr(value.addr())
+                            .with_data(word)
+                            .with_done(true),
+                    );
+                }
+            }
+            Effect::I2cctl => self.slow().sfp.write(I2cctl::from_raw(value)),
+            Effect::Swsm => self.regs.store(at, value),
+            Effect::Msca => self.regs.set(Msca::from_raw(value).with_mdicmd(false)),
+            Effect::Autoc => self.regs.set(Autoc::from_raw(value).with_restart_an(false)),
+            Effect::Status | Effect::Links | Effect::Frtimer | Effect::Systim => {}
+            Effect::Eicr => self.irq.write_eicr(value),
+            Effect::Eics => self.interrupt(|| self.irq.write_eics(value)),
+            Effect::Eims => self.interrupt(|| self.irq.write_eims(value)),
+            Effect::Eimc => self.irq.write_eimc(value),
+            Effect::EicsEx => self.interrupt(|| self.irq.write_eics_ex(i, value)),
+            Effect::EimsEx => self.interrupt(|| self.irq.write_eims_ex(i, value)),
+            Effect::EimcEx => self.irq.write_eimc_ex(i, value),
+            Effect::Eiac => {
+                self.regs.store(at, value);
+                self.irq.write_eiac(value);
+            }
+            Effect::Eiam => {
+                self.regs.store(at, value);
+                self.irq.write_eiam(value);
+            }
+            Effect::EiamEx => {
+                self.regs.store(at, value);
+                self.irq.write_eiam_ex(i, value);
+            }
+            Effect::Gpie => {
+                self.regs.store(at, value);
+                self.irq.write_gpie(value);
+            }
+            Effect::Eitr => self.regs.store(at, value & Eitr::WRITABLE),
+        }
+    }
+
+    /// Changes causes or masks and sends what became due; the engine waits out the rest.
+    fn interrupt(&self, change: impl FnOnce()) {
+        change();
+        self.deliver();
+        self.kick();
+    }
+
+    fn write_ctrl(&self, value: u32) {
+        let value = Ctrl::from_raw(value);
+        if value.rst() || value.lnk_rst() {
+            self.reset_registers();
+            return;
+        }
+        self.regs.set(value);
+        self.changed();
+        if value.gio_dis() {
+            self.quiesce();
+        }
+        self.kick();
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Faults: what the card tells its driver that is not so.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The length of a received frame is the fault's value.
+    RxLength,
+    /// Descriptor done, but never end of packet.
+    RxNoEop,
+    /// The whole write-back is ones.
+    RxOnes,
+    /// The error bits of the write-back are the fault's value.
+    RxError,
+    /// A descriptor that was asked to report its status does not.
+    TxNoDone,
+    /// TDH (and the head write-back) shows the fault's value.
+    TxHead,
+}
+
+/// All kinds.
+pub const KINDS: &[Kind] = &[
+    Kind::RxLength,
+    Kind::RxNoEop,
+    Kind::RxOnes,
+    Kind::RxError,
+    Kind::TxNoDone,
+    Kind::TxHead,
+];
+
+#[derive(Debug, Default)]
+struct Slot {
+    left: AtomicU32,
+    value: AtomicU32,
+}
+
+/// The faults of one port.
+#[derive(Debug, Default)]
+pub struct Faults {
+    slots: [Slot; KINDS.len()],
+    /// Any slot is in use: the one test on the packet path.
+    armed: AtomicBool,
+    removed: AtomicBool,
+}
+
+impl Faults {
+    fn slot(&self, kind: Kind) -> &Slot {
+        &self.slots[kind as usize]
+    }
+
+    /// Makes the next `count` occasions lie.
+    pub fn arm(&self, kind: Kind, count: u32, value: u32) {
+        self.slot(kind).value.store(value, Ordering::Relaxed);
+        self.slot(kind).left.store(count, Ordering::Relaxed);
+        self.armed.store(true, Ordering::Release);
+    }
+
+    /// The truth again, and the card back in its slot.
+    pub fn clear(&self) {
+        for slot in &self.slots {
+            slot.left.store(0, Ordering::Relaxed);
+        }
+        self.armed.store(false, Ordering::Release);
+        self.removed.store(false, Ordering::Release);
+    }
+
+    /// Takes one occasion of `kind`, with the value to tell.
+    pub fn take(&self, kind: Kind) -> Option<u32> {
+        if !self.armed.load(Ordering::Acquire) {
+            return None;
+        }
+        let slot = self.slot(kind);
+        slot.left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(1)
+            })
+            .ok()
+            .map(|_| slot.value.load(Ordering::Relaxed))
+    }
+
+    /// Pulls the card out of its slot: every read is ones from here on.
+    pub fn remove(&self) {
+        self.removed.store(true, Ordering::Release);
+    }
+
+    /// Whether the card is out of its slot.
+    pub fn removed(&self) -> bool {
+        self.removed.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_lasts_as_often_as_it_was_armed() {
+        let faults = Faults::default();
+        assert_eq!(faults.take(Kind::RxLength), None);
+        faults.arm(Kind::RxLength, 2, 99);
+        assert_eq!(faults.take(Kind::RxNoEop), None);
+        assert_eq!(faults.take(Kind::RxLength), Some(99));
+        assert_eq!(faults.take(Kind::RxLength), Some(99));
+        assert_eq!(faults.take(Kind::RxLength), None);
+    }
+}

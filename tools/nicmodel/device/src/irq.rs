@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Interrupt causes, masks, moderation, and the messages that come of them.
+//!
+//! Either thread may find that a message is due. The one that clears the mask bit (or, where
+//! nothing is masked on delivery, the one that sets the `asserted` bit) sends it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use arbitrary_int::traits::Integer;
+use arbitrary_int::u14;
+use arc_swap::ArcSwapOption;
+
+use crate::function::Notifier;
+use crate::regs::bits::{Causes, Eitr, Gpie, Ivar, IvarMisc, Register};
+use crate::regs::file::RegisterFile;
+
+/// Number of MSI-X vectors.
+pub const VECTORS: usize = 64;
+
+/// Causes in EICR that stand for queues; the rest are about other things.
+const QUEUE_CAUSES: u32 = Causes::ZERO.with_rtxq(u16::MAX).raw_value();
+/// Link status change.
+pub const CAUSE_LSC: u32 = Causes::ZERO.with_lsc(true).raw_value();
+/// Causes that a read of EICR clears under GPIE.OCD.
+const OTHER_CAUSES: u32 = Causes::ZERO.with_other(u14::MAX).raw_value();
+
+/// Unit of the interval field at 10 Gb/s.
+const EITR_UNIT_NS: u64 = 2000;
+
+/// Direction of a queue, for IVAR.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Receive.
+    Rx = 0,
+    /// Transmit.
+    Tx = 1,
+}
+
+/// Interrupt state of one function.
+pub struct Interrupts {
+    queue_cause: AtomicU64,
+    queue_mask: AtomicU64,
+    queue_asserted: AtomicU64,
+    other_cause: AtomicU32,
+    other_mask: AtomicU32,
+    other_asserted: AtomicU32,
+    auto_clear: AtomicU32,
+    auto_mask: AtomicU32,
+    auto_mask_queues: AtomicU64,
+    gpie: AtomicU32,
+    sent_at: [AtomicU64; VECTORS],
+    vectors: [ArcSwapOption<Arc<dyn Notifier>>; VECTORS],
+    sent: AtomicU64,
+}
+
+impl Default for Interrupts {
+    fn default() -> Self {
+        Self {
+            queue_cause: AtomicU64::new(0),
+            queue_mask: AtomicU64::new(0),
+            queue_asserted: AtomicU64::new(0),
+            other_cause: AtomicU32::new(0),
+            other_mask: AtomicU32::new(0),
+            other_asserted: AtomicU32::new(0),
+            auto_clear: AtomicU32::new(0),
+            auto_mask: AtomicU32::new(0),
+            auto_mask_queues: AtomicU64::new(0),
+            gpie: AtomicU32::new(0),
+            sent_at: std::array::from_fn(|_| AtomicU64::new(0)),
+            vectors: std::array::from_fn(|_| ArcSwapOption::empty()),
+            sent: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Interrupts {
+    /// Connects or disconnects a vector.
+    pub fn set_vector(&self, vector: u32, notifier: Option<Arc<dyn Notifier>>) {
+        if let Some(slot) = self.vectors.get(vector as usize) {
+            slot.store(notifier.map(Arc::new));
+        }
+    }
+
+    /// Back to the state after reset; vectors stay connected.
+    pub fn reset(&self) {
+        for word in [&self.queue_cause, &self.queue_mask, &self.queue_asserted] {
+            word.store(0, Ordering::Release);
+        }
+        for word in [&self.other_cause, &self.other_mask, &self.other_asserted] {
+            word.store(0, Ordering::Release);
+        }
+        self.auto_clear.store(0, Ordering::Release);
+        self.auto_mask.store(0, Ordering::Release);
+        self.auto_mask_queues.store(0, Ordering::Release);
+        self.gpie.store(0, Ordering::Release);
+        for time in &self.sent_at {
+            time.store(0, Ordering::Release);
+        }
+    }
+
+    /// Takes the number of messages sent since the last call.
+    pub fn take_sent(&self) -> u64 {
+        self.sent.swap(0, Ordering::Relaxed)
+    }
+
+    /// A queue has something to tell.
+    pub fn raise_queue(&self, regs: &RegisterFile, queue: u32, direction: Direction) {
+        let ivar = regs.nth::<Ivar>(queue / 2);
+        let entry = ivar.entry((2 * (queue & 1)) as usize + direction as usize);
+        if entry.int_alloc_val() {
+            self.queue_cause
+                .fetch_or(1 << entry.int_alloc().value(), Ordering::AcqRel);
+        }
+    }
+
+    /// Something that is no queue has something to tell.
+    pub fn raise_other(&self, cause: u32) {
+        self.other_cause
+            .fetch_or(cause & !QUEUE_CAUSES, Ordering::AcqRel);
+    }
+
+    /// Sends what is due; returns when to come back for what moderation holds back.
+    pub fn deliver(&self, regs: &RegisterFile, now: u64) -> Option<u64> {
+        let mut next: Option<u64> = None;
+        let mut due = self.queue_cause.load(Ordering::Acquire)
+            & self.queue_mask.load(Ordering::Acquire)
+            & !self.queue_asserted.load(Ordering::Acquire);
+        while due != 0 {
+            let vector = due.trailing_zeros();
+            due &= due - 1;
+            match self.held_until(regs, vector, now) {
+                Some(time) => next = Some(next.map_or(time, |next| next.min(time))),
+                None => self.send_queue(vector, now),
+            }
+        }
+        let due = self.other_cause.load(Ordering::Acquire)
+            & self.other_mask.load(Ordering::Acquire)
+            & !self.other_asserted.load(Ordering::Acquire);
+        if due != 0 {
+            let entry = regs.get::<IvarMisc>().entry(1);
+            if entry.int_alloc_val() {
+                let vector = u32::from(entry.int_alloc().value());
+                match self.held_until(regs, vector, now) {
+                    Some(time) => next = Some(next.map_or(time, |next| next.min(time))),
+                    None => self.send_other(due, vector, now),
+                }
+            }
+        }
+        next
+    }
+
+    /// End of the interval in which `vector` must keep quiet, if it is in one.
+    fn held_until(&self, regs: &RegisterFile, vector: u32, now: u64) -> Option<u64> {
+        let eitr = regs.nth::<Eitr>(vector);
+        let interval = u64::from(eitr.itr_interval().value()) * EITR_UNIT_NS;
+        let sent = self.sent_at.get(vector as usize)?.load(Ordering::Acquire);
+        let end = sent.saturating_add(interval);
+        (sent != 0 && now < end).then_some(end)
+    }
+
+    fn send_queue(&self, vector: u32, now: u64) {
+        let bit = 1_u64 << vector;
+        let masks = self.gpie().eiame() && self.auto_mask_queues.load(Ordering::Acquire) & bit != 0;
+        let mine = if masks {
+            self.queue_mask.fetch_and(!bit, Ordering::AcqRel) & bit != 0
+        } else {
+            self.queue_asserted.fetch_or(bit, Ordering::AcqRel) & bit == 0
+        };
+        if !mine {
+            return;
+        }
+        // Vectors past those of EIAC always clear their cause.
+        let clears = vector >= 16 || self.auto_clear.load(Ordering::Acquire) & 1 << vector != 0;
+        if clears {
+            self.queue_cause.fetch_and(!bit, Ordering::AcqRel);
+            self.queue_asserted.fetch_and(!bit, Ordering::AcqRel);
+        }
+        self.send(vector, now);
+    }
+
+    fn send_other(&self, due: u32, vector: u32, now: u64) {
+        let masks = if self.gpie().eiame() {
+            self.auto_mask.load(Ordering::Acquire) & due
+        } else {
+            0
+        };
+        let mut mine = self.other_asserted.fetch_or(due, Ordering::AcqRel) & due != due;
+        if masks != 0 {
+            mine = self.other_mask.fetch_and(!masks, Ordering::AcqRel) & masks != 0;
+        }
+        if !mine {
+            return;
+        }
+        let clears = self.auto_clear.load(Ordering::Acquire) & due;
+        self.clear_causes(clears);
+        self.send(vector, now);
+    }
+
+    fn send(&self, vector: u32, now: u64) {
+        let Some(slot) = self.vectors.get(vector as usize) else {
+            return;
+        };
+        self.sent_at[vector as usize].store(now.max(1), Ordering::Release);
+        if let Some(notifier) = slot.load().as_ref() {
+            self.sent.fetch_add(1, Ordering::Relaxed);
+            notifier.signal();
+        }
+    }
+
+    fn gpie(&self) -> Gpie {
+        Gpie::from_raw(self.gpie.load(Ordering::Acquire))
+    }
+
+    fn clear_causes(&self, causes: u32) {
+        let queues = u64::from(causes & QUEUE_CAUSES);
+        self.queue_cause.fetch_and(!queues, Ordering::AcqRel);
+        self.queue_asserted.fetch_and(!queues, Ordering::AcqRel);
+        self.other_cause
+            .fetch_and(!(causes & !QUEUE_CAUSES), Ordering::AcqRel);
+        self.other_asserted
+            .fetch_and(!(causes & !QUEUE_CAUSES), Ordering::AcqRel);
+    }
+
+    /// EICR or EICS without the side effect of a read.
+    pub fn causes(&self) -> u32 {
+        self.queue_cause.load(Ordering::Acquire) as u32 & QUEUE_CAUSES
+            | self.other_cause.load(Ordering::Acquire)
+    }
+
+    /// A read of EICR, which clears.
+    pub fn read_eicr(&self) -> u32 {
+        let causes = self.causes();
+        let keep = if self.gpie().ocd() {
+            // "Other clear disable": only bits 16 to 29 go.
+            !OTHER_CAUSES
+        } else {
+            0
+        };
+        self.clear_causes(causes & !keep);
+        causes
+    }
+
+    /// A write of EICR: ones clear.
+    pub fn write_eicr(&self, value: u32) {
+        self.clear_causes(value);
+    }
+
+    /// A write of EICS: ones set.
+    pub fn write_eics(&self, value: u32) {
+        self.queue_cause
+            .fetch_or(u64::from(value & QUEUE_CAUSES), Ordering::AcqRel);
+        self.raise_other(value);
+    }
+
+    /// A write of EICS_EX: ones set.
+    pub fn write_eics_ex(&self, half: u32, value: u32) {
+        self.queue_cause
+            .fetch_or(u64::from(value) << (32 * half), Ordering::AcqRel);
+    }
+
+    /// EIMS.
+    pub fn mask(&self) -> u32 {
+        self.queue_mask.load(Ordering::Acquire) as u32 & QUEUE_CAUSES
+            | self.other_mask.load(Ordering::Acquire)
+    }
+
+    /// EIMS_EX.
+    pub fn mask_ex(&self, half: u32) -> u32 {
+        (self.queue_mask.load(Ordering::Acquire) >> (32 * half)) as u32
+    }
+
+    /// A write of EIMS: ones enable, and what is pending comes again.
+    pub fn write_eims(&self, value: u32) {
+        let queues = u64::from(value & QUEUE_CAUSES);
+        self.queue_asserted.fetch_and(!queues, Ordering::AcqRel);
+        self.queue_mask.fetch_or(queues, Ordering::AcqRel);
+        self.other_asserted.fetch_and(!value, Ordering::AcqRel);
+        self.other_mask
+            .fetch_or(value & !QUEUE_CAUSES, Ordering::AcqRel);
+    }
+
+    /// A write of EIMS_EX: ones enable.
+    pub fn write_eims_ex(&self, half: u32, value: u32) {
+        let bits = u64::from(value) << (32 * half);
+        self.queue_asserted.fetch_and(!bits, Ordering::AcqRel);
+        self.queue_mask.fetch_or(bits, Ordering::AcqRel);
+    }
+
+    /// A write of EIMC: ones disable.
+    pub fn write_eimc(&self, value: u32) {
+        self.queue_mask
+            .fetch_and(!u64::from(value & QUEUE_CAUSES), Ordering::AcqRel);
+        self.other_mask
+            .fetch_and(!(value & !QUEUE_CAUSES), Ordering::AcqRel);
+    }
+
+    /// A write of EIMC_EX: ones disable.
+    pub fn write_eimc_ex(&self, half: u32, value: u32) {
+        self.queue_mask
+            .fetch_and(!(u64::from(value) << (32 * half)), Ordering::AcqRel);
+    }
+
+    /// A write of EIAC.
+    pub fn write_eiac(&self, value: u32) {
+        self.auto_clear.store(value, Ordering::Release);
+    }
+
+    /// A write of EIAM.
+    pub fn write_eiam(&self, value: u32) {
+        self.auto_mask
+            .store(value & !QUEUE_CAUSES, Ordering::Release);
+        self.auto_mask_queues
+            .fetch_and(!u64::from(QUEUE_CAUSES), Ordering::AcqRel);
+        self.auto_mask_queues
+            .fetch_or(u64::from(value & QUEUE_CAUSES), Ordering::AcqRel);
+    }
+
+    /// A write of EIAM_EX.
+    pub fn write_eiam_ex(&self, half: u32, value: u32) {
+        let shift = 32 * half;
+        self.auto_mask_queues
+            .fetch_and(!(u64::from(u32::MAX) << shift), Ordering::AcqRel);
+        self.auto_mask_queues
+            .fetch_or(u64::from(value) << shift, Ordering::AcqRel);
+    }
+
+    /// A write of GPIE.
+    pub fn write_gpie(&self, value: u32) {
+        self.gpie.store(value, Ordering::Release);
+    }
+}

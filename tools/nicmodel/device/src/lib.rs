@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Device model of the Intel 82599 10 GbE controller.
+//!
+//! The crate is independent of the transport, which calls [`function::PciFunction`] for each access
+//! of the guest, and of the wire: the owner of a [`port::Datapath`] takes frames out of it and puts
+//! frames in.
+//!
+//! Two threads meet at a [`device::Device`]: the transport's, which serves trapped accesses,
+//! and the engine's, which moves packets. All that they share is atomic.
+#![forbid(unsafe_code)]
+
+pub mod checksum;
+pub mod clock;
+pub mod config;
+pub mod counters;
+pub mod descriptor;
+pub mod device;
+pub mod eeprom;
+mod effects;
+pub mod fault;
+pub mod filter;
+pub mod function;
+pub mod irq;
+pub mod memory;
+pub mod packet;
+pub mod port;
+pub mod regs;
+mod ring;
+mod rss;
+mod rx;
+pub mod sfp;
+mod tso;
+mod tx;
+
+#[cfg(test)]
+mod card;
+#[cfg(test)]
+mod device_tests;
+#[cfg(test)]
+mod irq_tests;
+#[cfg(test)]
+mod rx_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tx_tests;

@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The engine's side of a device: moves frames between guest memory and its owner.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::counters::{bump, wide};
+use crate::device::Device;
+use crate::filter::{Refusal, RxConfig};
+use crate::irq::Direction;
+use crate::memory::View;
+use crate::packet::FCS;
+use crate::regs::bits::{Ctrl, Dmatxctl, Hlreg0};
+use crate::regs::offset;
+use crate::rx::{self, Outcome};
+use crate::tx::{Turn, TxQueue};
+
+pub use crate::tx::MAX_SEND;
+
+/// Queues that the model serves in each direction.
+pub const QUEUES: u32 = 64;
+/// Bytes of the packet buffer that a waiting frame takes besides its own.
+const BUFFER_OVERHEAD: usize = 16;
+/// Nanoseconds for which a transmit queue that was just enabled may go unnoticed: looking at all of
+/// them costs more than most turns have to do.
+pub(crate) const NOTICE: u64 = 10_000;
+
+/// Why a frame did not get into the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// The packet buffer is full because the driver supplies no descriptors.
+    NoDescriptor,
+    /// Receiver or queue disabled.
+    Disabled,
+    /// Not for this port, or of a length it does not take.
+    Filtered,
+    /// No link.
+    LinkDown,
+}
+
+/// The fate of a frame that arrived at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// In guest memory, or in the packet buffer on its way there.
+    Taken,
+    /// Lost.
+    Lost(Loss),
+}
+
+#[derive(Debug)]
+struct Waiting {
+    tag: u32,
+    frame: Vec<u8>,
+}
+
+/// Counts of one turn, added to the shared counters at its end.
+#[derive(Debug, Default)]
+struct Local {
+    rx_frames: u64,
+    rx_bytes: u64,
+    rx_sizes: [u32; 6],
+    broadcast: u32,
+    multicast: u32,
+    tx_frames: u64,
+    tx_bytes: u64,
+    tx_sizes: [u32; 6],
+    tx_broadcast: u32,
+    tx_multicast: u32,
+    rx_raised: u64,
+    /// Per queue: frames and octets.
+    rx_queue: [(u32, u64); 16],
+    tx_queue: [(u32, u64); 16],
+}
+
+/// The engine's side of a device. One thread owns it.
+pub struct Datapath {
+    device: Arc<Device>,
+    view: Option<View>,
+    config: RxConfig,
+    generation: u64,
+    epoch: u64,
+    buffer: VecDeque<Waiting>,
+    buffered: usize,
+    spare: Vec<Vec<u8>>,
+    flushed: Vec<(u32, Loss)>,
+    queues: Vec<TxQueue>,
+    next_queue: u32,
+    /// Transmit queues that were enabled when they were last looked at, and when that is again.
+    enabled: u64,
+    look_again: u64,
+    /// When the turn began.
+    now: u64,
+    scratch: Vec<u8>,
+    local: Local,
+}
+
+impl Datapath {
+    /// The engine's side of `device`; there must be only one.
+    pub fn new(device: Arc<Device>) -> Self {
+        Self {
+            config: RxConfig::load(&device),
+            generation: 0,
+            epoch: device.epoch(),
+            view: None,
+            buffer: VecDeque::new(),
+            buffered: 0,
+            spare: Vec::new(),
+            flushed: Vec::new(),
+            queues: (0..QUEUES).map(|_| TxQueue::default()).collect(),
+            next_queue: 0,
+            enabled: 0,
+            look_again: 0,
+            now: 0,
+            scratch: Vec::new(),
+            local: Local::default(),
+            device,
+        }
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// Begins a turn. Until [`Self::end`] the transport's thread cannot reset the device, so a
+    /// turn must be short. False: the device is just being reset; nothing moves.
+    pub fn begin(&mut self) -> bool {
+        self.begin_at(self.device.clock.now())
+    }
+
+    /// The same, for a caller that has read the clock.
+    pub fn begin_at(&mut self, now: u64) -> bool {
+        self.now = now;
+        if !self.device.enter() {
+            return false;
+        }
+        if self.device.faults.removed() {
+            self.device.leave();
+            return false;
+        }
+        let epoch = self.device.epoch();
+        if epoch != self.epoch {
+            self.epoch = epoch;
+            for queue in &mut self.queues {
+                queue.reset();
+            }
+            self.flush(Loss::Disabled);
+        }
+        let generation = self.device.generation();
+        if generation != self.generation {
+            self.generation = generation;
+            self.config = RxConfig::load(&self.device);
+        }
+        self.view = Some(self.device.memory.view());
+        true
+    }
+
+    /// Ends a turn: counters and interrupts. Returns when a moderated interrupt is due.
+    pub fn end(&mut self) -> Option<u64> {
+        self.account();
+        let device = &self.device;
+        let next = device.irq.deliver(&device.regs, self.now);
+        bump(&device.totals.interrupts, device.irq.take_sent());
+        self.view = None;
+        self.device.leave();
+        next
+    }
+
+    fn flush(&mut self, loss: Loss) {
+        let device = Arc::clone(&self.device);
+        bump(&device.totals.rx_disabled, self.buffer.len() as u64);
+        while let Some(waiting) = self.buffer.pop_front() {
+            self.flushed.push((waiting.tag, loss));
+            self.recycle(waiting.frame);
+        }
+        self.buffered = 0;
+    }
+
+    fn recycle(&mut self, frame: Vec<u8>) {
+        if self.spare.len() < 1024 {
+            self.spare.push(frame);
+        }
+    }
+
+    /// Frames that were taken and lost afterwards, by the tag they came with.
+    pub fn take_flushed(&mut self) -> Vec<(u32, Loss)> {
+        std::mem::take(&mut self.flushed)
+    }
+
+    /// Whether what the port sends comes back to it instead of leaving.
+    pub fn loopback(&self) -> bool {
+        self.device.regs.get::<Hlreg0>().lpbk()
+    }
+
+    /// Bytes held of the packet of a transmit queue that has not ended yet.
+    #[cfg(test)]
+    pub(crate) fn gathered(&self, queue: usize) -> usize {
+        self.queues[queue].gathered()
+    }
+
+    /// Whether frames wait in the packet buffer.
+    pub fn waiting(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// Whether a frame of `length` bytes would find the port able to take it.
+    pub fn room(&self, length: usize) -> bool {
+        self.buffered + length + BUFFER_OVERHEAD <= self.config.buffer
+    }
+
+    /// A frame arrives from the wire, without FCS. Only between `begin` and `end`.
+    pub fn receive(&mut self, tag: u32, frame: &[u8]) -> Arrival {
+        let totals = &self.device.totals;
+        if !self.device.link() {
+            bump(&totals.rx_link_down, 1);
+            return Arrival::Lost(Loss::LinkDown);
+        }
+        if self.view.is_none() || !self.config.enabled {
+            bump(&totals.rx_disabled, 1);
+            return Arrival::Lost(Loss::Disabled);
+        }
+        match self.config.accept(frame) {
+            Ok(()) => {}
+            Err(Refusal::Filtered) => {
+                bump(&totals.rx_filtered, 1);
+                return Arrival::Lost(Loss::Filtered);
+            }
+            Err(Refusal::Length) => {
+                bump(&totals.rx_length, 1);
+                let short = frame.len() < crate::packet::ETH_HEADER;
+                self.device
+                    .regs
+                    .add(if short { offset::RUC } else { offset::ROC }, 1);
+                return Arrival::Lost(Loss::Filtered);
+            }
+        }
+        if self.buffer.is_empty() {
+            match self.deliver(frame) {
+                Outcome::Done(_) => return Arrival::Taken,
+                Outcome::Full => {}
+                Outcome::Drop => return self.lose_no_descriptor(),
+                Outcome::Disabled => {
+                    bump(&self.device.totals.rx_disabled, 1);
+                    return Arrival::Lost(Loss::Disabled);
+                }
+            }
+        }
+        if !self.room(frame.len()) {
+            self.device.regs.add(offset::MPC, 1);
+            return self.lose_no_descriptor();
+        }
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(frame);
+        self.buffered += frame.len() + BUFFER_OVERHEAD;
+        self.buffer.push_back(Waiting { tag, frame: copy });
+        Arrival::Taken
+    }
+
+    fn lose_no_descriptor(&self) -> Arrival {
+        bump(&self.device.totals.rx_no_descriptor, 1);
+        Arrival::Lost(Loss::NoDescriptor)
+    }
+
+    fn deliver(&mut self, frame: &[u8]) -> Outcome {
+        let Some(view) = &self.view else {
+            return Outcome::Disabled;
+        };
+        let queue = rx::queue_of(&self.config, frame);
+        let outcome = rx::deliver(
+            &self.device,
+            view,
+            &self.config,
+            queue,
+            frame,
+            &mut self.scratch,
+        );
+        match outcome {
+            Outcome::Done(length) => self.count_receive(queue, frame, length),
+            Outcome::Drop if !self.device.ring_pages_mapped() && queue < 16 => {
+                let at = offset::QPRDC + queue * offset::QUEUE;
+                self.device.regs.add(at, 1);
+            }
+            _ => {}
+        }
+        outcome
+    }
+
+    fn count_receive(&mut self, queue: u32, frame: &[u8], length: usize) {
+        let local = &mut self.local;
+        local.rx_frames += 1;
+        local.rx_bytes += frame.len() as u64;
+        local.rx_sizes[size_class(frame.len())] += 1;
+        local.broadcast += u32::from(frame[..6] == [0xff; 6]);
+        local.multicast += u32::from(frame[0] & 1 != 0 && frame[..6] != [0xff; 6]);
+        local.rx_raised |= 1 << queue;
+        if let Some((frames, octets)) = local.rx_queue.get_mut(queue as usize) {
+            *frames += 1;
+            *octets += (length + FCS) as u64;
+        }
+    }
+
+    /// Moves frames from the packet buffer into rings; true when one moved.
+    pub fn drain(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(waiting) = self.buffer.pop_front() {
+            match self.deliver(&waiting.frame) {
+                Outcome::Done(_) => {}
+                Outcome::Full => {
+                    self.buffer.push_front(waiting);
+                    return moved;
+                }
+                Outcome::Drop => {
+                    self.lose_no_descriptor();
+                    self.flushed.push((waiting.tag, Loss::NoDescriptor));
+                }
+                Outcome::Disabled => {
+                    bump(&self.device.totals.rx_disabled, 1);
+                    self.flushed.push((waiting.tag, Loss::Disabled));
+                }
+            }
+            moved = true;
+            self.buffered -= waiting.frame.len() + BUFFER_OVERHEAD;
+            self.recycle(waiting.frame);
+        }
+        moved
+    }
+
+    /// Sends what the driver has queued: each frame goes to `out`, with whether there is a
+    /// link to carry it. True when a descriptor was consumed.
+    ///
+    /// `budget` bounds the turn, in bytes; the last send, of at most [`MAX_SEND`] bytes, may
+    /// overdraw it.
+    pub fn transmit(&mut self, mut budget: usize, mut out: impl FnMut(&[u8], bool)) -> bool {
+        let device = Arc::clone(&self.device);
+        let Some(view) = &self.view else {
+            return false;
+        };
+        if self.now >= self.look_again {
+            self.look_again = self.now + NOTICE;
+            self.enabled = (0..QUEUES)
+                .filter(|queue| TxQueue::enabled(&device, *queue))
+                .fold(0, |mask, queue| mask | 1 << queue);
+        }
+        let mut busy = false;
+        // Each turn begins where the last one ran out, so that no queue starves.
+        let mut left = self.enabled.rotate_right(self.next_queue);
+        let start = self.next_queue;
+        while left != 0 {
+            let number = (start + left.trailing_zeros()) % QUEUES;
+            if budget == 0 {
+                self.next_queue = number;
+                break;
+            }
+            left &= left - 1;
+            if !TxQueue::pending(&device, number) {
+                continue;
+            }
+            if !device.regs.get::<Dmatxctl>().te() || device.regs.get::<Ctrl>().gio_dis() {
+                break;
+            }
+            let link = device.link();
+            let local = &mut self.local;
+            let mut send = |queue: u32, frame: &[u8]| {
+                if link {
+                    count_transmit(local, queue, frame);
+                } else {
+                    bump(&device.totals.tx_link_down, 1);
+                }
+                out(frame, link);
+            };
+            let Some(queue) = self.queues.get_mut(number as usize) else {
+                break;
+            };
+            let Turn {
+                descriptors,
+                reported,
+            } = queue.run(
+                &device,
+                view,
+                number,
+                &mut self.scratch,
+                &mut budget,
+                &mut send,
+            );
+            if reported {
+                device.irq.raise_queue(&device.regs, number, Direction::Tx);
+            }
+            busy |= descriptors != 0;
+        }
+        busy
+    }
+
+    fn account(&mut self) {
+        if self.local.rx_frames == 0 && self.local.tx_frames == 0 {
+            return;
+        }
+        let local = std::mem::take(&mut self.local);
+        let device = &self.device;
+        let regs = &device.regs;
+        let mut raised = local.rx_raised;
+        while raised != 0 {
+            let queue = raised.trailing_zeros();
+            raised &= raised - 1;
+            device.irq.raise_queue(regs, queue, Direction::Rx);
+        }
+        if local.rx_frames != 0 {
+            let octets = local.rx_bytes + local.rx_frames * FCS as u64;
+            bump(&device.totals.rx_frames, local.rx_frames);
+            bump(&device.totals.rx_bytes, local.rx_bytes);
+            regs.add(offset::GPRC, local.rx_frames as u32);
+            regs.add(offset::TPR, local.rx_frames as u32);
+            regs.add(offset::BPRC, local.broadcast);
+            regs.add(offset::MPRC, local.multicast);
+            device.wide.add(usize::from(wide::GORC), octets);
+            device.wide.add(usize::from(wide::TOR), octets);
+            for (i, count) in local.rx_sizes.iter().enumerate() {
+                regs.add(offset::PRC64 + 4 * i as u32, *count);
+            }
+        }
+        if local.tx_frames != 0 {
+            let octets = local.tx_bytes + local.tx_frames * FCS as u64;
+            bump(&device.totals.tx_frames, local.tx_frames);
+            bump(&device.totals.tx_bytes, local.tx_bytes);
+            regs.add(offset::GPTC, local.tx_frames as u32);
+            regs.add(offset::TPT, local.tx_frames as u32);
+            regs.add(offset::BPTC, local.tx_broadcast);
+            regs.add(offset::MPTC, local.tx_multicast);
+            device.wide.add(usize::from(wide::GOTC), octets);
+            for (i, count) in local.tx_sizes.iter().enumerate() {
+                regs.add(offset::PTC64 + 4 * i as u32, *count);
+            }
+        }
+        self.account_queues(&local);
+    }
+
+    fn account_queues(&self, local: &Local) {
+        let device = &self.device;
+        // Where the guest has these pages mapped a read could not clear a counter, and a
+        // counter that is not cleared would be added up wrongly: it stays zero.
+        let trapped = !device.ring_pages_mapped();
+        for (i, (frames, octets)) in local.rx_queue.iter().enumerate() {
+            let at = i as u32 * offset::QUEUE;
+            if trapped && *frames != 0 {
+                device.regs.add(offset::QPRC + at, *frames);
+                device.wide.add(usize::from(wide::QBRC) + i, *octets);
+            }
+        }
+        for (i, (frames, octets)) in local.tx_queue.iter().enumerate() {
+            let at = i as u32 * offset::QUEUE;
+            if *frames != 0 {
+                if trapped {
+                    device.regs.add(offset::QPTC + at, *frames);
+                }
+                device.wide.add(usize::from(wide::QBTC) + i, *octets);
+            }
+        }
+    }
+}
+
+fn count_transmit(local: &mut Local, queue: u32, frame: &[u8]) {
+    local.tx_frames += 1;
+    local.tx_bytes += frame.len() as u64;
+    local.tx_sizes[size_class(frame.len())] += 1;
+    local.tx_broadcast += u32::from(frame[..6] == [0xff; 6]);
+    local.tx_multicast += u32::from(frame[0] & 1 != 0 && frame[..6] != [0xff; 6]);
+    if let Some((frames, octets)) = local.tx_queue.get_mut(queue as usize) {
+        *frames += 1;
+        *octets += (frame.len() + FCS) as u64;
+    }
+}
+
+/// Which of the six size counters a frame belongs to.
+fn size_class(length: usize) -> usize {
+    match length + FCS {
+        0..=64 => 0,
+        65..=127 => 1,
+        128..=255 => 2,
+        256..=511 => 3,
+        512..=1023 => 4,
+        _ => 5,
+    }
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The SFP+ module: an I2C slave whose lines the driver moves by hand through I2CCTL.
+
+use crate::regs::bits::I2cctl;
+
+/// Bus address of the identification page, as the first byte on the wire without the R/W bit.
+const ADDRESS_ID: u8 = 0xa0;
+/// Bus address of the diagnostics page.
+const ADDRESS_DIAGNOSTICS: u8 = 0xa2;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Not addressed.
+    Idle,
+    /// Receiving the address byte.
+    Address,
+    /// Receiving the offset byte, then data to write (dropped: the module is read only).
+    Receive { offset_seen: bool },
+    /// Sending bytes from the current offset.
+    Send,
+}
+
+/// The meaning of the next clock pulse to the slave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Bits `n`..8 of a byte are still to come.
+    Bit(u8),
+    /// The acknowledge bit is on the line.
+    Ack,
+}
+
+/// I2C slave with the two pages of SFF-8472.
+#[derive(Debug)]
+pub struct Sfp {
+    id: [u8; 256],
+    diagnostics: [u8; 256],
+    page: u8,
+    offset: u8,
+    state: State,
+    phase: Phase,
+    shift: u8,
+    /// Whether the slave pulls the data line low.
+    pull: bool,
+    /// Whether the byte just received is for us.
+    accept: bool,
+    lines: I2cctl,
+}
+
+impl Default for Sfp {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sfp {
+    /// A 10GBASE-SR module.
+    pub fn new() -> Self {
+        let mut id = [0_u8; 256];
+        id[0] = 0x03; // SFP
+        id[1] = 0x04;
+        id[2] = 0x07; // LC connector
+        id[3] = 0x10; // 10GBASE-SR
+        id[12] = 103; // 10.3 GBd in units of 100 MBd
+        id[16] = 30; // 300 m on OM3
+        id[20..36].copy_from_slice(b"skbulk model    ");
+        id[37..40].copy_from_slice(&[0x00, 0x1b, 0x21]);
+        id[40..56].copy_from_slice(b"SR-MODEL        ");
+        id[63] = sum(&id[0..63]);
+        id[68..84].copy_from_slice(b"0000000000000001");
+        id[84..92].copy_from_slice(b"260101  ");
+        id[94] = 0; // no SFF-8472 diagnostics
+        id[95] = sum(&id[64..95]);
+        Self {
+            id,
+            diagnostics: [0; 256],
+            page: ADDRESS_ID,
+            offset: 0,
+            state: State::Idle,
+            phase: Phase::Bit(0),
+            shift: 0,
+            pull: false,
+            accept: false,
+            lines: I2cctl::ZERO.with_clk_out(true).with_data_out(true),
+        }
+    }
+
+    /// Value of I2CCTL: what the driver last wrote, and the level of both lines.
+    pub fn read(&self) -> I2cctl {
+        let (clock, data) = (self.lines.clk_out(), self.lines.data_out());
+        I2cctl::ZERO
+            .with_clk_out(clock)
+            .with_clk_in(clock)
+            .with_data_out(data)
+            .with_data_in(data && !self.pull)
+    }
+
+    /// The driver wrote I2CCTL.
+    pub fn write(&mut self, value: I2cctl) {
+        let before = self.lines;
+        self.lines = value;
+        let clock_was = before.clk_out();
+        let clock = value.clk_out();
+        let data_was = before.data_out();
+        let data = value.data_out();
+        if clock_was && clock && data_was != data {
+            if data {
+                self.state = State::Idle;
+            } else {
+                self.state = State::Address;
+                self.phase = Phase::Bit(0);
+                self.shift = 0;
+            }
+            self.pull = false;
+        } else if !clock_was && clock {
+            self.rising(data);
+        } else if clock_was && !clock {
+            self.falling();
+        }
+    }
+
+    /// The line is sampled while the clock is high.
+    fn rising(&mut self, data: bool) {
+        match (self.state, self.phase) {
+            (State::Idle, _) => {}
+            (State::Send, Phase::Bit(n)) => self.phase = Phase::Bit(n + 1),
+            (State::Send, Phase::Ack) => {
+                // The reader acknowledges while it wants more.
+                if data {
+                    self.state = State::Idle;
+                }
+            }
+            (_, Phase::Bit(n)) => {
+                self.shift = self.shift << 1 | u8::from(data);
+                self.phase = Phase::Bit(n + 1);
+            }
+            (_, Phase::Ack) => {}
+        }
+    }
+
+    /// The line changes while the clock is low.
+    fn falling(&mut self) {
+        match (self.state, self.phase) {
+            (State::Idle, _) => self.pull = false,
+            (State::Send, Phase::Bit(8)) => {
+                self.phase = Phase::Ack;
+                self.pull = false;
+            }
+            (State::Send, Phase::Bit(n)) => self.drive(n),
+            (State::Send, Phase::Ack) => {
+                self.offset = self.offset.wrapping_add(1);
+                self.phase = Phase::Bit(0);
+                self.drive(0);
+            }
+            (_, Phase::Bit(8)) => {
+                self.accept = self.received();
+                self.pull = self.accept;
+                self.phase = Phase::Ack;
+            }
+            (_, Phase::Bit(_)) => {}
+            (state, Phase::Ack) => {
+                self.pull = false;
+                self.phase = Phase::Bit(0);
+                if !self.accept {
+                    self.state = State::Idle;
+                } else if state == State::Address {
+                    if self.shift & 1 != 0 {
+                        self.state = State::Send;
+                        self.drive(0);
+                    } else {
+                        self.state = State::Receive { offset_seen: false };
+                    }
+                }
+                self.shift = 0;
+            }
+        }
+    }
+
+    /// A whole byte has come in; true to acknowledge it.
+    fn received(&mut self) -> bool {
+        match self.state {
+            State::Address => {
+                let address = self.shift & 0xfe;
+                if address != ADDRESS_ID && address != ADDRESS_DIAGNOSTICS {
+                    return false;
+                }
+                self.page = address;
+                true
+            }
+            State::Receive { offset_seen: false } => {
+                self.offset = self.shift;
+                self.state = State::Receive { offset_seen: true };
+                true
+            }
+            State::Receive { offset_seen: true } => true,
+            State::Idle | State::Send => false,
+        }
+    }
+
+    fn drive(&mut self, bit: u8) {
+        let page = if self.page == ADDRESS_ID {
+            &self.id
+        } else {
+            &self.diagnostics
+        };
+        let byte = page[usize::from(self.offset)];
+        self.pull = byte & (0x80 >> bit.min(7)) == 0;
+    }
+}
+
+fn sum(bytes: &[u8]) -> u8 {
+    bytes.iter().fold(0, |sum, byte| sum.wrapping_add(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bus master that moves the lines as a driver does.
+    struct Master(Sfp);
+
+    impl Master {
+        fn lines(&mut self, clock: bool, data: bool) {
+            self.0
+                .write(I2cctl::ZERO.with_clk_out(clock).with_data_out(data));
+        }
+        fn level(&self) -> bool {
+            self.0.read().data_in()
+        }
+        fn start(&mut self) {
+            self.lines(false, true);
+            self.lines(true, true);
+            self.lines(true, false);
+            self.lines(false, false);
+        }
+        fn stop(&mut self) {
+            self.lines(false, false);
+            self.lines(true, false);
+            self.lines(true, true);
+        }
+        fn out(&mut self, byte: u8) -> bool {
+            for i in (0..8).rev() {
+                let bit = byte >> i & 1 != 0;
+                self.lines(false, bit);
+                self.lines(true, bit);
+                self.lines(false, bit);
+            }
+            self.lines(false, true);
+            self.lines(true, true);
+            let ack = !self.level();
+            self.lines(false, true);
+            ack
+        }
+        fn byte(&mut self, more: bool) -> u8 {
+            let mut byte = 0;
+            for _ in 0..8 {
+                self.lines(true, true);
+                byte = byte << 1 | u8::from(self.level());
+                self.lines(false, true);
+            }
+            self.lines(false, !more);
+            self.lines(true, !more);
+            self.lines(false, !more);
+            self.lines(false, true);
+            byte
+        }
+        fn read(&mut self, device: u8, offset: u8) -> Option<u8> {
+            self.start();
+            if !self.out(device) || !self.out(offset) {
+                return None;
+            }
+            self.start();
+            if !self.out(device | 1) {
+                return None;
+            }
+            let byte = self.byte(false);
+            self.stop();
+            Some(byte)
+        }
+    }
+
+    #[test]
+    fn bytes_read_back() {
+        let mut master = Master(Sfp::new());
+        assert_eq!(master.read(0xa0, 0), Some(3));
+        assert_eq!(master.read(0xa0, 3), Some(0x10));
+        assert_eq!(master.read(0xa0, 38), Some(0x1b));
+        assert_eq!(master.read(0xa2, 0), Some(0));
+    }
+
+    #[test]
+    fn an_unknown_address_is_not_acknowledged() {
+        let mut master = Master(Sfp::new());
+        assert_eq!(master.read(0xf8, 0), None);
+        master.stop();
+        assert_eq!(master.read(0xa0, 0), Some(3), "the bus works afterwards");
+    }
+
+    #[test]
+    fn sequential_read_goes_on_at_the_next_offset() {
+        let mut master = Master(Sfp::new());
+        master.start();
+        assert!(master.out(0xa0) && master.out(37));
+        master.start();
+        assert!(master.out(0xa1));
+        assert_eq!(
+            [master.byte(true), master.byte(true), master.byte(false)],
+            [0x00, 0x1b, 0x21]
+        );
+    }
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Transmit rings: descriptors in, frames out.
+
+use crate::checksum::{finish, sum};
+use crate::counters::bump;
+use crate::descriptor::{TxContextHigh, TxContextLow, TxData, TxLegacy, TxType};
+use crate::device::Device;
+use crate::fault::Kind;
+use crate::memory::{DmaError, View};
+use crate::packet::{MIN_FRAME, put_be16};
+use crate::regs::bits::{Dtxtcpflgh, Dtxtcpflgl, Tdwbal, Txdctl};
+use crate::regs::offset;
+use crate::ring::Ring;
+use crate::tso::{Context, FlagMasks, Nonsense, checksums, segment};
+
+/// The reported status: the upper half of a data descriptor with nothing but DD.
+const DONE: u32 = (TxData::ZERO.with_dd(true).raw_value() >> 32) as u32;
+
+/// Largest send that can be cut into segments.
+pub const MAX_SEND: usize = 256 * 1024;
+/// Largest frame.
+pub(crate) const MAX_FRAME: usize = 15 * 1024 + 512;
+/// Smallest segment: the card's limit is of this order, and without one a single send could
+/// become a quarter of a million frames.
+pub(crate) const MIN_MSS: usize = 32;
+/// Most descriptors of one packet whose status is reported with its end.
+const MAX_REPORTS: usize = 256;
+/// Bytes of a turn's budget that a descriptor costs.
+const DESCRIPTOR_COST: usize = 64;
+/// Bytes of the budget that a frame costs besides its own.
+const FRAME_COST: usize = 128;
+
+/// State of a transmit queue between descriptors.
+#[derive(Debug, Default)]
+pub(crate) struct TxQueue {
+    contexts: [Context; 2],
+    /// Data of the packet whose last descriptor has not come yet.
+    data: Vec<u8>,
+    /// The first data descriptor of that packet.
+    first: Option<TxData>,
+    /// The packet cannot be sent: too long, or not in memory.
+    broken: bool,
+    /// Descriptors of that packet that want their status reported.
+    report: Vec<u64>,
+    head: u32,
+}
+
+/// The result of a turn of a queue.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Turn {
+    /// Descriptors consumed.
+    pub descriptors: usize,
+    /// Something was reported: raise the cause.
+    pub reported: bool,
+}
+
+impl TxQueue {
+    fn forget_packet(&mut self) {
+        self.data.clear();
+        self.first = None;
+        self.broken = false;
+        self.report.clear();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn gathered(&self) -> usize {
+        self.data.len()
+    }
+
+    /// As after reset.
+    pub(crate) fn reset(&mut self) {
+        self.forget_packet();
+        self.contexts = Default::default();
+        self.head = 0;
+    }
+
+    /// Whether the driver has enabled the queue.
+    pub(crate) fn enabled(device: &Device, queue: u32) -> bool {
+        device.regs.nth::<Txdctl>(queue).enable()
+    }
+
+    /// Whether the queue has something to do, cheaply.
+    pub(crate) fn pending(device: &Device, queue: u32) -> bool {
+        let base = queue * offset::QUEUE;
+        device.regs.load(offset::TDT + base) != device.regs.load(offset::TDH + base)
+            && Self::enabled(device, queue)
+    }
+
+    /// Sends what the driver has queued, until `budget` (in bytes) is used up; one packet may
+    /// overdraw it.
+    pub(crate) fn run(
+        &mut self,
+        device: &Device,
+        view: &View,
+        queue: u32,
+        scratch: &mut Vec<u8>,
+        budget: &mut usize,
+        out: &mut dyn FnMut(u32, &[u8]),
+    ) -> Turn {
+        let mut turn = Turn::default();
+        let Some(ring) = Ring::transmit(&device.regs, queue) else {
+            bump(&device.totals.malformed, 1);
+            return turn;
+        };
+        if ring.head != self.head {
+            // The driver set the ring up anew.
+            self.forget_packet();
+            self.head = ring.head;
+        }
+        let mut cost = 0;
+        while self.head != ring.tail && cost < *budget {
+            cost += DESCRIPTOR_COST;
+            let mut counted = |queue: u32, frame: &[u8]| {
+                cost += frame.len() + FRAME_COST;
+                out(queue, frame);
+            };
+            match self.step(device, view, &ring, queue, scratch, &mut counted) {
+                Ok(reported) => turn.reported |= reported,
+                Err(_) => {
+                    bump(&device.totals.dma_errors, 1);
+                    break;
+                }
+            }
+            turn.descriptors += 1;
+        }
+        *budget = budget.saturating_sub(cost);
+        if turn.descriptors != 0 {
+            self.publish_head(device, view, queue);
+        }
+        turn
+    }
+
+    fn publish_head(&self, device: &Device, view: &View, queue: u32) {
+        let base = queue * offset::QUEUE;
+        let head = device.faults.take(Kind::TxHead).unwrap_or(self.head);
+        device.regs.store(offset::TDH + base, self.head);
+        let low = device.regs.nth::<Tdwbal>(queue);
+        if low.head_wb_en() {
+            let high = device.regs.load(offset::TDWBAH + base);
+            let at = u64::from(high) << 32 | u64::from(low.address());
+            if view.store32(at, head).is_err() {
+                bump(&device.totals.dma_errors, 1);
+            }
+        }
+    }
+
+    /// Consumes one descriptor; true when a status was reported.
+    fn step(
+        &mut self,
+        device: &Device,
+        view: &View,
+        ring: &Ring,
+        queue: u32,
+        scratch: &mut Vec<u8>,
+        out: &mut dyn FnMut(u32, &[u8]),
+    ) -> Result<bool, DmaError> {
+        let at = ring.descriptor(self.head);
+        let low = view.load64(at)?;
+        let raw = view.load64(at + 8)?;
+        let high = TxData::new_with_raw_value(raw);
+        self.head = ring.next(self.head);
+        if high.dext() {
+            match high.dtyp() {
+                Ok(TxType::Context) => {
+                    let low = TxContextLow::new_with_raw_value(low);
+                    let high = TxContextHigh::new_with_raw_value(raw);
+                    self.contexts[usize::from(high.idx())] = Context::decode(low, high);
+                    return Ok(false);
+                }
+                Ok(TxType::Data) => {}
+                Err(_) => {
+                    bump(&device.totals.malformed, 1);
+                    return Ok(false);
+                }
+            }
+        }
+        let first = *self.first.get_or_insert(high);
+        self.gather(device, view, low, usize::from(high.dtalen()));
+        if high.rs() {
+            self.report.push(at + 12);
+        }
+        if !high.eop() {
+            if self.report.len() > MAX_REPORTS {
+                // No driver needs that many: report these and go on.
+                return Ok(self.write_reports(device, view));
+            }
+            return Ok(false);
+        }
+        let sent = if self.broken {
+            Err(Nonsense)
+        } else if first.dext() {
+            self.emit(device, queue, first, scratch, out)
+        } else {
+            self.emit_legacy(queue, TxLegacy::new_with_raw_value(raw), out)
+        };
+        if sent.is_err() {
+            bump(&device.totals.malformed, 1);
+        }
+        let reported = self.write_reports(device, view);
+        self.forget_packet();
+        Ok(reported)
+    }
+
+    fn write_reports(&mut self, device: &Device, view: &View) -> bool {
+        let reported = !self.report.is_empty();
+        for at in self.report.drain(..) {
+            if device.faults.take(Kind::TxNoDone).is_some() {
+                continue;
+            }
+            if view.store32(at, DONE).is_err() {
+                bump(&device.totals.dma_errors, 1);
+            }
+        }
+        reported
+    }
+
+    fn gather(&mut self, device: &Device, view: &View, address: u64, length: usize) {
+        let start = self.data.len();
+        if self.broken || start + length > MAX_SEND {
+            self.broken = true;
+            return;
+        }
+        self.data.resize(start + length, 0);
+        if view.read(address, &mut self.data[start..]).is_err() {
+            bump(&device.totals.dma_errors, 1);
+            self.broken = true;
+        }
+    }
+
+    fn emit(
+        &mut self,
+        device: &Device,
+        queue: u32,
+        first: TxData,
+        scratch: &mut Vec<u8>,
+        out: &mut dyn FnMut(u32, &[u8]),
+    ) -> Result<(), Nonsense> {
+        let context = self.contexts[usize::from(first.idx())];
+        let tag = first.vle().then_some(context.vlan);
+        if first.tse() {
+            let low = device.regs.get::<Dtxtcpflgl>();
+            let masks = FlagMasks {
+                first: low.first_seg().value(),
+                middle: low.mid_seg().value(),
+                last: device.regs.get::<Dtxtcpflgh>().last_seg().value(),
+            };
+            return segment(&self.data, &context, masks, scratch, |frame| {
+                finish_frame(frame, tag);
+                out(queue, frame);
+            });
+        }
+        let (ip, transport) = (first.ixsm(), first.txsm());
+        if ip || transport {
+            checksums(&mut self.data, &context, ip, transport)?;
+        }
+        self.send_one(queue, tag, out)
+    }
+
+    /// Legacy descriptors: what they ask for is in the last one.
+    fn emit_legacy(
+        &mut self,
+        queue: u32,
+        last: TxLegacy,
+        out: &mut dyn FnMut(u32, &[u8]),
+    ) -> Result<(), Nonsense> {
+        if last.ic() {
+            let start = usize::from(last.css());
+            let field = usize::from(last.cso());
+            if start >= self.data.len() || field + 2 > self.data.len() {
+                return Err(Nonsense);
+            }
+            let value = finish(sum(&self.data[start..], 0));
+            put_be16(&mut self.data, field, value);
+        }
+        let tag = last.vle().then_some(last.vlan());
+        self.send_one(queue, tag, out)
+    }
+
+    fn send_one(
+        &mut self,
+        queue: u32,
+        tag: Option<u16>,
+        out: &mut dyn FnMut(u32, &[u8]),
+    ) -> Result<(), Nonsense> {
+        if self.data.len() < crate::packet::ETH_HEADER || self.data.len() > MAX_FRAME {
+            return Err(Nonsense);
+        }
+        finish_frame(&mut self.data, tag);
+        out(queue, &self.data);
+        Ok(())
+    }
+}
+
+/// Inserts the VLAN tag, and pads to the smallest frame.
+fn finish_frame(frame: &mut Vec<u8>, tag: Option<u16>) {
+    if let Some(tag) = tag {
+        let tag = tag.to_be_bytes();
+        frame.splice(12..12, [0x81, 0x00, tag[0], tag[1]]);
+    }
+    if frame.len() < MIN_FRAME {
+        frame.resize(MIN_FRAME, 0);
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The wires of the ports: a generator and checker of frames, cables, pcap files, TAP devices; and
+//! the fabric that carries frames between them and the ports.
+
+pub mod answer;
+pub mod fabric;
+pub mod files;
+mod frames;
+mod pace;
+mod pcap;
+mod run;
+pub mod spec;
+mod tap;
+mod wires;
+
+pub use fabric::{Fabric, Request, Turn};

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0
+"""All that is said of a benchmark: its name, its reference, its sentence in RESULTS.md.
+
+A benchmark of bulk memory has an entry here, and its two modules in
+samples/rust/bulk_bench: bench_NAME.rs and reference/bench_NAME_reference.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# The benchmarks of bulk memory, by name.
+MEMORY: Mapping[str, str] = {
+    "slab": "objects of a slab cache in bulk",
+    "alf_queue": "a lockless queue against ptr_ring",
+    "qmempool": "a memory pool against the slab allocator",
+    "skb": "packets freed in bulk",
+}
+
+# What each table is compared to.
+REFERENCES = {
+    "slab": "kmem_cache_*_bulk",
+    "slab-loop": "kmem_cache_alloc/free",
+    "slab-single": "kmem_cache_alloc/free",
+    "alf_queue": "ptr_ring",
+    "alf_queue-2cpu": "ptr_ring",
+    "qmempool": "kmem_cache_alloc/free",
+    "qmempool-xcpu": "kmem_cache",
+    "skb": "key off",
+    "insn": "the C driver",
+    "insn-option": "option off",
+    "forward": "the C driver",
+    "forward-option": "option off",
+    "forward-cost": "the C driver",
+    "forward-option-cost": "option off",
+    "forward-scaling": "the C driver",
+    "xmit": "the list of __dev_xmit_skb()",
+    "xmit-lock": "a spinlock",
+    "xmit-ring": "TX queue lock",
+    "xmit-qdisc": "the list in C, or pfifo_fast",
+    "xmit-nic": "TX queue lock",
+}
+
+# The sections of RESULTS.md in their order, by the name of the record.
+TITLES: Mapping[str, str] = {
+    "demo": "make demo: both drivers forward, emulated",
+    "durations": "How long the commands take",
+    "forward": "Forwarding, natively",
+    "insn": "Instructions per forwarded packet",
+    "memory": "Bulk memory",
+    "xmit": "Transmitting from many CPUs",
+    "xmit-sim": "Transmitting, simulated",
+    "selftests": "The kernel's own network selftests",
+    "checks": "Checks of make test",
+    "notes": "Measured once, outside make bench",
+}
+
+# By table, or by record where it has one table: what it compares, and when it means nothing.
+ABOUT: Mapping[str, str] = {
+    "demo": "Compares both drivers in the same kernel and the same boot, in turn. Packets per "
+    "second are those of an emulated CPU: they mean nothing as rates, and as a ratio only on a "
+    "quiet machine. Instructions are counted by a QEMU plugin and hardly vary. The C driver calls "
+    "`napi_consume_skb()` once per SKB, counted in a shorter run and scaled.",
+    "durations": "Compares a run without any cache (build root, kernel and model are built) with "
+    "one where nothing has changed; means nothing for another machine or package mirror.",
+    "forward": "Compares the Rust driver with the C driver: time between two forwarded packets. "
+    "Means nothing where the guest waits for the model or for another virtual CPU, as in the rows "
+    "with 2 queues on a machine with two processors.",
+    "forward-cost": "Compares the drivers by processor time of the guest per packet, as the host "
+    "counts it: waiting for the model costs nothing here. Means nothing for latency.",
+    "forward-option": "Compares a driver with itself, option on against off. Means nothing where "
+    "the spread includes 1.",
+    "forward-option-cost": "The same by processor time. Bulk free shows no measurable gain here: "
+    "`napi_consume_skb()` of Linux 7.3 gathers heads and frees them in bulk by itself.",
+    "forward-scaling": "Compares the slowdown of 64 flows on two queue pairs against one flow. On "
+    "two processors it mostly reflects contention with the model, not the drivers.",
+    "insn": "Compares instructions per forwarded packet, counted in an emulated processor. Means "
+    "nothing for time: an instruction is no nanosecond.",
+    "insn-option": "Compares the Rust driver with itself, option on against off, in instructions. "
+    "Fewer instructions for bulk free do not show in time; the reason is not known.",
+    "xmit": "Compares the combiner with the list of `__dev_xmit_skb()`, both in front of a sink of "
+    "fixed cost. Means nothing if the senders' CPUs also wait for the host's other work.",
+    "xmit-lock": "Compares lists with a spinlock in front of the same sink. As above.",
+    "xmit-ring": "Compares the combiner with the TX queue lock in front of a simulated ring; rows "
+    "with doorbells count them per 1000 packets. As above.",
+    "xmit-qdisc": "Compares the list in Rust with the list in C, and sch_alf with pfifo_fast, in "
+    "front of a dummy device. Rows with rings and udp are limited by sockets on two CPUs and say "
+    "hardly anything about queues.",
+    "xmit-nic": "Compares combining with the TX queue lock on one ring of the modelled card. With "
+    "shared tails the model is the bottleneck, so the times mean little; doorbells do.",
+    "slab": "Compares `Batch` with `kmem_cache_*_bulk()`, allocation and free of 232-byte objects. "
+    "Means nothing for caches that other CPUs free to.",
+    "slab-loop": "Compares `Batch` with a loop of single calls.",
+    "slab-single": "Compares `Cache::alloc()` with `kmem_cache_alloc()`.",
+    "slab-rest": "Memory that a cache keeps after the benchmark, and after `Cache::shrink()`.",
+    "alf_queue": "Compares queues with `ptr_ring` and its locks, put in and taken out on one CPU. "
+    "Means nothing for contention.",
+    "alf_queue-2cpu": "The same with producers and consumers on two CPUs. Means nothing if the two "
+    "virtual CPUs do not run at the same time.",
+    "alf_queue-unlocked": "`ptr_ring` without its locks, for one user on each side, to be read "
+    "beside the rows of spsc.",
+    "qmempool": "Compares pools with single calls of `kmem_cache`, and with bulk calls above one "
+    "object; process context shows when not to use a pool.",
+    "qmempool-xcpu": "Compares pools with `kmem_cache` where another CPU frees. In User-Mode Linux "
+    "the reference pays for interrupts that are signals of the host: the direction counts, not the "
+    "size.",
+    "skb": "Compares `napi_build_skb()` and `napi_consume_skb()` with `net.core.skb_qmempool` on "
+    "and off. As above for two CPUs.",
+    "seed": "Compares the rates that commit 100dfa74ca tells after its change with those that the "
+    "simulation predicts from the rates before. Rests on estimates made with all four rates known: "
+    "it checks that the model has the right parts and proves no number.",
+    "sensitivity": "The same with one estimate wrong by a quarter and the transfer times fitted "
+    "anew.",
+    "selftests": "Compares the drivers by the cases of `drivers/net` and `drivers/net/hw` that "
+    "pass, fail and are skipped on a port of the modelled card. Means nothing for hardware.",
+    "checks": "Counts the checks that passed by suite; a skipped check is not counted.",
+}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make bench ONLY=insn: instructions per forwarded packet, both drivers in one boot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from insn import cost as insn_cost
+from insn import counts, flame
+from insn.cost import MODULES, RECORD, Cost
+from insn.flame import FlameError
+from insn.symbols import SymbolError
+from testbed.bench.guest import report_complaints
+from testbed.bench.rows import Row
+from testbed.boot.job import Job
+from testbed.env import Env
+from testbed.host.machine import describe_kernel
+from testbed.host.ui import Failure, Step, say
+from testbed.workshop import Built
+
+# Counts hardly vary from run to run, so few runs and frames are enough. The record and what is
+# compared with it take the same number, since starting and stopping count too.
+FRAMES = 100_000
+_ROUNDS = 3
+_DRIVERS = ("rust", "c")
+# What ethtool calls the option that the Rust driver is compared with itself for, and rows do.
+_OPTIONS = {"bulk-free": "bulk free"}
+
+
+class Counted(NamedTuple):
+    """What one boot counted."""
+
+    costs: dict[str, Cost]
+    windows: list[counts.WindowCount]
+
+
+def rounds(env: Env) -> int:
+    """How many boots ROUNDS asks for; fewer than for times, as these hardly vary."""
+    return env.settings.number("ROUNDS", _ROUNDS)
+
+
+def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
+          frames: int = FRAMES, stacks: bool = False,
+          variables: Mapping[str, str] | None = None) -> Counted:  # fmt: skip
+    """Boot once and count what each driver takes to forward `frames` frames."""
+    kernel = ready.kernels["perf"]
+    system_map = kernel.build / "System.map"
+    report = ready.env.out / f"insn-{name}.json"
+    report.unlink(missing_ok=True)
+    plugin = counts.plugin_arguments(
+        ready.tools / "libinsn_plugin.so", report, system_map, stacks=stacks
+    )
+    job = Job(
+        ready.env.clone / "tools/testbed/guest/forward",
+        "none",
+        timeout=900,
+        cpus=1,
+        accel="tcg",
+        variables={
+            "ROUNDS": " ".join(drivers),
+            "FRAMES": str(frames),
+            "COUNT": "1",
+            **(variables or {}),
+        },
+        plugin=plugin,
+    )
+    machine = ready.vm("perf", name)
+    with Step(f"counting instructions: {frames:,} frames per driver, {' / '.join(drivers)}"):
+        outcome = machine.run(job)
+    report_complaints(outcome.complaints)
+    if outcome.code != 0:
+        raise Failure(
+            "forwarding failed",
+            *outcome.output.strip().splitlines()[-3:],
+            f"console: {machine.log}",
+        )
+    modules = {MODULES[driver]: kernel.module(driver) for driver in drivers}
+    try:
+        windows = counts.analyse(report, system_map, modules)
+    except (counts.ReportError, SymbolError) as error:
+        raise Failure(f"the instruction counts cannot be used: {error}") from error
+    return Counted(insn_cost.costs(windows, frames), windows)
+
+
+def run(ready: Built) -> list[Row]:
+    """Count, print, draw, and renew the record if RECORD=1 asks for it."""
+    runs = [count(ready, "bench") for _ in range(rounds(ready.env))]
+    found = {name: [one.costs[name] for one in runs] for name in _DRIVERS}
+    for name in _DRIVERS:
+        say("")
+        for line in insn_cost.top(found[name][0], MODULES[name]):
+            say(line)
+    say("")
+    for name in _DRIVERS:
+        apart = ", ".join(
+            f"{case} {insn_cost.spread(found[name], case):.4%}" for case in ("driver", "all")
+        )
+        say(f"{MODULES[name]}: {len(runs)} runs, {FRAMES:,} frames each, apart by {apart}")
+    for path in _draw(ready):
+        say(f"written: {path}")
+    record = ready.env.clone / RECORD
+    first = {name: found[name][0] for name in _DRIVERS}
+    if ready.env.settings.switch("RECORD"):
+        kernel = describe_kernel(ready.env, ready.kernels["perf"])
+        # How much the model gets of the machine varies: any of these runs may come again.
+        worst = {**first, "rust": insn_cost.worst(found["rust"])}
+        insn_cost.save(record, worst, str(kernel["release"]), FRAMES)
+        say(f"written: {record}")
+    else:
+        c_all = first["c"].cases["all"]
+        verdicts = insn_cost.judge(insn_cost.load(record), first["rust"], c_all=c_all)
+        for case, wrong in verdicts.items():
+            say(f"record, {case}: {wrong or 'kept'}")
+    return [*insn_cost.rows(found), *_options(ready, found["rust"])]
+
+
+def _options(ready: Built, on: list[Cost]) -> list[Row]:
+    """The Rust driver with all options, and without each: one boot, as counts hardly vary."""
+    rows = []
+    for flag, case in _OPTIONS.items():
+        counted = count(ready, f"without-{flag}", ("rust",), variables={"FLAG_OFF": flag})
+        rows.append(insn_cost.option_row(case, on[0], counted.costs["rust"]))
+    return rows
+
+
+def _draw(ready: Built) -> list[Path]:
+    """The flame graphs, of a run of their own: following calls is slower."""
+    frames = FRAMES // 5
+    counted = count(ready, "stacks", frames=frames, stacks=True)
+    written = []
+    for window in counted.windows:
+        total = sum(amount for _, amount in window.stacks) / frames
+        title = f"{MODULES[window.label]}: {total:,.0f} instructions per forwarded packet"
+        note = "by call stack, callers below; width is instructions, the order is alphabetical"
+        path = ready.env.out / f"insn-{window.label}.svg"
+        try:
+            flame.draw(ready.tools / "insn-flame", window.stacks, path, title, note, frames)
+        except FlameError as error:
+            raise Failure("the flame graph was not drawn", str(error)) from error
+        written.append(path)
+    return written

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Recorded results: one file per part, written with RECORD=1, from which RESULTS.md is made.
+
+A file holds everything that was measured, so that no figure is chosen by hand, and the
+circumstances: date, commit, processor, kernel, rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from testbed.bench.about import MEMORY
+from testbed.bench.rows import Row
+from testbed.env import Env
+from testbed.host import proc
+from testbed.host.machine import describe_machine
+from testbed.host.ui import Failure
+from testbed.selftests import record as selftests
+
+FOLDER = Path("tools/testbed/record/results")
+# The benchmarks of make bench that a part is made of.
+PARTS: Mapping[str, frozenset[str]] = {
+    "forward": frozenset({"forward"}),
+    "insn": frozenset({"insn"}),
+    "xmit": frozenset({"xmit"}),
+    "memory": frozenset(MEMORY),
+}
+Content = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a reader must know of a measurement."""
+
+    day: date
+    commit: str
+    cpu: str
+    processors: int
+    # Empty where no kernel was measured.
+    kernel: str
+    rounds: int = 1
+
+    @classmethod
+    def now(cls, env: Env, kernel: str, rounds: int = 1) -> Circumstances:
+        """Those of a measurement that was made just now, from this clone."""
+        machine = describe_machine("native")
+        return cls(
+            datetime.now(UTC).date(),
+            commit(env.clone),
+            str(machine["cpu"] or platform.machine()),
+            int(machine["cores"] or 1),
+            kernel,
+            rounds,
+        )
+
+    @classmethod
+    def of(cls, content: Content) -> Circumstances:
+        """Those that a file tells."""
+        return cls(
+            date.fromisoformat(content["date"]),
+            str(content["commit"]),
+            str(content["cpu"]),
+            int(content["processors"]),
+            str(content["kernel"]),
+            int(content.get("rounds", 1)),
+        )
+
+    def record(self) -> Content:
+        """The first fields of a file."""
+        fields = asdict(self)
+        return {"date": fields.pop("day").isoformat(), **fields}
+
+    def sentence(self) -> str:
+        """All of it, for a reader."""
+        rounds = f", {self.rounds} rounds" if self.rounds > 1 else ""
+        kernel = f", Linux {self.kernel}" if self.kernel else ""
+        return (
+            f"{self.day.isoformat()}, commit {self.commit}, {self.processors} processors of "
+            f"{self.cpu}{kernel}{rounds}."
+        )
+
+
+def commit(clone: Path) -> str:
+    """The commit of a clone, with a + if the work tree differs from it."""
+    head = proc.output(["git", "-C", str(clone), "rev-parse", "--short=7", "HEAD"])
+    changed = proc.output(["git", "-C", str(clone), "status", "--porcelain", "-uno"])
+    return f"{head.strip()}{'+' if changed and changed.strip() else ''}" if head else "unknown"
+
+
+def refusals(names: Iterable[str], cases: str, quiet: bool) -> dict[str, str]:
+    """The parts of which something was measured, and why not to record one, or nothing."""
+    measured = set(names)
+    found: dict[str, str] = {}
+    for part, benches in PARTS.items():
+        missing = sorted(benches - measured)
+        if not benches & measured:
+            continue
+        why = ""
+        if missing:
+            why = f"it needs {', '.join(missing)} as well"
+        elif part == "forward" and cases:
+            why = f"CASES={cases} leaves some out"
+        elif part != "insn" and not quiet:
+            why = "the machine was busy"
+        found[part] = why
+    return found
+
+
+def rows_of(part: str, rows: Iterable[Row]) -> list[Content]:
+    """The rows that belong to a part, as its file has them."""
+    return [row.record() for row in rows if row.bench.split("-")[0] in PARTS[part]]
+
+
+def save(clone: Path, part: str, circumstances: Circumstances, content: Content) -> Path:
+    """Write a part; rows get a line each, so that a diff shows which have changed."""
+    path = clone / FOLDER / f"{part}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = content.pop("rows", None)
+    text = json.dumps({**circumstances.record(), **content}, indent=1)
+    if rows is not None:
+        lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        text = f'{text[:-2]},\n "rows": [\n{lines}\n ]\n}}'
+    path.write_text(f"{text}\n")
+    return path
+
+
+def checks(junit: Path) -> dict[str, int]:
+    """Checks that passed in each suite, from the junit.xml of make test."""
+    try:
+        suites = ElementTree.parse(junit).getroot().iter("testsuite")
+    except ElementTree.ParseError as error:
+        raise Failure(f"{junit} is no report of make test ({error})",
+                      "make test writes it again") from error  # fmt: skip
+    bad = {"failure", "error", "skipped"}
+    return {
+        suite.get("name", "?"): sum(not bad & {one.tag for one in case}
+                                    for case in suite.iter("testcase"))
+        for suite in suites
+    }  # fmt: skip
+
+
+def take_over(env: Env) -> list[Path]:
+    """Record what make test has left in out/; returns the records written."""
+    written = []
+    circumstances = Circumstances.now(env, "")
+    tests, junit = env.out / selftests.FILE, env.out / "results/junit.xml"
+    if tests.exists():
+        written.append(save(env.clone, "selftests", circumstances, selftests.load(tests)))
+    if junit.exists():
+        written.append(save(env.clone, "checks", circumstances, {"suites": checks(junit)}))
+    if not written:
+        raise Failure(f"there is neither {tests} nor {junit}",
+                      "make test ONLY=selftests writes the one, make test the other")  # fmt: skip
+    return written
+
+
+def load(clone: Path) -> dict[str, Content]:
+    """All parts that were recorded, by name."""
+    found: dict[str, Content] = {}
+    for path in sorted((clone / FOLDER).glob("*.json")):
+        try:
+            found[path.stem] = json.loads(path.read_text())
+            Circumstances.of(found[path.stem])
+        except (ValueError, KeyError, TypeError) as error:
+            raise Failure(
+                f"{path} is no recorded result ({error!r})",
+                f"git checkout {path.relative_to(clone)} restores it, RECORD=1 renews it",
+            ) from error
+    return found

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0
+"""RESULTS.md and the generated parts of README.md, from the recorded results.
+
+make results renders both; make bench and make demo do so with RECORD=1.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+
+from testbed.bench import results
+from testbed.bench.about import ABOUT, TITLES
+from testbed.bench.record import PARTS, Circumstances, Content, load
+from testbed.bench.rows import Row, table
+from testbed.host.ui import Failure, clock
+from testbed.selftests import record as selftests
+
+RESULTS, README = "RESULTS.md", "README.md"
+_HEAD = """# Results
+
+Generated from `tools/testbed/record/results/` by `make results`; not to be edited.
+`make bench RECORD=1` and `make demo RECORD=1` renew the records, and `make results RECORD=1` takes
+over the results of the last `make test`.
+A benchmark runs both sides in alternation. Tables show medians: of times, in nanoseconds per
+packet, element or object unless a unit is given, and of the ratios of pairs of rounds, with their
+spread. A ratio above 1 means that ours is better. Single times vary by tens of percent from run to
+run on a virtual machine, so ratios near 1 are not significant. All rows of a run are shown,
+regressions and missed targets included.
+"""
+_BLOCK = re.compile(r"^<!-- recorded: (\w+) -->\n.*?^<!-- end of recorded -->\n", re.M | re.S)
+
+
+def _fenced(lines: list[str]) -> str:
+    text = "\n".join(line.rstrip() for line in lines).strip("\n")
+    return f"```\n{text}\n```\n"
+
+
+def about(name: str) -> str:
+    """What a table compares, as a paragraph."""
+    return textwrap.fill(ABOUT[name], 100) + "\n\n"
+
+
+def _benchmarks(content: Content) -> str:
+    """A table for each benchmark, with what it compares."""
+    parts = []
+    rows = [Row.from_record(one) for one in content["rows"]]
+    for bench, group in groupby(rows, key=lambda row: row.bench):
+        parts.append(f"### {bench}\n\n{about(bench)}{_fenced(table(list(group)))}")
+    return "\n".join(parts)
+
+
+def demo(content: Content) -> str:
+    """The table that make demo has printed."""
+    return _fenced(results.table(content["drivers"], content["ratio"]))
+
+
+def _simulation(content: Content) -> str:
+    parts = (f"### {name}\n\n{about(name)}{_fenced(content[name])}"
+             for name in ("seed", "sensitivity"))  # fmt: skip
+    return "\n".join(parts)
+
+
+def _notes(content: Content) -> str:
+    items = [f"- {one['title']} ({one['date']}, commit {one['commit']}): {one['text']}"
+             for one in content["notes"]]  # fmt: skip
+    return "\n".join(textwrap.fill(one, 100, subsequent_indent="  ") for one in items) + "\n"
+
+
+def _selftests(content: Content) -> str:
+    """Programs of the kernel's selftests with each driver, C beside Rust."""
+    return "\n".join(selftests.table(content)) + "\n"
+
+
+def _checks(content: Content) -> str:
+    lines = ["| suite | checks |", "| --- | --- |"]
+    lines += [f"| {name} | {count:,} |" for name, count in sorted(content["suites"].items())]
+    lines.append(f"| all | {sum(content['suites'].values()):,} |")
+    return "\n".join(lines) + "\n"
+
+
+def durations(content: Content) -> str:
+    """Commands, and how long they take with an empty and with a filled cache."""
+    lines = ["| command | cold cache | warm cache |", "| --- | --- | --- |"]
+    for command, one in content["commands"].items():
+        cells = [clock(one[kind]) if one.get(kind) else "not measured"
+                 for kind in ("cold", "warm")]  # fmt: skip
+        lines.append(f"| `{command}` | {cells[0]} | {cells[1]} |")
+    return "\n".join(lines) + "\n"
+
+
+_RENDER = {
+    "demo": demo,
+    "xmit-sim": _simulation,
+    "selftests": _selftests,
+    "checks": _checks,
+    "durations": durations,
+    "notes": _notes,
+}
+# What README.md shows of it.
+_IN_README = {"demo": demo, "durations": durations}
+
+
+def render(records: Mapping[str, Content]) -> str:
+    """RESULTS.md."""
+    parts = [_HEAD]
+    for name, title in TITLES.items():
+        if name not in records:
+            continue
+        content = records[name]
+        body = _RENDER.get(name, _benchmarks)(content)
+        # A part of make bench has a sentence for each of its tables.
+        first = about(name) if name in ABOUT and name not in PARTS else ""
+        parts.append(f"## {title}\n\n{Circumstances.of(content).sentence()}\n\n{first}{body}")
+    return "\n".join(parts)
+
+
+def readme(text: str, records: Mapping[str, Content]) -> str:
+    """README.md with its generated parts renewed."""
+    places = [found[1] for found in _BLOCK.finditer(text)]
+    for name in _IN_README:
+        if places.count(name) != 1:
+            raise Failure(
+                f"{README} has {places.count(name)} places for the {name} record",
+                f"one is needed: <!-- recorded: {name} -->, and <!-- end of recorded --> behind "
+                "it, each on a line of its own",
+            )
+
+    def renewed(found: re.Match[str]) -> str:
+        first, last = found[0].splitlines()[0], found[0].splitlines()[-1]
+        name = found[1]
+        if name not in _IN_README or name not in records:
+            return found[0]
+        content = records[name]
+        sentence = Circumstances.of(content).sentence()
+        return f"{first}\n{sentence}\n\n{_IN_README[name](content)}{last}\n"
+
+    return _BLOCK.sub(renewed, text)
+
+
+def rendered(clone: Path) -> dict[Path, str]:
+    """The files that are made of the records, and what they should hold."""
+    records = load(clone)
+    text = readme((clone / README).read_text(), records)
+    return {clone / RESULTS: render(records), clone / README: text}
+
+
+def renew(clone: Path) -> list[Path]:
+    """Write what has changed; returns the files written."""
+    written = []
+    for path, text in rendered(clone).items():
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            written.append(path)
+    return written

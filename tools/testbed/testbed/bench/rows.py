@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From the lines of the benchmark modules to rows with ratios and targets."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from testbed.bench.about import REFERENCES
+from testbed.host.ui import Failure
+
+_ROUND = re.compile(r"^round (\d+)$")
+_LINE = re.compile(r"bulk_bench: ([^|]+)\|([^|]+)\|(ours|reference)\|(\d+)\|(\w+)")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case: medians over the rounds, and how the ratio spreads."""
+
+    bench: str
+    case: str
+    unit: str
+    ours: float | None
+    reference: float | None
+    ratios: tuple[float, ...]
+
+    @classmethod
+    def of_pairs(
+        cls,
+        bench: str,
+        case: str,
+        unit: str,
+        ours: dict[int, float],
+        reference: dict[int, float],
+    ) -> Row:
+        """A row from the values of rounds; a round with one side only has no ratio."""
+        pairs = sorted(ours.keys() & reference.keys())
+        return cls(
+            bench,
+            case,
+            unit,
+            median(ours.values()) if ours else None,
+            median(reference.values()) if reference else None,
+            tuple(reference[one] / ours[one] for one in pairs),
+        )
+
+    @property
+    def ratio(self) -> float | None:
+        """Median of reference / ours over pairs of rounds; above 1 we are faster."""
+        return median(self.ratios) if self.ratios else None
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Row:
+        """The row that record() has written: of its ratios, the median and the ends are left."""
+        names = ("ratio_min", "ratio", "ratio_max")
+        ratios = tuple(float(record[name]) for name in names if record.get(name) is not None)
+        known = (record["bench"], record["case"], record["unit"])
+        return cls(*known, record["ours"], record["reference"], ratios)
+
+    def record(self) -> dict[str, Any]:
+        """The row as out/bench.json has it."""
+        return {
+            "bench": self.bench,
+            "case": self.case,
+            "unit": self.unit,
+            "ours": None if self.ours is None else round(self.ours, 3),
+            "reference": None if self.reference is None else round(self.reference, 3),
+            "reference_name": REFERENCES.get(self.bench),
+            "ratio": None if self.ratio is None else round(self.ratio, 3),
+            "ratio_min": round(min(self.ratios), 3) if self.ratios else None,
+            "ratio_max": round(max(self.ratios), 3) if self.ratios else None,
+            "rounds": len(self.ratios),
+        }
+
+
+def parse(lines: Iterable[str]) -> list[Row]:
+    """The rows, in the order in which our side reported them."""
+    values: dict[tuple[str, str], dict[str, dict[int, int]]] = defaultdict(
+        lambda: {"ours": {}, "reference": {}}
+    )
+    units: dict[tuple[str, str], str] = {}
+    number = 0
+    for line in lines:
+        if found := _ROUND.match(line.strip()):
+            number = int(found[1])
+        elif found := _LINE.search(line):
+            key = (found[1], found[2])
+            values[key][found[3]][number] = int(found[4])
+            units[key] = found[5]
+    rows = []
+    for key, sides in values.items():
+        # What is only there to be read beside others has no side of ours.
+        if not sides["ours"] and key[0] in REFERENCES:
+            raise Failure(f"the benchmark {key[0]}, case {key[1]}, has a reference but no result")
+        rows.append(_row(key, sides["ours"], sides["reference"], units[key]))
+    return rows
+
+
+def _row(key: tuple[str, str], ours: dict[int, int], reference: dict[int, int], unit: str) -> Row:
+    # The modules count picoseconds so that they need no fractions.
+    scale = 1000.0 if unit == "ps" else 1.0
+    pairs = sorted(ours.keys() & reference.keys())
+    return Row(
+        key[0],
+        key[1],
+        "ns" if unit == "ps" else unit,
+        median(ours.values()) / scale if ours else None,
+        median(reference.values()) / scale if reference else None,
+        # Less than a picosecond is no measurement.
+        tuple(reference[one] / max(ours[one], 1) for one in pairs) if unit == "ps" else (),
+    )
+
+
+def _number(case: str) -> int | None:
+    found = re.search(r"(\d+)$", case)
+    return int(found[1]) if found else None
+
+
+def target(bench: str, case: str) -> float | None:
+    """The least ratio that a case should reach, if it has one."""
+    count = _number(case) or 0
+    if bench == "slab":
+        return 0.95 if count <= 16 else 3.0 if count <= 250 else None
+    if bench == "slab-loop":
+        return 2.5 if count >= 8 else 1.3 if count == 2 else None
+    if bench == "slab-single":
+        return 0.97
+    if bench == "alf_queue":
+        return 2.0 if count >= 8 else None
+    if bench == "alf_queue-2cpu":
+        return 2.0 if count == 16 else None
+    if bench == "qmempool":
+        return {"softirq": 3.0, "n-pattern 256": 2.0}.get(case)
+    if bench == "qmempool-xcpu":
+        return 2.0
+    if bench == "skb":
+        return {"one cpu": 1.0, "two cpus": 1.2}.get(case)
+    if bench == "insn":
+        # 400 and 2,350 instructions, where the stock C driver takes 577 and 2,732.
+        return {"driver": 1.44, "all": 1.16}.get(case)
+    if bench == "xmit":
+        return {"1 sender": 0.97}.get(case)
+    if bench == "xmit-ring":
+        # 0.3 doorbells per packet, where the reference has one.
+        return {"2 senders one ring": 1.3, "2 senders one ring doorbells": 1 / 0.3}.get(case)
+    if bench == "xmit-qdisc":
+        return {"1 sender fq": 0.97, "2 senders fq": 1.15, "2 senders sch_alf": 1.3}.get(case)
+    if bench == "forward-scaling":
+        return 1.0
+    if bench == "forward":
+        # The C driver takes as much as ours, and a part: of the time of a packet alone ours may
+        # take as much as it, and 5 % more.
+        return {
+            "1 flow 1 cpu": 1.25,
+            "1 flow 1 cpu shared tails": 1.15,
+            "latency 1 cpu median": 0.95,
+            "latency 1 cpu shared tails median": 0.95,
+        }.get(case)
+    return None
+
+
+def table(rows: list[Row]) -> list[str]:
+    """The rows as text, a block per benchmark."""
+    lines: list[str] = []
+    bench, width = "", 20
+    for row in rows:
+        if row.bench != bench:
+            bench = row.bench
+            against = REFERENCES.get(bench, "the reference")
+            width = max(20, *(len(one.case) + 2 for one in rows if one.bench == bench))
+            lines += ["", f"{bench}: ours against {against}",
+                      f"{'case':<{width}}{'ours':>10}{'reference':>11}{'ratio':>8}"
+                      f"{'(min - max)':>16}  {'target':<10}"]  # fmt: skip
+        lines.append(_line(row, width))
+    return lines
+
+
+def _figure(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    if unit == "instructions":
+        return f"{value:,.1f}"
+    if unit == "times":
+        return f"{value:.2f}"
+    # Fractions of what takes long are noise.
+    return f"{value:.2f}" if unit == "ns" and value < 10_000 else f"{value:,.0f}"
+
+
+def _line(row: Row, width: int) -> str:
+    unit = row.unit if row.unit not in ("ns", "times") else ""
+    text = f"{row.case:<{width}}{_figure(row.ours, row.unit):>10}"
+    text += f"{_figure(row.reference, row.unit):>11}"
+    if row.ratio is None:
+        return f"{text}  {unit}".rstrip()
+    wanted = target(row.bench, row.case)
+    spread = f"({min(row.ratios):.2f} - {max(row.ratios):.2f})"
+    verdict = "" if wanted is None else f">= {wanted:.3g} " + ("met" if met(row) else "MISSED")
+    return f"{text}{row.ratio:>8.2f}{spread:>16}  {verdict}".rstrip()
+
+
+def met(row: Row) -> bool:
+    """Whether a row with a target reaches it."""
+    wanted = target(row.bench, row.case)
+    return wanted is None or (row.ratio is not None and row.ratio >= wanted)

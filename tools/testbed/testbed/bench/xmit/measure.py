@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make bench ONLY=xmit: boots User-Mode Linux with two CPUs and lets senders race."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.bench.guest import run_bench
+from testbed.bench.rows import Row
+from testbed.bench.xmit import figures, nic, plot, qdisc, rounds
+from testbed.bench.xmit.figures import Figures, parse
+from testbed.bench.xmit.rounds import Found
+from testbed.boot.job import Job
+from testbed.workshop import Built
+
+BENCH = "xmit"
+_CPUS = 2
+
+
+@dataclass
+class Measured:
+    """All that senders came to: into a sink, into a qdisc, and into the modelled card."""
+
+    sink: Figures
+    qdisc: list[Found]
+    nic: list[Found]
+
+    def rows(self) -> list[Row]:
+        """The comparisons."""
+        return [*self.sink.rows(), *qdisc.rows(self.qdisc), *nic.rows(self.nic)]
+
+    def sentences(self) -> list[str]:
+        """Every design with all that was counted."""
+        return [
+            *figures.sentences(self.sink),
+            *rounds.sentences(qdisc.BENCH, self.qdisc, qdisc.LABELS),
+            *rounds.sentences(nic.BENCH, self.nic, nic.LABELS),
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """The same as out/xmit.json has it."""
+        return {
+            **self.sink.record(),
+            "qdisc": [one.record() for one in self.qdisc],
+            "nic": [one.record() for one in self.nic],
+        }
+
+    def draw(self, folder: Path) -> list[Path]:
+        """The plots."""
+        return [
+            plot.measured(self.sink, folder),
+            plot.by_design(self.qdisc, qdisc.LABELS, qdisc.BENCH, folder),
+            plot.by_design(self.nic, nic.LABELS, nic.BENCH, folder),
+        ]
+
+
+def run(ready: Built, number: int) -> Measured:
+    """Boot, run so many rounds of each, return what was counted."""
+    return Measured(_sink(ready, number), qdisc.run(ready, number), nic.run(ready, number))
+
+
+def _sink(ready: Built, number: int) -> Figures:
+    script = ready.env.clone / "tools/testbed/guest/xmit-bench"
+    machine = ready.uml("xmit")
+    job = Job(script, "none", timeout=1800, cpus=_CPUS, ports=0, variables={"ROUNDS": str(number)})
+    title = f"transmitting in User-Mode Linux, {_CPUS} CPUs: {number} rounds"
+    outcome = run_bench(machine, job, title, "xmit: ")
+    return parse(outcome.results.get("xmit.log", "").splitlines())

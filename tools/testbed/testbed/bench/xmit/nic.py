@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Many senders on one ring of the modelled card, natively: combined, or with its lock.
+
+The Rust driver is compared with itself. A doorbell costs a message to the model,
+or next to nothing where tail registers are memory that guest and model share.
+guest/nic_bench.py measures; this chooses what, and makes rows of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from testbed.bench.guest import run_bench
+from testbed.bench.rows import Row
+from testbed.bench.xmit.rounds import LONG, Found, Pair, Seconds, complete, parse
+from testbed.bench.xmit.rounds import rows as compare
+from testbed.boot.job import Job
+from testbed.workshop import Built
+
+BENCH = "xmit-nic"
+_CPUS = 2
+OFF, ON = "off", "on"
+LABELS = {OFF: "TX queue lock", ON: "combined"}
+_SHARED = " shared tails"
+
+
+def cells(shared: bool, few: bool = False) -> list[dict[str, Any]]:
+    """What is measured in a guest."""
+    suffix = _SHARED if shared else ""
+    return [
+        {
+            "case": f"{senders} sender{'s' if senders > 1 else ''} one ring{suffix}",
+            "senders": senders,
+            "designs": [{"name": OFF, "flag": "off"}, {"name": ON, "flag": "on"}],
+        }
+        for senders in ((2,) if few else (1, 2, 4))
+    ]
+
+
+def run(ready: Built, rounds: int, seconds: Seconds = LONG) -> list[Found]:
+    """Boot once for each kind of doorbell, measure, and return what came of it.
+
+    Whoever has little time gets one kind, and a few cases.
+    """
+    ready.kernels["uml"].module("rust")
+    kinds = (False, True) if seconds == LONG else (True,)
+    return [one for shared in kinds for one in _run(ready, rounds, seconds, shared)]
+
+
+def _run(ready: Built, rounds: int, seconds: Seconds, shared: bool) -> list[Found]:
+    env = ready.env
+    wanted = cells(shared, few=seconds != LONG)
+    plan = {"rounds": rounds, "seconds": seconds.record(), "cells": wanted}
+    job = Job(
+        env.clone / "tools/testbed/guest/nic_bench.py",
+        "none",
+        timeout=900,
+        cpus=_CPUS,
+        ports=2,
+        accel="native",
+        variables={"PLAN": json.dumps(plan)},
+        shared_tails=shared,
+        pinned=True,
+    )
+    name = f"{BENCH}{'-shared' if shared else ''}"
+    title = f"one ring in User-Mode Linux{',' + _SHARED if shared else ''}: {rounds} rounds"
+    outcome = run_bench(ready.uml(name), job, title, "xmit: ")
+    found = parse(outcome.results.get(f"{BENCH}.jsonl", "").splitlines())
+    (env.out / f"results/{BENCH}.jsonl").rename(env.out / f"results/{name}.jsonl")
+    complete(found, wanted, rounds)
+    return found
+
+
+def rows(found: Sequence[Found]) -> list[Row]:
+    """The comparisons, and how many doorbells packets take."""
+    result = compare(found, [Pair(BENCH, ON, OFF)])
+    known = {(one.case, one.design): one for one in found}
+    for case in dict.fromkeys(one.case for one in found):
+        ours, reference = known.get((case, ON)), known.get((case, OFF))
+        if ours is None or reference is None:
+            continue
+        mine, theirs = ours.share("doorbells"), reference.share("doorbells")
+        ratios = (theirs / mine,) if mine else ()
+        result.append(Row(BENCH, f"{case} doorbells", "per 1000", 1000 * mine, 1000 * theirs,
+                          ratios))  # fmt: skip
+    return result

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Queue disciplines in front of a device that takes everything, natively, with two CPUs.
+
+Unlike what the module of measure.py does, all of it is the network stack's own:
+dev_queue_xmit(), a qdisc, and a device, here a dummy. Those who send are threads of
+pktgen, each with a processor of its own, that send without end; in cases that say so,
+processes with a packet socket that takes many packets per system call, or with UDP
+sockets. Of these there can be more than processors.
+guest/qdisc_bench.py measures; this chooses what, and makes rows of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from testbed.bench.guest import run_bench
+from testbed.bench.rows import Row
+from testbed.bench.xmit.rounds import LONG, Found, Pair, Seconds, complete, parse
+from testbed.bench.xmit.rounds import rows as compare
+from testbed.boot.job import Job
+from testbed.workshop import Built
+
+BENCH = "xmit-qdisc"
+_CPUS = 2
+
+# By default fq lets a flow have 100 packets in the queue, fewer than a sender may have on its way.
+_QDISCS = {
+    "fq": ["fq", "limit", "10000", "flow_limit", "1000"],
+    "pfifo": ["pfifo", "limit", "10000"],
+}
+C, RUST, BATCH, PFIFO_FAST, ALF = "c", "rust", "batch", "pfifo_fast", "alf"
+LABELS = {
+    C: "list of __dev_xmit_skb()",
+    RUST: "list in Rust",
+    BATCH: "list in Rust, batch enqueue",
+    PFIFO_FAST: "pfifo_fast",
+    ALF: "sch_alf",
+}
+PAIRS = (
+    Pair(BENCH, BATCH, C),
+    Pair(BENCH, RUST, C, " list alone"),
+    Pair(BENCH, ALF, PFIFO_FAST),
+)
+
+
+def _design(name: str, qdisc: Sequence[str], rust: int, batch: int, **more: str) -> dict[str, Any]:
+    switches = {"xmit_llist_rust": rust, "qdisc_enqueue_batch": batch}
+    return {"name": name, "qdisc": list(qdisc), "switches": switches, **more}
+
+
+def _designs(qdisc: str) -> list[dict[str, Any]]:
+    if qdisc == "sch_alf":
+        # Each has the switches as they are best for it: pfifo_fast has no use for them.
+        return [_design(PFIFO_FAST, ["pfifo_fast"], 0, 0),
+                _design(ALF, ["alf"], 1, 1, module="sch_alf")]  # fmt: skip
+    return [_design(C, _QDISCS[qdisc], 0, 0), _design(RUST, _QDISCS[qdisc], 1, 0),
+            _design(BATCH, _QDISCS[qdisc], 1, 1)]  # fmt: skip
+
+
+# Loads, and how cases are called that have them.
+_PACKET, _UDP, _PKTGEN = "packet", "udp", "pktgen"
+_WORDS = {_PKTGEN: "", _PACKET: "rings ", _UDP: "udp "}
+
+
+def _cell(load: str, senders: int, qdisc: str) -> dict[str, Any]:
+    case = f"{senders} sender{'s' if senders > 1 else ''} {_WORDS[load]}{qdisc}"
+    return {"case": case, "load": load, "senders": senders, "designs": _designs(qdisc)}
+
+
+_ALL: Mapping[tuple[str, str], tuple[int, ...]] = {
+    (_PKTGEN, "fq"): (1, 2),
+    (_PKTGEN, "pfifo"): (1, 2),
+    (_PKTGEN, "sch_alf"): (1, 2),
+    (_PACKET, "fq"): (1, 2, 4, 8),
+    (_PACKET, "sch_alf"): (1, 2, 4, 8),
+    (_UDP, "fq"): (1, 2, 4, 8),
+    (_UDP, "sch_alf"): (2, 8),
+}
+
+
+def cells(few: bool = False) -> list[dict[str, Any]]:
+    """What is measured; or, of each load, the cases with two senders."""
+    return [_cell(load, senders, qdisc)
+            for (load, qdisc), numbers in _ALL.items() for senders in numbers
+            if not few or senders == 2]  # fmt: skip
+
+
+def run(ready: Built, rounds: int, seconds: Seconds = LONG) -> list[Found]:
+    """Boot, measure, and return what came of it. Whoever has little time gets a few cases."""
+    wanted = cells(few=seconds != LONG)
+    plan = {"rounds": rounds, "seconds": seconds.record(), "cells": wanted}
+    job = Job(
+        ready.env.clone / "tools/testbed/guest/qdisc_bench.py",
+        "none",
+        timeout=1800,
+        cpus=_CPUS,
+        ports=0,
+        variables={"PLAN": json.dumps(plan)},
+    )
+    title = f"queue disciplines in User-Mode Linux, {_CPUS} CPUs: {rounds} rounds"
+    outcome = run_bench(ready.uml(BENCH), job, title, "xmit: ")
+    found = parse(outcome.results.get(f"{BENCH}.jsonl", "").splitlines())
+    complete(found, wanted, rounds)
+    return found
+
+
+def rows(found: Sequence[Found]) -> list[Row]:
+    """The comparisons."""
+    return compare(found, PAIRS)

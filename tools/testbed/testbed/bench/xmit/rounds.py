@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Rounds that a guest has measured design by design: from its lines to rows and sentences."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from testbed.bench.rows import Row
+from testbed.host.ui import Failure
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """How long senders are at work."""
+
+    # Before their packets count, and while they do.
+    warm: float
+    window: float
+
+    def record(self) -> dict[str, float]:
+        """As the plan has it."""
+        return {"warm": self.warm, "window": self.window}
+
+
+LONG = Seconds(warm=0.1, window=0.4)
+# Enough to see that it works.
+SHORT = Seconds(warm=0.02, window=0.05)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two designs, how the case of their comparison ends, and in which block it is."""
+
+    bench: str
+    ours: str
+    reference: str
+    end: str = ""
+
+
+@dataclass
+class Found:
+    """What came of a design in a case, all rounds together."""
+
+    case: str
+    design: str
+    # Nanoseconds from one packet to the next, by round.
+    ns: dict[int, float] = field(default_factory=dict)
+    # Packets that senders had, and what else there was so many times.
+    attempts: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def share(self, name: str) -> float:
+        """How many there were per packet."""
+        return self.counts[name] / max(self.attempts, 1)
+
+    def record(self) -> dict[str, Any]:
+        """As out/xmit.json has it."""
+        times = sorted(self.ns.values())
+        return {
+            "case": self.case,
+            "design": self.design,
+            "ns": round(median(times), 2),
+            "ns_min": round(times[0], 2),
+            "ns_max": round(times[-1], 2),
+            "packets": self.attempts,
+            **{name: round(self.share(name), 6) for name in sorted(self.counts)},
+        }
+
+
+_OWN = frozenset({"round", "case", "design", "ns", "attempts"})
+
+
+def parse(lines: Iterable[str]) -> list[Found]:
+    """What was measured, in the order of its first line."""
+    found: dict[tuple[str, str], Found] = {}
+    for line in lines:
+        try:
+            record = json.loads(line)
+            key = (record["case"], record["design"])
+            one = found.setdefault(key, Found(*key))
+            one.ns[int(record["round"])] = float(record["ns"])
+            one.attempts += int(record["attempts"])
+            one.counts.update({name: int(record[name]) for name in record.keys() - _OWN})
+        except (ValueError, KeyError, TypeError) as error:
+            raise Failure(f"the benchmark wrote what makes no sense: {line.strip()}") from error
+    return list(found.values())
+
+
+def complete(found: Sequence[Found], cells: Sequence[Mapping[str, Any]], rounds: int) -> None:
+    """Every design of every cell was measured in every round, or it is an error."""
+    known = {(one.case, one.design): one for one in found}
+    for cell in cells:
+        for design in cell["designs"]:
+            one = known.get((cell["case"], design["name"]))
+            if one is None or len(one.ns) != rounds:
+                count = 0 if one is None else len(one.ns)
+                raise Failure(
+                    f"{cell['case']}, {design['name']}: {count} of {rounds} rounds were measured"
+                )
+
+
+def rows(found: Sequence[Found], pairs: Sequence[Pair]) -> list[Row]:
+    """The comparisons, case by case."""
+    known = {(one.case, one.design): one for one in found}
+    result = []
+    for case in dict.fromkeys(one.case for one in found):
+        for pair in pairs:
+            ours, reference = known.get((case, pair.ours)), known.get((case, pair.reference))
+            if ours is not None and reference is not None:
+                name = f"{case}{pair.end}"
+                result.append(Row.of_pairs(pair.bench, name, "ns", ours.ns, reference.ns))
+    return result
+
+
+def sentences(title: str, found: Sequence[Found], labels: Mapping[str, str]) -> list[str]:
+    """Every design of every case, with all that was counted, per 1000 packets."""
+    names = sorted({name for one in found for name in one.counts})
+    heads = ["Mpps", "ns", "per 1000:", *names]
+    header = "".join(f"{head:>{_width(head)}}" for head in heads)
+    case = max((len(one.case) + 2 for one in found), default=0)
+    label = max((len(text) + 2 for text in labels.values()), default=0)
+    lines = ["", f"{title:<{case + label}}{header}"]
+    cases, designs = list(dict.fromkeys(one.case for one in found)), list(labels)
+    for one in sorted(found, key=lambda one: (cases.index(one.case), designs.index(one.design))):
+        ns = median(one.ns.values())
+        cells = [f"{1e3 / ns:.2f}", f"{ns:.1f}", "",
+                 *[f"{1000 * one.share(name):,.1f}" for name in names]]  # fmt: skip
+        lines.append(f"{one.case:<{case}}{labels[one.design]:<{label}}" + "".join(
+            f"{cell:>{_width(head)}}" for cell, head in zip(cells, heads, strict=True)
+        ))  # fmt: skip
+    return lines
+
+
+def _width(head: str) -> int:
+    return max(len(head) + 2, 8)

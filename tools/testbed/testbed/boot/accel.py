@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Decides between KVM and TCG by a short real boot."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from testbed.boot.job import Job
+from testbed.boot.vm import Vm, accel_key
+from testbed.build.kernel import Kernel
+from testbed.env import Env
+from testbed.host.ui import Failure, Step
+
+# A working KVM is at the end of the probe's script within 2 s.
+_PROBE_TIMEOUT = 20.0
+_PROBE_SCRIPT = "#!/bin/sh\nuname -r\n"
+
+
+def _cached(path: Path, key: str) -> str | None:
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    if isinstance(known, dict) and known.get("key") == key:
+        return str(known.get("accel"))
+    return None
+
+
+def choose(env: Env, kernel: Kernel, tools: Path) -> str:
+    """The accelerator that runs this kernel on this machine: kvm or tcg.
+
+    /dev/kvm may exist and still be unable to run the kernel (nested machines),
+    so only a boot tells. The answer holds until the host's next boot.
+    """
+    if env.settings.given("ACCEL"):
+        return env.settings.text("ACCEL")
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return "tcg"
+    cache = env.cache / "accel.json"
+    key = accel_key()
+    known = _cached(cache, key)
+    if known in ("kvm", "tcg"):
+        return known
+    accel = "tcg"
+    script = env.logs / "kvm-probe.sh"
+    script.write_text(_PROBE_SCRIPT)
+    with Step("KVM: probing with a short boot") as step:
+        job = Job(script, "none", timeout=_PROBE_TIMEOUT, cpus=1, ports=0, accel="kvm")
+        try:
+            if Vm(env, kernel, tools, "kvm-probe").run(job).code == 0:
+                accel = "kvm"
+        except Failure:
+            pass
+        step.detail = "works" if accel == "kvm" else "does not run this kernel, using TCG"
+    cache.write_text(json.dumps({"key": key, "accel": accel}))
+    return accel

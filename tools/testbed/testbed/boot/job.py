@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What every kind of machine has in common: a job, its run, its outcome."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.boot import dmesg
+from testbed.boot.nicmodel import Model
+from testbed.build.selftests import Selftests
+from testbed.env import Env
+from testbed.host import proc
+from testbed.host.ui import Failure, check_cancelled
+
+_ORDINARY = "Could not enable error recovery for the device"
+_SMALL = 1 << 20
+# Logs of earlier runs.
+_KEPT = 9
+# The power-off after the script's end takes a moment, a hang takes for ever.
+_AFTER_RESULT = 30.0
+# What guest/init reports when the driver did not load, or bound no port.
+_NO_DRIVER = {
+    97: "the {driver} driver cannot be loaded in {name}",
+    98: "the {driver} driver was loaded in {name}, but has bound no port (8086:10fb)",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run in the VM."""
+
+    script: Path | None
+    # What load-driver takes: rust, c, none, or the name of a module.
+    driver: str
+    timeout: float = 600.0
+    cpus: int = 2
+    ports: int = 2
+    accel: str = "tcg"
+    variables: dict[str, str] = field(default_factory=dict)
+    plugin: Sequence[str] = ()
+    kernel_words: Sequence[str] = ()
+    # Whether interfaces get IPv6 addresses, and send what belongs to that. Tests and
+    # measurements count every packet, and those would be among them.
+    ipv6: bool = False
+    qemu_words: Sequence[str] = ()
+    # In User-Mode Linux: whether tail registers lie in memory, and whether the
+    # guest and the model have processors of the machine of their own.
+    shared_tails: bool = True
+    pinned: bool = False
+    # Modules that were not built with the kernel; load-driver finds them.
+    modules: Sequence[Path] = ()
+    # The kernel's selftests, for /mnt/selftests. The guest has a copy of its own.
+    selftests: Selftests | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """Its words for the kernel's command line."""
+        return [*self.kernel_words, *([] if self.ipv6 else ["ipv6.disable_ipv6=1"])]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it."""
+
+    code: int
+    output: str
+    console: str
+    seconds: float
+    complaints: list[dmesg.Complaint]
+    # What the script left in /mnt/job/results, by name.
+    results: dict[str, str] = field(default_factory=dict)
+
+
+def fill_share(env: Env, share: Path, job: Job, config: str) -> None:
+    """Make the folder that the guest sees as /mnt/job."""
+    (share / "results").mkdir(parents=True)
+    mode = "shell" if job.script is None else "script"
+    variables = {"DRIVER": job.driver, "MODE": mode, "CONFIG": config}
+    if job.script is not None:
+        variables["SCRIPT"] = _place_script(env, job.script, share)
+    variables.update(job.variables)
+    (share / "env").write_text(
+        "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
+    )
+
+
+def _place_script(env: Env, script: Path, share: Path) -> str:
+    """Where the guest finds the script: one of the clone's stays at its
+    place, next to the files that it may need; another one is copied."""
+    if script.resolve().is_relative_to(env.clone):
+        return f"/mnt/clone/{script.resolve().relative_to(env.clone)}"
+    shutil.copyfile(script, share / "script")
+    (share / "script").chmod(0o755)
+    return "/mnt/job/script"
+
+
+def _collect(env: Env, folder: Path) -> dict[str, str]:
+    """Keep what the script left in out/results, folders too; return the small files."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        kept = env.out / "results" / name
+        if path.is_dir() and not path.is_symlink():
+            kept.mkdir(parents=True, exist_ok=True)
+        elif path.is_file():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, kept)
+            if path.stat().st_size < _SMALL:
+                found[name] = path.read_text(errors="replace")
+    return found
+
+
+def fresh_log(env: Env, name: str) -> Path:
+    """A new log file; the last few of the same name are kept as NAME.1.log and so on."""
+    log = env.logs / f"{name}.log"
+    older = [log, *(env.logs / f"{name}.{number}.log" for number in range(1, _KEPT + 1))]
+    for newer, old in reversed(list(itertools.pairwise(older))):
+        if newer.exists():
+            newer.replace(old)
+    return log
+
+
+def is_ordinary(line: str) -> bool:
+    """Whether QEMU says this about every modelled port, whether all is well or not."""
+    return _ORDINARY in line
+
+
+class Follower:
+    """Reads a growing file and hands on its lines as they appear."""
+
+    def __init__(self, path: Path, on_line: Callable[[str], None] | None) -> None:
+        self._path = path
+        self._on_line = on_line
+        self._seen = 0
+        self._rest = ""
+        self.text = ""
+
+    def poll(self, last: bool = False) -> None:
+        """Take what is there; with `last` also a line without an end.
+
+        Every run of a machine comes by here: a cancelled one ends here.
+        """
+        if not last:
+            check_cancelled()
+        with self._path.open("rb") as file:
+            file.seek(self._seen)
+            data = file.read()
+        self._seen += len(data)
+        text = data.decode(errors="replace").replace("\r\n", "\n")
+        self.text += text
+        *lines, self._rest = (self._rest + text).split("\n")
+        if last and self._rest:
+            lines.append(self._rest)
+            self._rest = ""
+        if self._on_line:
+            for line in lines:
+                self._on_line(line)
+
+
+def _exit_code(path: Path) -> int | None:
+    """The exit code that the guest reported, if it did."""
+    words = path.read_text(errors="replace").split()
+    if len(words) == 2 and words[0] == "exit" and words[1].isdigit():
+        return int(words[1])
+    return None
+
+
+def _tail(path: Path, count: int) -> list[str]:
+    """The last lines of a log that say something."""
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    return [line for line in lines if not is_ordinary(line)][-count:]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One boot on its way from a command line to an outcome."""
+
+    env: Env
+    job: Job
+    # How messages call the machine, and where its program's own words go.
+    name: str
+    log: Path
+    console: Path
+    # What the script prints, its exit code, and the folder that the guest writes to.
+    out: Path
+    result: Path
+    share: Path
+    model: Model | None = None
+
+    def follow(
+        self,
+        command: Sequence[str],
+        on_line: Callable[[str], None] | None,
+        environment: Mapping[str, str] | None = None,
+        descriptors: Sequence[int] = (),
+        on_start: Callable[[int], None] | None = None,
+    ) -> Outcome:
+        """Start the machine, pass its script's lines on, judge how it ended.
+
+        `on_start` is told the process id.
+        """
+        for path in (self.out, self.result):
+            path.touch()
+        began = time.monotonic()
+        with self.log.open("wb") as log:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                pass_fds=descriptors,
+                start_new_session=True,
+            )
+        lines = Follower(self.out, on_line)
+        try:
+            if on_start:
+                on_start(child.pid)
+            problem = self._wait(child, lines, began)
+        finally:
+            proc.stop(child)
+            lines.poll(last=True)
+        return self._judge(problem, lines.text, time.monotonic() - began)
+
+    def _wait(self, child: subprocess.Popen[bytes], lines: Follower, began: float) -> str | None:
+        """Wait for the end; returns what went wrong, if anything."""
+        ended: float | None = None
+        while child.poll() is None:
+            time.sleep(0.05)
+            lines.poll()
+            now = time.monotonic()
+            if ended is None and self.result.stat().st_size:
+                ended = now
+            if ended is not None and now - ended > _AFTER_RESULT:
+                return f"{self.name} did not power off after the script's end"
+            if now - began > self.job.timeout:
+                return f"no end after {self.job.timeout:.0f} s"
+            if self.model is not None and self.model.died is not None and ended is None:
+                return f"the NIC model died (exit code {self.model.died})"
+        if child.returncode != 0:
+            return f"{self.name} failed (exit code {child.returncode})"
+        return None
+
+    def _judge(self, problem: str | None, output: str, seconds: float) -> Outcome:
+        console = self.console.read_text(errors="replace")
+        found = dmesg.complaints(console)
+        code = _exit_code(self.result)
+        results = _collect(self.env, self.share / "results")
+        logs = [f"console: {self.console}"]
+        if self.model is not None:
+            logs.append(f"model: {self.model.log}")
+        if code is None or problem:
+            raise Failure(
+                problem or f"{self.name} ended before the script did",
+                *[str(one) for one in found[:5]],
+                *_tail(self.log, 6),
+                *logs,
+            )
+        if code in _NO_DRIVER:
+            raise Failure(
+                _NO_DRIVER[code].format(driver=self.job.driver, name=self.name),
+                *_tail(self.console, 6),
+                *logs,
+            )
+        return Outcome(code, output, console, seconds, found, results)
+
+
+def print_line(line: str) -> None:
+    """Pass a line of the script's output on."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

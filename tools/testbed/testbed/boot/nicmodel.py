@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Builds the host tools with cargo and runs the NIC model."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from testbed.env import Env, short_hash
+from testbed.host import proc
+from testbed.host.ui import Failure, Step
+from testbed.settings import child_environment
+
+_READY_WITHIN = 20.0
+_CLONE = Path(__file__).resolve().parents[4]
+# Lines to the control socket that a guest has: so many of its commands run at once.
+WIRES = 4
+
+
+_guard = threading.Lock()
+
+
+def target_folder(env: Env) -> Path:
+    """Where cargo puts what it builds: each clone has its own, so that what one has
+    built does not pass for another's, and none builds again what has not changed."""
+    folder = env.cache / f"cargo-{env.toolchain_key}-{short_hash(str(env.clone))}"
+    with _guard:
+        if not folder.exists():
+            _seed(env, folder)
+    return folder
+
+
+def _seed(env: Env, folder: Path) -> None:
+    """Begin with what another clone has built of other projects' crates."""
+    part = folder.with_suffix(f".{os.getpid()}.part")
+    others = [path for path in env.cache.glob(f"cargo-{env.toolchain_key}*") if path.is_dir()]
+    if others:
+        shutil.copytree(max(others, key=lambda path: path.stat().st_mtime), part, symlinks=True)
+        # Ours are told by relative paths: those of another clone would pass for them.
+        for manifest in (env.clone / "tools").rglob("Cargo.toml"):
+            package = tomllib.loads(manifest.read_text()).get("package", {})
+            for found in part.glob(f"*/.fingerprint/{package.get('name')}-*"):
+                shutil.rmtree(found)
+    part.mkdir(parents=True, exist_ok=True)
+    # tools/buildroot gc looks here for whether the clone is still there.
+    (part / "clone").write_text(f"{env.clone}\n")
+    part.rename(folder)
+
+
+def cargo_env(env: Env) -> dict[str, str]:
+    """Variables for cargo: everything it writes goes to the cache."""
+    return {
+        "CARGO_HOME": str(env.cache / "cargo-home"),
+        "CARGO_TARGET_DIR": str(target_folder(env)),
+        "CARGO_TERM_COLOR": "never",
+        "CARGO_NET_RETRY": "5",
+    }
+
+
+def build(env: Env) -> Path:
+    """Build every host tool; returns the folder with the programs."""
+    manifest = env.clone / "tools/Cargo.toml"
+    if not manifest.exists():
+        raise Failure(f"{manifest} is missing: this clone is not complete")
+    log = env.logs / "cargo.log"
+    log.unlink(missing_ok=True)
+    with Step("NIC model and host tools: cargo build"):
+        proc.run(
+            ["cargo", "build", "--release", "--locked", "--workspace", "--bins", "--lib",
+             "--manifest-path", manifest, "-j", str(env.jobs)],
+            log,
+            what="building the NIC model",
+            env=cargo_env(env),
+        )  # fmt: skip
+    return target_folder(env) / "release"
+
+
+class Model:
+    """A running NIC model with its sockets in a folder of its own."""
+
+    def __init__(
+        self,
+        program: Path,
+        folder: Path,
+        log: Path,
+        ports: int = 2,
+        transport: str = "vfio",
+        words: Sequence[str] = (),
+        before: Sequence[str] = (),
+    ) -> None:
+        if not program.exists():
+            raise Failure(f"the NIC model ({program}) is not built")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.ports = ports
+        self.transport = transport
+        # More words for its command line, and for the one of who starts it.
+        self._words = words
+        self._before = before
+        self.log = log
+        self._program = program
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def control(self) -> Path:
+        """The socket that speaks the control protocol."""
+        return self.folder / "control.sock"
+
+    def port(self, number: int) -> Path:
+        """The socket of a port."""
+        return self.folder / f"port{number}.sock"
+
+    def __enter__(self) -> Model:
+        with self.log.open("ab") as log:
+            child = subprocess.Popen(
+                [
+                    *self._before,
+                    self._program,
+                    "serve",
+                    "--dir",
+                    self.folder,
+                    "--ports",
+                    str(self.ports),
+                    "--transport",
+                    self.transport,
+                    "--files",
+                    # In the build root nothing else outlasts the run.
+                    _CLONE,
+                    *self._words,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=child_environment(RUST_BACKTRACE="1"),
+                start_new_session=True,
+            )
+        self._child = child
+        try:
+            self._wait_ready(child)
+        except BaseException:
+            proc.stop(child)
+            raise
+        return self
+
+    def _wait_ready(self, child: subprocess.Popen[bytes]) -> None:
+        assert child.stdout is not None
+        deadline = time.monotonic() + _READY_WITHIN
+        text = b""
+        while b"ready" not in text:
+            left = deadline - time.monotonic()
+            readable, _, _ = select.select([child.stdout], [], [], max(left, 0))
+            chunk = os.read(child.stdout.fileno(), 4096) if readable else b""
+            if not chunk:
+                raise Failure(
+                    "the NIC model did not start", *proc.last_errors(self.log), f"log: {self.log}"
+                )
+            text += chunk
+
+    def connect(self) -> socket.socket:
+        """A line of its own to the control socket, for a guest to talk on."""
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            line.connect(str(self.control))
+        except OSError as error:
+            line.close()
+            raise Failure(f"the NIC model does not answer on {self.control}: {error}") from error
+        return line
+
+    @property
+    def died(self) -> int | None:
+        """The exit code if the model ended by itself."""
+        return self._child.poll() if self._child else None
+
+    def ask(self, request: dict[str, Any], timeout: float = 10.0) -> dict[str, Any]:
+        """Send one request of the control protocol from the host's side."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.settimeout(timeout)
+            try:
+                line.connect(str(self.control))
+                line.sendall(json.dumps(request).encode() + b"\n")
+                text = b""
+                while not text.endswith(b"\n"):
+                    chunk = line.recv(65536)
+                    if not chunk:
+                        break
+                    text += chunk
+                answer = json.loads(text)
+            except (OSError, ValueError) as error:
+                raise Failure(f"the NIC model gave no answer to {request}: {error}") from error
+        if not isinstance(answer, dict) or answer.get("ok") is not True:
+            raise Failure(f"the NIC model refused {request}: {answer}")
+        return answer
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._child is not None:
+            proc.stop(self._child)
+            if self._child.stdout:
+                self._child.stdout.close()

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernel configurations: fragments, what they ask for, what is had of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.env import Env
+from testbed.host.ui import Failure
+
+_SET = re.compile(r"^(CONFIG_\w+)=(.+)$")
+_UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
+# What a symbol that is not there has as good as.
+_NOTHING = ("n", '""')
+# The fragments below the one that has the configuration's name. The fragment for a
+# real machine comes on top of another base.
+_BELOW = {
+    "perf": ("common", "qemu", "router"),
+    "debug": ("common", "qemu"),
+    "kcsan": ("common", "qemu"),
+    "uml": ("common", "router"),
+    "selftests": ("common", "router", "uml"),
+    "deb": (),
+}
+# The folders of the tree whose config files say what their tests need.
+_TESTED = {"selftests": ("drivers/net", "drivers/net/hw")}
+_MODULE = re.compile(r"^(CONFIG_\w+)=m$", re.M)
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A part of a configuration, and where it comes from."""
+
+    name: str
+    text: str
+    # What it asks for need not be had.
+    optional: bool = False
+
+    @property
+    def symbols(self) -> dict[str, str]:
+        """What it sets, in order; later lines win."""
+        found = {}
+        for line in self.text.splitlines():
+            if match := _SET.match(line):
+                found[match[1]] = match[2]
+            elif match := _UNSET.match(line):
+                found[match[1]] = "n"
+        return found
+
+
+def fragments(env: Env, config: str, tree: Path) -> list[Fragment]:
+    """The fragments of one configuration; CONFIG_EXTRA's come last."""
+    return [
+        *(_ours(env, name) for name in (*_BELOW[config], config)),
+        *_tested_fragments(config, tree),
+        *extra_fragments(env),
+    ]
+
+
+def _ours(env: Env, name: str) -> Fragment:
+    path = env.clone / f"tools/testbed/configs/{name}.config"
+    return Fragment(path.name, path.read_text())
+
+
+def _tested_fragments(config: str, tree: Path) -> Iterator[Fragment]:
+    """What the tree's own tests ask for, all of it built in.
+
+    The guest has no modprobe that would find a module when a test needs it.
+    """
+    for folder in _TESTED.get(config, ()):
+        path = tree / "tools/testing/selftests" / folder / "config"
+        if path.exists():
+            text = _MODULE.sub(r"\1=y", path.read_text())
+            yield Fragment(f"{folder}/config", text, optional=True)
+
+
+def extra_fragments(env: Env) -> list[Fragment]:
+    """What make debug needs, and the files that CONFIG_EXTRA names; a line that sets
+    nothing is refused."""
+    found = []
+    if env.settings.verb == "debug":
+        found.append(_ours(env, "gdb"))
+    for name in env.settings.text("CONFIG_EXTRA").split():
+        text = (env.clone / name).read_text(errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            plain = line.strip()
+            if plain and not plain.startswith("#") and not _SET.match(line):
+                raise Failure(
+                    f"CONFIG_EXTRA={name}: line {number} sets no symbol: {plain}",
+                    'a line is CONFIG_NAME=y, m, n, a number or a "string"',
+                )
+        found.append(Fragment(name, text))
+    return found
+
+
+def merged(parts: Sequence[Fragment]) -> str:
+    """One fragment of all: each symbol once, as the last part has it."""
+    symbols: dict[str, str] = {}
+    for part in parts:
+        symbols.update(part.symbols)
+    return "".join(f"{name}={value}\n" for name, value in symbols.items())
+
+
+def missing_symbols(parts: Sequence[Fragment], config: str, *, optional: bool = False) -> list[str]:
+    """The symbols that the final configuration does not have as asked for, and by what."""
+    have = Fragment("", config).symbols
+    wanted = {name: (value, part) for part in parts for name, value in part.symbols.items()}
+    return [
+        f"{name}={value}, asked for by {source.name}: {_why(have.get(name))}"
+        for name, (value, source) in wanted.items()
+        if source.optional == optional
+        and have.get(name, value if value in _NOTHING else None) != value
+    ]
+
+
+def _why(value: str | None) -> str:
+    if value is None:
+        return "there is no such symbol, or what it depends on is missing"
+    return "it stays off: a dependency or a choice forbids it" if value == "n" else f"it is {value}"

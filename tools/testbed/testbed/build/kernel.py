@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Configures and builds the kernel in a folder of the cache."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.build import warnings
+from testbed.build.config import (
+    Fragment,
+    extra_fragments,
+    fragments,
+    merged,
+    missing_symbols,
+)
+from testbed.env import Env, short_hash
+from testbed.host import proc
+from testbed.host.ui import Failure, Step, say
+from testbed.source import overlay, own_tree, tree
+from testbed.source.tree import Tree
+
+# In QEMU; then the ones for User-Mode Linux and for a real machine.
+CONFIGS = ("perf", "debug", "kcsan")
+UML = "uml"
+# For the kernel's own tests of drivers, in User-Mode Linux, too.
+SELFTESTS = "selftests"
+NATIVE = (UML, SELFTESTS)
+DEB = "deb"
+# Where a build folder says what its tree or architecture cannot give.
+_LACKING = ".skbulk-lacking"
+_BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(\[M\] +)?\S+")
+_MODULES = {
+    "rust": "drivers/net/ethernet/intel/ixgbe/rust/ixgbe_rust.ko",
+    "c": "drivers/net/ethernet/intel/ixgbe/ixgbe.ko",
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A built kernel."""
+
+    tree: Tree
+    config: str
+    build: Path
+    log: Path
+
+    @property
+    def image(self) -> Path:
+        """What QEMU boots, or the program that is User-Mode Linux."""
+        return self.build / ("linux" if self.config in NATIVE else "arch/x86/boot/bzImage")
+
+    @property
+    def release(self) -> str:
+        """The kernel's own name for itself."""
+        path = self.build / "include/config/kernel.release"
+        return path.read_text().strip() if path.exists() else self.tree.version
+
+    @property
+    def lacking(self) -> list[str]:
+        """What the tree's own tests ask for and this kernel cannot have."""
+        path = self.build / _LACKING
+        return path.read_text().splitlines() if path.exists() else []
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings of the compiler and clippy about Rust code, also of earlier builds."""
+        return sorted(warnings.known(self.build))
+
+    def copy_modules(self, folder: Path, more: Sequence[Path] = ()) -> None:
+        """Copy the modules, and nothing else of the large build, into a folder.
+
+        `more` are modules that were built elsewhere.
+        """
+        order = (self.build / "modules.order").read_text()
+        for name in order.split():
+            file = Path(name).with_suffix(".ko")
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self.build / file, folder / file)
+        for path in more:
+            # depmod prefers this folder: the module may have the name of one of the kernel's.
+            (folder / "updates").mkdir(exist_ok=True)
+            shutil.copyfile(path, folder / "updates" / path.name)
+            order = f"updates/{path.stem}.o\n{order}"
+        (folder / "modules.order").write_text(order)
+        for name in ("modules.builtin", "modules.builtin.modinfo"):
+            if (self.build / name).exists():
+                shutil.copyfile(self.build / name, folder / name)
+        # For modprobe in the guest; depmod wants them below lib/modules.
+        with tempfile.TemporaryDirectory(prefix="skbulk-depmod-") as base:
+            place = Path(base) / "lib/modules" / self.release
+            place.parent.mkdir(parents=True)
+            place.symlink_to(folder.resolve())
+            log = folder.parent / "depmod.log"
+            proc.run(["depmod", "-b", base, self.release], log, what="depmod")
+
+    def module(self, driver: str) -> Path:
+        """The module of a driver: "rust" or "c"."""
+        path = self.build / _MODULES[driver]
+        if not path.exists():
+            raise Failure(
+                f"the {driver} driver ({path.name}) was not built into {self.build}",
+                f"log: {self.log}",
+                "DRIVER=c runs the stock C driver" if driver == "rust" else "",
+            )
+        return path
+
+
+def make_command(env: Env, source: Path, build: Path) -> list[str | Path]:
+    """The kernel's make, with the tool chain that everything is built with."""
+    words: list[str | Path] = [
+        "make",
+        "-C",
+        source,
+        f"O={build}",
+        f"LLVM={env.llvm or '1'}",
+        f"-j{env.jobs}",
+    ]
+    if build.name.startswith(tuple(f"build-{config}-" for config in NATIVE)):
+        words.append("ARCH=um")
+    # The debug kernel is compiled by clippy: make test reads its warnings.
+    return [*words, "CLIPPY=1"] if build.name.startswith("build-debug") else words
+
+
+def build_env() -> dict[str, str]:
+    """The variables that the build depends on."""
+    # Same input, same output: no build host, user or time in the image.
+    return {
+        "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+        "KBUILD_BUILD_USER": "skbulk",
+        "KBUILD_BUILD_HOST": "skbulk",
+    }
+
+
+def _kconfig_state(work: Path) -> str:
+    """A name for the Kconfig files that the overlay changes."""
+    manifest = work.parent / "overlay.json"
+    parts = []
+    for name in overlay.manifest_files(manifest):
+        path = work / name
+        if path.name.startswith("Kconfig") and path.exists():
+            parts.append(f"{name} {short_hash(path.read_bytes())}")
+    return "\n".join(parts)
+
+
+def _configure(
+    env: Env, source: Path, build: Path, config: str, log: Path, partial: bool = False
+) -> None:
+    """Configure a build unless it is as it should be. `partial`: the tree has but the
+    first topics of the series, so that some symbols are not there yet."""
+    parts = fragments(env, config, source)
+    if (
+        not (partial or env.overlay_off)
+        and not (source / _MODULES["rust"]).with_suffix(".rs").exists()
+    ):
+        say("    note: this tree has no Rust driver; only the C driver is built")
+        parts.append(Fragment("this tree", "CONFIG_IXGBE_RUST=n\n"))
+    text = merged(parts)
+    base = env.settings.path("CONFIG_BASE") if config == DEB else None
+    start = base.read_text(errors="replace") if base else ""
+    state = short_hash(text, start, _kconfig_state(source), str(source))
+    stamp = build / ".skbulk-config"
+    if stamp.exists() and stamp.read_text() == state and (build / ".config").exists():
+        return
+    stamp.unlink(missing_ok=True)
+    build.mkdir(parents=True, exist_ok=True)
+    frag = build / ".skbulk-fragment"
+    frag.write_text(text)
+    make = make_command(env, source, build)
+    proc.run([*make, "-s", "rustavailable"], log, what="the check for a usable Rust tool chain")
+    what = "configuring the kernel"
+    if config == DEB:
+        if base:
+            shutil.copyfile(base, build / ".config")
+        else:
+            proc.run([*make, "-s", "x86_64_defconfig"], log, what=what, env=build_env())
+        with (build / ".config").open("a") as file:
+            file.write(text)
+        proc.run([*make, "-s", "olddefconfig"], log, what=what, env=build_env())
+    else:
+        proc.run([*make, "-s", "allnoconfig"], log, what=what,
+                 env={"KCONFIG_ALLCONFIG": str(frag), **build_env()})  # fmt: skip
+    result = (build / ".config").read_text()
+    if missing := missing_symbols(parts, result):
+        raise Failure(
+            f"the {config} configuration cannot be had on this tree:",
+            *missing,
+            f"the result is {build / '.config'}",
+        )
+    lacking = missing_symbols(parts, result, optional=True)
+    (build / _LACKING).write_text("".join(f"{line}\n" for line in lacking))
+    stamp.write_text(state)
+
+
+def build_folder(env: Env, config: str) -> Path:
+    """Where the kernel of a configuration is built."""
+    folder = tree.place(env) / f"build-{config}-{env.toolchain_key}"
+    extra = extra_fragments(env)
+    if extra:
+        return folder.with_name(f"{folder.name}-{short_hash(merged(extra))}")
+    return folder
+
+
+def _seed(folder: Path, plain: Path) -> None:
+    """Begin a build with other options from the one without, so that it is small."""
+    if folder == plain or folder.exists() or not (plain / ".config").exists():
+        return
+    part = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    shutil.copytree(plain, part, symlinks=True)
+    (part / ".skbulk-config").unlink(missing_ok=True)
+    part.rename(folder)
+
+
+def prepare_tree(env: Env) -> Tree:
+    """The kernel tree with the overlay laid on it. The caller holds the lock."""
+    manifest = tree.place(env) / "overlay.json"
+    work = tree.prepare(env, overlay.manifest_files(manifest))
+    if env.overlay_off:
+        wanted: dict[str, bytes | None] = {}
+    elif env.kdir is not None:
+        found = own_tree.complete(env.clone, work.base)
+        for note in found.notes:
+            say(f"    {note}")
+        wanted = found.wanted
+    else:
+        wanted = overlay.wanted_files(env.clone, work.base)
+    laid = overlay.apply(work, wanted)
+    say(f"    overlay: {laid}")
+    return work
+
+
+def build(env: Env, work: Tree, config: str) -> Kernel:
+    """Build the kernel and its modules. The caller holds the tree's lock."""
+    folder = build_folder(env, config)
+    log = env.logs / f"kernel-{config}.log"
+    log.unlink(missing_ok=True)
+    with Step(f"kernel: Linux {work.version}, {config} configuration") as step:
+        seed = UML if config == SELFTESTS else config
+        _seed(folder, tree.place(env) / f"build-{seed}-{env.toolchain_key}")
+        _configure(env, work.work, folder, config, log)
+        done = _Counter(log)
+
+        def watch() -> None:
+            step.detail = f"{done.count()} files built"
+
+        target = "linux" if config in NATIVE else "bzImage"
+        proc.run(
+            [
+                *make_command(env, work.work, folder),
+                target,
+                "modules",
+                *(["scripts_gdb"] if env.settings.verb == "debug" else []),
+            ],
+            log,
+            what=f"the {config} kernel's build",
+            env=build_env(),
+            watch=watch,
+        )
+        warnings.update(folder, log.read_text(errors="replace"))
+        step.detail = f"{done.count()} files built"
+    return Kernel(work, config, folder, log)
+
+
+def build_step(env: Env, work: Tree, log: Path) -> int:
+    """Build a tree that has a part of the series, for User-Mode Linux, on top of the
+    build of the step before; returns how many files were built."""
+    folder = tree.place(env) / f"build-{UML}-bisect-{env.toolchain_key}"
+    _seed(folder, build_folder(env, UML))
+    log.unlink(missing_ok=True)
+    _configure(env, work.work, folder, UML, log, partial=True)
+    proc.run(
+        [*make_command(env, work.work, folder), "linux", "modules"],
+        log,
+        what="the build",
+        env=build_env(),
+    )
+    return _Counter(log).count()
+
+
+def packages(env: Env, work: Tree) -> Kernel:
+    """Build Debian packages of the kernel for a real machine. The caller holds the lock."""
+    folder = build_folder(env, DEB)
+    log = env.logs / "kernel-deb.log"
+    log.unlink(missing_ok=True)
+    with Step(f"kernel packages: Linux {work.version}, {DEB} configuration") as step:
+        _configure(env, work.work, folder, DEB, log)
+        for old in folder.parent.glob("linux-*.deb"):
+            old.unlink()
+        done = _Counter(log)
+
+        def watch() -> None:
+            step.detail = f"{done.count()} files built"
+
+        # -d: dpkg asks for packages whose work others of the build root do.
+        proc.run(
+            [*make_command(env, work.work, folder), "bindeb-pkg", "DPKG_FLAGS=-d"],
+            log,
+            what="the build of the kernel packages",
+            env={**build_env(), "KDEB_PKGVERSION": f"{work.version}-1",
+                 "KDEB_SOURCENAME": "linux-skbulk", "DEBEMAIL": "skbulk@localhost",
+                 "DEBFULLNAME": "skbulk", "KDEB_COMPRESS": "zstd"},
+            watch=watch,
+        )  # fmt: skip
+        step.detail = f"{done.count()} files built"
+    return Kernel(work, DEB, folder, log)
+
+
+class _Counter:
+    """Counts the lines of a growing make log that name a built file."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._seen = 0
+        self._count = 0
+
+    def count(self) -> int:
+        with self._log.open("rb") as file:
+            file.seek(self._seen)
+            data = file.read()
+        end = data.rfind(b"\n") + 1
+        self._seen += end
+        for line in data[:end].decode(errors="replace").splitlines():
+            if _BUILT_LINE.match(line):
+                self._count += 1
+        return self._count

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Builds and installs the kernel's own selftests, for programs that run in a guest.
+
+The kernel's `make kselftest-install` does it, from the overlaid tree. Some of what it builds goes
+beside its source, so it works in a copy of the tree, of hard links, and leaves the tree alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.build import kernel
+from testbed.env import Env, short_hash
+from testbed.host import proc
+from testbed.host.ui import Failure, Step
+from testbed.source import tree
+from testbed.source.tree import Tree
+
+# The folders of tools/testing/selftests that are built and installed.
+TARGETS = ("drivers/net", "drivers/net/hw", "net/lib", "net", "tc-testing")
+_LIST = "kselftest-list.txt"
+_SELFTESTS = "tools/testing/selftests"
+# What the build reads, apart from the exported headers of the rest of the tree.
+_INPUTS = (
+    *(f"{_SELFTESTS}/{name}" for name in ("drivers/net", "net", "tc-testing", "kselftest")),
+    f"{_SELFTESTS}/lib.mk", f"{_SELFTESTS}/Makefile", f"{_SELFTESTS}/kselftest.h",
+    f"{_SELFTESTS}/kselftest_harness.h", "tools/net/ynl", "tools/lib/bpf", "tools/include",
+    "tools/scripts", "Documentation/netlink", "include/uapi", "arch/x86/include/uapi",
+)  # fmt: skip
+# These are installed as they are: a change of one compiles nothing.
+_SCRIPTS = (".py", ".sh", ".json")
+_PROGRAMS = (".py", ".sh")
+_EXCLUDED = re.compile(r"^\S*Makefile:\d+: (excluding .+)$")
+_ERROR = re.compile(r"\*\*\* \[\S+: (\S+)\] Error \d+")
+_ABSENT = re.compile(r'link_stat "\S*/(\S+)" failed: (.+) \(\d+\)$')
+
+
+@dataclass(frozen=True)
+class Selftests:
+    """The installed selftests."""
+
+    folder: Path
+    # What could not be built or installed, each with its reason, a line each.
+    missing: tuple[str, ...] = ()
+
+    def programs(self, *collections: str) -> list[str]:
+        """The programs of some folders, as paths below `folder`.
+
+        These are the ones that the folder's runner calls, and scripts that are made to be called
+        by hand.
+        """
+        found = set()
+        for line in (self.folder / _LIST).read_text().splitlines():
+            collection, _, name = line.partition(":")
+            if collection in collections:
+                found.add(f"{collection}/{name}")
+        for collection in collections:
+            for path in (self.folder / collection).iterdir():
+                if path.suffix in _PROGRAMS and os.access(path, os.X_OK):
+                    found.add(f"{collection}/{path.name}")
+        return sorted(found)
+
+    def copy(self, folder: Path) -> None:
+        """For one run: the next build may replace what is installed."""
+        shutil.copytree(self.folder, folder, symlinks=True)
+
+
+def build(env: Env, work: Tree) -> Selftests:
+    """Build and install them, if that is not done yet. The caller holds the tree's lock."""
+    folder = tree.place(env) / f"build-programs-{env.toolchain_key}"
+    installed, stamp = folder / "installed", folder / "installed.stamp"
+    compiled, scripts = _states(env, work.work)
+    if not stamp.exists() or stamp.read_text() != compiled + scripts:
+        with Step("the kernel's selftests: drivers/net, net, tc-testing"):
+            stamp.unlink(missing_ok=True)
+            log = env.logs / "selftests-build.log"
+            log.unlink(missing_ok=True)
+            _copy_tree(work.work, folder, log)
+            if not _is(folder / "compiled.stamp", compiled):
+                # The rules of the selftests do not know which headers they depend on.
+                shutil.rmtree(folder / "objects/kselftest", ignore_errors=True)
+            shutil.rmtree(installed, ignore_errors=True)
+            _make(env, folder, installed, log)
+            text = log.read_text(errors="replace")
+            (folder / "missing").write_text("".join(f"{line}\n" for line in missing(text)))
+            (folder / "compiled.stamp").write_text(compiled)
+            stamp.write_text(compiled + scripts)
+    return Selftests(installed, tuple((folder / "missing").read_text().splitlines()))
+
+
+def _is(stamp: Path, state: str) -> bool:
+    return stamp.exists() and stamp.read_text() == state
+
+
+def _states(env: Env, work: Path) -> tuple[str, str]:
+    """Names for what is compiled, and for what is installed as it is."""
+    compiled: list[str] = []
+    scripts: list[str] = []
+    for path in _files(work, _INPUTS):
+        info = path.stat()
+        line = f"{path.relative_to(work)} {info.st_size} {info.st_mtime_ns}"
+        (scripts if path.suffix in _SCRIPTS else compiled).append(line)
+    # pyynl generates what is compiled.
+    compiled += [line for line in scripts if line.startswith("tools/net/ynl/")]
+    return short_hash(env.toolchain_key, str(env.root), *compiled), short_hash(*scripts)
+
+
+def _files(work: Path, names: Iterable[str]) -> Iterator[Path]:
+    for name in names:
+        if (work / name).is_file():
+            yield work / name
+        for folder, folders, files in os.walk(work / name):
+            folders.sort()
+            yield from (Path(folder, file) for file in sorted(files))
+
+
+def _copy_tree(work: Path, folder: Path, log: Path) -> None:
+    """Bring the copy up to date; what was built in it goes with what it was built from."""
+    source = folder / "source"
+    source.mkdir(parents=True, exist_ok=True)
+    command = ["rsync", "-a", "--delete", f"--link-dest={work}", f"{work}/", f"{source}/"]
+    proc.run(command, log, what="copying the kernel tree for its selftests")
+
+
+def _make(env: Env, folder: Path, installed: Path, log: Path) -> None:
+    make = [
+        *kernel.make_command(env, folder / "source", folder / "objects"),
+        # The selftests' makefiles know LLVM=, but compile BPF with CLANG=.
+        f"CLANG=clang{env.llvm}",
+    ]
+    # The architecture is that of the programs, also for guests in User-Mode Linux, which has no
+    # exported headers. The makefile wants some configuration to be there.
+    proc.run([*make, "-s", "allnoconfig"], log, what="configuring the kernel's selftests")
+    proc.run(
+        [*make, "-k", f"TARGETS={' '.join(TARGETS)}", f"KSFT_INSTALL_PATH={installed}",
+         "kselftest-install"],
+        log,
+        what="the build of the kernel's selftests",
+    )  # fmt: skip
+    if not (installed / _LIST).exists():
+        raise Failure("kselftest-install installed no selftests", f"log: {log}")
+
+
+def missing(log: str) -> list[str]:
+    """What a build could not make or install, by its log."""
+    found = []
+    for line in log.splitlines():
+        if match := _EXCLUDED.match(line):
+            found.append(match[1])
+        elif match := _ERROR.search(line):
+            # A rule that installs says itself what it did not find.
+            if match[1] not in ("install", "all", "kselftest-install"):
+                found.append(f"{match[1]} could not be built")
+        elif match := _ABSENT.search(line):
+            found.append(f"{match[1]}: {match[2]}")
+    return list(dict.fromkeys(found))

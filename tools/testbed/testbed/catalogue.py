@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The names that ONLY= takes, and what each stands for."""
+
+from __future__ import annotations
+
+from testbed.bench.about import MEMORY
+
+# The suites of make test; tools/testbed/suites holds them.
+SUITES = {
+    "python": "unit tests of the Python packages in tools/",
+    "lint": "formatters and linters of tools/",
+    "cargo": "unit tests of the NIC model and the other host tools",
+    "kernel-lint": "rustfmt, clippy and checkpatch of the kernel code",
+    "compile-fail": "misuse that the compiler must refuse",
+    "kunit": "KUnit tests and doc examples",
+    "e2e-rust": "end to end, Rust driver",
+    "kunit-uml": "the same natively, in User-Mode Linux with 2 CPUs",
+    "e2e-uml": "end to end, Rust driver, natively in User-Mode Linux",
+    "litmus": "litmus tests against the kernel's memory model (herd7)",
+    "bench": "the benchmarks, one round, not judged by speed",
+    "objects": "what the compiler has made of the drivers",
+    "compare": "the demo in small, with its limits",
+    "e2e-c": "end to end, stock C driver (the judge of the model)",
+    "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",
+    "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
+    "selftests": "the kernel's own tests of drivers, with both drivers: a record",
+}
+# Those that run only if ONLY names them: they need a kernel of their own.
+ON_REQUEST = ("kcsan", "bisect", "selftests")
+
+# The benchmarks of make bench.
+BENCHES = {
+    **MEMORY,
+    "forward": "forwarding, Rust driver against C driver",
+    "xmit": "many senders on one queue: sink, qdiscs, a ring of the card; 1 to 480 simulated",
+    "insn": "instructions per forwarded packet",
+    "xmit-sim": "the simulation alone, with what xmit has measured last",
+}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs tools with their output in a log, and tells what failed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from testbed.host.ui import Failure, check_cancelled
+from testbed.settings import child_environment
+
+_ERROR_LINE = re.compile(r"\b(error|Error|ERROR|undefined|fatal|FAILED)\b")
+
+
+def last_errors(log: Path, count: int = 8) -> list[str]:
+    """The last lines of a log that look like errors, else its last lines."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    errors = [line for line in lines if _ERROR_LINE.search(line)]
+    return [line[:240] for line in (errors or lines)[-count:]]
+
+
+def stop(child: subprocess.Popen[bytes], grace: float = 3.0) -> None:
+    """End a child: ask, wait, then kill. Safe to call on a dead one."""
+    if child.poll() is not None:
+        return
+    child.send_signal(signal.SIGTERM)
+    try:
+        child.wait(grace)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def run(
+    command: Sequence[str | Path],
+    log: Path,
+    *,
+    what: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    check: bool = True,
+    watch: Callable[[], None] | None = None,
+) -> int:
+    """Run a tool with its output appended to `log`.
+
+    Raises `Failure` with the last errors unless it succeeds (or check=False).
+    `watch` is called about every second while it runs.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as out:
+        out.write(f"$ {' '.join(str(c) for c in command)}\n".encode())
+        out.flush()
+        try:
+            child = subprocess.Popen(
+                [str(c) for c in command],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env=child_environment(**(env or {})),
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            raise Failure(
+                f"{what}: the tool {command[0]} is not installed",
+                "make doctor lists what is missing",
+            ) from error
+        deadline = time.monotonic() + timeout if timeout else None
+        try:
+            code = _wait(child, deadline, watch)
+        except BaseException:
+            _end_group(child)
+            raise
+    if code is None:
+        _end_group(child)
+        raise Failure(f"{what}: no end after {timeout:.0f} s", f"log: {log}")
+    if check and code != 0:
+        raise Failure(f"{what} failed", *last_errors(log), f"log: {log}")
+    return code
+
+
+def _wait(
+    child: subprocess.Popen[bytes],
+    deadline: float | None,
+    watch: Callable[[], None] | None,
+) -> int | None:
+    while True:
+        try:
+            return child.wait(1.0)
+        except subprocess.TimeoutExpired:
+            pass
+        check_cancelled()
+        if watch:
+            watch()
+        if deadline is not None and time.monotonic() > deadline:
+            return None
+
+
+def _end_group(child: subprocess.Popen[bytes]) -> None:
+    """A build has children of its own: they go with it."""
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, how)
+        except ProcessLookupError:
+            break
+        try:
+            child.wait(3.0)
+        except subprocess.TimeoutExpired:
+            continue
+    child.wait()
+
+
+def output(command: Sequence[str | Path], *, timeout: float = 30.0) -> str | None:
+    """What a tool prints, or None if it is missing or fails."""
+    try:
+        done = subprocess.run(
+            [str(c) for c in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None

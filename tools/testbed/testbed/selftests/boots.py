@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs the kernel's own tests of drivers in boots of User-Mode Linux, with one driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.boot import dmesg
+from testbed.boot.job import Job
+from testbed.build.kernel import SELFTESTS
+from testbed.build.selftests import Selftests
+from testbed.host.ui import Failure, Step, say
+from testbed.selftests import record
+from testbed.selftests.results import FAIL, SKIP, Program, parse
+from testbed.workshop import Built
+
+COLLECTIONS = ("drivers/net", "drivers/net/hw")
+_SOURCE = "tools/testing/selftests"
+# Seconds for a program, and for a guest in which not even that limit works any more.
+_TIME_LIMIT = 600
+_BOOT_TIME = 5400.0
+NO_COMPLAINT = "the kernel does not complain"
+_MARK = re.compile(r"skbulk: (begin|end) (\S+)\r?$")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A way to have ports: what one kind of programs wants."""
+
+    name: str
+    ports: int
+    cpus: int
+
+
+# NETIF and a peer in a namespace, and some queues; interfaces on the command line, wired in pairs,
+# with one that has no cable. User-Mode Linux has 32 interrupt vectors for all of them.
+_PEER = Setting("peer", ports=2, cpus=4)
+_PAIRS = Setting("pairs", ports=7, cpus=2)
+
+
+def programs(selftests: Selftests, clone: Path) -> list[str]:
+    """Upstream's programs: not the ones that this clone adds to the same folders."""
+    found = selftests.programs(*COLLECTIONS)
+    return [name for name in found if not (clone / _SOURCE / name).exists()]
+
+
+def setting(selftests: Selftests, program: str) -> Setting:
+    """What a program wants, by drivers/net/README.rst."""
+    path = selftests.folder / program
+    if path.suffix == ".sh" and "DRIVER_TEST_CONFORMANT" not in path.read_text():
+        return _PAIRS
+    return _PEER
+
+
+def run(ready: Built, driver: str, names: Sequence[str]) -> list[Program]:
+    """Run programs with one driver; one that takes the guest along costs a new boot."""
+    assert ready.selftests is not None
+    found: list[Program] = []
+    for one in (_PEER, _PAIRS):
+        remaining = [name for name in names if setting(ready.selftests, name) == one]
+        boot = 0
+        while remaining:
+            boot += 1
+            done = _boot(ready, driver, one, remaining, f"selftests-{driver}-{one.name}-{boot}")
+            found += done
+            remaining = remaining[len(done) :]
+    return found
+
+
+def both(ready: Built) -> dict[str, list[Program]]:
+    """Run all of upstream's programs with both drivers, and write the record."""
+    assert ready.selftests is not None
+    for line in ready.kernels[SELFTESTS].lacking:
+        say(f"    not to be had: {line}")
+    for line in ready.selftests.missing:
+        say(f"    not built: {line}")
+    names = programs(ready.selftests, ready.env.clone)
+    found = {driver: run(ready, driver, names) for driver in record.DRIVERS}
+    results = {driver: record.of_driver(found[driver]) for driver in sorted(found, reverse=True)}
+    record.save(results, ready.env.out / record.FILE)
+    for line in record.table(results):
+        say(f"    {line}")
+    for words, result in (("fails", FAIL), ("is skipped", SKIP)):
+        for line in record.behind(results, result):
+            say(f"    passes with the C driver, {words} with the Rust driver: {line}")
+    return found
+
+
+def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: str) -> list[Program]:
+    """One boot: the programs that had their turn in it, at least the first."""
+    machine = ready.uml(log, SELFTESTS)
+    lines: list[str] = []
+    job = Job(
+        ready.env.clone / "tools/testbed/guest/driver_selftests.py",
+        driver,
+        timeout=_BOOT_TIME,
+        cpus=one.cpus,
+        ports=one.ports,
+        selftests=ready.selftests,
+        variables={
+            "PORTS": one.name,
+            "PROGRAMS": " ".join(names),
+            "TIME_LIMIT": str(_TIME_LIMIT),
+        },
+        ipv6=True,
+    )
+    why = "the guest ended"
+    with (
+        (ready.env.logs / f"{log}.tap").open("w", encoding="utf-8") as tap,
+        Step(f"{driver} driver, {one.ports} ports: {len(names)} programs") as step,
+    ):
+
+        def follow(line: str) -> None:
+            lines.append(line)
+            print(line, file=tap, flush=True)
+            if line.startswith("# begin "):
+                step.detail = line.removeprefix("# begin ")
+
+        try:
+            console = machine.run(job, follow).console
+        except Failure as error:
+            why = f"{error} {' '.join(error.hints)}"
+            console = machine.log.read_text(errors="replace") if machine.log.exists() else ""
+        step.detail = ""
+    done = parse(lines, why)
+    if not done:
+        say(f"    {why}")
+        done = [Program(names[0])]
+        done[0].trouble("the guest is ready", why)
+    blame(done, console)
+    return done
+
+
+def blame(done: Sequence[Program], console: str) -> None:
+    """What the kernel complained about while a program ran is that program's failure."""
+    parts: dict[str, list[str]] = {}
+    part: list[str] = []
+    for line in console.splitlines():
+        match = _MARK.search(line)
+        if match and match[1] == "begin":
+            part = parts.setdefault(match[2], [])
+        part.append(line)
+    for program in done:
+        lines = parts.get(program.name)
+        if lines is None:
+            program.trouble(NO_COMPLAINT, "the console has no mark of the program")
+        elif complaints := dmesg.complaints("\n".join(lines)):
+            program.trouble(NO_COMPLAINT, str(complaints[0]))

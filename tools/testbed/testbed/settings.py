@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Every variable of the verbs: the one place that lists, reads and checks them.
+
+HELP is what `make help` prints, and the table at the same time. An entry is
+
+      NAME=KIND    for VERB, VERB; default VALUE
+          text
+
+with a kind of `_KINDS`, alternatives (`a|b`) or a range of numbers (`1..8`,
+`1..`). tools/buildroot passes the variables that stand here into the build
+root; it and the Makefile read them with sed, as Python need not be there.
+
+The check runs before anything is built, where possible with the host's own
+Python (3.9 or later; this file takes nothing but its standard library).
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.catalogue import BENCHES, SUITES
+from testbed.host.ui import Failure
+
+HELP = """\
+skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
+
+  make demo        build everything, forward packets with both drivers in turn,
+                   print the comparison and write it to out/demo.json
+  make test        everything that must pass; the last line is "N passed, N failed"
+  make bench       time bulk memory natively in User-Mode Linux, ours against the C
+                   it wraps, and forwarding, Rust driver against C driver; count
+                   instructions per forwarded packet; tables, out/bench.json,
+                   out/bench-*.svg, and flame graphs, out/insn-*.svg
+  make run         boot the VM and run SCRIPT in it as root with both ports present;
+                   passes on the script's output. Its exit code (99: the script was
+                   fine, but the kernel complained) is in the last line and in
+                   out/results/exit-code, as make itself returns 2 for any but 0
+  make shell       a prompt in the same VM; without a terminal it runs the commands
+                   on its standard input:  echo dmesg | make shell
+  make debug       make shell, or make run if SCRIPT is given, with QEMU's gdb stub and a
+                   kernel that gdb can read; prints the gdb command
+  make deb         Debian packages of a kernel with both drivers, for a machine with
+                   a real card: out/deb
+  make model       the modelled card for your own QEMU or User-Mode Linux: builds
+                   out/nicmodel/nicmodel and prints the commands that attach it
+  make patches     write the kernel series, ready for git am, to out/patches: a folder
+                   for each of the series that patches/series names
+  make results     render RESULTS.md and the tables in README.md from the records
+  make lint        the linters alone
+  make doctor      what this machine lacks, and how to get it
+  make clean       remove out/ and what was built (kernels, model); the build root
+                   and the kernel's source stay
+  make distclean   remove all that skbulk put into its cache folder, and out/
+  make help        this text
+
+Variables, as in  make run SCRIPT=try.sh DRIVER=c:
+
+  SCRIPT=FILE              for run, debug
+      What make run runs. In the VM, $PORT0 and $PORT1 are the ports, the command
+      wire talks to the modelled card, load-driver and unload-driver do what they
+      say, and what is left in /mnt/job/results appears in out/results.
+  DRIVER=DRIVER            for run, shell, debug; default rust
+      The driver that is loaded: rust, c, none, or the folder of one of your own,
+      with a Makefile that says obj-m += NAME.o (samples/rust/driver_net is one).
+  MACHINE=qemu|uml         for demo, run, shell; default qemu
+      A VM, or User-Mode Linux, at this machine's own speed but without
+      instruction counts.
+  CONFIG=perf|debug|kcsan  for demo, run, shell, debug; default perf
+      The kernel in the VM. MACHINE=uml has one of its own; the demo takes perf.
+  CONFIG_EXTRA=FILES       for demo, test, bench, run, shell, debug, deb
+      Fragments of a kernel configuration (CONFIG_X=y, one a line), on top of any
+      kernel that is built; blanks stand between several.
+  CONFIG_BASE=FILE         for deb
+      The configuration to start from, for example /boot/config-* of that machine
+      (default: x86_64_defconfig).
+  KERNEL_ARGS=WORDS        for run, shell, debug
+      Words for the kernel's command line.
+  WAIT=0|1                 for debug; default 0
+      1 stops the machine before its first instruction until gdb says continue.
+  CPUS=1..8                for run, shell, debug; default 2
+      Processors of the guest.
+  TIMEOUT=SECONDS          for run, shell; default 600
+      How long the script may take, or the commands that make shell reads.
+  ONLY=NAMES               for test, bench
+      The suites or benchmarks to run; ONLY=list names them. For make test,
+      suite/program selects one program of a suite.
+  SHARD=I/N                for test
+      The I-th of N parts of the tests, of about the same duration each.
+  ROUNDS=1..1000           for bench
+      Rounds of make bench (7; 3 boots for insn).
+  CASES=NAMES              for bench
+      With ONLY=forward: the cases with one of these words in their names
+      (CASES="1 flow,latency"; an unknown one lists them all).
+  AUTHOR=PERSON            for patches
+      "Name <mail>": the sender, who signs the patches off. Without it they carry
+      no sign-off.
+  SERIES=NAME              for patches, test
+      One of the series; make test ONLY=bisect builds after each of its patches.
+  RECORD=0|1               for bench, demo, test, results; default 0
+      make bench and make demo record their figures, from which RESULTS.md is
+      made, and make bench with insn the instruction counts that make test
+      compares with, tools/insn/record/insn.json; make test renews the durations
+      that SHARD goes by; make results takes the counts of the last make test.
+  FRAMES=1000..            for demo; default 1000000
+      Frames per driver.
+  SKB_POOL=0|1             for demo; default 0
+      CPUs exchange skb heads through a pool.
+  XMIT_LLIST=0|1           for demo; default 0
+      Packets in front of a qdisc are combined in Rust and enqueued in batches.
+  JOBS=1..1024             for demo, test, bench, run, shell, debug, deb, model, lint
+      How many compilers run at the same time (one per processor).
+  KDIR=FOLDER              for demo, test, bench, run, shell, debug, deb, patches
+      Build on your own tree instead of Debian's source: a git tree or not, with
+      changes of your own, with the series (or a part of it) applied or without.
+      It is copied, never changed; what it lacks of the series is added.
+  OVERLAY=0|1              for demo, bench, run, shell, debug, deb; default 1
+      0 builds the kernel as it came: the series is not added.
+  ACCEL=kvm|tcg            for demo, test, bench, run, shell, debug
+      Do not probe, run the VM with this.
+  SKBULK_HOST=0|1          for all; default 0
+      1 uses this machine's own tools instead of the build root, where make doctor
+      finds them good enough.
+  SKBULK_MIRROR=URL        for all
+      The Debian mirror (default: the one that apt uses here).
+  XDG_CACHE_HOME=PATH      for all
+      The cache is skbulk/ in there (default: ~/.cache).
+
+A switch (0|1) takes no and yes, too.
+"""
+
+# What the build root hands on and nobody sets by hand; proxies and CI are the caller's.
+INTERNAL = (
+    "SKBULK_CACHE", "SKBULK_ROOT", "SKBULK_LLVM", "SKBULK_OUT", "CI",
+    "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
+)  # fmt: skip
+# The names of the variables on make's command line, as the Makefile finds them.
+_GIVEN = "SKBULK_GIVEN"
+
+_VERB = re.compile(r"^  make (\w+) ", re.M)
+_ENTRY = re.compile(
+    r"^  (?P<name>[A-Z_]+)=(?P<kind>\S+) +for (?P<verbs>[a-z, ]+?)(?:; default (?P<default>\S+))?$",
+    re.M,
+)
+_SWITCH = {"0": "0", "no": "0", "1": "1", "yes": "1"}
+_RANGE = re.compile(r"(\d+)\.\.(\d*)")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One entry of the table."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    default: str
+
+    def taken_by(self, verb: str) -> bool:
+        """Whether the verb takes it."""
+        return verb in self.verbs or "all" in self.verbs
+
+    def read(self, text: str, verb: str) -> str:
+        """The value in its one spelling; complains of one that it cannot have."""
+        if self.kind == "0|1":
+            value = _SWITCH.get(text.lower())
+            if value is None:
+                raise self._wrong(text, f"{self.name} is 0 or 1 (or no, yes)")
+            return value
+        if "|" in self.kind:
+            if text not in self.kind.split("|"):
+                raise self._wrong(text, f"{self.name} is one of {self.kind.replace('|', ', ')}")
+            return text
+        bounds = _RANGE.fullmatch(self.kind)
+        if bounds:
+            high = int(bounds[2]) if bounds[2] else None
+            number = int(text) if text.isascii() and text.isdigit() else -1
+            if number < int(bounds[1]) or (high is not None and number > high):
+                limits = f"from {bounds[1]} to {high}" if high else f"of {bounds[1]} or more"
+                raise self._wrong(text, f"{self.name} is a number {limits}")
+            return str(number)
+        why = _KINDS[self.kind](text, verb)
+        if why:
+            raise self._wrong(text, *why)
+        return text
+
+    def _wrong(self, text: str, *why: str) -> Failure:
+        return Failure(f"{self.name}={text}: {why[0]}", *why[1:])
+
+
+def _file(text: str, verb: str) -> list[str]:
+    return [] if Path(text).is_file() else ["there is no such file"]
+
+
+def _files(text: str, verb: str) -> list[str]:
+    missing = [name for name in text.split() if not Path(name).is_file()]
+    return [f"there is no file {name}" for name in missing]
+
+
+def _folder(text: str, verb: str) -> list[str]:
+    return [] if Path(text).is_dir() else ["there is no such folder"]
+
+
+def _path(text: str, verb: str) -> list[str]:
+    return [] if Path(text).is_absolute() else ["the path has to be absolute, from / on"]
+
+
+def _url(text: str, verb: str) -> list[str]:
+    known = ("http://", "https://", "file:", "copy:")
+    return [] if text.startswith(known) else ["an address begins with http://, https:// or file:"]
+
+
+def _seconds(text: str, verb: str) -> list[str]:
+    try:
+        good = 0 < float(text) < 1e9
+    except ValueError:
+        good = False
+    return [] if good else ["this is a number of seconds, more than 0"]
+
+
+def _shard(text: str, verb: str) -> list[str]:
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if found and 1 <= int(found[1]) <= int(found[2]):
+        return []
+    return ["a part is named I/N, from 1/N to N/N: SHARD=2/3 is the second of three"]
+
+
+def _words(text: str, verb: str) -> list[str]:
+    return []
+
+
+# The drivers that have a word.
+DRIVERS = ("rust", "c", "none")
+
+
+def _driver(text: str, verb: str) -> list[str]:
+    if text in DRIVERS:
+        return []
+    folder = Path(text).expanduser()
+    if not folder.is_dir():
+        what = "there is no such folder" if "/" in text else "there is no such driver"
+        return [what, f"DRIVER is one of {', '.join(DRIVERS)}, or the folder of a driver"]
+    if not any((folder / name).is_file() for name in ("Kbuild", "Makefile")):
+        return ["there is neither a Makefile nor a Kbuild file in that folder",
+                "its one line is: obj-m += NAME.o"]  # fmt: skip
+    return []
+
+
+def _names(text: str, verb: str) -> list[str]:
+    return [] if split(text) else ["there is no name in it"]
+
+
+def _person(text: str, verb: str) -> list[str]:
+    if re.fullmatch(r"[^<>]+ <[^<>@\s]+@[^<>@\s]+>", text):
+        return []
+    return ["this is no name and address", 'an example: AUTHOR="Jane Doe <jane@example.org>"']
+
+
+def _series(text: str, verb: str) -> list[str]:
+    listing = Path(__file__).resolve().parents[3] / "patches/series"
+    known = re.findall(r"^\[([\w-]+)\]", listing.read_text(), re.M)
+    return [] if text in known else ["there is no such series", f"there are {', '.join(known)}"]
+
+
+_KINDS = {
+    "FILE": _file, "FILES": _files, "FOLDER": _folder, "PATH": _path, "URL": _url,
+    "SECONDS": _seconds, "I/N": _shard, "PERSON": _person, "NAME": _series,
+    "WORDS": _words, "NAMES": _names, "DRIVER": _driver,
+}  # fmt: skip
+
+VERBS = tuple(_VERB.findall(HELP))
+VARIABLES = {
+    found["name"]: Variable(
+        found["name"],
+        found["kind"],
+        tuple(word.strip() for word in found["verbs"].split(",")),
+        found["default"] or "",
+    )
+    for found in _ENTRY.finditer(HELP)
+}
+
+
+def split(text: str) -> list[str]:
+    """The names in a list with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The variables of one call, checked. Those that the verb does not take have their defaults."""
+
+    verb: str
+    _values: Mapping[str, str]
+    # What the surroundings say and no user: where things are.
+    internal: Mapping[str, str]
+
+    def text(self, name: str) -> str:
+        """The value, the default, or nothing."""
+        return self._values.get(name, VARIABLES[name].default)
+
+    def given(self, name: str) -> bool:
+        """Whether the caller has set it."""
+        return name in self._values
+
+    def switch(self, name: str) -> bool:
+        """The value of a switch."""
+        return self.text(name) == "1"
+
+    def number(self, name: str, default: int = 0) -> int:
+        """The value of a number; `default` where the table has none."""
+        return int(self.text(name) or default)
+
+    def names(self, name: str) -> list[str]:
+        """The names in a list."""
+        return split(self.text(name))
+
+    def path(self, name: str) -> Path | None:
+        """An absolute path, or None."""
+        text = self.text(name)
+        return Path(text).resolve() if text else None
+
+    def driver_folder(self) -> Path | None:
+        """The folder that DRIVER names, if it names one."""
+        text = self.text("DRIVER")
+        return None if text in DRIVERS else Path(text).expanduser().resolve()
+
+
+def read(verb: str, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read and check the variables of a verb; the first mistake is a `Failure`."""
+    environment = os.environ if environment is None else environment
+    given = environment.get(_GIVEN, "").split()
+    _known(verb, given)
+    values: dict[str, str] = {}
+    for variable in VARIABLES.values():
+        text = environment.get(variable.name, "").strip()
+        if not text:
+            continue
+        if variable.taken_by(verb):
+            values[variable.name] = variable.read(text, verb)
+        elif variable.name in given:
+            verbs = ", ".join(f"make {one}" for one in variable.verbs)
+            raise Failure(f"{variable.name}={text}: make {verb} takes no {variable.name}",
+                          f"{variable.name} is for {verbs}")  # fmt: skip
+    internal = {name: environment[name] for name in INTERNAL if environment.get(name)}
+    settings = Settings(verb, values, internal)
+    _together(settings)
+    return settings
+
+
+def _known(verb: str, given: Iterable[str]) -> None:
+    if verb not in VERBS:
+        raise Failure(f"there is no verb {verb}", f"there are {', '.join(VERBS)}")
+    for name in given:
+        if name in VARIABLES or name in INTERNAL or name == "SHELL":
+            continue
+        near = difflib.get_close_matches(name.upper(), VARIABLES, 1)
+        hint = f"did you mean {near[0]}?" if near else "make help lists the variables"
+        raise Failure(f"{name}: there is no such variable", hint)
+
+
+def _together(settings: Settings) -> None:
+    """What makes no sense in combination."""
+    config, uml = settings.text("CONFIG"), settings.text("MACHINE") == "uml"
+    if uml and settings.given("CONFIG"):
+        raise Failure(f"CONFIG={config}: User-Mode Linux has one kernel only",
+                      "leave CONFIG out, or MACHINE=uml")  # fmt: skip
+    if settings.verb == "demo" and config != "perf":
+        raise Failure(f"CONFIG={config}: the demo measures, and that kernel is slow",
+                      "leave CONFIG out; make run takes it")  # fmt: skip
+    rust = settings.given("DRIVER") and settings.text("DRIVER") == "rust"
+    # A tree of the user's own may have the driver.
+    if rust and not settings.switch("OVERLAY") and not settings.given("KDIR"):
+        raise Failure("DRIVER=rust: with OVERLAY=0 there is no Rust driver",
+                      "DRIVER=c is the default then")  # fmt: skip
+    if settings.verb == "run" and not settings.given("SCRIPT"):
+        raise Failure("no script to run",
+                      "make run SCRIPT=path [DRIVER=rust|c] [CONFIG=perf|debug]",
+                      "make shell gives a prompt instead")  # fmt: skip
+    _only(settings)
+
+
+def _only(settings: Settings) -> None:
+    known = {"test": SUITES, "bench": BENCHES}.get(settings.verb, {})
+    what = "suite" if settings.verb == "test" else "benchmark"
+    names = settings.names("ONLY")
+    for name in names:
+        if name.partition("/")[0] not in known and name != "list":
+            near = difflib.get_close_matches(name, known, 1)
+            raise Failure(
+                f"ONLY={name}: there is no such {what}",
+                *([f"did you mean {near[0]}?"] if near else []),
+                f"there are {', '.join(known)}",
+            )
+    if settings.given("CASES") and names and "forward" not in names:
+        raise Failure(f"CASES={settings.text('CASES')}: only the benchmark forward has such cases",
+                      "add forward to ONLY, or leave CASES out")  # fmt: skip
+
+
+def child_environment(**more: str) -> dict[str, str]:
+    """The environment for a tool, with something added."""
+    return {**os.environ, **more}
+
+
+def main(arguments: list[str]) -> int:
+    """settings.py help, or settings.py check VERB: the verb's variables, before any work."""
+    if arguments == ["help"]:
+        sys.stdout.write(HELP)
+        return 0
+    try:
+        read(arguments[1])
+    except Failure as error:
+        print(f"error: {error}", *error.hints, sep="\n  ", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

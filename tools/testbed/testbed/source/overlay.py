@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Lays the clone's kernel files and patches over a kernel tree.
+
+Files are compared by content and replaced only where they differ, so that a
+build after a small change is a small build. Everything is worked out before
+the first file is written: what fails leaves the tree as it was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.host.ui import Failure
+from testbed.source.patching import first_states, patched_files, read_series
+from testbed.source.tree import Tree
+
+# The folders of the clone that mirror the kernel tree.
+KERNEL_FOLDERS = (
+    "Documentation", "drivers", "include", "lib", "mm", "net", "rust", "samples",
+    "tools/testing",
+)  # fmt: skip
+_IGNORED_SUFFIXES = ("~", ".orig", ".rej", ".swp", ".pyc")
+
+
+@dataclass
+class Laid:
+    """What laying the overlay did."""
+
+    files: int = 0
+    written: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.files} files, {len(self.written)} written, "
+            f"{len(self.removed)} put back or removed"
+        )
+
+
+def new_files(clone: Path) -> Iterator[str]:
+    """The clone's kernel files, relative to the tree's top, sorted."""
+    for folder in KERNEL_FOLDERS:
+        for path in sorted((clone / folder).rglob("*")):
+            relative = path.relative_to(clone)
+            hidden = any(part.startswith(".") for part in relative.parts)
+            if path.is_file() and not hidden and not path.name.endswith(_IGNORED_SUFFIXES):
+                yield str(relative)
+
+
+def manifest_files(manifest: Path) -> list[str]:
+    """The files that an earlier call laid; none if there was no call."""
+    try:
+        names = json.loads(manifest.read_text())
+    except (OSError, ValueError):
+        return []
+    return [str(name) for name in names]
+
+
+def wanted_files(clone: Path, base: Path) -> dict[str, bytes | None]:
+    """Content of every file that the overlay makes, changes or removes."""
+    wanted: dict[str, bytes | None] = {}
+    for name in new_files(clone):
+        if (base / name).exists():
+            raise Failure(
+                f"{name} exists in the kernel tree already",
+                "the overlay holds new files only: change an existing one by a",
+                "patch in patches/, or give the new file another name",
+            )
+        wanted[name] = (clone / name).read_bytes()
+    patches = read_series(clone / "patches")
+    first = first_states(clone, patches, wanted)
+    for name, content in patched_files(base, patches, first).items():
+        if name in wanted and content != wanted[name]:
+            raise Failure(f"the patches make another {name} than the clone has")
+        wanted[name] = content
+    return wanted
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write by renaming: the old file may be a hard link into the base."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.skbulk")
+    part.write_bytes(content)
+    # Programs are tests, which are installed with the mode that they have here.
+    part.chmod(0o755 if content.startswith(b"#!") else 0o644)
+    part.rename(path)
+
+
+def _same(path: Path, content: bytes) -> bool:
+    try:
+        if path.is_symlink() or path.stat().st_size != len(content):
+            return False
+        return path.read_bytes() == content
+    except OSError:
+        return False
+
+
+def _put_back(tree: Tree, name: str) -> bool:
+    """Make `name` what it is in the base; tells whether that was a change."""
+    target, source = tree.work / name, tree.base / name
+    if source.is_file():
+        content = source.read_bytes()
+        if _same(target, content):
+            return False
+        # A copy, not a link: its new time tells make that it changed.
+        _replace(target, content)
+        return True
+    if not target.exists():
+        return False
+    target.unlink()
+    folder = target.parent
+    while folder != tree.work and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
+    return True
+
+
+def lay(clone: Path, tree: Tree) -> Laid:
+    """Make the tree the base plus the clone's overlay."""
+    return apply(tree, wanted_files(clone, tree.base))
+
+
+def apply(tree: Tree, wanted: dict[str, bytes | None]) -> Laid:
+    """Write what differs from `wanted`, undo what is no longer wanted."""
+    before = manifest_files(tree.manifest)
+    laid = Laid(files=len(wanted))
+    # The union first: after an interruption the next call still knows all.
+    _write_manifest(tree.manifest, sorted({*before, *wanted}))
+    for name, content in wanted.items():
+        target = tree.work / name
+        if content is None:
+            if target.exists():
+                target.unlink()
+                laid.removed.append(name)
+        elif not _same(target, content):
+            _replace(target, content)
+            laid.written.append(name)
+    for name in before:
+        if name not in wanted and _put_back(tree, name):
+            laid.removed.append(name)
+    _write_manifest(tree.manifest, sorted(wanted))
+    return laid
+
+
+def _write_manifest(path: Path, names: list[str]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(names, indent=0) + "\n")
+    part.replace(path)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reads patches/series and works out what the patched files look like."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.host.ui import Failure
+
+_HEAD = re.compile(r"\[([\w-]+)\](?: after (.+))?")
+_TARGET = re.compile(r"^(---|\+\+\+) (?:[ab]/)?(\S+)", re.M)
+_FILE_LINE = re.compile(r"^(?:checking|patching) file '?([^'\n]+?)'?$")
+_HUNK_LINE = re.compile(r"^Hunk #(\d+) FAILED at (\d+)")
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One entry of patches/series."""
+
+    path: Path
+    text: str
+    # The series that it is part of.
+    series: str = ""
+
+    @property
+    def subject(self) -> str:
+        """The first line of its message."""
+        return self._message[0]
+
+    @property
+    def body(self) -> str:
+        """The rest of its message."""
+        return self._message[1].strip()
+
+    @property
+    def _message(self) -> tuple[str, str]:
+        subject, _, body = self.text.partition("\n---\n")[0].partition("\n\n")
+        return subject.partition("Subject:")[2].replace("[PATCH]", "").strip(), body
+
+    @property
+    def touched(self) -> list[str]:
+        """The files it changes, makes or removes, in its order."""
+        names = [name for _, name in _TARGET.findall(self.text) if name != "/dev/null"]
+        return list(dict.fromkeys(names))
+
+    def section(self, name: str) -> str:
+        """The part of it that changes one file."""
+        diff = self.text.partition("\n---\n")[2]
+        parts = re.split(r"^(?=diff --git )", diff, flags=re.M)
+        return "".join(part for part in parts if f" b/{name}\n" in part.partition("@@")[0])
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series of mails: its name, those that it needs, its patches."""
+
+    name: str
+    needs: tuple[str, ...]
+    patches: tuple[Patch, ...]
+
+
+def read_all(folder: Path) -> list[Series]:
+    """The series that patches/series lists, in order."""
+    path = folder / "series"
+    found: list[tuple[str, tuple[str, ...], list[Patch]]] = []
+    for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
+        name = line.split("#")[0].strip()
+        if not name:
+            continue
+        if head := _HEAD.fullmatch(name):
+            needs = tuple((head[2] or "").replace(",", " ").split())
+            unknown = [one for one in needs if one not in [series for series, _, _ in found]]
+            if unknown:
+                raise Failure(f"{path} line {number}: {head[1]} needs {unknown[0]}, "
+                              "which is not a series above it")  # fmt: skip
+            found.append((head[1], needs, []))
+            continue
+        if not found:
+            raise Failure(f"{path} line {number}: {name} stands above the first [series]")
+        if not (folder / name).is_file():
+            raise Failure(
+                f"{path} line {number} lists {name}, which does not exist",
+                f"add {folder / name} or take the line out",
+            )
+        found[-1][2].append(Patch(folder / name, (folder / name).read_text(), found[-1][0]))
+    return [Series(name, needs, tuple(patches)) for name, needs, patches in found]
+
+
+def read_series(folder: Path) -> list[Patch]:
+    """The patches of all series, in order."""
+    return [patch for series in read_all(folder) for patch in series.patches]
+
+
+def first_states(clone: Path, patches: list[Patch], new: Collection[str]) -> dict[str, bytes]:
+    """What new files are before patches of later topics change them.
+
+    The clone has their last state: those patches are taken out of it.
+    """
+    result = {}
+    for name in dict.fromkeys(name for patch in patches for name in patch.touched if name in new):
+        with tempfile.TemporaryDirectory(prefix="skbulk-state-") as folder:
+            file, diff = Path(folder) / name, Path(folder) / "section.patch"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes((clone / name).read_bytes())
+            for patch in reversed(patches):
+                if name in patch.touched:
+                    diff.write_text(patch.section(name))
+                    apply_patch(Path(folder), Patch(diff, ""), f"it is part of {patch.path.name}",
+                                reverse=True)  # fmt: skip
+            result[name] = file.read_bytes()
+    return result
+
+
+def _explain(patch: Patch, text: str, way_out: str) -> Failure:
+    """Turn the tool's output into the patch, the file and the hunk."""
+    current = "a file"
+    where = []
+    for line in text.splitlines():
+        if found := _FILE_LINE.match(line):
+            current = found[1]
+        elif found := _HUNK_LINE.match(line):
+            where.append(f"{current}: hunk {found[1]} (at line {found[2]}) does not fit")
+    return Failure(
+        f"patch {patch.path.name} does not apply to this kernel tree",
+        *(where or text.strip().splitlines()[-4:]),
+        "the tree was left as it was",
+        way_out,
+    )
+
+
+def _patch(folder: Path, patch: Patch, *words: str) -> subprocess.CompletedProcess[bytes]:
+    # -F0: a hunk whose surroundings changed is not guessed at.
+    return subprocess.run(
+        ["patch", "-p1", "-F0", "-f", "--no-backup-if-mismatch", "-r", "-", *words,
+         "-d", str(folder), "-i", str(patch.path)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )  # fmt: skip
+
+
+def applies(folder: Path, patch: Patch, reverse: bool = False) -> bool:
+    """Whether a patch could be applied, or taken out."""
+    words = ("-R", "--dry-run") if reverse else ("--dry-run",)
+    return _patch(folder, patch, *words).returncode == 0
+
+
+def apply_patch(folder: Path, patch: Patch, way_out: str = "", reverse: bool = False) -> None:
+    """Apply a patch, or take it out; `Failure` says where it does not fit."""
+    done = _patch(folder, patch, *(["-R"] if reverse else []))
+    if done.returncode != 0:
+        raise _explain(patch, done.stdout.decode(errors="replace"), way_out)
+
+
+def patched_files(
+    base: Path, patches: list[Patch], new: Mapping[str, bytes]
+) -> dict[str, bytes | None]:
+    """Apply all patches to copies; returns what each touched file becomes. `new` are
+    files that the tree lacks, as they are before a patch changes them.
+
+    None stands for a file that a patch removes.
+    """
+    touched = list(dict.fromkeys(name for patch in patches for name in patch.touched))
+    with tempfile.TemporaryDirectory(prefix="skbulk-patch-") as name:
+        scratch = Path(name)
+        for file in touched:
+            source = base / file
+            if file in new or source.is_file():
+                target = scratch / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(new[file] if file in new else source.read_bytes())
+        for patch in patches:
+            if not patch.touched:
+                # A topic of new files alone: a mail's header, nothing to apply.
+                continue
+            apply_patch(scratch, patch)
+        result: dict[str, bytes | None] = {}
+        for file in touched:
+            target = scratch / file
+            result[file] = target.read_bytes() if target.is_file() else None
+    return result

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kernel tree: Debian's source or the user's own, never changed itself."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.env import Env, short_hash
+from testbed.host import proc
+from testbed.host.ui import Failure, Step, say
+
+# What the series is made for. Another version is tried: the patches tell.
+WANTED = (7, 3)
+_SOURCE = "linux-source-7.3"
+# What an earlier build inside the user's tree may have left there. The kernel
+# refuses a separate build folder next to such files.
+_BUILD_LEFTOVERS = (
+    ".git",
+    "/.config",
+    "/.config.old",
+    "/.version",
+    "/include/config/",
+    "/include/generated/",
+    "/arch/*/include/generated/",
+    "/debian/",
+    "*.o",
+    "*.a",
+    "*.ko",
+    "*.mod",
+    "*.mod.c",
+    "*.order",
+    "*.symvers",
+    "*.rmeta",
+    ".*.cmd",
+    ".*.d",
+    "*.orig",
+    "*.rej",
+    "/vmlinux*",
+    "/System.map",
+)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A kernel tree that the overlay may be laid on.
+
+    `base` stays as it came. `work` is a copy that may be made of hard links:
+    whoever changes a file in it replaces the file and never writes into it.
+    """
+
+    base: Path
+    work: Path
+    version: str
+
+    @property
+    def manifest(self) -> Path:
+        """Where the overlay records which files it laid."""
+        return self.work.parent / "overlay.json"
+
+
+def version_of(tree: Path) -> tuple[int, int, str]:
+    """Version, patch level and full name, as the tree's Makefile says."""
+    makefile = tree / "Makefile"
+    try:
+        text = makefile.read_text(errors="replace")[:4000]
+    except OSError as error:
+        raise Failure(f"{tree} is no kernel tree: it has no readable Makefile") from error
+    found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)", text, re.M))
+    try:
+        major, minor = int(found["VERSION"]), int(found["PATCHLEVEL"])
+    except (KeyError, ValueError) as error:
+        raise Failure(f"{makefile} names no kernel version: is this a kernel tree?") from error
+    full = f"{major}.{minor}.{found.get('SUBLEVEL', '0')}{found.get('EXTRAVERSION', '')}"
+    return major, minor, full
+
+
+def _tarball(env: Env) -> Path:
+    for root in (env.root, Path("/")):
+        path = root / "usr/src" / f"{_SOURCE}.tar.xz"
+        if path.exists():
+            return path
+    raise Failure(
+        f"the kernel source ({_SOURCE}.tar.xz) is not installed",
+        f"install Debian's package {_SOURCE} (trixie-backports),",
+        "or set KDIR to a Linux 7.3 tree",
+    )
+
+
+def _source_key(tarball: Path) -> str:
+    info = tarball.stat()
+    return short_hash(tarball.name, str(info.st_size), str(int(info.st_mtime)))
+
+
+def _unpack(env: Env) -> Path:
+    """Unpack Debian's source into the cache, once per version of it."""
+    tarball = _tarball(env)
+    base = env.cache / f"linux-{_source_key(tarball)}"
+    if base.is_dir():
+        return base
+    part = base.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    with Step(f"kernel source: unpacking {tarball.name}"):
+        proc.run(
+            ["tar", "-xJf", tarball, "--strip-components=1", "--no-same-owner", "-C", part],
+            env.logs / "unpack.log",
+            what="unpacking the kernel source",
+        )
+    part.rename(base)
+    return base
+
+
+def _copy(env: Env, base: Path, work: Path, keep: list[str]) -> None:
+    """Bring `work` up to `base`, leaving the files in `keep`."""
+    work.mkdir(parents=True, exist_ok=True)
+    exclude = work.parent / "overlay.exclude"
+    exclude.write_text("".join(f"/{name}\n" for name in keep))
+    command: list[str | Path] = ["rsync", "-a", "--delete"]
+    # Files of the cache are shared; the user's own are copied (and may lie on
+    # another file system, to which there are no hard links).
+    if base.parent == env.cache:
+        command.append(f"--link-dest={base}")
+    command += [f"--exclude-from={exclude}"]
+    command += [f"--exclude={pattern}" for pattern in _BUILD_LEFTOVERS]
+    command += [f"{base}/", f"{work}/"]
+    proc.run(command, env.logs / "unpack.log", what="copying the kernel tree")
+
+
+def place(env: Env) -> Path:
+    """The folder of the cache that holds this base's tree, builds and lock."""
+    if env.kdir is not None:
+        name = f"kdir-{short_hash(str(env.kdir))}"
+    else:
+        name = f"debian-{_source_key(_tarball(env))}"
+    if env.overlay_off:
+        name += "-plain"
+    return env.cache / name
+
+
+def prepare(env: Env, laid: list[str]) -> Tree:
+    """The tree to lay the overlay on; `laid` are files that it owns already."""
+    folder = place(env)
+    work = folder / "tree"
+    if env.kdir is not None:
+        major, minor, version = version_of(env.kdir)
+        if (major, minor) != WANTED and not env.overlay_off:
+            say(f"note: {env.kdir} is Linux {version}; the series is made for "
+                f"{WANTED[0]}.{WANTED[1]} and may not apply")  # fmt: skip
+        with Step(f"kernel source: copying {env.kdir} (Linux {version})"):
+            _copy(env, env.kdir, work, laid)
+        return Tree(env.kdir, work, version)
+    base = _unpack(env)
+    _, _, version = version_of(base)
+    stamp = folder / "tree.stamp"
+    if not stamp.exists() or stamp.read_text() != base.name:
+        with Step(f"kernel source: Linux {version}"):
+            _copy(env, base, work, laid)
+        stamp.write_text(base.name)
+    return Tree(base, work, version)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Builds the tree after every topic of a series, so that git bisect works upstream."""
+
+from __future__ import annotations
+
+from testbed.build import kernel
+from testbed.env import Env
+from testbed.host.lock import Lock
+from testbed.host.ui import Failure, Step
+from testbed.source import overlay, tree
+from testbed.source.patches import steps
+from testbed.suites.report import Report
+
+
+def bisect(env: Env) -> Report:
+    """One test for each topic: the User-Mode Linux kernel and its modules build."""
+    report = Report("bisect")
+    only = env.settings.text("SERIES")
+    with Lock(tree.place(env) / "lock", "this kernel tree"):
+        work = kernel.prepare_tree(env)
+        for topic, files in steps(env.clone, work.base):
+            if only and topic.series != only:
+                continue
+            overlay.apply(work, files)
+            name = f"{topic.series}: {topic.name}"
+            log = env.logs / f"bisect-{topic.name}.log"
+            try:
+                with Step(f"the tree after {name}") as step:
+                    step.detail = f"{kernel.build_step(env, work, log)} files built"
+                report.add(name)
+            except Failure as error:
+                report.add(name, "; ".join([str(error), *error.hints]))
+    return report

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make bench: benchmarks in User-Mode Linux, instruction counts, tables, plots."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.bench import forward, forward_plot, instructions, plots, record, report
+from testbed.bench.about import MEMORY
+from testbed.bench.guest import run_bench
+from testbed.bench.rows import Row, met, parse, table, target
+from testbed.bench.xmit import measure
+from testbed.boot.job import Job
+from testbed.build.kernel import UML
+from testbed.catalogue import BENCHES
+from testbed.env import Env
+from testbed.host.ui import clock, say, since_start
+from testbed.workshop import Built, built
+from txsim import simulation
+
+_ROUNDS = 7
+# Counts instructions, in QEMU, where it matters little what else the machine does.
+_INSN = "insn"
+# Forwards packets in User-Mode Linux.
+_FORWARD = forward.BENCH
+# Lets senders race, and then simulates more of them than there are processors.
+_XMIT = measure.BENCH
+# Simulates alone, with what was measured last.
+_SIMULATION = "xmit-sim"
+# More than this share of the machine in other hands disturbs the figures.
+_BUSY = 0.10
+
+
+def _cpu_times() -> tuple[int, int]:
+    words = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    numbers = [int(word) for word in words]
+    return sum(numbers), numbers[3] + numbers[4]
+
+
+def busy_share(seconds: float = 2.0) -> float:
+    """The share of the processors that was not idle during some seconds."""
+    total, idle = _cpu_times()
+    time.sleep(seconds)
+    total_after, idle_after = _cpu_times()
+    return 1.0 - (idle_after - idle) / max(total_after - total, 1)
+
+
+def _is_quiet() -> bool:
+    """Whether nobody else uses the machine much; says so if somebody does."""
+    busy = busy_share()
+    if busy > _BUSY:
+        say(f"    note: {busy:.0%} of this machine is busy with other things; ratios may be off")
+    return busy <= _BUSY
+
+
+def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
+    """Boot, run the rounds, return what came of them."""
+    variables = {"ROUNDS": str(rounds), "BENCHES": " ".join(names)}
+    script = ready.env.clone / "tools/testbed/guest/bench"
+    machine = ready.uml("bench")
+    job = Job(script, "none", timeout=1800, cpus=2, ports=0, variables=variables)
+    title = f"benchmarks in User-Mode Linux: {', '.join(names)}, {rounds} rounds"
+    outcome = run_bench(machine, job, title, "bench: ")
+    return parse(outcome.results.get("bench.log", "").splitlines())
+
+
+def _record(env: Env, names: Sequence[str], rows: list[Row], release: str, *, quiet: bool) -> None:
+    """Record the parts that were measured as a whole, and render RESULTS.md."""
+    for part, why in record.refusals(names, env.settings.text("CASES"), quiet).items():
+        if why:
+            say(f"RESULTS.md keeps its figures of {part}: {why}")
+            continue
+        rounds = env.settings.number("ROUNDS", _ROUNDS)
+        rounds = instructions.rounds(env) if part == _INSN else rounds
+        circumstances = record.Circumstances.now(env, release, rounds)
+        content = {"rows": record.rows_of(part, rows)}
+        say(f"written: {record.save(env.clone, part, circumstances, content)}")
+    if _SIMULATION in names or _XMIT in names:
+        circumstances = record.Circumstances.now(env, "")
+        say(f"written: {record.save(env.clone, _SIMULATION, circumstances, simulation.tables())}")
+    for path in report.renew(env.clone):
+        say(f"written: {path}")
+
+
+def main(env: Env) -> int:
+    """make bench: build, run, print, write out/bench.json and the plots."""
+    names = env.settings.names("ONLY") or list(BENCHES)
+    if "list" in names:
+        for name, text in BENCHES.items():
+            say(f"{name:<13} {text}")
+        return 0
+    timed = [name for name in names if name in MEMORY]
+    rows: list[Row] = []
+    raced: measure.Measured | None = None
+    quiet, release = True, ""
+    if timed or _FORWARD in names or _XMIT in names:
+        rounds = env.settings.number("ROUNDS", _ROUNDS)
+        with built(env, UML) as ready:
+            release = ready.kernels[UML].release
+            quiet = _is_quiet()
+            if timed:
+                rows += run(ready, timed, rounds)
+            if _FORWARD in names:
+                rows += forward.run(ready, rounds)
+            if _XMIT in names:
+                raced = measure.run(ready, rounds)
+                rows += raced.rows()
+            quiet = _is_quiet() and quiet
+    if _INSN in names:
+        with built(env, "perf") as ready:
+            release = ready.kernels["perf"].release
+            rows += instructions.run(ready)
+    drawn = _rows_written(env, rows, quiet) if rows else []
+    if raced is not None:
+        drawn += _raced_written(env, raced, quiet)
+    if _XMIT in names or _SIMULATION in names:
+        drawn += simulation.run(env.out)
+    say("\nwritten: " + ", ".join(os.path.relpath(path, env.clone) for path in drawn))
+    if env.settings.switch("RECORD"):
+        _record(env, names, rows, release, quiet=quiet)
+    say(f"all of it took {clock(since_start())}")
+    return 0
+
+
+def _raced_written(env: Env, raced: measure.Measured, quiet: bool) -> list[Path]:
+    """Print what the senders came to, write out/xmit.json, from which the simulation starts."""
+    for line in raced.sentences():
+        say(line)
+    path = env.out / simulation.FIGURES
+    path.write_text(json.dumps({"quiet": quiet, **raced.record()}, indent=1) + "\n")
+    return [path, *raced.draw(env.out)]
+
+
+def _rows_written(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
+    """Print the rows, write out/bench.json and the plots; returns the files."""
+    for line in [*table(rows), *forward.sentences(rows)]:
+        say(line)
+    path = env.out / "bench.json"
+    records = [{**row.record(), "quiet": quiet} for row in rows]
+    path.write_text(json.dumps(records, indent=1) + "\n")
+    with_target = [row for row in rows if target(row.bench, row.case) is not None]
+    reached = sum(met(row) for row in with_target)
+    say(f"\n{reached} of {len(with_target)} targets met")
+    return [path, *plots.draw(rows, env.out), *forward_plot.draw(rows, env.out)]

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make deb: kernel packages for a machine with a real card."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from testbed.build import kernel
+from testbed.build.kernel import Kernel
+from testbed.env import Env
+from testbed.host.lock import Lock
+from testbed.host.ui import Failure, say
+from testbed.source import tree
+
+_DRIVERS = ("ixgbe_rust", "ixgbe")
+
+
+def main(env: Env) -> int:
+    """Build the packages, look inside, and say how to install them."""
+    out = env.out / "deb"
+    with Lock(tree.place(env) / "lock", "this kernel tree"):
+        made = kernel.packages(env, kernel.prepare_tree(env))
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        for path in _packages(made):
+            path.rename(out / path.name)
+    for path in sorted(out.glob("*.deb")):
+        say(f"{path}  ({path.stat().st_size >> 20} MB)")
+        names = contents(path)
+        for name in notable(names):
+            say(f"    {name}")
+        say(f"    {len(names)} files in all; dpkg-deb --contents lists them")
+    missing = missing_drivers(out, ("ixgbe",) if env.overlay_off else _DRIVERS)
+    if missing:
+        raise Failure(f"the packages lack the module {missing[0]}.ko", f"they are in {out}")
+    say("On the machine with the card: apt install ./linux-image-*.deb, boot it, then")
+    say("modprobe -r ixgbe; modprobe ixgbe_rust. One driver has the card at a time.")
+    return 0
+
+
+def _packages(made: Kernel) -> list[Path]:
+    """The kernel's build leaves the packages beside its folder."""
+    return sorted(made.build.parent.glob(f"linux-*{made.release}*.deb"))
+
+
+def contents(package: Path) -> list[str]:
+    """The files in a package."""
+    done = subprocess.run(
+        ["dpkg-deb", "--fsys-tarfile", package], stdin=subprocess.DEVNULL, capture_output=True
+    )
+    listing = subprocess.run(["tar", "-t"], input=done.stdout, capture_output=True, check=False)
+    if done.returncode or listing.returncode:
+        raise Failure(f"{package} is no package that can be read")
+    names = listing.stdout.decode(errors="replace").splitlines()
+    return [name for name in names if not name.endswith("/")]
+
+
+def notable(names: list[str]) -> list[str]:
+    """What a reader looks for: the kernel, its configuration, the drivers."""
+    ends = tuple(f"/{driver}.ko{end}" for driver in _DRIVERS for end in ("", ".xz", ".zst", ".gz"))
+    return [name for name in names if "/boot/" in name or name.endswith(ends)]
+
+
+def missing_drivers(folder: Path, drivers: tuple[str, ...]) -> list[str]:
+    """The drivers that no package of the folder has."""
+    names = [name for path in folder.glob("*.deb") for name in contents(path)]
+    return [one for one in drivers if not any(f"/{one}.ko" in name for name in names)]

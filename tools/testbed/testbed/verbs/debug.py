@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make debug: the guest of make shell and make run, with gdb's stub."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+from testbed.bench.guest import report_complaints
+from testbed.boot.job import print_line
+from testbed.build.kernel import Kernel
+from testbed.env import Env
+from testbed.host.ui import Failure, say
+from testbed.verbs.run import job_of, place
+from testbed.workshop import built, chosen_driver, default_config
+
+# What the address of a Unix socket may be long.
+_LONGEST = 100
+
+
+def main(env: Env) -> int:
+    """Boot with the stub; SCRIPT runs, or there is a prompt."""
+    socket, wait = _socket(env), env.settings.switch("WAIT")
+    config = default_config(env)
+    text = env.settings.text("SCRIPT")
+    script = env.clone / text if text else None
+    with built(env, config) as ready:
+        driver = chosen_driver(ready, config)
+        commands = env.out / "debug.gdb"
+        made = ready.kernels[config]
+        commands.write_text(gdb_commands(made, socket, wait))
+        say(f"==> {script.name if script else 'a shell'} in {place(config)}, with gdb's stub")
+        say("    in another terminal, in this clone:")
+        say(f"    {gdb_command(made, commands, env.clone)}")
+        job = replace(
+            job_of(ready, script, driver, config, math.inf), qemu_words=stub_words(socket, wait)
+        )
+        machine = ready.machine(config, "debug")
+        # The lock stays: gdb reads what was built.
+        if script is None:
+            return machine.shell(job, lambda: None)
+        outcome = machine.run(job, print_line)
+    report_complaints(outcome.complaints)
+    say(f"exit code {outcome.code}")
+    return outcome.code
+
+
+def _socket(env: Env) -> Path:
+    socket = env.out / "gdb.sock"
+    if len(str(socket)) > _LONGEST:
+        raise Failure(
+            f"{socket} is too long for the address of a socket",
+            "put the clone into a folder with a shorter name",
+        )
+    socket.unlink(missing_ok=True)
+    return socket
+
+
+def stub_words(socket: Path, wait: bool) -> list[str]:
+    """QEMU's options: a stub, and whether the machine waits for gdb."""
+    return ["-gdb", f"unix:{socket},server=on,wait=off", *(["-S"] if wait else [])]
+
+
+def gdb_command(made: Kernel, commands: Path, clone: Path) -> str:
+    """How to start the build root's gdb."""
+    return f"tools/buildroot run gdb -x {commands.relative_to(clone)} {made.build}/vmlinux"
+
+
+def gdb_commands(made: Kernel, socket: Path, wait: bool) -> str:
+    """What gdb reads first: the kernel's own commands (lx-...), then the machine. A
+    module's symbols are known once it is loaded, and at once if lx-symbols has run."""
+    lines = [
+        "set confirm off",
+        f"directory {made.tree.work}",
+        f"source {made.build}/vmlinux-gdb.py",
+        f"target remote {socket}",
+    ]
+    if wait:
+        lines += ["hbreak start_kernel", "continue", "delete"]
+    lines += [
+        f"lx-symbols {made.build}",
+        "set breakpoint pending on",
+        "echo break ixgbe_rust::... stops in the driver, lx-dmesg shows the log\\n",
+    ]
+    return "".join(f"{line}\n" for line in lines)

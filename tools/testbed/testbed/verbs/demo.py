@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make demo: both drivers forward packets in the same kernel, compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from insn import counts
+from insn.cost import MODULES, Cost
+from testbed.bench import instructions, report
+from testbed.bench import record as records
+from testbed.bench.guest import report_complaints
+from testbed.bench.results import Round, bulk_difference, combine, in_order, problems, ratios, table
+from testbed.boot.dmesg import Complaint
+from testbed.boot.job import Job, Outcome
+from testbed.build.kernel import UML
+from testbed.env import Env
+from testbed.host.machine import describe_kernel, describe_machine
+from testbed.host.ui import Failure, Step, clock, say, since_start
+from testbed.workshop import Built, built, default_config
+
+# Counting needs no more to be repeatable, and TCG with the plugin is slower.
+_COUNTED = 200_000
+_REPEATS = 2
+
+
+_SWITCHES = ("SKB_POOL", "XMIT_LLIST")
+
+
+def _switches(env: Env) -> dict[str, str]:
+    """The switches that are on, for the guest."""
+    return {name: "1" for name in _SWITCHES if env.settings.switch(name)}
+
+
+def _drivers(env: Env) -> list[str]:
+    return ["c"] if env.overlay_off else ["rust", "c"]
+
+
+def _forward(ready: Built, config: str, name: str, job: Job, step: Step) -> Outcome:
+    def follow(line: str) -> None:
+        step.detail = line.removeprefix("forward: ")
+
+    machine = ready.machine(config, name)
+    outcome = machine.run(job, follow)
+    if outcome.code != 0:
+        raise Failure(
+            "the forwarding run failed",
+            *outcome.output.strip().splitlines()[-3:],
+            *[str(one) for one in outcome.complaints[:3]],
+            f"console: {machine.log}",
+        )
+    step.detail = ""
+    return outcome
+
+
+def _rounds(outcome: Outcome) -> list[Round]:
+    found = []
+    for name in sorted(outcome.results):
+        if not name.endswith(".answer"):
+            continue
+        stem = name.removesuffix(".answer")
+        try:
+            answer = json.loads(outcome.results[name])
+        except ValueError as error:
+            raise Failure(f"the NIC model's answer is no JSON: {outcome.results[name]}") from error
+        before = outcome.results.get(f"{stem}.before", "")
+        after = outcome.results.get(f"{stem}.after", "")
+        found.append(Round(stem.split("-")[1], answer, bulk_difference(before, after)))
+    return found
+
+
+def _job(env: Env, drivers: list[str], frames: int, repeats: int, accel: str) -> Job:
+    variables = {"ROUNDS": " ".join(drivers * repeats), "FRAMES": str(frames)}
+    variables.update(_switches(env))
+    script = env.clone / "tools/testbed/guest/forward"
+    return Job(script, "none", timeout=900, cpus=1, accel=accel, variables=variables)
+
+
+def _add_counts(
+    drivers: dict[str, dict[str, Any]], windows: list[counts.WindowCount], frames: int
+) -> None:
+    for window in windows:
+        record = drivers.get(window.label)
+        if record is None or not window.complete:
+            continue
+        kernel = sum(window.by_module.values())
+        record["instructions_per_packet"] = round(kernel / frames, 2)
+        driver = window.driver(MODULES[window.label])
+        record["driver_instructions_per_packet"] = round(driver / frames, 2)
+        if not record["bulk_free_histogram"]:
+            # A driver without such a counter: the plugin saw its frees. The
+            # counted run is shorter, so the figures are scaled to the same
+            # number of frames.
+            scale = record["forwarded"] / frames
+            record["bulk_free_histogram"] = in_order(
+                {str(n): round(calls * scale) for n, calls in window.consume_histogram().items()}
+            )
+
+
+def measure(
+    ready: Built, frames: int, repeats: int = _REPEATS, config: str = "perf"
+) -> tuple[dict[str, Any], list[Complaint]]:
+    """Forward `frames` frames per driver in alternation, and count instructions.
+
+    Returns the record that out/demo.json holds, and what the kernel complained
+    about. User-Mode Linux runs on the machine's own processor, which does not
+    count instructions of one driver: there they stay unknown.
+    """
+    env, kernel = ready.env, ready.kernels[config]
+    names = _drivers(env)
+    for name in names:
+        kernel.module(name)
+    per_round = -(-frames // repeats)
+    accel = ready.accel(config)
+    title = f"forwarding: {frames:,} frames per driver, {' / '.join(names * repeats)}"
+    with Step(f"{title}, {accel}") as step:
+        outcome = _forward(ready, config, "demo", _job(env, names, per_round, repeats, accel), step)
+    rounds = _rounds(outcome)
+    drivers = {name: combine([one for one in rounds if one.driver == name]) for name in names}
+    costs: dict[str, Cost] = {}
+    if config != UML:
+        counted = min(_COUNTED, per_round)
+        costs, windows = instructions.count(
+            ready, "count", tuple(names), counted, variables=_switches(env)
+        )
+        _add_counts(drivers, windows, counted)
+    record = {
+        "drivers": drivers,
+        "ratio": ratios(drivers),
+        "cost": {name: cost.record() for name, cost in costs.items()},
+        **{name.lower(): env.settings.switch(name) for name in _SWITCHES},
+        "kernel": describe_kernel(env, kernel),
+        "machine": describe_machine(accel),
+    }
+    return record, outcome.complaints
+
+
+def main(env: Env) -> int:
+    """Build, forward with each driver in turn, print and write the comparison."""
+    frames, config = env.settings.number("FRAMES"), default_config(env)
+    with built(env, config) as ready:
+        record, complaints = measure(ready, frames, config=config)
+    _write(env.out / "demo.json", record)
+    drivers = record["drivers"]
+    say("")
+    for line in table(drivers, record["ratio"]):
+        say(line)
+    say("")
+    wrong = [text for name in drivers for text in problems(name, drivers[name], frames)]
+    for text in wrong:
+        say(f"wrong: {text}")
+    report_complaints(complaints)
+    if env.settings.switch("RECORD") and not wrong and not complaints:
+        _record(env, record)
+    say(f"written: {env.out / 'demo.json'}; all of it took {clock(since_start())}")
+    return 1 if wrong or complaints else 0
+
+
+def _record(env: Env, found: dict[str, Any]) -> None:
+    """Keep the table for RESULTS.md and README.md."""
+    rust = found["drivers"].get("rust", {})
+    if rust.get("instructions_per_packet") is None:
+        say("RESULTS.md keeps its table of make demo: that takes both drivers, in QEMU")
+        return
+    content = {name: found[name] for name in ("drivers", "ratio")}
+    circumstances = records.Circumstances.now(env, str(found["kernel"]["release"]))
+    for path in (records.save(env.clone, "demo", circumstances, content), *report.renew(env.clone)):
+        say(f"written: {path}")
+
+
+def _write(path: Path, record: dict[str, Any]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(record, indent=2) + "\n")
+    part.replace(path)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make results: RESULTS.md and the generated parts of README.md, rendered from the records."""
+
+from __future__ import annotations
+
+from testbed.bench import record, report
+from testbed.env import Env
+from testbed.host.ui import say
+
+
+def main(env: Env) -> int:
+    """Render; says what has changed."""
+    taken = record.take_over(env) if env.settings.switch("RECORD") else []
+    written = [*taken, *report.renew(env.clone)]
+    for path in written:
+        say(f"written: {path}")
+    if not written:
+        say(f"{report.RESULTS} and {report.README} are in step with the records")
+    return 0

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What make bench ONLY=forward measures, and the rows that it makes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from testbed.bench.forward import (
+    BENCH,
+    COST,
+    MACHINES,
+    OPTIONS,
+    OPTIONS_COST,
+    SCALING,
+    cells,
+    parse,
+    plans,
+    sentences,
+)
+from testbed.bench.forward_plot import spread
+from testbed.bench.rows import table, target
+from testbed.boot.job import Job
+from testbed.boot.uml import pins
+from testbed.host.ui import Failure
+
+
+def lines(*records: dict[str, object]) -> list[str]:
+    return [json.dumps(record) for record in records]
+
+
+def one(driver: str, pair: int, ns: float, **more: object) -> dict[str, object]:
+    return {"case": "1 flow 1 cpu", "driver": driver, "pair": pair, "ns": ns, **more}
+
+
+class Rows(unittest.TestCase):
+    """What parse() makes of the guest's lines."""
+
+    def test_rust_is_ours_and_ratios_are_those_of_pairs(self) -> None:
+        [row] = parse(lines(one("c", 1, 1500.0), one("rust", 1, 1000.0),
+                            one("rust", 2, 1000.0), one("c", 2, 1200.0),
+                            one("rust", 3, 900.0)))  # fmt: skip
+        self.assertEqual((row.bench, row.case, row.unit), (BENCH, "1 flow 1 cpu", "ns"))
+        self.assertEqual((row.ours, row.reference), (1000.0, 1350.0))
+        self.assertEqual(row.ratios, (1.5, 1.2))
+        self.assertEqual(row.record()["reference_name"], "the C driver")
+
+    def test_an_option_is_compared_with_itself_off_for_each_driver(self) -> None:
+        sides = [one("rust", 1, 900.0, cost=400.0, on=True),
+                 one("rust", 1, 990.0, cost=500.0, on=False),
+                 one("c", 1, 2000.0, cost=700.0, on=True),
+                 one("c", 1, 1000.0, cost=700.0, on=False)]  # fmt: skip
+        costs = [row for row in parse(lines(*sides)) if row.bench == OPTIONS_COST]
+        self.assertEqual([row.ratio for row in costs], [1.25, 1.0])
+        rows = [row for row in parse(lines(*sides)) if row.bench == OPTIONS]
+        self.assertEqual([row.case for row in rows], ["1 flow 1 cpu", "1 flow 1 cpu, C driver"])
+        self.assertEqual([row.ratio for row in rows], [1.1, 0.5])
+
+    def test_latency_makes_two_rows(self) -> None:
+        record = {"case": "latency 1 cpu", "pair": 1, "median": 10, "p99": 40}
+        rows = parse(lines({**record, "driver": "rust"}, {**record, "driver": "c", "p99": 50}))
+        self.assertEqual([row.case for row in rows], ["latency 1 cpu median", "latency 1 cpu p99"])
+        self.assertEqual([row.ratio for row in rows], [1.0, 1.25])
+
+    def test_many_flows_are_compared_with_one_of_the_same_pair(self) -> None:
+        records = []
+        for driver, pair, alone, spread_out in (
+            ("rust", 1, 1000.0, 1100.0), ("rust", 2, 1000.0, 1200.0),
+            ("c", 1, 1000.0, 1650.0), ("c", 2, 2000.0, 2400.0), ("c", 3, 1000.0, 9000.0),
+        ):  # fmt: skip
+            for name, cost in (("1 flow", alone), ("64 flows", spread_out)):
+                records.append({"case": f"{name} 2 queues 2 cpus", "driver": driver,
+                                "pair": pair, "ns": 5.0, "cost": cost})  # fmt: skip
+        rows = {(row.bench, row.case): row for row in parse(lines(*records))}
+        self.assertEqual(rows[BENCH, "64 flows 2 queues 2 cpus"].ratios, (1.0, 1.0))
+        self.assertEqual(rows[COST, "64 flows 2 queues 2 cpus"].ratios, (1.5, 2.0))
+        scaling = rows[SCALING, "2 queues 2 cpus"]
+        self.assertEqual((scaling.unit, scaling.ours), ("times", 1.15))
+        self.assertEqual([round(one, 6) for one in scaling.ratios], [1.5, 1.0])
+        self.assertEqual(target(SCALING, scaling.case), 1.0)
+
+    def test_what_could_not_be_measured_is_no_row(self) -> None:
+        self.assertEqual(parse(lines({"case": "x", "driver": "c", "missing": "no flag"})), [])
+
+    def test_rates_are_told_as_packets_before_and_after(self) -> None:
+        rows = parse(lines(one("c", 1, 1000.0), one("rust", 1, 800.0)))
+        text = "\n".join(sentences(rows))
+        for part in ("1,000,000", "1,250,000", "+250,000", "-200.00"):
+            self.assertIn(part, text)
+
+    def test_one_driver_alone_has_no_ratio(self) -> None:
+        rows = parse(lines(one("c", 1, 1000.0)))
+        self.assertEqual((rows[0].ours, rows[0].ratio), (None, None))
+        self.assertEqual(sentences(rows), [])
+        self.assertIn("1000.00", "\n".join(table(rows)))
+
+    def test_the_spread_reaches_from_the_median_to_the_ends(self) -> None:
+        [row] = parse(lines(*[one(driver, pair, ns) for pair, (ours, ref) in
+                              enumerate([(2.0, 2.0), (2.0, 3.0), (2.0, 5.0)])
+                              for driver, ns in (("rust", ours), ("c", ref))]))  # fmt: skip
+        self.assertEqual(spread(row), (1.5, 0.5, 1.0))
+
+
+class Plans(unittest.TestCase):
+    """Which cases there are, and how they are chosen."""
+
+    def test_a_case_has_one_name(self) -> None:
+        names = [cell["case"] for machine in MACHINES for cell in cells(machine)]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_the_targets_are_those_of_cases(self) -> None:
+        self.assertEqual(target(BENCH, "1 flow 1 cpu"), 1.25)
+        self.assertEqual(target(BENCH, "1 flow 1 cpu shared tails"), 1.15)
+        names = {cell["case"] for machine in MACHINES for cell in cells(machine)}
+        self.assertLessEqual(
+            {"1 flow 1 cpu", "1 flow 1 cpu shared tails", "64 flows 2 cpus",
+             "64 flows 2 queues 2 cpus"}, names
+        )  # fmt: skip
+
+    def test_words_choose_cases_and_boots(self) -> None:
+        chosen = plans("latency, GRO 1 cpu shared")
+        self.assertEqual([len(wanted) for _, wanted in chosen], [1, 2])
+        self.assertEqual(len(plans("")), len(MACHINES))
+
+    def test_an_unknown_word_lists_the_cases(self) -> None:
+        with self.assertRaises(Failure) as caught:
+            plans("latenzy")
+        self.assertIn("CASES=latenzy", str(caught.exception))
+        self.assertIn("latency 1 cpu", caught.exception.hints)
+
+
+class Pins(unittest.TestCase):
+    """The guest and the model do not share a processor if there are enough."""
+
+    def pins(self, here: set[int], cpus: int, pinned: bool = True) -> tuple[list[str], list[str]]:
+        with mock.patch.object(os, "sched_getaffinity", return_value=here):
+            return pins(Job(Path("x"), "none", cpus=cpus, pinned=pinned))
+
+    def test_each_has_its_own(self) -> None:
+        self.assertEqual(self.pins({4, 1}, 1), (["taskset", "-c", "1"], ["taskset", "-c", "4"]))
+        self.assertEqual(self.pins({0, 1, 2, 3}, 2)[1], ["taskset", "-c", "2,3"])
+
+    def test_too_few_are_shared(self) -> None:
+        self.assertEqual(self.pins({0, 1}, 2), ([], []))
+        self.assertEqual(self.pins({0, 1}, 1, pinned=False), ([], []))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Rows, ratios and targets of make bench."""
+
+from __future__ import annotations
+
+import unittest
+
+from testbed.bench.plots import curves
+from testbed.bench.rows import met, parse, table, target
+from testbed.host.ui import Failure
+
+LOG = """round 1
+bulk_bench: slab|bulk 8|ours|4000|ps
+bulk_bench: slab|bulk 8|reference|4800|ps
+round 2
+bulk_bench: slab|bulk 8|ours|5000|ps
+bulk_bench: slab|bulk 8|reference|5000|ps
+round 3
+bulk_bench: slab|bulk 8|ours|4000|ps
+bulk_bench: slab|bulk 8|reference|3600|ps
+bulk_bench: slab|at rest|ours|65536|bytes
+"""
+
+
+class Rows(unittest.TestCase):
+    """What parse() makes of the modules' lines."""
+
+    def test_the_ratio_is_the_median_of_pairs_of_one_round(self) -> None:
+        row = parse(LOG.splitlines())[0]
+        self.assertEqual((row.bench, row.case, row.unit), ("slab", "bulk 8", "ns"))
+        self.assertEqual(row.ratios, (1.2, 1.0, 0.9))
+        self.assertEqual(row.ratio, 1.0)
+        self.assertEqual((row.ours, row.reference), (4.0, 4.8))
+
+    def test_a_round_without_its_counterpart_does_not_count(self) -> None:
+        lines = ["round 1", "bulk_bench: skb|one cpu|ours|10|ps",
+                 "round 2", "bulk_bench: skb|one cpu|ours|10|ps",
+                 "bulk_bench: skb|one cpu|reference|30|ps"]  # fmt: skip
+        self.assertEqual(parse(lines)[0].ratios, (3.0,))
+
+    def test_a_figure_that_is_no_time_has_no_ratio(self) -> None:
+        row = parse(LOG.splitlines())[1]
+        self.assertEqual(
+            (row.case, row.unit, row.ours, row.ratio), ("at rest", "bytes", 65536, None)
+        )
+
+    def test_a_reference_alone_is_an_error_that_names_the_case(self) -> None:
+        with self.assertRaisesRegex(Failure, "slab, case bulk 1"):
+            parse(["round 1", "bulk_bench: slab|bulk 1|reference|5|ps"])
+
+    def test_a_benchmark_of_the_reference_alone_is_shown(self) -> None:
+        rows = parse(["round 1", "bulk_bench: alf_queue-unlocked|spsc 2|reference|5000|ps"])
+        self.assertEqual((rows[0].ours, rows[0].reference, rows[0].ratio), (None, 5.0, None))
+        self.assertIn("5.00", "\n".join(table(rows)))
+
+    def test_the_record_has_the_fields_that_scripts_read(self) -> None:
+        record = parse(LOG.splitlines())[0].record()
+        self.assertEqual(record["reference_name"], "kmem_cache_*_bulk")
+        self.assertEqual((record["ratio"], record["ratio_min"], record["rounds"]), (1.0, 0.9, 3))
+
+    def test_the_table_says_what_was_met_and_what_was_missed(self) -> None:
+        lines = [line.replace("slab|bulk 8", "slab|bulk 30") for line in LOG.splitlines()]
+        self.assertIn(">= 3 MISSED", "\n".join(table(parse(lines))))
+        self.assertIn(">= 0.95 met", "\n".join(table(parse(LOG.splitlines()))))
+        self.assertFalse(met(parse(lines)[0]))
+
+    def test_targets(self) -> None:
+        for bench, case, wanted in (
+            ("slab", "bulk 16", 0.95),
+            ("slab", "bulk 30", 3.0),
+            ("slab-loop", "bulk 2", 1.3),
+            ("slab-loop", "bulk 4", None),
+            ("alf_queue", "spsc 4", None),
+            ("alf_queue", "mpmc 8", 2.0),
+            ("qmempool", "process", None),
+            ("qmempool-xcpu", "batch 1", 2.0),
+            ("skb", "two cpus", 1.2),
+        ):
+            self.assertEqual(target(bench, case), wanted, f"{bench} {case}")
+
+    def test_curves_need_two_points(self) -> None:
+        lines = LOG.splitlines()
+        self.assertEqual(curves(parse(lines)), {"slab": {}})
+        lines += ["round 1", "bulk_bench: slab|bulk 16|ours|3000|ps"]
+        self.assertEqual([size for size, _ in curves(parse(lines))["slab"]["bulk"]], [8, 16])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Queue disciplines and rings: what the guest counts, and what becomes of its lines."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import unittest
+from pathlib import Path
+from typing import Any
+
+from testbed.bench.rows import REFERENCES, met, table, target
+from testbed.bench.xmit import nic, qdisc
+from testbed.bench.xmit.rounds import Found, complete, parse, sentences
+from testbed.host.ui import Failure
+
+GUEST = Path(__file__).resolve().parents[2] / "guest"
+SNMP = """Ip: Forwarding OutRequests
+Ip: 2 5
+Udp: InDatagrams OutDatagrams SndbufErrors
+Udp: 1 40 2
+"""
+TC = """qdisc alf 8001: root refcnt 2 [Unknown qdisc, optlen=12]
+ Sent 972 bytes 6 pkt (dropped 7, overlimits 0 requeues 3)
+ backlog 162b 1p requeues 3
+"""
+PKTGEN = """Params: count 0  min_pkt_size: 162  max_pkt_size: 162
+Current:
+     pkts-sofar: 1234  errors: 5
+     started: 1us  stopped: 2us idle: 0us
+Result: OK: 1(c1+d0) usec, 1234 (162byte,0frags)
+"""
+
+
+def line(number: int, case: str, design: str, ns: float, **more: int) -> str:
+    """What the guest writes of one measurement."""
+    record = {"round": number, "case": case, "design": design, "ns": ns, "attempts": 1000}
+    return json.dumps({**record, **more})
+
+
+def fq(number: int, c: float, rust: float, batch: float) -> list[str]:
+    """A round of the three designs of a qdisc."""
+    return [line(number, "2 senders fq", name, ns, dropped=10, burst=1)
+            for name, ns in (("c", c), ("rust", rust), ("batch", batch))]  # fmt: skip
+
+
+class Guest(unittest.TestCase):
+    """What runs in the guest, as far as it needs none."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        sys.path.insert(0, str(GUEST))
+        cls.addClassCleanup(sys.path.remove, str(GUEST))
+        cls.senders: Any = importlib.import_module("senders")
+        cls.bench: Any = importlib.import_module("qdisc_bench")
+
+    def test_udp_says_what_it_sent_and_what_was_refused(self) -> None:
+        lines = [text.split() for text in SNMP.splitlines() if text.startswith("Udp:")]
+        self.assertEqual(self.senders.udp_counts(lines), (40, 2))
+        with self.assertRaises(self.senders.Wrong):
+            self.senders.udp_counts(lines[:1])
+
+    def test_pktgen_counts_when_it_has_ended(self) -> None:
+        self.assertEqual(self.senders.pktgen_counts(PKTGEN), (1234, 5))
+        with self.assertRaisesRegex(self.senders.Wrong, "Result: Starting"):
+            self.senders.pktgen_counts(PKTGEN.replace("OK: 1(c1+d0)", "Starting"))
+
+    def test_a_packet_is_one_that_a_receiver_would_take(self) -> None:
+        rings = importlib.import_module("packet_rings")
+        data = rings.packet("02:00:00:00:77:02", "10.77.0.1", "10.77.0.2", 9001)
+        self.assertEqual((len(data), data[:6].hex(), data[12:14]), (162, "020000007702", b"\x08\0"))
+        self.assertEqual(rings.checksum(data[14:34]), 0, "over itself, as RFC 1071 has it")
+        self.assertEqual(int.from_bytes(data[16:18], "big"), 148)
+        self.assertEqual([int.from_bytes(data[at : at + 2], "big") for at in (34, 36, 38)],
+                         [9001, 9001, 128])  # fmt: skip
+
+    def test_the_qdisc_has_to_be_the_one_that_is_measured(self) -> None:
+        state = self.bench.queue(TC, "alf")
+        self.assertEqual((state.drops, state.waiting), (7, 1))
+        for text, kind in ((TC, "fq"), (TC + TC, "alf"), ("", "alf")):
+            with self.assertRaisesRegex(self.senders.Wrong, f"not the qdisc {kind}"):
+                self.bench.queue(text, kind)
+
+    def test_no_packet_gets_lost_uncounted(self) -> None:
+        def sent(attempts: int, refused: int) -> Any:
+            return self.senders.Sent(attempts, refused)
+
+        # Three that the list had no room for, two that the qdisc dropped later.
+        self.assertEqual(self.bench.burst_drops(sent(100, 3), 95, 2), 3)
+        # The qdisc dropped its packet to the face of the sender.
+        self.assertEqual(self.bench.burst_drops(sent(100, 2), 98, 2), 0)
+        for delivered in (94, 99):
+            with self.assertRaisesRegex(self.senders.Wrong, f"{delivered} came through"):
+                self.bench.burst_drops(sent(100, 3), delivered, 2)
+
+
+class Rows(unittest.TestCase):
+    """What is compared with what."""
+
+    def test_ratios_are_those_of_rounds_and_each_step_has_a_row(self) -> None:
+        found = parse([*fq(1, 300.0, 250.0, 200.0), *fq(2, 330.0, 275.0, 300.0)])
+        rows = {row.case: row for row in qdisc.rows(found)}
+        self.assertEqual(rows["2 senders fq"].ratios, (1.5, 1.1))
+        self.assertEqual(rows["2 senders fq list alone"].ratios, (1.2, 1.2))
+        self.assertEqual(rows["2 senders fq"].bench, "xmit-qdisc")
+        self.assertTrue(met(rows["2 senders fq"]))
+        self.assertIn(">= 1.15 met", "\n".join(table(list(rows.values()))))
+
+    def test_sch_alf_is_compared_with_pfifo_fast(self) -> None:
+        case = "2 senders sch_alf"
+        [row] = qdisc.rows(parse([line(1, case, "pfifo_fast", 260.0), line(1, case, "alf", 200.0)]))
+        self.assertEqual((row.case, row.ratio, target(row.bench, row.case)), (case, 1.3, 1.3))
+
+    def test_the_cases_that_have_targets_are_measured(self) -> None:
+        names = {cell["case"] for cell in qdisc.cells()}
+        self.assertEqual(len(names), len(qdisc.cells()))
+        for case, wanted in (("1 sender fq", 0.97), ("2 senders fq", 1.15),
+                             ("2 senders sch_alf", 1.3)):  # fmt: skip
+            self.assertIn(case, names)
+            self.assertEqual(target(qdisc.BENCH, case), wanted)
+        self.assertIsNone(target(qdisc.BENCH, "2 senders fq list alone"))
+        self.assertLessEqual({"1 sender udp fq", "8 senders udp sch_alf"}, names)
+        few = {cell["case"] for cell in qdisc.cells(few=True)}
+        self.assertLessEqual(few, names)
+        self.assertLessEqual({"2 senders fq", "2 senders sch_alf", "2 senders udp fq",
+                              "2 senders rings fq"}, few)  # fmt: skip
+        self.assertLessEqual({qdisc.BENCH, nic.BENCH}, REFERENCES.keys())
+
+    def test_designs_differ_in_what_their_names_say(self) -> None:
+        designs = {one["name"]: one for cell in qdisc.cells() for one in cell["designs"]}
+        self.assertEqual(designs.keys(), qdisc.LABELS.keys())
+        switches = {name: tuple(one["switches"].values()) for name, one in designs.items()}
+        self.assertEqual((switches["c"], switches["rust"], switches["batch"]),
+                         ((0, 0), (1, 0), (1, 1)))  # fmt: skip
+        self.assertEqual((designs["alf"]["qdisc"], designs["alf"]["module"]), (["alf"], "sch_alf"))
+
+    def test_doorbells_are_a_row_of_their_own(self) -> None:
+        case = "2 senders one ring"
+        self.assertEqual([cell["case"] for cell in nic.cells(shared=False)][1], case)
+        found = parse([line(1, case, "off", 900.0, doorbells=1000, dropped=0),
+                       line(1, case, "on", 600.0, doorbells=250, dropped=0)])  # fmt: skip
+        rows = {row.case: row for row in nic.rows(found)}
+        self.assertEqual(rows[case].ratio, 1.5)
+        row = rows[f"{case} doorbells"]
+        self.assertEqual((row.ours, row.reference, row.ratio), (250.0, 1000.0, 4.0))
+        self.assertEqual(row.unit, "per 1000")
+
+
+class Lines(unittest.TestCase):
+    """What the guest wrote is all there, and all of it is told."""
+
+    def test_a_round_that_is_missing_is_an_error(self) -> None:
+        cells = [{"case": "2 senders fq", "designs": [{"name": "c"}, {"name": "batch"}]}]
+        lines = [*fq(1, 3.0, 3.0, 3.0), *fq(2, 3.0, 3.0, 3.0)]
+        complete(parse(lines), cells, 2)
+        with self.assertRaisesRegex(Failure, "2 senders fq, batch: 1 of 2 rounds"):
+            complete(parse(lines[:-1]), cells, 2)
+        with self.assertRaisesRegex(Failure, "2 senders fq, c: 0 of 2 rounds"):
+            complete([], cells, 2)
+
+    def test_what_makes_no_sense_is_shown(self) -> None:
+        for text in ("2 senders fq", '{"round": 1}', "[]",
+                     line(1, "x", "c", 1.0).replace("1000", '"many"')):  # fmt: skip
+            with self.assertRaisesRegex(Failure, "makes no sense"):
+                parse([text])
+
+    def test_counts_of_rounds_are_added_and_told_per_1000(self) -> None:
+        found = parse([*fq(1, 300.0, 250.0, 200.0), *fq(2, 300.0, 250.0, 200.0)])
+        self.assertEqual(found[0].record()["dropped"], 0.01)
+        text = "\n".join(sentences("xmit-qdisc", found, qdisc.LABELS))
+        for part in ("5.00", "200.0", "10.0", "1.0", "list in Rust, batch enqueue"):
+            self.assertIn(part, text)
+
+    def test_times_are_told_with_their_ends(self) -> None:
+        one = Found("x", "c", {1: 3.0, 2: 1.0, 3: 2.0})
+        self.assertEqual([one.record()[name] for name in ("ns", "ns_min", "ns_max")], [2, 1, 3])
+
+
+if __name__ == "__main__":
+    unittest.main()

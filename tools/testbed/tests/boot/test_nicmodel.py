@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What one clone has built does not pass for what another one would."""
+
+import tempfile
+import unittest
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from testbed.boot.nicmodel import cargo_env, target_folder
+
+
+class Clones(unittest.TestCase):
+    """Two clones share the cache, and neither builds in the other's folder."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.top = Path(folder.name)
+
+    def env(self, name: str, tools: str = "k") -> Any:
+        crate = self.top / name / "tools/nicmodel"
+        crate.mkdir(parents=True, exist_ok=True)
+        (crate / "Cargo.toml").write_text('[package]\nname = "nicmodel"\n')
+        return SimpleNamespace(clone=self.top / name, cache=self.top / "cache", toolchain_key=tools)
+
+    def test_each_clone_and_each_tool_chain_has_a_folder(self) -> None:
+        folders = [target_folder(one) for one in (self.env("one"), self.env("two"))]
+        folders.append(target_folder(self.env("one", "newer")))
+        self.assertEqual(len(set(folders)), 3)
+        self.assertEqual(cargo_env(self.env("two"))["CARGO_TARGET_DIR"], str(folders[1]))
+
+    def test_the_folder_names_its_clone(self) -> None:
+        env = self.env("one")
+        self.assertEqual((target_folder(env) / "clone").read_text().strip(), str(env.clone))
+
+    def test_a_new_clone_begins_with_the_crates_of_others(self) -> None:
+        prints = target_folder(self.env("one")) / "debug/.fingerprint"
+        for name in ("nicmodel-0123", "serde-0123"):
+            (prints / name).mkdir(parents=True)
+        prints = target_folder(self.env("two")) / "debug/.fingerprint"
+        self.assertEqual([path.name for path in prints.iterdir()], ["serde-0123"])
+
+    def test_nothing_is_thrown_away_by_another_clone(self) -> None:
+        kept = target_folder(self.env("one")) / "release/nicmodel"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.touch()
+        cargo_env(self.env("two"))
+        cargo_env(self.env("one"))
+        self.assertTrue(kept.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

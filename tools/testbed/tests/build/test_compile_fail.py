@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of the runner of the compile-fail suite; rustc is not needed."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from testbed.build.compile_fail import (
+    CompileFailError,
+    Expectation,
+    expectation,
+    find_command,
+    judge,
+    module_command,
+    put_right,
+    run,
+)
+
+SAVED = (
+    "savedcmd_drivers/net/x.o := OBJTREE=/build RUST_MODFILE=drivers/net/x rustc "
+    "--edition=2021 -Dwarnings @./include/generated/rustc_cfg "
+    "-Zcrate-attr='feature(asm_goto,used_with_arg)' --extern kernel --crate-type rlib "
+    "-L ./rust/ --out-dir drivers/net/ --emit=dep-info=drivers/net/.x.o.d "
+    "--emit=obj=drivers/net/x.o ../src/drivers/net/x.rs ; ./tools/objtool/objtool x.o\n"
+    "\n"
+    "source_drivers/net/x.o := ../src/drivers/net/x.rs\n"
+)
+
+
+def diagnostic(code: str | None, message: str, level: str = "error") -> str:
+    """A line as rustc writes it."""
+    return json.dumps({"level": level, "message": message, "code": code and {"code": code}})
+
+
+class Header(unittest.TestCase):
+    def test_reads_what_is_expected(self) -> None:
+        self.assertEqual(expectation("//@ pass\nfn f() {}\n", "a"), Expectation(passes=True))
+        self.assertEqual(
+            expectation("//@ error: E0382 use of moved\n", "a"),
+            Expectation(passes=False, code="E0382", text="use of moved"),
+        )
+        self.assertEqual(
+            expectation("//@ error: none may not live\n", "a"),
+            Expectation(passes=False, code=None, text="may not live"),
+        )
+
+    def test_refuses_what_it_cannot_read(self) -> None:
+        for source in ("", "fn f() {}", "//@ error", "//@ error: E03", "//@ error: none"):
+            with self.subTest(source), self.assertRaises(CompileFailError) as caught:
+                expectation(source, "case.rs")
+            self.assertIn("case.rs", str(caught.exception))
+
+
+class PutRight(unittest.TestCase):
+    def test_replaces_and_removes_what_is_marked(self) -> None:
+        source = "//@ error: E0382\nfn f() {\n    //~ b();\n    a();\n    //~\n    c();\n}\n"
+        self.assertEqual(
+            put_right(source, "a").replace(" ", ""),
+            "//@error:E0382\nfnf(){\n//~b();\nb();\n//~\n\n}\n",
+        )
+
+    def test_a_case_without_a_misuse_is_none(self) -> None:
+        for source in ("fn f() {}", "a\n//~ b", "a\n//~ b\n\n", "//~\n//~\na();\n"):
+            with self.subTest(source), self.assertRaises(CompileFailError) as caught:
+                put_right(source, "case.rs")
+            self.assertIn("case.rs", str(caught.exception))
+
+
+class Flags(unittest.TestCase):
+    def test_takes_the_flags_and_leaves_inputs_and_outputs(self) -> None:
+        command = module_command(SAVED)
+        assert command is not None
+        self.assertEqual(command.env["RUST_MODFILE"], "drivers/net/x")
+        self.assertEqual(
+            command.arguments,
+            ["rustc", "--edition=2021", "@./include/generated/rustc_cfg",
+             "-Zcrate-attr=feature(asm_goto,used_with_arg)", "--extern", "kernel",
+             "--crate-type", "rlib", "-L", "./rust/"],
+        )  # fmt: skip
+
+    def test_clippy_stands_for_the_compiler(self) -> None:
+        command = module_command(SAVED.replace(" rustc ", " clippy-driver "))
+        assert command is not None
+        self.assertEqual(command.arguments[0], "rustc")
+
+    def test_other_commands_are_none(self) -> None:
+        self.assertIsNone(module_command("savedcmd_a.o := clang -c a.c\n"))
+        self.assertIsNone(module_command(SAVED.replace("--extern kernel", "")))
+        self.assertIsNone(module_command(""))
+
+    def test_says_what_is_missing(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            build = Path(name)
+            with self.assertRaisesRegex(CompileFailError, "CONFIG_RUST=y"):
+                find_command(build)
+            (build / "rust").mkdir()
+            (build / "rust/libkernel.rmeta").touch()
+            with self.assertRaisesRegex(CompileFailError, "CONFIG_IXGBE_RUST=m"):
+                find_command(build)
+            (build / "case.rs").write_text("//@ pass\n")
+            self.assertEqual([(n, ok) for n, ok, _ in run(build, build, build)], [("case", False)])
+            (build / "drivers/net").mkdir(parents=True)
+            (build / "drivers/net/.x.o.cmd").write_text(SAVED)
+            self.assertIn("kernel", find_command(build).arguments)
+
+
+class Judgement(unittest.TestCase):
+    expected = Expectation(passes=False, code="E0382", text="moved")
+    moved = diagnostic("E0382", "use of moved value")
+
+    def test_the_expected_error_is_right(self) -> None:
+        warning = diagnostic("unused", "unused", "warning")
+        last = diagnostic(None, "aborting due to 1 previous error")
+        answer = "\n".join([warning, self.moved, "not json", last])
+        self.assertIsNone(judge(self.expected, 1, answer))
+
+    def test_anything_else_is_wrong(self) -> None:
+        for code, answer, why in (
+            (0, "", "it compiles"),
+            (1, diagnostic("E0425", "cannot find"), "expected only E0382"),
+            (1, self.moved + "\n" + diagnostic("E0425", "cannot find"), "expected only E0382"),
+            (1, diagnostic("E0382", "other words"), "no message contains"),
+            (1, diagnostic(None, "moved"), "expected only E0382"),
+            (101, "thread 'rustc' panicked", "status 101"),
+        ):
+            with self.subTest(why):
+                self.assertIn(why, judge(self.expected, code, answer) or "right")
+
+    def test_the_control_must_compile(self) -> None:
+        control = Expectation(passes=True)
+        self.assertIsNone(judge(control, 0, diagnostic("unused", "unused", "warning")))
+        self.assertIn("it must compile", judge(control, 1, self.moved) or "right")
+
+
+if __name__ == "__main__":
+    unittest.main()

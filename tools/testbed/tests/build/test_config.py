@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Configurations: fragments on top of each other, and what could not be had."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+from pathlib import Path
+
+from testbed import settings
+from testbed.build import kernel
+from testbed.build.config import Fragment, extra_fragments, fragments, merged, missing_symbols
+from testbed.env import Env
+from testbed.host.ui import Failure
+
+CLONE = Path(__file__).resolve().parents[4]
+
+
+class FragmentTest(unittest.TestCase):
+    def test_later_lines_win(self) -> None:
+        part = Fragment("x", "# x\nCONFIG_A=y\nCONFIG_B=m\nCONFIG_A=m\n# CONFIG_B is not set\n")
+        self.assertEqual(part.symbols, {"CONFIG_A": "m", "CONFIG_B": "n"})
+        self.assertEqual(merged([part, Fragment("y", "CONFIG_B=y")]), "CONFIG_A=m\nCONFIG_B=y\n")
+
+    def test_a_symbol_that_did_not_take_is_named_with_its_source(self) -> None:
+        parts = [Fragment("common.config", "CONFIG_A=m\nCONFIG_B=y\n"),
+                 Fragment("mine", "CONFIG_B=m\nCONFIG_C=y\nCONFIG_D=n\n")]  # fmt: skip
+        config = "CONFIG_A=m\n# CONFIG_B is not set\nCONFIG_D=y\n"
+        found = missing_symbols(parts, config)
+        self.assertEqual(len(found), 3)
+        self.assertRegex(found[0], "CONFIG_B=m, asked for by mine: it stays off")
+        self.assertRegex(found[1], "CONFIG_C=y, asked for by mine: there is no such symbol")
+        self.assertRegex(found[2], "CONFIG_D=n, asked for by mine: it is y")
+        none = Fragment("mine", 'CONFIG_KEYS=""\nCONFIG_E=n\n')
+        self.assertEqual(missing_symbols([none], ""), [])
+        self.assertEqual(missing_symbols(parts[:1], "CONFIG_A=m\nCONFIG_B=y\n"), [])
+
+
+class ExtraTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.top = Path(folder.name)
+
+    def env(self, **variables: str) -> Env:
+        values = settings.read("shell", {"SKBULK_CACHE": str(self.top), **variables})
+        env = Env(values, CLONE, self.top, self.top / "out", Path("/"), self.top, "", 1)
+        env.__dict__["toolchain_key"] = "tools"
+        return env
+
+    def file(self, name: str, text: str) -> str:
+        (self.top / name).write_text(text)
+        return str(self.top / name)
+
+    def test_it_comes_last_on_top_of_every_configuration(self) -> None:
+        extra = self.file("extra", "CONFIG_IPV6=m\n")
+        for config in (*kernel.CONFIGS, kernel.UML, kernel.DEB):
+            parts = fragments(self.env(CONFIG_EXTRA=extra), config, Path("/nowhere"))
+            self.assertEqual(parts[-1].symbols, {"CONFIG_IPV6": "m"})
+            self.assertIn("CONFIG_IPV6=m\n", merged(parts))
+
+    def test_the_build_folder_goes_by_content(self) -> None:
+        plain = kernel.build_folder(self.env(), "perf")
+        one = self.file("one", "CONFIG_X=y\n")
+        same = self.file("same", "# the same\nCONFIG_X=y\n")
+        other = self.file("other", "CONFIG_X=m\n")
+        folders = [
+            kernel.build_folder(self.env(CONFIG_EXTRA=name), "perf") for name in (one, same, other)
+        ]
+        self.assertEqual(folders[0], folders[1])
+        self.assertEqual(len({plain, *folders}), 3)
+
+    def test_what_the_trees_tests_ask_for_need_not_be_had(self) -> None:
+        folder = self.top / "tools/testing/selftests/drivers/net"
+        folder.mkdir(parents=True)
+        (folder / "config").write_text("CONFIG_VLAN_8021Q=m\nCONFIG_KPROBES=y\n")
+        parts = fragments(self.env(), kernel.SELFTESTS, self.top)
+        self.assertIn("CONFIG_VLAN_8021Q=y\n", merged(parts))
+        self.assertNotIn("KPROBES", " ".join(missing_symbols(parts, "")))
+        self.assertEqual(
+            missing_symbols(parts, "CONFIG_VLAN_8021Q=y", optional=True),
+            ["CONFIG_KPROBES=y, asked for by drivers/net/config: "
+             "there is no such symbol, or what it depends on is missing"],
+        )  # fmt: skip
+
+    def test_several_files(self) -> None:
+        names = f"{self.file('a', 'CONFIG_A=y')} {self.file('b', 'CONFIG_B=y')}"
+        self.assertEqual(len(extra_fragments(self.env(CONFIG_EXTRA=names))), 2)
+
+    def test_a_line_that_sets_nothing_is_refused(self) -> None:
+        name = self.file("bad", "CONFIG_A=y\nDEBUG_INFO=y\n")
+        with self.assertRaisesRegex(Failure, "line 2 sets no symbol: DEBUG_INFO=y"):
+            extra_fragments(self.env(CONFIG_EXTRA=name))
+
+    def test_a_file_that_is_missing_is_refused_at_once(self) -> None:
+        with self.assertRaisesRegex(Failure, "there is no file /nowhere"):
+            self.env(CONFIG_EXTRA="/nowhere")
+
+
+if __name__ == "__main__":
+    unittest.main()

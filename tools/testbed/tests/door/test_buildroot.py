@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tools/buildroot: the mirror, making the root, and entering it from anywhere."""
+
+from __future__ import annotations
+
+import os
+import unittest
+
+from tests.door.sandbox import CLONE, SandboxTest
+
+DEB822 = """\
+Types: deb
+# http://snapshot.debian.org/archive/debian/20250520T000000Z
+URIs: http://mirror.example/debian/
+Suites: bookworm bookworm-updates
+Components: main
+
+Types: deb
+URIs: http://mirror.example/debian-security
+Suites: bookworm-security
+Components: main
+"""
+ONE_LINE = "deb [arch=amd64 signed-by=/k.gpg] http://one.example/debian trixie main\n"
+FOREIGN = """\
+Types: deb-src
+URIs: http://sources.example/debian
+Suites: trixie
+
+Enabled: no
+Types: deb
+URIs: http://off.example/debian
+Suites: trixie
+
+Types: deb
+URIs: https://packages.example/node
+Suites: nodistro
+"""
+MADE = """
+for part; do case $part in */root-*.part) ;; *) continue ;; esac; break; done
+mkdir "$part" && printf '%s\\n' "$@" >"$part/words"
+"""
+
+
+class MirrorTest(SandboxTest):
+    """The mirror is read from apt's sources: a fresh container has no lists."""
+
+    def test_deb822(self) -> None:
+        (self.apt / "sources.list.d/debian.sources").write_text(DEB822)
+        done = self.run_script("$BUILDROOT mirror")
+        self.assertEqual(done.stdout, "http://mirror.example/debian\n")
+
+    def test_deb822_with_fields_on_several_lines(self) -> None:
+        text = DEB822.replace("URIs: ", "URIs:\n ").replace("Suites: ", "Suites:\n ")
+        (self.apt / "sources.list.d/debian.sources").write_text(text)
+        done = self.run_script("$BUILDROOT mirror")
+        self.assertEqual(done.stdout, "http://mirror.example/debian\n")
+
+    def test_one_line(self) -> None:
+        (self.apt / "sources.list").write_text("# deb http://no.example trixie main\n" + ONE_LINE)
+        done = self.run_script("$BUILDROOT mirror")
+        self.assertEqual(done.stdout, "http://one.example/debian\n")
+
+    def test_disabled_and_foreign_sources_are_none(self) -> None:
+        (self.apt / "sources.list.d/other.sources").write_text(FOREIGN)
+        (self.apt / "sources.list").write_text("deb http://u.example/ubuntu noble main\n")
+        done = self.run_script("$BUILDROOT mirror")
+        self.assert_fails(done, "no Debian mirror is known", "set SKBULK_MIRROR")
+
+    def test_the_variable_comes_first(self) -> None:
+        (self.apt / "sources.list").write_text(ONE_LINE)
+        done = self.run_script("$BUILDROOT mirror", SKBULK_MIRROR="http://mine.example/debian")
+        self.assertEqual(done.stdout, "http://mine.example/debian\n")
+
+    def test_a_mirror_that_is_no_address(self) -> None:
+        done = self.run_script("$BUILDROOT mirror", SKBULK_MIRROR="debian")
+        self.assert_fails(done, "SKBULK_MIRROR=debian is not the address")
+
+
+class MakeTest(SandboxTest):
+    """What stands in the way is said before anything is fetched."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        (self.apt / "sources.list").write_text(ONE_LINE)
+
+    def test_without_mirror(self) -> None:
+        (self.apt / "sources.list").write_text("")
+        done = self.run_script("$BUILDROOT make")
+        self.assert_fails(done, "set SKBULK_MIRROR")
+        self.assertNotIn("about 1 GB", done.stdout)
+
+    def test_packages_come_from_the_mirror(self) -> None:
+        self.program("mmdebstrap", MADE)
+        done = self.run_script('$BUILDROOT make && cat "$($BUILDROOT path)/words"')
+        self.assert_succeeds(done, "build root ready", "deb http://one.example/debian trixie main")
+        self.assertIn(",rustc/trixie-backports,", done.stdout)
+
+    def test_a_failure_names_a_log_that_is_there(self) -> None:
+        self.program("mmdebstrap", "echo 'E: no such suite' >&2; exit 25")
+        done = self.run_script("$BUILDROOT make")
+        self.assert_fails(done, "could not be made", "E: no such suite", "root.log")
+
+    def test_mmdebstrap_that_cannot_be_installed(self) -> None:
+        self.program("apt-get", "echo 'E: no network'; exit 100")
+        done = self.run_script(
+            "mkdir $TOP/all; ln -sf -t $TOP/all /usr/bin/* /usr/sbin/*; rm -f $TOP/all/mmdebstrap\n"
+            "mount -t tmpfs sandbox /usr/sbin; PATH=$TOP/bin:$TOP/all $BUILDROOT make"
+        )
+        self.assert_fails(done, "could not install mmdebstrap", "apt.log")
+
+    def test_a_full_disk(self) -> None:
+        done = self.run_script("mount -t tmpfs -o size=20M small $CACHE\n$BUILDROOT make")
+        self.assert_fails(done, "the build root takes", "set XDG_CACHE_HOME")
+
+    def test_a_cache_that_cannot_be_written(self) -> None:
+        done = self.run_script("mount -t tmpfs -o ro small $CACHE\n$BUILDROOT make")
+        self.assert_fails(done, "cannot be written to", "set XDG_CACHE_HOME")
+
+    def test_a_container_without_namespaces(self) -> None:
+        self.program("mmdebstrap", MADE)
+        done = self.run_script(
+            "setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin $BUILDROOT make"
+        )
+        self.assert_fails(done, "allows no mount and pid namespaces", "--privileged")
+
+    def test_a_user_without_subordinate_ids(self) -> None:
+        done = self.run_script(
+            "chown 1234 $CACHE\nsetpriv --reuid=1234 --clear-groups $BUILDROOT make"
+        )
+        self.assert_fails(done, "1234 has no subordinate ids", "/etc/subuid")
+
+    def test_a_wrong_value_of_skbulk_host(self) -> None:
+        done = self.run_script("$BUILDROOT run true", SKBULK_HOST="maybe")
+        self.assert_fails(done, "SKBULK_HOST=maybe")
+
+
+class CheckTest(SandboxTest):
+    """Wrong values are refused at once, with Python on the machine and without."""
+
+    def test_wrong_values(self) -> None:
+        cases = {
+            "demo CPUS=abc": "make demo takes no CPUS",
+            "run SCRIPT=/etc/passwd CPUS=abc": "CPUS=abc: CPUS is a number",
+            "run SCRIPT=/etc/passwd CPUS=9": "CPUS=9: CPUS is a number",
+            "demo SKB_POOL=maybe": "SKB_POOL=maybe: SKB_POOL is 0 or 1",
+            "demo ACCEL=foo": "ACCEL=foo: ACCEL is one of kvm, tcg",
+            "demo CONFIG=kcsan": "CONFIG=kcsan: the demo measures",
+            "shell MACHINE=uml CONFIG=perf": "User-Mode Linux has one kernel only",
+            "run": "no script to run",
+            "run SCRIPT=/nowhere": "SCRIPT=/nowhere: there is no such file",
+            "demo KDIR=/nowhere": "KDIR=/nowhere: there is no such folder",
+            "shell DRIVR=c": "DRIVR: there is no such variable",
+            "patches AUTHOR=me": "AUTHOR=me: this is no name and address",
+        }
+        self.program("without-python3", "exit 127")
+        for python in (True, False):
+            if not python:
+                (self.top / "bin/without-python3").rename(self.top / "bin/python3")
+            for words, message in cases.items():
+                with self.subTest(words=words, python=python):
+                    done = self.run_script(f"make -C $CLONE {words}")
+                    self.assert_fails(done, message)
+                    self.assertNotIn("build root:", done.stdout)
+
+    def test_good_values_pass_without_python(self) -> None:
+        self.program("python3", "exit 127")
+        good = "SKBULK_GIVEN='SCRIPT CPUS' SCRIPT=/etc/passwd CPUS=4 SKBULK_HOST=no DRIVER=./mine"
+        done = self.run_script(f"{good} $BUILDROOT check run")
+        self.assert_succeeds(done)
+
+
+class EnterTest(SandboxTest):
+    """The clone, the cache and what variables name may be anywhere."""
+
+    def test_the_clone_below_opt(self) -> None:
+        done = self.run_in_root(
+            "mkdir -p /opt/a/b && cp -a $CLONE/tools /opt/a/b/\n/opt/a/b/tools/buildroot enter pwd"
+        )
+        self.assert_succeeds(done, "/opt/a/b")
+
+    def test_host_zero_is_the_build_root(self) -> None:
+        done = self.run_in_root("$BUILDROOT run env", SKBULK_HOST="0")
+        self.assert_succeeds(done, "SKBULK_ROOT=")
+
+    def test_a_script_beside_files_of_debian(self) -> None:
+        # The root's own /etc/apt has files, and this one comes to them.
+        (self.apt / "try.sh").write_text("echo tried\n")
+        done = self.run_in_root(
+            "umount /etc/apt && ls -R /etc/apt >$TOP/before && mount --bind $TOP/apt /etc/apt\n"
+            "$BUILDROOT enter bash -c 'bash $SCRIPT; rm /etc/apt/try.sh; "
+            "mount | grep -c /etc/apt; ls -R /etc/apt' | tee $TOP/after\n"
+            "grep -v try.sh $TOP/after | grep -Fxf - $TOP/before | wc -l; wc -l <$TOP/before",
+            SCRIPT="/etc/apt/try.sh",
+        )
+        self.assert_succeeds(done, "tried")
+        *_, kept, had = done.stdout.split()
+        self.assertEqual(kept, had, done.stdout)
+
+    def test_own_places_in_folders_of_debian(self) -> None:
+        done = self.run_in_root(
+            "mkdir -p /usr/src/linux /usr/local/deep/er /srv/cfg\n"
+            "echo tree >/usr/src/linux/Makefile; echo mine >/usr/local/deep/er/mine.rs\n"
+            "echo one >/srv/cfg/one; echo two >/srv/cfg/two\n"
+            "$BUILDROOT enter bash -c 'cat $KDIR/Makefile $DRIVER/mine.rs $CONFIG_EXTRA'",
+            KDIR="/usr/src/linux",
+            DRIVER="/usr/local/deep/er",
+            CONFIG_EXTRA="/srv/cfg/one /srv/cfg/two",
+        )
+        self.assert_succeeds(done, "tree\nmine\none\ntwo\n")
+
+    def test_the_cache_below_srv(self) -> None:
+        done = self.run_in_root(
+            "echo kept >$CACHE/skbulk/file\n$BUILDROOT enter bash -c 'cat $SKBULK_CACHE/file'",
+            CACHE="/srv/some/cache",
+            XDG_CACHE_HOME="/srv/some/cache",
+        )
+        self.assert_succeeds(done, "kept")
+
+    def test_a_user_without_root(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("the test itself needs root, to be another user")
+        done = self.run_in_root(
+            "mkdir -p /opt/clone /usr/src/linux && cp -a $CLONE/tools /opt/clone/\n"
+            "echo tree >/usr/src/linux/Makefile; chown 1234 $CACHE/skbulk\n"
+            "setpriv --reuid=1234 --clear-groups --inh-caps=-all "
+            "/opt/clone/tools/buildroot enter bash -c 'pwd; id -u; cat $KDIR/Makefile'",
+            KDIR="/usr/src/linux",
+            CACHE="/srv/cache",
+            XDG_CACHE_HOME="/srv/cache",
+        )
+        self.assert_succeeds(done, "/opt/clone\n0\ntree\n")
+
+    def test_a_folder_of_debian_itself_is_refused(self) -> None:
+        done = self.run_in_root("touch /usr/local/x; $BUILDROOT enter true", KDIR="/usr/local")
+        self.assert_fails(done, "KDIR=/usr/local", "part of Debian")
+
+    def test_names_with_blanks(self) -> None:
+        done = self.run_in_root(
+            "mkdir -p '/srv/my tests' && echo echo tried >'/srv/my tests/a b.sh'\n"
+            "$BUILDROOT enter bash -c 'bash \"$SCRIPT\"'",
+            SCRIPT="/srv/my tests/a b.sh",
+        )
+        self.assert_succeeds(done, "tried")
+
+    def test_namespaces_can_be_made_inside(self) -> None:
+        done = self.run_in_root("$BUILDROOT enter unshare --user --map-root-user id -u")
+        self.assert_succeeds(done, "0")
+
+    def test_nothing_of_the_host_root_is_left_inside(self) -> None:
+        done = self.run_in_root("$BUILDROOT enter bash -c 'ls -a /; grep -c old /proc/mounts'")
+        self.assertNotIn(".old", done.stdout)
+
+    def test_the_help_names_every_verb(self) -> None:
+        done = self.run_script("$BUILDROOT help")
+        for verb in ("path", "mirror", "make", "enter", "run", "gc", "clean", "distclean"):
+            self.assertIn(f"tools/buildroot {verb}", done.stdout)
+        self.assertEqual(done.returncode, 0)
+        self.assertTrue((CLONE / "tools/packages").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

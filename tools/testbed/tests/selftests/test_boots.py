@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of what is run, and of the record of both drivers; nothing is booted."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from testbed.build.selftests import Selftests
+from testbed.selftests import boots
+from testbed.selftests.results import Program, parse
+
+
+class Run(unittest.TestCase):
+    """An installation with a program of each kind."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.top = Path(folder.name)
+        hw = self.top / "drivers/net/hw"
+        hw.mkdir(parents=True)
+        (self.top / "kselftest-list.txt").write_text("drivers/net/hw:ours.py\n")
+        texts = {"a.py": "", "ours.py": "", "pairs.sh": "", "peer.sh": "DRIVER_TEST_CONFORMANT=yes"}
+        for name, text in texts.items():
+            (hw / name).write_text(text)
+            (hw / name).chmod(0o755)
+        self.clone = self.top / "clone"
+        own = self.clone / "tools/testing/selftests/drivers/net/hw/ours.py"
+        own.parent.mkdir(parents=True)
+        own.touch()
+        self.selftests = Selftests(self.top)
+
+    def test_the_programs_are_upstreams(self) -> None:
+        found = [Path(name).name for name in boots.programs(self.selftests, self.clone)]
+        self.assertEqual(found, ["a.py", "pairs.sh", "peer.sh"])
+
+    def test_only_old_shell_programs_take_interfaces(self) -> None:
+        names = {
+            name: boots.setting(self.selftests, f"drivers/net/hw/{name}").name
+            for name in ("a.py", "pairs.sh", "peer.sh")
+        }
+        self.assertEqual(names, {"a.py": "peer", "pairs.sh": "pairs", "peer.sh": "peer"})
+
+    def ready(self) -> Any:
+        kernel = SimpleNamespace(lacking=["CONFIG_KPROBES"])
+        env = SimpleNamespace(clone=self.clone, out=self.top, logs=self.top)
+        return SimpleNamespace(selftests=self.selftests, kernels={"selftests": kernel}, env=env)
+
+    def test_both_drivers_are_in_the_record(self) -> None:
+        def run(_ready: Any, driver: str, names: list[str]) -> list[Program]:
+            lines = [f"# begin {names[0]}", "1..1", "ok 1 a.x", f"# end {names[0]} 0"]
+            return parse(
+                lines if driver == "c" else [line.replace("ok", "not ok") for line in lines]
+            )
+
+        with mock.patch.object(boots, "run", run), mock.patch.object(boots, "say") as say:
+            self.assertEqual(list(boots.both(self.ready())), ["c", "rust"])
+        record = json.loads((self.top / "selftests.json").read_text())
+        self.assertEqual(list(record), ["rust", "c"])
+        self.assertEqual([record[driver]["a.py"]["pass"] for driver in ("rust", "c")], [0, 1])
+        said = "\n".join(call.args[0] for call in say.call_args_list)
+        self.assertIn("not to be had: CONFIG_KPROBES", said)
+        self.assertIn("passes with the C driver, fails with the Rust driver: a.py x", said)
+
+    def test_after_a_guest_that_dies_the_others_have_their_turn(self) -> None:
+        turns: list[list[str]] = []
+
+        def boot(
+            _ready: Any, _driver: str, _one: Any, names: list[str], _log: str
+        ) -> list[Program]:
+            turns.append(names)
+            return [Program(names[0])]
+
+        with mock.patch.object(boots, "_boot", boot):
+            done = boots.run(self.ready(), "c", ["drivers/net/hw/a.py", "drivers/net/hw/peer.sh"])
+        self.assertEqual([len(names) for names in turns], [2, 1])
+        self.assertEqual(len(done), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

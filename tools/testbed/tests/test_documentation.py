@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kernel documentation: it is listed, and the code that it includes is there."""
+
+from __future__ import annotations
+
+import re
+import unittest
+from pathlib import Path
+
+CLONE = Path(__file__).parents[3]
+DOCUMENTS = sorted((CLONE / "Documentation").rglob("*.rst"))
+INCLUDE = re.compile(r"^\.\. literalinclude:: (\S+)\n((?:   :.*\n)*)", re.M)
+MARK = re.compile(r":(?:start-after|end-before): (.*)")
+
+
+class Documentation(unittest.TestCase):
+    """Every document in Documentation/."""
+
+    def test_code_that_is_included_is_there(self) -> None:
+        found = 0
+        for document in DOCUMENTS:
+            for path, options in INCLUDE.findall(document.read_text()):
+                text = (document.parent / path).read_text()
+                for mark in MARK.findall(options):
+                    self.assertEqual(text.count(f"{mark}\n"), 1, f"{document.name}: {mark}")
+                    found += 1
+        self.assertGreater(found, 0)
+
+    def test_the_skeleton_is_included_and_not_copied(self) -> None:
+        text = (CLONE / "Documentation/rust/netdev.rst").read_text()
+        self.assertNotIn("code-block:: rust", text)
+        self.assertIn("samples/rust/driver_net/rust_driver_net.rs", text)
+
+    def test_every_document_is_in_an_index(self) -> None:
+        patches = "".join(path.read_text() for path in (CLONE / "patches").glob("*.patch"))
+        for document in DOCUMENTS:
+            self.assertRegex(patches, rf"(?m)^\+ +(?:[\w/]+/)?{document.stem}$", document.name)
+
+
+if __name__ == "__main__":
+    unittest.main()

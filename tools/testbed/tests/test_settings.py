@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The table of variables, and the complaints about wrong values."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+from testbed import settings
+from testbed.host.ui import Failure
+
+CLONE = Path(__file__).resolve().parents[3]
+PACKAGE = CLONE / "tools/testbed/testbed"
+
+
+def complaint(verb: str, **values: str) -> str:
+    """What is said about variables on make's command line; nothing if they are right."""
+    try:
+        settings.read(verb, {**values, "SKBULK_GIVEN": " ".join(values)})
+    except Failure as error:
+        return "\n".join([str(error), *error.hints])
+    return ""
+
+
+class Table(unittest.TestCase):
+    def test_every_entry_of_the_help_text_is_in_the_table(self) -> None:
+        names = re.findall(r"^  ([A-Z_]{2,})=", settings.HELP, re.M)
+        self.assertEqual(list(settings.VARIABLES), names)
+        self.assertGreater(len(names), 20)
+
+    def test_kinds_verbs_and_defaults_are_known(self) -> None:
+        for variable in settings.VARIABLES.values():
+            with self.subTest(variable.name):
+                for verb in variable.verbs:
+                    self.assertIn(verb, (*settings.VERBS, "all"))
+                if variable.default:
+                    self.assertEqual(variable.read(variable.default, "test"), variable.default)
+                known = "|" in variable.kind or ".." in variable.kind
+                self.assertTrue(known or variable.kind in settings._KINDS)
+
+    def test_the_build_root_finds_the_same_names_without_python(self) -> None:
+        text = (CLONE / "tools/buildroot").read_text()
+        found = re.search(r"sed -nE '([^']+)' \"\$settings\"", text)
+        assert found
+        done = subprocess.run(
+            ["sed", "-nE", found[1], PACKAGE / "settings.py"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        self.assertEqual(done.stdout.split(), list(settings.VARIABLES))
+
+    def test_make_help_prints_the_table_without_python(self) -> None:
+        done = subprocess.run(["make", "help"], cwd=CLONE, capture_output=True, text=True,
+                              check=True)  # fmt: skip
+        self.assertEqual(done.stdout, settings.HELP)
+
+    def test_every_verb_is_a_target_and_a_module(self) -> None:
+        makefile = (CLONE / "Makefile").read_text()
+        for verb in settings.VERBS:
+            self.assertRegex(makefile, rf"(?m)^(?:[a-z ]+ )?{verb}(?: [a-z ]+)?:")
+        # Those are bash: nothing else is sure to be there.
+        bash = {"help", "doctor", "clean", "distclean"}
+        modules = {path.stem for path in (PACKAGE / "verbs").glob("[a-z]*.py")}
+        self.assertEqual(modules, set(settings.VERBS) - bash)
+        for verb in modules:
+            self.assertIsNotNone(importlib.util.find_spec(f"testbed.verbs.{verb}"))
+
+    def test_nothing_else_reads_the_environment(self) -> None:
+        for package in ("testbed/testbed", "insn/insn", "txsim/txsim"):
+            for path in (CLONE / "tools" / package).rglob("*.py"):
+                if path.name != "settings.py":
+                    self.assertNotRegex(path.read_text(), r"os\.environ|getenv", str(path))
+
+
+class Values(unittest.TestCase):
+    WRONG = (
+        ("demo", "FRAMES", "abc", "1000 or more"),
+        ("demo", "FRAMES", "999", "1000 or more"),
+        ("demo", "SKB_POOL", "maybe", "0 or 1"),
+        ("demo", "CONFIG", "kcsan", "the demo measures"),
+        ("demo", "ACCEL", "foo", "kvm, tcg"),
+        ("demo", "JOBS", "0", "from 1"),
+        ("demo", "KDIR", "/nonexistent", "no such folder"),
+        ("run", "SCRIPT", "/nonexistent", "no such file"),
+        ("shell", "CPUS", "9", "from 1 to 8"),
+        ("shell", "CPUS", "abc", "from 1 to 8"),
+        ("shell", "CPUS", "²", "from 1 to 8"),
+        ("shell", "DRIVER", "e1000", "rust, c, none"),
+        ("shell", "DRIVER", "./nonexistent", "no such folder"),
+        ("run", "DRIVER", str(CLONE / "tools"), "neither a Makefile nor a Kbuild"),
+        ("shell", "MACHINE", "xen", "qemu, uml"),
+        ("run", "TIMEOUT", "soon", "seconds"),
+        ("run", "TIMEOUT", "0", "seconds"),
+        ("run", "TIMEOUT", "nan", "seconds"),
+        ("bench", "ROUNDS", "0", "from 1 to 1000"),
+        ("bench", "RECORD", "2", "0 or 1"),
+        ("bench", "ONLY", "slob", "did you mean slab"),
+        ("test", "ONLY", "kunut", "did you mean kunit"),
+        ("test", "ONLY", ",", "no name"),
+        ("test", "SHARD", "3/2", "I/N"),
+        ("test", "SHARD", "0/2", "I/N"),
+        ("demo", "SKBULK_HOST", "2", "0 or 1"),
+        ("demo", "OVERLAY", "off", "0 or 1"),
+        ("demo", "SKBULK_MIRROR", "debian", "http://"),
+        ("demo", "XDG_CACHE_HOME", "cache", "absolute"),
+        # A verb that does not take it, and names that no verb takes.
+        ("demo", "CPUS", "2", "CPUS is for make run, make shell"),
+        ("clean", "DRIVER", "c", "make clean takes no DRIVER"),
+        ("shell", "CPU", "2", "did you mean CPUS"),
+        ("shell", "cpus", "2", "did you mean CPUS"),
+        ("shell", "WHATEVER", "2", "make help"),
+    )
+
+    def test_a_wrong_value_is_named_with_the_way_out(self) -> None:
+        for verb, name, value, said in self.WRONG:
+            with self.subTest(f"{verb} {name}={value}"):
+                found = complaint(verb, **{name: value})
+                self.assertTrue(found.startswith(name), found)
+                self.assertIn(said, found)
+
+    def test_what_makes_no_sense_together(self) -> None:
+        self.assertIn("one kernel only", complaint("shell", MACHINE="uml", CONFIG="perf"))
+        self.assertIn("no Rust driver", complaint("shell", OVERLAY="0", DRIVER="rust"))
+        own = settings.read("shell", {"OVERLAY": "0", "DRIVER": "rust", "KDIR": "/usr"})
+        self.assertEqual(own.text("DRIVER"), "rust")
+        self.assertIn("add forward", complaint("bench", ONLY="slab", CASES="1 flow"))
+        self.assertIn("no script", complaint("run"))
+
+    def test_the_environment_may_hold_more_than_a_verb_takes(self) -> None:
+        found = settings.read("clean", {"DRIVER": "e1000", "CPU": "2", "FRAMES": "-"})
+        self.assertEqual(found.text("DRIVER"), "rust")
+        with self.assertRaises(Failure):
+            settings.read("shell", {"DRIVER": "e1000"})
+
+    def test_a_driver_is_a_word_or_a_folder(self) -> None:
+        self.assertIsNone(settings.read("shell", {"DRIVER": "c"}).driver_folder())
+        sample = CLONE / "samples/rust/driver_net"
+        self.assertEqual(settings.read("shell", {"DRIVER": str(sample)}).driver_folder(), sample)
+
+    def test_values_in_their_one_spelling(self) -> None:
+        found = settings.read("shell", {"OVERLAY": "No", "CPUS": "04", "DRIVER": ""})
+        self.assertFalse(found.switch("OVERLAY"))
+        self.assertEqual(found.number("CPUS"), 4)
+        self.assertEqual(found.text("DRIVER"), "rust")
+        self.assertFalse(found.given("DRIVER"))
+        self.assertEqual(found.number("JOBS", 7), 7)
+
+    def test_programs_of_a_suite_can_be_named(self) -> None:
+        self.assertEqual(complaint("test", ONLY="e2e-rust/forward.py,python"), "")
+
+    def test_an_unknown_verb(self) -> None:
+        self.assertIn("there are demo", complaint("dmeo"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Costs of this machine, from what the benchmark has measured with 1 and 2 senders.
+
+Known are the parameters of the run (what the sink and the senders cost) and how
+long a cache line takes to the other CPU. Four more come from four figures: a lock
+and a list that nobody else uses (1 sender), and the lines that follow a lock and
+a packet to the other CPU (2 senders). All other figures with 2 senders are then
+predictions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.host.ui import Failure
+from txsim.costs import ASSUMED, Costs
+from txsim.designs import DESIGNS, LLIST, LOCK, Design
+from txsim.fit import solve
+from txsim.simulate import simulate
+
+_PACKETS = 3_000
+# More lines than anything here has.
+_MOST_LINES = 30.0
+# An atomic operation takes this share of what it takes to add a packet to a list
+# that is here, and take it off again: there are two.
+_ATOMIC = 0.4
+
+# Nanoseconds per packet, by name of the design and number of senders.
+Figures = Mapping[tuple[str, int], float]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A figure that was not used to calibrate."""
+
+    design: Design
+    senders: int
+    measured: float
+    predicted: float
+    used: bool
+
+
+def _fit(design: Design, costs: Costs, name: str, wanted: float) -> Costs:
+    """The value of a cost with which two senders take so long."""
+
+    def ns(value: float) -> float:
+        return simulate(design, 2, costs.with_times({name: value}), _PACKETS).ns
+
+    return costs.with_times({name: solve(ns, wanted, 0.0, _MOST_LINES)})
+
+
+def calibrate(parameters: Mapping[str, float], figures: Figures) -> Costs:
+    """The costs with which the simulation does what was measured."""
+    given = ("transfer", "think", "call", "packet", "doorbell")
+    costs = ASSUMED.with_times({name: float(parameters[name]) for name in given})
+    alone = costs.think + costs.call + costs.packet
+    lock = max(figures[LOCK.name, 1] - alone, 0.0)
+    listing = max(figures[LLIST.name, 1] - alone - lock, 0.0)
+    costs = costs.with_times(
+        {
+            "lock": lock,
+            "busylock_lines": 0.0,
+            "atomic": _ATOMIC * listing,
+            "listed": (1 - 2 * _ATOMIC) * listing,
+        }
+    )
+    costs = _fit(LOCK, costs, "state_lines", figures[LOCK.name, 2])
+    return _fit(LLIST, costs, "packet_lines", figures[LLIST.name, 2])
+
+
+def predictions(costs: Costs, figures: Figures) -> list[Prediction]:
+    """What the simulation says of each figure with 1 and 2 senders."""
+    return [
+        Prediction(design, senders, figures[design.name, senders],
+                   simulate(design, senders, costs, _PACKETS).ns, design in (LOCK, LLIST))
+        for design in DESIGNS for senders in (1, 2) if (design.name, senders) in figures
+    ]  # fmt: skip
+
+
+def table(found: list[Prediction]) -> list[str]:
+    """Measured and simulated, side by side."""
+    lines = [f"{'':<38}{'senders':>8}{'measured':>10}{'simulated':>11}"]
+    for one in found:
+        lines.append(
+            f"{one.design.label:<38}{one.senders:>8}{one.measured:>10.1f}{one.predicted:>11.1f}"
+            f"  {'calibrated with' if one.used else f'{one.predicted / one.measured - 1:+.0%}'}"
+        )
+    return lines
+
+
+def read(path: Path) -> tuple[dict[str, float], dict[tuple[str, int], float]]:
+    """The parameters and figures of a file that the benchmark has written."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        figures = {(str(one["design"]), int(one["senders"])): float(one["ns"])
+                   for one in content["figures"]}  # fmt: skip
+        parameters = {str(name): float(value) for name, value in content["parameters"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Failure(
+            f"{path} is not a result of make bench ONLY=xmit ({error!r})",
+            "remove it, or run make bench ONLY=xmit to write it again",
+        ) from error
+    for needed in (LOCK, LLIST):
+        for senders in (1, 2):
+            if (needed.name, senders) not in figures:
+                raise Failure(
+                    f"{path} has no figure of {needed.name} with {senders} senders",
+                    "run make bench ONLY=xmit without CASES to write it again",
+                )
+    return parameters, figures

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The simulation against what others measured on 480 hyperthreads.
+
+Commit 100dfa74ca tells the rates of 240 senders on 30 queues before and after the
+lockless list, with threads left to the scheduler and with each on a CPU of its
+own. What a cache line takes from one CPU to another one is not in there, and
+depends on who is where. So the two rates *before* give the two transfer times,
+and the two rates *after* are left to be predicted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from txsim.costs import SEED, Costs
+from txsim.designs import LLIST, LOCK, Design
+from txsim.fit import solve
+from txsim.simulate import simulate
+
+QUEUES = 30
+SENDERS = 240
+_PACKETS = 3_000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Rates of that commit, in packets per second."""
+
+    placed: str
+    before: float
+    after: float
+
+
+MEASURED = (
+    Measured("threads not pinned", 16e6, 29e6),
+    Measured("threads pinned", 41e6, 57e6),
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """How far a prediction is from what was measured."""
+
+    measured: Measured
+    transfer: float
+    predicted: float
+
+    @property
+    def error(self) -> float:
+        """The share by which it is too high."""
+        return self.predicted / self.measured.after - 1.0
+
+
+def rate(design: Design, costs: Costs, senders: int = SENDERS) -> float:
+    """Packets per second of all queues. No queue knows of the others."""
+    alone, more = divmod(senders, QUEUES)
+    rates = {n: simulate(design, n, costs, _PACKETS).pps for n in {alone, alone + bool(more)} if n}
+    return (QUEUES - more) * rates.get(alone, 0.0) + more * rates.get(alone + 1, 0.0)
+
+
+def fit_transfer(design: Design, costs: Costs, wanted: float) -> float:
+    """The transfer time with which a design has a rate."""
+
+    def ns(transfer: float) -> float:
+        return 1e9 / rate(design, replace(costs, transfer=transfer))
+
+    return solve(ns, 1e9 / wanted, 1.0, 1_000.0)
+
+
+def check(costs: Costs = SEED) -> list[Check]:
+    """Fit before, predict after."""
+    found = []
+    for measured in MEASURED:
+        transfer = fit_transfer(LOCK, costs, measured.before)
+        predicted = rate(LLIST, replace(costs, transfer=transfer))
+        found.append(Check(measured, transfer, predicted))
+    return found
+
+
+def sensitivity(costs: Costs = SEED, by: float = 0.25) -> list[tuple[str, list[Check]]]:
+    """The same with each estimate that matters wrong by a share, both ways."""
+    found = []
+    for name in ("packet", "packet_lines", "state_lines", "handoff_lines", "busylock_lines"):
+        for sign in (-1, 1):
+            value = getattr(costs, name) * (1 + sign * by)
+            found.append((f"{name} {sign * by:+.0%}", check(costs.with_times({name: value}))))
+    return found
+
+
+def table(checks: list[Check]) -> list[str]:
+    """What was fitted, predicted and measured."""
+    lines = [f"{'':<22}{'before':>8}{'transfer':>10}{'after':>7}{'predicted':>11}{'error':>8}"]
+    for one in checks:
+        lines.append(
+            f"{one.measured.placed:<22}{one.measured.before / 1e6:>8.1f}"
+            f"{one.transfer:>7.0f} ns{one.measured.after / 1e6:>7.1f}"
+            f"{one.predicted / 1e6:>11.1f}{one.error:>+8.1%}"
+        )
+    return lines
+
+
+def sensitivity_table(found: list[tuple[str, list[Check]]]) -> list[str]:
+    """How far predictions are off with one estimate changed."""
+    lines = [f"{'estimate':<24}" + "".join(f"{one.placed:>22}" for one in MEASURED)]
+    for name, checks in found:
+        lines.append(f"{name:<24}" + "".join(f"{one.error:>+22.0%}" for one in checks))
+    return lines

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One queue and its senders, each on a CPU of its own, simulated event by event."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+from txsim.costs import Costs
+from txsim.designs import Design
+from txsim.engine import Cpu, Engine, Line, Lock
+
+# Packets that are counted, and before that those that are not.
+PACKETS = 6_000
+_WARM_UP = 3_000
+# Where most packets are dropped, it would take for ever until enough are through.
+_MOST_DROPPED = 20
+# What a sender does for a packet does not take the same time each time; if it did,
+# senders would fall into step.
+_SPREAD = 0.5
+
+
+def bucket(value: float) -> int:
+    """The power of two up to which a value is counted, from below."""
+    return 1 << max(int(value).bit_length() - 1, 0)
+
+
+@dataclass
+class Spent:
+    """Where time goes behind the lock, in nanoseconds per packet."""
+
+    work: float = 0.0
+    calls: float = 0.0
+    doorbells: float = 0.0
+    packet_lines: float = 0.0
+    state_lines: float = 0.0
+
+
+@dataclass
+class Outcome:
+    """What came of a run."""
+
+    senders: int
+    # Nanoseconds from one packet to the next, all senders together.
+    ns: float
+    # Shares of the time: the lock is held or being passed on; the line of the
+    # list's head is on its way; a sender works on its own packets.
+    lock: float
+    head: float
+    think: float
+    spent: Spent
+    doorbells: float
+    acquired: float
+    contended: float
+    dropped: float
+    batches: Counter[int] = field(default_factory=Counter)
+    latencies: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def pps(self) -> float:
+        """Packets per second."""
+        return 1e9 / self.ns
+
+
+class Queue:
+    """A queue with what is behind its lock."""
+
+    def __init__(self, design: Design, senders: int, costs: Costs, packets: int) -> None:
+        self.design, self.costs, self.senders = design, costs, senders
+        self.engine = engine = Engine()
+        passed_on = costs.handoff_lines + (costs.busylock_lines if design.busylock else 0.0)
+        word = Line(engine, costs.transfer, 0.0)
+        self.lock = Lock(engine, word, passed_on * costs.transfer)
+        self.head = Line(engine, costs.transfer, costs.atomic)
+        self.list: list[int] = []
+        self.busy = False
+        self.last_holder: int | None = None
+        self.flying = [0] * senders
+        self.asleep: dict[int, Cpu] = {}
+        self.cpus: list[Cpu] = []
+        self.random = random.Random(4)
+        self.goal, self.done, self.start = packets, -_WARM_UP, 0.0
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was counted so far."""
+        self.start = self.engine.now
+        self.spent, self.rings, self.dropped, self.thought = Spent(), 0, 0, 0.0
+        self.batches: Counter[int] = Counter()
+        self.latencies: Counter[int] = Counter()
+        self.head.busy = 0.0
+        self.lock.reset()
+
+    def run(self) -> Outcome:
+        """Run until the packets are through."""
+        for number in range(self.senders):
+            cpu = self._submit(number)
+            self.cpus.append(cpu)
+            self.engine.wake(cpu, self.random.uniform(0.0, self.costs.think))
+        self.engine.run()
+        elapsed = self.engine.now - self.start
+        # What came before the warm-up was over counts, if nothing else is there.
+        packets = max(self.done if self.done > 0 else self.done + _WARM_UP, 1)
+        lock = self.lock
+        per_packet = Spent(**{name: value / packets for name, value in vars(self.spent).items()})
+        return Outcome(
+            self.senders,
+            elapsed / packets,
+            min(lock.busy / elapsed, 1.0),
+            min(self.head.busy / elapsed, 1.0),
+            self.thought / elapsed / self.senders,
+            per_packet,
+            self.rings / packets,
+            lock.acquired / packets,
+            lock.contended / packets,
+            self.dropped / packets,
+            self.batches,
+            self.latencies,
+        )
+
+    def _submit(self, me: int) -> Cpu:
+        """What a sender does, for ever."""
+        think = self.costs.think
+        while True:
+            while self.flying[me] >= self.costs.window:
+                self.asleep[me] = self.cpus[me]
+                yield None
+            own = think * self.random.uniform(1.0 - _SPREAD, 1.0 + _SPREAD)
+            self.thought += own
+            yield own
+            before = self.engine.now
+            self.flying[me] += 1
+            if self.design.combines is None:
+                yield from self._locked(me, [me])
+            else:
+                yield from self._listed(me)
+            self.latencies[bucket(self.engine.now - before)] += 1
+
+    def _locked(self, me: int, batch: list[int]) -> Cpu:
+        yield from self.lock.acquire(me, self.cpus[me])
+        yield self.costs.lock + self._work(me, batch)
+        self._finished(batch)
+        self.lock.release()
+
+    def _listed(self, me: int) -> Cpu:
+        yield self.head.fetch(me) + self.costs.listed
+        if self.busy and len(self.list) >= self.costs.limit:
+            self.dropped += 1
+            self.flying[me] -= 1
+            if self.dropped > _MOST_DROPPED * self.goal:
+                self.engine.stop()
+            return
+        self.list.append(me)
+        if self.busy:
+            return
+        self.busy = True
+        yield from self.lock.acquire(me, self.cpus[me])
+        yield self.costs.lock
+        worked = 0
+        while True:
+            last = not self.design.combines or worked >= self.costs.bound
+            # All is taken with one exchange of the head.
+            yield self.head.fetch(me)
+            batch, self.list = self.list, []
+            if last or not batch:
+                # Who adds a packet from now on is the next one.
+                self.busy = False
+            if batch:
+                yield self._work(me, batch)
+                self._finished(batch)
+            if last or not batch:
+                break
+            worked += len(batch)
+        self.lock.release()
+
+    def _work(self, me: int, batch: list[int]) -> float:
+        """How long it takes to work a batch off."""
+        costs, spent, packets = self.costs, self.spent, len(batch)
+        times = 1 if self.design.batched else packets
+        work = packets * costs.packet
+        calls = times * costs.call
+        doorbells = times * costs.doorbell if self.design.ring else 0.0
+        others = sum(owner != me for owner in batch)
+        packet_lines = others * costs.packet_lines * costs.transfer
+        moved = self.last_holder != me
+        state_lines = costs.state_lines * costs.transfer if moved else 0.0
+        self.last_holder = me
+        spent.work += work
+        spent.calls += calls
+        spent.doorbells += doorbells
+        spent.packet_lines += packet_lines
+        spent.state_lines += state_lines
+        self.rings += times if self.design.ring else 0
+        self.batches[bucket(packets)] += 1
+        return work + calls + doorbells + packet_lines + state_lines
+
+    def _finished(self, batch: list[int]) -> None:
+        """The packets are through: who waited for that may send more."""
+        for owner in batch:
+            self.flying[owner] -= 1
+            # Half of the window, as a socket has it, or each packet would wake somebody.
+            if self.flying[owner] <= self.costs.window // 2 and owner in self.asleep:
+                self.engine.wake(self.asleep.pop(owner))
+        counted = self.done >= 0
+        self.done += len(batch)
+        if self.done >= 0 and not counted:
+            self.done = 0
+            self.reset()
+        if self.done >= self.goal:
+            self.engine.stop()
+
+
+def simulate(design: Design, senders: int, costs: Costs, packets: int = PACKETS) -> Outcome:
+    """What comes of so many senders."""
+    if senders < 1:
+        raise ValueError(f"{senders} senders: there must be one at least")
+    return Queue(design, senders, costs, packets).run()
