@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-A modelled network card with two ports, and what may be plugged into them.
+Test environments on the two ports of a modelled network card.
 
-The model of an Intel 82599 (tools/nicmodel of the skbulk project) has a
-control line: one JSON object per line each way. It generates frames into one
-port and checks each that leaves the other one, connects ports by a cable, and
-makes the card lie on request.
+The model of an Intel 82599 generates frames into one port and checks each
+frame that leaves the other port, connects ports by a cable, and injects faults
+on request.
 
   NicModelEnv   both ports are local, and forward between two peers that exist
-                in the generator only
-  CableEnv      what NetDrvEpEnv is; without NETIF the second port is the
-                remote end, in a network namespace, if there is a model
+                only in the generator
+  CableEnv      a NetDrvEpEnv; without NETIF the second port of the model is
+                the remote end, in a network namespace
 
-Where there is no control line, a program that needs one is skipped as a whole.
+Without a control line the whole program is skipped.
 """
 
-import contextlib
-import fcntl
-import glob
-import json
 import os
-import select
 import threading
 import time
 from pathlib import Path
@@ -29,248 +23,14 @@ from pathlib import Path
 from lib.py import KsftFailEx, KsftSkipEx, NetDrvEnv, NetDrvEpEnv, NetNS
 from lib.py import cmd, ip, ksft_eq, ksft_gt
 
-from .support import insert_module, ip_batch, is_emulated, netdev_stat
-from .support import pages_back, remove_module, skip_program, wait_until
+from .card import Card
+from .control_line import NicModel
+from .support import ip_batch, is_emulated, pages_back, skip_program, wait_until
 
-CONTROL_LINES = "/dev/virtio-ports/org.skbulk.wire*"
 # The peers of port 0 and port 1, for which the generator speaks.
 PEERS = ("02:00:00:00:00:02", "02:00:00:00:01:02")
-MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
 CABLE_V4 = ("10.9.0.1", "10.9.0.2")
 CABLE_V6 = ("2001:db8:9::1", "2001:db8:9::2")
-
-
-class NicModelError(Exception):
-    """ The model refuses a request. """
-
-
-class NicModel:
-    """ A control line to the model, which nobody else uses meanwhile. """
-
-    def __init__(self):
-        self._fd, self._lock = self._free_line()
-        self._rest = b""
-        self._resync()
-
-    @staticmethod
-    def there():
-        """ Is there a modelled card? """
-        return bool(glob.glob(CONTROL_LINES))
-
-    @staticmethod
-    def _free_line():
-        end = time.monotonic() + 60
-        while lines := sorted(glob.glob(CONTROL_LINES), reverse=True):
-            for line in lines:
-                # The wire command takes the same locks.
-                lock = open(f"/run/{os.path.basename(line)}.lock", "w",
-                            encoding="utf-8")
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return os.open(line, os.O_RDWR), lock
-                except OSError:
-                    lock.close()
-            if time.monotonic() > end:
-                raise NicModelError("no free control line")
-            time.sleep(0.1)
-        raise KsftSkipEx("needs the modelled card")
-
-    def close(self):
-        """ Let others have the line. """
-        if self._fd is not None:
-            os.close(self._fd)
-            self._lock.close()
-            self._fd = None
-
-    def _resync(self):
-        """
-        A program that was killed may have left an answer on its way: find the
-        end of such by a request whose refusal names it.
-        """
-        tag = f"resync-{os.getpid()}-{time.monotonic_ns()}"
-        self._write({"cmd": tag})
-        while tag not in self._readline(60):
-            pass
-
-    def _write(self, request):
-        data = json.dumps(request).encode() + b"\n"
-        while data:
-            data = data[os.write(self._fd, data):]
-
-    def _readline(self, seconds):
-        end = time.monotonic() + seconds
-        while b"\n" not in self._rest:
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([self._fd], [], [], left)[0]:
-                raise NicModelError(f"no answer within {seconds} s")
-            data = os.read(self._fd, 1 << 16)
-            if not data:
-                raise NicModelError("the model is gone")
-            self._rest += data
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line.decode()
-
-    def ask(self, request, **fields):
-        """ One request; returns the answer. """
-        self._write({"cmd": request, **fields})
-        answer = json.loads(self._readline(600))
-        if not answer.get("ok"):
-            raise NicModelError(f"{request}: {answer.get('error', answer)}")
-        return answer
-
-    def wire(self, port, kind="sink", **fields):
-        """ Plug something into a port. """
-        self.ask("wire", port=port, kind=kind, **fields)
-
-    def link(self, port, up=True):
-        """ The link of a port comes or goes. """
-        self.ask("link", port=port, up=up)
-
-    def inject(self, port, frame):
-        """ One frame into a port. """
-        self.ask("inject", port=port, hex=frame.hex())
-
-    def stats(self, port):
-        """ What the card has counted, whatever its driver says. """
-        return self.ask("stats", port=port)
-
-    def fault(self, port, kind, count=None, value=None):
-        """ Make the card lie on the next occasions. """
-        fields = {"count": count, "value": value}
-        self.ask("fault", port=port, kind=kind,
-                 **{key: v for key, v in fields.items() if v is not None})
-
-    def mend(self, port):
-        """ The truth again. """
-        self.ask("fault", port=port, kind="clear")
-
-    def reset(self):
-        """ Both ports with nothing plugged in, a link, and no faults. """
-        for port in (0, 1):
-            self.mend(port)
-            self.wire(port)
-            self.link(port)
-
-
-class Port:
-    """ A port of the card: its PCI device, and the interface that it has. """
-
-    def __init__(self, number, pci):
-        self.number = number
-        self.pci = pci
-        self.ifname = None
-
-    @property
-    def _device(self):
-        return Path("/sys/bus/pci/devices") / self.pci
-
-    def find(self):
-        """ The interface may come anew, with another driver or name. """
-        nets = glob.glob(f"{self._device}/net/*")
-        self.ifname = os.path.basename(nets[0]) if nets else None
-        return self.ifname is not None
-
-    def driver(self):
-        """ The name of the driver that is bound. """
-        link = self._device / "driver"
-        return link.resolve().name if link.exists() else None
-
-    def unbind(self):
-        """ Take the port from its driver. """
-        (self._device / "driver/unbind").write_text(self.pci, encoding="utf-8")
-
-    def bind(self, driver):
-        """ Give it to a driver. """
-        path = Path("/sys/bus/pci/drivers") / driver / "bind"
-        path.write_text(self.pci, encoding="utf-8")
-
-    def stat(self, name):
-        """ A counter of the interface. """
-        return netdev_stat(self.ifname, name)
-
-    def attr(self, name):
-        """ An attribute of the interface, without the end of line. """
-        path = Path("/sys/class/net") / self.ifname / name
-        return path.read_text(encoding="utf-8").strip()
-
-    def ifindex(self):
-        """ That of the interface. """
-        return int(self.attr("ifindex"))
-
-    def mac(self):
-        """ Its present address. """
-        return self.attr("address")
-
-    def queues(self, kind):
-        """ How many rx or tx queues it has. """
-        return len(glob.glob(f"/sys/class/net/{self.ifname}/queues/{kind}-*"))
-
-    def tx_queue_sum(self, name):
-        """ An attribute of all transmit queues: which is used depends on the CPU. """
-        paths = glob.glob(f"/sys/class/net/{self.ifname}/queues/tx-*/{name}")
-        return sum(int(Path(path).read_text(encoding="utf-8")) for path in paths)
-
-    @staticmethod
-    def all():
-        """ Those of the model, in the order of their wires. """
-        found = []
-        for device in sorted(Path("/sys/bus/pci/devices").iterdir()):
-            ids = [(device / name).read_text(encoding="utf-8").strip()
-                   for name in ("vendor", "class")]
-            if ids == ["0x8086", "0x020000"]:
-                found.append(Port(len(found), device.name))
-        return found
-
-
-class Card:
-    """ The modelled card, its ports, and the driver under test. """
-
-    def __init__(self, drivers=None, why=""):
-        if not NicModel.there():
-            skip_program("needs the modelled card")
-        self.ports = Port.all()
-        if len(self.ports) < 2:
-            skip_program("needs two ports of the modelled card")
-        self.driver = (self.ports[0].driver() or
-                       MODULES[os.environ.get("DRIVER", "rust")])
-        if drivers and self.driver not in drivers:
-            skip_program(why or f"only for {', '.join(drivers)}")
-        if not Path(f"/sys/module/{self.driver}").exists():
-            insert_module(self.driver)
-        self.find()
-        self.model = NicModel()
-        self.model.reset()
-
-    def close(self):
-        """ Leave it as others expect it. """
-        with contextlib.suppress(NicModelError):
-            self.model.reset()
-        self.model.close()
-
-    def find(self):
-        """ Wait until each port has an interface. """
-        wait_until(lambda: False not in [port.find() for port in self.ports], 20,
-                   f"{self.driver} makes an interface for each port")
-
-    def wait_up(self, ports=None):
-        """
-        Wait until ports may send. The carrier alone is too early: queues drop
-        everything until the link watch has seen it too.
-        """
-        ports = ports or self.ports
-        wait_until(lambda: all(port.attr("operstate") == "up" for port in ports),
-                   20, "the ports are up")
-        time.sleep(0.2)
-
-    def load(self, parameters="", wait=True):
-        """ The driver under test. """
-        insert_module(self.driver, parameters)
-        if wait:
-            self.find()
-
-    def unload(self):
-        """ The driver under test; what it depends on stays. """
-        remove_module(self.driver)
 
 
 class Traffic(threading.Thread):

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+The modelled network card as the guest sees it: two PCI functions, their
+interfaces, and the driver under test.
+"""
+
+import contextlib
+import glob
+import os
+import time
+from pathlib import Path
+
+from .control_line import NicModel, NicModelError
+from .support import insert_module, netdev_stat, remove_module, skip_program
+from .support import wait_until
+
+MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
+
+
+class Port:
+    """ A port of the card: its PCI device, and the interface that it has. """
+
+    def __init__(self, number, pci):
+        self.number = number
+        self.pci = pci
+        self.ifname = None
+
+    @property
+    def _device(self):
+        return Path("/sys/bus/pci/devices") / self.pci
+
+    def find(self):
+        """ The interface may come anew, with another driver or name. """
+        nets = glob.glob(f"{self._device}/net/*")
+        self.ifname = os.path.basename(nets[0]) if nets else None
+        return self.ifname is not None
+
+    def driver(self):
+        """ The name of the driver that is bound. """
+        link = self._device / "driver"
+        return link.resolve().name if link.exists() else None
+
+    def unbind(self):
+        """ Take the port from its driver. """
+        (self._device / "driver/unbind").write_text(self.pci, encoding="utf-8")
+
+    def bind(self, driver):
+        """ Give it to a driver. """
+        path = Path("/sys/bus/pci/drivers") / driver / "bind"
+        path.write_text(self.pci, encoding="utf-8")
+
+    def stat(self, name):
+        """ A counter of the interface. """
+        return netdev_stat(self.ifname, name)
+
+    def attr(self, name):
+        """ An attribute of the interface, without the end of line. """
+        path = Path("/sys/class/net") / self.ifname / name
+        return path.read_text(encoding="utf-8").strip()
+
+    def ifindex(self):
+        """ That of the interface. """
+        return int(self.attr("ifindex"))
+
+    def mac(self):
+        """ Its present address. """
+        return self.attr("address")
+
+    def queues(self, kind):
+        """ How many rx or tx queues it has. """
+        return len(glob.glob(f"/sys/class/net/{self.ifname}/queues/{kind}-*"))
+
+    def tx_queue_sum(self, name):
+        """ An attribute of all transmit queues: which is used depends on the CPU. """
+        paths = glob.glob(f"/sys/class/net/{self.ifname}/queues/tx-*/{name}")
+        return sum(int(Path(path).read_text(encoding="utf-8")) for path in paths)
+
+    @staticmethod
+    def all():
+        """ Those of the model, in the order of their wires. """
+        found = []
+        for device in sorted(Path("/sys/bus/pci/devices").iterdir()):
+            ids = [(device / name).read_text(encoding="utf-8").strip()
+                   for name in ("vendor", "class")]
+            if ids == ["0x8086", "0x020000"]:
+                found.append(Port(len(found), device.name))
+        return found
+
+
+class Card:
+    """ The modelled card, its ports, and the driver under test. """
+
+    def __init__(self, drivers=None, why=""):
+        if not NicModel.there():
+            skip_program("needs the modelled card")
+        self.ports = Port.all()
+        if len(self.ports) < 2:
+            skip_program("needs two ports of the modelled card")
+        self.driver = (self.ports[0].driver() or
+                       MODULES[os.environ.get("DRIVER", "rust")])
+        if drivers and self.driver not in drivers:
+            skip_program(why or f"only for {', '.join(drivers)}")
+        if not Path(f"/sys/module/{self.driver}").exists():
+            insert_module(self.driver)
+        self.find()
+        self.model = NicModel()
+        self.model.reset()
+
+    def close(self):
+        """ Leave it as others expect it. """
+        with contextlib.suppress(NicModelError):
+            self.model.reset()
+        self.model.close()
+
+    def find(self):
+        """ Wait until each port has an interface. """
+        wait_until(lambda: False not in [port.find() for port in self.ports], 20,
+                   f"{self.driver} makes an interface for each port")
+
+    def wait_up(self, ports=None):
+        """
+        Wait until ports may send. The carrier alone is too early: queues drop
+        everything until the link watch has seen it too.
+        """
+        ports = ports or self.ports
+        wait_until(lambda: all(port.attr("operstate") == "up" for port in ports),
+                   20, "the ports are up")
+        time.sleep(0.2)
+
+    def load(self, parameters="", wait=True):
+        """ The driver under test. """
+        insert_module(self.driver, parameters)
+        if wait:
+            self.find()
+
+    def unload(self):
+        """ The driver under test; what it depends on stays. """
+        remove_module(self.driver)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+The control line of the modelled network card (tools/nicmodel of the skbulk
+project): one JSON object per line each way.
+"""
+
+import fcntl
+import glob
+import json
+import os
+import select
+import time
+
+from lib.py import KsftSkipEx
+
+CONTROL_LINES = "/dev/virtio-ports/org.skbulk.wire*"
+
+
+class NicModelError(Exception):
+    """ The model refuses a request. """
+
+
+class NicModel:
+    """ A control line to the model, which nobody else uses meanwhile. """
+
+    def __init__(self):
+        self._fd, self._lock = self._free_line()
+        self._rest = b""
+        self._resync()
+
+    @staticmethod
+    def there():
+        """ Is there a modelled card? """
+        return bool(glob.glob(CONTROL_LINES))
+
+    @staticmethod
+    def _free_line():
+        end = time.monotonic() + 60
+        while lines := sorted(glob.glob(CONTROL_LINES), reverse=True):
+            for line in lines:
+                # The wire command takes the same locks.
+                lock = open(f"/run/{os.path.basename(line)}.lock", "w",
+                            encoding="utf-8")
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return os.open(line, os.O_RDWR), lock
+                except OSError:
+                    lock.close()
+            if time.monotonic() > end:
+                raise NicModelError("no free control line")
+            time.sleep(0.1)
+        raise KsftSkipEx("needs the modelled card")
+
+    def close(self):
+        """ Let others have the line. """
+        if self._fd is not None:
+            os.close(self._fd)
+            self._lock.close()
+            self._fd = None
+
+    def _resync(self):
+        """
+        A program that was killed may have left an answer on its way: find the
+        end of such by a request whose refusal names it.
+        """
+        tag = f"resync-{os.getpid()}-{time.monotonic_ns()}"
+        self._write({"cmd": tag})
+        while tag not in self._readline(60):
+            pass
+
+    def _write(self, request):
+        data = json.dumps(request).encode() + b"\n"
+        while data:
+            data = data[os.write(self._fd, data):]
+
+    def _readline(self, seconds):
+        end = time.monotonic() + seconds
+        while b"\n" not in self._rest:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self._fd], [], [], left)[0]:
+                raise NicModelError(f"no answer within {seconds} s")
+            data = os.read(self._fd, 1 << 16)
+            if not data:
+                raise NicModelError("the model is gone")
+            self._rest += data
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode()
+
+    def ask(self, request, **fields):
+        """ One request; returns the answer. """
+        self._write({"cmd": request, **fields})
+        answer = json.loads(self._readline(600))
+        if not answer.get("ok"):
+            raise NicModelError(f"{request}: {answer.get('error', answer)}")
+        return answer
+
+    def wire(self, port, kind="sink", **fields):
+        """ Plug something into a port. """
+        self.ask("wire", port=port, kind=kind, **fields)
+
+    def link(self, port, up=True):
+        """ The link of a port comes or goes. """
+        self.ask("link", port=port, up=up)
+
+    def inject(self, port, frame):
+        """ One frame into a port. """
+        self.ask("inject", port=port, hex=frame.hex())
+
+    def stats(self, port):
+        """ What the card has counted, whatever its driver says. """
+        return self.ask("stats", port=port)
+
+    def fault(self, port, kind, count=None, value=None):
+        """ Make the card lie on the next occasions. """
+        fields = {"count": count, "value": value}
+        self.ask("fault", port=port, kind=kind,
+                 **{key: v for key, v in fields.items() if v is not None})
+
+    def mend(self, port):
+        """ The truth again. """
+        self.ask("fault", port=port, kind="clear")
+
+    def reset(self):
+        """ Both ports with nothing plugged in, a link, and no faults. """
+        for port in (0, 1):
+            self.mend(port)
+            self.wire(port)
+            self.link(port)
