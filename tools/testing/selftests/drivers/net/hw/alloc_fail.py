@@ -120,6 +120,11 @@ def _fail_each(subject, seconds, dense):
     ksft_gt(failed, 0, "failures reported")
 
 
+def set_up(cfg):
+    """ Addresses, routes and neighbours are set, and both links are up. """
+    cfg.set_up()
+
+
 @ksft_disruptive
 def open_fails(cfg):
     """ Each allocation of ndo_open in turn. """
@@ -252,7 +257,7 @@ def main():
         cfg.knobs, cfg.empty = {}, 0
         provokes("checker out of memory")
         try:
-            ksft_run([open_fails, forwards_after("open_fails"),
+            ksft_run([set_up, open_fails, forwards_after("open_fails"),
                       probe_fails, probe_still_works, forwards_after("probe_fails"),
                       data_path_is_armed,
                       every_tenth_fails, forwards_after("every_tenth_fails", 2000),

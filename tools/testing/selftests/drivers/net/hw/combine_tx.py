@@ -137,7 +137,8 @@ def senders_share_doorbells(cfg):
     ksft_gt(counted["tx_combined"], 0)
 
 
-def _neighbours(cfg):
+def neighbours(cfg):
+    """ Each port has a permanent entry for the other one. """
     local, remote = (port.ifname for port in cfg.ports)
     ns = cfg.cable.ns.name
     macs = (cfg.ports[0].mac(),
@@ -147,8 +148,7 @@ def _neighbours(cfg):
 
 
 def senders_through_qdisc(cfg):
-    """ UDP, to a neighbour that is known. """
-    _neighbours(cfg)
+    """ All is sent by UDP sockets. """
     _all_there(cfg, "senders_through_qdisc", "udp")
 
 
@@ -262,7 +262,7 @@ def main():
             ksft_run([flag_is_off, flag_refused, flag_is_still_off,
                       load, one_queue, flag_is_on, cable,
                       senders_past_qdisc, _arrived("senders_past_qdisc"),
-                      senders_share_doorbells,
+                      senders_share_doorbells, neighbours,
                       senders_through_qdisc, _arrived("senders_through_qdisc"),
                       flag_toggled, _arrived("flag_toggled"),
                       flag_off, _arrived("flag_off"), flag_off_combines_nothing,

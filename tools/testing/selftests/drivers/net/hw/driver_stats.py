@@ -9,7 +9,7 @@ import re
 import time
 
 from lib.py import KsftNamedVariant, cmd, ethtool, ksft_disruptive, ksft_eq
-from lib.py import ksft_exit, ksft_ge, ksft_gt, ksft_run, ksft_true
+from lib.py import ksft_exit, ksft_ge, ksft_gt, ksft_lt, ksft_run, ksft_true
 from lib.py import ksft_variants
 from lib.py.nicmodel import NicModelEnv
 from lib.py.support import driver_stats
@@ -77,15 +77,22 @@ def no_errors(cfg, name):
 
 
 @ksft_disruptive
-def counters_survive_updown(cfg):
-    """ None is smaller afterwards. """
+def updown(cfg):
+    """ Interfaces go down and up; later cases compare the counters. """
     before = _snapshot(cfg, COUNTERS)
     cfg.both("down")
     cfg.both("up")
     after = _snapshot(cfg, COUNTERS)
-    for key, value in before.items():
-        ksft_ge(after[key], value, f"port {key[0]}: {key[1]}")
+    cfg.survived = {key: (before[key], after[key]) for key in before}
     cfg.set_up()
+
+
+@ksft_variants(COUNTERS)
+def updown_keeps(cfg, name):
+    """ A counter is not smaller after down and up. """
+    for port in (0, 1):
+        before, after = cfg.survived[port, name]
+        ksft_ge(after, before, f"port {port}")
 
 
 def _sum(cfg, port, word):
@@ -93,12 +100,17 @@ def _sum(cfg, port, word):
     return sum(value for name, value in stats.items() if word in name.lower())
 
 
-def bulk_free_counted(cfg):
-    """ Packets are freed in bulk. """
-    cfg.require_driver("ixgbe_rust", ONLY_RUST)
+def forwards_after_updown(cfg):
+    """ The driver forwards every frame. """
     before = _sum(cfg, 1, "bulk")
     cfg.check_forwarded(FRAMES, 60)
-    ksft_gt(_sum(cfg, 1, "bulk"), before)
+    cfg.bulk = _sum(cfg, 1, "bulk") - before
+
+
+def bulk_free_counted(cfg):
+    """ Packets were freed in bulk. """
+    cfg.require_driver("ixgbe_rust", ONLY_RUST)
+    ksft_gt(cfg.bulk, 0)
 
 
 def _flag(cfg, port, name):
@@ -106,23 +118,41 @@ def _flag(cfg, port, name):
     return re.search(rf"^{name}\s*: (\w+)$", said, re.M)[1]
 
 
-@ksft_variants(["off", "on"])
+@ksft_disruptive
 def bulk_free_flag(cfg, state):
-    """ The flag is what it was set to, and forwarding goes on. """
+    """ ethtool shows the flag as it was set. """
     cfg.require_driver("ixgbe_rust", ONLY_RUST)
     ethtool(f"--set-priv-flags {cfg.ports[1].ifname} bulk-free {state}")
     ksft_eq(_flag(cfg, 1, "bulk-free"), state)
+
+
+def bulk_free_forwards(cfg, state):
+    """ Every frame is forwarded with the flag in this state. """
+    cfg.require_driver("ixgbe_rust", ONLY_RUST)
     before = driver_stats(cfg.ports[1].ifname)["bulk_free_alone"]
     cfg.check_forwarded(500)
-    cfg.alone = driver_stats(cfg.ports[1].ifname)["bulk_free_alone"] - before
-    if state == "off":
-        cfg.alone_off = cfg.alone
+    cfg.alone[state] = driver_stats(cfg.ports[1].ifname)["bulk_free_alone"] - before
 
 
 def bulk_free_off_frees_alone(cfg):
     """ Each packet was freed by itself while the flag was off. """
     cfg.require_driver("ixgbe_rust", ONLY_RUST)
-    ksft_ge(cfg.alone_off, 450)
+    ksft_ge(cfg.alone["off"], 450)
+
+
+def bulk_free_on_frees_in_bulk(cfg):
+    """ Fewer packets were freed by themselves with the flag on. """
+    cfg.require_driver("ixgbe_rust", ONLY_RUST)
+    ksft_lt(cfg.alone["on"], 450)
+
+
+def _bulk_free():
+    """ The cases of a state, before those of the other state. """
+    for state, told in (("off", bulk_free_off_frees_alone),
+                        ("on", bulk_free_on_frees_in_bulk)):
+        for case in (bulk_free_flag, bulk_free_forwards):
+            yield ksft_variants([state])(case)
+        yield told
 
 
 @ksft_variants(["off", "on"])
@@ -147,10 +177,11 @@ def main():
     """ Ksft boiler plate main """
 
     with NicModelEnv(__file__) as cfg:
-        cfg.growth, cfg.checksums = {}, {}
+        cfg.growth, cfg.survived, cfg.bulk = {}, {}, 0
+        cfg.alone, cfg.checksums = {}, {}
         ksft_run([set_up, info, link_detected, lists_counters, frames_counted,
-                  growth, no_errors, counters_survive_updown,
-                  bulk_free_counted, bulk_free_flag, bulk_free_off_frees_alone,
+                  growth, no_errors, updown, updown_keeps,
+                  forwards_after_updown, bulk_free_counted, *_bulk_free(),
                   rx_checksum, rx_checksum_told], args=(cfg, ))
     ksft_exit()
 

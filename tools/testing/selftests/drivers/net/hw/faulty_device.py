@@ -115,8 +115,13 @@ def pulled_out(cfg):
     ethtool(f"-S {port.ifname}")
     cmd(f"ip link set {port.ifname} up", fail=False)
     port.unbind()
+
+
+@ksft_disruptive
+def back_in_place(cfg):
+    """ The driver binds to the card when it answers again. """
     cfg.model.mend(0)
-    port.bind(cfg.driver)
+    cfg.ports[0].bind(cfg.driver)
     cfg.card.find()
     traffic, cfg.traffic = cfg.traffic, None
     traffic.stop(0)
@@ -141,7 +146,8 @@ def main():
         ksft_run([set_up, *lies(),
                   transmitter_hangs, transmitter_hang_is_told,
                   forwards_after("hang", 2000),
-                  pulled_out, forwards_after("pulled_out")], args=(cfg, ))
+                  pulled_out, back_in_place, forwards_after("pulled_out")],
+                 args=(cfg, ))
     ksft_exit()
 
 

@@ -37,8 +37,13 @@ def kmemleak(_cfg):
 
 @ksft_disruptive
 def load(cfg):
-    """ The driver comes back, and each port with it. """
-    cfg.card.load()
+    """ The driver can be loaded again. """
+    cfg.card.load(wait=False)
+
+
+def ports_come_back(cfg):
+    """ Each port has an interface again. """
+    cfg.card.find()
 
 
 def main():
@@ -48,7 +53,8 @@ def main():
         skip_program("this kernel has no kmemleak")
     with NicModelEnv(__file__, drivers=["ixgbe_rust"],
                      why="the driver is not under test") as cfg:
-        ksft_run([unload, kmemleak, load, forwards_after("load")], args=(cfg, ))
+        ksft_run([unload, kmemleak, load, ports_come_back, forwards_after("load")],
+                 args=(cfg, ))
     ksft_exit()
 
 

@@ -6,7 +6,8 @@ Interfaces set up and down, and the driver loaded and unloaded, many times
 over; and it still works.
 """
 
-from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_run
+from lib.py import KsftNamedVariant, ksft_disruptive, ksft_eq, ksft_exit
+from lib.py import ksft_run, ksft_variants
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import pages_back, wait_until
 
@@ -16,16 +17,20 @@ def _rounds(cfg):
     return 10 if cfg.driver == "ixgbe" else 50
 
 
+@ksft_variants([
+    KsftNamedVariant("with_carrier", 0.1, True),
+    KsftNamedVariant("at_once", 0.9, False),
+])
 @ksft_disruptive
-def updown(cfg):
-    """ Up and down, with the carrier and without. """
-    for count in range(_rounds(cfg)):
+def updown(cfg, share, carrier):
+    """ Interfaces go up, with or without waiting for the carrier, and down. """
+    for _ in range(int(_rounds(cfg) * share)):
         cfg.both("up")
-        if count % 10 == 0:
+        if carrier:
             wait_until(lambda: all(port.attr("carrier") == "1" for port in cfg.ports),
                        20, "the carrier")
         cfg.both("down")
-        if count % 10 == 0:
+        if carrier:
             pages_back()
 
 
@@ -36,14 +41,15 @@ def updown_leaves_them_down(cfg):
         ksft_eq(port.attr("operstate"), "down")
 
 
+@ksft_variants(["up", "down", "unready"])
 @ksft_disruptive
-def reload(cfg):
-    """ Unload while up, while down, and as soon as the driver was loaded. """
-    for count in range(_rounds(cfg)):
-        cfg.card.unload()
-        cfg.card.load(wait=count % 3 != 2)
-        if count % 3 == 0:
+def reload(cfg, state):
+    """ The driver is unloaded with interfaces in this state, and loaded. """
+    for _ in range(_rounds(cfg) // 3 + 1):
+        if state == "up":
             cfg.both("up")
+        cfg.card.unload()
+        cfg.card.load(wait=state != "unready")
     cfg.card.find()
 
 

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from lib.py import EthtoolFamily, KsftFailEx, KsftNamedVariant, KsftSkipEx
-from lib.py import CmdExitFailure, cmd, defer, ethtool, ip, ksft_disruptive
+from lib.py import CmdExitFailure, cmd, ethtool, ip, ksft_disruptive
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_raises, ksft_run
 from lib.py import ksft_true, ksft_variants
 from lib.py.nicmodel import NicModelEnv, forwards_after, traffic_intact
@@ -41,9 +41,13 @@ def begins_with_one(cfg):
 
 
 @ksft_disruptive
-def set_up(cfg):
-    """ A queue for each CPU, and forwarding. """
+def queue_for_each_cpu(cfg):
+    """ Both ports take as many queues as there are CPUs. """
     _set_channels(cfg, cfg.queues)
+
+
+def set_up(cfg):
+    """ Addresses, routes and neighbours are set, and both links are up. """
     cfg.set_up()
     cfg.settle()
 
@@ -116,7 +120,13 @@ def udp_between_two_hosts(cfg):
     _require_several(cfg)
     before = _received(cfg)
     cfg.check_forwarded(640, flows=64)
-    ksft_eq(_used(cfg, before, MOST), 1)
+    cfg.used["udp"] = _used(cfg, before, MOST)
+
+
+def udp_between_two_hosts_one_queue(cfg):
+    """ One queue has received all these flows. """
+    _require_several(cfg)
+    ksft_eq(cfg.used["udp"], 1)
 
 
 def _hashed_ports(cfg):
@@ -141,14 +151,20 @@ def flows_are_spread(cfg):
     _check_spread(cfg, 64)
 
 
-def one_flow_one_queue(cfg):
-    """ Its frames stay together. """
+def one_flow(cfg):
+    """ A flow is forwarded in order. """
     _require_several(cfg)
     before, total = _received(cfg), cfg.ports[0].stat("rx_packets")
     cfg.check_forwarded(640)
-    ksft_eq(_used(cfg, before, MOST), 1)
+    cfg.used["flow"] = _used(cfg, before, MOST)
     cfg.sums = (sum(_received(cfg)) - sum(before),
                 cfg.ports[0].stat("rx_packets") - total)
+
+
+def one_flow_one_queue(cfg):
+    """ One queue has received the flow. """
+    _require_several(cfg)
+    ksft_eq(cfg.used["flow"], 1)
 
 
 def queue_counters_add_up(cfg):
@@ -277,14 +293,20 @@ def own_queue_after_channels(cfg):
 def one_queue(cfg):
     """ All flows go by it, in order. """
     _set_channels(cfg, 1, cfg.ports[:1])
-    defer(_set_channels, cfg, cfg.queues, cfg.ports[:1])
+    ksft_eq(cfg.ports[0].queues("rx"), 1)
+
+
+def one_queue_forwards(cfg):
+    """ One queue forwards 64 flows, each in order. """
     cfg.set_up()
     cfg.settle()
     cfg.check_forwarded(640, flows=64)
 
 
+@ksft_disruptive
 def all_queues_again(cfg):
-    """ After the case before. """
+    """ The port takes a queue for each CPU again. """
+    _set_channels(cfg, cfg.queues, cfg.ports[:1])
     ksft_eq(cfg.ports[0].queues("rx"), cfg.queues)
 
 
@@ -312,6 +334,10 @@ def updown(cfg):
         ip(f"link set {port.ifname} down")
     cfg.set_up()
     cfg.settle()
+
+
+def updown_ports_hashed(cfg):
+    """ UDP is still hashed with its ports after down and up. """
     ksft_eq(_hashed_ports(cfg), 2)
 
 
@@ -335,19 +361,22 @@ def main():
     with NicModelEnv(__file__, native=True) as cfg:
         cfg.ethnl = EthtoolFamily()
         cfg.queues = min(os.cpu_count(), RSS_QUEUES)
+        cfg.used, cfg.sums = {}, (0, 0)
         was = [_channels(cfg, port)["combined-count"] for port in cfg.ports]
         try:
-            ksft_run([begins_with_one, set_up, queue_per_cpu, irq_per_queue,
-                      channels_shown, counters_of_each_queue,
-                      udp_between_two_hosts, udp_ports_not_hashed,
-                      udp_ports_hashed, flows_are_spread, one_flow_one_queue,
-                      queue_counters_add_up, hash_refused,
+            ksft_run([begins_with_one, queue_for_each_cpu, set_up, queue_per_cpu,
+                      irq_per_queue, channels_shown, counters_of_each_queue,
+                      udp_between_two_hosts, udp_between_two_hosts_one_queue,
+                      udp_ports_not_hashed, udp_ports_hashed, flows_are_spread,
+                      one_flow, one_flow_one_queue, queue_counters_add_up,
+                      hash_refused,
                       cpu_has_own_queue, cpu_sends_by_own_queue,
                       threads, threads_spread, threads_forward, threads_off,
                       channels_under_traffic, traffic_intact("channels"),
-                      own_queue_after_channels, one_queue, all_queues_again,
+                      own_queue_after_channels,
+                      one_queue, one_queue_forwards, all_queues_again,
                       channels_max, channels_refused, forwards_after("channels"),
-                      updown, updown_spread, udp_ports_not_hashed_again,
+                      updown, updown_ports_hashed, updown_spread, udp_ports_not_hashed_again,
                       forwards_after("updown")], args=(cfg, ))
         finally:
             for port, count in zip(cfg.ports, was, strict=True):

@@ -15,6 +15,10 @@ from lib.py.nicmodel import Cable, NicModelEnv, forwards_after
 from lib.py.nicmodel import traffic_intact
 from lib.py.support import wait_until
 
+ETH_HLEN = 14
+# Frames in less than a buffer, in more than one of 2048 bytes, and in several.
+MTUS = (1400, 2048, 9000)
+
 
 def _rounds(cfg, count, for_c):
     """ The C driver is known to be good: it judges the model. """
@@ -71,19 +75,27 @@ def mtu_refused(cfg, value):
 
 
 @ksft_disruptive
-def mtu_jumbo(cfg):
-    """ Both ports take it. """
-    _set_mtu(cfg, 9000)
+def mtu_set(cfg, value):
+    """ Both ports take an MTU. """
+    _set_mtu(cfg, value)
     cfg.set_up()
 
 
-def mtu_jumbo_frames(cfg):
-    """ Frames of that size. """
-    ksft_eq(cfg.ports[0].attr("mtu"), "9000")
+def mtu_largest_frames(cfg, value):
+    """ Frames as large as the MTU permits are forwarded. """
+    for port in cfg.ports:
+        ksft_eq(port.attr("mtu"), str(value))
     try:
-        cfg.check_forwarded(500, 9014)
+        cfg.check_forwarded(500, value + ETH_HLEN)
     finally:
         _set_mtu(cfg, 1500)
+
+
+def largest_frames():
+    """ The cases of each MTU, one MTU after the other. """
+    for value in MTUS:
+        for case in (mtu_set, mtu_largest_frames):
+            yield ksft_variants([value])(case)
 
 
 def cable(cfg):
@@ -128,7 +140,7 @@ def main():
                       down_and_up, traffic_intact("down_and_up"),
                       forwards_after("down_and_up"),
                       mtu, traffic_intact("mtu"), mtu_refused, forwards_after("mtu"),
-                      mtu_jumbo, mtu_jumbo_frames,
+                      *largest_frames(),
                       cable, link_flap, link_change, reach_after_flaps],
                      args=(cfg, ))
         finally:

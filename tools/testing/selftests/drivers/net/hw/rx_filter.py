@@ -104,6 +104,28 @@ def group_left(cfg):
     _check_arrive(cfg, 0, GROUP)
 
 
+def _down_and_up(cfg):
+    for state in ("down", "up"):
+        ip(f"link set {cfg.ifname} {state}")
+    cfg.card.wait_up()
+
+
+@ksft_disruptive
+def group_survives(cfg):
+    """ A group is still received after down and up. """
+    _join(cfg)
+    _down_and_up(cfg)
+    _check_arrive(cfg, FRAMES, GROUP)
+
+
+@ksft_disruptive
+def promiscuous_survives(cfg):
+    """ Every frame is still received after down and up. """
+    _promiscuous(cfg)
+    _down_and_up(cfg)
+    _check_arrive(cfg, FRAMES, OTHER)
+
+
 def _all_multicast(cfg):
     ip(f"link set {cfg.ifname} allmulticast on")
     defer(ip, f"link set {cfg.ifname} allmulticast off")
@@ -119,6 +141,11 @@ def all_multicast_other(cfg):
     """ Unicast is still filtered. """
     _all_multicast(cfg)
     _check_arrive(cfg, 0, OTHER)
+
+
+def all_multicast_no_more(cfg):
+    """ Groups are filtered again. """
+    _check_arrive(cfg, 0, GROUP)
 
 
 def _group(number):
@@ -201,10 +228,14 @@ def address_refused(cfg, mac):
 
 @ksft_disruptive
 def new_address_survives(cfg):
-    """ Down and up. """
-    ip(f"link set {cfg.ifname} down")
-    ip(f"link set {cfg.ifname} up")
+    """ The interface has the new address after down and up. """
+    _down_and_up(cfg)
     ksft_eq(cfg.ports[0].mac(), OTHER)
+
+
+def new_address_survives_frames(cfg):
+    """ Frames to the new address arrive after down and up. """
+    _check_arrive(cfg, FRAMES, OTHER)
 
 
 @ksft_disruptive
@@ -223,11 +254,14 @@ def main():
             at_end.callback(lambda: cfg.holder and cfg.holder.close())
             ksft_run([set_up, address, promiscuous, promiscuous_no_more,
                       group_joined, group_left, all_multicast_group,
-                      all_multicast_other, groups_joined, groups_one_of_many,
+                      all_multicast_other, all_multicast_no_more,
+                      group_survives, promiscuous_survives,
+                      groups_joined, groups_one_of_many,
                       groups_left, second_unicast, second_unicast_gone,
                       new_address, new_address_frames, old_address_frames,
                       forwards_after("new_address"), address_refused,
-                      new_address_survives, old_address_again,
+                      new_address_survives, new_address_survives_frames,
+                      old_address_again,
                       forwards_after("old_address")], args=(cfg, ))
     ksft_exit()
 

@@ -31,9 +31,13 @@ WRONG = {
 }
 
 
-def reach_without(cfg):
-    """ Two namespaces reach each other, and do not ask for addresses. """
+def neighbours(cfg):
+    """ Each port has a permanent entry for the other one. """
     cfg.know_each_other()
+
+
+def reach_without(cfg):
+    """ The ports reach each other before the qdisc is there. """
     ksft_true(cfg.cable.reaches())
 
 
@@ -220,8 +224,8 @@ def in_order_counted_as_sent(cfg, _how):
 
 
 def in_order_no_backlog(cfg, _how):
-    """ Nothing is left behind. """
-    ksft_eq(cfg.root.counted("backlog"), 0)
+    """ The backlog is empty, in packets and bytes. """
+    ksft_eq((cfg.root.counted("backlog"), cfg.root.counted("backlog_bytes")), (0, 0))
 
 
 def hardly_any_room(cfg, _how):
@@ -485,7 +489,7 @@ FOR_EACH_WAY = (
 def main():
     """ Ksft boiler plate main """
 
-    cases = [reach_without, load, put_on, default_limit, reach, change_refused,
+    cases = [neighbours, reach_without, load, put_on, default_limit, reach, change_refused,
              change_refused_changes_nothing, another_takes_its_place,
              make_refused, make_refused_makes_none, limit]
     # Each way as a whole, before the next one.

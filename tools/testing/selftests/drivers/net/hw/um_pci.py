@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lib.py import KsftFailEx, KsftNamedVariant, ksft_disruptive
 from lib.py import ksft_exit, ksft_run, ksft_variants
-from lib.py.nicmodel import NicModelEnv
+from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import insert_module, kernel_log, remove_module, skip_program
 
 MODULE = "um_pci_check"
@@ -58,10 +58,15 @@ def no_other_access(_cfg):
 
 @ksft_disruptive
 def load(cfg):
-    """ The driver comes back, and each port with it. """
+    """ The driver can be loaded again. """
     if Path(f"/sys/module/{MODULE}").exists():
         remove_module(MODULE)
-    cfg.card.load()
+    cfg.card.load(wait=False)
+
+
+def ports_come_back(cfg):
+    """ Each port has an interface again. """
+    cfg.card.find()
 
 
 def main():
@@ -71,7 +76,8 @@ def main():
     if "User Mode Linux" not in machine:
         skip_program("only User-Mode Linux has PCI over virtio")
     with NicModelEnv(__file__) as cfg:
-        ksft_run([unload, all_accesses, access, no_other_access, load], args=(cfg, ))
+        ksft_run([unload, all_accesses, access, no_other_access, load,
+                  ports_come_back, forwards_after("load")], args=(cfg, ))
     ksft_exit()
 
 

@@ -62,6 +62,16 @@ class Pair:
             ns.__exit__(None, None, None)
 
 
+def pair_connected(cfg):
+    """ The two namespaces of the veth pair reach each other. """
+    cmd(f"ping -q -c 1 -W 5 {ADDRESSES[1]}", ns=cfg.pair.ns[0].name)
+
+
+def device_connected(cfg):
+    """ The remote end of the device answers. """
+    cmd(f"ping -q -c 1 -W 5 {cfg.remote_addr_v['4']}")
+
+
 @ksft_variants(list(qdisc.WAYS))
 def way(_cfg, how):
     """ It can be chosen. """
@@ -204,8 +214,8 @@ def main():
             try:
                 cfg.pair.receive_on_one_cpu()
                 cfg.know_each_other()
-                ksft_run([way, in_order, no_room, sender_killed, *loads(),
-                          device], args=(cfg, ))
+                ksft_run([pair_connected, way, in_order, no_room, sender_killed,
+                          *loads(), device_connected, device], args=(cfg, ))
             finally:
                 cfg.pair.close()
                 cmd(f"tc qdisc del dev {cfg.ifname} root", fail=False)

@@ -85,7 +85,8 @@ class Root:
         """ Packets sent or dropped, or the backlog. """
         shown = self._shown()
         pattern = {"sent": r"Sent \d+ bytes (\d+) pkt", "dropped": r"dropped (\d+)",
-                   "backlog": r"backlog \d+b (\d+)p"}[name]
+                   "backlog": r"backlog \d+b (\d+)p",
+                   "backlog_bytes": r"backlog (\d+)b"}[name]
         return int(re.search(pattern, shown)[1])
 
 
