@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Memory runs out: at probe, at open, and while packets fly.
+Failing memory allocations: at probe, at open, and in the data path.
 
-The checkers of DMA mappings, of references and of timers give up for good, or
-count no longer, when they cannot get memory themselves: run this after all
-that needs them.
+The checkers of DMA mappings, of references and of debug objects switch
+themselves off when their own allocations fail: run this program after those
+that need them.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ SO_RCVBUFFORCE = 33
 
 
 class Interface:
-    """ Set an interface up and down, without another process. """
+    """ Set an interface up and down without another process. """
 
     def __init__(self, name):
         self.name = name.encode()
@@ -50,11 +50,11 @@ class Interface:
         fcntl.ioctl(self.socket, SIOCSIFFLAGS, struct.pack("16sH22x", self.name, flags))
 
     def do(self):
-        """ Open. """
+        """ Open the interface. """
         self._set(True)
 
     def undo(self):
-        """ Close. """
+        """ Close the interface. """
         self._set(False)
 
 
@@ -68,11 +68,11 @@ class Binding:
         self.unbind = os.open(folder / "unbind", os.O_WRONLY)
 
     def do(self):
-        """ Probe. """
+        """ Probe the device. """
         os.write(self.bind, self.device)
 
     def undo(self):
-        """ Remove. """
+        """ Remove the device. """
         os.write(self.unbind, self.device)
 
 
@@ -82,11 +82,12 @@ def _knob(kind, name, value):
 
 def _fail_each(subject, seconds, dense):
     """
-    The kernel counts the allocations of this thread down and fails the one
-    that fail-nth names. The operation runs again and again, each time with a
-    later one failing, until it needs fewer than that; from @dense on with only
-    every seventh. It must end with an error of its own or succeed regardless,
-    and leave nothing behind: the next round shows that.
+    Run an operation again and again, each time with a later allocation
+    failing, until it needs fewer allocations than that; from @dense on,
+    only every seventh one fails. The kernel counts the allocations of this
+    thread down (fail-nth). The operation must return an error or succeed
+    regardless, and must not leave anything behind that makes the next
+    round fail.
     """
     for kind in KINDS:
         for name, value in (("ignore-gfp-wait", "N"), ("verbose", 0), ("probability", 0)):
@@ -127,14 +128,14 @@ def set_up(cfg):
 
 @ksft_disruptive
 def open_fails(cfg):
-    """ Each allocation of ndo_open in turn. """
+    """ Each allocation of ndo_open fails in turn. """
     cfg.both("down")
     _fail_each(Interface(cfg.ifname), 40, 100000)
 
 
 @ksft_disruptive
 def probe_fails(cfg):
-    """ Each allocation of probe in turn. """
+    """ Each allocation of probe fails in turn. """
     cfg.both("down")
     cfg.ports[0].unbind()
     _fail_each(Binding(cfg.ports[0].pci, cfg.driver), 60, 60)
@@ -142,16 +143,16 @@ def probe_fails(cfg):
 
 @ksft_disruptive
 def probe_still_works(cfg):
-    """ The device can still be bound. """
+    """ The driver can still bind to the device. """
     cfg.ports[0].bind(cfg.driver)
     cfg.card.find()
 
 
 def data_path_is_armed(cfg):
     """
-    Only allocations that must not sleep fail: of skbs, by their slab caches,
-    and of pages. A process may need such a page, too, so nothing starts one or
-    opens a file while they fail.
+    Fault injection is set up for atomic allocations: of skbs, by their
+    slab caches, and of pages. A process may need such a page as well, so
+    that no process starts and no file is opened while they fail.
     """
     for kind in KINDS:
         for name, value in (("ignore-gfp-wait", "Y"), ("verbose", 0), ("times", -1)):
@@ -175,7 +176,7 @@ def _fail_in(cfg, percent, kinds=KINDS):
 
 
 def _generate(cfg, count, size, percent, kinds=KINDS):
-    """ Frames while so many allocations fail. """
+    """ Send frames while a share of the allocations fails. """
     request = cfg.request(count, size, timeout_ms=20000)
     _fail_in(cfg, percent, kinds)
     try:
@@ -185,7 +186,7 @@ def _generate(cfg, count, size, percent, kinds=KINDS):
 
 
 def _check_data_path(cfg, percent, count, size):
-    """ What comes out is right. """
+    """ Check the frames that come out while allocations fail. """
     cfg.set_up()
     answer = _generate(cfg, count, size, percent)
     ksft_pr(f"{answer['forwarded']} of {answer['sent']} came out")
@@ -200,17 +201,17 @@ def _check_data_path(cfg, percent, count, size):
     KsftNamedVariant("large_frames", 300, 1514),
 ])
 def every_tenth_fails(cfg, count, size):
-    """ Of the allocations in the data path. """
+    """ Every tenth allocation of the data path fails: no frame is damaged. """
     _check_data_path(cfg, 10, count, size)
 
 
 def every_one_fails(cfg):
-    """ What has been sent is used again, so that nothing need be allocated. """
+    """ Every allocation fails: transmitted buffers are recycled. """
     _check_data_path(cfg, 100, 2000, 60)
 
 
 def _page_pool_functions():
-    """ Where they begin and end: no others are to get no pages. """
+    """ Return the address range of the page pool's allocator. """
     with open("/proc/kallsyms", encoding="utf-8") as symbols:
         lines = symbols.readlines()
     found = [line[:16] for line in lines
@@ -221,12 +222,12 @@ def _page_pool_functions():
 
 def rx_ring_runs_empty(cfg):
     """
-    Frames that a socket holds take the buffers with them: without new pages
-    the ring runs empty, no frame can come any more, and no interrupt tells of
-    one. The driver must go on by itself as soon as there is memory.
+    The receive ring runs empty. A socket holds the frames and their
+    buffers, and without new pages no frame arrives, nor an interrupt. The
+    driver has to recover by itself as soon as there is memory.
 
-    Only the page pool gets no pages: skbs must go on, or the buffers are free
-    again.
+    Only page pool allocations fail: without skbs the buffers would be
+    freed.
     """
     first, after = _page_pool_functions()
     _knob("fail_page_alloc", "require-start", f"0x{first}")
@@ -243,7 +244,7 @@ def rx_ring_runs_empty(cfg):
 
 
 def rx_ring_empty_is_counted(cfg):
-    """ The driver has noticed. """
+    """ The driver counts missing buffers. """
     ksft_gt(cfg.empty, 0)
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-CPUs that combine on the transmit queue (combine_tx of ixgbe_rust): what
-several programs send at the same time leaves once and in order, and shares
+CPUs that combine on the transmit queue (combine_tx of ixgbe_rust): packets
+sent by several programs at the same time leave once, in order, and share
 doorbells.
 """
 
@@ -33,12 +33,12 @@ def _set_flag(cfg, state):
 
 
 def flag_is_off(cfg):
-    """ Without the module's parameter. """
+    """ The flag is off without the module parameter. """
     ksft_eq(_flag(cfg), "off")
 
 
 def flag_refused(cfg):
-    """ It cannot be set, and the log says why. """
+    """ The flag cannot be set, and the kernel log has the reason. """
     said = len(kernel_log())
     with ksft_raises(CmdExitFailure) as refused:
         _set_flag(cfg, "on")
@@ -47,20 +47,20 @@ def flag_refused(cfg):
 
 
 def flag_is_still_off(cfg):
-    """ What was refused has changed nothing. """
+    """ The refused change has no effect. """
     ksft_eq(_flag(cfg), "off")
 
 
 @ksft_disruptive
 def load(cfg):
-    """ With combine_tx=1. """
+    """ The driver loads with combine_tx=1. """
     cfg.card.unload()
     cfg.reloaded = True
     cfg.card.load("combine_tx=1")
 
 
 def one_queue(cfg):
-    """ CPUs that have a queue each do not meet. """
+    """ Both ports have one queue, which all CPUs share. """
     def count(port):
         asked = {"header": {"dev-index": port.ifindex()}}
         return cfg.ethnl.channels_get(asked)["combined-count"]
@@ -72,12 +72,12 @@ def one_queue(cfg):
 
 
 def flag_is_on(cfg):
-    """ With the parameter. """
+    """ The flag is on with the module parameter. """
     ksft_eq(_flag(cfg), "on")
 
 
 def cable(cfg):
-    """ Two namespaces reach each other. """
+    """ The ports reach each other over the cable. """
     cfg.cable = Cable(cfg.card, v6=False)
 
 
@@ -86,7 +86,10 @@ def _stats(cfg):
 
 
 def _plan(cfg, way):
-    """ Fewer on their way than the other port has descriptors. """
+    """
+    Return a plan: fewer datagrams under way than the receiver has
+    descriptors.
+    """
     plan = Plan(CABLE_V4[1], target=cfg.cable.ns.name, senders=SENDERS, count=COUNT,
                 ahead=48, patience=60)
     if way == "packet":
@@ -96,7 +99,7 @@ def _plan(cfg, way):
 
 
 def _all_there(cfg, name, way, meanwhile=None):
-    """ Each arrives once and in order, as the case after this one looks at. """
+    """ Send everything, and keep the result for later cases. """
     before = _stats(cfg)
     flow = Flow(_plan(cfg, way))
     try:
@@ -111,7 +114,9 @@ def _all_there(cfg, name, way, meanwhile=None):
 
 
 def _arrived(name):
-    """ A case: what was sent in the one before, once and in order. """
+    """
+    Return a case: each datagram of the case before arrived once, in order.
+    """
     def case(cfg):
         if name not in cfg.results:
             raise KsftFailEx("not all was sent")
@@ -124,12 +129,12 @@ def _arrived(name):
 
 
 def senders_past_qdisc(cfg):
-    """ Packet sockets. """
+    """ All datagrams are sent by packet sockets, without the qdisc. """
     _all_there(cfg, "senders_past_qdisc", "packet")
 
 
 def senders_share_doorbells(cfg):
-    """ Some packets were sent by another CPU, and had no doorbell of their own. """
+    """ CPUs sent packets of others, with fewer doorbells than packets. """
     _, counted = cfg.results["senders_past_qdisc"]
     ksft_pr(f"{counted['tx_packets']} packets, {counted['tx_doorbells']} doorbells, "
             f"{counted['tx_combined']} sent by another CPU")
@@ -138,7 +143,7 @@ def senders_share_doorbells(cfg):
 
 
 def neighbours(cfg):
-    """ Each port has a permanent entry for the other one. """
+    """ The ports have permanent neighbour entries. """
     local, remote = (port.ifname for port in cfg.ports)
     ns = cfg.cable.ns.name
     macs = (cfg.ports[0].mac(),
@@ -148,13 +153,13 @@ def neighbours(cfg):
 
 
 def senders_through_qdisc(cfg):
-    """ All is sent by UDP sockets. """
+    """ All datagrams are sent by UDP sockets, through the qdisc. """
     _all_there(cfg, "senders_through_qdisc", "udp")
 
 
 @ksft_disruptive
 def flag_toggled(cfg):
-    """ 25 times meanwhile. """
+    """ All datagrams are sent while the flag changes 50 times. """
     def toggle():
         for _ in range(25):
             _set_flag(cfg, "off")
@@ -163,7 +168,7 @@ def flag_toggled(cfg):
 
 
 def flag_off(cfg):
-    """ It is off while they send. """
+    """ All datagrams are sent with the flag off. """
     _set_flag(cfg, "off")
     try:
         _all_there(cfg, "flag_off", "packet")
@@ -172,14 +177,15 @@ def flag_off(cfg):
 
 
 def flag_off_combines_nothing(cfg):
-    """ Each CPU sends its own. """
+    """ Each CPU sends its own packets with the flag off. """
     ksft_eq(cfg.results["flag_off"][1]["tx_combined"], 0)
 
 
 def _accounted(cfg):
     """
-    What became of packets that the driver took. The stack drops some itself
-    while the port goes down, and tells the sender: these are not in here.
+    Sum up the packets that the driver has accounted for. Packets that the
+    stack drops while the port goes down are reported to the sender
+    instead.
     """
     stats = _stats(cfg)
     return sum(stats.get(name, 0) for name in ACCOUNTED)
@@ -187,7 +193,7 @@ def _accounted(cfg):
 
 @ksft_disruptive
 def down_while_sending(cfg):
-    """ The interface, under several programs. """
+    """ The interface goes down while several programs send. """
     port = cfg.ports[0]
     before = _accounted(cfg)
     taken = 0
@@ -209,8 +215,8 @@ def down_while_sending(cfg):
 
 def each_is_counted(cfg):
     """
-    As sent or dropped. The stack sends a few of its own when an interface
-    comes up.
+    Each packet that the driver took is counted as sent or dropped. The
+    stack sends a few packets of its own when an interface goes up.
     """
     taken, known = cfg.account
     ksft_pr(f"{taken} taken, {known} sent or dropped")
@@ -220,18 +226,21 @@ def each_is_counted(cfg):
 
 
 def reach_after_down(cfg):
-    """ Two namespaces reach each other again. """
+    """ The ports reach each other again. """
     wait_until(cfg.cable.reaches, 20, "the ports reach each other")
 
 
 def senders_after_down(cfg):
-    """ As before. """
+    """ All datagrams are sent after the interface went down and up. """
     _all_there(cfg, "senders_after_down", "packet")
 
 
 @ksft_disruptive
 def transmitter_hangs(cfg):
-    """ What the card has not reported keeps the queue stopped, and packets held. """
+    """
+    The watchdog restarts a transmitter that stops reporting. Its queue is
+    stopped until then, and packets are held.
+    """
     provokes("netdev")
     port = cfg.ports[1]
     before = port.tx_queue_sum("tx_timeout")
@@ -244,7 +253,7 @@ def transmitter_hangs(cfg):
 
 
 def cable_off(cfg):
-    """ Each port is back in this namespace. """
+    """ Both ports are back in this namespace. """
     cfg.cable.close()
     cfg.cable = None
     ksft_eq([port.find() for port in cfg.ports], [True, True])
@@ -253,7 +262,7 @@ def cable_off(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    # CPUs of an emulated machine take turns for long, and hardly ever meet.
+    # Emulated CPUs take long turns, and rarely run at the same time.
     with NicModelEnv(__file__, drivers=["ixgbe_rust"],
                      why="CPUs of other drivers do not combine", native=True) as cfg:
         cfg.ethnl = EthtoolFamily()
@@ -274,7 +283,7 @@ def main():
         finally:
             if cfg.cable:
                 cfg.cable.close()
-            # Other tests expect the driver as it is by default.
+            # Other tests expect the driver with its default parameters.
             if cfg.reloaded:
                 cfg.card.unload()
                 cfg.card.load()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Packets whose doorbell waits for those that follow: none waits for what may
-not come, and none is lost uncounted when the interface goes down.
+Deferred doorbells: no packet waits for a packet that may not follow, and none
+is lost uncounted when the interface goes down.
 """
 
 import glob
@@ -19,7 +19,7 @@ INFLIGHT = "byte_queue_limits/inflight"
 
 
 def set_up(cfg):
-    """ Addresses, routes, neighbours, and both links. """
+    """ Addresses, routes and neighbours are set, and both links are up. """
     cfg.set_up()
     cfg.settle()
 
@@ -30,8 +30,8 @@ def _doorbells(cfg):
 
 def single_frames(cfg):
     """
-    With nothing behind them they leave at once. A second passes before a frame
-    counts as lost, and the next one is sent after that.
+    Single frames leave at once. The next one is sent after the second
+    within which a frame has to arrive.
     """
     before = _doorbells(cfg)
     request = cfg.request(1)
@@ -41,29 +41,29 @@ def single_frames(cfg):
 
 
 def single_frames_doorbells(cfg):
-    """ Each had one of its own. """
+    """ Each single frame had a doorbell of its own. """
     ksft_ge(cfg.single, 20)
 
 
 def burst(cfg):
-    """ Many frames, one soon after the other. """
+    """ A burst is forwarded completely. """
     before = _doorbells(cfg)
     cfg.check_forwarded(2000)
     cfg.shared = _doorbells(cfg) - before
 
 
 def burst_doorbells(cfg):
-    """ They share doorbells. """
+    """ The frames of a burst share doorbells. """
     ksft_lt(cfg.shared, 2000)
 
 
 def _on_wire(cfg, name):
-    """ What the card has put on the wire of the second port. """
+    """ Return a counter of the card for the wire of the second port. """
     return cfg.model.stats(1)[name]
 
 
 def single_frame_of_a_program(cfg):
-    """ One that is not sent by a poll function. """
+    """ A single frame sent outside of a NAPI poll leaves at once. """
     before = _on_wire(cfg, "tx_frames")
     ksft_eq(flood(cfg.ports[1].ifname, 1, 5), 1)
     wait_until(lambda: _on_wire(cfg, "tx_frames") > before, 3, "it leaves")
@@ -72,9 +72,9 @@ def single_frame_of_a_program(cfg):
 @ksft_disruptive
 def stopped_queue(cfg):
     """
-    The card sends, but does not say so: the queue stops, by its limit of bytes
-    or because the ring is full, and no packet comes any more that would ring
-    for what the ring holds.
+    All bytes of a stopped queue are on the wire. The card transmits
+    without reporting it, until the byte limit or a full ring stops the
+    queue: no further packet rings the doorbell for those in the ring.
     """
     port = cfg.ports[1]
     if not glob.glob(f"/sys/class/net/{port.ifname}/queues/tx-0/{INFLIGHT}"):
@@ -92,7 +92,7 @@ def stopped_queue(cfg):
 
 @ksft_disruptive
 def stopped_queue_goes_on(cfg):
-    """ The port is set down and up. """
+    """ The port can be set down and up after that. """
     cfg.model.mend(1)
     ip(f"link set {cfg.ports[1].ifname} down")
     cfg.set_up()
@@ -106,10 +106,7 @@ def _account(cfg):
 
 @ksft_disruptive
 def down_while_sending(cfg):
-    """
-    Sum up what the driver took, what it says became of that, and what the wire
-    saw.
-    """
+    """ The interface goes down while a program sends. """
     port = cfg.ports[1]
     cfg.settle()
     before = _account(cfg)
@@ -134,8 +131,8 @@ def down_while_sending(cfg):
 
 def each_is_counted(cfg):
     """
-    What the driver took is sent, lost or refused. The stack sends a few of its
-    own when an interface comes up.
+    Each packet that the driver took is counted as sent, lost or refused.
+    The stack sends a few packets of its own when an interface goes up.
     """
     account = cfg.account
     known = account["packets"] + account["lost"] + account["refused"]
@@ -146,8 +143,8 @@ def each_is_counted(cfg):
 
 def what_counts_as_sent_was_on_the_wire(cfg):
     """
-    A packet that was being sent when the card was stopped may be on the wire
-    and lost.
+    Packets counted as sent were on the wire. One in transmission when the
+    card stopped may be on the wire and counted as lost.
     """
     account = cfg.account
     ksft_ge(account["wire"], account["packets"], account)

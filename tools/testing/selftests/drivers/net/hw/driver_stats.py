@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-What the driver says about itself, and whether its counters count.
+Driver information, counters compared with the traffic, and private flags.
 """
 
 import re
@@ -21,25 +21,25 @@ ONLY_RUST = "the driver has no such flag or counter"
 
 
 def set_up(cfg):
-    """ Addresses, routes, neighbours, and both links. """
+    """ Addresses, routes and neighbours are set, and both links are up. """
     cfg.set_up()
 
 
 @ksft_variants(["driver", "bus-info"])
 def info(cfg, field):
-    """ ethtool -i """
+    """ ethtool -i shows the driver and the bus address. """
     expected = {"driver": cfg.driver, "bus-info": cfg.ports[0].pci}[field]
     said = ethtool(f"-i {cfg.ifname}").stdout
     ksft_eq(re.search(rf"^{field}: (.*)$", said, re.M)[1], expected)
 
 
 def link_detected(cfg):
-    """ ethtool """
+    """ ethtool reports the link. """
     ksft_true("Link detected: yes" in ethtool(cfg.ifname).stdout)
 
 
 def lists_counters(cfg):
-    """ ethtool -S """
+    """ ethtool -S lists counters. """
     ksft_gt(len(driver_stats(cfg.ifname)), 0)
 
 
@@ -49,10 +49,10 @@ def _snapshot(cfg, names):
 
 
 def frames_counted(cfg):
-    """ Send some; the cases that follow look at how counters grew. """
+    """ Every frame is forwarded; later cases compare the counters. """
     before = _snapshot(cfg, COUNTERS + ERRORS)
     cfg.check_forwarded(FRAMES, SIZE)
-    # Drivers may take their counters over once a second or so.
+    # Drivers may update their counters only once a second.
     time.sleep(2)
     after = _snapshot(cfg, COUNTERS + ERRORS)
     cfg.growth = {key: after[key] - before[key] for key in before}
@@ -65,14 +65,16 @@ def frames_counted(cfg):
     KsftNamedVariant("tx_bytes", 1, "tx_bytes", FRAMES * SIZE),
 ])
 def growth(cfg, port, name, expected):
-    """ Other frames, ARP and the like, may be a few. """
+    """
+    A counter grew by the frames sent, apart from a few others such as ARP.
+    """
     ksft_ge(cfg.growth[port, name], expected)
     ksft_ge(expected + expected // 100 + 20, cfg.growth[port, name])
 
 
 @ksft_variants(ERRORS)
 def no_errors(cfg, name):
-    """ What earlier tests lost is not counted again. """
+    """ An error counter did not grow. """
     ksft_eq([cfg.growth[port, name] for port in (0, 1)], [0, 0])
 
 
@@ -108,7 +110,7 @@ def forwards_after_updown(cfg):
 
 
 def bulk_free_counted(cfg):
-    """ Packets were freed in bulk. """
+    """ The driver counted packets freed in bulk. """
     cfg.require_driver("ixgbe_rust", ONLY_RUST)
     ksft_gt(cfg.bulk, 0)
 
@@ -135,19 +137,19 @@ def bulk_free_forwards(cfg, state):
 
 
 def bulk_free_off_frees_alone(cfg):
-    """ Each packet was freed by itself while the flag was off. """
+    """ Packets were freed one by one while the flag was off. """
     cfg.require_driver("ixgbe_rust", ONLY_RUST)
     ksft_ge(cfg.alone["off"], 450)
 
 
 def bulk_free_on_frees_in_bulk(cfg):
-    """ Fewer packets were freed by themselves with the flag on. """
+    """ Packets were freed in bulk while the flag was on. """
     cfg.require_driver("ixgbe_rust", ONLY_RUST)
     ksft_lt(cfg.alone["on"], 450)
 
 
 def _bulk_free():
-    """ The cases of a state, before those of the other state. """
+    """ Yield the cases of each state in turn. """
     for state, told in (("off", bulk_free_off_frees_alone),
                         ("on", bulk_free_on_frees_in_bulk)):
         for case in (bulk_free_flag, bulk_free_forwards):
@@ -157,7 +159,7 @@ def _bulk_free():
 
 @ksft_variants(["off", "on"])
 def rx_checksum(cfg, state):
-    """ What is forwarded is right, whichever side looks at checksums. """
+    """ Every frame is forwarded with checksum offload in this state. """
     cfg.require_driver("ixgbe_rust", ONLY_RUST)
     cmd(f"ethtool -K {cfg.ifname} rx {state}")
     before = driver_stats(cfg.ifname)["rx_csum_good"]
@@ -167,7 +169,7 @@ def rx_checksum(cfg, state):
 
 @ksft_variants(["off", "on"])
 def rx_checksum_told(cfg, state):
-    """ The driver tells what the card has found, if it is to. """
+    """ The driver passes on checksum results only if the offload is on. """
     cfg.require_driver("ixgbe_rust", ONLY_RUST)
     ksft_eq(cfg.checksums[state] > 0, state == "on",
             f"{cfg.checksums[state]} packets")

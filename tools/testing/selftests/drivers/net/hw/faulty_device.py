@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-The card lies, does not report, or is pulled out: the driver must survive what
-it reads, and go on.
+A device that writes back wrong descriptors, stops reporting, or is removed:
+the driver has to survive that and recover.
 """
 
 import re
@@ -29,8 +29,8 @@ LIES = {
     "wrong_transmit_head": (1, "tx_head", 50, 65535),
     "interrupts_for_nothing": (0, "interrupt", 1, 0),
 }
-# Two frames that were glued together are not two frames, and what is too
-# short to have an address is not one.
+# A frame without an end is joined with the next one, and a frame too short
+# for its addresses is dropped.
 CHANGES = ("length_of_1", "no_end_of_packet_once", "no_end_of_packet_40_times",
            "never_an_end_of_packet")
 ERRORS = ("length_of_0", "length_beyond_the_buffer", "greatest_length",
@@ -38,15 +38,14 @@ ERRORS = ("length_of_0", "length_beyond_the_buffer", "greatest_length",
 
 
 def set_up(cfg):
-    """ Addresses, routes, neighbours, and both links. """
+    """ Addresses, routes and neighbours are set, and both links are up. """
     cfg.set_up()
 
 
 def lie(cfg, name):
     """
-    Frames while the card lies. They may be lost and, where the lie is about
-    their length, be damaged; what counts is that the kernel stays whole and
-    the driver goes on.
+    The kernel survives a wrong write-back. Frames may be lost, and damaged
+    where the length is wrong.
     """
     port, kind, count, value = LIES[name]
     errors = cfg.ports[0].stat("rx_errors")
@@ -57,29 +56,29 @@ def lie(cfg, name):
 
 
 def forwards_after_lie(cfg, name):
-    """ Every frame, as soon as the card tells the truth. """
+    """ Every frame is forwarded once the device works again. """
     cfg.model.mend(LIES[name][0])
-    # The rest of a frame without end goes with the next one.
+    # The rest of a frame without an end is joined with the next one.
     cfg.generate(64, timeout_ms=4000)
     cfg.check_works()
 
 
 def changes_what_comes_out(cfg, name):
-    """ The card has really lied. """
+    """ The fault took effect: fewer frames come out than were sent. """
     answer = cfg.lied[name]
     ksft_lt(answer["forwarded"], answer["sent"], answer)
 
 
 def counted_as_errors(cfg, name):
-    """ The driver has noticed. """
+    """ The driver counts receive errors. """
     ksft_gt(cfg.errors[name], 0)
 
 
 @ksft_disruptive
 def transmitter_hangs(cfg):
     """
-    Sent, but never reported: the ring is stuck behind the first of these
-    frames, and only a restart gets it going. The watchdog says so, loudly.
+    The watchdog restarts a transmitter that does not report packets as
+    sent.
     """
     provokes("netdev")
     cfg.log = kernel_log()
@@ -94,7 +93,7 @@ def transmitter_hangs(cfg):
 
 
 def transmitter_hang_is_told(cfg):
-    """ The driver said what it saw. """
+    """ The driver logs the state of the hanging queue, once. """
     said = kernel_log()[len(cfg.log):]
     found = re.findall(r"transmit queue \d+ hangs: head \d+, tail \d+", said)
     ksft_eq(len(found), 1, found)
@@ -103,8 +102,8 @@ def transmitter_hang_is_told(cfg):
 @ksft_disruptive
 def pulled_out(cfg):
     """
-    Every read is ones. The driver must neither hang nor crash, and work again
-    when the card is back.
+    The driver can be unbound from a removed device, which reads as all
+    ones, after down, up and ethtool -S.
     """
     port = cfg.ports[0]
     cfg.start_traffic()
@@ -119,7 +118,7 @@ def pulled_out(cfg):
 
 @ksft_disruptive
 def back_in_place(cfg):
-    """ The driver binds to the card when it answers again. """
+    """ The driver binds to the device when it is back. """
     cfg.model.mend(0)
     cfg.ports[0].bind(cfg.driver)
     cfg.card.find()
@@ -128,7 +127,7 @@ def back_in_place(cfg):
 
 
 def lies():
-    """ The cases of each lie, one lie after the other. """
+    """ Yield the cases of each fault in turn. """
     for name in LIES:
         for case in (lie,
                      *([changes_what_comes_out] if name in CHANGES else []),

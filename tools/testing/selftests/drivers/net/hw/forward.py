@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Frames through a router from wire to wire: each comes out once, whole and in
-order.
+Frames forwarded from wire to wire: each comes out once, whole and in order.
 """
 
 from lib.py import KsftNamedVariant, ksft_exit, ksft_run, ksft_variants
@@ -15,7 +14,7 @@ LENGTHS = (61, 62, 63, 64, 65, 127, 128, 129, 191, 193, 255, 256, 257, 319, 511,
 
 
 def set_up(cfg):
-    """ Addresses, routes, neighbours, and both links. """
+    """ Addresses, routes and neighbours are set, and both links are up. """
     cfg.set_up()
 
 
@@ -27,13 +26,13 @@ def set_up(cfg):
     KsftNamedVariant("2000_of_16_flows_the_other_way", 2000, 128, 1, 16),
 ])
 def frames(cfg, count, size, port, flows):
-    """ Many frames. """
+    """ A large number of frames is forwarded. """
     cfg.check_forwarded(count, size, port, flows=flows)
 
 
 @ksft_variants(LENGTHS)
 def length(cfg, size):
-    """ Frames of one length. """
+    """ Frames of this length are forwarded. """
     cfg.check_forwarded(200, size)
 
 

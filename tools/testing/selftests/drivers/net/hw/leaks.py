@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 
-"""
-After everything else: nothing was leaked. Run it last.
-"""
+""" Memory leaks of all programs that ran before: run this one last. """
 
 import os
 import time
@@ -18,15 +16,15 @@ LEAKS = Path("/sys/kernel/debug/kmemleak")
 
 @ksft_disruptive
 def unload(cfg):
-    """ The driver goes. """
+    """ The driver can be unloaded. """
     cfg.card.unload()
     ksft_eq([port.find() for port in cfg.ports], [False, False])
 
 
 def kmemleak(_cfg):
     """
-    It believes an object lost only when it has not been seen for some seconds,
-    and a stale pointer in a register or stack may hide one: look twice.
+    kmemleak reports nothing. It takes an object for lost only after some
+    seconds, and a stale pointer may hide one from the first scan.
     """
     time.sleep(6)
     LEAKS.write_text("scan", encoding="utf-8")

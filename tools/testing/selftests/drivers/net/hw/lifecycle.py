@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Interfaces set up and down, and the driver loaded and unloaded, many times
-over; and it still works.
+Interfaces set up and down, and the driver loaded and unloaded, many times.
 """
 
 from lib.py import KsftNamedVariant, ksft_disruptive, ksft_eq, ksft_exit
@@ -13,7 +12,7 @@ from lib.py.support import pages_back, wait_until
 
 
 def _rounds(cfg):
-    """ The C driver is known to be good, and its probe takes longer. """
+    """ Return a number of rounds, lower for the slow probe of the C driver. """
     return 10 if cfg.driver == "ixgbe" else 50
 
 
@@ -23,7 +22,7 @@ def _rounds(cfg):
 ])
 @ksft_disruptive
 def updown(cfg, share, carrier):
-    """ Interfaces go up, with or without waiting for the carrier, and down. """
+    """ Interfaces go up and down, after the carrier came or before. """
     for _ in range(int(_rounds(cfg) * share)):
         cfg.both("up")
         if carrier:
@@ -36,7 +35,7 @@ def updown(cfg, share, carrier):
 
 @ksft_disruptive
 def updown_leaves_them_down(cfg):
-    """ The state at the end of it is that which was asked for. """
+    """ Both interfaces are down in the end. """
     for port in cfg.ports:
         ksft_eq(port.attr("operstate"), "down")
 
@@ -44,7 +43,10 @@ def updown_leaves_them_down(cfg):
 @ksft_variants(["up", "down", "unready"])
 @ksft_disruptive
 def reload(cfg, state):
-    """ The driver is unloaded with interfaces in this state, and loaded. """
+    """
+    The driver is unloaded with its interfaces up, down or not yet
+    registered.
+    """
     for _ in range(_rounds(cfg) // 3 + 1):
         if state == "up":
             cfg.both("up")
@@ -55,7 +57,7 @@ def reload(cfg, state):
 
 @ksft_disruptive
 def unload_removes_interfaces(cfg):
-    """ None is left behind, and each comes back. """
+    """ No interface is left after unloading. """
     cfg.card.unload()
     ksft_eq([port.find() for port in cfg.ports], [False, False])
     cfg.card.load()
@@ -63,7 +65,7 @@ def unload_removes_interfaces(cfg):
 
 @ksft_disruptive
 def unload_with_open_file(cfg):
-    """ A file of the interface is open when the driver goes. """
+    """ The driver is unloaded while a sysfs file of an interface is open. """
     path = f"/sys/class/net/{cfg.ports[0].ifname}/statistics/rx_packets"
     with open(path, encoding="utf-8") as file:
         cfg.card.unload()

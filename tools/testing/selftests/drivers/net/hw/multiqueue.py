@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Several queues: how many there are, what goes to which, and that each flow
-stays in order.
+Several queues: their number, the distribution of flows over them, and the
+order within each flow.
 """
 
 import glob
@@ -18,9 +18,9 @@ from lib.py import ksft_true, ksft_variants
 from lib.py.nicmodel import NicModelEnv, forwards_after, traffic_intact
 from lib.py.support import Task, driver_stats, flood, wait_until
 
-# The card spreads over so many queues.
+# RSS of the card is limited to this number of queues.
 RSS_QUEUES = 16
-# How many frames of a flow one queue must get to be that of the flow.
+# A queue that receives this many frames of 640 has received the flow.
 MOST = 600
 
 
@@ -35,7 +35,7 @@ def _set_channels(cfg, count, ports=None):
 
 
 def begins_with_one(cfg):
-    """ Other drivers have a queue for each CPU from the beginning. """
+    """ The Rust driver starts with one queue. """
     cfg.require_driver("ixgbe_rust", "the driver begins with a queue for each CPU")
     ksft_eq([_channels(cfg, port)["combined-count"] for port in cfg.ports], [1, 1])
 
@@ -58,13 +58,13 @@ BOTH_PORTS = [KsftNamedVariant("port0", 0), KsftNamedVariant("port1", 1)]
 @ksft_variants([KsftNamedVariant(f"{kind}_port{port}", port, kind)
                 for kind in ("rx", "tx") for port in (0, 1)])
 def queue_per_cpu(cfg, port, kind):
-    """ Queues that sysfs shows. """
+    """ sysfs shows a queue for each CPU. """
     ksft_eq(cfg.ports[port].queues(kind), cfg.queues)
 
 
 @ksft_variants(BOTH_PORTS)
 def irq_per_queue(cfg, port):
-    """ Interrupts with the name of the interface. """
+    """ Each queue has an interrupt named after the interface. """
     name = cfg.ports[port].ifname
     irqs = Path("/proc/interrupts").read_text(encoding="utf-8")
     ksft_eq(len(re.findall(rf"[ -]{name}-TxRx-\d+$", irqs, re.M)), cfg.queues)
@@ -72,12 +72,12 @@ def irq_per_queue(cfg, port):
 
 @ksft_variants(BOTH_PORTS)
 def channels_shown(cfg, port):
-    """ ethtool -l """
+    """ ethtool -l shows the number of queues. """
     ksft_eq(_channels(cfg, cfg.ports[port])["combined-count"], cfg.queues)
 
 
 def counters_of_each_queue(cfg):
-    """ ethtool -S has those of the last one. """
+    """ ethtool -S has counters of the last queue. """
     ksft_true(f"rx_queue_{cfg.queues - 1}_packets" in driver_stats(cfg.ifname))
 
 
@@ -87,21 +87,21 @@ def _require_several(cfg):
 
 
 def _received(cfg):
-    """ What each queue of the first port has received. """
+    """ Return the number of packets that each queue of port 0 received. """
     stats = driver_stats(cfg.ifname)
     return [stats[f"rx_queue_{queue}_packets"] for queue in range(cfg.queues)]
 
 
 def _used(cfg, before, least):
-    """ How many queues have received as much since then. """
+    """ Count the queues that received at least so many packets since then. """
     return sum(now - was >= least
                for now, was in zip(_received(cfg), before, strict=True))
 
 
 def _check_spread(cfg, flows):
     """
-    Flows from several hosts until each queue had some of them: to which queue
-    a flow goes depends on a key that is random.
+    Send flows from several hosts until each queue has received some. The
+    hash key is random, so that the number of hosts varies.
     """
     _require_several(cfg)
     before = _received(cfg)
@@ -113,10 +113,7 @@ def _check_spread(cfg, flows):
 
 
 def udp_between_two_hosts(cfg):
-    """
-    Fragments have no ports, so UDP is hashed without them unless told to:
-    one queue gets it all.
-    """
+    """ UDP flows between two hosts are forwarded in order. """
     _require_several(cfg)
     before = _received(cfg)
     cfg.check_forwarded(640, flows=64)
@@ -124,7 +121,10 @@ def udp_between_two_hosts(cfg):
 
 
 def udp_between_two_hosts_one_queue(cfg):
-    """ One queue has received all these flows. """
+    """
+    One queue received all of them: ports are not hashed by default, since
+    fragments have none.
+    """
     _require_several(cfg)
     ksft_eq(cfg.used["udp"], 1)
 
@@ -135,24 +135,24 @@ def _hashed_ports(cfg):
 
 
 def udp_ports_not_hashed(cfg):
-    """ ethtool -n """
+    """ ethtool -n shows that UDP ports are not hashed. """
     ksft_eq(_hashed_ports(cfg), 0)
 
 
 @ksft_disruptive
 def udp_ports_hashed(cfg):
-    """ ethtool -N, until the last case. """
+    """ UDP ports can be hashed by ethtool -N. """
     ethtool(f"-N {cfg.ifname} rx-flow-hash udp4 sdfn")
     ksft_eq(_hashed_ports(cfg), 2)
 
 
 def flows_are_spread(cfg):
-    """ Over all queues, each in order. """
+    """ Flows are spread over all queues, each in order. """
     _check_spread(cfg, 64)
 
 
 def one_flow(cfg):
-    """ A flow is forwarded in order. """
+    """ A single flow is forwarded in order. """
     _require_several(cfg)
     before, total = _received(cfg), cfg.ports[0].stat("rx_packets")
     cfg.check_forwarded(640)
@@ -162,13 +162,13 @@ def one_flow(cfg):
 
 
 def one_flow_one_queue(cfg):
-    """ One queue has received the flow. """
+    """ One queue received the whole flow. """
     _require_several(cfg)
     ksft_eq(cfg.used["flow"], 1)
 
 
 def queue_counters_add_up(cfg):
-    """ A frame that the stack sends by itself may come between. """
+    """ Queue counters add up to the interface's, within a few packets. """
     _require_several(cfg)
     queues, total = cfg.sums
     ksft_ge(total, 640)
@@ -176,7 +176,7 @@ def queue_counters_add_up(cfg):
 
 
 def hash_refused(cfg):
-    """ ethtool -N: what the card cannot do. """
+    """ A hash that the card does not support is refused. """
     with ksft_raises(CmdExitFailure):
         ethtool(f"-N {cfg.ifname} rx-flow-hash tcp4 sd")
 
@@ -192,7 +192,7 @@ def _require_xps(cfg):
 
 
 def _own_queue(cfg):
-    """ CPU n sends by queue n, if the kernel can do that. """
+    """ Check that CPU n sends by queue n. """
     _require_xps(cfg)
     for port in cfg.ports:
         for path in glob.glob(f"/sys/class/net/{port.ifname}/queues/tx-*/xps_cpus"):
@@ -202,12 +202,12 @@ def _own_queue(cfg):
 
 
 def cpu_has_own_queue(cfg):
-    """ xps_cpus says so. """
+    """ xps_cpus maps each CPU to its own queue. """
     _own_queue(cfg)
 
 
 def cpu_sends_by_own_queue(cfg):
-    """ What it sends is counted there. """
+    """ Packets of a CPU are counted by its own queue. """
     _require_xps(cfg)
     ifname = cfg.ports[1].ifname
 
@@ -222,7 +222,7 @@ def cpu_sends_by_own_queue(cfg):
 
 
 def _napi_threads(cfg):
-    """ Kernel threads of both ports. """
+    """ Return the NAPI threads of both ports. """
     names = tuple(f"napi/{port.ifname}-" for port in cfg.ports)
     found = []
     for path in glob.glob("/proc/[0-9]*/comm"):
@@ -245,8 +245,8 @@ def _set_threaded(cfg, state):
 @ksft_disruptive
 def threads(cfg):
     """
-    Where interrupts all come to one CPU, threads let the queues be polled at
-    the same time: one for each queue, on a CPU of its own.
+    Each queue has a NAPI thread, bound to a CPU: queues are polled at the
+    same time even if one CPU takes all interrupts.
     """
     _set_threaded(cfg, "1")
     found = _napi_threads(cfg)
@@ -256,25 +256,25 @@ def threads(cfg):
 
 
 def threads_spread(cfg):
-    """ 64 flows, each in order. """
+    """ Flows are spread over all threads, each in order. """
     _check_spread(cfg, 64)
 
 
 def threads_forward(cfg):
-    """ Fewer than a ring has descriptors: what finds none is dropped. """
+    """ Threads forward a burst that fits into a ring. """
     cfg.check_forwarded(400, flows=64)
 
 
 @ksft_disruptive
 def threads_off(cfg):
-    """ Polled by interrupts again. """
+    """ The driver forwards every frame without threads again. """
     _set_threaded(cfg, "0")
     cfg.check_works()
 
 
 @ksft_disruptive
 def channels_under_traffic(cfg):
-    """ One queue and all again. """
+    """ The number of queues changes under traffic. """
     cfg.start_traffic()
     for _ in range(3):
         for count in (1, cfg.queues):
@@ -285,13 +285,13 @@ def channels_under_traffic(cfg):
 
 
 def own_queue_after_channels(cfg):
-    """ Each CPU has one again. """
+    """ xps_cpus maps each CPU to its own queue again. """
     _own_queue(cfg)
 
 
 @ksft_disruptive
 def one_queue(cfg):
-    """ All flows go by it, in order. """
+    """ The number of queues can be set to one. """
     _set_channels(cfg, 1, cfg.ports[:1])
     ksft_eq(cfg.ports[0].queues("rx"), 1)
 
@@ -305,20 +305,20 @@ def one_queue_forwards(cfg):
 
 @ksft_disruptive
 def all_queues_again(cfg):
-    """ The port takes a queue for each CPU again. """
+    """ The number of queues can be set back. """
     _set_channels(cfg, cfg.queues, cfg.ports[:1])
     ksft_eq(cfg.ports[0].queues("rx"), cfg.queues)
 
 
 def channels_max(cfg):
-    """ Another driver can have more queues than there are CPUs. """
+    """ ethtool -l shows the number of CPUs as the maximum. """
     cfg.require_driver("ixgbe_rust", "the driver takes more queues than CPUs")
     ksft_eq(_channels(cfg, cfg.ports[0])["combined-max"], cfg.queues)
 
 
 @ksft_variants([KsftNamedVariant("none", 0), KsftNamedVariant("more_than_cpus", None)])
 def channels_refused(cfg, count):
-    """ It stays what it was. """
+    """ A wrong number of queues is refused and changes nothing. """
     if count is None:
         cfg.require_driver("ixgbe_rust", "the driver takes more queues than CPUs")
         count = cfg.queues + 1
@@ -329,7 +329,7 @@ def channels_refused(cfg, count):
 
 @ksft_disruptive
 def updown(cfg):
-    """ The ports of UDP are still hashed. """
+    """ Interfaces go down and up. """
     for port in cfg.ports:
         ip(f"link set {port.ifname} down")
     cfg.set_up()
@@ -337,7 +337,7 @@ def updown(cfg):
 
 
 def updown_ports_hashed(cfg):
-    """ UDP is still hashed with its ports after down and up. """
+    """ UDP ports are still hashed. """
     ksft_eq(_hashed_ports(cfg), 2)
 
 
@@ -348,7 +348,7 @@ def updown_spread(cfg):
 
 @ksft_disruptive
 def udp_ports_not_hashed_again(cfg):
-    """ ethtool -N """
+    """ Hashing of UDP ports can be switched off. """
     ethtool(f"-N {cfg.ifname} rx-flow-hash udp4 sd")
     ksft_eq(_hashed_ports(cfg), 0)
 
@@ -356,8 +356,8 @@ def udp_ports_not_hashed_again(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    # The receive ring of a queue with others beside it drops what a CPU that
-    # is emulated, with all checkers, cannot take.
+    # With several queues the rings are short: an emulated CPU that runs all
+    # checkers is too slow, and frames are dropped.
     with NicModelEnv(__file__, native=True) as cfg:
         cfg.ethnl = EthtoolFamily()
         cfg.queues = min(os.cpu_count(), RSS_QUEUES)

@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 
-"""
-What may happen while packets fly: unbind, down and up, another MTU, a link
-that flaps.
-"""
+""" Changes under traffic: unbind, down and up, MTU, and a flapping link. """
 
 import time
 
@@ -21,18 +18,18 @@ MTUS = (1400, 2048, 9000)
 
 
 def _rounds(cfg, count, for_c):
-    """ The C driver is known to be good: it judges the model. """
+    """ Return a number of rounds, lower for the C driver. """
     return for_c if cfg.driver == "ixgbe" else count
 
 
 def set_up(cfg):
-    """ Addresses, routes, neighbours, and both links. """
+    """ Addresses, routes and neighbours are set, and both links are up. """
     cfg.set_up()
 
 
 @ksft_disruptive
 def unbind_and_bind(cfg):
-    """ Each port in turn goes from its driver and comes back. """
+    """ Each port in turn is unbound and bound under traffic. """
     cfg.start_traffic()
     for count in range(_rounds(cfg, 20, 4)):
         port = cfg.ports[count % 2]
@@ -43,7 +40,7 @@ def unbind_and_bind(cfg):
 
 @ksft_disruptive
 def down_and_up(cfg):
-    """ Each port in turn. """
+    """ Each port in turn goes down and up under traffic. """
     cfg.start_traffic()
     for _ in range(_rounds(cfg, 10, 3)):
         for port in reversed(cfg.ports):
@@ -59,7 +56,7 @@ def _set_mtu(cfg, mtu):
 
 @ksft_disruptive
 def mtu(cfg):
-    """ Other sizes of buffers. """
+    """ The MTU changes under traffic. """
     cfg.start_traffic()
     for _ in range(_rounds(cfg, 3, 1)):
         for value in (9000, 1400, 2048, 1500):
@@ -68,7 +65,7 @@ def mtu(cfg):
 
 @ksft_variants([KsftNamedVariant("too_large", 60000), KsftNamedVariant("too_small", 10)])
 def mtu_refused(cfg, value):
-    """ It stays what it was. """
+    """ An invalid MTU is refused and changes nothing. """
     with ksft_raises(CmdExitFailure):
         ip(f"link set {cfg.ports[0].ifname} mtu {value}")
     ksft_eq(cfg.ports[0].attr("mtu"), "1500")
@@ -76,13 +73,13 @@ def mtu_refused(cfg, value):
 
 @ksft_disruptive
 def mtu_set(cfg, value):
-    """ Both ports take an MTU. """
+    """ Both ports take this MTU. """
     _set_mtu(cfg, value)
     cfg.set_up()
 
 
 def mtu_largest_frames(cfg, value):
-    """ Frames as large as the MTU permits are forwarded. """
+    """ The largest frames of this MTU are forwarded. """
     for port in cfg.ports:
         ksft_eq(port.attr("mtu"), str(value))
     try:
@@ -92,14 +89,14 @@ def mtu_largest_frames(cfg, value):
 
 
 def largest_frames():
-    """ The cases of each MTU, one MTU after the other. """
+    """ Yield the cases of each MTU in turn. """
     for value in MTUS:
         for case in (mtu_set, mtu_largest_frames):
             yield ksft_variants([value])(case)
 
 
 def cable(cfg):
-    """ The ports reach each other, in two namespaces. """
+    """ The ports reach each other over the cable. """
     cfg.cable = Cable(cfg.card)
 
 
@@ -109,7 +106,7 @@ def _carrier(cfg):
 
 @ksft_disruptive
 def link_flap(cfg):
-    """ Links go and come under traffic. """
+    """ Links go down and up under traffic. """
     with bkg(f"ping -q -f -W 1 -w 60 {cfg.cable.variables()['REMOTE_V4']}"):
         for count in range(10):
             for state in (False, True):
@@ -119,7 +116,7 @@ def link_flap(cfg):
 
 @ksft_variants([KsftNamedVariant("down", False), KsftNamedVariant("up", True)])
 def link_change(cfg, state):
-    """ The carrier tells. """
+    """ The carrier follows the link. """
     cfg.model.link(0, state)
     wait_until(lambda: _carrier(cfg) == str(int(state)), 10, f"the carrier is {state}")
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Which frames the device lets in: its MAC address, multicast groups, all
-multicast, promiscuous mode, further unicast addresses.
+Receive filters: MAC address, multicast groups, all-multicast and promiscuous
+mode, further unicast addresses.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ BROADCAST = "ff:ff:ff:ff:ff:ff"
 OTHER = "02:00:00:00:77:77"
 GROUP = "01:00:5e:01:02:03"
 FRAMES = 20
-# More than any list of the card holds.
+# More than any filter table of the card holds.
 GROUPS = 200
 
 SOL_PACKET = 263
@@ -29,23 +29,23 @@ PACKET_MR_MULTICAST = 0
 
 
 def set_up(cfg):
-    """ Addresses, routes, neighbours, and both links. """
+    """ Addresses, routes and neighbours are set, and both links are up. """
     cfg.set_up()
     cfg.own = cfg.ports[0].mac()
 
 
 def _in_effect(cfg):
     """
-    Lists of addresses are applied from a workqueue, which any change of the
-    link overtakes; what was written to registers has arrived when others have
-    been read.
+    Wait until the filters have taken effect. A workqueue applies address
+    lists, unless a change of the link does so first; reading registers
+    flushes writes.
     """
     ip(f"link set {cfg.ifname} up")
     cmd(f"ethtool -S {cfg.ifname}")
 
 
 def _check_arrive(cfg, expected, mac):
-    """ How many frames to an address reach the stack. """
+    """ Check how many frames to an address reach the stack. """
     _in_effect(cfg)
     port = cfg.ports[0]
     # An experimental EtherType: nothing answers to it.
@@ -68,7 +68,7 @@ def _check_arrive(cfg, expected, mac):
     KsftNamedVariant("group_not_joined", GROUP, 0),
 ])
 def address(cfg, mac, expected):
-    """ Without further ado. """
+    """ Frames to this address are received or filtered. """
     _check_arrive(cfg, expected, mac or cfg.own)
 
 
@@ -78,13 +78,13 @@ def _promiscuous(cfg):
 
 
 def promiscuous(cfg):
-    """ Everything comes in. """
+    """ Frames to other addresses arrive in promiscuous mode. """
     _promiscuous(cfg)
     _check_arrive(cfg, FRAMES, OTHER)
 
 
 def promiscuous_no_more(cfg):
-    """ The filter is back. """
+    """ Frames to other addresses are filtered again. """
     _check_arrive(cfg, 0, OTHER)
 
 
@@ -94,13 +94,13 @@ def _join(cfg, mac=GROUP):
 
 
 def group_joined(cfg):
-    """ A multicast group. """
+    """ Frames to a joined group arrive. """
     _join(cfg)
     _check_arrive(cfg, FRAMES, GROUP)
 
 
 def group_left(cfg):
-    """ It was left after the case before. """
+    """ Frames to a group are filtered after leaving it. """
     _check_arrive(cfg, 0, GROUP)
 
 
@@ -112,7 +112,7 @@ def _down_and_up(cfg):
 
 @ksft_disruptive
 def group_survives(cfg):
-    """ A group is still received after down and up. """
+    """ Frames to a joined group arrive after down and up. """
     _join(cfg)
     _down_and_up(cfg)
     _check_arrive(cfg, FRAMES, GROUP)
@@ -120,7 +120,7 @@ def group_survives(cfg):
 
 @ksft_disruptive
 def promiscuous_survives(cfg):
-    """ Every frame is still received after down and up. """
+    """ Promiscuous mode is in effect after down and up. """
     _promiscuous(cfg)
     _down_and_up(cfg)
     _check_arrive(cfg, FRAMES, OTHER)
@@ -132,19 +132,19 @@ def _all_multicast(cfg):
 
 
 def all_multicast_group(cfg):
-    """ Any group. """
+    """ Frames to any group arrive in all-multicast mode. """
     _all_multicast(cfg)
     _check_arrive(cfg, FRAMES, GROUP)
 
 
 def all_multicast_other(cfg):
-    """ Unicast is still filtered. """
+    """ Unicast is still filtered in all-multicast mode. """
     _all_multicast(cfg)
     _check_arrive(cfg, 0, OTHER)
 
 
 def all_multicast_no_more(cfg):
-    """ Groups are filtered again. """
+    """ Frames to a group are filtered again. """
     _check_arrive(cfg, 0, GROUP)
 
 
@@ -158,7 +158,7 @@ def _text(mac):
 
 @ksft_disruptive
 def groups_joined(cfg):
-    """ By link-layer address, until the socket is closed. """
+    """ More groups can be joined than the card has filters. """
     cfg.holder = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     for number in range(1, GROUPS + 1):
         mac = _group(number)
@@ -169,12 +169,12 @@ def groups_joined(cfg):
 
 @ksft_variants([100, GROUPS])
 def groups_one_of_many(cfg, number):
-    """ One of them, wherever the card keeps it. """
+    """ Frames to one of many groups arrive. """
     _check_arrive(cfg, FRAMES, _text(_group(number)))
 
 
 def groups_left(cfg):
-    """ All of them. """
+    """ Frames to a group are filtered after leaving all. """
     cfg.holder.close()
     _check_arrive(cfg, 0, _text(_group(100)))
 
@@ -184,7 +184,7 @@ def _fdb(cfg, verb):
 
 
 def second_unicast(cfg):
-    """ As a bridge or macvlan would ask for. """
+    """ Frames to a second unicast address arrive. """
     try:
         _fdb(cfg, "add")
     except CmdExitFailure as error:
@@ -194,24 +194,24 @@ def second_unicast(cfg):
 
 
 def second_unicast_gone(cfg):
-    """ It was removed after the case before. """
+    """ Frames to the second address are filtered after its removal. """
     _check_arrive(cfg, 0, OTHER)
 
 
 @ksft_disruptive
 def new_address(cfg):
-    """ The interface shows it. """
+    """ The interface shows its new MAC address. """
     ip(f"link set {cfg.ifname} address {OTHER}")
     ksft_eq(cfg.ports[0].mac(), OTHER)
 
 
 def new_address_frames(cfg):
-    """ Frames to it. """
+    """ Frames to the new address arrive. """
     _check_arrive(cfg, FRAMES, OTHER)
 
 
 def old_address_frames(cfg):
-    """ Frames to the one before. """
+    """ Frames to the old address are filtered. """
     _check_arrive(cfg, 0, cfg.own)
 
 
@@ -220,7 +220,7 @@ def old_address_frames(cfg):
     KsftNamedVariant("zeros", "00:00:00:00:00:00"),
 ])
 def address_refused(cfg, mac):
-    """ What is no address of a device. """
+    """ An invalid MAC address is refused and changes nothing. """
     with ksft_raises(CmdExitFailure):
         ip(f"link set {cfg.ifname} address {mac}")
     ksft_eq(cfg.ports[0].mac(), OTHER)
@@ -228,7 +228,7 @@ def address_refused(cfg, mac):
 
 @ksft_disruptive
 def new_address_survives(cfg):
-    """ The interface has the new address after down and up. """
+    """ The interface keeps the new address after down and up. """
     _down_and_up(cfg)
     ksft_eq(cfg.ports[0].mac(), OTHER)
 
@@ -240,7 +240,7 @@ def new_address_survives_frames(cfg):
 
 @ksft_disruptive
 def old_address_again(cfg):
-    """ It can be set again. """
+    """ The old address can be set again. """
     ip(f"link set {cfg.ifname} address {cfg.own}")
     ksft_eq(cfg.ports[0].mac(), cfg.own)
 

@@ -3,7 +3,7 @@
 
 """
 The queueing discipline alf in front of a device: each datagram that it takes
-arrives once and in the order of its sender, and what it drops is counted.
+arrives once and in the order of its sender, and each drop is counted.
 """
 
 import glob
@@ -32,17 +32,17 @@ WRONG = {
 
 
 def neighbours(cfg):
-    """ Each port has a permanent entry for the other one. """
+    """ The ports have permanent neighbour entries. """
     cfg.know_each_other()
 
 
 def reach_without(cfg):
-    """ The ports reach each other before the qdisc is there. """
+    """ The ports reach each other without alf. """
     ksft_true(cfg.cable.reaches())
 
 
 def load(_cfg):
-    """ The module. """
+    """ The module can be loaded. """
     insert_module("sch_alf")
 
 
@@ -52,17 +52,17 @@ def _alf(cfg):
 
 
 def put_on(cfg):
-    """ tc puts it on the device. """
+    """ tc can set alf as the root qdisc. """
     _alf(cfg)
 
 
 def default_limit(cfg):
-    """ The length of the device's queue, rounded up. """
+    """ The default limit is txqueuelen, rounded up to a power of two. """
     ksft_eq(qdisc.fifo_limit(cfg.ifname), 1024)
 
 
 def reach(cfg):
-    """ Two namespaces reach each other through it. """
+    """ The ports reach each other through alf. """
     ksft_true(cfg.cable.reaches())
 
 
@@ -75,36 +75,36 @@ def _check_refused(cfg, name):
 
 @ksft_variants(list(WRONG))
 def change_refused(cfg, name):
-    """ Wrong options, with a message that says why. """
+    """ A change with wrong options is refused with a message. """
     _check_refused(cfg, name)
 
 
 def change_refused_changes_nothing(cfg):
-    """ The limit. """
+    """ The refused change has no effect on the limit. """
     ksft_eq(qdisc.fifo_limit(cfg.ifname), 1024)
 
 
 def another_takes_its_place(cfg):
-    """ Until it is made anew. """
+    """ Another qdisc can replace it. """
     cfg.root.replace("pfifo limit 1000")
     ksft_eq(cfg.root.kind(), "pfifo")
 
 
 @ksft_variants(list(WRONG))
 def make_refused(cfg, name):
-    """ Wrong options, with a message that says why. """
+    """ Creation with wrong options is refused with a message. """
     _check_refused(cfg, name)
 
 
 def make_refused_makes_none(cfg):
-    """ The other one is still there. """
+    """ The other qdisc is still in place. """
     ksft_eq(cfg.root.kind(), "pfifo")
 
 
 @ksft_variants([KsftNamedVariant("is_rounded_up", 100, 128),
                 KsftNamedVariant("largest", 1 << 20, 1 << 20)])
 def limit(cfg, asked, expected):
-    """ As it is shown. """
+    """ The limit is shown as it was set, rounded up to a power of two. """
     _set_limit(cfg, asked)
     ksft_eq(qdisc.fifo_limit(cfg.ifname), expected)
 
@@ -114,15 +114,15 @@ def _set_limit(cfg, packets):
 
 
 def way(_cfg, how):
-    """ Senders put packets in by themselves, or leave them to each other. """
+    """ The way to enqueue packets can be selected. """
     if qdisc.has_ways():
         qdisc.set_way(how)
 
 
 def _missed(cfg):
     """
-    Packets that have left one port and were not received by the other one, or
-    for which their receiver had no room.
+    Return the number of packets sent by one port and not received by the
+    other, or dropped at a full socket.
     """
     said = cmd("cat /proc/net/snmp", host=cfg.remote).stdout
     udp = [line.split() for line in said.splitlines() if line.startswith("Udp:")]
@@ -131,7 +131,7 @@ def _missed(cfg):
 
 
 class Load:
-    """ Senders at work, and the counters of before. """
+    """ Running senders, and the counters from before their start. """
 
     def __init__(self, cfg, count, seconds):
         self.cfg = cfg
@@ -146,24 +146,24 @@ class Load:
                 "missed": _missed(self.cfg)}
 
     def finish(self):
-        """ Keep what came of it. """
+        """ Wait for the senders and keep the result. """
         self.result = self.flow.finish()
         self.after = self._counters()
 
     def grown(self, name):
-        """ A counter. """
+        """ Return the growth of a counter. """
         return self.after[name] - self.before[name]
 
     def check_order(self):
-        """ Once, and in the order of its sender. """
+        """ Check that no datagram arrived twice or out of order. """
         if not self.result:
             raise KsftFailEx("the senders did not end well")
         self.result.check_order()
 
     def check_accounted(self, lost):
         """
-        Each datagram that was taken has arrived, was dropped, or was missed by
-        the other side, as that counts it.
+        Check that each datagram taken has arrived, was dropped, or was
+        missed by the remote end.
         """
         if not self.result:
             raise KsftFailEx("the senders did not end well")
@@ -181,7 +181,10 @@ class Load:
 
 
 def _under_load(cfg, name, change, count=1_000_000, seconds=0):
-    """ A change while datagrams are sent; cases that follow look at the result. """
+    """
+    Make a change while datagrams are sent, and keep the result for later
+    cases.
+    """
     load_ = cfg.loads[name] = Load(cfg, count, seconds)
     try:
         change()
@@ -191,7 +194,7 @@ def _under_load(cfg, name, change, count=1_000_000, seconds=0):
 
 
 def room_for_all(cfg, _how):
-    """ A large limit. """
+    """ The limit can be raised for all datagrams. """
     _set_limit(cfg, 65536)
     ksft_eq(qdisc.fifo_limit(cfg.ifname), 65536)
 
@@ -204,22 +207,22 @@ def in_order(cfg, how):
 
 
 def in_order_all_arrive(cfg, how):
-    """ Each of them. """
+    """ Each datagram arrives. """
     cfg.loads[f"order {how}"].check_accounted(0)
 
 
 def in_order_order(cfg, how):
-    """ Once, and in the order of its sender. """
+    """ Datagrams arrive once and in order. """
     cfg.loads[f"order {how}"].check_order()
 
 
 def in_order_none_dropped(cfg, how):
-    """ Nothing is counted as dropped. """
+    """ No packet is counted as dropped. """
     ksft_eq(cfg.loads[f"order {how}"].grown("dropped"), 0)
 
 
 def in_order_counted_as_sent(cfg, _how):
-    """ All are. """
+    """ All packets are counted as sent. """
     ksft_ge(cfg.root.counted("sent") - cfg.sent, SENDERS * EACH)
 
 
@@ -229,13 +232,13 @@ def in_order_no_backlog(cfg, _how):
 
 
 def hardly_any_room(cfg, _how):
-    """ A small limit. """
+    """ The limit can be lowered to four packets. """
     _set_limit(cfg, 4)
     ksft_eq(qdisc.fifo_limit(cfg.ifname), 4)
 
 
 def _set_bql(cfg, value):
-    """ Returns how much the device gets at once then, of each queue. """
+    """ Set the byte limit of each queue and return the resulting values. """
     pattern = f"/sys/class/net/{cfg.ifname}/queues/tx-*/byte_queue_limits/limit_max"
     shown = []
     for path in glob.glob(pattern):
@@ -245,36 +248,39 @@ def _set_bql(cfg, value):
 
 
 def device_gets_few(cfg, _how):
-    """ Byte queue limits are small. """
+    """ The byte queue limits can be lowered. """
     shown = _set_bql(cfg, "200")
     ksft_eq(shown, [200] * len(shown))
 
 
 def device_gets_many(cfg, _how):
-    """ Byte queue limits are as large as they can be. """
+    """ The byte queue limits can be raised again. """
     shown = _set_bql(cfg, "max")
     ksft_ge(min(shown), 1 << 20)
 
 
 def full(cfg, how):
-    """ The queue. """
+    """ A full qdisc drops packets. """
     _under_load(cfg, f"full {how}", lambda: None, EACH, 60)
     ksft_gt(cfg.loads[f"full {how}"].grown("dropped"), 0)
 
 
 def full_taken_arrive(cfg, how):
-    """ Each datagram that was taken. """
+    """ Each datagram that was taken arrives. """
     load_ = cfg.loads[f"full {how}"]
     load_.check_accounted(load_.grown("dropped") - load_.result.refused)
 
 
 def full_order(cfg, how):
-    """ Once, and in the order of its sender. """
+    """ Datagrams arrive once and in order. """
     cfg.loads[f"full {how}"].check_order()
 
 
 def full_others_counted(cfg, how):
-    """ A sender that leaves a packet to another one is not told of its end. """
+    """
+    Refused datagrams are counted as dropped. A sender that leaves a packet
+    to another CPU is not told about a drop.
+    """
     load_ = cfg.loads[f"full {how}"]
     ksft_ge(load_.grown("dropped"), load_.result.refused)
     if how == "c":
@@ -283,7 +289,7 @@ def full_others_counted(cfg, how):
 
 @ksft_disruptive
 def limits_change(cfg, how):
-    """ 40 times under load. """
+    """ The limit changes 40 times under load. """
     def change():
         for _ in range(20):
             _set_limit(cfg, 2)
@@ -292,14 +298,14 @@ def limits_change(cfg, how):
 
 
 def limits_change_order(cfg, how):
-    """ Once, and in the order of its sender. """
+    """ Datagrams arrive once and in order. """
     cfg.loads[f"limits {how}"].check_order()
 
 
 def limits_change_lost_are_counted(cfg, how):
     """
-    No sender is told of those that were in the queue when it was made smaller,
-    or came while it was not in use.
+    Lost datagrams are counted as dropped, in the qdisc or while it was
+    inactive.
     """
     load_ = cfg.loads[f"limits {how}"]
     load_.check_accounted(load_.grown("dropped") - load_.result.refused +
@@ -308,7 +314,7 @@ def limits_change_lost_are_counted(cfg, how):
 
 @ksft_disruptive
 def lengths_change(cfg, how):
-    """ Other lengths of the device's queue under load. """
+    """ txqueuelen changes under load. """
     cfg.root.replace("pfifo")
     _alf(cfg)
 
@@ -320,24 +326,24 @@ def lengths_change(cfg, how):
 
 
 def lengths_change_order(cfg, how):
-    """ Once, and in the order of its sender. """
+    """ Datagrams arrive once and in order. """
     cfg.loads[f"lengths {how}"].check_order()
 
 
 def limit_follows_device(cfg, _how):
-    """ As long as none was asked for. """
+    """ A default limit follows txqueuelen. """
     ksft_eq(qdisc.fifo_limit(cfg.ifname), 1024)
 
 
 def no_queue_refused(cfg, _how):
-    """ A device without a queue. """
+    """ A txqueuelen of 0 is refused. """
     with ksft_raises(CmdExitFailure):
         ip(f"link set {cfg.ifname} txqueuelen 0")
 
 
 @ksft_disruptive
 def replaced(cfg, how):
-    """ 50 times under load. """
+    """ The qdisc is replaced 50 times under load. """
     def change():
         for _ in range(25):
             cfg.root.replace("pfifo")
@@ -346,12 +352,12 @@ def replaced(cfg, how):
 
 
 def replaced_order(cfg, how):
-    """ Once, and in the order of its sender. """
+    """ Datagrams arrive once and in order. """
     cfg.loads[f"replaced {how}"].check_order()
 
 
 def replaced_arrive(cfg, how):
-    """ Some do. """
+    """ Datagrams arrive meanwhile, no more than were taken. """
     result = cfg.loads[f"replaced {how}"].result
     ksft_gt(result.received, 0)
     ksft_ge(result.taken, result.received)
@@ -360,9 +366,9 @@ def replaced_arrive(cfg, how):
 @ksft_disruptive
 def downs(cfg, how):
     """
-    5 times down and up under load. Neighbour entries go with the
-    device. Until the neighbour is known again there is no route, so that
-    nothing waits for its address.
+    The interface goes down and up 5 times under load. Its neighbour
+    entries are lost then; the address returns after them, so that no
+    packet waits for ARP.
     """
     def change():
         for _ in range(5):
@@ -378,29 +384,29 @@ def downs(cfg, how):
 
 
 def downs_order(cfg, how):
-    """ Once, and in the order of its sender. """
+    """ Datagrams arrive once and in order. """
     cfg.loads[f"downs {how}"].check_order()
 
 
 def downs_still_alf(cfg, _how):
-    """ The queueing discipline stays. """
+    """ The root qdisc is still alf. """
     ksft_eq(cfg.root.kind(), "alf")
 
 
 def downs_reach(cfg, _how):
-    """ Two namespaces reach each other. """
+    """ The ports reach each other again. """
     wait_until(cfg.cable.reaches, 10, "the ports reach each other")
 
 
 def used_module_stays(_cfg):
-    """ It cannot be removed. """
+    """ The module cannot be unloaded while in use. """
     with ksft_raises(CmdExitFailure):
         remove_module("sch_alf")
 
 
 @ksft_disruptive
 def removed_under_load(cfg):
-    """ The queueing discipline. """
+    """ The qdisc can be deleted under load. """
     load_ = Load(cfg, 1_000_000, 2)
     try:
         cfg.root.remove()
@@ -410,12 +416,12 @@ def removed_under_load(cfg):
 
 
 def unused_module_goes(_cfg):
-    """ It can be removed. """
+    """ The module can be unloaded afterwards. """
     remove_module("sch_alf")
 
 
 def unknown_without_module(cfg):
-    """ tc knows no alf any more, when no modprobe fetches the module. """
+    """ alf is unknown to tc when the kernel cannot load the module. """
     modprobe = _MODPROBE.read_text(encoding="utf-8")
     _MODPROBE.write_text("\n", encoding="utf-8")
     try:
@@ -426,7 +432,7 @@ def unknown_without_module(cfg):
 
 
 def loaded_by_its_alias(cfg):
-    """ tc makes the kernel load the module when modprobe knows it. """
+    """ The kernel loads the module by its alias. """
     if cmd("modprobe -n net-sch-alf", fail=False).ret:
         raise KsftSkipEx("modprobe does not know the module")
     cfg.root.replace("alf")
@@ -435,29 +441,29 @@ def loaded_by_its_alias(cfg):
 
 
 def loaded_again(_cfg):
-    """ The module. """
+    """ The module can be loaded again. """
     insert_module("sch_alf")
 
 
 def put_on_again(cfg):
-    """ tc puts it on the device. """
+    """ tc can set alf as the root qdisc again. """
     _alf(cfg)
 
 
 def reach_again(cfg):
-    """ Two namespaces reach each other through it. """
+    """ The ports reach each other through alf again. """
     ksft_true(cfg.cable.reaches())
 
 
 def module_goes_again(cfg):
-    """ It can be removed. """
+    """ The module can be unloaded again. """
     cfg.root.remove()
     remove_module("sch_alf")
 
 
 @ksft_disruptive
 def reloaded_under_load(cfg):
-    """ 100 times loaded, used and removed. """
+    """ The module is loaded, used and unloaded 100 times under load. """
     cfg.flow = Flow(Plan(CABLE_V4[1], target=cfg.remote.name, senders=SENDERS,
                          seconds=1000, ahead=LONG, told=True))
     for _ in range(100):
@@ -469,7 +475,7 @@ def reloaded_under_load(cfg):
 
 
 def senders_are_still_there(cfg):
-    """ No one has failed. """
+    """ No sender has failed. """
     ksft_true(cfg.flow.sending())
     cfg.flow.stop()
 
@@ -492,7 +498,7 @@ def main():
     cases = [neighbours, reach_without, load, put_on, default_limit, reach, change_refused,
              change_refused_changes_nothing, another_takes_its_place,
              make_refused, make_refused_makes_none, limit]
-    # Each way as a whole, before the next one.
+    # All cases of one way, then those of the next one.
     for how in ("c", "batches") if qdisc.has_ways() else ("c", ):
         cases += [ksft_variants([KsftNamedVariant(how, how)])(case)
                   for case in FOR_EACH_WAY]
@@ -504,7 +510,7 @@ def main():
                   native=True, v6=False) as cfg:
         cfg.root = qdisc.Root(cfg.ifname)
         cfg.loads, cfg.flow, cfg.sent = {}, None, 0
-        # A packet left to another sender is dropped nowhere but in the queue.
+        # Packets left to another sender are dropped only by the qdisc.
         was = qdisc.has_ways() and qdisc.set_core("qdisc_max_burst", 100000)
         try:
             ksft_run(cases, args=(cfg, ))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Skb heads that CPUs exchange through a pool (CONFIG_SKB_QMEMPOOL), switched on
-and off under traffic; CPUs that go offline while a pool is in use.
+skb heads exchanged between CPUs by a pool (CONFIG_SKB_QMEMPOOL), switched on
+and off under traffic, and with CPUs going offline.
 """
 
 import glob
@@ -26,12 +26,12 @@ def _switch(state):
 
 
 def set_up(cfg):
-    """ Addresses, routes, neighbours, and both links. """
+    """ Addresses, routes and neighbours are set, and both links are up. """
     cfg.set_up()
 
 
 def pool_on(_cfg):
-    """ It can be switched on. """
+    """ The pool can be switched on. """
     _switch("1")
 
 
@@ -41,35 +41,35 @@ def pool_on(_cfg):
     KsftNamedVariant("2000_the_other_way", 2000, 60, 1),
 ])
 def frames(cfg, count, size, port):
-    """ With heads of the pool. """
+    """ Frames are forwarded with skb heads of the pool. """
     cfg.check_forwarded(count, size, port)
 
 
 def statistics(_cfg):
-    """ How often a CPU found what it needs. """
+    """ debugfs shows statistics of the pool. """
     ksft_in("hits", STATISTICS.read_text(encoding="utf-8"))
 
 
 def no_third_position(_cfg):
-    """ It is on or off. """
+    """ A value other than 0 and 1 is refused. """
     with ksft_raises(OSError):
         SWITCH.write_text("2", encoding="utf-8")
     ksft_eq(SWITCH.read_text(encoding="utf-8").strip(), "1")
 
 
 def pool_off(_cfg):
-    """ It can be switched off. """
+    """ The pool can be switched off. """
     _switch("0")
 
 
 def pool_is_gone(_cfg):
-    """ And so are its statistics. """
+    """ The statistics go with the pool. """
     ksft_true(not STATISTICS.exists())
 
 
 @ksft_disruptive
 def on_and_off(cfg):
-    """ Under traffic. """
+    """ The pool is switched on and off under traffic. """
     cfg.start_traffic()
     for _ in range(10):
         for state in ("1", "0"):
@@ -78,13 +78,13 @@ def on_and_off(cfg):
 
 
 def pool_on_again(_cfg):
-    """ For what follows. """
+    """ The pool can be switched on again. """
     _switch("1")
 
 
 @ksft_disruptive
 def cpu_offline_and_online(cfg):
-    """ The last one, under traffic. """
+    """ A CPU goes offline and online under traffic. """
     last = sorted(glob.glob("/sys/devices/system/cpu/cpu[0-9]*/online"))
     cfg.start_traffic()
     if not last:

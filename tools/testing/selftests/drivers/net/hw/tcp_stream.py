@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Two hosts over the device: ping of several sizes, and streams of TCP that are
-compared by their checksums, with and without scatter-gather.
+Two hosts over the device: ping of several sizes, and TCP streams compared by
+checksum, with and without scatter-gather.
 """
 
 import hashlib
@@ -27,30 +27,35 @@ PATIENCE = 120
     KsftNamedVariant("fragments", "-s 8000"),
 ])
 def ping(cfg, options):
-    """ The remote end answers. """
+    """ The remote end answers packets of this size. """
     cmd(f"ping -q -c 5 -i 0.05 -W 2 {options} {cfg.remote_addr_v['4']}")
 
 
 def ping_from_remote(cfg):
-    """ The other way. """
+    """ The local end answers the remote end. """
     cmd(f"ping -q -c 5 -i 0.05 -W 2 {cfg.addr_v['4']}", host=cfg.remote)
 
 
 def ping_v6(cfg):
-    """ Neighbour discovery needs multicast. """
+    """
+    The remote end answers over IPv6: neighbour discovery needs multicast.
+    """
     cfg.require_ipver("6")
     cmd(f"ping -q -c 5 -i 0.05 -W 2 {cfg.remote_addr_v['6']}")
 
 
 def ping_flood(cfg):
-    """ Nothing is lost. """
+    """ A flood ping loses nothing. """
     said = cmd(f"ping -q -f -c 1000 -W 2 {cfg.remote_addr_v['4']}", timeout=120)
     lost = re.search(r"([0-9.]+)% packet loss", said.stdout)
     ksft_eq(float(lost[1]), 0)
 
 
 def _source(size):
-    """ An unlinked file of bytes that do not repeat in step with packets. """
+    """
+    Return an unlinked file and its checksum. Its period is not that of
+    packets.
+    """
     block = os.urandom(1_000_003)
     digest = hashlib.blake2b()
     file = tempfile.TemporaryFile()
@@ -79,7 +84,7 @@ def _send(address, port, file, how):
 
 
 def _transfer(cfg, size, how, ipver="4"):
-    """ The remote end receives what was sent. """
+    """ Send to the remote end and compare size and checksum. """
     cfg.require_ipver(ipver)
     file, digest = _source(size)
     port = rand_port()
@@ -97,8 +102,8 @@ def _transfer(cfg, size, how, ipver="4"):
     KsftNamedVariant("sendfile_v6", 5_000_000, 1, "sendfile", "6"),
 ])
 def stream(cfg, size, times, how, ipver):
-    """ TCP arrives as it was sent. """
-    # Less will do where the driver is known to be good and judges the model.
+    """ A TCP stream arrives as it was sent. """
+    # The C driver is known to work: less data is enough.
     if times > 1 and cfg.card and cfg.card.driver == "ixgbe":
         times = 2
     _transfer(cfg, size * times, how, ipver)
@@ -109,12 +114,12 @@ def _scatter_gather(cfg):
 
 
 def scatter_gather_is_on(cfg):
-    """ The driver offers scatter-gather. """
+    """ Scatter-gather is on by default. """
     ksft_eq(_scatter_gather(cfg)["active"], True)
 
 
 def stream_without_scatter_gather(cfg):
-    """ Each packet in one piece. """
+    """ A TCP stream arrives as it was sent without scatter-gather. """
     if _scatter_gather(cfg)["fixed"]:
         raise KsftSkipEx("the driver does not let scatter-gather be switched off")
     ethtool(f"-K {cfg.ifname} sg off")

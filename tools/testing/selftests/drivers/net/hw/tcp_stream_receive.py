@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Accept one connection and read it to its end; print how many bytes came and
-their checksum.
+Accept one connection and read it to the end; print the size and the checksum
+of the data.
 """
 
 import hashlib

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-PCI over virtio, by which User-Mode Linux reaches the ports: the module
-um_pci_check makes every kind of access, from several contexts at once.
+PCI over virtio, which connects User-Mode Linux to the ports: the module
+um_pci_check makes every kind of access, in several contexts at once.
 """
 
 import re
@@ -22,26 +22,29 @@ VERDICT = re.compile(rf"{MODULE}: (not )?ok ([^:\n]+)(?:: (.*))?$", re.M)
 
 
 def verdicts():
-    """ What the module has said of each access: nothing, or what was wrong. """
+    """
+    Return the error of each access reported by the module, empty if it
+    passed.
+    """
     return {match[2].strip(): (match[3] or "wrong") if match[1] else ""
             for match in VERDICT.finditer(kernel_log())}
 
 
 @ksft_disruptive
 def unload(cfg):
-    """ The card must have no driver. """
+    """ The driver can be unloaded. """
     cfg.card.unload()
 
 
 @ksft_disruptive
 def all_accesses(_cfg):
-    """ The module can be loaded only if nothing is wrong. """
+    """ The module loads, which needs all of its accesses to pass. """
     insert_module(MODULE)
 
 
 @ksft_variants([KsftNamedVariant(name.replace(" ", "_"), name) for name in CASES])
 def access(_cfg, name):
-    """ One kind. """
+    """ One kind of access passes. """
     found = verdicts()
     if name not in found:
         raise KsftFailEx("the module has said nothing of it")
@@ -50,7 +53,7 @@ def access(_cfg, name):
 
 
 def no_other_access(_cfg):
-    """ Whatever else the module checks is right, too. """
+    """ No other access has failed. """
     wrong = [f"{name}: {why}" for name, why in verdicts().items() if why]
     if wrong:
         raise KsftFailEx("; ".join(wrong))

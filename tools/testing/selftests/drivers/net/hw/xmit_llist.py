@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Many senders in front of one qdisc: the kernel's list in C, the combiner in
-Rust, and with batches. Nothing gets lost, comes twice or overtakes.
+Many senders in front of one qdisc, enqueued by the list in C, by the combiner
+in Rust, and in batches: no packet is lost, duplicated or reordered.
 """
 
 import time
@@ -16,9 +16,9 @@ from lib.py.datagrams import Flow, Plan
 from lib.py.nicmodel import CableEnv
 from lib.py.support import ip_batch, is_emulated, skip_program
 
-# A device without ARP sends to its own address, so that is that of the other
-# one, too. What waits for an answer of ARP, after the device went up, would be
-# overtaken by what comes after the answer.
+# Both devices have the same address, since a device without ARP sends to its
+# own. With ARP, packets that wait for a reply after the device went up would be
+# overtaken by later ones.
 MAC = "02:00:00:00:08:01"
 ADDRESSES = ("10.8.0.1", "10.8.0.2")
 ROOMY = {"pfifo": "pfifo limit 20000", "bfifo": "bfifo limit 20000000",
@@ -29,7 +29,7 @@ PATIENT = 20.0
 
 
 class Pair:
-    """ Two namespaces, connected by a pair of devices. """
+    """ Two namespaces connected by a veth pair. """
 
     def __init__(self):
         self.ns = (NetNS(), NetNS())
@@ -42,28 +42,31 @@ class Pair:
         self.root = qdisc.Root("v0", source)
 
     def plan(self, **fields):
-        """ Datagrams from one to the other. """
+        """ Return a plan for datagrams from one to the other. """
         source, target = (ns.name for ns in self.ns)
         return Plan(ADDRESSES[1], source=source, target=target, **fields)
 
     def receive_on_one_cpu(self):
-        """ What two CPUs send, two CPUs would receive, in any order. """
+        """
+        Receive on one CPU: several would reorder the packets of
+        several CPUs.
+        """
         # ip netns exec shows the interfaces of the namespace in /sys.
         cmd(["ip", "netns", "exec", self.ns[1].name, "sh", "-c",
              "echo 1 >/sys/class/net/v1/queues/rx-0/rps_cpus"], shell=False)
 
     def set(self, state):
-        """ The sending device up or down. """
+        """ Set the sending device up or down. """
         ip(f"link set v0 {state}", ns=self.ns[0].name)
 
     def close(self):
-        """ The devices go with their namespaces. """
+        """ Delete the namespaces and their devices. """
         for ns in self.ns:
             ns.__exit__(None, None, None)
 
 
 def pair_connected(cfg):
-    """ The two namespaces of the veth pair reach each other. """
+    """ The namespaces of the veth pair reach each other. """
     cmd(f"ping -q -c 1 -W 5 {ADDRESSES[1]}", ns=cfg.pair.ns[0].name)
 
 
@@ -74,14 +77,14 @@ def device_connected(cfg):
 
 @ksft_variants(list(qdisc.WAYS))
 def way(_cfg, how):
-    """ It can be chosen. """
+    """ This way to enqueue packets can be selected. """
     qdisc.way(how)
 
 
 @ksft_variants([KsftNamedVariant(f"{how}_{kind}", how, kind)
                 for how in qdisc.WAYS for kind in ROOMY])
 def in_order(cfg, how, kind):
-    """ 6 senders: each datagram once, in order. """
+    """ All datagrams of 6 senders arrive once and in order. """
     qdisc.way(how)
     cfg.pair.root.replace(ROOMY[kind])
     datagrams.run(cfg.pair.plan(count=2000, patience=PATIENT)).check_all()
@@ -90,7 +93,7 @@ def in_order(cfg, how, kind):
 @ksft_variants([KsftNamedVariant(f"{how}_{kind}", how, kind)
                 for how in qdisc.WAYS for kind in SMALL])
 def no_room(cfg, how, kind):
-    """ The qdisc has counted each that found no room. """
+    """ The qdisc counts each drop, and the others arrive in order. """
     qdisc.way(how)
     root = cfg.pair.root
     root.replace(SMALL[kind])
@@ -103,7 +106,10 @@ def no_room(cfg, how, kind):
 
 @ksft_variants(list(qdisc.WAYS))
 def sender_killed(cfg, how):
-    """ The others go on, and what it has sent arrives. """
+    """
+    One of 6 senders is killed: all datagrams sent arrive once and in
+    order.
+    """
     qdisc.way(how)
     cfg.pair.root.replace(ROOMY["pfifo"])
     flow = Flow(cfg.pair.plan(count=4000, patience=PATIENT))
@@ -144,7 +150,7 @@ UNDER_LOAD = [
 
 
 def under_load(cfg, how, change, lossless):
-    """ Changes while datagrams are sent. """
+    """ The configuration changes while datagrams are sent. """
     qdisc.way(how)
     cfg.pair.root.replace(ROOMY["pfifo"])
     flow = Flow(cfg.pair.plan(seconds=3, patience=PATIENT if lossless else 0.05))
@@ -157,7 +163,10 @@ def under_load(cfg, how, change, lossless):
 
 
 def came_right(cfg, how, change, lossless):
-    """ What was received under load; all of it if nothing may be lost. """
+    """
+    Datagrams arrived once and in order, all of them if the change drops
+    none.
+    """
     result = cfg.results[change, how]
     if lossless:
         result.check_all()
@@ -169,7 +178,9 @@ def came_right(cfg, how, change, lossless):
 
 
 def works_afterwards(cfg, _how, _change, _lossless):
-    """ All of it. """
+    """
+    All datagrams of 6 senders arrive once and in order after the change.
+    """
     qdisc.way("rust")
     cfg.pair.root.replace(ROOMY["pfifo"])
     datagrams.run(cfg.pair.plan(count=500, patience=PATIENT)).check_all()
@@ -179,8 +190,8 @@ def works_afterwards(cfg, _how, _change, _lossless):
                 for how in qdisc.WAYS for kind in ("pfifo", "fq")])
 def device(cfg, how, kind):
     """
-    A device whose queue is stopped and woken. Together fewer are on their way
-    than the other port has descriptors.
+    All datagrams arrive through a device that stops and wakes its queue.
+    Fewer are under way than the receiver has descriptors.
     """
     qdisc.way(how)
     qdisc.Root(cfg.ifname).replace(ROOMY[kind])
@@ -190,7 +201,7 @@ def device(cfg, how, kind):
 
 
 def loads():
-    """ The cases of each change, one change after the other. """
+    """ Yield the cases of each change in turn. """
     for variant in UNDER_LOAD:
         for case in (under_load, came_right, works_afterwards):
             yield ksft_variants([variant])(case)
@@ -203,7 +214,7 @@ def main():
         skip_program("takes too long where the machine is emulated")
     if not qdisc.has_ways():
         skip_program("this kernel has no CONFIG_NET_XMIT_LLIST_RUST")
-    # Nothing is dropped but where it is counted.
+    # Packets are dropped only where the drop is counted.
     was = {name: qdisc.set_core(name, 100000)
            for name in ("netdev_max_backlog", "qdisc_max_burst")}
     try:

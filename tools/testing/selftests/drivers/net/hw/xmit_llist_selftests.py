@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-The kernel's own tests of queueing disciplines (tc-testing) and of packet
-sockets (net), with each way to put packets in front of a qdisc.
+The kernel's tests of queueing disciplines (tc-testing) and packet sockets
+(net), for each way to enqueue packets.
 """
 
 import json
@@ -21,7 +21,7 @@ SELFTESTS = Path(__file__).resolve().parents[3]
 TDC = SELFTESTS / "tc-testing"
 NET = SELFTESTS / "net"
 FILES = ("fifo", "pfifo_fast", "fq")
-# An address and a small MTU, so that there is something to segment.
+# An address, and an MTU that makes segmentation necessary.
 UDPGSO = ("./in_netns.sh sh -c 'ip addr add dev lo 10.0.0.1/32 && "
           "ip link set dev lo mtu 1500 && ./udpgso -4 -C'")
 PROGRAMS = {
@@ -35,7 +35,10 @@ PATIENCE = 600
 
 
 class Tdc:
-    """ tdc writes beside itself, so it has a copy; a file is run once a way. """
+    """
+    Runs each file of tdc cases once per way, in a copy that tdc can write
+    to.
+    """
 
     def __init__(self):
         self._folder = Path(tempfile.mkdtemp()) / "tdc"
@@ -43,13 +46,13 @@ class Tdc:
 
     @staticmethod
     def cases(name):
-        """ The ids of the cases in a file. """
+        """ Return the ids of the cases in a file. """
         path = TDC / f"tc-tests/qdiscs/{name}.json"
         cases = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
         return [case["id"] for case in cases]
 
     def prepare(self):
-        """ Devices for its plugins, and the copy. """
+        """ Copy tdc and load the devices that its plugins need. """
         for module in ("dummy", "ifb"):
             if not Path(f"/sys/module/{module}").exists():
                 insert_module(module)
@@ -70,7 +73,7 @@ class Tdc:
         return found, (lines + said.stdout.splitlines())[-20:]
 
     def check(self, how, name, ident):
-        """ A case has passed, with one of the ways. """
+        """ Check the result of one case. """
         if (how, name) not in self._results:
             self._results[how, name] = self._run(how, name)
         found, words = self._results[how, name]
@@ -78,27 +81,27 @@ class Tdc:
             raise KsftFailEx(f"tdc: {found.get(ident, 'no result')}: " + " | ".join(words))
 
     def close(self):
-        """ The copy goes. """
+        """ Remove the copy. """
         shutil.rmtree(self._folder.parent)
 
 
 @ksft_variants([KsftNamedVariant(f"{how}_{name}_{ident}", how, name, ident)
                 for how in qdisc.WAYS for name in FILES for ident in Tdc.cases(name)])
 def tdc(runner, how, name, ident):
-    """ A case of tc-testing. """
+    """ A case of tc-testing passes. """
     runner.check(how, name, ident)
 
 
 @ksft_variants([KsftNamedVariant(f"{how}_{name}", how, command)
                 for how in qdisc.WAYS for name, command in PROGRAMS.items()])
 def net(_runner, how, command):
-    """ A program of net. """
+    """ A program of net passes. """
     qdisc.way(how)
     cmd(f"cd {NET} && {command}", shell=True, timeout=PATIENCE)
 
 
 def prepare(runner):
-    """ tdc can begin. """
+    """ tdc can be prepared. """
     runner.prepare()
 
 

@@ -19,7 +19,7 @@ MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
 
 
 class Port:
-    """ A port of the card: its PCI device, and the interface that it has. """
+    """ A port of the card: a PCI device and its network interface. """
 
     def __init__(self, number, pci):
         self.number = number
@@ -31,54 +31,57 @@ class Port:
         return Path("/sys/bus/pci/devices") / self.pci
 
     def find(self):
-        """ The interface may come anew, with another driver or name. """
+        """ Look up the interface, which changes when a driver binds again. """
         nets = glob.glob(f"{self._device}/net/*")
         self.ifname = os.path.basename(nets[0]) if nets else None
         return self.ifname is not None
 
     def driver(self):
-        """ The name of the driver that is bound. """
+        """ Return the name of the bound driver. """
         link = self._device / "driver"
         return link.resolve().name if link.exists() else None
 
     def unbind(self):
-        """ Take the port from its driver. """
+        """ Unbind the driver from the port. """
         (self._device / "driver/unbind").write_text(self.pci, encoding="utf-8")
 
     def bind(self, driver):
-        """ Give it to a driver. """
+        """ Bind a driver to the port. """
         path = Path("/sys/bus/pci/drivers") / driver / "bind"
         path.write_text(self.pci, encoding="utf-8")
 
     def stat(self, name):
-        """ A counter of the interface. """
+        """ Return a counter of the interface. """
         return netdev_stat(self.ifname, name)
 
     def attr(self, name):
-        """ An attribute of the interface, without the end of line. """
+        """ Return an attribute of the interface from sysfs. """
         path = Path("/sys/class/net") / self.ifname / name
         return path.read_text(encoding="utf-8").strip()
 
     def ifindex(self):
-        """ That of the interface. """
+        """ Return the index of the interface. """
         return int(self.attr("ifindex"))
 
     def mac(self):
-        """ Its present address. """
+        """ Return the current MAC address. """
         return self.attr("address")
 
     def queues(self, kind):
-        """ How many rx or tx queues it has. """
+        """ Return the number of rx or tx queues. """
         return len(glob.glob(f"/sys/class/net/{self.ifname}/queues/{kind}-*"))
 
     def tx_queue_sum(self, name):
-        """ An attribute of all transmit queues: which is used depends on the CPU. """
+        """
+        Sum up an attribute over all transmit queues: the CPU selects
+        the queue.
+        """
         paths = glob.glob(f"/sys/class/net/{self.ifname}/queues/tx-*/{name}")
         return sum(int(Path(path).read_text(encoding="utf-8")) for path in paths)
 
     @staticmethod
     def all():
-        """ Those of the model, in the order of their wires. """
+        """ Return the ports of the model, in the order of their wires. """
         found = []
         for device in sorted(Path("/sys/bus/pci/devices").iterdir()):
             ids = [(device / name).read_text(encoding="utf-8").strip()
@@ -89,7 +92,7 @@ class Port:
 
 
 class Card:
-    """ The modelled card, its ports, and the driver under test. """
+    """ The modelled card with its ports and the driver under test. """
 
     def __init__(self, drivers=None, why=""):
         if not NicModel.there():
@@ -108,7 +111,7 @@ class Card:
         self.model.reset()
 
     def close(self):
-        """ Leave it as others expect it. """
+        """ Reset the model for the next program. """
         with contextlib.suppress(NicModelError):
             self.model.reset()
         self.model.close()
@@ -120,8 +123,8 @@ class Card:
 
     def wait_up(self, ports=None):
         """
-        Wait until ports may send. The carrier alone is too early: queues drop
-        everything until the link watch has seen it too.
+        Wait until the ports can transmit. The carrier alone is too
+        early: queues drop packets until the link watch has run.
         """
         ports = ports or self.ports
         wait_until(lambda: all(port.attr("operstate") == "up" for port in ports),
@@ -129,11 +132,11 @@ class Card:
         time.sleep(0.2)
 
     def load(self, parameters="", wait=True):
-        """ The driver under test. """
+        """ Load the driver under test. """
         insert_module(self.driver, parameters)
         if wait:
             self.find()
 
     def unload(self):
-        """ The driver under test; what it depends on stays. """
+        """ Unload the driver under test, but not the modules it depends on. """
         remove_module(self.driver)

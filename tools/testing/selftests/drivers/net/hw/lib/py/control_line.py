@@ -2,7 +2,7 @@
 
 """
 The control line of the modelled network card (tools/nicmodel of the skbulk
-project): one JSON object per line each way.
+project): one JSON object per line in each direction.
 """
 
 import fcntl
@@ -18,11 +18,11 @@ CONTROL_LINES = "/dev/virtio-ports/org.skbulk.wire*"
 
 
 class NicModelError(Exception):
-    """ The model refuses a request. """
+    """ The model has refused a request. """
 
 
 class NicModel:
-    """ A control line to the model, which nobody else uses meanwhile. """
+    """ A control line to the model, locked for exclusive use. """
 
     def __init__(self):
         self._fd, self._lock = self._free_line()
@@ -31,7 +31,7 @@ class NicModel:
 
     @staticmethod
     def there():
-        """ Is there a modelled card? """
+        """ Check whether the machine has a modelled card. """
         return bool(glob.glob(CONTROL_LINES))
 
     @staticmethod
@@ -53,7 +53,7 @@ class NicModel:
         raise KsftSkipEx("needs the modelled card")
 
     def close(self):
-        """ Let others have the line. """
+        """ Release the line. """
         if self._fd is not None:
             os.close(self._fd)
             self._lock.close()
@@ -61,8 +61,9 @@ class NicModel:
 
     def _resync(self):
         """
-        A program that was killed may have left an answer on its way: find the
-        end of such by a request whose refusal names it.
+        Skip answers to a program that was killed: send an unknown
+        command with a unique name and read until the refusal quotes
+        that name.
         """
         tag = f"resync-{os.getpid()}-{time.monotonic_ns()}"
         self._write({"cmd": tag})
@@ -88,7 +89,7 @@ class NicModel:
         return line.decode()
 
     def ask(self, request, **fields):
-        """ One request; returns the answer. """
+        """ Send one request and return the answer. """
         self._write({"cmd": request, **fields})
         answer = json.loads(self._readline(600))
         if not answer.get("ok"):
@@ -96,33 +97,33 @@ class NicModel:
         return answer
 
     def wire(self, port, kind="sink", **fields):
-        """ Plug something into a port. """
+        """ Connect a port to a sink, a cable, or another kind of wire. """
         self.ask("wire", port=port, kind=kind, **fields)
 
     def link(self, port, up=True):
-        """ The link of a port comes or goes. """
+        """ Set the link of a port up or down. """
         self.ask("link", port=port, up=up)
 
     def inject(self, port, frame):
-        """ One frame into a port. """
+        """ Send one frame into a port. """
         self.ask("inject", port=port, hex=frame.hex())
 
     def stats(self, port):
-        """ What the card has counted, whatever its driver says. """
+        """ Return the counters of the card, independent of its driver. """
         return self.ask("stats", port=port)
 
     def fault(self, port, kind, count=None, value=None):
-        """ Make the card lie on the next occasions. """
+        """ Inject a fault, for a number of occasions. """
         fields = {"count": count, "value": value}
         self.ask("fault", port=port, kind=kind,
                  **{key: v for key, v in fields.items() if v is not None})
 
     def mend(self, port):
-        """ The truth again. """
+        """ Clear all faults of a port. """
         self.ask("fault", port=port, kind="clear")
 
     def reset(self):
-        """ Both ports with nothing plugged in, a link, and no faults. """
+        """ Restore both ports: no wire, link up, no faults. """
         for port in (0, 1):
             self.mend(port)
             self.wire(port)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Numbered datagrams of several senders at the same time: does each arrive, once,
-and in the order of its sender?
+Numbered datagrams of several senders at the same time: does each of them
+arrive, once, and in the order of its sender?
 
-Senders and the receiver are processes, which tell each other by shared memory
-how far they are: none is so far ahead of the receiver that there is no room
-where it receives.
+Senders and the receiver are processes that share their progress in memory: a
+sender that is far ahead waits, so that the receive buffers do not overflow.
 """
 
 import contextlib
@@ -27,7 +26,7 @@ from .support import PACKET_QDISC_BYPASS, SOL_PACKET, Task
 
 PORT = 6000
 SIZE = 120
-# A type for experiments (IEEE 802).
+# An experimental EtherType (IEEE 802).
 ETHERTYPE = 0x88B5
 HEADER = bytes(6 * [0xFF]) + bytes.fromhex("02feedfeed02") + ETHERTYPE.to_bytes(2, "big")
 PAYLOAD = struct.Struct("=4sIQ")
@@ -39,41 +38,41 @@ IP_RECVERR = 11
 FULL = (errno.ENOBUFS, errno.EAGAIN)
 AWAY = (errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENODEV,
         errno.ENXIO, errno.ECONNREFUSED)
-# Within that time there is a route again.
+# The time for a route to come back.
 ROUTE = 5.0
-# A missing datagram counts as lost if none has arrived for so long after the
-# last one was sent.
+# A datagram counts as lost if none has arrived for this long after the last one
+# was sent.
 QUIET = 2.0
 PAUSE = 0.0005
 
 
 @dataclass
 class Plan:
-    """ What the senders do. """
+    """ Parameters of the senders. """
 
-    # Where they are sent to, or with @packet from which interface.
+    # The destination address, or with @packet the sending interface.
     where: str
-    # The interface that receives, with @packet.
+    # The receiving interface, with @packet.
     whence: str = ""
-    # Past the queueing discipline, by packet sockets.
+    # Send by packet sockets, past the queueing discipline.
     packet: bool = False
     source: str = None
     target: str = None
     senders: int = 6
-    # As many datagrams, or as many seconds, of each sender.
+    # The number of datagrams, or of seconds, for each sender.
     count: int = 0
     seconds: float = 0
-    # How far a sender may be ahead of the receiver, and for how long it waits
-    # if it is: what was sent may be lost.
+    # How far a sender may be ahead of the receiver, and how long it waits if it
+    # is: datagrams may be lost.
     ahead: int = 2000
     patience: float = 0.05
-    # Senders are told what the queue drops, and do not send that again.
+    # The kernel reports drops to the senders, which do not send again.
     told: bool = False
 
 
 @dataclass
 class Seen:
-    """ What came from one sender. """
+    """ The datagrams received from one sender. """
 
     next: int = 0
     received: int = 0
@@ -82,7 +81,7 @@ class Seen:
     numbers: set = field(default_factory=set)
 
     def add(self, number):
-        """ Note a datagram. """
+        """ Record a datagram. """
         self.received += 1
         self.disordered += number < self.next
         self.twice += number in self.numbers
@@ -91,38 +90,42 @@ class Seen:
 
 
 class _Progress:
-    """ Shared memory: what each sender has sent, what the receiver expects next. """
+    """ Shared memory: the numbers sent by each sender, and those received. """
 
     def __init__(self, senders):
         self._memory = mmap.mmap(-1, NUMBER.size * (2 * senders + 1))
         self._senders = senders
 
     def get(self, index):
-        """ Number @index; the last says that all senders have ended. """
+        """
+        Read number @index; the last one is set when all senders have
+        ended.
+        """
         return NUMBER.unpack_from(self._memory, NUMBER.size * index)[0]
 
     def set(self, index, number):
-        """ Each has one writer. """
+        """ Write number @index, which has a single writer. """
         NUMBER.pack_into(self._memory, NUMBER.size * index, number)
 
     def sent(self, sender):
-        """ Where the sender says what it has sent. """
+        """ Return the index of what a sender has sent. """
         return sender
 
     def seen(self, sender):
-        """ Where the receiver says what it expects. """
+        """ Return the index of what was received from a sender. """
         return self._senders + sender
 
     @property
     def end(self):
-        """ Where it stands that nothing more is sent. """
+        """ The index of the end flag. """
         return 2 * self._senders
 
 
 def _socket(plan, sender):
     """
-    A socket of a sender. To connect takes a route, and there is none while an
-    interface is down; one that is told of each failure is not connected.
+    Open the socket of a sender. connect() needs a route, and there is none
+    while an interface is down. Sockets that report each failure are not
+    connected.
     """
     if plan.packet:
         out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -146,7 +149,7 @@ def _socket(plan, sender):
 
 
 def _send(plan, sender, progress):
-    """ One sender. """
+    """ Run one sender. """
     taken = refused = away = number = base = 0
     end = time.monotonic() + plan.seconds if plan.seconds else float("inf")
     header = HEADER if plan.packet else b""
@@ -177,7 +180,7 @@ def _send(plan, sender, progress):
                 else:
                     raise
             if error and not plan.told:
-                # Whatever was in the way, the same one once more.
+                # Send the same one again.
                 continue
             number += 1
             progress.set(progress.sent(sender), number)
@@ -191,7 +194,7 @@ def _send(plan, sender, progress):
 
 
 def _sockets(plan):
-    """ Those of the receiver. """
+    """ Open the sockets of the receiver. """
     if plan.packet:
         out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE))
         out.bind((plan.whence, ETHERTYPE))
@@ -209,7 +212,7 @@ def _sockets(plan):
 
 
 def _receive(plan, progress, ready):
-    """ Until the senders have ended, and all has come or nothing comes any more. """
+    """ Receive until the senders have ended and nothing more arrives. """
     seen = [Seen() for _ in range(plan.senders)]
 
     def complete():
@@ -224,7 +227,7 @@ def _receive(plan, progress, ready):
         last, events = time.monotonic(), True
         while True:
             ended = progress.get(progress.end)
-            # One that comes twice may come last.
+            # A duplicate may come last.
             if ended and not events and (complete() or time.monotonic() > last + QUIET):
                 break
             events = selector.select(0.05)
@@ -246,7 +249,7 @@ def _receive(plan, progress, ready):
 
 @dataclass
 class Result:
-    """ What came of it: sums, and what each sender has sent and had received. """
+    """ Totals, and what was sent and received per sender. """
 
     taken: int
     refused: int
@@ -257,12 +260,15 @@ class Result:
     each: list
 
     def check_order(self):
-        """ Nothing came twice, or behind a later one. """
+        """ Check that no datagram arrived twice or out of order. """
         ksft_eq((self.disordered, self.twice), (0, 0),
                 f"disordered, and twice, of {self.received}")
 
     def check_all(self):
-        """ Each came, once and in order, and each sender has sent. """
+        """
+        Check that every datagram arrived once and in order, from every
+        sender.
+        """
         self.check_order()
         for sender, (taken, received) in enumerate(self.each):
             ksft_gt(taken, 0, f"datagrams of sender {sender}")
@@ -270,7 +276,7 @@ class Result:
 
 
 class Flow:
-    """ The processes of a plan, from their start until finish(). """
+    """ The processes of a plan, from their start to finish(). """
 
     def __init__(self, plan):
         self.plan = plan
@@ -289,11 +295,11 @@ class Flow:
         self._killed = None
 
     def sending(self):
-        """ Is each sender still there? """
+        """ Check whether all senders are still running. """
         return all(sender.running() for sender in self._senders)
 
     def kill_one_half_way(self, seconds=60):
-        """ The first sender ends amid its datagrams. """
+        """ Kill the first sender in the middle of its datagrams. """
         end = time.monotonic() + seconds
         while self._progress.get(self._progress.sent(0)) < self.plan.count // 2:
             if time.monotonic() > end:
@@ -303,12 +309,12 @@ class Flow:
         self._killed = self._progress.get(self._progress.sent(0))
 
     def stop(self):
-        """ End everything, whatever it does. """
+        """ Kill all processes. """
         for task in (*self._senders, self._receiver):
             task.kill()
 
     def finish(self, seconds=120):
-        """ Wait for the senders, then for what they have sent. """
+        """ Wait for the senders and then for the datagrams under way. """
         try:
             told = []
             for number, sender in enumerate(self._senders):
@@ -334,5 +340,5 @@ class Flow:
 
 
 def run(plan):
-    """ All of it. """
+    """ Run a plan to its end. """
     return Flow(plan).finish()

@@ -34,7 +34,7 @@ CABLE_V6 = ("2001:db8:9::1", "2001:db8:9::2")
 
 
 class Traffic(threading.Thread):
-    """ Bursts of frames through the guest, until stop(). """
+    """ Bursts of frames in the background until stop() is called. """
 
     def __init__(self, request):
         super().__init__(daemon=True)
@@ -46,7 +46,10 @@ class Traffic(threading.Thread):
         self.start()
 
     def run(self):
-        """ No timeout ends a burst before its frames are accounted for. """
+        """
+        Send bursts without a timeout, so that every frame is accounted
+        for.
+        """
         try:
             model = NicModel()
             while not self._stop_asked.is_set():
@@ -54,13 +57,14 @@ class Traffic(threading.Thread):
                 if self.answers[-1]["forwarded"]:
                     self._came_through.set()
             model.close()
-        except Exception as error:  # told by whoever stops it
+        except Exception as error:  # stop() raises it
             self.error = error
 
     def stop(self, seconds=30):
         """
-        A burst is lost as a whole if the ports were away for all of it, so
-        there is one more until one comes through.
+        Stop after a burst of which at least one frame came through. A
+        burst is lost as a whole if the ports are down while it is
+        sent.
         """
         self._came_through.wait(seconds)
         self._stop_asked.set()
@@ -69,7 +73,10 @@ class Traffic(threading.Thread):
             raise self.error
 
     def check(self):
-        """ Some came out, and whatever came out was right. """
+        """
+        Check that frames came out, and that none was duplicated or
+        damaged.
+        """
         for answer in self.answers:
             for what in ("duplicated", "damaged"):
                 ksft_eq(answer[what], 0, f"frames {what}: {answer}")
@@ -79,8 +86,9 @@ class Traffic(threading.Thread):
 
 class NicModelEnv(NetDrvEnv):
     """
-    Both ports of the modelled card in this namespace, as a router between two
-    peers. @drivers names those that the program is for, @why says why.
+    Both ports of the modelled card in this namespace, with routing between
+    two peers. @drivers limits the program to some drivers, @why is the
+    reason that a skip gives.
     """
 
     def __init__(self, src_path, drivers=None, why="", native=False):
@@ -108,12 +116,12 @@ class NicModelEnv(NetDrvEnv):
         return self.card.driver
 
     def require_driver(self, driver, why):
-        """ Skip a case of other drivers. """
+        """ Skip the case with any other driver. """
         if self.driver != driver:
             raise KsftSkipEx(why)
 
     def set_up(self):
-        """ Addresses, routes and neighbours for 10.0.0.2 <-> 10.0.1.2. """
+        """ Set addresses, routes and neighbours for 10.0.0.2 <-> 10.0.1.2. """
         self.card.find()
         Path("/proc/sys/net/ipv4/ip_forward").write_text("1", encoding="utf-8")
         lines = []
@@ -126,11 +134,14 @@ class NicModelEnv(NetDrvEnv):
         self.card.wait_up()
 
     def both(self, state):
-        """ Both ports up or down. """
+        """ Set both ports up or down. """
         ip_batch(f"link set {port.ifname} {state}" for port in self.ports)
 
     def request(self, count, size=60, port=0, **fields):
-        """ Frames from the peer at @port to the other one, each checked. """
+        """
+        Build a request for frames from the peer at @port to the other
+        peer.
+        """
         to = 1 - port
         return {"from": port, "to": to, "count": count, "size": size,
                 "src_mac": PEERS[port], "dst_mac": self.ports[port].mac(),
@@ -140,12 +151,12 @@ class NicModelEnv(NetDrvEnv):
                 "window": 128, "drain_ms": 1000, "timeout_ms": 60000, **fields}
 
     def generate(self, count, size=60, port=0, **fields):
-        """ Send them; returns what the checker found. """
+        """ Send frames and return the result of the checker. """
         return self.model.ask("generate",
                               **self.request(count, size, port, **fields))
 
     def check_forwarded(self, count, size=60, port=0, **fields):
-        """ Each frame comes out once, whole and in order. """
+        """ Check that each frame comes out once, whole and in order. """
         answer = self.generate(count, size, port, **fields)
         for what in ("sent", "forwarded"):
             ksft_eq(answer[what], count, f"{what}: {answer}")
@@ -155,8 +166,9 @@ class NicModelEnv(NetDrvEnv):
 
     def settle(self):
         """
-        Wait until nothing leaves any more: what a slow machine has queued
-        would look like damage to the next burst.
+        Wait until the ports stop transmitting: packets that a slow
+        machine still has queued would count as damaged in the next
+        burst.
         """
         last, end = None, time.monotonic() + 20
         while time.monotonic() < end:
@@ -167,17 +179,17 @@ class NicModelEnv(NetDrvEnv):
             time.sleep(0.7)
 
     def check_works(self, count=500):
-        """ Whatever happened, the driver forwards every frame. """
+        """ Check that the driver forwards every frame. """
         self.set_up()
         self.settle()
         self.check_forwarded(count)
 
     def start_traffic(self):
-        """ Bursts in the background until check_traffic(). """
+        """ Send bursts in the background until check_traffic(). """
         self.traffic = Traffic(self.request(2000))
 
     def check_traffic(self):
-        """ End the traffic: what came out was right. """
+        """ Stop the bursts and check the frames that came out. """
         if not self.traffic:
             raise KsftFailEx("the case before this one started no traffic")
         traffic, self.traffic = self.traffic, None
@@ -186,7 +198,7 @@ class NicModelEnv(NetDrvEnv):
 
 
 def forwards_after(what, count=500):
-    """ A case: the driver forwards every frame. """
+    """ Return a case: the driver forwards every frame. """
     def case(cfg):
         cfg.check_works(count)
     case.__name__ = f"forwards_after_{what}"
@@ -194,7 +206,7 @@ def forwards_after(what, count=500):
 
 
 def traffic_intact(during):
-    """ A case: the traffic of the case before was right, and ends. """
+    """ Return a case: no frame of the traffic was damaged or duplicated. """
     def case(cfg):
         cfg.check_traffic()
     case.__name__ = f"traffic_intact_{during}"
@@ -202,7 +214,7 @@ def traffic_intact(during):
 
 
 class Cable:
-    """ The ports wired to each other, the second in a namespace of its own. """
+    """ A cable between the ports, with the second port in a namespace. """
 
     def __init__(self, card, v6=True):
         self.card = card
@@ -212,7 +224,7 @@ class Cable:
         self.plug_in()
 
     def plug_in(self):
-        """ Addresses for both; the second port goes into its namespace. """
+        """ Move the second port into the namespace and set addresses. """
         self.card.find()
         local, remote = (port.ifname for port in self.card.ports)
         ip(f"link set {remote} netns {self.ns.name}")
@@ -227,7 +239,10 @@ class Cable:
 
     @staticmethod
     def _set_v6(ifname, ns, state):
-        """ Without IPv6 nothing leaves an interface but what a test sends. """
+        """
+        Switch IPv6 off where a test counts packets: only its own are
+        sent then.
+        """
         path = f"/proc/sys/net/ipv6/conf/{ifname}/disable_ipv6"
         if os.path.exists("/proc/net/if_inet6"):
             cmd(["sh", "-c", f"echo {int(not state)} >{path}"] if not ns else
@@ -236,11 +251,11 @@ class Cable:
 
     @staticmethod
     def reaches():
-        """ Does the other end answer? """
+        """ Check whether the remote end answers. """
         return cmd(f"ping -q -c 1 -W 1 {CABLE_V4[1]}", fail=False).ret == 0
 
     def variables(self):
-        """ What NetDrvEpEnv reads. """
+        """ Return the environment variables of NetDrvEpEnv. """
         found = {"NETIF": self.card.ports[0].ifname,
                  "LOCAL_V4": CABLE_V4[0], "REMOTE_V4": CABLE_V4[1],
                  "REMOTE_TYPE": "netns", "REMOTE_ARGS": self.ns.name}
@@ -249,10 +264,7 @@ class Cable:
         return found
 
     def close(self):
-        """
-        An interface leaves its namespace by itself when that goes, but not at
-        once.
-        """
+        """ Delete the namespace, and wait for the interface that it held. """
         local = self.card.ports[0].ifname
         ip(f"addr flush dev {local}")
         self._set_v6(local, None, True)
@@ -264,8 +276,9 @@ class Cable:
 
 class CableEnv(NetDrvEpEnv):
     """
-    A local and a remote end. NETIF and its like name them, as for any other
-    test; otherwise they are the ports of the modelled card.
+    A local and a remote endpoint. NETIF and the other variables of
+    NetDrvEpEnv name them; without NETIF they are the ports of the modelled
+    card.
     """
 
     def __init__(self, src_path, drivers=None, why="", native=False, v6=True):
@@ -284,7 +297,7 @@ class CableEnv(NetDrvEpEnv):
             raise
 
     def unplug(self):
-        """ Give the ports back. """
+        """ Remove the cable and release the card. """
         if self.cable:
             self.cable.close()
             self.cable = None
@@ -298,8 +311,8 @@ class CableEnv(NetDrvEpEnv):
 
     def know_each_other(self):
         """
-        Neither end asks for the other's address: no packet waits for it, and
-        queues have nothing in them but what a test sends.
+        Add permanent neighbour entries: no packet waits for an
+        address, and only the packets of the test are in the queues.
         """
         ip(f"neigh replace {self.remote_addr_v['4']} lladdr {self.remote_dev['address']} "
            f"dev {self.ifname} nud permanent")
@@ -307,14 +320,14 @@ class CableEnv(NetDrvEpEnv):
            f"dev {self.remote_ifname} nud permanent", host=self.remote)
 
     def remote_stat(self, name):
-        """ A counter of the remote interface. """
+        """ Return a counter of the remote interface. """
         link = ip(f"-s link show dev {self.remote_ifname}", json=True, host=self.remote)
         direction, _, what = name.partition("_")
         return link[0]["stats64"][direction][what]
 
     @property
     def model(self):
-        """ The model at the other end of the wire, or a reason to skip. """
+        """ The control line of the model; skips the case on other devices. """
         if not self.card:
             raise KsftSkipEx("needs the modelled card")
         return self.card.model

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-How packets get into queueing disciplines, and options that tc does not know.
+Ways to enqueue packets to queueing disciplines, and qdisc options that tc does
+not support.
 """
 
 import os
@@ -32,12 +33,12 @@ TCMSG = struct.Struct("=BxxxiIII")
 
 
 def has_ways():
-    """ Does this kernel know more than one way? """
+    """ Check whether the kernel has several ways to enqueue. """
     return (CORE / "xmit_llist_rust").exists()
 
 
 def set_way(name):
-    """ Which code puts packets into qdiscs, and how. """
+    """ Select the code that enqueues packets to qdiscs. """
     rust, batch = WAYS[name]
     for switch, value in (("xmit_llist_rust", rust), ("qdisc_enqueue_batch", batch)):
         (CORE / switch).write_text(str(value), encoding="utf-8")
@@ -45,14 +46,14 @@ def set_way(name):
 
 
 def way(name):
-    """ For the rest of a case. """
+    """ Select it for the rest of a case. """
     if has_ways():
         set_way(name)
         defer(set_way, "c")
 
 
 def set_core(name, value):
-    """ A variable of net.core; returns what it was. """
+    """ Set a variable of net.core and return the old value. """
     path = CORE / name
     was = path.read_text(encoding="utf-8").strip()
     path.write_text(str(value), encoding="utf-8")
@@ -67,22 +68,22 @@ class Root:
         self.ns = ns
 
     def replace(self, kind):
-        """ With the words that tc knows. """
+        """ Replace it, with the syntax of tc. """
         tc(f"qdisc replace dev {self.ifname} root {kind}", ns=self.ns)
 
     def remove(self):
-        """ What the device has by default comes back. """
+        """ Delete it, so that the default qdisc returns. """
         tc(f"qdisc del dev {self.ifname} root", ns=self.ns)
 
     def _shown(self):
         return tc(f"-s qdisc show dev {self.ifname} root", ns=self.ns).stdout
 
     def kind(self):
-        """ Its name. """
+        """ Return its kind. """
         return self._shown().split()[1]
 
     def counted(self, name):
-        """ Packets sent or dropped, or the backlog. """
+        """ Return the number of packets sent or dropped, or the backlog. """
         shown = self._shown()
         pattern = {"sent": r"Sent \d+ bytes (\d+) pkt", "dropped": r"dropped (\d+)",
                    "backlog": r"backlog \d+b (\d+)p",
@@ -91,7 +92,7 @@ class Root:
 
 
 class RefusedOptions(Exception):
-    """ What the kernel said. """
+    """ The error message of the kernel. """
 
 
 def _attribute(number, payload):
@@ -111,7 +112,9 @@ def _attributes(data):
 
 
 def _request(kind, flags, ifname, more=b""):
-    """ A message about the root qdisc; returns what follows the header of the answer. """
+    """
+    Send a message about the root qdisc and return the body of the answer.
+    """
     body = TCMSG.pack(0, socket.if_nametoindex(ifname), 0, TC_H_ROOT, 0) + more
     message = HEADER.pack(HEADER.size + len(body), kind, flags | NLM_F_REQUEST, 1, 0) + body
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
@@ -131,17 +134,17 @@ def _request(kind, flags, ifname, more=b""):
 
 
 def fifo_limit(ifname):
-    """ The limit of a root qdisc that has the options of a FIFO. """
+    """ Return the limit of a root qdisc with the options of a FIFO. """
     body = _request(RTM_GETQDISC, NLM_F_ECHO, ifname)
     return struct.unpack("=I", _attributes(body[TCMSG.size:])[TCA_OPTIONS])[0]
 
 
 def replace_raw(ifname, kind, options):
-    """ Create or change the root qdisc with options that tc does not know. """
+    """ Create or change the root qdisc with raw options. """
     more = _attribute(TCA_KIND, kind.encode() + b"\0") + _attribute(TCA_OPTIONS, options)
     _request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE | NLM_F_ACK, ifname, more)
 
 
 def limit(packets):
-    """ Options of a FIFO. """
+    """ Encode the options of a FIFO. """
     return struct.pack("=I", packets)

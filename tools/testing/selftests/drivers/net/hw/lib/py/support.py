@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 
-"""
-What tests of a device do besides: modules, counters, processes that send.
-"""
+""" Helpers for device tests: modules, counters, processes that send. """
 
 import contextlib
 import errno
@@ -20,22 +18,22 @@ from lib.py import KsftFailEx, cmd, ip, ksft_pr
 
 SOL_PACKET = 263
 PACKET_QDISC_BYPASS = 20
-# The driver's ring is full, or its queue is stopped for another reason.
+# The ring of the driver is full, or its queue is stopped.
 BUSY = (errno.ENOBUFS, errno.EAGAIN)
 GONE = (errno.ENETDOWN, errno.ENETUNREACH, errno.ENXIO)
-# A frame of a type that is for experiments (IEEE 802), to nobody.
+# A frame with an experimental EtherType (IEEE 802) and an unused address.
 FRAME = bytes.fromhex("02feedfeedfe02feedfeed0188b5") + bytes(86)
 
 
 def skip_program(why):
-    """ End the program as one case that was skipped. """
+    """ End the program with one skipped case. """
     print("TAP version 13\n1..1")
     ktap_result(True, comment=f"SKIP {why}")
     sys.exit(4)
 
 
 def wait_until(cond, seconds, what, sleep=0.1):
-    """ Poll a condition; fail the case if it does not come about. """
+    """ Poll a condition, and fail the case on a timeout. """
     end = time.monotonic() + seconds
     while not cond():
         if time.monotonic() > end:
@@ -45,8 +43,9 @@ def wait_until(cond, seconds, what, sleep=0.1):
 
 def is_emulated():
     """
-    Is this a virtual machine, where each instruction may be emulated? CPUs
-    take turns then, and hardly meet. User-Mode Linux is none.
+    Check for a virtual machine, where instructions may be emulated.
+    Emulated CPUs take turns and rarely run at the same time. User-Mode
+    Linux does not count.
     """
     if os.environ.get("EMULATED"):
         return False
@@ -55,17 +54,17 @@ def is_emulated():
 
 
 def provokes(kind):
-    """ Announce a complaint of the kernel that a case brings about. """
+    """ Announce a kernel warning that the case triggers on purpose. """
     Path("/dev/kmsg").write_text(f"skbulk: provokes {kind}\n", encoding="utf-8")
 
 
 def kernel_log():
-    """ What the kernel has said so far. """
+    """ Return the kernel log. """
     return cmd("dmesg").stdout
 
 
 def ip_batch(lines, ns=None):
-    """ Several ip commands in one process. """
+    """ Run several ip commands in one process. """
     with tempfile.NamedTemporaryFile("w", suffix=".ip") as batch:
         batch.write("\n".join(lines) + "\n")
         batch.flush()
@@ -73,13 +72,13 @@ def ip_batch(lines, ns=None):
 
 
 def netdev_stat(ifname, name):
-    """ A counter of struct rtnl_link_stats64. """
+    """ Return a counter of struct rtnl_link_stats64. """
     path = f"/sys/class/net/{ifname}/statistics/{name}"
     return int(Path(path).read_text(encoding="utf-8"))
 
 
 def driver_stats(ifname, host=None):
-    """ The driver's own counters, as ethtool -S has them. """
+    """ Return the driver's own counters, those of ethtool -S. """
     stats = {}
     said = cmd(f"ethtool -S {ifname}", host=host, timeout=60).stdout
     for line in said.splitlines():
@@ -90,20 +89,21 @@ def driver_stats(ifname, host=None):
 
 
 def insert_module(name, parameters=""):
-    """ Load a module and what it depends on. """
+    """ Load a module and its dependencies. """
     cmd(f"modprobe {name} {parameters}")
 
 
 def remove_module(name):
-    """ Remove a module; what it depends on stays. """
+    """ Unload a module, but not its dependencies. """
     cmd(f"rmmod {name}")
 
 
 def pages_back():
     """
-    Have each CPU receive something: an skb that another CPU has freed, and
-    the page of the driver's pool that it holds, waits until then. If the
-    interface goes away meanwhile, the kernel reports the pool as stalled.
+    Receive a packet on each CPU. An skb freed by another CPU waits for
+    that, and so does the page of the driver's page pool in it. The kernel
+    reports the pool as stalled if the interface is removed while such
+    pages are missing.
     """
     cpus = os.sched_getaffinity(0)
     try:
@@ -121,8 +121,8 @@ def pages_back():
 
 class Task:
     """
-    A function in a process of its own, in another namespace if one is named.
-    What it returns must be representable in JSON.
+    A function in a child process, optionally in another namespace. The
+    return value has to be representable in JSON.
     """
 
     def __init__(self, func, *args, ns=None, cpu=None):
@@ -148,7 +148,7 @@ class Task:
             os._exit(code)
 
     def result(self, seconds=60):
-        """ Wait for what the function returns. """
+        """ Wait for the return value of the function. """
         data = b""
         end = time.monotonic() + seconds
         while not data.endswith(b"\n"):
@@ -165,11 +165,11 @@ class Task:
         return json.loads(data)
 
     def running(self):
-        """ Has it not ended yet? """
+        """ Check whether the function is still running. """
         return self.pid and not select.select([self._read], [], [], 0)[0]
 
     def kill(self, number=9):
-        """ End it, whatever it does. """
+        """ Kill the process. """
         if self.pid:
             os.kill(self.pid, number)
             self._reap()
@@ -183,9 +183,8 @@ class Task:
 
 def flood(ifname, limit, seconds):
     """
-    Send frames past the queueing discipline until the interface goes down, or
-    a number of them. Returns how many the driver has taken: the sender is told
-    of the others.
+    Send frames past the queueing discipline until the interface goes down,
+    or up to a limit. Return the number of frames that the driver accepted.
     """
     taken = 0
     end = time.monotonic() + seconds
