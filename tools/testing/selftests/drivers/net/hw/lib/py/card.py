@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from .control_line import NicModel, NicModelError
-from .support import insert_module, netdev_stat, remove_module, skip_program
-from .support import wait_until
+from .support import insert_module, ip_batch, netdev_stat, pages_back
+from .support import remove_module, skip_program, wait_until
 
 MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
 
@@ -111,10 +111,16 @@ class Card:
         self.model.reset()
 
     def close(self):
-        """ Reset the model for the next program. """
+        """
+        Reset the model and leave the ports down, as they are after loading the
+        driver. The link watch would read counters of a port that is up, up to
+        a second later, when the machine may already power off.
+        """
         with contextlib.suppress(NicModelError):
             self.model.reset()
         self.model.close()
+        ip_batch(f"link set {port.ifname} down" for port in self.ports if port.find())
+        pages_back()
 
     def find(self):
         """ Wait until each port has an interface. """
