@@ -83,11 +83,10 @@ def _knob(kind, name, value):
 def _fail_each(subject, seconds, dense):
     """
     Run an operation again and again, each time with a later allocation
-    failing, until it needs fewer allocations than that; from @dense on,
-    only every seventh one fails. The kernel counts the allocations of this
-    thread down (fail-nth). The operation must return an error or succeed
-    regardless, and must not leave anything behind that makes the next
-    round fail.
+    failing, until it needs fewer allocations than that; from @dense on, only
+    every seventh one fails. The kernel counts the allocations of this thread
+    down (fail-nth). The operation must return an error or succeed regardless,
+    and must not leave anything behind that makes the next round fail.
     """
     for kind in KINDS:
         for name, value in (("ignore-gfp-wait", "N"), ("verbose", 0), ("probability", 0)):
@@ -150,9 +149,9 @@ def probe_still_works(cfg):
 
 def data_path_is_armed(cfg):
     """
-    Fault injection is set up for atomic allocations: of skbs, by their
-    slab caches, and of pages. A process may need such a page as well, so
-    that no process starts and no file is opened while they fail.
+    Fault injection is set up for atomic allocations: of skbs, by their slab
+    caches, and of pages. A process may need such a page as well, so that no
+    process starts and no file is opened while they fail.
     """
     for kind in KINDS:
         for name, value in (("ignore-gfp-wait", "Y"), ("verbose", 0), ("times", -1)):
@@ -222,12 +221,11 @@ def _page_pool_functions():
 
 def rx_ring_runs_empty(cfg):
     """
-    The receive ring runs empty. A socket holds the frames and their
-    buffers, and without new pages no frame arrives, nor an interrupt. The
-    driver has to recover by itself as soon as there is memory.
+    The receive ring runs empty. A socket holds the frames and their buffers,
+    and without new pages no frame arrives, nor an interrupt. The driver has to
+    recover by itself as soon as there is memory.
 
-    Only page pool allocations fail: without skbs the buffers would be
-    freed.
+    Only page pool allocations fail: without skbs the buffers would be freed.
     """
     first, after = _page_pool_functions()
     _knob("fail_page_alloc", "require-start", f"0x{first}")

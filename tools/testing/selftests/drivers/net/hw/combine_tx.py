@@ -87,8 +87,7 @@ def _stats(cfg):
 
 def _plan(cfg, way):
     """
-    Return a plan: fewer datagrams under way than the receiver has
-    descriptors.
+    Return a plan: fewer datagrams under way than the receiver has descriptors.
     """
     plan = Plan(CABLE_V4[1], target=cfg.cable.ns.name, senders=SENDERS, count=COUNT,
                 ahead=48, patience=60)
@@ -184,8 +183,7 @@ def flag_off_combines_nothing(cfg):
 def _accounted(cfg):
     """
     Sum up the packets that the driver has accounted for. Packets that the
-    stack drops while the port goes down are reported to the sender
-    instead.
+    stack drops while the port goes down are reported to the sender instead.
     """
     stats = _stats(cfg)
     return sum(stats.get(name, 0) for name in ACCOUNTED)
@@ -215,8 +213,8 @@ def down_while_sending(cfg):
 
 def each_is_counted(cfg):
     """
-    Each packet that the driver took is counted as sent or dropped. The
-    stack sends a few packets of its own when an interface goes up.
+    Each packet that the driver took is counted as sent or dropped. The stack
+    sends a few packets of its own when an interface goes up.
     """
     taken, known = cfg.account
     ksft_pr(f"{taken} taken, {known} sent or dropped")

@@ -30,8 +30,8 @@ def _doorbells(cfg):
 
 def single_frames(cfg):
     """
-    Single frames leave at once. The next one is sent after the second
-    within which a frame has to arrive.
+    Single frames leave at once. The next one is sent after the second within
+    which a frame has to arrive.
     """
     before = _doorbells(cfg)
     request = cfg.request(1)
@@ -72,9 +72,9 @@ def single_frame_of_a_program(cfg):
 @ksft_disruptive
 def stopped_queue(cfg):
     """
-    All bytes of a stopped queue are on the wire. The card transmits
-    without reporting it, until the byte limit or a full ring stops the
-    queue: no further packet rings the doorbell for those in the ring.
+    All bytes of a stopped queue are on the wire. The card transmits without
+    reporting it, until the byte limit or a full ring stops the queue: no
+    further packet rings the doorbell for those in the ring.
     """
     port = cfg.ports[1]
     if not glob.glob(f"/sys/class/net/{port.ifname}/queues/tx-0/{INFLIGHT}"):
@@ -131,8 +131,8 @@ def down_while_sending(cfg):
 
 def each_is_counted(cfg):
     """
-    Each packet that the driver took is counted as sent, lost or refused.
-    The stack sends a few packets of its own when an interface goes up.
+    Each packet that the driver took is counted as sent, lost or refused. The
+    stack sends a few packets of its own when an interface goes up.
     """
     account = cfg.account
     known = account["packets"] + account["lost"] + account["refused"]
@@ -143,8 +143,8 @@ def each_is_counted(cfg):
 
 def what_counts_as_sent_was_on_the_wire(cfg):
     """
-    Packets counted as sent were on the wire. One in transmission when the
-    card stopped may be on the wire and counted as lost.
+    Packets counted as sent were on the wire. One in transmission when the card
+    stopped may be on the wire and counted as lost.
     """
     account = cfg.account
     ksft_ge(account["wire"], account["packets"], account)

@@ -77,8 +77,7 @@ def counted_as_errors(cfg, name):
 @ksft_disruptive
 def transmitter_hangs(cfg):
     """
-    The watchdog restarts a transmitter that does not report packets as
-    sent.
+    The watchdog restarts a transmitter that does not report packets as sent.
     """
     provokes("netdev")
     cfg.log = kernel_log()
@@ -102,8 +101,8 @@ def transmitter_hang_is_told(cfg):
 @ksft_disruptive
 def pulled_out(cfg):
     """
-    The driver can be unbound from a removed device, which reads as all
-    ones, after down, up and ethtool -S.
+    The driver can be unbound from a removed device, which reads as all ones,
+    after down, up and ethtool -S.
     """
     port = cfg.ports[0]
     cfg.start_traffic()

@@ -44,8 +44,7 @@ def updown_leaves_them_down(cfg):
 @ksft_disruptive
 def reload(cfg, state):
     """
-    The driver is unloaded with its interfaces up, down or not yet
-    registered.
+    The driver is unloaded with its interfaces up, down or not yet registered.
     """
     for _ in range(_rounds(cfg) // 3 + 1):
         if state == "up":

@@ -100,8 +100,8 @@ def _used(cfg, before, least):
 
 def _check_spread(cfg, flows):
     """
-    Send flows from several hosts until each queue has received some. The
-    hash key is random, so that the number of hosts varies.
+    Send flows from several hosts until each queue has received some. The hash
+    key is random, so that the number of hosts varies.
     """
     _require_several(cfg)
     before = _received(cfg)
@@ -245,8 +245,8 @@ def _set_threaded(cfg, state):
 @ksft_disruptive
 def threads(cfg):
     """
-    Each queue has a NAPI thread, bound to a CPU: queues are polled at the
-    same time even if one CPU takes all interrupts.
+    Each queue has a NAPI thread, bound to a CPU: queues are polled at the same
+    time even if one CPU takes all interrupts.
     """
     _set_threaded(cfg, "1")
     found = _napi_threads(cfg)

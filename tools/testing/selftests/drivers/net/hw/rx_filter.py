@@ -37,8 +37,8 @@ def set_up(cfg):
 def _in_effect(cfg):
     """
     Wait until the filters have taken effect. A workqueue applies address
-    lists, unless a change of the link does so first; reading registers
-    flushes writes.
+    lists, unless a change of the link does so first; reading registers flushes
+    writes.
     """
     ip(f"link set {cfg.ifname} up")
     cmd(f"ethtool -S {cfg.ifname}")

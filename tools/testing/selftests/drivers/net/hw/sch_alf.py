@@ -162,8 +162,8 @@ class Load:
 
     def check_accounted(self, lost):
         """
-        Check that each datagram taken has arrived, was dropped, or was
-        missed by the remote end.
+        Check that each datagram taken has arrived, was dropped, or was missed
+        by the remote end.
         """
         if not self.result:
             raise KsftFailEx("the senders did not end well")
@@ -278,8 +278,8 @@ def full_order(cfg, how):
 
 def full_others_counted(cfg, how):
     """
-    Refused datagrams are counted as dropped. A sender that leaves a packet
-    to another CPU is not told about a drop.
+    Refused datagrams are counted as dropped. A sender that leaves a packet to
+    another CPU is not told about a drop.
     """
     load_ = cfg.loads[f"full {how}"]
     ksft_ge(load_.grown("dropped"), load_.result.refused)
@@ -366,9 +366,9 @@ def replaced_arrive(cfg, how):
 @ksft_disruptive
 def downs(cfg, how):
     """
-    The interface goes down and up 5 times under load. Its neighbour
-    entries are lost then; the address returns after them, so that no
-    packet waits for ARP.
+    The interface goes down and up 5 times under load. Its neighbour entries
+    are lost then; the address returns after them, so that no packet waits for
+    ARP.
     """
     def change():
         for _ in range(5):

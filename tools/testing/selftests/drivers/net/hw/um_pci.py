@@ -23,8 +23,7 @@ VERDICT = re.compile(rf"{MODULE}: (not )?ok ([^:\n]+)(?:: (.*))?$", re.M)
 
 def verdicts():
     """
-    Return the error of each access reported by the module, empty if it
-    passed.
+    Return the error of each access reported by the module, empty if it passed.
     """
     return {match[2].strip(): (match[3] or "wrong") if match[1] else ""
             for match in VERDICT.finditer(kernel_log())}

@@ -48,8 +48,7 @@ class Pair:
 
     def receive_on_one_cpu(self):
         """
-        Receive on one CPU: several would reorder the packets of
-        several CPUs.
+        Receive on one CPU: several would reorder the packets of several CPUs.
         """
         # ip netns exec shows the interfaces of the namespace in /sys.
         cmd(["ip", "netns", "exec", self.ns[1].name, "sh", "-c",
@@ -107,8 +106,7 @@ def no_room(cfg, how, kind):
 @ksft_variants(list(qdisc.WAYS))
 def sender_killed(cfg, how):
     """
-    One of 6 senders is killed: all datagrams sent arrive once and in
-    order.
+    One of 6 senders is killed: all datagrams sent arrive once and in order.
     """
     qdisc.way(how)
     cfg.pair.root.replace(ROOMY["pfifo"])
@@ -164,8 +162,7 @@ def under_load(cfg, how, change, lossless):
 
 def came_right(cfg, how, change, lossless):
     """
-    Datagrams arrived once and in order, all of them if the change drops
-    none.
+    Datagrams arrived once and in order, all of them if the change drops none.
     """
     result = cfg.results[change, how]
     if lossless:
@@ -190,8 +187,8 @@ def works_afterwards(cfg, _how, _change, _lossless):
                 for how in qdisc.WAYS for kind in ("pfifo", "fq")])
 def device(cfg, how, kind):
     """
-    All datagrams arrive through a device that stops and wakes its queue.
-    Fewer are under way than the receiver has descriptors.
+    All datagrams arrive through a device that stops and wakes its queue. Fewer
+    are under way than the receiver has descriptors.
     """
     qdisc.way(how)
     qdisc.Root(cfg.ifname).replace(ROOMY[kind])

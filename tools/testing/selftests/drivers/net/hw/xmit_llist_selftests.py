@@ -36,8 +36,7 @@ PATIENCE = 600
 
 class Tdc:
     """
-    Runs each file of tdc cases once per way, in a copy that tdc can write
-    to.
+    Runs each file of tdc cases once per way, in a copy that tdc can write to.
     """
 
     def __init__(self):

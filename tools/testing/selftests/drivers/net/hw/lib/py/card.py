@@ -73,8 +73,8 @@ class Port:
 
     def tx_queue_sum(self, name):
         """
-        Sum up an attribute over all transmit queues: the CPU selects
-        the queue.
+        Sum up an attribute over all transmit queues: the CPU selects the
+        queue.
         """
         paths = glob.glob(f"/sys/class/net/{self.ifname}/queues/tx-*/{name}")
         return sum(int(Path(path).read_text(encoding="utf-8")) for path in paths)
@@ -129,8 +129,8 @@ class Card:
 
     def wait_up(self, ports=None):
         """
-        Wait until the ports can transmit. The carrier alone is too
-        early: queues drop packets until the link watch has run.
+        Wait until the ports can transmit. The carrier alone is too early:
+        queues drop packets until the link watch has run.
         """
         ports = ports or self.ports
         wait_until(lambda: all(port.attr("operstate") == "up" for port in ports),

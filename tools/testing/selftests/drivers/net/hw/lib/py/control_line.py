@@ -61,9 +61,8 @@ class NicModel:
 
     def _resync(self):
         """
-        Skip answers to a program that was killed: send an unknown
-        command with a unique name and read until the refusal quotes
-        that name.
+        Skip answers to a program that was killed: send an unknown command with
+        a unique name and read until the refusal quotes that name.
         """
         tag = f"resync-{os.getpid()}-{time.monotonic_ns()}"
         self._write({"cmd": tag})

@@ -98,8 +98,7 @@ class _Progress:
 
     def get(self, index):
         """
-        Read number @index; the last one is set when all senders have
-        ended.
+        Read number @index; the last one is set when all senders have ended.
         """
         return NUMBER.unpack_from(self._memory, NUMBER.size * index)[0]
 
@@ -266,8 +265,7 @@ class Result:
 
     def check_all(self):
         """
-        Check that every datagram arrived once and in order, from every
-        sender.
+        Check that every datagram arrived once and in order, from every sender.
         """
         self.check_order()
         for sender, (taken, received) in enumerate(self.each):

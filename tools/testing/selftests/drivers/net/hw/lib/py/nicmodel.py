@@ -47,8 +47,7 @@ class Traffic(threading.Thread):
 
     def run(self):
         """
-        Send bursts without a timeout, so that every frame is accounted
-        for.
+        Send bursts without a timeout, so that every frame is accounted for.
         """
         try:
             model = NicModel()
@@ -62,9 +61,8 @@ class Traffic(threading.Thread):
 
     def stop(self, seconds=30):
         """
-        Stop after a burst of which at least one frame came through. A
-        burst is lost as a whole if the ports are down while it is
-        sent.
+        Stop after a burst of which at least one frame came through. A burst is
+        lost as a whole if the ports are down while it is sent.
         """
         self._came_through.wait(seconds)
         self._stop_asked.set()
@@ -74,8 +72,7 @@ class Traffic(threading.Thread):
 
     def check(self):
         """
-        Check that frames came out, and that none was duplicated or
-        damaged.
+        Check that frames came out, and that none was duplicated or damaged.
         """
         for answer in self.answers:
             for what in ("duplicated", "damaged"):
@@ -86,9 +83,9 @@ class Traffic(threading.Thread):
 
 class NicModelEnv(NetDrvEnv):
     """
-    Both ports of the modelled card in this namespace, with routing between
-    two peers. @drivers limits the program to some drivers, @why is the
-    reason that a skip gives.
+    Both ports of the modelled card in this namespace, with routing between two
+    peers. @drivers limits the program to some drivers, @why is the reason that
+    a skip gives.
     """
 
     def __init__(self, src_path, drivers=None, why="", native=False):
@@ -139,8 +136,7 @@ class NicModelEnv(NetDrvEnv):
 
     def request(self, count, size=60, port=0, **fields):
         """
-        Build a request for frames from the peer at @port to the other
-        peer.
+        Build a request for frames from the peer at @port to the other peer.
         """
         to = 1 - port
         return {"from": port, "to": to, "count": count, "size": size,
@@ -166,9 +162,8 @@ class NicModelEnv(NetDrvEnv):
 
     def settle(self):
         """
-        Wait until the ports stop transmitting: packets that a slow
-        machine still has queued would count as damaged in the next
-        burst.
+        Wait until the ports stop transmitting: packets that a slow machine
+        still has queued would count as damaged in the next burst.
         """
         last, end = None, time.monotonic() + 20
         while time.monotonic() < end:
@@ -240,8 +235,8 @@ class Cable:
     @staticmethod
     def _set_v6(ifname, ns, state):
         """
-        Switch IPv6 off where a test counts packets: only its own are
-        sent then.
+        Switch IPv6 off where a test counts packets: only its own are sent
+        then.
         """
         path = f"/proc/sys/net/ipv6/conf/{ifname}/disable_ipv6"
         if os.path.exists("/proc/net/if_inet6"):
@@ -276,9 +271,8 @@ class Cable:
 
 class CableEnv(NetDrvEpEnv):
     """
-    A local and a remote endpoint. NETIF and the other variables of
-    NetDrvEpEnv name them; without NETIF they are the ports of the modelled
-    card.
+    A local and a remote endpoint. NETIF and the other variables of NetDrvEpEnv
+    name them; without NETIF they are the ports of the modelled card.
     """
 
     def __init__(self, src_path, drivers=None, why="", native=False, v6=True):
@@ -311,8 +305,8 @@ class CableEnv(NetDrvEpEnv):
 
     def know_each_other(self):
         """
-        Add permanent neighbour entries: no packet waits for an
-        address, and only the packets of the test are in the queues.
+        Add permanent neighbour entries: no packet waits for an address, and
+        only the packets of the test are in the queues.
         """
         ip(f"neigh replace {self.remote_addr_v['4']} lladdr {self.remote_dev['address']} "
            f"dev {self.ifname} nud permanent")

@@ -43,9 +43,9 @@ def wait_until(cond, seconds, what, sleep=0.1):
 
 def is_emulated():
     """
-    Check for a virtual machine, where instructions may be emulated.
-    Emulated CPUs take turns and rarely run at the same time. User-Mode
-    Linux does not count.
+    Check for a virtual machine, where instructions may be emulated. Emulated
+    CPUs take turns and rarely run at the same time. User-Mode Linux does not
+    count.
     """
     if os.environ.get("EMULATED"):
         return False
@@ -100,10 +100,10 @@ def remove_module(name):
 
 def pages_back():
     """
-    Receive a packet on each CPU. An skb freed by another CPU waits for
-    that, and so does the page of the driver's page pool in it. The kernel
-    reports the pool as stalled if the interface is removed while such
-    pages are missing.
+    Receive a packet on each CPU. An skb freed by another CPU waits for that,
+    and so does the page of the driver's page pool in it. The kernel reports
+    the pool as stalled if the interface is removed while such pages are
+    missing.
     """
     cpus = os.sched_getaffinity(0)
     try:
@@ -121,8 +121,8 @@ def pages_back():
 
 class Task:
     """
-    A function in a child process, optionally in another namespace. The
-    return value has to be representable in JSON.
+    A function in a child process, optionally in another namespace. The return
+    value has to be representable in JSON.
     """
 
     def __init__(self, func, *args, ns=None, cpu=None):
@@ -183,8 +183,8 @@ class Task:
 
 def flood(ifname, limit, seconds):
     """
-    Send frames past the queueing discipline until the interface goes down,
-    or up to a limit. Return the number of frames that the driver accepted.
+    Send frames past the queueing discipline until the interface goes down, or
+    up to a limit. Return the number of frames that the driver accepted.
     """
     taken = 0
     end = time.monotonic() + seconds
