@@ -171,7 +171,7 @@ def data_path_is_armed(cfg):
 def _fail_in(cfg, percent, kinds=KINDS):
     for kind in kinds:
         if kind in cfg.knobs:
-            os.pwrite(cfg.knobs[kind], str(percent).encode(), 0)
+            os.write(cfg.knobs[kind], str(percent).encode())
 
 
 def _generate(cfg, count, size, percent, kinds=KINDS):
