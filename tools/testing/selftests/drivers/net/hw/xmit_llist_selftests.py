@@ -12,8 +12,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from lib.py import KsftFailEx, KsftNamedVariant, cmd, ksft_exit, ksft_run
-from lib.py import ksft_variants
+from lib.py import KsftFailEx, KsftNamedVariant, cmd, ksft_exit, ksft_gt
+from lib.py import ksft_run, ksft_variants
 from lib.py import qdisc
 from lib.py.support import insert_module, is_emulated, skip_program
 
@@ -100,7 +100,9 @@ def net(_runner, how, command):
 
 
 def prepare(runner):
-    """ tdc can be prepared. """
+    """ tdc can be prepared, and each of its files has cases. """
+    for name in FILES:
+        ksft_gt(len(Tdc.cases(name)), 0, name)
     runner.prepare()
 
 
