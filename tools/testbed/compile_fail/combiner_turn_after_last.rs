@@ -1,7 +1,7 @@
 //@ error: E0382 borrow of moved value: `turn`
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who has taken the last batch has given the role to somebody else.
+//! A combiner that has taken the last batch has handed the role over.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be shared between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who waits for the threads of a scope must know all of them.
+//! A thread that waits for the threads of a scope must know all of them.
 
 #![forbid(unsafe_code)]
 

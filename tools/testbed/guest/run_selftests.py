@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import os
 import pickle
 import re
@@ -37,6 +38,8 @@ TIME_LIMIT = 900.0
 GRACE = 20.0
 # A process that is stuck in the kernel does not end: it is left behind.
 LEFT_BEHIND = 5.0
+# The pause of a guest that waits for its next request.
+BETWEEN_LOOKS = 0.05
 # The exit code of kselftest's own runner for a program that took too long.
 TIMED_OUT = 124
 # What the kernel's library gives a command, and what a machine needs that is emulated or busy.
@@ -291,10 +294,26 @@ def _ended(child: int, seconds: float) -> int | None:
     return abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
+def _requests(folder: Path) -> Iterator[str]:
+    """One line from each of the files 1, 2, 3 that the host puts into a folder, until one says
+    end. A poll of a shared folder works on every kind of machine."""
+    for number in itertools.count(1):
+        path = folder / str(number)
+        while not path.exists():
+            time.sleep(BETWEEN_LOOKS)
+        line = path.read_text(encoding="utf-8").strip()
+        if line == "end":
+            return
+        yield line
+
+
 def _lines(names: Sequence[str]) -> Iterator[str]:
-    """Those of the command line, or of the variable PROGRAMS, or of standard input."""
+    """Those of the command line, or of the variables PROGRAMS or REQUESTS, or of standard
+    input."""
     if names:
         yield from names
+    elif folder := os.environ.get("REQUESTS"):
+        yield from _requests(Path(folder))
     elif programs := os.environ.get("PROGRAMS"):
         yield from programs.splitlines()
     else:
@@ -315,7 +334,8 @@ def main() -> int:
         "program",
         nargs="*",
         help="a path below the root, and in the same word what follows it: VAR=value and "
-        "arguments; without any, one line each from PROGRAMS or from standard input",
+        "arguments; without any, one line each from PROGRAMS, from the files in the folder "
+        "REQUESTS, or from standard input",
     )
     options = parser.parse_args()
     sys.argv = sys.argv[:1]

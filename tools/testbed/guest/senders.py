@@ -54,7 +54,7 @@ def load(module: str) -> None:
 
 
 def wait_for(true: Callable[[], bool], what: str) -> None:
-    """Wait until it is so, but not for ever."""
+    """Wait until it is so, for a limited time."""
     deadline = time.monotonic() + PATIENCE
     while not true():
         if time.monotonic() > deadline:

@@ -395,6 +395,9 @@ def _only(settings: Settings) -> None:
                 *([f"did you mean {near[0]}?"] if near else []),
                 f"there are {', '.join(known)}",
             )
+    if settings.verb == "test" and "bisect" in names and len(names) > 1:
+        raise Failure(f"ONLY={settings.text('ONLY')}: bisect goes alone",
+                      "it changes the kernel tree that the others use")  # fmt: skip
     if settings.given("CASES") and names and "forward" not in names:
         raise Failure(f"CASES={settings.text('CASES')}: only the benchmark forward has such cases",
                       "add forward to ONLY, or leave CASES out")  # fmt: skip

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from testbed.build.kernel import Kernel
 from testbed.build.selftests import Selftests
 from testbed.env import Env
 from testbed.host.lock import Lock
-from testbed.host.ui import Failure
 from testbed.source import tree
 
 # What User-Mode Linux runs on, where a VM has KVM or TCG.
@@ -27,12 +25,12 @@ NATIVE = "native"
 
 @dataclass(frozen=True)
 class Built:
-    """What was built, under a lock that keeps others from changing it."""
+    """What was built, under locks that keep others from changing it."""
 
     env: Env
     kernels: dict[str, Kernel]
     tools: Path
-    lock: Lock
+    locks: Sequence[Lock]
     # Only where the workshop was asked for them.
     selftests: Selftests | None = None
 
@@ -56,6 +54,11 @@ class Built:
             return NATIVE
         return accel.choose(self.env, self.kernels[config], self.tools)
 
+    def release(self) -> None:
+        """Let others build: the machine that runs has copies of all that it needs."""
+        for lock in self.locks:
+            lock.release()
+
 
 def chosen_driver(ready: Built, config: str) -> Driver:
     """The driver that DRIVER names, built if it is a folder; rust unless there is no overlay."""
@@ -75,52 +78,54 @@ def default_config(env: Env) -> str:
 
 
 class Workshop:
-    """Builds kernels and tools, each once, under a lock on the kernel tree.
+    """Builds kernels, tools and selftests when they are asked for, each once.
 
-    Its methods may be called by several threads: the second one that wants a
-    kernel waits until the first one has built it.
+    It shares the kernel tree with others that work for the same clone, so that they
+    build other kernels of it at the same time; a kernel is built by one of them, and
+    shared from then on.
     """
 
-    def __init__(
-        self, env: Env, lock: Lock, configs: Sequence[str], *, with_selftests: bool = False
-    ) -> None:
+    def __init__(self, env: Env) -> None:
         self.env = env
-        self.lock = lock
-        self._work = kernel.prepare_tree(env)
-        # Others may use the tree after its last kernel is built, so these come first.
-        self._selftests = selftests.build(env, self._work) if with_selftests else None
-        self._missing = set(configs)
-        self._guard = threading.Lock()
-        self._making = {config: threading.Lock() for config in configs}
-        self._made: dict[str, Kernel | Failure] = {}
+        self._locks: list[Lock] = []
+        self._stack = ExitStack()
+        self._tree: tree.Tree | None = None
+        self._kernels: dict[str, Kernel] = {}
+        self._selftests: Selftests | None = None
         self._tools: Path | None = None
 
-    def ready(self, *configs: str) -> Built:
-        """The tools, and the kernels of some of the configurations."""
-        with self._guard:
-            tools = self._built_tools()
+    def ready(self, *configs: str, with_selftests: bool = False) -> Built:
+        """The tools, the kernels of some of the configurations, the kernel's selftests."""
+        tools = self._built_tools()
+        if with_selftests and self._selftests is None:
+            with Lock(kernel.build_lock(self.env, "programs"), "the kernel's selftests"):
+                self._selftests = selftests.build(self.env, self._work())
         kernels = {config: self._kernel(config) for config in configs}
-        return Built(self.env, kernels, tools, self.lock, self._selftests)
+        return Built(self.env, kernels, tools, self._locks, self._selftests)
+
+    def close(self) -> None:
+        """Give up what is held."""
+        self._stack.close()
+
+    def _work(self) -> tree.Tree:
+        """The tree with the overlay on it, shared: nobody changes it while it is."""
+        if self._tree is None:
+            lock = Lock(tree.place(self.env) / "lock", "this kernel tree", shared=True)
+            self._tree = kernel.shared_tree(self.env, self._hold(lock))
+        return self._tree
 
     def _kernel(self, config: str) -> Kernel:
-        with self._making[config]:
-            if config not in self._made:
-                try:
-                    self._made[config] = kernel.build(self.env, self._work, config)
-                except Failure as error:
-                    self._made[config] = error
-                self._done(config)
-            made = self._made[config]
-        if isinstance(made, Failure):
-            raise made
-        return made
+        if config not in self._kernels:
+            work = self._work()
+            what = f"the {config} kernel of this tree"
+            lock = self._hold(Lock(kernel.build_lock(self.env, config), what))
+            self._kernels[config] = kernel.build(self.env, work, config)
+            lock.share()
+        return self._kernels[config]
 
-    def _done(self, config: str) -> None:
-        """After the last build others may use what is there."""
-        with self._guard:
-            self._missing.discard(config)
-            if not self._missing:
-                self.lock.share()
+    def _hold(self, lock: Lock) -> Lock:
+        self._locks.append(self._stack.enter_context(lock))
+        return lock
 
     def _built_tools(self) -> Path:
         if self._tools is None:
@@ -130,15 +135,18 @@ class Workshop:
 
 
 @contextmanager
-def workshop(env: Env, *configs: str, with_selftests: bool = False) -> Iterator[Workshop]:
-    """A workshop for these configurations, and no others."""
+def workshop(env: Env) -> Iterator[Workshop]:
+    """A workshop, closed at the end."""
     env.out.mkdir(parents=True, exist_ok=True)
-    with Lock(tree.place(env) / "lock", "this kernel tree") as lock:
-        yield Workshop(env, lock, configs, with_selftests=with_selftests)
+    shop = Workshop(env)
+    try:
+        yield shop
+    finally:
+        shop.close()
 
 
 @contextmanager
 def built(env: Env, *configs: str, with_selftests: bool = False) -> Iterator[Built]:
-    """Build the tree, the kernels and the tools; share the lock afterwards."""
-    with workshop(env, *configs, with_selftests=with_selftests) as shop:
-        yield shop.ready(*configs)
+    """Build the tree, the kernels and the tools."""
+    with workshop(env) as shop:
+        yield shop.ready(*configs, with_selftests=with_selftests)

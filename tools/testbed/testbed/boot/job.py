@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,13 +19,13 @@ from testbed.boot.nicmodel import Model
 from testbed.build.selftests import Selftests
 from testbed.env import Env
 from testbed.host import proc
-from testbed.host.ui import Failure, check_cancelled
+from testbed.host.ui import Failure
 
 _ORDINARY = "Could not enable error recovery for the device"
 _SMALL = 1 << 20
 # Logs of earlier runs.
 _KEPT = 9
-# The power-off after the script's end takes a moment, a hang takes for ever.
+# The power-off after the script's end takes a moment, a hang has no end.
 _AFTER_RESULT = 30.0
 # What guest/init reports when the driver did not load, or bound no port.
 _NO_DRIVER = {
@@ -57,6 +58,10 @@ class Job:
     pinned: bool = False
     # Modules that were not built with the kernel; load-driver finds them.
     modules: Sequence[Path] = ()
+    # Told of the run's folder, the guest's /mnt/job, before the boot.
+    on_share: Callable[[Path], None] | None = None
+    # Ends the run when it is set.
+    stop: threading.Event = field(default_factory=threading.Event)
     # The kernel's selftests, for /mnt/selftests. The guest has a copy of its own.
     selftests: Selftests | None = None
 
@@ -90,6 +95,8 @@ def fill_share(env: Env, share: Path, job: Job, config: str) -> None:
     (share / "env").write_text(
         "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
     )
+    if job.on_share:
+        job.on_share(share)
 
 
 def _place_script(env: Env, script: Path, share: Path) -> str:
@@ -144,12 +151,7 @@ class Follower:
         self.text = ""
 
     def poll(self, last: bool = False) -> None:
-        """Take what is there; with `last` also a line without an end.
-
-        Every run of a machine comes by here: a cancelled one ends here.
-        """
-        if not last:
-            check_cancelled()
+        """Take what is there; with `last` also a line without an end."""
         with self._path.open("rb") as file:
             file.seek(self._seen)
             data = file.read()
@@ -240,6 +242,8 @@ class Run:
             time.sleep(0.05)
             lines.poll()
             now = time.monotonic()
+            if self.job.stop.is_set():
+                return "it was told to end"
             if ended is None and self.result.stat().st_size:
                 ended = now
             if ended is not None and now - ended > _AFTER_RESULT:

@@ -9,7 +9,6 @@ import select
 import shutil
 import socket
 import subprocess
-import threading
 import time
 import tomllib
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from typing import Any
 
 from testbed.env import Env, short_hash
 from testbed.host import proc
+from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step
 from testbed.settings import child_environment
 
@@ -28,30 +28,30 @@ _CLONE = Path(__file__).resolve().parents[4]
 WIRES = 4
 
 
-_guard = threading.Lock()
-
-
 def target_folder(env: Env) -> Path:
     """Where cargo puts what it builds: each clone has its own, so that what one has
     built does not pass for another's, and none builds again what has not changed."""
     folder = env.cache / f"cargo-{env.toolchain_key}-{short_hash(str(env.clone))}"
-    with _guard:
-        if not folder.exists():
-            _seed(env, folder)
+    if not folder.exists():
+        # Lanes of make test ask at the same time.
+        with Lock(env.cache / "cargo.lock", "the folder of what cargo builds"):
+            if not folder.exists():
+                _seed(env, folder)
     return folder
 
 
 def _seed(env: Env, folder: Path) -> None:
     """Begin with what another clone has built of other projects' crates."""
     part = folder.with_suffix(f".{os.getpid()}.part")
-    others = [path for path in env.cache.glob(f"cargo-{env.toolchain_key}*") if path.is_dir()]
+    found = env.cache.glob(f"cargo-{env.toolchain_key}*")
+    others = [path for path in found if path.is_dir() and path.suffix != ".part"]
     if others:
         shutil.copytree(max(others, key=lambda path: path.stat().st_mtime), part, symlinks=True)
         # Ours are told by relative paths: those of another clone would pass for them.
         for manifest in (env.clone / "tools").rglob("Cargo.toml"):
             package = tomllib.loads(manifest.read_text()).get("package", {})
-            for found in part.glob(f"*/.fingerprint/{package.get('name')}-*"):
-                shutil.rmtree(found)
+            for built in part.glob(f"*/.fingerprint/{package.get('name')}-*"):
+                shutil.rmtree(built)
     part.mkdir(parents=True, exist_ok=True)
     # tools/buildroot gc looks here for whether the clone is still there.
     (part / "clone").write_text(f"{env.clone}\n")

@@ -131,7 +131,6 @@ class Uml:
             f"SKBULK_CLONE={self.env.clone}",
             f"SKBULK_RUN={folder}",
             f"SKBULK_TOOLS={self.tools}",
-            f"SKBULK_SOURCE={self.kernel.tree.base}",
             f"SKBULK_WIRES={len(lines)}",
             "con=null", "con0=fd:0,fd:1", "ssl=null", "panic=-1", "loglevel=7",
             *[f"ssl{number}=fd:{line}" for number, line in enumerate(lines)],

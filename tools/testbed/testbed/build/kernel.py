@@ -20,6 +20,7 @@ from testbed.build.config import (
 )
 from testbed.env import Env, short_hash
 from testbed.host import proc
+from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step, say
 from testbed.source import overlay, own_tree, tree
 from testbed.source.tree import Tree
@@ -205,6 +206,11 @@ def build_folder(env: Env, config: str) -> Path:
     return folder
 
 
+def build_lock(env: Env, config: str) -> Path:
+    """The file whose lock its builder and its users hold."""
+    return tree.place(env) / f"build-{config}.lock"
+
+
 def _seed(folder: Path, plain: Path) -> None:
     """Begin a build with other options from the one without, so that it is small."""
     if folder == plain or folder.exists() or not (plain / ".config").exists():
@@ -216,20 +222,38 @@ def _seed(folder: Path, plain: Path) -> None:
     part.rename(folder)
 
 
+def shared_tree(env: Env, lock: Lock) -> Tree:
+    """The kernel tree with the overlay laid on it. The lock is shared, and stays so if the
+    tree is as it should be: others that want the same tree use it at the same time."""
+    while True:
+        work = tree.existing(env)
+        if work is not None and overlay.is_laid(work, _wanted(env, work)):
+            return work
+        if lock.try_own():
+            work = prepare_tree(env)
+            lock.share()
+            # The user's own tree is copied whenever it is asked for.
+            if env.kdir is not None:
+                return work
+
+
+def _wanted(env: Env, work: Tree) -> dict[str, bytes | None]:
+    """The overlay's files."""
+    if env.overlay_off:
+        return {}
+    if env.kdir is None:
+        return overlay.wanted_files(env.clone, work.base)
+    found = own_tree.complete(env.clone, work.base)
+    for note in found.notes:
+        say(f"    {note}")
+    return found.wanted
+
+
 def prepare_tree(env: Env) -> Tree:
-    """The kernel tree with the overlay laid on it. The caller holds the lock."""
+    """The same where the caller holds the lock exclusively."""
     manifest = tree.place(env) / "overlay.json"
     work = tree.prepare(env, overlay.manifest_files(manifest))
-    if env.overlay_off:
-        wanted: dict[str, bytes | None] = {}
-    elif env.kdir is not None:
-        found = own_tree.complete(env.clone, work.base)
-        for note in found.notes:
-            say(f"    {note}")
-        wanted = found.wanted
-    else:
-        wanted = overlay.wanted_files(env.clone, work.base)
-    laid = overlay.apply(work, wanted)
+    laid = overlay.apply(work, _wanted(env, work))
     say(f"    overlay: {laid}")
     return work
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from testbed.host.ui import Failure, check_cancelled
+from testbed.host.ui import Failure
 from testbed.settings import child_environment
 
 _ERROR_LINE = re.compile(r"\b(error|Error|ERROR|undefined|fatal|FAILED)\b")
@@ -98,7 +98,6 @@ def _wait(
             return child.wait(1.0)
         except subprocess.TimeoutExpired:
             pass
-        check_cancelled()
         if watch:
             watch()
         if deadline is not None and time.monotonic() > deadline:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the user sees: steps with progress and elapsed time, and errors.
 
-Work that goes on side by side runs in lanes, one thread each: their lines begin
-with the lane's name.
+Work that goes on side by side runs in lanes, a process each: their lines begin with the
+lane's name.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ _START = time.monotonic()
 _QUIET_INTERVAL = 10.0
 # The same where several lanes do.
 _LANE_INTERVAL = 30.0
-_lane = threading.local()
-_cancelled = threading.Event()
+_lane = ""
 
 
 class Failure(Exception):
@@ -29,31 +28,16 @@ class Failure(Exception):
         self.hints = hints
 
 
-class Cancelled(BaseException):
-    """This lane has to end: another one was interrupted."""
-
-
 def enter_lane(name: str) -> None:
-    """From now on lines of this thread begin with a name."""
-    _lane.name = name
-
-
-def cancel() -> None:
-    """Make every lane end at its next look."""
-    _cancelled.set()
-
-
-def check_cancelled() -> None:
-    """Called by whatever waits: ends a lane that is not wanted any more."""
-    if _cancelled.is_set():
-        raise Cancelled
+    """From now on lines of this process begin with a name."""
+    global _lane
+    _lane = name
 
 
 def say(text: str) -> None:
     """Print one line at once."""
-    name = getattr(_lane, "name", "")
     # One write per line: lines of two lanes do not mix.
-    sys.stdout.write(f"{name:<6}| {text}\n" if name else f"{text}\n")
+    sys.stdout.write(f"{_lane:<6}| {text}\n" if _lane else f"{text}\n")
     sys.stdout.flush()
 
 
@@ -80,9 +64,8 @@ class Step:
         self.detail = ""
         self.began = time.monotonic()
         self._done = threading.Event()
-        self._lane = getattr(_lane, "name", "")
         # There is one last line on a terminal: lanes cannot share it.
-        self._tty = sys.stdout.isatty() and not self._lane
+        self._tty = sys.stdout.isatty() and not _lane
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
     @property
@@ -106,14 +89,13 @@ class Step:
         if kind is None:
             tail = f": {self.detail}" if self.detail else ""
             say(f"    done in {clock(self.elapsed)}{tail}")
-        elif kind in (KeyboardInterrupt, Cancelled):
+        elif kind is KeyboardInterrupt:
             say(f"    interrupted after {clock(self.elapsed)}")
         else:
             say(f"    failed after {clock(self.elapsed)}")
 
     def _tick(self) -> None:
-        enter_lane(self._lane)
-        interval = 1.0 if self._tty else _LANE_INTERVAL if self._lane else _QUIET_INTERVAL
+        interval = 1.0 if self._tty else _LANE_INTERVAL if _lane else _QUIET_INTERVAL
         while not self._done.wait(interval):
             line = f"    {self.name}: {clock(self.elapsed)}"
             if self.detail:

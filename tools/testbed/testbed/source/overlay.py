@@ -145,6 +145,16 @@ def apply(tree: Tree, wanted: dict[str, bytes | None]) -> Laid:
     return laid
 
 
+def is_laid(tree: Tree, wanted: dict[str, bytes | None]) -> bool:
+    """Whether the tree is the base plus `wanted` already."""
+    if sorted(wanted) != manifest_files(tree.manifest):
+        return False
+    return all(
+        not (tree.work / name).exists() if content is None else _same(tree.work / name, content)
+        for name, content in wanted.items()
+    )
+
+
 def _write_manifest(path: Path, names: list[str]) -> None:
     part = path.with_suffix(".part")
     part.write_text(json.dumps(names, indent=0) + "\n")

@@ -140,6 +140,17 @@ def place(env: Env) -> Path:
     return env.cache / name
 
 
+def existing(env: Env) -> Tree | None:
+    """The tree as it was prepared before, if nothing has to be done to it."""
+    if env.kdir is not None:
+        return None
+    folder, base = place(env), env.cache / f"linux-{_source_key(_tarball(env))}"
+    stamp = folder / "tree.stamp"
+    if not stamp.exists() or stamp.read_text() != base.name or not base.is_dir():
+        return None
+    return Tree(base, folder / "tree", version_of(base)[2])
+
+
 def prepare(env: Env, laid: list[str]) -> Tree:
     """The tree to lay the overlay on; `laid` are files that it owns already."""
     folder = place(env)

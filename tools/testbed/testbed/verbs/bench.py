@@ -50,7 +50,7 @@ def busy_share(seconds: float = 2.0) -> float:
 
 
 def _is_quiet() -> bool:
-    """Whether nobody else uses the machine much; says so if somebody does."""
+    """Whether the machine is idle otherwise; says so if it is not."""
     busy = busy_share()
     if busy > _BUSY:
         say(f"    note: {busy:.0%} of this machine is busy with other things; ratios may be off")

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 from testbed.env import Env
-from testbed.suites import host
+from testbed.verbs import test
 
 
 def main(env: Env) -> int:
-    """The linters alone."""
-    report = host.lint(env)
-    report.show()
-    return 1 if report.failed else 0
+    """The suite of that name."""
+    return test.run(env, ["lint"])

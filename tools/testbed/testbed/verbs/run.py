@@ -39,7 +39,7 @@ def run_script(env: Env, script: Path, timeout: float) -> int:
             job = replace(job, script=env.clone / SELFTEST_RUNNER, selftests=ready.selftests,
                           variables={"PROGRAMS": selftest})  # fmt: skip
         say(f"==> {script.name} in {place(config)}: {driver.name} driver, {job.accel}")
-        outcome = machine.run(job, print_line, ready.lock.release)
+        outcome = machine.run(job, print_line, ready.release)
     report_complaints(outcome.complaints)
     code = outcome.code or (99 if outcome.complaints else 0)
     kept.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ def main(env: Env) -> int:
         way_out = "exit ends it" if config == UML else "Ctrl-A X ends it at once"
         say(f"==> a shell in {place(config)} ({way_out})")
         job = job_of(ready, None, driver, config)
-        return ready.machine(config, "shell").shell(job, ready.lock.release)
+        return ready.machine(config, "shell").shell(job, ready.release)
 
 
 def commands(source: TextIO) -> str:

@@ -2,11 +2,15 @@
 """What one clone has built does not pass for what another one would."""
 
 import tempfile
+import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
+from testbed.boot import nicmodel
 from testbed.boot.nicmodel import cargo_env, target_folder
 
 
@@ -33,6 +37,18 @@ class Clones(unittest.TestCase):
     def test_the_folder_names_its_clone(self) -> None:
         env = self.env("one")
         self.assertEqual((target_folder(env) / "clone").read_text().strip(), str(env.clone))
+
+    def test_several_processes_of_a_clone_ask_at_once(self) -> None:
+        env = self.env("one")
+        seed = nicmodel._seed
+
+        def slowly(env: Any, folder: Path) -> None:
+            time.sleep(0.05)
+            seed(env, folder)
+
+        with mock.patch.object(nicmodel, "_seed", slowly), ThreadPoolExecutor(8) as pool:
+            found = [one.result() for one in [pool.submit(target_folder, env) for _ in range(8)]]
+        self.assertEqual(len(set(found)), 1)
 
     def test_a_new_clone_begins_with_the_crates_of_others(self) -> None:
         prints = target_folder(self.env("one")) / "debug/.fingerprint"

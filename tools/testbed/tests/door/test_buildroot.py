@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import unittest
 
-from tests.door.sandbox import CLONE, SandboxTest
+from sandbox import CLONE, SandboxTest
 
 DEB822 = """\
 Types: deb

@@ -9,7 +9,7 @@ import re
 import threading
 import unittest
 
-from tests.door.sandbox import CLONE, SandboxTest
+from sandbox import CLONE, SandboxTest
 
 
 class DoctorTest(SandboxTest):

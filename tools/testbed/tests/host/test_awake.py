@@ -44,8 +44,8 @@ class Awake(unittest.TestCase):
         self.assertFalse(Path(f"/proc/{pids[0]}").exists())
 
     def test_it_goes_by_itself_without_its_parent(self) -> None:
-        # Somebody else's child has another parent than it was told.
-        with awake([min(os.sched_getaffinity(0))], 1) as pids:
+        # It was told another parent than it has.
+        with awake([min(os.sched_getaffinity(0))], 0) as pids:
             deadline = time.monotonic() + 10
             path = Path(f"/proc/{pids[0]}/stat")
             while path.read_text().split()[2] != "Z" and time.monotonic() < deadline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import unittest
 
-from testbed.suites.litmus import judge
+from testbed.suites.test_litmus import judge
 
 NEVER = "C test\n\n(*\n * Result: Never\n *)\n"
 SOMETIMES = NEVER.replace("Never", "Sometimes")

@@ -3,7 +3,7 @@
 
 import unittest
 
-from testbed.suites.races import races
+from testbed.suites.test_races import races
 
 CONSOLE = """\
 [    1.0] ==================================================================

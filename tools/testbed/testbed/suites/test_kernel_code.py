@@ -8,13 +8,17 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from insn import panic_path, symbols
+from testbed.build import compile_fail
 from testbed.build.kernel import Kernel
 from testbed.env import Env
+from testbed.harness.results import Results
 from testbed.host.ui import Failure, Step, say
 from testbed.source import overlay
 from testbed.source.patches import write_series
-from testbed.suites.report import Report
+from testbed.suites.conftest import Ready
 
 _TOTAL = re.compile(r"^total: (\d+) errors?, (\d+) warnings?(?:, (\d+) checks?)?", re.M)
 # The series adds files and no maintainer yet: said in the cover letter, not per
@@ -23,9 +27,10 @@ _TOTAL = re.compile(r"^total: (\d+) errors?, (\d+) warnings?(?:, (\d+) checks?)?
 _IGNORED = ("FILE_PATH_CHANGES", "CAMELCASE")
 
 
-def kernel_lint(env: Env, kernel: Kernel) -> Report:
+@pytest.mark.suite("kernel-lint")
+def test_kernel_lint(env: Env, ready: Ready, results: Results) -> None:
     """rustfmt of our files, clippy's warnings about them, checkpatch of the series."""
-    report = Report("kernel-lint")
+    kernel = ready("debug").kernels["debug"]
     work = kernel.tree.work
     log = env.logs / "test-kernel-lint.log"
     log.unlink(missing_ok=True)
@@ -34,13 +39,12 @@ def kernel_lint(env: Env, kernel: Kernel) -> Report:
         unformatted = _unformatted(work, ours)
         for name in ours:
             problem = "it is not formatted" if work / name in unformatted else None
-            report.add(f"rustfmt {name}", problem)
+            results.add(f"rustfmt {name}", problem)
             found = [one for one in kernel.warnings if f"in {name}:" in one]
-            report.add(f"clippy {name}", found[0] if found else None)
+            results.add(f"clippy {name}", found[0] if found else None)
             if name.startswith("drivers/"):
-                report.add(f"no unsafe code in {name}", _unsafe_in_driver(env.clone / name))
-        _checkpatch(env, kernel, report, log)
-    return report
+                results.add(f"no unsafe code in {name}", _unsafe_in_driver(env.clone / name))
+        _checkpatch(env, kernel, results, log)
 
 
 def _unformatted(work: Path, names: list[str]) -> set[Path]:
@@ -66,12 +70,12 @@ def _unsafe_in_driver(path: Path) -> str | None:
     return "a driver contains the word unsafe" if re.search(r"\bunsafe\b", text) else None
 
 
-def _checkpatch(env: Env, kernel: Kernel, report: Report, log: Path) -> None:
+def _checkpatch(env: Env, kernel: Kernel, results: Results, log: Path) -> None:
     work = kernel.tree.work
     with tempfile.TemporaryDirectory(prefix="skbulk-mails-") as name:
         folder = Path(name)
         written = write_series(env.clone, kernel.tree.base, kernel.tree.version, folder / "mails")
-        report.add("the series apply with git am")
+        results.add("the series apply with git am")
         for path in [mail for series in written for mail in series.mails]:
             mail = f"{path.parent.name}/{path.name}"
             done = subprocess.run(
@@ -92,7 +96,7 @@ def _checkpatch(env: Env, kernel: Kernel, report: Report, log: Path) -> None:
             clean = total is not None and not any(int(n or 0) for n in total.groups())
             first = next((line for line in text.splitlines()
                           if re.match(r"(ERROR|WARNING|CHECK):", line)), "no result")  # fmt: skip
-            report.add(f"checkpatch {mail}", None if clean else f"{first} (log: {log})")
+            results.add(f"checkpatch {mail}", None if clean else f"{first} (log: {log})")
 
 
 # Where the stack enters a driver for each packet, on either transmit path.
@@ -106,46 +110,44 @@ _HOT = {
 }  # fmt: skip
 
 
-def objects(env: Env, kernel: Kernel) -> Report:
+@pytest.mark.suite("objects")
+def test_objects(env: Env, ready: Ready, results: Results) -> None:
     """What the compiler has made of the drivers: nothing in them can panic."""
-    report = Report("objects")
+    kernel = ready("perf").kernels["perf"]
     modules = sorted((kernel.build / "drivers/net").rglob("ixgbe_rust.ko"))
+    if not modules:
+        raise Failure(f"there is no driver in {kernel.build}")
     objdump = f"llvm-objdump{env.llvm}"
     with Step("object code of the drivers"):
         for module in modules:
             found = symbols.panics(module)
-            report.add(f"{module.stem} cannot panic", "; ".join(found) or None)
+            results.add(f"{module.stem} cannot panic", "; ".join(found) or None)
             code = panic_path.disassemble(objdump, kernel.build / "rust/kernel.o")
             code.update(panic_path.disassemble(objdump, module))
             for name, end in _HOT.items():
-                _hot(report, code, name, end)
-    if not modules:
-        report.add("objects", f"there is no driver in {kernel.build}")
-    return report
+                _hot(results, code, name, end)
 
 
-def _hot(report: Report, code: dict[str, set[str]], name: str, end: str) -> None:
+def _hot(results: Results, code: dict[str, set[str]], name: str, end: str) -> None:
     """Nothing that a function calls, in the driver or the kernel crate, can panic."""
     roots = panic_path.named(code, end)
     if not roots:
-        report.add(f"{name} cannot panic", f"no function of the driver is called {end}")
+        results.add(f"{name} cannot panic", f"no function of the driver is called {end}")
     for root in roots:
         ways = panic_path.way(code, root)
-        report.add(f"{name} cannot panic", " calls ".join(ways) or None)
+        results.add(f"{name} cannot panic", " calls ".join(ways) or None)
         say(f"    {name} and {len(panic_path.reached(code, root)) - 1} functions that it reaches")
 
 
-def compile_fail(env: Env, kernel: Kernel) -> Report:
+@pytest.mark.suite("compile-fail")
+def test_compile_fail(env: Env, ready: Ready, results: Results) -> None:
     """What must not compile does not."""
-    from testbed.build import compile_fail as runner
-
-    report = Report("compile-fail")
+    kernel = ready("debug").kernels["debug"]
     cases = env.clone / "tools/testbed/compile_fail"
     with Step("misuse that must not compile"):
-        results = runner.run(kernel.build, kernel.tree.work, cases)
-    for name, passed, detail in results:
+        found = compile_fail.run(kernel.build, kernel.tree.work, cases)
+    if not found:
+        raise Failure(f"there is no case in {cases}")
+    for name, passed, detail in found:
         say(f"    {'ok' if passed else 'not ok'} {name}")
-        report.add(name, None if passed else detail)
-    if not results:
-        report.add("compile-fail", f"there is no case in {cases}")
-    return report
+        results.add(name, None if passed else detail)

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from testbed.build import kernel
 from testbed.env import Env
+from testbed.harness.results import Results
 from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step
 from testbed.source import overlay, tree
 from testbed.source.patches import steps
-from testbed.suites.report import Report
 
 
-def bisect(env: Env) -> Report:
+@pytest.mark.suite("bisect")
+def test_bisect(env: Env, results: Results) -> None:
     """One test for each topic: the User-Mode Linux kernel and its modules build."""
-    report = Report("bisect")
     only = env.settings.text("SERIES")
     with Lock(tree.place(env) / "lock", "this kernel tree"):
         work = kernel.prepare_tree(env)
@@ -27,7 +29,6 @@ def bisect(env: Env) -> Report:
             try:
                 with Step(f"the tree after {name}") as step:
                     step.detail = f"{kernel.build_step(env, work, log)} files built"
-                report.add(name)
+                results.add(name)
             except Failure as error:
-                report.add(name, "; ".join([str(error), *error.hints]))
-    return report
+                results.add(name, "; ".join([str(error), *error.hints]))

@@ -7,11 +7,14 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
+
+from testbed.build.kernel import UML
 from testbed.env import Env
+from testbed.harness.results import Results
 from testbed.host import proc
 from testbed.host.ui import Failure, Step
-from testbed.suites.report import Report
-from testbed.workshop import Built
+from testbed.suites.conftest import Ready
 
 FOLDER = "Documentation/litmus-tests"
 # The release of Debian that has herd7, and what it needs of that release.
@@ -89,26 +92,24 @@ def judge(test: str, output: str) -> str | None:
     return None
 
 
-def litmus(ready: Built) -> Report:
+@pytest.mark.suite("litmus")
+def test_litmus(ready: Ready, results: Results) -> None:
     """Every litmus test of ours has the result that it says."""
-    report = Report("litmus")
-    env = ready.env
+    built = ready(UML)
+    env = built.env
     tests = sorted((env.clone / FOLDER).rglob("*.litmus"))
     if not tests:
-        report.add("litmus", f"there is no test in {FOLDER}")
-        return report
+        raise Failure(f"there is no test in {FOLDER}")
     try:
         herd = fetch(env)
     except Failure as error:
-        report.skip("litmus", f"herd7 cannot be had: {error}")
-        return report
-    kernel = next(iter(ready.kernels.values()))
-    model = kernel.tree.base / "tools/memory-model"
+        results.skip("litmus", f"herd7 cannot be had: {error}")
+        return
+    model = built.kernels[UML].tree.base / "tools/memory-model"
     with Step(f"litmus tests: {len(tests)}, herd7 with the kernel's memory model"):
         for test in tests:
             log = env.logs / f"litmus-{test.stem}.log"
             log.unlink(missing_ok=True)
             proc.run(herd.command(test), log, what="herd7", cwd=model, timeout=300, check=False)
             found = judge(test.read_text(), log.read_text(errors="replace"))
-            report.add(test.stem, f"{found} (log: {log})" if found else None)
-    return report
+            results.add(test.stem, f"{found} (log: {log})" if found else None)

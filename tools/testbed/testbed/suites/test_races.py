@@ -7,12 +7,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from testbed.boot.job import Job
+from testbed.harness.results import Results
 from testbed.host import proc
 from testbed.host.ui import Step, say
-from testbed.suites import booted
-from testbed.suites.report import Report
-from testbed.workshop import Built
+from testbed.suites import test_kunit as kunit
+from testbed.suites.conftest import Ready
 
 CONFIG = "kcsan"
 _CPUS = 4
@@ -91,22 +93,22 @@ def _instrumented(file: Path, log: Path) -> str | None:
     return f"{file.name} has no calls of {', '.join(missing)}" if missing else None
 
 
-def kcsan(ready: Built) -> Report:
+@pytest.mark.suite("kcsan")
+def test_kcsan(ready: Ready, results: Results) -> None:
     """Every test of KUnit; a data race fails if Rust takes part in it."""
-    kernel = ready.kernels[CONFIG]
-    machine = ready.vm(CONFIG, CONFIG)
-    job = Job(booted.nothing(ready), "none", timeout=_TIME, ports=0, cpus=_CPUS,
-              accel=ready.accel(CONFIG), kernel_words=(*booted.KUNIT_WORDS, *_OFTEN))  # fmt: skip
+    built = ready(CONFIG)
+    kernel = built.kernels[CONFIG]
+    job = Job(kunit.nothing(built), "none", timeout=_TIME, ports=0, cpus=_CPUS,
+              accel=built.accel(CONFIG), kernel_words=(*kunit.WORDS, *_OFTEN))  # fmt: skip
     with Step(f"KUnit and doc examples in the KCSAN kernel, {_CPUS} CPUs"):
-        outcome = machine.run(job)
-    report = booted.judge_kunit(ready, CONFIG, kernel, outcome, but=("kcsan",))
-    report.add(
-        "Rust is watched", _instrumented(kernel.build / "rust/kernel.o", ready.env.logs / "nm.log")
+        outcome = built.vm(CONFIG, CONFIG).run(job)
+    kunit.judge(built, CONFIG, kernel, outcome, results, but=("kcsan",))
+    results.add(
+        "Rust is watched", _instrumented(kernel.build / "rust/kernel.o", built.env.logs / "nm.log")
     )
     on = _ENABLED in outcome.console
-    report.add("KCSAN is at work", None if on else f"the console does not say '{_ENABLED}'")
+    results.add("KCSAN is at work", None if on else f"the console does not say '{_ENABLED}'")
     found = races(outcome.console)
     ours = [f"{race.title}: {race.ours}" for race in found if race.ours]
-    report.add("no data race in Rust", "; ".join(ours[:3]) or None)
+    results.add("no data race in Rust", "; ".join(ours[:3]) or None)
     say(f"    data races elsewhere in the kernel: {len(found) - len(ours)}")
-    return report

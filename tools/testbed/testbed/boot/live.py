@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A guest that stays: it runs one program of the selftests after the other, as it is told.
+
+The host puts each request into a folder that the guest sees, guest/run_selftests.py looks
+there, and what the program prints comes back as the output of the guest's script.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from testbed.boot.job import Job
+from testbed.boot.uml import Uml
+from testbed.boot.vm import Vm
+from testbed.host.ui import Failure
+
+# The folder below /mnt/job, and the request that ends the guest.
+REQUESTS = "requests"
+END = "end"
+# The last lines of a program may reach the console after its output.
+_CONSOLE_DELAY = 10.0
+
+
+class Live:
+    """One boot. `run` may be called until the guest has died."""
+
+    def __init__(self, machine: Vm | Uml, job: Job) -> None:
+        self._machine = machine
+        self._job = replace(job, on_share=self._on_share)
+        self._share: Path | None = None
+        self._shared = threading.Event()
+        self._count = 0
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._seen = 0
+        self.died = ""
+        self._thread = threading.Thread(target=self._boot, daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can run another program."""
+        return not self.died
+
+    def run(self, request: str, seconds: float, follow: Callable[[str], None]) -> list[str]:
+        """Run a program: its lines, from its begin mark to its end mark if it has one.
+
+        The guest ends a program that takes too long; if it cannot, it is ended after `seconds`.
+        """
+        self._ask(request)
+        name = request.split()[0]
+        lines: list[str] = []
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.0))
+            except queue.Empty:
+                self._job.stop.set()
+                line = self._lines.get()
+            if line is None:
+                return lines
+            lines.append(line)
+            follow(line)
+            if line.startswith(f"# end {name} "):
+                return lines
+
+    def console(self, name: str) -> str:
+        """What the kernel has said since the last call, at least to the program's end."""
+        deadline = time.monotonic() + _CONSOLE_DELAY
+        while True:
+            text = self._machine.log.read_text(errors="replace")[self._seen :]
+            if f"skbulk: end {name}" in text or self.died or time.monotonic() > deadline:
+                self._seen += len(text)
+                return text
+            time.sleep(0.1)
+
+    def close(self) -> tuple[str | None, str]:
+        """Power off: what went wrong with that, if anything, and the rest of the console."""
+        if self._thread.is_alive():
+            self._ask(END)
+        self._thread.join()
+        log = self._machine.log
+        rest = log.read_text(errors="replace")[self._seen :] if log.exists() else ""
+        self._seen += len(rest)
+        return (None if self.died == END else self.died), rest
+
+    def kill(self) -> None:
+        """End it whatever it does."""
+        self._job.stop.set()
+        self._thread.join()
+
+    def _ask(self, request: str) -> None:
+        while not self._shared.wait(0.5):
+            if not self._thread.is_alive():
+                return
+        assert self._share is not None
+        self._count += 1
+        part = self._share / f"{REQUESTS}/.part"
+        part.write_text(f"{request}\n")
+        part.rename(part.with_name(str(self._count)))
+
+    def _on_share(self, share: Path) -> None:
+        (share / REQUESTS).mkdir()
+        self._share = share
+        self._shared.set()
+
+    def _boot(self) -> None:
+        try:
+            self._machine.run(self._job, self._lines.put)
+            self.died = END
+        except Failure as error:
+            self.died = " ".join([str(error), *error.hints])
+        except Exception as error:
+            self.died = f"{type(error).__name__}: {error}"
+        finally:
+            self._lines.put(None)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+"""out/results/*.ktap: what a boot has tested, for KernelCI and whatever else reads KTAP."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.selftests.results import FAIL, SKIP, XFAIL, Case, Program
+
+_STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[ *[CT]\d+\])? ?")
+_KTAP = re.compile(r"^ *(?:KTAP version \d|1\.\.\d+|(?:not )?ok \d|# )")
+_DIRECTIVES = {SKIP: " # SKIP", XFAIL: " # XFAIL"}
+
+
+def of_console(console: str) -> str:
+    """The lines of KTAP in a console's text, from the first version line on."""
+    lines = [_STAMP.sub("", line.rstrip("\r")) for line in console.split("\n")]
+    found = [line for line in lines if _KTAP.match(line)]
+    first = next((n for n, line in enumerate(found) if line.startswith("KTAP version")), None)
+    return "".join(f"{line}\n" for line in found[first:]) if first is not None else ""
+
+
+def of_programs(programs: Sequence[Program]) -> str:
+    """A test for each program, its cases below it."""
+    lines = ["KTAP version 1", f"1..{len(programs)}"]
+    for number, program in enumerate(programs, 1):
+        lines += ["    KTAP version 1", f"    1..{len(program.cases)}"]
+        lines += [
+            "    " + _line(count, f"{program.name} {name}", case)
+            for count, (name, case) in enumerate(program.cases.items(), 1)
+        ]
+        if program.count(FAIL):
+            whole = Case(FAIL)
+        elif program.cases and program.count(SKIP) == len(program.cases):
+            whole = next(iter(program.cases.values()))
+        else:
+            whole = Case("pass")
+        lines.append(_line(number, program.name, whole))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(number: int, name: str, case: Case) -> str:
+    verdict = "not ok" if case.result == FAIL else "ok"
+    directive = _DIRECTIVES.get(case.result, "")
+    reason = f" {case.reason}" if directive and case.reason else ""
+    return f"{verdict} {number} {name.replace('#', '')}{directive}{reason}"
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    """One file of a boot."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.ktap").write_text(text)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Many results of one item: a boot finds hundreds, whose names are known only then."""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+import pytest
+
+# What a report says of itself in its user_properties: the suite, and the name of one
+# result of many. The latter becomes the test's name in the process that counts.
+SUITE, NAME = "suite", "result"
+
+
+class Results:
+    """Hands on each result at once as a test of its own."""
+
+    def __init__(self, item: pytest.Item, prefix: str) -> None:
+        self._item = item
+        self._prefix = prefix
+        self._names: dict[str, int] = {}
+        self._last = time.time()
+
+    def add(self, name: str, problem: str | None = None) -> None:
+        """One test: passed, or failed because of `problem`."""
+        if problem is None:
+            self._report(name, "passed", None)
+        else:
+            self._report(name, "failed", problem)
+
+    def skip(self, name: str, why: str) -> None:
+        """One test that could not be run here."""
+        self._report(name, "skipped", why)
+
+    def _report(
+        self, name: str, outcome: Literal["passed", "failed", "skipped"], words: str | None
+    ) -> None:
+        count = self._names[name] = self._names.get(name, 0) + 1
+        if count > 1:
+            name = f"{name} ({count})"
+        began, self._last = self._last, time.time()
+        path, line, _ = self._item.location
+        report = pytest.TestReport(
+            nodeid=self._item.nodeid,
+            location=self._item.location,
+            keywords={},
+            outcome=outcome,
+            longrepr=(path, line or 0, words or "") if outcome == "skipped" else words,
+            when="call",
+            duration=self._last - began,
+            start=began,
+            stop=self._last,
+            user_properties=[*self._item.user_properties, (NAME, f"{self._prefix}::{name}")],
+        )
+        self._item.ihook.pytest_runtest_logreport(report=report)

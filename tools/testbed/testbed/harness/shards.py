@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+"""SHARD=i/n: the i-th of n parts of the tests, of about the same duration each.
+
+A part is a piece of the whole order, in which the suites of one kernel are neighbours: few
+machines of a matrix have to build the same kernel.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+
+# Seconds by key, of the last run with RECORD=1.
+RECORD = "tools/testbed/record/test-seconds.json"
+# How long each item took, by its key, in the process that ran it.
+SECONDS = pytest.StashKey[dict[str, float]]()
+# For a test that is not in the record.
+UNKNOWN = 0.2
+
+
+def key(suite: str, nodeid: str) -> str:
+    """What a test is called in the record: unit tests are counted by file."""
+    name = nodeid.partition("@")[0]
+    return f"{suite} {name.partition('::')[0] if suite == 'python' else name}"
+
+
+def load(clone: Path) -> dict[str, float]:
+    """The record, or nothing."""
+    try:
+        return {str(name): float(value)
+                for name, value in json.loads((clone / RECORD).read_text()).items()}  # fmt: skip
+    except FileNotFoundError:
+        return {}
+
+
+def save(clone: Path, seconds: Mapping[str, float]) -> None:
+    """Renew what was run; the rest stays."""
+    known = {**load(clone), **{name: round(value, 1) for name, value in seconds.items()}}
+    path = clone / RECORD
+    path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+
+
+def share(seconds: Sequence[float], part: int, parts: int) -> list[int]:
+    """The indexes of the tests of one part, from 1 to `parts`."""
+    total = sum(seconds)
+    ends = accumulate(seconds)
+    # A test belongs to the part in which its middle lies.
+    return [
+        index
+        for index, (end, one) in enumerate(zip(ends, seconds, strict=True))
+        if min(int((end - one / 2) * parts / total) if total else 0, parts - 1) == part - 1
+    ]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the user sees of results: failures at once, each suite's sum, one line at the end."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from testbed.catalogue import SUITES
+from testbed.harness import shards
+from testbed.harness.results import NAME, SUITE
+from testbed.host.ui import say
+
+# Of a reason; pytest's own report of a failure has all of it.
+_LONGEST = 400
+
+
+@dataclass
+class Sum:
+    """One suite's sum. Skipped tests are never counted as passed."""
+
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Summary:
+    """A pytest plugin for the process that counts."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, Sum] = defaultdict(Sum)
+        self.seconds: dict[str, float] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count one result; say at once that it failed."""
+        properties = dict(report.user_properties)
+        suite = str(properties.get(SUITE, "python"))
+        report.nodeid = _name(suite, report.nodeid, properties.get(NAME))
+        one = self.sums[suite]
+        one.seconds += report.duration
+        name = report.nodeid.removeprefix(f"{suite}::").removeprefix(f"{suite}/")
+        if report.failed:
+            when = "" if report.when == "call" else f" ({report.when})"
+            one.failed.append(f"{name}{when}: {reason(report)}")
+            say(f"    FAILED  {suite}: {one.failed[-1]}")
+        elif report.skipped:
+            one.skipped.append(f"{name}: {reason(report)}")
+        elif report.when == "call":
+            one.passed += 1
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that cannot be read is a failure of its own."""
+        if report.failed:
+            self.sums["python"].failed.append(f"{report.nodeid}: {report.longreprtext}")
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A lane has ended: the durations of its items."""
+        self.seconds.update(getattr(node, "workeroutput", {}).get("seconds", {}))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """The same where this process runs them itself."""
+        known = session.config.stash[shards.SECONDS]
+        self.seconds.update(known)
+
+    def show(self) -> None:
+        """Each suite's own summary, in the order of the catalogue."""
+        for suite in SUITES:
+            if suite not in self.sums:
+                continue
+            one = self.sums[suite]
+            for words, lines in (("FAILED ", one.failed), ("skipped", one.skipped)):
+                for line in lines:
+                    say(f"    {words} {suite}: {line}")
+            say(f"    {suite}: {one.passed} passed, {len(one.failed)} failed, "
+                f"{len(one.skipped)} skipped")  # fmt: skip
+
+    @property
+    def failed(self) -> bool:
+        """Whether any test has failed."""
+        return any(one.failed for one in self.sums.values())
+
+    @property
+    def last_line(self) -> str:
+        """The one line that make test ends with."""
+        passed = sum(one.passed for one in self.sums.values())
+        failed = sum(len(one.failed) for one in self.sums.values())
+        return f"{passed} passed, {failed} failed"
+
+
+def _name(suite: str, nodeid: str, result: object) -> str:
+    """A test by its suite. One of many results has its own name; before, in the process that
+    runs it, xdist knows it by its item."""
+    if result:
+        return str(result)
+    name = nodeid.partition("@")[0]
+    return f"{suite}/{name}" if suite == "python" else f"{suite}::{name.rpartition('::')[2]}"
+
+
+def reason(report: pytest.TestReport) -> str:
+    """Why a test failed or was skipped, on one line."""
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2]).removeprefix("Skipped: ")
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(crash.message) if crash else str(report.longrepr)
+    return " ".join(text.split("\n")[0].split())[:_LONGEST]

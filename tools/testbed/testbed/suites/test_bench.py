@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Every benchmark, one short round each, not judged by speed: the machine need not be quiet."""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.bench import rows as bench_rows
+from testbed.bench.about import MEMORY, REFERENCES
+from testbed.bench.rows import Row
+from testbed.bench.xmit import nic, qdisc
+from testbed.bench.xmit.rounds import SHORT
+from testbed.build.kernel import UML
+from testbed.harness.results import Results
+from testbed.host.ui import Failure, say
+from testbed.suites.conftest import Ready
+from testbed.verbs import bench
+from testbed.workshop import Built
+
+
+@pytest.mark.suite("bench")
+def test_bench(ready: Ready, results: Results) -> None:
+    """Every case reports both sides."""
+    built = ready(UML)
+    rows = bench.run(built, list(MEMORY), 1)
+    for make in (_qdiscs, _rings):
+        try:
+            rows += make(built)
+        except Failure as error:
+            results.add(make.__name__.strip("_"), " | ".join([str(error), *error.hints]))
+    for line in bench_rows.table(rows):
+        say(f"    {line}".rstrip())
+    for row in rows:
+        missing = row.unit == "ns" and row.ours is not None and row.reference is None
+        why = "the reference reported nothing" if missing else None
+        results.add(f"{row.bench} {row.case}", why)
+    reported = {row.bench for row in rows}
+    # Those that the modules have; instructions are judged elsewhere.
+    for name in REFERENCES:
+        if name.partition("-")[0] in MEMORY:
+            why = None if name in reported else "it reported nothing"
+            results.add(f"{name} has cases", why)
+
+
+def _qdiscs(built: Built) -> list[Row]:
+    """Queue disciplines: no packet may get lost uncounted, or this fails."""
+    return qdisc.rows(qdisc.run(built, 1, SHORT))
+
+
+def _rings(built: Built) -> list[Row]:
+    """One ring of the modelled card: likewise."""
+    return nic.rows(nic.run(built, 1, SHORT))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The demo in small, with its limits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from insn import cost as insn_cost
+from testbed.bench import instructions
+from testbed.bench.results import problems
+from testbed.harness.results import Results
+from testbed.host.ui import Failure, say
+from testbed.suites.conftest import Ready
+from testbed.verbs import demo
+from testbed.workshop import Built
+
+_FRAMES = 100_000
+_MOST = 1.1
+# How often instructions are counted once more before a driver counts as slower.
+_RECOUNTS = 2
+
+
+@pytest.mark.suite("compare")
+def test_compare(ready: Ready, results: Results) -> None:
+    """Everything is forwarded, and at no more cost than C allows."""
+    built = ready("perf")
+    record, complaints = demo.measure(built, _FRAMES, repeats=1)
+    for name in record["drivers"]:
+        wrong = problems(name, record["drivers"][name], _FRAMES)
+        results.add(f"{name}: {_FRAMES:,} frames forwarded intact", "; ".join(wrong) or None)
+    results.add("no kernel complaint", "; ".join(str(one) for one in complaints[:3]) or None)
+    ratio = record["ratio"]["instructions_per_packet"]
+    name = f"instructions per packet, Rust/C, at most {_MOST}"
+    if ratio is None:
+        results.add(name, "they could not be counted")
+    else:
+        say(f"    instructions per packet, Rust/C: {ratio:.3f}")
+        results.add(name, None if ratio <= _MOST else f"{ratio:.3f}")
+    _judge_cost(built, record, results)
+    (built.env.out / "compare.json").write_text(json.dumps(record, indent=2) + "\n")
+
+
+def _judge_cost(built: Built, record: dict[str, Any], results: Results) -> None:
+    """The Rust driver takes no more instructions than the committed record says."""
+    names = {case: f"instructions per packet, {case}, against the record"
+             for case in ("driver", "all")}  # fmt: skip
+    try:
+        known = insn_cost.load(built.env.clone / insn_cost.RECORD)
+    except Failure as error:
+        for name in names.values():
+            results.add(name, " | ".join([str(error), *error.hints]))
+        return
+    release = record["kernel"]["release"]
+    if known.get("kernel") != release:
+        for name in names.values():
+            results.skip(name, f"the record is of {known.get('kernel')}, this is {release}")
+        return
+    costs = {
+        name: insn_cost.Cost({case: cost[case] for case in insn_cost.CASES}, cost["functions"])
+        for name, cost in record["cost"].items()
+    }
+    verdicts = _verdicts(known, costs)
+    # What disturbs a count adds to it, and seldom twice: only what is too much
+    # in each of several boots has grown.
+    for again in range(_RECOUNTS):
+        if not any(verdicts.values()):
+            break
+        costs = instructions.count(built, f"count-{again + 2}").costs
+        verdicts = {
+            case: wrong and verdicts[case] for case, wrong in _verdicts(known, costs).items()
+        }
+    for case, wrong in verdicts.items():
+        results.add(names[case], wrong)
+
+
+def _verdicts(
+    known: Mapping[str, Any], costs: Mapping[str, insn_cost.Cost]
+) -> dict[str, str | None]:
+    found = costs["rust"]
+    for case in ("driver", "all"):
+        say(f"    instructions per packet, {case}: {found.cases[case]:,.1f}, "
+            f"record {known['drivers']['rust'][case]:,.1f}")  # fmt: skip
+    return insn_cost.judge(known, found, c_all=costs["c"].cases["all"])

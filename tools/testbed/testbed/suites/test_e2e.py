@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0
+"""End to end: the selftests of drivers/net/hw of this clone, on the modelled card.
+
+One boot runs all programs of a suite; after a crash the next program has a new one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.boot import dmesg
+from testbed.boot.job import Job
+from testbed.boot.live import REQUESTS, Live
+from testbed.build.kernel import UML
+from testbed.harness import ktap
+from testbed.harness.results import Results
+from testbed.host.ui import Failure, Step, say
+from testbed.selftests.results import FAIL, SKIP, XFAIL, Program, parse
+from testbed.suites.conftest import Ready
+
+FOLDER = "tools/testing/selftests/drivers/net/hw"
+_RUNNER = "tools/testbed/guest/run_selftests.py"
+# The first may switch off the checker of DMA mappings, and the second looks at what all the
+# others have left behind.
+_LAST = ("alloc_fail.py", "leaks.py")
+# Seconds for a program whose own limit, in the guest, does not work any more; for a boot.
+_PROGRAM_TIME = 1000.0
+_BOOT_TIME = 6000.0
+_EXPECTED = re.compile(r"skbulk: provokes (.+?)\r?$", re.M)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A suite: a driver in one of the kernels."""
+
+    suite: str
+    driver: str
+    config: str
+
+
+KINDS = (
+    Kind("e2e-rust", "rust", "debug"),
+    Kind("e2e-uml", "rust", UML),
+    # It is the model that is judged here: the driver needs no checkers.
+    Kind("e2e-c", "c", "perf"),
+)
+
+
+def programs(clone: Path) -> list[str]:
+    """The programs in their order; what is not executable helps one of them."""
+    found = [
+        path.name for path in sorted((clone / FOLDER).glob("*.py")) if os.access(path, os.X_OK)
+    ]
+    return sorted(found, key=lambda name: _LAST.index(name) if name in _LAST else -1)
+
+
+@dataclass
+class Guests:
+    """The guest of the suite that runs, booted when its first program comes."""
+
+    ready: Ready
+    kind: Kind | None = None
+    live: Live | None = None
+    _boots: dict[str, int] = field(default_factory=dict)
+    _done: dict[str, list[Program]] = field(default_factory=dict)
+
+    def of(self, kind: Kind) -> tuple[Live, bool]:
+        """The guest of a suite, and whether it is new: the last may have died."""
+        if self.live is not None and self.live.alive and self.kind == kind:
+            return self.live, False
+        self.close()
+        number = self._boots[kind.suite] = self._boots.get(kind.suite, 0) + 1
+        built = self.ready(kind.config, with_selftests=True)
+        job = Job(
+            built.env.clone / _RUNNER,
+            kind.driver,
+            timeout=_BOOT_TIME,
+            accel=built.accel(kind.config),
+            kernel_words=["kunit.enable=0"],
+            selftests=built.selftests,
+            variables={"REQUESTS": f"/mnt/job/{REQUESTS}"},
+        )
+        self.kind = kind
+        self.live = Live(built.machine(kind.config, f"{kind.suite}-{number}"), job)
+        return self.live, True
+
+    def note(self, kind: Kind, program: Program) -> None:
+        """Write the suite's KTAP anew with this program in it."""
+        done = self._done.setdefault(kind.suite, [])
+        done.append(program)
+        folder = self.ready(kind.config).env.out / "results"
+        ktap.write(folder, kind.suite, ktap.of_programs(done))
+
+    def end(self) -> tuple[str | None, str]:
+        """Power the guest off: what went wrong, and the rest of its console."""
+        live, self.live = self.live, None
+        return live.close() if live is not None else (None, "")
+
+    def close(self) -> None:
+        """The same where no test judges it: only what is wrong is told."""
+        alive = self.live is not None and self.live.alive
+        problem, console = self.end()
+        found = [str(one) for one in _complaints(console)]
+        # A guest that has died was a program's failure.
+        if alive and (problem or found):
+            suite = self.kind.suite if self.kind else ""
+            raise Failure(f"the guest of {suite} at its end: {problem or found[0]}")
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self.live is not None:
+            self.live.kill()
+
+
+@pytest.fixture(scope="session")
+def guests(ready: Ready) -> Iterator[Guests]:
+    """A guest that stays until its suite ends."""
+    made = Guests(ready)
+    try:
+        yield made
+        made.close()
+    finally:
+        made.kill()
+
+
+def _parameters() -> list[Any]:
+    clone = Path(__file__).resolve().parents[4]
+    return [
+        pytest.param(kind, name, id=f"{kind.suite}/{name}", marks=pytest.mark.suite(kind.suite))
+        for kind in KINDS
+        for name in programs(clone)
+    ]
+
+
+@pytest.mark.parametrize(("kind", "program"), _parameters())
+def test_program(guests: Guests, results: Results, kind: Kind, program: str) -> None:
+    """A program: its cases, and that the kernel does not complain."""
+    live, new = guests.of(kind)
+    name = f"drivers/net/hw/{program}"
+    with Step(f"{kind.suite}: {program}"):
+        lines = live.run(name, _PROGRAM_TIME, _follower(program))
+        console = live.console(name)
+    found = (parse(lines, f"the guest ended: {live.died}") or [_absent(name, live.died)])[0]
+    guests.note(kind, found)
+    for case, result in found.cases.items():
+        if result.result in (SKIP, XFAIL):
+            results.skip(case, result.reason)
+        else:
+            results.add(case, result.reason or "failed" if result.result == FAIL else None)
+    if new:
+        boot, mark, console = console.partition(f"skbulk: begin {name}")
+        _judge_console(results, "boot and probe", boot + mark)
+    _judge_console(results, program, console)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, id=kind.suite, marks=pytest.mark.suite(kind.suite)) for kind in KINDS],
+)
+def test_end(guests: Guests, results: Results, kind: Kind) -> None:
+    """The guest powers off, and has nothing to complain about."""
+    if guests.live is None or guests.kind != kind:
+        return
+    problem, console = guests.end()
+    results.add("the guest powers off", problem)
+    _judge_console(results, "the end", console)
+
+
+def _absent(name: str, why: str) -> Program:
+    program = Program(name)
+    program.trouble("the guest is ready", why)
+    return program
+
+
+def _follower(program: str) -> Callable[[str], None]:
+    stem = Path(program).stem
+
+    def follow(line: str) -> None:
+        if line.startswith(("ok ", "not ok ")):
+            say(f"      {line.replace(f' {stem}.', f' {stem}: ')}")
+
+    return follow
+
+
+def _complaints(text: str) -> list[dmesg.Complaint]:
+    """All but those that a test says it provokes."""
+    return dmesg.complaints(text, tuple(_EXPECTED.findall(text)))
+
+
+def _judge_console(results: Results, where: str, text: str) -> None:
+    found = _complaints(text)
+    results.add(f"no kernel complaint in {where}", "; ".join(str(one) for one in found[:3]) or None)

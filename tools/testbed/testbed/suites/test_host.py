@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Suites that need no kernel: tests of the Rust crates in tools/, and linters."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.boot import nicmodel
+from testbed.env import Env
+from testbed.harness.results import Results
+from testbed.host import proc
+from testbed.host.ui import Failure, Step, say
+
+# The folders of tools/ with a package and its tests.
+PACKAGES = ("testbed", "insn", "txsim")
+# The version decides what it finds.
+_RUFF = "0.17.6"
+
+
+def _fresh_log(env: Env, name: str) -> Path:
+    log = env.logs / f"test-{name}.log"
+    log.unlink(missing_ok=True)
+    return log
+
+
+def messages(log: Path) -> Iterator[dict[str, Any]]:
+    """The lines of JSON in a log, among others."""
+    for line in log.read_text(errors="replace").splitlines():
+        if line.startswith("{"):
+            yield json.loads(line)
+
+
+def executables(log: Path) -> list[tuple[str, Path, Path]]:
+    """The test programs that cargo has built: a name, the program, its package's folder."""
+    found = []
+    for one in messages(log):
+        if one["reason"] == "compiler-artifact" and one["profile"]["test"] and one["executable"]:
+            package = Path(one["manifest_path"]).parent
+            found.append(
+                (f"{package.name}/{one['target']['name']}", Path(one["executable"]), package)
+            )
+    return found
+
+
+@pytest.mark.suite("cargo")
+def test_cargo(env: Env, results: Results) -> None:
+    """Every test of every crate in tools/."""
+    log = _fresh_log(env, "cargo-build")
+    with Step("tests of the host tools: cargo test") as step:
+        proc.run(
+            ["cargo", "test", "--no-run", "--locked", "--workspace",
+             "--message-format=json-render-diagnostics",
+             "--manifest-path", env.clone / "tools/Cargo.toml", "-j", str(env.jobs)],
+            log,
+            what="cargo test --no-run",
+            env=nicmodel.cargo_env(env),
+            timeout=1500,
+        )  # fmt: skip
+        found = executables(log)
+        if not found:
+            raise Failure(f"cargo built no test (log: {log})")
+        for name, program, folder in found:
+            step.detail = name
+            _run_crate(env, results, name, program, folder)
+
+
+def _run_crate(env: Env, results: Results, name: str, program: Path, folder: Path) -> None:
+    log = _fresh_log(env, f"cargo-{name.replace('/', '-')}-{program.stem}")
+    code = proc.run(
+        [program, "-Z", "unstable-options", "--format", "json"],
+        log,
+        what=f"the tests of {name}",
+        cwd=folder,
+        # The stable test harness keeps its JSON for those that say they know it may change.
+        env={"RUSTC_BOOTSTRAP": "1", "CARGO_MANIFEST_DIR": str(folder)},
+        timeout=1500,
+        check=False,
+    )
+    failed = crate_results(messages(log), name, results)
+    if code != 0 and not failed:
+        results.add(name, f"it ended with exit code {code} (log: {log})")
+
+
+def crate_results(lines: Iterator[dict[str, Any]], crate: str, results: Results) -> int:
+    """Hand on what a test program says; returns how many tests failed."""
+    failed = 0
+    for one in lines:
+        if one["type"] == "test" and one["event"] != "started":
+            name = f"{crate}: {one['name']}"
+            if one["event"] == "ok":
+                results.add(name)
+            elif one["event"] == "ignored":
+                results.skip(name, "ignored")
+            else:
+                failed += 1
+                words = one.get("stdout", one["event"]).strip().splitlines()
+                results.add(name, " | ".join(words[:3]) or one["event"])
+        elif one["type"] == "suite" and one["event"] != "started":
+            say(f"    {crate}: {one['event']}: {one['passed']} passed, {one['failed']} failed, "
+                f"{one['ignored']} ignored")  # fmt: skip
+    return failed
+
+
+def shell_scripts(clone: Path) -> list[Path]:
+    """The clone's own shell scripts, by their first line."""
+    found = []
+    places = [clone / ".ci", clone / "tools/testbed/guest", clone / "tools/testbed"]
+    candidates = [clone / "tools/buildroot", *(p for f in places for p in sorted(f.rglob("*")))]
+    for path in dict.fromkeys(candidates):
+        if not path.is_file() or path.suffix in (".py", ".rs"):
+            continue
+        with path.open("rb") as file:
+            first = file.readline()
+        if path.suffix == ".sh" or (first.startswith(b"#!") and b"sh" in first):
+            found.append(path)
+    return found
+
+
+def _ruff(env: Env) -> str | Path:
+    """The Python linter, which Debian does not have: from its own registry,
+    in the cache. Without one the linter counts as skipped."""
+    folder = env.cache / f"ruff-{_RUFF}"
+    program = folder / "bin/ruff"
+    if program.exists() or shutil.which("ruff"):
+        return program if program.exists() else "ruff"
+    log = _fresh_log(env, "ruff-install")
+    part = folder.with_suffix(".part")
+    commands: tuple[list[str | Path], ...] = (
+        [sys.executable, "-m", "venv", "--clear", part],
+        [part / "bin/pip", "install", "--quiet", f"ruff=={_RUFF}"],
+    )
+    for command in commands:
+        if proc.run(command, log, what="installing ruff", timeout=300, check=False) != 0:
+            return "ruff"
+    # The program alone: it needs nothing of the environment that it came with.
+    (folder / "bin").mkdir(parents=True, exist_ok=True)
+    shutil.copy2(part / "bin/ruff", program)
+    shutil.rmtree(part)
+    return program
+
+
+def _linters(env: Env) -> Mapping[str, tuple[list[str | Path], Path, dict[str, str]]]:
+    """Command, folder and variables of each linter of what is not kernel code."""
+    tools = env.clone / "tools"
+    manifest = tools / "Cargo.toml"
+    cargo = nicmodel.cargo_env(env)
+    cache = env.cache / "home/mypy"
+    scripts = [os.path.relpath(path, env.clone) for path in shell_scripts(env.clone)]
+    return {
+        "rustfmt": (["cargo", "fmt", "--all", "--check", "--manifest-path", manifest],
+                    tools, cargo),
+        "clippy": (["cargo", "clippy", "--locked", "--workspace", "--all-targets",
+                    "--manifest-path", manifest, "--", "-D", "warnings"], tools, cargo),
+        "mypy": (["mypy", "--strict", "--cache-dir", cache,
+                  *(f"{name}/{name}" for name in PACKAGES)], tools,
+                 {"MYPYPATH": ":".join(PACKAGES)}),
+        "ruff check": ([_ruff(env), "check", "--no-cache", "."], tools, {}),
+        "ruff format": ([_ruff(env), "format", "--no-cache", "--check", "."], tools, {}),
+        "shellcheck": (["shellcheck", "-x", "-P", "SCRIPTDIR", "-S", "warning", *scripts],
+                       env.clone, {}),
+    }  # fmt: skip
+
+
+_LINTERS = ("rustfmt", "clippy", "mypy", "ruff check", "ruff format", "shellcheck")
+
+
+@pytest.mark.suite("lint")
+@pytest.mark.parametrize("program", _LINTERS)
+def test_lint(env: Env, program: str) -> None:
+    """A linter passes if it has nothing to say."""
+    command, folder, variables = _linters(env)[program]
+    if shutil.which(str(command[0])) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    log = _fresh_log(env, program.replace(" ", "-"))
+    with Step(f"linter: {program}"):
+        code = proc.run(command, log, what=program, cwd=folder, env=variables, timeout=900,
+                        check=False)  # fmt: skip
+    if code != 0:
+        raise Failure(program, *proc.last_errors(log, 3), f"log: {log}")

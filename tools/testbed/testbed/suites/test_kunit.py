@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0
+"""KUnit and the examples of the documentation, judged by the kernel's own kunit.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.boot.job import Job, Outcome
+from testbed.build.kernel import UML, Kernel
+from testbed.harness import ktap
+from testbed.harness.results import Results
+from testbed.host import proc
+from testbed.host.ui import Failure, Step, say
+from testbed.suites.conftest import Ready
+from testbed.workshop import Built
+
+WORDS = ("kunit.enable=1", "kunit.autorun=1")
+
+
+@pytest.mark.suite("kunit")
+def test_debug(ready: Ready, results: Results) -> None:
+    """In the debug kernel."""
+    built = ready("debug")
+    # The kernel's own examples of Rust timers lie on the stack, which the checker of
+    # timers wants to be told of, and they do not.
+    job = Job(nothing(built), "none", timeout=900, ports=0, accel=built.accel("debug"),
+              kernel_words=(*WORDS, "no_debug_objects"))  # fmt: skip
+    with Step("KUnit and doc examples in the debug kernel"):
+        outcome = built.vm("debug", "kunit").run(job)
+    judge(built, "kunit", built.kernels["debug"], outcome, results)
+
+
+@pytest.mark.suite("kunit-uml")
+def test_uml(ready: Ready, results: Results) -> None:
+    """Natively, where two processors run at the same time at full speed."""
+    built = ready(UML)
+    job = Job(nothing(built), "none", timeout=300, ports=0, cpus=2, kernel_words=WORDS)
+    with Step("KUnit and doc examples in User-Mode Linux, 2 CPUs"):
+        outcome = built.uml("kunit-uml").run(job)
+    judge(built, "kunit-uml", built.kernels[UML], outcome, results)
+
+
+def nothing(built: Built) -> Path:
+    """A script that does nothing: KUnit has run before it."""
+    script = built.env.logs / "kunit.sh"
+    script.write_text("#!/bin/sh\ntrue\n")
+    return script
+
+
+def judge(
+    built: Built,
+    name: str,
+    kernel: Kernel,
+    outcome: Outcome,
+    results: Results,
+    but: tuple[str, ...] = (),
+) -> None:
+    """What kunit.py makes of a console; complaints of the kinds in `but` are for others."""
+    env = built.env
+    plain = env.logs / f"{name}.log"
+    plain.write_text(outcome.console.replace("\r", ""))
+    ktap.write(env.out / "results", name, ktap.of_console(outcome.console))
+    tool = kernel.tree.work / "tools/testing/kunit/kunit.py"
+    log, record = env.logs / f"test-{name}.log", env.logs / f"test-{name}.json"
+    for path in (log, record):
+        path.unlink(missing_ok=True)
+    command: list[str | Path] = ["python3", tool, "parse", f"--json={record}", plain]
+    proc.run(command, log, what="kunit.py parse", check=False)
+    if not record.exists():
+        raise Failure("kunit.py found no result", f"log: {log}")
+    for line in log.read_text(errors="replace").splitlines():
+        if "Ran " in line:
+            say(f"    kunit.py: {line.partition('Ran')[1]}{line.partition('Ran')[2]}")
+    found = 0
+    for case, status in cases(json.loads(record.read_text())):
+        found += 1
+        if status == "SKIP":
+            results.skip(case, "skipped by KUnit")
+        else:
+            results.add(case, None if status == "PASS" else f"{status} (log: {log})")
+    if not found:
+        raise Failure("KUnit ran no test", f"log: {log}")
+    bad = [str(one) for one in outcome.complaints if one.kind not in but]
+    results.add("the kernel does not complain during KUnit", "; ".join(bad[:3]) or None)
+
+
+def cases(group: dict[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """The cases of a group of kunit.py's record and of those below it: name and status."""
+    for case in group["test_cases"]:
+        yield f"{path}{case['name']}", case["status"]
+    for one in group["sub_groups"]:
+        yield from cases(one, f"{path}{one['name']}.")

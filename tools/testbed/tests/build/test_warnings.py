@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Warnings of earlier builds are remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testbed.build import warnings
+
+LOG = """\
+  CLIPPY     L rust/kernel.o
+warning: unused variable: `x`
+  --> /somewhere/tree/rust/kernel/net/napi.rs:12:9
+   |
+  RUSTC [M] samples/rust/rust_minimal.o
+"""
+
+
+def test_a_warning_lives_until_its_crate_is_compiled_again(tmp_path: Path) -> None:
+    warnings.update(tmp_path, LOG)
+    expected = {"in rust/kernel/net/napi.rs:12: unused variable: `x`"}
+    assert warnings.known(tmp_path) == expected
+    warnings.update(tmp_path, "  RUSTC [M] samples/rust/rust_minimal.o\n")
+    assert warnings.known(tmp_path) == expected
+    warnings.update(tmp_path, "  CLIPPY     L rust/kernel.o\n")
+    assert warnings.known(tmp_path) == set()
