@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from testbed.host.ui import Failure
-from txsim.costs import ASSUMED, Costs
+from txsim.costs import Costs
 from txsim.designs import DESIGNS, LLIST, LOCK, Design
 from txsim.fit import solve
 from txsim.simulate import simulate
@@ -29,45 +30,40 @@ _MOST_LINES = 30.0
 # that is here, and take it off again: there are two.
 _ATOMIC = 0.4
 
+# The designs and numbers of senders whose figures are used.
+USED = (LOCK, LLIST)
+_SENDERS = (1, 2)
 # Nanoseconds per packet, by name of the design and number of senders.
 Figures = Mapping[tuple[str, int], float]
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """A figure that was not used to calibrate."""
+class Prediction(NamedTuple):
+    """A figure, and what the simulation says of it."""
 
     design: Design
     senders: int
     measured: float
     predicted: float
-    used: bool
 
 
 def _fit(design: Design, costs: Costs, name: str, wanted: float) -> Costs:
     """The value of a cost with which two senders take so long."""
 
     def ns(value: float) -> float:
-        return simulate(design, 2, costs.with_times({name: value}), _PACKETS).ns
+        return simulate(design, 2, costs.with_times(**{name: value}), _PACKETS).ns
 
-    return costs.with_times({name: solve(ns, wanted, 0.0, _MOST_LINES)})
+    return costs.with_times(**{name: solve(ns, wanted, 0.0, _MOST_LINES)})
 
 
 def calibrate(parameters: Mapping[str, float], figures: Figures) -> Costs:
     """The costs with which the simulation does what was measured."""
     given = ("transfer", "think", "call", "packet", "doorbell")
-    costs = ASSUMED.with_times({name: float(parameters[name]) for name in given})
+    costs = Costs().with_times(**{name: float(parameters[name]) for name in given})
     alone = costs.think + costs.call + costs.packet
     lock = max(figures[LOCK.name, 1] - alone, 0.0)
     listing = max(figures[LLIST.name, 1] - alone - lock, 0.0)
-    costs = costs.with_times(
-        {
-            "lock": lock,
-            "busylock_lines": 0.0,
-            "atomic": _ATOMIC * listing,
-            "listed": (1 - 2 * _ATOMIC) * listing,
-        }
-    )
+    costs = replace(costs, lock=lock, busylock_lines=0.0, atomic=_ATOMIC * listing,
+                    listed=(1 - 2 * _ATOMIC) * listing)  # fmt: skip
     costs = _fit(LOCK, costs, "state_lines", figures[LOCK.name, 2])
     return _fit(LLIST, costs, "packet_lines", figures[LLIST.name, 2])
 
@@ -76,19 +72,17 @@ def predictions(costs: Costs, figures: Figures) -> list[Prediction]:
     """What the simulation says of each figure with 1 and 2 senders."""
     return [
         Prediction(design, senders, figures[design.name, senders],
-                   simulate(design, senders, costs, _PACKETS).ns, design in (LOCK, LLIST))
-        for design in DESIGNS for senders in (1, 2) if (design.name, senders) in figures
+                   simulate(design, senders, costs, _PACKETS).ns)
+        for design, senders in product(DESIGNS, _SENDERS) if (design.name, senders) in figures
     ]  # fmt: skip
 
 
 def table(found: list[Prediction]) -> list[str]:
     """Measured and simulated, side by side."""
     lines = [f"{'':<38}{'senders':>8}{'measured':>10}{'simulated':>11}"]
-    for one in found:
-        lines.append(
-            f"{one.design.label:<38}{one.senders:>8}{one.measured:>10.1f}{one.predicted:>11.1f}"
-            f"  {'calibrated with' if one.used else f'{one.predicted / one.measured - 1:+.0%}'}"
-        )
+    for design, senders, measured, predicted in found:
+        error = "calibrated with" if design in USED else f"{predicted / measured - 1:+.0%}"
+        lines.append(f"{design.label:<38}{senders:>8}{measured:>10.1f}{predicted:>11.1f}  {error}")
     return lines
 
 
@@ -104,11 +98,10 @@ def read(path: Path) -> tuple[dict[str, float], dict[tuple[str, int], float]]:
             f"{path} is not a result of make bench ONLY=xmit ({error!r})",
             "remove it, or run make bench ONLY=xmit to write it again",
         ) from error
-    for needed in (LOCK, LLIST):
-        for senders in (1, 2):
-            if (needed.name, senders) not in figures:
-                raise Failure(
-                    f"{path} has no figure of {needed.name} with {senders} senders",
-                    "run make bench ONLY=xmit without CASES to write it again",
-                )
+    for design, senders in product(USED, _SENDERS):
+        if (design.name, senders) not in figures:
+            raise Failure(
+                f"{path} has no figure of {design.name} with {senders} senders",
+                "run make bench ONLY=xmit without CASES to write it again",
+            )
     return parameters, figures

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,30 +13,36 @@ class Costs:
 
     Lines are counted as the CPU waits for them: two that it fetches at the same
     time are one. So they need not be whole numbers.
+
+    The defaults are assumed until the benchmark has measured this machine: a core of an
+    AMD EPYC (Zen 3, one L3 for all) at about 3 GHz. A transfer within an L3 and a locked
+    operation are what microbenchmarks of that generation commonly give, 20 cycles for
+    an atomic operation; the sink's own costs are the defaults of the benchmark's
+    parameters.
     """
 
     # A cache line from one CPU to another one.
-    transfer: float
+    transfer: float = 35.0
     # An atomic operation on a line that is here.
-    atomic: float
+    atomic: float = 6.0
     # What a sender does for a packet before it transmits it.
-    think: float
-    # To take and release a lock that nobody else wants.
-    lock: float
+    think: float = 35.0
+    # To take and release a lock that no other CPU wants.
+    lock: float = 10.0
     # To put a packet on a list and to take it off again, apart from atomics.
-    listed: float
+    listed: float = 4.0
     # A call of what is behind the lock; a packet in it; a doorbell.
-    call: float
-    packet: float
-    doorbell: float
+    call: float = 17.0
+    packet: float = 35.0
+    doorbell: float = 70.0
     # Lines that change hands when a lock is passed on.
-    handoff_lines: float
+    handoff_lines: float = 2.0
     # Likewise for the second lock that the old way takes under contention.
-    busylock_lines: float
-    # Lines behind the lock that whoever gets it needs.
-    state_lines: float
-    # Lines of a packet that somebody else works on.
-    packet_lines: float
+    busylock_lines: float = 0.0
+    # Lines behind the lock that each new holder needs.
+    state_lines: float = 2.0
+    # Lines of a packet that another CPU works on.
+    packet_lines: float = 1.0
     # Packets that a sender may have on their way before it sleeps.
     window: int = 256
     # After how many packets a combiner hands over.
@@ -45,30 +50,10 @@ class Costs:
     # Length of the list from which on packets are dropped (net.core.qdisc_max_burst).
     limit: int = 1000
 
-    def with_times(self, times: Mapping[str, float]) -> Costs:
+    def with_times(self, **times: Any) -> Costs:
         """The same with other times, by name."""
-        given: dict[str, Any] = dict(times)
-        return replace(self, **given)
+        return replace(self, **times)
 
-
-# Until the benchmark has measured this machine. A core of an AMD EPYC (Zen 3, one
-# L3 for all) at about 3 GHz: a transfer within an L3 and a locked operation are
-# what microbenchmarks of that generation commonly give, 20 cycles for an atomic
-# operation; the sink's own costs are the defaults of the benchmark's parameters.
-ASSUMED = Costs(
-    transfer=35.0,
-    atomic=6.0,
-    think=35.0,
-    lock=10.0,
-    listed=4.0,
-    call=17.0,
-    packet=35.0,
-    doorbell=70.0,
-    handoff_lines=2.0,
-    busylock_lines=0.0,
-    state_lines=2.0,
-    packet_lines=1.0,
-)
 
 # The machine of commit 100dfa74ca (two sockets of Xeon 6985P-C, 480 hyperthreads)
 # and fq in front of a 100 Gbit/s card. What is not in that commit is an estimate:
@@ -84,14 +69,12 @@ ASSUMED = Costs(
 # How long a transfer takes, depends on who was where: it is fitted, see seed.py.
 SEED = Costs(
     transfer=100.0,
-    atomic=6.0,
     think=2000.0,
     lock=15.0,
     listed=5.0,
     call=30.0,
     packet=330.0,
     doorbell=0.0,
-    handoff_lines=2.0,
     busylock_lines=2.5,
     state_lines=3.0,
     packet_lines=3.3,

@@ -2,7 +2,7 @@
 """A clock, and what CPUs share: cache lines and locks.
 
 A CPU is a generator. It yields how many nanoseconds it is busy, or None to sleep
-until somebody wakes it. What it shares it asks first: a Line says how long it
+until another CPU wakes it. What it shares it asks first: a Line says how long it
 takes to get there, a Lock lets it wait for its turn.
 """
 
@@ -19,8 +19,12 @@ Cpu = Generator[float | None, None, None]
 class Engine:
     """Lets CPUs run in the order of time."""
 
+    # The CPU whose turn it is.
+    running: Cpu
+
     def __init__(self) -> None:
         self.now = 0.0
+        # Lets run() return when the CPU whose turn it is has yielded.
         self.stopped = False
         self._due: list[tuple[float, int, Cpu]] = []
         self._number = 0
@@ -31,17 +35,13 @@ class Engine:
         self._number += 1
         heapq.heappush(self._due, (self.now + after, self._number, cpu))
 
-    def stop(self) -> None:
-        """Let run() return when the CPU that calls this has yielded."""
-        self.stopped = True
-
     def run(self) -> None:
-        """Run until somebody calls stop(), or everyone sleeps."""
+        """Run until a CPU sets `stopped`, or all of them sleep."""
         while self._due and not self.stopped:
-            self.now, _, cpu = heapq.heappop(self._due)
-            delay = next(cpu)
+            self.now, _, self.running = heapq.heappop(self._due)
+            delay = next(self.running)
             if delay is not None:
-                self.wake(cpu, delay)
+                self.wake(self.running, delay)
 
 
 class Line:
@@ -81,29 +81,27 @@ class Lock:
         self._waiting: deque[Cpu] = deque()
         self._since = 0.0
         self._busy = 0.0
-        self.acquired = 0
         self.contended = 0
 
     @property
     def busy(self) -> float:
-        """For how long somebody had it, or it was on its way to the next one."""
+        """For how long a CPU had it, or it was on its way to the next one."""
         return self._busy + (self._engine.now - self._since if self._held else 0.0)
 
     def reset(self) -> None:
         """Forget what was counted so far."""
         self._since = self._engine.now
-        self._busy, self.acquired, self.contended = 0.0, 0, 0
+        self._busy, self.contended = 0.0, 0
 
-    def acquire(self, cpu: int, who: Cpu) -> Cpu:
+    def acquire(self, cpu: int) -> Cpu:
         """Wait until the lock is ours. To be called with yield from."""
         yield self._word.fetch(cpu)
-        self.acquired += 1
         if not self._held:
             self._held = True
             self._since = self._engine.now
             return
         self.contended += 1
-        self._waiting.append(who)
+        self._waiting.append(self._engine.running)
         yield None
 
     def release(self) -> None:

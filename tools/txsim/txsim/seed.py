@@ -19,36 +19,29 @@ from txsim.simulate import simulate
 
 QUEUES = 30
 SENDERS = 240
+# Senders of a curve.
+CURVE = (1, 2, 4, 8, 15, 30, 60, 120, 240, 480)
 _PACKETS = 3_000
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Rates of that commit, in packets per second."""
-
-    placed: str
-    before: float
-    after: float
-
-
-MEASURED = (
-    Measured("threads not pinned", 16e6, 29e6),
-    Measured("threads pinned", 41e6, 57e6),
-)
+# Rates of that commit, in packets per second: where threads are, before, after.
+_MEASURED = (("threads not pinned", 16e6, 29e6), ("threads pinned", 41e6, 57e6))
 
 
 @dataclass(frozen=True)
 class Check:
     """How far a prediction is from what was measured."""
 
-    measured: Measured
+    placed: str
+    before: float
+    after: float
     transfer: float
     predicted: float
 
     @property
     def error(self) -> float:
         """The share by which it is too high."""
-        return self.predicted / self.measured.after - 1.0
+        return self.predicted / self.after - 1.0
 
 
 def rate(design: Design, costs: Costs, senders: int = SENDERS) -> float:
@@ -58,22 +51,17 @@ def rate(design: Design, costs: Costs, senders: int = SENDERS) -> float:
     return (QUEUES - more) * rates.get(alone, 0.0) + more * rates.get(alone + 1, 0.0)
 
 
-def fit_transfer(design: Design, costs: Costs, wanted: float) -> float:
-    """The transfer time with which a design has a rate."""
+def check(costs: Costs = SEED) -> list[Check]:
+    """Fit the transfer time to the rate before, predict the one after."""
 
     def ns(transfer: float) -> float:
-        return 1e9 / rate(design, replace(costs, transfer=transfer))
+        return 1e9 / rate(LOCK, replace(costs, transfer=transfer))
 
-    return solve(ns, 1e9 / wanted, 1.0, 1_000.0)
-
-
-def check(costs: Costs = SEED) -> list[Check]:
-    """Fit before, predict after."""
     found = []
-    for measured in MEASURED:
-        transfer = fit_transfer(LOCK, costs, measured.before)
+    for placed, before, after in _MEASURED:
+        transfer = solve(ns, 1e9 / before, 1.0, 1_000.0)
         predicted = rate(LLIST, replace(costs, transfer=transfer))
-        found.append(Check(measured, transfer, predicted))
+        found.append(Check(placed, before, after, transfer, predicted))
     return found
 
 
@@ -83,7 +71,7 @@ def sensitivity(costs: Costs = SEED, by: float = 0.25) -> list[tuple[str, list[C
     for name in ("packet", "packet_lines", "state_lines", "handoff_lines", "busylock_lines"):
         for sign in (-1, 1):
             value = getattr(costs, name) * (1 + sign * by)
-            found.append((f"{name} {sign * by:+.0%}", check(costs.with_times({name: value}))))
+            found.append((f"{name} {sign * by:+.0%}", check(costs.with_times(**{name: value}))))
     return found
 
 
@@ -92,16 +80,15 @@ def table(checks: list[Check]) -> list[str]:
     lines = [f"{'':<22}{'before':>8}{'transfer':>10}{'after':>7}{'predicted':>11}{'error':>8}"]
     for one in checks:
         lines.append(
-            f"{one.measured.placed:<22}{one.measured.before / 1e6:>8.1f}"
-            f"{one.transfer:>7.0f} ns{one.measured.after / 1e6:>7.1f}"
-            f"{one.predicted / 1e6:>11.1f}{one.error:>+8.1%}"
+            f"{one.placed:<22}{one.before / 1e6:>8.1f}{one.transfer:>7.0f} ns"
+            f"{one.after / 1e6:>7.1f}{one.predicted / 1e6:>11.1f}{one.error:>+8.1%}"
         )
     return lines
 
 
 def sensitivity_table(found: list[tuple[str, list[Check]]]) -> list[str]:
     """How far predictions are off with one estimate changed."""
-    lines = [f"{'estimate':<24}" + "".join(f"{one.placed:>22}" for one in MEASURED)]
+    lines = [f"{'estimate':<24}" + "".join(f"{placed:>22}" for placed, *_ in _MEASURED)]
     for name, checks in found:
         lines.append(f"{name:<24}" + "".join(f"{one.error:>+22.0%}" for one in checks))
     return lines

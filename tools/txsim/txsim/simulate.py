@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from dataclasses import dataclass
 
 from txsim.costs import Costs
 from txsim.designs import Design
@@ -14,7 +14,7 @@ from txsim.engine import Cpu, Engine, Line, Lock
 # Packets that are counted, and before that those that are not.
 PACKETS = 6_000
 _WARM_UP = 3_000
-# Where most packets are dropped, it would take for ever until enough are through.
+# Where most packets are dropped, it would take hours until enough are through.
 _MOST_DROPPED = 20
 # What a sender does for a packet does not take the same time each time; if it did,
 # senders would fall into step.
@@ -24,17 +24,6 @@ _SPREAD = 0.5
 def bucket(value: float) -> int:
     """The power of two up to which a value is counted, from below."""
     return 1 << max(int(value).bit_length() - 1, 0)
-
-
-@dataclass
-class Spent:
-    """Where time goes behind the lock, in nanoseconds per packet."""
-
-    work: float = 0.0
-    calls: float = 0.0
-    doorbells: float = 0.0
-    packet_lines: float = 0.0
-    state_lines: float = 0.0
 
 
 @dataclass
@@ -49,13 +38,13 @@ class Outcome:
     lock: float
     head: float
     think: float
-    spent: Spent
+    # Where time goes behind the lock, in nanoseconds per packet.
+    spent: dict[str, float]
     doorbells: float
-    acquired: float
     contended: float
     dropped: float
-    batches: Counter[int] = field(default_factory=Counter)
-    latencies: Counter[int] = field(default_factory=Counter)
+    batches: Counter[int]
+    latencies: Counter[int]
 
     @property
     def pps(self) -> float:
@@ -78,7 +67,6 @@ class Queue:
         self.last_holder: int | None = None
         self.flying = [0] * senders
         self.asleep: dict[int, Cpu] = {}
-        self.cpus: list[Cpu] = []
         self.random = random.Random(4)
         self.goal, self.done, self.start = packets, -_WARM_UP, 0.0
         self.reset()
@@ -86,7 +74,8 @@ class Queue:
     def reset(self) -> None:
         """Forget what was counted so far."""
         self.start = self.engine.now
-        self.spent, self.rings, self.dropped, self.thought = Spent(), 0, 0, 0.0
+        self.spent: dict[str, float] = defaultdict(float)
+        self.rings, self.dropped, self.thought = 0, 0, 0.0
         self.batches: Counter[int] = Counter()
         self.latencies: Counter[int] = Counter()
         self.head.busy = 0.0
@@ -95,24 +84,21 @@ class Queue:
     def run(self) -> Outcome:
         """Run until the packets are through."""
         for number in range(self.senders):
-            cpu = self._submit(number)
-            self.cpus.append(cpu)
-            self.engine.wake(cpu, self.random.uniform(0.0, self.costs.think))
+            start = self.random.uniform(0.0, self.costs.think)
+            self.engine.wake(self._submit(number), start)
         self.engine.run()
         elapsed = self.engine.now - self.start
         # What came before the warm-up was over counts, if nothing else is there.
         packets = max(self.done if self.done > 0 else self.done + _WARM_UP, 1)
         lock = self.lock
-        per_packet = Spent(**{name: value / packets for name, value in vars(self.spent).items()})
         return Outcome(
             self.senders,
             elapsed / packets,
             min(lock.busy / elapsed, 1.0),
             min(self.head.busy / elapsed, 1.0),
             self.thought / elapsed / self.senders,
-            per_packet,
+            {name: value / packets for name, value in self.spent.items()},
             self.rings / packets,
-            lock.acquired / packets,
             lock.contended / packets,
             self.dropped / packets,
             self.batches,
@@ -120,11 +106,11 @@ class Queue:
         )
 
     def _submit(self, me: int) -> Cpu:
-        """What a sender does, for ever."""
+        """What a sender does until the run is over."""
         think = self.costs.think
         while True:
             while self.flying[me] >= self.costs.window:
-                self.asleep[me] = self.cpus[me]
+                self.asleep[me] = self.engine.running
                 yield None
             own = think * self.random.uniform(1.0 - _SPREAD, 1.0 + _SPREAD)
             self.thought += own
@@ -138,7 +124,7 @@ class Queue:
             self.latencies[bucket(self.engine.now - before)] += 1
 
     def _locked(self, me: int, batch: list[int]) -> Cpu:
-        yield from self.lock.acquire(me, self.cpus[me])
+        yield from self.lock.acquire(me)
         yield self.costs.lock + self._work(me, batch)
         self._finished(batch)
         self.lock.release()
@@ -149,13 +135,13 @@ class Queue:
             self.dropped += 1
             self.flying[me] -= 1
             if self.dropped > _MOST_DROPPED * self.goal:
-                self.engine.stop()
+                self.engine.stopped = True
             return
         self.list.append(me)
         if self.busy:
             return
         self.busy = True
-        yield from self.lock.acquire(me, self.cpus[me])
+        yield from self.lock.acquire(me)
         yield self.costs.lock
         worked = 0
         while True:
@@ -176,30 +162,31 @@ class Queue:
 
     def _work(self, me: int, batch: list[int]) -> float:
         """How long it takes to work a batch off."""
-        costs, spent, packets = self.costs, self.spent, len(batch)
-        times = 1 if self.design.batched else packets
-        work = packets * costs.packet
-        calls = times * costs.call
-        doorbells = times * costs.doorbell if self.design.ring else 0.0
+        costs, packets = self.costs, len(batch)
+        calls = 1 if self.design.batched else packets
+        rings = calls if self.design.ring else 0
         others = sum(owner != me for owner in batch)
-        packet_lines = others * costs.packet_lines * costs.transfer
         moved = self.last_holder != me
-        state_lines = costs.state_lines * costs.transfer if moved else 0.0
+        took = 0.0
+        for name, ns in (
+            ("work on packets", packets * costs.packet),
+            ("calls", calls * costs.call),
+            ("doorbells", rings * costs.doorbell),
+            ("lines of packets", others * costs.packet_lines * costs.transfer),
+            ("lines behind the lock", moved * costs.state_lines * costs.transfer),
+        ):
+            self.spent[name] += ns
+            took += ns
         self.last_holder = me
-        spent.work += work
-        spent.calls += calls
-        spent.doorbells += doorbells
-        spent.packet_lines += packet_lines
-        spent.state_lines += state_lines
-        self.rings += times if self.design.ring else 0
+        self.rings += rings
         self.batches[bucket(packets)] += 1
-        return work + calls + doorbells + packet_lines + state_lines
+        return took
 
     def _finished(self, batch: list[int]) -> None:
-        """The packets are through: who waited for that may send more."""
+        """The packets are through: senders that waited for that may send more."""
         for owner in batch:
             self.flying[owner] -= 1
-            # Half of the window, as a socket has it, or each packet would wake somebody.
+            # Half of the window, as a socket has it, or each packet would wake a sender.
             if self.flying[owner] <= self.costs.window // 2 and owner in self.asleep:
                 self.engine.wake(self.asleep.pop(owner))
         counted = self.done >= 0
@@ -208,7 +195,7 @@ class Queue:
             self.done = 0
             self.reset()
         if self.done >= self.goal:
-            self.engine.stop()
+            self.engine.stopped = True
 
 
 def simulate(design: Design, senders: int, costs: Costs, packets: int = PACKETS) -> Outcome:

@@ -12,7 +12,7 @@ from typing import Any
 from testbed.bench.plots import files_only, save
 from testbed.bench.xmit.figures import Figures
 from testbed.bench.xmit.rounds import Found
-from txsim import curves, seed
+from txsim import seed
 from txsim.designs import DESIGNS, Design
 from txsim.simulate import Outcome
 
@@ -53,27 +53,31 @@ def one_queue(
             axes.plot([n for n, _ in points], [rate for _, rate in points], linestyle="",
                       marker="x", markersize=9, color="black")  # fmt: skip
     note = "; crosses: measured" if measured else ""
-    _axes(left, f"one queue (simulated{note})", curves.ONE_QUEUE)
-    _axes(right, f"one ring (simulated{note})", curves.ONE_QUEUE)
+    ticks = tuple(one.senders for one in next(iter(found.values())))
+    _axes(left, f"one queue (simulated{note})", ticks)
+    _axes(right, f"one ring (simulated{note})", ticks)
     return save(figure, "xmit-sim", folder)
 
 
-def many_queues(found: list[curves.Curve], checks: list[seed.Check], folder: Path) -> Path:
+def many_queues(
+    found: dict[tuple[str, Design], list[float]], checks: list[seed.Check], folder: Path
+) -> Path:
     """Rates on the seed's queues; its own four as crosses."""
     pyplot = files_only()
     figure, places = pyplot.subplots(1, len(checks), figsize=(12, 4.6))
     for axes, check in zip(places, checks, strict=True):
-        for curve in found:
-            if curve.placed == check.measured.placed:
-                axes.plot(curve.senders, [rate / 1e6 for rate in curve.rates], marker="o",
-                          markersize=4, color=_COLORS[curve.design.name],
-                          label=curve.design.label)  # fmt: skip
-        axes.plot([seed.SENDERS], [check.measured.before / 1e6], linestyle="", marker="x",
-                  markersize=10, color="black", label="measured before: fitted")  # fmt: skip
-        axes.plot([seed.SENDERS], [check.measured.after / 1e6], linestyle="", marker="+",
-                  markersize=12, color="black", label="measured after: predicted")  # fmt: skip
-        _axes(axes, f"{seed.QUEUES} queues with fq, {check.measured.placed}, "
-                    f"{check.transfer:.0f} ns per line", curves.MANY_QUEUES)  # fmt: skip
+        for (placed, design), rates in found.items():
+            if placed == check.placed:
+                axes.plot(seed.CURVE, [rate / 1e6 for rate in rates], marker="o", markersize=4,
+                          color=_COLORS[design.name], label=design.label)  # fmt: skip
+        for rate, marker, size, label in (
+            (check.before, "x", 10, "measured before: fitted"),
+            (check.after, "+", 12, "measured after: predicted"),
+        ):
+            axes.plot([seed.SENDERS], [rate / 1e6], linestyle="", marker=marker, markersize=size,
+                      color="black", label=label)  # fmt: skip
+        _axes(axes, f"{seed.QUEUES} queues with fq, {check.placed}, "
+                    f"{check.transfer:.0f} ns per line", seed.CURVE)  # fmt: skip
     return save(figure, "xmit-sim-queues", folder)
 
 
