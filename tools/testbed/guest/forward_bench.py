@@ -21,13 +21,14 @@ from io import BufferedRWPair
 from pathlib import Path
 from typing import Any
 
+from senders import PKTGEN, Wrong, load, run, wait_for
+
 RESULTS = Path("/mnt/job/results/forward.jsonl")
 PCI = Path("/sys/bus/pci/devices")
-PKTGEN = Path("/proc/net/pktgen")
 POOL = Path("/proc/sys/net/core/skb_qmempool")
 GENERATOR, SINK = "02:00:00:00:00:02", "02:00:00:00:01:02"
 MODULES = {"c": "ixgbe", "rust": "ixgbe_rust"}
-# Where frames go that nobody forwards.
+# Where frames go that are not forwarded.
 NOWHERE = "10.99.0.1"
 # How often a measurement that lost packets is tried.
 TRIES = 3
@@ -37,21 +38,9 @@ SEARCH = 7
 Figures = dict[str, float] | None
 
 
-class Wrong(Exception):
-    """What makes a measurement worthless."""
-
-
 def say(text: str) -> None:
-    """A line for whoever watches."""
+    """A line of progress."""
     print(f"forward: {text}", flush=True)
-
-
-def run(*words: str) -> str:
-    """What a command prints; it has to succeed."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Wrong(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
 
 
 class Line:
@@ -74,7 +63,7 @@ class Line:
         self.file.flush()
         answer = self.file.readline()
         if not answer:
-            raise Wrong(f"nobody answers on {self.name}")
+            raise Wrong(f"no answer on {self.name}")
         return answer.decode()
 
 
@@ -193,11 +182,9 @@ def warm_up(side: Side) -> None:
 def wait_carrier(sides: list[Side]) -> None:
     """Until all ports may send."""
     paths = [Path(f"/sys/class/net/{port}/carrier") for side in sides for port in side.ports]
-    deadline = time.monotonic() + 30
-    while not all(path.read_text().strip() == "1" for path in paths):
-        if time.monotonic() > deadline:
-            raise Wrong(f"no carrier on all of {', '.join(path.parent.name for path in paths)}")
-        time.sleep(0.1)
+    names = ", ".join(path.parent.name for path in paths)
+    wait_for(lambda: all(path.read_text().strip() == "1" for path in paths),
+             f"not all of {names} had a carrier", 30)  # fmt: skip
     # The queue discipline is put in place a moment later.
     time.sleep(1)
 
@@ -257,7 +244,7 @@ def drop(side: Side, cell: dict[str, Any], frames: int) -> Figures:
     rate = answer.get("taken_pps")
     if sum(answer["lost"].values()) != answer["lost"]["in_guest"]:
         raise Wrong(f"{side.driver}: frames got lost before the guest: {answer['lost']}")
-    # Who is never held back is slower than the guest: that says nothing about it.
+    # A model that is never held back is slower than the guest: that says nothing about it.
     return {"ns": 1e9 / rate} if rate else None
 
 
@@ -381,10 +368,7 @@ def main() -> int:
         say("loading the drivers")
         sides = bind(plan["drivers"])
         if any(cell["kind"] == "transmit" for cell in plan["cells"]):
-            module = next(Path("/mnt/build").rglob("pktgen.ko"), None)
-            if module is None:
-                raise Wrong("this kernel was built without pktgen")
-            run("insmod", str(module))
+            load("pktgen")
         run("sysctl", "-q", "net.ipv4.ip_forward=1", "net.ipv4.ip_early_demux=0")
         run("ip", "route", "add", "blackhole", "10.99.0.0/24")
         queues = plan.get("queues", 0)

@@ -13,7 +13,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +84,8 @@ def measure(
     # Frames of a ring fill pages.
     frames = PACKETS // number // 16 * 16
     senders = PacketRings(port(), number, MAC, HERE, THERE, frames=frames, bypass=True)
-    packets, dropped, bells = count("tx_packets"), count("tx_dropped"), doorbells()
-
-    def sent_packets() -> int:
-        return count("tx_packets")
-
+    sent_packets = partial(count, "tx_packets")
+    packets, dropped, bells = sent_packets(), count("tx_dropped"), doorbells()
     senders.start()
     ns = nanoseconds(sent_packets, seconds)
     sent = senders.stop()

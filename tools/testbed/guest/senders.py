@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Who sends in the benchmarks of transmitting: pktgen's kernel threads, or UDP sockets.
+"""Senders of the benchmarks of transmitting: pktgen's kernel threads, or UDP sockets.
 
 Either sends as fast as it can until it is stopped, and tells then how many
 packets there were, and how many of them the stack refused to its face.
@@ -53,18 +53,18 @@ def load(module: str) -> None:
     run("insmod", str(file))
 
 
-def wait_for(true: Callable[[], bool], what: str) -> None:
-    """Wait until it is so, for a limited time."""
-    deadline = time.monotonic() + PATIENCE
+def wait_for(true: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
+    """Wait some seconds until it is so."""
+    deadline = time.monotonic() + patience
     while not true():
         if time.monotonic() > deadline:
-            raise Wrong(f"after {PATIENCE:.0f} s, {what}")
+            raise Wrong(f"after {patience:.0f} s, {what}")
         time.sleep(0.005)
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What the senders know."""
+    """What the senders have counted."""
 
     # Packets that they had for the stack.
     attempts: int
@@ -95,7 +95,7 @@ class Pktgen:
 
     # What the threads were told last: to tell them takes longer than to measure.
     _told: tuple[Any, ...] = ()
-    # Who has started them: returns some time after all of them have stopped.
+    # The thread that has started them: it ends some time after all of them have stopped.
     _starter: threading.Thread | None = None
 
     def __init__(self, device: str, senders: int, mac: str, address: str) -> None:
@@ -182,7 +182,7 @@ class Udp:
         for number in range(self._senders):
             child = os.fork()
             if child == 0:
-                _send_for_ever(self._device, self._address, number, here[number % len(here)])
+                _send(self._device, self._address, number, here[number % len(here)])
             self._children.append(child)
         wait_for(lambda: sum(datagrams()) > sum(self._before), "no socket had sent anything")
 
@@ -202,7 +202,7 @@ class Udp:
         return Sent(taken + refused, refused)
 
 
-def _send_for_ever(device: str, address: str, number: int, cpu: int) -> None:
+def _send(device: str, address: str, number: int, cpu: int) -> None:
     """A process that sends. It is killed from outside, and never returns to its caller."""
     try:
         os.sched_setaffinity(0, {cpu})
