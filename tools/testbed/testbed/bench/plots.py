@@ -37,6 +37,15 @@ def files_only() -> Any:
     return pyplot
 
 
+def powers_of_two(axes: Any, across: str, up: str) -> None:
+    """A grid with powers of two across, and what begins at 0 upwards."""
+    axes.set_xscale("log", base=2)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.grid(alpha=0.3)
+
+
 def save(figure: Any, bench: str, folder: Path) -> Path:
     """Write the plot of a benchmark, and be done with it."""
     path = folder / f"bench-{bench}.svg"
@@ -48,13 +57,11 @@ def save(figure: Any, bench: str, folder: Path) -> Path:
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
     """Write an SVG per benchmark that has a curve; returns the files."""
-    wanted = {bench: lines for bench, lines in curves(rows).items() if lines}
-    if not wanted:
-        return []
-    pyplot = files_only()
     written = []
-    for bench, lines in wanted.items():
-        figure, axes = pyplot.subplots(figsize=(7, 4.2))
+    for bench, lines in curves(rows).items():
+        if not lines:
+            continue
+        figure, axes = files_only().subplots(figsize=(7, 4.2))
         for name, points in lines.items():
             sizes = [size for size, _ in points]
             label = f"ours, {name}" if len(lines) > 1 else "ours"
@@ -63,12 +70,8 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
             axes.plot([size for size, _ in known], [value for _, value in known], marker="x",
                       linestyle="--", color=line.get_color(),
                       label=f"{REFERENCES.get(bench, 'reference')}, {name}")  # fmt: skip
-        axes.set_xscale("log", base=2)
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("objects per call")
-        axes.set_ylabel("ns per object")
+        powers_of_two(axes, "objects per call", "ns per object")
         axes.set_title(bench)
-        axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
         written.append(save(figure, bench, folder))
     return written

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from testbed.bench.plots import files_only, save
+from testbed.bench.plots import files_only, powers_of_two, save
 from testbed.bench.xmit.figures import Figures
 from testbed.bench.xmit.rounds import Found
 from txsim import seed
@@ -26,13 +26,9 @@ _COLORS = dict(
 
 
 def _axes(axes: Any, title: str, ticks: tuple[int, ...]) -> None:
-    axes.set_xscale("log", base=2)
+    powers_of_two(axes, "senders, each on a CPU of its own", "million packets per second")
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("senders, each on a CPU of its own")
-    axes.set_ylabel("million packets per second")
     axes.set_title(title, fontsize=10)
-    axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
 
 
@@ -40,8 +36,7 @@ def one_queue(
     found: dict[Design, list[Outcome]], measured: dict[tuple[str, int], float], folder: Path
 ) -> Path:
     """Rates on one queue; what was measured on this machine as crosses."""
-    pyplot = files_only()
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(12, 4.6))
+    figure, (left, right) = files_only().subplots(1, 2, figsize=(12, 4.6))
     for design, outcomes in found.items():
         axes = right if design.ring else left
         color = _COLORS[design.name]
@@ -63,8 +58,7 @@ def many_queues(
     found: dict[tuple[str, Design], list[float]], checks: list[seed.Check], folder: Path
 ) -> Path:
     """Rates on the seed's queues; its own four as crosses."""
-    pyplot = files_only()
-    figure, places = pyplot.subplots(1, len(checks), figsize=(12, 4.6))
+    figure, places = files_only().subplots(1, len(checks), figsize=(12, 4.6))
     for axes, check in zip(places, checks, strict=True):
         for (placed, design), rates in found.items():
             if placed == check.placed:
@@ -81,6 +75,12 @@ def many_queues(
     return save(figure, "xmit-sim-queues", folder)
 
 
+def _rates(ns: Mapping[int, float]) -> tuple[float, float, float]:
+    """The median rate of some rounds, and how far the rates reach below and above."""
+    rates = [1e3 / one for one in (median(ns.values()), max(ns.values()), min(ns.values()))]
+    return rates[0], rates[0] - rates[1], rates[2] - rates[0]
+
+
 def _shares(axes: Any, histogram: Counter[int], design: Design) -> None:
     """How many of all values there are from each power of two on."""
     total = max(sum(histogram.values()), 1)
@@ -91,19 +91,16 @@ def _shares(axes: Any, histogram: Counter[int], design: Design) -> None:
 
 def measured(figures: Figures, folder: Path) -> Path:
     """Rates over the number of senders; with two of them, batches and latencies."""
-    pyplot = files_only()
-    figure, (rates, batches, latencies) = pyplot.subplots(1, 3, figsize=(15, 4.6))
+    figure, (rates, batches, latencies) = files_only().subplots(1, 3, figsize=(15, 4.6))
     counts = sorted({number for _, number in figures.found})
     for design in DESIGNS:
         points = [(number, figures.found[design.name, number]) for number in counts
                   if (design.name, number) in figures.found]  # fmt: skip
-        middle = [1e3 / median(one.ns.values()) for _, one in points]
-        low = [1e3 / max(one.ns.values()) for _, one in points]
-        high = [1e3 / min(one.ns.values()) for _, one in points]
-        reach = [[one - less for one, less in zip(middle, low, strict=True)],
-                 [more - one for one, more in zip(middle, high, strict=True)]]  # fmt: skip
-        rates.errorbar([number for number, _ in points], middle, yerr=reach, capsize=3, marker="o",
-                       color=_COLORS[design.name], label=design.label)  # fmt: skip
+        if not points:
+            continue
+        middle, low, high = zip(*(_rates(one.ns) for _, one in points), strict=True)
+        rates.errorbar([number for number, _ in points], middle, yerr=[low, high], capsize=3,
+                       marker="o", color=_COLORS[design.name], label=design.label)  # fmt: skip
         if (two := figures.found.get((design.name, 2))) is not None:
             _shares(batches, two.histograms["batches"], design)
             _shares(latencies, two.histograms["latencies"], design)
@@ -111,12 +108,8 @@ def measured(figures: Figures, folder: Path) -> Path:
     rates.set_xlabel("senders")
     for axes, title, label in ((batches, "2 senders: batches", "packets in a batch"),
                                (latencies, "2 senders: submitting", "ns in a call")):  # fmt: skip
-        axes.set_xscale("log", base=2)
-        axes.set_ylim(bottom=0)
+        powers_of_two(axes, f"{label}, from each power of two on", "share")
         axes.set_title(title, fontsize=10)
-        axes.set_xlabel(f"{label}, from each power of two on")
-        axes.set_ylabel("share")
-        axes.grid(alpha=0.3)
     return save(figure, "xmit", folder)
 
 
@@ -132,11 +125,9 @@ def by_design(found: Sequence[Found], labels: Mapping[str, str], bench: str, fol
                      key=lambda one: list(labels).index(one.design))  # fmt: skip
         places.append(height + (len(own) - 1) / 2)
         for number, one in enumerate(own):
-            times = sorted(one.ns.values())
-            middle = 1e3 / median(times)
-            reach = [[middle - 1e3 / times[-1]], [1e3 / times[0] - middle]]
+            middle, low, high = _rates(one.ns)
             color = f"C{list(labels).index(one.design)}"
-            axes.barh(height + number, middle, xerr=reach, color=color, capsize=2)
+            axes.barh(height + number, middle, xerr=[[low], [high]], color=color, capsize=2)
         height += len(own) + 1
     names = [name for name in labels if any(one.design == name for one in found)]
     handles = [pyplot.Rectangle((0, 0), 1, 1, color=f"C{list(labels).index(name)}")
