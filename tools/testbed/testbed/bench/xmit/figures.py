@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from testbed.bench.rows import Row
+from testbed.bench.xmit.rounds import columns, times
 from testbed.host.ui import Failure
 from txsim.designs import BATCH, BY_NAME, COMBINER, LLIST, LOCK, RING, RING_LOCK
 
@@ -50,13 +51,10 @@ class Figure:
 
     def record(self) -> dict[str, Any]:
         """The figure as out/xmit.json has it."""
-        times = sorted(self.ns.values())
         return {
             "design": self.design,
             "senders": self.senders,
-            "ns": round(median(times), 2),
-            "ns_min": round(times[0], 2),
-            "ns_max": round(times[-1], 2),
+            **times(self.ns),
             **{name: round(self.share(name), 4) for name in SHARES},
             **{name: {str(1 << power): count for power, count in
                       sorted(self.histograms[name].items())} for name in HISTOGRAMS},
@@ -90,15 +88,10 @@ class Figures:
                 case = f"{senders} sender{'s' if senders > 1 else ''}{end}"
                 rows.append(Row.of_pairs(bench, case, "ns", one.ns, other.ns))
                 if ours.ring:
-                    rows.append(_doorbells(bench, f"{case} doorbells", one, other))
+                    rows.append(Row.of_shares(bench, f"{case} doorbells", one.share("doorbells"),
+                                              other.share("doorbells")))  # fmt: skip
         # A bench is a block of the table.
         return sorted(rows, key=lambda row: row.bench)
-
-
-def _doorbells(bench: str, case: str, ours: Figure, reference: Figure) -> Row:
-    mine, theirs = ours.share("doorbells"), reference.share("doorbells")
-    ratios = (theirs / mine,) if mine else ()
-    return Row(bench, case, "per 1000", 1000 * mine, 1000 * theirs, ratios)
 
 
 def parse(lines: Iterable[str]) -> Figures:
@@ -144,8 +137,8 @@ def sentences(figures: Figures) -> list[str]:
     lines: list[str] = []
     titles = ("Mpps", "ns", "per 1000:", *SHARES, "batch", "half of all", "99%")
     for senders in sorted({number for _, number in figures.found}):
-        header = "".join(f"{title:>{_width(title)}}" for title in titles)
-        lines += ["", f"xmit: {senders} sender{'s' if senders > 1 else ''}", f"{'':<36}{header}"]
+        lines += ["", f"xmit: {senders} sender{'s' if senders > 1 else ''}",
+                  f"{'':<36}{columns(titles, titles)}"]  # fmt: skip
         for name, design in BY_NAME.items():
             figure = figures.found.get((name, senders))
             if figure is None:
@@ -156,14 +149,8 @@ def sentences(figures: Figures) -> list[str]:
                      f"{_mean_batch(figure):,.1f}",
                      *[f"<{quantile(figure.histograms['latencies'], share):,}"
                        for share in (0.5, 0.99)]]  # fmt: skip
-            lines.append(f"{design.label:<36}" + "".join(
-                f"{cell:>{_width(title)}}" for cell, title in zip(cells, titles, strict=True)
-            ))  # fmt: skip
+            lines.append(f"{design.label:<36}{columns(cells, titles)}")
     return lines
-
-
-def _width(title: str) -> int:
-    return max(len(title) + 2, 8)
 
 
 def _mean_batch(figure: Figure) -> float:

@@ -8,14 +8,13 @@ guest/nic_bench.py measures; this chooses what, and makes rows of it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
-from testbed.bench.guest import run_bench
 from testbed.bench.rows import Row
-from testbed.bench.xmit.rounds import LONG, Found, Pair, Seconds, complete, parse
+from testbed.bench.xmit.rounds import LONG, Found, Pair, Seconds
 from testbed.bench.xmit.rounds import rows as compare
+from testbed.bench.xmit.rounds import run as measured
 from testbed.boot.job import Job
 from testbed.workshop import Built
 
@@ -42,7 +41,7 @@ def cells(shared: bool, few: bool = False) -> list[dict[str, Any]]:
 def run(ready: Built, rounds: int, seconds: Seconds = LONG) -> list[Found]:
     """Boot once for each kind of doorbell, measure, and return what came of it.
 
-    Whoever has little time gets one kind, and a few cases.
+    In a short time it is one kind, and a few cases.
     """
     ready.kernels["uml"].module("rust")
     kinds = (False, True) if seconds == LONG else (True,)
@@ -51,8 +50,7 @@ def run(ready: Built, rounds: int, seconds: Seconds = LONG) -> list[Found]:
 
 def _run(ready: Built, rounds: int, seconds: Seconds, shared: bool) -> list[Found]:
     env = ready.env
-    wanted = cells(shared, few=seconds != LONG)
-    plan = {"rounds": rounds, "seconds": seconds.record(), "cells": wanted}
+    plan = {"rounds": rounds, "seconds": seconds, "cells": cells(shared, few=seconds != LONG)}
     job = Job(
         env.clone / "tools/testbed/guest/nic_bench.py",
         "none",
@@ -60,16 +58,13 @@ def _run(ready: Built, rounds: int, seconds: Seconds, shared: bool) -> list[Foun
         cpus=_CPUS,
         ports=2,
         accel="native",
-        variables={"PLAN": json.dumps(plan)},
         shared_tails=shared,
         pinned=True,
     )
     name = f"{BENCH}{'-shared' if shared else ''}"
     title = f"one ring in User-Mode Linux{',' + _SHARED if shared else ''}: {rounds} rounds"
-    outcome = run_bench(ready.uml(name), job, title, "xmit: ")
-    found = parse(outcome.results.get(f"{BENCH}.jsonl", "").splitlines())
+    found = measured(ready.uml(name), job, title, f"{BENCH}.jsonl", plan)
     (env.out / f"results/{BENCH}.jsonl").rename(env.out / f"results/{name}.jsonl")
-    complete(found, wanted, rounds)
     return found
 
 
@@ -79,10 +74,7 @@ def rows(found: Sequence[Found]) -> list[Row]:
     known = {(one.case, one.design): one for one in found}
     for case in dict.fromkeys(one.case for one in found):
         ours, reference = known.get((case, ON)), known.get((case, OFF))
-        if ours is None or reference is None:
-            continue
-        mine, theirs = ours.share("doorbells"), reference.share("doorbells")
-        ratios = (theirs / mine,) if mine else ()
-        result.append(Row(BENCH, f"{case} doorbells", "per 1000", 1000 * mine, 1000 * theirs,
-                          ratios))  # fmt: skip
+        if ours is not None and reference is not None:
+            result.append(Row.of_shares(BENCH, f"{case} doorbells", ours.share("doorbells"),
+                                        reference.share("doorbells")))  # fmt: skip
     return result

@@ -2,7 +2,7 @@
 """Queue disciplines in front of a device that takes everything, natively, with two CPUs.
 
 Unlike what the module of measure.py does, all of it is the network stack's own:
-dev_queue_xmit(), a qdisc, and a device, here a dummy. Those who send are threads of
+dev_queue_xmit(), a qdisc, and a device, here a dummy. Senders are threads of
 pktgen, each with a processor of its own, that send without end; in cases that say so,
 processes with a packet socket that takes many packets per system call, or with UDP
 sockets. Of these there can be more than processors.
@@ -11,14 +11,13 @@ guest/qdisc_bench.py measures; this chooses what, and makes rows of it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testbed.bench.guest import run_bench
 from testbed.bench.rows import Row
-from testbed.bench.xmit.rounds import LONG, Found, Pair, Seconds, complete, parse
+from testbed.bench.xmit.rounds import LONG, Found, Pair, Seconds
 from testbed.bench.xmit.rounds import rows as compare
+from testbed.bench.xmit.rounds import run as measured
 from testbed.boot.job import Job
 from testbed.workshop import Built
 
@@ -88,22 +87,12 @@ def cells(few: bool = False) -> list[dict[str, Any]]:
 
 
 def run(ready: Built, rounds: int, seconds: Seconds = LONG) -> list[Found]:
-    """Boot, measure, and return what came of it. Whoever has little time gets a few cases."""
-    wanted = cells(few=seconds != LONG)
-    plan = {"rounds": rounds, "seconds": seconds.record(), "cells": wanted}
-    job = Job(
-        ready.env.clone / "tools/testbed/guest/qdisc_bench.py",
-        "none",
-        timeout=1800,
-        cpus=_CPUS,
-        ports=0,
-        variables={"PLAN": json.dumps(plan)},
-    )
+    """Boot, measure, and return what came of it: of a few cases in a short time."""
+    plan = {"rounds": rounds, "seconds": seconds, "cells": cells(few=seconds != LONG)}
+    script = ready.env.clone / "tools/testbed/guest/qdisc_bench.py"
+    job = Job(script, "none", timeout=1800, cpus=_CPUS, ports=0)
     title = f"queue disciplines in User-Mode Linux, {_CPUS} CPUs: {rounds} rounds"
-    outcome = run_bench(ready.uml(BENCH), job, title, "xmit: ")
-    found = parse(outcome.results.get(f"{BENCH}.jsonl", "").splitlines())
-    complete(found, wanted, rounds)
-    return found
+    return measured(ready.uml(BENCH), job, title, f"{BENCH}.jsonl", plan)
 
 
 def rows(found: Sequence[Found]) -> list[Row]:

@@ -6,30 +6,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
+from testbed.bench.guest import run_bench
 from testbed.bench.rows import Row
+from testbed.boot.job import Job
+from testbed.boot.uml import Uml
 from testbed.host.ui import Failure
 
-
-@dataclass(frozen=True)
-class Seconds:
-    """How long senders are at work."""
-
-    # Before their packets count, and while they do.
-    warm: float
-    window: float
-
-    def record(self) -> dict[str, float]:
-        """As the plan has it."""
-        return {"warm": self.warm, "window": self.window}
-
-
-LONG = Seconds(warm=0.1, window=0.4)
+# Seconds that senders are at work: before their packets count, and while they do.
+Seconds = Mapping[str, float]
+LONG: Seconds = {"warm": 0.1, "window": 0.4}
 # Enough to see that it works.
-SHORT = Seconds(warm=0.02, window=0.05)
+SHORT: Seconds = {"warm": 0.02, "window": 0.05}
 
 
 @dataclass(frozen=True)
@@ -60,16 +51,19 @@ class Found:
 
     def record(self) -> dict[str, Any]:
         """As out/xmit.json has it."""
-        times = sorted(self.ns.values())
         return {
             "case": self.case,
             "design": self.design,
-            "ns": round(median(times), 2),
-            "ns_min": round(times[0], 2),
-            "ns_max": round(times[-1], 2),
+            **times(self.ns),
             "packets": self.attempts,
             **{name: round(self.share(name), 6) for name in sorted(self.counts)},
         }
+
+
+def times(ns: Mapping[int, float]) -> dict[str, float]:
+    """The median of the times of rounds and their ends, as out/xmit.json has them."""
+    found = {"ns": median(ns.values()), "ns_min": min(ns.values()), "ns_max": max(ns.values())}
+    return {name: round(value, 2) for name, value in found.items()}
 
 
 _OWN = frozenset({"round", "case", "design", "ns", "attempts"})
@@ -89,6 +83,15 @@ def parse(lines: Iterable[str]) -> list[Found]:
         except (ValueError, KeyError, TypeError) as error:
             raise Failure(f"the benchmark wrote what makes no sense: {line.strip()}") from error
     return list(found.values())
+
+
+def run(machine: Uml, job: Job, title: str, results: str, plan: Mapping[str, Any]) -> list[Found]:
+    """Boot a guest that goes through a plan, and return what came of it, which is complete."""
+    job = replace(job, variables={"PLAN": json.dumps(plan)})
+    outcome = run_bench(machine, job, title, "xmit: ")
+    found = parse(outcome.results.get(results, "").splitlines())
+    complete(found, plan["cells"], plan["rounds"])
+    return found
 
 
 def complete(found: Sequence[Found], cells: Sequence[Mapping[str, Any]], rounds: int) -> None:
@@ -121,20 +124,19 @@ def sentences(title: str, found: Sequence[Found], labels: Mapping[str, str]) -> 
     """Every design of every case, with all that was counted, per 1000 packets."""
     names = sorted({name for one in found for name in one.counts})
     heads = ["Mpps", "ns", "per 1000:", *names]
-    header = "".join(f"{head:>{_width(head)}}" for head in heads)
     case = max((len(one.case) + 2 for one in found), default=0)
     label = max((len(text) + 2 for text in labels.values()), default=0)
-    lines = ["", f"{title:<{case + label}}{header}"]
+    lines = ["", f"{title:<{case + label}}{columns(heads, heads)}"]
     cases, designs = list(dict.fromkeys(one.case for one in found)), list(labels)
     for one in sorted(found, key=lambda one: (cases.index(one.case), designs.index(one.design))):
         ns = median(one.ns.values())
         cells = [f"{1e3 / ns:.2f}", f"{ns:.1f}", "",
                  *[f"{1000 * one.share(name):,.1f}" for name in names]]  # fmt: skip
-        lines.append(f"{one.case:<{case}}{labels[one.design]:<{label}}" + "".join(
-            f"{cell:>{_width(head)}}" for cell, head in zip(cells, heads, strict=True)
-        ))  # fmt: skip
+        lines.append(f"{one.case:<{case}}{labels[one.design]:<{label}}{columns(cells, heads)}")
     return lines
 
 
-def _width(head: str) -> int:
-    return max(len(head) + 2, 8)
+def columns(cells: Sequence[str], heads: Sequence[str]) -> str:
+    """Cells of a table below its heads."""
+    return "".join(f"{cell:>{max(len(head) + 2, 8)}}"
+                   for cell, head in zip(cells, heads, strict=True))  # fmt: skip
