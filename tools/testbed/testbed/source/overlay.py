@@ -118,11 +118,6 @@ def _put_back(tree: Tree, name: str) -> bool:
     return True
 
 
-def lay(clone: Path, tree: Tree) -> Laid:
-    """Make the tree the base plus the clone's overlay."""
-    return apply(tree, wanted_files(clone, tree.base))
-
-
 def apply(tree: Tree, wanted: dict[str, bytes | None]) -> Laid:
     """Write what differs from `wanted`, undo what is no longer wanted."""
     before = manifest_files(tree.manifest)

@@ -7,15 +7,22 @@ those are left as they are. A topic that is there in part is refused.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.host.ui import Failure
-from testbed.source.patching import Patch, applies, apply_patch, first_states
-from testbed.source.topics import Topic, topics
+from testbed.source.patching import (
+    Patch,
+    applies,
+    apply_patch,
+    copy_files,
+    read,
+    touched_files,
+    write,
+)
+from testbed.source.topics import Topic, states_of_new_files, topics
 
 _WAY_OUT = "OVERLAY=0 builds the tree as it is; DRIVER=rust loads the driver that it has"
 
@@ -31,24 +38,19 @@ class Found:
 def complete(clone: Path, base: Path) -> Found:
     """The files that make the tree whole; `Failure` names what conflicts."""
     everything = topics(clone)
-    touched = list(dict.fromkeys(name for topic in everything for name in topic.patch.touched))
+    touched = touched_files(topic.patch for topic in everything)
     with tempfile.TemporaryDirectory(prefix="skbulk-own-") as name:
         scratch = Path(name)
-        for file in touched:
-            if (base / file).is_file():
-                (scratch / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(base / file, scratch / file)
+        copy_files(base, scratch, touched)
         reverted = _revert(scratch, everything)
         there = [topic for topic in everything if _is_there(topic, clone, base, reverted)]
-        new = [file for topic in everything for file in topic.files]
-        first = first_states(clone, [topic.patch for topic in everything], new)
+        first = states_of_new_files(clone, everything)
         wanted: dict[str, bytes | None] = {}
         for topic in everything:
             patch = topic.patch
             for file in topic.files if topic not in there else ():
                 if file in first:
-                    (scratch / file).parent.mkdir(parents=True, exist_ok=True)
-                    (scratch / file).write_bytes(first[file])
+                    write(scratch / file, first[file])
             if topic in there and patch not in reverted:
                 continue
             if patch.touched:
@@ -56,8 +58,8 @@ def complete(clone: Path, base: Path) -> Found:
             if topic not in there:
                 wanted.update({file: (clone / file).read_bytes() for file in topic.files})
         for file in touched:
-            content = _read(scratch / file)
-            if content != _read(base / file):
+            content = read(scratch / file)
+            if content != read(base / file):
                 wanted[file] = content
             else:
                 wanted.pop(file, None)
@@ -111,8 +113,4 @@ def _notes(clone: Path, base: Path, there: Sequence[Topic], count: int) -> list[
 
 
 def _same(clone: Path, base: Path, file: str) -> bool:
-    return _read(clone / file) == _read(base / file)
-
-
-def _read(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
+    return read(clone / file) == read(base / file)

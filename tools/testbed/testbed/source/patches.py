@@ -17,8 +17,8 @@ from pathlib import Path
 from testbed.host.ui import Failure
 from testbed.settings import child_environment
 from testbed.source import overlay
-from testbed.source.patching import Series, first_states, read_all
-from testbed.source.topics import Topic, topics
+from testbed.source.patching import Series, copy_files, read, read_all, touched_files, write
+from testbed.source.topics import Topic, states_of_new_files, topics
 
 # The sender of the mails without AUTHOR: no person, so that no sign-off is possible.
 NOBODY = "skbulk <skbulk@localhost>"
@@ -49,9 +49,7 @@ class Repository:
             "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
         }  # fmt: skip
         folder.mkdir()
-        for file in touched:
-            if (base / file).is_file():
-                self.write(file, (base / file).read_bytes())
+        copy_files(base, folder, touched)
         self.git("init", "-q", "-b", "main", what="making a scratch repository")
         self.commit(f"Linux {version}")
 
@@ -70,12 +68,6 @@ class Repository:
             raise Failure(f"{what} failed", *text.strip().splitlines()[-8:])
         return text
 
-    def write(self, file: str, content: bytes) -> None:
-        """Make or replace a file."""
-        path = self.folder / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-
     def commit(self, message: str) -> None:
         """Commit all that has changed."""
         self.git("add", "-A", "-f", what="adding files")
@@ -89,9 +81,10 @@ def take(repository: Repository, topic: Topic, clone: Path, first: Mapping[str, 
         repository.git("apply", "--index", "--whitespace=nowarn", patch.path,
                        what=f"git apply of {patch.path.name}")  # fmt: skip
     for file in topic.files:
-        repository.write(file, first.get(file) or (clone / file).read_bytes())
+        path = repository.folder / file
+        write(path, first.get(file) or (clone / file).read_bytes())
         # A script stays one that can be run.
-        (repository.folder / file).chmod((clone / file).stat().st_mode)
+        path.chmod((clone / file).stat().st_mode)
 
 
 @dataclass(frozen=True)
@@ -118,8 +111,8 @@ def write_series(
     if only and only not in [series.name for series in every_series]:
         names = ", ".join(series.name for series in every_series)
         raise Failure(f"SERIES={only}: there is no such series", f"there are {names}")
-    first = _first_states(clone, everything)
-    touched = [name for topic in everything for name in topic.patch.touched] + [_MAINTAINERS]
+    first = states_of_new_files(clone, everything)
+    touched = [*touched_files(topic.patch for topic in everything), _MAINTAINERS]
     shutil.rmtree(out, ignore_errors=True)
     written = []
     with tempfile.TemporaryDirectory(prefix="skbulk-series-") as name:
@@ -141,18 +134,12 @@ def write_series(
             for mail in one.mails:
                 check.git("am", "-q", mail, what=f"git am of the written {mail.name}")
         for file, content in wanted.items():
-            path = check.folder / file
-            if (path.read_bytes() if path.is_file() else None) != content:
+            if read(check.folder / file) != content:
                 raise Failure(f"the written series makes another {file} than the overlay")
     for one in written:
         if only and one.series.name != only:
             shutil.rmtree(one.folder)
     return [one for one in written if not only or one.series.name == only]
-
-
-def _first_states(clone: Path, everything: Sequence[Topic]) -> dict[str, bytes]:
-    new = [file for topic in everything for file in topic.files]
-    return first_states(clone, [topic.patch for topic in everything], new)
 
 
 def message(subject: str, body: str, author: str) -> str:
@@ -214,8 +201,8 @@ def _cover(clone: Path, series: Series, folder: Path, version: str, base_commit:
 def steps(clone: Path, base: Path) -> Iterator[tuple[Topic, dict[str, bytes | None]]]:
     """Each topic, and all files that the series up to it make or change."""
     everything = topics(clone)
-    first = _first_states(clone, everything)
-    touched = [name for topic in everything for name in topic.patch.touched]
+    first = states_of_new_files(clone, everything)
+    touched = touched_files(topic.patch for topic in everything)
     with tempfile.TemporaryDirectory(prefix="skbulk-steps-") as name:
         scratch = Repository(Path(name) / "steps", base, touched, "", NOBODY)
         seen: dict[str, None] = {}
@@ -223,19 +210,4 @@ def steps(clone: Path, base: Path) -> Iterator[tuple[Topic, dict[str, bytes | No
             take(scratch, topic, clone, first)
             scratch.commit(topic.name)
             seen.update(dict.fromkeys([*topic.patch.touched, *topic.files]))
-            paths = {file: scratch.folder / file for file in seen}
-            yield (
-                topic,
-                {
-                    file: path.read_bytes() if path.is_file() else None
-                    for file, path in paths.items()
-                },
-            )
-
-
-def lines_added(patch: Path) -> int:
-    """How many lines a mail adds."""
-    return sum(
-        line.startswith("+") and not line.startswith("+++")
-        for line in patch.read_text().splitlines()
-    )
+            yield topic, {file: read(scratch.folder / file) for file in seen}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,17 +96,39 @@ def read_series(folder: Path) -> list[Patch]:
     return [patch for series in read_all(folder) for patch in series.patches]
 
 
+def touched_files(patches: Iterable[Patch]) -> list[str]:
+    """The files that some patches change, make or remove, in their order."""
+    return list(dict.fromkeys(name for patch in patches for name in patch.touched))
+
+
+def read(path: Path) -> bytes | None:
+    """What a file holds; None if there is no such file."""
+    return path.read_bytes() if path.is_file() else None
+
+
+def write(path: Path, content: bytes) -> None:
+    """Make or replace a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def copy_files(base: Path, folder: Path, names: Iterable[str]) -> None:
+    """Copy those of some files that a tree has."""
+    for name in names:
+        if (content := read(base / name)) is not None:
+            write(folder / name, content)
+
+
 def first_states(clone: Path, patches: list[Patch], new: Collection[str]) -> dict[str, bytes]:
     """What new files are before patches of later topics change them.
 
     The clone has their last state: those patches are taken out of it.
     """
     result = {}
-    for name in dict.fromkeys(name for patch in patches for name in patch.touched if name in new):
+    for name in (name for name in touched_files(patches) if name in new):
         with tempfile.TemporaryDirectory(prefix="skbulk-state-") as folder:
             file, diff = Path(folder) / name, Path(folder) / "section.patch"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes((clone / name).read_bytes())
+            write(file, (clone / name).read_bytes())
             for patch in reversed(patches):
                 if name in patch.touched:
                     diff.write_text(patch.section(name))
@@ -166,22 +188,14 @@ def patched_files(
 
     None stands for a file that a patch removes.
     """
-    touched = list(dict.fromkeys(name for patch in patches for name in patch.touched))
+    touched = touched_files(patches)
     with tempfile.TemporaryDirectory(prefix="skbulk-patch-") as name:
         scratch = Path(name)
-        for file in touched:
-            source = base / file
-            if file in new or source.is_file():
-                target = scratch / file
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(new[file] if file in new else source.read_bytes())
+        copy_files(base, scratch, touched)
+        for file in new.keys() & set(touched):
+            write(scratch / file, new[file])
         for patch in patches:
-            if not patch.touched:
-                # A topic of new files alone: a mail's header, nothing to apply.
-                continue
-            apply_patch(scratch, patch)
-        result: dict[str, bytes | None] = {}
-        for file in touched:
-            target = scratch / file
-            result[file] = target.read_bytes() if target.is_file() else None
-    return result
+            # A topic of new files alone is a mail's header: there is nothing to apply.
+            if patch.touched:
+                apply_patch(scratch, patch)
+        return {file: read(scratch / file) for file in touched}

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.host.ui import Failure
 from testbed.source import overlay
-from testbed.source.patching import Patch, read_series
+from testbed.source.patching import Patch, first_states, read_series
 
 
 @dataclass(frozen=True)
@@ -44,33 +45,27 @@ def topics(clone: Path) -> list[Topic]:
     if not series:
         raise Failure("patches/series lists no patch: there is no series to write")
     rules = {patch.path.name: _patterns(patch) for patch in series}
-    used: set[tuple[str, str]] = set()
-    members: dict[str, list[str]] = {name: [] for name in rules}
-    homeless, twice = [], []
-    for file in overlay.new_files(clone):
-        homes = []
-        for name, patterns in rules.items():
-            hits = [one for one in patterns if fnmatch.fnmatchcase(file, one)]
-            used.update((name, one) for one in hits)
-            if hits:
-                homes.append(name)
-        if not homes:
-            homeless.append(file)
-        elif len(homes) > 1:
-            twice.append(f"{file}: {', '.join(homes)}")
-        else:
-            members[homes[0]].append(file)
-    if homeless:
+    homes = {
+        file: [name for name, patterns in rules.items()
+               if any(fnmatch.fnmatchcase(file, one) for one in patterns)]
+        for file in overlay.new_files(clone)
+    }  # fmt: skip
+    if homeless := [file for file, names in homes.items() if not names]:
         raise Failure(
             "these new files belong to no topic:",
             *homeless,
             "add them to the .files list next to the patch that they go with",
         )
-    if twice:
+    if twice := [f"{file}: {', '.join(names)}" for file, names in homes.items() if names[1:]]:
         raise Failure("these new files belong to more than one topic:", *twice)
-    stale = [
-        f"{name}: {one}" for name, ones in rules.items() for one in ones if (name, one) not in used
-    ]
-    if stale:
+    if stale := [f"{name}: {one}" for name, ones in rules.items() for one in ones
+                 if not fnmatch.filter(homes, one)]:  # fmt: skip
         raise Failure("these lines of .files lists match no file:", *stale)
-    return [Topic(patch, tuple(members[patch.path.name])) for patch in series]
+    return [Topic(patch, tuple(file for file, names in homes.items() if patch.path.name in names))
+            for patch in series]  # fmt: skip
+
+
+def states_of_new_files(clone: Path, everything: Sequence[Topic]) -> dict[str, bytes]:
+    """What new files are before patches of later topics change them."""
+    new = [file for topic in everything for file in topic.files]
+    return first_states(clone, [topic.patch for topic in everything], new)

@@ -18,29 +18,10 @@ _SOURCE = "linux-source-7.3"
 # What an earlier build inside the user's tree may have left there. The kernel
 # refuses a separate build folder next to such files.
 _BUILD_LEFTOVERS = (
-    ".git",
-    "/.config",
-    "/.config.old",
-    "/.version",
-    "/include/config/",
-    "/include/generated/",
-    "/arch/*/include/generated/",
-    "/debian/",
-    "*.o",
-    "*.a",
-    "*.ko",
-    "*.mod",
-    "*.mod.c",
-    "*.order",
-    "*.symvers",
-    "*.rmeta",
-    ".*.cmd",
-    ".*.d",
-    "*.orig",
-    "*.rej",
-    "/vmlinux*",
-    "/System.map",
-)
+    ".git", "/.config", "/.config.old", "/.version", "/include/config/", "/include/generated/",
+    "/arch/*/include/generated/", "/debian/", "*.o", "*.a", "*.ko", "*.mod", "*.mod.c", "*.order",
+    "*.symvers", "*.rmeta", ".*.cmd", ".*.d", "*.orig", "*.rej", "/vmlinux*", "/System.map",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

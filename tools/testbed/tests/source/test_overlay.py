@@ -53,7 +53,7 @@ class OverlayTest(unittest.TestCase):
         (self.clone / "patches/0001.patch").write_text(PATCH)
 
     def lay(self) -> overlay.Laid:
-        return overlay.lay(self.clone, self.tree)
+        return overlay.apply(self.tree, overlay.wanted_files(self.clone, self.tree.base))
 
     def work(self, name: str) -> str:
         return (self.tree.work / name).read_text()
