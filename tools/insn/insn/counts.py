@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from insn.symbols import KERNEL, SymbolError, SymbolTable, readable
+from insn.symbols import SymbolError, SymbolTable, readable
 
 # Layout of the plugin's report that this module reads.
 LAYOUT = 1
@@ -324,17 +324,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     json.dump([each.as_json(options.packets, options.top) for each in counts], sys.stdout, indent=1)
     print()
     return 0
-
-
-__all__ = [
-    "KERNEL",
-    "BulkFree",
-    "FunctionCount",
-    "ReportError",
-    "WindowCount",
-    "analyse",
-    "plugin_arguments",
-]
 
 
 if __name__ == "__main__":

@@ -87,9 +87,7 @@ class RecordTest(unittest.TestCase):
     """The committed record."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = Path(folder.name) / "deep/insn.json"
+        self.path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "deep/insn.json"
         self.rust = insn_cost.cost(window("rust", 40_000, 160_000), 100)
         c = insn_cost.cost(window("c", 60_000, 160_000), 100)
         insn_cost.save(self.path, {"rust": self.rust, "c": c}, "7.3.4", 100)
@@ -136,7 +134,3 @@ class RecordTest(unittest.TestCase):
         self.path.unlink()
         with self.assertRaisesRegex(Failure, "insn.json"):
             insn_cost.load(self.path)
-
-
-if __name__ == "__main__":
-    unittest.main()

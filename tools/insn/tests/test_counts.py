@@ -106,9 +106,7 @@ class InsnTest(unittest.TestCase):
     """Reports against small symbol tables."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.map = self.folder / "System.map"
         self.map.write_text(SYSTEM_MAP, encoding="utf-8")
         self.module = self.folder / "nic.ko"
@@ -222,7 +220,3 @@ class InsnTest(unittest.TestCase):
             readable("_RNvXs_NtCs1_3net3bufINtB4_3BufKjf_ENtNtB8_3fmt5Write5write"),
             "net::buf::Buf::fmt::Write::write",
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

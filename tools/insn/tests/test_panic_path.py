@@ -73,7 +73,3 @@ class PanicPathTest(unittest.TestCase):
         self.assertEqual(named(found, "TxRing::start_xmit"), [START])
         self.assertEqual(named(found, "start_xmit"), [START])
         self.assertEqual(named(found, "xmit"), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -197,9 +197,7 @@ class Fits(unittest.TestCase):
             self.assertAlmostEqual(one.predicted / one.measured, 1.0, delta=close)
 
     def file(self, text: str) -> Path:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = Path(folder.name) / "xmit.json"
+        path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "xmit.json"
         path.write_text(text)
         return path
 

@@ -9,18 +9,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from testbed.bench.forward import (
-    BENCH,
-    COST,
-    MACHINES,
-    OPTIONS,
-    OPTIONS_COST,
-    SCALING,
-    cells,
-    parse,
-    plans,
-    sentences,
-)
+from testbed.bench import forward
+from testbed.bench.forward import BENCH, COST, MACHINES, OPTIONS, SCALING, cells, parse, plans
 from testbed.bench.forward_plot import spread
 from testbed.bench.rows import table, target
 from testbed.boot.job import Job
@@ -53,7 +43,7 @@ class Rows(unittest.TestCase):
                  one("rust", 1, 990.0, cost=500.0, on=False),
                  one("c", 1, 2000.0, cost=700.0, on=True),
                  one("c", 1, 1000.0, cost=700.0, on=False)]  # fmt: skip
-        costs = [row for row in parse(lines(*sides)) if row.bench == OPTIONS_COST]
+        costs = [row for row in parse(lines(*sides)) if row.bench == forward.OPTIONS_COST]
         self.assertEqual([row.ratio for row in costs], [1.25, 1.0])
         rows = [row for row in parse(lines(*sides)) if row.bench == OPTIONS]
         self.assertEqual([row.case for row in rows], ["1 flow 1 cpu", "1 flow 1 cpu, C driver"])
@@ -87,14 +77,14 @@ class Rows(unittest.TestCase):
 
     def test_rates_are_told_as_packets_before_and_after(self) -> None:
         rows = parse(lines(one("c", 1, 1000.0), one("rust", 1, 800.0)))
-        text = "\n".join(sentences(rows))
+        text = "\n".join(forward.sentences(rows))
         for part in ("1,000,000", "1,250,000", "+250,000", "-200.00"):
             self.assertIn(part, text)
 
     def test_one_driver_alone_has_no_ratio(self) -> None:
         rows = parse(lines(one("c", 1, 1000.0)))
         self.assertEqual((rows[0].ours, rows[0].ratio), (None, None))
-        self.assertEqual(sentences(rows), [])
+        self.assertEqual(forward.sentences(rows), [])
         self.assertIn("1000.00", "\n".join(table(rows)))
 
     def test_the_spread_reaches_from_the_median_to_the_ends(self) -> None:
@@ -146,7 +136,3 @@ class Pins(unittest.TestCase):
     def test_too_few_are_shared(self) -> None:
         self.assertEqual(self.pins({0, 1}, 2), ([], []))
         self.assertEqual(self.pins({0, 1}, 1, pinned=False), ([], []))
-
-
-if __name__ == "__main__":
-    unittest.main()

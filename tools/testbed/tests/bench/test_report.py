@@ -35,9 +35,7 @@ class Records(unittest.TestCase):
     """Files of results."""
 
     def folder(self) -> Path:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        return Path(folder.name)
+        return Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def test_what_is_saved_is_loaded_with_its_circumstances(self) -> None:
         clone = self.folder()
@@ -157,7 +155,3 @@ class Report(unittest.TestCase):
     def test_records_are_json_that_others_can_read(self) -> None:
         for path in sorted((CLONE / record.FOLDER).glob("*.json")):
             self.assertIsInstance(json.loads(path.read_text()), dict, path)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -83,7 +83,3 @@ class ResultsTest(unittest.TestCase):
         self.assertTrue(lines[0].rstrip().endswith("Rust/C"))
         for start in ("frames in", "lost: no rx descriptor", "packets/s", "frees of 16-31 SKBs"):
             self.assertTrue(any(line.startswith(start) for line in lines), start)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -83,7 +83,3 @@ class Rows(unittest.TestCase):
         self.assertEqual(curves(parse(lines)), {"slab": {}})
         lines += ["round 1", "bulk_bench: slab|bulk 16|ours|3000|ps"]
         self.assertEqual([size for size, _ in curves(parse(lines))["slab"]["bulk"]], [8, 16])
-
-
-if __name__ == "__main__":
-    unittest.main()

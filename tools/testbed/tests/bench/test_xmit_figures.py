@@ -75,10 +75,9 @@ class Lines(unittest.TestCase):
     def test_the_simulation_reads_what_is_written(self) -> None:
         lines = a_round(1, {"lock": 9_000, "llist": 9_500}, senders=1)
         record = parse([*lines, *a_round(1, {"lock": 50_000, "llist": 30_000})]).record()
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "xmit.json"
-            path.write_text(json.dumps(record))
-            parameters, figures = calibrate.read(path)
+        path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "xmit.json"
+        path.write_text(json.dumps(record))
+        parameters, figures = calibrate.read(path)
         self.assertEqual(parameters["transfer"], 30.001)
         self.assertEqual(figures["lock", 1], 9.0)
 
@@ -91,7 +90,3 @@ class Lines(unittest.TestCase):
                 parse([f"rust_xmit_bench: {line}"])
         with self.assertRaisesRegex(Failure, "lock with 2 senders told no time"):
             parse(["rust_xmit_bench: lock|2|calls|1 1"])
-
-
-if __name__ == "__main__":
-    unittest.main()

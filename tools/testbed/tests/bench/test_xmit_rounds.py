@@ -175,7 +175,3 @@ class Lines(unittest.TestCase):
     def test_times_are_told_with_their_ends(self) -> None:
         one = Found("x", "c", {1: 3.0, 2: 1.0, 3: 2.0})
         self.assertEqual([one.record()[name] for name in ("ns", "ns_min", "ns_max")], [2, 1, 3])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -34,9 +34,7 @@ LONG_AGO = 1_000_000_000
 
 class OverlayTest(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        top = Path(folder.name)
+        top = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.clone, base = top / "clone", top / "base"
         self.tree = Tree(base, top / "place" / "tree", "7.3.0")
         (self.clone / "rust").mkdir(parents=True)
@@ -149,7 +147,3 @@ class OverlayTest(unittest.TestCase):
         self.lay()
         self.assertEqual(self.work("net/made.c"), "made\n")
         self.assertFalse((self.tree.work / "net/core.c").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -25,9 +25,8 @@ def change(line: int, new: str, file: str = "net/core.c") -> str:
 
 class OwnTreeTest(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.clone, self.base = Path(folder.name) / "clone", Path(folder.name) / "base"
+        top = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.clone, self.base = top / "clone", top / "base"
         self.write(self.base / "net/core.c", UPSTREAM)
         patches = self.clone / "patches"
         self.write(patches / "series", "[one]\na.patch\nb.patch\nfix.patch\n")
@@ -106,7 +105,3 @@ class OwnTreeTest(unittest.TestCase):
         text = self.failure()
         for part in ("fix.patch does not apply", "net/core.c: hunk 1", "OVERLAY=0"):
             self.assertIn(part, text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -61,9 +61,7 @@ JANE = "Jane Doe <jane@example.org>"
 
 class SeriesTest(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        top = Path(folder.name)
+        top = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.clone, self.base, self.out = top / "clone", top / "base", top / "out"
         for name, text in {
             "base/net/core.c": UPSTREAM,
@@ -227,7 +225,3 @@ class OurSeriesTest(unittest.TestCase):
                     for one in patterns
                 )
                 self.assertTrue(covered, f"{name} is in no entry of {topic.series}.maintainers")
-
-
-if __name__ == "__main__":
-    unittest.main()
