@@ -192,9 +192,9 @@ class Fits(unittest.TestCase):
         self.assertAlmostEqual(found.lock, 9.0, delta=1.5)
         self.assertAlmostEqual(found.state_lines, 1.5, delta=0.2)
         self.assertAlmostEqual(found.packet_lines, 1.2, delta=0.2)
-        for one in calibrate.predictions(found, figures):
-            close = 0.03 if one.design in calibrate.USED else 0.1
-            self.assertAlmostEqual(one.predicted / one.measured, 1.0, delta=close)
+        for design, _, measured, predicted in calibrate.predictions(found, figures):
+            close = 0.03 if design in calibrate.USED else 0.1
+            self.assertAlmostEqual(predicted / measured, 1.0, delta=close)
 
     def file(self, text: str) -> Path:
         path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "xmit.json"

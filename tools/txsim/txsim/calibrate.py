@@ -3,7 +3,7 @@
 
 Known are the parameters of the run (what the sink and the senders cost) and how
 long a cache line takes to the other CPU. Four more come from four figures: a lock
-and a list that nobody else uses (1 sender), and the lines that follow a lock and
+and a list that no other CPU uses (1 sender), and the lines that follow a lock and
 a packet to the other CPU (2 senders). All other figures with 2 senders are then
 predictions.
 """
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from testbed.host.ui import Failure
 from txsim.costs import Costs
@@ -35,15 +35,8 @@ USED = (LOCK, LLIST)
 _SENDERS = (1, 2)
 # Nanoseconds per packet, by name of the design and number of senders.
 Figures = Mapping[tuple[str, int], float]
-
-
-class Prediction(NamedTuple):
-    """A figure, and what the simulation says of it."""
-
-    design: Design
-    senders: int
-    measured: float
-    predicted: float
+# Design, senders, nanoseconds as measured and as simulated.
+Prediction = tuple[Design, int, float, float]
 
 
 def _fit(design: Design, costs: Costs, name: str, wanted: float) -> Costs:
@@ -71,8 +64,8 @@ def calibrate(parameters: Mapping[str, float], figures: Figures) -> Costs:
 def predictions(costs: Costs, figures: Figures) -> list[Prediction]:
     """What the simulation says of each figure with 1 and 2 senders."""
     return [
-        Prediction(design, senders, figures[design.name, senders],
-                   simulate(design, senders, costs, _PACKETS).ns)
+        (design, senders, figures[design.name, senders],
+         simulate(design, senders, costs, _PACKETS).ns)
         for design, senders in product(DESIGNS, _SENDERS) if (design.name, senders) in figures
     ]  # fmt: skip
 
@@ -102,6 +95,6 @@ def read(path: Path) -> tuple[dict[str, float], dict[tuple[str, int], float]]:
         if (design.name, senders) not in figures:
             raise Failure(
                 f"{path} has no figure of {design.name} with {senders} senders",
-                "run make bench ONLY=xmit without CASES to write it again",
+                "run make bench ONLY=xmit to write it again",
             )
     return parameters, figures

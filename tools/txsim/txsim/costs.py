@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What things cost in the simulation, in nanoseconds, and for whom."""
+"""Costs in the simulation, in nanoseconds, of two machines."""
 
 from __future__ import annotations
 
@@ -58,15 +58,16 @@ class Costs:
 # The machine of commit 100dfa74ca (two sockets of Xeon 6985P-C, 480 hyperthreads)
 # and fq in front of a 100 Gbit/s card. What is not in that commit is an estimate:
 # - the work on a packet, enqueue to descriptor, is some 1,200 cycles at 3.3 GHz;
-# - behind the lock, those who take turns need the qdisc's counters, fq's state and
+# - behind the lock, CPUs that take turns need the qdisc's counters, fq's state and
 #   the ring's: three times waiting;
 # - a lock is passed on by a store that another CPU waits for, and the word itself
 #   is fetched then: two. The old way passes two locks on, and the second one goes
-#   to and fro between who adds packets and who takes them out: half a time more;
+#   to and fro between CPUs that add packets and those that take them out: half a
+#   time more;
 # - of a packet: three lines of the sk_buff and one of its data, prefetched in part;
 # - a sender's own work: 110 busy CPUs made 29 Mpps, 30 of them worked the queues
 #   off; the rest is 2.7 us per packet, waiting on lines included.
-# How long a transfer takes, depends on who was where: it is fitted, see seed.py.
+# How long a transfer takes depends on where senders ran: it is fitted, see seed.py.
 SEED = Costs(
     transfer=100.0,
     think=2000.0,

@@ -13,14 +13,14 @@ class Design:
     # As the benchmark's module calls it.
     name: str
     label: str
-    # None: everyone takes the lock. False: who finds the list empty takes the lock,
-    # then the list, once. True: likewise, until the list is empty.
+    # None: each sender takes the lock. False: the one that finds the list empty takes
+    # the lock, then the list, once. True: likewise, until the list is empty.
     combines: bool | None
     # A call and a doorbell per batch, not per packet.
     batched: bool
     # What is behind the lock has a doorbell: it is a ring and not a queue.
     ring: bool
-    # There is a second lock, for those who find the first one taken.
+    # There is a second lock, for senders that find the first one taken.
     busylock: bool = False
 
 

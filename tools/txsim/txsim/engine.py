@@ -47,8 +47,8 @@ class Engine:
 class Line:
     """A cache line that CPUs write to: it is with one of them at a time.
 
-    Those who want it get it one after the other, as the directory of a machine
-    hands it out. Who has it already pays for the operation alone.
+    CPUs that want it get it one after the other, as the directory of a machine hands
+    it out. The CPU that has it already pays for the operation alone.
     """
 
     def __init__(self, engine: Engine, transfer: float, hit: float) -> None:
@@ -71,7 +71,7 @@ class Line:
 
 
 class Lock:
-    """A queued spinlock: who waits is served in order of arrival."""
+    """A queued spinlock: waiting CPUs are served in order of arrival."""
 
     def __init__(self, engine: Engine, word: Line, handoff: float) -> None:
         self._engine = engine
@@ -105,9 +105,9 @@ class Lock:
         yield None
 
     def release(self) -> None:
-        """Give it to the one who waits longest."""
+        """Give it to the CPU that waits longest."""
         if self._waiting:
-            # On its way nobody can use what it protects: that counts as busy.
+            # On its way no CPU can use what it protects: that counts as busy.
             self._engine.wake(self._waiting.popleft(), self._handoff)
         else:
             self._busy += self._engine.now - self._since

@@ -3,8 +3,8 @@
 
 Commit 100dfa74ca tells the rates of 240 senders on 30 queues before and after the
 lockless list, with threads left to the scheduler and with each on a CPU of its
-own. What a cache line takes from one CPU to another one is not in there, and
-depends on who is where. So the two rates *before* give the two transfer times,
+own. The time of a cache line from one CPU to another one is not in there, and
+depends on where both are. So the two rates *before* give the two transfer times,
 and the two rates *after* are left to be predicted.
 """
 

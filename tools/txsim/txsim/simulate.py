@@ -150,7 +150,7 @@ class Queue:
             yield self.head.fetch(me)
             batch, self.list = self.list, []
             if last or not batch:
-                # Who adds a packet from now on is the next one.
+                # The CPU that adds a packet from now on is the next one.
                 self.busy = False
             if batch:
                 yield self._work(me, batch)
