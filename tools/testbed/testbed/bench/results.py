@@ -116,40 +116,34 @@ def _number(value: Any, digits: int = 0) -> str:
 
 def table(drivers: dict[str, dict[str, Any]], ratio: dict[str, float | None]) -> list[str]:
     """The table that the demo prints."""
-    names = list(drivers)
+    sides = list(drivers.values())
     titles = {"rust": "Rust", "c": "C"}
-    rows: list[list[str]] = [["", *[titles.get(name, name) for name in names], "Rust/C"]]
+    rows = [["", *[titles.get(name, name) for name in drivers], "Rust/C"]]
 
-    def row(title: str, values: list[str], last: str = "") -> None:
-        rows.append([title, *values, last])
+    def row(title: str, values: list[Any], digits: int = 0, key: str = "") -> None:
+        last = _number(ratio[key], 3) if key else ""
+        rows.append([title, *[_number(value, digits) for value in values], last])
 
-    def plain(title: str, key: str, digits: int = 0, last: str = "") -> None:
-        row(title, [_number(drivers[name].get(key), digits) for name in names], last)
-
-    plain("frames in", "sent")
-    plain("forwarded", "forwarded")
+    for title, key in (("frames in", "sent"), ("forwarded", "forwarded")):
+        row(title, [one[key] for one in sides])
     for reason in LOSSES:
-        title = f"lost: {reason.replace('_', ' ')}"
-        row(title, [_number(drivers[name]["lost"].get(reason, 0)) for name in names])
+        row(f"lost: {reason.replace('_', ' ')}", [one["lost"].get(reason, 0) for one in sides])
     for key in ("duplicated", "damaged", "reordered"):
-        plain(key, key)
-    plain("packets/s", "pps", 0, _number(ratio["pps"], 3))
-    key = "instructions_per_packet"
-    plain("instructions/packet", key, 1, _number(ratio[key], 3))
-    key = "driver_instructions_per_packet"
-    plain("  of these in the driver", key, 1, _number(ratio[key], 3))
-    sizes = in_order({size: 0 for one in drivers.values() for size in one["bulk_free_histogram"]})
-    for size in sizes:
+        row(key, [one[key] for one in sides])
+    for title, key, digits in (
+        ("packets/s", "pps", 0),
+        ("instructions/packet", "instructions_per_packet", 1),
+        ("  of these in the driver", "driver_instructions_per_packet", 1),
+    ):
+        row(title, [one.get(key) for one in sides], digits, key)
+    histograms = [one["bulk_free_histogram"] for one in sides]
+    for size in in_order({size: 0 for one in histograms for size in one}):
         title = f"frees of {size} SKB{'' if size == '1' else 's'}"
-        row(title, [_number(drivers[n]["bulk_free_histogram"].get(size, 0)) for n in names])
-    means = [mean_bulk(drivers[name]["bulk_free_histogram"]) for name in names]
-    row("SKBs per free (at least)", [_number(mean, 1) for mean in means])
-    widths = [max(len(line[column]) for line in rows) for column in range(len(rows[0]))]
+        row(title, [one.get(size, 0) for one in histograms])
+    row("SKBs per free (at least)", [mean_bulk(one) for one in histograms], 1)
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     text = []
-    for number, line in enumerate(rows):
-        cells = [line[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
-        text.append("  ".join(cells).rstrip())
-        if number == 0:
-            text.append("-" * (sum(widths) + 2 * (len(widths) - 1)))
-    return text
+    for first, *rest in rows:
+        cells = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        text.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    return [text[0], "-" * (sum(widths) + 2 * (len(widths) - 1)), *text[1:]]
