@@ -322,14 +322,10 @@ class Bench:
         else:
             self.note(case=cell["case"], driver=side.driver, pair=pair, **more, **found)
 
-    def measure(self, cell: dict[str, Any], side: Side, frames: int) -> Figures:
-        """One measurement."""
-        return KINDS[cell["kind"]](side, cell, frames)
-
     def compare(self, cell: dict[str, Any], pair: int) -> None:
         """Both drivers, what was first in one pair last in the next."""
         for side in self.sides[:: 1 if pair % 2 else -1]:
-            self.record(cell, side, pair, self.measure(cell, side, cell["frames"]))
+            self.record(cell, side, pair, KINDS[cell["kind"]](side, cell, cell["frames"]))
 
     def toggle(self, cell: dict[str, Any], pair: int) -> None:
         """Each driver with an option on and off."""
@@ -339,7 +335,7 @@ class Bench:
                 continue
             for on in (True, False) if pair % 2 else (False, True):
                 switch(side, option, on)
-                found = self.measure(cell, side, cell["frames"])
+                found = KINDS[cell["kind"]](side, cell, cell["frames"])
                 self.record(cell, side, pair, found, on=on)
             switch(side, option, option == "bulk free")
 
@@ -352,7 +348,7 @@ class Bench:
                     if why := can(side, cell["option"]):
                         self.note(case=cell["case"], driver=side.driver, missing=why)
                 elif cell["kind"] != "lossless":
-                    self.measure(cell, side, max(cell["frames"] // 10, 1000))
+                    KINDS[cell["kind"]](side, cell, max(cell["frames"] // 10, 1000))
         for pair in range(1, self.plan["pairs"] + 1):
             for cell in cells:
                 if pair > cell.get("pairs", pair):
