@@ -89,13 +89,9 @@ def rows(found: Mapping[str, list[Cost]]) -> list[Row]:
     for case in CASES:
         pairs = [(a.cases[case], b.cases[case]) for a, b in zip(ours, reference, strict=False)]
         ratios = tuple(b / a for a, b in pairs if a and b)
-        result.append(Row("insn", case, "instructions", _mean([a for a, _ in pairs]),
-                          _mean([b for _, b in pairs]), ratios))  # fmt: skip
+        means = [sum(side) / len(side) for side in zip(*pairs, strict=True)] or [None, None]
+        result.append(Row("insn", case, "instructions", means[0], means[1], ratios))
     return result
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
 
 
 def spread(found: list[Cost], case: str) -> float:
@@ -156,29 +152,28 @@ def save(path: Path, found: Mapping[str, Cost], kernel: str, frames: int) -> Non
 
 
 def judge(
-    record: Mapping[str, Any], found: Cost, driver: str = "rust", c_all: float | None = None
+    record: Mapping[str, Any], found: Cost, c_all: float | None = None
 ) -> dict[str, str | None]:
-    """For each case, what is wrong with it: more than the record allows, and because of what.
+    """For each case of the Rust driver, what is more than the record allows, and because of what.
 
     `c_all` is what the C driver took in all in the same boot. A machine that is starved of time
     adds timer interrupts to both alike, 6 % and more; that is taken out.
     """
-    known = record["drivers"][driver]
+    known = record["drivers"]["rust"]
     starved = max(c_all / float(record["drivers"]["c"]["all"]), 1.0) if c_all else 1.0
     verdicts: dict[str, str | None] = {}
     for case in ("driver", "all"):
         before, now = float(known[case]), found.cases[case]
         if case == "all":
             now /= starved
-        if now <= before * (1 + TOLERANCE):
-            verdicts[case] = None
-            continue
-        growth = 100 * (now / before - 1)
-        culprits = _grown(known["functions"], found, MODULES[driver] if case == "driver" else "")
-        verdicts[case] = (
-            f"{now:.1f} instructions per packet, {growth:.1f} % more than the record's "
-            f"{before:.1f}; grew: {', '.join(culprits) or 'no single function'}; {RENEW}"
-        )
+        verdicts[case] = None
+        if now > before * (1 + TOLERANCE):
+            grown = _grown(known["functions"], found, MODULES["rust"] if case == "driver" else "")
+            verdicts[case] = (
+                f"{now:.1f} instructions per packet, {100 * (now / before - 1):.1f} % more than "
+                f"the record's {before:.1f}; grew: {', '.join(grown) or 'no single function'}; "
+                f"{RENEW}"
+            )
     return verdicts
 
 
