@@ -101,17 +101,15 @@ def refusals(names: Iterable[str], cases: str, quiet: bool) -> dict[str, str]:
     measured = set(names)
     found: dict[str, str] = {}
     for part, benches in PARTS.items():
-        missing = sorted(benches - measured)
         if not benches & measured:
             continue
-        why = ""
-        if missing:
-            why = f"it needs {', '.join(missing)} as well"
+        found[part] = ""
+        if missing := sorted(benches - measured):
+            found[part] = f"it needs {', '.join(missing)} as well"
         elif part == "forward" and cases:
-            why = f"CASES={cases} leaves some out"
+            found[part] = f"CASES={cases} leaves some out"
         elif part != "insn" and not quiet:
-            why = "the machine was busy"
-        found[part] = why
+            found[part] = "the machine was busy"
     return found
 
 

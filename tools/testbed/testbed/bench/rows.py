@@ -30,12 +30,7 @@ class Row:
 
     @classmethod
     def of_pairs(
-        cls,
-        bench: str,
-        case: str,
-        unit: str,
-        ours: dict[int, float],
-        reference: dict[int, float],
+        cls, bench: str, case: str, unit: str, ours: dict[int, float], reference: dict[int, float]
     ) -> Row:
         """A row from the values of rounds; a round with one side only has no ratio."""
         pairs = sorted(ours.keys() & reference.keys())
