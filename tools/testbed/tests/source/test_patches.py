@@ -148,27 +148,19 @@ class SeriesTest(unittest.TestCase):
             titles = [block.partition("\n")[0] for block in blocks]
             self.assertEqual(titles[titles.index(title) - 1], after)
 
-    def test_a_file_without_topic_is_named(self) -> None:
-        (self.clone / "rust/c.rs").write_text("fn c() {}\n")
-        with self.assertRaises(Failure) as caught:
-            topics(self.clone)
-        self.assertIn("rust/c.rs", caught.exception.hints)
-
-    def test_a_file_of_two_topics_is_named(self) -> None:
-        (self.clone / "patches/b.files").write_text("rust/*\n")
-        with self.assertRaisesRegex(Failure, "more than one topic"):
-            topics(self.clone)
-
-    def test_a_line_without_file_is_named(self) -> None:
-        (self.clone / "patches/b.files").write_text("rust/deep/*\nrust/gone.rs\n")
-        with self.assertRaises(Failure) as caught:
-            topics(self.clone)
-        self.assertIn("b.patch: rust/gone.rs", caught.exception.hints)
-
-    def test_a_series_needs_one_above_it(self) -> None:
-        (self.clone / "patches/series").write_text("[first] after second\na.patch\n[second]\n")
-        with self.assertRaisesRegex(Failure, "first needs second, which is not a series above"):
-            read_all(self.clone / "patches")
+    def test_a_mistake_in_the_lists_is_named(self) -> None:
+        for file, text, wanted in (
+            ("rust/c.rs", "fn c() {}\n", "belong to no topic: rust/c.rs"),
+            ("patches/b.files", "rust/*\n", "more than one topic"),
+            ("patches/b.files", "rust/deep/*\nrust/gone.rs\n", "no file: b.patch: rust/gone.rs"),
+            ("patches/series", "[first] after second\na.patch\n[second]\n",
+             "first needs second, which is not a series above"),
+        ):  # fmt: skip
+            self.setUp()
+            (self.clone / file).write_text(text)
+            with self.subTest(wanted), self.assertRaises(Failure) as caught:
+                topics(self.clone)
+            self.assertIn(wanted, " ".join([str(caught.exception), *caught.exception.hints]))
 
     def test_a_series_without_cover_letter_is_refused(self) -> None:
         (self.clone / "patches/second.cover").unlink()
