@@ -96,7 +96,7 @@ class Figures:
 
 def parse(lines: Iterable[str]) -> Figures:
     """The figures in the lines of the module, rounds told apart by lines between them."""
-    times: dict[str, list[float]] = defaultdict(list)
+    parameters: dict[str, list[float]] = defaultdict(list)
     found: dict[tuple[str, int], Figure] = {}
     number = 0
     for line in lines:
@@ -106,7 +106,7 @@ def parse(lines: Iterable[str]) -> Figures:
             name, second, what, value = match.groups()
             try:
                 if name == "parameter":
-                    times[second].append(int(value) / 1000)
+                    parameters[second].append(int(value) / 1000)
                 elif name in BY_NAME and what:
                     key = (name, int(second))
                     _count(found.setdefault(key, Figure(*key)), number, what, value)
@@ -116,7 +116,7 @@ def parse(lines: Iterable[str]) -> Figures:
         if not figure.ns:
             raise Failure(f"the benchmark of {key[0]} with {key[1]} senders told no time")
     # What disturbs makes things longer only.
-    return Figures({name: min(values) for name, values in times.items()}, found)
+    return Figures({name: min(values) for name, values in parameters.items()}, found)
 
 
 def _count(figure: Figure, number: int, what: str, value: str) -> None:
