@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from insn.symbols import SymbolError, SymbolTable, readable
+from insn.symbols import SymbolTable, readable
+from testbed.host.ui import Failure
 
 # Layout of the plugin's report that this module reads.
 LAYOUT = 1
@@ -46,10 +47,6 @@ SKB_FREERS = frozenset(
         SKB_BULK_FREE,
     }
 )
-
-
-class ReportError(Exception):
-    """A report of the plugin cannot be used."""
 
 
 @dataclass
@@ -184,7 +181,7 @@ def analyse(
             text = json.loads(raw["text"])
             label, loaded = str(text["label"]), dict(text["modules"])
         except (ValueError, KeyError, TypeError) as error:
-            raise ReportError(
+            raise Failure(
                 f"{report}: a window is described by {raw['text']!r}, "
                 "which insn-mark did not write; was it run twice at once?"
             ) from error
@@ -200,14 +197,12 @@ def _load(report: Path) -> dict[str, Any]:
     try:
         document = json.loads(report.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ReportError(f"cannot read {report}: {error.strerror}") from error
+        raise Failure(f"cannot read {report}: {error.strerror}") from error
     except ValueError as error:
-        raise ReportError(f"{report}: no JSON: {error}") from error
+        raise Failure(f"{report}: no JSON: {error}") from error
     layout = document.get("layout") if isinstance(document, dict) else None
     if layout != LAYOUT:
-        raise ReportError(
-            f"{report}: layout {layout!r}, expected {LAYOUT}; rebuild tools/insn/plugin"
-        )
+        raise Failure(f"{report}: layout {layout!r}, expected {LAYOUT}; rebuild tools/insn/plugin")
     return dict(document)
 
 
@@ -218,7 +213,7 @@ def _table(
     table.add_kernel(system_map)
     for name, sections in loaded.items():
         if name not in files:
-            raise ReportError(f"module {name} was measured, but its file was not given")
+            raise Failure(f"module {name} was measured, but its file was not given")
         table.add_module(name, files[name], {key: int(at, 16) for key, at in sections.items()})
     return table
 
@@ -318,7 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         modules[name] = Path(file)
     try:
         counts = analyse(options.report, options.system_map, modules)
-    except (ReportError, SymbolError) as error:
+    except Failure as error:
         print(f"insn.counts: {error}", file=sys.stderr)
         return 1
     json.dump([each.as_json(options.packets, options.top) for each in counts], sys.stdout, indent=1)

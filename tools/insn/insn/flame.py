@@ -7,11 +7,9 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from testbed.host.ui import Failure
+
 Stacks = Iterable[tuple[Sequence[str], int]]
-
-
-class FlameError(Exception):
-    """A flame graph cannot be drawn."""
 
 
 def folded(stacks: Stacks) -> str:
@@ -27,7 +25,7 @@ def draw(
     try:
         done = subprocess.run(command, input=folded(stacks).encode(), capture_output=True)
     except OSError as error:
-        raise FlameError(f"cannot run {program}: {error.strerror}") from error
+        raise Failure(f"cannot run {program}: {error.strerror}") from error
     if done.returncode:
-        raise FlameError(f"{program}: {done.stderr.decode(errors='replace').strip()}")
+        raise Failure(f"{program}: {done.stderr.decode(errors='replace').strip()}")
     path.write_bytes(done.stdout)

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from insn.symbols import SymbolError, is_panic, readable
+from insn.symbols import is_panic, readable
+from testbed.host.ui import Failure
 
 _SECTION = re.compile(r"^Disassembly of section (\S+):$")
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
@@ -77,10 +78,10 @@ def disassemble(objdump: str, path: Path) -> dict[str, set[str]]:
             check=True,
         )
     except OSError as error:
-        raise SymbolError(f"{objdump}: {error.strerror}") from error
+        raise Failure(f"{objdump}: {error.strerror}") from error
     except subprocess.CalledProcessError as error:
         text = error.stderr.decode(errors="replace").strip()
-        raise SymbolError(f"{objdump} cannot read {path}: {text}") from error
+        raise Failure(f"{objdump} cannot read {path}: {text}") from error
     return references(done.stdout.decode(errors="replace").splitlines())
 
 

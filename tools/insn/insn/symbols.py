@@ -14,16 +14,14 @@ from elftools.construct import ConstructError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
+from testbed.host.ui import Failure
+
 KERNEL = "vmlinux"
 USER = "[user]"
 UNKNOWN = "[unknown]"
 
 # Addresses from here on belong to the kernel.
 KERNEL_HALF = 1 << 63
-
-
-class SymbolError(Exception):
-    """A file that should hold symbols does not."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class SymbolTable:
         for number, line in enumerate(_read(system_map).decode("utf-8", "replace").splitlines(), 1):
             fields = line.split()
             if len(fields) < 3 or not re.fullmatch(r"[0-9a-f]+", fields[0]):
-                raise SymbolError(f"{system_map}:{number}: no line of a System.map: {line!r}")
+                raise Failure(f"{system_map}:{number}: no line of a System.map: {line!r}")
             address, kind, name = int(fields[0], 16), fields[1], fields[2]
             if name == "_stext":
                 start = address
@@ -65,7 +63,7 @@ class SymbolTable:
             elif kind in "tTwW":
                 self._symbols.append((address, name))
         if start is None or end is None:
-            raise SymbolError(f"{system_map}: _stext or _etext is missing; is it a System.map?")
+            raise Failure(f"{system_map}: _stext or _etext is missing; is it a System.map?")
         self._ranges.append(_Range(start, end, KERNEL))
         self._sort()
 
@@ -173,7 +171,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise SymbolError(f"cannot read {path}: {error.strerror}") from error
+        raise Failure(f"cannot read {path}: {error.strerror}") from error
 
 
 def _load(path: Path) -> _File:
@@ -182,12 +180,12 @@ def _load(path: Path) -> _File:
         with path.open("rb") as file:
             elf = ELFFile(file)
             if elf.elfclass != 64 or not elf.little_endian:
-                raise SymbolError(f"{path}: not a 64-bit little-endian ELF file")
+                raise Failure(f"{path}: not a 64-bit little-endian ELF file")
             return _parse(elf)
     except OSError as error:
-        raise SymbolError(f"cannot read {path}: {error.strerror}") from error
+        raise Failure(f"cannot read {path}: {error.strerror}") from error
     except (ELFError, ConstructError, UnicodeDecodeError, AttributeError, ValueError) as error:
-        raise SymbolError(f"{path}: not a 64-bit ELF file, or a damaged one ({error})") from error
+        raise Failure(f"{path}: not a 64-bit ELF file, or a damaged one ({error})") from error
 
 
 def _parse(elf: ELFFile) -> _File:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from insn import counts
-from insn.symbols import SymbolError, SymbolTable, panics, readable
+from insn.symbols import SymbolTable, panics, readable
+from testbed.host.ui import Failure
 
 BASE = 0xFFFFFFFF81000000
 MODULE = 0xFFFFFFFFA0012000
@@ -180,24 +181,24 @@ class InsnTest(unittest.TestCase):
 
     def test_mistakes_are_named(self) -> None:
         self.write(window("w", [], []), layout=9)
-        with self.assertRaisesRegex(counts.ReportError, "layout 9"):
+        with self.assertRaisesRegex(Failure, "layout 9"):
             self.analyse()
         self.write(window("w", [], []))
-        with self.assertRaisesRegex(counts.ReportError, "module nic"):
+        with self.assertRaisesRegex(Failure, "module nic"):
             counts.analyse(self.report, self.map, {})
         self.report.write_text("{", encoding="utf-8")
-        with self.assertRaisesRegex(counts.ReportError, "no JSON"):
+        with self.assertRaisesRegex(Failure, "no JSON"):
             self.analyse()
         self.write({"text": "garbage"})
-        with self.assertRaisesRegex(counts.ReportError, "garbage"):
+        with self.assertRaisesRegex(Failure, "garbage"):
             self.analyse()
-        with self.assertRaisesRegex(SymbolError, "not a 64-bit"):
+        with self.assertRaisesRegex(Failure, "not a 64-bit"):
             SymbolTable().add_module("x", self.map, {})
         self.module.write_bytes(elf_module()[:100])
-        with self.assertRaisesRegex(SymbolError, "damaged"):
+        with self.assertRaisesRegex(Failure, "damaged"):
             SymbolTable().add_module("x", self.module, {})
         self.map.write_text("zz T function\n", encoding="utf-8")
-        with self.assertRaisesRegex(SymbolError, "System.map:1"):
+        with self.assertRaisesRegex(Failure, "System.map:1"):
             SymbolTable().add_kernel(self.map)
 
     def test_command_line(self) -> None:

@@ -10,14 +10,12 @@ from typing import NamedTuple
 from insn import cost as insn_cost
 from insn import counts, flame
 from insn.cost import MODULES, RECORD, Cost
-from insn.flame import FlameError
-from insn.symbols import SymbolError
-from testbed.bench.guest import report_complaints
+from testbed.bench.guest import run_bench
 from testbed.bench.rows import Row
 from testbed.boot.job import Job
 from testbed.env import Env
 from testbed.host.machine import describe_kernel
-from testbed.host.ui import Failure, Step, say
+from testbed.host.ui import say
 from testbed.workshop import Built
 
 # Counts hardly vary from run to run, so few runs and frames are enough. The record and what is
@@ -49,9 +47,7 @@ def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
     system_map = kernel.build / "System.map"
     report = ready.env.out / f"insn-{name}.json"
     report.unlink(missing_ok=True)
-    plugin = counts.plugin_arguments(
-        ready.tools / "libinsn_plugin.so", report, system_map, stacks=stacks
-    )
+    plugin = ready.tools / "libinsn_plugin.so"
     job = Job(
         ready.env.clone / "tools/testbed/guest/forward",
         "none",
@@ -64,23 +60,12 @@ def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
             "COUNT": "1",
             **(variables or {}),
         },
-        plugin=plugin,
+        plugin=counts.plugin_arguments(plugin, report, system_map, stacks=stacks),
     )
-    machine = ready.vm("perf", name)
-    with Step(f"counting instructions: {frames:,} frames per driver, {' / '.join(drivers)}"):
-        outcome = machine.run(job)
-    report_complaints(outcome.complaints)
-    if outcome.code != 0:
-        raise Failure(
-            "forwarding failed",
-            *outcome.output.strip().splitlines()[-3:],
-            f"console: {machine.log}",
-        )
+    title = f"counting instructions: {frames:,} frames per driver, {' / '.join(drivers)}"
+    run_bench(ready.vm("perf", name), job, title, "forward: ")
     modules = {MODULES[driver]: kernel.module(driver) for driver in drivers}
-    try:
-        windows = counts.analyse(report, system_map, modules)
-    except (counts.ReportError, SymbolError) as error:
-        raise Failure(f"the instruction counts cannot be used: {error}") from error
+    windows = counts.analyse(report, system_map, modules)
     return Counted(insn_cost.costs(windows, frames), windows)
 
 
@@ -135,9 +120,6 @@ def _draw(ready: Built) -> list[Path]:
         title = f"{MODULES[window.label]}: {total:,.0f} instructions per forwarded packet"
         note = "by call stack, callers below; width is instructions, the order is alphabetical"
         path = ready.env.out / f"insn-{window.label}.svg"
-        try:
-            flame.draw(ready.tools / "insn-flame", window.stacks, path, title, note, frames)
-        except FlameError as error:
-            raise Failure("the flame graph was not drawn", str(error)) from error
+        flame.draw(ready.tools / "insn-flame", window.stacks, path, title, note, frames)
         written.append(path)
     return written
