@@ -58,7 +58,7 @@ class Parts(unittest.TestCase):
 
     def test_a_lock_serves_in_order_of_arrival_and_excludes(self) -> None:
         engine = Engine()
-        lock = Lock(engine, Line(engine, 1.0, 0.0), 5.0)
+        lock = Lock(engine, 1.0, 5.0)
         seen: list[tuple[str, int, float]] = []
 
         def holder(me: int) -> Cpu:

@@ -73,9 +73,9 @@ class Line:
 class Lock:
     """A queued spinlock: waiting CPUs are served in order of arrival."""
 
-    def __init__(self, engine: Engine, word: Line, handoff: float) -> None:
+    def __init__(self, engine: Engine, transfer: float, handoff: float) -> None:
         self._engine = engine
-        self._word = word
+        self._word = Line(engine, transfer, 0.0)
         self._handoff = handoff
         self._held = False
         self._waiting: deque[Cpu] = deque()

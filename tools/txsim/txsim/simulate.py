@@ -59,8 +59,7 @@ class Queue:
         self.design, self.costs, self.senders = design, costs, senders
         self.engine = engine = Engine()
         passed_on = costs.handoff_lines + (costs.busylock_lines if design.busylock else 0.0)
-        word = Line(engine, costs.transfer, 0.0)
-        self.lock = Lock(engine, word, passed_on * costs.transfer)
+        self.lock = Lock(engine, costs.transfer, passed_on * costs.transfer)
         self.head = Line(engine, costs.transfer, costs.atomic)
         self.list: list[int] = []
         self.busy = False
