@@ -83,13 +83,10 @@ def cells(machine: Machine) -> list[dict[str, Any]]:
     return one
 
 
-MACHINES = (
-    Machine(1, False),
-    Machine(1, True),
-    Machine(2, False),
-    Machine(2, True),
-    Machine(2, False, queues=2),
-    Machine(2, True, queues=2),
+MACHINES = tuple(
+    Machine(cpus, shared, queues)
+    for cpus, queues in ((1, 0), (2, 0), (2, 2))
+    for shared in (False, True)
 )
 
 

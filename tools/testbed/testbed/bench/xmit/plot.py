@@ -16,13 +16,8 @@ from txsim import seed
 from txsim.designs import DESIGNS, Design
 from txsim.simulate import Outcome
 
-_COLORS = dict(
-    zip(
-        (design.name for design in DESIGNS),
-        ("tab:red", "tab:orange", "tab:green", "tab:blue", "tab:brown", "tab:purple"),
-        strict=True,
-    )
-)
+_COLORS = dict(zip(DESIGNS, ("tab:red", "tab:orange", "tab:green", "tab:blue", "tab:brown",
+                             "tab:purple"), strict=True))  # fmt: skip
 
 
 def _axes(axes: Any, title: str, ticks: tuple[int, ...]) -> None:
@@ -39,14 +34,13 @@ def one_queue(
     figure, (left, right) = files_only().subplots(1, 2, figsize=(12, 4.6))
     for design, outcomes in found.items():
         axes = right if design.ring else left
-        color = _COLORS[design.name]
         axes.plot([one.senders for one in outcomes], [one.pps / 1e6 for one in outcomes],
-                  marker="o", color=color, label=design.label)  # fmt: skip
+                  marker="o", color=_COLORS[design], label=design.label)  # fmt: skip
         points = sorted((n, 1e3 / ns) for (name, n), ns in measured.items()
                         if name == design.name and n <= 2)  # fmt: skip
         if points:
-            axes.plot([n for n, _ in points], [rate for _, rate in points], linestyle="",
-                      marker="x", markersize=9, color="black")  # fmt: skip
+            axes.plot(*zip(*points, strict=True), linestyle="", marker="x", markersize=9,
+                      color="black")  # fmt: skip
     note = "; crosses: measured" if measured else ""
     ticks = tuple(one.senders for one in next(iter(found.values())))
     _axes(left, f"one queue (simulated{note})", ticks)
@@ -63,7 +57,7 @@ def many_queues(
         for (placed, design), rates in found.items():
             if placed == check.placed:
                 axes.plot(seed.CURVE, [rate / 1e6 for rate in rates], marker="o", markersize=4,
-                          color=_COLORS[design.name], label=design.label)  # fmt: skip
+                          color=_COLORS[design], label=design.label)  # fmt: skip
         for rate, marker, size, label in (
             (check.before, "x", 10, "measured before: fitted"),
             (check.after, "+", 12, "measured after: predicted"),
@@ -86,7 +80,7 @@ def _shares(axes: Any, histogram: Counter[int], design: Design) -> None:
     total = max(sum(histogram.values()), 1)
     powers = range(min(histogram, default=0), max(histogram, default=0) + 1)
     axes.plot([1 << power for power in powers], [histogram[power] / total for power in powers],
-              marker=".", color=_COLORS[design.name], label=design.label)  # fmt: skip
+              marker=".", color=_COLORS[design], label=design.label)  # fmt: skip
 
 
 def measured(figures: Figures, folder: Path) -> Path:
@@ -100,7 +94,7 @@ def measured(figures: Figures, folder: Path) -> Path:
             continue
         middle, low, high = zip(*(_rates(one.ns) for _, one in points), strict=True)
         rates.errorbar([number for number, _ in points], middle, yerr=[low, high], capsize=3,
-                       marker="o", color=_COLORS[design.name], label=design.label)  # fmt: skip
+                       marker="o", color=_COLORS[design], label=design.label)  # fmt: skip
         if (two := figures.found.get((design.name, 2))) is not None:
             _shares(batches, two.histograms["batches"], design)
             _shares(latencies, two.histograms["latencies"], design)
