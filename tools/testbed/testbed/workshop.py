@@ -98,8 +98,10 @@ class Workshop:
         """The tools, the kernels of some of the configurations, the kernel's selftests."""
         tools = self._built_tools()
         if with_selftests and self._selftests is None:
+            # The tree first, always: one that has it must not wait for one that wants it.
+            work = self._work()
             with Lock(kernel.build_lock(self.env, "programs"), "the kernel's selftests"):
-                self._selftests = selftests.build(self.env, self._work())
+                self._selftests = selftests.build(self.env, work)
         kernels = {config: self._kernel(config) for config in configs}
         return Built(self.env, kernels, tools, self._locks, self._selftests)
 
