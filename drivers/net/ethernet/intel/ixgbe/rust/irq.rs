@@ -29,6 +29,9 @@ pub(crate) const OTHER_VECTORS: u16 = 1;
 /// Minimum time between two interrupts of the event vector, in units of 2 µs.
 const EVENT_INTERVAL: u32 = 243;
 
+/// Bits of the queues in [`EICR`] and [`EICS`].
+const QUEUES: u32 = 0xffff;
+
 /// Pending causes of the event vector.
 pub(crate) struct Events {
     /// The link status has changed.
@@ -102,9 +105,9 @@ fn bits(pairs: u16) -> u32 {
 
 /// Unmasks all causes that the driver handles.
 pub(crate) fn enable(bar: &Bar0<'_>, pairs: u16) {
-    // Discard causes that are pending from before.
-    bar.read(EICR);
-    bar.write_reg(EICR::from(u32::MAX));
+    // Discard events that are pending from before. Leave the causes of queues alone: reception is
+    // on already, and a queue whose ring is full by now does not raise its cause again.
+    bar.write_reg(EICR::from(!QUEUES));
 
     bar.write_reg(EIMS::zeroed().with_lsc(true).with_ecc(true));
     bar.write(EIMS_EX::at(0), bits(pairs).into());
@@ -121,8 +124,6 @@ pub(crate) fn rearm_queue(bar: &Bar0<'_>, vector: u16) {
 /// Reads and clears the pending causes of the event vector.
 pub(crate) fn take_events(bar: &Bar0<'_>) -> Events {
     // Reading EICS returns the causes, writing EICR clears them. Leave those of queues alone.
-    const QUEUES: u32 = 0xffff;
-
     let causes = bar.read(EICS);
     if causes.into_raw() == u32::MAX {
         return Events {

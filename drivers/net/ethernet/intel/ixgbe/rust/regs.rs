@@ -149,7 +149,7 @@ register! {
         31:31   pba_support => bool;
         /// A message masks its vector by [`EIAM_EX`].
         30:30   eiame => bool;
-        /// Reading [`EICR`] does not clear causes other than those of queues.
+        /// Reading [`EICR`] clears none of the causes of queues.
         5:5     ocd => bool;
         /// One vector per cause, as [`IVAR`] says.
         4:4     multiple_msix => bool;
