@@ -48,6 +48,17 @@ def down_and_up(cfg):
             cfg.set_up()
 
 
+@ksft_disruptive
+def up_under_flood(cfg):
+    """ A port whose receive ring fills while it goes up receives all the same. """
+    for _ in range(_rounds(cfg, 5, 2)):
+        ip(f"link set {cfg.ports[0].ifname} down")
+        # Without a window: more than the ring and the packet buffer can hold.
+        cfg.start_traffic(20000, window=0)
+        cfg.set_up()
+        cfg.check_traffic()
+
+
 def _set_mtu(cfg, mtu):
     for port in cfg.ports:
         ip(f"link set {port.ifname} mtu {mtu}")
@@ -136,6 +147,7 @@ def main():
                       unbind_and_bind, traffic_intact("unbind"), forwards_after("unbind"),
                       down_and_up, traffic_intact("down_and_up"),
                       forwards_after("down_and_up"),
+                      up_under_flood, forwards_after("flood"),
                       mtu, traffic_intact("mtu"), mtu_refused, forwards_after("mtu"),
                       *largest_frames(),
                       cable, link_flap, link_change, reach_after_flaps],

@@ -179,9 +179,9 @@ class NicModelEnv(NetDrvEnv):
         self.settle()
         self.check_forwarded(count)
 
-    def start_traffic(self):
+    def start_traffic(self, count=2000, **fields):
         """ Send bursts in the background until check_traffic(). """
-        self.traffic = Traffic(self.request(2000))
+        self.traffic = Traffic(self.request(count, **fields))
 
     def check_traffic(self):
         """ Stop the bursts and check the frames that came out. """
