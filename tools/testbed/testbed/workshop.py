@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar, cast
 
 from testbed.boot import accel, nicmodel
 from testbed.boot.uml import Uml
@@ -17,10 +19,12 @@ from testbed.build.kernel import Kernel
 from testbed.build.selftests import Selftests
 from testbed.env import Env
 from testbed.host.lock import Lock
+from testbed.host.ui import Failure
 from testbed.source import tree
 
 # What User-Mode Linux runs on, where a VM has KVM or TCG.
 NATIVE = "native"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -89,51 +93,64 @@ class Workshop:
         self.env = env
         self._locks: list[Lock] = []
         self._stack = ExitStack()
-        self._tree: tree.Tree | None = None
-        self._kernels: dict[str, Kernel] = {}
-        self._selftests: Selftests | None = None
-        self._tools: Path | None = None
+        self._made: dict[str, object] = {}
 
     def ready(self, *configs: str, with_selftests: bool = False) -> Built:
         """The tools, the kernels of some of the configurations, the kernel's selftests."""
-        tools = self._built_tools()
-        if with_selftests and self._selftests is None:
-            # The tree first, always: one that has it must not wait for one that wants it.
-            work = self._work()
-            with Lock(kernel.build_lock(self.env, "programs"), "the kernel's selftests"):
-                self._selftests = selftests.build(self.env, work)
-        kernels = {config: self._kernel(config) for config in configs}
-        return Built(self.env, kernels, tools, self._locks, self._selftests)
+        tools = self._once("tools", self._build_tools)
+        programs = self._once("programs", self._build_selftests) if with_selftests else None
+        kernels = {
+            config: self._once(f"kernel {config}", partial(self._build_kernel, config))
+            for config in configs
+        }
+        return Built(self.env, kernels, tools, self._locks, programs)
 
     def close(self) -> None:
         """Give up what is held."""
         self._stack.close()
 
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Make something once. What cannot be made is not tried again: its lock is held."""
+        if name not in self._made:
+            try:
+                self._made[name] = make()
+            except Failure as error:
+                self._made[name] = error
+        made = self._made[name]
+        if isinstance(made, Failure):
+            raise made
+        return cast(T, made)
+
     def _work(self) -> tree.Tree:
         """The tree with the overlay on it, shared: nobody changes it while it is."""
-        if self._tree is None:
-            lock = Lock(tree.place(self.env) / "lock", "this kernel tree", shared=True)
-            self._tree = kernel.shared_tree(self.env, self._hold(lock))
-        return self._tree
+        return self._once("tree", self._prepare_tree)
 
-    def _kernel(self, config: str) -> Kernel:
-        if config not in self._kernels:
-            work = self._work()
-            what = f"the {config} kernel of this tree"
-            lock = self._hold(Lock(kernel.build_lock(self.env, config), what))
-            self._kernels[config] = kernel.build(self.env, work, config)
+    def _prepare_tree(self) -> tree.Tree:
+        lock = Lock(tree.place(self.env) / "lock", "this kernel tree", shared=True)
+        return kernel.shared_tree(self.env, self._hold(lock))
+
+    def _build_kernel(self, config: str) -> Kernel:
+        work = self._work()
+        what = f"the {config} kernel of this tree"
+        lock = self._hold(Lock(kernel.build_lock(self.env, config), what))
+        try:
+            return kernel.build(self.env, work, config)
+        finally:
             lock.share()
-        return self._kernels[config]
+
+    def _build_selftests(self) -> Selftests:
+        # The tree first, always: one that has it must not wait for one that wants it.
+        work = self._work()
+        with Lock(kernel.build_lock(self.env, "programs"), "the kernel's selftests"):
+            return selftests.build(self.env, work)
+
+    def _build_tools(self) -> Path:
+        with Lock(nicmodel.target_folder(self.env) / "skbulk.lock", "the host tools"):
+            return nicmodel.build(self.env)
 
     def _hold(self, lock: Lock) -> Lock:
         self._locks.append(self._stack.enter_context(lock))
         return lock
-
-    def _built_tools(self) -> Path:
-        if self._tools is None:
-            with Lock(nicmodel.target_folder(self.env) / "skbulk.lock", "the host tools"):
-                self._tools = nicmodel.build(self.env)
-        return self._tools
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import pytest
 from testbed import workshop
 from testbed.build import kernel
 from testbed.host.lock import Lock
+from testbed.host.ui import Failure
 from testbed.source import tree
 
 
@@ -52,4 +53,22 @@ def test_what_is_released_can_be_taken(taken: list[str], tmp_path: Path) -> None
     for name in ("lock", "build-uml.lock"):
         with Lock(tmp_path / name, name, shared=True) as lock:
             assert lock.try_own()
+    shop.close()
+
+
+@pytest.mark.usefixtures("taken")
+@pytest.mark.parametrize("part", ["shared_tree", "build"])
+def test_what_cannot_be_built_is_tried_once(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[str] = []
+
+    def fail(*_: Any) -> Any:
+        tries.append(part)
+        raise Failure("no")
+
+    monkeypatch.setattr(kernel, part, fail)
+    shop = workshop.Workshop(SimpleNamespace())  # type: ignore[arg-type]
+    for _ in range(2):
+        with pytest.raises(Failure, match="no"):
+            shop.ready("uml")
+    assert tries == [part]
     shop.close()
