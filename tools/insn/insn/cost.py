@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What forwarding a packet costs in instructions, and the record that it is held to."""
+"""Instructions per forwarded packet, and the record that limits them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from testbed.host.ui import Failure
 # The record is part of the project, relative to the clone.
 RECORD = Path("tools/insn/record/insn.json")
 RENEW = "make bench ONLY=insn RECORD=1 renews the record; commit it with the change"
-# This much more than the record is a failure.
+# A larger growth beyond the record is a failure.
 TOLERANCE = 0.01
-# Functions that take less than this per packet are not worth a line.
+# Functions with fewer instructions per packet are not listed.
 _LEAST = 0.05
-# A function must have grown by this much to be named as a cause.
+# The minimum growth of a function to be named as a cause.
 _GREW = 0.3
 MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
 CASES = ("driver", "kernel crate", "all")
@@ -50,7 +50,7 @@ def is_rust(name: str) -> bool:
 
 
 def cost(window: WindowCount, packets: int) -> Cost:
-    """The cost per packet of what a window counted; user space does not count."""
+    """The cost per packet in a window; user space does not count."""
     functions: Counter[str] = Counter()
     crate = 0
     for each in window.functions:
@@ -77,7 +77,7 @@ def costs(windows: list[WindowCount], packets: int) -> dict[str, Cost]:
 
 
 def option_row(case: str, on: Cost, off: Cost) -> Row:
-    """A row that compares the Rust driver with itself: ours is with an option; all that ran."""
+    """A row that compares the Rust driver with itself, by all instructions: ours has the option."""
     ours, reference = on.cases["all"], off.cases["all"]
     return Row("insn-option", case, "instructions", ours, reference, (reference / ours,))
 
@@ -95,21 +95,21 @@ def rows(found: Mapping[str, list[Cost]]) -> list[Row]:
 
 
 def spread(found: list[Cost], case: str) -> float:
-    """How far apart the runs are, as a share of the least."""
+    """The spread of the runs, as a share of the minimum."""
     values = [one.cases[case] for one in found]
     least = min(values, default=0.0)
     return max(values) / least - 1 if least else 0.0
 
 
 def worst(found: list[Cost]) -> Cost:
-    """The most that each case took in any run, with the functions of the run that took most."""
+    """The maximum of each case over the runs, with the functions of the most expensive run."""
     most = max(found, key=lambda one: one.cases["all"])
     cases = {case: max(one.cases[case] for one in found) for case in most.cases}
     return Cost(cases, most.functions)
 
 
 def top(found: Cost, name: str, count: int = 20) -> list[str]:
-    """The functions that took most, as lines of text."""
+    """The most expensive functions, as lines of text."""
     lines = [f"{name}: the {count} functions with most instructions per packet"]
     order = sorted(found.functions.items(), key=lambda item: -item[1])[:count]
     for function, instructions in order:
@@ -119,12 +119,12 @@ def top(found: Cost, name: str, count: int = 20) -> list[str]:
 
 
 def short(function: str, width: int = 60) -> str:
-    """The end of a long path, which is what tells functions apart."""
+    """The end of a long path, which identifies the function."""
     return function if len(function) <= width else "…" + function[1 - width :]
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The record; a missing or damaged one is an error that says what to do."""
+    """The record; a missing or damaged one is an error with a way out."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         for driver in MODULES:
@@ -154,10 +154,10 @@ def save(path: Path, found: Mapping[str, Cost], kernel: str, frames: int) -> Non
 def judge(
     record: Mapping[str, Any], found: Cost, c_all: float | None = None
 ) -> dict[str, str | None]:
-    """For each case of the Rust driver, what is more than the record allows, and because of what.
+    """For each case of the Rust driver, growth beyond the record, with its causes.
 
-    `c_all` is what the C driver took in all in the same boot. A machine that is starved of time
-    adds timer interrupts to both alike, 6 % and more; that is taken out.
+    `c_all` is the total of the C driver in the same boot. A machine starved of processor time adds
+    timer interrupts to both alike, 6 % and more, which is subtracted.
     """
     known = record["drivers"]["rust"]
     starved = max(c_all / float(record["drivers"]["c"]["all"]), 1.0) if c_all else 1.0
@@ -178,7 +178,7 @@ def judge(
 
 
 def _grown(known: Mapping[str, float], found: Cost, module: str) -> list[str]:
-    """The functions that take more than before, the worst first."""
+    """The functions that have grown, the worst first."""
     growth = {
         name: now - float(known.get(name, 0.0))
         for name, now in found.functions.items()

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Turns the report of the insn plugin into figures per function.
 
-The plugin counts blocks of code by address. Here they get the names of the
-kernel's and the modules' functions: how many instructions ran in all, how many
-in a driver, in which functions, how often functions were called, and how many
-SKBs each bulk free took.
+The plugin counts blocks of code by address. This module resolves them to the
+kernel's and the modules' functions: instructions in total, in a driver, and by
+function, calls of functions, and SKBs per bulk free.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ BULK_FREE = "kmem_cache_free_bulk"
 # The bulk free of SKBs that patches/ adds: (SKBs, their number, NAPI budget).
 SKB_BULK_FREE = "napi_consume_skb_bulk"
 
-# The free of one SKB that drivers call otherwise.
+# The free of a single SKB.
 SKB_FREE = "napi_consume_skb"
 
-# Functions of the networking core that give nothing but SKBs to BULK_FREE.
-# They tell which slab cache is the one of SKBs.
+# Functions of the networking core that call BULK_FREE for SKBs only: they identify
+# the slab cache of SKBs.
 SKB_FREERS = frozenset(
     {
         "napi_skb_cache_put",
@@ -51,7 +50,7 @@ SKB_FREERS = frozenset(
 
 @dataclass
 class FunctionCount:
-    """What one function took."""
+    """The instructions and calls of a function."""
 
     module: str
     function: str
@@ -61,7 +60,7 @@ class FunctionCount:
 
 @dataclass
 class WindowCount:
-    """What ran between two marks."""
+    """The counts between two marks."""
 
     label: str
     complete: bool
@@ -72,7 +71,7 @@ class WindowCount:
     functions: list[FunctionCount]
     bulk_frees: list[BulkFree] = field(default_factory=list)
     consumed_bulks: dict[int, int] = field(default_factory=dict)
-    # What ran below which functions, outermost first; names as in "module function".
+    # Instructions by call stack, outermost function first, named "module function".
     stacks: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
 
     def driver(self, module: str) -> int:
@@ -80,7 +79,7 @@ class WindowCount:
         return self.by_module.get(module, 0)
 
     def calls(self, function: str) -> int:
-        """How often a function was entered."""
+        """The number of calls of a function."""
         return sum(each.entered for each in self.functions if each.function == function)
 
     def skb_bulk_histogram(self) -> dict[int, int]:
@@ -92,7 +91,7 @@ class WindowCount:
         return dict(sorted(histogram.items()))
 
     def consume_histogram(self) -> dict[int, int]:
-        """Calls by which completed SKBs were given back, by the number of SKBs."""
+        """Calls that freed completed SKBs, by the number of SKBs."""
         histogram: Counter[int] = Counter(self.consumed_bulks)
         if singles := self.calls(SKB_FREE):
             histogram[1] += singles
@@ -143,17 +142,17 @@ class BulkFree:
 
 
 def plugin_arguments(plugin: Path, out: Path, system_map: Path, stacks: bool = False) -> list[str]:
-    """What QEMU needs on its command line to count."""
+    """The words for QEMU's command line."""
     table = SymbolTable()
     table.add_kernel(system_map)
     parts = [_escape(plugin), f"out={_escape(out)}"]
-    # An unpatched kernel has no bulk free of SKBs; there is nothing to record then.
+    # An unpatched kernel has no bulk free of SKBs.
     for function in (BULK_FREE, SKB_BULK_FREE):
         if (address := table.address(function)) is not None:
             parts.append(f"calls={function}@{address:x}")
     if stacks:
         parts.append("stacks=on")
-        # Interrupts come in there; no function calls it.
+        # The entry points of interrupts, which no function calls.
         start, end = table.address("__entry_text_start"), table.address("__entry_text_end")
         if start is not None and end is not None:
             parts.append(f"entry={start:x}-{end:x}")
@@ -170,8 +169,8 @@ def analyse(
 ) -> list[WindowCount]:
     """Reads a report; modules maps the names of modules to their files.
 
-    A module that the guest named but that has no file here is an error: its
-    instructions would silently belong to no module.
+    A module of the guest without a file is an error: its instructions would
+    silently belong to no module.
     """
     document = _load(report)
     tables: dict[str, SymbolTable] = {}
@@ -253,7 +252,7 @@ def _count(label: str, raw: Mapping[str, Any], table: SymbolTable) -> WindowCoun
 
 
 def _stacks(raw: Mapping[str, Any] | None, table: SymbolTable) -> list[tuple[tuple[str, ...], int]]:
-    """Stacks by name. A function that was jumped to, not called, stands on the one that jumped."""
+    """Stacks by name. A function reached by a jump is above the one that jumped."""
     if raw is None:
         return []
 
@@ -263,7 +262,7 @@ def _stacks(raw: Mapping[str, Any] | None, table: SymbolTable) -> list[tuple[tup
 
     paths: list[tuple[str, ...]] = [()]
     for parent, address in raw["nodes"][1:]:
-        # A parent is met before what it calls.
+        # Parents come before their callees.
         paths.append((*paths[parent], name(address)))
     found: Counter[tuple[str, ...]] = Counter()
     for node, address, instructions in raw["rows"]:
@@ -278,8 +277,8 @@ def _stacks(raw: Mapping[str, Any] | None, table: SymbolTable) -> list[tuple[tup
 def _find_skbs(counts: Sequence[WindowCount]) -> None:
     """Marks the bulk frees of SKBs: those to a cache that the core uses for them.
 
-    The cache is the same for all drivers of one boot, so a window of one
-    driver tells it for the other.
+    All drivers of a boot share the cache, so a window of one driver identifies it
+    for the others.
     """
     frees = [each for count in counts for each in count.bulk_frees]
     caches = {each.cache for each in frees if each.caller in SKB_FREERS}

@@ -13,7 +13,7 @@ Stacks = Iterable[tuple[Sequence[str], int]]
 
 
 def folded(stacks: Stacks) -> str:
-    """A line for each stack, outermost function first, with what ran at its end."""
+    """A line for each stack, outermost function first, with its count at the end."""
     return "".join(f"{';'.join(stack)} {amount}\n" for stack, amount in stacks if amount)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Finds ways from a function to a panic, in object code of modules and of the kernel crate.
 
-A module that can panic names what it calls to do so, see `symbols.panics`. That says nothing of
-the functions of the `kernel` crate that it calls: those are part of the kernel. So this follows
-calls, through the module and on through the crate.
+The undefined symbols of a module show its own panics, see `symbols.panics`, but not those of the
+functions that it calls in the `kernel` crate, which is part of the kernel. So this module follows
+calls through the module and the crate.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class _Section:
 
 
 def references(listing: Iterable[str]) -> dict[str, set[str]]:
-    """What each function refers to, out of what `objdump -dr` prints."""
+    """The references of each function, from the output of `objdump -dr`."""
     sections: dict[str, _Section] = {}
     found: dict[str, set[str]] = {}
-    # A local function may be known by its section only; some are not seen yet.
+    # References to local functions may be offsets into sections, which are resolved at the end.
     local: list[tuple[str, str, int]] = []
     section, function = _Section(), ""
     for line in listing:
@@ -69,7 +69,7 @@ def references(listing: Iterable[str]) -> dict[str, set[str]]:
 
 
 def disassemble(objdump: str, path: Path) -> dict[str, set[str]]:
-    """What each function of an object file or module refers to."""
+    """The references of each function of an object file or module."""
     try:
         done = subprocess.run(
             [objdump, "-dr", "--no-show-raw-insn", path],
@@ -117,5 +117,5 @@ def reached(graph: Mapping[str, set[str]], root: str) -> set[str]:
 
 
 def named(graph: Mapping[str, set[str]], end: str) -> list[str]:
-    """The functions whose readable name ends like this, after a separator."""
+    """The functions whose readable name ends with these path components."""
     return sorted(name for name in graph if f"::{readable(name)}".endswith(f"::{end}"))

@@ -26,7 +26,7 @@ KERNEL_HALF = 1 << 63
 
 @dataclass(frozen=True)
 class Place:
-    """Where an address lies."""
+    """The module and function of an address."""
 
     module: str
     function: str
@@ -71,8 +71,7 @@ class SymbolTable:
         """Adds the functions of a module file, loaded at these section addresses."""
         for section in _load(file).sections:
             base = sections.get(section.name)
-            # The kernel frees code of the initialisation, and something else
-            # may lie there by now.
+            # The kernel frees initialisation code, and may have reused the memory.
             if base is None or section.size == 0 or section.name.startswith(".init"):
                 continue
             self._ranges.append(_Range(base, base + section.size, name))
@@ -85,7 +84,7 @@ class SymbolTable:
         self._ranges.sort(key=lambda each: each.start)
 
     def find(self, address: int) -> Place:
-        """Says where an address lies."""
+        """The module and function of an address."""
         if address < KERNEL_HALF:
             return Place(USER, USER, 0)
         for each in self._ranges:
@@ -100,15 +99,14 @@ class SymbolTable:
         return Place(UNKNOWN, UNKNOWN, 0)
 
     def address(self, name: str) -> int | None:
-        """The address of a function, None if there is none of that name."""
+        """The address of a function, None if it does not exist."""
         return next((address for address, symbol in self._symbols if symbol == name), None)
 
 
 def readable(name: str) -> str:
     """Shortens a mangled Rust name to the path of identifiers in it.
 
-    This is for tables that people read; generic arguments and the hashes of
-    crates are left out.
+    This is for tables; generic arguments and the hashes of crates are omitted.
     """
     if not name.startswith("_R"):
         return name
@@ -129,8 +127,8 @@ _RUST_TOKEN = re.compile(
 )
 
 
-# Functions of Rust's core library that end in a panic, by the beginning of their path; and what
-# the kernel declares and does not define, for checks that the compiler must be able to remove.
+# Functions of Rust's core library that panic, by the beginning of their path; and a function that
+# the kernel declares without a definition, for checks that the compiler has to remove.
 _PANICS = (
     "core::panicking::",
     "core::option::expect_failed",
@@ -150,7 +148,7 @@ def is_panic(name: str) -> bool:
 
 
 def panics(path: Path) -> list[str]:
-    """What a module calls in order to panic, readable. A module that cannot panic calls none."""
+    """The panicking functions that a module calls, readable; none if it cannot panic."""
     return sorted({readable(name) for name in _load(path).undefined if is_panic(name)})
 
 

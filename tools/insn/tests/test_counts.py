@@ -77,10 +77,10 @@ def window(label: str, rows: list[list[int]], calls: list[list[int]]) -> dict[st
 
 
 class PanicsTest(unittest.TestCase):
-    """What a module calls in order to panic."""
+    """The panicking functions that a module calls."""
 
     def panics_of(self, *undefined: str) -> list[str]:
-        """Of a module with these undefined symbols."""
+        """Those of a module with these undefined symbols."""
         with tempfile.NamedTemporaryFile() as file:
             Path(file.name).write_bytes(elf_module(undefined))
             return panics(Path(file.name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Flame graphs: what insn-flame gets. How it draws that is tested in tools/insn/flame."""
+"""Flame graphs: the input of insn-flame. Its drawing is tested in tools/insn/flame."""
 
 from __future__ import annotations
 

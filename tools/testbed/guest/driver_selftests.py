@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs the kernel's tests of drivers/net and drivers/net/hw on the modelled ports.
 
-Each program has fresh ports, as drivers/net/README.rst wants them: NETIF here, its peer at the
-other end of a cable in a namespace. With PORTS=pairs they are as net/forwarding wants them: all in
-this namespace, wired in pairs, and named on the program's command line; a last one has no cable.
-After a program the port must still work: if it does not, that is said for the program which did it,
-and the host goes on with a new boot.
+Each program has fresh ports, as described in drivers/net/README.rst: NETIF here, its peer at the
+other end of a cable in a namespace. With PORTS=pairs they are as net/forwarding expects them: all
+in this namespace, wired in pairs, and named on the program's command line; a last one has no cable.
+The port must still work after a program: if it does not, the program is blamed, and the host goes
+on with a new boot.
 
-Beside what run_selftests.py prints, there is a line "# lost NAME: why" for a lost port.
+Beside the output of run_selftests.py, there is a line "# lost NAME: why" for a lost port.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from run_selftests import ROOT, KernelLog, Program, Runner
 PEER = "peer"
 V4 = ("192.0.2.1", "192.0.2.2")
 V6 = ("2001:db8:1::1", "2001:db8:1::2")
-# Where tests may put the addresses of containers behind NETIF.
+# For addresses of containers behind NETIF.
 PREFIX_V6 = "2001:db8:2::/64"
-# For one command, for an interface or a carrier to come, and for a peer to answer.
+# Seconds for a command; for an interface, a carrier, or an answer of the peer.
 COMMAND_TIME = 60.0
 PATIENCE = 20.0
-# The exit code that asks the host for a new boot.
+# The exit code that requests a new boot.
 LOST = 3
 
 
@@ -42,7 +42,7 @@ class PortLostError(Exception):
 
 
 def run(command: str) -> str:
-    """What a command prints. One that hangs or fails means that a port is lost."""
+    """The output of a command. If it hangs or fails, the port is lost."""
     try:
         done = subprocess.run(
             shlex.split(command), capture_output=True, text=True, timeout=COMMAND_TIME, check=False
@@ -76,7 +76,7 @@ class Port:
         return next((path.name for path in self.device.glob("net/*")), "")
 
     def renew(self) -> None:
-        """Take the driver off the device, and give it back."""
+        """Unbind the driver from the device, and bind it again."""
         address = self.device.name
         if (self.device / "driver").exists():
             self._write("unbind", address)
@@ -89,7 +89,7 @@ class Port:
 
 
 def spread(name: str) -> None:
-    """As many queues as there are CPUs, or as the driver can have, if its user may choose."""
+    """Set one queue per CPU, or as many as the driver supports, if the number can be set."""
     for count in range(os.cpu_count() or 1, 1, -1):
         command = ["ethtool", "-L", name, "combined", str(count)]
         done = subprocess.run(
@@ -110,21 +110,21 @@ def find_ports() -> list[Port]:
 
 
 def has_carrier(name: str) -> bool:
-    """Whether an interface may send."""
+    """Whether an interface is operational."""
     return Path(f"/sys/class/net/{name}/operstate").read_text().strip() == "up"
 
 
 class Bench:
-    """The ports and what is between them."""
+    """The ports and the cables between them."""
 
     def __init__(self, ports: Sequence[Port]) -> None:
         self.ports = ports
         for number in range(0, len(ports) - 1, 2):
             self._wire({"cmd": "wire", "port": number, "kind": "cable", "peer": number + 1})
         if len(ports) % 2:
-            # The last one has no cable at all.
+            # The last one has no cable.
             self._wire({"cmd": "link", "port": len(ports) - 1, "up": False})
-        # The state in which a boot begins is that of the first program, too.
+        # The first program finds the ports as they are after the boot.
         self._peer = ""
 
     @staticmethod
@@ -142,7 +142,7 @@ class Bench:
             spread(port.name)
 
     def plug_in(self) -> dict[str, str]:
-        """The peer goes into its namespace; returns the variables for a program."""
+        """Move the peer into its namespace; returns the variables for a program."""
         local, self._peer = (port.name for port in self.ports[:2])
         run(f"ip netns add {PEER}")
         run(f"ip link set {self._peer} netns {PEER}")
@@ -159,7 +159,7 @@ class Bench:
         }  # fmt: skip
 
     def check(self) -> None:
-        """Both ends of the first cable work, with addresses or without."""
+        """Check that both ends of the first cable work, with addresses or without."""
         local = self.ports[0].name
         if not local:
             raise PortLostError("the port has no interface any more")
@@ -174,7 +174,7 @@ class Bench:
             wait(f"{V4[1]} answers", answers)
 
     def end(self) -> None:
-        """All down: what would still be sent while the machine goes down has nowhere to go."""
+        """Set all ports down, so that none sends while the machine powers off."""
         self._bring_back_peer()
         for port in self.ports:
             run(f"ip link set {port.name} down")
@@ -188,7 +188,7 @@ class Bench:
 
 
 def answers() -> bool:
-    """Whether the peer does."""
+    """Whether the peer answers."""
     command = ["ping", "-q", "-c", "1", "-W", "1", V4[1]]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
@@ -196,8 +196,8 @@ def answers() -> bool:
 def pages_back() -> None:
     """Have each CPU receive something.
 
-    An skb that another CPU has freed waits until then, with the page of the driver's pool that it
-    holds. If the interface went away meanwhile, the kernel would report the pool as stalled.
+    An skb freed by another CPU waits for that, and so does the page of the driver's pool in it. If
+    the interface were removed meanwhile, the kernel would report the pool as stalled.
     """
     cpus = os.sched_getaffinity(0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
@@ -216,7 +216,7 @@ def main() -> int:
     runner = Runner(ROOT, float(os.environ.get("TIME_LIMIT", "600")), log)
     bench = Bench(find_ports())
     for name in os.environ["PROGRAMS"].split():
-        # What goes wrong between programs is no program's fault: the host is told, and boots.
+        # A failure between programs is no program's fault: the host boots again.
         bench.renew()
         if os.environ.get("PORTS") == "pairs":
             names = [port.name for port in bench.ports]

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures forwarding with both drivers in turn, inside the guest.
 
-Both drivers are loaded at the same time, each bound to two ports of the four,
-so that they take turns within a second and whatever disturbs the machine hits
+Both drivers are loaded at the same time, each bound to two of the four ports,
+so that they take turns within a second and a disturbance of the machine hits
 both. The plan comes in the variable PLAN as JSON; a line of JSON for each
 measurement goes to /mnt/job/results/forward.jsonl.
 """
@@ -28,13 +28,13 @@ PCI = Path("/sys/bus/pci/devices")
 POOL = Path("/proc/sys/net/core/skb_qmempool")
 GENERATOR, SINK = "02:00:00:00:00:02", "02:00:00:00:01:02"
 MODULES = {"c": "ixgbe", "rust": "ixgbe_rust"}
-# Where frames go that are not forwarded.
+# The destination of frames that are dropped.
 NOWHERE = "10.99.0.1"
-# How often a measurement that lost packets is tried.
+# Attempts for a measurement that lost packets.
 TRIES = 3
-# Steps of the search for a rate without loss: each halves what is in question.
+# Steps of the search for a rate without loss: each halves the interval.
 SEARCH = 7
-# What one measurement found, by name; nothing if it makes no sense.
+# The figures of one measurement, by name; None if it makes no sense.
 Figures = dict[str, float] | None
 
 
@@ -46,7 +46,7 @@ def say(text: str) -> None:
 class Line:
     """A serial line on which each question has an answer, a line each.
 
-    Kept open, so that nothing is started while something is measured.
+    It stays open, so that no process starts during a measurement.
     """
 
     def __init__(self, name: str) -> None:
@@ -67,12 +67,12 @@ class Line:
         return answer.decode()
 
 
-# To the model, which the command wire leaves alone, and to the host.
+# To the model, on a line that the command wire does not use, and to the host.
 WIRE, USAGE = Line("org.skbulk.wire.3"), Line("org.skbulk.usage")
 
 
 def processor_time() -> int:
-    """Nanoseconds that the host's processors have run this guest."""
+    """Nanoseconds of processor time that this guest has had."""
     return int(USAGE.ask("?"))
 
 
@@ -156,10 +156,10 @@ def spread(side: Side, queues: int) -> None:
 
 
 def poll_in_threads(side: Side, queues: int) -> None:
-    """A thread for each queue pair, on a CPU of its own: all interrupts come to one CPU here."""
+    """A thread for each queue pair, on a CPU of its own: one CPU takes all interrupts here."""
     for port in side.ports:
         Path(f"/sys/class/net/{port}/threaded").write_text("1")
-        # Their names end with the numbers of the instances, which are in the order of the queues.
+        # Their names end with the ids of the NAPI instances, in the order of the queues.
         lines = run("pgrep", "-l", f"^napi/{port}-").splitlines()
         names = dict(reversed(line.split()) for line in lines)
         pids = [names[name] for name in sorted(names, key=lambda name: int(name.split("-")[-1]))]
@@ -170,7 +170,7 @@ def poll_in_threads(side: Side, queues: int) -> None:
 
 
 def warm_up(side: Side) -> None:
-    """Until nothing gets lost: the first packets after a link came up do."""
+    """Forward until no packet is lost: the first ones after a link came up are."""
     for _ in range(10):
         answer = side.generate(2000, drain_ms=1000)
         if answer["forwarded"] == answer["sent"]:
@@ -180,12 +180,12 @@ def warm_up(side: Side) -> None:
 
 
 def wait_carrier(sides: list[Side]) -> None:
-    """Until all ports may send."""
+    """Wait until all ports have a carrier."""
     paths = [Path(f"/sys/class/net/{port}/carrier") for side in sides for port in side.ports]
     names = ", ".join(path.parent.name for path in paths)
     wait_for(lambda: all(path.read_text().strip() == "1" for path in paths),
              f"not all of {names} had a carrier", 30)  # fmt: skip
-    # The queue discipline is put in place a moment later.
+    # The queueing discipline is attached a moment later.
     time.sleep(1)
 
 
@@ -216,7 +216,7 @@ def switch(side: Side, option: str, on: bool) -> None:
 
 
 def can(side: Side, option: str) -> str | None:
-    """Why an option cannot be switched here, if so."""
+    """The reason why an option cannot be switched here, or None."""
     if option == "bulk free" and priv_flag(side) is None:
         return "the driver has no private flag for it"
     if option == "SKB pool" and not POOL.exists():
@@ -225,15 +225,15 @@ def can(side: Side, option: str) -> str | None:
 
 
 def forward(side: Side, cell: dict[str, Any], frames: int) -> Figures:
-    """Nanoseconds per forwarded packet, as time goes by and as processors of the guest ran."""
+    """Nanoseconds per forwarded packet: elapsed time, and processor time of the guest."""
     for _ in range(TRIES):
         before = processor_time()
         answer = side.generate(frames, flows=cell.get("flows", 1))
         spent = processor_time() - before
         if answer["forwarded"] == frames:
             return {"ns": 1e9 * answer["seconds"] / frames, "cost": spent / frames}
-        # A guest that got no processor for seconds is no measurement, one that
-        # loses packets again and again is a finding.
+        # A guest that got no processor for seconds is no measurement; a repeated
+        # loss of packets is a finding.
         say(f"{side.driver}: {answer['forwarded']} of {frames} forwarded, again: {answer}")
     raise Wrong(f"{side.driver}: packets get lost: {answer}")
 
@@ -244,7 +244,7 @@ def drop(side: Side, cell: dict[str, Any], frames: int) -> Figures:
     rate = answer.get("taken_pps")
     if sum(answer["lost"].values()) != answer["lost"]["in_guest"]:
         raise Wrong(f"{side.driver}: frames got lost before the guest: {answer['lost']}")
-    # A model that is never held back is slower than the guest: that says nothing about it.
+    # A model that is never held back is slower than the guest, which is not measured then.
     return {"ns": 1e9 / rate} if rate else None
 
 
@@ -257,7 +257,7 @@ def ping_pong(side: Side, cell: dict[str, Any], frames: int) -> Figures:
 
 
 def transmit(side: Side, cell: dict[str, Any], frames: int) -> Figures:
-    """Nanoseconds per packet that pktgen makes and the driver sends."""
+    """Nanoseconds per packet of pktgen that the driver sends."""
     port = side.ports[1]
     thread = PKTGEN / "kpktgend_0"
     for line in ("rem_device_all", f"add_device {port}"):
@@ -275,13 +275,13 @@ def transmit(side: Side, cell: dict[str, Any], frames: int) -> Figures:
 
 
 def lossless(side: Side, cell: dict[str, Any], frames: int) -> Figures:
-    """Nanoseconds per packet at the highest rate at which all that is sent is forwarded."""
+    """Nanoseconds per packet at the highest rate without loss."""
     low, high = 0.0, 1.3 * float(side.generate(frames)["pps"])
     best = 0.0
     for _ in range(SEARCH):
         middle = (low + high) / 2
         answer = side.generate(frames, window=0, rate=round(middle))
-        # What went out counts: the model may not have been let run all the time.
+        # The offered rate counts: the model may have had to wait for a processor.
         if answer["forwarded"] == frames:
             low, best = middle, max(best, float(answer["offered_pps"]))
         else:
@@ -293,7 +293,7 @@ KINDS = {"forward": forward, "drop": drop, "latency": ping_pong, "transmit": tra
          "lossless": lossless}  # fmt: skip
 
 
-# Why a measurement may find nothing.
+# Reasons for a measurement without figures.
 NOTHING = {
     "drop": "the guest drops packets faster than the model sends them",
     "lossless": "packets got lost at any rate",
@@ -315,7 +315,7 @@ class Bench:
     def record(
         self, cell: dict[str, Any], side: Side, pair: int, found: Figures, **more: Any
     ) -> None:
-        """What a measurement found, or that it did not."""
+        """Record the figures of a measurement, or their absence."""
         if found is None:
             why = f"{NOTHING[cell['kind']]}, in pair {pair}"
             self.note(case=cell["case"], driver=side.driver, missing=why)
@@ -323,12 +323,12 @@ class Bench:
             self.note(case=cell["case"], driver=side.driver, pair=pair, **more, **found)
 
     def compare(self, cell: dict[str, Any], pair: int) -> None:
-        """Both drivers, what was first in one pair last in the next."""
+        """Measure both drivers; the order changes with each pair."""
         for side in self.sides[:: 1 if pair % 2 else -1]:
             self.record(cell, side, pair, KINDS[cell["kind"]](side, cell, cell["frames"]))
 
     def toggle(self, cell: dict[str, Any], pair: int) -> None:
-        """Each driver with an option on and off."""
+        """Measure each driver with an option on and off."""
         option = cell["option"]
         for side in self.sides:
             if can(side, option):
@@ -340,7 +340,7 @@ class Bench:
             switch(side, option, option == "bulk free")
 
     def run(self) -> None:
-        """All cells once per pair; one more before the first, which does not count."""
+        """Measure all cells once per pair, and once before the first, which does not count."""
         cells = self.plan["cells"]
         for cell in cells:
             for side in self.sides:

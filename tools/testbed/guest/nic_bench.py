@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures many senders on one ring of the modelled card, inside the guest.
 
-Packet sockets call the driver, without a qdisc before it, with the combining of
-transmissions switched on or off. rounds.py says what the plan is; a line of JSON
-for each measurement goes to /mnt/job/results/xmit-nic.jsonl.
+Packet sockets call the driver, past the qdisc, with the combining of transmissions
+switched on or off. rounds.py describes the plan; a line of JSON for each measurement
+goes to /mnt/job/results/xmit-nic.jsonl.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from senders import Wrong, run, wait_for
 
 RESULTS = Path("/mnt/job/results/xmit-nic.jsonl")
 FLAG, PARAMETER = "combine-tx", "combine_tx"
-# How the statistics call writes of the ring's tail register.
+# The name of doorbells in the driver's statistics.
 DOORBELLS = "doorbell"
 MAC, HERE, THERE = "02:00:00:00:01:02", "10.78.0.1", "10.78.0.2"
-# Packets that all senders together have on their way: the ring has room for them, two
-# descriptors each, so that they sleep when there are no more, and the model has a processor.
+# Packets of all senders in flight: the ring has room for them, two descriptors each, so
+# that senders sleep when all are in flight, and the model has a processor.
 PACKETS = 224
 
 
@@ -47,7 +47,7 @@ def set_up() -> None:
     flags = run("ethtool", "--show-priv-flags", port())
     if not re.search(rf"^{FLAG}\s*:", flags, re.M):
         raise Wrong(f"the driver has no private flag {FLAG}: {' '.join(flags.split())}")
-    # With a queue for each CPU senders do not meet.
+    # With a queue for each CPU senders would not share one.
     run("ethtool", "-L", port(), "combined", "1")
     doorbells()
     run("wire", '{"cmd":"wire","port":0,"kind":"sink"}')
@@ -57,7 +57,7 @@ def set_up() -> None:
     run("ip", "link", "set", port(), "up")
     carrier = Path(f"/sys/class/net/{port()}/carrier")
     wait_for(lambda: carrier.read_text().strip() == "1", f"{port()} had no carrier")
-    # Queues are let go a moment later.
+    # Queues start a moment later.
     time.sleep(1)
 
 
@@ -67,7 +67,7 @@ def count(name: str) -> int:
 
 
 def doorbells() -> int:
-    """How often the driver has told the card of packets so far."""
+    """The number of doorbells of the driver so far."""
     text = run("ethtool", "-S", port())
     found = re.findall(rf"^\s*\S*{DOORBELLS}\S*:\s*(\d+)$", text, re.M)
     if len(found) != 1:
@@ -78,7 +78,7 @@ def doorbells() -> int:
 def measure(
     cell: Mapping[str, Any], design: Mapping[str, Any], seconds: Mapping[str, float]
 ) -> dict[str, float]:
-    """Nanoseconds from one packet to the next, and how many doorbells they took."""
+    """Nanoseconds from one packet to the next, and the number of doorbells."""
     run("ethtool", "--set-priv-flags", port(), FLAG, design["flag"])
     number = int(cell["senders"])
     # Frames of a ring fill pages.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Senders that are processes with a packet socket each, and that hardly need system calls.
+"""Senders that are processes with a packet socket each, and need few system calls.
 
-A socket has a ring of frames in memory that it shares with the kernel. One call
-sends them one by one, through dev_queue_xmit(), and returns when all of them are
-gone. So there are never more than a ring of packets of one sender on their way, as
-for any socket, whose send buffer is limited; pktgen sends without end.
+A socket has a ring of frames in memory shared with the kernel. One call sends them
+one by one, through dev_queue_xmit(), and returns when all of them have left. So a
+sender has at most a ring of packets in flight, like any socket with its limited
+send buffer; pktgen has no such limit.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import time
 
 from senders import FRAME, PATIENCE, Sent, Wrong, processors, wait_for
 
-# From linux/if_packet.h, which Python has nothing of.
+# From linux/if_packet.h; Python lacks these.
 SOL_PACKET, TPACKET_V2 = 263, 1
 PACKET_VERSION, PACKET_TX_RING, PACKET_QDISC_BYPASS = 10, 13, 20
 SEND_REQUEST = 1
-# What is before a packet in its frame, and where its length is.
+# The offsets of a packet and of its length in a frame.
 HEADER, LENGTH_AT = 32, 4
 FRAME_SIZE, BLOCK = 256, 4096
-# More than the packets of a ring take.
+# More than the packets of a ring need.
 SEND_BUFFER = 1 << 21
 
 
 def packet(mac: str, source: str, target: str, port: int) -> bytes:
-    """A frame with a datagram of zeros, as good as a queue discipline needs it."""
+    """A frame with a datagram of zeros, sufficient for a queueing discipline."""
     addresses = socket.inet_aton(source) + socket.inet_aton(target)
     ip = struct.pack("!BBHHHBBH", 0x45, 0, FRAME - 14, 0, 0, 64, socket.IPPROTO_UDP, 0)
     ip = ip[:10] + struct.pack("!H", checksum(ip + addresses)) + addresses
@@ -41,7 +41,7 @@ def packet(mac: str, source: str, target: str, port: int) -> bytes:
 
 
 def checksum(header: bytes) -> int:
-    """That of an IPv4 header."""
+    """The checksum of an IPv4 header."""
     total = sum(struct.unpack(f"!{len(header) // 2}H", header))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
@@ -49,14 +49,14 @@ def checksum(header: bytes) -> int:
 
 
 class PacketRings:
-    """Processes on the processors in turn; with `bypass` there is no qdisc on their way."""
+    """Processes on the processors in turn; with `bypass` they send past the qdisc."""
 
     def __init__(self, device: str, senders: int, mac: str, source: str, target: str,
                  frames: int = 256, bypass: bool = False) -> None:  # fmt: skip
         self._device, self._frames, self._bypass = device, frames, bypass
         self._packets = [packet(mac, source, target, 9000 + number) for number in range(senders)]
         self._children: list[int] = []
-        # Whether to stop, and for each what it has sent and what was refused.
+        # A flag to stop, and for each process its sent and refused packets.
         self._shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q")
 
     def start(self) -> None:
@@ -91,7 +91,7 @@ class PacketRings:
         return Sent(sum(counts[::2]) + refused, refused)
 
     def _child(self, number: int, data: bytes, cpu: int) -> None:
-        """What a process does. It never returns to its caller."""
+        """The body of a process. It never returns to its caller."""
         code = 1
         try:
             os.sched_setaffinity(0, {cpu})
@@ -114,7 +114,7 @@ class PacketRings:
         for start in range(0, size, FRAME_SIZE):
             struct.pack_into("I", ring, start + LENGTH_AT, len(data))
             ring[start + HEADER : start + HEADER + len(data)] = data
-        # The first word of each frame says whose it is.
+        # The first word of each frame is its owner.
         owners = memoryview(ring).cast("I")[:: FRAME_SIZE // 4]
         kernels = memoryview(struct.pack("I", SEND_REQUEST) * self._frames).cast("I")
         while not self._shared[0]:
@@ -124,7 +124,7 @@ class PacketRings:
                     own.send(b"")
                     break
                 except OSError as error:
-                    # A packet was refused. It is still there: the next call tries it again.
+                    # A packet was refused. It is still in the ring: the next call sends it.
                     if error.errno != errno.ENOBUFS:
                         raise
                     self._shared[refused] += 1

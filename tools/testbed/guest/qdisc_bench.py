@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Measures queue disciplines, inside the guest: senders, a qdisc, a device that takes all.
+"""Measures queueing disciplines, inside the guest: senders, a qdisc, a device that takes all.
 
-The device is a dummy. rounds.py says what the plan is; a line of JSON for each
+The device is a dummy. rounds.py describes the plan; a line of JSON for each
 measurement goes to /mnt/job/results/xmit-qdisc.jsonl.
 """
 
@@ -29,15 +29,15 @@ DELIVERED = Path(f"/sys/class/net/{DEVICE}/statistics/tx_packets")
 
 @dataclass(frozen=True)
 class Queue:
-    """What a queue discipline says of itself."""
+    """The counters of a queueing discipline."""
 
     drops: int
     waiting: int
 
 
 def queue(text: str, kind: str) -> Queue:
-    """From what tc prints; it has to be about this kind."""
-    # What tc prints as JSON is none if it does not know the options of a kind.
+    """Read the output of tc, which must show this kind."""
+    # The JSON of tc is invalid if it does not know the options of a kind.
     kinds = re.findall(r"^qdisc (\S+)", text, re.M)
     drops = re.search(r"\(dropped (\d+),", text)
     waiting = re.search(r"^ *backlog \S+ (\d+)p", text, re.M)
@@ -47,10 +47,10 @@ def queue(text: str, kind: str) -> Queue:
 
 
 def burst_drops(sent: Sent, delivered: int, dropped: int) -> int:
-    """Packets that were dropped since the list was full: nobody counts them but their senders.
+    """Packets that were dropped because the list was full: only their senders count them.
 
-    Senders are told of some packets that the qdisc drops, too, so these are no more than what
-    was refused. What is missing beyond that has got lost, and nobody has counted it.
+    Senders also count some packets that the qdisc drops, so these are at most the refused ones.
+    Any further missing packets are lost without having been counted.
     """
     missing = sent.attempts - delivered - dropped
     if not 0 <= missing <= sent.refused:
@@ -66,14 +66,14 @@ def set_up() -> None:
     load("dummy")
     run("ip", "link", "add", DEVICE, "type", "dummy")
     if IPV6.exists():
-        # What it sends by itself would be counted as well.
+        # Its own packets would be counted as well.
         IPV6.write_text("1\n")
     run("ip", "addr", "add", f"{HERE}/24", "dev", DEVICE)
     run("ip", "link", "set", DEVICE, "up")
 
 
 def choose(design: Mapping[str, Any]) -> None:
-    """Put the qdisc of a design in place, and the switches."""
+    """Set the qdisc and the switches of a design."""
     for name, value in design["switches"].items():
         path = SYSCTL / name
         if not path.exists():
@@ -83,13 +83,13 @@ def choose(design: Mapping[str, Any]) -> None:
             raise Wrong(f"net.core.{name} does not become {value}")
     if module := design.get("module"):
         load(module)
-    # An old one of the same kind would keep what it has counted.
+    # An old one of the same kind would keep its counters.
     run("tc", "qdisc", "replace", "dev", DEVICE, "root", "noqueue")
     run("tc", "qdisc", "replace", "dev", DEVICE, "root", *design["qdisc"])
 
 
 def senders_of(cell: Mapping[str, Any]) -> Senders:
-    """Who sends."""
+    """The senders of a cell."""
     number = int(cell["senders"])
     if cell["load"] == "udp":
         return Udp(DEVICE, number, THERE)
@@ -106,7 +106,7 @@ def delivered() -> int:
 def measure(
     cell: Mapping[str, Any], design: Mapping[str, Any], seconds: Mapping[str, float]
 ) -> dict[str, float]:
-    """Nanoseconds from one packet at the device to the next, and what became of all of them."""
+    """Nanoseconds from one packet at the device to the next, and the counts of all packets."""
     choose(design)
     kind = design["qdisc"][0]
     senders = senders_of(cell)

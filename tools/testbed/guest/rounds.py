@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Rounds of a benchmark of transmitting: each design in each, in another order each time.
+"""Rounds of a benchmark of transmission, each with all designs, in varying order.
 
-The plan comes in the variable PLAN as JSON: how many rounds, how many seconds
-senders warm up and are measured, and cells, each with the designs that it compares.
+The plan comes in the variable PLAN as JSON: the number of rounds, the seconds of
+warm-up and measurement, and cells, each with the designs that it compares.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from typing import Any
 
 from senders import Wrong, wait_for
 
-# Packets that have to come through before a time means something. A busy machine may let the
-# guest stand still for as long as it is measured.
+# The minimum of packets for a valid time. On a busy machine the guest may not run at all
+# during a measurement.
 LEAST = 100
-# It stands still for some milliseconds now and then, which is in one part, or in two.
+# Pauses of some milliseconds affect one or two parts only.
 PARTS = 5
 
-# What is measured, in which design, and for how long.
+# The cell, the design, and the seconds of warm-up and measurement.
 Measure = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, float]], dict[str, float]]
 
 
 def say(text: str) -> None:
-    """A line for whoever watches."""
+    """Print a line of progress."""
     print(f"xmit: {text}", flush=True)
 
 
 def nanoseconds(count: Callable[[], int], seconds: Mapping[str, float]) -> float:
-    """From one packet to the next, while senders are at work: the median of some parts."""
+    """The time from one packet to the next while senders run: the median of some parts."""
     time.sleep(seconds["warm"])
     return median(_part(count, seconds["window"] / PARTS) for _ in range(PARTS))
 
@@ -52,7 +52,7 @@ def _all(plan: Mapping[str, Any], measure: Measure, results: Path) -> None:
         for cell in plan["cells"]:
             say(f"round {number} of {rounds}: {cell['case']}")
             designs = cell["designs"]
-            # Each is first as often as any other.
+            # Each is first equally often.
             turn = number % len(designs)
             for design in [*designs[turn:], *designs[:turn]]:
                 record = {"round": number, "case": cell["case"], "design": design["name"]}

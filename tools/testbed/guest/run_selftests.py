@@ -3,11 +3,11 @@
 """Runs programs of an installed kselftest, one after the other, in this guest.
 
 The interpreter starts once, and imports the kernel's test libraries and parses the netlink
-specifications once: where a machine is emulated, each of these takes seconds. A Python program
-runs in a fork of this process, any other is executed.
+specifications once: on an emulated machine each of these takes seconds. A Python program runs in a
+fork of this process, any other is executed.
 
-Each program's KTAP comes as it is, between "# begin NAME" and "# end NAME CODE". In the kernel's
-log the program and the end of each case have marks, so that a complaint finds its case.
+Each program's KTAP is printed unchanged, between "# begin NAME" and "# end NAME CODE". Marks in the
+kernel's log for the program and the end of each case attribute complaints to cases.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from typing import Any
 
 ROOT = Path("/mnt/selftests")
 TIME_LIMIT = 900.0
-# From the request to end, with which ksft_run() cleans up, to the one that cannot be refused.
+# From SIGTERM, on which ksft_run() cleans up, to SIGKILL.
 GRACE = 20.0
-# A process that is stuck in the kernel does not end: it is left behind.
+# A process that is stuck in the kernel is abandoned.
 LEFT_BEHIND = 5.0
-# The pause of a guest that waits for its next request.
+# The interval of polling for requests.
 BETWEEN_LOOKS = 0.05
-# The exit code of kselftest's own runner for a program that took too long.
+# The exit code of kselftest's own runner for a timeout.
 TIMED_OUT = 124
-# What the kernel's library gives a command, and what a machine needs that is emulated or busy.
+# The time limit of commands in the kernel's library, and one for emulated or busy machines.
 USUAL_COMMAND_TIME, COMMAND_TIME = 20, 120
-# The specifications that nearly every program of drivers/net asks for.
+# The specifications that nearly every program of drivers/net uses.
 SPECS = ("ethtool", "netdev", "rt-link")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
@@ -73,9 +73,9 @@ class Program:
 
 
 class ParsedOnce:
-    """Stands in for the yaml module where specifications are read: each file is parsed once.
+    """Replaces the yaml module for readers of specifications: each file is parsed once.
 
-    A copy leaves with each call, since readers keep what they get and may change it.
+    Each call returns a copy, since readers may modify it.
     """
 
     def __init__(self, yaml: Any) -> None:
@@ -86,7 +86,7 @@ class ParsedOnce:
         return getattr(self._yaml, name)
 
     def load(self, stream: Any, **keywords: Any) -> Any:
-        """What yaml.load() returns."""
+        """The result of yaml.load()."""
         name = str(stream.name)
         if name not in self._parsed:
             self._parsed[name] = pickle.dumps(self._yaml.load(stream, **keywords))
@@ -96,8 +96,8 @@ class ParsedOnce:
 class Libraries:
     """The test libraries of each folder.
 
-    Every folder of tests has a package of its own named lib.py, which makes use of net.lib.py. The
-    latter stays; of the former, the one of the next program's folder is put in place.
+    Every folder of tests has a package of its own named lib.py, which uses net.lib.py. The latter
+    stays imported; the former is exchanged for the one of the next program's folder.
     """
 
     _OWN = ("lib", "drivers")
@@ -122,7 +122,7 @@ class Libraries:
             self._import_common()
             importlib.import_module("lib.py")
         except (Exception, SystemExit):
-            # A program that needs the library says so better than this one.
+            # A program that needs the library reports the error better.
             print(f"# {folder}/lib/py: {traceback.format_exc(limit=-1).splitlines()[-1]}")
             return
         self._sets[folder] = {
@@ -130,7 +130,7 @@ class Libraries:
         }
 
     def _import_common(self) -> None:
-        """What is the same for all folders, and the specifications."""
+        """Import the common library, and parse the specifications."""
         if "net.lib.py" in sys.modules:
             return
         self._paths.append(str(self._root))
@@ -156,22 +156,22 @@ class Libraries:
 
 @dataclass(frozen=True)
 class KernelLog:
-    """The kernel's log, and the key that puts the stacks of blocked tasks into it."""
+    """The kernel's log, and the key that logs the stacks of blocked tasks."""
 
     kmsg: Path = Path("/dev/kmsg")
     sysrq: Path = Path("/proc/sysrq-trigger")
 
     def add(self, text: str) -> None:
-        """One line."""
+        """Add a line."""
         self._write(self.kmsg, f"skbulk: {text}\n")
 
     def add_blocked_tasks(self) -> None:
-        """Their stacks."""
+        """Add the stacks of blocked tasks."""
         self._write(self.sysrq, "w")
 
     @staticmethod
     def _write(path: Path, text: str) -> None:
-        # Not open(): it looks for the end of what it appends to, which /dev/kmsg has not.
+        # Not open(): it seeks to the end of a file, and /dev/kmsg has none.
         with suppress(FileNotFoundError, PermissionError):
             file = os.open(path, os.O_WRONLY | os.O_APPEND)
             os.write(file, text.encode())
@@ -188,7 +188,7 @@ class Runner:
         self._libraries = Libraries(root)
 
     def run(self, program: Program) -> int:
-        """One program, between its marks. Returns its exit code."""
+        """Run a program between its marks; returns its exit code."""
         print(f"# begin {program.name}", flush=True)
         self._log.add(f"begin {program.name}")
         code = self._run(program)
@@ -213,7 +213,7 @@ class Runner:
         try:
             return self._wait(child, program)
         finally:
-            # What it started in the background must not disturb the next one.
+            # Its background processes must not disturb the next program.
             with suppress(OSError):
                 os.killpg(child, signal.SIGKILL)
 
@@ -222,7 +222,7 @@ class Runner:
         os.setpgid(0, 0)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(1, 2)
-        # Without the lines that are buffered in the other one.
+        # The old object may have buffered lines.
         sys.stdin = open(0, closefd=False)  # noqa: SIM115
         os.chdir(path.parent)
         os.environ.update(program.variables)
@@ -237,7 +237,7 @@ class Runner:
                 os._exit(126)
         sys.argv = [str(path), *program.arguments]
         self._tell_ksft(path.stem, program.name)
-        # As an interpreter of its own would end, with all that cleans up there.
+        # End like an interpreter, with its cleanup.
         try:
             runpy.run_path(str(path), run_name="__main__")
         except Exception:
@@ -246,7 +246,7 @@ class Runner:
         sys.exit(0)
 
     def _tell_ksft(self, name: str, program: str) -> None:
-        """Which program runs now; and the end of each of its cases gets a mark."""
+        """Set the program's name, and mark the end of each of its cases."""
         for module_name, module in list(sys.modules.items()):
             if module_name.endswith("lib.py.ksft"):
                 module.KSFT_MAIN_NAME = name  # type: ignore[attr-defined]
@@ -262,11 +262,11 @@ class Runner:
         ksft.ktap_result = ktap_result
 
     def _wait(self, child: int, program: Program) -> int:
-        """Wait for its end, or bring it about."""
+        """Wait for its end, or kill it."""
         limit = program.time_limit(self._time_limit)
         if (code := _ended(child, limit)) is not None:
             return code
-        # The stacks of blocked tasks, before they move.
+        # Before signals change the stacks.
         self._log.add_blocked_tasks()
         print(f"# {program.name} did not end within {limit:g} s; "
               "the stacks of blocked tasks are in the kernel log", flush=True)  # fmt: skip
@@ -275,14 +275,14 @@ class Runner:
                 os.kill(child, number)
             if _ended(child, patience) is not None:
                 break
-            # Those that it waits for end only if they are told to.
+            # The program may wait for its children.
             with suppress(OSError):
                 os.killpg(child, number)
         return TIMED_OUT
 
 
 def _ended(child: int, seconds: float) -> int | None:
-    """The exit code of a child that ends in time."""
+    """The exit code of a child; None if it does not end in time."""
     handle = os.pidfd_open(child)
     try:
         poll = select.poll()
@@ -295,8 +295,8 @@ def _ended(child: int, seconds: float) -> int | None:
 
 
 def _requests(folder: Path) -> Iterator[str]:
-    """One line from each of the files 1, 2, 3 that the host puts into a folder, until one says
-    end. A poll of a shared folder works on every kind of machine."""
+    """One line from each of the files 1, 2, 3 that the host puts into a folder, until the line
+    is "end". Polling a shared folder works on every kind of machine."""
     for number in itertools.count(1):
         path = folder / str(number)
         while not path.exists():
@@ -308,7 +308,7 @@ def _requests(folder: Path) -> Iterator[str]:
 
 
 def _lines(names: Sequence[str]) -> Iterator[str]:
-    """Those of the command line, or of the variables PROGRAMS or REQUESTS, or of standard
+    """The lines of the command line, of the variables PROGRAMS or REQUESTS, or of standard
     input."""
     if names:
         yield from names
@@ -326,16 +326,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Runs programs of an installed kselftest.")
     parser.add_argument("--root", type=Path, default=ROOT, help="the folder of the installation")
     parser.add_argument(
-        "--time-limit", type=float, default=TIME_LIMIT, help="seconds, unless TIME_LIMIT= says more"
+        "--time-limit", type=float, default=TIME_LIMIT, help="seconds, unless TIME_LIMIT= is given"
     )
     parser.add_argument("--kmsg", type=Path, default=KernelLog.kmsg, help=argparse.SUPPRESS)
     parser.add_argument("--sysrq", type=Path, default=KernelLog.sysrq, help=argparse.SUPPRESS)
     parser.add_argument(
         "program",
         nargs="*",
-        help="a path below the root, and in the same word what follows it: VAR=value and "
-        "arguments; without any, one line each from PROGRAMS, from the files in the folder "
-        "REQUESTS, or from standard input",
+        help="a path below the root, followed in the same word by VAR=value and arguments; "
+        "without any, lines come from PROGRAMS, from the files in the folder REQUESTS, or from "
+        "standard input",
     )
     options = parser.parse_args()
     sys.argv = sys.argv[:1]

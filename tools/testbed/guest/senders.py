@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Senders of the benchmarks of transmitting: pktgen's kernel threads, or UDP sockets.
+"""Senders of the transmission benchmarks: pktgen's kernel threads, or UDP sockets.
 
-Either sends as fast as it can until it is stopped, and tells then how many
-packets there were, and how many of them the stack refused to its face.
+Both send as fast as they can until they are stopped, and then report the number of
+packets, and the number that the stack refused.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from typing import Any, Protocol
 
 PKTGEN = Path("/proc/net/pktgen")
 BUILD = Path("/mnt/build")
-# What netperf sent in the commit that brought the list to __dev_xmit_skb().
+# The payload of netperf in the commit that added the list to __dev_xmit_skb().
 PAYLOAD = 120
 # With the headers of UDP, IPv4 and Ethernet.
 FRAME = PAYLOAD + 8 + 20 + 14
-# Seconds until a sender that was stopped has to be still, and its packets gone.
+# Seconds for a sender to stop, and for its packets to leave.
 PATIENCE = 10.0
 
 
 class Wrong(Exception):
-    """What makes a measurement worthless."""
+    """An error that makes a measurement worthless."""
 
 
 def run(*words: str) -> str:
-    """What a command prints; it has to succeed."""
+    """The output of a command, which must succeed."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Wrong(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()}")
@@ -44,7 +44,7 @@ def run(*words: str) -> str:
 
 
 def load(module: str) -> None:
-    """Load a module of this kernel, unless it is there."""
+    """Load a module of this kernel, unless it is loaded."""
     if Path(f"/sys/module/{module}").exists():
         return
     file = next(BUILD.rglob(f"{module}.ko"), None)
@@ -54,7 +54,7 @@ def load(module: str) -> None:
 
 
 def wait_for(true: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Wait some seconds until it is so."""
+    """Wait some seconds for a condition."""
     deadline = time.monotonic() + patience
     while not true():
         if time.monotonic() > deadline:
@@ -64,38 +64,38 @@ def wait_for(true: Callable[[], bool], what: str, patience: float = PATIENCE) ->
 
 @dataclass(frozen=True)
 class Sent:
-    """What the senders have counted."""
+    """The counts of the senders."""
 
-    # Packets that they had for the stack.
+    # Packets offered to the stack.
     attempts: int
-    # Those of them that the stack did not take, as far as it said so.
+    # Packets that the stack refused with an error.
     refused: int
 
 
 class Senders(Protocol):
-    """Some of them, at work between start() and stop()."""
+    """Some senders, which run between start() and stop()."""
 
     def start(self) -> None:
-        """Let them send."""
+        """Start sending."""
 
     def stop(self) -> Sent:
-        """End it; what they have sent since the start."""
+        """Stop sending; returns the counts since the start."""
 
 
 def processors() -> list[int]:
-    """Where senders may be, in order."""
+    """The processors for senders, in order."""
     return sorted(os.sched_getaffinity(0))
 
 
 class Pktgen:
-    """Kernel threads, each on a processor of its own, that make a new packet each time.
+    """Kernel threads, each on a processor of its own, that create a new packet each time.
 
-    They hand packets to a device's queue discipline, and nothing holds them back.
+    They pass packets to a device's queueing discipline without any limit.
     """
 
-    # What the threads were told last: to tell them takes longer than to measure.
+    # The last configuration of the threads: configuring takes longer than measuring.
     _told: tuple[Any, ...] = ()
-    # The thread that has started them: it ends some time after all of them have stopped.
+    # The thread that started them: it ends some time after all of them have stopped.
     _starter: threading.Thread | None = None
 
     def __init__(self, device: str, senders: int, mac: str, address: str) -> None:
@@ -118,7 +118,7 @@ class Pktgen:
         _write(PKTGEN / "pgctrl", "reset")
         for cpu, name in self._places:
             _write(PKTGEN / f"kpktgend_{cpu}", f"add_device {name}")
-            # A flow for each sender, as each would have a socket.
+            # A flow for each sender, as with a socket each.
             ports = [f"udp_{end}_{edge} {9000 + cpu}" for end in ("src", "dst")
                      for edge in ("min", "max")]  # fmt: skip
             for line in (*self._lines, *ports):
@@ -126,7 +126,7 @@ class Pktgen:
         Pktgen._told = wanted
 
     def start(self) -> None:
-        """Let the threads send. They start together, a moment later."""
+        """Start the threads. They begin together, a moment later."""
         if Pktgen._starter is not None:
             Pktgen._starter.join(PATIENCE)
         self._tell()
@@ -153,7 +153,7 @@ class Pktgen:
 
 
 def pktgen_counts(text: str) -> tuple[int, int]:
-    """How many packets a thread that has ended has sent, and how many were refused."""
+    """The sent and the refused packets of a thread that has ended."""
     counts = re.search(r"pkts-sofar: (\d+)\s+errors: (\d+)", text)
     if counts is None or "Result: OK" not in text:
         raise Wrong(f"pktgen: {text.strip().splitlines()[-1]}")
@@ -187,7 +187,7 @@ class Udp:
         wait_for(lambda: sum(datagrams()) > sum(self._before), "no socket had sent anything")
 
     def stop(self) -> Sent:
-        """Kill them, half-way through a datagram or not, and count what the stack has counted."""
+        """Kill the processes, possibly within a system call, and read the stack's counters."""
         alive = [child for child in self._children if os.waitpid(child, os.WNOHANG)[0] == 0]
         for child in alive:
             os.kill(child, signal.SIGKILL)
@@ -203,20 +203,20 @@ class Udp:
 
 
 def _send(device: str, address: str, number: int, cpu: int) -> None:
-    """A process that sends. It is killed from outside, and never returns to its caller."""
+    """The body of a process. It runs until it is killed, and never returns to its caller."""
     try:
         os.sched_setaffinity(0, {cpu})
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
             own.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
             own.connect((address, 9000 + number))
-            # The loop is in C, as is all that it calls.
+            # The loop and all of its calls are in C.
             deque(map(own.send, repeat(bytes(PAYLOAD))), maxlen=0)
     finally:
         os._exit(1)
 
 
 def datagrams() -> tuple[int, int]:
-    """How many datagrams UDP has sent so far, and how many the queue has refused."""
+    """The datagrams that UDP has sent so far, and those that the queue has refused."""
     lines = [line.split() for line in Path("/proc/net/snmp").read_text().splitlines()
              if line.startswith("Udp:")]  # fmt: skip
     return udp_counts(lines)

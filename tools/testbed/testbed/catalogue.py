@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The names that ONLY= takes, and what each stands for."""
+"""The names that ONLY= takes, and their descriptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SUITES = {
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
     "selftests": "the kernel's own tests of drivers, with both drivers: a record",
 }
-# Those that run only if ONLY names them: they need a kernel of their own.
+# Suites that run only if ONLY names them: they need a kernel of their own.
 ON_REQUEST = ("kcsan", "bisect", "selftests")
 
 # The benchmarks of make bench.

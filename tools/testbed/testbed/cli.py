@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(words) != 1 or words[0] in ("help", "-h", "--help"):
         sys.stdout.write(HELP)
         return 0 if len(words) == 1 else 2
-    # The caller may have left them ignored: an interruption must reach us.
+    # The caller may ignore these signals, but an interruption must stop the run.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:

@@ -17,7 +17,7 @@ from testbed.settings import Settings
 
 @dataclass(frozen=True)
 class Env:
-    """Everything that a verb takes from its surroundings, read once."""
+    """The settings and folders of a verb, read once."""
 
     settings: Settings
     clone: Path
@@ -30,7 +30,7 @@ class Env:
 
     @staticmethod
     def read(verb: str) -> Env:
-        """Read the environment; complain about what makes no sense."""
+        """Read the environment; a wrong value is a `Failure`."""
         values = settings.read(verb)
         clone = Path(__file__).resolve().parents[3]
         cache = values.path("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -48,7 +48,7 @@ class Env:
 
     @cached_property
     def toolchain_key(self) -> str:
-        """Tells build folders of different tool chains apart."""
+        """A key that differs between tool chains."""
         tools = ([f"clang{self.llvm}"], ["rustc", "-vV"], ["bindgen"], ["make"])
         texts = []
         for words in tools:
@@ -64,7 +64,7 @@ class Env:
 
     @property
     def logs(self) -> Path:
-        """The folder of log files; made when asked for."""
+        """The folder of log files, created on demand."""
         path = self.out / "logs"
         path.mkdir(parents=True, exist_ok=True)
         return path

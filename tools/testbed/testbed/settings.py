@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """Every variable of the verbs: the one place that lists, reads and checks them.
 
-HELP is what `make help` prints, and the table at the same time. An entry is
+HELP is the output of `make help` and the table of variables. An entry is
 
       NAME=KIND    for VERB, VERB; default VALUE
           text
 
 with a kind of `_KINDS`, alternatives (`a|b`) or a range of numbers (`1..8`,
-`1..`). tools/buildroot passes the variables that stand here into the build
-root; it and the Makefile read them with sed, as Python need not be there.
+`1..`). tools/buildroot passes these variables into the build root; it and the
+Makefile read them with sed, as the host may have no Python.
 
 The check runs before anything is built, where possible with the host's own
-Python (3.9 or later; this file takes nothing but its standard library).
+Python (3.9 or later; this file needs only its standard library).
 """
 
 from __future__ import annotations
@@ -53,29 +53,29 @@ skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
                    for each of the series that patches/series names
   make results     render RESULTS.md and the tables in README.md from the records
   make lint        the linters alone
-  make doctor      what this machine lacks, and how to get it
-  make clean       remove out/ and what was built (kernels, model); the build root
-                   and the kernel's source stay
-  make distclean   remove all that skbulk put into its cache folder, and out/
+  make doctor      list missing tools, and how to get them
+  make clean       remove out/ and builds (kernels, model); the build root and the
+                   kernel's source stay
+  make distclean   remove skbulk's cache folder, and out/
   make help        this text
 
 Variables, as in  make run SCRIPT=try.sh DRIVER=c:
 
   SCRIPT=FILE              for run, debug
-      What make run runs. In the VM, $PORT0 and $PORT1 are the ports, the command
-      wire talks to the modelled card, load-driver and unload-driver do what they
-      say, and what is left in /mnt/job/results appears in out/results.
+      The script to run. In the VM, $PORT0 and $PORT1 are the ports, the command
+      wire talks to the modelled card, load-driver and unload-driver change the
+      driver, and files in /mnt/job/results appear in out/results.
   DRIVER=DRIVER            for run, shell, debug; default rust
-      The driver that is loaded: rust, c, none, or the folder of one of your own,
-      with a Makefile that says obj-m += NAME.o (samples/rust/driver_net is one).
+      The driver to load: rust, c, none, or the folder of one of your own, whose
+      Makefile has a line obj-m += NAME.o (samples/rust/driver_net is an example).
   MACHINE=qemu|uml         for demo, run, shell; default qemu
       A VM, or User-Mode Linux, at this machine's own speed but without
       instruction counts.
   CONFIG=perf|debug|kcsan  for demo, run, shell, debug; default perf
-      The kernel in the VM. MACHINE=uml has one of its own; the demo takes perf.
+      The kernel in the VM. MACHINE=uml has one of its own; the demo uses perf.
   CONFIG_EXTRA=FILES       for demo, test, bench, run, shell, debug, deb
-      Fragments of a kernel configuration (CONFIG_X=y, one a line), on top of any
-      kernel that is built; blanks stand between several.
+      Fragments of a kernel configuration (CONFIG_X=y, one per line) for every
+      kernel that is built; separate several by blanks.
   CONFIG_BASE=FILE         for deb
       The configuration to start from, for example /boot/config-* of that machine
       (default: x86_64_defconfig).
@@ -86,7 +86,7 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   CPUS=1..8                for run, shell, debug; default 2
       Processors of the guest.
   TIMEOUT=SECONDS          for run, shell; default 600
-      How long the script may take, or the commands that make shell reads.
+      The time limit of the script, or of the commands that make shell reads.
   ONLY=NAMES               for test, bench
       The suites or benchmarks to run; ONLY=list names them. For make test,
       suite/program selects one program of a suite.
@@ -96,17 +96,17 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       Rounds of make bench (7; 3 boots for insn).
   CASES=NAMES              for bench
       With ONLY=forward: the cases with one of these words in their names
-      (CASES="1 flow,latency"; an unknown one lists them all).
+      (CASES="1 flow,latency"; an unknown word lists all cases).
   AUTHOR=PERSON            for patches
-      "Name <mail>": the sender, who signs the patches off. Without it they carry
-      no sign-off.
+      "Name <mail>": the sender of the patches, with a sign-off. Without it they
+      have none.
   SERIES=NAME              for patches, test
       One of the series; make test ONLY=bisect builds after each of its patches.
   RECORD=0|1               for bench, demo, test, results; default 0
       make bench and make demo record their figures, from which RESULTS.md is
       made, and make bench with insn the instruction counts that make test
-      compares with, tools/insn/record/insn.json; make test renews the durations
-      that SHARD goes by; make results takes the counts of the last make test.
+      compares with, tools/insn/record/insn.json; make test updates the durations
+      that SHARD uses; make results takes the counts of the last make test.
   FRAMES=1000..            for demo; default 1000000
       Frames per driver.
   SKB_POOL=0|1             for demo; default 0
@@ -114,18 +114,18 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   XMIT_LLIST=0|1           for demo; default 0
       Packets in front of a qdisc are combined in Rust and enqueued in batches.
   JOBS=1..1024             for demo, test, bench, run, shell, debug, deb, model, lint
-      How many compilers run at the same time (one per processor).
+      The number of compilers at the same time (one per processor).
   KDIR=FOLDER              for demo, test, bench, run, shell, debug, deb, patches
       Build on your own tree instead of Debian's source: a git tree or not, with
       changes of your own, with the series (or a part of it) applied or without.
-      It is copied, never changed; what it lacks of the series is added.
+      It is copied, never changed; missing parts of the series are added.
   OVERLAY=0|1              for demo, bench, run, shell, debug, deb; default 1
-      0 builds the kernel as it came: the series is not added.
+      0 builds the kernel without the series.
   ACCEL=kvm|tcg            for demo, test, bench, run, shell, debug
-      Do not probe, run the VM with this.
+      The accelerator of the VM, without a probe.
   SKBULK_HOST=0|1          for all; default 0
-      1 uses this machine's own tools instead of the build root, where make doctor
-      finds them good enough.
+      1 uses this machine's own tools instead of the build root, if make doctor
+      finds them sufficient.
   SKBULK_MIRROR=URL        for all
       The Debian mirror (default: the one that apt uses here).
   XDG_CACHE_HOME=PATH      for all
@@ -134,12 +134,12 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
 A switch (0|1) takes no and yes, too.
 """
 
-# What the build root hands on and nobody sets by hand; proxies and CI are the caller's.
+# Set by the build root, never by hand; proxies and CI are the caller's.
 INTERNAL = (
     "SKBULK_CACHE", "SKBULK_ROOT", "SKBULK_LLVM", "SKBULK_OUT", "CI",
     "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 )  # fmt: skip
-# The names of the variables on make's command line, as the Makefile finds them.
+# The names of the variables on make's command line, from the Makefile.
 _GIVEN = "SKBULK_GIVEN"
 
 _VERB = re.compile(r"^  make (\w+) ", re.M)
@@ -165,7 +165,7 @@ class Variable:
         return verb in self.verbs or "all" in self.verbs
 
     def read(self, text: str, verb: str) -> str:
-        """The value in its one spelling; complains of one that it cannot have."""
+        """The value in its canonical spelling; a wrong one is a `Failure`."""
         if self.kind == "0|1":
             value = _SWITCH.get(text.lower())
             if value is None:
@@ -233,7 +233,7 @@ def _words(text: str, verb: str) -> list[str]:
     return []
 
 
-# The drivers that have a word.
+# Drivers with a name; others are folders.
 DRIVERS = ("rust", "c", "none")
 
 
@@ -295,7 +295,7 @@ class Settings:
 
     verb: str
     _values: Mapping[str, str]
-    # What the surroundings say and no user: where things are.
+    # Paths and other values set by the build root.
     internal: Mapping[str, str]
 
     def text(self, name: str) -> str:
@@ -363,7 +363,7 @@ def _known(verb: str, given: Iterable[str]) -> None:
 
 
 def _together(settings: Settings) -> None:
-    """What makes no sense in combination."""
+    """Refuse combinations that make no sense."""
     config, uml = settings.text("CONFIG"), settings.text("MACHINE") == "uml"
     if uml and settings.given("CONFIG"):
         raise Failure(f"CONFIG={config}: User-Mode Linux has one kernel only",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The way from a clone to something bootable, shared by the verbs."""
+"""The builds that the verbs share, from a clone to a bootable kernel."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from testbed.host.lock import Lock
 from testbed.host.ui import Failure
 from testbed.source import tree
 
-# What User-Mode Linux runs on, where a VM has KVM or TCG.
+# The accelerator of User-Mode Linux, where a VM has KVM or TCG.
 NATIVE = "native"
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Built:
-    """What was built, under locks that keep others from changing it."""
+    """The builds, under locks that keep other processes from changing them."""
 
     env: Env
     kernels: dict[str, Kernel]
     tools: Path
     locks: Sequence[Lock]
-    # Only where the workshop was asked for them.
+    # Only on request.
     selftests: Selftests | None = None
 
     def vm(self, config: str, name: str) -> Vm:
@@ -47,7 +47,7 @@ class Built:
         return Uml(self.env, self.kernels[config], self.tools, name)
 
     def machine(self, config: str, name: str) -> Vm | Uml:
-        """Whatever runs the kernel of this configuration."""
+        """The machine that runs the kernel of this configuration."""
         if config in kernel.NATIVE:
             return self.uml(name, config)
         return self.vm(config, name)
@@ -59,7 +59,7 @@ class Built:
         return accel.choose(self.env, self.kernels[config], self.tools)
 
     def release(self) -> None:
-        """Let others build: the machine that runs has copies of all that it needs."""
+        """Allow other builds: the running machine has its own copies."""
         for lock in self.locks:
             lock.release()
 
@@ -82,11 +82,11 @@ def default_config(env: Env) -> str:
 
 
 class Workshop:
-    """Builds kernels, tools and selftests when they are asked for, each once.
+    """Builds kernels, tools and selftests on demand, each once.
 
-    It shares the kernel tree with others that work for the same clone, so that they
-    build other kernels of it at the same time; a kernel is built by one of them, and
-    shared from then on.
+    It shares the kernel tree with other processes of the same clone, so that they can
+    build other kernels at the same time; a kernel is built by one of them, and shared
+    from then on.
     """
 
     def __init__(self, env: Env) -> None:
@@ -106,11 +106,11 @@ class Workshop:
         return Built(self.env, kernels, tools, self._locks, programs)
 
     def close(self) -> None:
-        """Give up what is held."""
+        """Release the locks."""
         self._stack.close()
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
-        """Make something once. What cannot be made is not tried again: its lock is held."""
+        """Make something once. A failure is not retried, as its lock is held."""
         if name not in self._made:
             try:
                 self._made[name] = make()
@@ -122,7 +122,7 @@ class Workshop:
         return cast(T, made)
 
     def _work(self) -> tree.Tree:
-        """The tree with the overlay on it, shared: nobody changes it while it is."""
+        """The tree with the overlay, shared: no process changes it meanwhile."""
         return self._once("tree", self._prepare_tree)
 
     def _prepare_tree(self) -> tree.Tree:
@@ -139,7 +139,7 @@ class Workshop:
             lock.share()
 
     def _build_selftests(self) -> Selftests:
-        # The tree first, always: one that has it must not wait for one that wants it.
+        # Always the tree first: its holder must not wait for a process that waits for it.
         work = self._work()
         with Lock(kernel.build_lock(self.env, "programs"), "the kernel's selftests"):
             return selftests.build(self.env, work)

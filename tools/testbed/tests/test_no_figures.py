@@ -27,7 +27,7 @@ RUST_COMMENT = re.compile(r"^\s*//[!/](.*)$", re.M)
 
 
 def documents() -> Iterator[tuple[str, str]]:
-    """Name and text of everything that could hold a figure and must not."""
+    """Name and text of every document that must not contain a figure."""
     for pattern in ("README.md", "Documentation/**/*.rst", "tools/**/*.md", "patches/README"):
         for path in sorted(CLONE.glob(pattern)):
             if "target" not in path.parts:
@@ -39,7 +39,7 @@ def documents() -> Iterator[tuple[str, str]]:
 
 
 def figures(name: str, text: str) -> list[str]:
-    """Lines of a document that hold a figure which is not allowed there."""
+    """Lines of a document with a figure that is not allowed there."""
     for known in ALLOWED:
         text = text.replace(known, "")
     tables = name.endswith((".md", ".rst"))

@@ -17,7 +17,7 @@ PACKAGE = CLONE / "tools/testbed/testbed"
 
 
 def complaint(verb: str, **values: str) -> str:
-    """What is said about variables on make's command line; nothing if they are right."""
+    """The complaint about variables on make's command line; empty if they are right."""
     try:
         settings.read(verb, {**values, "SKBULK_GIVEN": " ".join(values)})
     except Failure as error:
@@ -60,7 +60,7 @@ class Table(unittest.TestCase):
         makefile = (CLONE / "Makefile").read_text()
         for verb in settings.VERBS:
             self.assertRegex(makefile, rf"(?m)^(?:[a-z ]+ )?{verb}(?: [a-z ]+)?:")
-        # Those are bash: nothing else is sure to be there.
+        # These are in bash, as nothing else is sure to exist.
         bash = {"help", "doctor", "clean", "distclean"}
         modules = {path.stem for path in (PACKAGE / "verbs").glob("[a-z]*.py")}
         self.assertEqual(modules, set(settings.VERBS) - bash)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The simulation of transmitting: its parts, and what must come of simple cases."""
+"""The simulation of transmission: its parts, and the results of simple cases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from txsim.simulate import Outcome, bucket, simulate
 
 PACKETS = 1_500
 
-# Everything costs something different, so that no two can be taken for each other.
+# All costs differ, so that none can be mistaken for another.
 COSTS = Costs(
     transfer=100.0,
     atomic=7.0,
@@ -82,7 +82,7 @@ class Parts(unittest.TestCase):
 
 
 class OneQueue(unittest.TestCase):
-    """Rates that can be told without a simulation."""
+    """Rates that are known without a simulation."""
 
     def test_one_sender_takes_what_its_steps_take(self) -> None:
         alone = COSTS.think + COSTS.call + COSTS.packet + COSTS.lock
@@ -100,7 +100,7 @@ class OneQueue(unittest.TestCase):
             outcome = few(LOCK, senders)
             self.assertAlmostEqual(outcome.ns / wanted, 1.0, delta=0.01)
             self.assertGreater(outcome.contended, 0.99)
-        # The second lock is only there with the first one's old way.
+        # Only the first design has the second lock.
         without = wanted - COSTS.busylock_lines * COSTS.transfer + COSTS.doorbell
         self.assertAlmostEqual(few(RING_LOCK, 8).ns / without, 1.0, delta=0.01)
 
@@ -149,7 +149,7 @@ class OneQueue(unittest.TestCase):
 
 
 class Saturated(unittest.TestCase):
-    """What is said about the end of a curve."""
+    """Descriptions of the end of a curve."""
 
     def test_the_parts_of_a_busy_lock_add_up_to_the_packet(self) -> None:
         for design in DESIGNS:
@@ -174,7 +174,7 @@ class Saturated(unittest.TestCase):
 
 
 class Fits(unittest.TestCase):
-    """Costs from what was measured."""
+    """Costs from measurements."""
 
     def test_solving_finds_bent_lines_and_stays_in_between(self) -> None:
         self.assertAlmostEqual(solve(lambda x: x * x + 1, 10.0, 0.0, 30.0), 3.0, delta=0.01)
@@ -224,7 +224,7 @@ class Seed(unittest.TestCase):
         self.assertEqual([one.after for one in checks], [29e6, 57e6])
         for one in checks:
             self.assertLess(abs(one.error), 0.05, one)
-        # Threads that stay where they are have their lines nearer.
+        # Lines of pinned threads are nearer.
         self.assertGreater(checks[0].transfer, 2 * checks[1].transfer)
         self.assertIn("29.0", "\n".join(seed.table(checks)))
 

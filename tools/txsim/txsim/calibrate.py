@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Costs of this machine, from what the benchmark has measured with 1 and 2 senders.
+"""Costs of this machine, from measurements of the benchmark with 1 and 2 senders.
 
-Known are the parameters of the run (what the sink and the senders cost) and how
-long a cache line takes to the other CPU. Four more come from four figures: a lock
-and a list that no other CPU uses (1 sender), and the lines that follow a lock and
-a packet to the other CPU (2 senders). All other figures with 2 senders are then
+The parameters of the run (costs of the sink and the senders) and the time of a
+cache line transfer are known. Four more costs come from four figures: a lock and a
+list that no other CPU uses (1 sender), and the lines that follow a lock and a
+packet to the other CPU (2 senders). All other figures with 2 senders are
 predictions.
 """
 
@@ -24,10 +24,10 @@ from txsim.fit import solve
 from txsim.simulate import simulate
 
 _PACKETS = 3_000
-# More lines than anything here has.
+# An upper limit on numbers of lines.
 _MOST_LINES = 30.0
-# An atomic operation takes this share of what it takes to add a packet to a list
-# that is here, and take it off again: there are two.
+# The share of each of the two atomic operations in the time to add a packet to a
+# local list and remove it.
 _ATOMIC = 0.4
 
 # The designs and numbers of senders whose figures are used.
@@ -40,7 +40,7 @@ Prediction = tuple[Design, int, float, float]
 
 
 def _fit(design: Design, costs: Costs, name: str, wanted: float) -> Costs:
-    """The value of a cost with which two senders take so long."""
+    """The costs with one of them fitted to a measured time of two senders."""
 
     def ns(value: float) -> float:
         return simulate(design, 2, costs.with_times(**{name: value}), _PACKETS).ns
@@ -49,7 +49,7 @@ def _fit(design: Design, costs: Costs, name: str, wanted: float) -> Costs:
 
 
 def calibrate(parameters: Mapping[str, float], figures: Figures) -> Costs:
-    """The costs with which the simulation does what was measured."""
+    """The costs with which the simulation reproduces the measurements."""
     given = ("transfer", "think", "call", "packet", "doorbell")
     costs = Costs().with_times(**{name: float(parameters[name]) for name in given})
     alone = costs.think + costs.call + costs.packet
@@ -62,7 +62,7 @@ def calibrate(parameters: Mapping[str, float], figures: Figures) -> Costs:
 
 
 def predictions(costs: Costs, figures: Figures) -> list[Prediction]:
-    """What the simulation says of each figure with 1 and 2 senders."""
+    """The simulated value of each figure with 1 and 2 senders."""
     return [
         (design, senders, figures[design.name, senders],
          simulate(design, senders, costs, _PACKETS).ns)
@@ -80,7 +80,7 @@ def table(found: list[Prediction]) -> list[str]:
 
 
 def read(path: Path) -> tuple[dict[str, float], dict[tuple[str, int], float]]:
-    """The parameters and figures of a file that the benchmark has written."""
+    """The parameters and figures in a file of the benchmark."""
     try:
         content: dict[str, Any] = json.loads(path.read_text())
         figures = {(str(one["design"]), int(one["senders"])): float(one["ns"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Ways in which many CPUs use a queue that only one of them can use at a time."""
+"""Ways in which many CPUs share a queue that only one of them can use at a time."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Design:
-    """How packets come to what is behind the lock, and how many at a time."""
+    """How packets reach the resource behind the lock, and how many at a time."""
 
-    # As the benchmark's module calls it.
+    # Its name in the benchmark's module.
     name: str
     label: str
-    # None: each sender takes the lock. False: the one that finds the list empty takes
-    # the lock, then the list, once. True: likewise, until the list is empty.
+    # None: each sender takes the lock. False: the sender that finds the list empty takes
+    # the lock, then the list, once. True: the same, until the list is empty.
     combines: bool | None
     # A call and a doorbell per batch, not per packet.
     batched: bool
-    # What is behind the lock has a doorbell: it is a ring and not a queue.
+    # The resource is a ring with a doorbell, not a queue.
     ring: bool
-    # There is a second lock, for senders that find the first one taken.
+    # There is a second lock, for senders that find the first one held.
     busylock: bool = False
 
 

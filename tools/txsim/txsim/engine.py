@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A clock, and what CPUs share: cache lines and locks.
+"""A clock, and the shared resources of CPUs: cache lines and locks.
 
-A CPU is a generator. It yields how many nanoseconds it is busy, or None to sleep
-until another CPU wakes it. What it shares it asks first: a Line says how long it
-takes to get there, a Lock lets it wait for its turn.
+A CPU is a generator. It yields the nanoseconds for which it is busy, or None to sleep
+until another CPU wakes it. A Line returns the time that an access takes, a Lock makes
+the CPU wait for its turn.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ Cpu = Generator[float | None, None, None]
 
 
 class Engine:
-    """Lets CPUs run in the order of time."""
+    """Runs CPUs in the order of time."""
 
-    # The CPU whose turn it is.
+    # The current CPU.
     running: Cpu
 
     def __init__(self) -> None:
         self.now = 0.0
-        # Lets run() return when the CPU whose turn it is has yielded.
+        # Makes run() return when the current CPU has yielded.
         self.stopped = False
         self._due: list[tuple[float, int, Cpu]] = []
         self._number = 0
 
     def wake(self, cpu: Cpu, after: float = 0.0) -> None:
-        """Let a CPU go on, some nanoseconds from now."""
-        # The number keeps those that are due at the same time in order.
+        """Resume a CPU, some nanoseconds from now."""
+        # The number orders CPUs that are due at the same time.
         self._number += 1
         heapq.heappush(self._due, (self.now + after, self._number, cpu))
 
@@ -45,10 +45,10 @@ class Engine:
 
 
 class Line:
-    """A cache line that CPUs write to: it is with one of them at a time.
+    """A cache line that CPUs write to: one of them owns it at a time.
 
-    CPUs that want it get it one after the other, as the directory of a machine hands
-    it out. The CPU that has it already pays for the operation alone.
+    CPUs get it one after the other, as from the directory of a machine. Its owner pays
+    for the operation alone.
     """
 
     def __init__(self, engine: Engine, transfer: float, hit: float) -> None:
@@ -57,11 +57,11 @@ class Line:
         self._hit = hit
         self._owner: int | None = None
         self._free = 0.0
-        # How long it was on its way or written to.
+        # The time of transfers and writes.
         self.busy = 0.0
 
     def fetch(self, cpu: int) -> float:
-        """How long a CPU takes that wants to write now."""
+        """The time that a CPU needs to write now."""
         now = self._engine.now
         cost = self._hit if self._owner == cpu else self._transfer + self._hit
         self._owner = cpu
@@ -85,16 +85,16 @@ class Lock:
 
     @property
     def busy(self) -> float:
-        """For how long a CPU had it, or it was on its way to the next one."""
+        """The time for which it was held or passed on."""
         return self._busy + (self._engine.now - self._since if self._held else 0.0)
 
     def reset(self) -> None:
-        """Forget what was counted so far."""
+        """Reset the counters."""
         self._since = self._engine.now
         self._busy, self.contended = 0.0, 0
 
     def acquire(self, cpu: int) -> Cpu:
-        """Wait until the lock is ours. To be called with yield from."""
+        """Wait for the lock. Call it with yield from."""
         yield self._word.fetch(cpu)
         if not self._held:
             self._held = True
@@ -105,9 +105,9 @@ class Lock:
         yield None
 
     def release(self) -> None:
-        """Give it to the CPU that waits longest."""
+        """Pass it on to the CPU that has waited longest."""
         if self._waiting:
-            # On its way no CPU can use what it protects: that counts as busy.
+            # Passing it on counts as busy: no CPU can use the protected resource.
             self._engine.wake(self._waiting.popleft(), self._handoff)
         else:
             self._busy += self._engine.now - self._since

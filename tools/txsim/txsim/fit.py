@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Finds the cost with which a simulation takes as long as it should."""
+"""Finds the cost with which a simulation takes a given time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _CLOSE = 0.002
 
 
 def solve(ns: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """The argument in an interval at which a rising function is what is wanted.
+    """The argument in an interval at which a rising function has the value `wanted`.
 
     Times rise about linearly with costs, so following the line through two points
-    is soon there. What is wanted may be out of reach: then it is an end.
+    converges fast. If the value is out of reach, the result is an end of the interval.
     """
     left, right = (low, ns(low)), (high, ns(high))
     if wanted <= left[1]:
@@ -23,7 +23,7 @@ def solve(ns: Callable[[float], float], wanted: float, low: float, high: float) 
     middle = low
     for step in range(_STEPS):
         slope = (right[1] - left[1]) / (right[0] - left[0])
-        # Halve it in turn with that, or one end of a bent line would stay where it is.
+        # Alternate with bisection, or one end would never move on a curved line.
         halve = step % 2 == 1
         middle = (left[0] + right[0]) / 2 if halve else left[0] + (wanted - left[1]) / slope
         value = ns(middle)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where a design stops to scale, and what it is that has no time left."""
+"""The point at which a design stops scaling, and its saturated resource."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from collections.abc import Mapping, Sequence
 from txsim.designs import Design
 from txsim.simulate import Outcome
 
-# A resource that is used for more of the time than this has none left.
+# A resource that is busy for a larger share of the time is saturated.
 _FULL = 0.95
-# A curve is at its top where it has reached so much of it.
+# A curve is at its top from this share of its maximum on.
 _TOP = 0.95
 
 SENDERS, LOCK, HEAD = "the senders", "the lock", "the list's head"
 
 
 def parts(outcome: Outcome) -> dict[str, float]:
-    """What happens between one packet and the next while the lock is busy, in ns."""
-    # What remains: to take the lock, to pass it on, to take what is on a list.
+    """The parts of the time from one packet to the next while the lock is busy, in ns."""
+    # The rest: taking the lock, passing it on, taking a list.
     rest = outcome.lock * outcome.ns - sum(outcome.spent.values())
     return {**outcome.spent, "the lock itself": max(rest, 0.0)}
 
 
 def full(outcome: Outcome) -> tuple[str, ...]:
-    """What has no time left. If there is nothing, it is the senders that could do more.
+    """The saturated resources; if there is none, more senders could send more.
 
-    A combiner has the lock all of the time: if it is busy, more senders do not help.
-    The head of the list limits how many packets get that far, and where most of them
+    A combiner holds the lock all of the time: if it is busy, more senders do not help.
+    The head of the list limits the packets that get that far, and where most of them
     are dropped, it is busy with those.
     """
     shares = ((LOCK, outcome.lock), (HEAD, outcome.head))
@@ -35,7 +35,7 @@ def full(outcome: Outcome) -> tuple[str, ...]:
 
 
 def table(curves: Mapping[Design, Sequence[Outcome]]) -> list[str]:
-    """One line per design: how far it gets with how many senders, and why not further."""
+    """A line per design: its maximum, the senders needed for it, and the saturated resource."""
     width = 2 + max(len(design.label) for design in curves)
     lines = [
         f"{'':<{width}}{'top':>7}{'from':>6}{'end':>7}{'dropped':>9}"
@@ -43,7 +43,7 @@ def table(curves: Mapping[Design, Sequence[Outcome]]) -> list[str]:
     ]
     for design, curve in curves.items():
         top = max(one.pps for one in curve)
-        # The fewest senders that get there.
+        # The smallest number of senders at the top.
         first = next(one.senders for one in curve if one.pps >= _TOP * top)
         last = curve[-1]
         dropped = last.dropped / (1.0 + last.dropped)

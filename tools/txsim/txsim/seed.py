@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The simulation against what others measured on 480 hyperthreads.
+"""The simulation against published measurements on 480 hyperthreads.
 
-Commit 100dfa74ca tells the rates of 240 senders on 30 queues before and after the
-lockless list, with threads left to the scheduler and with each on a CPU of its
-own. The time of a cache line from one CPU to another one is not in there, and
-depends on where both are. So the two rates *before* give the two transfer times,
-and the two rates *after* are left to be predicted.
+Commit 100dfa74ca has the rates of 240 senders on 30 queues before and after the
+lockless list, with threads placed by the scheduler and with each on a CPU of its
+own. It does not contain the time of a cache line transfer, which depends on the
+placement. So the two rates *before* give the two transfer times, and the two rates
+*after* are predicted.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ CURVE = (1, 2, 4, 8, 15, 30, 60, 120, 240, 480)
 _PACKETS = 3_000
 
 
-# Rates of that commit, in packets per second: where threads are, before, after.
+# Rates of that commit, in packets per second: placement, before, after.
 _MEASURED = (("threads not pinned", 16e6, 29e6), ("threads pinned", 41e6, 57e6))
 
 
 @dataclass(frozen=True)
 class Check:
-    """How far a prediction is from what was measured."""
+    """A prediction and the measurement."""
 
     placed: str
     before: float
@@ -40,12 +40,12 @@ class Check:
 
     @property
     def error(self) -> float:
-        """The share by which it is too high."""
+        """The relative error of the prediction."""
         return self.predicted / self.after - 1.0
 
 
 def rate(design: Design, costs: Costs, senders: int = SENDERS) -> float:
-    """Packets per second of all queues. No queue knows of the others."""
+    """Packets per second of all queues, which are independent."""
     alone, more = divmod(senders, QUEUES)
     rates = {n: simulate(design, n, costs, _PACKETS).pps for n in {alone, alone + bool(more)} if n}
     return (QUEUES - more) * rates.get(alone, 0.0) + more * rates.get(alone + 1, 0.0)
@@ -66,7 +66,7 @@ def check(costs: Costs = SEED) -> list[Check]:
 
 
 def sensitivity(costs: Costs = SEED, by: float = 0.25) -> list[tuple[str, list[Check]]]:
-    """The same with each estimate that matters wrong by a share, both ways."""
+    """The same with each important estimate changed by a share, both ways."""
     found = []
     for name in ("packet", "packet_lines", "state_lines", "handoff_lines", "busylock_lines"):
         for sign in (-1, 1):
@@ -76,7 +76,7 @@ def sensitivity(costs: Costs = SEED, by: float = 0.25) -> list[tuple[str, list[C
 
 
 def table(checks: list[Check]) -> list[str]:
-    """What was fitted, predicted and measured."""
+    """Fitted, predicted and measured values."""
     lines = [f"{'':<22}{'before':>8}{'transfer':>10}{'after':>7}{'predicted':>11}{'error':>8}"]
     for one in checks:
         lines.append(
@@ -87,7 +87,7 @@ def table(checks: list[Check]) -> list[str]:
 
 
 def sensitivity_table(found: list[tuple[str, list[Check]]]) -> list[str]:
-    """How far predictions are off with one estimate changed."""
+    """The errors of predictions with one estimate changed."""
     lines = [f"{'estimate':<24}" + "".join(f"{placed:>22}" for placed, *_ in _MEASURED)]
     for name, checks in found:
         lines.append(f"{name:<24}" + "".join(f"{one.error:>+22.0%}" for one in checks))

@@ -11,34 +11,33 @@ from txsim.costs import Costs
 from txsim.designs import Design
 from txsim.engine import Cpu, Engine, Line, Lock
 
-# Packets that are counted, and before that those that are not.
+# Packets that are counted, and packets before those.
 PACKETS = 6_000
 _WARM_UP = 3_000
-# Where most packets are dropped, it would take hours until enough are through.
+# If most packets are dropped, it would take hours to send enough.
 _MOST_DROPPED = 20
-# What a sender does for a packet does not take the same time each time; if it did,
-# senders would fall into step.
+# The variation of a sender's work per packet; without it, senders would run in step.
 _SPREAD = 0.5
 
 
 def bucket(value: float) -> int:
-    """The power of two up to which a value is counted, from below."""
+    """The largest power of two up to a value."""
     return 1 << max(int(value).bit_length() - 1, 0)
 
 
 @dataclass
 class Outcome:
-    """What came of a run."""
+    """The results of a run."""
 
     senders: int
     # Nanoseconds from one packet to the next, all senders together.
     ns: float
-    # Shares of the time: the lock is held or being passed on; the line of the
-    # list's head is on its way; a sender works on its own packets.
+    # Shares of the time: the lock is held or passed on; the line of the list's head is
+    # transferred; a sender works on its own packets.
     lock: float
     head: float
     think: float
-    # Where time goes behind the lock, in nanoseconds per packet.
+    # The time behind the lock by kind, in nanoseconds per packet.
     spent: dict[str, float]
     doorbells: float
     contended: float
@@ -53,7 +52,7 @@ class Outcome:
 
 
 class Queue:
-    """A queue with what is behind its lock."""
+    """A queue with the resource behind its lock."""
 
     def __init__(self, design: Design, senders: int, costs: Costs, packets: int) -> None:
         self.design, self.costs, self.senders = design, costs, senders
@@ -71,7 +70,7 @@ class Queue:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was counted so far."""
+        """Reset the counters."""
         self.start = self.engine.now
         self.spent: dict[str, float] = defaultdict(float)
         self.rings, self.dropped, self.thought = 0, 0, 0.0
@@ -81,13 +80,13 @@ class Queue:
         self.lock.reset()
 
     def run(self) -> Outcome:
-        """Run until the packets are through."""
+        """Run until enough packets are sent."""
         for number in range(self.senders):
             start = self.random.uniform(0.0, self.costs.think)
             self.engine.wake(self._submit(number), start)
         self.engine.run()
         elapsed = self.engine.now - self.start
-        # What came before the warm-up was over counts, if nothing else is there.
+        # Packets of the warm-up count only if there are no others.
         packets = max(self.done if self.done > 0 else self.done + _WARM_UP, 1)
         lock = self.lock
         return Outcome(
@@ -105,7 +104,7 @@ class Queue:
         )
 
     def _submit(self, me: int) -> Cpu:
-        """What a sender does until the run is over."""
+        """The body of a sender, until the run is over."""
         think = self.costs.think
         while True:
             while self.flying[me] >= self.costs.window:
@@ -145,11 +144,11 @@ class Queue:
         worked = 0
         while True:
             last = not self.design.combines or worked >= self.costs.bound
-            # All is taken with one exchange of the head.
+            # One exchange of the head takes the whole list.
             yield self.head.fetch(me)
             batch, self.list = self.list, []
             if last or not batch:
-                # The CPU that adds a packet from now on is the next one.
+                # The next CPU that adds a packet becomes the combiner.
                 self.busy = False
             if batch:
                 yield self._work(me, batch)
@@ -160,7 +159,7 @@ class Queue:
         self.lock.release()
 
     def _work(self, me: int, batch: list[int]) -> float:
-        """How long it takes to work a batch off."""
+        """The time to process a batch."""
         costs, packets = self.costs, len(batch)
         calls = 1 if self.design.batched else packets
         rings = calls if self.design.ring else 0
@@ -182,10 +181,10 @@ class Queue:
         return took
 
     def _finished(self, batch: list[int]) -> None:
-        """The packets are through: senders that waited for that may send more."""
+        """Count a sent batch, and wake senders that waited for it."""
         for owner in batch:
             self.flying[owner] -= 1
-            # Half of the window, as a socket has it, or each packet would wake a sender.
+            # At half of the window, like a socket, or each packet would wake a sender.
             if self.flying[owner] <= self.costs.window // 2 and owner in self.asleep:
                 self.engine.wake(self.asleep.pop(owner))
         counted = self.done >= 0
@@ -198,7 +197,7 @@ class Queue:
 
 
 def simulate(design: Design, senders: int, costs: Costs, packets: int = PACKETS) -> Outcome:
-    """What comes of so many senders."""
+    """Run a number of senders."""
     if senders < 1:
         raise ValueError(f"{senders} senders: there must be one at least")
     return Queue(design, senders, costs, packets).run()

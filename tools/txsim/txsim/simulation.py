@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make bench ONLY=xmit-sim: simulate, tell where each design saturates, draw."""
+"""make bench ONLY=xmit-sim: simulate, find the saturation of each design, draw."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from txsim.costs import SEED, Costs
 from txsim.designs import BATCH, COMBINER, DESIGNS, LLIST, LOCK, Design
 from txsim.simulate import Outcome, simulate
 
-# What the benchmark leaves for us, in the folder out.
+# The results of the benchmark, in the folder out.
 FIGURES = "xmit.json"
 _RESULT = "xmit-sim.json"
 # Senders on one queue.
@@ -35,7 +35,7 @@ def _costs(out: Path) -> tuple[Costs, calibrate.Figures]:
 
 
 def tables() -> dict[str, list[str]]:
-    """The tables that are recorded: predictions against what others measured."""
+    """The recorded tables: predictions against published measurements."""
     with Step("simulating with estimates that are wrong by a quarter"):
         found = seed.sensitivity()
     return {"seed": seed.table(seed.check()), "sensitivity": seed.sensitivity_table(found)}
@@ -58,7 +58,7 @@ def _record(outcome: Outcome) -> dict[str, Any]:
 
 
 def run(out: Path) -> list[Path]:
-    """Simulate with what is known of this machine; returns the files written."""
+    """Simulate with the known costs of this machine; returns the files written."""
     single: dict[Design, list[Outcome]] = {}
     many: dict[tuple[str, Design], list[float]] = {}
     with Step("simulating 1 to 480 senders") as step:

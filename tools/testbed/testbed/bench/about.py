@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""All that is said of a benchmark: its name, its reference, its sentence in RESULTS.md.
+"""Texts about benchmarks: names, references, and sentences of RESULTS.md.
 
 A benchmark of bulk memory has an entry here, and its two modules in
 samples/rust/bulk_bench: bench_NAME.rs and reference/bench_NAME_reference.c.
@@ -17,7 +17,7 @@ MEMORY: Mapping[str, str] = {
     "skb": "packets freed in bulk",
 }
 
-# What each table is compared to.
+# The reference of each table.
 REFERENCES = {
     "slab": "kmem_cache_*_bulk",
     "slab-loop": "kmem_cache_alloc/free",
@@ -55,7 +55,7 @@ TITLES: Mapping[str, str] = {
     "notes": "Measured once, outside make bench",
 }
 
-# By table, or by record where it has one table: what it compares, and when it means nothing.
+# By table, or by record where it has one table: the comparison, and the limits of its meaning.
 ABOUT: Mapping[str, str] = {
     "demo": "Compares both drivers in the same kernel and the same boot, in turn. Packets per "
     "second are those of an emulated CPU: they mean nothing as rates, and as a ratio only on a "

@@ -2,9 +2,9 @@
 """make bench ONLY=forward: both drivers forward natively, in turn, in one guest.
 
 Each machine (processors, transport) is one boot of User-Mode Linux in which
-both drivers are loaded; guest/forward_bench.py measures there. This chooses
-what to measure, and makes rows of it: ours is Rust, the reference is C, in
-nanoseconds per packet.
+both drivers are loaded; guest/forward_bench.py measures there. This module
+selects the cases and turns the results into rows: ours is Rust, the reference
+is C, in nanoseconds per packet.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from testbed.host.ui import Failure, say
 from testbed.workshop import Built
 
 BENCH, OPTIONS = "forward", "forward-option"
-# Processor time of the guest per packet, and how many times as much a packet
-# takes where several queues have a processor each as where one queue has all.
+# Processor time of the guest per packet, and its growth from one queue to several
+# queues with a processor each.
 COST, SCALING, OPTIONS_COST = "forward-cost", "forward-scaling", "forward-option-cost"
 _FRAMES = 100_000
 _SHARED = "shared tails"
@@ -43,12 +43,12 @@ class Machine:
     cpus: int
     shared: bool
     # Queue pairs of each port, each polled by a thread on a CPU of its own; 0
-    # for what a driver begins with.
+    # for the driver's default.
     queues: int = 0
 
     @property
     def suffix(self) -> str:
-        """What the names of its cases end with."""
+        """The end of its cases' names."""
         words = [f"{self.queues} queues"] if self.queues else []
         words.append(f"{self.cpus} cpu{'s' if self.cpus > 1 else ''}")
         return " ".join([*words, *([_SHARED] if self.shared else [])])
@@ -59,9 +59,9 @@ def _cell(machine: Machine, name: str, kind: str, **more: Any) -> dict[str, Any]
 
 
 def cells(machine: Machine) -> list[dict[str, Any]]:
-    """What is measured in a guest."""
+    """The cases of a guest."""
     if machine.queues:
-        # One flow has one queue: that is what many in several are compared with.
+        # One flow has one queue: the reference for many flows on several queues.
         return [_cell(machine, name, "forward", flows=flows)
                 for name, flows in ((_ONE, 1), (_MANY, 64))]  # fmt: skip
     many = _cell(machine, _MANY, "forward", flows=64)
@@ -75,7 +75,7 @@ def cells(machine: Machine) -> list[dict[str, Any]]:
     ]
     if machine.shared:
         one += [
-            # A search is many measurements: one in a while is enough.
+            # A search is many measurements: a few of them are enough.
             _cell(machine, "loss-free", "lossless", pairs=3),
             *[_cell(machine, name, "forward", option=name, frames=6 * _FRAMES)
               for name in ("bulk free", "SKB pool", "GRO")],
@@ -91,7 +91,7 @@ MACHINES = tuple(
 
 
 def plans(text: str) -> list[tuple[Machine, list[dict[str, Any]]]]:
-    """What to measure where: cases in whose name one of these words occurs, or all."""
+    """The machines with their cases: all, or those with one of these words in their names."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     found = []
     for machine in MACHINES:
@@ -106,11 +106,11 @@ def plans(text: str) -> list[tuple[Machine, list[dict[str, Any]]]]:
 
 
 def run(ready: Built, rounds: int) -> list[Row]:
-    """Boot, measure, and return what came of it."""
+    """Boot, measure, and return the rows."""
     rows: list[Row] = []
     for machine, wanted in plans(ready.env.settings.text("CASES")):
         rows += _measure(ready, machine, wanted, rounds)
-    # A bench is a block of the table: options are one of their own.
+    # A bench is a block of the table: options have their own.
     return sorted(rows, key=lambda row: row.bench)
 
 
@@ -171,7 +171,7 @@ def parse(lines: Iterable[str]) -> list[Row]:
 
 
 def _scaling(values: Values) -> None:
-    """What many flows cost more than one, from the costs of the same pair."""
+    """The cost of many flows relative to one, from the same pair."""
     for (bench, case), many in list(values.items()):
         if bench != COST or not case.startswith(_MANY) or "queues" not in case:
             continue
@@ -183,7 +183,7 @@ def _scaling(values: Values) -> None:
 
 
 def is_rate(row: Row) -> bool:
-    """Whether a row is about packets one after the other, and not about one alone."""
+    """Whether a row measures a stream of packets rather than a single one."""
     return row.bench in (BENCH, OPTIONS) and not row.case.startswith("latency")
 
 

@@ -17,7 +17,7 @@ _TITLES = {
 
 
 def spread(row: Row) -> tuple[float, float, float]:
-    """The median of a row's ratios, and how far they reach below and above."""
+    """The median of a row's ratios, and its distances to the minimum and maximum."""
     ratio = row.ratio
     assert ratio is not None
     return ratio, ratio - min(row.ratios), max(row.ratios) - ratio

@@ -11,13 +11,13 @@ from testbed.host.ui import Failure, Step, say
 
 
 def report_complaints(found: list[dmesg.Complaint]) -> None:
-    """Tell what the kernel complained about."""
+    """Print the kernel's complaints."""
     for one in found:
         say(f"kernel complaint: {one}")
 
 
 def run_bench(machine: Uml | Vm, job: Job, title: str, prefix: str) -> Outcome:
-    """Run a job that measures. What it says behind `prefix` is shown as progress."""
+    """Run a measuring job. Its lines, without `prefix`, are shown as progress."""
     with Step(title) as step:
 
         def follow(line: str) -> None:

@@ -18,31 +18,31 @@ from testbed.host.machine import describe_kernel
 from testbed.host.ui import say
 from testbed.workshop import Built
 
-# Counts hardly vary from run to run, so few runs and frames are enough. The record and what is
-# compared with it take the same number, since starting and stopping count too.
+# Counts hardly vary from run to run, so few runs and frames are enough. The record and runs
+# compared with it use the same number, since starting and stopping count too.
 FRAMES = 100_000
 _ROUNDS = 3
 _DRIVERS = ("rust", "c")
-# What ethtool calls the option that the Rust driver is compared with itself for, and rows do.
+# Options for which the Rust driver is compared with itself: names in ethtool and in rows.
 _OPTIONS = {"bulk-free": "bulk free"}
 
 
 class Counted(NamedTuple):
-    """What one boot counted."""
+    """The counts of one boot."""
 
     costs: dict[str, Cost]
     windows: list[counts.WindowCount]
 
 
 def rounds(env: Env) -> int:
-    """How many boots ROUNDS asks for; fewer than for times, as these hardly vary."""
+    """The number of boots; fewer by default than for times, as counts hardly vary."""
     return env.settings.number("ROUNDS", _ROUNDS)
 
 
 def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
           frames: int = FRAMES, stacks: bool = False,
           variables: Mapping[str, str] | None = None) -> Counted:  # fmt: skip
-    """Boot once and count what each driver takes to forward `frames` frames."""
+    """Boot once and count the instructions of each driver for `frames` frames."""
     kernel = ready.kernels["perf"]
     system_map = kernel.build / "System.map"
     report = ready.env.out / f"insn-{name}.json"
@@ -89,7 +89,7 @@ def run(ready: Built) -> list[Row]:
     first = {name: found[name][0] for name in _DRIVERS}
     if ready.env.settings.switch("RECORD"):
         kernel = describe_kernel(ready.env, ready.kernels["perf"])
-        # How much the model gets of the machine varies: any of these runs may come again.
+        # The model's share of the machine varies: any of these runs may come again.
         worst = {**first, "rust": insn_cost.worst(found["rust"])}
         insn_cost.save(record, worst, str(kernel["release"]), FRAMES)
         say(f"written: {record}")

@@ -15,7 +15,7 @@ _CASE = re.compile(r"^(.*?)\s*(\d+)$")
 
 
 def curves(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, Row]]]]:
-    """Cases that differ in their last number, by benchmark and what is before it."""
+    """Cases that differ in their last number, by benchmark and the text before it."""
     found: dict[str, dict[str, list[tuple[int, Row]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row.unit == "ns" and row.ours is not None and (match := _CASE.match(row.case)):
@@ -38,7 +38,7 @@ def files_only() -> Any:
 
 
 def powers_of_two(axes: Any, across: str, up: str) -> None:
-    """A grid with powers of two across, and what begins at 0 upwards."""
+    """A grid with powers of two on the x axis, and a y axis that begins at 0."""
     axes.set_xscale("log", base=2)
     axes.set_ylim(bottom=0)
     axes.set_xlabel(across)
@@ -47,7 +47,7 @@ def powers_of_two(axes: Any, across: str, up: str) -> None:
 
 
 def save(figure: Any, bench: str, folder: Path) -> Path:
-    """Write the plot of a benchmark, and be done with it."""
+    """Write the plot of a benchmark, and close it."""
     path = folder / f"bench-{bench}.svg"
     figure.tight_layout()
     figure.savefig(path)

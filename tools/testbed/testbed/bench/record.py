@@ -39,7 +39,7 @@ Content = dict[str, Any]
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What a reader must know of a measurement."""
+    """The conditions of a measurement."""
 
     day: date
     commit: str
@@ -51,7 +51,7 @@ class Circumstances:
 
     @classmethod
     def now(cls, env: Env, kernel: str, rounds: int = 1) -> Circumstances:
-        """Those of a measurement that was made just now, from this clone."""
+        """Those of a measurement made now, from this clone."""
         machine = describe_machine("native")
         return cls(
             datetime.now(UTC).date(),
@@ -64,7 +64,7 @@ class Circumstances:
 
     @classmethod
     def of(cls, content: Content) -> Circumstances:
-        """Those that a file tells."""
+        """Those of a file."""
         return cls(
             date.fromisoformat(content["date"]),
             str(content["commit"]),
@@ -97,7 +97,7 @@ def commit(clone: Path) -> str:
 
 
 def refusals(names: Iterable[str], cases: str, quiet: bool) -> dict[str, str]:
-    """The parts of which something was measured, and why not to record one, or nothing."""
+    """The parts with measurements, each with a reason not to record it, or an empty string."""
     measured = set(names)
     found: dict[str, str] = {}
     for part, benches in PARTS.items():
@@ -149,7 +149,7 @@ def checks(junit: Path) -> dict[str, int]:
 
 
 def take_over(env: Env) -> list[Path]:
-    """Record what make test has left in out/; returns the records written."""
+    """Record the results of make test in out/; returns the records written."""
     written = []
     circumstances = Circumstances.now(env, "")
     tests, junit = env.out / selftests.FILE, env.out / "results/junit.xml"

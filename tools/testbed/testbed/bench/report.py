@@ -40,12 +40,12 @@ def _fenced(lines: list[str]) -> str:
 
 
 def about(name: str) -> str:
-    """What a table compares, as a paragraph."""
+    """The comparison that a table makes, as a paragraph."""
     return textwrap.fill(ABOUT[name], 100) + "\n\n"
 
 
 def _benchmarks(content: Content) -> str:
-    """A table for each benchmark, with what it compares."""
+    """A table for each benchmark, with its paragraph."""
     parts = []
     rows = [Row.from_record(one) for one in content["rows"]]
     for bench, group in groupby(rows, key=lambda row: row.bench):
@@ -83,7 +83,7 @@ def _checks(content: Content) -> str:
 
 
 def durations(content: Content) -> str:
-    """Commands, and how long they take with an empty and with a filled cache."""
+    """Commands, and their durations with an empty and with a filled cache."""
     lines = ["| command | cold cache | warm cache |", "| --- | --- | --- |"]
     for command, one in content["commands"].items():
         cells = [clock(one[kind]) if one.get(kind) else "not measured"
@@ -100,7 +100,7 @@ _RENDER = {
     "durations": durations,
     "notes": _notes,
 }
-# What README.md shows of it.
+# The records that README.md shows.
 _IN_README = {"demo": demo, "durations": durations}
 
 
@@ -142,14 +142,14 @@ def readme(text: str, records: Mapping[str, Content]) -> str:
 
 
 def rendered(clone: Path) -> dict[Path, str]:
-    """The files that are made of the records, and what they should hold."""
+    """The files generated from the records, and their contents."""
     records = load(clone)
     text = readme((clone / README).read_text(), records)
     return {clone / RESULTS: render(records), clone / README: text}
 
 
 def renew(clone: Path) -> list[Path]:
-    """Write what has changed; returns the files written."""
+    """Write the files that changed; returns them."""
     written = []
     for path, text in rendered(clone).items():
         if not path.exists() or path.read_text() != text:

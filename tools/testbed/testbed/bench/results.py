@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Adds up what the demo's rounds measured: one record per driver, and ratios."""
+"""Adds up the rounds of the demo: one record per driver, and ratios."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 # Why a frame did not arrive, as the NIC model counts it.
 LOSSES = ("no_rx_descriptor", "rx_disabled", "filtered", "link_down", "in_guest")
-# "bulk_free_1: 7" or "tx_free_bulk_16_31: 5": how many bulk frees took so many SKBs.
+# "bulk_free_1: 7" or "tx_free_bulk_16_31: 5": the number of bulk frees of so many SKBs.
 _BULK = re.compile(r"^\s*\S*bulk\S*?_(\d+)(?:_(?:to_)?(\d+))?:\s*(\d+)\s*$", re.M)
 
 
@@ -32,7 +32,7 @@ def bulk_counters(text: str) -> Counter[str]:
 
 
 def bulk_difference(before: str, after: str) -> dict[str, int]:
-    """What a round added to the histogram, in the order of the sizes."""
+    """The growth of the histogram in a round, in the order of the sizes."""
     difference = bulk_counters(after)
     difference.subtract(bulk_counters(before))
     return in_order({size: count for size, count in difference.items() if count > 0})
@@ -86,7 +86,7 @@ def combine(rounds: list[Round]) -> dict[str, Any]:
 
 
 def ratios(drivers: dict[str, dict[str, Any]]) -> dict[str, float | None]:
-    """Rust over C for what can be compared; below 1 is better for instructions."""
+    """Rust over C for comparable figures; below 1 is better for instructions."""
     rust, c = drivers.get("rust"), drivers.get("c")
     names = ("pps", "instructions_per_packet", "driver_instructions_per_packet")
     result: dict[str, float | None] = dict.fromkeys(names)
@@ -98,7 +98,7 @@ def ratios(drivers: dict[str, dict[str, Any]]) -> dict[str, float | None]:
 
 
 def problems(name: str, record: dict[str, Any], wanted: int) -> list[str]:
-    """What makes the demo fail for a driver."""
+    """The reasons for which the demo fails for a driver."""
     found = []
     if record["forwarded"] < wanted:
         found.append(f"{name}: {record['forwarded']:,} of {wanted:,} frames were forwarded")

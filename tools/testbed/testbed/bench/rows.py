@@ -45,7 +45,7 @@ class Row:
 
     @classmethod
     def of_shares(cls, bench: str, case: str, ours: float, reference: float) -> Row:
-        """A row of what there was so many times per packet."""
+        """A row of events per packet."""
         ratios = (reference / ours,) if ours else ()
         return cls(bench, case, "per 1000", 1000 * ours, 1000 * reference, ratios)
 
@@ -56,7 +56,7 @@ class Row:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Row:
-        """The row that record() has written: of its ratios, the median and the ends are left."""
+        """The row that record() has written; it keeps the median and the ends of the ratios."""
         names = ("ratio_min", "ratio", "ratio_max")
         ratios = tuple(float(record[name]) for name in names if record.get(name) is not None)
         known = (record["bench"], record["case"], record["unit"])
@@ -94,7 +94,7 @@ def parse(lines: Iterable[str]) -> list[Row]:
             units[key] = found[5]
     rows = []
     for key, sides in values.items():
-        # What is only there to be read beside others has no side of ours.
+        # Benchmarks of the reference alone have no side of ours.
         if not sides["ours"] and key[0] in REFERENCES:
             raise Failure(f"the benchmark {key[0]}, case {key[1]}, has a reference but no result")
         rows.append(_row(key, sides["ours"], sides["reference"], units[key]))
@@ -126,8 +126,7 @@ _TARGETS: Mapping[str, Mapping[str, float]] = {
     # 0.3 doorbells per packet, where the reference has one.
     "xmit-ring": {"2 senders one ring": 1.3, "2 senders one ring doorbells": 1 / 0.3},
     "xmit-qdisc": {"1 sender fq": 0.97, "2 senders fq": 1.15, "2 senders sch_alf": 1.3},
-    # The C driver takes as much as ours, and a part: of the time of a packet alone ours may
-    # take as much as it, and 5 % more.
+    # Throughput has to exceed that of the C driver; latency may be 5 % longer.
     "forward": {
         "1 flow 1 cpu": 1.25,
         "1 flow 1 cpu shared tails": 1.15,
@@ -177,7 +176,7 @@ def _figure(value: float | None, unit: str) -> str:
         return f"{value:,.1f}"
     if unit == "times":
         return f"{value:.2f}"
-    # Fractions of what takes long are noise.
+    # Fractions of long times are noise.
     return f"{value:.2f}" if unit == "ns" and value < 10_000 else f"{value:,.0f}"
 
 

@@ -13,7 +13,7 @@ from testbed.build.kernel import Kernel
 from testbed.env import Env
 from testbed.host.ui import Failure, Step
 
-# A working KVM is at the end of the probe's script within 2 s.
+# With a working KVM the probe takes 2 s.
 _PROBE_TIMEOUT = 20.0
 _PROBE_SCRIPT = "#!/bin/sh\nuname -r\n"
 
@@ -31,8 +31,8 @@ def _cached(path: Path, key: str) -> str | None:
 def choose(env: Env, kernel: Kernel, tools: Path) -> str:
     """The accelerator that runs this kernel on this machine: kvm or tcg.
 
-    /dev/kvm may exist and still be unable to run the kernel (nested machines),
-    so only a boot tells. The answer holds until the host's next boot.
+    /dev/kvm may exist and still be unable to run the kernel (nested virtualization),
+    so only a boot shows it. The answer holds until the host's next boot.
     """
     if env.settings.given("ACCEL"):
         return env.settings.text("ACCEL")

@@ -6,9 +6,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# What a kernel says when something is wrong, by a fixed part of the message. The
-# name is what a report calls it; the first that matches counts, so that the
-# general ones stand at the end.
+# Kernel messages about defects, by a fixed part, with a name for reports. The first
+# match counts, so the general ones are at the end.
 _COMPLAINTS: tuple[tuple[str, str], ...] = (
     ("panic", r"Kernel panic - not syncing"),
     ("oops", r"Oops\b|general protection fault|unable to handle (kernel|page)|double fault:"),
@@ -25,8 +24,8 @@ _COMPLAINTS: tuple[tuple[str, str], ...] = (
     ("rcu stall", r"rcu:? .*(detected stalls?|self-detected stall|kthread starved)|rcu_\w+ stall"),
     ("hang", r"INFO: task .* blocked for more than|soft lockup|hard LOCKUP|workqueue lockup"
              r"|nobody cared"),
-    # A checker that cannot get memory itself says so once: where a test makes
-    # allocations fail, that is no defect. What a checker finds is another kind.
+    # A checker that cannot get memory itself reports it once: where a test makes
+    # allocations fail, that is no defect. Findings of a checker are another kind.
     ("checker out of memory", r"DMA-API: cacheline tracking ENOMEM|ODEBUG: Out of memory"
                               r"|ref_tracker: memory allocation failure"),
     ("dma", r"DMA-API: (?!preallocated|debugging)"),
@@ -48,9 +47,9 @@ _COMPLAINTS: tuple[tuple[str, str], ...] = (
 
 _PATTERNS = tuple((kind, re.compile(text)) for kind, text in _COMPLAINTS)
 _STAMP = re.compile(r"^\[ *\d+\.\d+\](\[ *[CT]\d+\])? ?")
-# What the fault injection says when a test asked for it, with a trace.
+# Output of fault injection that a test asked for, with a trace.
 _INJECTED = re.compile(r"FAULT_INJECTION: forcing a failure")
-# The guest's init puts these around what it provokes before any test.
+# The guest's init puts these around warnings that it provokes before any test.
 _PAUSE = "skbulk: complaints do not count"
 _RESUME = "skbulk: complaints count again"
 # A call trace belongs to the complaint above it: not a second one.
@@ -59,7 +58,7 @@ _TRACE_REACH = 120
 
 @dataclass(frozen=True)
 class Complaint:
-    """One complaint: what kind, the line, and what follows it."""
+    """One complaint: its kind, the line, and the lines after it."""
 
     kind: str
     line: str

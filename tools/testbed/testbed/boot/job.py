@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What every kind of machine has in common: a job, its run, its outcome."""
+"""The parts common to every kind of machine: a job, its run, its outcome."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SMALL = 1 << 20
 _KEPT = 9
 # The power-off after the script's end takes a moment, a hang has no end.
 _AFTER_RESULT = 30.0
-# What guest/init reports when the driver did not load, or bound no port.
+# Exit codes of guest/init: the driver did not load, or bound no port.
 _NO_DRIVER = {
     97: "the {driver} driver cannot be loaded in {name}",
     98: "the {driver} driver was loaded in {name}, but has bound no port (8086:10fb)",
@@ -36,10 +36,10 @@ _NO_DRIVER = {
 
 @dataclass(frozen=True)
 class Job:
-    """What to run in the VM."""
+    """A script with its environment, for one boot."""
 
     script: Path | None
-    # What load-driver takes: rust, c, none, or the name of a module.
+    # An argument of load-driver: rust, c, none, or the name of a module.
     driver: str
     timeout: float = 600.0
     cpus: int = 2
@@ -48,21 +48,21 @@ class Job:
     variables: dict[str, str] = field(default_factory=dict)
     plugin: Sequence[str] = ()
     kernel_words: Sequence[str] = ()
-    # Whether interfaces get IPv6 addresses, and send what belongs to that. Tests and
-    # measurements count every packet, and those would be among them.
+    # Whether interfaces get IPv6 addresses. Tests and measurements count every packet,
+    # including those of neighbour discovery.
     ipv6: bool = False
     qemu_words: Sequence[str] = ()
-    # In User-Mode Linux: whether tail registers lie in memory, and whether the
-    # guest and the model have processors of the machine of their own.
+    # In User-Mode Linux: whether tail registers lie in memory, and whether the guest
+    # and the model are pinned to different processors.
     shared_tails: bool = True
     pinned: bool = False
     # Modules that were not built with the kernel; load-driver finds them.
     modules: Sequence[Path] = ()
-    # Told of the run's folder, the guest's /mnt/job, before the boot.
+    # Called with the run's folder, the guest's /mnt/job, before the boot.
     on_share: Callable[[Path], None] | None = None
     # Ends the run when it is set.
     stop: threading.Event = field(default_factory=threading.Event)
-    # The kernel's selftests, for /mnt/selftests. The guest has a copy of its own.
+    # The kernel's selftests, for /mnt/selftests; each guest has its own copy.
     selftests: Selftests | None = None
 
     @property
@@ -73,14 +73,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it."""
+    """The result of a job."""
 
     code: int
     output: str
     console: str
     seconds: float
     complaints: list[dmesg.Complaint]
-    # What the script left in /mnt/job/results, by name.
+    # The files of /mnt/job/results, by name.
     results: dict[str, str] = field(default_factory=dict)
 
 
@@ -100,8 +100,8 @@ def fill_share(env: Env, share: Path, job: Job, config: str) -> None:
 
 
 def _place_script(env: Env, script: Path, share: Path) -> str:
-    """Where the guest finds the script: one of the clone's stays at its
-    place, next to the files that it may need; another one is copied."""
+    """The script's path in the guest: one of the clone stays beside the files that it
+    may need; another one is copied."""
     if script.resolve().is_relative_to(env.clone):
         return f"/mnt/clone/{script.resolve().relative_to(env.clone)}"
     shutil.copyfile(script, share / "script")
@@ -110,7 +110,7 @@ def _place_script(env: Env, script: Path, share: Path) -> str:
 
 
 def _collect(env: Env, folder: Path) -> dict[str, str]:
-    """Keep what the script left in out/results, folders too; return the small files."""
+    """Copy the script's results to out/results, folders too; return the small files."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
@@ -136,12 +136,12 @@ def fresh_log(env: Env, name: str) -> Path:
 
 
 def is_ordinary(line: str) -> bool:
-    """Whether QEMU says this about every modelled port, whether all is well or not."""
+    """Whether QEMU prints this line about every modelled port, even when all is well."""
     return _ORDINARY in line
 
 
 class Follower:
-    """Reads a growing file and hands on its lines as they appear."""
+    """Reads a growing file and passes its lines on as they appear."""
 
     def __init__(self, path: Path, on_line: Callable[[str], None] | None) -> None:
         self._path = path
@@ -151,7 +151,7 @@ class Follower:
         self.text = ""
 
     def poll(self, last: bool = False) -> None:
-        """Take what is there; with `last` also a line without an end."""
+        """Read new lines; with `last` also one without an end."""
         with self._path.open("rb") as file:
             file.seek(self._seen)
             data = file.read()
@@ -176,7 +176,7 @@ def _exit_code(path: Path) -> int | None:
 
 
 def _tail(path: Path, count: int) -> list[str]:
-    """The last lines of a log that say something."""
+    """The last lines of a log, without the ordinary ones."""
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:
@@ -186,15 +186,15 @@ def _tail(path: Path, count: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Run:
-    """One boot on its way from a command line to an outcome."""
+    """One boot, from the command line to the outcome."""
 
     env: Env
     job: Job
-    # How messages call the machine, and where its program's own words go.
+    # The machine's name in messages, and the log of its program.
     name: str
     log: Path
     console: Path
-    # What the script prints, its exit code, and the folder that the guest writes to.
+    # The script's output, its exit code, and the folder that the guest writes to.
     out: Path
     result: Path
     share: Path
@@ -208,9 +208,9 @@ class Run:
         descriptors: Sequence[int] = (),
         on_start: Callable[[int], None] | None = None,
     ) -> Outcome:
-        """Start the machine, pass its script's lines on, judge how it ended.
+        """Start the machine, pass its script's lines on, judge its end.
 
-        `on_start` is told the process id.
+        `on_start` is called with the process id.
         """
         for path in (self.out, self.result):
             path.touch()
@@ -236,7 +236,7 @@ class Run:
         return self._judge(problem, lines.text, time.monotonic() - began)
 
     def _wait(self, child: subprocess.Popen[bytes], lines: Follower, began: float) -> str | None:
-        """Wait for the end; returns what went wrong, if anything."""
+        """Wait for the end; returns the problem, if there is one."""
         ended: float | None = None
         while child.poll() is None:
             time.sleep(0.05)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A guest that stays: it runs one program of the selftests after the other, as it is told.
+"""A persistent guest that runs programs of the selftests one by one, on request.
 
-The host puts each request into a folder that the guest sees, guest/run_selftests.py looks
-there, and what the program prints comes back as the output of the guest's script.
+The host puts each request into a folder that the guest polls (guest/run_selftests.py); the
+program's output comes back as the output of the guest's script.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Live:
                 return lines
 
     def console(self, name: str) -> str:
-        """What the kernel has said since the last call, at least to the program's end."""
+        """The console since the last call, at least up to the program's end."""
         deadline = time.monotonic() + _CONSOLE_DELAY
         while True:
             text = self._machine.log.read_text(errors="replace")[self._seen :]
@@ -79,7 +79,7 @@ class Live:
             time.sleep(0.1)
 
     def close(self) -> tuple[str | None, str]:
-        """Power off: what went wrong with that, if anything, and the rest of the console."""
+        """Power off; returns the problem, if there is one, and the rest of the console."""
         if self._thread.is_alive():
             self._ask(END)
         self._thread.join()
@@ -89,7 +89,7 @@ class Live:
         return (None if self.died == END else self.died), rest
 
     def kill(self) -> None:
-        """End it whatever it does."""
+        """End it at once."""
         self._job.stop.set()
         self._thread.join()
 

@@ -24,36 +24,36 @@ from testbed.settings import child_environment
 
 _READY_WITHIN = 20.0
 _CLONE = Path(__file__).resolve().parents[4]
-# Lines to the control socket that a guest has: so many of its commands run at once.
+# A guest's lines to the control socket: as many of its commands run at once.
 WIRES = 4
 
 
 def target_folder(env: Env) -> Path:
-    """Where cargo puts what it builds: each clone has its own, so that what one has
-    built does not pass for another's, and none builds again what has not changed."""
+    """Cargo's target folder. Each clone has its own, so that artifacts are not mixed up,
+    and nothing unchanged is built again."""
     folder = env.cache / f"cargo-{env.toolchain_key}-{short_hash(str(env.clone))}"
     if not folder.exists():
         # Lanes of make test ask at the same time.
-        with Lock(env.cache / "cargo.lock", "the folder of what cargo builds"):
+        with Lock(env.cache / "cargo.lock", "cargo's target folder"):
             if not folder.exists():
                 _seed(env, folder)
     return folder
 
 
 def _seed(env: Env, folder: Path) -> None:
-    """Begin with what another clone has built of other projects' crates."""
+    """Begin with another clone's build of third-party crates."""
     part = folder.with_suffix(f".{os.getpid()}.part")
     found = env.cache.glob(f"cargo-{env.toolchain_key}*")
     others = [path for path in found if path.is_dir() and path.suffix != ".part"]
     if others:
         shutil.copytree(max(others, key=lambda path: path.stat().st_mtime), part, symlinks=True)
-        # Ours are told by relative paths: those of another clone would pass for them.
+        # Our crates have relative paths: another clone's build would pass for ours.
         for manifest in (env.clone / "tools").rglob("Cargo.toml"):
             package = tomllib.loads(manifest.read_text()).get("package", {})
             for built in part.glob(f"*/.fingerprint/{package.get('name')}-*"):
                 shutil.rmtree(built)
     part.mkdir(parents=True, exist_ok=True)
-    # tools/buildroot gc looks here for whether the clone is still there.
+    # For tools/buildroot gc, to check that the clone still exists.
     (part / "clone").write_text(f"{env.clone}\n")
     part.rename(folder)
 
@@ -105,7 +105,7 @@ class Model:
         self.folder = folder
         self.ports = ports
         self.transport = transport
-        # More words for its command line, and for the one of who starts it.
+        # More words for its command line, and a command in front of it.
         self._words = words
         self._before = before
         self.log = log
@@ -114,7 +114,7 @@ class Model:
 
     @property
     def control(self) -> Path:
-        """The socket that speaks the control protocol."""
+        """The socket of the control protocol."""
         return self.folder / "control.sock"
 
     def port(self, number: int) -> Path:
@@ -135,7 +135,7 @@ class Model:
                     "--transport",
                     self.transport,
                     "--files",
-                    # In the build root nothing else outlasts the run.
+                    # The only folder of the build root that outlasts the run.
                     _CLONE,
                     *self._words,
                 ],

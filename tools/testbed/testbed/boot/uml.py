@@ -28,8 +28,8 @@ from testbed.settings import child_environment
 _MEMORY = "768M"
 # CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID
 DEVICE = 1234
-# How many microseconds the guest waits for an answer of the model. On a busy
-# machine the model may not get a processor for longer than the usual 40 ms.
+# Microseconds that the guest waits for the model's answer. On a busy machine the
+# model may get no processor for longer than the default of 40 ms.
 _PATIENCE = 20_000_000
 
 
@@ -126,7 +126,7 @@ class Uml:
             f"mem={_MEMORY}",
             "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
             f"init={self.env.clone}/tools/testbed/guest/init",
-            # What the kernel does not know becomes a variable of init.
+            # Words unknown to the kernel become variables of init.
             "SKBULK_MACHINE=uml",
             f"SKBULK_CLONE={self.env.clone}",
             f"SKBULK_RUN={folder}",
@@ -149,8 +149,8 @@ class Uml:
 
 
 def pins(job: Job) -> tuple[list[str], list[str]]:
-    """What to start the kernel and the model with, so that none takes processors
-    of the other. Too few of them for that are shared by both."""
+    """Prefixes for the commands of the kernel and the model that give each its own
+    processors. If there are too few, both share them."""
     if not job.pinned:
         return [], []
     here = sorted(os.sched_getaffinity(0))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Tells a guest how much processor time it has had.
+"""Reports to a guest its processor time.
 
-A guest of User-Mode Linux has a clock, but not the host's account of its
-threads: when another process had the processor, its clock went on. So it may
-ask over a serial line: a line from it is answered with nanoseconds.
+A guest of User-Mode Linux has a clock, but not the host's accounting of its
+threads: its clock goes on while other processes run. A serial line answers each
+line from the guest with nanoseconds of processor time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 
 
 def processor_time(pid: int) -> int:
-    """Nanoseconds that all threads of a process have run, those that run now to this moment."""
+    """Nanoseconds that all threads of a process have run, up to now."""
     clock = ctypes.c_int()
     # Returns the error instead of setting errno.
     error = ctypes.CDLL(None).clock_getcpuclockid(ctypes.c_int(pid), ctypes.byref(clock))
@@ -45,16 +45,16 @@ class UsageLine:
                 while questions.readline():
                     self._here.sendall(b"%d\n" % processor_time(pid))
         except OSError:
-            # The guest has gone, or is about to.
+            # The guest has ended, or is about to.
             return
 
     def close(self) -> None:
-        """Both ends, if they are still open; that ends the answers."""
+        """Close both ends, which ends the answers."""
         self._guest.close()
         try:
             self._here.shutdown(socket.SHUT_RDWR)
         except OSError:
-            # It has gone already.
+            # It is closed already.
             pass
         if self._thread:
             self._thread.join()

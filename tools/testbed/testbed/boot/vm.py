@@ -29,8 +29,8 @@ _FIRST_STEP = (
     f"mount -t tmpfs tmpfs /mnt && mkdir /mnt/clone && "
     f"mount -t 9p -o {_9P},ro,cache=loose clone /mnt/clone && exec {_GUEST_INIT}"
 )
-# Five-level paging under KASAN makes the early boot report a wild access now and
-# then, which switches lockdep off for good.
+# With five-level paging KASAN sometimes reports a wild access in early boot, which
+# switches lockdep off for the rest of the boot.
 _TCG_CPU = "max,la57=off"
 _MEMORY = {"perf": "1G", "debug": "2G", "kcsan": "2G"}
 
@@ -53,8 +53,8 @@ class Vm:
     ) -> Outcome:
         """Boot, run the job's script, power off.
 
-        `on_copied` is called when the VM has its own copy of all that was
-        built: from then on the kernel may be built anew.
+        `on_copied` is called when the VM has its own copy of the build: from then
+        on the kernel may be built again.
         """
         folder = Path(tempfile.mkdtemp(prefix="skbulk-vm-"))
         try:
@@ -172,7 +172,7 @@ class Vm:
 
 
 def accel_key() -> str:
-    """Tells one boot of the host from the next."""
+    """A key that differs between boots of the host."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -181,8 +181,8 @@ def accel_key() -> str:
 
 
 def _on_terminal(command: Sequence[str]) -> int:
-    """Run QEMU on this terminal: Ctrl-C belongs to the guest. Its ordinary words about
-    each port look like errors and are left out."""
+    """Run QEMU on this terminal: Ctrl-C belongs to the guest. Its ordinary messages about
+    each port look like errors and are filtered."""
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as child:
         assert child.stderr is not None
         for line in child.stderr:

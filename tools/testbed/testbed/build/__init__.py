@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Building the kernel, and what its compiler says."""
+"""Building the kernel, and its compiler's messages."""

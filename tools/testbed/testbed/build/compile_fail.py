@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Compiles misuse of the abstractions against the built kernel crate.
 
-A case is a file whose first line says what the compiler must answer:
+A case is a file whose first line states the compiler's expected answer:
 
     //@ error: E0382 use of moved value
     //@ error: none lifetime may not live long enough
@@ -9,15 +9,14 @@ A case is a file whose first line says what the compiler must answer:
 
 The code is followed by words that the message must contain; "none" stands for
 errors without a code. All errors of a case must have that code. The misuse is
-the line after a mark that says what would be right, or nothing if that line
-would have to go:
+the line after a mark with the correct code, or without any if that line has to
+go:
 
     //~ pool.allocator(cx)
     pool.alloc()
 
-Put right like this, each case must compile: so it fails because of the misuse
-and of nothing else. A case with "pass" has none: it uses everything as it is
-meant.
+With the correct code each case must compile, which proves that it fails because
+of the misuse alone. A case with "pass" has none: it shows correct use.
 
 The flags are those with which the kernel's build compiled one of its modules.
 """
@@ -40,7 +39,7 @@ _MARK = re.compile(r"^\s*//~(?: (?P<right>.*))?$")
 _SAVED = re.compile(r"^savedcmd_\S+ := (?P<command>.*)$", re.M)
 _ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*=")
 _TIMEOUT = 300.0
-# What names the outputs of the module whose flags we take.
+# Options that name the outputs of the module whose flags are used.
 _OUTPUT_FLAGS = ("--emit=", "--out-dir=")
 _OUTPUT_FLAGS_WITH_VALUE = ("--emit", "--out-dir", "-o")
 
@@ -51,7 +50,7 @@ class CompileFailError(Exception):
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the compiler has to say about a case; no code and no text if it must accept it."""
+    """The compiler's expected answer to a case; no code and no text if it must accept it."""
 
     passes: bool
     code: str | None = None
@@ -60,7 +59,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Command:
-    """How the kernel's build runs rustc for a module."""
+    """The rustc command of the kernel's build for a module."""
 
     env: dict[str, str]
     arguments: list[str]
@@ -153,7 +152,7 @@ def find_command(build: Path) -> Command:
 
 
 def judge(expected: Expectation, code: int, diagnostics: str) -> str | None:
-    """Why the compiler's answer is wrong, or None if it is right."""
+    """The reason why the compiler's answer is wrong, or None."""
     errors: list[tuple[str | None, str]] = []
     for line in diagnostics.splitlines():
         if not line.startswith("{"):
@@ -187,7 +186,7 @@ def _list(errors: list[tuple[str | None, str]]) -> str:
 
 
 def _check(command: Command, build: Path, src_tree: Path, case: Path) -> Result:
-    """Compiles a case as it is, and put right."""
+    """Compiles a case with and without its misuse."""
     name = case.stem
     try:
         source = case.read_text()
@@ -205,7 +204,7 @@ def _check(command: Command, build: Path, src_tree: Path, case: Path) -> Result:
 def _compile(
     command: Command, build: Path, src_tree: Path, name: str, source: str, expected: Expectation
 ) -> str | None:
-    """Why the compiler's answer to a source is wrong, or None if it is right."""
+    """The reason why the compiler's answer to a source is wrong, or None."""
     with tempfile.TemporaryDirectory(prefix="skbulk-compile-fail-") as out:
         case = Path(out) / f"{name}.rs"
         case.write_text(source)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernel configurations: fragments, what they ask for, what is had of it."""
+"""Kernel configurations: fragments, and the symbols that they ask for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.host.ui import Failure
 
 _SET = re.compile(r"^(CONFIG_\w+)=(.+)$")
 _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
-# What a symbol that is not there has as good as.
+# Values that an unknown symbol satisfies.
 _NOTHING = ("n", '""')
 # The fragments below the one that has the configuration's name. The fragment for a
 # real machine comes on top of another base.
@@ -25,7 +25,7 @@ _BELOW = {
     "selftests": ("common", "router", "uml"),
     "deb": (),
 }
-# The folders of the tree whose config files say what their tests need.
+# The folders of the tree whose config files list the needs of their tests.
 _TESTED = {"selftests": ("drivers/net", "drivers/net/hw")}
 _MODULE = re.compile(r"^(CONFIG_\w+)=m$", re.M)
 
@@ -36,12 +36,12 @@ class Fragment:
 
     name: str
     text: str
-    # What it asks for need not be had.
+    # Whether its symbols may be missing from the result.
     optional: bool = False
 
     @property
     def symbols(self) -> dict[str, str]:
-        """What it sets, in order; later lines win."""
+        """The symbols that it sets, in order; later lines win."""
         found = {}
         for line in self.text.splitlines():
             if match := _SET.match(line):
@@ -66,7 +66,7 @@ def _ours(env: Env, name: str) -> Fragment:
 
 
 def _tested_fragments(config: str, tree: Path) -> Iterator[Fragment]:
-    """What the tree's own tests ask for, all of it built in.
+    """The needs of the tree's own tests, all of them built in.
 
     The guest has no modprobe that would find a module when a test needs it.
     """
@@ -78,8 +78,8 @@ def _tested_fragments(config: str, tree: Path) -> Iterator[Fragment]:
 
 
 def extra_fragments(env: Env) -> list[Fragment]:
-    """What make debug needs, and the files that CONFIG_EXTRA names; a line that sets
-    nothing is refused."""
+    """The fragment of make debug, and the files of CONFIG_EXTRA; a line that sets nothing is
+    refused."""
     found = []
     if env.settings.verb == "debug":
         found.append(_ours(env, "gdb"))
@@ -105,7 +105,7 @@ def merged(parts: Sequence[Fragment]) -> str:
 
 
 def missing_symbols(parts: Sequence[Fragment], config: str, *, optional: bool = False) -> list[str]:
-    """The symbols that the final configuration does not have as asked for, and by what."""
+    """The symbols that the final configuration lacks, and the fragments that ask for them."""
     have = Fragment("", config).symbols
     wanted = {name: (value, part) for part in parts for name, value in part.symbols.items()}
     return [

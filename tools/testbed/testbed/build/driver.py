@@ -16,9 +16,9 @@ from testbed.host.ui import Failure, Step
 class Driver:
     """A driver to load: one of the kernel's, by its word, or modules of the user's own."""
 
-    # What the guest's load-driver takes: rust, c, none, or the name of a module.
+    # An argument of load-driver: rust, c, none, or the name of a module.
     name: str
-    # In the order in which they are loaded; the last one is the driver.
+    # In the order of loading; the last one is the driver.
     modules: tuple[Path, ...] = ()
 
 

@@ -32,7 +32,7 @@ UML = "uml"
 SELFTESTS = "selftests"
 NATIVE = (UML, SELFTESTS)
 DEB = "deb"
-# Where a build folder says what its tree or architecture cannot give.
+# In a build folder: symbols that its tree or architecture lacks.
 _LACKING = ".skbulk-lacking"
 _BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(\[M\] +)?\S+")
 _MODULES = {
@@ -52,7 +52,7 @@ class Kernel:
 
     @property
     def image(self) -> Path:
-        """What QEMU boots, or the program that is User-Mode Linux."""
+        """The image for QEMU, or the program of User-Mode Linux."""
         return self.build / ("linux" if self.config in NATIVE else "arch/x86/boot/bzImage")
 
     @property
@@ -63,7 +63,7 @@ class Kernel:
 
     @property
     def lacking(self) -> list[str]:
-        """What the tree's own tests ask for and this kernel cannot have."""
+        """Symbols that the tree's own tests ask for and this kernel lacks."""
         path = self.build / _LACKING
         return path.read_text().splitlines() if path.exists() else []
 
@@ -83,7 +83,7 @@ class Kernel:
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(self.build / file, folder / file)
         for path in more:
-            # depmod prefers this folder: the module may have the name of one of the kernel's.
+            # depmod prefers this folder to the kernel's own modules of the same name.
             (folder / "updates").mkdir(exist_ok=True)
             shutil.copyfile(path, folder / "updates" / path.name)
             order = f"updates/{path.stem}.o\n{order}"
@@ -112,7 +112,7 @@ class Kernel:
 
 
 def make_command(env: Env, source: Path, build: Path) -> list[str | Path]:
-    """The kernel's make, with the tool chain that everything is built with."""
+    """The kernel's make, with the tool chain of all builds."""
     words: list[str | Path] = [
         "make",
         "-C",
@@ -151,8 +151,8 @@ def _kconfig_state(work: Path) -> str:
 def _configure(
     env: Env, source: Path, build: Path, config: str, log: Path, partial: bool = False
 ) -> None:
-    """Configure a build unless it is as it should be. `partial`: the tree has but the
-    first topics of the series, so that some symbols are not there yet."""
+    """Configure a build unless it is up to date. `partial`: the tree has only the first
+    topics of the series, so that some symbols are missing."""
     parts = fragments(env, config, source)
     if (
         not (partial or env.overlay_off)
@@ -198,7 +198,7 @@ def _configure(
 
 
 def build_folder(env: Env, config: str) -> Path:
-    """Where the kernel of a configuration is built."""
+    """The build folder of a configuration."""
     folder = tree.place(env) / f"build-{config}-{env.toolchain_key}"
     extra = extra_fragments(env)
     if extra:
@@ -212,7 +212,7 @@ def build_lock(env: Env, config: str) -> Path:
 
 
 def _seed(folder: Path, plain: Path) -> None:
-    """Begin a build with other options from the one without, so that it is small."""
+    """Begin a build with other options from a copy of the plain one, so that it is small."""
     if folder == plain or folder.exists() or not (plain / ".config").exists():
         return
     part = folder.with_name(f"{folder.name}.part")
@@ -223,8 +223,8 @@ def _seed(folder: Path, plain: Path) -> None:
 
 
 def shared_tree(env: Env, lock: Lock) -> Tree:
-    """The kernel tree with the overlay laid on it. The lock is shared, and stays so if the
-    tree is as it should be: others that want the same tree use it at the same time."""
+    """The kernel tree with the overlay. The lock is shared, and stays so if the tree is up
+    to date, so that other processes can use the same tree at the same time."""
     while True:
         work = tree.existing(env)
         if work is not None and overlay.is_laid(work, _wanted(env, work)):
@@ -232,7 +232,7 @@ def shared_tree(env: Env, lock: Lock) -> Tree:
         if lock.try_own():
             work = prepare_tree(env)
             lock.share()
-            # The user's own tree is copied whenever it is asked for.
+            # The user's own tree is copied every time.
             if env.kdir is not None:
                 return work
 
@@ -250,7 +250,7 @@ def _wanted(env: Env, work: Tree) -> dict[str, bytes | None]:
 
 
 def prepare_tree(env: Env) -> Tree:
-    """The same where the caller holds the lock exclusively."""
+    """The same for a caller that holds the lock exclusively."""
     manifest = tree.place(env) / "overlay.json"
     work = tree.prepare(env, overlay.manifest_files(manifest))
     laid = overlay.apply(work, _wanted(env, work))
@@ -320,7 +320,7 @@ def packages(env: Env, work: Tree) -> Kernel:
         def watch() -> None:
             step.detail = f"{done.count()} files built"
 
-        # -d: dpkg asks for packages whose work others of the build root do.
+        # -d: dpkg asks for packages that the build root replaces by others.
         proc.run(
             [*make_command(env, work.work, folder), "bindeb-pkg", "DPKG_FLAGS=-d"],
             log,

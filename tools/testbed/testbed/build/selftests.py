@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds and installs the kernel's own selftests, for programs that run in a guest.
 
-The kernel's `make kselftest-install` does it, from the overlaid tree. Some of what it builds goes
-beside its source, so it works in a copy of the tree, of hard links, and leaves the tree alone.
+The kernel's `make kselftest-install` does it, from the overlaid tree. Some artifacts go beside
+their sources, so it works in a copy of the tree, made of hard links, and leaves the tree alone.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from testbed.source.tree import Tree
 TARGETS = ("drivers/net", "drivers/net/hw", "net/lib", "net", "tc-testing")
 _LIST = "kselftest-list.txt"
 _SELFTESTS = "tools/testing/selftests"
-# What the build reads, apart from the exported headers of the rest of the tree.
+# Inputs of the build, apart from the exported headers of the rest of the tree.
 _INPUTS = (
     *(f"{_SELFTESTS}/{name}" for name in ("drivers/net", "net", "tc-testing", "kselftest")),
     f"{_SELFTESTS}/lib.mk", f"{_SELFTESTS}/Makefile", f"{_SELFTESTS}/kselftest.h",
     f"{_SELFTESTS}/kselftest_harness.h", "tools/net/ynl", "tools/lib/bpf", "tools/include",
     "tools/scripts", "Documentation/netlink", "include/uapi", "arch/x86/include/uapi",
 )  # fmt: skip
-# These are installed as they are: a change of one compiles nothing.
+# Installed without a build: a change of one compiles nothing.
 _SCRIPTS = (".py", ".sh", ".json")
 _PROGRAMS = (".py", ".sh")
 _EXCLUDED = re.compile(r"^\S*Makefile:\d+: (excluding .+)$")
@@ -45,14 +45,13 @@ class Selftests:
     """The installed selftests."""
 
     folder: Path
-    # What could not be built or installed, each with its reason, a line each.
+    # Programs that could not be built or installed, with reasons, a line each.
     missing: tuple[str, ...] = ()
 
     def programs(self, *collections: str) -> list[str]:
         """The programs of some folders, as paths below `folder`.
 
-        These are the ones that the folder's runner calls, and scripts that are made to be called
-        by hand.
+        These are the ones that the folder's runner calls, and executable scripts.
         """
         found = set()
         for line in (self.folder / _LIST).read_text().splitlines():
@@ -66,12 +65,12 @@ class Selftests:
         return sorted(found)
 
     def copy(self, folder: Path) -> None:
-        """For one run: the next build may replace what is installed."""
+        """Copy them for one run: the next build may replace the installation."""
         shutil.copytree(self.folder, folder, symlinks=True)
 
 
 def build(env: Env, work: Tree) -> Selftests:
-    """Build and install them, if that is not done yet. The caller holds the tree's lock."""
+    """Build and install them unless they are up to date. The caller holds the tree's lock."""
     folder = tree.place(env) / f"build-programs-{env.toolchain_key}"
     installed, stamp = folder / "installed", folder / "installed.stamp"
     compiled, scripts = _states(env, work.work)
@@ -98,14 +97,14 @@ def _is(stamp: Path, state: str) -> bool:
 
 
 def _states(env: Env, work: Path) -> tuple[str, str]:
-    """Names for what is compiled, and for what is installed as it is."""
+    """Hashes of the compiled inputs, and of those installed without a build."""
     compiled: list[str] = []
     scripts: list[str] = []
     for path in _files(work, _INPUTS):
         info = path.stat()
         line = f"{path.relative_to(work)} {info.st_size} {info.st_mtime_ns}"
         (scripts if path.suffix in _SCRIPTS else compiled).append(line)
-    # pyynl generates what is compiled.
+    # pyynl generates sources.
     compiled += [line for line in scripts if line.startswith("tools/net/ynl/")]
     return short_hash(env.toolchain_key, str(env.root), *compiled), short_hash(*scripts)
 
@@ -120,7 +119,7 @@ def _files(work: Path, names: Iterable[str]) -> Iterator[Path]:
 
 
 def _copy_tree(work: Path, folder: Path, log: Path) -> None:
-    """Bring the copy up to date; what was built in it goes with what it was built from."""
+    """Bring the copy up to date, without artifacts of earlier builds."""
     source = folder / "source"
     source.mkdir(parents=True, exist_ok=True)
     command = ["rsync", "-a", "--delete", f"--link-dest={work}", f"{work}/", f"{source}/"]
@@ -147,13 +146,13 @@ def _make(env: Env, folder: Path, installed: Path, log: Path) -> None:
 
 
 def missing(log: str) -> list[str]:
-    """What a build could not make or install, by its log."""
+    """Targets that a build could not make or install, from its log."""
     found = []
     for line in log.splitlines():
         if match := _EXCLUDED.match(line):
             found.append(match[1])
         elif match := _ERROR.search(line):
-            # A rule that installs says itself what it did not find.
+            # An install rule names missing files itself.
             if match[1] not in ("install", "all", "kselftest-install"):
                 found.append(f"{match[1]} could not be built")
         elif match := _ABSENT.search(line):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""out/results/*.ktap: what a boot has tested, for KernelCI and whatever else reads KTAP."""
+"""out/results/*.ktap: the results of a boot, for KernelCI and other readers of KTAP."""
 
 from __future__ import annotations
 

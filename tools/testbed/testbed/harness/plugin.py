@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The pytest plugin of make test: which items run, in which lane, and how they are reported.
 
-It is loaded into the process that counts and into those that xdist starts, one a lane. What
-a lane says goes to the terminal as it comes, behind the lane's name.
+It is loaded into the process that counts and into those that xdist starts, one per lane. The
+output of a lane goes to the terminal immediately, behind the lane's name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def is_lane(config: pytest.Config) -> bool:
-    """Whether this process runs items for another one."""
+    """Whether this process runs a lane."""
     return hasattr(config, "workerinput")
 
 
@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[shards.SECONDS] = {}
     config.addinivalue_line("markers", "suite(name): the suite that ONLY= names")
     if is_lane(config):
-        # Standard output is not the terminal here; the other stream still is.
+        # Standard output is not the terminal here; standard error still is.
         sys.stdout = os.fdopen(os.dup(2), "w", buffering=1)
 
 
@@ -54,7 +54,7 @@ def suite_of(item: pytest.Item) -> str:
 
 
 def program_of(item: pytest.Item) -> str:
-    """What ONLY=suite/program names in a suite."""
+    """The program that an item runs, as in ONLY=suite/program."""
     params = getattr(item, "callspec", None)
     return str(params.params.get("program", "")) if params else ""
 
@@ -67,7 +67,7 @@ def wanted(item: pytest.Item, names: Sequence[str]) -> bool:
     program = Path(program_of(item)).stem
     if suite in names:
         return True
-    # A test without a program ends what the programs of its suite have used.
+    # A test without a program ends the guest of its suite's programs.
     return any(name == f"{suite}/{program}" or (not program and name.startswith(f"{suite}/"))
                for name in names)  # fmt: skip
 
@@ -75,7 +75,7 @@ def wanted(item: pytest.Item, names: Sequence[str]) -> bool:
 # Before xdist looks for the groups.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select by ONLY= and SHARD=, put in order, and tell xdist the lanes."""
+    """Select by ONLY= and SHARD=, sort, and assign items to lanes."""
     env = config.stash[ENV]
     order = list(SUITES)
     names = config.getoption("suites") or env.settings.names("ONLY")
@@ -97,10 +97,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Run an item. One that reports many results is no test itself, unless it fails."""
+    """Run an item. One with many results is not counted itself, unless it fails."""
     suite = suite_of(item)
     if is_lane(item.config):
-        # Unit tests look at what is printed, too.
+        # Unit tests check output, too.
         enter_lane("" if suite == "python" else lane_of(suite))
     many = "results" in getattr(item, "fixturenames", ())
     quiet = redirect_stdout(io.StringIO()) if suite == "python" else nullcontext()
@@ -119,7 +119,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A lane tells how long its items took."""
+    """Report the durations of a lane's items."""
     if is_lane(session.config):
         output: dict[str, object] = session.config.workeroutput  # type: ignore[attr-defined]
         output["seconds"] = session.config.stash[shards.SECONDS]
@@ -129,7 +129,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A `Failure` explains itself: no trace of the testbed's own code is needed."""
+    """Report a `Failure` without a traceback of the testbed's own code."""
     report = yield
     if call.excinfo is not None and isinstance(call.excinfo.value, Failure):
         error = call.excinfo.value
@@ -139,7 +139,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
-    """pytest counts, but prints no letter a test: there are thousands."""
+    """Print no letter per test: there are thousands."""
     if isinstance(report, pytest.TestReport) and (report.when == "call" or not report.passed):
         return report.outcome, "", ""
     return None
@@ -147,7 +147,7 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
 
 @pytest.fixture
 def results(request: pytest.FixtureRequest) -> Results:
-    """Where a test of many parts puts its results."""
+    """The results of a test of many parts."""
     suite, program = suite_of(request.node), program_of(request.node)
     return Results(request.node, f"{suite}/{program}" if program else suite)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Many results of one item: a boot finds hundreds, whose names are known only then."""
+"""Many results of one item: a boot has hundreds, with names known only then."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Literal
 
 import pytest
 
-# What a report says of itself in its user_properties: the suite, and the name of one
-# result of many. The latter becomes the test's name in the process that counts.
+# Keys of a report's user_properties: the suite, and the name of one result of many,
+# which becomes the test's name in the process that counts.
 SUITE, NAME = "suite", "result"
 
 
 class Results:
-    """Hands on each result at once as a test of its own."""
+    """Reports each result at once as a test of its own."""
 
     def __init__(self, item: pytest.Item, prefix: str) -> None:
         self._item = item

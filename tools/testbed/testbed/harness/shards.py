@@ -16,14 +16,14 @@ import pytest
 
 # Seconds by key, of the last run with RECORD=1.
 RECORD = "tools/testbed/record/test-seconds.json"
-# How long each item took, by its key, in the process that ran it.
+# The seconds of each item, by its key, in the process that ran it.
 SECONDS = pytest.StashKey[dict[str, float]]()
 # For a test that is not in the record.
 UNKNOWN = 0.2
 
 
 def key(suite: str, nodeid: str) -> str:
-    """What a test is called in the record: unit tests are counted by file."""
+    """The name of a test in the record: unit tests are counted by file."""
     name = nodeid.partition("@")[0]
     return f"{suite} {name.partition('::')[0] if suite == 'python' else name}"
 
@@ -38,7 +38,7 @@ def load(clone: Path) -> dict[str, float]:
 
 
 def save(clone: Path, seconds: Mapping[str, float]) -> None:
-    """Renew what was run; the rest stays."""
+    """Update the tests that ran; the rest stays."""
     known = {**load(clone), **{name: round(value, 1) for name, value in seconds.items()}}
     path = clone / RECORD
     path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the user sees of results: failures at once, each suite's sum, one line at the end."""
+"""Output of make test: failures at once, each suite's sum, one line at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testbed.harness import shards
 from testbed.harness.results import NAME, SUITE
 from testbed.host.ui import say
 
-# Of a reason; pytest's own report of a failure has all of it.
+# Characters of a reason; pytest's own report of a failure is complete.
 _LONGEST = 400
 
 
@@ -37,7 +37,7 @@ class Summary:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count one result; say at once that it failed."""
+        """Count one result; print a failure at once."""
         properties = dict(report.user_properties)
         suite = str(properties.get(SUITE, "python"))
         report.nodeid = _name(suite, report.nodeid, properties.get(NAME))
@@ -54,16 +54,16 @@ class Summary:
             one.passed += 1
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """A file that cannot be read is a failure of its own."""
+        """A file that cannot be collected is a failure of its own."""
         if report.failed:
             self.sums["python"].failed.append(f"{report.nodeid}: {report.longreprtext}")
 
     def pytest_testnodedown(self, node: Any) -> None:
-        """A lane has ended: the durations of its items."""
+        """Collect the durations of a lane's items at its end."""
         self.seconds.update(getattr(node, "workeroutput", {}).get("seconds", {}))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """The same where this process runs them itself."""
+        """The same for items of this process."""
         known = session.config.stash[shards.SECONDS]
         self.seconds.update(known)
 
@@ -93,8 +93,8 @@ class Summary:
 
 
 def _name(suite: str, nodeid: str, result: object) -> str:
-    """A test by its suite. One of many results has its own name; before, in the process that
-    runs it, xdist knows it by its item."""
+    """The name of a test, beginning with its suite. One of many results has its own; in the
+    process that runs it, xdist needs the item's id."""
     if result:
         return str(result)
     name = nodeid.partition("@")[0]
@@ -102,7 +102,7 @@ def _name(suite: str, nodeid: str, result: object) -> str:
 
 
 def reason(report: pytest.TestReport) -> str:
-    """Why a test failed or was skipped, on one line."""
+    """The reason of a failure or a skip, on one line."""
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[2]).removeprefix("Skipped: ")
     crash = getattr(report.longrepr, "reprcrash", None)

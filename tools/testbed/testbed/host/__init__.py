@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the host gives: messages, processes, locks, the machine's description."""
+"""Services of the host: messages, processes, locks, the machine's description."""

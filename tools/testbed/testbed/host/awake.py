@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Keeps processors from sleeping while something is measured on them.
 
-A processor of a virtual machine that has nothing to do is taken away, and to
-get it back takes longer than most of what happens on it. A process that runs
-only if no other one wants to keeps it, and gives way at once.
+The hypervisor takes away an idle processor of a virtual machine, and it takes
+long to come back. A process of the idle scheduling class keeps the processor
+busy, and yields to any other process at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-# Ends by itself if whoever started it could not end it.
+# Ends by itself if its parent has died.
 _SPIN = """
 import os, sys
 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

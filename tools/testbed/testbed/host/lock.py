@@ -11,14 +11,14 @@ from types import TracebackType
 
 from testbed.host.ui import say
 
-# Between two looks whether a shared lock can be owned.
+# Between two attempts to make a shared lock exclusive.
 _PAUSE = 0.5
 
 
 class Lock:
     """An exclusive lock that can be turned into a shared one.
 
-    Building needs it exclusively; a VM that runs what was built shares it.
+    A build needs it exclusively; a VM that runs the build shares it.
     """
 
     def __init__(self, path: Path, what: str, *, shared: bool = False) -> None:
@@ -30,23 +30,23 @@ class Lock:
 
     def __enter__(self) -> Lock:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Not inheritable: a child that outlives us must not keep the lock.
+        # Not inheritable: a child that outlives this process must not keep the lock.
         self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._take(self._first)
         return self
 
     def share(self) -> None:
-        """Let others use what is there now; nobody may change it meanwhile."""
+        """Make it shared: others may use the files, but not change them."""
         self._take(fcntl.LOCK_SH)
 
     def try_own(self) -> bool:
-        """Make a shared lock exclusive, if nobody else shares it. If not, it is shared again
-        after a moment: what it guards may have changed by then."""
+        """Make a shared lock exclusive, if there is no other holder. Otherwise it is shared
+        again after a pause: the files may have changed by then."""
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         except BlockingIOError:
-            # Two that share it and want to own it must not wait for each other.
+            # Two holders that both want it exclusively must not wait for each other.
             fcntl.flock(self._fd, fcntl.LOCK_UN)
             if not self._waited:
                 say(f"    waiting: another skbulk uses {self.what}")
@@ -56,7 +56,7 @@ class Lock:
             return False
 
     def release(self) -> None:
-        """Give it up, also before the end of the block."""
+        """Release it, possibly before the end of the block."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Records what a measurement ran on, so that figures can be compared."""
+"""Describes the machine and the kernel of a measurement, so that figures can be compared."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _field(path: str, name: str) -> str | None:
 
 
 def describe_machine(accel: str) -> dict[str, Any]:
-    """The host, as far as it matters for speed."""
+    """The properties of the host that matter for speed."""
     return {
         "cpu": _field("/proc/cpuinfo", "model name"),
         "cores": os.cpu_count(),

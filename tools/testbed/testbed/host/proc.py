@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs tools with their output in a log, and tells what failed."""
+"""Runs tools with their output in a log, and reports failures."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _wait(
 
 
 def _end_group(child: subprocess.Popen[bytes]) -> None:
-    """A build has children of its own: they go with it."""
+    """End a build with all of its children."""
     for how in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(child.pid, how)
@@ -119,7 +119,7 @@ def _end_group(child: subprocess.Popen[bytes]) -> None:
 
 
 def output(command: Sequence[str | Path], *, timeout: float = 30.0) -> str | None:
-    """What a tool prints, or None if it is missing or fails."""
+    """The output of a tool, or None if it is missing or fails."""
     try:
         done = subprocess.run(
             [str(c) for c in command],

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the user sees: steps with progress and elapsed time, and errors.
+"""Output for the user: steps with progress and elapsed time, and errors.
 
-Work that goes on side by side runs in lanes, a process each: their lines begin with the
-lane's name.
+Concurrent work runs in lanes, a process each: their lines begin with the lane's name.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ import time
 from types import TracebackType
 
 _START = time.monotonic()
-# Without a terminal a running step says that it is alive this often.
+# Seconds between the progress lines of a step without a terminal.
 _QUIET_INTERVAL = 10.0
-# The same where several lanes do.
+# The same with several lanes.
 _LANE_INTERVAL = 30.0
 _lane = ""
 
 
 class Failure(Exception):
-    """Something the user can act on: what went wrong and the way out."""
+    """An error that the user can act on: the problem, and hints at a way out."""
 
     def __init__(self, message: str, *hints: str) -> None:
         super().__init__(message)
@@ -29,14 +28,14 @@ class Failure(Exception):
 
 
 def enter_lane(name: str) -> None:
-    """From now on lines of this process begin with a name."""
+    """Begin the lines of this process with a name from now on."""
     global _lane
     _lane = name
 
 
 def say(text: str) -> None:
     """Print one line at once."""
-    # One write per line: lines of two lanes do not mix.
+    # One write per line, so that lines of two lanes do not mix.
     sys.stdout.write(f"{_lane:<6}| {text}\n" if _lane else f"{text}\n")
     sys.stdout.flush()
 
@@ -54,7 +53,7 @@ def since_start() -> float:
 
 
 class Step:
-    """A step of work: says its name, shows that it lives, says how long it took.
+    """A step of work: prints its name, its progress, and its duration.
 
     Use it as a context manager; `detail` may be set while it runs.
     """
@@ -64,7 +63,7 @@ class Step:
         self.detail = ""
         self.began = time.monotonic()
         self._done = threading.Event()
-        # There is one last line on a terminal: lanes cannot share it.
+        # Lanes cannot share the last line of a terminal.
         self._tty = sys.stdout.isatty() and not _lane
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 

@@ -19,7 +19,7 @@ from testbed.workshop import Built
 
 COLLECTIONS = ("drivers/net", "drivers/net/hw")
 _SOURCE = "tools/testing/selftests"
-# Seconds for a program, and for a guest in which not even that limit works any more.
+# Seconds for a program, and for a guest in which that limit no longer works.
 _TIME_LIMIT = 600
 _BOOT_TIME = 5400.0
 NO_COMPLAINT = "the kernel does not complain"
@@ -28,7 +28,7 @@ _MARK = re.compile(r"skbulk: (begin|end) (\S+)\r?$")
 
 @dataclass(frozen=True)
 class Setting:
-    """A way to have ports: what one kind of programs wants."""
+    """A setup of ports, for one kind of programs."""
 
     name: str
     ports: int
@@ -42,13 +42,13 @@ _PAIRS = Setting("pairs", ports=7, cpus=2)
 
 
 def programs(selftests: Selftests, clone: Path) -> list[str]:
-    """Upstream's programs: not the ones that this clone adds to the same folders."""
+    """Upstream's programs, without those that this clone adds to the same folders."""
     found = selftests.programs(*COLLECTIONS)
     return [name for name in found if not (clone / _SOURCE / name).exists()]
 
 
 def setting(selftests: Selftests, program: str) -> Setting:
-    """What a program wants, by drivers/net/README.rst."""
+    """The setup for a program, as in drivers/net/README.rst."""
     path = selftests.folder / program
     if path.suffix == ".sh" and "DRIVER_TEST_CONFORMANT" not in path.read_text():
         return _PAIRS
@@ -56,7 +56,7 @@ def setting(selftests: Selftests, program: str) -> Setting:
 
 
 def run(ready: Built, driver: str, names: Sequence[str]) -> list[Program]:
-    """Run programs with one driver; one that takes the guest along costs a new boot."""
+    """Run programs with one driver; one that kills the guest costs a new boot."""
     assert ready.selftests is not None
     found: list[Program] = []
     for one in (_PEER, _PAIRS):
@@ -90,7 +90,7 @@ def both(ready: Built) -> dict[str, list[Program]]:
 
 
 def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: str) -> list[Program]:
-    """One boot: the programs that had their turn in it, at least the first."""
+    """One boot: the programs that ran in it, at least the first."""
     machine = ready.uml(log, SELFTESTS)
     lines: list[str] = []
     job = Job(
@@ -135,7 +135,7 @@ def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: st
 
 
 def blame(done: Sequence[Program], console: str) -> None:
-    """What the kernel complained about while a program ran is that program's failure."""
+    """Blame kernel complaints on the programs during which they appeared."""
     parts: dict[str, list[str]] = {}
     part: list[str] = []
     for line in console.splitlines():

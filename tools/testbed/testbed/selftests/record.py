@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""out/selftests.json: the results of both drivers, and what is made of them."""
+"""out/selftests.json: the results of both drivers, and their table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testbed.selftests.results import FAIL, PASS, SKIP, XFAIL, Program
 FILE = "selftests.json"
 # In the order of the table's columns.
 DRIVERS = {"c": "C", "rust": "Rust"}
-# As in kselftest's totals, a failure that the test expects is none; it is no success either.
+# As in kselftest's totals, an expected failure is neither a failure nor a success.
 _COUNTED = {PASS: (PASS,), FAIL: (FAIL,), SKIP: (SKIP, XFAIL)}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reads what the kernel's selftests print: KTAP, and the lines of its shell libraries.
+"""Reads the output of the kernel's selftests: KTAP, and the lines of its shell libraries.
 
 Every case has a result, a skip its reason, and a failure the words of the check that failed. A
 program that ends without a result for a case that it announced has failed there.
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 PASS, FAIL, SKIP, XFAIL = "pass", "fail", "skip", "xfail"
-# The exit code by which a program says that it was skipped.
+# The exit code of a skipped program.
 _SKIPPED = 4
 _TIMED_OUT = 124
 
@@ -26,7 +26,7 @@ _DIRECTIVE = re.compile(r"#\s*(SKIP|XFAIL|TODO)\b\s*(.*)$", re.I)
 _SHELL = re.compile(r"^TEST: (.*?)\s+\[\s*(OK|FAIL|SKIP|XFAIL)\s*\]$")
 _SHELL_RESULTS = {"OK": PASS, "FAIL": FAIL, "SKIP": SKIP, "XFAIL": XFAIL}
 _SHELL_SKIP = re.compile(r"^(?:TEST: )?SKIP: (.*?)(?:\s+\[ OK \])?$")
-# Of a failed check and of an exception, the lines that say what happened.
+# The lines with the reason of a failed check or an exception.
 _CHECK = re.compile(r"^# Check failed (.*)$")
 _EXCEPTION = re.compile(r"^# Exception\| (\S+?(?:Error|Failure|Exception|Ex|Timeout|Expired)\b.*)$")
 _STDERR = re.compile(r"^# Exception\|\s+(STDERR: .*)$")
@@ -48,11 +48,11 @@ class Program:
     name: str
     code: int | None = None
     cases: dict[str, Case] = field(default_factory=dict)
-    # What went wrong beside its cases: the guest, the port, the kernel, the time.
+    # Problems beside its cases: of the guest, the port, the kernel, or the time limit.
     troubles: list[str] = field(default_factory=list)
 
     def add(self, name: str, case: Case) -> None:
-        """One more case; a name that was used already gets a number."""
+        """Add a case; a name that exists already gets a number."""
         unique, count = name, 1
         while unique in self.cases:
             count += 1
@@ -60,12 +60,12 @@ class Program:
         self.cases[unique] = case
 
     def trouble(self, name: str, why: str) -> None:
-        """What no program may do, as a failed case."""
+        """Add a problem beside the cases, as a failed case."""
         self.troubles.append(why)
         self.add(name, Case(FAIL, why[:_LONGEST]))
 
     def count(self, *results: str) -> int:
-        """How many cases have one of these results."""
+        """The number of cases with one of these results."""
         return sum(case.result in results for case in self.cases.values())
 
 
@@ -109,7 +109,7 @@ class _Reader:
         directive = _DIRECTIVE.search(rest)
         name = (rest[: directive.start()] if directive else rest).strip() or self._stem
         name = name.removeprefix(f"{self._stem}.")
-        # A check may fail before a case finds that it has to be skipped.
+        # A check may fail before the case is skipped.
         if directive and not (failed and self._why):
             result = SKIP if directive[1].upper() == "SKIP" else XFAIL
             case = Case(result, directive[2].strip())
@@ -138,7 +138,7 @@ class _Reader:
         elif code != 0 and not program.count(FAIL):
             program.add(self._stem, Case(FAIL, why))
         elif not program.cases:
-            # A plan of nothing says why in its last words.
+            # The last line of a program with an empty plan has the reason.
             skip = self._skip or (self._last_words if self._planned == 0 else "")
             program.add(self._stem, Case(SKIP, skip) if skip else Case(FAIL, "it says nothing"))
         return program

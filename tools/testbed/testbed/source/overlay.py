@@ -2,8 +2,8 @@
 """Lays the clone's kernel files and patches over a kernel tree.
 
 Files are compared by content and replaced only where they differ, so that a
-build after a small change is a small build. Everything is worked out before
-the first file is written: what fails leaves the tree as it was.
+build after a small change is a small build. All contents are computed before
+the first file is written: an error leaves the tree as it was.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _IGNORED_SUFFIXES = ("~", ".orig", ".rej", ".swp", ".pyc")
 
 @dataclass
 class Laid:
-    """What laying the overlay did."""
+    """The changes made by laying the overlay."""
 
     files: int = 0
     written: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ def new_files(clone: Path) -> Iterator[str]:
 
 
 def manifest_files(manifest: Path) -> list[str]:
-    """The files that an earlier call laid; none if there was no call."""
+    """The files laid by an earlier call, if there was one."""
     try:
         names = json.loads(manifest.read_text())
     except (OSError, ValueError):
@@ -84,7 +84,7 @@ def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.skbulk")
     part.write_bytes(content)
-    # Programs are tests, which are installed with the mode that they have here.
+    # Executable files are tests, which are installed with their mode.
     part.chmod(0o755 if content.startswith(b"#!") else 0o644)
     part.rename(path)
 
@@ -99,13 +99,13 @@ def _same(path: Path, content: bytes) -> bool:
 
 
 def _put_back(tree: Tree, name: str) -> bool:
-    """Make `name` what it is in the base; tells whether that was a change."""
+    """Restore `name` from the base; returns whether it changed."""
     target, source = tree.work / name, tree.base / name
     if source.is_file():
         content = source.read_bytes()
         if _same(target, content):
             return False
-        # A copy, not a link: its new time tells make that it changed.
+        # A copy, not a link: make notices the change by the new time.
         _replace(target, content)
         return True
     if not target.exists():
@@ -119,10 +119,10 @@ def _put_back(tree: Tree, name: str) -> bool:
 
 
 def apply(tree: Tree, wanted: dict[str, bytes | None]) -> Laid:
-    """Write what differs from `wanted`, undo what is no longer wanted."""
+    """Write files that differ from `wanted`, restore those no longer wanted."""
     before = manifest_files(tree.manifest)
     laid = Laid(files=len(wanted))
-    # The union first: after an interruption the next call still knows all.
+    # The union first: after an interruption the next call still has all names.
     _write_manifest(tree.manifest, sorted({*before, *wanted}))
     for name, content in wanted.items():
         target = tree.work / name

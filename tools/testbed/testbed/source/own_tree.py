@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a tree of the user's own lacks of the series.
+"""Missing parts of the series in a tree of the user's own.
 
 The tree may have the series applied, or some of its topics, with changes on top:
-those are left as they are. A topic that is there in part is refused.
+those are kept. A topic that is incomplete in the tree is refused.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _WAY_OUT = "OVERLAY=0 builds the tree as it is; DRIVER=rust loads the driver tha
 
 @dataclass
 class Found:
-    """What is to be laid over the tree, and what there is to say about it."""
+    """The files to be laid over the tree, and notes for the user."""
 
     wanted: dict[str, bytes | None]
     notes: list[str] = field(default_factory=list)
 
 
 def complete(clone: Path, base: Path) -> Found:
-    """The files that make the tree whole; `Failure` names what conflicts."""
+    """The files that complete the tree; a conflict is a `Failure`."""
     everything = topics(clone)
     touched = touched_files(topic.patch for topic in everything)
     with tempfile.TemporaryDirectory(prefix="skbulk-own-") as name:
@@ -67,7 +67,7 @@ def complete(clone: Path, base: Path) -> Found:
 
 
 def _revert(scratch: Path, everything: Sequence[Topic]) -> set[Patch]:
-    """Take out the patches that the tree has, the last one first."""
+    """Revert the patches that the tree has, the last one first."""
     found = set()
     for topic in reversed(everything):
         if topic.patch.touched and applies(scratch, topic.patch, reverse=True):
@@ -77,7 +77,7 @@ def _revert(scratch: Path, everything: Sequence[Topic]) -> set[Patch]:
 
 
 def _is_there(topic: Topic, clone: Path, base: Path, reverted: set[Patch]) -> bool:
-    """Whether the tree has the topic, be it with changes."""
+    """Whether the tree has the topic, possibly with changes."""
     patched = topic.patch in reverted
     if not topic.files:
         return patched

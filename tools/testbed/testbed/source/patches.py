@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The kernel series as mails for git am, one topic per patch.
 
-patches/README says how a topic and a series are written down.
+patches/README explains the files of a topic and of a series.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from testbed.source import overlay
 from testbed.source.patching import Series, copy_files, read, read_all, touched_files, write
 from testbed.source.topics import Topic, states_of_new_files, topics
 
-# The sender of the mails without AUTHOR: no person, so that no sign-off is possible.
+# The sender of the mails without AUTHOR: not a person, so there is no sign-off.
 NOBODY = "skbulk <skbulk@localhost>"
 _MAINTAINERS = "MAINTAINERS"
 _PERSON = re.compile(r"([^<>]+?) +<([^<>@\s]+@[^<>@\s]+)>")
@@ -69,7 +69,7 @@ class Repository:
         return text
 
     def commit(self, message: str) -> None:
-        """Commit all that has changed."""
+        """Commit all changes."""
         self.git("add", "-A", "-f", what="adding files")
         self.git("commit", "-q", "--allow-empty", "-m", message, what=f"committing {message[:60]}")
 
@@ -83,7 +83,7 @@ def take(repository: Repository, topic: Topic, clone: Path, first: Mapping[str, 
     for file in topic.files:
         path = repository.folder / file
         write(path, first.get(file) or (clone / file).read_bytes())
-        # A script stays one that can be run.
+        # A script stays executable.
         path.chmod((clone / file).stat().st_mode)
 
 
@@ -167,14 +167,14 @@ _NO_MAINTAINER = "\n\nIt names no maintainer, as the series was written without 
 
 
 def insert_entry(text: str, entry: Sequence[str]) -> str:
-    """Put an entry of MAINTAINERS where the alphabet wants it."""
+    """Insert an entry of MAINTAINERS in alphabetical order."""
     blocks = text.rstrip("\n").split("\n\n")
     # The entries come after an explanation of the file.
     entries = [i for i, block in enumerate(blocks) if re.match(r"\S.*\n[A-Z]:\t", block)]
     place = next(
         (i for i in entries if blocks[i].partition("\n")[0].upper() > entry[0].upper()), len(blocks)
     )
-    # "THE REST" is the last one, whatever comes.
+    # "THE REST" is always the last one.
     if place == len(blocks) and entries and blocks[entries[-1]].startswith("THE REST"):
         place = entries[-1]
     blocks.insert(place, "\n".join(entry))
@@ -182,7 +182,7 @@ def insert_entry(text: str, entry: Sequence[str]) -> str:
 
 
 def _cover(clone: Path, series: Series, folder: Path, version: str, base_commit: str) -> None:
-    """Fill in the cover letter: patches/NAME.cover, what it needs, what it is based on."""
+    """Fill in the cover letter: patches/NAME.cover, the series it needs, and its base."""
     source = clone / f"patches/{series.name}.cover"
     if not source.exists():
         raise Failure(f"the series {series.name} has no cover letter", f"write {source}")

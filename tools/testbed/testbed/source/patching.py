@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reads patches/series and works out what the patched files look like."""
+"""Reads patches/series and computes the contents of the patched files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Patch:
 
     @property
     def touched(self) -> list[str]:
-        """The files it changes, makes or removes, in its order."""
+        """The files it changes, creates or removes, in its order."""
         names = [name for _, name in _TARGET.findall(self.text) if name != "/dev/null"]
         return list(dict.fromkeys(names))
 
@@ -97,32 +97,32 @@ def read_series(folder: Path) -> list[Patch]:
 
 
 def touched_files(patches: Iterable[Patch]) -> list[str]:
-    """The files that some patches change, make or remove, in their order."""
+    """The files that some patches change, create or remove, in their order."""
     return list(dict.fromkeys(name for patch in patches for name in patch.touched))
 
 
 def read(path: Path) -> bytes | None:
-    """What a file holds; None if there is no such file."""
+    """The content of a file; None if it does not exist."""
     return path.read_bytes() if path.is_file() else None
 
 
 def write(path: Path, content: bytes) -> None:
-    """Make or replace a file."""
+    """Create or replace a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
 
 def copy_files(base: Path, folder: Path, names: Iterable[str]) -> None:
-    """Copy those of some files that a tree has."""
+    """Copy some files, as far as they exist in a tree."""
     for name in names:
         if (content := read(base / name)) is not None:
             write(folder / name, content)
 
 
 def first_states(clone: Path, patches: list[Patch], new: Collection[str]) -> dict[str, bytes]:
-    """What new files are before patches of later topics change them.
+    """The contents of new files before patches of later topics change them.
 
-    The clone has their last state: those patches are taken out of it.
+    The clone has their last state: those patches are reverted.
     """
     result = {}
     for name in (name for name in touched_files(patches) if name in new):
@@ -156,7 +156,7 @@ def _explain(patch: Patch, text: str, way_out: str) -> Failure:
 
 
 def _patch(folder: Path, patch: Patch, *words: str) -> subprocess.CompletedProcess[bytes]:
-    # -F0: a hunk whose surroundings changed is not guessed at.
+    # -F0: no fuzz for a hunk with changed context.
     return subprocess.run(
         ["patch", "-p1", "-F0", "-f", "--no-backup-if-mismatch", "-r", "-", *words,
          "-d", str(folder), "-i", str(patch.path)],
@@ -168,13 +168,13 @@ def _patch(folder: Path, patch: Patch, *words: str) -> subprocess.CompletedProce
 
 
 def applies(folder: Path, patch: Patch, reverse: bool = False) -> bool:
-    """Whether a patch could be applied, or taken out."""
+    """Whether a patch can be applied, or reverted."""
     words = ("-R", "--dry-run") if reverse else ("--dry-run",)
     return _patch(folder, patch, *words).returncode == 0
 
 
 def apply_patch(folder: Path, patch: Patch, way_out: str = "", reverse: bool = False) -> None:
-    """Apply a patch, or take it out; `Failure` says where it does not fit."""
+    """Apply or revert a patch; the `Failure` names the place that does not fit."""
     done = _patch(folder, patch, *(["-R"] if reverse else []))
     if done.returncode != 0:
         raise _explain(patch, done.stdout.decode(errors="replace"), way_out)
@@ -183,10 +183,8 @@ def apply_patch(folder: Path, patch: Patch, way_out: str = "", reverse: bool = F
 def patched_files(
     base: Path, patches: list[Patch], new: Mapping[str, bytes]
 ) -> dict[str, bytes | None]:
-    """Apply all patches to copies; returns what each touched file becomes. `new` are
-    files that the tree lacks, as they are before a patch changes them.
-
-    None stands for a file that a patch removes.
+    """Apply all patches to copies; returns the contents of the touched files, None for a
+    removed one. `new` are files that the tree lacks, before a patch changes them.
     """
     touched = touched_files(patches)
     with tempfile.TemporaryDirectory(prefix="skbulk-patch-") as name:
@@ -195,7 +193,7 @@ def patched_files(
         for file in new.keys() & set(touched):
             write(scratch / file, new[file])
         for patch in patches:
-            # A topic of new files alone is a mail's header: there is nothing to apply.
+            # A topic of new files alone is just a mail's header.
             if patch.touched:
                 apply_patch(scratch, patch)
         return {file: read(scratch / file) for file in touched}

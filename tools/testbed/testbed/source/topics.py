@@ -66,6 +66,6 @@ def topics(clone: Path) -> list[Topic]:
 
 
 def states_of_new_files(clone: Path, everything: Sequence[Topic]) -> dict[str, bytes]:
-    """What new files are before patches of later topics change them."""
+    """The contents of new files before patches of later topics change them."""
     new = [file for topic in everything for file in topic.files]
     return first_states(clone, [topic.patch for topic in everything], new)

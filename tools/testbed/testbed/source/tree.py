@@ -12,11 +12,11 @@ from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.ui import Failure, Step, say
 
-# What the series is made for. Another version is tried: the patches tell.
+# The version of the series. With another one the patches may not apply.
 WANTED = (7, 3)
 _SOURCE = "linux-source-7.3"
-# What an earlier build inside the user's tree may have left there. The kernel
-# refuses a separate build folder next to such files.
+# Leftovers of an earlier build inside the user's tree. The kernel refuses a
+# separate build folder next to such files.
 _BUILD_LEFTOVERS = (
     ".git", "/.config", "/.config.old", "/.version", "/include/config/", "/include/generated/",
     "/arch/*/include/generated/", "/debian/", "*.o", "*.a", "*.ko", "*.mod", "*.mod.c", "*.order",
@@ -28,8 +28,8 @@ _BUILD_LEFTOVERS = (
 class Tree:
     """A kernel tree that the overlay may be laid on.
 
-    `base` stays as it came. `work` is a copy that may be made of hard links:
-    whoever changes a file in it replaces the file and never writes into it.
+    `base` is never changed. `work` is a copy that may be made of hard links: files
+    in it are replaced, never written to.
     """
 
     base: Path
@@ -38,12 +38,12 @@ class Tree:
 
     @property
     def manifest(self) -> Path:
-        """Where the overlay records which files it laid."""
+        """The file that lists the files of the overlay."""
         return self.work.parent / "overlay.json"
 
 
 def version_of(tree: Path) -> tuple[int, int, str]:
-    """Version, patch level and full name, as the tree's Makefile says."""
+    """Version, patch level and full name from the tree's Makefile."""
     makefile = tree / "Makefile"
     try:
         text = makefile.read_text(errors="replace")[:4000]
@@ -111,7 +111,7 @@ def _copy(env: Env, base: Path, work: Path, keep: list[str]) -> None:
 
 
 def place(env: Env) -> Path:
-    """The folder of the cache that holds this base's tree, builds and lock."""
+    """The folder of the cache with this base's tree, builds and lock."""
     if env.kdir is not None:
         name = f"kdir-{short_hash(str(env.kdir))}"
     else:
@@ -122,7 +122,7 @@ def place(env: Env) -> Path:
 
 
 def existing(env: Env) -> Tree | None:
-    """The tree as it was prepared before, if nothing has to be done to it."""
+    """The tree as prepared before, if it is up to date."""
     if env.kdir is not None:
         return None
     folder, base = place(env), env.cache / f"linux-{_source_key(_tarball(env))}"
@@ -133,7 +133,7 @@ def existing(env: Env) -> Tree | None:
 
 
 def prepare(env: Env, laid: list[str]) -> Tree:
-    """The tree to lay the overlay on; `laid` are files that it owns already."""
+    """The tree to lay the overlay on; `laid` are files that the overlay owns already."""
     folder = place(env)
     work = folder / "tree"
     if env.kdir is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Fixtures: what was built, and guests that stay between tests."""
+"""Fixtures: builds that are shared between tests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Ready = Callable[..., Built]
 
 @pytest.fixture(scope="session")
 def shop(env: Env) -> Iterator[Workshop]:
-    """Builds kernels when a test asks for them, each once."""
+    """The workshop, which builds each kernel once, on demand."""
     with workshop(env) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
 def ready(shop: Workshop) -> Ready:
-    """What was built: ready("uml") builds the kernel that it names."""
+    """A function that builds on demand: ready("uml") builds the kernel of that name."""
     return shop.ready

@@ -35,7 +35,7 @@ def test_bench(ready: Ready, results: Results) -> None:
         why = "the reference reported nothing" if missing else None
         results.add(f"{row.bench} {row.case}", why)
     reported = {row.bench for row in rows}
-    # Those that the modules have; instructions are judged elsewhere.
+    # Benchmarks of the modules; instructions are judged elsewhere.
     for name in REFERENCES:
         if name.partition("-")[0] in MEMORY:
             why = None if name in reported else "it reported nothing"
@@ -43,7 +43,7 @@ def test_bench(ready: Ready, results: Results) -> None:
 
 
 def _qdiscs(built: Built) -> list[Row]:
-    """Queue disciplines: no packet may get lost uncounted, or this fails."""
+    """Queueing disciplines: an uncounted loss of a packet is a failure."""
     return qdisc.rows(qdisc.run(built, 1, SHORT))
 
 

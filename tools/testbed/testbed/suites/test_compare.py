@@ -20,13 +20,13 @@ from testbed.workshop import Built
 
 _FRAMES = 100_000
 _MOST = 1.1
-# How often instructions are counted once more before a driver counts as slower.
+# Further counts before a driver is judged slower.
 _RECOUNTS = 2
 
 
 @pytest.mark.suite("compare")
 def test_compare(ready: Ready, results: Results) -> None:
-    """Everything is forwarded, and at no more cost than C allows."""
+    """All frames are forwarded, within the limit on instructions relative to C."""
     built = ready("perf")
     record, complaints = demo.measure(built, _FRAMES, repeats=1)
     for name in record["drivers"]:
@@ -45,7 +45,7 @@ def test_compare(ready: Ready, results: Results) -> None:
 
 
 def _judge_cost(built: Built, record: dict[str, Any], results: Results) -> None:
-    """The Rust driver takes no more instructions than the committed record says."""
+    """The Rust driver takes no more instructions than in the committed record."""
     names = {case: f"instructions per packet, {case}, against the record"
              for case in ("driver", "all")}  # fmt: skip
     try:
@@ -64,8 +64,8 @@ def _judge_cost(built: Built, record: dict[str, Any], results: Results) -> None:
         for name, cost in record["cost"].items()
     }
     verdicts = _verdicts(known, costs)
-    # What disturbs a count adds to it, and seldom twice: only what is too much
-    # in each of several boots has grown.
+    # Disturbances add to a count, and rarely twice: only a count that is too high in
+    # each of several boots is a failure.
     for again in range(_RECOUNTS):
         if not any(verdicts.values()):
             break

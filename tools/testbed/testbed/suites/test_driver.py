@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The driver of the tutorial, as its reader builds and tries it."""
+"""The driver of the tutorial, built and tried as in the tutorial."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCRIPT = "tools/testbed/guest/try-driver"
 
 @pytest.mark.suite("driver")
 def test_driver(env: Env, ready: Ready, results: Results) -> None:
-    """It builds from its folder, carries packets and goes without a complaint."""
+    """It builds from its folder, carries packets and unloads without a complaint."""
     built = ready(UML)
     made = driver.build(env, built.kernels[UML], env.clone / FOLDER)
     results.add("it builds as an external module")

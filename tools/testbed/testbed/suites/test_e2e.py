@@ -27,10 +27,10 @@ from testbed.suites.conftest import Ready
 
 FOLDER = "tools/testing/selftests/drivers/net/hw"
 _RUNNER = "tools/testbed/guest/run_selftests.py"
-# The first may switch off the checker of DMA mappings, and the second looks at what all the
-# others have left behind.
+# The first may switch off the checker of DMA mappings, and the second looks for leaks of all
+# the others.
 _LAST = ("alloc_fail.py", "leaks.py")
-# Seconds for a program whose own limit, in the guest, does not work any more; for a boot.
+# Seconds for a program whose own limit in the guest fails; for a boot.
 _PROGRAM_TIME = 1000.0
 _BOOT_TIME = 6000.0
 _EXPECTED = re.compile(r"skbulk: provokes (.+?)\r?$", re.M)
@@ -48,13 +48,13 @@ class Kind:
 KINDS = (
     Kind("e2e-rust", "rust", "debug"),
     Kind("e2e-uml", "rust", UML),
-    # It is the model that is judged here: the driver needs no checkers.
+    # A test of the model: the driver needs no checkers.
     Kind("e2e-c", "c", "perf"),
 )
 
 
 def programs(clone: Path) -> list[str]:
-    """The programs in their order; what is not executable helps one of them."""
+    """The programs in their order; files that are not executable are their helpers."""
     found = [
         path.name for path in sorted((clone / FOLDER).glob("*.py")) if os.access(path, os.X_OK)
     ]
@@ -63,7 +63,7 @@ def programs(clone: Path) -> list[str]:
 
 @dataclass
 class Guests:
-    """The guest of the suite that runs, booted when its first program comes."""
+    """The guest of the current suite, booted for its first program."""
 
     ready: Ready
     kind: Kind | None = None
@@ -92,19 +92,19 @@ class Guests:
         return self.live, True
 
     def note(self, kind: Kind, program: Program) -> None:
-        """Write the suite's KTAP anew with this program in it."""
+        """Rewrite the suite's KTAP with this program in it."""
         done = self._done.setdefault(kind.suite, [])
         done.append(program)
         folder = self.ready(kind.config).env.out / "results"
         ktap.write(folder, kind.suite, ktap.of_programs(done))
 
     def end(self) -> tuple[str | None, str]:
-        """Power the guest off: what went wrong, and the rest of its console."""
+        """Power the guest off; returns the problem and the rest of its console."""
         live, self.live = self.live, None
         return live.close() if live is not None else (None, "")
 
     def close(self) -> None:
-        """The same where no test judges it: only what is wrong is told."""
+        """The same without a test that judges it: a problem is a `Failure`."""
         alive = self.live is not None and self.live.alive
         problem, console = self.end()
         found = [str(one) for one in _complaints(console)]
@@ -121,7 +121,7 @@ class Guests:
 
 @pytest.fixture(scope="session")
 def guests(ready: Ready) -> Iterator[Guests]:
-    """A guest that stays until its suite ends."""
+    """Guests that persist until the end of their suites."""
     made = Guests(ready)
     try:
         yield made
@@ -165,7 +165,7 @@ def test_program(guests: Guests, results: Results, kind: Kind, program: str) -> 
     [pytest.param(kind, id=kind.suite, marks=pytest.mark.suite(kind.suite)) for kind in KINDS],
 )
 def test_end(guests: Guests, results: Results, kind: Kind) -> None:
-    """The guest powers off, and has nothing to complain about."""
+    """The guest powers off without a complaint."""
     if guests.live is None or guests.kind != kind:
         return
     problem, console = guests.end()
@@ -190,7 +190,7 @@ def _follower(program: str) -> Callable[[str], None]:
 
 
 def _complaints(text: str) -> list[dmesg.Complaint]:
-    """All but those that a test says it provokes."""
+    """All but those that a test announced."""
     return dmesg.complaints(text, tuple(_EXPECTED.findall(text)))
 
 

@@ -21,7 +21,7 @@ from testbed.host.ui import Failure, Step, say
 
 # The folders of tools/ with a package and its tests.
 PACKAGES = ("testbed", "insn", "txsim")
-# The version decides what it finds.
+# Its findings depend on the version.
 _RUFF = "0.17.6"
 
 
@@ -79,7 +79,7 @@ def _run_crate(env: Env, results: Results, name: str, program: Path, folder: Pat
         log,
         what=f"the tests of {name}",
         cwd=folder,
-        # The stable test harness keeps its JSON for those that say they know it may change.
+        # The stable test harness prints JSON only with unstable options.
         env={"RUSTC_BOOTSTRAP": "1", "CARGO_MANIFEST_DIR": str(folder)},
         timeout=1500,
         check=False,
@@ -90,7 +90,7 @@ def _run_crate(env: Env, results: Results, name: str, program: Path, folder: Pat
 
 
 def crate_results(lines: Iterator[dict[str, Any]], crate: str, results: Results) -> int:
-    """Hand on what a test program says; returns how many tests failed."""
+    """Report the results of a test program; returns the number of failures."""
     failed = 0
     for one in lines:
         if one["type"] == "test" and one["event"] != "started":
@@ -110,7 +110,7 @@ def crate_results(lines: Iterator[dict[str, Any]], crate: str, results: Results)
 
 
 def shell_scripts(clone: Path) -> list[Path]:
-    """The clone's own shell scripts, by their first line."""
+    """The clone's shell scripts, recognised by their first line."""
     found = []
     places = [clone / ".ci", clone / "tools/testbed/guest", clone / "tools/testbed"]
     candidates = [clone / "tools/buildroot", *(p for f in places for p in sorted(f.rglob("*")))]
@@ -125,8 +125,8 @@ def shell_scripts(clone: Path) -> list[Path]:
 
 
 def _ruff(env: Env) -> str | Path:
-    """The Python linter, which Debian does not have: from its own registry,
-    in the cache. Without one the linter counts as skipped."""
+    """The Python linter, which is not in Debian: from PyPI, in the cache. Without it the
+    linter counts as skipped."""
     folder = env.cache / f"ruff-{_RUFF}"
     program = folder / "bin/ruff"
     if program.exists() or shutil.which("ruff"):
@@ -140,7 +140,7 @@ def _ruff(env: Env) -> str | Path:
     for command in commands:
         if proc.run(command, log, what="installing ruff", timeout=300, check=False) != 0:
             return "ruff"
-    # The program alone: it needs nothing of the environment that it came with.
+    # The program alone: it does not need its environment.
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     shutil.copy2(part / "bin/ruff", program)
     shutil.rmtree(part)
@@ -148,7 +148,7 @@ def _ruff(env: Env) -> str | Path:
 
 
 def _linters(env: Env) -> Mapping[str, tuple[list[str | Path], Path, dict[str, str]]]:
-    """Command, folder and variables of each linter of what is not kernel code."""
+    """Command, folder and variables of each linter of code outside the kernel."""
     tools = env.clone / "tools"
     manifest = tools / "Cargo.toml"
     cargo = nicmodel.cargo_env(env)
@@ -175,7 +175,7 @@ _LINTERS = ("rustfmt", "clippy", "mypy", "ruff check", "ruff format", "shellchec
 @pytest.mark.suite("lint")
 @pytest.mark.parametrize("program", _LINTERS)
 def test_lint(env: Env, program: str) -> None:
-    """A linter passes if it has nothing to say."""
+    """A linter has no findings."""
     command, folder, variables = _linters(env)[program]
     if shutil.which(str(command[0])) is None:
         pytest.skip(f"{command[0]} is not installed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Suites that look at the kernel code: formatting, clippy, checkpatch, misuse."""
+"""Suites that check the kernel code: formatting, clippy, checkpatch, misuse."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from testbed.source.patches import write_series
 from testbed.suites.conftest import Ready
 
 _TOTAL = re.compile(r"^total: (\d+) errors?, (\d+) warnings?(?:, (\d+) checks?)?", re.M)
-# The series adds files and no maintainer yet: said in the cover letter, not per
-# patch. Rust's own formatter decides about line lengths and indentation.
-# struct Qdisc has the name that it has.
+# The series adds files without a maintainer, as its cover letter says. struct Qdisc
+# is in camel case.
 _IGNORED = ("FILE_PATH_CHANGES", "CAMELCASE")
 
 
@@ -48,7 +47,7 @@ def test_kernel_lint(env: Env, ready: Ready, results: Results) -> None:
 
 
 def _unformatted(work: Path, names: list[str]) -> set[Path]:
-    """The files that rustfmt would change. It follows modules, so it names files."""
+    """The files that rustfmt would change. It follows modules, so it lists the files."""
     done = subprocess.run(
         ["rustfmt", "--check", "-l", "--edition=2021", "--config-path",
          work / ".rustfmt.toml", *[work / name for name in names]],
@@ -64,7 +63,7 @@ def _unformatted(work: Path, names: list[str]) -> set[Path]:
 
 
 def _unsafe_in_driver(path: Path) -> str | None:
-    """Drivers contain no unsafe code, and the compiler is told to see to it."""
+    """Drivers contain no unsafe code, apart from the attributes that forbid it."""
     text = re.sub(r"//.*", "", path.read_text(errors="replace"))
     text = text.replace("forbid(unsafe_code)", "").replace("deny(unsafe_op_in_unsafe_fn)", "")
     return "a driver contains the word unsafe" if re.search(r"\bunsafe\b", text) else None
@@ -99,7 +98,7 @@ def _checkpatch(env: Env, kernel: Kernel, results: Results, log: Path) -> None:
             results.add(f"checkpatch {mail}", None if clean else f"{first} (log: {log})")
 
 
-# Where the stack enters a driver for each packet, on either transmit path.
+# Entry points of a driver for each packet, on either transmit path.
 _HOT = {
     "start_xmit": "Entry::ixgbe_rust::port::PortDriver::direct::Direct::start_xmit",
     "poll_callback": "Vector::ixgbe_rust::port::PortDriver::poll_callback::tx_path::direct::Direct",
@@ -112,7 +111,7 @@ _HOT = {
 
 @pytest.mark.suite("objects")
 def test_objects(env: Env, ready: Ready, results: Results) -> None:
-    """What the compiler has made of the drivers: nothing in them can panic."""
+    """The object code of the drivers has no path to a panic."""
     kernel = ready("perf").kernels["perf"]
     modules = sorted((kernel.build / "drivers/net").rglob("ixgbe_rust.ko"))
     if not modules:
@@ -129,7 +128,7 @@ def test_objects(env: Env, ready: Ready, results: Results) -> None:
 
 
 def _hot(results: Results, code: dict[str, set[str]], name: str, end: str) -> None:
-    """Nothing that a function calls, in the driver or the kernel crate, can panic."""
+    """No function that it calls, in the driver or the kernel crate, can panic."""
     roots = panic_path.named(code, end)
     if not roots:
         results.add(f"{name} cannot panic", f"no function of the driver is called {end}")
@@ -141,7 +140,7 @@ def _hot(results: Results, code: dict[str, set[str]], name: str, end: str) -> No
 
 @pytest.mark.suite("compile-fail")
 def test_compile_fail(env: Env, ready: Ready, results: Results) -> None:
-    """What must not compile does not."""
+    """Misuse does not compile."""
     kernel = ready("debug").kernels["debug"]
     cases = env.clone / "tools/testbed/compile_fail"
     with Step("misuse that must not compile"):

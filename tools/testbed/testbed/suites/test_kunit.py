@@ -26,8 +26,8 @@ WORDS = ("kunit.enable=1", "kunit.autorun=1")
 def test_debug(ready: Ready, results: Results) -> None:
     """In the debug kernel."""
     built = ready("debug")
-    # The kernel's own examples of Rust timers lie on the stack, which the checker of
-    # timers wants to be told of, and they do not.
+    # The kernel's own examples of Rust timers are on the stack, without the annotation
+    # that the checker of timers needs.
     job = Job(nothing(built), "none", timeout=900, ports=0, accel=built.accel("debug"),
               kernel_words=(*WORDS, "no_debug_objects"))  # fmt: skip
     with Step("KUnit and doc examples in the debug kernel"):
@@ -37,7 +37,7 @@ def test_debug(ready: Ready, results: Results) -> None:
 
 @pytest.mark.suite("kunit-uml")
 def test_uml(ready: Ready, results: Results) -> None:
-    """Natively, where two processors run at the same time at full speed."""
+    """Natively, with two processors at full speed."""
     built = ready(UML)
     job = Job(nothing(built), "none", timeout=300, ports=0, cpus=2, kernel_words=WORDS)
     with Step("KUnit and doc examples in User-Mode Linux, 2 CPUs"):
@@ -60,7 +60,7 @@ def judge(
     results: Results,
     but: tuple[str, ...] = (),
 ) -> None:
-    """What kunit.py makes of a console; complaints of the kinds in `but` are for others."""
+    """Report kunit.py's results for a console; complaints of the kinds in `but` are ignored."""
     env = built.env
     plain = env.logs / f"{name}.log"
     plain.write_text(outcome.console.replace("\r", ""))

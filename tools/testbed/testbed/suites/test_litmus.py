@@ -17,7 +17,7 @@ from testbed.host.ui import Failure, Step
 from testbed.suites.conftest import Ready
 
 FOLDER = "Documentation/litmus-tests"
-# The release of Debian that has herd7, and what it needs of that release.
+# The release of Debian with herd7, and the packages that it needs of that release.
 _SUITE = "forky"
 _PACKAGES = ("herdtools7", "libc6", "libgmp10")
 _EXPECTED = re.compile(r"^\s*\*?\s*Result:\s*(Never|Sometimes|Always)\b", re.M)
@@ -59,7 +59,7 @@ def fetch(env: Env) -> Herd:
         f"Dir::State::lists={part}/apt/lists", f"Dir::Cache={part}/apt/cache",
         f"Dir::Etc::SourceList={part}/apt/list", "Dir::Etc::SourceParts=/dev/null",
         "APT::Sandbox::User=", "Debug::NoLocking=1",
-        # A mirror that is a snapshot is as good, if its signature is.
+        # The mirror may be a snapshot: its signature counts.
         "Acquire::Check-Valid-Until=false",
     ]  # fmt: skip
     apt = ["apt-get", *(word for one in options for word in ("-o", one))]
@@ -77,7 +77,7 @@ def fetch(env: Env) -> Herd:
 
 
 def judge(test: str, output: str) -> str | None:
-    """What is wrong with the outcome of a test, if anything."""
+    """The problem with the outcome of a test, if there is one."""
     expected = _EXPECTED.search(test)
     if expected is None:
         return "the file says no expected result (a comment with Result: Never)"
@@ -86,7 +86,7 @@ def judge(test: str, output: str) -> str | None:
         return "herd7 gave no result"
     if observed[1] != expected[1]:
         return f"expected {expected[1]}, observed {observed[1]}"
-    # A test that shows what goes wrong without an ordering may have races.
+    # A test of a missing ordering may have races.
     if expected[1] == "Never" and _RACE.search(output):
         return "herd7 flags a data race"
     return None
@@ -94,7 +94,7 @@ def judge(test: str, output: str) -> str | None:
 
 @pytest.mark.suite("litmus")
 def test_litmus(ready: Ready, results: Results) -> None:
-    """Every litmus test of ours has the result that it says."""
+    """Every litmus test of the clone has its expected result."""
     built = ready(UML)
     env = built.env
     tests = sorted((env.clone / FOLDER).rglob("*.litmus"))

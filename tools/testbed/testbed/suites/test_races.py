@@ -26,11 +26,10 @@ _ENABLED = "kcsan: enabled early"
 _BEGIN = re.compile(r"BUG: KCSAN: (.*)")
 _END = re.compile(r"={20,}")
 _STAMP = re.compile(r"^\[ *\d+\.\d+\](\[ *[CT]\d+\])? ?")
-# Mangled names of Rust, and what is C around it.
+# Mangled names of Rust, and C functions around it.
 _OURS = re.compile(r"\b_R[A-Z]\w+|\brust_(?!helper_)\w+|alf_queue|qmempool|xmit_llist|sch_alf")
-# The core looks at the state of a transmit queue by plain reads, with or without the queue's lock,
-# while anyone changes bits of it atomically (netif_xmit_stopped() and its like): with drivers in C
-# as well.
+# The core reads the state of a transmit queue by plain reads, with or without the queue's lock,
+# during atomic changes of its bits (netif_xmit_stopped() and its like): with drivers in C as well.
 _QUEUE_STATE = re.compile(r"data-race in \w+ / rust_helper_netif_tx_\w+_queue$")
 _WRITE = re.compile(r"(?:read-)?write to ")
 _READ = re.compile(r"read to ")
@@ -38,21 +37,21 @@ _READ = re.compile(r"read to ")
 
 @dataclass(frozen=True)
 class Race:
-    """What KCSAN says of two accesses, and where they were."""
+    """A report of KCSAN: two accesses, and their places."""
 
     title: str
     lines: tuple[str, ...]
 
     @property
     def ours(self) -> str | None:
-        """The first line of it that has Rust, or what belongs to it, in it."""
+        """Its first line with Rust or related code."""
         if self._is_queue_state:
             return None
         return next((line for line in (self.title, *self.lines) if _OURS.search(line)), None)
 
     @property
     def _is_queue_state(self) -> bool:
-        """A plain read of a queue's state in C, and a bit of it that changes atomically."""
+        """A plain read of a queue's state in C during an atomic change of a bit."""
         if not _QUEUE_STATE.search(self.title):
             return False
         reads = [i for i, line in enumerate(self.lines) if _READ.match(line.strip())]
@@ -84,7 +83,7 @@ def races(console: str) -> list[Race]:
 
 
 def _instrumented(file: Path, log: Path) -> str | None:
-    """Why an object of Rust is not watched, if so."""
+    """The reason why an object of Rust is not watched, or None."""
     log.unlink(missing_ok=True)
     proc.run(["llvm-nm", "--undefined-only", file], log, what="llvm-nm", check=False)
     calls = log.read_text(errors="replace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kernel's own tests of drivers: that none does harm. What passes is a record."""
+"""The kernel's own tests of drivers: none may do harm. Their results are a record."""
 
 from __future__ import annotations
 

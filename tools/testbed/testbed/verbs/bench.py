@@ -23,15 +23,15 @@ from testbed.workshop import Built, built
 from txsim import simulation
 
 _ROUNDS = 7
-# Counts instructions, in QEMU, where it matters little what else the machine does.
+# Counts instructions, in QEMU, where other load on the machine matters little.
 _INSN = "insn"
 # Forwards packets in User-Mode Linux.
 _FORWARD = forward.BENCH
-# Lets senders race, and then simulates more of them than there are processors.
+# Measures senders, and then simulates more of them than there are processors.
 _XMIT = measure.BENCH
-# Simulates alone, with what was measured last.
+# Simulates alone, with the last measurement.
 _SIMULATION = "xmit-sim"
-# More than this share of the machine in other hands disturbs the figures.
+# More than this share of other load on the machine disturbs the figures.
 _BUSY = 0.10
 
 
@@ -42,7 +42,7 @@ def _cpu_times() -> tuple[int, int]:
 
 
 def busy_share(seconds: float = 2.0) -> float:
-    """The share of the processors that was not idle during some seconds."""
+    """The busy share of the processors during some seconds."""
     total, idle = _cpu_times()
     time.sleep(seconds)
     total_after, idle_after = _cpu_times()
@@ -50,7 +50,7 @@ def busy_share(seconds: float = 2.0) -> float:
 
 
 def _is_quiet() -> bool:
-    """Whether the machine is idle otherwise; says so if it is not."""
+    """Whether the machine is idle; prints a note if not."""
     busy = busy_share()
     if busy > _BUSY:
         say(f"    note: {busy:.0%} of this machine is busy with other things; ratios may be off")
@@ -58,7 +58,7 @@ def _is_quiet() -> bool:
 
 
 def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
-    """Boot, run the rounds, return what came of them."""
+    """Boot, run the rounds, return the rows."""
     variables = {"ROUNDS": str(rounds), "BENCHES": " ".join(names)}
     script = ready.env.clone / "tools/testbed/guest/bench"
     machine = ready.uml("bench")
@@ -69,7 +69,7 @@ def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
 
 
 def _record(env: Env, names: Sequence[str], rows: list[Row], release: str, *, quiet: bool) -> None:
-    """Record the parts that were measured as a whole, and render RESULTS.md."""
+    """Record the parts that were measured completely, and render RESULTS.md."""
     for part, why in record.refusals(names, env.settings.text("CASES"), quiet).items():
         if why:
             say(f"RESULTS.md keeps its figures of {part}: {why}")
@@ -127,7 +127,7 @@ def main(env: Env) -> int:
 
 
 def _raced_written(env: Env, raced: measure.Measured, quiet: bool) -> list[Path]:
-    """Print what the senders came to, write out/xmit.json, from which the simulation starts."""
+    """Print the results of the senders, write out/xmit.json, the input of the simulation."""
     for line in raced.sentences():
         say(line)
     path = env.out / simulation.FIGURES

@@ -18,7 +18,7 @@ _DRIVERS = ("ixgbe_rust", "ixgbe")
 
 
 def main(env: Env) -> int:
-    """Build the packages, look inside, and say how to install them."""
+    """Build the packages, check them, and print how to install them."""
     out = env.out / "deb"
     with Lock(tree.place(env) / "lock", "this kernel tree"):
         made = kernel.packages(env, kernel.prepare_tree(env))
@@ -58,7 +58,7 @@ def contents(package: Path) -> list[str]:
 
 
 def notable(names: list[str]) -> list[str]:
-    """What a reader looks for: the kernel, its configuration, the drivers."""
+    """The notable files: the kernel, its configuration, the drivers."""
     ends = tuple(f"/{driver}.ko{end}" for driver in _DRIVERS for end in ("", ".xz", ".zst", ".gz"))
     return [name for name in names if "/boot/" in name or name.endswith(ends)]
 

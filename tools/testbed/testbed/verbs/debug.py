@@ -15,7 +15,7 @@ from testbed.host.ui import Failure, say
 from testbed.verbs.run import job_of, place
 from testbed.workshop import built, chosen_driver, default_config
 
-# What the address of a Unix socket may be long.
+# The maximum length of a Unix socket's address.
 _LONGEST = 100
 
 
@@ -58,18 +58,18 @@ def _socket(env: Env) -> Path:
 
 
 def stub_words(socket: Path, wait: bool) -> list[str]:
-    """QEMU's options: a stub, and whether the machine waits for gdb."""
+    """QEMU's options for the stub; with `wait` the machine waits for gdb."""
     return ["-gdb", f"unix:{socket},server=on,wait=off", *(["-S"] if wait else [])]
 
 
 def gdb_command(made: Kernel, commands: Path, clone: Path) -> str:
-    """How to start the build root's gdb."""
+    """The command that starts the build root's gdb."""
     return f"tools/buildroot run gdb -x {commands.relative_to(clone)} {made.build}/vmlinux"
 
 
 def gdb_commands(made: Kernel, socket: Path, wait: bool) -> str:
-    """What gdb reads first: the kernel's own commands (lx-...), then the machine. A
-    module's symbols are known once it is loaded, and at once if lx-symbols has run."""
+    """The initial commands of gdb: the kernel's own (lx-...), then the machine. A module's
+    symbols are known once it is loaded, and at once after lx-symbols."""
     lines = [
         "set confirm off",
         f"directory {made.tree.work}",

@@ -21,7 +21,7 @@ from testbed.host.machine import describe_kernel, describe_machine
 from testbed.host.ui import Failure, Step, clock, say, since_start
 from testbed.workshop import Built, built, default_config
 
-# Counting needs no more to be repeatable, and TCG with the plugin is slower.
+# Enough for repeatable counts; TCG with the plugin is slower.
 _COUNTED = 200_000
 _REPEATS = 2
 
@@ -90,9 +90,8 @@ def _add_counts(
         driver = window.driver(MODULES[window.label])
         record["driver_instructions_per_packet"] = round(driver / frames, 2)
         if not record["bulk_free_histogram"]:
-            # A driver without such a counter: the plugin saw its frees. The
-            # counted run is shorter, so the figures are scaled to the same
-            # number of frames.
+            # The driver has no such counter: the plugin counted its frees. That run
+            # is shorter, so the figures are scaled to the same number of frames.
             scale = record["forwarded"] / frames
             record["bulk_free_histogram"] = in_order(
                 {str(n): round(calls * scale) for n, calls in window.consume_histogram().items()}
@@ -104,9 +103,9 @@ def measure(
 ) -> tuple[dict[str, Any], list[Complaint]]:
     """Forward `frames` frames per driver in alternation, and count instructions.
 
-    Returns the record that out/demo.json holds, and what the kernel complained
-    about. User-Mode Linux runs on the machine's own processor, which does not
-    count instructions of one driver: there they stay unknown.
+    Returns the content of out/demo.json, and the kernel's complaints. User-Mode
+    Linux runs on the machine's own processor, which cannot count instructions of
+    one driver: there they stay unknown.
     """
     env, kernel = ready.env, ready.kernels[config]
     names = _drivers(env)

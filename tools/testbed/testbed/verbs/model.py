@@ -17,7 +17,7 @@ from testbed.host.lock import Lock
 from testbed.host.ui import Failure, say
 
 _PORTS = 2
-# A socket's address has no room for more.
+# The maximum length of a socket's address.
 _LONGEST = 107
 
 
@@ -27,7 +27,7 @@ def main(env: Env) -> int:
         built = nicmodel.build(env) / "nicmodel"
         program = env.out / "nicmodel/nicmodel"
         program.parent.mkdir(parents=True, exist_ok=True)
-        # Beside it and then in its place: the old one may be running.
+        # Replaced by renaming: the old one may be running.
         part = program.with_suffix(".part")
         shutil.copy2(built, part)
         part.rename(program)
@@ -39,7 +39,7 @@ def main(env: Env) -> int:
 
 
 def needs(program: Path) -> str:
-    """The C library that the program needs."""
+    """The requirements of the program."""
     done = subprocess.run(
         ["readelf", "--version-info", program],
         stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -60,7 +60,7 @@ def sockets(env: Env) -> Path:
 
 
 def recipe(program: Path, folder: Path) -> list[str]:
-    """The commands, as they are to be typed."""
+    """The commands, ready to be pasted."""
     run, where = shlex.quote(str(program)), shlex.quote(str(folder))
     ports = [folder / f"port{number}.sock" for number in range(_PORTS)]
     devices = []
@@ -74,7 +74,7 @@ def recipe(program: Path, folder: Path) -> list[str]:
     uml = [f"      {shlex.quote(f'virtio_uml.device={path}:{DEVICE}')} \\" for path in ports]
     control = shlex.quote(f"UNIX-CONNECT:{folder}/control.sock")
     return [
-        "QEMU 10.1 or later; the model first, and in place of … what else your guest needs:",
+        "QEMU 10.1 or later; the model first, and your guest's other options in place of …:",
         "",
         f"  {run} serve --ports {_PORTS} --dir {where}",
         "",
@@ -92,7 +92,7 @@ def recipe(program: Path, folder: Path) -> list[str]:
         *uml,
         "      …",
         "",
-        "Then modprobe ixgbe in the guest. The model explains what it can be asked with",
+        "Then modprobe ixgbe in the guest. The model explains its requests with",
         "",
         f'  echo \'{{"cmd":"help"}}\' | socat -t 5 - {control}',
         "",

@@ -9,7 +9,7 @@ from testbed.host.ui import say
 
 
 def main(env: Env) -> int:
-    """Render; says what has changed."""
+    """Render, and print the files that changed."""
     taken = record.take_over(env) if env.settings.switch("RECORD") else []
     written = [*taken, *report.renew(env.clone)]
     for path in written:

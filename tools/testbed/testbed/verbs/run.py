@@ -35,7 +35,7 @@ def run_script(env: Env, script: Path, timeout: float) -> int:
         machine = ready.machine(config, "run")
         job = job_of(ready, script, driver, config, timeout)
         if selftest is not None:
-            # It needs what is installed beside it.
+            # It needs the files installed beside it.
             job = replace(job, script=env.clone / SELFTEST_RUNNER, selftests=ready.selftests,
                           variables={"PROGRAMS": selftest})  # fmt: skip
         say(f"==> {script.name} in {place(config)}: {driver.name} driver, {job.accel}")
@@ -50,7 +50,7 @@ def run_script(env: Env, script: Path, timeout: float) -> int:
 
 
 def selftest_of(clone: Path, script: Path) -> str | None:
-    """The name of a kernel selftest among all of them; nothing if the script is none."""
+    """The name of a kernel selftest; None if the script is none."""
     folder = (clone / SELFTESTS).resolve()
     if not script.resolve().is_relative_to(folder):
         return None
@@ -58,7 +58,7 @@ def selftest_of(clone: Path, script: Path) -> str | None:
 
 
 def place(config: str) -> str:
-    """Names the machine of a configuration."""
+    """The name of a configuration's machine."""
     return "User-Mode Linux" if config == UML else f"the VM with the {config} kernel"
 
 

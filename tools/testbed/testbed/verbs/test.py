@@ -34,7 +34,7 @@ def run(env: Env, names: Sequence[str]) -> int:
     suites = [name for name in SUITES if name in only or (not only and name not in ON_REQUEST)]
     summary = Summary()
     sys.stdout.flush()
-    # What a lane says comes by the other stream.
+    # The output of lanes comes by standard error.
     os.dup2(1, 2)
     code = int(pytest.main(_words(env, suites, names), plugins=[summary]))
     if code == pytest.ExitCode.INTERRUPTED and not summary.failed:

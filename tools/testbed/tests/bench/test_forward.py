@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What make bench ONLY=forward measures, and the rows that it makes of it."""
+"""The cases of make bench ONLY=forward, and their rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def one(driver: str, pair: int, ns: float, **more: object) -> dict[str, object]:
 
 
 class Rows(unittest.TestCase):
-    """What parse() makes of the guest's lines."""
+    """Rows from the guest's lines."""
 
     def test_rust_is_ours_and_ratios_are_those_of_pairs(self) -> None:
         [row] = parse(lines(one("c", 1, 1500.0), one("rust", 1, 1000.0),
@@ -95,7 +95,7 @@ class Rows(unittest.TestCase):
 
 
 class Plans(unittest.TestCase):
-    """Which cases there are, and how they are chosen."""
+    """The cases, and their selection."""
 
     def test_a_case_has_one_name(self) -> None:
         names = [cell["case"] for machine in MACHINES for cell in cells(machine)]
@@ -123,7 +123,7 @@ class Plans(unittest.TestCase):
 
 
 class Pins(unittest.TestCase):
-    """The guest and the model do not share a processor if there are enough."""
+    """The guest and the model share no processor if there are enough."""
 
     def pins(self, here: set[int], cpus: int, pinned: bool = True) -> tuple[list[str], list[str]]:
         with mock.patch.object(os, "sched_getaffinity", return_value=here):

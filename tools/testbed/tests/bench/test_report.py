@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Recorded results, and the files that are made of them."""
+"""Recorded results, and the files generated from them."""
 
 from __future__ import annotations
 

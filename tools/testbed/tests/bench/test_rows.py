@@ -23,7 +23,7 @@ bulk_bench: slab|at rest|ours|65536|bytes
 
 
 class Rows(unittest.TestCase):
-    """What parse() makes of the modules' lines."""
+    """Rows from the modules' lines."""
 
     def test_the_ratio_is_the_median_of_pairs_of_one_round(self) -> None:
         row = parse(LOG.splitlines())[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What make bench ONLY=xmit makes of the lines of its module."""
+"""Figures and rows from the lines of the module of make bench ONLY=xmit."""
 
 from __future__ import annotations
 

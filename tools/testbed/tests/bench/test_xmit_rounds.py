@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Queue disciplines and rings: what the guest counts, and what becomes of its lines."""
+"""Queueing disciplines and rings: the counters of the guest, and rows from its lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Result: OK: 1(c1+d0) usec, 1234 (162byte,0frags)
 
 
 def line(number: int, case: str, design: str, ns: float, **more: int) -> str:
-    """What the guest writes of one measurement."""
+    """The line of the guest for one measurement."""
     record = {"round": number, "case": case, "design": design, "ns": ns, "attempts": 1000}
     return json.dumps({**record, **more})
 
@@ -46,7 +46,7 @@ def fq(number: int, c: float, rust: float, batch: float) -> list[str]:
 
 
 class Guest(unittest.TestCase):
-    """What runs in the guest, as far as it needs none."""
+    """The parts of the guest's programs that can run outside of a guest."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -86,9 +86,9 @@ class Guest(unittest.TestCase):
         def sent(attempts: int, refused: int) -> Any:
             return self.senders.Sent(attempts, refused)
 
-        # Three that the list had no room for, two that the qdisc dropped later.
+        # The list was full for three, and the qdisc dropped two later.
         self.assertEqual(self.bench.burst_drops(sent(100, 3), 95, 2), 3)
-        # The qdisc dropped its packet to the face of the sender.
+        # The qdisc reported the drop to the sender.
         self.assertEqual(self.bench.burst_drops(sent(100, 2), 98, 2), 0)
         for delivered in (94, 99):
             with self.assertRaisesRegex(self.senders.Wrong, f"{delivered} came through"):
@@ -96,7 +96,7 @@ class Guest(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    """What is compared with what."""
+    """The comparisons of designs."""
 
     def test_ratios_are_those_of_rounds_and_each_step_has_a_row(self) -> None:
         found = parse([*fq(1, 300.0, 250.0, 200.0), *fq(2, 330.0, 275.0, 300.0)])
@@ -148,7 +148,7 @@ class Rows(unittest.TestCase):
 
 
 class Lines(unittest.TestCase):
-    """What the guest wrote is all there, and all of it is told."""
+    """The lines of the guest are complete, and all of them are reported."""
 
     def test_a_round_that_is_missing_is_an_error(self) -> None:
         cells = [{"case": "2 senders fq", "designs": [{"name": "c"}, {"name": "batch"}]}]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The complaint detector finds what is one and leaves alone what is not."""
+"""The detector finds complaints and ignores ordinary messages."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a run leaves: result files and folders, logs of earlier runs, an exit code."""
+"""The leavings of a run: result files and folders, logs of earlier runs, an exit code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What one clone has built does not pass for what another one would."""
+"""Builds of different clones are not mixed up."""
 
 import tempfile
 import time

@@ -14,7 +14,7 @@ from testbed.boot.usage import UsageLine, processor_time
 
 
 class ProcessorTime(unittest.TestCase):
-    """What the host's account says."""
+    """The host's accounting."""
 
     def test_who_has_gone_has_none(self) -> None:
         with subprocess.Popen(["true"]) as child:
@@ -33,7 +33,7 @@ class ProcessorTime(unittest.TestCase):
         thread = threading.Thread(target=spin)
         before = processor_time(os.getpid())
         thread.start()
-        # On a busy machine that takes a while.
+        # A busy machine takes a while.
         limit, spent = time.monotonic() + 20.0, 0
         while spent <= 100_000_000 and time.monotonic() < limit:
             time.sleep(0.1)
@@ -55,7 +55,7 @@ class ProcessorTime(unittest.TestCase):
 
 
 class Line(unittest.TestCase):
-    """Who asks is answered."""
+    """Questions are answered."""
 
     def test_each_question_has_an_answer(self) -> None:
         line = UsageLine()

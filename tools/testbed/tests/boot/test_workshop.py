@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a workshop holds, and in which order."""
+"""The locks of a workshop, and their order."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from testbed.host.ui import Failure
 
 
 class Modules(unittest.TestCase):
-    """What a build has left."""
+    """The modules of a build."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

@@ -21,7 +21,7 @@ Makefile:13: excluding iouring tests, liburing not installed or too old
 
 
 class Missing(unittest.TestCase):
-    """What a build could not make."""
+    """The failed targets of a build."""
 
     def test_each_is_named_once_with_its_reason(self) -> None:
         self.assertEqual(

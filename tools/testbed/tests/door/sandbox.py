@@ -19,7 +19,7 @@ mkdir -p "$CACHE/skbulk" && root=$("$BUILDROOT" path)
 mkdir -p "$root"/{usr,etc,opt,srv,var,proc,sys,dev,tmp,run,root,home,mnt}
 for name in usr etc; do
     mount --bind /$name "$root/$name"
-    # This machine's own: no test may change them.
+    # These belong to this machine: no test may change them.
     mount -o remount,bind,ro "$root/$name"
 done
 for name in bin sbin lib lib64; do ln -s usr/$name "$root/$name"; done
@@ -80,11 +80,11 @@ class SandboxTest(unittest.TestCase):
         )
 
     def run_in_root(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """The same, where a build root is there already."""
+        """The same, where a build root exists."""
         return self.run_script(_FAKE_ROOT + script, **variables)
 
     def assert_fails(self, done: subprocess.CompletedProcess[str], *parts: str) -> None:
-        """It failed, said these things, and named no log that is not there."""
+        """It failed, printed these texts, and named no missing log."""
         self.assertNotEqual(done.returncode, 0, done.stdout)
         for part in parts:
             self.assertIn(part, done.stdout)
@@ -94,7 +94,7 @@ class SandboxTest(unittest.TestCase):
                 self.assertTrue(log.exists(), f"{log} is named and does not exist")
 
     def assert_succeeds(self, done: subprocess.CompletedProcess[str], *parts: str) -> None:
-        """It succeeded and said these things."""
+        """It succeeded and printed these texts."""
         self.assertEqual(done.returncode, 0, done.stdout)
         for part in parts:
             self.assertIn(part, done.stdout)

@@ -77,7 +77,7 @@ class MirrorTest(SandboxTest):
 
 
 class MakeTest(SandboxTest):
-    """What stands in the way is said before anything is fetched."""
+    """Problems are reported before anything is fetched."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -183,7 +183,7 @@ class EnterTest(SandboxTest):
         self.assert_succeeds(done, "SKBULK_ROOT=")
 
     def test_a_script_beside_files_of_debian(self) -> None:
-        # The root's own /etc/apt has files, and this one comes to them.
+        # This file is added to those of the root's own /etc/apt.
         (self.apt / "try.sh").write_text("echo tried\n")
         done = self.run_in_root(
             "umount /etc/apt && ls -R /etc/apt >$TOP/before && mount --bind $TOP/apt /etc/apt\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""doctor notices what make demo would stumble over, and says the way out."""
+"""doctor finds the problems of make demo, and names the way out."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DoctorTest(SandboxTest):
         self.assert_fails(done)
 
     def test_every_package_of_the_build_root_is_looked_for(self) -> None:
-        """Where only doctor's own tools are, each package with a command is missing."""
+        """With nothing but doctor's own tools, each package with a command is missing."""
         text = (CLONE / "tools/packages").read_text()
         rows = [line.split() for line in text.splitlines() if line and line[0] != "#"]
         self.assertGreater(len(rows), 60)

@@ -13,7 +13,7 @@ import pytest
 
 RUNNER = Path(__file__).resolve().parents[2] / "guest/run_selftests.py"
 
-# As much of the kernel's libraries as the runner touches.
+# The parts of the kernel's libraries that the runner uses.
 KSFT = """
 KSFT_MAIN_NAME = "nothing"
 def ktap_result(ok, cnt=1, case_name="", comment=""):
@@ -127,7 +127,7 @@ def test_programs_come_from_standard_input_as_they_are_named(installed: Installa
         for _ in range(2):
             runner.stdin.write("a/one.py\n")
             runner.stdin.flush()
-            # It must not wait for the second line before it runs the first one.
+            # The runner must not wait for the second line.
             for line in runner.stdout:
                 if line.startswith("# end"):
                     break

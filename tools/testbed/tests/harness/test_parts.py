@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Shards, KTAP, what runners report, and a guest that stays."""
+"""Shards, KTAP, reports of runners, and a persistent guest."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_cases_of_kunit_have_their_groups_names() -> None:
 
 
 class Machine:
-    """Stands in for a machine: a guest that prints what it is asked, and may die."""
+    """Stands in for a machine: a guest that prints requests, and may die."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -21,7 +21,7 @@ def _until(seconds: float, pid: int, policy: int) -> bool:
 
 
 class Awake(unittest.TestCase):
-    """What keeps a processor awake gives way, and goes."""
+    """Busy processes yield, and end."""
 
     def test_each_has_its_processor_and_gives_way(self) -> None:
         here = sorted(os.sched_getaffinity(0))[:2]
@@ -44,7 +44,7 @@ class Awake(unittest.TestCase):
         self.assertFalse(Path(f"/proc/{pids[0]}").exists())
 
     def test_it_goes_by_itself_without_its_parent(self) -> None:
-        # It was told another parent than it has.
+        # The given parent is not its own.
         with awake([min(os.sched_getaffinity(0))], 0) as pids:
             deadline = time.monotonic() + 10
             path = Path(f"/proc/{pids[0]}/stat")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Tests of what is run, and of the record of both drivers; nothing is booted."""
+"""Tests of the selection of programs, and of the record of both drivers; nothing is booted."""
 
 from __future__ import annotations
 

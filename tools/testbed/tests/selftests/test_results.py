@@ -70,7 +70,7 @@ def one(text: str) -> Program:
 
 
 class Ktap(unittest.TestCase):
-    """What ksft_run() prints."""
+    """The output of ksft_run()."""
 
     def test_each_case_has_its_result_and_reason(self) -> None:
         self.assertEqual(
@@ -112,7 +112,7 @@ class Ktap(unittest.TestCase):
 
 
 class Shell(unittest.TestCase):
-    """What the shell libraries print."""
+    """The output of the shell libraries."""
 
     def test_each_line_is_a_case(self) -> None:
         self.assertEqual(

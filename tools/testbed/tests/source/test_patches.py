@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series: topics, mails that git am takes, who sends them, and what is refused."""
+"""The series: topics, mails for git am, their sender, and refused mistakes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testbed.source.topics import topics
 from testbed.source.tree import version_of
 
 CLONE = Path(__file__).resolve().parents[4]
-# What netdev takes in one go, and what a reviewer can.
+# The limits of netdev for a series, and of a reviewer for a patch.
 MOST_PATCHES, MOST_LINES = 15, 5000
 
 UPSTREAM = "one\ntwo\nthree\nfour\nfive\n"
@@ -207,11 +207,11 @@ class OurSeriesTest(unittest.TestCase):
                    for path in (CLONE / "patches").glob("*.maintainers")}  # fmt: skip
         for topic in topics(CLONE):
             for name in topic.files:
-                # Those of a subsystem with a maintainer of its own are covered there.
+                # Its subsystem has an entry already.
                 if name.startswith("tools/testing/"):
                     continue
                 patterns = entries.get(topic.series, [])
-                # A folder, a file, or what begins like it.
+                # A folder, a file, or a pattern.
                 covered = any(
                     name == one or (one[-1] in "/*" and name.startswith(one.rstrip("*")))
                     for one in patterns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How the outcome of a litmus test is judged."""
+"""The judgement of litmus tests."""
 
 from __future__ import annotations
 

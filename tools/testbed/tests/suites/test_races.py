@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reports of KCSAN are found, and it is known whose they are."""
+"""Reports of KCSAN are found, and those of Rust are identified."""
 
 import unittest
 
@@ -35,7 +35,7 @@ QUEUE_STATE = """\
 
 
 class Races(unittest.TestCase):
-    """What is found in the text of a console."""
+    """Races in the text of a console."""
 
     def test_each_report_is_found_also_one_without_an_end(self) -> None:
         found = races(CONSOLE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make debug and make deb: what gdb is told, what packages are looked at for."""
+"""make debug and make deb: the commands of gdb, the contents of packages."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make model: what it prints can be typed."""
+"""make model: its printed commands work."""
 
 from __future__ import annotations
 

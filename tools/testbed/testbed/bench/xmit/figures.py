@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the benchmark's module has counted: from lines to figures, and to rows."""
+"""Counts of the benchmark's module: from lines to figures, and to rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARES = ("calls", "doorbells", "dropped", "acquired", "contended")
 # Counted as "power:count": 3:7 is 7 values from 8 to 15.
 HISTOGRAMS = ("batches", "latencies")
 
-# Rows: the benchmark, what is ours and what it is compared to, how cases end.
+# Rows: the benchmark, our design, its reference, the end of the case's name.
 _PAIRS = (
     ("xmit", COMBINER, LLIST, ""),
     ("xmit", BATCH, LLIST, " batch enqueue"),
@@ -35,7 +35,7 @@ _PAIRS = (
 
 @dataclass
 class Figure:
-    """What came of a design with some senders, all rounds together."""
+    """The results of a design with some senders, all rounds together."""
 
     design: str
     senders: int
@@ -46,7 +46,7 @@ class Figure:
     histograms: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
 
     def share(self, name: str) -> float:
-        """How many there were per packet."""
+        """Events of this name per packet."""
         return self.counts[name] / max(self.packets[name], 1)
 
     def record(self) -> dict[str, Any]:
@@ -63,21 +63,21 @@ class Figure:
 
 @dataclass
 class Figures:
-    """All of them, and what was given."""
+    """All figures, and the parameters of the run."""
 
     # Nanoseconds, by name.
     parameters: dict[str, float]
     found: dict[tuple[str, int], Figure]
 
     def record(self) -> dict[str, Any]:
-        """What make bench ONLY=xmit leaves in out/xmit.json."""
+        """The content of out/xmit.json."""
         return {
             "parameters": {name: round(value, 3) for name, value in self.parameters.items()},
             "figures": [figure.record() for figure in self.found.values()],
         }
 
     def rows(self) -> list[Row]:
-        """Pairs of designs, and how many doorbells a packet takes."""
+        """Pairs of designs, and doorbells per packet."""
         rows = []
         for bench, ours, reference, end in _PAIRS:
             for senders in sorted({number for _, number in self.found}):
@@ -95,7 +95,7 @@ class Figures:
 
 
 def parse(lines: Iterable[str]) -> Figures:
-    """The figures in the lines of the module, rounds told apart by lines between them."""
+    """The figures in the lines of the module; other lines separate the rounds."""
     parameters: dict[str, list[float]] = defaultdict(list)
     found: dict[tuple[str, int], Figure] = {}
     number = 0
@@ -115,7 +115,7 @@ def parse(lines: Iterable[str]) -> Figures:
     for key, figure in found.items():
         if not figure.ns:
             raise Failure(f"the benchmark of {key[0]} with {key[1]} senders told no time")
-    # What disturbs makes things longer only.
+    # Disturbances only make times longer.
     return Figures({name: min(values) for name, values in parameters.items()}, found)
 
 
@@ -161,7 +161,7 @@ def _mean_batch(figure: Figure) -> float:
 
 
 def quantile(histogram: Counter[int], share: float) -> int:
-    """Below which power of two so large a share of the values is."""
+    """The power of two below which this share of the values lies."""
     left = share * sum(histogram.values())
     for power, count in sorted(histogram.items()):
         left -= count

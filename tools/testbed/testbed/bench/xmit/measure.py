@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make bench ONLY=xmit: boots User-Mode Linux with two CPUs and lets senders race."""
+"""make bench ONLY=xmit: senders race on two CPUs of User-Mode Linux."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CPUS = 2
 
 @dataclass
 class Measured:
-    """All that senders came to: into a sink, into a qdisc, and into the modelled card."""
+    """The results of sending into a sink, a qdisc, and the modelled card."""
 
     sink: Figures
     qdisc: list[Found]
@@ -57,7 +57,7 @@ class Measured:
 
 
 def run(ready: Built, number: int) -> Measured:
-    """Boot, run so many rounds of each, return what was counted."""
+    """Boot, run so many rounds of each, return the counts."""
     return Measured(_sink(ready, number), qdisc.run(ready, number), nic.run(ready, number))
 
 

@@ -3,7 +3,7 @@
 
 The Rust driver is compared with itself. A doorbell costs a message to the model,
 or next to nothing where tail registers are memory that guest and model share.
-guest/nic_bench.py measures; this chooses what, and makes rows of it.
+guest/nic_bench.py measures; this module selects the cases and makes the rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHARED = " shared tails"
 
 
 def cells(shared: bool, few: bool = False) -> list[dict[str, Any]]:
-    """What is measured in a guest."""
+    """The cases of a guest."""
     suffix = _SHARED if shared else ""
     return [
         {
@@ -39,9 +39,9 @@ def cells(shared: bool, few: bool = False) -> list[dict[str, Any]]:
 
 
 def run(ready: Built, rounds: int, seconds: Seconds = LONG) -> list[Found]:
-    """Boot once for each kind of doorbell, measure, and return what came of it.
+    """Boot once for each kind of doorbell, measure, and return the results.
 
-    In a short time it is one kind, and a few cases.
+    A short run takes one kind, and a few cases.
     """
     ready.kernels["uml"].module("rust")
     kinds = (False, True) if seconds == LONG else (True,)
@@ -69,7 +69,7 @@ def _run(ready: Built, rounds: int, seconds: Seconds, shared: bool) -> list[Foun
 
 
 def rows(found: Sequence[Found]) -> list[Row]:
-    """The comparisons, and how many doorbells packets take."""
+    """The comparisons, and doorbells per packet."""
     result = compare(found, [Pair(BENCH, ON, OFF)])
     known = {(one.case, one.design): one for one in found}
     for case in dict.fromkeys(one.case for one in found):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Draws what was measured, and what was simulated: one queue, and the seed's thirty."""
+"""Draws measured and simulated rates: of one queue, and of the seed's thirty."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _axes(axes: Any, title: str, ticks: tuple[int, ...]) -> None:
 def one_queue(
     found: dict[Design, list[Outcome]], measured: dict[tuple[str, int], float], folder: Path
 ) -> Path:
-    """Rates on one queue; what was measured on this machine as crosses."""
+    """Rates on one queue; those measured on this machine as crosses."""
     figure, (left, right) = files_only().subplots(1, 2, figsize=(12, 4.6))
     for design, outcomes in found.items():
         axes = right if design.ring else left
@@ -70,13 +70,13 @@ def many_queues(
 
 
 def _rates(ns: Mapping[int, float]) -> tuple[float, float, float]:
-    """The median rate of some rounds, and how far the rates reach below and above."""
+    """The median rate of some rounds, and its distances to the minimum and maximum."""
     rates = [1e3 / one for one in (median(ns.values()), max(ns.values()), min(ns.values()))]
     return rates[0], rates[0] - rates[1], rates[2] - rates[0]
 
 
 def _shares(axes: Any, histogram: Counter[int], design: Design) -> None:
-    """How many of all values there are from each power of two on."""
+    """The share of the values from each power of two on."""
     total = max(sum(histogram.values()), 1)
     powers = range(min(histogram, default=0), max(histogram, default=0) + 1)
     axes.plot([1 << power for power in powers], [histogram[power] / total for power in powers],

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Queue disciplines in front of a device that takes everything, natively, with two CPUs.
+"""Queueing disciplines in front of a device that takes everything, natively, with two CPUs.
 
-Unlike what the module of measure.py does, all of it is the network stack's own:
+Unlike in the module that measure.py loads, all of it is the network stack's own:
 dev_queue_xmit(), a qdisc, and a device, here a dummy. Senders are threads of
-pktgen, each with a processor of its own, that send without end; in cases that say so,
+pktgen, each with a processor of its own, that send without pause; in some cases,
 processes with a packet socket that takes many packets per system call, or with UDP
-sockets. Of these there can be more than processors.
-guest/qdisc_bench.py measures; this chooses what, and makes rows of it.
+sockets, and then possibly more than there are processors.
+guest/qdisc_bench.py measures; this module selects the cases and makes the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from testbed.workshop import Built
 BENCH = "xmit-qdisc"
 _CPUS = 2
 
-# By default fq lets a flow have 100 packets in the queue, fewer than a sender may have on its way.
+# By default fq allows 100 packets of a flow in the queue, fewer than a sender may have in flight.
 _QDISCS = {
     "fq": ["fq", "limit", "10000", "flow_limit", "1000"],
     "pfifo": ["pfifo", "limit", "10000"],
@@ -58,7 +58,7 @@ def _designs(qdisc: str) -> list[dict[str, Any]]:
             _design(BATCH, _QDISCS[qdisc], 1, 1)]  # fmt: skip
 
 
-# Loads, and how cases are called that have them.
+# Loads, and their words in the names of cases.
 _PACKET, _UDP, _PKTGEN = "packet", "udp", "pktgen"
 _WORDS = {_PKTGEN: "", _PACKET: "rings ", _UDP: "udp "}
 
@@ -80,14 +80,14 @@ _ALL: Mapping[tuple[str, str], tuple[int, ...]] = {
 
 
 def cells(few: bool = False) -> list[dict[str, Any]]:
-    """What is measured; or, of each load, the cases with two senders."""
+    """The cases; with `few`, those with two senders of each load."""
     return [_cell(load, senders, qdisc)
             for (load, qdisc), numbers in _ALL.items() for senders in numbers
             if not few or senders == 2]  # fmt: skip
 
 
 def run(ready: Built, rounds: int, seconds: Seconds = LONG) -> list[Found]:
-    """Boot, measure, and return what came of it: of a few cases in a short time."""
+    """Boot, measure, and return the results; a short run takes a few cases."""
     plan = {"rounds": rounds, "seconds": seconds, "cells": cells(few=seconds != LONG)}
     script = ready.env.clone / "tools/testbed/guest/qdisc_bench.py"
     job = Job(script, "none", timeout=1800, cpus=_CPUS, ports=0)

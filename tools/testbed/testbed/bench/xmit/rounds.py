@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Rounds that a guest has measured design by design: from its lines to rows and sentences."""
+"""Rounds measured by a guest, design by design: from its lines to rows and sentences."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from testbed.boot.job import Job
 from testbed.boot.uml import Uml
 from testbed.host.ui import Failure
 
-# Seconds that senders are at work: before their packets count, and while they do.
+# Seconds of sending: before packets count, and while they do.
 Seconds = Mapping[str, float]
 LONG: Seconds = {"warm": 0.1, "window": 0.4}
-# Enough to see that it works.
+# Enough for a test.
 SHORT: Seconds = {"warm": 0.02, "window": 0.05}
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two designs, how the case of their comparison ends, and in which block it is."""
+    """Two designs, the block of their comparison, and the end of its case's name."""
 
     bench: str
     ours: str
@@ -35,18 +35,18 @@ class Pair:
 
 @dataclass
 class Found:
-    """What came of a design in a case, all rounds together."""
+    """The results of a design in a case, all rounds together."""
 
     case: str
     design: str
     # Nanoseconds from one packet to the next, by round.
     ns: dict[int, float] = field(default_factory=dict)
-    # Packets that senders had, and what else there was so many times.
+    # Packets of the senders, and counts of other events.
     attempts: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
     def share(self, name: str) -> float:
-        """How many there were per packet."""
+        """Events of this name per packet."""
         return self.counts[name] / max(self.attempts, 1)
 
     def record(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ _OWN = frozenset({"round", "case", "design", "ns", "attempts"})
 
 
 def parse(lines: Iterable[str]) -> list[Found]:
-    """What was measured, in the order of its first line."""
+    """The results, in the order of their first lines."""
     found: dict[tuple[str, str], Found] = {}
     for line in lines:
         try:
@@ -86,7 +86,7 @@ def parse(lines: Iterable[str]) -> list[Found]:
 
 
 def run(machine: Uml, job: Job, title: str, results: str, plan: Mapping[str, Any]) -> list[Found]:
-    """Boot a guest that goes through a plan, and return what came of it, which is complete."""
+    """Boot a guest that goes through a plan; returns the complete results."""
     job = replace(job, variables={"PLAN": json.dumps(plan)})
     outcome = run_bench(machine, job, title, "xmit: ")
     found = parse(outcome.results.get(results, "").splitlines())
@@ -95,7 +95,7 @@ def run(machine: Uml, job: Job, title: str, results: str, plan: Mapping[str, Any
 
 
 def complete(found: Sequence[Found], cells: Sequence[Mapping[str, Any]], rounds: int) -> None:
-    """Every design of every cell was measured in every round, or it is an error."""
+    """Raise an error unless every design of every cell was measured in every round."""
     known = {(one.case, one.design): one for one in found}
     for cell in cells:
         for design in cell["designs"]:

@@ -15,7 +15,7 @@ from lib.py import defer, ksft_eq
 from net.lib.py import tc
 
 CORE = Path("/proc/sys/net/core")
-# What net.core.xmit_llist_rust and net.core.qdisc_enqueue_batch are.
+# The values of net.core.xmit_llist_rust and net.core.qdisc_enqueue_batch.
 WAYS = {"c": (0, 0), "rust": (1, 0), "batches": (1, 1)}
 
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
