@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# The user's door. Everything else is in tools/; make help explains the verbs.
+# The user's entry point. The rest is in tools/; make help explains the verbs.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# make exports what stands on its command line. These are the names, so that one
-# that no verb takes is refused; tools/testbed/testbed/settings.py lists them all.
+# make exports the variables of its command line. Their names are passed on so that
+# unknown ones are refused; tools/testbed/testbed/settings.py lists all variables.
 export SKBULK_GIVEN := $(foreach v,$(.VARIABLES),$(if $(findstring command,$(origin $v)),$v))
 
 TESTBED := tools/buildroot testbed

@@ -1,7 +1,7 @@
 //@ error: E0451 of struct `Budget` are private
 // SPDX-License-Identifier: GPL-2.0
 
-//! A budget comes from the core.
+//! Only the core creates a budget.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be sent between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! What one CPU adds, another one works off: elements must be fit for that.
+//! Another CPU processes the elements that a CPU adds, so they must be `Send`.
 
 #![forbid(unsafe_code)]
 

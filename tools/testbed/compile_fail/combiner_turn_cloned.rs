@@ -1,7 +1,7 @@
 //@ error: E0599 no method named `clone` found
 // SPDX-License-Identifier: GPL-2.0
 
-//! One is at work, not two.
+//! There is one combiner at a time.
 
 #![forbid(unsafe_code)]
 

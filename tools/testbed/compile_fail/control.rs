@@ -1,7 +1,7 @@
 //@ pass
 // SPDX-License-Identifier: GPL-2.0
 
-//! The control: everything that the other cases misuse, used as it is meant.
+//! The control: correct use of everything that the other cases misuse.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0308 mismatched types
 // SPDX-License-Identifier: GPL-2.0
 
-//! Completion hands packets to a list that only a poll function can have.
+//! Completion passes packets to a list that only a poll function can have.
 
 #![forbid(unsafe_code)]
 

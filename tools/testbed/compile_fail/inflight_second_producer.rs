@@ -1,7 +1,7 @@
 //@ error: E0599 no method named `clone`
 // SPDX-License-Identifier: GPL-2.0
 
-//! One transmit function puts packets into flight.
+//! A single transmit function is the producer of packets in flight.
 
 #![forbid(unsafe_code)]
 

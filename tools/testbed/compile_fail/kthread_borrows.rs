@@ -1,7 +1,7 @@
 //@ error: E0373 closure may outlive the current function
 // SPDX-License-Identifier: GPL-2.0
 
-//! Threads end with their scope, which is after what is in it has gone.
+//! Threads end with their scope, which outlives the variables in it.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0521 borrowed data escapes outside of closure
 // SPDX-License-Identifier: GPL-2.0
 
-//! Nobody waits for what a scope starts after it has ended.
+//! A scope that has ended cannot start threads.
 
 #![forbid(unsafe_code)]
 

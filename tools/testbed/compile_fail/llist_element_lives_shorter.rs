@@ -1,7 +1,7 @@
 //@ error: none lifetime may not live long enough
 // SPDX-License-Identifier: GPL-2.0
 
-//! Elements that borrow do not get into a list of elements that live longer.
+//! An element that borrows cannot be added to a list of elements with a longer lifetime.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0308 mismatched types
 // SPDX-License-Identifier: GPL-2.0
 
-//! A node is part of its element: what points to a node is none.
+//! A node is part of its element; a pointer to a node is not a node.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0599 no method named `alloc`
 // SPDX-License-Identifier: GPL-2.0
 
-//! Allocating needs proof that nobody else uses the pool's cache.
+//! Allocation needs proof of exclusive access to the pool's cache.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0382 borrow of moved value: `buffer`
 // SPDX-License-Identifier: GPL-2.0
 
-//! A buffer that the CPU has taken back has no address for the device any more.
+//! A buffer that the CPU has taken back has no address for the device.
 
 #![forbid(unsafe_code)]
 

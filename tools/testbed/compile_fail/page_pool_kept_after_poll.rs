@@ -1,7 +1,7 @@
 //@ error: none lifetime may not live long enough
 // SPDX-License-Identifier: GPL-2.0
 
-//! A received buffer becomes a packet in the poll function that received it, or goes back.
+//! A received buffer becomes a packet in the poll function that received it, or is recycled.
 
 #![forbid(unsafe_code)]
 

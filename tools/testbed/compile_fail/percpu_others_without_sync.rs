@@ -1,7 +1,7 @@
 //@ error: E0277 `Cell<u32>` cannot be shared between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! Values of other CPUs are in use there.
+//! Values of other CPUs may be in use.
 
 #![forbid(unsafe_code)]
 

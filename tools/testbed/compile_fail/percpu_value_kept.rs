@@ -1,7 +1,7 @@
 //@ error: E0515 cannot return value referencing local variable `guard`
 // SPDX-License-Identifier: GPL-2.0
 
-//! The value of this CPU is out of reach when the context may move.
+//! The value of this CPU is inaccessible once the context may migrate.
 
 #![forbid(unsafe_code)]
 

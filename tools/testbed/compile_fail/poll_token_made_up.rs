@@ -1,7 +1,7 @@
 //@ error: E0624 associated function `new` is private
 // SPDX-License-Identifier: GPL-2.0
 
-//! Outside of a poll function there is no token, and nobody but the core makes one.
+//! Only the core creates a token, for the duration of a poll function.
 
 #![forbid(unsafe_code)]
 

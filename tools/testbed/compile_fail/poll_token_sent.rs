@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be sent between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! The token is for the CPU on which the poll function runs.
+//! The token is valid on the CPU of the poll function only.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be shared between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! A reference to the token is for the same CPU, too.
+//! A reference to the token is valid on the same CPU only.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0053 method `dequeue` has an incompatible type for trait
 // SPDX-License-Identifier: GPL-2.0
 
-//! One context at a time takes packets out: a discipline cannot say otherwise.
+//! One context at a time dequeues packets, whatever the discipline declares.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0382 borrow of moved value: `skb`
 // SPDX-License-Identifier: GPL-2.0
 
-//! A packet in the queue belongs to whoever takes it out, who may have done so already.
+//! A packet in the queue belongs to the consumer, which may have dequeued it already.
 
 #![forbid(unsafe_code)]
 

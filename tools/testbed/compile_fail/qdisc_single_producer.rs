@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be shared between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! Many CPUs put packets into a discipline at the same time.
+//! Many CPUs enqueue packets at the same time.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0505 cannot move out of `pool` because it is borrowed
 // SPDX-License-Identifier: GPL-2.0
 
-//! A pool stays as long as there are objects.
+//! A pool outlives its objects.
 
 #![forbid(unsafe_code)]
 

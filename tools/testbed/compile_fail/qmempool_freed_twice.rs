@@ -1,7 +1,7 @@
 //@ error: E0382 use of moved value: `object`
 // SPDX-License-Identifier: GPL-2.0
 
-//! An object goes back once.
+//! An object is freed once.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0515 cannot return value referencing local variable `guard`
 // SPDX-License-Identifier: GPL-2.0
 
-//! A CPU's part of a pool is out of reach when the context may move.
+//! A CPU's part of a pool is inaccessible once the context may migrate.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be sent between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! A CPU's part of a pool is of no use to another one.
+//! A CPU's part of a pool cannot be sent to another CPU.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0515 cannot return value referencing local variable `pool`
 // SPDX-License-Identifier: GPL-2.0
 
-//! Objects lie in memory of the cache of the pool.
+//! The memory of objects belongs to the pool's cache.
 
 #![forbid(unsafe_code)]
 

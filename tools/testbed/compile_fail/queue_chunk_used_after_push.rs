@@ -1,7 +1,7 @@
 //@ error: E0499 cannot borrow `*chunk` as mutable more than once
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is being moved into a queue cannot be touched meanwhile.
+//! Elements that are being moved into a queue are inaccessible.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0308 mismatched types
 // SPDX-License-Identifier: GPL-2.0
 
-//! A queue that hard interrupt handlers use, cannot be used with interrupts enabled.
+//! A queue that hard interrupt handlers use cannot be used with interrupts enabled.
 
 #![forbid(unsafe_code)]
 

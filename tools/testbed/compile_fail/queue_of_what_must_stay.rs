@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be sent between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! What may not leave its context cannot go through a queue.
+//! An element that is not `Send` cannot go through a queue.
 
 #![forbid(unsafe_code)]
 

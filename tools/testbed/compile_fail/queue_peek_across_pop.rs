@@ -1,7 +1,7 @@
 //@ error: E0502 cannot borrow `*rx` as mutable
 // SPDX-License-Identifier: GPL-2.0
 
-//! What has been looked at stays in the queue as long as it is looked at.
+//! A peeked element stays in the queue as long as it is borrowed.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0382 borrow of moved value: `tx`
 // SPDX-License-Identifier: GPL-2.0
 
-//! An end that has been given to another context is there, and only there.
+//! An end that has been moved to another context cannot be used in this one.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be shared between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! Not even to look at it may two contexts share an end.
+//! Two contexts cannot share an end, not even for reading.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0596 cannot borrow `*tx` as mutable
 // SPDX-License-Identifier: GPL-2.0
 
-//! Putting something in needs the end for itself.
+//! A push needs exclusive access to the end.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0599 no method named `clone`
 // SPDX-License-Identifier: GPL-2.0
 
-//! Single consumer: the end cannot be doubled.
+//! Single consumer: the end cannot be cloned.
 
 #![forbid(unsafe_code)]
 

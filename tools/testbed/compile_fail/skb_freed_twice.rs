@@ -1,7 +1,7 @@
 //@ error: E0382 use of moved value: `skb`
 // SPDX-License-Identifier: GPL-2.0
 
-//! Freeing a packet gives it up.
+//! Freeing a packet consumes it.
 
 #![forbid(unsafe_code)]
 

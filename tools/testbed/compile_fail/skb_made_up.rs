@@ -1,7 +1,7 @@
 //@ error: E0624 associated function `from_raw` is private
 // SPDX-License-Identifier: GPL-2.0
 
-//! Drivers cannot make a packet of a pointer.
+//! Drivers cannot make a packet from a pointer.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0382 borrow of moved value: `skb`
 // SPDX-License-Identifier: GPL-2.0
 
-//! The stack owns what it has received.
+//! The stack owns a received packet.
 
 #![forbid(unsafe_code)]
 

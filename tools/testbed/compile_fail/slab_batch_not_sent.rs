@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be sent between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! A batch goes to other contexts only if its values may.
+//! A batch is `Send` only if its values are.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0515 cannot return value referencing local variable `cache`
 // SPDX-License-Identifier: GPL-2.0
 
-//! The objects of a batch lie in memory of the cache.
+//! The memory of a batch's objects belongs to the cache.
 
 #![forbid(unsafe_code)]
 

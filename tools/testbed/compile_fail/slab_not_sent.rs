@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be sent between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! An object goes to other contexts only if its value may.
+//! An object is `Send` only if its value is.
 
 #![forbid(unsafe_code)]
 

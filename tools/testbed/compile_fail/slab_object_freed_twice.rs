@@ -1,7 +1,7 @@
 //@ error: E0382 use of moved value: `object`
 // SPDX-License-Identifier: GPL-2.0
 
-//! An object that is in a batch is the batch's to free.
+//! The batch frees an object that is in it.
 
 #![forbid(unsafe_code)]
 

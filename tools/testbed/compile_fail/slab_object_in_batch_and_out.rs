@@ -1,7 +1,7 @@
 //@ error: E0382 borrow of moved value: `object`
 // SPDX-License-Identifier: GPL-2.0
 
-//! An object that was put into a batch is the batch's.
+//! The batch owns an object that was added to it.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0277 the trait bound `impl PinInit<
 // SPDX-License-Identifier: GPL-2.0
 
-//! A value that stays where it is initialised cannot go into a batch that lets values move.
+//! A pinned value cannot be added to a batch whose values may move.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be unpinned
 // SPDX-License-Identifier: GPL-2.0
 
-//! A value that must not move is not taken out of a pinned object.
+//! A value cannot be moved out of a pinned object.
 
 #![forbid(unsafe_code)]
 

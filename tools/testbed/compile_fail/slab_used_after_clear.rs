@@ -1,7 +1,7 @@
 //@ error: E0502 cannot borrow `*batch` as mutable
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is freed with the batch is not looked at any more.
+//! Objects that were freed with the batch are inaccessible.
 
 #![forbid(unsafe_code)]
 

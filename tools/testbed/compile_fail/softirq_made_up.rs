@@ -1,7 +1,7 @@
 //@ error: E0133 call to unsafe function
 // SPDX-License-Identifier: GPL-2.0
 
-//! Nobody claims to be in a softirq without saying that it is unsafe.
+//! Claiming to be in a softirq without proof is unsafe.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0515 cannot return value referencing local variable `guard`
 // SPDX-License-Identifier: GPL-2.0
 
-//! A token ends with the guard that it comes from.
+//! A token ends with its guard.
 
 #![forbid(unsafe_code)]
 

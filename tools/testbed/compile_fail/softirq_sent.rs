@@ -1,7 +1,7 @@
 //@ error: E0277 cannot be sent between threads safely
 // SPDX-License-Identifier: GPL-2.0
 
-//! A token is worth nothing on another CPU.
+//! A token is not valid on another CPU.
 
 #![forbid(unsafe_code)]
 

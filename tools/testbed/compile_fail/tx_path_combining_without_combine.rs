@@ -1,7 +1,7 @@
 //@ error: E0277 the trait bound `T: Combine` is not satisfied
 // SPDX-License-Identifier: GPL-2.0
 
-//! A device whose packets combine needs a driver that can be asked whether they do.
+//! A combining device needs a driver that implements `Combine`.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0308 mismatched types
 // SPDX-License-Identifier: GPL-2.0
 
-//! A transmit function that reports no room gives the packet back.
+//! A transmit function that reports a full ring returns the packet.
 
 #![forbid(unsafe_code)]
 
