@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `insn-mark`: tells the insn plugin when to count.
+//! `insn-mark`: starts and stops the counting of the insn plugin.
 //!
 //! Without the plugin the marks are no-ops, so scripts need not check for it.
 

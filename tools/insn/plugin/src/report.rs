@@ -87,7 +87,7 @@ impl Report<'_> {
     }
 }
 
-/// Adds the tree of calls: nodes as parent and address, and what ran in them, by node and block.
+/// Adds the tree of calls: nodes as parent and address, and counts by node and block.
 fn stacks_of(out: &mut String, stacks: &Stacks) {
     out.push_str(",\"stacks\":{\"nodes\":[");
     for (number, node) in stacks.nodes.iter().enumerate() {

@@ -7,9 +7,9 @@
 //! if the stack was switched, to another one's.
 //!
 //! Interrupts, exceptions and system calls come in between, also between a call
-//! and what it calls, and go again. They begin in a part of the kernel that
-//! no function calls and end with an instruction of their own; what they run has
-//! no caller, and the interrupted function goes on where it was.
+//! and the called function, and return. They begin in a part of the kernel that no
+//! function calls and end with an instruction of their own; their functions have
+//! no caller, and the interrupted function continues.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub enum End {
     Call,
     /// With a return from one.
     Return,
-    /// With a return to what was interrupted.
+    /// With a return to the interrupted code.
     Resume,
     /// With something else.
     Other,
@@ -87,7 +87,7 @@ pub struct Node {
 /// Stacks deeper than this have lost track.
 const DEEPEST: usize = 256;
 
-/// The tree of calls, and what ran where in it.
+/// The tree of calls, with the counts of its nodes.
 pub struct Stacks {
     /// All nodes; the first one is the root.
     pub nodes: Vec<Node>,
@@ -129,8 +129,8 @@ impl Stacks {
 
     fn follow(&mut self, last: Step, step: Step) {
         let called = last.how == End::Call;
-        // An access to a device can end a block half way, before its last instruction; then what is
-        // left of it runs, or all of it once more. A function may call itself, though.
+        // An access to a device can end a block before its last instruction; then the rest of it
+        // runs, or all of it once more. A function may call itself, though.
         let inside = (last.address..last.end).contains(&step.address);
         if inside && !(called && step.address == last.address) {
             return;
@@ -144,7 +144,7 @@ impl Stacks {
             self.push(back, Some(last));
             self.node = self.child(0, step.address);
         } else if called && step.address != last.end {
-            // A call of what follows only finds out where it is.
+            // A call of the next instruction only reads the program counter.
             self.push(last.end, None);
             self.node = self.child(self.node, step.address);
         } else if last.how == End::Return {
@@ -188,7 +188,7 @@ impl Stacks {
         true
     }
 
-    /// Returns to what was interrupted: the block that ran last there, if that is known.
+    /// Returns to the interrupted code: the block that ran last there, if known.
     fn resume(&mut self) -> Option<Step> {
         let at = self
             .stack
@@ -324,7 +324,7 @@ mod tests {
                 assert_eq!(stacks.nodes[node].parent, 0, "at {at}");
                 assert_eq!(count(node, function), Some(1), "at {at}");
             }
-            // The interrupt has no caller, and what it called is its own.
+            // The interrupt has no caller, and its callees are its own.
             let entry = find(5000).unwrap_or(0);
             assert_eq!(stacks.nodes[entry].parent, 0, "at {at}");
             assert_eq!(count(entry, 5010), Some(1), "at {at}");

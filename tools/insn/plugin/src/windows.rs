@@ -51,7 +51,7 @@ pub struct Window {
     pub nanoseconds: u128,
     /// The blocks that ran.
     pub rows: Vec<Row>,
-    /// Per tapped function, how often it was called with what.
+    /// Per tapped function, the number of its calls by arguments.
     pub calls: Vec<BTreeMap<Call, u64>>,
     /// Instructions by call stack, if calls were followed.
     pub stacks: Option<Stacks>,

@@ -57,7 +57,7 @@ impl Kick for Waker {
     }
 }
 
-/// Turns the fabric without end, and serves what the guest sends to `sources`.
+/// Runs the fabric in a loop, and serves requests of the guest from `sources`.
 ///
 /// The doorbells of the rings may be memory that the guest writes without telling, so the thread
 /// has to look. While frames or accesses move it looks often; the longer nothing happens the

@@ -426,7 +426,7 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// Reads a request out of one line; the error says what is allowed.
+/// Reads a request from one line; the error lists the allowed values.
 pub fn parse(line: &[u8]) -> Result<Request, String> {
     let mut fields: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
         format!(r#"not a JSON object on one line: {error}; {{"cmd":"help"}} lists the requests"#)
@@ -527,7 +527,7 @@ mod tests {
                 .next()
                 .map_or(0, |text| text.matches('`').count() / 2 - 1);
             let expected = match entry.cmd {
-                // What serde lists is the field of a cable.
+                // serde lists the field of a cable.
                 "wire" => 1,
                 _ => entry.fields.len(),
             };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Puts the pieces together and serves until told to stop.
+//! Puts the pieces together and serves until it is stopped.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -63,7 +63,7 @@ pub struct Verdict {
     pub l4_bad: bool,
 }
 
-/// Checks what a frame carries.
+/// Checks the checksums of a frame.
 pub fn verify(frame: &[u8], parsed: &Parsed) -> Verdict {
     let mut verdict = Verdict::default();
     if parsed.network == Network::V4 {

@@ -55,7 +55,7 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 /// A clock that stands still until a test moves it. Its zero is the beginning of 1970, or a time of
-/// the test's choice, and never the host's: what depends on it repeats.
+/// the test's choice, and never the host's, so that results repeat.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     now: AtomicU64,

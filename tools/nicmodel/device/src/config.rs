@@ -93,7 +93,7 @@ impl Config {
         }
     }
 
-    /// Writes what may be written.
+    /// Writes the writable bits.
     pub fn write(&self, offset: u64, data: &[u8]) {
         for (i, new) in data.iter().enumerate() {
             if let Some(at) = self.at(offset, i) {

@@ -54,7 +54,7 @@ impl WideCounters {
         taken as u32
     }
 
-    /// High half of what the last [`Self::read_low`] took.
+    /// High half of the value that the last [`Self::read_low`] took.
     pub fn read_high(&self, number: usize) -> u32 {
         self.high
             .get(number)

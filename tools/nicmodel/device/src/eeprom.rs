@@ -58,7 +58,7 @@ impl Eeprom {
         eeprom
     }
 
-    /// Sum over what the checksum covers, without the checksum word itself.
+    /// Sum over the range of the checksum, without the checksum word itself.
     fn sum(&self) -> u16 {
         let mut sum = self.0[..CHECKSUM_WORD]
             .iter()
@@ -79,7 +79,7 @@ impl Eeprom {
         sum
     }
 
-    /// One word; what lies past the end reads as erased.
+    /// One word; words past the end read as erased.
     pub fn word(&self, index: usize) -> u16 {
         self.0.get(index).copied().unwrap_or(0xffff)
     }

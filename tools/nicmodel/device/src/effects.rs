@@ -146,7 +146,7 @@ impl Device {
         }
     }
 
-    /// Changes causes or masks and sends what became due; the engine waits out the rest.
+    /// Changes causes or masks and sends due interrupts; the engine delays the others.
     fn interrupt(&self, change: impl FnOnce()) {
         change();
         self.deliver();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Faults: what the card tells its driver that is not so.
+//! Faults: wrong reports of the card to its driver.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -66,7 +66,7 @@ impl Faults {
         self.removed.store(false, Ordering::Release);
     }
 
-    /// Takes one occasion of `kind`, with the value to tell.
+    /// Takes one occasion of `kind`, with the value to report.
     pub fn take(&self, kind: Kind) -> Option<u32> {
         if !self.armed.load(Ordering::Acquire) {
             return None;

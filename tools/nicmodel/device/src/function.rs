@@ -19,7 +19,7 @@ pub trait Kick: Send + Sync {
 
 /// A queue of the guest's accesses, for a transport that is polled.
 pub trait Source: Send + Sync {
-    /// Serves what waits, up to a bound; true if there was something.
+    /// Serves waiting work, up to a bound; true if there was some.
     fn poll(&self) -> bool;
     /// Polling stops: asks the guest for notifications. True if an access came before it knew.
     fn sleep(&self) -> bool;
@@ -52,7 +52,7 @@ pub trait PciFunction: Send + Sync {
     fn memory(&self) -> &DmaMemory;
     /// The guest has pages of registers mapped from now on, or has none any more.
     fn pages_mapped(&self, mapped: bool);
-    /// Returns when the function has stopped using what was unmapped before.
+    /// Returns when the function no longer uses memory that was unmapped before.
     fn quiesce(&self);
     /// Resets the function as a bus reset does.
     fn reset(&self);

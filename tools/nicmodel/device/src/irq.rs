@@ -104,7 +104,7 @@ impl Interrupts {
         self.sent.swap(0, Ordering::Relaxed)
     }
 
-    /// A queue has something to tell.
+    /// A queue has a cause.
     pub fn raise_queue(&self, regs: &RegisterFile, queue: u32, direction: Direction) {
         let ivar = regs.nth::<Ivar>(queue / 2);
         let entry = ivar.entry((2 * (queue & 1)) as usize + direction as usize);
@@ -114,13 +114,13 @@ impl Interrupts {
         }
     }
 
-    /// Something that is no queue has something to tell.
+    /// A source other than a queue has a cause.
     pub fn raise_other(&self, cause: u32) {
         self.other_cause
             .fetch_or(cause & !QUEUE_CAUSES, Ordering::AcqRel);
     }
 
-    /// Sends what is due; returns when to come back for what moderation holds back.
+    /// Sends due interrupts; returns the time of those that moderation delays.
     pub fn deliver(&self, regs: &RegisterFile, now: u64) -> Option<u64> {
         let mut next: Option<u64> = None;
         let mut due = self.queue_cause.load(Ordering::Acquire)
@@ -270,7 +270,7 @@ impl Interrupts {
         (self.queue_mask.load(Ordering::Acquire) >> (32 * half)) as u32
     }
 
-    /// A write of EIMS: ones enable, and what is pending comes again.
+    /// A write of EIMS: ones enable, and pending causes are raised again.
     pub fn write_eims(&self, value: u32) {
         let queues = u64::from(value & QUEUE_CAUSES);
         self.queue_asserted.fetch_and(!queues, Ordering::AcqRel);

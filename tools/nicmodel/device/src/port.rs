@@ -187,7 +187,7 @@ impl Datapath {
         std::mem::take(&mut self.flushed)
     }
 
-    /// Whether what the port sends comes back to it instead of leaving.
+    /// Whether sent frames loop back to the port instead of leaving.
     pub fn loopback(&self) -> bool {
         self.device.regs.get::<Hlreg0>().lpbk()
     }
@@ -326,8 +326,8 @@ impl Datapath {
         moved
     }
 
-    /// Sends what the driver has queued: each frame goes to `out`, with whether there is a
-    /// link to carry it. True when a descriptor was consumed.
+    /// Sends queued packets: each frame goes to `out`, with the state of the link. True when
+    /// a descriptor was consumed.
     ///
     /// `budget` bounds the turn, in bytes; the last send, of at most [`MAX_SEND`] bytes, may
     /// overdraw it.

@@ -84,7 +84,7 @@ impl Sfp {
         }
     }
 
-    /// Value of I2CCTL: what the driver last wrote, and the level of both lines.
+    /// Value of I2CCTL: the driver's last write, and the level of both lines.
     pub fn read(&self) -> I2cctl {
         let (clock, data) = (self.lines.clk_out(), self.lines.data_out());
         I2cctl::ZERO

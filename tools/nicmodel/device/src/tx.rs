@@ -86,8 +86,7 @@ impl TxQueue {
             && Self::enabled(device, queue)
     }
 
-    /// Sends what the driver has queued, until `budget` (in bytes) is used up; one packet may
-    /// overdraw it.
+    /// Sends queued packets until `budget` (in bytes) is used up; one packet may overdraw it.
     pub(crate) fn run(
         &mut self,
         device: &Device,
@@ -256,7 +255,7 @@ impl TxQueue {
         self.send_one(queue, tag, out)
     }
 
-    /// Legacy descriptors: what they ask for is in the last one.
+    /// Legacy descriptors: the last one has the requests.
     fn emit_legacy(
         &mut self,
         queue: u32,

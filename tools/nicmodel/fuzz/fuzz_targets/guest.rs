@@ -2,7 +2,7 @@
 //! A guest whose every decision is the fuzzer's: registers, descriptors in memory, doorbells,
 //! resets, faults, arriving frames, time.
 //!
-//! It must neither crash nor hang the model; the fuzzer's own limits on time and memory tell.
+//! It must neither crash nor hang the model, within the fuzzer's limits on time and memory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Whatever the guest writes, the model neither crashes nor loops.
 //!
-//! The guest is made of random numbers. What it does follows from the seed alone, so a failure
+//! The guest is made of random numbers. Its behaviour depends on the seed alone, so a failure
 //! repeats.
 
 use std::time::{Duration, Instant};

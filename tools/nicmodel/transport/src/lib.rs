@@ -135,7 +135,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // If it is gone already, so much the better.
+        // It may be gone already.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! vfio-user transport: shows a [`PciFunction`] to a hypervisor over a Unix socket.
 //!
-//! The protocol itself is spoken by the crate `vfio_user`. What it leaves to its user, or gets
-//! wrong, is dealt with here and nowhere else:
+//! The crate `vfio_user` implements the protocol itself. This crate fills its gaps and works
+//! around its bugs:
 //!
 //! * its server takes one connection and returns: [`Server`] may serve again;
 //! * a client that breaks the protocol makes it panic: that ends the connection, not the model;

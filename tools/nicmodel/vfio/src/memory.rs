@@ -26,8 +26,8 @@ impl Mappings {
     /// Maps `size` bytes of `file`, from `offset`, at `address` of the guest.
     ///
     /// Memory without a file (ROM, frame buffer, BARs of other devices) is accepted and left
-    /// out: reaching it would take messages that the transport does not have, and a device that
-    /// does not reach it has a DMA error, which is what it would be on many machines, too.
+    /// out: reaching it would take messages that the transport does not have. An access is a DMA
+    /// error, as on many machines.
     pub(crate) fn map(
         &mut self,
         address: u64,
@@ -41,7 +41,7 @@ impl Mappings {
         let metadata = file.metadata()?;
         let end = offset.checked_add(size);
         if metadata.is_file() && end.is_none_or(|end| end > metadata.len()) {
-            // Touching what is mapped beyond the end of a file kills the process.
+            // An access to a mapping beyond the end of a file kills the process.
             return Err(invalid(format!(
                 "{size:#x} bytes at {offset:#x} are not within the file of {:#x} bytes",
                 metadata.len()
@@ -60,7 +60,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Unmaps what lies in the range; what was left out when it was mapped is no error.
+    /// Unmaps the range; parts that were left out when it was mapped are no error.
     pub(crate) fn unmap(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
         let memory = &self.memory;

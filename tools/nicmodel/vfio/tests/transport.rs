@@ -20,7 +20,7 @@ const EVENTFD: u32 = 4 | 32;
 const NONE: u32 = 1 | 32;
 const MSIX: u32 = 2;
 
-/// Remembers what it was asked.
+/// Records its requests.
 #[derive(Default)]
 struct Fake {
     writes: Mutex<Vec<(u32, u64, Vec<u8>)>>,
@@ -246,7 +246,7 @@ fn guest_memory_comes_and_goes_with_the_client() {
     client.dma_map(0, 0, 0x1000, fd).expect("map");
     drop(client);
 
-    // Another client finds nothing of what the first one left.
+    // Another client finds no traces of the first one.
     let client = Client::new(&setup.path).expect("connect again");
     assert!(setup.memory.view().write(0, b"DMA").is_err());
     assert_eq!(*setup.fake.disconnects.lock().unwrap(), 1);

@@ -77,8 +77,8 @@ impl VhostUserBackend for Backend {
 
     fn update_memory(&self, _memory: Memory) -> io::Result<()> {
         self.commands.unshare_all();
-        // The function sees the new map already. Once the client has its answer, nothing may be
-        // on its way to what was in the old one.
+        // The function sees the new map already. Once the client has its answer, no DMA to the
+        // old one may be under way.
         self.function.quiesce();
         Ok(())
     }

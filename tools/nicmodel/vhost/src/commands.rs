@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The first queue: what the guest asks of the function.
+//! The first queue: the guest's requests to the function.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
@@ -84,7 +84,7 @@ impl Commands {
         self.unshare_all();
     }
 
-    /// The guest told that there is something.
+    /// The guest's kick of the queue.
     pub(crate) fn notified(&self) {
         let mut scratch = self.lock();
         while self.serve(&mut scratch) {}

@@ -3,8 +3,8 @@
 //!
 //! The guest side is Linux' `virtio_pcidev`: a virtio device with two queues. Accesses to
 //! configuration space and BARs are messages in the first one, interrupts are messages in the
-//! second ([`protocol`]). The crates of rust-vmm speak vhost-user and walk the rings. What is
-//! here:
+//! second ([`protocol`]). The crates of rust-vmm implement vhost-user and walk the rings. The
+//! modules:
 //!
 //! * [`commands`]: a message of the guest becomes a call of the function;
 //! * [`msix`]: the MSI-X table, which no hypervisor emulates here;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The MSI-X table and what it does with an interrupt of the function.
+//! The MSI-X table, and the delivery of the function's interrupts.
 //!
 //! A hypervisor that speaks vfio-user keeps this table itself. Here the guest writes straight to
 //! it, and the data of an entry are the message that goes out.
@@ -19,10 +19,10 @@ const ENABLE: u16 = 1 << 15;
 const MASK_ALL: u16 = 1 << 14;
 const ENTRY_MASKED: u32 = 1;
 
-/// The way on which messages go to the guest.
+/// The path of messages to the guest.
 pub(crate) trait Messages: Send + Sync {
-    /// Sends a message; false when the guest has no buffer for it now. It tells as soon as it
-    /// has one.
+    /// Sends a message; false when the guest has no buffer for it now. The guest signals a new
+    /// buffer.
     fn send(&self, address: u64, data: u32) -> bool;
 }
 
@@ -103,7 +103,7 @@ pub struct Msix {
     entries: Vec<Entry>,
     /// A message waits for a buffer of the guest.
     stalled: AtomicBool,
-    /// How often the guest has told of buffers.
+    /// The number of times that the guest has signalled buffers.
     told: AtomicU64,
 }
 
@@ -172,8 +172,8 @@ impl Msix {
         control & ENABLE != 0 && control & MASK_ALL == 0 && entry.word(3) & ENTRY_MASKED == 0
     }
 
-    /// Sends what is pending, unless it is masked. The thread that takes the bit sends the
-    /// message, so that a mask that goes away meanwhile loses none.
+    /// Sends a pending interrupt, unless it is masked. The thread that takes the bit sends the
+    /// message, so that a concurrent unmask loses none.
     fn deliver(&self, entry: &Entry) {
         while self.is_open(entry) {
             let told = self.told.load(Ordering::SeqCst);

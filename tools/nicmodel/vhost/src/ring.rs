@@ -58,7 +58,7 @@ pub(crate) fn next<'a>(state: &mut VringState<Memory>, map: &'a Map) -> Next<'a>
     }
 }
 
-/// The buffers of a chain: first what the guest has written, then room for an answer.
+/// The buffers of a chain: first the guest's request, then room for an answer.
 ///
 /// Kept from one message to the next, so that none of them allocates.
 #[derive(Debug, Default)]

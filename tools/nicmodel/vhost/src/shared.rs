@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Pages of registers that lie in guest memory, so that the guest reaches them without a message.
 //!
-//! A guest that knows how asks for it, page by page. The page of guest memory is then mapped in
-//! the place of the page of registers: the card goes on as before, and looks for what changes.
+//! A guest that supports it requests it page by page. The page of guest memory is then mapped in
+//! the place of the page of registers: the card goes on as before, and polls for changes.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use guest::{BASE, BUFFERS, Guest, SIZE, Setup, message};
 use nicmodel_device::function::Source;
 
-/// A register that reads back what was written to it.
+/// A register that reads back the written value.
 const PLAIN: u64 = 0x5200;
 
 #[test]
@@ -124,7 +124,7 @@ fn guest_memory_comes_and_goes_with_the_guest() {
     guest.enable_vector(1, 0xa_0000, 5);
     drop(guest);
 
-    // Another guest finds nothing of what the first one left.
+    // Another guest finds no traces of the first one.
     let mut guest = Guest::new(&setup.path);
     assert_eq!(guest.bar_read(0, PLAIN, 4), [0; 4]);
     assert_eq!(guest.config_read(0x72, 2)[1] & 0xc0, 0, "MSI-X is off");

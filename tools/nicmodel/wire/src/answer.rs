@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-/// The answer to a request: `ok`, and what the request asked for or why it was refused.
+/// The answer to a request: `ok`, and its result or the reason of a refusal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome<T> {
     ok: bool,

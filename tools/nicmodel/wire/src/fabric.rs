@@ -36,7 +36,7 @@ pub enum Request {
     Plug(usize, Plug, Reply<Done>),
     /// Put one frame into a port.
     Inject(usize, Vec<u8>, Reply<Injected>),
-    /// Tell what is plugged into a port.
+    /// Describe the plug in a port.
     Describe(usize, Reply<Plugged>),
 }
 
@@ -65,7 +65,7 @@ struct Port {
     held: Option<u64>,
 }
 
-/// Ports, what is plugged into them, and the generators that run.
+/// Ports, their plugs, and the running generators.
 pub struct Fabric {
     ports: Vec<Port>,
     runs: Vec<(Run, Reply<Report>)>,
@@ -136,7 +136,7 @@ impl Fabric {
         self.files = files;
     }
 
-    /// Moves what can be moved now.
+    /// Moves all frames that can be moved now.
     pub fn turn(&mut self) -> Turn {
         let mut turn = Turn::default();
         let now = self.clock.now();
@@ -244,7 +244,7 @@ impl Fabric {
         self.ports[port].held = None;
     }
 
-    /// One port: what waits for it, what comes out of it, what its wire brings.
+    /// One port: frames that wait for it, leave it, and arrive by its wire.
     fn serve(&mut self, i: usize, now: u64) -> bool {
         if !self.ports[i].inside {
             return false;

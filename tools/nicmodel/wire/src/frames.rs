@@ -144,7 +144,7 @@ impl Maker {
     }
 }
 
-/// How a frame differs from what was expected.
+/// How a frame differs from the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Damage {
     Length,

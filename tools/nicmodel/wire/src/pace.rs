@@ -112,7 +112,7 @@ impl Times {
         }
     }
 
-    /// The middle of them, and what 99 of 100 stay below.
+    /// The median and the 99th percentile.
     pub(crate) fn report(&self) -> Latency {
         let mut took = self.took.clone();
         took.sort_unstable();

@@ -147,7 +147,7 @@ impl Run {
     pub(crate) fn check(&mut self, frame: &[u8], link: bool, now: u64) {
         let Some(mark) = self.own(frame) else {
             if resembles(&self.spec, frame) && !of_another_run(frame, self.id) {
-                // Which one it was cannot be told, but one of those under way it was.
+                // It cannot be identified, but it is one of those under way.
                 if self.under_way() != 0 {
                     self.back += 1;
                 }

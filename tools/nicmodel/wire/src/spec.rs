@@ -142,7 +142,7 @@ pub const MAX_COUNT: u32 = 1 << 30;
 pub const MAX_TIMED: u32 = 1 << 22;
 
 impl Generate {
-    /// Refuses what cannot be run on so many ports.
+    /// Refuses a run that so many ports do not allow.
     pub fn validate(&self, ports: usize) -> Result<(), String> {
         for (name, port) in [("from", self.from), ("to", self.to)] {
             if port >= ports {

@@ -43,7 +43,7 @@ impl PcapWire {
         }
     }
 
-    /// Writes out what was recorded, so that the file is whole whenever the model is idle.
+    /// Flushes the recording, so that the file is complete whenever the model is idle.
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.dirty)
             && let Some(recorder) = &mut self.recorder
@@ -70,7 +70,7 @@ impl PcapWire {
 }
 
 impl Wire {
-    /// Makes what a request describes.
+    /// Creates the wire that a request describes.
     pub(crate) fn new(
         plug: &Plug,
         port: usize,

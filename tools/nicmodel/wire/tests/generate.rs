@@ -161,7 +161,7 @@ fn the_window_is_never_exceeded_even_after_a_stall() {
         while let Some(frame) = ports[0].receive() {
             held.push(routed(frame));
         }
-        // The guest stands still for long, again and again; what it has it sends at last.
+        // The guest has repeated long pauses, and sends its frames after them.
         stall += 1;
         if stall % 40 == 0 {
             most = most.max(held.len());
@@ -171,7 +171,7 @@ fn the_window_is_never_exceeded_even_after_a_stall() {
         }
     });
     assert_eq!(report["forwarded"], json!(400));
-    // A stall lets the window open once more for what was written off, but not wider each time.
+    // A stall opens the window once more for frames given up, but not wider each time.
     assert!(most <= 3 * 8, "{most} frames were under way");
     adds_up(&report);
 }

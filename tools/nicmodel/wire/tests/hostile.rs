@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Whatever a guest writes to registers, to configuration space, and to its own memory while
-//! the card reads it: the model neither panics nor gets stuck, and a reset mends it.
+//! The model neither panics nor hangs, and a reset repairs it, whatever a guest writes to
+//! registers, to configuration space, and to its own memory while the card reads it.
 //!
 //! The sequences are random but repeatable. `NICMODEL_HOSTILE_STEPS` makes them longer, and
 //! `NICMODEL_HOSTILE_SEED` chooses another one.
@@ -156,7 +156,7 @@ fn number(name: &str, default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-/// Returns what was counted.
+/// Returns the counters.
 fn torture(seed: u64) -> HashMap<&'static str, u64> {
     let steps = number("NICMODEL_HOSTILE_STEPS", 40_000);
     let mut random = Random(seed | 1);

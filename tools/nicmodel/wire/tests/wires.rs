@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Cables, files, single frames: what is plugged into a port with a driver behind it.
+//! Cables, files and single frames on a port with a driver behind it.
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 mod guest;

@@ -3,7 +3,7 @@
 //!
 //! Bit numbers and names are those of the data sheet (Intel 82599 10 GbE Controller, chapter
 //! 8.2.3; each group below names its section), so that a type can be read next to it. A bit that
-//! no field names keeps its value: `with_…` changes only what it says.
+//! no field names keeps its value: `with_…` changes only its field.
 
 use arbitrary_int::{u2, u3, u4, u5, u9, u10, u12, u13, u14, u30};
 use bitbybit::{bitenum, bitfield};
@@ -171,7 +171,7 @@ pub struct I2cctl {
     /// Level of the data line.
     #[bit(2, rw)]
     pub data_in: bool,
-    /// Level that the driver puts on the data line; high lets the module drive it.
+    /// Level of the driver on the data line; high allows the module to drive it.
     #[bit(3, rw)]
     pub data_out: bool,
 }
@@ -297,7 +297,7 @@ pub struct Eitr {
 }
 
 impl Eitr {
-    /// Bits that keep what is written.
+    /// Bits that keep the written value.
     pub const WRITABLE: u32 = 0x0fff_fff8;
 }
 

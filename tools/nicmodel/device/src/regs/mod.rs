@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The registers: what there is ([`map`]), where each is found, and the words that hold them.
+//! The registers: their list ([`map`]), their places, and the words that hold them.
 
 pub mod bits;
 pub mod file;
@@ -11,11 +11,11 @@ use std::sync::OnceLock;
 /// The effect of an access to a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Reads back what was written; no behaviour hangs on it.
+    /// Reads back the written value, without further behaviour.
     Memory,
-    /// Reads back what was written; the packet engine acts on its value.
+    /// Reads back the written value; the packet engine acts on it.
     Control,
-    /// As `Control`, and the write tells the engine that there is work.
+    /// As `Control`, and the write wakes the engine.
     Doorbell,
     /// Writes are ignored.
     ReadOnly,

@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
 
-/// The card, and what the transport did to it.
+/// The card, with a record of the transport's calls.
 pub struct Spy {
     pub card: Device,
     pub vectors: Mutex<Vec<Option<Arc<dyn Notifier>>>>,
@@ -312,7 +312,7 @@ impl Guest {
         }
     }
 
-    /// Offers the chain that begins at descriptor `head`, and tells.
+    /// Offers the chain that begins at descriptor `head`, and kicks.
     pub fn offer(&self, ring: &mut Ring, head: u16) {
         let slot = ring.available() + 4 + u64::from(ring.made % QUEUE) * 2;
         self.write(slot, &head.to_le_bytes());
@@ -329,7 +329,7 @@ impl Guest {
                 Ordering::SeqCst,
             )
             .expect("in memory");
-        // As the driver does: no word to a card that does not want to be told.
+        // Like the driver, without a kick if the card has disabled them.
         if !self.quiet(ring) {
             ring.kick.write(1).expect("kick");
         }
@@ -342,7 +342,7 @@ impl Guest {
             .expect("in memory")
     }
 
-    /// Whether the card asks not to be told.
+    /// Whether the card has disabled kicks.
     pub fn quiet(&self, ring: &Ring) -> bool {
         self.memory
             .load::<u16>(GuestAddress(ring.used()), Ordering::SeqCst)
@@ -365,7 +365,7 @@ impl Guest {
         Some((word(slot), word(slot + 4)))
     }
 
-    /// Sends bytes as a command with room for an answer: what was written of it.
+    /// Sends bytes as a command with room for an answer; returns the written part.
     pub fn send(&mut self, message: &[u8], room: u32) -> Vec<u8> {
         self.write(BUFFERS, message);
         let answer = BUFFERS + 0x4_0000;
@@ -434,7 +434,7 @@ impl Guest {
         Some((address, u32::from_le_bytes(bytes[16..].try_into().unwrap())))
     }
 
-    /// Switches MSI-X on and lets vector `number` send `data` to `address`.
+    /// Enables MSI-X and sets vector `number` to send `data` to `address`.
     pub fn enable_vector(&mut self, number: u64, address: u32, data: u32) {
         self.bar_write(3, number * 16, &address.to_le_bytes());
         self.bar_write(3, number * 16 + 4, &[0; 4]);

@@ -218,7 +218,7 @@ impl Bench {
         self.fabric.turn()
     }
 
-    /// Asks and turns once: the answer to what does not take time.
+    /// Sends a request and turns once: the answer to an immediate request.
     pub fn ask<T: Serialize>(&mut self, make: impl FnOnce(Reply<T>) -> Request) -> Value {
         let answer = self.begin(make);
         self.turn();
@@ -262,7 +262,7 @@ impl Bench {
     }
 }
 
-/// Routes whatever came in at one port to the other.
+/// Routes all frames from one port to the other.
 pub fn route(ports: &mut [Port]) {
     for (from, to) in [(0, 1), (1, 0)] {
         for _ in 0..64 {
