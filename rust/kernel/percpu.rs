@@ -82,7 +82,7 @@ impl<T> PerCpu<T> {
     ///
     /// # Errors
     ///
-    /// What `init` returns; [`ENOMEM`] if there is no memory, or if the size or alignment of `T`
+    /// Errors of `init`; [`ENOMEM`] if there is no memory, or if the size or alignment of `T`
     /// exceeds the limits of the per-CPU allocator (a few pages; a page).
     pub fn new<E>(mut init: impl FnMut(CpuId) -> Result<T, E>, flags: Flags) -> Result<Self, E>
     where

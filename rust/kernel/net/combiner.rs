@@ -181,7 +181,7 @@ unsafe impl<P: Link + Send> Send for Combiner<P> {}
 // SAFETY: Likewise. No reference to an element is handed out.
 unsafe impl<P: Link + Send> Sync for Combiner<P> {}
 
-/// What became of an element that was pushed.
+/// The result of pushing an element.
 #[must_use = "the element, or the whole list, is dropped with it"]
 pub enum Pushed<'a, P: Link> {
     /// Another CPU is the combiner: the element is on the list.
@@ -192,7 +192,7 @@ pub enum Pushed<'a, P: Link> {
     Refused(P),
 }
 
-/// What became of an element that was submitted.
+/// The result of submitting an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
     /// It was left to another CPU, which is the combiner.

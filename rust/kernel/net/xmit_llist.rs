@@ -103,7 +103,7 @@ type WorkFn = unsafe extern "C" fn(
     *mut *mut bindings::sk_buff,
 ) -> c_int;
 
-/// The destination of packets, and what became of them.
+/// The destination of packets, and their fate.
 ///
 /// # Invariants
 ///

@@ -87,7 +87,7 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
     ///
     /// # Errors
     ///
-    /// What `init` returns; [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if there is
+    /// Errors of `init`; [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if there is
     /// no memory.
     #[inline]
     pub fn alloc<E: From<Error>>(
@@ -112,7 +112,7 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
     ///
     /// # Errors
     ///
-    /// What an initialiser returns; [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if
+    /// Errors of an initialiser; [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if
     /// there is no memory.
     ///
     /// # Examples

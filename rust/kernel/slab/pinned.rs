@@ -85,7 +85,7 @@ impl<'c, T, const N: usize> PinnedBatch<'c, T, N> {
     ///
     /// # Errors
     ///
-    /// What an initialiser returns; [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if
+    /// Errors of an initialiser; [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if
     /// there is no memory.
     #[inline]
     pub fn alloc<I, E>(

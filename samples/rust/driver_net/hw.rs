@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The registers that this driver needs, and what it does with them.
+//! The registers that this driver needs, and its accesses to them.
 //!
 //! Names are those of the "Intel 82599 10 GbE Controller Datasheet", chapter 8.
 

@@ -267,7 +267,7 @@ bitfield! {
 /// The most descriptors that a packet takes.
 const MOST: usize = 40;
 
-/// What the card can take.
+/// The limits of the card.
 const LIMITS: Limits = Limits {
     segment_len: 0x8000,
     descriptors: MOST,

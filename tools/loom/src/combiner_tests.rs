@@ -207,7 +207,7 @@ impl List {
         }
     }
 
-    /// What was done, if there is nothing left.
+    /// The results, if no element is left.
     fn end(&self) -> Vec<usize> {
         assert_eq!(self.first.load_relaxed(), First::IDLE);
         // SAFETY: loom checks that no other thread is at work.

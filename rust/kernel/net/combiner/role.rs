@@ -36,7 +36,7 @@
 ///   be reordered before it: the exchange is a full barrier.
 ///
 /// An exchange that leaves idle behind is not ordered before the accesses of the next combiner:
-/// what a combiner does after that exchange is not protected by the role.
+/// accesses of a combiner after that exchange are not protected by the role.
 pub(crate) trait Word {
     /// Points to an element, or is one of the two values that do not.
     type Pointer: Copy + PartialEq;
@@ -70,7 +70,7 @@ pub(crate) trait Depth {
     fn reset(&self);
 }
 
-/// What became of an element that was to be added.
+/// The result of adding an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
     /// There is a combiner, which will take it.

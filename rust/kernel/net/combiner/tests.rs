@@ -369,7 +369,7 @@ mod cases {
         Ok(())
     }
 
-    /// What a stress test works on.
+    /// The state of a stress test.
     struct Seen {
         next: [u32; 4],
         wrong: u32,

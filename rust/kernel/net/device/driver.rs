@@ -110,7 +110,7 @@ pub trait Driver: Sized + 'static {
         setup: Self::Setup,
     ) -> Result<(Info, impl PinInit<Self::Data<'bound>, Error>)>;
 
-    /// Creates what the device needs to be up: the rings, with [`Opening::add_queue_vector`], and
+    /// Creates the resources of an open device: the rings, with [`Opening::add_queue_vector`], and
     /// optionally an interrupt for other events, with [`Opening::add_event_vector`].
     ///
     /// To add are [`Opening::queues`] queue vectors. Process context, RTNL held.

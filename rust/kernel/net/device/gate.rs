@@ -32,7 +32,7 @@ mod imp {
             &self,
             budget: crate::ffi::c_int,
         ) -> Option<Entered<'_>> {
-            // `Acquire` and `Release` order the accesses to what the gate protects.
+            // `Acquire` and `Release` order the accesses that the gate protects.
             while self.0.xchg(1, Acquire) != 0 {
                 if budget <= 0 {
                     return None;

@@ -53,7 +53,7 @@ pub use self::direct::Direct;
 
 /// How packets get from the stack to the transmit rings of a driver.
 ///
-/// The implementing type holds what a device has for that. Implementations are part of this
+/// The implementing type holds the state of a device for that. Implementations are part of this
 /// abstraction; a driver only names the one that it wants.
 pub trait TxPath<T: Driver>: Send + Sync + 'static {
     /// Makes the path of a device with `queues` transmit queues.
@@ -76,7 +76,7 @@ pub trait TxPath<T: Driver>: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// What wakes the transmit queue when completions have made room in its ring.
+    /// The waker of the transmit queue, for completions that have made room in its ring.
     fn waker(&self, index: u16) -> &dyn WakeQueue
     where
         Self: Sized;

@@ -259,7 +259,7 @@ impl<T: Driver> Vector<T> {
         })
     }
 
-    /// Completes the NAPI instance if the driver is idle. Returns what the core wants to know.
+    /// Completes the NAPI instance if the driver is idle. Returns the work done, for the core.
     #[inline]
     fn complete(&self, inner: &Inner<T>, polled: Polled, budget: c_int) -> c_int {
         match polled {

@@ -22,7 +22,7 @@ pub struct Completed {
     pub descriptors: usize,
 }
 
-/// What became of the packets that were in flight when the card was stopped.
+/// The fate of the packets that were in flight when the card was stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Finished {
     /// Those that the card had sent.

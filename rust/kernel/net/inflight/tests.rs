@@ -87,7 +87,7 @@ mod cases {
         Ok(skb)
     }
 
-    /// What the driver was asked to write, as `(slot, len, first, last)`; contexts have no length.
+    /// Descriptors written by the driver, as `(slot, len, first, last)`; contexts have no length.
     #[derive(Default)]
     struct Written {
         len: usize,
@@ -111,7 +111,7 @@ mod cases {
         }
     }
 
-    /// Completes what is done in a poll function; the consumer comes back.
+    /// Completes sent packets in a poll function; returns the consumer.
     fn complete<'a>(
         rx: TxConsumer<'a>,
         limit: usize,
@@ -448,7 +448,7 @@ mod cases {
         };
         let result = tx.submit(scattered(100, 4096)?, 0, |_, _| device.set_reach(0xff));
         device.set_reach(u64::MAX);
-        // SAFETY: This ends what was started above.
+        // SAFETY: This ends the suppression that was started above.
         unsafe { bindings::kunit_end_suppress_warning(test, quiet) };
 
         let refused = result.err().ok_or(EINVAL)?;

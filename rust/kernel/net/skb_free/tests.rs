@@ -2,7 +2,7 @@
 
 //! Tests of freeing in bulk, and the context that they need.
 
-/// What tests of the poll function's side need.
+/// Helpers for tests of the poll function's side.
 #[cfg(CONFIG_KUNIT = "y")]
 pub(in crate::net) mod context {
     use crate::{
@@ -104,7 +104,7 @@ mod cases {
     };
     use core::ptr::NonNull;
 
-    /// What a test found.
+    /// The counters after a test.
     #[derive(Clone, Copy)]
     struct Counts {
         calls: [u64; CLASSES],
@@ -112,7 +112,7 @@ mod cases {
         alone: u64,
     }
 
-    /// Puts what `make` makes onto a list `count` times, and returns what was counted.
+    /// Adds packets of `make` to a list `count` times, and returns the counters.
     fn free(
         budget: c_int,
         count: usize,
@@ -139,9 +139,9 @@ mod cases {
         SkBuff::alloc(128, GFP_ATOMIC).ok()
     }
 
-    /// Makes a packet of what a C function returned.
+    /// Makes a packet from the result of a C function.
     fn owned(skb: *mut bindings::sk_buff) -> Option<SkBuff> {
-        // SAFETY: The callers pass what they own.
+        // SAFETY: The callers pass packets that they own.
         NonNull::new(skb).map(|skb| unsafe { SkBuff::from_raw(skb) })
     }
 
@@ -193,7 +193,7 @@ mod cases {
         Ok(())
     }
 
-    /// The memory of freed packets is what the next ones are made of: the most recent one first.
+    /// The next packets reuse the memory of freed ones: the most recent one first.
     #[test]
     fn heads_go_to_the_cache_of_the_cpu() -> Result {
         let same = in_poll(64, |cx| {

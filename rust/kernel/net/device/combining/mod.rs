@@ -166,7 +166,7 @@ impl HeldPackets {
     }
 }
 
-/// What a transmit queue has on this path.
+/// The state of a transmit queue on this path.
 ///
 /// # Invariants
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A transmit queue on the combining path, and what can be done while it is locked.
+//! A transmit queue on the combining path, and the operations on it while it is locked.
 
 use super::{
     super::{

@@ -25,7 +25,7 @@ mod imp {
         sync::SpinLock, //
     };
 
-    /// What is kept.
+    /// The pool, and a buffer of it.
     #[pin_data]
     pub(in crate::net::device) struct Kept {
         #[pin]
@@ -64,7 +64,7 @@ mod imp {
             let (mut pool, buffer) = inner.take()?;
             let usable = pool.allocator(cx).is_ok();
 
-            // What is not usable does not give the buffer to the CPU either.
+            // A pool that is not usable does not return the buffer to the CPU either.
             if usable {
                 *inner = Some((pool, buffer));
             } else {

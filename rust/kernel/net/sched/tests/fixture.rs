@@ -48,7 +48,7 @@ pub(super) struct Fifo;
 
 pub(super) static OPS: Ops<Fifo> = Ops::new();
 
-/// Makes a queue for `limit` packets, and moves there what is in the old one.
+/// Makes a queue for `limit` packets, and moves the packets of the old one there.
 fn resize(
     input: &mut SharedProducer<SkBuff>,
     output: &mut Consumer<SkBuff>,
@@ -137,7 +137,7 @@ impl Qdisc for Fifo {
     }
 }
 
-/// What does not fit into a message.
+/// Options that do not fit into a message.
 struct Long;
 
 impl crate::fmt::Display for Long {
@@ -172,7 +172,7 @@ impl Attribute {
     }
 }
 
-/// What became of a packet that was put in.
+/// The result of enqueuing a packet.
 #[derive(PartialEq, Eq)]
 pub(super) enum Outcome {
     Taken,
@@ -429,7 +429,7 @@ impl Discipline {
         }
     }
 
-    /// Someone could not run the discipline.
+    /// A CPU could not run the discipline.
     pub(super) fn set_missed(&self) {
         // SAFETY: The discipline is valid, and nobody else uses it.
         unsafe { (*self.0).state |= 1 << bindings::qdisc_state_t___QDISC_STATE_MISSED };

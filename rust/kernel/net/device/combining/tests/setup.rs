@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the tests of the combining path do with a device.
+//! Devices for the tests of the combining path.
 
 use super::super::{
     super::{

@@ -65,7 +65,7 @@ register! {
 
     /// Split Receive Control, of the first 16 queues.
     pub(crate) SRRCTL(u32)[16] @ 0x02100 {
-        /// Drop what there is no descriptor for, so that other queues need not wait for this one.
+        /// Drop packets without a descriptor, so that other queues need not wait for this one.
         28:28   drop_en => bool;
         /// Format of the descriptors; 1 for advanced ones with one buffer.
         27:25   desctype;
