@@ -170,7 +170,7 @@ impl<T> Cache<T> {
     ///
     /// # Errors
     ///
-    /// What `init` returns; [`ENOMEM`] if there is no memory.
+    /// Errors of `init`; [`ENOMEM`] if there is no memory.
     #[inline]
     pub fn alloc_init<E>(&self, init: impl Init<T, E>, flags: Flags) -> Result<Object<'_, T>>
     where
@@ -186,7 +186,7 @@ impl<T> Cache<T> {
     ///
     /// # Errors
     ///
-    /// What `init` returns; [`ENOMEM`] if there is no memory.
+    /// Errors of `init`; [`ENOMEM`] if there is no memory.
     ///
     /// # Examples
     ///
