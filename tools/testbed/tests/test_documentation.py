@@ -35,7 +35,3 @@ class Documentation(unittest.TestCase):
         patches = "".join(path.read_text() for path in (CLONE / "patches").glob("*.patch"))
         for document in DOCUMENTS:
             self.assertRegex(patches, rf"(?m)^\+ +(?:[\w/]+/)?{document.stem}$", document.name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -80,7 +80,3 @@ class NoFigures(unittest.TestCase):
             "Debian 12 or 13",
         ):
             self.assertEqual(figures("x.md", line), [], line)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -152,7 +152,3 @@ class Values(unittest.TestCase):
 
     def test_an_unknown_verb(self) -> None:
         self.assertIn("there are demo", complaint("dmeo"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -84,7 +84,3 @@ class DmesgTest(unittest.TestCase):
         self.assertEqual(complaints(text), [])
         text += f"[ 2.0] skbulk: complaints count again\n{BAD['leak']}\n"
         self.assertEqual([one.kind for one in complaints(text)], ["leak"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -18,9 +18,7 @@ from testbed.verbs import run, shell
 
 class LeavingsTest(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.top = Path(folder.name)
+        self.top = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.env: Any = SimpleNamespace(
             clone=self.top, out=self.top / "out", logs=self.top / "out/logs"
         )
@@ -96,7 +94,3 @@ class ShellTest(unittest.TestCase):
         with mock.patch("sys.stderr", io.StringIO()) as err:
             self.assertEqual(vm._on_terminal(["bash", "-c", f"{lines}; exit 5"]), 5)
         self.assertEqual(err.getvalue(), "real error\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -18,9 +18,7 @@ class Clones(unittest.TestCase):
     """Two clones share the cache, and neither builds in the other's folder."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.top = Path(folder.name)
+        self.top = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def env(self, name: str, tools: str = "k") -> Any:
         crate = self.top / name / "tools/nicmodel"
@@ -64,7 +62,3 @@ class Clones(unittest.TestCase):
         cargo_env(self.env("two"))
         cargo_env(self.env("one"))
         self.assertTrue(kept.exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -77,7 +77,3 @@ class Line(unittest.TestCase):
             thread.join(10)
             self.assertFalse(thread.is_alive())
         line.close()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -133,7 +133,3 @@ class Judgement(unittest.TestCase):
         control = Expectation(passes=True)
         self.assertIsNone(judge(control, 0, diagnostic("unused", "unused", "warning")))
         self.assertIn("it must compile", judge(control, 1, self.moved) or "right")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -38,9 +38,7 @@ class FragmentTest(unittest.TestCase):
 
 class ExtraTest(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.top = Path(folder.name)
+        self.top = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def env(self, **variables: str) -> Env:
         values = settings.read("shell", {"SKBULK_CACHE": str(self.top), **variables})
@@ -95,7 +93,3 @@ class ExtraTest(unittest.TestCase):
     def test_a_file_that_is_missing_is_refused_at_once(self) -> None:
         with self.assertRaisesRegex(Failure, "there is no file /nowhere"):
             self.env(CONFIG_EXTRA="/nowhere")
-
-
-if __name__ == "__main__":
-    unittest.main()

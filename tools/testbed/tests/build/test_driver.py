@@ -15,9 +15,7 @@ class Modules(unittest.TestCase):
     """The modules of a build."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.out = Path(folder.name)
+        self.out = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def built(self, *names: str) -> None:
         for name in names:
@@ -42,7 +40,3 @@ class Modules(unittest.TestCase):
         (self.out / "mine.ko").unlink()
         with self.assertRaisesRegex(Failure, "builds no module"):
             modules(Path("/src"), self.out)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -51,7 +51,3 @@ class Programs(unittest.TestCase):
             self.assertEqual(
                 Selftests(root).programs("net/hw"), ["net/hw/b.py", "net/hw/c", "net/hw/d.py"]
             )
-
-
-if __name__ == "__main__":
-    unittest.main()

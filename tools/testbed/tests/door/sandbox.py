@@ -31,9 +31,7 @@ class SandboxTest(unittest.TestCase):
     """Scripts in a mount namespace whose /etc/apt, /opt and /srv are the test's own."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="skbulk-door-")
-        self.addCleanup(folder.cleanup)
-        self.top = Path(folder.name)
+        self.top = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="skbulk-door-")))
         self.top.chmod(0o755)
         self.apt = self.top / "apt"
         (self.apt / "sources.list.d").mkdir(parents=True)

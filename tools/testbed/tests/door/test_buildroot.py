@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import unittest
 
 from sandbox import CLONE, SandboxTest
 
@@ -256,7 +255,3 @@ class EnterTest(SandboxTest):
             self.assertIn(f"tools/buildroot {verb}", done.stdout)
         self.assertEqual(done.returncode, 0)
         self.assertTrue((CLONE / "tools/packages").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

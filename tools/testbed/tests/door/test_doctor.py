@@ -7,7 +7,6 @@ import functools
 import http.server
 import re
 import threading
-import unittest
 
 from sandbox import CLONE, SandboxTest
 
@@ -81,7 +80,3 @@ class DoctorTest(SandboxTest):
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Say nothing: the test's output is for failures."""
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -51,7 +51,3 @@ class Awake(unittest.TestCase):
             while path.read_text().split()[2] != "Z" and time.monotonic() < deadline:
                 time.sleep(0.02)
             self.assertEqual(path.read_text().split()[2], "Z")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -20,9 +20,7 @@ class Run(unittest.TestCase):
     """An installation with a program of each kind."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.top = Path(folder.name)
+        self.top = Path(self.enterContext(tempfile.TemporaryDirectory()))
         hw = self.top / "drivers/net/hw"
         hw.mkdir(parents=True)
         (self.top / "kselftest-list.txt").write_text("drivers/net/hw:ours.py\n")
@@ -81,7 +79,3 @@ class Run(unittest.TestCase):
             done = boots.run(self.ready(), "c", ["drivers/net/hw/a.py", "drivers/net/hw/peer.sh"])
         self.assertEqual([len(names) for names in turns], [2, 1])
         self.assertEqual(len(done), 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

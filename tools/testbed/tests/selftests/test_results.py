@@ -221,7 +221,3 @@ class Record(unittest.TestCase):
         with self.assertRaises(Failure) as caught:
             record.load(Path("/nowhere"))
         self.assertIn("make test ONLY=selftests writes it", caught.exception.hints)
-
-
-if __name__ == "__main__":
-    unittest.main()

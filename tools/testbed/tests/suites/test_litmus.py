@@ -32,7 +32,3 @@ class Judge(unittest.TestCase):
 
     def test_no_result_fails(self) -> None:
         self.assertEqual(judge(NEVER, "syntax error\n"), "herd7 gave no result")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -69,7 +69,3 @@ class Races(unittest.TestCase):
 
     def test_a_quiet_console_has_none(self) -> None:
         self.assertEqual(races("[    1.0] ok 1 something\n"), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -55,9 +55,7 @@ class DebugTest(unittest.TestCase):
 
 class DebTest(unittest.TestCase):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.top = Path(folder.name)
+        self.top = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def package(self, *files: str) -> Path:
         tree = self.top / "tree"
@@ -82,7 +80,3 @@ class DebTest(unittest.TestCase):
         (self.top / "bad.deb").write_text("no package")
         with self.assertRaisesRegex(Failure, "bad.deb is no package"):
             deb.contents(self.top / "bad.deb")
-
-
-if __name__ == "__main__":
-    unittest.main()
