@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from testbed.boot import accel, nicmodel
+from testbed.boot.machine import Machine
 from testbed.boot.uml import Uml
 from testbed.boot.vm import Vm
 from testbed.build import driver, kernel, selftests
@@ -46,7 +47,7 @@ class Built:
         """The kernel that is a process."""
         return Uml(self.env, self.kernels[config], self.tools, name)
 
-    def machine(self, config: str, name: str) -> Vm | Uml:
+    def machine(self, config: str, name: str) -> Machine:
         """The machine that runs the kernel of this configuration."""
         if config in kernel.NATIVE:
             return self.uml(name, config)

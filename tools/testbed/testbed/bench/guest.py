@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from testbed.boot import dmesg
 from testbed.boot.job import Job, Outcome
-from testbed.boot.uml import Uml
-from testbed.boot.vm import Vm
+from testbed.boot.machine import Machine
 from testbed.host.ui import Failure, Step, say
 
 
@@ -16,7 +15,7 @@ def report_complaints(found: list[dmesg.Complaint]) -> None:
         say(f"kernel complaint: {one}")
 
 
-def run_bench(machine: Uml | Vm, job: Job, title: str, prefix: str) -> Outcome:
+def run_bench(machine: Machine, job: Job, title: str, prefix: str) -> Outcome:
     """Run a measuring job. Its lines, without `prefix`, are shown as progress."""
     with Step(title) as step:
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The parts common to every kind of machine: a job, its run, its outcome."""
+"""A job for a machine, its run, its outcome."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from testbed.env import Env
 from testbed.host import proc
 from testbed.host.ui import Failure
 
+OnLine = Callable[[str], None]
 _ORDINARY = "Could not enable error recovery for the device"
 _SMALL = 1 << 20
 # Logs of earlier runs.
@@ -143,7 +144,7 @@ def is_ordinary(line: str) -> bool:
 class Follower:
     """Reads a growing file and passes its lines on as they appear."""
 
-    def __init__(self, path: Path, on_line: Callable[[str], None] | None) -> None:
+    def __init__(self, path: Path, on_line: OnLine | None) -> None:
         self._path = path
         self._on_line = on_line
         self._seen = 0
@@ -190,36 +191,49 @@ class Run:
 
     env: Env
     job: Job
-    # The machine's name in messages, and the log of its program.
-    name: str
-    log: Path
     console: Path
-    # The script's output, its exit code, and the folder that the guest writes to.
-    out: Path
-    result: Path
-    share: Path
-    model: Model | None = None
+    folder: Path
+    model: Model | None
+
+    @property
+    def share(self) -> Path:
+        """The guest's /mnt/job."""
+        return self.folder / "job"
+
+    @property
+    def out(self) -> Path:
+        """The script's output."""
+        return self.share / "out"
+
+    @property
+    def result(self) -> Path:
+        """The script's exit code."""
+        return self.share / "result"
 
     def follow(
         self,
         command: Sequence[str],
-        on_line: Callable[[str], None] | None,
+        name: str,
+        on_line: OnLine | None,
+        log: Path | None = None,
         environment: Mapping[str, str] | None = None,
         descriptors: Sequence[int] = (),
-        on_start: Callable[[int], None] | None = None,
+        on_start: Callable[[int], None] = lambda _: None,
     ) -> Outcome:
         """Start the machine, pass its script's lines on, judge its end.
 
-        `on_start` is called with the process id.
+        `name` is the machine's in messages, `log` that of its program, which is the console
+        by default. `on_start` is called with the process id.
         """
         for path in (self.out, self.result):
             path.touch()
+        log = log or self.console
         began = time.monotonic()
-        with self.log.open("wb") as log:
+        with log.open("wb") as file:
             child = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=file,
                 stderr=subprocess.STDOUT,
                 env=environment,
                 pass_fds=descriptors,
@@ -227,15 +241,16 @@ class Run:
             )
         lines = Follower(self.out, on_line)
         try:
-            if on_start:
-                on_start(child.pid)
-            problem = self._wait(child, lines, began)
+            on_start(child.pid)
+            problem = self._wait(child, name, lines, began)
         finally:
             proc.stop(child)
             lines.poll(last=True)
-        return self._judge(problem, lines.text, time.monotonic() - began)
+        return self._judge(name, problem, log, lines.text, time.monotonic() - began)
 
-    def _wait(self, child: subprocess.Popen[bytes], lines: Follower, began: float) -> str | None:
+    def _wait(
+        self, child: subprocess.Popen[bytes], name: str, lines: Follower, began: float
+    ) -> str | None:
         """Wait for the end; returns the problem, if there is one."""
         ended: float | None = None
         while child.poll() is None:
@@ -243,20 +258,22 @@ class Run:
             lines.poll()
             now = time.monotonic()
             if self.job.stop.is_set():
-                return "it was told to end"
+                return "it was stopped"
             if ended is None and self.result.stat().st_size:
                 ended = now
             if ended is not None and now - ended > _AFTER_RESULT:
-                return f"{self.name} did not power off after the script's end"
+                return f"{name} did not power off after the script's end"
             if now - began > self.job.timeout:
                 return f"no end after {self.job.timeout:.0f} s"
             if self.model is not None and self.model.died is not None and ended is None:
                 return f"the NIC model died (exit code {self.model.died})"
         if child.returncode != 0:
-            return f"{self.name} failed (exit code {child.returncode})"
+            return f"{name} failed (exit code {child.returncode})"
         return None
 
-    def _judge(self, problem: str | None, output: str, seconds: float) -> Outcome:
+    def _judge(
+        self, name: str, problem: str | None, log: Path, output: str, seconds: float
+    ) -> Outcome:
         console = self.console.read_text(errors="replace")
         found = dmesg.complaints(console)
         code = _exit_code(self.result)
@@ -266,14 +283,14 @@ class Run:
             logs.append(f"model: {self.model.log}")
         if code is None or problem:
             raise Failure(
-                problem or f"{self.name} ended before the script did",
+                problem or f"{name} ended before the script did",
                 *[str(one) for one in found[:5]],
-                *_tail(self.log, 6),
+                *_tail(log, 6),
                 *logs,
             )
         if code in _NO_DRIVER:
             raise Failure(
-                _NO_DRIVER[code].format(driver=self.job.driver, name=self.name),
+                _NO_DRIVER[code].format(driver=self.job.driver, name=name),
                 *_tail(self.console, 6),
                 *logs,
             )

@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from testbed.boot.job import Job
-from testbed.boot.uml import Uml
-from testbed.boot.vm import Vm
+from testbed.boot.machine import Machine
 from testbed.host.ui import Failure
 
 # The folder below /mnt/job, and the request that ends the guest.
@@ -29,7 +28,7 @@ _CONSOLE_DELAY = 10.0
 class Live:
     """One boot. `run` may be called until the guest has died."""
 
-    def __init__(self, machine: Vm | Uml, job: Job) -> None:
+    def __init__(self, machine: Machine, job: Job) -> None:
         self._machine = machine
         self._job = replace(job, on_share=self._on_share)
         self._share: Path | None = None

@@ -11,18 +11,15 @@ socket.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from testbed.boot.job import Job, Outcome, Run, fill_share, fresh_log
+from testbed.boot.job import Job, OnLine, Outcome, Run
+from testbed.boot.machine import Machine
 from testbed.boot.nicmodel import WIRES, Model
 from testbed.boot.usage import UsageLine
-from testbed.build.kernel import Kernel
-from testbed.env import Env
 from testbed.settings import child_environment
 
 _MEMORY = "768M"
@@ -33,96 +30,30 @@ DEVICE = 1234
 _PATIENCE = 20_000_000
 
 
-class Uml:
-    """One run of the kernel. The folder of a run goes away with it."""
+class Uml(Machine):
+    """User-Mode Linux."""
 
-    def __init__(self, env: Env, kernel: Kernel, tools: Path, name: str) -> None:
-        self.env = env
-        self.kernel = kernel
-        self.tools = tools
-        self.log = fresh_log(env, f"console-{name}")
-        self.model_log = fresh_log(env, f"nicmodel-{name}")
+    def _boot(self, run: Run, on_line: OnLine | None) -> Outcome:
+        with _lines(run.model) as lines, closing(UsageLine()) as usage:
+            command = self._command(run, lines, usage.descriptor)
+            return run.follow(command, "the kernel", on_line, None, _environment(),
+                              [*lines, usage.descriptor], usage.answer_for)  # fmt: skip
 
-    def run(
-        self,
-        job: Job,
-        on_line: Callable[[str], None] | None = None,
-        on_copied: Callable[[], None] | None = None,
-    ) -> Outcome:
-        """Start the kernel, run the job's script, power off."""
-        with self._prepared(job) as (folder, model, lines):
-            if on_copied:
-                on_copied()
-            run = Run(
-                self.env,
-                job,
-                name="the kernel",
-                log=self.log,
-                console=self.log,
-                out=folder / "job/out",
-                result=folder / "job/result",
-                share=folder / "job",
-                model=model,
-            )
-            with closing(UsageLine()) as usage:
-                all_lines = [*lines, usage.descriptor]
-                command = self._command(folder, job, model, lines, usage.descriptor)
-                return run.follow(command, on_line, _environment(), all_lines, usage.answer_for)
+    def _on_terminal(self, run: Run) -> int:
+        with _lines(run.model) as lines:
+            return subprocess.call(self._command(run, lines), env=_environment(), pass_fds=lines)
 
-    def shell(self, job: Job, on_copied: Callable[[], None]) -> int:
-        """Start it with the console on this terminal; returns its exit code."""
-        with self._prepared(job) as (folder, model, lines):
-            on_copied()
-            command = self._command(folder, job, model, lines)
-            return subprocess.call(command, env=_environment(), pass_fds=lines)
+    def _model(self, job: Job, folder: Path) -> Model:
+        words = () if job.shared_tails else ("--trap",)
+        program, (_, processors) = self.tools / "nicmodel", pins(job)
+        return Model(program, folder, self._model_log, job.ports, "vhost", words, processors)
 
-    @contextmanager
-    def _prepared(self, job: Job) -> Iterator[tuple[Path, Model | None, list[int]]]:
-        """The run's folder, the model, and descriptors of lines to it."""
-        folder = Path(tempfile.mkdtemp(prefix="skbulk-uml-"))
-        with ExitStack() as stack:
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            self._fill(folder, job)
-            if job.ports == 0:
-                yield folder, None, []
-                return
-            _, processors = pins(job)
-            model = stack.enter_context(
-                Model(
-                    self.tools / "nicmodel",
-                    folder / "model",
-                    self.model_log,
-                    job.ports,
-                    transport="vhost",
-                    words=() if job.shared_tails else ("--trap",),
-                    before=processors,
-                )
-            )
-            lines = [stack.enter_context(model.connect()).fileno() for _ in range(WIRES)]
-            yield folder, model, lines
-
-    def _fill(self, folder: Path, job: Job) -> None:
-        self.kernel.copy_modules(folder / "modules", job.modules)
-        # A copy that is cheap where it can be: the image is 30 MB.
-        shutil.copy2(self.kernel.image, folder / "linux")
-        fill_share(self.env, folder / "job", job, self.kernel.config)
-        for name in ("out", "result"):
-            (folder / "job" / name).touch()
-        if job.selftests is not None:
-            job.selftests.copy(folder / "selftests")
-
-    def _command(
-        self,
-        folder: Path,
-        job: Job,
-        model: Model | None,
-        lines: Sequence[int],
-        usage: int | None = None,
-    ) -> list[str]:
+    def _command(self, run: Run, lines: Sequence[int], usage: int | None = None) -> list[str]:
+        job, folder, model = run.job, run.folder, run.model
         processors, _ = pins(job)
         words = [
             *processors,
-            str(folder / "linux"),
+            str(folder / "kernel"),
             f"mem={_MEMORY}",
             "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
             f"init={self.env.clone}/tools/testbed/guest/init",
@@ -146,6 +77,14 @@ class Uml:
             # Processes of the guest must be threads of the host for that.
             words += ["seccomp=on", f"ncpus={job.cpus}"]
         return words
+
+
+@contextmanager
+def _lines(model: Model | None) -> Iterator[list[int]]:
+    """Descriptors of lines to the model."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(model.connect()) for _ in range(WIRES)] if model else []
+        yield [one.fileno() for one in sockets]
 
 
 def pins(job: Job) -> tuple[list[str], list[str]]:

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.boot.job import Job, Outcome, Run, fill_share, fresh_log, is_ordinary
+from testbed.boot.job import Job, OnLine, Outcome, Run, is_ordinary
+from testbed.boot.machine import Machine
 from testbed.boot.nicmodel import WIRES, Model
-from testbed.build.kernel import Kernel
-from testbed.env import Env
 
 _9P = "trans=virtio,version=9p2000.L,msize=262144"
 _GUEST_INIT = "/mnt/clone/tools/testbed/guest/init"
@@ -35,62 +32,23 @@ _TCG_CPU = "max,la57=off"
 _MEMORY = {"perf": "1G", "debug": "2G", "kcsan": "2G"}
 
 
-class Vm:
-    """One boot of the VM. The folder of a run goes away with it."""
+class Vm(Machine):
+    """A virtual machine of QEMU."""
 
-    def __init__(self, env: Env, kernel: Kernel, tools: Path, name: str) -> None:
-        self.env = env
-        self.kernel = kernel
-        self.tools = tools
-        self.log = fresh_log(env, f"console-{name}")
-        self.model_log = fresh_log(env, f"nicmodel-{name}")
+    def _boot(self, run: Run, on_line: OnLine | None) -> Outcome:
+        self.log.touch()
+        serial = ["-chardev", f"file,id=console,path={self.log}", "-serial", "chardev:console"]
+        log = run.folder / "qemu.log"
+        return run.follow(self._command(run, serial), "the VM", on_line, log)
 
-    def run(
-        self,
-        job: Job,
-        on_line: Callable[[str], None] | None = None,
-        on_copied: Callable[[], None] | None = None,
-    ) -> Outcome:
-        """Boot, run the job's script, power off.
+    def _on_terminal(self, run: Run) -> int:
+        return _on_terminal(self._command(run, ["-serial", "mon:stdio"]))
 
-        `on_copied` is called when the VM has its own copy of the build: from then
-        on the kernel may be built again.
-        """
-        folder = Path(tempfile.mkdtemp(prefix="skbulk-vm-"))
-        try:
-            self._fill(folder, job)
-            if on_copied:
-                on_copied()
-            if job.ports == 0:
-                return self._boot(folder, job, None, on_line)
-            program = self.tools / "nicmodel"
-            with Model(program, folder / "model", self.model_log, job.ports) as model:
-                return self._boot(folder, job, model, on_line)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    def _model(self, job: Job, folder: Path) -> Model:
+        return Model(self.tools / "nicmodel", folder, self._model_log, job.ports)
 
-    def shell(self, job: Job, on_copied: Callable[[], None]) -> int:
-        """Boot with the console on this terminal; returns QEMU's exit code."""
-        folder = Path(tempfile.mkdtemp(prefix="skbulk-vm-"))
-        try:
-            self._fill(folder, job)
-            on_copied()
-            with Model(self.tools / "nicmodel", folder / "model", self.model_log) as model:
-                command = self._command(folder, job, model, ["-serial", "mon:stdio"])
-                return _on_terminal(command)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _fill(self, folder: Path, job: Job) -> None:
-        self.kernel.copy_modules(folder / "modules", job.modules)
-        shutil.copyfile(self.kernel.image, folder / "bzImage")
-        fill_share(self.env, folder / "job", job, self.kernel.config)
-        if job.selftests is not None:
-            job.selftests.copy(folder / "selftests")
-
-    def _command(
-        self, folder: Path, job: Job, model: Model | None, serial: Sequence[str]
-    ) -> list[str]:
+    def _command(self, run: Run, serial: Sequence[str]) -> list[str]:
+        job, folder, model = run.job, run.folder, run.model
         memory = _MEMORY[self.kernel.config]
         words = [
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot",
@@ -100,14 +58,14 @@ class Vm:
             "-smp", str(job.cpus), "-m", memory,
             "-object", f"memory-backend-memfd,id=ram,size={memory},share=on",
             "-device", "virtio-serial-pci,max_ports=16",
-            "-kernel", str(folder / "bzImage"), "-append", self._append(job), *serial,
+            "-kernel", str(folder / "kernel"), "-append", self._append(job), *serial,
         ]  # fmt: skip
         shares = [
             ("rootfs", self.env.root, True),
             ("clone", self.env.clone, True),
             ("build", folder / "modules", True),
             ("tools", self.tools, True),
-            ("job", folder / "job", False),
+            ("job", run.share, False),
         ]
         if job.selftests is not None:
             shares.append(("selftests", folder / "selftests", False))
@@ -115,14 +73,12 @@ class Vm:
             option = f"local,id={tag},path={path},security_model=none,multidevs=remap"
             words += ["-fsdev", option + (",readonly=on" if readonly else "")]
             words += ["-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
-        for port in ("out", "result"):
-            words += ["-chardev", f"file,id={port},path={folder / port}"]
-            words += ["-device", f"virtserialport,chardev={port},name=org.skbulk.{port}"]
+        for port in (run.out, run.result):
+            words += ["-chardev", f"file,id={port.name},path={port}"]
+            words += ["-device", f"virtserialport,chardev={port.name},name=org.skbulk.{port.name}"]
         if model is not None:
             words += self._wire_words(model)
-        for word in job.plugin:
-            words.append(word)
-        return [*words, *job.qemu_words]
+        return [*words, *job.plugin, *job.qemu_words]
 
     def _wire_words(self, model: Model) -> list[str]:
         words: list[str] = []
@@ -151,24 +107,6 @@ class Vm:
             "--", "-c", f'"{_FIRST_STEP}"',
         ]  # fmt: skip
         return " ".join(words)
-
-    def _boot(
-        self, folder: Path, job: Job, model: Model | None, on_line: Callable[[str], None] | None
-    ) -> Outcome:
-        self.log.touch()
-        serial = ["-chardev", f"file,id=console,path={self.log}", "-serial", "chardev:console"]
-        run = Run(
-            self.env,
-            job,
-            name="the VM",
-            log=folder / "qemu.log",
-            console=self.log,
-            out=folder / "out",
-            result=folder / "result",
-            share=folder / "job",
-            model=model,
-        )
-        return run.follow(self._command(folder, job, model, serial), on_line)
 
 
 def accel_key() -> str:

@@ -133,7 +133,7 @@ class Machine:
                 log.write(f"skbulk: begin {request}\nskbulk: end {request}\n")
             for line in (f"# begin {request}", "ok 1 x", f"# end {request} 0"):
                 on_line(line)
-        raise Failure("it was told to end")
+        raise Failure("it was stopped")
 
 
 def _live(folder: Path) -> Live:
@@ -161,13 +161,13 @@ def test_a_guest_that_dies_says_why(tmp_path: Path) -> None:
 def test_a_guest_that_hangs_is_ended(tmp_path: Path) -> None:
     live = _live(tmp_path)
     assert live.run("hangs", 0.1, lambda _: None) == ["# begin hangs"]
-    assert live.died == "it was told to end"
+    assert live.died == "it was stopped"
 
 
 def test_a_guest_can_be_ended(tmp_path: Path) -> None:
     live = _live(tmp_path)
     live.kill()
-    assert live.died == "it was told to end"
+    assert live.died == "it was stopped"
 
 
 def test_a_failed_boot_is_no_hang(tmp_path: Path) -> None:

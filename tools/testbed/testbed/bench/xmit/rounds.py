@@ -13,7 +13,7 @@ from typing import Any
 from testbed.bench.guest import run_bench
 from testbed.bench.rows import Row
 from testbed.boot.job import Job
-from testbed.boot.uml import Uml
+from testbed.boot.machine import Machine
 from testbed.host.ui import Failure
 
 # Seconds of sending: before packets count, and while they do.
@@ -85,7 +85,9 @@ def parse(lines: Iterable[str]) -> list[Found]:
     return list(found.values())
 
 
-def run(machine: Uml, job: Job, title: str, results: str, plan: Mapping[str, Any]) -> list[Found]:
+def run(
+    machine: Machine, job: Job, title: str, results: str, plan: Mapping[str, Any]
+) -> list[Found]:
     """Boot a guest that goes through a plan; returns the complete results."""
     job = replace(job, variables={"PLAN": json.dumps(plan)})
     outcome = run_bench(machine, job, title, "xmit: ")
