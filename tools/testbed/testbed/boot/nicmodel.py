@@ -13,7 +13,6 @@ import time
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from testbed.env import Env, short_hash
@@ -124,27 +123,16 @@ class Model:
     def __enter__(self) -> Model:
         with self.log.open("ab") as log:
             child = subprocess.Popen(
-                [
-                    *self._before,
-                    self._program,
-                    "serve",
-                    "--dir",
-                    self.folder,
-                    "--ports",
-                    str(self.ports),
-                    "--transport",
-                    self.transport,
-                    "--files",
-                    # The only folder of the build root that outlasts the run.
-                    _CLONE,
-                    *self._words,
-                ],
+                # Of the build root, only the clone outlasts the run.
+                [*self._before, self._program, "serve", "--dir", self.folder,
+                 "--ports", str(self.ports), "--transport", self.transport,
+                 "--files", _CLONE, *self._words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=child_environment(RUST_BACKTRACE="1"),
                 start_new_session=True,
-            )
+            )  # fmt: skip
         self._child = child
         try:
             self._wait_ready(child)
@@ -202,12 +190,7 @@ class Model:
             raise Failure(f"the NIC model refused {request}: {answer}")
         return answer
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._child is not None:
             proc.stop(self._child)
             if self._child.stdout:

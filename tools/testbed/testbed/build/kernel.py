@@ -34,7 +34,7 @@ NATIVE = (UML, SELFTESTS)
 DEB = "deb"
 # In a build folder: symbols that its tree or architecture lacks.
 _LACKING = ".skbulk-lacking"
-_BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(\[M\] +)?\S+")
+_BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(?:\[M\] +)?\S+", re.M)
 _MODULES = {
     "rust": "drivers/net/ethernet/intel/ixgbe/rust/ixgbe_rust.ko",
     "c": "drivers/net/ethernet/intel/ixgbe/ixgbe.ko",
@@ -267,43 +267,38 @@ def build(env: Env, work: Tree, config: str) -> Kernel:
         seed = UML if config == SELFTESTS else config
         _seed(folder, tree.place(env) / f"build-{seed}-{env.toolchain_key}")
         _configure(env, work.work, folder, config, log)
-        done = _Counter(log)
-
-        def watch() -> None:
-            step.detail = f"{done.count()} files built"
-
-        target = "linux" if config in NATIVE else "bzImage"
-        proc.run(
-            [
-                *make_command(env, work.work, folder),
-                target,
-                "modules",
-                *(["scripts_gdb"] if env.settings.verb == "debug" else []),
-            ],
-            log,
-            what=f"the {config} kernel's build",
-            env=build_env(),
-            watch=watch,
-        )
+        gdb = ["scripts_gdb"] if env.settings.verb == "debug" else []
+        kernel = Kernel(work, config, folder, log)
+        _make(env, kernel, step, "linux" if config in NATIVE else "bzImage", "modules", *gdb)
         warnings.update(folder, log.read_text(errors="replace"))
-        step.detail = f"{done.count()} files built"
-    return Kernel(work, config, folder, log)
+    return kernel
 
 
-def build_step(env: Env, work: Tree, log: Path) -> int:
+def _make(env: Env, kernel: Kernel, step: Step, *targets: str, **variables: str) -> None:
+    """Make targets of a configured kernel, with the number of built files as progress."""
+
+    def watch() -> None:
+        built = _BUILT_LINE.findall(kernel.log.read_text(errors="replace"))
+        step.detail = f"{len(built)} files built"
+
+    proc.run(
+        [*make_command(env, kernel.tree.work, kernel.build), *targets],
+        kernel.log,
+        what=f"the build of the {kernel.config} kernel",
+        env={**build_env(), **variables},
+        watch=watch,
+    )
+    watch()
+
+
+def build_step(env: Env, work: Tree, log: Path, step: Step) -> None:
     """Build a tree that has a part of the series, for User-Mode Linux, on top of the
-    build of the step before; returns how many files were built."""
+    build of the step before."""
     folder = tree.place(env) / f"build-{UML}-bisect-{env.toolchain_key}"
     _seed(folder, build_folder(env, UML))
     log.unlink(missing_ok=True)
     _configure(env, work.work, folder, UML, log, partial=True)
-    proc.run(
-        [*make_command(env, work.work, folder), "linux", "modules"],
-        log,
-        what="the build",
-        env=build_env(),
-    )
-    return _Counter(log).count()
+    _make(env, Kernel(work, UML, folder, log), step, "linux", "modules")
 
 
 def packages(env: Env, work: Tree) -> Kernel:
@@ -315,40 +310,10 @@ def packages(env: Env, work: Tree) -> Kernel:
         _configure(env, work.work, folder, DEB, log)
         for old in folder.parent.glob("linux-*.deb"):
             old.unlink()
-        done = _Counter(log)
-
-        def watch() -> None:
-            step.detail = f"{done.count()} files built"
-
+        kernel = Kernel(work, DEB, folder, log)
         # -d: dpkg asks for packages that the build root replaces by others.
-        proc.run(
-            [*make_command(env, work.work, folder), "bindeb-pkg", "DPKG_FLAGS=-d"],
-            log,
-            what="the build of the kernel packages",
-            env={**build_env(), "KDEB_PKGVERSION": f"{work.version}-1",
-                 "KDEB_SOURCENAME": "linux-skbulk", "DEBEMAIL": "skbulk@localhost",
-                 "DEBFULLNAME": "skbulk", "KDEB_COMPRESS": "zstd"},
-            watch=watch,
-        )  # fmt: skip
-        step.detail = f"{done.count()} files built"
-    return Kernel(work, DEB, folder, log)
-
-
-class _Counter:
-    """Counts the lines of a growing make log that name a built file."""
-
-    def __init__(self, log: Path) -> None:
-        self._log = log
-        self._seen = 0
-        self._count = 0
-
-    def count(self) -> int:
-        with self._log.open("rb") as file:
-            file.seek(self._seen)
-            data = file.read()
-        end = data.rfind(b"\n") + 1
-        self._seen += end
-        for line in data[:end].decode(errors="replace").splitlines():
-            if _BUILT_LINE.match(line):
-                self._count += 1
-        return self._count
+        _make(env, kernel, step, "bindeb-pkg", "DPKG_FLAGS=-d",
+              KDEB_PKGVERSION=f"{work.version}-1", KDEB_SOURCENAME="linux-skbulk",
+              DEBEMAIL="skbulk@localhost", DEBFULLNAME="skbulk",
+              KDEB_COMPRESS="zstd")  # fmt: skip
+    return kernel

@@ -7,7 +7,6 @@ import fcntl
 import os
 import time
 from pathlib import Path
-from types import TracebackType
 
 from testbed.host.ui import say
 
@@ -68,10 +67,5 @@ class Lock:
             say(f"    waiting: another skbulk uses {self.what}")
             fcntl.flock(self._fd, how)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from types import TracebackType
 
 _START = time.monotonic()
 # Seconds between the progress lines of a step without a terminal.
@@ -77,21 +76,14 @@ class Step:
         self._ticker.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._done.set()
         self._ticker.join()
-        if kind is None:
-            tail = f": {self.detail}" if self.detail else ""
-            say(f"    done in {clock(self.elapsed)}{tail}")
-        elif kind is KeyboardInterrupt:
-            say(f"    interrupted after {clock(self.elapsed)}")
-        else:
-            say(f"    failed after {clock(self.elapsed)}")
+        how = "done in" if kind is None else "failed after"
+        if kind is KeyboardInterrupt:
+            how = "interrupted after"
+        tail = f": {self.detail}" if self.detail and kind is None else ""
+        say(f"    {how} {clock(self.elapsed)}{tail}")
 
     def _tick(self) -> None:
         interval = 1.0 if self._tty else _LANE_INTERVAL if _lane else _QUIET_INTERVAL

@@ -28,7 +28,7 @@ def test_bisect(env: Env, results: Results) -> None:
             log = env.logs / f"bisect-{topic.name}.log"
             try:
                 with Step(f"the tree after {name}") as step:
-                    step.detail = f"{kernel.build_step(env, work, log)} files built"
+                    kernel.build_step(env, work, log, step)
                 results.add(name)
             except Failure as error:
                 results.add(name, "; ".join([str(error), *error.hints]))

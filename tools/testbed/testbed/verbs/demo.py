@@ -11,14 +11,14 @@ from insn import counts
 from insn.cost import MODULES, Cost
 from testbed.bench import instructions, report
 from testbed.bench import record as records
-from testbed.bench.guest import report_complaints
+from testbed.bench.guest import run_bench
 from testbed.bench.results import Round, bulk_difference, combine, in_order, problems, ratios, table
 from testbed.boot.dmesg import Complaint
 from testbed.boot.job import Job, Outcome
 from testbed.build.kernel import UML
 from testbed.env import Env
 from testbed.host.machine import describe_kernel, describe_machine
-from testbed.host.ui import Failure, Step, clock, say, since_start
+from testbed.host.ui import Failure, clock, say, since_start
 from testbed.workshop import Built, built, default_config
 
 # Enough for repeatable counts; TCG with the plugin is slower.
@@ -36,23 +36,6 @@ def _switches(env: Env) -> dict[str, str]:
 
 def _drivers(env: Env) -> list[str]:
     return ["c"] if env.overlay_off else ["rust", "c"]
-
-
-def _forward(ready: Built, config: str, name: str, job: Job, step: Step) -> Outcome:
-    def follow(line: str) -> None:
-        step.detail = line.removeprefix("forward: ")
-
-    machine = ready.machine(config, name)
-    outcome = machine.run(job, follow)
-    if outcome.code != 0:
-        raise Failure(
-            "the forwarding run failed",
-            *outcome.output.strip().splitlines()[-3:],
-            *[str(one) for one in outcome.complaints[:3]],
-            f"console: {machine.log}",
-        )
-    step.detail = ""
-    return outcome
 
 
 def _rounds(outcome: Outcome) -> list[Round]:
@@ -113,9 +96,9 @@ def measure(
         kernel.module(name)
     per_round = -(-frames // repeats)
     accel = ready.accel(config)
-    title = f"forwarding: {frames:,} frames per driver, {' / '.join(names * repeats)}"
-    with Step(f"{title}, {accel}") as step:
-        outcome = _forward(ready, config, "demo", _job(env, names, per_round, repeats, accel), step)
+    title = f"forwarding: {frames:,} frames per driver, {' / '.join(names * repeats)}, {accel}"
+    job = _job(env, names, per_round, repeats, accel)
+    outcome = run_bench(ready.machine(config, "demo"), job, title, "forward: ")
     rounds = _rounds(outcome)
     drivers = {name: combine([one for one in rounds if one.driver == name]) for name in names}
     costs: dict[str, Cost] = {}
@@ -150,7 +133,6 @@ def main(env: Env) -> int:
     wrong = [text for name in drivers for text in problems(name, drivers[name], frames)]
     for text in wrong:
         say(f"wrong: {text}")
-    report_complaints(complaints)
     if env.settings.switch("RECORD") and not wrong and not complaints:
         _record(env, record)
     say(f"written: {env.out / 'demo.json'}; all of it took {clock(since_start())}")
