@@ -13,7 +13,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +107,7 @@ class WindowCount:
             "total": self.total,
             "user": self.user,
             "by_module": dict(sorted(self.by_module.items())),
-            "by_function": [
-                {
-                    "module": each.module,
-                    "function": each.function,
-                    "instructions": each.instructions,
-                    "calls": each.entered,
-                }
-                for each in functions
-            ],
+            "by_function": [asdict(each) for each in functions],
             "skb_bulk_free_histogram": self.skb_bulk_histogram(),
             "skb_consume_histogram": self.consume_histogram(),
         }

@@ -20,7 +20,7 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -164,7 +164,7 @@ class Variable:
         """Whether the verb takes it."""
         return verb in self.verbs or "all" in self.verbs
 
-    def read(self, text: str, verb: str) -> str:
+    def read(self, text: str) -> str:
         """The value in its canonical spelling; a wrong one is a `Failure`."""
         if self.kind == "0|1":
             value = _SWITCH.get(text.lower())
@@ -183,8 +183,7 @@ class Variable:
                 limits = f"from {bounds[1]} to {high}" if high else f"of {bounds[1]} or more"
                 raise self._wrong(text, f"{self.name} is a number {limits}")
             return str(number)
-        why = _KINDS[self.kind](text, verb)
-        if why:
+        if why := _KINDS[self.kind](text):
             raise self._wrong(text, *why)
         return text
 
@@ -192,52 +191,28 @@ class Variable:
         return Failure(f"{self.name}={text}: {why[0]}", *why[1:])
 
 
-def _file(text: str, verb: str) -> list[str]:
-    return [] if Path(text).is_file() else ["there is no such file"]
-
-
-def _files(text: str, verb: str) -> list[str]:
+def _files(text: str) -> list[str]:
     missing = [name for name in text.split() if not Path(name).is_file()]
     return [f"there is no file {name}" for name in missing]
 
 
-def _folder(text: str, verb: str) -> list[str]:
-    return [] if Path(text).is_dir() else ["there is no such folder"]
-
-
-def _path(text: str, verb: str) -> list[str]:
-    return [] if Path(text).is_absolute() else ["the path has to be absolute, from / on"]
-
-
-def _url(text: str, verb: str) -> list[str]:
-    known = ("http://", "https://", "file:", "copy:")
-    return [] if text.startswith(known) else ["an address begins with http://, https:// or file:"]
-
-
-def _seconds(text: str, verb: str) -> list[str]:
+def _is_seconds(text: str) -> bool:
     try:
-        good = 0 < float(text) < 1e9
+        return 0 < float(text) < 1e9
     except ValueError:
-        good = False
-    return [] if good else ["this is a number of seconds, more than 0"]
+        return False
 
 
-def _shard(text: str, verb: str) -> list[str]:
+def _is_shard(text: str) -> bool:
     found = re.fullmatch(r"(\d+)/(\d+)", text)
-    if found and 1 <= int(found[1]) <= int(found[2]):
-        return []
-    return ["a part is named I/N, from 1/N to N/N: SHARD=2/3 is the second of three"]
-
-
-def _words(text: str, verb: str) -> list[str]:
-    return []
+    return found is not None and 1 <= int(found[1]) <= int(found[2])
 
 
 # Drivers with a name; others are folders.
 DRIVERS = ("rust", "c", "none")
 
 
-def _driver(text: str, verb: str) -> list[str]:
+def _driver(text: str) -> list[str]:
     if text in DRIVERS:
         return []
     folder = Path(text).expanduser()
@@ -250,26 +225,34 @@ def _driver(text: str, verb: str) -> list[str]:
     return []
 
 
-def _names(text: str, verb: str) -> list[str]:
-    return [] if split(text) else ["there is no name in it"]
-
-
-def _person(text: str, verb: str) -> list[str]:
-    if re.fullmatch(r"[^<>]+ <[^<>@\s]+@[^<>@\s]+>", text):
-        return []
-    return ["this is no name and address", 'an example: AUTHOR="Jane Doe <jane@example.org>"']
-
-
-def _series(text: str, verb: str) -> list[str]:
+def _series(text: str) -> list[str]:
     listing = Path(__file__).resolve().parents[3] / "patches/series"
     known = re.findall(r"^\[([\w-]+)\]", listing.read_text(), re.M)
     return [] if text in known else ["there is no such series", f"there are {', '.join(known)}"]
 
 
-_KINDS = {
-    "FILE": _file, "FILES": _files, "FOLDER": _folder, "PATH": _path, "URL": _url,
-    "SECONDS": _seconds, "I/N": _shard, "PERSON": _person, "NAME": _series,
-    "WORDS": _words, "NAMES": _names, "DRIVER": _driver,
+def _unless(good: Callable[[str], object], *why: str) -> Callable[[str], Sequence[str]]:
+    return lambda text: () if good(text) else why
+
+
+# Functions from a value to the reasons why it is wrong, by kind.
+_KINDS: Mapping[str, Callable[[str], Sequence[str]]] = {
+    "FILE": _unless(os.path.isfile, "there is no such file"),
+    "FILES": _files,
+    "FOLDER": _unless(os.path.isdir, "there is no such folder"),
+    "PATH": _unless(os.path.isabs, "the path has to be absolute, from / on"),
+    "URL": _unless(re.compile("https?://|file:|copy:").match,
+                   "an address begins with http://, https:// or file:"),
+    "SECONDS": _unless(_is_seconds, "this is a number of seconds, more than 0"),
+    "I/N": _unless(_is_shard,
+                   "a part is named I/N, from 1/N to N/N: SHARD=2/3 is the second of three"),
+    "PERSON": _unless(re.compile(r"[^<>]+ <[^<>@\s]+@[^<>@\s]+>").fullmatch,
+                      "this is no name and address",
+                      'an example: AUTHOR="Jane Doe <jane@example.org>"'),
+    "NAME": _series,
+    "WORDS": lambda _: (),
+    "NAMES": _unless(lambda text: split(text), "there is no name in it"),
+    "DRIVER": _driver,
 }  # fmt: skip
 
 VERBS = tuple(_VERB.findall(HELP))
@@ -340,7 +323,7 @@ def read(verb: str, environment: Mapping[str, str] | None = None) -> Settings:
         if not text:
             continue
         if variable.taken_by(verb):
-            values[variable.name] = variable.read(text, verb)
+            values[variable.name] = variable.read(text)
         elif variable.name in given:
             verbs = ", ".join(f"make {one}" for one in variable.verbs)
             raise Failure(f"{variable.name}={text}: make {verb} takes no {variable.name}",

@@ -37,7 +37,7 @@ class Table(unittest.TestCase):
                 for verb in variable.verbs:
                     self.assertIn(verb, (*settings.VERBS, "all"))
                 if variable.default:
-                    self.assertEqual(variable.read(variable.default, "test"), variable.default)
+                    self.assertEqual(variable.read(variable.default), variable.default)
                 known = "|" in variable.kind or ".." in variable.kind
                 self.assertTrue(known or variable.kind in settings._KINDS)
 

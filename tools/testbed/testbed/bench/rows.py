@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -80,7 +80,7 @@ class Row:
 
 def parse(lines: Iterable[str]) -> list[Row]:
     """The rows, in the order in which our side reported them."""
-    values: dict[tuple[str, str], dict[str, dict[int, int]]] = defaultdict(
+    values: dict[tuple[str, str], dict[str, dict[int, float]]] = defaultdict(
         lambda: {"ours": {}, "reference": {}}
     )
     units: dict[tuple[str, str], str] = {}
@@ -90,30 +90,18 @@ def parse(lines: Iterable[str]) -> list[Row]:
             number = int(found[1])
         elif found := _LINE.search(line):
             key = (found[1], found[2])
-            values[key][found[3]][number] = int(found[4])
-            units[key] = found[5]
+            # The modules count picoseconds, without fractions; less than one is no measurement.
+            time = found[5] == "ps"
+            values[key][found[3]][number] = max(int(found[4]), 1) / 1e3 if time else int(found[4])
+            units[key] = "ns" if time else found[5]
     rows = []
     for key, sides in values.items():
         # Benchmarks of the reference alone have no side of ours.
         if not sides["ours"] and key[0] in REFERENCES:
             raise Failure(f"the benchmark {key[0]}, case {key[1]}, has a reference but no result")
-        rows.append(_row(key, sides["ours"], sides["reference"], units[key]))
+        row = Row.of_pairs(*key, units[key], sides["ours"], sides["reference"])
+        rows.append(row if row.unit == "ns" else replace(row, ratios=()))
     return rows
-
-
-def _row(key: tuple[str, str], ours: dict[int, int], reference: dict[int, int], unit: str) -> Row:
-    # The modules count picoseconds so that they need no fractions.
-    scale = 1000.0 if unit == "ps" else 1.0
-    pairs = sorted(ours.keys() & reference.keys())
-    return Row(
-        key[0],
-        key[1],
-        "ns" if unit == "ps" else unit,
-        median(ours.values()) / scale if ours else None,
-        median(reference.values()) / scale if reference else None,
-        # Less than a picosecond is no measurement.
-        tuple(reference[one] / max(ours[one], 1) for one in pairs) if unit == "ps" else (),
-    )
 
 
 # The least ratios that cases should reach, by benchmark.

@@ -103,7 +103,4 @@ def complaints(text: str, ignore: tuple[str, ...] = ()) -> list[Complaint]:
 
 def _kind(line: str) -> str | None:
     """The first kind, in the table's order, that a line matches."""
-    for kind, pattern in _PATTERNS:
-        if pattern.search(line):
-            return kind
-    return None
+    return next((kind for kind, pattern in _PATTERNS if pattern.search(line)), None)
