@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from insn.symbols import is_panic, readable
+from testbed.host import proc
 from testbed.host.ui import Failure
 
 _SECTION = re.compile(r"^Disassembly of section (\S+):$")
@@ -71,18 +72,12 @@ def references(listing: Iterable[str]) -> dict[str, set[str]]:
 def disassemble(objdump: str, path: Path) -> dict[str, set[str]]:
     """The references of each function of an object file or module."""
     try:
-        done = subprocess.run(
-            [objdump, "-dr", "--no-show-raw-insn", path],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=True,
-        )
+        done = proc.capture([objdump, "-dr", "--no-show-raw-insn", path], stderr=subprocess.PIPE)
     except OSError as error:
         raise Failure(f"{objdump}: {error.strerror}") from error
-    except subprocess.CalledProcessError as error:
-        text = error.stderr.decode(errors="replace").strip()
-        raise Failure(f"{objdump} cannot read {path}: {text}") from error
-    return references(done.stdout.decode(errors="replace").splitlines())
+    if done.returncode != 0:
+        raise Failure(f"{objdump} cannot read {path}: {done.stderr.strip()}")
+    return references(done.stdout.splitlines())
 
 
 def way(graph: Mapping[str, set[str]], root: str) -> list[str]:

@@ -32,6 +32,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.host import proc
+
 Result = tuple[str, bool, str]
 
 _HEADER = re.compile(r"^//@ (?:(?P<ok>pass)|error: (?P<code>E\d{4}|none)(?: (?P<text>\S.*))?)$")
@@ -217,21 +219,16 @@ def _compile(
             str(case),
         ]
         try:
-            done = subprocess.run(
+            done = proc.capture(
                 ["env", "RUSTC_BOOTSTRAP=1", *(f"{k}={v}" for k, v in command.env.items()),
                  f"OBJTREE={build}", f"SRCTREE={src_tree}", *arguments],
-                cwd=build,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                timeout=_TIMEOUT,
-                check=False,
+                stderr=subprocess.PIPE, cwd=build, timeout=_TIMEOUT,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return f"rustc did not end within {_TIMEOUT:.0f} s"
         except OSError as error:
             return f"rustc cannot be run: {error}"
-    return judge(expected, done.returncode, done.stderr.decode(errors="replace"))
+    return judge(expected, done.returncode, done.stderr)
 
 
 def run(kernel_build_dir: Path, src_tree: Path, cases: Path) -> list[Result]:

@@ -121,14 +121,22 @@ def _end_group(child: subprocess.Popen[bytes]) -> None:
 def output(command: Sequence[str | Path], *, timeout: float = 30.0) -> str | None:
     """The output of a tool, or None if it is missing or fails."""
     try:
-        done = subprocess.run(
-            [str(c) for c in command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout,
-            check=False,
-        )
+        done = capture(command, timeout=timeout)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None
+
+
+def capture(
+    command: Sequence[str | Path],
+    *,
+    stderr: int = subprocess.STDOUT,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a tool to its end, whatever its exit code; errors are part of the output by default."""
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd, env=env,
+        timeout=timeout, text=True, errors="replace", check=False,
+    )  # fmt: skip

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.host import proc
 from testbed.host.ui import Failure
 from testbed.settings import child_environment
 from testbed.source import overlay
@@ -55,18 +55,11 @@ class Repository:
 
     def git(self, *words: str | Path, what: str) -> str:
         """Run git there."""
-        done = subprocess.run(
-            ["git", "-C", str(self.folder), *[str(word) for word in words]],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=child_environment(**self._identity),
-            check=False,
-        )
-        text = done.stdout.decode(errors="replace")
+        command: list[str | Path] = ["git", "-C", self.folder, *words]
+        done = proc.capture(command, env=child_environment(**self._identity))
         if done.returncode != 0:
-            raise Failure(f"{what} failed", *text.strip().splitlines()[-8:])
-        return text
+            raise Failure(f"{what} failed", *done.stdout.strip().splitlines()[-8:])
+        return done.stdout
 
     def commit(self, message: str) -> None:
         """Commit all changes."""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.host import proc
 from testbed.host.ui import Failure
 
 _HEAD = re.compile(r"\[([\w-]+)\](?: after (.+))?")
@@ -155,16 +156,10 @@ def _explain(patch: Patch, text: str, way_out: str) -> Failure:
     )
 
 
-def _patch(folder: Path, patch: Patch, *words: str) -> subprocess.CompletedProcess[bytes]:
+def _patch(folder: Path, patch: Patch, *words: str) -> subprocess.CompletedProcess[str]:
     # -F0: no fuzz for a hunk with changed context.
-    return subprocess.run(
-        ["patch", "-p1", "-F0", "-f", "--no-backup-if-mismatch", "-r", "-", *words,
-         "-d", str(folder), "-i", str(patch.path)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )  # fmt: skip
+    return proc.capture(["patch", "-p1", "-F0", "-f", "--no-backup-if-mismatch", "-r", "-", *words,
+                         "-d", folder, "-i", patch.path])  # fmt: skip
 
 
 def applies(folder: Path, patch: Patch, reverse: bool = False) -> bool:
@@ -177,7 +172,7 @@ def apply_patch(folder: Path, patch: Patch, way_out: str = "", reverse: bool = F
     """Apply or revert a patch; the `Failure` names the place that does not fit."""
     done = _patch(folder, patch, *(["-R"] if reverse else []))
     if done.returncode != 0:
-        raise _explain(patch, done.stdout.decode(errors="replace"), way_out)
+        raise _explain(patch, done.stdout, way_out)
 
 
 def patched_files(

@@ -15,6 +15,7 @@ from testbed.build import compile_fail
 from testbed.build.kernel import Kernel
 from testbed.env import Env
 from testbed.harness.results import Results
+from testbed.host import proc
 from testbed.host.ui import Failure, Step, say
 from testbed.source import overlay
 from testbed.source.patches import write_series
@@ -48,17 +49,13 @@ def test_kernel_lint(env: Env, ready: Ready, results: Results) -> None:
 
 def _unformatted(work: Path, names: list[str]) -> set[Path]:
     """The files that rustfmt would change. It follows modules, so it lists the files."""
-    done = subprocess.run(
-        ["rustfmt", "--check", "-l", "--edition=2021", "--config-path",
-         work / ".rustfmt.toml", *[work / name for name in names]],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )  # fmt: skip
-    found = {Path(line) for line in done.stdout.decode(errors="replace").splitlines()}
+    options = ("--check", "-l", "--edition=2021", "--config-path", work / ".rustfmt.toml")
+    files = [work / name for name in names]
+    done = proc.capture(["rustfmt", *options, *files], stderr=subprocess.PIPE)
+    found = {Path(line) for line in done.stdout.splitlines()}
     if done.returncode != 0 and not found:
-        text = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Failure("rustfmt cannot read the kernel code", *text[-5:])
+        raise Failure("rustfmt cannot read the kernel code",
+                      *done.stderr.strip().splitlines()[-5:])  # fmt: skip
     return found
 
 
@@ -77,17 +74,12 @@ def _checkpatch(env: Env, kernel: Kernel, results: Results, log: Path) -> None:
         results.add("the series apply with git am")
         for path in [mail for series in written for mail in series.mails]:
             mail = f"{path.parent.name}/{path.name}"
-            done = subprocess.run(
-                ["perl", work / "scripts/checkpatch.pl", "--strict", "--no-tree",
-                 "--no-signoff", "--show-types", f"--ignore={','.join(_IGNORED)}",
-                 folder / "mails" / mail],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                cwd=work,
-                check=False,
-            )  # fmt: skip
-            text = done.stdout.decode(errors="replace")
+            options = ("--strict", "--no-tree", "--no-signoff", "--show-types",
+                       f"--ignore={','.join(_IGNORED)}")  # fmt: skip
+            script = work / "scripts/checkpatch.pl"
+            text = proc.capture(
+                ["perl", script, *options, folder / "mails" / mail], cwd=work
+            ).stdout
             with log.open("a") as out:
                 out.write(text)
             total = _TOTAL.search(text)

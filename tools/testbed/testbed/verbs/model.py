@@ -13,6 +13,7 @@ from pathlib import Path
 from testbed.boot import nicmodel
 from testbed.boot.uml import DEVICE
 from testbed.env import Env
+from testbed.host import proc
 from testbed.host.lock import Lock
 from testbed.host.ui import Failure, say
 
@@ -40,10 +41,7 @@ def main(env: Env) -> int:
 
 def needs(program: Path) -> str:
     """The requirements of the program."""
-    done = subprocess.run(
-        ["readelf", "--version-info", program],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True,
-    )  # fmt: skip
+    done = proc.capture(["readelf", "--version-info", program], stderr=subprocess.PIPE)
     versions = re.findall(r"GLIBC_(\d+)\.(\d+)", done.stdout)
     if done.returncode or not versions:
         raise Failure(f"{program} is no program that can be read: {done.stderr.strip()}")
