@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from testbed.boot import dmesg
 from testbed.boot.job import Job, Outcome
 from testbed.boot.machine import Machine
 from testbed.host.ui import Failure, Step, say
+from testbed.workshop import Built
 
 
 def report_complaints(found: list[dmesg.Complaint]) -> None:
@@ -32,3 +35,13 @@ def run_bench(machine: Machine, job: Job, title: str, prefix: str) -> Outcome:
             f"console: {machine.log}",
         )
     return outcome
+
+
+def run_modules(ready: Built, name: str, benches: Sequence[str], rounds: int, title: str,
+                ) -> list[str]:  # fmt: skip
+    """Run rounds of benchmarks that are modules; returns their lines."""
+    script = ready.env.clone / "tools/testbed/guest/bench"
+    variables = {"ROUNDS": str(rounds), "BENCHES": " ".join(benches)}
+    job = Job(script, "none", timeout=1800, cpus=2, ports=0, variables=variables)
+    outcome = run_bench(ready.uml(name), job, title, "bench: ")
+    return outcome.results.get("bench.log", "").splitlines()

@@ -112,7 +112,7 @@ class Live:
             self._machine.run(self._job, self._lines.put)
             self.died = END
         except Failure as error:
-            self.died = " ".join([str(error), *error.hints])
+            self.died = error.on_one_line
         except Exception as error:
             self.died = f"{type(error).__name__}: {error}"
         finally:

@@ -132,8 +132,7 @@ def pytest_runtest_makereport(
     """Report a `Failure` without a traceback of the testbed's own code."""
     report = yield
     if call.excinfo is not None and isinstance(call.excinfo.value, Failure):
-        error = call.excinfo.value
-        report.longrepr = " | ".join([str(error), *filter(None, error.hints)])
+        report.longrepr = call.excinfo.value.on_one_line
     return report
 
 

@@ -25,6 +25,11 @@ class Failure(Exception):
         super().__init__(message)
         self.hints = hints
 
+    @property
+    def on_one_line(self) -> str:
+        """The message and the hints."""
+        return " | ".join([str(self), *filter(None, self.hints)])
+
 
 def enter_lane(name: str) -> None:
     """Begin the lines of this process with a name from now on."""

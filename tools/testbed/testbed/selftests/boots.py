@@ -122,7 +122,7 @@ def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: st
         try:
             console = machine.run(job, follow).console
         except Failure as error:
-            why = f"{error} {' '.join(error.hints)}"
+            why = error.on_one_line
             console = machine.log.read_text(errors="replace") if machine.log.exists() else ""
         step.detail = ""
     done = parse(lines, why)

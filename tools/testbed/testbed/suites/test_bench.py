@@ -27,7 +27,7 @@ def test_bench(ready: Ready, results: Results) -> None:
         try:
             rows += make(built)
         except Failure as error:
-            results.add(make.__name__.strip("_"), " | ".join([str(error), *error.hints]))
+            results.add(make.__name__.strip("_"), error.on_one_line)
     for line in bench_rows.table(rows):
         say(f"    {line}".rstrip())
     for row in rows:

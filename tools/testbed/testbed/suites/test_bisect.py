@@ -31,4 +31,4 @@ def test_bisect(env: Env, results: Results) -> None:
                     kernel.build_step(env, work, log, step)
                 results.add(name)
             except Failure as error:
-                results.add(name, "; ".join([str(error), *error.hints]))
+                results.add(name, error.on_one_line)

@@ -52,7 +52,7 @@ def _judge_cost(built: Built, record: dict[str, Any], results: Results) -> None:
         known = insn_cost.load(built.env.clone / insn_cost.RECORD)
     except Failure as error:
         for name in names.values():
-            results.add(name, " | ".join([str(error), *error.hints]))
+            results.add(name, error.on_one_line)
         return
     release = record["kernel"]["release"]
     if known.get("kernel") != release:

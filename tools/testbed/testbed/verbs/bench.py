@@ -11,10 +11,9 @@ from pathlib import Path
 
 from testbed.bench import forward, forward_plot, instructions, plots, record, report
 from testbed.bench.about import MEMORY
-from testbed.bench.guest import run_bench
+from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row, met, parse, table, target
 from testbed.bench.xmit import measure
-from testbed.boot.job import Job
 from testbed.build.kernel import UML
 from testbed.catalogue import BENCHES
 from testbed.env import Env
@@ -59,13 +58,8 @@ def _is_quiet() -> bool:
 
 def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
     """Boot, run the rounds, return the rows."""
-    variables = {"ROUNDS": str(rounds), "BENCHES": " ".join(names)}
-    script = ready.env.clone / "tools/testbed/guest/bench"
-    machine = ready.uml("bench")
-    job = Job(script, "none", timeout=1800, cpus=2, ports=0, variables=variables)
     title = f"benchmarks in User-Mode Linux: {', '.join(names)}, {rounds} rounds"
-    outcome = run_bench(machine, job, title, "bench: ")
-    return parse(outcome.results.get("bench.log", "").splitlines())
+    return parse(run_modules(ready, "bench", names, rounds, title))
 
 
 def _record(env: Env, names: Sequence[str], rows: list[Row], release: str, *, quiet: bool) -> None:

@@ -154,7 +154,7 @@ def test_a_guest_that_dies_says_why(tmp_path: Path) -> None:
     live = _live(tmp_path)
     assert live.run("dies", 10, lambda _: None) == ["# begin dies"]
     assert not live.alive
-    assert live.died == "the kernel is dead see console"
+    assert live.died == "the kernel is dead | see console"
     assert live.close() == (live.died, "boot\n")
 
 

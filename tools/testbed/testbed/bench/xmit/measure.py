@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.bench.guest import run_bench
+from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row
 from testbed.bench.xmit import figures, nic, plot, qdisc, rounds
 from testbed.bench.xmit.figures import Figures, parse
 from testbed.bench.xmit.rounds import Found
-from testbed.boot.job import Job
 from testbed.workshop import Built
 
 BENCH = "xmit"
@@ -62,9 +61,5 @@ def run(ready: Built, number: int) -> Measured:
 
 
 def _sink(ready: Built, number: int) -> Figures:
-    script = ready.env.clone / "tools/testbed/guest/xmit-bench"
-    machine = ready.uml("xmit")
-    job = Job(script, "none", timeout=1800, cpus=_CPUS, ports=0, variables={"ROUNDS": str(number)})
     title = f"transmitting in User-Mode Linux, {_CPUS} CPUs: {number} rounds"
-    outcome = run_bench(machine, job, title, "xmit: ")
-    return parse(outcome.results.get("xmit.log", "").splitlines())
+    return parse(run_modules(ready, BENCH, [BENCH], number, title))
