@@ -56,7 +56,7 @@ def burst_drops(sent: Sent, delivered: int, dropped: int) -> int:
     if not 0 <= missing <= sent.refused:
         raise Wrong(
             f"of {sent.attempts} packets {delivered} came through and {dropped} were dropped, "
-            f"which leaves {missing}; senders were told of {sent.refused}"
+            f"which leaves {missing}; senders counted {sent.refused} refused"
         )
     return missing
 

@@ -71,7 +71,7 @@ class Env:
 
     @property
     def overlay_off(self) -> bool:
-        """OVERLAY=0 asks for the kernel as it came, with the C driver only."""
+        """OVERLAY=0 requests the kernel without the series, with the C driver only."""
         return not self.settings.switch("OVERLAY")
 
 

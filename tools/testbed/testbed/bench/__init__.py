@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Measurements: what is run, the rows that result, tables and plots."""
+"""Measurements: benchmarks, their rows, tables and plots."""

@@ -101,7 +101,7 @@ class Vm(Machine):
             "console=ttyS0", "root=rootfs", "rootfstype=9p",
             f"rootflags={_9P},cache=loose", "ro", "init=/bin/bash",
             "norandmaps", "panic=-1",
-            # The measured kernel says only what matters: its console is slow.
+            # The measured kernel prints important messages only: its console is slow.
             "loglevel=6" if self.kernel.config == "perf" else "ignore_loglevel",
             *job.words,
             "--", "-c", f'"{_FIRST_STEP}"',

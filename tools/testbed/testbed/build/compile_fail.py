@@ -47,7 +47,7 @@ _OUTPUT_FLAGS_WITH_VALUE = ("--emit", "--out-dir", "-o")
 
 
 class CompileFailError(Exception):
-    """The suite cannot run; the text says why and what to do."""
+    """The suite cannot run; the text has the reason and the way out."""
 
 
 @dataclass(frozen=True)

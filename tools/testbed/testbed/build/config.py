@@ -118,5 +118,5 @@ def missing_symbols(parts: Sequence[Fragment], config: str, *, optional: bool = 
 
 def _why(value: str | None) -> str:
     if value is None:
-        return "there is no such symbol, or what it depends on is missing"
+        return "there is no such symbol, or a dependency is missing"
     return "it stays off: a dependency or a choice forbids it" if value == "n" else f"it is {value}"

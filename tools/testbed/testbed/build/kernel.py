@@ -188,7 +188,7 @@ def _configure(
     result = (build / ".config").read_text()
     if missing := missing_symbols(parts, result):
         raise Failure(
-            f"the {config} configuration cannot be had on this tree:",
+            f"this tree does not support the {config} configuration:",
             *missing,
             f"the result is {build / '.config'}",
         )

@@ -74,7 +74,7 @@ def both(ready: Built) -> dict[str, list[Program]]:
     """Run all of upstream's programs with both drivers, and write the record."""
     assert ready.selftests is not None
     for line in ready.kernels[SELFTESTS].lacking:
-        say(f"    not to be had: {line}")
+        say(f"    not available: {line}")
     for line in ready.selftests.missing:
         say(f"    not built: {line}")
     names = programs(ready.selftests, ready.env.clone)

@@ -103,7 +103,7 @@ def test_litmus(ready: Ready, results: Results) -> None:
     try:
         herd = fetch(env)
     except Failure as error:
-        results.skip("litmus", f"herd7 cannot be had: {error}")
+        results.skip("litmus", f"herd7 is not available: {error}")
         return
     model = built.kernels[UML].tree.base / "tools/memory-model"
     with Step(f"litmus tests: {len(tests)}, herd7 with the kernel's memory model"):

@@ -37,7 +37,7 @@ def main(env: Env) -> int:
             job_of(ready, script, driver, config, math.inf), qemu_words=stub_words(socket, wait)
         )
         machine = ready.machine(config, "debug")
-        # The lock stays: gdb reads what was built.
+        # The lock stays: gdb reads the build.
         if script is None:
             return machine.shell(job, lambda: None)
         outcome = machine.run(job, print_line)

@@ -88,5 +88,5 @@ class Lines(unittest.TestCase):
         for line in ("lock|two|ps|1", "lock|2|ps|fast", "lock|2|calls|1", "lock|2|batches| 1"):
             with self.assertRaisesRegex(Failure, "makes no sense: .*lock"):
                 parse([f"rust_xmit_bench: {line}"])
-        with self.assertRaisesRegex(Failure, "lock with 2 senders told no time"):
+        with self.assertRaisesRegex(Failure, "lock with 2 senders reported no time"):
             parse(["rust_xmit_bench: lock|2|calls|1 1"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Configurations: fragments on top of each other, and what could not be had."""
+"""Configurations: fragments on top of each other, and missing symbols."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ExtraTest(unittest.TestCase):
         self.assertEqual(
             missing_symbols(parts, "CONFIG_VLAN_8021Q=y", optional=True),
             ["CONFIG_KPROBES=y, asked for by drivers/net/config: "
-             "there is no such symbol, or what it depends on is missing"],
+             "there is no such symbol, or a dependency is missing"],
         )  # fmt: skip
 
     def test_several_files(self) -> None:

@@ -169,7 +169,7 @@ class CheckTest(SandboxTest):
 
 
 class EnterTest(SandboxTest):
-    """The clone, the cache and what variables name may be anywhere."""
+    """The clone, the cache and files named by variables may be anywhere."""
 
     def test_the_clone_below_opt(self) -> None:
         done = self.run_in_root(

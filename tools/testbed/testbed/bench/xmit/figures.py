@@ -18,7 +18,7 @@ from txsim.designs import BATCH, BY_NAME, COMBINER, LLIST, LOCK, RING, RING_LOCK
 _ROUND = re.compile(r"^round (\d+)$")
 _LINE = re.compile(r"rust_xmit_bench: ([\w-]+)\|(\w+)\|(?:(\w+)\|)?\s*(.*)$")
 
-# Counted as so many in so many packets.
+# Counted as a number of events in a number of packets.
 SHARES = ("calls", "doorbells", "dropped", "acquired", "contended")
 # Counted as "power:count": 3:7 is 7 values from 8 to 15.
 HISTOGRAMS = ("batches", "latencies")
@@ -111,10 +111,10 @@ def parse(lines: Iterable[str]) -> Figures:
                     key = (name, int(second))
                     _count(found.setdefault(key, Figure(*key)), number, what, value)
             except ValueError as error:
-                raise Failure(f"the benchmark wrote what makes no sense: {line.strip()}") from error
+                raise Failure(f"a line of the benchmark makes no sense: {line.strip()}") from error
     for key, figure in found.items():
         if not figure.ns:
-            raise Failure(f"the benchmark of {key[0]} with {key[1]} senders told no time")
+            raise Failure(f"the benchmark of {key[0]} with {key[1]} senders reported no time")
     # Disturbances only make times longer.
     return Figures({name: min(values) for name, values in parameters.items()}, found)
 

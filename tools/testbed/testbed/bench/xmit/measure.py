@@ -56,7 +56,7 @@ class Measured:
 
 
 def run(ready: Built, number: int) -> Measured:
-    """Boot, run so many rounds of each, return the counts."""
+    """Boot, run a number of rounds of each, return the counts."""
     return Measured(_sink(ready, number), qdisc.run(ready, number), nic.run(ready, number))
 
 

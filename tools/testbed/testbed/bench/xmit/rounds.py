@@ -81,7 +81,7 @@ def parse(lines: Iterable[str]) -> list[Found]:
             one.attempts += int(record["attempts"])
             one.counts.update({name: int(record[name]) for name in record.keys() - _OWN})
         except (ValueError, KeyError, TypeError) as error:
-            raise Failure(f"the benchmark wrote what makes no sense: {line.strip()}") from error
+            raise Failure(f"a line of the benchmark makes no sense: {line.strip()}") from error
     return list(found.values())
 
 

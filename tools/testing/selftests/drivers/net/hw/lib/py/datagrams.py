@@ -107,11 +107,11 @@ class _Progress:
         NUMBER.pack_into(self._memory, NUMBER.size * index, number)
 
     def sent(self, sender):
-        """ Return the index of what a sender has sent. """
+        """ Return the index of the datagrams sent by a sender. """
         return sender
 
     def seen(self, sender):
-        """ Return the index of what was received from a sender. """
+        """ Return the index of the datagrams received from a sender. """
         return self._senders + sender
 
     @property
@@ -248,7 +248,7 @@ def _receive(plan, progress, ready):
 
 @dataclass
 class Result:
-    """ Totals, and what was sent and received per sender. """
+    """ Totals, and the datagrams sent and received per sender. """
 
     taken: int
     refused: int
