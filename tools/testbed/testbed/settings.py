@@ -38,7 +38,7 @@ skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
                    instructions per forwarded packet; tables, out/bench.json,
                    out/bench-*.svg, and flame graphs, out/insn-*.svg
   make run         boot the VM and run SCRIPT in it as root with both ports present;
-                   passes on the script's output. Its exit code (99: the script was
+                   prints the script's output. Its exit code (99: the script was
                    fine, but the kernel complained) is in the last line and in
                    out/results/exit-code, as make itself returns 2 for any but 0
   make shell       a prompt in the same VM; without a terminal it runs the commands

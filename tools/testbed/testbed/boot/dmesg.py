@@ -58,12 +58,10 @@ _TRACE_REACH = 120
 
 @dataclass(frozen=True)
 class Complaint:
-    """One complaint: its kind, the line, and the lines after it."""
+    """One complaint: its kind, and the line."""
 
     kind: str
     line: str
-    number: int
-    context: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.line}"
@@ -97,7 +95,7 @@ def complaints(text: str, ignore: tuple[str, ...] = ()) -> list[Complaint]:
             skipped = number
             continue
         last = number
-        found.append(Complaint(kind, line.strip(), number + 1, tuple(lines[number : number + 25])))
+        found.append(Complaint(kind, line.strip()))
     return found
 
 
