@@ -25,7 +25,7 @@
 //! # Context
 //!
 //! Elements can be added in any context, including interrupt handlers and the closure that gets the
-//! batches. They are worked off in the context of the combiner: if that is preempted, the elements
+//! batches. They are processed in the context of the combiner: if that is preempted, the elements
 //! of other CPUs wait for it. Disable preemption or bottom halves around it where that matters, as
 //! the network stack does when it transmits.
 //!
@@ -155,7 +155,7 @@ impl Depth for Behind {
     }
 }
 
-/// A list to which many CPUs add, and which one of them works off.
+/// A list to which many CPUs add elements, and which one of them processes.
 ///
 /// See the [module's documentation](self).
 ///

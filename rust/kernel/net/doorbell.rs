@@ -4,7 +4,7 @@
 //!
 //! Ringing a card's doorbell, that is, telling it of new descriptors, takes a write to one of its
 //! registers. That costs as much as a good part of forwarding a packet. The stack says when another
-//! packet follows at once, but a router hands on packets one by one although they were received
+//! packet follows at once, but a router forwards packets one by one although they were received
 //! together. So while a poll function runs, the doorbells of the queues that its CPU transmits to
 //! are deferred, and rung when it returns: several packets, one doorbell. [`Deferral`] is that
 //! time.

@@ -174,7 +174,7 @@ impl Driver for Nic {
 
     fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device) -> Result {
         hw::start(&data.bar)?;
-        // The interrupt tells of later changes.
+        // The interrupt reports later changes.
         Self::event(data, dev);
         Ok(())
     }

@@ -22,7 +22,7 @@
 
 /// The word.
 ///
-/// Elements are written with plain accesses, and handed on along with everything they own.
+/// Elements are written with plain accesses, and passed on along with everything they own.
 ///
 /// - Adding an element: the CPU writes it, then makes it visible: release.
 /// - Taking elements: the combiner exchanges the word, then reads them: acquire. All values of the

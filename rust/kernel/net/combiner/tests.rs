@@ -55,7 +55,7 @@ mod cases {
 
     type Elements = Combiner<KBox<Element>>;
 
-    /// Adds elements for another combiner to work off.
+    /// Adds elements for another combiner to process.
     fn behind(list: &Elements, numbers: core::ops::Range<u32>) -> Result {
         for number in numbers {
             let Pushed::Behind = list.push(element(number, None)?, 8) else {
@@ -126,7 +126,7 @@ mod cases {
         behind(&list, 1..3)?;
         let last = turn.take_last();
         assert_eq!(counted(&list), 0);
-        // While it is worked off, the next one has its turn.
+        // While it is processed, the next one has its turn.
         let mut next = first(&list, 3)?;
         assert_eq!(numbers(last)?.as_slice(), [0, 1, 2]);
         assert!(next.take().is_some());

@@ -106,7 +106,7 @@ impl pci::Driver for Ixgbe {
         id_info: Option<&'bound Self::IdInfo>,
     ) -> impl PinInit<(), Error> + 'bound {
         pin_init::pin_init_scope(move || {
-            // An ID added at run time (new_id) does not tell the media.
+            // An ID added at run time (new_id) does not determine the media.
             let media = id_info.copied().unwrap_or(Media::Backplane);
 
             pdev.enable_device_mem()?;
