@@ -21,6 +21,7 @@ use crate::{
 use core::ops::Range;
 
 mod address;
+mod bus;
 pub mod combining;
 mod driver;
 mod ethtool;
@@ -41,6 +42,10 @@ mod tests;
 
 pub use self::{
     address::MacAddress,
+    bus::{
+        BusDevice,
+        Parent, //
+    },
     driver::{
         Driver,
         MtuChange, //
@@ -54,8 +59,7 @@ pub use self::{
     open::Opening,
     registration::{
         register,
-        register_with,
-        BusDevice, //
+        register_with, //
     },
     rss::{
         online_cpus,

@@ -6,14 +6,22 @@
 #![forbid(unsafe_code)]
 
 use kernel::{
+    device::{
+        Bound,
+        Core, //
+    },
     net::device::{
         self,
         combining::Combining, //
     },
+    pci,
     prelude::*, //
 };
 
-//~ pub fn bind<T: device::combining::Combine>(bus: &T::Bus, setup: T::Setup) -> Result {
-pub fn bind<T: device::Driver>(bus: &T::Bus, setup: T::Setup) -> Result {
+pub fn bind<T>(bus: &pci::Device<Core<'_>>, setup: T::Setup) -> Result
+where
+    //~ T: device::combining::Combine<Bus = pci::Device<Bound>>,
+    T: device::Driver<Bus = pci::Device<Bound>>,
+{
     device::register_with::<T, Combining>(bus, setup)
 }

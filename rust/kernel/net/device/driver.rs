@@ -3,9 +3,9 @@
 //! The trait that a network device driver implements.
 
 use super::{
+    bus::Parent,
     ethtool::Statistics,
     info::Info,
-    registration::BusDevice,
     rss::{
         Flow,
         FlowHash, //
@@ -88,7 +88,7 @@ pub enum MtuChange {
 #[vtable]
 pub trait Driver: Sized + 'static {
     /// The parent device: `pci::Device<Bound>`, or that of another bus.
-    type Bus: BusDevice;
+    type Bus: Parent;
 
     /// An argument that [`register`](super::register) passes through to [`Driver::probe`].
     type Setup;

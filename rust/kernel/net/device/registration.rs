@@ -3,6 +3,10 @@
 //! Registration of network devices.
 
 use super::{
+    bus::{
+        BusDevice,
+        Parent, //
+    },
     ethtool::Ethtool,
     info::{
         Feature,
@@ -26,13 +30,8 @@ use super::{
 
 use crate::{
     bindings,
-    device::{
-        self,
-        Bound, //
-    },
-    devres,
+    driver::registrations,
     error::to_result,
-    platform,
     prelude::*,
     sync::atomic::{
         Atomic,
@@ -40,9 +39,6 @@ use crate::{
     },
     types::Opaque, //
 };
-
-#[cfg(CONFIG_PCI)]
-use crate::pci;
 
 use core::{
     cell::UnsafeCell,
@@ -52,41 +48,6 @@ use core::{
         NonNull, //
     }, //
 };
-
-/// A device on a bus that can have a network device.
-///
-/// # Safety
-///
-/// A reference to an implementing type must be a reference to the C structure of the device. It
-/// must be valid until all callbacks of [`devres`] for that device have returned, regardless of the
-/// lifetime of the reference that it was obtained from.
-pub unsafe trait BusDevice: Sync + 'static {
-    /// The device itself.
-    fn as_device(&self) -> &device::Device<Bound>;
-}
-
-// SAFETY: `device::Device` is a transparent wrapper of `struct device`, which is not freed while it
-// is bound. Until devres has run, it is.
-unsafe impl BusDevice for device::Device<Bound> {
-    fn as_device(&self) -> &device::Device<Bound> {
-        self
-    }
-}
-
-#[cfg(CONFIG_PCI)]
-// SAFETY: `pci::Device` is a transparent wrapper of `struct pci_dev`, else as above.
-unsafe impl BusDevice for pci::Device<Bound> {
-    fn as_device(&self) -> &device::Device<Bound> {
-        self.as_ref()
-    }
-}
-
-// SAFETY: `platform::Device` is a transparent wrapper of `struct platform_device`, else as above.
-unsafe impl BusDevice for platform::Device<Bound> {
-    fn as_device(&self) -> &device::Device<Bound> {
-        self.as_ref()
-    }
-}
 
 /// The private part of a network device.
 ///
@@ -342,7 +303,7 @@ impl<T: Driver> Registration<T> {
     }
 
     /// Describes the device to the stack, and registers it.
-    pub(super) fn register(&mut self, parent: &device::Device<Bound>, info: &Info) -> Result {
+    pub(super) fn register(&mut self, info: &Info) -> Result {
         let features = info.features.0;
         let mut flags = 0;
 
@@ -361,7 +322,9 @@ impl<T: Driver> Registration<T> {
         unsafe {
             let dev = &mut *raw;
 
-            dev.dev.parent = parent.as_raw();
+            if let Some(parent) = inner.bus.as_device() {
+                dev.dev.parent = parent.as_raw();
+            }
             dev.netdev_ops = inner.path().callbacks().ops;
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.features = features;
@@ -403,38 +366,57 @@ impl<T: Driver> Registration<T> {
     }
 }
 
+// As `Registration` describes, there are no callbacks after it was dropped.
+impl<T: Driver> registrations::Registration for Registration<T> {}
+
 /// Registers a network device of driver `T` for `bus`.
 ///
 /// [`Driver::probe`] is called first. If this succeeds, the network device exists until `bus` is
 /// unbound from its driver; if it is up then, it is taken down.
 ///
-/// To be called when the driver of `bus` is probed, after everything else that the network device
-/// relies on was set up: device resources go away in reverse order, and after the driver's private
-/// data for `bus` has been dropped. The data of the network device lives longer than that, and can
-/// hold what it needs itself.
-pub fn register<T: Driver>(bus: &T::Bus, setup: T::Setup) -> Result {
+/// To be called when the driver of `bus` is probed. There, and in other callbacks of the bus, the
+/// driver gets `bus` in the context [`Core`], which it cannot keep. When `bus` is unbound, the
+/// network device goes away before the bus driver's private data is dropped, and before any
+/// resource of the device is released, see [`registrations`].
+///
+/// [`Core`]: crate::device::Core
+pub fn register<T>(bus: &<T::Bus as BusDevice>::Core<'_>, setup: T::Setup) -> Result
+where
+    T: Driver<Bus: BusDevice>,
+{
     register_with::<T, Direct>(bus, setup)
 }
 
 /// As [`register`], but packets take a path of type `P` to the driver, rather than [`Direct`].
-pub fn register_with<T: Driver, P: TxPath<T>>(bus: &T::Bus, setup: T::Setup) -> Result {
+pub fn register_with<T, P>(bus: &<T::Bus as BusDevice>::Core<'_>, setup: T::Setup) -> Result
+where
+    T: Driver<Bus: BusDevice>,
+    P: TxPath<T>,
+{
     register_path(bus, setup, tx_path::new::<T, P>)
 }
 
 /// Not generic in the path, so that a driver that offers several has this once.
-fn register_path<T: Driver>(bus: &T::Bus, setup: T::Setup, new_path: NewPath<T>) -> Result {
-    // SAFETY: The safety requirements of `BusDevice` allow this until the callbacks of devres have
-    // returned. All uses of the reference are by the driver's callbacks, or by what they have
-    // stored in parts of `Registration`. That is owned by devres from the end of this function on,
-    // where it is the callback that drops it, and is dropped if this function fails.
+fn register_path<T>(
+    core: &<T::Bus as BusDevice>::Core<'_>,
+    setup: T::Setup,
+    new_path: NewPath<T>,
+) -> Result
+where
+    T: Driver<Bus: BusDevice>,
+{
+    let bus: &T::Bus = core;
+    // SAFETY: The device is bound until its registrations have ended. All uses of the reference are
+    // by the driver's callbacks, or by what they have stored in parts of `Registration`. That is
+    // one of these registrations from the end of this function on, and is dropped if this function
+    // fails.
     //
     // This is what `'bound` of `Driver` stands for. Here it is called `'static`, since there is no
     // name for it. The driver cannot tell: its callbacks are generic in it.
     let bus: &'static T::Bus = unsafe { &*ptr::from_ref(bus) };
-    let parent = bus.as_device();
 
     let (info, data) = T::probe(bus, setup)?;
     let mut registration = Registration::<T>::new(bus, &info, data, new_path)?;
-    registration.register(parent, &info)?;
-    devres::register(parent, registration, GFP_KERNEL)
+    registration.register(&info)?;
+    registrations::add(T::Bus::as_core(core), registration)
 }

@@ -10,27 +10,21 @@ pub(in crate::net::device) mod fixture;
 mod irq;
 mod pool;
 pub(in crate::net::device) mod restart;
+mod unbind;
 
 use self::{
     dummy::{
-        Dummy,
         Event,
         Fail,
-        Log,
         OnXmit, //
     },
     fixture::Fixture, //
 };
 
-use super::{
-    register,
-    MacAddress, //
-};
+use super::MacAddress;
 
 use crate::{
     bindings,
-    device,
-    faux,
     prelude::*,
     sync::atomic::Relaxed, //
 };
@@ -78,19 +72,6 @@ mod cases {
             Event::PollerDropped,
             Event::DataDropped
         ]));
-        Ok(())
-    }
-
-    #[test]
-    fn unbinding_unregisters() -> Result {
-        let log = Log::new()?;
-        let parent = faux::Registration::new(c"rust_net_unbind", None)?;
-        let bus: &device::Device<device::Bound> = parent.as_ref().as_ref();
-
-        register::<Dummy>(bus, log.clone())?;
-        assert!(log.take(&[]));
-        drop(parent);
-        assert!(log.take(&[Event::DataDropped]));
         Ok(())
     }
 

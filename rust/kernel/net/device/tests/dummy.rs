@@ -36,6 +36,7 @@ use crate::{
         self,
         Bound, //
     },
+    devres::Devres,
     irq::IrqRequest,
     net::{
         device::Device,
@@ -91,7 +92,19 @@ impl PinnedDrop for Data<'_> {
 pub(in crate::net::device) struct Poller<'bound> {
     wire: Wire,
     log: Arc<Log>,
-    _parent: &'bound device::Device<Bound>,
+    resource: Option<Devres<Resource>>,
+    parent: &'bound device::Device<Bound>,
+}
+
+/// A resource of the bus device.
+struct Resource {
+    log: Arc<Log>,
+}
+
+impl Drop for Resource {
+    fn drop(&mut self) {
+        self.log.add(Event::ResourceGone);
+    }
 }
 
 impl Drop for Poller<'_> {
@@ -161,6 +174,12 @@ impl Driver for Dummy {
                     return Err(ENOMEM);
                 }
 
+                let resource = if log.resource.load(Relaxed) != 0 {
+                    let log = log.clone();
+                    Some(Devres::new(data.parent, Resource { log })?)
+                } else {
+                    None
+                };
                 let wire = Arc::pin_init(
                     pin_init!(SpinLockWire {
                         packets <- new_spinlock!(KVec::new()),
@@ -171,7 +190,8 @@ impl Driver for Dummy {
                     Poller {
                         wire: wire.clone(),
                         log: log.clone(),
-                        _parent: data.get_ref().parent,
+                        resource,
+                        parent: data.get_ref().parent,
                     },
                     Tx {
                         wire,
@@ -232,6 +252,12 @@ impl Driver for Dummy {
                 (*napi).poll.map(|poll| poll(napi, 0))
             };
             assert_eq!(done, Some(0));
+        }
+
+        if let Some(resource) = &poller.resource {
+            if let Ok(resource) = resource.access(poller.parent) {
+                resource.log.add(Event::ResourceUsed);
+            }
         }
 
         match data.kept.is_usable(cx) {

@@ -121,7 +121,7 @@ impl Fixture {
         let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;
         // SAFETY: The device is valid, and not registered yet.
         unsafe { bindings::netdev_add_priv_flags(registration.dev.as_ptr(), no_addrconf) };
-        registration.register(bus, &info)?;
+        registration.register(&info)?;
 
         Ok(Self {
             registration: Some(registration),

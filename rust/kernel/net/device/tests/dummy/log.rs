@@ -38,6 +38,9 @@ pub(in crate::net::device) enum Event {
     TxDropped,
     PollerDropped,
     DataDropped,
+    ResourceUsed,
+    ResourceGone,
+    BusDataDropped,
     ThreadRan,
     Timeout,
 }
@@ -92,6 +95,8 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) overcount: Atomic<usize>,
     /// Make a page pool, and keep it.
     pub(in crate::net::device) page_pool: Atomic<u32>,
+    /// Keep a resource of the bus device in the poller.
+    pub(in crate::net::device) resource: Atomic<u32>,
     pub(in crate::net::device) received: Atomic<u64>,
     pub(in crate::net::device) addresses: Atomic<u32>,
     pub(in crate::net::device) restart_mtu: Atomic<u32>,
@@ -132,6 +137,7 @@ impl Log {
                 take_queue: Atomic::new(0),
                 overcount: Atomic::new(0),
                 page_pool: Atomic::new(0),
+                resource: Atomic::new(0),
                 received: Atomic::new(0),
                 addresses: Atomic::new(0),
                 restart_mtu: Atomic::new(0),

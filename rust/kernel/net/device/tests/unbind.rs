@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of a network device whose bus device is unbound from its driver.
+
+use super::{
+    super::register,
+    dummy::{
+        Dummy,
+        Event,
+        Log, //
+    },
+    irq::Irq,
+    UP, //
+};
+
+use crate::{
+    bindings,
+    device::Core,
+    driver,
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    platform,
+    prelude::*,
+    softirq::BhGuard,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        SetOnce, //
+    },
+    LocalModule,
+    ModuleMetadata,
+    ThisModule, //
+};
+
+use core::ptr;
+
+const NAME: &CStr = c"rust_net_unbind";
+const MODULE: &ThisModule = &<LocalModule as ModuleMetadata>::THIS_MODULE;
+
+/// The log of all devices of these tests, which run one after the other.
+static LOG: SetOnce<Arc<Log>> = SetOnce::new();
+
+/// Whether the driver of the bus device gives up after it has registered the network device.
+static FAIL: Atomic<u32> = Atomic::new(0);
+
+/// The driver of the bus device.
+struct BusDriver;
+
+/// The private data of that driver.
+struct BusData;
+
+impl Drop for BusData {
+    fn drop(&mut self) {
+        if let Some(log) = LOG.as_ref() {
+            log.add(Event::BusDataDropped);
+        }
+    }
+}
+
+impl platform::Driver for BusDriver {
+    type IdInfo = ();
+    type Data<'bound> = BusData;
+
+    fn probe<'bound>(
+        pdev: &'bound platform::Device<Core<'_>>,
+        _info: Option<&'bound ()>,
+    ) -> impl PinInit<BusData, Error> + 'bound {
+        pin_init::pin_init_scope(move || {
+            let log = LOG.as_ref().ok_or(ENODEV)?;
+
+            register::<Dummy>(pdev.as_ref(), log.clone())?;
+            if FAIL.load(Relaxed) != 0 {
+                return Err(EIO);
+            }
+            Ok(Ok::<_, Error>(BusData))
+        })
+    }
+}
+
+/// A bus device.
+struct BusDevice(*mut bindings::platform_device);
+
+impl BusDevice {
+    fn new() -> Result<Self> {
+        let info = bindings::platform_device_info {
+            name: NAME.as_char_ptr(),
+            id: bindings::PLATFORM_DEVID_NONE,
+            ..pin_init::zeroed()
+        };
+
+        // SAFETY: What `info` does not have is zero.
+        from_err_ptr(unsafe { bindings::platform_device_register_full(&info) }).map(Self)
+    }
+
+    /// The network device, if there is one. It must not be used when the bus device is gone.
+    fn child(&self) -> Option<*mut bindings::net_device> {
+        // SAFETY: The device is registered.
+        let child = unsafe {
+            bindings::device_find_child(
+                &raw mut (*self.0).dev,
+                ptr::null(),
+                Some(bindings::device_match_any),
+            )
+        };
+        if child.is_null() {
+            return None;
+        }
+        // SAFETY: This returns the reference from above. The bus device keeps its child.
+        unsafe { bindings::put_device(child) };
+        // SAFETY: All children of this device are network devices.
+        Some(unsafe { crate::container_of!(child, bindings::net_device, dev) })
+    }
+}
+
+impl Drop for BusDevice {
+    fn drop(&mut self) {
+        // SAFETY: We have registered the device.
+        unsafe { bindings::platform_device_unregister(self.0) };
+    }
+}
+
+/// A bus device with its driver.
+struct Fixture {
+    // In this order.
+    bus: BusDevice,
+    _driver: Pin<KBox<driver::Registration<platform::Adapter<BusDriver>>>>,
+    irq: Irq,
+    log: &'static Arc<Log>,
+}
+
+impl Fixture {
+    fn new() -> Result<Self> {
+        if LOG.as_ref().is_none() {
+            LOG.populate(Log::new()?);
+        }
+        let log = LOG.as_ref().ok_or(ENODEV)?;
+        let irq = Irq::new()?;
+
+        log.take(&[]);
+        log.irq[0].store(irq.0, Relaxed);
+        log.resource.store(1, Relaxed);
+        Ok(Self {
+            _driver: KBox::pin_init(driver::Registration::new(NAME, MODULE), GFP_KERNEL)?,
+            bus: BusDevice::new()?,
+            irq,
+            log,
+        })
+    }
+
+    fn up(&self) -> Result {
+        let dev = self.bus.child().ok_or(ENODEV)?;
+
+        // SAFETY: The device is registered. Tests run in process context.
+        unsafe {
+            // IPv6 would send packets of its own.
+            bindings::netdev_add_priv_flags(dev, bindings::netdev_priv_flags_IFF_NO_ADDRCONF);
+            bindings::rtnl_lock();
+            let result = to_result(bindings::dev_open(dev, ptr::null_mut()));
+            bindings::rtnl_unlock();
+            result
+        }
+    }
+}
+
+#[macros::kunit_tests(rust_net_unbind)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn unbinding_unregisters() -> Result {
+        let device = Fixture::new()?;
+        let log = device.log;
+
+        assert!(log.take(&[]));
+        drop(device);
+        assert!(log.take(&[Event::DataDropped, Event::BusDataDropped]));
+        Ok(())
+    }
+
+    #[test]
+    fn a_probe_that_fails_unregisters() -> Result {
+        FAIL.store(1, Relaxed);
+        let device = Fixture::new();
+        FAIL.store(0, Relaxed);
+
+        let device = device?;
+        assert!(device.bus.child().is_none());
+        assert!(device.log.take(&[Event::DataDropped]));
+        Ok(())
+    }
+
+    #[test]
+    fn resources_outlive_the_callbacks() -> Result {
+        let device = Fixture::new()?;
+        let log = device.log;
+
+        device.up()?;
+        assert!(log.take(UP));
+        {
+            let _bh = BhGuard::new();
+            device.irq.raise();
+        }
+        // SAFETY: Tests run in process context.
+        unsafe { bindings::synchronize_net() };
+        assert!(log.take(&[Event::Poll, Event::ResourceUsed, Event::Rearm]));
+
+        // The resource is newer than the network device, and was added while that was up.
+        drop(device);
+        assert!(log.take(&[
+            Event::Quiesce,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::ResourceGone,
+            Event::DataDropped,
+            Event::BusDataDropped
+        ]));
+        Ok(())
+    }
+}
