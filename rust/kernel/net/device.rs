@@ -31,6 +31,7 @@ mod open;
 mod ops;
 mod registration;
 mod rss;
+mod rtnl;
 mod rx_mode;
 mod stats;
 mod tx_path;
@@ -66,6 +67,10 @@ pub use self::{
         rss_key,
         Flow,
         FlowHash, //
+    },
+    rtnl::{
+        Rtnl,
+        RtnlCell, //
     },
     rx_mode::RxMode,
     stats::Stats64,
@@ -191,12 +196,13 @@ impl Device {
         unsafe { bindings::netif_merges_udp(self.as_raw()) }
     }
 
-    /// Lets [`Driver::set_rx_mode`] be called. To be called with RTNL held.
+    /// Lets [`Driver::set_rx_mode`] be called.
     ///
     /// Not generic, so that this is not part of a driver's module: the symbol is not exported.
     #[inline(never)]
-    pub(crate) fn refresh_rx_mode(&self) {
-        // SAFETY: By the type invariants, the device is valid. RTNL is held.
+    fn refresh_rx_mode(&self, _rtnl: &mut Rtnl) {
+        // SAFETY: By the type invariants, the device is valid. RTNL is held, and the token lent to
+        // a callback.
         unsafe { bindings::dev_set_rx_mode(self.as_raw()) };
     }
 }

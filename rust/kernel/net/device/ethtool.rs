@@ -11,7 +11,8 @@ use super::{
     Device,
     Driver,
     Flow,
-    FlowHash, //
+    FlowHash,
+    Rtnl, //
 };
 
 use crate::{
@@ -279,12 +280,14 @@ impl<T: Driver> Ethtool<T> {
         dev: *mut bindings::net_device,
         channels: *mut bindings::ethtool_channels,
     ) {
-        // SAFETY: The core calls us for a registered device, and gives us `channels` to fill in.
-        let (inner, channels) = unsafe { (ops::inner::<T>(dev), &mut *channels) };
+        // SAFETY: The core calls us for a registered device, gives us `channels` to fill in, and
+        // holds RTNL.
+        let (inner, channels, rtnl) =
+            unsafe { (ops::inner::<T>(dev), &mut *channels, Rtnl::assume_held()) };
 
         // CAST: The number of queues is a `u16`.
         channels.max_combined = inner.queues() as u32;
-        channels.combined_count = inner.channels().into();
+        channels.combined_count = inner.channels(&rtnl).into();
         channels.max_other = u32::from(T::HAS_EVENT);
         channels.other_count = u32::from(T::HAS_EVENT);
     }
@@ -297,15 +300,15 @@ impl<T: Driver> Ethtool<T> {
         channels: *mut bindings::ethtool_channels,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The core calls us for a registered device.
-            let (inner, channels) = unsafe { (ops::inner::<T>(dev), &*channels) };
+            // SAFETY: The core calls us for a registered device, and holds RTNL.
+            let (inner, channels, mut rtnl) =
+                unsafe { (ops::inner::<T>(dev), &*channels, Rtnl::assume_held()) };
 
             if channels.other_count != u32::from(T::HAS_EVENT) {
                 return Err(EINVAL);
             }
             let count = u16::try_from(channels.combined_count)?;
-            // SAFETY: RTNL is held.
-            unsafe { inner.set_channels(count) }?;
+            inner.set_channels(count, &mut rtnl)?;
             Ok(0)
         })
     }

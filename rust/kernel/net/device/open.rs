@@ -6,7 +6,8 @@ use super::{
     registration::Inner,
     vector::Vector,
     Device,
-    Driver, //
+    Driver,
+    Rtnl, //
 };
 
 use crate::{
@@ -34,6 +35,7 @@ use core::{
 pub struct Opening<'up, 'bound: 'up, T: Driver> {
     up: &'up mut Up<T>,
     inner: &'up Inner<T>,
+    rtnl: &'up mut Rtnl,
     _bound: PhantomData<fn(&'bound ()) -> &'bound ()>,
 }
 
@@ -72,7 +74,13 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     /// [`Info::queues_at_first`]: super::Info::queues_at_first
     #[inline]
     pub fn queues(&self) -> u16 {
-        self.inner.channels()
+        self.inner.channels(self.rtnl)
+    }
+
+    /// RTNL, which is held.
+    #[inline]
+    pub fn rtnl(&mut self) -> &mut Rtnl {
+        self.rtnl
     }
 
     /// Adds a queue vector: a receive queue and a transmit queue with one interrupt, which is not
@@ -98,9 +106,8 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         self.up.tx.reserve(1, GFP_KERNEL)?;
 
         let name = self.irq_name(name, Some(index))?;
-        // SAFETY: `inner` outlives the time that the device is up. We are called from
-        // `Driver::open`, with RTNL held.
-        let vector = unsafe { Vector::new(self.inner, index, irq.into().irq(), name) }?;
+        // SAFETY: `inner` outlives the time that the device is up.
+        let vector = unsafe { Vector::new(self.inner, index, irq.into().irq(), name, self.rtnl) }?;
         let (poller, tx) = make(vector.napi())?;
 
         // SAFETY: Only lifetimes change. The poller is dropped before the device goes away, which
@@ -229,7 +236,7 @@ unsafe extern "C" fn event_thread<T: Driver>(
 
 /// The state of a device that is up.
 ///
-/// Dropping it takes the device down, from any step on the way up:
+/// [`Up::end`] takes the device down, from any step on the way up:
 ///
 /// 1. The event interrupt is freed, which waits for its thread: the carrier is not turned on again.
 /// 2. The carrier is turned off, the queues are stopped, and the producers are taken out of them
@@ -244,11 +251,9 @@ unsafe extern "C" fn event_thread<T: Driver>(
 ///
 /// # Invariants
 ///
-/// - `inner` is valid, and RTNL is held whenever `self` is accessed.
 /// - If `enabled`, NAPI is enabled in all `vectors`, else in none.
 /// - `tx` has as many entries as `vectors`. If `installed`, they have been moved to the slots.
 pub(super) struct Up<T: Driver> {
-    inner: *const Inner<T>,
     event: Option<EventIrq<T>>,
     tx: KVec<Option<T::Tx<'static>>>,
     vectors: KVec<Pin<KBox<Vector<T>>>>,
@@ -257,16 +262,10 @@ pub(super) struct Up<T: Driver> {
 }
 
 impl<T: Driver> Up<T> {
-    /// Takes the device up.
-    ///
-    /// # Safety
-    ///
-    /// RTNL must be held, as it must be when the result is dropped, which has to be before `inner`
-    /// is. The device must be down.
-    pub(super) unsafe fn new(inner: &Inner<T>) -> Result<Self> {
+    /// Takes the device up, which is down.
+    pub(super) fn new(inner: &Inner<T>, rtnl: &mut Rtnl) -> Result<Self> {
         // INVARIANT: There are no vectors.
         let mut up = Self {
-            inner,
             event: None,
             tx: KVec::new(),
             vectors: KVec::new(),
@@ -274,16 +273,22 @@ impl<T: Driver> Up<T> {
             installed: false,
         };
 
-        T::open(&mut Opening {
+        let opened = T::open(&mut Opening {
             up: &mut up,
             inner,
+            rtnl,
             _bound: PhantomData,
-        })?;
-        up.start(inner)?;
-        Ok(up)
+        });
+        match opened.and_then(|()| up.start(inner, rtnl)) {
+            Ok(()) => Ok(up),
+            Err(error) => {
+                up.end(inner, rtnl);
+                Err(error)
+            }
+        }
     }
 
-    fn start(&mut self, inner: &Inner<T>) -> Result {
+    fn start(&mut self, inner: &Inner<T>, rtnl: &mut Rtnl) -> Result {
         let dev = inner.dev().as_raw();
 
         // CAST: The number of queues is a `u16`.
@@ -310,8 +315,8 @@ impl<T: Driver> Up<T> {
         // INVARIANT: NAPI is enabled in all vectors.
         self.enabled = true;
         for vector in &self.vectors {
-            // SAFETY: Disabled when `self` is dropped. RTNL is held.
-            unsafe { vector.enable() };
+            // SAFETY: `end()` disables it.
+            unsafe { vector.enable(rtnl) };
         }
 
         for vector in &self.vectors {
@@ -341,12 +346,9 @@ impl<T: Driver> Up<T> {
             inner.exchange_tx(index as u16, tx);
         }
     }
-}
 
-impl<T: Driver> Drop for Up<T> {
-    fn drop(&mut self) {
-        // SAFETY: By the type invariants, `inner` is valid.
-        let inner = unsafe { &*self.inner };
+    /// Takes the device down, to which this belongs.
+    pub(super) fn end(mut self, inner: &Inner<T>, rtnl: &mut Rtnl) {
         let dev = inner.dev();
 
         drop(self.event.take());
@@ -364,8 +366,8 @@ impl<T: Driver> Drop for Up<T> {
             // INVARIANT: NAPI is disabled in all vectors.
             self.enabled = false;
             for vector in &self.vectors {
-                // SAFETY: By the type invariants, NAPI is enabled. RTNL is held.
-                unsafe { vector.disable() };
+                // SAFETY: By the type invariants, NAPI is enabled.
+                unsafe { vector.disable(rtnl) };
             }
 
             // A poll function that has completed the instance may still be about to turn the

@@ -8,6 +8,7 @@ use super::{
     Driver,
     MacAddress,
     MtuChange,
+    Rtnl,
     RxMode,
     Stats64, //
 };
@@ -72,16 +73,20 @@ impl<T: Driver> Ops<T> {
     ///
     /// See [`Ops`]. RTNL is held.
     unsafe extern "C" fn open(dev: *mut bindings::net_device) -> c_int {
-        // SAFETY: The device is registered, and down, and RTNL is held.
-        from_result(|| unsafe { inner::<T>(dev).go_up() }.map(|()| 0))
+        // SAFETY: The device is registered, and RTNL is held.
+        let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+
+        from_result(|| inner.go_up(&mut rtnl).map(|()| 0))
     }
 
     /// # Safety
     ///
     /// See [`Ops`]. RTNL is held.
     unsafe extern "C" fn stop(dev: *mut bindings::net_device) -> c_int {
-        // SAFETY: The device is registered and RTNL is held.
-        unsafe { inner::<T>(dev).go_down() };
+        // SAFETY: The device is registered, and RTNL is held.
+        let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+
+        inner.go_down(&mut rtnl);
         0
     }
 
@@ -158,22 +163,22 @@ impl<T: Driver> Ops<T> {
     /// See [`Ops`]. RTNL is held.
     unsafe extern "C" fn change_mtu(dev: *mut bindings::net_device, mtu: c_int) -> c_int {
         from_result(|| {
-            // SAFETY: The device is registered.
-            let inner = unsafe { inner::<T>(dev) };
+            // SAFETY: The device is registered, and RTNL is held.
+            let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+            let rtnl = &mut rtnl;
             let old = inner.dev().mtu();
             let mtu = u32::try_from(mtu)?;
             let change = T::change_mtu(inner.data(), inner.dev(), mtu)?;
 
             if change == MtuChange::Live || !inner.dev().is_running() {
-                inner.dev().set_mtu(mtu);
+                inner.dev().set_mtu(mtu, rtnl);
                 return Ok(0);
             }
 
-            // SAFETY: RTNL is held.
-            let restart = |mtu| unsafe {
-                inner.go_down();
-                inner.dev().set_mtu(mtu);
-                inner.go_up_again()
+            let mut restart = |mtu| {
+                inner.go_down(rtnl);
+                inner.dev().set_mtu(mtu, rtnl);
+                inner.restart(rtnl)
             };
             restart(mtu).or_else(|error| {
                 // Fall back to the old one.
@@ -199,8 +204,8 @@ impl<T: Driver> Ops<T> {
 }
 
 impl Device {
-    /// Changes the MTU. To be called with RTNL held.
-    fn set_mtu(&self, mtu: u32) {
+    /// Changes the MTU.
+    fn set_mtu(&self, mtu: u32, _rtnl: &mut Rtnl) {
         // SAFETY: The device is valid. The MTU is read concurrently, see `mtu()`.
         unsafe { core::ptr::write_volatile(&raw mut (*self.as_raw()).mtu, mtu) };
     }
@@ -234,16 +239,13 @@ impl<T: Driver> Restart<T> {
         // SAFETY: The work is part of an `Inner<T>`, which is not dropped before we return.
         let inner = unsafe { &*crate::container_of!(work, Inner<T>, restart) };
 
-        // SAFETY: Process context. With RTNL held, the device is registered and running, or not.
-        unsafe {
-            bindings::rtnl_lock();
-            if inner.dev().is_running() {
-                inner.go_down();
-                if let Err(error) = inner.go_up_again() {
-                    dev_err!(inner.dev(), "cannot be restarted: {error:?}\n");
-                }
+        let mut rtnl = Rtnl::lock();
+
+        // With RTNL held, the device is registered and running, or not.
+        if inner.dev().is_running() {
+            if let Err(error) = inner.restart(&mut rtnl) {
+                dev_err!(inner.dev(), "cannot be restarted: {error:?}\n");
             }
-            bindings::rtnl_unlock();
         }
     }
 }

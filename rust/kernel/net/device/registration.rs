@@ -17,6 +17,10 @@ use super::{
         self,
         Restart, //
     },
+    rtnl::{
+        Rtnl,
+        RtnlCell, //
+    },
     tx_path::{
         self,
         Direct,
@@ -33,16 +37,13 @@ use crate::{
     driver::registrations,
     error::to_result,
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    },
+    sync::atomic::Atomic,
     types::Opaque, //
 };
 
 use core::{
-    cell::UnsafeCell,
     marker::PhantomData,
+    mem,
     ptr::{
         self,
         NonNull, //
@@ -59,16 +60,15 @@ use core::{
 /// - `dev` is the device that this is part of, and `bus` its parent.
 /// - `slots` has one entry per transmit queue of `dev`.
 /// - The functions of `dev` that transmit and poll are those of [`TxPath::callbacks`] of `path`.
-/// - `up` is only accessed with RTNL held.
 #[pin_data]
 pub struct Inner<T: Driver> {
     dev: NonNull<bindings::net_device>,
     bus: &'static T::Bus,
     slots: KVec<TxSlot<T>>,
     path: KBox<dyn TxPath<T>>,
-    up: UnsafeCell<Option<Up<T>>>,
-    /// The number of queue vectors when the device goes up next. Changes with RTNL held.
-    channels: Atomic<u32>,
+    up: RtnlCell<Option<Up<T>>>,
+    /// The number of queue vectors when the device goes up next.
+    channels: RtnlCell<u16>,
     /// The number of statistics when they were counted last.
     pub(super) statistics: Atomic<usize>,
     #[pin]
@@ -93,9 +93,8 @@ impl<T: Driver> Inner<T> {
     }
 
     /// The number of queue vectors that the device has when it is up.
-    pub(super) fn channels(&self) -> u16 {
-        // CAST: It is a `u16` that is stored.
-        self.channels.load(Relaxed) as u16
+    pub(super) fn channels(&self, rtnl: &Rtnl) -> u16 {
+        *self.channels.get(rtnl)
     }
 
     pub(super) fn restart_work(&self) -> *mut bindings::work_struct {
@@ -130,67 +129,45 @@ impl<T: Driver> Inner<T> {
         unsafe { &*ptr::from_ref(&*self.path).cast::<P>() }
     }
 
-    /// Takes the device up.
-    ///
-    /// # Safety
-    ///
-    /// RTNL must be held, and the device must be down.
-    pub(super) unsafe fn go_up(&self) -> Result {
-        // SAFETY: By the safety requirements.
-        let up = unsafe { Up::new(self) }?;
-
-        // SAFETY: RTNL is held.
-        unsafe { *self.up.get() = Some(up) };
+    /// Takes the device up. If it is up already, nothing happens.
+    pub(super) fn go_up(&self, rtnl: &mut Rtnl) -> Result {
+        if self.up.get(rtnl).is_none() {
+            let up = Up::new(self, rtnl)?;
+            *self.up.get_mut(rtnl) = Some(up);
+        }
         Ok(())
     }
 
-    /// Takes up a device that the core believes to be up already.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::go_up`].
-    pub(super) unsafe fn go_up_again(&self) -> Result {
-        // SAFETY: By the safety requirements.
-        unsafe { self.go_up() }?;
+    /// Takes the device down if it is up.
+    pub(super) fn go_down(&self, rtnl: &mut Rtnl) {
+        if let Some(up) = self.up.get_mut(rtnl).take() {
+            up.end(self, rtnl);
+        }
+    }
 
-        self.dev().refresh_rx_mode();
+    /// Takes a device that the core believes to be up down, and up again.
+    pub(super) fn restart(&self, rtnl: &mut Rtnl) -> Result {
+        self.go_down(rtnl);
+        self.go_up(rtnl)?;
+        self.dev().refresh_rx_mode(rtnl);
         Ok(())
     }
 
     /// Changes the number of queue vectors; if the device is up, it is restarted with them.
-    ///
-    /// # Safety
-    ///
-    /// RTNL must be held.
-    pub(super) unsafe fn set_channels(&self, count: u16) -> Result {
+    pub(super) fn set_channels(&self, count: u16, rtnl: &mut Rtnl) -> Result {
         if count == 0 || usize::from(count) > self.queues() {
             return Err(EINVAL);
         }
-        let old = self.channels.xchg(count.into(), Relaxed);
-        if u32::from(count) == old || !self.dev().is_running() {
+        let old = mem::replace(self.channels.get_mut(rtnl), count);
+        if count == old || !self.dev().is_running() {
             return Ok(());
         }
 
-        // SAFETY: RTNL is held.
-        let restart = || unsafe {
-            self.go_down();
-            self.go_up_again()
-        };
-        restart().or_else(|error| {
+        self.restart(rtnl).or_else(|error| {
             // Fall back to the old number.
-            self.channels.store(old, Relaxed);
-            restart().and(Err(error))
+            *self.channels.get_mut(rtnl) = old;
+            self.restart(rtnl).and(Err(error))
         })
-    }
-
-    /// Takes the device down if it is up.
-    ///
-    /// # Safety
-    ///
-    /// RTNL must be held.
-    pub(super) unsafe fn go_down(&self) {
-        // SAFETY: RTNL is held.
-        drop(unsafe { (*self.up.get()).take() });
     }
 }
 
@@ -283,8 +260,8 @@ impl<T: Driver> Registration<T> {
             bus,
             slots,
             path: new_path(info.queues)?,
-            up: UnsafeCell::new(None),
-            channels: Atomic::new(info.queues_at_first.min(info.queues).max(1).into()),
+            up: RtnlCell::new(None),
+            channels: RtnlCell::new(info.queues_at_first.min(info.queues).max(1)),
             statistics: Atomic::new(0),
             restart <- Restart::<T>::init(),
             data <- data,
@@ -296,7 +273,7 @@ impl<T: Driver> Registration<T> {
 
         // INVARIANT: We take over the device, and its private part is valid.
         Ok(Self {
-            dev: core::mem::ManuallyDrop::new(dev).0,
+            dev: mem::ManuallyDrop::new(dev).0,
             registered: false,
             _inner: PhantomData,
         })

@@ -7,6 +7,7 @@ use super::{
     gate::Gate,
     registration::Inner,
     Driver,
+    Rtnl,
     TxPath, //
 };
 
@@ -66,12 +67,13 @@ impl<T: Driver> Vector<T> {
     ///
     /// # Safety
     ///
-    /// `inner` must be valid and outlive the vector, and RTNL must be held.
+    /// `inner` must be valid and outlive the vector.
     pub(super) unsafe fn new(
         inner: *const Inner<T>,
         index: u16,
         irq: u32,
         name: CString,
+        _rtnl: &mut Rtnl,
     ) -> Result<Pin<KBox<Self>>> {
         // SAFETY: `inner` is valid by the safety requirements.
         let (dev, path) = unsafe { ((*inner).dev().as_raw(), (*inner).path()) };
@@ -127,8 +129,8 @@ impl<T: Driver> Vector<T> {
     /// # Safety
     ///
     /// To be called at most once, and to be followed by [`Self::disable`] before the vector is
-    /// dropped. RTNL must be held.
-    pub(super) unsafe fn enable(&self) {
+    /// dropped.
+    pub(super) unsafe fn enable(&self, _rtnl: &mut Rtnl) {
         let index = c_uint::from(self.index);
 
         // SAFETY: The instance is valid and has not been enabled. RTNL is held, and the device has
@@ -160,8 +162,8 @@ impl<T: Driver> Vector<T> {
     ///
     /// # Safety
     ///
-    /// NAPI must have been enabled, and this must be called once. RTNL must be held.
-    pub(super) unsafe fn disable(&self) {
+    /// NAPI must have been enabled, and this must be called once.
+    pub(super) unsafe fn disable(&self, _rtnl: &mut Rtnl) {
         let index = c_uint::from(self.index);
 
         // SAFETY: The instance is valid and enabled; RTNL is held.
