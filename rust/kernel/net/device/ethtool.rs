@@ -8,6 +8,7 @@
 
 use super::{
     ops,
+    registration::Inner,
     Device,
     Driver,
     Flow,
@@ -23,8 +24,7 @@ use crate::{
     },
     fmt,
     prelude::*,
-    str::NullTerminatedFormatter,
-    sync::atomic::Relaxed, //
+    str::NullTerminatedFormatter, //
 };
 
 use core::{
@@ -158,47 +158,43 @@ impl<T: Driver> Ethtool<T> {
         })
     }
 
-    /// Asks the driver for its statistics. Returns how many there are.
-    ///
-    /// # Safety
-    ///
-    /// `dev` must be a registered device of driver `T`.
-    unsafe fn collect(dev: *mut bindings::net_device, pass: Pass<'_>) -> usize {
-        // SAFETY: By the safety requirements.
-        let (inner, dev) = unsafe { (ops::inner::<T>(dev), Device::from_raw(dev)) };
+    /// Asks the driver for its statistics. Returns how many it has added.
+    fn collect(inner: &Inner<T>, _rtnl: &mut Rtnl, pass: Pass<'_>) -> usize {
         let mut statistics = Statistics { added: 0, pass };
 
-        T::ethtool_statistics(inner.data(), dev, &mut statistics);
+        T::ethtool_statistics(inner.data(), inner.dev(), &mut statistics);
         inner.path().statistics(&mut statistics);
         statistics.added
+    }
+
+    /// Counts the statistics of a device that is about to be registered.
+    pub(super) fn count_statistics(inner: &Inner<T>) -> Result<c_int> {
+        if !T::HAS_ETHTOOL_STATISTICS {
+            return Ok(0);
+        }
+        Ok(Self::collect(inner, &mut Rtnl::lock(), Pass::Count).try_into()?)
     }
 
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`.
     unsafe extern "C" fn get_sset_count(dev: *mut bindings::net_device, set: c_int) -> c_int {
-        let count = match u32::try_from(set) {
+        match u32::try_from(set) {
             Ok(bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS) if T::HAS_PRIVATE_FLAGS => {
-                return c_int::try_from(Self::FLAGS.len()).unwrap_or(0);
+                c_int::try_from(Self::FLAGS.len()).unwrap_or(0)
             }
             Ok(bindings::ethtool_stringset_ETH_SS_STATS) if T::HAS_ETHTOOL_STATISTICS => {
                 // SAFETY: The core calls us for a registered device.
-                unsafe { Self::collect(dev, Pass::Count) }
+                unsafe { ops::inner::<T>(dev) }.statistics()
             }
-            _ => return EOPNOTSUPP.to_errno(),
-        };
-
-        // SAFETY: As above.
-        unsafe { ops::inner::<T>(dev) }
-            .statistics
-            .store(count, Relaxed);
-        c_int::try_from(count).unwrap_or(0)
+            _ => EOPNOTSUPP.to_errno(),
+        }
     }
 
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`. `data` must have room for as
-    /// many names as the last call of `get_sset_count()` returned.
+    /// many names as `get_sset_count()` returns for `set`.
     unsafe extern "C" fn get_strings(dev: *mut bindings::net_device, set: u32, data: *mut u8) {
         if set == bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS {
             // SAFETY: The core has allocated `data` for that many names, zeroed.
@@ -218,15 +214,15 @@ impl<T: Driver> Ethtool<T> {
             return;
         }
 
-        // SAFETY: The core calls us for a registered device.
-        let count = unsafe { ops::inner::<T>(dev) }.statistics.load(Relaxed);
+        // SAFETY: The core calls us for a registered device, and holds RTNL.
+        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+        // CAST: Not negative.
+        let count = inner.statistics() as usize;
+        // SAFETY: `get_sset_count()` has never returned another number. The core has allocated
+        // `data` for that many names, zeroed.
+        let names = unsafe { slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), count) };
 
-        // SAFETY: The core holds RTNL since it called `get_sset_count()`, and has allocated `data`
-        // for that many names, zeroed.
-        unsafe {
-            let names = slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), count);
-            Self::collect(dev, Pass::Names(names));
-        }
+        Self::collect(inner, &mut rtnl, Pass::Names(names));
     }
 
     /// # Safety
@@ -238,12 +234,18 @@ impl<T: Driver> Ethtool<T> {
         stats: *mut bindings::ethtool_stats,
         data: *mut u64,
     ) {
-        // SAFETY: The core has allocated `data` for `n_stats` values, zeroed, and calls us for a
-        // registered device.
-        unsafe {
-            let values = slice::from_raw_parts_mut(data, (*stats).n_stats as usize);
-            Self::collect(dev, Pass::Values(values));
-        }
+        // SAFETY: The core calls us for a registered device, and holds RTNL.
+        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+        // What is behind ours belongs to others: with DSA, to a switch.
+        //
+        // CAST: Not negative.
+        //
+        // SAFETY: `stats` is valid.
+        let count = unsafe { (*stats).n_stats }.min(inner.statistics() as u32);
+        // SAFETY: The core has allocated `data` for `n_stats` values, zeroed.
+        let values = unsafe { slice::from_raw_parts_mut(data, count as usize) };
+
+        Self::collect(inner, &mut rtnl, Pass::Values(values));
     }
 
     /// # Safety

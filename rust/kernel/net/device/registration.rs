@@ -37,7 +37,10 @@ use crate::{
     driver::registrations,
     error::to_result,
     prelude::*,
-    sync::atomic::Atomic,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
     types::Opaque, //
 };
 
@@ -69,8 +72,9 @@ pub struct Inner<T: Driver> {
     up: RtnlCell<Option<Up<T>>>,
     /// The number of queue vectors when the device goes up next.
     channels: RtnlCell<u16>,
-    /// The number of statistics when they were counted last.
-    pub(super) statistics: Atomic<usize>,
+    /// The number of statistics for ethtool. Set before the device is registered: users of the
+    /// callbacks allocate buffers of that size.
+    statistics: Atomic<c_int>,
     #[pin]
     pub(super) restart: Opaque<bindings::work_struct>,
     #[pin]
@@ -90,6 +94,11 @@ impl<T: Driver> Inner<T> {
 
     pub(super) fn queues(&self) -> usize {
         self.slots.len()
+    }
+
+    /// The number of statistics for ethtool, which is not negative and does not change.
+    pub(super) fn statistics(&self) -> c_int {
+        self.statistics.load(Relaxed)
     }
 
     /// The number of queue vectors that the device has when it is up.
@@ -314,6 +323,9 @@ impl<T: Driver> Registration<T> {
             bindings::netdev_add_priv_flags(raw, flags);
         }
         inner.path().prepare(device);
+        inner
+            .statistics
+            .store(Ethtool::<T>::count_statistics(inner)?, Relaxed);
 
         if info.mac_address.is_valid_unicast() {
             // SAFETY: The device is valid, and the address has `ETH_ALEN` bytes.

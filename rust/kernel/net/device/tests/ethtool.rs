@@ -51,4 +51,28 @@ mod cases {
         assert_eq!(values, [1, 2, 7]);
         Ok(())
     }
+
+    #[test]
+    fn the_number_of_statistics_stays() -> Result {
+        let device = Fixture::new(1)?;
+
+        assert_eq!(device.count_statistics(), Some(2));
+
+        // A user of the callbacks allocates buffers for that many, and then counts again, as DSA
+        // does: that must not make the buffers larger.
+        device.log.statistics.store(3, Relaxed);
+        assert_eq!(device.count_statistics(), Some(2));
+        let names = device.statistic_names([[0x55; _]; 3]);
+        assert!(names[1].starts_with(b"statistic_1\0"));
+        assert_eq!(names[2][0], 0x55);
+
+        // What is behind belongs to that user, even if `n_stats` counts it.
+        assert_eq!(device.statistic_values(3, [7; 3]), [1, 2, 7]);
+
+        // Those that are missing stay as the core has made them.
+        device.log.statistics.store(1, Relaxed);
+        assert_eq!(device.count_statistics(), Some(2));
+        assert_eq!(device.statistic_values(2, [0; 3]), [1, 0, 0]);
+        Ok(())
+    }
 }
