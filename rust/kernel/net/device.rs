@@ -196,6 +196,16 @@ impl Device {
         unsafe { bindings::netif_merges_udp(self.as_raw()) }
     }
 
+    /// Closes the device: users have to open it again.
+    ///
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    fn close(&self, _rtnl: &mut Rtnl) {
+        // SAFETY: By the type invariants, the device is valid. RTNL is held, and the token lent to
+        // callbacks. The device has none of what makes the core use a lock of its own.
+        unsafe { bindings::netif_close(self.as_raw()) };
+    }
+
     /// Lets [`Driver::set_rx_mode`] be called.
     ///
     /// Not generic, so that this is not part of a driver's module: the symbol is not exported.

@@ -175,15 +175,13 @@ impl<T: Driver> Ops<T> {
                 return Ok(0);
             }
 
-            let mut restart = |mtu| {
-                inner.go_down(rtnl);
-                inner.dev().set_mtu(mtu, rtnl);
-                inner.restart(rtnl)
-            };
-            restart(mtu).or_else(|error| {
+            inner.go_down(rtnl);
+            inner.dev().set_mtu(mtu, rtnl);
+            inner.restart(rtnl).or_else(|error| {
                 // Fall back to the old one.
                 let _ = T::change_mtu(inner.data(), inner.dev(), old);
-                restart(old).and(Err(error))
+                inner.dev().set_mtu(old, rtnl);
+                inner.restart_or_close(rtnl).and(Err(error))
             })?;
             Ok(0)
         })
@@ -243,9 +241,8 @@ impl<T: Driver> Restart<T> {
 
         // With RTNL held, the device is registered and running, or not.
         if inner.dev().is_running() {
-            if let Err(error) = inner.restart(&mut rtnl) {
-                dev_err!(inner.dev(), "cannot be restarted: {error:?}\n");
-            }
+            // If this fails, it is logged.
+            let _ = inner.restart_or_close(&mut rtnl);
         }
     }
 }

@@ -162,6 +162,17 @@ impl<T: Driver> Inner<T> {
         Ok(())
     }
 
+    /// As [`Self::restart`], but if that fails, the device is closed.
+    pub(super) fn restart_or_close(&self, rtnl: &mut Rtnl) -> Result {
+        self.restart(rtnl).inspect_err(|error| {
+            dev_err!(
+                self.dev(),
+                "closed, since it cannot be restarted: {error:?}\n"
+            );
+            self.dev().close(rtnl);
+        })
+    }
+
     /// Changes the number of queue vectors; if the device is up, it is restarted with them.
     pub(super) fn set_channels(&self, count: u16, rtnl: &mut Rtnl) -> Result {
         if count == 0 || usize::from(count) > self.queues() {
@@ -175,7 +186,7 @@ impl<T: Driver> Inner<T> {
         self.restart(rtnl).or_else(|error| {
             // Fall back to the old number.
             *self.channels.get_mut(rtnl) = old;
-            self.restart(rtnl).and(Err(error))
+            self.restart_or_close(rtnl).and(Err(error))
         })
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of a device that is restarted while another CPU polls it.
+//! Tests of a device that is restarted: while another CPU polls it, and without success.
 
 use super::{
     super::{
@@ -9,7 +9,8 @@ use super::{
     },
     dummy::{
         Dummy,
-        Event, //
+        Event,
+        Fail, //
     },
     fixture::Fixture, //
 };
@@ -65,5 +66,45 @@ mod cases {
     #[test]
     fn queues_stay_stopped_while_down() -> Result {
         stays_stopped_while_down::<Direct>(0)
+    }
+
+    /// A device that `restart` could not take up again is closed, and can be opened.
+    fn is_closed_after(restart: impl FnOnce(&Fixture)) -> Result {
+        let device = Fixture::new(2)?;
+        let log = &device.log;
+
+        device.up()?;
+        log.fail.store(Fail::Start as u32, Relaxed);
+        restart(&device);
+        assert!(!device.device().is_running());
+
+        // The driver is not called as if it were up.
+        log.addresses.store(0, Relaxed);
+        device.join([3, 0, 0, 0, 0, 1])?;
+        assert!(!device.addresses_come());
+
+        log.fail.store(Fail::No as u32, Relaxed);
+        device.up()?;
+        assert!(device.device().is_running());
+        assert_eq!(device.transmit()?, 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_hang_that_cannot_be_mended_closes() -> Result {
+        is_closed_after(Fixture::time_out)
+    }
+
+    #[test]
+    fn an_mtu_that_cannot_be_undone_closes() -> Result {
+        is_closed_after(|device| {
+            device.log.restart_mtu.store(1, Relaxed);
+            assert_eq!(device.set_mtu(3000), Err(EIO));
+        })
+    }
+
+    #[test]
+    fn channels_that_cannot_be_undone_close() -> Result {
+        is_closed_after(|device| assert_eq!(device.set_channels(1), Some(EIO.to_errno())))
     }
 }
