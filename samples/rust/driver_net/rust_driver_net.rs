@@ -179,10 +179,8 @@ impl Driver for Nic {
         Ok(())
     }
 
-    fn quiesce<'bound>(data: Pin<&Data<'bound>>, _dev: &Device) {
-        if hw::reset(&data.bar).is_err() {
-            dev_err!(data.pdev, "the card does not stop\n");
-        }
+    fn quiesce<'bound>(data: Pin<&Data<'bound>>, _dev: &Device) -> Result {
+        hw::reset(&data.bar)
     }
     // [/open]
 
@@ -279,7 +277,6 @@ impl pci::Driver for NicPci {
     ) -> impl PinInit<(), Error> + 'bound {
         pin_init::pin_init_scope(move || {
             pdev.enable_device_mem()?;
-            pdev.set_master();
             net::device::register::<Nic>(pdev, ())?;
 
             Ok(Ok::<(), Error>(()))

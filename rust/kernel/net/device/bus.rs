@@ -12,7 +12,11 @@ use crate::{
 };
 
 #[cfg(CONFIG_PCI)]
-use crate::pci;
+use crate::{
+    bindings,
+    ffi::c_int,
+    pci, //
+};
 
 use core::ops::Deref;
 
@@ -25,6 +29,16 @@ use core::ops::Deref;
 pub unsafe trait Parent: Sync + 'static {
     /// The device itself, if there is one.
     fn as_device(&self) -> Option<&device::Device<Bound>>;
+
+    /// Lets the card access memory, if that is the parent's to allow.
+    fn allow_dma(&self) {}
+
+    /// Keeps a card from accessing memory that its driver could not stop.
+    ///
+    /// Returns whether it is certain that it does not any more.
+    fn forbid_dma(&self) -> bool {
+        false
+    }
 }
 
 /// A device on a bus, whose driver can register network devices.
@@ -62,6 +76,50 @@ unsafe impl BusDevice for device::Device<Bound> {
 unsafe impl Parent for pci::Device<Bound> {
     fn as_device(&self) -> Option<&device::Device<Bound>> {
         Some(self.as_ref())
+    }
+
+    fn allow_dma(&self) {
+        // SAFETY: The device is valid.
+        unsafe { bindings::pci_set_master(as_raw(self)) };
+    }
+
+    fn forbid_dma(&self) -> bool {
+        // SAFETY: The device is valid.
+        unsafe { clear_master(as_raw(self)) }
+    }
+}
+
+#[cfg(CONFIG_PCI)]
+fn as_raw(pdev: &pci::Device<Bound>) -> *mut bindings::pci_dev {
+    let dev: &device::Device<Bound> = pdev.as_ref();
+
+    // SAFETY: This is the device that is part of a `struct pci_dev`.
+    unsafe { crate::container_of!(dev.as_raw(), bindings::pci_dev, dev) }
+}
+
+/// Turns bus mastering off, and waits for requests that are under way. Returns whether that can be
+/// relied on: it is off, or the device is gone.
+///
+/// Not generic, so that this is not part of a driver's module.
+///
+/// # Safety
+///
+/// `pdev` must be valid. Process context.
+#[cfg(CONFIG_PCI)]
+#[inline(never)]
+unsafe fn clear_master(pdev: *mut bindings::pci_dev) -> bool {
+    let mut command = 0;
+
+    // SAFETY: By the safety requirements. To read the register pushes what the device has written
+    // before.
+    unsafe {
+        bindings::pci_clear_master(pdev);
+        if !bindings::pci_device_is_present(pdev) {
+            return true;
+        }
+        bindings::pci_read_config_word(pdev, bindings::PCI_COMMAND as c_int, &mut command) == 0
+            && u32::from(command) & bindings::PCI_COMMAND_MASTER == 0
+            && bindings::pci_wait_for_pending_transaction(pdev) != 0
     }
 }
 

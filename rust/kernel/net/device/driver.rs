@@ -71,7 +71,7 @@ pub enum MtuChange {
 /// - [`quiesce`] is the last callback to access the card: neither [`rearm`] nor [`event`] nor
 ///   [`start_xmit`] can undo its effects.
 /// - the memory that [`Tx`] and [`Poller`] own (rings, buffers that the card knows) is freed after
-///   [`quiesce`] returned.
+///   [`quiesce`] has succeeded, or after the card has lost access to memory.
 ///
 /// [`Data`]: Driver::Data
 /// [`Poller`]: Driver::Poller
@@ -102,9 +102,11 @@ pub trait Driver: Sized + 'static {
     /// State of a transmit queue that belongs to the holder of the queue's lock alone.
     type Tx<'bound>: Send + 'bound;
 
-    /// Prepares the card and describes the device.
+    /// Resets the card, and describes the device.
     ///
-    /// Process context, before the device is visible to the stack or to users.
+    /// A card on a PCI bus may access memory (bus mastering) when this has succeeded. Before, it
+    /// may know of memory that belonged to another driver. Process context, before the device is
+    /// visible to the stack or to users.
     fn probe<'bound>(
         bus: &'bound Self::Bus,
         setup: Self::Setup,
@@ -124,8 +126,13 @@ pub trait Driver: Sized + 'static {
     /// Turns off the card: masks its interrupts, stops DMA in both directions and waits until it
     /// has stopped.
     ///
-    /// The card may be gone, in which case reads return all ones. Process context, RTNL held.
-    fn quiesce<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device);
+    /// If the card does not stop, this fails. Then bus mastering is turned off; if that cannot be
+    /// relied on either, rings and buffers are not freed. The device cannot go up again before the
+    /// card is bound anew, and reset by [`Driver::probe`].
+    ///
+    /// The card may be gone, in which case reads return all ones: it has stopped. Process context,
+    /// RTNL held.
+    fn quiesce<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> Result;
 
     /// Does the work of one queue vector: completes transmitted packets, receives up to
     /// [`Poll::budget`], refills.

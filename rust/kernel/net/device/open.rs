@@ -7,7 +7,8 @@ use super::{
     vector::Vector,
     Device,
     Driver,
-    Rtnl, //
+    Rtnl,
+    RtnlCell, //
 };
 
 use crate::{
@@ -28,6 +29,10 @@ use crate::{
 
 use core::{
     marker::PhantomData,
+    mem::{
+        self,
+        ManuallyDrop, //
+    },
     ptr, //
 };
 
@@ -62,9 +67,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
 
         // SAFETY: `'bound` is any lifetime to `Driver::open`, so what it stores in the data lives
         // as long as the device is bound, and so does what it takes out. See `register()`.
-        unsafe {
-            core::mem::transmute::<Pin<&'up T::Data<'static>>, Pin<&'up T::Data<'bound>>>(data)
-        }
+        unsafe { mem::transmute::<Pin<&'up T::Data<'static>>, Pin<&'up T::Data<'bound>>>(data) }
     }
 
     /// The number of queue vectors to add: [`Info::queues`], or fewer, as
@@ -164,7 +167,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
 #[inline]
 unsafe fn transmute_lifetime<Src, Dst>(src: Src) -> Dst {
     const { assert!(size_of::<Src>() == size_of::<Dst>()) };
-    let src = core::mem::ManuallyDrop::new(src);
+    let src = ManuallyDrop::new(src);
 
     // SAFETY: By the safety requirements, this is the same type. We do not drop the source.
     unsafe { ptr::from_ref(&*src).cast::<Dst>().read() }
@@ -234,6 +237,17 @@ unsafe extern "C" fn event_thread<T: Driver>(
     bindings::irqreturn_t(IrqReturn::Handled as c_uint)
 }
 
+/// The state of a device whose card may still access memory.
+struct Kept<T: Driver> {
+    _up: ManuallyDrop<Up<T>>,
+    /// That of the one before.
+    _older: usize,
+}
+
+/// The address of the last [`Kept`], if there is any. It is for kmemleak, which takes memory for
+/// lost otherwise.
+static KEPT: RtnlCell<usize> = RtnlCell::new(0);
+
 /// The state of a device that is up.
 ///
 /// [`Up::end`] takes the device down, from any step on the way up:
@@ -245,7 +259,8 @@ unsafe extern "C" fn event_thread<T: Driver>(
 ///    again. Their completions may have woken queues, which are stopped again: the core keeps
 ///    packets until the device is up, rather than losing them here.
 /// 4. [`Driver::quiesce`]: the card neither raises interrupts nor touches memory. None of the above
-///    is left to change that.
+///    is left to change that. If it fails, the bus keeps the card from it; if that is not certain
+///    either, producers and pollers are not dropped.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
 ///    instances deleted. Rings, buffers and mappings go with the producers and pollers.
 ///
@@ -378,10 +393,33 @@ impl<T: Driver> Up<T> {
             // SAFETY: The device is valid. There is nothing left that wakes its queues.
             unsafe { bindings::netif_tx_disable(dev.as_raw()) };
 
-            T::quiesce(inner.data(), dev);
+            let is_quiet = match T::quiesce(inner.data(), dev) {
+                Ok(()) => true,
+                Err(error) => inner.isolate(error, rtnl),
+            };
+            if !is_quiet {
+                return self.keep(rtnl);
+            }
         }
 
         self.tx.clear();
         self.vectors.clear();
+    }
+
+    /// Takes the vectors away from the device without dropping the state of the driver: the card
+    /// may access the memory. NAPI is disabled.
+    fn keep(self, rtnl: &mut Rtnl) {
+        for vector in &self.vectors {
+            // SAFETY: NAPI is disabled. `Kept` is never dropped.
+            unsafe { vector.detach() };
+        }
+
+        let kept = Kept {
+            _up: ManuallyDrop::new(self),
+            _older: *KEPT.get(rtnl),
+        };
+        if let Ok(room) = KBox::new_uninit(GFP_KERNEL) {
+            *KEPT.get_mut(rtnl) = KBox::into_raw(room.write(kept)).addr();
+        }
     }
 }

@@ -70,6 +70,8 @@ pub struct Inner<T: Driver> {
     slots: KVec<TxSlot<T>>,
     path: KBox<dyn TxPath<T>>,
     up: RtnlCell<Option<Up<T>>>,
+    /// The card did not stop when the device went down.
+    stuck: RtnlCell<bool>,
     /// The number of queue vectors when the device goes up next.
     channels: RtnlCell<u16>,
     /// The number of statistics for ethtool. Set before the device is registered: users of the
@@ -140,6 +142,13 @@ impl<T: Driver> Inner<T> {
 
     /// Takes the device up. If it is up already, nothing happens.
     pub(super) fn go_up(&self, rtnl: &mut Rtnl) -> Result {
+        if *self.stuck.get(rtnl) {
+            dev_err!(
+                self.dev(),
+                "the card did not stop; it has to be bound again\n"
+            );
+            return Err(EIO);
+        }
         if self.up.get(rtnl).is_none() {
             let up = Up::new(self, rtnl)?;
             *self.up.get_mut(rtnl) = Some(up);
@@ -152,6 +161,29 @@ impl<T: Driver> Inner<T> {
         if let Some(up) = self.up.get_mut(rtnl).take() {
             up.end(self, rtnl);
         }
+    }
+
+    /// Keeps a card from accessing memory that its driver could not stop. From then on, the device
+    /// cannot go up: what the card knows of memory is out of date, and it must not access any
+    /// until it was reset.
+    ///
+    /// Returns whether it is certain that the card does not.
+    pub(super) fn isolate(&self, error: Error, rtnl: &mut Rtnl) -> bool {
+        *self.stuck.get_mut(rtnl) = true;
+        let is_certain = self.bus.forbid_dma();
+
+        if is_certain {
+            dev_err!(
+                self.dev(),
+                "the card does not stop ({error:?}); it is kept from accessing memory\n"
+            );
+        } else {
+            dev_err!(
+                self.dev(),
+                "the card does not stop ({error:?}); its rings and buffers are not freed\n"
+            );
+        }
+        is_certain
     }
 
     /// Takes a device that the core believes to be up down, and up again.
@@ -281,6 +313,7 @@ impl<T: Driver> Registration<T> {
             slots,
             path: new_path(info.queues)?,
             up: RtnlCell::new(None),
+            stuck: RtnlCell::new(false),
             channels: RtnlCell::new(info.queues_at_first.min(info.queues).max(1)),
             statistics: Atomic::new(0),
             restart <- Restart::<T>::init(),
@@ -345,6 +378,9 @@ impl<T: Driver> Registration<T> {
             // SAFETY: The device is valid.
             unsafe { bindings::eth_hw_addr_random(raw) };
         }
+
+        // The driver has reset the card, so it knows of no memory.
+        inner.bus.allow_dma();
 
         // SAFETY: The device is valid. From here on there may be callbacks; the private part is
         // complete.

@@ -124,6 +124,32 @@ impl<T: Driver> Vector<T> {
         unsafe { *self.poller.get() = Some(poller) };
     }
 
+    /// Frees the interrupt, if we own it. It must not be requested again.
+    fn free_irq(&self) {
+        let napi = self.napi.as_raw();
+
+        // SAFETY: `napi` has been added to a device.
+        unsafe { bindings::netif_napi_set_irq(napi, -1) };
+        if self.requested.replace(false) {
+            // SAFETY: By the type invariants, we owned this registration. `free_irq()` waits for
+            // handlers that are running.
+            unsafe { bindings::free_irq(self.irq, napi.cast::<c_void>()) };
+        }
+    }
+
+    /// Takes a vector away from its device, but frees nothing that the card may access: neither
+    /// what the poller has, nor what belongs to the NAPI instance, with its mappings.
+    ///
+    /// # Safety
+    ///
+    /// NAPI must not be enabled. The vector must never be dropped.
+    pub(super) unsafe fn detach(&self) {
+        self.free_irq();
+        // SAFETY: The instance was added by `new()`. It is used by what belongs to it, so its
+        // memory stays, too.
+        unsafe { bindings::netif_napi_del(self.napi.as_raw()) };
+    }
+
     /// Enables NAPI.
     ///
     /// # Safety
@@ -287,15 +313,7 @@ impl<T: Driver> Vector<T> {
 #[pinned_drop]
 impl<T: Driver> PinnedDrop for Vector<T> {
     fn drop(self: Pin<&mut Self>) {
-        let napi = self.napi.as_raw();
-
-        // SAFETY: `napi` has been added to a device.
-        unsafe { bindings::netif_napi_set_irq(napi, -1) };
-        if self.requested.get() {
-            // SAFETY: By the type invariants, we own this registration. `free_irq()` waits for
-            // handlers that are running.
-            unsafe { bindings::free_irq(self.irq, napi.cast::<c_void>()) };
-        }
+        self.free_irq();
 
         // SAFETY: NAPI is not enabled, so by the type invariants this is the only access to the
         // poller, which is not pinned.
@@ -311,7 +329,7 @@ impl<T: Driver> PinnedDrop for Vector<T> {
         self.napi.drop_attached();
 
         // SAFETY: `napi` has been added by `new()`. This waits until it has no users.
-        unsafe { bindings::netif_napi_del(napi) };
+        unsafe { bindings::netif_napi_del(self.napi.as_raw()) };
     }
 }
 

@@ -200,6 +200,7 @@ impl Control {
         match (fault.kind, fault.kind.lie()) {
             (_, Some(lie)) => device.faults.arm(lie, fault.count, fault.value),
             (FaultKind::Remove, None) => device.surprise_remove(),
+            (FaultKind::Stuck, None) => device.get_stuck(),
             (FaultKind::Interrupt, None) => device.spurious_interrupts(),
             (_, None) => device.mend(),
         }

@@ -121,11 +121,13 @@ fn once() -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// No faults any more, and a removed card is back.
+    /// No faults any more, and a removed or stuck card is as after power on.
     #[serde(alias = "none")]
     Clear,
     /// The card is out of its slot: every read is ones.
     Remove,
+    /// The card neither resets nor stops accessing memory.
+    Stuck,
     /// Every enabled interrupt, without a cause.
     Interrupt,
     /// [`Kind::RxLength`].
@@ -146,7 +148,7 @@ impl FaultKind {
     /// The lie that the card tells, if it is one.
     pub fn lie(self) -> Option<Kind> {
         match self {
-            Self::Clear | Self::Remove | Self::Interrupt => None,
+            Self::Clear | Self::Remove | Self::Stuck | Self::Interrupt => None,
             Self::RxLength => Some(Kind::RxLength),
             Self::RxNoEop => Some(Kind::RxNoEop),
             Self::RxOnes => Some(Kind::RxOnes),
@@ -380,8 +382,8 @@ pub const REQUESTS: &[Entry] = &[
             PORT,
             must(
                 "kind",
-                "clear (or none), remove, interrupt, rx_length, rx_no_eop, rx_ones, rx_error, \
-                 tx_no_done or tx_head",
+                "clear (or none), remove, stuck, interrupt, rx_length, rx_no_eop, rx_ones, \
+                 rx_error, tx_no_done or tx_head",
             ),
             may(
                 "count",

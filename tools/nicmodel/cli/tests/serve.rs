@@ -197,6 +197,7 @@ fn link_wire_fault_and_inject_do_what_they_say() {
         r#""kind":"rx_length","count":50,"value":65535"#,
         r#""kind":"interrupt","count":1,"value":0"#,
         r#""kind":"remove""#,
+        r#""kind":"stuck""#,
         r#""kind":"none""#,
         r#""kind":"clear""#,
     ] {

@@ -236,11 +236,16 @@ impl Device {
         });
     }
 
-    /// No faults any more; a card that was pulled out is back, as after power on.
+    /// Lets the card go on as it is: it does not react to a reset or a master disable.
+    pub fn get_stuck(&self) {
+        self.faults.stick();
+    }
+
+    /// No faults any more; a card that was pulled out or stuck is as after power on.
     pub fn mend(&self) {
-        let removed = self.faults.removed();
+        let was_lost = self.faults.removed() || self.faults.stuck();
         self.faults.clear();
-        if removed {
+        if was_lost {
             self.reset_registers();
         }
     }

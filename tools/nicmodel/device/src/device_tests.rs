@@ -92,6 +92,20 @@ fn master_disable_is_confirmed_in_status() {
 }
 
 #[test]
+fn a_stuck_card_neither_resets_nor_lets_go_of_the_bus() {
+    let device = device();
+    device.get_stuck();
+    set(&device, Ctrl::ZERO.with_gio_dis(true).with_rst(true));
+    assert!(get::<Ctrl>(&device).rst());
+    assert!(get::<Status>(&device).gio());
+
+    device.mend();
+    assert!(!get::<Ctrl>(&device).rst(), "as after power on");
+    set(&device, Ctrl::ZERO.with_gio_dis(true));
+    assert!(!get::<Status>(&device).gio());
+}
+
+#[test]
 fn unknown_registers_are_memory_and_counted() {
     let device = device();
     device.register_write(0x1f000, 7);

@@ -155,6 +155,11 @@ impl Device {
 
     fn write_ctrl(&self, value: u32) {
         let value = Ctrl::from_raw(value);
+        if self.faults.stuck() {
+            // The bit of a reset that goes on for ever can be read.
+            self.regs.set(value.with_gio_dis(false));
+            return;
+        }
         if value.rst() || value.lnk_rst() {
             self.reset_registers();
             return;

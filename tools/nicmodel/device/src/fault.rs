@@ -43,6 +43,7 @@ pub struct Faults {
     /// Any slot is in use: the one test on the packet path.
     armed: AtomicBool,
     removed: AtomicBool,
+    stuck: AtomicBool,
 }
 
 impl Faults {
@@ -64,6 +65,7 @@ impl Faults {
         }
         self.armed.store(false, Ordering::Release);
         self.removed.store(false, Ordering::Release);
+        self.stuck.store(false, Ordering::Release);
     }
 
     /// Takes one occasion of `kind`, with the value to report.
@@ -83,6 +85,16 @@ impl Faults {
     /// Pulls the card out of its slot: every read is ones from here on.
     pub fn remove(&self) {
         self.removed.store(true, Ordering::Release);
+    }
+
+    /// Makes the card deaf to requests to stop: neither a reset nor a master disable ends.
+    pub fn stick(&self) {
+        self.stuck.store(true, Ordering::Release);
+    }
+
+    /// Whether the card cannot be stopped.
+    pub fn stuck(&self) -> bool {
+        self.stuck.load(Ordering::Acquire)
     }
 
     /// Whether the card is out of its slot.

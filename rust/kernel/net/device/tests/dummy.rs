@@ -219,7 +219,7 @@ impl Driver for Dummy {
         Ok(())
     }
 
-    fn quiesce<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
+    fn quiesce<'bound>(data: Pin<&Data<'bound>>, dev: &Device) -> Result {
         assert!(!dev.is_carrier_ok());
         // SAFETY: The device has this queue.
         let is_stopped = unsafe {
@@ -229,6 +229,10 @@ impl Driver for Dummy {
             data.log.awake.fetch_add(1, Relaxed);
         }
         data.log.add(Event::Quiesce);
+        if data.log.fail.load(Relaxed) == Fail::Quiesce as u32 {
+            return Err(ETIMEDOUT);
+        }
+        Ok(())
     }
 
     fn poll<'bound>(

@@ -12,7 +12,8 @@ use super::{
         Event,
         Fail, //
     },
-    fixture::Fixture, //
+    fixture::Fixture,
+    UP, //
 };
 
 use crate::{
@@ -93,6 +94,41 @@ mod cases {
     #[test]
     fn a_hang_that_cannot_be_mended_closes() -> Result {
         is_closed_after(Fixture::time_out)
+    }
+
+    #[test]
+    fn what_a_card_may_still_use_is_kept() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        assert!(log.take(UP));
+        assert_eq!(device.transmit()?, 0);
+        assert!(log.take(&[Event::Xmit]));
+
+        // The parent has no bus mastering to turn off.
+        log.fail.store(Fail::Quiesce as u32, Relaxed);
+        device.down();
+        assert!(log.take(&[Event::Quiesce]));
+
+        // Nor is the card used before it was reset.
+        log.fail.store(Fail::No as u32, Relaxed);
+        assert_eq!(device.up(), Err(EIO));
+        assert!(log.take(&[]));
+        Ok(())
+    }
+
+    #[test]
+    fn a_card_that_does_not_stop_is_not_restarted() -> Result {
+        let device = Fixture::new(1)?;
+
+        device.up()?;
+        device.log.fail.store(Fail::Quiesce as u32, Relaxed);
+        device.time_out();
+        assert!(!device.device().is_running());
+        assert_eq!(device.log.count(Event::Open), 1);
+        assert_eq!(device.log.count(Event::TxDropped), 0);
+        Ok(())
     }
 
     #[test]

@@ -250,8 +250,9 @@ pub(crate) fn enable_tx(bar: &Bar0<'_>) {
 /// Stops reception and transmission, and waits until all DMA has ended.
 ///
 /// If the queues do not stop in time, the device is reset, which ends all DMA. This covers all
-/// possible queues, not only those that this driver has started.
-pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
+/// possible queues, not only those that this driver has started. If the reset fails too, the device
+/// may still access memory.
+pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     mask_interrupts(bar);
 
     bar.update(RXCTRL, |r| r.with_rxen(false));
@@ -273,12 +274,9 @@ pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
     bar.update(DMATXCTL, |r| r.with_te(false));
     let drained = disable_master(bar);
 
-    if is_gone(bar) {
-        return;
+    if is_gone(bar) || queues_stopped.and(drained).is_ok() {
+        return Ok(());
     }
-    if queues_stopped.is_err() || drained.is_err() {
-        dev_warn!(dev, "queues did not stop in time, resetting the card\n");
-        // `reset()` has logged any error. If it failed too, only an IOMMU can still stop DMA.
-        let _ = reset(dev, bar);
-    }
+    dev_warn!(dev, "queues did not stop in time, resetting the card\n");
+    reset(dev, bar).or_else(|error| if is_gone(bar) { Ok(()) } else { Err(error) })
 }

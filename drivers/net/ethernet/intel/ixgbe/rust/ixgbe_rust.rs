@@ -110,7 +110,6 @@ impl pci::Driver for Ixgbe {
             let media = id_info.copied().unwrap_or(Media::Backplane);
 
             pdev.enable_device_mem()?;
-            pdev.set_master();
             let combining = module_parameters::combine_tx.value();
             let setup = Setup { media, combining };
             if combining {

@@ -154,8 +154,8 @@ impl Driver for PortDriver {
         port.start(netdev)
     }
 
-    fn quiesce<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device) {
-        port.quiesce();
+    fn quiesce<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device) -> Result {
+        port.quiesce()
     }
 
     // Inlined into the poll callbacks of both transmit paths.

@@ -53,6 +53,7 @@ pub(in crate::net::device) enum Fail {
     Open,
     SecondVector,
     Start,
+    Quiesce,
 }
 
 /// The driver's reaction to a packet.

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-A device that writes back wrong descriptors, stops reporting, or is removed:
-the driver has to survive that and recover.
+A device that writes back wrong descriptors, stops reporting, cannot be
+stopped, or is removed: the driver has to survive that and recover.
 """
 
 import re
 import time
 
-from lib.py import KsftNamedVariant, cmd, ethtool, ksft_disruptive, ksft_eq
-from lib.py import ksft_exit, ksft_gt, ksft_lt, ksft_run, ksft_variants
+from lib.py import KsftNamedVariant, cmd, ethtool, ip, ksft_disruptive, ksft_eq
+from lib.py import ksft_exit, ksft_gt, ksft_in, ksft_lt, ksft_ne, ksft_run
+from lib.py import ksft_true, ksft_variants
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import kernel_log, provokes, wait_until
 
@@ -99,6 +100,31 @@ def transmitter_hang_is_told(cfg):
 
 
 @ksft_disruptive
+def does_not_stop(cfg):
+    """
+    A card that neither stops nor resets is kept from accessing memory, and
+    the port cannot be opened before the card is bound anew.
+    """
+    port = cfg.ports[0]
+    ksft_true(port.is_bus_master())
+    cfg.log = kernel_log()
+    cfg.start_traffic()
+    time.sleep(1)
+    cfg.model.fault(0, "stuck")
+    ip(f"link set {port.ifname} down")
+    ksft_true(not port.is_bus_master())
+    ksft_in("the card does not stop", kernel_log()[len(cfg.log):])
+    ksft_ne(cmd(f"ip link set {port.ifname} up", fail=False).ret, 0)
+    port.unbind()
+
+
+@ksft_disruptive
+def bound_anew(cfg):
+    """ The driver binds to the device again, which can be reset now. """
+    back_in_place(cfg)
+
+
+@ksft_disruptive
 def pulled_out(cfg):
     """
     The driver can be unbound from a removed device, which reads as all ones,
@@ -144,6 +170,7 @@ def main():
         ksft_run([set_up, *lies(),
                   transmitter_hangs, transmitter_hang_is_told,
                   forwards_after("hang", 2000),
+                  does_not_stop, bound_anew, forwards_after("does_not_stop"),
                   pulled_out, back_in_place, forwards_after("pulled_out")],
                  args=(cfg, ))
     ksft_exit()

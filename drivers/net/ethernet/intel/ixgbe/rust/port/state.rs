@@ -239,14 +239,15 @@ impl Port<'_> {
     }
 
     /// Stops the card, so that it does no DMA.
-    pub(super) fn quiesce(&self) {
+    pub(super) fn quiesce(&self) -> Result {
         let bar = &self.bar;
 
-        hw::stop(self.pdev.as_ref(), bar);
+        let stopped = hw::stop(self.pdev.as_ref(), bar);
         self.stats.save_hw(bar);
         self.rings.lock().clear();
         link::stop(bar, self.media);
         hw::set_driver_loaded(bar, false);
+        stopped
     }
 
     /// Handles the causes of the event vector.

@@ -50,6 +50,11 @@ class Port:
         path = Path("/sys/bus/pci/drivers") / driver / "bind"
         path.write_text(self.pci, encoding="utf-8")
 
+    def is_bus_master(self):
+        """ Return whether the port may access memory. """
+        command = (self._device / "config").read_bytes()[4:6]
+        return bool(int.from_bytes(command, "little") & 1 << 2)
+
     def stat(self, name):
         """ Return a counter of the interface. """
         return netdev_stat(self.ifname, name)
