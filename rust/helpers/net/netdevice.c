@@ -203,7 +203,10 @@ __rust_helper void rust_helper_netdev_txq_completed(struct netdev_queue *txq,
 		bytes = queued;
 	}
 #endif
-	netdev_txq_completed_mb(txq, packets, bytes);
+	if (likely(bytes))
+		netdev_txq_completed_mb(txq, packets, bytes);
+	else
+		smp_mb(); /* As above: packets of no bytes have room in the ring, too. */
 }
 
 /* NAPI */

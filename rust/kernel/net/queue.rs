@@ -240,8 +240,8 @@ impl<'a> Completions<'a> {
             return;
         }
 
-        // Includes a full barrier: a CPU that stops the queue after this sees the new consumer
-        // index. Pairs with the barrier in `TxQueue::stop_and_recheck()`.
+        // Includes a full barrier, also for no bytes: a CPU that stops the queue after this sees
+        // the new consumer index. Pairs with the barrier in `TxQueue::stop_and_recheck()`.
         //
         // CAST: A batch has no more packets than the ring has descriptors. The helper limits the
         // bytes to those that were queued.

@@ -11,6 +11,7 @@ mod irq;
 mod pool;
 pub(in crate::net::device) mod restart;
 mod unbind;
+mod wake;
 
 use self::{
     dummy::{
