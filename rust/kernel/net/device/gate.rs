@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Exclusion of netpoll from poll functions.
+//! Exclusion of netpoll where the core's does not suffice.
 //!
-//! The core lets only one CPU poll an instance. The exception is netpoll: the poll loop takes its
-//! lock only if netpoll has been set up by then. If that happens while the poll function runs,
-//! netpoll on another CPU, or in an interrupt of this one, calls it a second time.
+//! - The core lets only one CPU poll an instance, but the poll loop takes the lock that excludes
+//!   netpoll only if that has been set up by then. If it is while the poll function runs, netpoll
+//!   on another CPU, or in an interrupt of this one, calls it a second time: [`Gate`].
+//! - Netpoll transmits if it gets the lock of the queue at once. Without SMP, a spinlock can always
+//!   be taken, also by an interrupt of code that holds it: [`TxGate`].
 
 #[cfg(CONFIG_NETPOLL)]
-mod imp {
-    use crate::sync::atomic::{
-        Acquire,
-        Atomic,
-        Release, //
+mod closing {
+    use crate::{
+        ffi::c_int,
+        sync::atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        }, //
     };
 
     /// Lets one caller at a time through.
@@ -28,11 +33,8 @@ mod imp {
         /// Lets a caller through. While another one is inside, a caller with a budget waits; one
         /// without, which is netpoll, may have interrupted that other caller, and gets [`None`].
         #[inline]
-        pub(in crate::net::device) fn enter(
-            &self,
-            budget: crate::ffi::c_int,
-        ) -> Option<Entered<'_>> {
-            // `Acquire` and `Release` order the accesses that the gate protects.
+        pub(in crate::net::device) fn enter(&self, budget: c_int) -> Option<Entered<'_>> {
+            // `Acquire` and `Release` order the accesses to what the gate protects.
             while self.0.xchg(1, Acquire) != 0 {
                 if budget <= 0 {
                     return None;
@@ -52,11 +54,13 @@ mod imp {
     }
 }
 
-#[cfg(not(CONFIG_NETPOLL))]
-mod imp {
+#[cfg(any(not(CONFIG_NETPOLL), CONFIG_SMP))]
+mod open {
+    use crate::ffi::c_int;
+
     use core::marker::PhantomData;
 
-    /// Lets every caller through: there is no netpoll.
+    /// Lets every caller through: there is nothing to exclude.
     pub(in crate::net::device) struct Gate;
 
     /// The proof of having been let through.
@@ -68,10 +72,7 @@ mod imp {
         }
 
         #[inline]
-        pub(in crate::net::device) fn enter(
-            &self,
-            _budget: crate::ffi::c_int,
-        ) -> Option<Entered<'_>> {
+        pub(in crate::net::device) fn enter(&self, _budget: c_int) -> Option<Entered<'_>> {
             Some(Entered(PhantomData))
         }
     }
@@ -82,4 +83,20 @@ mod imp {
     }
 }
 
-pub(super) use self::imp::Gate;
+#[cfg(CONFIG_NETPOLL)]
+pub(super) use self::closing::Gate;
+
+#[cfg(not(CONFIG_NETPOLL))]
+pub(super) use self::open::Gate;
+
+#[cfg(all(CONFIG_NETPOLL, not(CONFIG_SMP)))]
+pub(super) use self::closing::{
+    Entered as TxEntered,
+    Gate as TxGate, //
+};
+
+#[cfg(any(not(CONFIG_NETPOLL), CONFIG_SMP))]
+pub(super) use self::open::{
+    Entered as TxEntered,
+    Gate as TxGate, //
+};

@@ -127,6 +127,23 @@ mod cases {
     }
 
     #[test]
+    fn netpoll_does_not_share_the_producer() -> Result {
+        // Otherwise the lock of the queue keeps it out.
+        if cfg!(any(not(CONFIG_NETPOLL), CONFIG_SMP)) {
+            return Ok(());
+        }
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        log.nested.store(1, Relaxed);
+        assert_eq!(device.transmit()?, 0);
+        assert_eq!(log.refused.load(Relaxed), 1);
+        assert!(log.take(&[Event::Open, Event::Start, Event::Xmit]));
+        Ok(())
+    }
+
+    #[test]
     fn no_packet_without_a_producer() -> Result {
         let device = Fixture::new(1)?;
         let log = &device.log;

@@ -3,6 +3,10 @@
 //! The slots in which the producers of a device's transmit queues lie while it is up.
 
 use super::{
+    gate::{
+        TxEntered,
+        TxGate, //
+    },
     registration::Inner,
     Driver, //
 };
@@ -29,11 +33,13 @@ use core::{
 ///
 /// # Invariants
 ///
-/// `tx` and `doorbell` are only accessed with the lock of the queue held.
+/// `tx` and `doorbell` are only accessed with the lock of the queue held, by code that has entered
+/// `gate`, or that has made sure otherwise that it has not interrupted the holder of the lock.
 #[repr(align(64))]
 pub(super) struct TxSlot<T: Driver> {
     tx: UnsafeCell<Option<T::Tx<'static>>>,
     doorbell: DeferredDoorbell,
+    gate: TxGate,
 }
 
 impl<T: Driver> TxSlot<T> {
@@ -46,14 +52,23 @@ impl<T: Driver> TxSlot<T> {
                 queue,
                 ring: Self::ring,
             }),
+            gate: TxGate::new(),
         }
+    }
+
+    /// Lets the holder of the queue's lock through, unless it has interrupted another one.
+    #[inline]
+    pub(super) fn enter(&self) -> Option<TxEntered<'_>> {
+        self.gate.enter(0)
     }
 
     /// The producer.
     ///
     /// # Safety
     ///
-    /// The caller must hold the lock of the queue for as long as it uses the result.
+    /// For as long as it uses the result, the caller must hold the lock of the queue, and what
+    /// [`Self::enter`] returns. It need not enter if it has found that the CPU did not hold the
+    /// lock when it took it.
     #[inline]
     #[expect(clippy::mut_from_ref)]
     pub(super) unsafe fn producer(&self) -> Option<&mut T::Tx<'static>> {
@@ -111,7 +126,10 @@ impl<T: Driver> Inner<T> {
             let queue = bindings::netdev_get_tx_queue(self.dev().as_raw(), c_uint::from(index));
 
             bindings::__netif_tx_lock_bh(queue);
-            f(slot);
+            // Nobody is inside: this is not an interrupt.
+            if let Some(_entered) = slot.enter() {
+                f(slot);
+            }
             bindings::__netif_tx_unlock_bh(queue);
         }
     }

@@ -124,7 +124,8 @@ impl<'a, T: Combine> CombiningQueue<'a, T> {
 ///
 /// # Invariants
 ///
-/// This CPU holds the lock of `queue`, and bottom halves are disabled.
+/// This CPU holds the lock of `queue`, and bottom halves are disabled. It did not hold the lock
+/// before.
 pub(super) struct LockedQueue<'a, T: Combine> {
     queue: CombiningQueue<'a, T>,
     has_sent: Cell<bool>,
@@ -163,7 +164,8 @@ fn start_xmit_apart<T: Combine>(
 impl<T: Combine> LockedQueue<'_, T> {
     /// Whether the device is up, as far as this queue is concerned.
     pub(super) fn has_producer(&self) -> bool {
-        // SAFETY: By the type invariants, the queue is locked.
+        // SAFETY: By the type invariants, the queue is locked, and was not locked by this CPU
+        // before.
         unsafe { self.queue.slot.producer() }.is_some()
     }
 
@@ -179,8 +181,8 @@ impl<T: Combine> LockedQueue<'_, T> {
             index,
         } = self.queue;
 
-        // SAFETY: By the type invariants, the queue is locked. The reference does not outlive this
-        // function, which does not call itself.
+        // SAFETY: By the type invariants, the queue is locked, and was not locked by this CPU
+        // before. The reference does not outlive this function, which does not call itself.
         let Some(tx) = (unsafe { slot.producer() }) else {
             state.drop_accepted(inner, skb);
             return Ok(());

@@ -339,6 +339,21 @@ impl Driver for Dummy {
             }
         }
 
+        if data.log.nested.xchg(0, Relaxed) != 0 {
+            // SAFETY: The packet is one of a device.
+            let dev = unsafe {
+                (*skb.as_raw())
+                    .__bindgen_anon_1
+                    .__bindgen_anon_1
+                    .__bindgen_anon_1
+                    .dev
+            };
+            let nested = fixture::transmit_nested(dev);
+            if nested == Some(bindings::netdev_tx_NETDEV_TX_BUSY) {
+                data.log.refused.store(1, Relaxed);
+            }
+        }
+
         let len = skb.len();
         data.log.note(&skb);
         let _ = tx.wire.packets.lock().push(skb, GFP_ATOMIC);

@@ -82,6 +82,23 @@ pub(in crate::net::device) fn transmit(skb: SkBuff, dev: *mut bindings::net_devi
     }
 }
 
+/// Calls `ndo_start_xmit` for queue 0 of a device, as if the lock of the queue could be taken.
+pub(in crate::net::device) fn transmit_nested(
+    dev: *mut bindings::net_device,
+) -> Option<bindings::netdev_tx_t> {
+    let skb = SkBuff::alloc(64, GFP_ATOMIC).ok()?.into_raw();
+
+    // SAFETY: The device is registered, and its queue locked. The packet is given away, unless it
+    // is returned.
+    unsafe {
+        let result = (*(*dev).netdev_ops).ndo_start_xmit?(skb.as_ptr(), dev);
+        if result == bindings::netdev_tx_NETDEV_TX_BUSY {
+            drop(SkBuff::from_raw(skb));
+        }
+        Some(result)
+    }
+}
+
 /// A registered network device with its bus device and interrupts.
 pub(in crate::net::device) struct Fixture {
     // In this order: the device goes first, and its interrupts after that.

@@ -58,7 +58,12 @@ impl<T: Driver> TxPath<T> for Direct {
             return drop_unsent(inner, skb);
         }
 
-        // SAFETY: The queue is locked by this CPU. The core unlocks it after we have returned.
+        // Netpoll keeps the packet, and tries again.
+        let Some(_entered) = slot.enter() else {
+            return busy(skb);
+        };
+        // SAFETY: The queue is locked by this CPU, and we have entered. The core unlocks it after
+        // we have returned.
         let Some(tx) = (unsafe { slot.producer() }) else {
             return drop_unsent(inner, skb);
         };

@@ -81,6 +81,10 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) busy: Atomic<u32>,
     /// Poll once more from within.
     pub(in crate::net::device) reenter: Atomic<u32>,
+    /// Transmit once more from within, as netpoll does in an interrupt.
+    pub(in crate::net::device) nested: Atomic<u32>,
+    /// That was refused.
+    pub(in crate::net::device) refused: Atomic<u32>,
     /// The number of statistics.
     pub(in crate::net::device) statistics: Atomic<u32>,
     pub(in crate::net::device) irq: [Atomic<u32>; 2],
@@ -129,6 +133,8 @@ impl Log {
                 on_xmit: Atomic::new(OnXmit::Take as u32),
                 busy: Atomic::new(0),
                 reenter: Atomic::new(0),
+                nested: Atomic::new(0),
+                refused: Atomic::new(0),
                 statistics: Atomic::new(2),
                 irq: [const { Atomic::new(0) }; 2],
                 event_irq: Atomic::new(0),
