@@ -33,18 +33,29 @@ use crate::{
     prelude::*, //
 };
 
-use core::ptr;
+use core::{
+    cell::Cell,
+    ptr, //
+};
 
 /// A registration with a subsystem, on behalf of a driver that is bound to a device.
 ///
 /// When it is dropped, the registration ends: it waits for callbacks that run, and there are none
 /// after that.
-pub trait Registration: Send + 'static {}
+pub trait Registration: Send + 'static {
+    /// Quiets the device down, since the system goes down or starts another kernel. Process
+    /// context.
+    fn shutdown(&self) {}
+}
 
 /// A registration, as an entry of the resources of a device.
 ///
 /// They are a list that each device has. The entries are taken off it before the others.
-struct Entry(#[expect(dead_code, reason = "dropped")] KBox<dyn Registration>);
+struct Entry {
+    registration: KBox<dyn Registration>,
+    /// The next entry of those that [`shutdown_all`] has found.
+    next: Cell<*const Entry>,
+}
 
 /// Tells entries from other resources.
 static RELEASE: unsafe extern "C" fn(*mut bindings::device, *mut c_void) = release;
@@ -87,7 +98,10 @@ fn add_entry(dev: &Device<Core<'_>>, registration: KBox<dyn Registration>) -> Re
     // C. The device is valid. It is bound, or being bound: its driver's callback has lent it to
     // our caller. So it will be unbound, which releases the entry.
     unsafe {
-        entry.cast::<Entry>().write(Entry(registration));
+        entry.cast::<Entry>().write(Entry {
+            registration,
+            next: Cell::new(ptr::null()),
+        });
         bindings::devres_add(dev.as_raw(), entry);
     }
     Ok(())
@@ -99,4 +113,48 @@ pub(super) fn end_all(dev: &Device<CoreInternal<'_>>) {
     while unsafe {
         bindings::devres_release(dev.as_raw(), Some(RELEASE), None, ptr::null_mut()) == 0
     } {}
+}
+
+/// Puts an entry on a list of entries that were found, and goes on to search.
+///
+/// # Safety
+///
+/// To be called by the core for an [`Entry`], with a pointer to a pointer to another one.
+unsafe extern "C" fn collect(
+    _dev: *mut bindings::device,
+    entry: *mut c_void,
+    found: *mut c_void,
+) -> c_int {
+    let found = found.cast::<*const Entry>();
+
+    // SAFETY: By the safety requirements.
+    unsafe {
+        (*entry.cast::<Entry>()).next.set(*found);
+        *found = entry.cast::<Entry>();
+    }
+    0
+}
+
+/// Shuts the registrations of a device down, for [`Driver::shutdown`] of its bus.
+///
+/// [`Driver::shutdown`]: srctree/include/linux/device/driver.h
+pub(crate) fn shutdown_all(dev: &Device<CoreInternal<'_>>) {
+    let mut next: *const Entry = ptr::null();
+
+    // SAFETY: The device is valid. This calls `collect()` for each entry of ours, with a pointer to
+    // `next`.
+    unsafe {
+        bindings::devres_find(
+            dev.as_raw(),
+            Some(RELEASE),
+            Some(collect),
+            (&raw mut next).cast(),
+        )
+    };
+    // SAFETY: These are entries of the device. In this context no others are added, and none are
+    // removed: the device is locked.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        entry.registration.shutdown();
+        next = entry.next.get();
+    }
 }

@@ -206,6 +206,16 @@ impl Device {
         unsafe { bindings::netif_close(self.as_raw()) };
     }
 
+    /// Closes the device, which cannot be opened again.
+    ///
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    fn close_for_good(&self, rtnl: &mut Rtnl) {
+        // SAFETY: By the type invariants, the device is valid. RTNL is held.
+        unsafe { bindings::netif_device_detach(self.as_raw()) };
+        self.close(rtnl);
+    }
+
     /// Lets [`Driver::set_rx_mode`] be called.
     ///
     /// Not generic, so that this is not part of a driver's module: the symbol is not exported.

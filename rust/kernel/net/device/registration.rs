@@ -403,7 +403,14 @@ impl<T: Driver> Registration<T> {
 }
 
 // As `Registration` describes, there are no callbacks after it was dropped.
-impl<T: Driver> registrations::Registration for Registration<T> {}
+impl<T: Driver> registrations::Registration for Registration<T> {
+    fn shutdown(&self) {
+        // SAFETY: By the type invariants, the device is valid.
+        let device = unsafe { Device::from_raw(self.dev.as_ptr()) };
+
+        device.close_for_good(&mut Rtnl::lock());
+    }
+}
 
 /// Registers a network device of driver `T` for `bus`.
 ///

@@ -15,7 +15,11 @@ use super::{
 
 use crate::{
     bindings,
-    device::Core,
+    device::{
+        Core,
+        CoreInternal,
+        Device, //
+    },
     driver,
     error::{
         from_err_ptr,
@@ -167,6 +171,17 @@ impl Fixture {
     }
 }
 
+impl BusDevice {
+    /// What the bus does before the system goes down.
+    fn shut_down(&self) {
+        // SAFETY: The device is registered. The tests do not do anything else with it meanwhile, as
+        // if it were locked.
+        let dev = unsafe { Device::<CoreInternal<'_>>::from_raw(&raw mut (*self.0).dev) };
+
+        driver::registrations::shutdown_all(dev);
+    }
+}
+
 #[macros::kunit_tests(rust_net_unbind)]
 mod cases {
     use super::*;
@@ -219,6 +234,28 @@ mod cases {
             Event::DataDropped,
             Event::BusDataDropped
         ]));
+        Ok(())
+    }
+    #[test]
+    fn nothing_moves_after_a_shutdown() -> Result {
+        let device = Fixture::new()?;
+        let log = device.log;
+
+        device.up()?;
+        assert!(log.take(UP));
+        for _ in 0..2 {
+            device.bus.shut_down();
+        }
+        assert!(log.take(&[
+            Event::Quiesce,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::ResourceGone
+        ]));
+        assert_eq!(device.up(), Err(ENODEV));
+
+        drop(device);
+        assert!(log.take(&[Event::DataDropped, Event::BusDataDropped]));
         Ok(())
     }
 }
