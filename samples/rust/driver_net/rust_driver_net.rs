@@ -28,6 +28,7 @@ use kernel::{
             Features,
             Info,
             Opening,
+            Rtnl,
             Stats64, //
         },
         napi::{
@@ -172,14 +173,14 @@ impl Driver for Nic {
         cx.add_event_vector(event_irq, c"link")
     }
 
-    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device) -> Result {
+    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
         hw::start(&data.bar)?;
         // The interrupt reports later changes.
         Self::event(data, dev);
         Ok(())
     }
 
-    fn quiesce<'bound>(data: Pin<&Data<'bound>>, _dev: &Device) -> Result {
+    fn quiesce<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
         hw::reset(&data.bar)
     }
     // [/open]

@@ -14,7 +14,8 @@ use super::{
     stats::Stats64,
     Device,
     MacAddress,
-    Opening, //
+    Opening,
+    Rtnl, //
 };
 
 use crate::{
@@ -56,6 +57,9 @@ pub enum MtuChange {
 ///
 /// [`Data`] lives from [`register`](super::register) until the device is unbound; [`probe`] creates
 /// it. [`Poller`] and [`Tx`] live from [`open`], which creates them, until the device goes down.
+///
+/// Callbacks that the core calls with RTNL held get its token, [`Rtnl`]. What only they use can be
+/// in an [`RtnlCell`](super::RtnlCell), without a lock of its own.
 ///
 /// The lifetime `'bound` stands for the time during which the parent device is bound to its driver.
 /// All callbacks run within it, and all of the parts above are dropped within it. Since the
@@ -121,7 +125,7 @@ pub trait Driver: Sized + 'static {
     /// Turns on the card: rings and interrupts are in place, callbacks can be called at once.
     ///
     /// If this fails, [`Driver::quiesce`] is called nevertheless. Process context, RTNL held.
-    fn start<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> Result;
+    fn start<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result;
 
     /// Turns off the card: masks its interrupts, stops DMA in both directions and waits until it
     /// has stopped.
@@ -132,7 +136,7 @@ pub trait Driver: Sized + 'static {
     ///
     /// The card may be gone, in which case reads return all ones: it has stopped. Process context,
     /// RTNL held.
-    fn quiesce<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> Result;
+    fn quiesce<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result;
 
     /// Does the work of one queue vector: completes transmitted packets, receives up to
     /// [`Poll::budget`], refills.
@@ -193,13 +197,14 @@ pub trait Driver: Sized + 'static {
 
     /// Applies the receive filter: the addresses whose packets the device is to receive.
     ///
-    /// Process context, while the device is up.
+    /// Process context, RTNL held, while the device is up.
     fn set_rx_mode<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         mode: &RxMode<'_>,
+        rtnl: &mut Rtnl,
     ) -> Result {
-        let _ = (data, dev, mode);
+        let _ = (data, dev, mode, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -210,8 +215,9 @@ pub trait Driver: Sized + 'static {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         address: MacAddress,
+        rtnl: &mut Rtnl,
     ) -> Result {
-        let _ = (data, dev, address);
+        let _ = (data, dev, address, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -223,8 +229,9 @@ pub trait Driver: Sized + 'static {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         mtu: u32,
+        rtnl: &mut Rtnl,
     ) -> Result<MtuChange> {
-        let _ = (data, dev, mtu);
+        let _ = (data, dev, mtu, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -255,8 +262,9 @@ pub trait Driver: Sized + 'static {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         statistics: &mut Statistics<'_>,
+        rtnl: &mut Rtnl,
     ) {
-        let _ = (data, dev, statistics);
+        let _ = (data, dev, statistics, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -267,24 +275,28 @@ pub trait Driver: Sized + 'static {
     /// The private flags that are set.
     ///
     /// Process context, RTNL held; the device may be up or down.
-    fn private_flags<'bound>(data: Pin<&Self::Data<'bound>>) -> u32 {
-        let _ = data;
+    fn private_flags<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> u32 {
+        let _ = (data, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// Sets the private flags to `flags`, in which there are only bits that have a name.
     ///
     /// Process context, RTNL held; the device may be up or down.
-    fn set_private_flags<'bound>(data: Pin<&Self::Data<'bound>>, flags: u32) -> Result {
-        let _ = (data, flags);
+    fn set_private_flags<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        flags: u32,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        let _ = (data, flags, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// The header fields by which packets of `flow` are spread over queues, for `ethtool -n`.
     ///
-    /// Process context; the device may be up or down.
-    fn flow_hash<'bound>(data: Pin<&Self::Data<'bound>>, flow: Flow) -> FlowHash {
-        let _ = (data, flow);
+    /// Process context, RTNL held; the device may be up or down.
+    fn flow_hash<'bound>(data: Pin<&Self::Data<'bound>>, flow: Flow, rtnl: &mut Rtnl) -> FlowHash {
+        let _ = (data, flow, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -296,16 +308,21 @@ pub trait Driver: Sized + 'static {
         dev: &Device,
         flow: Flow,
         hash: FlowHash,
+        rtnl: &mut Rtnl,
     ) -> Result {
-        let _ = (data, dev, flow, hash);
+        let _ = (data, dev, flow, hash, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// Speed of the link in Mbit/s, for `ethtool` and the core; [`None`] if it is not known.
     ///
     /// Process context, RTNL held; the device may be up or down.
-    fn link_speed<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> Option<u32> {
-        let _ = (data, dev);
+    fn link_speed<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        rtnl: &mut Rtnl,
+    ) -> Option<u32> {
+        let _ = (data, dev, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 }

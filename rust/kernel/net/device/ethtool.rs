@@ -9,7 +9,6 @@
 use super::{
     ops,
     registration::Inner,
-    Device,
     Driver,
     Flow,
     FlowHash,
@@ -139,8 +138,10 @@ impl<T: Driver> Ethtool<T> {
     ///
     /// Must only be called by the core, for a device of driver `T`.
     unsafe extern "C" fn get_priv_flags(dev: *mut bindings::net_device) -> u32 {
-        // SAFETY: The core calls us for a registered device.
-        T::private_flags(unsafe { ops::inner::<T>(dev) }.data())
+        // SAFETY: The core calls us for a registered device, and holds RTNL.
+        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+
+        T::private_flags(inner.data(), &mut rtnl)
     }
 
     /// # Safety
@@ -152,17 +153,19 @@ impl<T: Driver> Ethtool<T> {
             return EINVAL.to_errno();
         }
         from_result(|| {
-            // SAFETY: The core calls us for a registered device.
-            T::set_private_flags(unsafe { ops::inner::<T>(dev) }.data(), flags)?;
+            // SAFETY: The core calls us for a registered device, and holds RTNL.
+            let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+
+            T::set_private_flags(inner.data(), flags, &mut rtnl)?;
             Ok(0)
         })
     }
 
     /// Asks the driver for its statistics. Returns how many it has added.
-    fn collect(inner: &Inner<T>, _rtnl: &mut Rtnl, pass: Pass<'_>) -> usize {
+    fn collect(inner: &Inner<T>, rtnl: &mut Rtnl, pass: Pass<'_>) -> usize {
         let mut statistics = Statistics { added: 0, pass };
 
-        T::ethtool_statistics(inner.data(), inner.dev(), &mut statistics);
+        T::ethtool_statistics(inner.data(), inner.dev(), &mut statistics, rtnl);
         inner.path().statistics(&mut statistics);
         statistics.added
     }
@@ -255,8 +258,9 @@ impl<T: Driver> Ethtool<T> {
         dev: *mut bindings::net_device,
         settings: *mut bindings::ethtool_link_ksettings,
     ) -> c_int {
-        // SAFETY: The core calls us for a registered device.
-        let speed = unsafe { T::link_speed(ops::inner::<T>(dev).data(), Device::from_raw(dev)) };
+        // SAFETY: The core calls us for a registered device, and holds RTNL.
+        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+        let speed = T::link_speed(inner.data(), inner.dev(), &mut rtnl);
 
         // SAFETY: The core gives us `settings` to fill in.
         let base = unsafe { &mut (*settings).base };
@@ -323,11 +327,13 @@ impl<T: Driver> Ethtool<T> {
         fields: *mut bindings::ethtool_rxfh_fields,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The core calls us for a registered device, and gives us `fields` to fill in.
-            let (inner, fields) = unsafe { (ops::inner::<T>(dev), &mut *fields) };
+            // SAFETY: The core calls us for a registered device, gives us `fields` to fill in, and
+            // holds RTNL.
+            let (inner, fields, mut rtnl) =
+                unsafe { (ops::inner::<T>(dev), &mut *fields, Rtnl::assume_held()) };
             let flow = Flow::from_raw(fields.flow_type).ok_or(EINVAL)?;
 
-            fields.data = T::flow_hash(inner.data(), flow).to_raw();
+            fields.data = T::flow_hash(inner.data(), flow, &mut rtnl).to_raw();
             Ok(0)
         })
     }
@@ -341,12 +347,14 @@ impl<T: Driver> Ethtool<T> {
         _extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The core calls us for a registered device, with valid `fields`.
-            let (inner, fields) = unsafe { (ops::inner::<T>(dev), &*fields) };
+            // SAFETY: The core calls us for a registered device, with valid `fields`, and holds
+            // RTNL.
+            let (inner, fields, mut rtnl) =
+                unsafe { (ops::inner::<T>(dev), &*fields, Rtnl::assume_held()) };
             let flow = Flow::from_raw(fields.flow_type).ok_or(EINVAL)?;
             let hash = FlowHash::from_raw(fields.data).ok_or(EINVAL)?;
 
-            T::set_flow_hash(inner.data(), inner.dev(), flow, hash)?;
+            T::set_flow_hash(inner.data(), inner.dev(), flow, hash, &mut rtnl)?;
             Ok(0)
         })
     }

@@ -345,7 +345,7 @@ impl<T: Driver> Up<T> {
         self.installed = true;
         self.exchange_tx(inner);
 
-        T::start(inner.data(), inner.dev())?;
+        T::start(inner.data(), inner.dev(), rtnl)?;
 
         // If the device was restarted, packets may wait for this.
         //
@@ -393,7 +393,7 @@ impl<T: Driver> Up<T> {
             // SAFETY: The device is valid. There is nothing left that wakes its queues.
             unsafe { bindings::netif_tx_disable(dev.as_raw()) };
 
-            let is_quiet = match T::quiesce(inner.data(), dev) {
+            let is_quiet = match T::quiesce(inner.data(), dev, rtnl) {
                 Ok(()) => true,
                 Err(error) => inner.isolate(error, rtnl),
             };

@@ -117,14 +117,16 @@ impl<T: Driver> Ops<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The device is registered. The lists are snapshots that the core made for us.
-            let (inner, mode) = unsafe {
+            // RTNL is held.
+            let (inner, mode, mut rtnl) = unsafe {
                 (
                     inner::<T>(dev),
                     RxMode::new((*dev).flags, unicast, multicast),
+                    Rtnl::assume_held(),
                 )
             };
 
-            T::set_rx_mode(inner.data(), inner.dev(), &mode)?;
+            T::set_rx_mode(inner.data(), inner.dev(), &mode, &mut rtnl)?;
             Ok(0)
         })
     }
@@ -148,9 +150,9 @@ impl<T: Driver> Ops<T> {
                 return Err(EADDRNOTAVAIL);
             }
 
-            // SAFETY: The device is registered.
-            let inner = unsafe { inner::<T>(dev) };
-            T::set_mac_address(inner.data(), inner.dev(), address)?;
+            // SAFETY: The device is registered, and RTNL is held.
+            let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+            T::set_mac_address(inner.data(), inner.dev(), address, &mut rtnl)?;
 
             // SAFETY: RTNL is held.
             unsafe { bindings::eth_hw_addr_set(dev, address.octets().as_ptr()) };
@@ -168,7 +170,7 @@ impl<T: Driver> Ops<T> {
             let rtnl = &mut rtnl;
             let old = inner.dev().mtu();
             let mtu = u32::try_from(mtu)?;
-            let change = T::change_mtu(inner.data(), inner.dev(), mtu)?;
+            let change = T::change_mtu(inner.data(), inner.dev(), mtu, rtnl)?;
 
             if change == MtuChange::Live || !inner.dev().is_running() {
                 inner.dev().set_mtu(mtu, rtnl);
@@ -179,7 +181,7 @@ impl<T: Driver> Ops<T> {
             inner.dev().set_mtu(mtu, rtnl);
             inner.restart(rtnl).or_else(|error| {
                 // Fall back to the old one.
-                let _ = T::change_mtu(inner.data(), inner.dev(), old);
+                let _ = T::change_mtu(inner.data(), inner.dev(), old, rtnl);
                 inner.dev().set_mtu(old, rtnl);
                 inner.restart_or_close(rtnl).and(Err(error))
             })?;

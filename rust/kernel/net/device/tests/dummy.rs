@@ -22,6 +22,7 @@ use super::{
         MacAddress,
         MtuChange,
         Opening,
+        Rtnl,
         RxMode,
         Statistics,
         Stats64, //
@@ -210,7 +211,7 @@ impl Driver for Dummy {
         Ok(())
     }
 
-    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device) -> Result {
+    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
         data.log.add(Event::Start);
         if data.log.fail.load(Relaxed) == Fail::Start as u32 {
             return Err(EIO);
@@ -219,7 +220,7 @@ impl Driver for Dummy {
         Ok(())
     }
 
-    fn quiesce<'bound>(data: Pin<&Data<'bound>>, dev: &Device) -> Result {
+    fn quiesce<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
         assert!(!dev.is_carrier_ok());
         // SAFETY: The device has this queue.
         let is_stopped = unsafe {
@@ -380,7 +381,12 @@ impl Driver for Dummy {
         dev.carrier_on();
     }
 
-    fn set_rx_mode<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, mode: &RxMode<'_>) -> Result {
+    fn set_rx_mode<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        mode: &RxMode<'_>,
+        _rtnl: &mut Rtnl,
+    ) -> Result {
         let groups = mode
             .multicast()
             .filter(|address| address.is_multicast())
@@ -394,6 +400,7 @@ impl Driver for Dummy {
         _data: Pin<&Data<'bound>>,
         _dev: &Device,
         address: MacAddress,
+        _rtnl: &mut Rtnl,
     ) -> Result {
         if address.octets()[5] == 0xff {
             return Err(EBUSY);
@@ -401,7 +408,12 @@ impl Driver for Dummy {
         Ok(())
     }
 
-    fn change_mtu<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _mtu: u32) -> Result<MtuChange> {
+    fn change_mtu<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _mtu: u32,
+        _rtnl: &mut Rtnl,
+    ) -> Result<MtuChange> {
         if data.log.restart_mtu.load(Relaxed) != 0 {
             Ok(MtuChange::Restart)
         } else {
@@ -419,11 +431,11 @@ impl Driver for Dummy {
 
     const PRIVATE_FLAGS: &'static [&'static str] = &["first", "second"];
 
-    fn private_flags<'bound>(data: Pin<&Data<'bound>>) -> u32 {
+    fn private_flags<'bound>(data: Pin<&Data<'bound>>, _rtnl: &mut Rtnl) -> u32 {
         data.log.flags.load(Relaxed)
     }
 
-    fn set_private_flags<'bound>(data: Pin<&Data<'bound>>, flags: u32) -> Result {
+    fn set_private_flags<'bound>(data: Pin<&Data<'bound>>, flags: u32, _rtnl: &mut Rtnl) -> Result {
         // The second one cannot be set.
         if flags & 2 != 0 {
             return Err(EBUSY);
@@ -432,7 +444,7 @@ impl Driver for Dummy {
         Ok(())
     }
 
-    fn flow_hash<'bound>(data: Pin<&Data<'bound>>, flow: Flow) -> FlowHash {
+    fn flow_hash<'bound>(data: Pin<&Data<'bound>>, flow: Flow, _rtnl: &mut Rtnl) -> FlowHash {
         if flow == Flow::UdpIpv4 && data.log.udp_ports.load(Relaxed) != 0 {
             FlowHash::AddressesAndPorts
         } else {
@@ -445,6 +457,7 @@ impl Driver for Dummy {
         _dev: &Device,
         flow: Flow,
         hash: FlowHash,
+        _rtnl: &mut Rtnl,
     ) -> Result {
         if flow != Flow::UdpIpv4 {
             return Err(EBUSY);
@@ -458,6 +471,7 @@ impl Driver for Dummy {
         data: Pin<&Data<'bound>>,
         _dev: &Device,
         statistics: &mut Statistics<'_>,
+        _rtnl: &mut Rtnl,
     ) {
         for index in 0..data.log.statistics.load(Relaxed) {
             statistics.add(fmt!("statistic_{index}"), u64::from(index) + 1);

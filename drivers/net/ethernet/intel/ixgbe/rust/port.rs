@@ -15,6 +15,7 @@ use kernel::{
             MacAddress,
             MtuChange,
             Opening,
+            Rtnl,
             RxMode,
             Statistics,
             Stats64, //
@@ -146,16 +147,16 @@ impl Driver for PortDriver {
         let event = data.event_vector();
         cx.add_event_vector(data.vectors.index(event.into())?, c"event")?;
 
-        *data.rings.lock() = rings;
+        *data.rings.get_mut(cx.rtnl()) = rings;
         Ok(())
     }
 
-    fn start<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) -> Result {
-        port.start(netdev)
+    fn start<'bound>(port: Pin<&Port<'bound>>, netdev: &Device, rtnl: &mut Rtnl) -> Result {
+        port.start(netdev, rtnl)
     }
 
-    fn quiesce<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device) -> Result {
-        port.quiesce()
+    fn quiesce<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, rtnl: &mut Rtnl) -> Result {
+        port.quiesce(rtnl)
     }
 
     // Inlined into the poll callbacks of both transmit paths.
@@ -216,9 +217,11 @@ impl Driver for PortDriver {
         port: Pin<&Port<'bound>>,
         _netdev: &Device,
         mode: &RxMode<'_>,
+        rtnl: &mut Rtnl,
     ) -> Result {
-        // The core serializes calls.
-        let used = filter::select(
+        let entries = port.unicast_entries.get_mut(rtnl);
+
+        *entries = filter::select(
             &port.bar,
             filter::Selection {
                 promiscuous: mode.is_promiscuous(),
@@ -226,9 +229,8 @@ impl Driver for PortDriver {
                 unicast: mode.unicast(),
                 multicast: mode.multicast(),
             },
-            port.unicast_entries.load(Relaxed),
+            *entries,
         );
-        port.unicast_entries.store(used, Relaxed);
         Ok(())
     }
 
@@ -236,6 +238,7 @@ impl Driver for PortDriver {
         port: Pin<&Port<'bound>>,
         netdev: &Device,
         address: MacAddress,
+        _rtnl: &mut Rtnl,
     ) -> Result {
         // If the device is down, `start()` sets it.
         if netdev.is_running() {
@@ -248,6 +251,7 @@ impl Driver for PortDriver {
         port: Pin<&Port<'bound>>,
         netdev: &Device,
         mtu: u32,
+        _rtnl: &mut Rtnl,
     ) -> Result<MtuChange> {
         // A frame takes as many buffers as it needs, so the rings stay as they are.
         if netdev.is_running() {
@@ -268,17 +272,18 @@ impl Driver for PortDriver {
         port: Pin<&Port<'bound>>,
         _netdev: &Device,
         statistics: &mut Statistics<'_>,
+        _rtnl: &mut Rtnl,
     ) {
         port.stats.list(&port.bar, statistics);
     }
 
     const PRIVATE_FLAGS: &'static [&'static str] = FLAG_NAMES;
 
-    fn private_flags<'bound>(port: Pin<&Port<'bound>>) -> u32 {
+    fn private_flags<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> u32 {
         port.flags.load(Relaxed)
     }
 
-    fn set_private_flags<'bound>(port: Pin<&Port<'bound>>, flags: u32) -> Result {
+    fn set_private_flags<'bound>(port: Pin<&Port<'bound>>, flags: u32, _rtnl: &mut Rtnl) -> Result {
         if flags & FLAG_COMBINE_TX != 0 && !port.combining {
             dev_notice!(
                 port.pdev,
@@ -291,7 +296,7 @@ impl Driver for PortDriver {
         Ok(())
     }
 
-    fn flow_hash<'bound>(port: Pin<&Port<'bound>>, flow: Flow) -> FlowHash {
+    fn flow_hash<'bound>(port: Pin<&Port<'bound>>, flow: Flow, _rtnl: &mut Rtnl) -> FlowHash {
         port.hashing.get(flow)
     }
 
@@ -300,18 +305,23 @@ impl Driver for PortDriver {
         netdev: &Device,
         flow: Flow,
         hash: FlowHash,
+        rtnl: &mut Rtnl,
     ) -> Result {
         port.hashing.set(flow, hash)?;
         // If the device is down, `start()` passes it to the card.
         if netdev.is_running() {
             // CAST: There are no more than `MAX_PAIRS`.
-            let pairs = port.rings.lock().len() as u16;
+            let pairs = port.rings.get(rtnl).len() as u16;
             port.hashing.apply(&port.bar, pairs);
         }
         Ok(())
     }
 
-    fn link_speed<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device) -> Option<u32> {
+    fn link_speed<'bound>(
+        port: Pin<&Port<'bound>>,
+        _netdev: &Device,
+        _rtnl: &mut Rtnl,
+    ) -> Option<u32> {
         match link::state(&port.bar) {
             Link::Up(speed) => Some(speed),
             Link::Down => None,

@@ -9,7 +9,9 @@ use kernel::{
         Device,
         Feature,
         Features,
-        Info, //
+        Info,
+        Rtnl,
+        RtnlCell, //
     },
     pci::{
         self,
@@ -19,10 +21,7 @@ use kernel::{
     },
     prelude::*,
     sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
+        atomic::Atomic,
         new_mutex,
         Mutex, //
     }, //
@@ -88,14 +87,13 @@ pub(super) struct PairRegisters {
 pub(crate) struct Port<'bound> {
     #[pin]
     pub(super) stats: PortStats,
-    /// One for each queue pair while the port is open; changes under RTNL.
-    #[pin]
-    pub(super) rings: Mutex<KVec<PairRegisters>>,
+    /// One for each queue pair while the port is open.
+    pub(super) rings: RtnlCell<KVec<PairRegisters>>,
     /// Serializes reading the link state and reporting it, so that the last report is current.
     #[pin]
     link_update: Mutex<()>,
     /// Number of entries of the exact filter in use.
-    pub(super) unicast_entries: Atomic<usize>,
+    pub(super) unicast_entries: RtnlCell<usize>,
     /// The private flags, see [`FLAG_NAMES`].
     pub(super) flags: Atomic<u32>,
     /// Whether [`FLAG_COMBINE_TX`] can be set.
@@ -166,9 +164,9 @@ impl<'bound> Port<'bound> {
             info,
             try_pin_init!(Port {
                 stats <- stats,
-                rings <- new_mutex!(KVec::new(), "ixgbe_rust::rings"),
+                rings: RtnlCell::new(KVec::new()),
                 link_update <- new_mutex!((), "ixgbe_rust::link_update"),
-                unicast_entries: Atomic::new(1),
+                unicast_entries: RtnlCell::new(1),
                 flags: Atomic::new(
                     FLAG_BULK_FREE | if combining { FLAG_COMBINE_TX } else { 0 }
                 ),
@@ -207,10 +205,12 @@ impl Port<'_> {
     }
 
     /// Configures the card and starts all rings.
-    pub(super) fn start(&self, netdev: &Device) -> Result {
+    pub(super) fn start(&self, netdev: &Device, rtnl: &mut Rtnl) -> Result {
         let dev = self.pdev.as_ref();
         let bar = &self.bar;
-        let rings = self.rings.lock();
+        // `filter::init()` leaves one.
+        *self.unicast_entries.get_mut(rtnl) = 1;
+        let rings = self.rings.get(rtnl);
         // CAST: There are no more than `MAX_PAIRS`.
         let pairs = rings.len() as u16;
 
@@ -218,12 +218,11 @@ impl Port<'_> {
         hw::configure(bar);
         rss::configure(bar, &self.hashing, pairs);
         filter::init(bar, &netdev.mac_address());
-        self.unicast_entries.store(1, Relaxed);
         hw::set_max_frame(bar, max_frame(netdev.mtu()));
         irq::configure(bar, pairs, self.event_vector());
 
         hw::enable_tx(bar);
-        for pair in &*rings {
+        for pair in rings {
             pair.tx.start(dev, bar)?;
             // With several queues, one without buffers drops instead of stalling the others.
             pair.rx.start(dev, bar, pairs > 1)?;
@@ -239,12 +238,12 @@ impl Port<'_> {
     }
 
     /// Stops the card, so that it does no DMA.
-    pub(super) fn quiesce(&self) -> Result {
+    pub(super) fn quiesce(&self, rtnl: &mut Rtnl) -> Result {
         let bar = &self.bar;
 
         let stopped = hw::stop(self.pdev.as_ref(), bar);
         self.stats.save_hw(bar);
-        self.rings.lock().clear();
+        self.rings.get_mut(rtnl).clear();
         link::stop(bar, self.media);
         hw::set_driver_loaded(bar, false);
         stopped
