@@ -4,15 +4,14 @@
 //!
 //! C header: [`include/net/page_pool/helpers.h`](srctree/include/net/page_pool/helpers.h)
 //!
-//! A [`PagePool`] serves the receive ring of one queue vector. The operations on a buffer depend on
-//! its owner, so there is a type for each owner:
+//! A pool serves the receive ring of one queue vector, and is made with it, see [`RxRing`]. A
+//! buffer has one owner at a time:
 //!
-//! * [`DeviceBuffer`]: the device may write to it. The CPU gets no access, only the address that
-//!   goes into a descriptor.
-//! * [`CpuBuffer`]: the device is done with it; [`PagePool::complete`] made it visible to the CPU.
-//!   It becomes an SKB ([`CpuBuffer::into_skb`]) or a fragment of one ([`CpuBuffer::add_to`]).
-//!
-//! Dropping either returns the page to its pool, as does freeing the SKB that was made of it.
+//! * The device: the buffer is in the ring. A driver has no access to it.
+//! * The CPU: the device has given notice, and [`Polling::next`] returns a [`CpuBuffer`]. It becomes
+//!   an SKB ([`CpuBuffer::into_skb`]) or a fragment of one ([`CpuBuffer::add_to`]). It exists only
+//!   within a run of the poll function. Dropping it returns the page to its pool, as does freeing
+//!   the SKB that was made of it.
 //!
 //! # Access to the pool
 //!
@@ -23,7 +22,7 @@
 //!   drivers see only while it is being set up and cannot run yet, or its [`napi::Poll`], on the
 //!   CPU that polls it and not from netpoll. Either way there is no other access to the cache.
 //! * The pool belongs to the NAPI instance, and is destroyed before the instance is deleted. The
-//!   driver's [`PagePool`] is only a handle, which is useless without the instance that owns the
+//!   driver's [`RxRing`] is only a handle, which is useless without the instance that owns ring and
 //!   pool. So no mapping outlives the binding of the device, even if a driver keeps or forgets the
 //!   handle.
 //! * Pages may be returned after the pool was destroyed. C removes their DMA mappings when the pool
@@ -51,13 +50,19 @@ use core::{
 
 mod buffer;
 mod layout;
+mod ring;
+
+use self::buffer::DeviceBuffer;
 
 pub use self::{
-    buffer::{
-        CpuBuffer,
-        DeviceBuffer, //
-    },
-    layout::Layout, //
+    buffer::CpuBuffer,
+    layout::Layout,
+    ring::{
+        Polling,
+        Received,
+        RxFormat,
+        RxRing, //
+    }, //
 };
 
 // `bindgen` does not see through `BIT()`.
@@ -97,7 +102,7 @@ impl Drop for Owned {
 ///
 /// `pool` was created for the NAPI instance `napi`, and is valid as long as that has not been
 /// deleted.
-pub struct PagePool {
+struct PagePool {
     pool: NonNull<bindings::page_pool>,
     napi: napi::Id,
     layout: Layout,
@@ -112,12 +117,11 @@ unsafe impl Sync for PagePool {}
 impl PagePool {
     /// Creates the page pool that serves `napi`.
     ///
-    /// `pages` is the number of pages that the pool keeps at hand, usually the size of the receive
-    /// ring. The pages are mapped for `dev`, which must be the parent of the network device, since
+    /// `pages` is the number of pages that the pool keeps at hand. The pages are mapped for `dev`, which must be the parent of the network device, since
     /// that is bound until the pool is gone; else the result is [`EINVAL`].
     ///
     /// Context: process context, while `napi` is being set up.
-    pub fn new(
+    fn new(
         dev: &device::Device<Bound>,
         napi: &Napi,
         pages: u32,
@@ -162,16 +166,10 @@ impl PagePool {
         })
     }
 
-    /// Where the device writes in the buffers of this pool.
-    #[inline]
-    pub fn layout(&self) -> Layout {
-        self.layout
-    }
-
     /// Starts to allocate the first buffers, while `napi` is being set up.
     ///
     /// Returns [`EINVAL`] if `napi` is not the instance that this pool was made for.
-    pub fn initial_allocator<'a>(&'a mut self, napi: &'a Napi) -> Result<Allocator<'a>> {
+    fn initial_allocator<'a>(&'a mut self, napi: &'a Napi) -> Result<Allocator<'a>> {
         if self.napi != napi.id() {
             return Err(EINVAL);
         }
@@ -185,7 +183,7 @@ impl PagePool {
     /// Returns [`EINVAL`] if `poll` is not that of the instance that this pool was made for, and
     /// [`EBUSY`] if this is netpoll, which may have interrupted an access to the pool.
     #[inline]
-    pub fn allocator<'a>(&'a mut self, poll: &'a napi::Poll<'_>) -> Result<Allocator<'a>> {
+    fn allocator<'a>(&'a mut self, poll: &'a napi::Poll<'_>) -> Result<Allocator<'a>> {
         if self.napi != poll.napi().id() {
             return Err(EINVAL);
         }
@@ -205,7 +203,7 @@ impl PagePool {
     /// Returns [`EINVAL`] if the layout differs, or if `poll` is not that of the instance that this
     /// pool was made for, and [`EBUSY`] if this is netpoll.
     #[inline]
-    pub fn receiver<'a, 'p>(
+    fn receiver<'a, 'p>(
         &'a mut self,
         poll: &'p napi::Poll<'_>,
         layout: Layout,
@@ -228,17 +226,6 @@ impl PagePool {
             _poll: PhantomData,
         })
     }
-
-    /// Takes back a buffer, see [`Receiver::complete`]. For several, a [`Receiver`] is faster.
-    #[inline]
-    pub fn complete<'p>(
-        &mut self,
-        buffer: DeviceBuffer,
-        len: u16,
-        poll: &'p napi::Poll<'_>,
-    ) -> Result<CpuBuffer<'p>> {
-        self.receiver(poll, self.layout)?.complete(buffer, len)
-    }
 }
 
 /// Permission to take buffers of a [`PagePool`] back from the device.
@@ -247,7 +234,7 @@ impl PagePool {
 ///
 /// The instance that owns `pool` is being polled, and `layout` is that of `pool`. If `sync` is not
 /// set, the pages of the pool need not be synced for the CPU to see what the device has written.
-pub struct Receiver<'a, 'p> {
+struct Receiver<'a, 'p> {
     pool: &'a mut PagePool,
     layout: Layout,
     sync: bool,
@@ -258,25 +245,22 @@ impl<'p> Receiver<'_, 'p> {
     /// Takes back a buffer to which the device has written `len` bytes.
     ///
     /// `len` usually comes from the device and is not trusted: if it is 0 or exceeds the buffer,
-    /// the page goes back to the pool and the result is [`EMSGSIZE`]. A buffer of another pool is
-    /// refused with [`EINVAL`].
+    /// the page goes back to the pool and the result is [`None`].
     ///
-    /// The caller has seen the device's notice of completion and ordered it before this call.
+    /// # Safety
+    ///
+    /// The buffer must be from this pool, and the device must have given notice that it is done
+    /// with it, which must have been ordered before this call.
     #[inline]
-    pub fn complete(&self, buffer: DeviceBuffer, len: u16) -> Result<CpuBuffer<'p>> {
-        // The pool's own buffers are mapped as long as the pool lives, which it does while its
-        // vector is polled. Others may not be.
-        if buffer.pool() != self.pool.pool.as_ptr() {
-            return Err(EINVAL);
-        }
+    unsafe fn complete(&self, buffer: DeviceBuffer, len: u16) -> Option<CpuBuffer<'p>> {
         // Zero becomes the greatest number.
         if len.wrapping_sub(1) >= self.layout.len() {
-            return Err(EMSGSIZE);
+            return None;
         }
 
         if self.sync {
-            // SAFETY: The page belongs to this pool, whose vector is being polled, and `len` bytes
-            // at the pool's offset are within the page.
+            // SAFETY: The page belongs to this pool, whose vector is being polled, so it is mapped.
+            // `len` bytes at the pool's offset are within the page.
             unsafe {
                 bindings::page_pool_dma_sync_netmem_for_cpu(
                     self.pool.pool.as_ptr(),
@@ -289,7 +273,7 @@ impl<'p> Receiver<'_, 'p> {
 
         // INVARIANT: `len` was checked against the layout, which fits into the page; the device has
         // reported to be done, and the address goes to no device again.
-        Ok(CpuBuffer {
+        Some(CpuBuffer {
             buffer,
             headroom: self.layout.headroom(),
             len,
@@ -303,7 +287,7 @@ impl<'p> Receiver<'_, 'p> {
 /// # Invariants
 ///
 /// The instance that owns `pool` exists, and nothing else uses the cache while `self` exists.
-pub struct Allocator<'a> {
+struct Allocator<'a> {
     pool: &'a mut PagePool,
 }
 
@@ -312,7 +296,7 @@ impl Allocator<'_> {
     ///
     /// Does not sleep.
     #[inline]
-    pub fn alloc(&mut self) -> Option<DeviceBuffer> {
+    fn alloc(&mut self) -> Option<DeviceBuffer> {
         // SAFETY: By the type invariants the pool is alive and nothing else uses its cache.
         let page = unsafe { bindings::page_pool_dev_alloc_pages(self.pool.pool.as_ptr()) };
 

@@ -34,10 +34,9 @@ use kernel::{
             Poll, //
         },
         page_pool::{
-            Allocator,
-            DeviceBuffer,
+            self,
             Layout,
-            PagePool, //
+            RxFormat, //
         },
         queue::{
             TxQueue,
@@ -57,10 +56,7 @@ use kernel::{
         }, //
     },
     prelude::*,
-    sync::{
-        barrier,
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 
 use crate::hw::{
@@ -98,11 +94,22 @@ bitfield! {
     }
 }
 
-/// Part of a page that the card writes to. Behind it, there is room to build an SKB.
-const LAYOUT: Layout = match Layout::new(64, hw::BUFFER_KIB * 1024) {
-    Some(layout) => layout,
-    None => panic!("the buffer does not fit into a page"),
-};
+/// The card's receive descriptors.
+struct Format;
+
+impl RxFormat for Format {
+    /// Behind the part of a page that the card writes to, there is room to build an SKB.
+    const LAYOUT: Layout = match Layout::new(64, hw::BUFFER_KIB * 1024) {
+        Some(layout) => layout,
+        None => panic!("the buffer does not fit into a page"),
+    };
+
+    const DONE: u64 = RxStatus::DONE_MASK;
+
+    fn len(status: u64) -> u16 {
+        RxStatus::from_raw(status).len().cast::<u16>().get()
+    }
+}
 
 /// Packets and bytes that a poll has received.
 #[derive(Default)]
@@ -112,91 +119,31 @@ pub(crate) struct Received {
 }
 
 /// The receive ring. Only the poll function uses it.
-pub(crate) struct RxRing {
-    desc: Descriptors,
-    /// The buffers that the card owns, each at the index of its descriptor.
-    buffers: KBox<[Option<DeviceBuffer>; SIZE]>,
-    /// The descriptor that the card completes next.
-    next_done: usize,
-    /// The descriptor that is given to the card next, at most `SIZE - 1` ahead of `next_done`: to
-    /// the card, a ring with head and tail at the same place is empty.
-    next_free: usize,
-    pool: PagePool,
-}
+pub(crate) struct RxRing(page_pool::RxRing<Format, SIZE>);
 
 impl RxRing {
     /// Allocates the ring and all of its buffers.
     pub(crate) fn new(dev: &device::Device<Bound>, napi: &Napi) -> Result<Self> {
-        let mut this = Self {
-            desc: Descriptors::zeroed(dev, GFP_KERNEL)?,
-            buffers: KBox::init(
-                pin_init::init_array_from_fn(|_| None::<DeviceBuffer>),
-                GFP_KERNEL,
-            )?,
-            next_done: 0,
-            next_free: 0,
-            pool: PagePool::new(dev, napi, SIZE as u32, LAYOUT)?,
-        };
+        let ring = page_pool::RxRing::new(dev, napi, SIZE as u32)?;
 
-        let Self {
-            desc,
-            buffers,
-            next_free,
-            pool,
-            ..
-        } = &mut this;
-        let mut pool = pool.initial_allocator(napi)?;
-        Self::fill(&mut pool, desc, buffers, next_free, SIZE - 1);
-        if this.next_free != SIZE - 1 {
+        if ring.missing() > 0 {
             return Err(ENOMEM);
         }
-        Ok(this)
+        Ok(Self(ring))
     }
 
     /// The address of the ring for the card.
     pub(crate) fn dma_address(&self) -> DmaAddress {
-        self.desc.dma_address()
-    }
-
-    /// Gives up to `count` buffers to the card, without telling it.
-    fn fill(
-        pool: &mut Allocator<'_>,
-        desc: &Descriptors,
-        buffers: &mut [Option<DeviceBuffer>; SIZE],
-        next_free: &mut usize,
-        count: usize,
-    ) {
-        for _ in 0..count {
-            let Some(buffer) = pool.alloc() else {
-                break;
-            };
-            // This also clears the status of the descriptor's last use.
-            write(desc, *next_free, buffer.dma_address(LAYOUT), 0);
-            buffers[*next_free & MASK] = Some(buffer);
-            *next_free = next_free.wrapping_add(1);
-        }
+        self.0.dma_address()
     }
 
     /// Replaces the used buffers. Returns whether the card has any.
     pub(crate) fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>) -> bool {
-        let before = self.next_free;
-        let in_use = self.next_free.wrapping_sub(self.next_done);
-
-        if let Ok(mut pool) = self.pool.allocator(cx) {
-            let missing = (SIZE - 1).saturating_sub(in_use);
-            Self::fill(
-                &mut pool,
-                &self.desc,
-                &mut self.buffers,
-                &mut self.next_free,
-                missing,
-            );
-        }
-        if self.next_free != before {
+        if self.0.refill(cx).is_ok_and(|added| added > 0) {
             // Ordered after the writes to the descriptors.
-            hw::rx_doorbell(bar, self.next_free & MASK);
+            hw::rx_doorbell(bar, self.0.tail());
         }
-        self.next_free != self.next_done
+        self.0.in_use() > 0
     }
 
     /// Receives frames, as many as the budget allows.
@@ -204,33 +151,25 @@ impl RxRing {
         let mut received = Received::default();
         // Its packets go to the stack when it is dropped.
         let mut list = RxList::new(cx);
-        let Ok(pool) = self.pool.receiver(cx, LAYOUT) else {
+        let Ok(mut ring) = self.0.poll(cx) else {
             return received;
         };
 
-        while received.packets < cx.budget().packets() && self.next_done != self.next_free {
-            let status = RxStatus::from_raw(read_high(&self.desc, self.next_done));
-            if !status.done() {
+        while received.packets < cx.budget().packets() {
+            let Some(done) = ring.next() else {
                 break;
-            }
-            // The buffer was written before the status.
-            barrier::dma_mb(barrier::Read);
-
-            let buffer = self.buffers[self.next_done & MASK].take();
-            self.next_done = self.next_done.wrapping_add(1);
-            let Some(buffer) = buffer else {
-                continue;
             };
+            let status = RxStatus::from_raw(done.status);
 
-            // The card is not to be trusted: `complete()` checks the length.
-            let len = status.len().cast::<u16>().get();
-            let Ok(buffer) = pool.complete(buffer, len) else {
+            // The card is not to be trusted: there is no buffer if its length makes no sense.
+            let Some(buffer) = done.buffer else {
                 continue;
             };
             // No frame within the MTU takes more than one buffer. Others are dropped.
             if status.error() || !status.end() {
                 continue;
             }
+            let len = buffer.len();
             if list.push_buffer(buffer, Protocol::Other, false) {
                 received.packets += 1;
                 received.bytes += usize::from(len);

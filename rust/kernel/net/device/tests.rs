@@ -254,7 +254,7 @@ mod cases {
     }
 
     #[test]
-    fn page_pool_goes_with_its_vector() -> Result {
+    fn rx_ring_goes_with_its_vector() -> Result {
         let device = Fixture::new(1)?;
         let log = &device.log;
 
@@ -262,13 +262,11 @@ mod cases {
             return Ok(());
         }
         device.allow_dma()?;
-        log.page_pool.store(1, Relaxed);
+        log.rx_ring.store(1, Relaxed);
         device.up()?;
-        // User-Mode Linux keeps no list of mapped pages (`PP_DMA_INDEX_BITS` is 0). Behind its
-        // mappings is nothing that could be taken away.
-        let listed = !cfg!(CONFIG_UML);
-        assert_eq!(device.data().kept.is_mapped(), Some(listed));
+        log.use_ring.store(1, Relaxed);
         device.interrupt(0);
+        assert_eq!(log.ring_errors.load(Relaxed), 0);
         assert!(log.take(&[
             Event::Open,
             Event::Start,
@@ -276,14 +274,18 @@ mod cases {
             Event::PoolUsable,
             Event::Rearm
         ]));
+        // User-Mode Linux keeps no list of mapped pages (`PP_DMA_INDEX_BITS` is 0). Behind its
+        // mappings is nothing that could be taken away.
+        let listed = !cfg!(CONFIG_UML);
+        assert_eq!(device.data().kept.is_mapped(), Some(listed));
 
-        // The driver keeps its handle and a buffer, but the device is about to be unbound.
+        // The driver keeps its handle and a packet, but the device is about to be unbound.
         device.down();
         assert_eq!(device.data().kept.is_mapped(), Some(false));
         assert!(log.take(DOWN));
 
         // It is of no use to another instance, even at the same address.
-        log.page_pool.store(0, Relaxed);
+        log.rx_ring.store(0, Relaxed);
         device.up()?;
         device.interrupt(0);
         assert!(log.take(&[
@@ -293,6 +295,28 @@ mod cases {
             Event::PoolRefused,
             Event::Rearm
         ]));
+        Ok(())
+    }
+
+    #[test]
+    fn rx_ring_without_handle_keeps_its_buffers() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        if cfg!(not(CONFIG_PAGE_POOL)) {
+            return Ok(());
+        }
+        device.allow_dma()?;
+        log.rx_ring.store(1, Relaxed);
+        device.up()?;
+        log.drop_ring.store(1, Relaxed);
+        device.interrupt(0);
+
+        // The card may still write to them.
+        assert_eq!(log.ring_errors.load(Relaxed), 0);
+        assert_eq!(log.lacking[0].load(Relaxed), 15);
+        assert_eq!(log.lacking[1].load(Relaxed), 15);
+        device.down();
         Ok(())
     }
 

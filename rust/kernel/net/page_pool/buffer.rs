@@ -24,11 +24,12 @@ use core::{
 ///
 /// `page` is an order-0 page that was allocated from a page pool with `PP_FLAG_DMA_MAP`, and `self`
 /// owns the reference to it.
-pub struct DeviceBuffer {
+pub(super) struct DeviceBuffer {
     pub(super) page: NonNull<bindings::page>,
 }
 
-// SAFETY: A page of a page pool can be given back from any context.
+// SAFETY: A page of a page pool can be given back by any thread. Buffers are in rings, which are
+// dropped in process context, or in the hands of a poll function.
 unsafe impl Send for DeviceBuffer {}
 
 // SAFETY: The methods that take `&self` only read what does not change while the buffer exists.
@@ -37,7 +38,7 @@ unsafe impl Sync for DeviceBuffer {}
 impl DeviceBuffer {
     /// The bus address of the part of the page that the device writes.
     #[inline]
-    pub fn dma_address(&self, layout: Layout) -> DmaAddress {
+    pub(super) fn dma_address(&self, layout: Layout) -> DmaAddress {
         // SAFETY: By the type invariant the page was allocated from a pool that maps its pages.
         let page = unsafe { bindings::page_pool_get_dma_addr(self.page.as_ptr()) };
 
@@ -49,13 +50,6 @@ impl DeviceBuffer {
     pub(super) fn pool(&self) -> *mut bindings::page_pool {
         // SAFETY: By the type invariant the page belongs to a page pool.
         unsafe { bindings::page_pool_of(self.page.as_ptr()) }
-    }
-
-    /// Whether there are pages of the pool that are mapped for its device.
-    #[cfg(CONFIG_KUNIT)]
-    pub(in crate::net) fn pool_is_mapped(&self) -> bool {
-        // SAFETY: The pool's memory stays until all of its pages were returned, this one included.
-        unsafe { !(*self.pool()).dma_mapped.xa_head.is_null() }
     }
 }
 

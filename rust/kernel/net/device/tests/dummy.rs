@@ -125,6 +125,26 @@ impl Drop for Tx {
     }
 }
 
+/// Does what the test has asked for with the ring.
+fn work_with_ring(data: &Data<'_>, cx: &Poll<'_>) {
+    let log = &data.log;
+
+    if log.use_ring.xchg(0, Relaxed) != 0 && data.kept.receive(cx).is_err() {
+        log.ring_errors.fetch_add(1, Relaxed);
+    }
+    if log.drop_ring.xchg(0, Relaxed) != 0 {
+        match data.kept.drop_ring(cx) {
+            Ok((before, after)) => {
+                log.lacking[0].store(before, Relaxed);
+                log.lacking[1].store(after, Relaxed);
+            }
+            Err(_) => {
+                log.ring_errors.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
 #[vtable]
 impl Driver for Dummy {
     type Bus = device::Device<Bound>;
@@ -168,7 +188,7 @@ impl Driver for Dummy {
                 unsafe { IrqRequest::new(data.get_ref().parent, log.irq[index].load(Relaxed)) };
 
             cx.add_queue_vector(irq, c"dummy", |napi| {
-                if log.page_pool.load(Relaxed) != 0 {
+                if log.rx_ring.load(Relaxed) != 0 {
                     data.kept.make(data.parent, napi)?;
                 }
                 if index == 1 && log.fail.load(Relaxed) == Fail::SecondVector as u32 {
@@ -270,6 +290,7 @@ impl Driver for Dummy {
             Some(true) => data.log.add(Event::PoolUsable),
             Some(false) => data.log.add(Event::PoolRefused),
         }
+        work_with_ring(data.get_ref(), cx);
 
         if data.log.complete_late.xchg(0, Relaxed) != 0 {
             wait_for_stop(cx.device());

@@ -17,8 +17,7 @@ use kernel::{
         skbuff::PartialChecksum, //
     },
     num::Bounded,
-    prelude::*,
-    sync::barrier, //
+    prelude::*, //
 };
 
 /// Number of descriptors of a ring.
@@ -39,12 +38,6 @@ pub(crate) fn write(ring: &DescRing, index: usize, words: [u64; 2]) {
 
     io_write!(ring, [build: index & RING_MASK][build: 0], low);
     io_write!(ring, [build: index & RING_MASK][build: 1], high);
-}
-
-/// Reads the first word of a descriptor.
-#[inline(always)]
-pub(crate) fn read_low(ring: &DescRing, index: usize) -> u64 {
-    io_read!(ring, [build: index & RING_MASK][build: 0])
 }
 
 /// Reads the second word of a descriptor, which holds the done bit.
@@ -106,35 +99,6 @@ impl RxStatus {
     pub(crate) fn is_whole_and_good(self) -> bool {
         self.eop() && !self.rxe() && !self.ipe() && !self.l4e()
     }
-
-    /// Returns the status of a receive descriptor if the device is done with it.
-    ///
-    /// After this, the other words of the descriptor and the buffer can be read.
-    #[inline(always)]
-    pub(crate) fn take(ring: &DescRing, index: usize) -> Option<Self> {
-        let status = Self::from_raw(read_high(ring, index));
-        if !status.dd() {
-            return None;
-        }
-
-        // The device wrote the first word and the buffer before the status; read them after it.
-        barrier::dma_mb(barrier::Read);
-        Some(status)
-    }
-}
-
-/// Gives a buffer to the device.
-#[inline(always)]
-pub(crate) fn write_rx(ring: &DescRing, index: usize, address: u64) {
-    // The second word is the address of a header buffer, which is not used. Writing it also clears
-    // the old status.
-    write(ring, index, [address, 0]);
-}
-
-/// Clears a receive descriptor, so that its old contents cannot be taken for a completion.
-#[inline(always)]
-pub(crate) fn clear_rx(ring: &DescRing, index: usize) {
-    write(ring, index, [0, 0]);
 }
 
 bitfield! {

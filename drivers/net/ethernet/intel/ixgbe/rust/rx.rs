@@ -18,11 +18,10 @@ use kernel::{
             Poll, //
         },
         page_pool::{
-            Allocator,
+            self,
             CpuBuffer,
-            DeviceBuffer,
             Layout,
-            PagePool, //
+            RxFormat, //
         },
         rx_list::RxList,
         skbuff::SkBuff, //
@@ -34,11 +33,8 @@ use kernel::{
 
 use crate::{
     desc::{
-        self,
-        DescRing,
         RxInfo,
         RxStatus,
-        RING_MASK,
         RING_SIZE, //
     },
     hw::Bar0,
@@ -58,10 +54,22 @@ const HEADROOM: u16 = 128;
 /// Length of an Ethernet header. The card does not receive shorter frames.
 const HEADER_LEN: u16 = 14;
 
-const LAYOUT: Layout = match Layout::new(HEADROOM, BUFFER_LEN) {
-    Some(layout) => layout,
-    None => panic!("the buffer does not fit into a page"),
-};
+/// Advanced receive descriptors, see [`RxStatus`].
+struct Format;
+
+impl RxFormat for Format {
+    const LAYOUT: Layout = match Layout::new(HEADROOM, BUFFER_LEN) {
+        Some(layout) => layout,
+        None => panic!("the buffer does not fit into a page"),
+    };
+
+    const DONE: u64 = RxStatus::DD_MASK;
+
+    #[inline(always)]
+    fn len(status: u64) -> u16 {
+        RxStatus::from_raw(status).pkt_len().cast::<u16>().get()
+    }
+}
 
 /// Refill when this many buffers are missing: a batch is cheaper than single buffers.
 const REFILL_BATCH: usize = 32;
@@ -104,16 +112,8 @@ const POOL_PAGES: u32 = 2 * RING_SIZE as u32;
 /// The receive ring of a queue.
 pub(crate) struct RxRing {
     pair: Pair,
-    desc: DescRing,
-    /// The buffers that the card owns, each at the index of its descriptor.
-    buffers: KBox<[Option<DeviceBuffer>; RING_SIZE]>,
+    ring: page_pool::RxRing<Format, RING_SIZE>,
     frame: Frame,
-    /// The next descriptor that the card completes. Free-running.
-    next_done: usize,
-    /// The next descriptor to give to the card. Free-running, and at most `RING_SIZE - 1` ahead of
-    /// `next_done`: if tail equals head, the card takes the ring for empty.
-    next_free: usize,
-    pool: PagePool,
 }
 
 impl RxRing {
@@ -124,104 +124,50 @@ impl RxRing {
         pair: Pair,
         counters: &PollCounters,
     ) -> Result<Self> {
-        let pool = PagePool::new(dev, napi, POOL_PAGES, LAYOUT)?;
+        let ring = page_pool::RxRing::new(dev, napi, POOL_PAGES)?;
 
-        let mut this = Self {
-            pair,
-            desc: DescRing::zeroed(dev, GFP_KERNEL)?,
-            buffers: KBox::init(
-                pin_init::init_array_from_fn(|_| None::<DeviceBuffer>),
-                GFP_KERNEL,
-            )?,
-            frame: Frame::None,
-            next_done: 0,
-            next_free: 0,
-            pool,
-        };
-
-        let mut pool = this.pool.initial_allocator(napi)?;
-        Self::fill(
-            &mut pool,
-            &this.desc,
-            &mut this.buffers,
-            &mut this.next_free,
-            RING_SIZE - 1,
-            counters,
-        );
-        if this.next_free == 0 {
-            return Err(ENOMEM);
+        if ring.missing() > 0 {
+            counters.rx_no_buffer.add(1);
         }
-
-        Ok(this)
+        Ok(Self {
+            pair,
+            ring,
+            frame: Frame::None,
+        })
     }
 
     /// Returns the register values that describe the ring to the card.
     pub(crate) fn registers(&self) -> RxRegisters {
         RxRegisters {
             pair: self.pair,
-            base: self.desc.dma_address(),
-            tail: (self.next_free & RING_MASK) as u32,
+            base: self.ring.dma_address(),
+            tail: self.ring.tail() as u32,
         }
-    }
-
-    /// Adds up to `count` buffers to the ring, without moving the tail register.
-    #[inline]
-    fn fill(
-        pool: &mut Allocator<'_>,
-        ring: &DescRing,
-        buffers: &mut [Option<DeviceBuffer>; RING_SIZE],
-        next_free: &mut usize,
-        count: usize,
-        counters: &PollCounters,
-    ) {
-        let mut index = *next_free;
-
-        for _ in 0..count {
-            let Some(buffer) = pool.alloc() else {
-                counters.rx_no_buffer.add(1);
-                break;
-            };
-            desc::write_rx(ring, index, buffer.dma_address(LAYOUT));
-            buffers[index & RING_MASK] = Some(buffer);
-            index = index.wrapping_add(1);
-        }
-
-        // The descriptor after the last buffer must not look completed.
-        desc::clear_rx(ring, index);
-        *next_free = index;
     }
 
     /// Replaces used buffers and moves the tail register. Returns false if so few buffers are left
     /// that polling has to continue.
     #[inline(never)]
     fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
-        let in_use = self.next_free.wrapping_sub(self.next_done);
-        let missing = (RING_SIZE - 1).saturating_sub(in_use);
+        let missing = self.ring.missing();
         if missing < REFILL_BATCH {
             return true;
         }
 
-        let before = self.next_free;
-        if let Ok(mut pool) = self.pool.allocator(cx) {
-            Self::fill(
-                &mut pool,
-                &self.desc,
-                &mut self.buffers,
-                &mut self.next_free,
-                missing,
-                counters,
-            );
+        let added = self.ring.refill(cx).unwrap_or(0);
+        if added < missing {
+            counters.rx_no_buffer.add(1);
         }
-        if self.next_free != before {
+        if added > 0 {
             // The register write is ordered after the writes to the descriptors.
             bar.write(
                 RDT::at(self.pair.at()),
-                ((self.next_free & RING_MASK) as u32).into(),
+                (self.ring.tail() as u32).into(),
             );
         }
 
         // With hardly any buffers left, the card may raise no interrupt, and nothing would retry.
-        self.next_free.wrapping_sub(self.next_done) >= REFILL_BATCH
+        self.ring.in_use() >= REFILL_BATCH
     }
 
     /// Receives up to `budget` frames.
@@ -255,39 +201,31 @@ impl RxRing {
     #[inline(never)]
     fn take(&mut self, cx: &Poll<'_>, list: &mut RxList<'_>, counters: &PollCounters) -> Received {
         let budget = cx.budget().packets();
-        let end = self.next_free;
-        let mut index = self.next_done;
         let mut sum = Received::default();
 
         // With the feature off, the stack verifies all checksums itself.
         let trusted = cx.device().features().contains(Feature::RxChecksum);
-        let Ok(pool) = self.pool.receiver(cx, LAYOUT) else {
+        let Ok(mut ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return sum;
         };
 
-        while sum.packets < budget && index != end {
-            let Some(status) = RxStatus::take(&self.desc, index) else {
+        while sum.packets < budget {
+            let Some(done) = ring.next() else {
                 break;
             };
-            let info = RxInfo::from_raw(desc::read_low(&self.desc, index));
-            let buffer = self.buffers[index & RING_MASK].take();
-            index = index.wrapping_add(1);
+            let status = RxStatus::from_raw(done.status);
+            let info = RxInfo::from_raw(done.info);
 
-            let Some(buffer) = buffer else {
-                counters.rx_bad_descriptors.add(1);
-                continue;
-            };
-
-            let len = status.pkt_len().cast::<u16>().get();
-            match pool.complete(buffer, len) {
+            match done.buffer {
                 // Fast path: nearly all frames have one buffer and no error.
-                Ok(buffer)
+                Some(buffer)
                     if status.is_whole_and_good()
                         && buffer.len() >= HEADER_LEN
                         && matches!(self.frame, Frame::None) =>
                 {
                     let verified = status.l4i() && trusted;
+                    let len = buffer.len();
 
                     if list.push_buffer(buffer, info.protocol(), verified) {
                         sum.add(len.into(), verified);
@@ -295,7 +233,7 @@ impl RxRing {
                         counters.rx_no_skb.add(1);
                     }
                 }
-                Ok(buffer) => {
+                Some(buffer) => {
                     let skb = Self::assemble(&mut self.frame, buffer, status, counters);
                     if let Some(skb) = skb {
                         let len = skb.len();
@@ -307,14 +245,12 @@ impl RxRing {
                     }
                 }
                 // The buffer went back to the pool. Its frame is lost.
-                Err(_) => {
+                None => {
                     counters.rx_bad_descriptors.add(1);
                     Self::discard(&mut self.frame, status);
                 }
             }
         }
-
-        self.next_done = index;
         sum
     }
 

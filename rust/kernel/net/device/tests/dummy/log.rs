@@ -98,8 +98,16 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) take_queue: Atomic<u32>,
     /// Complete that many bytes more than there were.
     pub(in crate::net::device) overcount: Atomic<usize>,
-    /// Make a page pool, and keep it.
-    pub(in crate::net::device) page_pool: Atomic<u32>,
+    /// Make a receive ring, and keep the handle.
+    pub(in crate::net::device) rx_ring: Atomic<u32>,
+    /// Drop the handle within the poll function.
+    pub(in crate::net::device) drop_ring: Atomic<u32>,
+    /// The number of pages that its pool lacked before and after that.
+    pub(in crate::net::device) lacking: [Atomic<u32>; 2],
+    /// Receive with the ring.
+    pub(in crate::net::device) use_ring: Atomic<u32>,
+    /// The number of errors of the two.
+    pub(in crate::net::device) ring_errors: Atomic<u32>,
     /// Keep a resource of the bus device in the poller.
     pub(in crate::net::device) resource: Atomic<u32>,
     pub(in crate::net::device) received: Atomic<u64>,
@@ -143,7 +151,11 @@ impl Log {
                 forward: Atomic::new(0),
                 take_queue: Atomic::new(0),
                 overcount: Atomic::new(0),
-                page_pool: Atomic::new(0),
+                rx_ring: Atomic::new(0),
+                drop_ring: Atomic::new(0),
+                lacking: [const { Atomic::new(0) }; 2],
+                use_ring: Atomic::new(0),
+                ring_errors: Atomic::new(0),
                 resource: Atomic::new(0),
                 received: Atomic::new(0),
                 addresses: Atomic::new(0),

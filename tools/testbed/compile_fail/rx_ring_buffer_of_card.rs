@@ -1,0 +1,20 @@
+//@ error: E0616 field `memory` of struct `RxRing` is private
+// SPDX-License-Identifier: GPL-2.0
+
+//! A buffer is out of reach until the card has given notice.
+
+#![forbid(unsafe_code)]
+
+use kernel::net::{
+    napi::Poll,
+    page_pool::{
+        RxFormat,
+        RxRing, //
+    }, //
+};
+
+pub fn read<F: RxFormat>(ring: &mut RxRing<F, 256>, cx: &Poll<'_>) {
+    let _ = cx;
+    //~ let _ = ring.poll(cx).map(|mut ring| ring.next());
+    let _ = ring.memory;
+}
