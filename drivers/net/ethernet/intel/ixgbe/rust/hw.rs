@@ -218,10 +218,15 @@ pub(crate) fn set_driver_loaded(bar: &Bar0<'_>, loaded: bool) {
 }
 
 /// Sets the maximum size of a received frame, in bytes without frame check sequence.
+///
+/// A port receives ordinary frames in any case: its MTU is about frames that it sends, and the MTU
+/// of its peer may be larger.
 pub(crate) fn set_max_frame(bar: &Bar0<'_>, len: u16) {
     const FCS_LEN: u16 = 4;
+    const ORDINARY_LEN: u16 = 1514;
 
-    bar.update(MAXFRS, |r| r.with_mfs(len.saturating_add(FCS_LEN)));
+    let len = len.max(ORDINARY_LEN).saturating_add(FCS_LEN);
+    bar.update(MAXFRS, |r| r.with_mfs(len));
 }
 
 /// Enables reception.

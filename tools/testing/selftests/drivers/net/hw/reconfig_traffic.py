@@ -106,6 +106,17 @@ def largest_frames():
             yield ksft_variants([value])(case)
 
 
+@ksft_disruptive
+def frames_above_mtu(cfg):
+    """ A port with a low MTU receives ordinary frames: that of its peer may be larger. """
+    ip(f"link set {cfg.ports[0].ifname} mtu 1300")
+    try:
+        cfg.set_up()
+        cfg.check_forwarded(500, 1500 + ETH_HLEN)
+    finally:
+        _set_mtu(cfg, 1500)
+
+
 def cable(cfg):
     """ The ports reach each other over the cable. """
     cfg.cable = Cable(cfg.card)
@@ -149,7 +160,7 @@ def main():
                       forwards_after("down_and_up"),
                       up_under_flood, forwards_after("flood"),
                       mtu, traffic_intact("mtu"), mtu_refused, forwards_after("mtu"),
-                      *largest_frames(),
+                      *largest_frames(), frames_above_mtu,
                       cable, link_flap, link_change, reach_after_flaps],
                      args=(cfg, ))
         finally:
