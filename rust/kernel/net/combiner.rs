@@ -73,13 +73,7 @@
 use crate::{
     prelude::*,
     sync::{
-        atomic::{
-            Acquire,
-            Atomic,
-            Full,
-            Relaxed,
-            Release, //
-        },
+        atomic::Atomic,
         llist::{
             self,
             Chain,
@@ -97,63 +91,16 @@ use core::{
 
 mod role;
 mod tests;
+mod word;
 
 use role::{
     Added,
-    Depth,
     Word, //
 };
-
-/// Not the address of a node, as nodes are aligned.
-const BUSY: usize = 1;
-
-/// The word of a combiner, see [`role`].
-#[repr(transparent)]
-struct RoleWord(Atomic<*mut Node>);
-
-impl Word for RoleWord {
-    type Pointer = *mut Node;
-
-    const IDLE: *mut Node = ptr::null_mut();
-    const BUSY: *mut Node = ptr::without_provenance_mut(BUSY);
-
-    #[inline(always)]
-    fn load_relaxed(&self) -> *mut Node {
-        self.0.load(Relaxed)
-    }
-
-    #[inline(always)]
-    fn occupy(&self) -> Result<(), *mut Node> {
-        self.0.cmpxchg(Self::IDLE, Self::BUSY, Acquire).map(|_| ())
-    }
-
-    #[inline(always)]
-    fn replace_release(&self, old: *mut Node, new: *mut Node) -> Result<(), *mut Node> {
-        self.0.cmpxchg(old, new, Release).map(|_| ())
-    }
-
-    #[inline(always)]
-    fn exchange(&self, new: *mut Node) -> *mut Node {
-        self.0.xchg(new, Full)
-    }
-}
-
-/// Roughly the number of elements that were added since the list was last taken.
-#[repr(transparent)]
-struct Behind(Atomic<isize>);
-
-impl Depth for Behind {
-    #[inline(always)]
-    fn increment(&self) -> usize {
-        // CAST: It counts up from zero.
-        self.0.fetch_add(1isize, Relaxed) as usize
-    }
-
-    #[inline(always)]
-    fn reset(&self) {
-        self.0.store(0isize, Relaxed);
-    }
-}
+use word::{
+    Behind,
+    RoleWord, //
+};
 
 /// A list to which many CPUs add elements, and which one of them processes.
 ///
@@ -204,7 +151,7 @@ pub enum Disposition {
 impl<P: Link> Combiner<P> {
     /// The second word while there is a combiner that has taken all elements.
     #[cfg(CONFIG_NET_XMIT_LLIST_RUST)]
-    pub(crate) const BUSY: usize = BUSY;
+    pub(crate) const BUSY: usize = word::BUSY;
 
     /// Returns an empty list.
     #[inline]

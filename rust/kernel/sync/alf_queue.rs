@@ -109,6 +109,7 @@ use crate::{
     sync::Arc, //
 };
 
+mod atomics;
 #[cfg(CONFIG_ALF_QUEUE)]
 mod c_api;
 mod chunk;

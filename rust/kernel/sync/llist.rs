@@ -53,12 +53,7 @@
 
 use crate::{
     prelude::*,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Relaxed,
-        Release, //
-    }, //
+    sync::atomic::Atomic, //
 };
 use core::{
     cell::UnsafeCell,
@@ -69,9 +64,11 @@ use core::{
     }, //
 };
 
+mod first;
 mod head;
 mod tests;
 
+use first::First;
 use head::AtomicFirst;
 
 /// The member that links an element to others.
@@ -200,28 +197,6 @@ pub(crate) unsafe fn set_next(node: *mut Node, next: *mut Node) {
 unsafe fn next_of(node: *mut Node) -> *mut Node {
     // SAFETY: By the safety requirements, there is no other access to it.
     unsafe { *(*node).next.get() }
-}
-
-/// The pointer to the first node.
-struct First(Atomic<*mut Node>);
-
-impl AtomicFirst for First {
-    type Pointer = *mut Node;
-
-    #[inline(always)]
-    fn load_relaxed(&self) -> *mut Node {
-        self.0.load(Relaxed)
-    }
-
-    #[inline(always)]
-    fn replace_release(&self, old: *mut Node, new: *mut Node) -> Result<(), *mut Node> {
-        self.0.cmpxchg(old, new, Release).map(|_| ())
-    }
-
-    #[inline(always)]
-    fn take_acquire(&self) -> *mut Node {
-        self.0.xchg(ptr::null_mut(), Acquire)
-    }
 }
 
 /// A list to which any context can add elements, without a lock.

@@ -1,87 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel's combining list, whose ordering is in `rust/kernel/net/combiner/role.rs`.
+//! The kernel's combining list.
 //!
 //! C code that uses the same list is modelled as it is written in `__dev_xmit_skb()`.
 
-use crate::kernel::role::{Added, Depth, Word, add, finish, take, take_last};
+use crate::kernel::combiner::role::{Added, Depth, Word, add, finish, take, take_last};
+use crate::kernel::combiner::word::{Behind, RoleWord};
+use crate::kernel::llist::Node;
 use loom::cell::UnsafeCell;
 use loom::model::Builder;
-use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-
-/// The orderings that a test wants to see.
-#[derive(Clone, Copy)]
-struct Orderings {
-    first: Ordering,
-    add: Ordering,
-    take: Ordering,
-    finish: Ordering,
-}
-
-const RIGHT: Orderings = Orderings {
-    first: Acquire,
-    add: Release,
-    take: AcqRel,
-    finish: Release,
-};
-
-struct First {
-    value: AtomicUsize,
-    orderings: Orderings,
-}
-
-impl Word for First {
-    type Pointer = usize;
-
-    const IDLE: usize = usize::MAX;
-    const BUSY: usize = usize::MAX - 1;
-
-    fn load_relaxed(&self) -> usize {
-        self.value.load(Relaxed)
-    }
-
-    fn occupy(&self) -> Result<(), usize> {
-        self.value
-            .compare_exchange(Self::IDLE, Self::BUSY, self.orderings.first, Relaxed)
-            .map(|_| ())
-    }
-
-    fn replace_release(&self, old: usize, new: usize) -> Result<(), usize> {
-        let ordering = if new == Self::IDLE {
-            self.orderings.finish
-        } else {
-            self.orderings.add
-        };
-        self.value
-            .compare_exchange(old, new, ordering, Relaxed)
-            .map(|_| ())
-    }
-
-    fn exchange(&self, new: usize) -> usize {
-        self.value.swap(new, self.orderings.take)
-    }
-}
-
-struct Count(AtomicUsize);
-
-impl Depth for Count {
-    fn increment(&self) -> usize {
-        self.0.fetch_add(1, Relaxed)
-    }
-
-    fn reset(&self) {
-        self.0.store(0, Relaxed);
-    }
-}
+use std::ptr;
 
 /// A list of up to four elements, and what the combiner works on.
 struct List {
-    first: First,
-    depth: Count,
-    next: Vec<UnsafeCell<Option<usize>>>,
+    word: RoleWord,
+    depth: Behind,
+    nodes: Vec<*mut Node>,
     lock: Mutex<()>,
     done: UnsafeCell<Vec<usize>>,
 }
@@ -92,43 +28,43 @@ unsafe impl Sync for List {}
 unsafe impl Send for List {}
 
 impl List {
-    fn new(orderings: Orderings) -> Arc<Self> {
+    fn new() -> Arc<Self> {
         Arc::new(Self {
-            first: First {
-                value: AtomicUsize::new(First::IDLE),
-                orderings,
-            },
-            depth: Count(AtomicUsize::new(0)),
-            next: (0..4).map(|_| UnsafeCell::new(None)).collect(),
+            word: RoleWord::new(),
+            depth: Behind::new(),
+            nodes: Node::some(4),
             lock: Mutex::new(()),
             done: UnsafeCell::new(Vec::new()),
         })
     }
 
+    /// Makes `next` follow an element.
+    fn link(&self, element: usize, next: Option<*mut Node>) {
+        let next = next.unwrap_or(ptr::null_mut());
+        // SAFETY: Elements are never freed, and loom checks that nothing else accesses this one.
+        unsafe { (*self.nodes[element]).next.with_mut(|link| *link = next) };
+    }
+
     fn add(&self, new: usize, limit: usize) -> Added {
-        add(&self.first, &self.depth, limit, new, |older| {
-            // SAFETY: loom checks that nothing else accesses the element.
-            self.next[new].with_mut(|next| unsafe { *next = older });
+        add(&self.word, &self.depth, limit, self.nodes[new], |older| {
+            self.link(new, older);
         })
     }
 
     /// As in C: an element that finds no thread at work is put on the list as well.
     fn add_in_c(&self, new: usize) -> Added {
-        let mut old = self.first.load_relaxed();
+        let mut old = self.word.load_relaxed();
         let mut counted = false;
         loop {
-            if old != First::IDLE && !counted {
+            if old != RoleWord::IDLE && !counted {
                 if self.depth.increment() >= 9 {
                     return Added::Refused;
                 }
                 counted = true;
             }
-            let older = (old != First::IDLE && old != First::BUSY).then_some(old);
-            // SAFETY: loom checks that nothing else accesses the element.
-            self.next[new].with_mut(|next| unsafe { *next = older });
-            let replaced = self.first.value.compare_exchange(old, new, AcqRel, Relaxed);
-            match replaced {
-                Ok(_) if old == First::IDLE => return Added::First,
+            self.link(new, Some(old).filter(|&old| old != RoleWord::BUSY));
+            match self.word.replace_in_c(old, self.nodes[new]) {
+                Ok(_) if old == RoleWord::IDLE => return Added::First,
                 Ok(_) => return Added::Behind,
                 Err(now) => old = now,
             }
@@ -136,13 +72,15 @@ impl List {
     }
 
     /// Puts elements to those that are done, oldest first, and returns how many they are.
-    fn work(&self, own: Option<usize>, newest: Option<usize>) -> usize {
+    fn work(&self, own: Option<usize>, newest: Option<*mut Node>) -> usize {
         let mut taken = Vec::new();
-        let mut rest = newest;
-        while let Some(element) = rest {
-            taken.push(element);
-            // SAFETY: loom checks that nothing else accesses the element.
-            rest = self.next[element].with(|next| unsafe { *next });
+        let mut rest = newest.unwrap_or(ptr::null_mut());
+        while !rest.is_null() {
+            // SAFETY: As in `link()`.
+            unsafe {
+                taken.push((*rest).number);
+                rest = (*rest).next.with(|next| *next);
+            }
         }
         taken.extend(own);
         taken.reverse();
@@ -161,10 +99,10 @@ impl List {
             }
             let mut own = Some(element);
             loop {
-                let newest = take(&self.first, &self.depth);
+                let newest = take(&self.word, &self.depth);
                 if own.is_some() || newest.is_some() {
                     self.work(own.take(), newest);
-                } else if finish(&self.first) {
+                } else if finish(&self.word) {
                     break;
                 }
             }
@@ -176,7 +114,7 @@ impl List {
         for &element in elements {
             if self.add(element, 9) == Added::First {
                 let _guard = self.lock.lock().expect("no thread panics");
-                let newest = take_last(&self.first, &self.depth);
+                let newest = take_last(&self.word, &self.depth);
                 self.work(Some(element), newest);
             }
         }
@@ -187,9 +125,9 @@ impl List {
         for &element in elements {
             if self.add(element, 9) == Added::First {
                 let _guard = self.lock.lock().expect("no thread panics");
-                let newest = take(&self.first, &self.depth);
+                let newest = take(&self.word, &self.depth);
                 self.work(Some(element), newest);
-                let newest = take_last(&self.first, &self.depth);
+                let newest = take_last(&self.word, &self.depth);
                 self.work(None, newest);
             }
         }
@@ -200,7 +138,7 @@ impl List {
         for &element in elements {
             if self.add_in_c(element) == Added::First {
                 let _guard = self.lock.lock().expect("no thread panics");
-                let newest = self.first.exchange(First::IDLE);
+                let newest = self.word.exchange(RoleWord::IDLE);
                 self.depth.reset();
                 self.work(None, Some(newest));
             }
@@ -209,9 +147,18 @@ impl List {
 
     /// The results, if no element is left.
     fn end(&self) -> Vec<usize> {
-        assert_eq!(self.first.load_relaxed(), First::IDLE);
+        assert_eq!(self.word.load_relaxed(), RoleWord::IDLE);
         // SAFETY: loom checks that no other thread is at work.
         self.done.with(|done| unsafe { (*done).clone() })
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        for node in self.nodes.drain(..) {
+            // SAFETY: They came from boxes, and all threads have ended.
+            drop(unsafe { Box::from_raw(node) });
+        }
     }
 }
 
@@ -226,14 +173,14 @@ fn model(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
 type Way = fn(&List, &[usize]);
 
 /// Two threads add elements in one way; all are done, in order per thread.
-fn two_add(orderings: Orderings, way: Way) {
-    two_differ(orderings, way, way);
+fn two_add(way: Way) {
+    two_differ(way, way);
 }
 
 /// Likewise, each in its own way.
-fn two_differ(orderings: Orderings, way: Way, others: Way) {
+fn two_differ(way: Way, others: Way) {
     model(3, move || {
-        let list = List::new(orderings);
+        let list = List::new();
         let other = {
             let list = list.clone();
             thread::spawn(move || others(&list, &[2]))
@@ -248,37 +195,29 @@ fn two_differ(orderings: Orderings, way: Way, others: Way) {
 
 #[test]
 fn who_stays_does_everything() {
-    two_add(RIGHT, List::add_and_stay);
+    two_add(List::add_and_stay);
 }
 
 #[test]
 fn who_hands_over_loses_nothing() {
-    two_add(RIGHT, List::add_and_hand_over);
+    two_add(List::add_and_hand_over);
 }
 
 #[test]
 fn who_does_both_loses_nothing() {
-    two_add(RIGHT, List::add_under_the_lock);
+    two_add(List::add_under_the_lock);
 }
 
 #[test]
 fn c_code_and_rust_code_share_a_list() {
-    two_differ(
-        RIGHT,
-        List::add_under_the_lock,
-        List::add_and_hand_over_in_c,
-    );
-    two_differ(
-        RIGHT,
-        List::add_and_hand_over_in_c,
-        List::add_under_the_lock,
-    );
+    two_differ(List::add_under_the_lock, List::add_and_hand_over_in_c);
+    two_differ(List::add_and_hand_over_in_c, List::add_under_the_lock);
 }
 
 #[test]
 fn three_add() {
     model(2, || {
-        let list = List::new(RIGHT);
+        let list = List::new();
         let others = [1, 2].map(|element| {
             let list = list.clone();
             thread::spawn(move || list.add_and_stay(&[element]))
@@ -297,14 +236,14 @@ fn three_add() {
 #[test]
 fn refused_is_not_added() {
     model(2, || {
-        let list = List::new(RIGHT);
+        let list = List::new();
         // The role is ours.
         assert_eq!(list.add(0, 1), Added::First);
         let others = [1, 2].map(|element| {
             let list = list.clone();
             thread::spawn(move || list.add(element, 1))
         });
-        let newest = take_last(&list.first, &list.depth);
+        let newest = take_last(&list.word, &list.depth);
         list.work(Some(0), newest);
         let added = others.map(|other| other.join().expect("it ends"));
         let turns: Vec<_> = (1..)
@@ -314,7 +253,7 @@ fn refused_is_not_added() {
         match turns[..] {
             [] => {}
             [(own, _)] => {
-                let newest = take_last(&list.first, &list.depth);
+                let newest = take_last(&list.word, &list.depth);
                 list.work(Some(own), newest);
             }
             _ => panic!("two have the role"),
@@ -331,44 +270,4 @@ fn refused_is_not_added() {
         // There is room for one.
         assert!(done.len() >= 2);
     });
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn adding_must_release() {
-    let orderings = Orderings {
-        add: Relaxed,
-        ..RIGHT
-    };
-    two_add(orderings, List::add_and_hand_over);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn taking_must_acquire() {
-    let orderings = Orderings {
-        take: Relaxed,
-        ..RIGHT
-    };
-    two_add(orderings, List::add_and_hand_over);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn who_is_first_must_acquire() {
-    let orderings = Orderings {
-        first: Relaxed,
-        ..RIGHT
-    };
-    two_add(orderings, List::add_and_stay);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn finishing_must_release() {
-    let orderings = Orderings {
-        finish: Relaxed,
-        ..RIGHT
-    };
-    two_add(orderings, List::add_and_stay);
 }

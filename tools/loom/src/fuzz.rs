@@ -2,8 +2,8 @@
 
 //! Operations at random, compared to a sequential model.
 
-use crate::kernel::index::{AtomicIndex, ConsumerView, ProducerView};
-use crate::kernel::reserve::{AtomicClaim, End, Run, Wanted};
+use crate::kernel::alf_queue::index::{AtomicIndex, ConsumerView, ProducerView};
+use crate::kernel::alf_queue::reserve::{AtomicClaim, End, Run, Wanted};
 use std::cell::Cell;
 use std::collections::VecDeque;
 

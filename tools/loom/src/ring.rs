@@ -1,60 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A ring as the kernel has it, with slots and positions that loom watches.
+//! A ring as the kernel has it, with slots that loom watches.
 
-use crate::kernel::index::{AtomicIndex, ConsumerView, ProducerView};
-use crate::kernel::reserve::{AtomicClaim, End, Run, Wanted};
+use crate::kernel::alf_queue::atomics::{Position, Word};
+use crate::kernel::alf_queue::index::{AtomicIndex, ConsumerView, ProducerView};
+use crate::kernel::alf_queue::reserve::{End, Run, Wanted};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use loom::thread;
-
-/// A position with the orderings that a test wants to see.
-pub(crate) struct Position {
-    value: AtomicU32,
-    load: Ordering,
-    store: Ordering,
-    wait: Ordering,
-}
-
-impl AtomicIndex for Position {
-    fn load_acquire(&self) -> u32 {
-        self.value.load(self.load)
-    }
-
-    fn store_release(&self, position: u32) {
-        self.value.store(position, self.store);
-    }
-
-    fn wait_for(&self, position: u32) {
-        while self.value.load(self.wait) != position {
-            thread::yield_now();
-        }
-    }
-}
-
-/// The word of a shared end.
-pub(crate) struct Word {
-    value: AtomicU64,
-    load: Ordering,
-    replace: Ordering,
-}
-
-impl AtomicClaim for Word {
-    fn load_acquire(&self) -> u64 {
-        self.value.load(self.load)
-    }
-
-    fn replace_release(&self, old: u64, new: u64) -> bool {
-        self.value
-            .compare_exchange(old, new, self.replace, Ordering::Relaxed)
-            .is_ok()
-    }
-
-    fn store_relaxed(&self, new: u64) {
-        self.value.store(new, Ordering::Relaxed);
-    }
-}
 
 /// State that all ends share.
 pub(crate) struct Ring {
@@ -69,29 +21,6 @@ unsafe impl Sync for Ring {}
 // SAFETY: The slots hold numbers.
 unsafe impl Send for Ring {}
 
-/// The orderings of the accesses to what the ends share.
-#[derive(Clone, Copy)]
-pub(crate) struct Orderings {
-    pub(crate) load_producer: Ordering,
-    pub(crate) store_producer: Ordering,
-    pub(crate) load_consumer: Ordering,
-    pub(crate) store_consumer: Ordering,
-    pub(crate) wait: Ordering,
-    pub(crate) load_claim: Ordering,
-    pub(crate) replace_claim: Ordering,
-}
-
-/// The orderings that the kernel uses.
-pub(crate) const KERNEL: Orderings = Orderings {
-    load_producer: Ordering::Acquire,
-    store_producer: Ordering::Release,
-    load_consumer: Ordering::Acquire,
-    store_consumer: Ordering::Release,
-    wait: Ordering::Acquire,
-    load_claim: Ordering::Acquire,
-    replace_claim: Ordering::Release,
-};
-
 pub(crate) struct Producer {
     ring: Arc<Ring>,
     view: ProducerView,
@@ -102,35 +31,33 @@ pub(crate) struct Consumer {
     view: ConsumerView,
 }
 
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // As the kernel does, which drops the elements in between.
+        let (start, end) = (
+            self.consumer.tail.load_last(),
+            self.producer.tail.load_last(),
+        );
+        if !std::thread::panicking() {
+            assert!(end.wrapping_sub(start) <= self.mask + 1);
+        }
+    }
+}
+
 /// Makes a ring of `capacity` slots whose positions begin at `start`.
-pub(crate) fn shared_ring(capacity: u32, start: u32, orderings: Orderings) -> Arc<Ring> {
-    let end = |load, store| {
-        End::new(
-            start,
-            |word| Word {
-                value: AtomicU64::new(word),
-                load: orderings.load_claim,
-                replace: orderings.replace_claim,
-            },
-            |position| Position {
-                value: AtomicU32::new(position),
-                load,
-                store,
-                wait: orderings.wait,
-            },
-        )
-    };
+pub(crate) fn shared_ring(capacity: u32, start: u32) -> Arc<Ring> {
+    let end = || End::new(start, Word::new, Position::new);
     Arc::new(Ring {
-        producer: end(orderings.load_producer, orderings.store_producer),
-        consumer: end(orderings.load_consumer, orderings.store_consumer),
+        producer: end(),
+        consumer: end(),
         mask: capacity - 1,
         slots: (0..capacity).map(|_| UnsafeCell::new(0)).collect(),
     })
 }
 
 /// Makes the two ends of a ring, each for one user.
-pub(crate) fn ring(capacity: u32, start: u32, orderings: Orderings) -> (Producer, Consumer) {
-    let ring = shared_ring(capacity, start, orderings);
+pub(crate) fn ring(capacity: u32, start: u32) -> (Producer, Consumer) {
+    let ring = shared_ring(capacity, start);
     (Producer::new(&ring, start), Consumer::new(&ring, start))
 }
 

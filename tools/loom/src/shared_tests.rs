@@ -2,9 +2,8 @@
 
 //! Rings of which at least one end is shared.
 
-use crate::ring::{Consumer, KERNEL, Orderings, Producer, Ring, shared_ring};
+use crate::ring::{Consumer, Producer, Ring, shared_ring};
 use loom::model::Builder;
-use loom::sync::atomic::Ordering::Relaxed;
 use loom::thread;
 
 /// Runs `body` through all interleavings in which threads are preempted up to so many times; faults
@@ -71,9 +70,9 @@ struct Shape {
 }
 
 /// Two producers, of `per_producer` values each, and one consumer that is shared or not.
-fn two_producers(shape: Shape, per_producer: u32, unique: bool, orderings: Orderings) {
+fn two_producers(shape: Shape, per_producer: u32, unique: bool) {
     model(move || {
-        let ring = shared_ring(shape.capacity, shape.start, orderings);
+        let ring = shared_ring(shape.capacity, shape.start);
         let producers: Vec<_> = (0..2)
             .map(|number| {
                 let ring = ring.clone();
@@ -103,9 +102,9 @@ fn two_producers(shape: Shape, per_producer: u32, unique: bool, orderings: Order
 }
 
 /// One producer, shared or not, and two consumers that take values out `times` times.
-fn two_consumers(shape: Shape, times: usize, unique: bool, orderings: Orderings) {
+fn two_consumers(shape: Shape, times: usize, unique: bool) {
     model(move || {
-        let ring = shared_ring(shape.capacity, shape.start, orderings);
+        let ring = shared_ring(shape.capacity, shape.start);
         let limit = u32::try_from(shape.bulk).expect("few values");
         let consumers: Vec<_> = (0..2)
             .map(|_| {
@@ -135,9 +134,9 @@ fn two_consumers(shape: Shape, times: usize, unique: bool, orderings: Orderings)
 }
 
 /// Two threads, of which each puts in and takes out.
-fn both_do_both(shape: Shape, orderings: Orderings) {
+fn both_do_both(shape: Shape) {
     model(move || {
-        let ring = shared_ring(shape.capacity, shape.start, orderings);
+        let ring = shared_ring(shape.capacity, shape.start);
         let each = move |ring: &Ring, values: &[u32]| {
             let put = push_each(ring, values, shape.bulk);
             (values[..put].to_vec(), pop_each(2, || ring.pop(1)))
@@ -178,69 +177,70 @@ const ROOMY: Shape = Shape {
 
 #[test]
 fn mpmc_two_threads() {
-    both_do_both(ROOMY, KERNEL);
+    both_do_both(ROOMY);
 }
 
 #[test]
 fn mpmc_two_threads_one_by_one() {
-    both_do_both(Shape { bulk: 1, ..ROOMY }, KERNEL);
+    both_do_both(Shape { bulk: 1, ..ROOMY });
 }
 
 #[test]
 fn mpmc_two_producers() {
-    two_producers(TWO_SLOTS, 1, false, KERNEL);
+    two_producers(TWO_SLOTS, 1, false);
 }
 
 #[test]
 fn mpmc_two_producers_in_bulk() {
-    two_producers(IN_BULK, 2, false, KERNEL);
+    two_producers(IN_BULK, 2, false);
 }
 
 #[test]
 fn mpmc_two_consumers() {
-    two_consumers(TWO_SLOTS, 1, false, KERNEL);
+    two_consumers(TWO_SLOTS, 1, false);
 }
 
 #[test]
 fn mpmc_two_consumers_in_bulk() {
-    two_consumers(IN_BULK, 2, false, KERNEL);
+    two_consumers(IN_BULK, 2, false);
 }
 
 #[test]
 fn mpsc_two_producers() {
-    two_producers(TWO_SLOTS, 1, true, KERNEL);
+    two_producers(TWO_SLOTS, 1, true);
 }
 
 #[test]
 fn mpsc_two_producers_through_one_slot() {
-    two_producers(ONE_SLOT, 1, true, KERNEL);
+    two_producers(ONE_SLOT, 1, true);
 }
 
 #[test]
 fn mpsc_two_producers_in_bulk() {
-    two_producers(IN_BULK, 2, true, KERNEL);
+    two_producers(IN_BULK, 2, true);
 }
 
 #[test]
 fn spmc_two_consumers() {
-    two_consumers(TWO_SLOTS, 1, true, KERNEL);
+    two_consumers(TWO_SLOTS, 1, true);
 }
 
 #[test]
 fn spmc_two_consumers_through_one_slot() {
-    two_consumers(ONE_SLOT, 1, true, KERNEL);
+    two_consumers(ONE_SLOT, 1, true);
 }
 
 #[test]
 fn spmc_two_consumers_in_bulk() {
-    two_consumers(IN_BULK, 2, true, KERNEL);
+    two_consumers(IN_BULK, 2, true);
 }
 
 /// A consumer that saw that values were claimed does not see the end as it was before they were
 /// there: a queue that is never empty does not seem empty to any of its consumers.
-fn never_seems_empty(orderings: Orderings) {
+#[test]
+fn a_queue_that_is_never_empty_does_not_seem_so() {
     model(move || {
-        let ring = shared_ring(4, u32::MAX, orderings);
+        let ring = shared_ring(4, u32::MAX);
         assert_eq!(ring.push(&[0], true), 1);
         let producer = {
             let ring = ring.clone();
@@ -263,87 +263,10 @@ fn never_seems_empty(orderings: Orderings) {
     });
 }
 
-#[test]
-fn a_queue_that_is_never_empty_does_not_seem_so() {
-    never_seems_empty(KERNEL);
-}
-
-// Each ordering is needed: without it, loom finds an access to a slot out of order, or a queue that
-// seems empty.
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn shared_producers_must_release() {
-    let weak = Orderings {
-        store_producer: Relaxed,
-        ..KERNEL
-    };
-    two_producers(TWO_SLOTS, 1, false, weak);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn shared_consumers_must_release() {
-    let weak = Orderings {
-        store_consumer: Relaxed,
-        ..KERNEL
-    };
-    two_consumers(ONE_SLOT, 1, false, weak);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn shared_consumers_must_acquire() {
-    let weak = Orderings {
-        load_producer: Relaxed,
-        ..KERNEL
-    };
-    two_consumers(TWO_SLOTS, 1, false, weak);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn shared_producers_must_acquire() {
-    let weak = Orderings {
-        load_consumer: Relaxed,
-        ..KERNEL
-    };
-    two_producers(ONE_SLOT, 1, false, weak);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn waiting_must_acquire() {
-    let weak = Orderings {
-        wait: Relaxed,
-        ..KERNEL
-    };
-    two_producers(TWO_SLOTS, 1, true, weak);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn reading_a_claim_must_acquire() {
-    let weak = Orderings {
-        load_claim: Relaxed,
-        ..KERNEL
-    };
-    two_consumers_of_what_is_known(weak);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn replacing_a_claim_must_release() {
-    let weak = Orderings {
-        replace_claim: Relaxed,
-        ..KERNEL
-    };
-    two_consumers_of_what_is_known(weak);
-}
-
 /// The first consumer sees two values and takes one; the other takes the second one without a look
 /// at the producer.
-fn two_consumers_of_what_is_known(orderings: Orderings) {
+#[test]
+fn what_one_consumer_knows_another_may_use() {
     two_consumers(
         Shape {
             capacity: 2,
@@ -352,11 +275,5 @@ fn two_consumers_of_what_is_known(orderings: Orderings) {
         },
         1,
         true,
-        orderings,
     );
-}
-
-#[test]
-fn what_one_consumer_knows_another_may_use() {
-    two_consumers_of_what_is_known(KERNEL);
 }

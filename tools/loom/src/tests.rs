@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-use crate::ring::{KERNEL, Orderings, ring};
-use loom::sync::atomic::Ordering::Relaxed;
+use crate::ring::ring;
 use loom::thread;
 
 /// Passes the numbers from 0 through a ring, `chunks[i]` at a time, up to `limit` out at a time.
-fn pass(capacity: u32, start: u32, chunks: &'static [u32], limit: usize, orderings: Orderings) {
+fn pass(capacity: u32, start: u32, chunks: &'static [u32], limit: usize) {
     loom::model(move || {
-        let (mut tx, mut rx) = ring(capacity, start, orderings);
+        let (mut tx, mut rx) = ring(capacity, start);
 
         let producer = thread::spawn(move || {
             let mut next = 0;
@@ -39,23 +38,23 @@ fn pass(capacity: u32, start: u32, chunks: &'static [u32], limit: usize, orderin
 
 #[test]
 fn one_by_one_through_one_slot() {
-    pass(1, 0, &[1, 1, 1], 1, KERNEL);
+    pass(1, 0, &[1, 1, 1], 1);
 }
 
 #[test]
 fn in_bulk_through_a_ring_that_runs_full() {
-    pass(2, 0, &[2, 1, 1], 2, KERNEL);
+    pass(2, 0, &[2, 1, 1], 2);
 }
 
 #[test]
 fn positions_wrap() {
-    pass(2, u32::MAX, &[1, 2], 2, KERNEL);
+    pass(2, u32::MAX, &[1, 2], 2);
 }
 
 #[test]
 fn a_bulk_becomes_visible_at_once() {
     loom::model(|| {
-        let (mut tx, rx) = ring(4, u32::MAX - 1, KERNEL);
+        let (mut tx, rx) = ring(4, u32::MAX - 1);
         let producer = thread::spawn(move || {
             assert!(tx.push_bulk(&[1, 2, 3]));
             // Room never shrinks behind the producer's back.
@@ -65,46 +64,4 @@ fn a_bulk_becomes_visible_at_once() {
         producer.join().expect("the producer ends");
         assert_eq!(rx.len(), 3);
     });
-}
-
-// Each of the four orderings is needed: without it, loom finds an access to a slot out of order.
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn the_producer_must_release() {
-    let weak = Orderings {
-        store_producer: Relaxed,
-        ..KERNEL
-    };
-    pass(2, 0, &[1, 1], 1, weak);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn the_consumer_must_acquire() {
-    let weak = Orderings {
-        load_producer: Relaxed,
-        ..KERNEL
-    };
-    pass(2, 0, &[1, 1], 1, weak);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn the_consumer_must_release() {
-    let weak = Orderings {
-        store_consumer: Relaxed,
-        ..KERNEL
-    };
-    pass(1, 0, &[1, 1], 1, weak);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn the_producer_must_acquire() {
-    let weak = Orderings {
-        load_consumer: Relaxed,
-        ..KERNEL
-    };
-    pass(1, 0, &[1, 1], 1, weak);
 }

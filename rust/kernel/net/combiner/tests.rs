@@ -15,6 +15,10 @@ mod cases {
         },
         new_spinlock,
         sync::{
+            atomic::{
+                Full,
+                Relaxed, //
+            },
             Arc,
             SpinLock, //
         }, //

@@ -3,9 +3,12 @@
 //! The memory that the two ends of an array-based queue share.
 
 use super::{
+    atomics::{
+        Position,
+        Word, //
+    },
     index::AtomicIndex,
     reserve::{
-        AtomicClaim,
         End,
         Wanted, //
     },
@@ -16,61 +19,12 @@ use super::{
 };
 use crate::{
     alloc::Flags,
-    prelude::*,
-    processor::cpu_relax,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Relaxed,
-        Release, //
-    }, //
+    prelude::*, //
 };
 use core::{
     cell::UnsafeCell,
     mem::MaybeUninit, //
 };
-
-/// A position that one end publishes, and the other end reads.
-pub(super) struct Position(Atomic<u32>);
-
-impl AtomicIndex for Position {
-    #[inline(always)]
-    fn load_acquire(&self) -> u32 {
-        self.0.load(Acquire)
-    }
-
-    #[inline(always)]
-    fn store_release(&self, position: u32) {
-        self.0.store(position, Release)
-    }
-
-    #[inline(always)]
-    fn wait_for(&self, position: u32) {
-        while self.0.load(Acquire) != position {
-            cpu_relax();
-        }
-    }
-}
-
-/// The word for claiming positions of a shared end.
-pub(super) struct Word(Atomic<u64>);
-
-impl AtomicClaim for Word {
-    #[inline(always)]
-    fn load_acquire(&self) -> u64 {
-        self.0.load(Acquire)
-    }
-
-    #[inline(always)]
-    fn replace_release(&self, old: u64, new: u64) -> bool {
-        self.0.cmpxchg(old, new, Release).is_ok()
-    }
-
-    #[inline(always)]
-    fn store_relaxed(&self, new: u64) {
-        self.0.store(new, Relaxed)
-    }
-}
 
 /// An end of a ring.
 pub(super) type RingEnd = End<Word, Position>;
@@ -118,13 +72,7 @@ impl<T> Ring<T> {
             slots.push(UnsafeCell::new(MaybeUninit::uninit()), flags)?;
         }
 
-        let end = || {
-            RingEnd::new(
-                start,
-                |w| Word(Atomic::new(w)),
-                |p| Position(Atomic::new(p)),
-            )
-        };
+        let end = || RingEnd::new(start, Word::new, Position::new);
         // INVARIANT: `slots` has `capacity` elements, a power of two, and the ring is empty.
         Ok(Self {
             producer: end(),
@@ -265,11 +213,9 @@ impl<T> Ring<T> {
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        // All users are gone, and dropping the last reference to the ring is ordered after their
-        // accesses, so relaxed loads read their last positions. Each operation publishes all that
-        // it has claimed before it returns.
-        let end = self.producer.tail.0.load(Relaxed);
-        let mut position = self.consumer.tail.0.load(Relaxed);
+        // All users are gone. Each operation publishes all that it has claimed before it returns.
+        let end = self.producer.tail.load_last();
+        let mut position = self.consumer.tail.load_last();
         let slots = self.slots();
 
         while position != end {

@@ -7,7 +7,10 @@ mod cases {
     use super::super::*;
     use crate::{
         kthread,
-        sync::Arc,
+        sync::{
+            atomic::Relaxed,
+            Arc, //
+        },
         time::{
             delay::fsleep,
             Delta,

@@ -1,0 +1,1 @@
+../../../../../rust/kernel/net/combiner/word.rs

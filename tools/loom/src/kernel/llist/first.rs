@@ -1,0 +1,1 @@
+../../../../../rust/kernel/sync/llist/first.rs
