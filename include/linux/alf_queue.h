@@ -32,7 +32,7 @@ struct alf_queue;
 
 /**
  * alf_queue_alloc() - allocate a queue
- * @size: number of pointers that fit, a power of two, at most 2^30
+ * @size: number of pointers that fit, a power of two, at most 2^20
  * @gfp: allocation flags
  *
  * Return: the queue, or an error pointer: -EINVAL if @size is not a power of

@@ -55,7 +55,7 @@ static int take(const struct ways *way, struct alf_queue *q, void **ptr, u32 n)
 
 static void alf_queue_test_sizes(struct kunit *test)
 {
-	static const u32 bad[] = { 0, 3, 12, (1 << 30) + 1, 1U << 31, U32_MAX };
+	static const u32 bad[] = { 0, 3, 12, (1 << 20) + 1, 1 << 21, U32_MAX };
 	struct alf_queue *q;
 
 	for (int i = 0; i < ARRAY_SIZE(bad); i++)

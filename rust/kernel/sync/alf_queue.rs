@@ -27,9 +27,9 @@
 //! for [`HardInterrupt`] can be used in hard interrupt handlers; all of its users disable
 //! interrupts.
 //!
-//! Positions have 32 bits. If a user of a shared end is delayed between two instructions, for
-//! example by a hypervisor, while exactly 2^32 elements pass, and then finds the other end at the
-//! same position, it would not notice. No operation sleeps.
+//! No operation sleeps. A user of a shared end may be delayed between two instructions, for example
+//! by a hypervisor, while others go on: it then finds that they did, unless 2^43 elements have
+//! passed meanwhile, which takes hours.
 //!
 //! Creating a queue allocates memory. Dropping it, or the last of its ends, frees the memory and
 //! drops the elements still inside: this must not happen in a hard interrupt handler unless the
@@ -155,8 +155,9 @@ pub struct Full;
 
 /// Creates a queue for one producer and one consumer.
 ///
-/// `capacity`, the number of elements that fit, must be a power of two. Returns [`EINVAL`] for any
-/// other capacity and [`ENOMEM`] if there is no memory. Depending on `flags`, this may sleep.
+/// `capacity`, the number of elements that fit, must be a power of two, at most 2^20. Returns
+/// [`EINVAL`] for any other capacity and [`ENOMEM`] if there is no memory. Depending on `flags`,
+/// this may sleep.
 pub fn spsc<T: Send>(capacity: usize, flags: Flags) -> Result<(Producer<T>, Consumer<T>)> {
     spsc_from(0, capacity, flags)
 }

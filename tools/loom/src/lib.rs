@@ -18,6 +18,9 @@ mod kernel;
 mod combiner_tests;
 
 #[cfg(test)]
+mod delay_tests;
+
+#[cfg(test)]
 mod fuzz;
 
 #[cfg(test)]

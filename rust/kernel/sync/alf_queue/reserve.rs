@@ -23,10 +23,11 @@
 //!   model of the language, which the model checker uses, requires an acquire load. That is what
 //!   [`AtomicIndex::wait_for`] does: the load is needed in any case, and an acquire costs little or
 //!   nothing on all relevant architectures.
-//! - *The cached position, along one end.* A claim carries its user's view of the other end's
+//! - *The known room, along one end.* A claim carries what its user knew of the other end's
 //!   position, and the next user builds on it: acquire when it reads the claim, release when it
 //!   replaces it. Besides, a user that has read a claim cannot read an older position of the other
-//!   end than the one in the claim. Without that, a queue that is never empty could seem so.
+//!   end than the one that the claim was made with. Without that, a queue that is never empty could
+//!   seem so.
 //!
 //! The compare-and-exchange orders the users of an end by a single location, which needs no
 //! barrier. The slots of a run are not accessed before the claim: the accesses are conditional on
@@ -56,8 +57,8 @@ pub(crate) trait AtomicClaim {
 ///
 /// # Invariants
 ///
-/// - `claim` holds the first unclaimed position, and a position that the other end has published,
-///   see [`Claim`]. It is used only if the end is shared.
+/// - `claim` holds the first unclaimed position, and how many positions there are at least to claim
+///   from there on, see [`Claim`]. It is used only if the end is shared.
 /// - All positions before `tail` have been published by this end.
 #[repr(align(128))]
 pub(crate) struct End<C, P> {
@@ -65,40 +66,68 @@ pub(crate) struct End<C, P> {
     pub(crate) tail: P,
 }
 
-/// A claim, unpacked.
+/// Maximum capacity of a queue.
+pub(crate) const MAX_CAPACITY: u32 = 1 << 20;
+
+/// A claim, as it is in the word.
 ///
-/// Both parts are in one word, so that one compare-and-exchange keeps them consistent: `seen` is
-/// never older than the claim that it is used for, the difference of the two is never out of range,
-/// and a delayed user cannot restore an old value. It also means that the other end's cache line is
-/// accessed only when the cached position does not suffice.
+/// The low bits are the *room*: the number of positions that can be claimed, as far as is known
+/// from the last look at the other end's position. The bits above are the *head*, the first
+/// unclaimed position. As both are in one word, one compare-and-exchange keeps them consistent, and
+/// the other end's cache line is accessed only when the room known of does not suffice.
+///
+/// # Wrapping
+///
+/// A user looks at the other end's position after it has read the claim, and before it replaces
+/// that. So the replacement must fail if others have replaced the claim in between, also if the
+/// word has come back to what it was, or the user would bring an outdated position into it. Each
+/// replacement advances the head, which has 43 bits, of which the lower 32 are the position: the
+/// word comes back after 2^43 elements. Even with runs of [`MAX_CAPACITY`], copying so many takes
+/// hours, and all of them would have to pass between two instructions of a user that is neither
+/// preempted nor interrupted by softirqs.
 #[derive(Clone, Copy)]
-struct Claim {
-    head: u32,
-    seen: u32,
-}
+struct Claim(u64);
 
 impl Claim {
+    /// The number of bits of the room, which is at most the capacity.
+    const ROOM_BITS: u32 = MAX_CAPACITY.ilog2() + 1;
+    const ROOM: u64 = (1 << Self::ROOM_BITS) - 1;
+
+    /// Returns the claim of an end at the position `start` that knows of no room.
     #[inline(always)]
-    fn unpack(word: u64) -> Self {
-        Self {
-            // CAST: The upper half fits; the second cast selects the lower half.
-            head: (word >> 32) as u32,
-            seen: word as u32,
-        }
+    const fn new(start: u32) -> Self {
+        // CAST: The head has more bits than a position.
+        Self((start as u64) << Self::ROOM_BITS)
     }
 
+    /// Returns the position of the head.
     #[inline(always)]
-    fn pack(self) -> u64 {
-        u64::from(self.head) << 32 | u64::from(self.seen)
+    const fn start(self) -> u32 {
+        // CAST: A position is the lower bits of the head.
+        (self.0 >> Self::ROOM_BITS) as u32
     }
 
-    /// Returns the number of positions from the head up to `seen` plus `lead`.
-    ///
-    /// By the invariants of [`End`], this does not wrap. If the claim is not the current one any
-    /// more, the number may be too large, but then replacing the claim fails.
+    /// Returns the room.
     #[inline(always)]
-    fn room(self, lead: u32) -> u32 {
-        self.seen.wrapping_add(lead).wrapping_sub(self.head)
+    const fn room(self) -> u32 {
+        // CAST: These are fewer bits.
+        (self.0 & Self::ROOM) as u32
+    }
+
+    /// Returns the claim with a room of `room`, which is not less than before.
+    #[inline(always)]
+    const fn with_room(self, room: u32) -> Self {
+        // CAST: By the invariants of `End`, the room fits. If this claim is not the current one any
+        // more, it may not, but then replacing the claim fails.
+        Self(self.0.wrapping_add(room.wrapping_sub(self.room()) as u64))
+    }
+
+    /// Returns the claim after `count` positions of its room have been claimed.
+    #[inline(always)]
+    const fn advance(self, count: u32) -> Self {
+        // The head goes up by as much as the room goes down. The head is the upper bits: it wraps
+        // with the word. CAST: The product of 21 and 32 bits fits.
+        Self(self.0.wrapping_add((count as u64) * Self::ROOM))
     }
 }
 
@@ -128,13 +157,7 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
     ) -> Self {
         // INVARIANT: Nothing has been claimed, and nothing published.
         Self {
-            claim: claim(
-                Claim {
-                    head: start,
-                    seen: start,
-                }
-                .pack(),
-            ),
+            claim: claim(Claim::new(start).0),
             tail: position(start),
         }
     }
@@ -142,7 +165,7 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
     /// Claims positions whose slots then belong to the caller until it publishes them.
     ///
     /// `other` is the position of the other end, and `lead` how far this end may be ahead of it:
-    /// the capacity for producers, and 0 for consumers. Returns [`None`] if the request cannot be
+    /// the capacity for producers, at most [`MAX_CAPACITY`], and 0 for consumers. Returns [`None`] if the request cannot be
     /// met, or is for no positions. The caller must publish the run soon: other users wait for it.
     #[inline(always)]
     pub(crate) fn claim(&self, other: &P, lead: u32, wanted: Wanted) -> Option<Run> {
@@ -168,26 +191,18 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
     /// Returns the word that replaces the claim `word`, and the run that it claims.
     #[inline(always)]
     fn next_claim(word: u64, other: &P, lead: u32, wanted: Wanted) -> Option<(u64, Run)> {
-        let claim = Claim::unpack(word);
-        let run = |count| Run {
-            start: claim.head,
-            count,
-        };
+        let claim = Claim(word);
+        let start = claim.start();
 
-        if wanted.count <= claim.room(lead) {
+        if wanted.count <= claim.room() {
             if wanted.count == 0 {
                 return None;
             }
-            // The head is the upper half: it wraps with the word.
-            let next = word.wrapping_add(u64::from(wanted.count) << 32);
-            return Some((next, run(wanted.count)));
+            let count = wanted.count;
+            return Some((claim.advance(count).0, Run { start, count }));
         }
 
-        let fresh = Claim {
-            seen: other.load_acquire(),
-            ..claim
-        };
-        let room = fresh.room(lead);
+        let room = (other.load_acquire().wrapping_add(lead)).wrapping_sub(start);
         let count = if wanted.count <= room {
             wanted.count
         } else if wanted.all || room == 0 {
@@ -195,11 +210,7 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
         } else {
             room
         };
-        let next = Claim {
-            head: claim.head.wrapping_add(count),
-            ..fresh
-        };
-        Some((next.pack(), run(count)))
+        Some((claim.with_room(room).advance(count).0, Run { start, count }))
     }
 
     /// Publishes the run, after all earlier claims have been published.

@@ -9,6 +9,7 @@ use super::{
     },
     index::AtomicIndex,
     reserve::{
+        self,
         End,
         Wanted, //
     },
@@ -58,8 +59,9 @@ unsafe impl<T: Send> Send for Ring<T> {}
 unsafe impl<T: Send> Sync for Ring<T> {}
 
 impl<T> Ring<T> {
-    /// Maximum capacity: differences of positions stay well within 32 bits.
-    pub(super) const MAX_CAPACITY: usize = 1 << 30;
+    /// Maximum capacity.
+    // CAST: `usize` has at least 32 bits wherever the kernel runs.
+    pub(super) const MAX_CAPACITY: usize = reserve::MAX_CAPACITY as usize;
 
     /// Allocates an empty ring whose positions begin at `start`.
     pub(super) fn new(capacity: usize, start: u32, flags: Flags) -> Result<Self> {
