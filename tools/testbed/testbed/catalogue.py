@@ -10,6 +10,7 @@ SUITES = {
     "python": "unit tests of the Python packages in tools/",
     "lint": "formatters and linters of tools/",
     "cargo": "unit tests of the NIC model and the other host tools",
+    "orderings": "the model check notices each memory ordering that is weaker",
     "kernel-lint": "rustfmt, clippy and checkpatch of the kernel code",
     "compile-fail": "misuse that the compiler must refuse",
     "kunit": "KUnit tests and doc examples",

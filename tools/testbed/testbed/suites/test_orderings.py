@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Weakens each memory ordering of the lock-free code, and expects the model check to notice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed.boot import nicmodel
+from testbed.build import orderings
+from testbed.build.orderings import EQUIVALENT, Mutant
+from testbed.env import Env
+from testbed.harness.results import Results
+from testbed.host import proc
+from testbed.host.ui import Failure, Step, say
+from testbed.suites.test_host import executables
+
+# A mutant may make threads wait for what never comes.
+_TIMEOUT = 900
+
+
+def build(env: Env, crates: Path, log: Path) -> Path:
+    """Build the model check of a copy; returns the test program."""
+    log.unlink(missing_ok=True)
+    proc.run(
+        ["cargo", "test", "--no-run", "--locked", "--package", "kernel-loom",
+         "--message-format=json-render-diagnostics",
+         "--manifest-path", crates / "Cargo.toml", "-j", str(env.jobs)],
+        log,
+        what="cargo test --no-run",
+        # Its own: cargo takes the crate for the one in the clone.
+        env={**nicmodel.cargo_env(env), "CARGO_TARGET_DIR": str(crates.parent / "target")},
+        timeout=900,
+    )  # fmt: skip
+    found = executables(log)
+    if len(found) != 1:
+        raise Failure(f"there is not one test program (log: {log})")
+    return found[0][1]
+
+
+def passes(program: Path, tests: list[str], log: Path) -> bool:
+    """Whether some tests pass; one that does not end has not."""
+    log.unlink(missing_ok=True)
+    try:
+        return proc.run([program, *tests], log, what="the model check", timeout=_TIMEOUT,
+                        check=False) == 0  # fmt: skip
+    except Failure:
+        return False
+
+
+def judge(mutant: Mutant, survived: bool) -> str | None:
+    """What is wrong with the outcome, if anything."""
+    if survived and mutant.name not in EQUIVALENT:
+        return f"no test notices it (line {mutant.line + 1})"
+    if not survived and mutant.name in EQUIVALENT:
+        return "a test notices it, but it is listed as equivalent"
+    return None
+
+
+@pytest.mark.suite("orderings")
+def test_orderings(env: Env, results: Results) -> None:
+    """Each mutant fails a test, or there is an argument why it is right."""
+    tools = env.clone / "tools"
+    log = env.logs / "orderings.log"
+    crates = orderings.copy(tools, nicmodel.target_folder(env) / "orderings/tools")
+    mutants = orderings.mutants(tools)
+    if not mutants:
+        raise Failure("there is no ordering in the kernel's files")
+    dead = equivalent = 0
+    with Step(f"memory orderings: {len(mutants)} mutants") as step:
+        if not passes(build(env, crates, log), [], env.logs / "orderings-none.log"):
+            raise Failure("the model check fails without a mutant")
+        results.add("without a mutant")
+        for mutant in mutants:
+            step.detail = mutant.name
+            source = tools / orderings.CRATE / "src/kernel" / mutant.file
+            orderings.put(crates, mutant.file, mutant.applied(source.read_text()))
+            survived = passes(build(env, crates, log), mutant.tests, env.logs / "orderings-run.log")
+            orderings.put(crates, mutant.file, source.read_text())
+            dead += not survived
+            equivalent += survived and mutant.name in EQUIVALENT
+            results.add(mutant.name, judge(mutant, survived))
+    for name in sorted(EQUIVALENT.keys() - {mutant.name for mutant in mutants}):
+        results.add(name, "there is no such mutant, but it is listed as equivalent")
+    judged = len(mutants) - equivalent
+    say(f"    {dead} of {judged} mutants fail a test, {equivalent} more are equivalent")
