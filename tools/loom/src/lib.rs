@@ -30,6 +30,9 @@ mod llist_tests;
 mod processor;
 
 #[cfg(test)]
+mod qdisc_tests;
+
+#[cfg(test)]
 mod ring;
 
 #[cfg(test)]
