@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
+#include <linux/bitops.h>
 #include <linux/bottom_half.h>
+#include <linux/interrupt.h>
 #include <linux/irqflags.h>
 #include <linux/preempt.h>
 
@@ -16,7 +18,9 @@ __rust_helper void rust_helper_local_bh_enable(void)
 
 /*
  * Returns true in contexts in which disabling bottom halves gives no exclusion,
- * or enabling them again is not allowed.
+ * or enabling them again is not allowed, and if they were disabled so often that
+ * the count could overflow: it may reach half of its maximum, and the rest is for
+ * C code.
  */
 __rust_helper bool rust_helper_softirq_guard_impossible(void)
 {
@@ -24,7 +28,33 @@ __rust_helper bool rust_helper_softirq_guard_impossible(void)
 	    !IS_ENABLED(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK))
 		return true;
 
-	return in_nmi() || in_hardirq() || irqs_disabled();
+	return in_nmi() || in_hardirq() || irqs_disabled() ||
+	       softirq_count() > SOFTIRQ_MASK / 2;
+}
+
+__rust_helper bool rust_helper_softirq_irqs_off(void)
+{
+	return irqs_disabled();
+}
+
+/*
+ * Enables bottom halves with interrupts disabled. Softirqs must not run here,
+ * since they would enable interrupts. Those that are pending run in ksoftirqd,
+ * which nothing has woken while bottom halves were disabled.
+ */
+__rust_helper void rust_helper_local_bh_enable_irqs_off(void)
+{
+#ifdef CONFIG_PREEMPT_RT
+	/* Bottom halves are a lock there, which has to be released. */
+	local_bh_enable();
+#else
+	u32 pending;
+
+	_local_bh_enable();
+	pending = local_softirq_pending();
+	if (pending && !in_interrupt())
+		raise_softirq_irqoff(__ffs(pending));
+#endif
 }
 
 #if IS_ENABLED(CONFIG_KUNIT)
