@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-#include <linux/irqflags.h>
 #include <linux/preempt.h>
 
-__rust_helper bool rust_helper_alf_queue_in_nmi(void)
+/*
+ * Returns true in an NMI, and if local_interrupt_disable() was called so often that
+ * its count could overflow: it may reach half of its maximum, and the rest is for
+ * other code.
+ */
+__rust_helper bool rust_helper_alf_queue_irqs_stay_on(void)
 {
-	return in_nmi();
-}
-
-__rust_helper unsigned long rust_helper_alf_queue_irq_save(void)
-{
-	unsigned long flags;
-
-	local_irq_save(flags);
-	return flags;
-}
-
-__rust_helper void rust_helper_alf_queue_irq_restore(unsigned long flags)
-{
-	local_irq_restore(flags);
+	return in_nmi() ||
+	       (preempt_count() & HARDIRQ_DISABLE_MASK) > HARDIRQ_DISABLE_MASK / 2;
 }

@@ -79,20 +79,24 @@ impl InterruptsOff<'_> {
 
 /// Calls `body` with interrupts disabled on this CPU.
 ///
-/// In an NMI, returns [`None`] without calling it. This is not a guard, since guards could be
-/// dropped in any order, and the wrong one would enable interrupts.
+/// They are enabled again when the last one of such calls and of guards like
+/// [`LocalInterruptDisabled`] has ended, in any order: all of them are counted together. In an NMI,
+/// or if there are more of them than can be counted, returns [`None`] without calling `body`.
+///
+/// [`LocalInterruptDisabled`]: crate::interrupt::LocalInterruptDisabled
 #[inline]
 pub fn with_interrupts_off<R>(body: impl for<'a> FnOnce(InterruptsOff<'a>) -> R) -> Option<R> {
     // SAFETY: This has no requirements.
-    if unsafe { bindings::alf_queue_in_nmi() } {
+    if unsafe { bindings::alf_queue_irqs_stay_on() } {
         return None;
     }
-    // SAFETY: The flags are restored below, on the same CPU, since interrupts stay disabled.
-    let flags = unsafe { bindings::alf_queue_irq_save() };
-    // SAFETY: Interrupts were just disabled. The token cannot outlive the call, since `body`
+    // SAFETY: This is not an NMI. They are enabled below.
+    unsafe { bindings::local_interrupt_disable() };
+    // SAFETY: Interrupts were just disabled, and stay so until we enable them, whatever others that
+    // `body` ends have disabled: they are counted. The token cannot outlive the call, since `body`
     // accepts any lifetime.
     let result = body(unsafe { InterruptsOff::assume() });
-    // SAFETY: These are the flags from above, and all calls in between have ended.
-    unsafe { bindings::alf_queue_irq_restore(flags) };
+    // SAFETY: They were disabled above.
+    unsafe { bindings::local_interrupt_enable() };
     Some(result)
 }

@@ -3,6 +3,7 @@
 //! Tests of the array-based queue.
 
 mod atomics;
+mod context;
 mod hardirq;
 mod shared;
 mod stress;
