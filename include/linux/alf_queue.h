@@ -14,11 +14,11 @@
  *   of that end, and that the next user is ordered after this one, for example
  *   by a lock.
  * - Several concurrent ones: alf_mp_enqueue() (alf_mc_dequeue()). A call may
- *   have to wait for earlier calls on other CPUs. Users of an end must not
- *   interrupt each other on one CPU, or they deadlock: call with bottom halves
- *   disabled if softirqs use that end, with interrupts disabled if hard
- *   interrupt handlers do, and with preemption disabled in any case. Not from
- *   an NMI.
+ *   have to wait for earlier calls on other CPUs, and disables preemption so
+ *   that others do not wait for long. Users of an end must not interrupt each
+ *   other on one CPU, or they deadlock: call with bottom halves disabled if
+ *   softirqs use that end, and with interrupts disabled if hard interrupt
+ *   handlers do. Not from an NMI.
  *
  * The two kinds must not be mixed on one end at the same time. A consumer of a
  * pointer sees all writes that its producer made before enqueueing it.

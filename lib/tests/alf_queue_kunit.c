@@ -7,7 +7,13 @@
 #include <kunit/test.h>
 #include <linux/alf_queue.h>
 #include <linux/bottom_half.h>
+#include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/smp.h>
 
 typedef int (*alf_op)(struct alf_queue *q, void **ptr, u32 n);
 
@@ -132,11 +138,76 @@ static void alf_queue_test_mixed(struct kunit *test)
 	alf_queue_free(q);
 }
 
+#define MANY	2048
+
+struct busy {
+	struct alf_queue *q;
+	void *ptr[MANY];
+};
+
+/* Uses a queue most of the time, so that it is mostly preempted while it does. */
+static int use_without_end(void *data)
+{
+	struct busy *busy = data;
+
+	while (!kthread_should_stop()) {
+		alf_mp_enqueue(busy->q, busy->ptr, MANY);
+		alf_mc_dequeue(busy->q, busy->ptr, MANY);
+		cond_resched();
+	}
+	return 0;
+}
+
+/*
+ * A user that has claimed slots goes on until it has copied. Otherwise a thread that
+ * preempts it would wait for it, and be what it waits for.
+ */
+static void alf_queue_test_preemption(struct kunit *test)
+{
+	struct busy *busy = kunit_kzalloc(test, sizeof(*busy), GFP_KERNEL);
+	struct task_struct *other;
+	s64 longest = 0;
+
+	if (!IS_ENABLED(CONFIG_PREEMPTION))
+		kunit_skip(test, "there is no preemption");
+	KUNIT_ASSERT_NOT_NULL(test, busy);
+	busy->q = alf_queue_alloc(2 * MANY, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, busy->q);
+
+	migrate_disable();
+	other = kthread_create_on_cpu(use_without_end, busy, smp_processor_id(),
+				      "alf_busy/%u");
+	if (!IS_ERR(other)) {
+		get_task_struct(other);
+		wake_up_process(other);
+		sched_set_fifo(current);
+		for (int i = 0; i < 200; i++) {
+			ktime_t start;
+			void *ptr[1] = { number(i) };
+
+			/* Wakes at any point of the other one's work. */
+			usleep_range(100 + i, 100 + i);
+			start = ktime_get();
+			alf_mp_enqueue(busy->q, ptr, 1);
+			alf_mc_dequeue(busy->q, ptr, 1);
+			longest = max(longest, ktime_to_ns(ktime_sub(ktime_get(), start)));
+		}
+		sched_set_normal(current, 0);
+		kthread_stop_put(other);
+	}
+	migrate_enable();
+
+	KUNIT_EXPECT_FALSE(test, IS_ERR(other));
+	KUNIT_EXPECT_LT(test, longest, 50 * NSEC_PER_MSEC);
+	alf_queue_free(busy->q);
+}
+
 static struct kunit_case alf_queue_test_cases[] = {
 	KUNIT_CASE(alf_queue_test_sizes),
 	KUNIT_CASE_PARAM(alf_queue_test_all_or_nothing, ways_gen_params),
 	KUNIT_CASE_PARAM(alf_queue_test_order, ways_gen_params),
 	KUNIT_CASE(alf_queue_test_mixed),
+	KUNIT_CASE_SLOW(alf_queue_test_preemption),
 	{}
 };
 

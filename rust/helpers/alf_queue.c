@@ -12,3 +12,13 @@ __rust_helper bool rust_helper_alf_queue_irqs_stay_on(void)
 	return in_nmi() ||
 	       (preempt_count() & HARDIRQ_DISABLE_MASK) > HARDIRQ_DISABLE_MASK / 2;
 }
+
+__rust_helper void rust_helper_preempt_disable(void)
+{
+	preempt_disable();
+}
+
+__rust_helper void rust_helper_preempt_enable(void)
+{
+	preempt_enable();
+}

@@ -5,6 +5,7 @@
 //! `include/linux/alf_queue.h` documents the requirements for callers.
 
 use super::{
+    context::PreemptionOff,
     reserve::Wanted,
     ring::{
         Ring,
@@ -131,7 +132,9 @@ pub(crate) unsafe extern "C" fn alf_mp_enqueue(
     pointers: *mut *mut c_void,
     n: u32,
 ) -> c_int {
-    // SAFETY: By the safety requirements, no other producer runs on this CPU in between.
+    let _goes_on = PreemptionOff::new();
+    // SAFETY: By the safety requirements, and without preemption, no other producer runs on this
+    // CPU in between.
     unsafe { enqueue(queue, pointers, n, Users::Many) }
 }
 
@@ -161,7 +164,9 @@ pub(crate) unsafe extern "C" fn alf_mc_dequeue(
     pointers: *mut *mut c_void,
     n: u32,
 ) -> c_int {
-    // SAFETY: By the safety requirements, no other consumer runs on this CPU in between.
+    let _goes_on = PreemptionOff::new();
+    // SAFETY: By the safety requirements, and without preemption, no other consumer runs on this
+    // CPU in between.
     unsafe { dequeue(queue, pointers, n, Users::Many) }
 }
 

@@ -14,6 +14,36 @@ use crate::{
 };
 use core::marker::PhantomData;
 
+/// Keeps the current context from being preempted until it is dropped.
+///
+/// The other users of an end wait for the one that has claimed a run, so that must go on until it
+/// has published the run.
+pub(super) struct PreemptionOff(NotThreadSafe);
+
+impl PreemptionOff {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        // SAFETY: This has no requirements. It is enabled when this is dropped.
+        unsafe { bindings::preempt_disable() };
+        Self(NotThreadSafe)
+    }
+
+    /// As [`Self::new`], for contexts that [`Context`] describes: with `CONFIG_PREEMPT_RT`, those
+    /// can be preempted. Otherwise there is nothing to do.
+    #[inline(always)]
+    pub(super) fn in_context() -> Option<Self> {
+        cfg!(CONFIG_PREEMPT_RT).then(Self::new)
+    }
+}
+
+impl Drop for PreemptionOff {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: It was disabled for this.
+        unsafe { bindings::preempt_enable() };
+    }
+}
+
 mod private {
     pub trait Sealed {}
 
