@@ -148,7 +148,7 @@ __rust_helper void rust_helper_qdisc_root_lock_wait(struct Qdisc *q)
 {
 	spinlock_t *root_lock = qdisc_lock(q);
 
-	if (unlikely(raw_spin_is_locked(spinlock_check(root_lock)))) {
+	if (unlikely(spin_is_locked(root_lock))) {
 		spin_lock(root_lock);
 		spin_unlock(root_lock);
 	} else {
