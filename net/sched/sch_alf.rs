@@ -8,11 +8,9 @@
 
 #![forbid(unsafe_code)]
 
-use core::mem;
 use kernel::{
     net::{
         sched::{
-            Drops,
             Dump,
             ExtAck,
             FifoOptions,
@@ -26,10 +24,7 @@ use kernel::{
         skbuff::SkBuff, //
     },
     prelude::*,
-    softirq::{
-        BhGuard,
-        Softirq, //
-    },
+    softirq::Softirq,
     sync::alf_queue::{
         self,
         Consumer,
@@ -93,31 +88,12 @@ impl Output {
     }
 }
 
-/// Replaces the queue by one of another size. Packets move there in order; those that do not fit
-/// are dropped.
-fn resize(input: &mut Input, output: &mut Output, limit: Limit, drops: &mut Drops) -> Result {
-    if input.queue.capacity() == limit.slots as usize {
-        input.given = limit.given;
-        return Ok(());
+/// Makes a queue for another limit, unless it is the same.
+fn resize(input: &Input, limit: Limit) -> Result<Option<(Input, Output)>> {
+    if input.queue.capacity() == limit.slots as usize && input.given == limit.given {
+        return Ok(None);
     }
-
-    let (producer, consumer) = alf_queue::mpsc(limit.slots as usize, GFP_KERNEL)?;
-    *input = Input {
-        queue: producer,
-        given: limit.given,
-    };
-    let mut old = mem::replace(&mut output.queue, consumer);
-
-    let mut batch = SkBuffChunk::new();
-    while old.pop_bulk(&mut batch, BATCH) != 0 {
-        if let Some(guard) = BhGuard::new() {
-            input.queue.push_some(guard.softirq(), &mut batch);
-        }
-        while let Some(skb) = batch.pop() {
-            drops.push(skb);
-        }
-    }
-    Ok(())
+    Alf::init(limit).map(Some)
 }
 
 struct Alf;
@@ -196,21 +172,15 @@ impl Qdisc for Alf {
         output.ready.as_slice().last()
     }
 
-    fn change(input: &mut Input, output: &mut Output, limit: Limit, drops: &mut Drops) -> Result {
-        resize(input, output, limit, drops)
+    fn change(input: &Input, limit: Limit) -> Result<Option<(Input, Output)>> {
+        resize(input, limit)
     }
 
-    fn change_tx_queue_len(
-        input: &mut Input,
-        output: &mut Output,
-        tx_queue_len: u32,
-        drops: &mut Drops,
-    ) -> Result {
+    fn change_tx_queue_len(input: &Input, tx_queue_len: u32) -> Result<Option<(Input, Output)>> {
         if input.given {
-            return Ok(());
+            return Ok(None);
         }
-        let limit = Limit::of_device(tx_queue_len).ok_or(EINVAL)?;
-        resize(input, output, limit, drops)
+        resize(input, Limit::of_device(tx_queue_len).ok_or(EINVAL)?)
     }
 
     fn dump(input: &Input, dump: &mut Dump<'_>) -> Result {

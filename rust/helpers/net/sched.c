@@ -79,26 +79,6 @@ __rust_helper bool rust_helper_qdisc_look_again(struct Qdisc *sch)
 	return true;
 }
 
-/*
- * Accounts for enqueued packets that are dropped, other than by qdisc_reset(). The
- * qdisc is not in use, see below.
- */
-__rust_helper void rust_helper_qdisc_dropped(struct Qdisc *sch,
-					     unsigned int packets,
-					     unsigned int bytes)
-{
-	if (qdisc_is_percpu_stats(sch)) {
-		this_cpu_sub(sch->cpu_qstats->qlen, packets);
-		this_cpu_sub(sch->cpu_qstats->backlog, bytes);
-		this_cpu_add(sch->cpu_qstats->drops, packets);
-	} else {
-		qstats_backlog_sub(sch, bytes);
-		WRITE_ONCE(sch->q.qlen, sch->q.qlen - packets);
-		__qdisc_qstats_drop(sch, packets);
-	}
-	qdisc_tree_reduce_backlog(sch, packets, bytes);
-}
-
 /* Resets the per-CPU counters of packets in a qdisc that is empty now. */
 __rust_helper void rust_helper_qdisc_emptied(struct Qdisc *sch)
 {
@@ -115,25 +95,33 @@ __rust_helper void rust_helper_qdisc_emptied(struct Qdisc *sch)
 }
 
 /*
- * Takes all qdiscs of the device out of use, as dev_qdisc_change_tx_queue_len()
- * does, if they are in use. RTNL is held.
+ * Excludes dequeueing and resets. RTNL is held, so that the qdisc does not become
+ * the child of one with a lock meanwhile.
  */
-__rust_helper bool rust_helper_qdisc_suspend(struct Qdisc *sch)
+__rust_helper void rust_helper_qdisc_dequeue_lock(struct Qdisc *sch)
 {
-	struct net_device *dev = qdisc_dev(sch);
-
-	if (!(dev->flags & IFF_UP))
-		return false;
-	dev_deactivate(dev, false);
-	return true;
+	if (sch->flags & TCQ_F_NOLOCK)
+		spin_lock_bh(&sch->seqlock);
+	else
+		sch_tree_lock(sch);
 }
 
-__rust_helper void rust_helper_qdisc_resume(struct Qdisc *sch)
+__rust_helper void rust_helper_qdisc_dequeue_unlock(struct Qdisc *sch)
 {
-	/* There may be packets: have dev_activate() schedule a run. */
-	if (sch->flags & TCQ_F_NOLOCK)
-		set_bit(__QDISC_STATE_MISSED, &sch->state);
-	dev_activate(qdisc_dev(sch));
+	if (!(sch->flags & TCQ_F_NOLOCK)) {
+		sch_tree_unlock(sch);
+		return;
+	}
+
+	/*
+	 * A CPU that could not run the qdisc meanwhile has set a flag and relies on
+	 * this one, as on qdisc_run_end().
+	 */
+	spin_unlock(&sch->seqlock);
+	smp_mb();
+	if (test_bit(__QDISC_STATE_MISSED, &sch->state))
+		__netif_schedule(sch);
+	local_bh_enable();
 }
 
 #endif

@@ -11,13 +11,17 @@
 //! | --- | --- | --- |
 //! | [`Input`] | [`enqueue`], [`enqueue_batch`], shared | bottom halves off, any number of CPUs |
 //! | [`Output`] | [`dequeue`], [`peek`], [`reset`], exclusively | any that does not sleep |
-//! | both | [`change`], [`change_tx_queue_len`], exclusively | process context |
+//! | [`Input`] | [`change`], [`change_tx_queue_len`], [`dump`], shared | process context |
 //!
 //! The core serialises callbacks that need a part exclusively. [`dequeue`] runs with `q->seqlock`
 //! held (see `qdisc_run_begin()`), and so does [`reset`] while the discipline is in use; before it
 //! is destroyed, it is taken out of use, and grace periods wait for the callbacks that still run.
-//! When it is changed, the abstraction does the same for the time of the change. In the child of a
-//! discipline that has a lock, all callbacks run under that lock.
+//! In the child of a discipline that has a lock, all callbacks but those in process context run
+//! under that lock.
+//!
+//! A discipline is changed while it is in use: [`change`] makes both parts anew. Packets are then
+//! enqueued into the new one, and dequeued from the old one until that is empty. No packet is
+//! dropped, and senders and the device go on.
 //!
 //! The abstraction keeps the statistics: per CPU, or, in a child, under the lock. Packets that are
 //! refused are counted with their reason, and freed when the locks have been released.
@@ -32,6 +36,7 @@
 //! [`change`]: Qdisc::change
 //! [`change_tx_queue_len`]: Qdisc::change_tx_queue_len
 //! [`dequeue`]: Qdisc::dequeue
+//! [`dump`]: Qdisc::dump
 //! [`enqueue`]: Qdisc::enqueue
 //! [`enqueue_batch`]: Qdisc::enqueue_batch
 //! [`peek`]: Qdisc::peek
@@ -114,6 +119,7 @@ use crate::{
 
 mod drops;
 mod netlink;
+mod older;
 mod ops;
 mod tests;
 
@@ -160,6 +166,8 @@ pub trait Qdisc: Sized + 'static {
     type Input: Send + Sync;
 
     /// The state for dequeueing packets.
+    ///
+    /// After a change, it is dropped when it is empty, in a context that does not sleep.
     type Output: Send;
 
     /// Parses the options of a new discipline, or of a change.
@@ -206,31 +214,29 @@ pub trait Qdisc: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Changes the options of the discipline. Packets stay, or are dropped.
+    /// Changes the options of the discipline: returns its new parts, or [`None`] if nothing
+    /// changes.
     ///
-    /// If this fails, the discipline should be as before. Without this callback, options cannot be
-    /// changed. Process context, RTNL held; the discipline is not in use.
+    /// `input` is the current one. Packets are enqueued into and dequeued from both the old and the
+    /// new parts for a while; a discipline that orders packets otherwise than by their arrival does
+    /// so within each. Without this callback, options cannot be changed. Process context, RTNL
+    /// held; the discipline is in use.
     fn change(
-        input: &mut Self::Input,
-        output: &mut Self::Output,
+        input: &Self::Input,
         config: Self::Config,
-        drops: &mut Drops,
-    ) -> Result {
-        let _ = (input, output, config, drops);
+    ) -> Result<Option<(Self::Input, Self::Output)>> {
+        let _ = (input, config);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Adapts the discipline to a new queue length of the device.
+    /// Adapts the discipline to a new queue length of the device, as [`Self::change`] does.
     ///
-    /// If this fails, the length stays as it was. Process context, RTNL held; the discipline is not
-    /// in use.
+    /// If this fails, the length stays as it was. Process context, RTNL held.
     fn change_tx_queue_len(
-        input: &mut Self::Input,
-        output: &mut Self::Output,
+        input: &Self::Input,
         tx_queue_len: u32,
-        drops: &mut Drops,
-    ) -> Result {
-        let _ = (input, output, tx_queue_len, drops);
+    ) -> Result<Option<(Self::Input, Self::Output)>> {
+        let _ = (input, tx_queue_len);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

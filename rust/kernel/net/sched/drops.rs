@@ -45,16 +45,14 @@ impl Rejected {
 
 /// Packets that are dropped after they were enqueued.
 ///
-/// They are counted, and freed later.
+/// They are freed later.
 ///
 /// # Invariants
 ///
 /// `first` is null or the first one of a list of packets that are linked by `next`, each of which
-/// we own a reference to. There are `packets` of them, of `bytes` together.
+/// we own a reference to.
 pub struct Drops {
     first: *mut bindings::sk_buff,
-    pub(super) packets: u32,
-    pub(super) bytes: u32,
 }
 
 impl Drops {
@@ -62,8 +60,6 @@ impl Drops {
         // INVARIANT: There are none.
         Self {
             first: ptr::null_mut(),
-            packets: 0,
-            bytes: 0,
         }
     }
 
@@ -75,13 +71,7 @@ impl Drops {
         // INVARIANT: There is one more, which we own.
         //
         // SAFETY: The packet is valid, and ours.
-        unsafe {
-            self.bytes = self
-                .bytes
-                .wrapping_add(bindings::qdisc_pkt_len(raw.as_ptr()));
-            set_next(raw, self.first);
-        }
-        self.packets = self.packets.wrapping_add(1);
+        unsafe { set_next(raw, self.first) };
         self.first = raw.as_ptr();
     }
 }

@@ -3,6 +3,10 @@
 //! The operations of a queueing discipline, as C calls them.
 
 use super::{
+    older::{
+        Older,
+        Parts, //
+    },
     Drops,
     Dump,
     ExtAck,
@@ -19,6 +23,11 @@ use crate::{
     net::skbuff::SkBuff,
     prelude::*,
     softirq::Softirq,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Full, //
+    },
     types::Opaque, //
 };
 
@@ -42,18 +51,47 @@ use core::{
 ///
 /// # Invariants
 ///
-/// - If `ready` is set, both parts are initialised.
-/// - While the discipline is in use, `input` is only read, and `output` is used by one context at a
-///   time. Otherwise, a single context uses both.
+/// - If `ready` is set, `input` points to a box that the discipline owns, and `output` is
+///   initialised.
+/// - What `input` points to is only read, until a grace period after it was replaced.
+/// - `output` is used by one context at a time.
 #[repr(C)]
 struct Private<T: Qdisc> {
     /// Written by `init()` and `destroy()` only.
     ready: bool,
-    input: UnsafeCell<MaybeUninit<T::Input>>,
+    input: Atomic<*mut T::Input>,
     /// Keeps the state that all enqueueing CPUs read and the state that dequeueing writes on
     /// different cache lines.
     _apart: [u8; 64],
-    output: UnsafeCell<MaybeUninit<T::Output>>,
+    output: UnsafeCell<MaybeUninit<Parts<T>>>,
+}
+
+/// Excludes dequeueing from a discipline until it is dropped.
+///
+/// # Invariants
+///
+/// The lock of `sch` for dequeueing is held, and RTNL.
+struct DequeueLock {
+    sch: *mut bindings::Qdisc,
+}
+
+impl DequeueLock {
+    /// # Safety
+    ///
+    /// `sch` must be valid as long as this lives, and RTNL be held.
+    unsafe fn new(sch: *mut bindings::Qdisc) -> Self {
+        // SAFETY: By the safety requirements.
+        unsafe { bindings::qdisc_dequeue_lock(sch) };
+        // INVARIANT: Locked just now.
+        Self { sch }
+    }
+}
+
+impl Drop for DequeueLock {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants, the lock is held.
+        unsafe { bindings::qdisc_dequeue_unlock(self.sch) };
+    }
 }
 
 /// The operations of a kind of discipline. To be put into a `static`.
@@ -152,12 +190,14 @@ impl<T: Qdisc> Ops<T> {
 
     /// # Safety
     ///
-    /// `sch` must be a discipline of this kind that is ready, outlive `'a`, and be in use during
-    /// it, or only be used for reading.
+    /// `sch` must be a discipline of this kind that is ready. It must outlive `'a`, during which
+    /// either bottom halves are disabled or RTNL is held.
     #[inline(always)]
-    unsafe fn input<'a>(sch: *mut bindings::Qdisc) -> &'a T::Input {
-        // SAFETY: By the safety requirements and the invariants of `Private`.
-        unsafe { (*Self::private(sch).input.get()).assume_init_ref() }
+    pub(super) unsafe fn input<'a>(sch: *mut bindings::Qdisc) -> &'a T::Input {
+        // SAFETY: By the safety requirements and the invariants of `Private`. It is replaced with
+        // RTNL held only, and freed a grace period later, which waits for disabled bottom halves.
+        // Acquire pairs with the exchange that makes it visible.
+        unsafe { &*Self::private(sch).input.load(Acquire) }
     }
 
     /// # Safety
@@ -165,7 +205,7 @@ impl<T: Qdisc> Ops<T> {
     /// `sch` must be a discipline of this kind that is ready, and outlive `'a`, during which there
     /// must be no other access to its dequeueing state.
     #[inline(always)]
-    unsafe fn output<'a>(sch: *mut bindings::Qdisc) -> &'a mut T::Output {
+    unsafe fn output<'a>(sch: *mut bindings::Qdisc) -> &'a mut Parts<T> {
         // SAFETY: By the safety requirements and the invariants of `Private`.
         unsafe { (*Self::private(sch).output.get()).assume_init_mut() }
     }
@@ -203,16 +243,17 @@ impl<T: Qdisc> Ops<T> {
             // SAFETY: By the safety requirements, which the parser of the message ensures.
             let config = unsafe { Self::parse(sch, opt, extack) }?;
             let (input, output) = T::init(config)?;
+            let input = KBox::new(input, GFP_KERNEL)?;
 
             // INVARIANT: Both parts are initialised.
             //
             // SAFETY: The discipline is new, and not in use yet.
             unsafe {
                 let private = bindings::qdisc_priv(sch).cast::<Private<T>>();
-                (&raw mut (*private).input).cast::<T::Input>().write(input);
+                (&raw mut (*private).input).write(Atomic::new(KBox::into_raw(input)));
                 (&raw mut (*private).output)
-                    .cast::<T::Output>()
-                    .write(output);
+                    .cast::<Parts<T>>()
+                    .write(Parts::new(output));
                 (*private).ready = true;
                 if T::CAN_BYPASS {
                     bindings::qdisc_allow_bypass(sch);
@@ -231,8 +272,8 @@ impl<T: Qdisc> Ops<T> {
         unsafe {
             let private = bindings::qdisc_priv(sch).cast::<Private<T>>();
             if ptr::replace(&raw mut (*private).ready, false) {
-                ptr::drop_in_place((&raw mut (*private).input).cast::<T::Input>());
-                ptr::drop_in_place((&raw mut (*private).output).cast::<T::Output>());
+                drop(KBox::from_raw((*private).input.load(Acquire)));
+                ptr::drop_in_place((&raw mut (*private).output).cast::<Parts<T>>());
             }
         }
     }
@@ -335,9 +376,9 @@ impl<T: Qdisc> Ops<T> {
         // SAFETY: By the safety requirements. A discipline that is asked for packets is ready.
         unsafe {
             let output = Self::output(sch);
-            let mut skb = T::dequeue(output);
+            let mut skb = output.dequeue();
             if skb.is_none() && bindings::qdisc_look_again(sch) {
-                skb = T::dequeue(output);
+                skb = output.dequeue();
             }
             match skb {
                 Some(skb) => {
@@ -355,7 +396,9 @@ impl<T: Qdisc> Ops<T> {
     /// As for [`Self::dequeue`].
     unsafe extern "C" fn peek(sch: *mut bindings::Qdisc) -> *mut bindings::sk_buff {
         // SAFETY: As in `dequeue()`.
-        unsafe { T::peek(Self::output(sch)) }.map_or(ptr::null_mut(), SkBuff::as_raw)
+        unsafe { Self::output(sch) }
+            .peek()
+            .map_or(ptr::null_mut(), SkBuff::as_raw)
     }
 
     /// # Safety
@@ -367,40 +410,49 @@ impl<T: Qdisc> Ops<T> {
             if !Self::private(sch).ready {
                 return;
             }
-            let output = Self::output(sch);
-            let mut drops = Drops::new();
-
-            if T::HAS_RESET {
-                T::reset(output, &mut drops);
-            } else {
-                while let Some(skb) = T::dequeue(output) {
-                    drops.push(skb);
-                }
-            }
+            Self::output(sch).reset(&mut Drops::new());
             bindings::qdisc_emptied(sch);
         }
     }
 
-    /// Calls `f` with the whole state of a discipline, and accounts for the packets that it drops.
+    /// Replaces both parts of a discipline by those that `f` makes, if any, while it is in use.
+    ///
+    /// Packets go on to be dequeued in order: those that were enqueued before come first.
     ///
     /// # Safety
     ///
-    /// `sch` must be a discipline of this kind that is ready, and not be in use. RTNL must be held.
-    unsafe fn with_exclusive(
+    /// `sch` must be a discipline of this kind that is ready. RTNL must be held.
+    unsafe fn replace(
         sch: *mut bindings::Qdisc,
-        f: impl FnOnce(&mut T::Input, &mut T::Output, &mut Drops) -> Result,
+        f: impl FnOnce(&T::Input) -> Result<Option<(T::Input, T::Output)>>,
     ) -> Result {
-        let mut drops = Drops::new();
+        // SAFETY: By the safety requirements.
+        let (private, current) = unsafe { (Self::private(sch), Self::input(sch)) };
+        let Some((input, output)) = f(current)? else {
+            return Ok(());
+        };
+        let input = KBox::new(input, GFP_KERNEL)?;
+        let older = Older::memory(GFP_KERNEL)?;
 
-        // SAFETY: By the safety requirements and the invariants of `Private`.
+        // The new part is dequeued from before anything is enqueued there.
+        //
+        // SAFETY: By the safety requirements. The lock excludes other accesses.
         unsafe {
-            let input = (*Self::private(sch).input.get()).assume_init_mut();
-            let result = f(input, Self::output(sch), &mut drops);
-            if drops.packets != 0 {
-                bindings::qdisc_dropped(sch, drops.packets, drops.bytes);
-            }
-            result
+            let _lock = DequeueLock::new(sch);
+            Self::output(sch).replace(output, older);
         }
+        // INVARIANT: The box is given to the discipline, and the old one taken from it.
+        let old = private.input.xchg(KBox::into_raw(input), Full);
+        // SAFETY: RTNL is held, so this is process context.
+        unsafe { bindings::synchronize_net() };
+        // SAFETY: It was a box, and those that have read the pointer before have ended since.
+        drop(unsafe { KBox::from_raw(old) });
+        // SAFETY: As above.
+        unsafe {
+            let _lock = DequeueLock::new(sch);
+            Self::output(sch).settle();
+        }
+        Ok(())
     }
 
     /// # Safety
@@ -412,22 +464,10 @@ impl<T: Qdisc> Ops<T> {
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
         from_result(|| {
-            // First, so that refused options do not disturb the discipline.
-            //
             // SAFETY: By the safety requirements.
-            let config = unsafe { Self::parse(sch, opt, extack) }?;
-
-            // SAFETY: RTNL is held. If the device is up, its disciplines are taken out of use,
-            // which waits for their callbacks; if not, they are not in use.
             unsafe {
-                let suspended = bindings::qdisc_suspend(sch);
-                let result = Self::with_exclusive(sch, |input, output, drops| {
-                    T::change(input, output, config, drops)
-                });
-                if suspended {
-                    bindings::qdisc_resume(sch);
-                }
-                result?;
+                let config = Self::parse(sch, opt, extack)?;
+                Self::replace(sch, |input| T::change(input, config))?;
             }
             Ok(0)
         })
@@ -435,7 +475,7 @@ impl<T: Qdisc> Ops<T> {
 
     /// # Safety
     ///
-    /// See [`Ops`]. The discipline is ready, but not in use. RTNL is held.
+    /// See [`Ops`]. The discipline is ready, and RTNL is held.
     unsafe extern "C" fn change_tx_queue_len(
         sch: *mut bindings::Qdisc,
         tx_queue_len: c_uint,
@@ -443,9 +483,7 @@ impl<T: Qdisc> Ops<T> {
         from_result(|| {
             // SAFETY: By the safety requirements.
             unsafe {
-                Self::with_exclusive(sch, |input, output, drops| {
-                    T::change_tx_queue_len(input, output, tx_queue_len, drops)
-                })?;
+                Self::replace(sch, |input| T::change_tx_queue_len(input, tx_queue_len))?;
             }
             Ok(0)
         })

@@ -9,16 +9,27 @@ mod fixture;
 mod cases {
     use super::{
         super::{
+            older::{
+                Older,
+                Parts, //
+            },
+            Qdisc,
             QdiscDropReason,
             Registration, //
         },
         fixture::{
             Discipline,
+            Fifo,
+            Input,
             Outcome,
             OPS, //
         }, //
     };
-    use crate::prelude::*;
+    use crate::{
+        net::skbuff::SkBuff,
+        prelude::*,
+        softirq::BhGuard, //
+    };
 
     #[test]
     fn packets_come_out_as_they_went_in() -> Result {
@@ -187,15 +198,102 @@ mod cases {
     }
 
     #[test]
-    fn a_smaller_queue_keeps_what_fits() -> Result {
+    fn a_smaller_queue_lets_older_packets_out_first() -> Result {
         let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
 
         sch.enqueue_batch(0..5)?;
         sch.change(&2u32.to_ne_bytes())?;
-        assert_eq!((sch.waiting(), sch.drops()), ((2, 200 + 1), 3));
+        assert_eq!((sch.waiting(), sch.drops()), ((5, 500 + 10), 0));
         assert_eq!(sch.limit()?, 2);
-        assert_eq!((sch.dequeue(), sch.dequeue()), (Some(0), Some(1)));
+        // The limit is that of new packets.
+        assert_eq!(sch.enqueue_batch(5..8)?, 1);
+        assert_eq!((sch.peek(), sch.waiting().0), (Some(0), 7));
+        for number in 0..7 {
+            assert_eq!(sch.dequeue(), Some(number));
+        }
+        assert_eq!((sch.dequeue(), sch.peek()), (None, None));
+        assert_eq!((sch.waiting(), sch.drops()), ((0, 0), 1));
+        Ok(())
+    }
+
+    #[test]
+    fn packets_of_several_changes_stay_in_order() -> Result {
+        let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
+
+        for (number, limit) in (0..10).step_by(2).zip([16u32, 2, 4, 32, 8]) {
+            sch.enqueue_batch(number..number + 2)?;
+            sch.change(&limit.to_ne_bytes())?;
+            assert_eq!(sch.limit()?, limit);
+        }
+        sch.enqueue(10)?;
+        assert_eq!(sch.waiting().0, 11);
+        for number in 0..=10 {
+            assert_eq!((sch.peek(), sch.dequeue()), (Some(number), Some(number)));
+        }
         assert_eq!((sch.dequeue(), sch.waiting()), (None, (0, 0)));
+        Ok(())
+    }
+
+    #[test]
+    fn a_reset_drops_older_packets_too() -> Result {
+        let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
+
+        sch.enqueue_batch(0..3)?;
+        sch.change(&4u32.to_ne_bytes())?;
+        sch.enqueue_batch(3..5)?;
+        sch.reset();
+        assert_eq!((sch.waiting(), sch.dequeue()), ((0, 0), None));
+        sch.enqueue(5)?;
+        assert_eq!((sch.dequeue(), sch.dequeue()), (Some(5), None));
+
+        // It goes with packets of both kinds.
+        sch.enqueue_batch(0..3)?;
+        sch.change(&8u32.to_ne_bytes())?;
+        sch.enqueue_batch(3..5)?;
+        Ok(())
+    }
+
+    #[test]
+    fn packets_arrive_on_both_sides_during_a_change() -> Result {
+        let (early, earlier) = Fifo::init(8)?;
+        let mut sides = Parts::<Fifo>::new(earlier);
+        let guard = BhGuard::new().ok_or(EINVAL)?;
+        let put = |input: &Input, number: u8| -> Result<bool> {
+            let mut skb = SkBuff::alloc(64, GFP_ATOMIC)?;
+            skb.put(&[number])?;
+            Ok(Fifo::enqueue(input, guard.softirq(), skb).is_ok())
+        };
+        let number = |skb: Option<SkBuff>| skb.and_then(|skb| skb.data().first().copied());
+
+        assert!(put(&early, 0)?);
+        let (late, later) = Fifo::init(8)?;
+        sides.replace(later, Older::memory(GFP_ATOMIC)?);
+        assert!(put(&late, 2)?);
+        assert!(put(&early, 1)?);
+        for expected in 0..3 {
+            assert_eq!(number(sides.dequeue()), Some(expected));
+        }
+        assert_eq!(number(sides.dequeue()), None);
+        // The older side is empty, but senders may still come.
+        assert!(put(&early, 3)?);
+        assert_eq!(number(sides.dequeue()), Some(3));
+        drop(early);
+        sides.settle();
+        assert!(put(&late, 4)?);
+        assert_eq!(number(sides.dequeue()), Some(4));
+        assert_eq!(number(sides.dequeue()), None);
+        Ok(())
+    }
+
+    #[test]
+    fn the_same_limit_is_no_change() -> Result {
+        let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
+
+        let before = sch.enqueueing_side();
+        sch.change(&8u32.to_ne_bytes())?;
+        assert_eq!(sch.enqueueing_side(), before);
+        sch.change(&16u32.to_ne_bytes())?;
+        assert!(sch.enqueueing_side() != before);
         Ok(())
     }
 
@@ -216,7 +314,7 @@ mod cases {
 
         sch.enqueue_batch(0..5)?;
         sch.change_tx_queue_len(4)?;
-        assert_eq!((sch.limit()?, sch.waiting().0, sch.drops()), (4, 4, 1));
+        assert_eq!((sch.limit()?, sch.waiting().0, sch.drops()), (4, 5, 0));
         Ok(())
     }
 

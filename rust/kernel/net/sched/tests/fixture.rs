@@ -4,7 +4,6 @@
 
 use super::super::{
     drops,
-    Drops,
     Dump,
     ExtAck,
     FifoOptions,
@@ -24,10 +23,7 @@ use crate::{
     },
     net::skbuff::SkBuff,
     prelude::*,
-    softirq::{
-        BhGuard,
-        Softirq, //
-    },
+    softirq::Softirq,
     sync::alf_queue::{
         self,
         Consumer,
@@ -48,24 +44,15 @@ pub(super) struct Fifo;
 
 pub(super) static OPS: Ops<Fifo> = Ops::new();
 
-/// Makes a queue for `limit` packets, and moves the packets of the old one there.
-fn resize(
-    input: &mut SharedProducer<SkBuff>,
-    output: &mut Consumer<SkBuff>,
-    limit: u32,
-    drops: &mut Drops,
-) -> Result {
-    let (producer, consumer) = alf_queue::mpsc(limit as usize, GFP_KERNEL)?;
-    let mut old = core::mem::replace(output, consumer);
-    let guard = BhGuard::new().ok_or(EINVAL)?;
+pub(super) type Input = SharedProducer<SkBuff>;
+type Output = Consumer<SkBuff>;
 
-    *input = producer;
-    while let Some(skb) = old.pop() {
-        if let Err(skb) = input.push(guard.softirq(), skb) {
-            drops.push(skb);
-        }
+/// Makes a queue for `limit` packets, unless there is one.
+fn resize(input: &Input, limit: u32) -> Result<Option<(Input, Output)>> {
+    if input.capacity() == limit as usize {
+        return Ok(None);
     }
-    Ok(())
+    Fifo::init(limit).map(Some)
 }
 
 #[vtable]
@@ -74,8 +61,8 @@ impl Qdisc for Fifo {
     const CAN_BYPASS: bool = true;
 
     type Config = u32;
-    type Input = SharedProducer<SkBuff>;
-    type Output = Consumer<SkBuff>;
+    type Input = Input;
+    type Output = Output;
 
     fn parse(
         tx_queue_len: u32,
@@ -114,22 +101,12 @@ impl Qdisc for Fifo {
         Consumer::peek(output)
     }
 
-    fn change(
-        input: &mut Self::Input,
-        output: &mut Self::Output,
-        limit: u32,
-        drops: &mut Drops,
-    ) -> Result {
-        resize(input, output, limit, drops)
+    fn change(input: &Input, limit: u32) -> Result<Option<(Input, Output)>> {
+        resize(input, limit)
     }
 
-    fn change_tx_queue_len(
-        input: &mut Self::Input,
-        output: &mut Self::Output,
-        tx_queue_len: u32,
-        drops: &mut Drops,
-    ) -> Result {
-        resize(input, output, tx_queue_len, drops)
+    fn change_tx_queue_len(input: &Input, tx_queue_len: u32) -> Result<Option<(Input, Output)>> {
+        resize(input, tx_queue_len)
     }
 
     fn dump(input: &Self::Input, dump: &mut Dump<'_>) -> Result {
@@ -359,6 +336,12 @@ impl Discipline {
             let change = (*OPS.as_raw()).change_tx_queue_len.ok_or(EINVAL)?;
             to_result(change(self.0, packets))
         }
+    }
+
+    /// Tells enqueueing sides apart.
+    pub(super) fn enqueueing_side(&self) -> *const Input {
+        // SAFETY: The discipline is valid, and RTNL is held.
+        ptr::from_ref(unsafe { Ops::<Fifo>::input(self.0) })
     }
 
     /// The limit that the discipline says it has.

@@ -303,13 +303,45 @@ def limits_change_order(cfg, how):
 
 
 def limits_change_lost_are_counted(cfg, how):
-    """
-    Lost datagrams are counted as dropped, in the qdisc or while it was
-    inactive.
-    """
+    """ Lost datagrams are counted as dropped by the full qdisc. """
     load_ = cfg.loads[f"limits {how}"]
-    load_.check_accounted(load_.grown("dropped") - load_.result.refused +
-                          load_.grown("of_device"))
+    load_.check_accounted(load_.grown("dropped") - load_.result.refused)
+
+
+def limits_change_device_goes_on(cfg, how):
+    """ The device does not drop packets meanwhile. """
+    ksft_eq(cfg.loads[f"limits {how}"].grown("of_device"), 0)
+
+
+def limit_stays(cfg, how):
+    """ The same limit is set 40 times under load. """
+    _set_limit(cfg, 65536)
+    _under_load(cfg, f"same {how}",
+                lambda: [_set_limit(cfg, 65536) for _ in range(40)], EACH, 60)
+
+
+def limit_stays_nothing_lost(cfg, how):
+    """ Each datagram is taken, and arrives in order. """
+    load_ = cfg.loads[f"same {how}"]
+    ksft_eq(load_.result.taken, SENDERS * EACH)
+    load_.check_accounted(0)
+    load_.check_order()
+
+
+def limit_grows(cfg, how):
+    """ The limit changes 20 times under load, with room for all. """
+    def change():
+        for packets in 10 * (1 << 15, 1 << 16):
+            _set_limit(cfg, packets)
+    _under_load(cfg, f"grows {how}", change, EACH, 60)
+
+
+def limit_grows_nothing_lost(cfg, how):
+    """ Each datagram is taken, and arrives in order. """
+    load_ = cfg.loads[f"grows {how}"]
+    ksft_eq(load_.result.taken, SENDERS * EACH)
+    load_.check_accounted(0)
+    load_.check_order()
 
 
 @ksft_disruptive
@@ -486,6 +518,8 @@ FOR_EACH_WAY = (
     hardly_any_room, device_gets_few, full, full_taken_arrive, full_order,
     full_others_counted, device_gets_many,
     limits_change, limits_change_order, limits_change_lost_are_counted,
+    limits_change_device_goes_on,
+    limit_stays, limit_stays_nothing_lost, limit_grows, limit_grows_nothing_lost,
     lengths_change, lengths_change_order, limit_follows_device, no_queue_refused,
     replaced, replaced_order, replaced_arrive,
     downs, downs_order, downs_still_alf, downs_reach,
