@@ -6,12 +6,18 @@
 
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
+#include <linux/bottom_half.h>
+#include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/qmempool.h>
 #include <linux/seq_file.h>
 #include <linux/shrinker.h>
+#include <linux/smp.h>
+#include <linux/workqueue.h>
+
+#include "slab.h"
 
 static int qmempool_hp_state;
 static struct dentry *qmempool_dir;
@@ -23,6 +29,28 @@ static int qmempool_cpu_dead(unsigned int cpu, struct hlist_node *node)
 	return 0;
 }
 
+static int qmempool_drain_cpu(void *pool)
+{
+	local_bh_disable();
+	__qmempool_drain(pool);
+	local_bh_enable();
+	return 0;
+}
+
+/* Frees what all CPUs hold. Each has to do that itself. */
+static void qmempool_drain(struct work_struct *work)
+{
+	struct qmempool *pool = container_of(work, struct qmempool, drain);
+	unsigned int cpu;
+
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		if (__qmempool_held(pool, cpu))
+			smp_call_on_cpu(cpu, qmempool_drain_cpu, pool, false);
+	}
+	cpus_read_unlock();
+}
+
 static unsigned long qmempool_shrink_count(struct shrinker *shrinker,
 					   struct shrink_control *sc)
 {
@@ -32,8 +60,13 @@ static unsigned long qmempool_shrink_count(struct shrinker *shrinker,
 static unsigned long qmempool_shrink_scan(struct shrinker *shrinker,
 					  struct shrink_control *sc)
 {
-	return __qmempool_shrink(shrinker->private_data, sc->nr_to_scan) ?:
-	       SHRINK_STOP;
+	struct qmempool *pool = shrinker->private_data;
+	unsigned long freed = __qmempool_shrink(pool, sc->nr_to_scan);
+
+	/* Reclaim cannot wait for the other CPUs, which may wait for memory. */
+	if (freed < sc->nr_to_scan && __qmempool_count(pool))
+		queue_work(system_dfl_wq, &pool->drain);
+	return freed ?: SHRINK_STOP;
 }
 
 static int qmempool_show(struct seq_file *m, void *unused)
@@ -80,6 +113,17 @@ VISIBLE_IF_KUNIT void qmempool_hp_remove(struct qmempool *pool)
 }
 EXPORT_SYMBOL_IF_KUNIT(qmempool_hp_remove);
 
+/*
+ * A pool keeps objects and gives them to anyone. So they must not be charged to
+ * whoever allocated them first, must not have readers after they were freed, and
+ * need no constructor.
+ */
+bool __qmempool_accepts(struct kmem_cache *cache)
+{
+	return !cache->ctor &&
+	       !(cache->flags & (SLAB_ACCOUNT | SLAB_TYPESAFE_BY_RCU));
+}
+
 int __qmempool_attach(struct qmempool *pool, const char *name)
 {
 	int err;
@@ -97,6 +141,7 @@ int __qmempool_attach(struct qmempool *pool, const char *name)
 		return err;
 	}
 
+	INIT_WORK(&pool->drain, qmempool_drain);
 	pool->shrinker->count_objects = qmempool_shrink_count;
 	pool->shrinker->scan_objects = qmempool_shrink_scan;
 	pool->shrinker->private_data = pool;
@@ -112,6 +157,7 @@ void __qmempool_detach(struct qmempool *pool)
 {
 	debugfs_remove(pool->dentry);
 	qmempool_shrinker_free(pool->shrinker);
+	cancel_work_sync(&pool->drain);
 	qmempool_hp_remove(pool);
 }
 

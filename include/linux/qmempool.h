@@ -15,14 +15,18 @@
 #include <linux/percpu.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/sizes.h>
 #include <linux/string.h>
 #include <linux/types.h>
+#include <linux/workqueue_types.h>
 
 struct dentry;
 struct shrinker;
 
 /* With this many objects, a magazine is 512 bytes. */
 #define QMEMPOOL_MAGAZINE_MAX	62
+/* Maximum size of the objects in a magazine together. */
+#define QMEMPOOL_MAGAZINE_BYTES	SZ_128K
 
 /*
  * The per-CPU part of a pool. Only that CPU writes to it, with bottom halves
@@ -59,6 +63,7 @@ struct qmempool {
 	bool attached;
 	struct hlist_node node;
 	struct shrinker *shrinker;
+	struct work_struct drain;
 	struct dentry *dentry;
 };
 
@@ -83,15 +88,19 @@ struct qmempool_stats {
 /**
  * qmempool_create() - create a pool in front of a slab cache
  * @name: name of the pool in debugfs
- * @cache: the slab cache; it has no constructor and outlives the pool
- * @magazine: number of objects in a magazine, 1 to QMEMPOOL_MAGAZINE_MAX
+ * @cache: the slab cache; it outlives the pool
+ * @magazine: number of objects in a magazine, 1 to QMEMPOOL_MAGAZINE_MAX, of
+ *	      QMEMPOOL_MAGAZINE_BYTES together at most
  * @depot: number of magazines in the depot, with which CPUs exchange theirs
  *
  * A CPU keeps up to two magazines of unused objects, and the depot @depot more.
  *
+ * Objects in a pool are given to anyone, without the slab. So a cache with a
+ * constructor, with SLAB_ACCOUNT or with SLAB_TYPESAFE_BY_RCU is refused.
+ *
  * Context: process context, may sleep.
  * Return: the pool, or NULL if there is no memory, @magazine is out of range,
- * or @name or @cache is NULL.
+ * the cache is refused, or @name or @cache is NULL.
  */
 struct qmempool *qmempool_create(const char *name, struct kmem_cache *cache,
 				 unsigned int magazine, unsigned int depot);
@@ -117,6 +126,16 @@ void qmempool_destroy(struct qmempool *pool);
  * Context: any.
  */
 void qmempool_stats(struct qmempool *pool, struct qmempool_stats *stats);
+
+/*
+ * The flags of an allocation that may end up in a pool: it is not charged to
+ * anyone, and does not use the reserves for freeing memory, since the pool would
+ * give it to anyone else.
+ */
+static inline gfp_t qmempool_gfp(gfp_t gfp)
+{
+	return (gfp | __GFP_NOMEMALLOC) & ~(__GFP_MEMALLOC | __GFP_ACCOUNT);
+}
 
 /* Slow paths: the current magazine is empty, or full. */
 void *__qmempool_alloc(struct qmempool *pool, gfp_t gfp);
@@ -208,6 +227,9 @@ static __always_inline void qmempool_free_softirq(struct qmempool *pool,
  * @pool: the pool
  * @gfp: flags for the slab
  *
+ * Objects are not charged to a memory cgroup, and do not come from the reserves
+ * for freeing memory, whatever @gfp says.
+ *
  * Context: process or softirq context, with interrupts enabled. May sleep if
  * @gfp says so.
  * Return: the object, or NULL if there is no memory.
@@ -222,7 +244,7 @@ static inline void *qmempool_alloc(struct qmempool *pool, gfp_t gfp)
 	local_bh_enable();
 
 	if (unlikely(!object) && gfpflags_allow_blocking(gfp))
-		object = kmem_cache_alloc(pool->cache, gfp);
+		object = kmem_cache_alloc(pool->cache, qmempool_gfp(gfp));
 	return object;
 }
 
@@ -279,6 +301,9 @@ static inline void qmempool_free_bulk(struct qmempool *pool, unsigned int n,
 int __qmempool_attach(struct qmempool *pool, const char *name);
 void __qmempool_detach(struct qmempool *pool);
 void __qmempool_cpu_dead(struct qmempool *pool, unsigned int cpu);
+bool __qmempool_accepts(struct kmem_cache *cache);
+void __qmempool_drain(struct qmempool *pool);
+unsigned long __qmempool_held(struct qmempool *pool, unsigned int cpu);
 unsigned long __qmempool_count(struct qmempool *pool);
 unsigned long __qmempool_shrink(struct qmempool *pool, unsigned long objects);
 

@@ -10,6 +10,7 @@
 #include <kunit/test-bug.h>
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/qmempool.h>
@@ -102,6 +103,61 @@ static void qmempool_test_create(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pool->object_size, OBJECT_SIZE);
 	qmempool_destroy(pool);
 	qmempool_destroy(NULL);
+}
+
+static void no_constructor(void *object)
+{
+}
+
+/* A pool does not keep objects that cannot be given to anyone. */
+static void qmempool_test_refused_caches(struct kunit *test)
+{
+	static const slab_flags_t flags[] = { SLAB_TYPESAFE_BY_RCU, SLAB_ACCOUNT, 0 };
+
+	for (int i = 0; i < ARRAY_SIZE(flags); i++) {
+		struct kmem_cache *cache;
+		struct qmempool *pool;
+
+		/* Without memory cgroups, the flag is 0. */
+		if (flags[i] == 0 && i + 1 < ARRAY_SIZE(flags))
+			continue;
+		cache = kmem_cache_create("qmempool_kunit_refused", OBJECT_SIZE, 0,
+					  flags[i] | SLAB_NO_MERGE,
+					  flags[i] ? NULL : no_constructor);
+		KUNIT_ASSERT_NOT_NULL(test, cache);
+		pool = qmempool_create("kunit_refused", cache, 4, 4);
+		KUNIT_EXPECT_NULL_MSG(test, pool, "cache %d", i);
+		qmempool_destroy(pool);
+		kmem_cache_destroy(cache);
+	}
+}
+
+/* The number of objects that a CPU keeps depends on their size. */
+static void qmempool_test_large_objects(struct kunit *test)
+{
+	const unsigned int most = 4;
+	struct kmem_cache *cache;
+	struct qmempool *pool;
+
+	cache = kmem_cache_create("qmempool_kunit_large",
+				  QMEMPOOL_MAGAZINE_BYTES / most, 0, SLAB_NO_MERGE, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, cache);
+	pool = qmempool_create("kunit_large", cache, most + 1, 0);
+	KUNIT_EXPECT_NULL(test, pool);
+	qmempool_destroy(pool);
+	pool = qmempool_create("kunit_large", cache, most, 0);
+	KUNIT_EXPECT_NOT_NULL(test, pool);
+	qmempool_destroy(pool);
+	kmem_cache_destroy(cache);
+}
+
+/* Objects of a pool are neither charged nor from the reserves. */
+static void qmempool_test_flags(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, (__force u32)qmempool_gfp(GFP_ATOMIC | __GFP_MEMALLOC),
+			(__force u32)(GFP_ATOMIC | __GFP_NOMEMALLOC));
+	KUNIT_EXPECT_EQ(test, (__force u32)qmempool_gfp(GFP_KERNEL_ACCOUNT),
+			(__force u32)(GFP_KERNEL | __GFP_NOMEMALLOC));
 }
 
 static void qmempool_test_softirq(struct kunit *test)
@@ -267,7 +323,7 @@ static void qmempool_test_attach(struct kunit *test)
 	}
 }
 
-/* Memory reclaim frees the objects of the depot, and no others. */
+/* Memory reclaim frees the objects of the depot, then those of this CPU. */
 static void qmempool_test_shrinker(struct kunit *test)
 {
 	struct pool_test *t = test->priv;
@@ -281,20 +337,53 @@ static void qmempool_test_shrinker(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), SHRINK_STOP);
 
 	fill_pool(test);
-	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), MAGAZINE * DEPOT);
+	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), MOST);
 
 	/* Shrinking frees whole magazines. */
 	sc.nr_to_scan = 1;
 	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), MAGAZINE);
 	KUNIT_EXPECT_EQ(test, held(t->pool), MOST - MAGAZINE);
 	sc.nr_to_scan = 100;
-	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), MAGAZINE * (DEPOT - 1));
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), MOST - MAGAZINE);
 	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), SHRINK_STOP);
 	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), SHRINK_EMPTY);
-	KUNIT_EXPECT_EQ(test, held(t->pool), 2 * MAGAZINE);
+	KUNIT_EXPECT_EQ(test, held(t->pool), 0);
 
 	/* The magazines are still there. */
 	fill_pool(test);
+}
+
+static int fill_store(void *data)
+{
+	void *objects[2 * MAGAZINE];
+	struct qmempool *pool = data;
+	unsigned int n;
+
+	local_bh_disable();
+	n = qmempool_alloc_bulk_softirq(pool, GFP_ATOMIC, ARRAY_SIZE(objects), objects);
+	qmempool_free_bulk_softirq(pool, n, objects);
+	local_bh_enable();
+	return n == ARRAY_SIZE(objects) ? 0 : -ENOMEM;
+}
+
+/* Memory reclaim reaches what other CPUs hold. */
+static void qmempool_test_shrinker_other_cpu(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	struct shrinker *shrinker = t->pool->shrinker;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = 100 };
+	unsigned int there = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+
+	if (there >= nr_cpu_ids)
+		kunit_skip(test, "there is one CPU only");
+	KUNIT_ASSERT_EQ(test, smp_call_on_cpu(there, fill_store, t->pool, false), 0);
+	KUNIT_EXPECT_EQ(test, held(t->pool), 2 * MAGAZINE);
+	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &sc), 2 * MAGAZINE);
+	/* It has to do that itself, and reclaim does not wait for it. */
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &sc), SHRINK_STOP);
+	for (int i = 0; i < 1000 && held(t->pool); i++)
+		fsleep(1000);
+	KUNIT_EXPECT_EQ(test, held(t->pool), 0);
 }
 
 /* /proc/sys/vm/drop_caches reaches the pool. */
@@ -305,7 +394,7 @@ static void qmempool_test_drop_caches(struct kunit *test)
 
 	fill_pool(test);
 	drop_slab();
-	KUNIT_EXPECT_EQ(test, held(t->pool), 2 * MAGAZINE);
+	KUNIT_EXPECT_EQ(test, held(t->pool), 0);
 #else
 	kunit_skip(test, "drop_slab() is not for modules");
 #endif
@@ -329,11 +418,15 @@ static void qmempool_test_cpu_dead(struct kunit *test)
 
 static struct kunit_case qmempool_test_cases[] = {
 	KUNIT_CASE(qmempool_test_create),
+	KUNIT_CASE(qmempool_test_refused_caches),
+	KUNIT_CASE(qmempool_test_large_objects),
+	KUNIT_CASE(qmempool_test_flags),
 	KUNIT_CASE(qmempool_test_softirq),
 	KUNIT_CASE(qmempool_test_process),
 	KUNIT_CASE(qmempool_test_shortage),
 	KUNIT_CASE(qmempool_test_attach),
 	KUNIT_CASE(qmempool_test_shrinker),
+	KUNIT_CASE(qmempool_test_shrinker_other_cpu),
 	KUNIT_CASE(qmempool_test_drop_caches),
 	KUNIT_CASE(qmempool_test_cpu_dead),
 	{}

@@ -16,8 +16,11 @@
 //! # Memory
 //!
 //! A pool holds unused objects: up to two magazines per CPU, and the depot. A CPU that goes offline
-//! returns its objects, and memory reclaim empties the depot. The magazines themselves, 512 bytes
-//! each, are allocated with the pool.
+//! returns its objects. Memory reclaim empties the depot, then the magazines of all CPUs. The
+//! magazines themselves, 512 bytes each, are allocated with the pool.
+//!
+//! The pool gives its objects to any caller. So it allocates none that are charged to a memory
+//! cgroup, or that come from the reserves for freeing memory, whatever the flags say.
 //!
 //! C header: [`include/linux/qmempool.h`](srctree/include/linux/qmempool.h)
 //!
@@ -125,7 +128,8 @@ impl Options {
         }
     }
 
-    /// Sets the number of objects in a magazine, from 1 to [`Self::MAX_MAGAZINE`].
+    /// Sets the number of objects in a magazine, from 1 to [`Self::MAX_MAGAZINE`], and 128 KiB
+    /// together at most.
     ///
     /// A CPU holds up to twice as many.
     #[inline]
@@ -176,12 +180,15 @@ impl<T> QMemPool<T> {
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if the size of a magazine is out of range, [`ENOMEM`] if there is no memory.
+    /// [`EINVAL`] if the size of a magazine is out of range, in objects or in bytes, or if the
+    /// objects of the cache are charged to memory cgroups; [`ENOMEM`] if there is no memory.
     pub fn new(name: &CStr, cache: Cache<T>, options: Options) -> Result<Self> {
         let raw = NonNull::new(cache.as_raw()).ok_or(EINVAL)?;
-        // SAFETY: The cache is dropped after the pool. It has no constructor.
-        let pool =
-            unsafe { Pool::new(name, slab::Slab::new(raw), options.magazine, options.depot) }?;
+        // SAFETY: The cache is dropped after the pool.
+        let pool = unsafe {
+            let slab = slab::Slab::new(raw)?;
+            Pool::new(name, slab, options.magazine, options.depot)
+        }?;
         // INVARIANT: The pool was created with this cache.
         Ok(Self { pool, cache })
     }
@@ -208,7 +215,10 @@ impl<T> QMemPool<T> {
         let memory = BhGuard::new().and_then(|guard| self.local(guard.softirq()).alloc_raw(flags));
         // With bottom halves enabled again, the slab may wait for memory.
         let memory = memory
-            .or_else(|| self.cache.alloc_raw(flags))
+            .or_else(|| {
+                let flags = Flags::from_raw(slab::for_anyone(flags.as_raw()));
+                self.cache.alloc_raw(flags)
+            })
             .ok_or(AllocError)?;
         // SAFETY: This is unused memory for a `T`.
         unsafe { memory.write(value) };
@@ -232,10 +242,11 @@ impl<T> QMemPool<T> {
         self.pool.stats()
     }
 
-    /// Frees unused objects of the depot to the slab, at least `objects` if it has that many.
-    /// Returns the number of freed objects.
+    /// Frees unused objects of the depot and of this CPU to the slab, at least `objects` if they
+    /// have that many. Returns the number of freed objects.
     ///
-    /// Memory reclaim does this, too. With interrupts disabled, this does nothing.
+    /// Memory reclaim does this, too, and asks the other CPUs for theirs. With interrupts disabled,
+    /// this does nothing.
     pub fn shrink(&self, objects: usize) -> usize {
         self.pool.shrink(objects)
     }

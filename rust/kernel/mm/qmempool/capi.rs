@@ -16,12 +16,25 @@ use crate::{
 };
 use core::ptr::NonNull;
 
+/// Returns the pool of a C pointer, and the proof that this is softirq context.
+///
+/// # Safety
+///
+/// `pool` is valid during `'a`, and bottom halves are disabled. With lockdep, the latter is checked.
+#[inline(always)]
+unsafe fn enter<'a>(pool: *mut bindings::qmempool) -> (&'a Pool, Softirq<'a>) {
+    // SAFETY: By the safety requirements.
+    unsafe {
+        bindings::qmempool_assert_softirq();
+        (Pool::from_raw(pool), Softirq::assume())
+    }
+}
+
 /// Creates a pool, or returns null.
 ///
 /// # Safety
 ///
-/// `name` is null or a string; `cache` is null or a slab cache without constructor that outlives
-/// the pool.
+/// `name` is null or a string; `cache` is null or a slab cache that outlives the pool.
 #[export]
 unsafe extern "C" fn qmempool_create(
     name: *const c_char,
@@ -37,12 +50,14 @@ unsafe extern "C" fn qmempool_create(
     }
     // SAFETY: By the safety requirements.
     let pool = unsafe {
-        Pool::new(
-            CStr::from_char_ptr(name),
-            Slab::new(cache),
-            magazine as usize,
-            depot as usize,
-        )
+        Slab::new(cache).and_then(|slab| {
+            Pool::new(
+                CStr::from_char_ptr(name),
+                slab,
+                magazine as usize,
+                depot as usize,
+            )
+        })
     };
     match pool {
         Ok(pool) => KBox::leak(pool).as_raw(),
@@ -74,7 +89,7 @@ unsafe extern "C" fn __qmempool_alloc(
     gfp: bindings::gfp_t,
 ) -> *mut c_void {
     // SAFETY: By the safety requirements.
-    let (pool, cx) = unsafe { (Pool::from_raw(pool), Softirq::assume()) };
+    let (pool, cx) = unsafe { enter(pool) };
     pool.alloc(pool.store(cx), cx, gfp)
         .map_or(core::ptr::null_mut(), NonNull::as_ptr)
 }
@@ -87,7 +102,7 @@ unsafe extern "C" fn __qmempool_alloc(
 #[export]
 unsafe extern "C" fn __qmempool_free(pool: *mut bindings::qmempool, object: *mut c_void) {
     // SAFETY: By the safety requirements.
-    let (pool, cx) = unsafe { (Pool::from_raw(pool), Softirq::assume()) };
+    let (pool, cx) = unsafe { enter(pool) };
     if let Some(object) = NonNull::new(object) {
         // SAFETY: By the safety requirements.
         unsafe { pool.free(pool.store(cx), cx, object) };
@@ -107,7 +122,7 @@ unsafe extern "C" fn qmempool_alloc_bulk_softirq(
     objects: *mut *mut c_void,
 ) -> c_uint {
     // SAFETY: By the safety requirements.
-    let (pool, cx) = unsafe { (Pool::from_raw(pool), Softirq::assume()) };
+    let (pool, cx) = unsafe { enter(pool) };
     // SAFETY: By the safety requirements. `NonNull` has the layout of a pointer.
     let done = unsafe { pool.alloc_bulk(cx, gfp, objects.cast(), n as usize) };
     // CAST: It is at most `n`.
@@ -126,7 +141,7 @@ unsafe extern "C" fn qmempool_free_bulk_softirq(
     objects: *mut *mut c_void,
 ) {
     // SAFETY: By the safety requirements.
-    let (pool, cx) = unsafe { (Pool::from_raw(pool), Softirq::assume()) };
+    let (pool, cx) = unsafe { enter(pool) };
     // SAFETY: By the safety requirements. `NonNull` has the layout of a pointer.
     unsafe { pool.free_bulk(cx, objects.cast_const().cast(), n as usize) };
 }
@@ -169,7 +184,7 @@ unsafe extern "C" fn __qmempool_cpu_dead(pool: *mut bindings::qmempool, cpu: c_u
     }
 }
 
-/// Returns the number of objects that [`__qmempool_shrink`] can free.
+/// Returns the number of objects in a pool.
 ///
 /// # Safety
 ///
@@ -177,7 +192,30 @@ unsafe extern "C" fn __qmempool_cpu_dead(pool: *mut bindings::qmempool, cpu: c_u
 #[export]
 unsafe extern "C" fn __qmempool_count(pool: *mut bindings::qmempool) -> usize {
     // SAFETY: By the safety requirements.
-    unsafe { Pool::from_raw(pool) }.shrinkable()
+    unsafe { Pool::from_raw(pool) }.count()
+}
+
+/// Returns the number of objects that a CPU holds.
+///
+/// # Safety
+///
+/// `pool` is valid.
+#[export]
+unsafe extern "C" fn __qmempool_held(pool: *mut bindings::qmempool, cpu: c_uint) -> usize {
+    // SAFETY: By the safety requirements.
+    CpuId::from_u32(cpu).map_or(0, |cpu| unsafe { Pool::from_raw(pool) }.held(cpu))
+}
+
+/// Empties the store of this CPU.
+///
+/// # Safety
+///
+/// `pool` is valid, and bottom halves are disabled.
+#[export]
+unsafe extern "C" fn __qmempool_drain(pool: *mut bindings::qmempool) {
+    // SAFETY: By the safety requirements.
+    let (pool, cx) = unsafe { enter(pool) };
+    pool.drain(cx);
 }
 
 /// Frees unused objects to the slab.

@@ -42,6 +42,9 @@ use crate::{
 /// Fewer than a magazine holds: a CPU that needs few objects should not hold many.
 const REFILL: u32 = 16;
 
+/// Maximum size of the objects in a magazine together.
+const MAGAZINE_BYTES: u32 = bindings::QMEMPOOL_MAGAZINE_BYTES;
+
 /// A pool.
 ///
 /// # Invariants
@@ -70,7 +73,7 @@ impl Pool {
     ///
     /// # Safety
     ///
-    /// `slab` outlives the pool, and has no constructor.
+    /// `slab` outlives the pool.
     pub(super) unsafe fn new(
         name: &CStr,
         slab: Slab,
@@ -82,6 +85,15 @@ impl Pool {
         }
         // CAST: It is at most `MAX`.
         let size = magazine as u32;
+        // SAFETY: By the safety requirements, the slab is valid.
+        let object_size = unsafe { slab.object_size() };
+        // What a CPU holds has to be bounded for large objects, too.
+        if object_size
+            .checked_mul(size)
+            .is_none_or(|bytes| bytes > MAGAZINE_BYTES)
+        {
+            return Err(EINVAL);
+        }
         let empty = || {
             shortage::step()?;
             // SAFETY: The slab outlives the pool, and so all magazines.
@@ -106,8 +118,6 @@ impl Pool {
             depot_queues.put(guard.softirq(), magazine);
         }
 
-        // SAFETY: By the safety requirements, the slab is valid.
-        let object_size = unsafe { slab.object_size() };
         shortage::step()?;
         let pool = KBox::new(
             Self {
@@ -340,23 +350,49 @@ impl Pool {
         }
     }
 
-    /// Returns the number of objects that [`Self::shrink`] can free.
-    pub(super) fn shrinkable(&self) -> usize {
+    /// Empties the store of this CPU. Returns the number of objects that it held.
+    pub(super) fn drain(&self, cx: Softirq<'_>) -> usize {
+        let store = self.store(cx);
+        let held = store.held() as usize;
+        store.drain();
+        held
+    }
+
+    /// Returns the number of objects in the store of a CPU.
+    pub(super) fn held(&self, cpu: CpuId) -> usize {
+        // SAFETY: The method called here only accesses members that are accessed atomically. There
+        // is a store unless the pointer is null.
+        unsafe { self.stores.of_cpu(cpu).as_ref() }.map_or(0, |store| store.held() as usize)
+    }
+
+    /// Returns the number of objects in the depot.
+    fn in_depot(&self) -> usize {
         self.depot.full() * self.magazine as usize
     }
 
-    /// Frees objects of the depot to the slab. Returns their number.
+    /// Returns the number of objects in the pool, which changes concurrently.
+    pub(super) fn count(&self) -> usize {
+        percpu::possible_cpus()
+            .map(|cpu| self.held(cpu))
+            .fold(self.in_depot(), usize::saturating_add)
+    }
+
+    /// Frees objects to the slab: those of the depot, then those of this CPU. Returns their number.
     pub(super) fn shrink(&self, objects: usize) -> usize {
         let Some(guard) = BhGuard::new() else {
             return 0;
         };
-        self.depot.shrink(guard.softirq(), objects)
+        let done = self.depot.shrink(guard.softirq(), objects);
+        if done >= objects {
+            return done;
+        }
+        done + self.drain(guard.softirq())
     }
 
     /// Returns the statistics of the pool.
     pub(super) fn stats(&self) -> Stats {
         let mut stats = Stats {
-            held: self.shrinkable(),
+            held: self.in_depot(),
             ..Stats::default()
         };
         for cpu in percpu::possible_cpus() {

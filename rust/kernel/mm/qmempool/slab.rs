@@ -17,15 +17,26 @@ use core::{
 
 /// A slab cache of untyped objects.
 ///
-/// Objects in a pool are poisoned: KASAN reports accesses to them and double frees.
+/// It has no constructor, its objects are not charged to memory cgroups, and have no readers after
+/// they were freed. Objects in a pool are poisoned: KASAN reports accesses to them and double frees.
 #[derive(Clone, Copy)]
 pub(super) struct Slab {
     raw: NonNull<bindings::kmem_cache>,
 }
 
 impl Slab {
-    pub(super) fn new(raw: NonNull<bindings::kmem_cache>) -> Self {
-        Self { raw }
+    /// Returns [`EINVAL`] if objects of the cache cannot be given to anyone without asking the slab
+    /// allocator.
+    ///
+    /// # Safety
+    ///
+    /// The slab cache is valid.
+    pub(super) unsafe fn new(raw: NonNull<bindings::kmem_cache>) -> Result<Self> {
+        // SAFETY: By the safety requirements.
+        if !unsafe { bindings::__qmempool_accepts(raw.as_ptr()) } {
+            return Err(EINVAL);
+        }
+        Ok(Self { raw })
     }
 
     pub(super) fn as_raw(self) -> *mut bindings::kmem_cache {
@@ -146,5 +157,13 @@ pub(super) fn without_waiting(gfp: bindings::gfp_t) -> bindings::gfp_t {
     let quiet = crate::alloc::flags::__GFP_NOWARN;
     // Objects are zeroed when they leave the pool, since those in the pool are not zero.
     let zero = crate::alloc::flags::__GFP_ZERO;
-    (gfp | quiet.as_raw()) & !(wait | zero.as_raw())
+    for_anyone(gfp | quiet.as_raw()) & !(wait | zero.as_raw())
+}
+
+/// Returns the flags for an allocation that may end up in a pool, which gives it to anyone.
+///
+/// So it is not charged to a memory cgroup, and does not use the reserves for freeing memory.
+pub(super) fn for_anyone(gfp: bindings::gfp_t) -> bindings::gfp_t {
+    // SAFETY: This has no requirements.
+    unsafe { bindings::qmempool_gfp(gfp) }
 }

@@ -194,7 +194,35 @@ mod cases {
     }
 
     #[test]
-    fn shrinking_empties_the_depot() -> Result {
+    fn pools_of_large_objects_are_small() -> Result {
+        type Large = [u8; 1 << 16];
+        let large = |magazine| {
+            let cache = Cache::<Large>::new(c"rust_qmempool_large", 1)?;
+            QMemPool::new(
+                c"kunit_large",
+                cache,
+                Options::new().magazine(magazine).depot(0),
+            )
+        };
+        // 128 KiB in a magazine.
+        assert!(large(2).is_ok());
+        assert!(large(3).is_err_and(|e| e == EINVAL));
+        assert!(large(62).is_err_and(|e| e == EINVAL));
+        Ok(())
+    }
+
+    #[test]
+    fn objects_that_are_charged_are_refused() -> Result {
+        let options = crate::slab::Options::new().account();
+        let cache = Cache::<u64>::with_options(c"rust_qmempool_charged", options)?;
+        let pool = QMemPool::new(c"kunit_charged", cache, Options::new());
+
+        assert_eq!(pool.is_err_and(|e| e == EINVAL), cfg!(CONFIG_MEMCG));
+        Ok(())
+    }
+
+    #[test]
+    fn shrinking_empties_the_depot_and_the_store() -> Result {
         let pool = pool(Options::new().magazine(4).depot(4))?;
         let guard = BhGuard::new().ok_or(EINVAL)?;
         let local = pool.local(guard.softirq());
@@ -211,7 +239,8 @@ mod cases {
         // Shrinking frees whole magazines.
         assert_eq!(pool.shrink(5), 8);
         assert_eq!(pool.stats().held, 16);
-        assert_eq!(pool.shrink(usize::MAX), 8);
+        assert_eq!(pool.shrink(usize::MAX), 16);
+        assert_eq!(pool.stats().held, 0);
         assert_eq!(pool.shrink(1), 0);
         // The magazines are still there, empty.
         for i in 0..24 {
