@@ -8,6 +8,7 @@
 #include <linux/qmempool.h>
 #include <linux/slab.h>
 #include <net/hotdata.h>
+#include <net/sock.h>
 
 #ifdef CONFIG_SKB_QMEMPOOL
 
@@ -60,6 +61,16 @@ static inline int skb_qmempool_set(bool on)
 
 #endif
 
+/*
+ * Returns whether an skb that another CPU has allocated is freed on this one rather
+ * than sent back: its head goes to the pool, and its pages return to their page
+ * pool by themselves. Other data is better freed where it was allocated.
+ */
+static inline bool skb_qmempool_takes(const struct sk_buff *skb)
+{
+	return skb_qmempool_enabled() && skb->pp_recycle;
+}
+
 /* Returns the number of allocated skb heads. The slab gives all @n or none. */
 static inline unsigned int skb_heads_alloc(gfp_t gfp, unsigned int n,
 					   void **heads)
@@ -73,12 +84,15 @@ static inline unsigned int skb_heads_alloc(gfp_t gfp, unsigned int n,
 	       n : 0;
 }
 
-/* Frees @n skb heads, which must not be poisoned for KASAN. */
+/*
+ * Frees @n skb heads, which must not be poisoned for KASAN. With sockets that free
+ * memory, some may come from the reserves for that, to which the slab returns them.
+ */
 static inline void skb_heads_free(unsigned int n, void **heads)
 {
 	struct qmempool *pool = skb_qmempool_get();
 
-	if (pool)
+	if (pool && !sk_memalloc_socks())
 		qmempool_free_bulk_softirq(pool, n, heads);
 	else
 		kmem_cache_free_bulk(net_hotdata.skbuff_cache, n, heads);

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /* KUnit tests of the pool of skb heads. */
 
+#include <kunit/resource.h>
 #include <kunit/test.h>
 #include <linux/bottom_half.h>
 #include <linux/cpu.h>
+#include <linux/interrupt.h>
+#include <linux/mm.h>
+#include <linux/page_ref.h>
 #include <linux/skbuff.h>
 #include <linux/smp.h>
+#include <net/page_pool/helpers.h>
 #include <net/skb_qmempool.h>
 
 /* More than the capacity of a NAPI cache, so that it exchanges heads. */
 #define COUNT	256
 #define FRAG	(SKB_DATA_ALIGN(64) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
+
+KUNIT_DEFINE_ACTION_WRAPPER(destroy_pages, page_pool_destroy, struct page_pool *);
 
 struct lot {
 	struct sk_buff *skbs[COUNT];
@@ -32,6 +39,25 @@ static int skb_pool_test_init(struct kunit *test)
 static void skb_pool_test_exit(struct kunit *test)
 {
 	skb_qmempool_set(skb_pool_was_on);
+}
+
+/* Packets whose data is a page of a page pool. */
+static void build_of_pages(struct lot *lot, struct page_pool *pages)
+{
+	local_bh_disable();
+	for (lot->len = 0; lot->len < COUNT; lot->len++) {
+		struct page *page = page_pool_dev_alloc_pages(pages);
+		struct sk_buff *skb = page ? napi_build_skb(page_address(page), PAGE_SIZE) : NULL;
+
+		if (!skb) {
+			if (page)
+				page_pool_put_full_page(pages, page, false);
+			break;
+		}
+		skb_mark_for_recycle(skb);
+		lot->skbs[lot->len] = skb;
+	}
+	local_bh_enable();
 }
 
 static void build(struct lot *lot)
@@ -142,21 +168,32 @@ static unsigned int held_by(unsigned int cpu)
 	return own->count + own->previous_count;
 }
 
-/* An skb from another CPU is freed on the CPU that consumes it. */
-static void skb_pool_test_other_cpu(struct kunit *test)
+/* With migration disabled, returns another CPU, or skips the test. */
+static unsigned int other_cpu(struct kunit *test)
 {
-	struct lot *lot = test->priv;
-	unsigned int here, there;
+	unsigned int there = cpumask_any_but(cpu_online_mask, smp_processor_id());
 
-	migrate_disable();
-	here = smp_processor_id();
-	there = cpumask_any_but(cpu_online_mask, here);
 	if (there >= nr_cpu_ids) {
 		migrate_enable();
 		kunit_skip(test, "there is one CPU only");
 	}
+	return there;
+}
+
+/* An skb from another CPU is freed on the CPU that consumes it. */
+static void skb_pool_test_other_cpu(struct kunit *test)
+{
+	const struct page_pool_params params = { .pool_size = COUNT, .nid = NUMA_NO_NODE };
+	struct page_pool *pages = page_pool_create(&params);
+	struct lot *lot = test->priv;
+	unsigned int there;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, pages);
+	kunit_add_action(test, destroy_pages, pages);
+	migrate_disable();
+	there = other_cpu(test);
 	skb_qmempool_set(true);
-	build(lot);
+	build_of_pages(lot, pages);
 	KUNIT_EXPECT_EQ(test, lot->len, COUNT);
 	KUNIT_EXPECT_EQ(test, smp_call_on_cpu(there, consume, lot, false), 0);
 	/* All but the heads that the NAPI cache of that CPU keeps. */
@@ -164,6 +201,57 @@ static void skb_pool_test_other_cpu(struct kunit *test)
 	/* They were not returned and put into the pool on this CPU. */
 	KUNIT_EXPECT_GE(test, held_by(there), COUNT / 8);
 	consume(lot);
+	skb_qmempool_set(false);
+	migrate_enable();
+}
+
+/* A page that is part of some packets. */
+struct shared_page {
+	struct lot *lot;
+	struct page *page;
+	int left;
+};
+
+static int consume_shared(void *data)
+{
+	struct shared_page *shared = data;
+
+	local_bh_disable();
+	consume(shared->lot);
+	shared->left = page_ref_count(shared->page);
+	local_bh_enable();
+	return 0;
+}
+
+/* Data that is not from a page pool is freed on the CPU that allocated it. */
+static void skb_pool_test_data_goes_back(struct kunit *test)
+{
+	struct shared_page shared = { .lot = test->priv, .page = alloc_page(GFP_KERNEL) };
+	/* Fewer than what is sent back at once. */
+	const unsigned int count = 16;
+	unsigned int there;
+
+	KUNIT_ASSERT_NOT_NULL(test, shared.page);
+	migrate_disable();
+	there = other_cpu(test);
+	skb_qmempool_set(true);
+	build(shared.lot);
+	while (shared.lot->len > count)
+		consume_skb(shared.lot->skbs[--shared.lot->len]);
+	for (int i = 0; i < shared.lot->len; i++) {
+		get_page(shared.page);
+		skb_add_rx_frag(shared.lot->skbs[i], 0, shared.page, 0, 1, 1);
+	}
+	KUNIT_EXPECT_EQ(test, smp_call_on_cpu(there, consume_shared, &shared, false), 0);
+	KUNIT_EXPECT_EQ(test, shared.left, 1 + count);
+	/* They are on a list of this CPU, which looks at it when it receives packets. */
+	for (int i = 0; i < 1000 && page_ref_count(shared.page) > 1; i++) {
+		local_bh_disable();
+		raise_softirq(NET_RX_SOFTIRQ);
+		local_bh_enable();
+	}
+	KUNIT_EXPECT_EQ(test, page_ref_count(shared.page), 1);
+	put_page(shared.page);
 	skb_qmempool_set(false);
 	migrate_enable();
 }
@@ -190,6 +278,7 @@ static struct kunit_case skb_pool_test_cases[] = {
 	KUNIT_CASE(skb_pool_test_switch),
 	KUNIT_CASE(skb_pool_test_round),
 	KUNIT_CASE(skb_pool_test_other_cpu),
+	KUNIT_CASE(skb_pool_test_data_goes_back),
 	KUNIT_CASE(skb_pool_test_fclone),
 	{}
 };
