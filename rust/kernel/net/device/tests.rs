@@ -162,7 +162,7 @@ mod cases {
         for queue in [0, 7] {
             assert_eq!(
                 device.transmit_late(queue)?,
-                Some(bindings::netdev_tx_NETDEV_TX_OK)
+                Some(bindings::netdev_tx::NETDEV_TX_OK)
             );
         }
         assert!(log.take(&[]));
@@ -177,16 +177,16 @@ mod cases {
 
         device.up()?;
         log.on_xmit.store(OnXmit::Busy as u32, Relaxed);
-        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_OK);
+        assert_eq!(device.transmit()?, bindings::netdev_tx::NETDEV_TX_OK.0);
         assert_eq!(device.stats().tx_dropped, 1);
 
         log.on_xmit.store(OnXmit::BusyAndStop as u32, Relaxed);
-        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_BUSY);
+        assert_eq!(device.transmit()?, bindings::netdev_tx::NETDEV_TX_BUSY.0);
         assert_eq!(device.stats().tx_dropped, 1);
 
         // Once the queue is stopped, the driver is not called.
         assert!(log.take(&[Event::Open, Event::Start, Event::Xmit, Event::Xmit]));
-        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_BUSY);
+        assert_eq!(device.transmit()?, bindings::netdev_tx::NETDEV_TX_BUSY.0);
         assert!(log.take(&[]));
         Ok(())
     }
@@ -200,7 +200,7 @@ mod cases {
             .log
             .on_xmit
             .store(OnXmit::BusyWithAnother as u32, Relaxed);
-        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_OK);
+        assert_eq!(device.transmit()?, bindings::netdev_tx::NETDEV_TX_OK.0);
         assert_eq!(device.stats().tx_dropped, 1);
         Ok(())
     }
@@ -214,7 +214,7 @@ mod cases {
             .log
             .on_xmit
             .store(OnXmit::BusyAndWoken as u32, Relaxed);
-        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_BUSY);
+        assert_eq!(device.transmit()?, bindings::netdev_tx::NETDEV_TX_BUSY.0);
         assert_eq!(device.stats().tx_dropped, 0);
         Ok(())
     }
@@ -328,7 +328,7 @@ mod cases {
         device.up()?;
         assert_eq!(device.transmit()?, 0);
         log.on_xmit.store(OnXmit::BusyAndStop as u32, Relaxed);
-        assert_eq!(device.transmit()?, bindings::netdev_tx_NETDEV_TX_BUSY);
+        assert_eq!(device.transmit()?, bindings::netdev_tx::NETDEV_TX_BUSY.0);
 
         log.on_xmit.store(OnXmit::Take as u32, Relaxed);
         device.interrupt(0);

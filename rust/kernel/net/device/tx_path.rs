@@ -191,12 +191,12 @@ pub(super) fn drop_unsent<T: Driver>(inner: &Inner<T>, skb: SkBuff) -> bindings:
 
     // SAFETY: The device is valid.
     unsafe { bindings::dev_core_stats_tx_dropped_inc(inner.dev().as_raw()) };
-    bindings::netdev_tx_NETDEV_TX_OK
+    bindings::netdev_tx::NETDEV_TX_OK
 }
 
 /// Returns a packet to the core, which keeps it and tries again.
 #[inline]
 pub(super) fn busy(skb: SkBuff) -> bindings::netdev_tx_t {
     let _ = skb.into_raw();
-    bindings::netdev_tx_NETDEV_TX_BUSY
+    bindings::netdev_tx::NETDEV_TX_BUSY
 }

@@ -280,7 +280,7 @@ fn send_alone<T: Combine>(
         return busy(skb);
     }
     match queue.send(skb, more) {
-        Ok(()) => bindings::netdev_tx_NETDEV_TX_OK,
+        Ok(()) => bindings::netdev_tx::NETDEV_TX_OK,
         Err(skb) => busy(skb),
     }
 }
@@ -379,7 +379,7 @@ impl<T: Combine> TxPath<T> for Combining {
         };
         let state = queue.state;
         match state.list.push(skb, LIST_LIMIT) {
-            Pushed::Behind => bindings::netdev_tx_NETDEV_TX_OK,
+            Pushed::Behind => bindings::netdev_tx::NETDEV_TX_OK,
             Pushed::Refused(skb) => {
                 state.refused.fetch_add(1, Relaxed);
                 busy(skb.into())
@@ -387,7 +387,7 @@ impl<T: Combine> TxPath<T> for Combining {
             Pushed::First(turn) => {
                 // SAFETY: As above.
                 unsafe { queue.lock() }.work(turn, more);
-                bindings::netdev_tx_NETDEV_TX_OK
+                bindings::netdev_tx::NETDEV_TX_OK
             }
         }
     }

@@ -75,7 +75,7 @@ pub(in crate::net::device) fn transmit(skb: SkBuff, dev: *mut bindings::net_devi
             .__bindgen_anon_1
             .dev = dev;
         let result = bindings::__dev_direct_xmit(skb, 0);
-        if result == bindings::netdev_tx_NETDEV_TX_BUSY {
+        if result == bindings::netdev_tx::NETDEV_TX_BUSY.0 {
             drop(SkBuff::from_raw(core::ptr::NonNull::new_unchecked(skb)));
         }
         result

@@ -73,7 +73,7 @@ impl<T: Driver> TxPath<T> for Direct {
         let more = unsafe { bindings::netdev_xmit_more() };
 
         match T::start_xmit(inner.data(), tx, &queue, skb, more) {
-            Xmit::Taken => bindings::netdev_tx_NETDEV_TX_OK,
+            Xmit::Taken => bindings::netdev_tx::NETDEV_TX_OK,
             // The core goes on with the packet that it gave us, so that must be the one.
             Xmit::Busy(skb) if queue.was_stopped() && skb.as_raw() == original => busy(skb),
             Xmit::Busy(skb) => drop_unsent(inner, skb),

@@ -43,8 +43,8 @@ use crate::{
     sync::atomic::Relaxed, //
 };
 
-pub(super) const OK: i32 = bindings::netdev_tx_NETDEV_TX_OK;
-pub(super) const BUSY: i32 = bindings::netdev_tx_NETDEV_TX_BUSY;
+pub(super) const OK: i32 = bindings::netdev_tx::NETDEV_TX_OK.0;
+pub(super) const BUSY: i32 = bindings::netdev_tx::NETDEV_TX_BUSY.0;
 
 /// The private flag by which the dummy driver combines.
 pub(super) const COMBINE: u32 = 1;
@@ -216,7 +216,7 @@ impl Fixture {
             let Some(xmit) = (*(*self.dev()).netdev_ops).ndo_start_xmit else {
                 return BUSY;
             };
-            let result = xmit(skb.as_ptr(), self.dev());
+            let result = xmit(skb.as_ptr(), self.dev()).0;
             if result == BUSY {
                 drop(SkBuff::from_raw(skb));
             }
