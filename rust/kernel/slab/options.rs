@@ -27,6 +27,9 @@ const MAX_SIZE: usize = bindings::KMALLOC_MAX_SIZE as usize;
 /// Maximum capacity of a sheaf: its header of a few words and its pointers are one allocation.
 const MAX_CAPACITY: usize = MAX_SIZE / size_of::<*mut c_void>() - 8;
 
+/// Size of the header of a sheaf, in words: a number of 32 bits each are its size and its node.
+const SHEAF_HEADER: usize = if cfg!(CONFIG_64BIT) { 4 } else { 5 };
+
 /// Options for creating a cache.
 ///
 /// # Examples
@@ -129,10 +132,13 @@ impl Options {
     fn capacity(&self) -> Result<u32> {
         let keep = match self.keep {
             Some(keep) => keep,
-            // Room for two batches, so that one batch in use does not empty the sheaf. A sheaf has
-            // a header of four words: without subtracting them, twice a power of two pointers would
-            // not fit into a power of two bytes, and half of the allocation would be wasted.
-            None => self.bulk.checked_mul(2).ok_or(EINVAL)?.saturating_sub(4),
+            // Room for two batches, so that one batch in use does not empty the sheaf. Without
+            // subtracting the header of a sheaf, twice a power of two pointers would not fit into a
+            // power of two bytes, and half of the allocation would be wasted.
+            None => {
+                let two_batches = self.bulk.checked_mul(2).ok_or(EINVAL)?;
+                two_batches.saturating_sub(SHEAF_HEADER)
+            }
         };
         let objects = keep.max(self.bulk);
         if objects > MAX_CAPACITY {
