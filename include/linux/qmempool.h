@@ -307,9 +307,11 @@ unsigned long __qmempool_held(struct qmempool *pool, unsigned int cpu);
 unsigned long __qmempool_count(struct qmempool *pool);
 unsigned long __qmempool_shrink(struct qmempool *pool, unsigned long objects);
 
-#if IS_ENABLED(CONFIG_KUNIT)
+#if IS_ENABLED(CONFIG_QMEMPOOL_KUNIT_TEST)
 /* Fault injection for tests. */
 void __qmempool_shortage(struct kmem_cache *cache, unsigned long left);
+#endif
+#if IS_ENABLED(CONFIG_KUNIT)
 struct shrinker *qmempool_shrinker_alloc(const char *name);
 void qmempool_shrinker_free(struct shrinker *shrinker);
 int qmempool_hp_add(struct qmempool *pool);

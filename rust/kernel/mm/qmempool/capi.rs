@@ -2,7 +2,7 @@
 
 //! The C interface.
 
-#[cfg(CONFIG_KUNIT)]
+#[cfg(CONFIG_QMEMPOOL_KUNIT_TEST)]
 use super::shortage;
 use super::{
     pool::Pool,
@@ -234,7 +234,7 @@ unsafe extern "C" fn __qmempool_shrink(pool: *mut bindings::qmempool, objects: u
 /// # Safety
 ///
 /// None; `cache` is only compared.
-#[cfg(CONFIG_KUNIT)]
+#[cfg(CONFIG_QMEMPOOL_KUNIT_TEST)]
 #[export]
 unsafe extern "C" fn __qmempool_shortage(cache: *mut bindings::kmem_cache, left: usize) {
     shortage::begin(cache, left);

@@ -2,7 +2,7 @@
 
 //! Injects allocation failures for tests.
 //!
-//! All calls are off the fast paths, and compile to nothing without `CONFIG_KUNIT`. Tests run one
+//! All calls are off the fast paths, and compile to nothing without `CONFIG_QMEMPOOL_KUNIT_TEST`. Tests run one
 //! at a time, so there is one shortage at a time.
 
 use crate::{
@@ -23,7 +23,7 @@ static LEFT: Atomic<usize> = Atomic::new(0);
 
 /// Called before each allocation in the creation of a pool; fails in its place.
 pub(super) fn step() -> Result {
-    if cfg!(CONFIG_KUNIT) {
+    if cfg!(CONFIG_QMEMPOOL_KUNIT_TEST) {
         let step = STEP.load(Relaxed);
         STEP.store(step.saturating_sub(1), Relaxed);
         if step == 1 {
@@ -35,7 +35,7 @@ pub(super) fn step() -> Result {
 
 /// Returns whether bulk allocations from a slab cache fail.
 pub(super) fn of_many(cache: *mut bindings::kmem_cache) -> bool {
-    cfg!(CONFIG_KUNIT) && CACHE.load(Relaxed) == cache.addr()
+    cfg!(CONFIG_QMEMPOOL_KUNIT_TEST) && CACHE.load(Relaxed) == cache.addr()
 }
 
 /// Returns whether the next single allocation from a slab cache fails.
@@ -49,7 +49,7 @@ pub(super) fn of_one(cache: *mut bindings::kmem_cache) -> bool {
 }
 
 /// Calls `body`, in which the allocation `step` of the creation of a pool fails.
-#[cfg(CONFIG_KUNIT)]
+#[cfg(CONFIG_QMEMPOOL_KUNIT_TEST)]
 pub(super) fn at_step<R>(step: usize, body: impl FnOnce() -> R) -> R {
     STEP.store(step, Relaxed);
     let result = body();
@@ -58,7 +58,7 @@ pub(super) fn at_step<R>(step: usize, body: impl FnOnce() -> R) -> R {
 }
 
 /// Calls `body` while `cache` provides only `left` more objects to pools, one per allocation.
-#[cfg(CONFIG_KUNIT)]
+#[cfg(CONFIG_QMEMPOOL_KUNIT_TEST)]
 pub(super) fn of<R>(cache: *mut bindings::kmem_cache, left: usize, body: impl FnOnce() -> R) -> R {
     begin(cache, left);
     let result = body();
@@ -67,7 +67,7 @@ pub(super) fn of<R>(cache: *mut bindings::kmem_cache, left: usize, body: impl Fn
 }
 
 /// Starts a shortage of `cache`, or ends it if that is null. For tests in C.
-#[cfg(CONFIG_KUNIT)]
+#[cfg(CONFIG_QMEMPOOL_KUNIT_TEST)]
 pub(super) fn begin(cache: *mut bindings::kmem_cache, left: usize) {
     LEFT.store(left, Relaxed);
     CACHE.store(cache.addr(), Relaxed);

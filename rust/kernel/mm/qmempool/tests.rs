@@ -2,6 +2,7 @@
 
 //! Tests of pools.
 
+#[cfg(CONFIG_QMEMPOOL_KUNIT_TEST)]
 mod failing;
 mod stress;
 
