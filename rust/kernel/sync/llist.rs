@@ -4,7 +4,8 @@
 //!
 //! A [`LockLessList`] is a stack of boxes, or of other owned pointers that implement [`Link`].
 //! Their targets are linked through a [`Node`] inside, so adding an element needs no allocation.
-//! [`push`] may be called in any context, including NMIs, on all CPUs concurrently. [`take_all`]
+//! [`push`] may be called in any context, on all CPUs concurrently: in NMIs, too, on architectures
+//! whose compare-and-exchange works there (`CONFIG_ARCH_HAVE_NMI_SAFE_CMPXCHG`). [`take_all`]
 //! takes all elements and leaves the list empty. They form a [`Chain`], which belongs to the caller
 //! alone. It has the newest element first; [`Chain::reverse`] restores the order in which elements
 //! were added.
