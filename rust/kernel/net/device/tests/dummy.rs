@@ -371,7 +371,7 @@ impl Driver for Dummy {
                     .dev
             };
             let nested = fixture::transmit_nested(dev);
-            if nested == Some(bindings::netdev_tx_NETDEV_TX_BUSY) {
+            if nested == Some(bindings::netdev_tx::NETDEV_TX_BUSY) {
                 data.log.refused.store(1, Relaxed);
             }
         }

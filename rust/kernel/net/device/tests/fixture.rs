@@ -92,7 +92,7 @@ pub(in crate::net::device) fn transmit_nested(
     // is returned.
     unsafe {
         let result = (*(*dev).netdev_ops).ndo_start_xmit?(skb.as_ptr(), dev);
-        if result == bindings::netdev_tx_NETDEV_TX_BUSY {
+        if result == bindings::netdev_tx::NETDEV_TX_BUSY {
             drop(SkBuff::from_raw(skb));
         }
         Some(result)
