@@ -26,11 +26,6 @@ __rust_helper bool rust_helper_netdev_xmit_more(void)
 	return netdev_xmit_more();
 }
 
-__rust_helper bool rust_helper_irqs_disabled(void)
-{
-	return irqs_disabled();
-}
-
 __rust_helper bool rust_helper_netif_running(const struct net_device *dev)
 {
 	return netif_running(dev);

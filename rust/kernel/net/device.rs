@@ -13,9 +13,18 @@
 //!
 //! The way of a packet into the driver is a [`TxPath`].
 
+use super::skbuff::{
+    set_protocol,
+    DropReason,
+    OwnHead,
+    SkBuff,
+    UnsharedSkBuff, //
+};
+
 use crate::{
     bindings,
     device,
+    prelude::*,
     types::Opaque, //
 };
 use core::ops::Range;
@@ -225,6 +234,53 @@ impl Device {
         // a callback.
         unsafe { bindings::dev_set_rx_mode(self.as_raw()) };
     }
+}
+
+impl Device {
+    /// Has a packet that was transmitted received by this device, through the backlog of the CPU
+    /// (`netif_rx()`).
+    ///
+    /// For devices without a poll function, whose packets come from [`Driver::start_xmit`]. The
+    /// packet may be a clone, as GRO does not get to see it, and what it has from its sender is
+    /// removed. Returns whether the stack has taken it: it is dropped if its linear part does not
+    /// hold an Ethernet header, if the device is down, if the backlog is full, and with interrupts
+    /// disabled. Else any context.
+    pub fn receive_later(&self, mut skb: UnsharedSkBuff) -> bool {
+        if skb.scrub(GFP_ATOMIC).is_err() {
+            SkBuff::from(skb).drop_with(DropReason::NoMemory);
+            return false;
+        }
+        let Some(skb) = self.take_in(skb) else {
+            return false;
+        };
+
+        let skb = SkBuff::from(skb).into_raw().as_ptr();
+        // SAFETY: The packet is ours, and ready for the stack. Interrupts are enabled. The device
+        // is valid: if it is being unregistered, it is down, or the backlog is flushed after that.
+        unsafe { bindings::netif_rx(skb) == bindings::NET_RX_SUCCESS as c_int }
+    }
+
+    /// Makes a frame one that this device has received, or drops it.
+    ///
+    /// It must have neither a socket nor a route.
+    #[inline]
+    pub(super) fn take_in<P: OwnHead>(&self, mut skb: P) -> Option<P> {
+        if skb.head_len() < bindings::ETH_HLEN {
+            drop_short(skb.into());
+            return None;
+        }
+
+        // SAFETY: There is no other reference to the packet, and it has at least `ETH_HLEN` bytes
+        // in its linear part. The device is valid.
+        let protocol = unsafe { bindings::eth_type_trans(skb.as_raw(), self.as_raw()) };
+        set_protocol(&mut skb, protocol);
+        Some(skb)
+    }
+}
+
+#[cold]
+fn drop_short(skb: SkBuff) {
+    skb.drop_with(DropReason::TruncatedHeader);
 }
 
 impl AsRef<device::Device> for Device {

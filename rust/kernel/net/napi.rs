@@ -22,7 +22,10 @@ use super::{
     },
     skbuff::{
         DropReason,
-        SkBuff, //
+        OwnHead,
+        SkBuff,
+        UniqueSkBuff,
+        UnsharedSkBuff, //
     }, //
 };
 
@@ -284,59 +287,74 @@ impl<'p> Poll<'p> {
         self.index
     }
 
-    /// Hands a received Ethernet frame, header and all, to the stack.
+    /// Hands a received Ethernet frame, header and all, to the stack, by GRO.
     ///
     /// This sets the frame's device, protocol and receive queue. A frame whose linear part does not
     /// hold an Ethernet header is dropped, as are all frames if this is netpoll, see
     /// [`Self::is_netpoll`].
     ///
+    /// GRO merges frames, and edits them for that. A packet that was transmitted may be a clone of
+    /// one that its sender keeps; [`SkBuff::into_unique`] makes it one that can be received.
+    ///
     /// Where several packets are received at once, prefer an [`RxList`](super::rx_list::RxList).
     #[inline]
-    pub fn receive(&self, skb: SkBuff) {
+    pub fn receive(&self, skb: UniqueSkBuff) {
         if let Some(skb) = self.prepare(skb) {
             self.receive_prepared(skb);
         }
     }
 
+    /// As [`Self::receive`], past GRO: `skb` may be a clone, and its data is not copied.
+    ///
+    /// What the packet has from its sender is removed. If that fails for lack of memory, it is
+    /// dropped.
+    pub fn receive_cloned(&self, skb: UnsharedSkBuff) {
+        if let Some(skb) = self.prepare_cloned(skb) {
+            let skb = SkBuff::from(skb).into_raw().as_ptr();
+
+            // SAFETY: The packet is ours, and ready for the stack. This is softirq context, or
+            // there would be none.
+            unsafe { bindings::netif_receive_skb(skb) };
+        }
+    }
+
     /// Makes a received frame ready for the stack, or drops it.
+    ///
+    /// It must have neither a socket nor a route.
     #[inline]
-    pub(super) fn prepare(&self, skb: SkBuff) -> Option<SkBuff> {
-        if skb.head_len() < bindings::ETH_HLEN || self.is_netpoll() {
-            refuse(skb);
+    pub(super) fn prepare<P: OwnHead>(&self, skb: P) -> Option<P> {
+        if self.is_netpoll() {
+            refuse(skb.into());
             return None;
         }
-
-        let raw = skb.as_raw();
-        // SAFETY: `skb` is valid. Any bits are valid for the members of these unions.
-        let used = unsafe {
-            let owner = &(*raw).__bindgen_anon_3.__bindgen_anon_1;
-            owner.destructor.is_some() || owner._skb_refdst != 0
-        };
-        // A packet from a ring is new. A packet that was transmitted may have any history.
-        let mut skb = if used || skb.is_shared() {
-            scrub(skb)?
-        } else {
-            skb
-        };
-
-        // SAFETY: `raw` is a valid packet of which we own the only reference, and which has at
-        // least `ETH_HLEN` bytes in its linear part. It has neither socket nor route.
-        unsafe {
-            skb.set_protocol(bindings::eth_type_trans(raw, (*self.napi.as_raw()).dev));
-            (*raw).queue_mapping = self.index.wrapping_add(1);
-        }
+        let skb = self.device().take_in(skb)?;
+        // SAFETY: There is no other reference to the packet.
+        unsafe { (*skb.as_raw()).queue_mapping = self.index.wrapping_add(1) };
         Some(skb)
     }
 
-    /// Hands a packet to the stack that [`Self::prepare`] has made ready.
+    /// Makes a packet that was transmitted, and may be a clone, ready for the stack past GRO, or
+    /// drops it.
+    pub(super) fn prepare_cloned(&self, mut skb: UnsharedSkBuff) -> Option<UnsharedSkBuff> {
+        if !self.is_netpoll() && skb.scrub(GFP_ATOMIC).is_err() {
+            SkBuff::from(skb).drop_with(DropReason::NoMemory);
+            return None;
+        }
+        let skb = self.prepare(skb)?;
+        // SAFETY: The packet is ours, and the instance is being polled here.
+        unsafe { bindings::skb_mark_napi_id(skb.as_raw(), self.napi.as_raw()) };
+        Some(skb)
+    }
+
+    /// Hands a packet to GRO that [`Self::prepare`] has made ready.
     #[inline]
-    pub(super) fn receive_prepared(&self, skb: SkBuff) {
-        // SAFETY: The packet is ours. By the type invariants, `napi` is being polled on this CPU,
-        // with a budget, or the packet would not have been prepared, so this is softirq context and
-        // the only access to its GRO state.
-        unsafe {
-            bindings::gro_receive_skb(&raw mut (*self.napi.as_raw()).gro, skb.into_raw().as_ptr())
-        };
+    pub(super) fn receive_prepared(&self, skb: UniqueSkBuff) {
+        let skb = SkBuff::from(skb).into_raw().as_ptr();
+
+        // SAFETY: The packet is ours alone, so GRO may edit it. By the type invariants, `napi` is
+        // being polled on this CPU, with a budget, or the packet would not have been prepared, so
+        // this is softirq context and the only access to its GRO state.
+        unsafe { bindings::gro_receive_skb(&raw mut (*self.napi.as_raw()).gro, skb) };
     }
 
     /// Frees a transmitted packet, with the batching of the core.
@@ -350,21 +368,5 @@ impl<'p> Poll<'p> {
 
 #[cold]
 fn refuse(skb: SkBuff) {
-    skb.drop_with(DropReason::TruncatedHeader);
-}
-
-/// Makes a packet look as if it came from a wire, unless it has other owners.
-#[cold]
-fn scrub(skb: SkBuff) -> Option<SkBuff> {
-    if skb.is_shared() {
-        skb.drop_with(DropReason::NotSpecified);
-        return None;
-    }
-
-    // SAFETY: `skb` is valid, and has no other owner.
-    unsafe {
-        bindings::skb_orphan(skb.as_raw());
-        bindings::skb_scrub_packet(skb.as_raw(), true);
-    }
-    Some(skb)
+    skb.drop_with(DropReason::NotSpecified);
 }

@@ -15,11 +15,18 @@
 //! C headers: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h),
 //! [`include/net/gro.h`](srctree/include/net/gro.h)
 
-#[cfg(CONFIG_PAGE_POOL)]
-use super::page_pool::CpuBuffer;
 use super::{
     napi::Poll,
-    skbuff::SkBuff, //
+    skbuff::{
+        SkBuff,
+        UniqueSkBuff,
+        UnsharedSkBuff, //
+    }, //
+};
+#[cfg(CONFIG_PAGE_POOL)]
+use super::{
+    page_pool::CpuBuffer,
+    skbuff::set_protocol, //
 };
 use crate::{
     bindings,
@@ -62,10 +69,10 @@ pub enum Protocol {
 ///         Protocol,
 ///         RxList, //
 ///     },
-///     skbuff::SkBuff, //
+///     skbuff::UniqueSkBuff, //
 /// };
 ///
-/// fn receive_all(cx: &Poll<'_>, received: impl Iterator<Item = SkBuff>) {
+/// fn receive_all(cx: &Poll<'_>, received: impl Iterator<Item = UniqueSkBuff>) {
 ///     let mut list = RxList::new(cx);
 ///     for skb in received {
 ///         list.push(skb, Protocol::Other);
@@ -120,7 +127,7 @@ impl<'a> RxList<'a> {
     /// As with [`Poll::receive`], this sets the frame's device, protocol and receive queue, and a
     /// frame that cannot be received is dropped.
     #[inline]
-    pub fn push(&mut self, skb: SkBuff, protocol: Protocol) {
+    pub fn push(&mut self, skb: UniqueSkBuff, protocol: Protocol) {
         let Some(skb) = self.cx.prepare(skb) else {
             return;
         };
@@ -128,6 +135,15 @@ impl<'a> RxList<'a> {
         // SAFETY: The packet is ours, and the instance is being polled here.
         unsafe { bindings::skb_mark_napi_id(skb.as_raw(), self.cx.napi().as_raw()) };
         self.sort(skb, protocol);
+    }
+
+    /// Puts a packet that was transmitted on the list, past GRO: it may be a clone.
+    ///
+    /// As [`Poll::receive_cloned`].
+    pub fn push_cloned(&mut self, skb: UnsharedSkBuff) {
+        if let Some(skb) = self.cx.prepare_cloned(skb) {
+            self.append(skb);
+        }
     }
 
     /// Puts a received Ethernet frame that is in one buffer of a page pool on the list, without
@@ -158,7 +174,7 @@ impl<'a> RxList<'a> {
             if verified {
                 bindings::skb_checksum_verified(raw);
             }
-            skb.set_protocol(bindings::eth_type_trans(raw, self.dev));
+            set_protocol(&mut skb, bindings::eth_type_trans(raw, self.dev));
             bindings::skb_set_origin(raw, self.queue_mapping, self.napi_id);
         }
         self.sort(skb, protocol);
@@ -167,21 +183,22 @@ impl<'a> RxList<'a> {
 
     /// Puts a packet that is ready for the stack on the list, or passes it to GRO.
     #[inline(always)]
-    fn sort(&mut self, skb: SkBuff, protocol: Protocol) {
+    fn sort(&mut self, skb: UniqueSkBuff, protocol: Protocol) {
         let past = match protocol {
             Protocol::Udp => self.no_udp_gro,
             Protocol::Other => self.no_gro,
         };
         if past {
-            self.append(skb);
+            self.append(skb.into());
         } else {
             self.push_to_gro(skb);
         }
     }
 
+    /// Puts a packet on the list that is ready for the stack.
     #[inline(always)]
-    fn append(&mut self, skb: SkBuff) {
-        let node = skb.into_raw().cast::<bindings::list_head>();
+    fn append(&mut self, skb: UnsharedSkBuff) {
+        let node = SkBuff::from(skb).into_raw().cast::<bindings::list_head>();
 
         // SAFETY: The packet is ours, and not on a list. By the type invariants, so is `last`, if
         // there is a first packet.
@@ -200,7 +217,7 @@ impl<'a> RxList<'a> {
 
     /// Passes a packet to GRO, behind those on the list.
     #[inline(never)]
-    fn push_to_gro(&mut self, skb: SkBuff) {
+    fn push_to_gro(&mut self, skb: UniqueSkBuff) {
         let len = self.len;
 
         self.take(|napi, list| {

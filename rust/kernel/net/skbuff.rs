@@ -10,18 +10,28 @@
 //! that, to free it twice, or to lose one silently: a [`SkBuff`] that goes out of scope is freed as
 //! a drop.
 //!
-//! Packets can have several owners, and packets that are clones of each other share their data.
-//! Shared data can only be read: the methods that change the packet or its data fail if there are
-//! other owners.
+//! # States
+//!
+//! A packet can have several owners, and packets that are clones of each other share their data:
+//! what TCP transmits is a clone of what it may have to send again. What can be done with a packet
+//! depends on who else uses it, so there is a type for each state:
+//!
+//! | type | other references to it | its data | what can be done with it |
+//! | --- | --- | --- | --- |
+//! | [`SkBuff`] | maybe | may be shared | read, transmit, free |
+//! | [`UnsharedSkBuff`] | none | may be shared | also link it, receive it past GRO |
+//! | [`UniqueSkBuff`] | none | ours alone | also edit it, receive it by GRO |
+//!
+//! The stack transmits a [`SkBuff`]. A packet that was just allocated, or built around a receive
+//! buffer, is a [`UniqueSkBuff`]. Each state can be converted to those above it in the table, and
+//! back with a check, which copies what is shared: [`SkBuff::unshare`], [`SkBuff::into_unique`].
 //!
 //! [`napi::Poll::receive`]: super::napi::Poll::receive
 
 use crate::{
-    alloc::{
-        AllocError,
-        Flags, //
-    },
+    alloc::Flags,
     bindings,
+    error::to_result,
     prelude::*,
     sync::atomic::{
         Atomic,
@@ -36,14 +46,21 @@ use core::{
 };
 
 mod offload;
+mod tests;
 mod unique;
+mod unshared;
 
+pub(in crate::net) use self::{
+    offload::set_protocol,
+    unshared::OwnHead, //
+};
 pub use self::{
     offload::{
         PartialChecksum,
         RxHash, //
     },
-    unique::UniqueSkBuff, //
+    unique::UniqueSkBuff,
+    unshared::UnsharedSkBuff, //
 };
 
 /// Why a packet was not delivered.
@@ -68,6 +85,9 @@ pub enum DropReason {
 
 /// An owned reference to a socket buffer.
 ///
+/// There may be other references to the packet, and its data may be shared with clones: it can be
+/// read, transmitted and freed.
+///
 /// Dropping it frees the packet with [`DropReason::NotSpecified`], in any context.
 ///
 /// # Invariants
@@ -78,15 +98,17 @@ pub enum DropReason {
 /// # Examples
 ///
 /// ```
-/// use kernel::net::skbuff::SkBuff;
+/// use kernel::net::skbuff::{
+///     SkBuff,
+///     UniqueSkBuff, //
+/// };
 ///
-/// let mut skb = SkBuff::alloc(64, GFP_KERNEL)?;
-/// skb.put(b"hello")?;
+/// let mut new = UniqueSkBuff::alloc(64, GFP_KERNEL)?;
+/// new.put(b"hello")?;
+///
+/// let skb = SkBuff::from(new);
 /// assert_eq!(skb.data(), b"hello");
 /// assert_eq!(skb.len(), 5);
-///
-/// // There is not that much room.
-/// assert!(skb.put(&[0; 4096]).is_err());
 /// skb.consume();
 /// # Ok::<(), Error>(())
 /// ```
@@ -110,16 +132,11 @@ unsafe impl Send for SkBuff {}
 unsafe impl Sync for SkBuff {}
 
 impl SkBuff {
-    /// Allocates an empty packet with room for `size` bytes of linear data.
-    pub fn alloc(size: u32, flags: Flags) -> Result<Self, AllocError> {
-        // SAFETY: `alloc_skb()` has no requirements apart from the context, which `flags` give.
-        let skb = unsafe { bindings::alloc_skb(size, flags.as_raw()) };
-
-        // INVARIANT: `alloc_skb()` returned the only reference to a valid `struct sk_buff`.
-        Ok(Self {
-            ptr: NonNull::new(skb).ok_or(AllocError)?,
-        })
-    }
+    /// The most bytes that a packet has, `GSO_MAX_SIZE`.
+    ///
+    /// C code computes with lengths in types of 32 bits, with and without sign, and relies on it
+    /// that nothing overflows: no greater length gets there.
+    pub const MAX_LEN: u32 = 8 * 65535;
 
     /// Takes over a reference to a `struct sk_buff`.
     ///
@@ -171,19 +188,6 @@ impl SkBuff {
         unsafe { slice::from_raw_parts((*self.as_raw()).data, self.head_len() as usize) }
     }
 
-    /// The linear part of the packet for writing, or [`None`] if it has other owners.
-    #[inline]
-    pub fn data_mut(&mut self) -> Option<&mut [u8]> {
-        if self.is_shared() || self.is_cloned() {
-            return None;
-        }
-
-        let len = self.head_len() as usize;
-        // SAFETY: By the type invariants, `data` points to `head_len` valid bytes, and neither the
-        // packet nor its data have another owner.
-        Some(unsafe { slice::from_raw_parts_mut((*self.as_raw()).data, len) })
-    }
-
     /// Whether there are other owners of this very packet.
     #[inline]
     pub fn is_shared(&self) -> bool {
@@ -211,54 +215,89 @@ impl SkBuff {
                 != 1
     }
 
-    /// Appends `bytes` to the linear part.
+    /// Pads a short packet with zeroes to at least `len` bytes.
+    ///
+    /// Data that is shared is copied.
     ///
     /// # Errors
     ///
-    /// `ENOSPC` if the buffer is too small, `EBUSY` if the data has other owners, `EINVAL` if the
-    /// packet has data behind its linear part already.
-    pub fn put(&mut self, bytes: &[u8]) -> Result {
-        if self.is_shared() || self.is_cloned() {
-            return Err(EBUSY);
-        }
-        if self.head_len() != self.len() {
-            return Err(EINVAL);
-        }
-
-        // SAFETY: `self.ptr` is valid by the type invariants.
-        let tailroom = unsafe { bindings::skb_tailroom(self.as_raw()) };
-        if usize::try_from(tailroom)? < bytes.len() {
-            return Err(ENOSPC);
-        }
-
-        // CAST: The length is at most `tailroom`.
-        //
-        // SAFETY: The packet is linear and has at least `bytes.len()` bytes of room at its end,
-        // which `skb_put()` returns. `bytes` cannot overlap with it, since `self` is exclusive.
-        unsafe {
-            let tail = bindings::skb_put(self.as_raw(), bytes.len() as u32);
-            core::ptr::copy_nonoverlapping(bytes.as_ptr(), tail.cast::<u8>(), bytes.len());
-        }
-        Ok(())
-    }
-
-    /// Pads a short packet with zeroes to at least `len` bytes.
-    ///
-    /// On failure, the packet has been freed. It fails if the packet has other owners.
+    /// [`EMSGSIZE`] if it would get longer than [`Self::MAX_LEN`], [`EBUSY`] if there are other
+    /// references to the packet, [`ENOMEM`] if there is no memory. The packet is dropped.
     #[inline]
     pub fn pad_to(self, len: u32) -> Result<Self> {
         if self.len() >= len {
             return Ok(self);
         }
+        if len > Self::MAX_LEN {
+            return Err(EMSGSIZE);
+        }
         if self.is_shared() {
             return Err(EBUSY);
         }
 
-        let skb = ManuallyDrop::new(self);
-        // SAFETY: The packet is valid; on failure, `skb_put_padto()` frees it, which is why we no
-        // longer own it.
-        crate::error::to_result(unsafe { bindings::skb_put_padto(skb.as_raw(), len) })?;
-        Ok(ManuallyDrop::into_inner(skb))
+        // SAFETY: The packet is valid, and there is no other reference to it. It grows by less than
+        // `MAX_LEN`. It stays ours if this fails.
+        to_result(unsafe { bindings::__skb_put_padto(self.as_raw(), len, false) })?;
+        Ok(self)
+    }
+
+    /// Makes sure that there is no other reference to the packet: if there is one, a clone takes
+    /// its place.
+    ///
+    /// # Errors
+    ///
+    /// Returns the packet if there is no memory for a clone.
+    #[inline]
+    pub fn unshare(self, flags: Flags) -> Result<UnsharedSkBuff, Self> {
+        UnsharedSkBuff::new(self).or_else(|skb| skb.clone_unshared(flags))
+    }
+
+    #[cold]
+    fn clone_unshared(self, flags: Flags) -> Result<UnsharedSkBuff, Self> {
+        // SAFETY: The packet is valid, and `flags` allow the context.
+        let clone = unsafe { bindings::skb_clone(self.as_raw(), flags.as_raw()) };
+        let Some(clone) = NonNull::new(clone) else {
+            return Err(self);
+        };
+
+        self.consume();
+        // SAFETY: The clone is new, so this is the only reference to it.
+        UnsharedSkBuff::new(unsafe { Self::from_raw(clone) })
+    }
+
+    /// Makes the packet ours alone, as if it had just come from a wire.
+    ///
+    /// Data that is shared is copied, and what the packet has from its sender is removed: socket,
+    /// route, connection, timestamps. This is what a packet has to go through that was transmitted
+    /// and is to be received.
+    ///
+    /// # Errors
+    ///
+    /// Returns the packet, or a clone of it, if there is no memory or if interrupts are disabled: a
+    /// socket cannot be released then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::net::skbuff::{
+    ///     SkBuff,
+    ///     UniqueSkBuff, //
+    /// };
+    ///
+    /// let mut new = UniqueSkBuff::alloc(64, GFP_KERNEL)?;
+    /// new.put(b"hello")?;
+    ///
+    /// let transmitted = SkBuff::from(new);
+    /// let mut received = transmitted.into_unique(GFP_KERNEL).map_err(|_| ENOMEM)?;
+    /// received.data_mut()[0] = b'j';
+    /// assert_eq!(received.data(), b"jello");
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[inline]
+    pub fn into_unique(self, flags: Flags) -> Result<UniqueSkBuff, Self> {
+        self.unshare(flags)?
+            .into_unique(flags)
+            .map_err(|skb| skb.into())
     }
 
     #[inline]

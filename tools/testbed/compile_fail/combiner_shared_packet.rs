@@ -10,7 +10,7 @@ use kernel::net::{
     skbuff, //
 };
 
-//~ pub fn list() -> Combiner<skbuff::UniqueSkBuff> {
+//~ pub fn list() -> Combiner<skbuff::UnsharedSkBuff> {
 pub fn list() -> Combiner<skbuff::SkBuff> {
     Combiner::new()
 }

@@ -29,13 +29,17 @@ use kernel::{
             TxProducer, //
         },
         napi::Poll,
+        rx_list::{
+            Protocol,
+            RxList, //
+        },
         skb_free::{
             BulkStats,
             SkbFreeList, //
         },
         skbuff::{
             SkBuff,
-            UniqueSkBuff, //
+            UnsharedSkBuff, //
         }, //
     },
     new_spinlock,
@@ -102,8 +106,8 @@ pub fn list<T: HasNode>(list: &LockLessList<KBox<T>>, element: KBox<T>) -> Optio
     list.take_all().reverse().pop()
 }
 
-pub fn combine(list: &Combiner<UniqueSkBuff>, skb: SkBuff, sent: &SpinLock<usize>) -> bool {
-    let Ok(skb) = UniqueSkBuff::new(skb) else {
+pub fn combine(list: &Combiner<UnsharedSkBuff>, skb: SkBuff, sent: &SpinLock<usize>) -> bool {
+    let Ok(skb) = UnsharedSkBuff::new(skb) else {
         return false;
     };
     let lock = || sent.lock();
@@ -182,4 +186,14 @@ pub fn poll(cx: &Poll<'_>, rx: &mut TxConsumer<'_>, stats: &BulkStats) -> usize 
     let mut free = SkbFreeList::new(cx, stats);
     rx.complete(&mut free, cx.budget().packets(), |slot| slot == 0)
         .packets
+}
+
+pub fn loop_back(cx: &Poll<'_>, one: SkBuff, another: SkBuff) -> Result<(), SkBuff> {
+    let mut list = RxList::new(cx);
+    let mut skb = one.into_unique(GFP_ATOMIC)?;
+
+    skb.data_mut().reverse();
+    list.push(skb, Protocol::Other);
+    list.push_cloned(another.unshare(GFP_ATOMIC)?);
+    Ok(())
 }

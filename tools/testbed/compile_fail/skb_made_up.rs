@@ -8,6 +8,6 @@
 use kernel::net::skbuff::SkBuff;
 
 pub fn make() {
-    //~ let _ = SkBuff::alloc;
+    //~ let _ = SkBuff::consume;
     let _ = SkBuff::from_raw;
 }

@@ -7,10 +7,10 @@
 
 use kernel::net::{
     napi::Poll,
-    skbuff::SkBuff, //
+    skbuff::UniqueSkBuff, //
 };
 
-pub fn receive(cx: &Poll<'_>, skb: SkBuff) -> usize {
+pub fn receive(cx: &Poll<'_>, skb: UniqueSkBuff) -> usize {
     //~ let _ = cx;
     cx.receive(skb);
     skb.data().len()

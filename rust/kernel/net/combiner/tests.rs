@@ -11,7 +11,8 @@ mod cases {
         kthread,
         net::skbuff::{
             SkBuff,
-            UniqueSkBuff, //
+            UniqueSkBuff,
+            UnsharedSkBuff, //
         },
         new_spinlock,
         sync::{
@@ -344,32 +345,29 @@ mod cases {
     #[test]
     fn packets_can_be_combined() -> Result {
         let list = Combiner::new();
-        let packet = || -> Result<_> { Ok(SkBuff::alloc(64, GFP_KERNEL)?) };
-        let unique = |mut skb: SkBuff, byte| -> Result<UniqueSkBuff> {
+        let packet = |byte| -> Result<UnsharedSkBuff> {
+            let mut skb = UniqueSkBuff::alloc(64, GFP_KERNEL)?;
             skb.put(&[byte])?;
-            UniqueSkBuff::new(skb).map_err(|_| EBUSY)
+            Ok(skb.into())
         };
 
-        let Pushed::First(mut turn) = list.push(unique(packet()?, 0)?, 8) else {
+        let Pushed::First(mut turn) = list.push(packet(0)?, 8) else {
             return Err(EINVAL);
         };
-        assert!(matches!(
-            list.push(unique(packet()?, 1)?, 8),
-            Pushed::Behind
-        ));
+        assert!(matches!(list.push(packet(1)?, 8), Pushed::Behind));
         for (number, skb) in turn.take().ok_or(EINVAL)?.enumerate() {
             let skb = SkBuff::from(skb);
             assert_eq!(skb.data(), [number as u8]);
             skb.consume();
         }
 
-        let skb = packet()?;
+        let skb = SkBuff::from(packet(2)?);
         // SAFETY: The packet is valid, so its reference count can be raised.
         unsafe { bindings::refcount_inc(&raw mut (*skb.as_raw()).users) };
         // SAFETY: The new reference is ours.
         let other = unsafe { SkBuff::from_raw(NonNull::new(skb.as_raw()).ok_or(EINVAL)?) };
-        assert!(UniqueSkBuff::new(skb).is_err());
-        assert!(UniqueSkBuff::new(other).is_ok());
+        assert!(UnsharedSkBuff::new(skb).is_err());
+        assert!(UnsharedSkBuff::new(other).is_ok());
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! Tests of network devices, with a driver that needs no hardware.
 
 mod channels;
+mod clones;
 mod doorbell;
 pub(in crate::net::device) mod dummy;
 mod ethtool;

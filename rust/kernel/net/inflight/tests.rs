@@ -7,10 +7,13 @@ mod cases {
     use super::super::*;
     use crate::{
         bindings,
-        net::skb_free::{
-            tests::context::in_poll,
-            BulkStats,
-            SkbFreeList, //
+        net::{
+            skb_free::{
+                tests::context::in_poll,
+                BulkStats,
+                SkbFreeList, //
+            },
+            skbuff::UniqueSkBuff, //
         }, //
     };
     use core::ptr::NonNull;
@@ -61,10 +64,10 @@ mod cases {
     };
 
     fn linear(len: usize) -> Result<SkBuff> {
-        let mut skb = SkBuff::alloc(len as u32, GFP_ATOMIC)?;
+        let mut skb = UniqueSkBuff::alloc(len as u32, GFP_ATOMIC)?;
         let bytes = KVec::from_elem(0x5au8, len, GFP_ATOMIC)?;
         skb.put(&bytes)?;
-        Ok(skb)
+        Ok(skb.into())
     }
 
     /// A packet with `head` linear bytes and `frags` bytes in fragments of a page each.
@@ -76,7 +79,7 @@ mod cases {
         };
         let skb = NonNull::new(skb).ok_or(ENOMEM)?;
         // SAFETY: The packet is new and ours.
-        let mut skb = unsafe { SkBuff::from_raw(skb) };
+        let mut skb = unsafe { UniqueSkBuff::from_new(skb) };
         let bytes = KVec::from_elem(0x5au8, head, GFP_ATOMIC)?;
         skb.put(&bytes)?;
         // SAFETY: The fragments have been allocated with this many bytes.
@@ -84,7 +87,7 @@ mod cases {
             (*skb.as_raw()).data_len = frags as u32;
             (*skb.as_raw()).len += frags as u32;
         }
-        Ok(skb)
+        Ok(skb.into())
     }
 
     /// Descriptors written by the driver, as `(slot, len, first, last)`; contexts have no length.
@@ -271,7 +274,7 @@ mod cases {
         };
 
         assert_eq!(
-            refusal(SkBuff::alloc(64, GFP_KERNEL)?, 0),
+            refusal(UniqueSkBuff::alloc(64, GFP_KERNEL)?.into(), 0),
             Some(Refusal::Empty)
         );
         assert_eq!(
@@ -420,7 +423,7 @@ mod cases {
             refused.is_some_and(|r| r.reason == Refusal::Several && r.skb.as_raw() == raw)
         };
 
-        assert!(several(SkBuff::alloc(64, GFP_KERNEL)?));
+        assert!(several(UniqueSkBuff::alloc(64, GFP_KERNEL)?.into()));
         assert!(several(linear(1025)?));
         assert!(several(scattered(60, 40)?));
         assert!(rx.is_empty());

@@ -8,7 +8,7 @@ use crate::{
     dma::DmaAddress,
     net::{
         napi,
-        skbuff::SkBuff, //
+        skbuff::UniqueSkBuff, //
     },
     prelude::*, //
 };
@@ -111,7 +111,7 @@ impl CpuBuffer<'_> {
     ///
     /// Returns [`None`] if there is no memory for it; the page was returned to the pool.
     #[inline]
-    pub fn into_skb(self) -> Option<SkBuff> {
+    pub fn into_skb(self) -> Option<UniqueSkBuff> {
         // SAFETY: The page is ours, has the size given and enough room at its end. This is within
         // a poll, hence in softirq context.
         let skb = unsafe { bindings::napi_build_skb(self.address(), bindings::PAGE_SIZE as u32) };
@@ -123,8 +123,8 @@ impl CpuBuffer<'_> {
         // SAFETY: The SKB is new, and both numbers fit by the type invariants.
         unsafe { bindings::skb_fill_new(skb.as_ptr(), this.headroom.into(), this.len.into()) };
 
-        // SAFETY: The SKB is valid, and we own the only reference to it.
-        Some(unsafe { SkBuff::from_raw(skb) })
+        // SAFETY: The SKB is valid and new, and we own the only reference to it.
+        Some(unsafe { UniqueSkBuff::from_new(skb) })
     }
 
     /// Appends the buffer to `skb` as a fragment, without copying.
@@ -133,11 +133,11 @@ impl CpuBuffer<'_> {
     /// recycled. Returns [`EMSGSIZE`] if it has as many fragments as an SKB can have; the page was
     /// returned to the pool.
     #[inline]
-    pub fn add_to(self, skb: &mut SkBuff) -> Result {
+    pub fn add_to(self, skb: &mut UniqueSkBuff) -> Result {
         let raw = skb.as_raw();
 
-        // SAFETY: `skb` is valid, and owned by the caller.
-        if skb.is_shared() || skb.is_cloned() || !unsafe { bindings::skb_pp_recycle(raw) } {
+        // SAFETY: `skb` is valid.
+        if !unsafe { bindings::skb_pp_recycle(raw) } {
             return Err(EINVAL);
         }
 
@@ -149,7 +149,7 @@ impl CpuBuffer<'_> {
         // The SKB owns the page from here on.
         let this = ManuallyDrop::new(self);
 
-        // SAFETY: The SKB has room for the fragment, which is within the page.
+        // SAFETY: The SKB is ours alone. It has room for the fragment, which is within the page.
         unsafe {
             bindings::skb_add_rx_frag(
                 raw,

@@ -102,6 +102,7 @@ mod cases {
         super::*,
         context::in_poll, //
     };
+    use crate::net::skbuff::UniqueSkBuff;
     use core::ptr::NonNull;
 
     /// The counters after a test.
@@ -136,7 +137,7 @@ mod cases {
     }
 
     fn alloc() -> Option<SkBuff> {
-        SkBuff::alloc(128, GFP_ATOMIC).ok()
+        Some(UniqueSkBuff::alloc(128, GFP_ATOMIC).ok()?.into())
     }
 
     /// Makes a packet from the result of a C function.
@@ -243,8 +244,9 @@ mod cases {
         let lens = in_poll(64, |cx| {
             let stats = BulkStats::new();
             let mut list = SkbFreeList::new(cx, &stats);
-            let mut skb = alloc()?;
+            let mut skb = UniqueSkBuff::alloc(128, GFP_ATOMIC).ok()?;
             skb.put(b"hello").ok()?;
+            let skb = SkBuff::from(skb);
 
             // SAFETY: The packet is valid, so its reference count can be raised, which makes a
             // second owner.

@@ -2,7 +2,11 @@
 
 //! Offloads that a packet asks for or has undergone: checksums, hashes, segmentation, VLAN tags.
 
-use super::SkBuff;
+use super::{
+    OwnHead,
+    SkBuff,
+    UniqueSkBuff, //
+};
 
 use crate::bindings;
 
@@ -111,20 +115,12 @@ impl SkBuff {
             (vlan.vlan_all != 0).then_some(vlan.__bindgen_anon_1.vlan_tci)
         }
     }
+}
 
-    /// Sets the payload type, in network byte order.
-    #[inline]
-    pub(in crate::net) fn set_protocol(&mut self, protocol: u16) {
-        // SAFETY: `self` holds a valid packet.
-        unsafe { (*header!(self)).protocol = protocol };
-    }
-
+impl UniqueSkBuff {
     /// Marks a received packet's transport checksum as verified by the card.
     #[inline]
     pub fn set_checksum_verified(&mut self) {
-        if self.is_shared() {
-            return;
-        }
         // SAFETY: `self` holds a valid packet that has no other owner.
         unsafe {
             (*header!(self)).set_ip_summed(bindings::CHECKSUM_UNNECESSARY as u8);
@@ -134,9 +130,6 @@ impl SkBuff {
     /// Records the hash that the card computed over a received packet.
     #[inline]
     pub fn set_hash(&mut self, hash: RxHash) {
-        if self.is_shared() {
-            return;
-        }
         let (value, l4) = match hash {
             RxHash::L3(value) => (value, false),
             RxHash::L4(value) => (value, true),
@@ -144,4 +137,18 @@ impl SkBuff {
         // SAFETY: `self` holds a valid packet that has no other owner.
         unsafe { bindings::__skb_set_hash(self.as_raw(), value, false, l4) };
     }
+}
+
+/// Sets the payload type of a packet, in network byte order.
+#[inline]
+pub(in crate::net) fn set_protocol(skb: &mut impl OwnHead, protocol: u16) {
+    // SAFETY: This is a valid packet, to which there is no other reference.
+    unsafe { (*header!(skb)).protocol = protocol };
+}
+
+/// Sets the priority of a packet to the lowest one.
+#[inline]
+pub(super) fn clear_priority(skb: &mut impl OwnHead) {
+    // SAFETY: As above.
+    unsafe { (*header!(skb)).priority = 0 };
 }

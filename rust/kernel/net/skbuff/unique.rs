@@ -1,62 +1,135 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Packets that have one owner.
+//! Packets that are ours alone.
 
-use super::SkBuff;
+use super::{
+    SkBuff,
+    UnsharedSkBuff, //
+};
 use crate::{
+    alloc::{
+        AllocError,
+        Flags, //
+    },
     bindings,
-    prelude::*,
-    sync::llist::{
-        Link,
-        Node, //
-    }, //
+    prelude::*, //
 };
 use core::{
-    mem::offset_of,
     ops::Deref,
     ptr::{
         self,
         NonNull, //
-    }, //
+    },
+    slice, //
 };
 
-/// A packet to which there is no other reference.
+/// A packet that is ours alone: there is no other reference to it, and its data is not shared.
 ///
-/// The fields that link packets to each other belong to the packet, not to a reference to it, so
-/// only packets with one owner can be put on a list.
+/// It can be edited, and handed to the stack as received: GRO merges packets by editing them. It is
+/// either new, or has been made so by [`SkBuff::into_unique`].
 ///
 /// # Invariants
 ///
-/// There is no other reference to the packet.
+/// - There is no other reference to the packet.
+/// - There is no clone of it: its linear part and its shared info have no other owner.
+/// - It has neither a socket nor a route.
 ///
 /// # Examples
 ///
 /// ```
-/// use kernel::net::skbuff::{
-///     SkBuff,
-///     UniqueSkBuff, //
-/// };
+/// use kernel::net::skbuff::UniqueSkBuff;
 ///
-/// let skb = UniqueSkBuff::new(SkBuff::alloc(64, GFP_KERNEL)?);
-/// assert!(skb.is_ok());
+/// let mut skb = UniqueSkBuff::alloc(64, GFP_KERNEL)?;
+/// skb.put(b"hello")?;
+/// skb.data_mut()[0] = b'j';
+/// assert_eq!(skb.data(), b"jello");
+/// assert_eq!(skb.len(), 5);
+///
+/// // There is not that much room.
+/// assert!(skb.put(&[0; 4096]).is_err());
 /// # Ok::<(), Error>(())
 /// ```
 #[repr(transparent)]
 pub struct UniqueSkBuff(SkBuff);
 
 impl UniqueSkBuff {
-    /// Makes sure that there is no other reference to a packet.
+    /// Allocates an empty packet with room for `size` bytes of linear data.
+    ///
+    /// Fails if that is more than [`SkBuff::MAX_LEN`].
+    pub fn alloc(size: u32, flags: Flags) -> Result<Self, AllocError> {
+        // C code rounds the size up, in 32 bits.
+        if size > SkBuff::MAX_LEN {
+            return Err(AllocError);
+        }
+
+        // SAFETY: `alloc_skb()` has no requirements apart from the context, which `flags` give.
+        let skb = unsafe { bindings::alloc_skb(size, flags.as_raw()) };
+        let skb = NonNull::new(skb).ok_or(AllocError)?;
+        // SAFETY: `alloc_skb()` returned the only reference to a valid `struct sk_buff`, which is
+        // new.
+        Ok(unsafe { Self::from_new(skb) })
+    }
+
+    /// Takes over a packet that is new.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` must point to a valid `struct sk_buff`, and the caller must own the only reference to
+    /// it, which it must not use afterwards. The packet must have neither clones, nor a socket, nor
+    /// a route.
+    #[inline]
+    pub(in crate::net) unsafe fn from_new(ptr: NonNull<bindings::sk_buff>) -> Self {
+        // SAFETY: By the safety requirements.
+        // INVARIANT: The safety requirements are the type invariants.
+        Self(unsafe { SkBuff::from_raw(ptr) })
+    }
+
+    /// # Safety
+    ///
+    /// The packet must have neither clones, nor a socket, nor a route.
+    #[inline]
+    pub(super) unsafe fn from_unshared(skb: UnsharedSkBuff) -> Self {
+        // INVARIANT: There is no other reference to such a packet, and by the safety requirements.
+        Self(skb.into())
+    }
+
+    /// The linear part of the packet for writing.
+    #[inline]
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        let len = self.head_len() as usize;
+
+        // SAFETY: By the type invariants, `data` points to `head_len` valid bytes, and neither the
+        // packet nor its data have another owner.
+        unsafe { slice::from_raw_parts_mut((*self.as_raw()).data, len) }
+    }
+
+    /// Appends `bytes` to the linear part.
     ///
     /// # Errors
     ///
-    /// Returns the packet if there is one.
-    #[inline]
-    pub fn new(skb: SkBuff) -> Result<Self, SkBuff> {
-        if skb.is_shared() {
-            return Err(skb);
+    /// `ENOSPC` if the buffer is too small, `EINVAL` if the packet has data behind its linear part
+    /// already.
+    pub fn put(&mut self, bytes: &[u8]) -> Result {
+        if self.head_len() != self.len() {
+            return Err(EINVAL);
         }
-        // INVARIANT: The only reference is ours, and it takes a reference to make another one.
-        Ok(Self(skb))
+
+        // SAFETY: By the type invariants, the packet is valid.
+        let tailroom = unsafe { bindings::skb_tailroom(self.as_raw()) };
+        if usize::try_from(tailroom)? < bytes.len() {
+            return Err(ENOSPC);
+        }
+
+        // CAST: The length is at most `tailroom`.
+        //
+        // SAFETY: The packet is ours alone and linear, and has at least `bytes.len()` bytes of room
+        // at its end, which `skb_put()` returns. `bytes` cannot overlap with it, since `self` is
+        // exclusive.
+        unsafe {
+            let tail = bindings::skb_put(self.as_raw(), bytes.len() as u32);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), tail.cast::<u8>(), bytes.len());
+        }
+        Ok(())
     }
 }
 
@@ -73,31 +146,5 @@ impl From<UniqueSkBuff> for SkBuff {
     #[inline]
     fn from(skb: UniqueSkBuff) -> Self {
         skb.0
-    }
-}
-
-// The node is in a union with the other ways to link packets, at the beginning.
-static_assert!(offset_of!(bindings::sk_buff, __bindgen_anon_1) == 0);
-static_assert!(size_of::<Node>() == size_of::<bindings::llist_node>());
-
-// SAFETY: `ll_node` is at the beginning of a packet, for this purpose. It is ours as long as we
-// have the only reference to the packet, which is on no other list then.
-unsafe impl Link for UniqueSkBuff {
-    #[inline(always)]
-    fn into_node(self) -> NonNull<Node> {
-        self.0.into_raw().cast()
-    }
-
-    #[inline(always)]
-    unsafe fn from_node(node: NonNull<Node>) -> Self {
-        let skb = node.cast::<bindings::sk_buff>();
-
-        // C code must not take the old link for a list of packets.
-        //
-        // SAFETY: By the safety requirements, this is a packet that we own.
-        unsafe { skb.cast::<*mut Node>().write(ptr::null_mut()) };
-        // SAFETY: By the safety requirements, `into_node` has given up a reference to it.
-        // INVARIANT: It was the only one.
-        Self(unsafe { SkBuff::from_raw(skb) })
     }
 }

@@ -71,7 +71,7 @@ use crate::{
         },
         skbuff::{
             SkBuff,
-            UniqueSkBuff, //
+            UnsharedSkBuff, //
         }, //
     },
     prelude::*,
@@ -152,13 +152,13 @@ impl LockedCounter {
 /// Packets that wait for room in the ring, in the order in which they were sent.
 struct HeldPackets {
     /// The oldest ones, the oldest first.
-    old: Chain<UniqueSkBuff>,
+    old: Chain<UnsharedSkBuff>,
     /// The others, the newest first.
-    new: Chain<UniqueSkBuff>,
+    new: Chain<UnsharedSkBuff>,
 }
 
 impl HeldPackets {
-    fn pop(&mut self) -> Option<UniqueSkBuff> {
+    fn pop(&mut self) -> Option<UnsharedSkBuff> {
         if self.old.is_empty() {
             self.old = mem::take(&mut self.new).reverse();
         }
@@ -175,7 +175,7 @@ impl HeldPackets {
 /// `held`.
 #[repr(align(64))]
 struct QueueState {
-    list: Combiner<UniqueSkBuff>,
+    list: Combiner<UnsharedSkBuff>,
     refused: Atomic<u64>,
     /// Apart from the list, to which all CPUs write.
     rest: Rest,
@@ -245,7 +245,7 @@ impl QueueState {
     /// # Safety
     ///
     /// The lock of the queue must be held.
-    unsafe fn release(&self) -> Option<UniqueSkBuff> {
+    unsafe fn release(&self) -> Option<UnsharedSkBuff> {
         // SAFETY: The lock is held. The reference does not outlive this statement.
         let skb = unsafe { self.held() }.pop()?;
 
@@ -373,7 +373,7 @@ impl<T: Combine> TxPath<T> for Combining {
             return busy(skb);
         }
         // The core does not transmit a packet that has other owners: `prepare()` has told it so.
-        let skb = match UniqueSkBuff::new(skb) {
+        let skb = match UnsharedSkBuff::new(skb) {
             Ok(skb) => skb,
             Err(skb) => return drop_unsent(inner, skb),
         };

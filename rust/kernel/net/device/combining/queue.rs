@@ -24,7 +24,7 @@ use crate::{
         },
         skbuff::{
             SkBuff,
-            UniqueSkBuff, //
+            UnsharedSkBuff, //
         }, //
     },
     prelude::*,
@@ -216,7 +216,7 @@ impl<T: Combine> LockedQueue<'_, T> {
 
     /// Holds a packet, behind the others.
     #[cold]
-    fn hold(&self, skb: UniqueSkBuff) {
+    fn hold(&self, skb: UnsharedSkBuff) {
         let state = self.queue.state;
 
         // SAFETY: By the type invariants, the queue is locked. The reference does not outlive this
@@ -229,7 +229,7 @@ impl<T: Combine> LockedQueue<'_, T> {
     /// Holds a packet, before the others.
     #[cold]
     fn hold_first(&self, skb: SkBuff) {
-        match UniqueSkBuff::new(skb) {
+        match UnsharedSkBuff::new(skb) {
             Ok(skb) => {
                 // SAFETY: As above.
                 unsafe { self.queue.state.held() }.old.push(skb);
@@ -255,7 +255,7 @@ impl<T: Combine> LockedQueue<'_, T> {
 
     /// Sends a packet, or holds it if others are held, or if there is no room.
     #[inline]
-    fn put(&self, skb: UniqueSkBuff, more: bool) {
+    fn put(&self, skb: UnsharedSkBuff, more: bool) {
         if self.is_blocked() {
             self.hold(skb);
         } else if let Err(skb) = self.send(skb.into(), more) {
@@ -302,7 +302,7 @@ impl<T: Combine> LockedQueue<'_, T> {
     /// Sends the packet with which a turn begins, and those that other CPUs add meanwhile.
     ///
     /// `promised` says that another packet from this CPU follows at once.
-    pub(super) fn work(&self, turn: Turn<'_, UniqueSkBuff>, promised: bool) {
+    pub(super) fn work(&self, turn: Turn<'_, UnsharedSkBuff>, promised: bool) {
         let mut turn = Some(turn);
         let mut last = None;
         let mut done = 0;

@@ -9,7 +9,8 @@ pub(in crate::net::device) use self::log::{
     Event,
     Fail,
     Log,
-    OnXmit, //
+    OnXmit,
+    Reception, //
 };
 
 use super::{
@@ -49,7 +50,15 @@ use crate::{
             TxQueue,
             Xmit, //
         },
-        skbuff::SkBuff, //
+        rx_list::{
+            Protocol,
+            RxList, //
+        },
+        skbuff::{
+            SkBuff,
+            UniqueSkBuff,
+            UnsharedSkBuff, //
+        }, //
     },
     new_spinlock,
     prelude::*,
@@ -299,7 +308,7 @@ impl Driver for Dummy {
         for skb in received {
             packets += 1;
             bytes += skb.len() as usize;
-            cx.receive(skb);
+            receive(data.log.reception.load(Relaxed), cx, skb);
         }
         bytes += data.log.overcount.load(Relaxed);
         cx.tx_queue().completed(packets, bytes, || 64, 8);
@@ -356,8 +365,8 @@ impl Driver for Dummy {
         }
         if what == OnXmit::BusyWithAnother as u32 {
             assert!(queue.stop_if_low(|| 0, 1, 1));
-            if let Ok(another) = SkBuff::alloc(64, GFP_ATOMIC) {
-                return Xmit::Busy(another);
+            if let Ok(another) = UniqueSkBuff::alloc(64, GFP_ATOMIC) {
+                return Xmit::Busy(another.into());
             }
         }
 
@@ -496,6 +505,27 @@ impl Driver for Dummy {
     ) {
         for index in 0..data.log.statistics.load(Relaxed) {
             statistics.add(fmt!("statistic_{index}"), u64::from(index) + 1);
+        }
+    }
+}
+
+/// Receives a packet that was transmitted.
+fn receive(how: u32, cx: &Poll<'_>, skb: SkBuff) {
+    if how == Reception::Gro as u32 {
+        if let Ok(skb) = skb.into_unique(GFP_ATOMIC) {
+            cx.receive(skb);
+        }
+    } else if how == Reception::GroList as u32 {
+        if let Ok(skb) = skb.into_unique(GFP_ATOMIC) {
+            RxList::new(cx).push(skb, Protocol::Other);
+        }
+    } else if let Ok(skb) = UnsharedSkBuff::new(skb) {
+        match how {
+            how if how == Reception::Cloned as u32 => cx.receive_cloned(skb),
+            how if how == Reception::ClonedList as u32 => RxList::new(cx).push_cloned(skb),
+            _ => {
+                cx.device().receive_later(skb);
+            }
         }
     }
 }

@@ -29,7 +29,10 @@ use crate::{
     device,
     error::to_result,
     faux,
-    net::skbuff::SkBuff,
+    net::skbuff::{
+        SkBuff,
+        UniqueSkBuff, //
+    },
     prelude::*,
     sync::{
         atomic::Relaxed,
@@ -45,12 +48,12 @@ const NAME: usize = bindings::ETH_GSTRING_LEN as usize;
 
 /// A packet that no protocol wants.
 pub(in crate::net::device) fn packet(flags: Flags) -> Result<SkBuff> {
-    let mut skb = SkBuff::alloc(128, flags)?;
+    let mut skb = UniqueSkBuff::alloc(128, flags)?;
 
     skb.put(&[0xff; 12])?;
     skb.put(&[0x88, 0xb5])?;
     skb.put(&[0; 46])?;
-    Ok(skb)
+    Ok(skb.into())
 }
 
 /// The sender and sequence number that a packet holds behind the Ethernet header, if any. Both
@@ -288,7 +291,16 @@ impl Fixture {
         &self,
         queue: u16,
     ) -> Result<Option<bindings::netdev_tx_t>> {
-        let skb = SkBuff::alloc(64, GFP_KERNEL)?.into_raw().as_ptr();
+        self.transmit_unchecked(UniqueSkBuff::alloc(64, GFP_KERNEL)?.into(), queue)
+    }
+
+    /// As [`Self::transmit_late`], with a certain packet.
+    pub(in crate::net::device) fn transmit_unchecked(
+        &self,
+        skb: SkBuff,
+        queue: u16,
+    ) -> Result<Option<bindings::netdev_tx_t>> {
+        let skb = skb.into_raw().as_ptr();
         let mut result = None;
 
         // SAFETY: The packet is ours, and is given away. No other packet is being transmitted.

@@ -21,7 +21,10 @@ use crate::{
         from_err_ptr,
         to_result, //
     },
-    net::skbuff::SkBuff,
+    net::skbuff::{
+        SkBuff,
+        UniqueSkBuff, //
+    },
     prelude::*,
     softirq::Softirq,
     sync::alf_queue::{
@@ -160,9 +163,9 @@ pub(super) enum Outcome {
 
 /// A packet of `100 + number` bytes, as the stack hands it to a discipline.
 fn packet(number: u8) -> Result<NonNull<bindings::sk_buff>> {
-    let mut skb = SkBuff::alloc(64, GFP_KERNEL)?;
+    let mut skb = UniqueSkBuff::alloc(64, GFP_KERNEL)?;
     skb.put(&[number])?;
-    let skb = skb.into_raw();
+    let skb = SkBuff::from(skb).into_raw();
 
     // SAFETY: The packet is ours.
     unsafe {
@@ -346,7 +349,7 @@ impl Discipline {
 
     /// The limit that the discipline says it has.
     pub(super) fn limit(&self) -> Result<u32> {
-        let skb = SkBuff::alloc(64, GFP_KERNEL)?;
+        let skb = UniqueSkBuff::alloc(64, GFP_KERNEL)?;
 
         // SAFETY: RTNL is held.
         let len = unsafe {

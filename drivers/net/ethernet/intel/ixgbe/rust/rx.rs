@@ -24,7 +24,7 @@ use kernel::{
             RxFormat, //
         },
         rx_list::RxList,
-        skbuff::SkBuff, //
+        skbuff::UniqueSkBuff, //
     },
     num::Bounded,
     prelude::*,
@@ -79,7 +79,7 @@ enum Frame {
     /// No frame is pending: the next buffer starts one.
     None,
     /// The buffers so far.
-    Partial(SkBuff),
+    Partial(UniqueSkBuff),
     /// The frame had an error: drop its remaining buffers.
     Discard,
 }
@@ -261,7 +261,7 @@ impl RxRing {
         buffer: CpuBuffer<'_>,
         status: RxStatus,
         counters: &PollCounters,
-    ) -> Option<SkBuff> {
+    ) -> Option<UniqueSkBuff> {
         let frame = match core::mem::replace(current, Frame::Discard) {
             // The card fills a buffer before it uses the next one, so a whole header must be here.
             Frame::None if buffer.len() < HEADER_LEN => {
@@ -313,7 +313,7 @@ impl RxRing {
     /// [`None`] if the frame was damaged and dropped.
     #[inline(never)]
     fn receive(
-        mut skb: SkBuff,
+        mut skb: UniqueSkBuff,
         status: RxStatus,
         info: RxInfo,
         list: &mut RxList<'_>,

@@ -35,7 +35,8 @@ use crate::{
         },
         skbuff::{
             SkBuff,
-            UniqueSkBuff, //
+            UniqueSkBuff,
+            UnsharedSkBuff, //
         }, //
     },
     prelude::*,
@@ -69,14 +70,14 @@ pub(super) fn device() -> Result<Fixture> {
 
 /// A packet that holds its sender and sequence number, see [`fixture::number_of`].
 pub(super) fn numbered(sender: usize, number: u32) -> Result<SkBuff> {
-    let mut skb = SkBuff::alloc(128, GFP_ATOMIC)?;
+    let mut skb = UniqueSkBuff::alloc(128, GFP_ATOMIC)?;
 
     skb.put(&[0xff; 12])?;
     // CAST: There are few senders.
     skb.put(&[0x88, 0xb5, sender as u8])?;
     skb.put(&number.to_le_bytes())?;
     skb.put(&[0; 41])?;
-    Ok(skb)
+    Ok(skb.into())
 }
 
 /// Runs `f` with bottom halves disabled.
@@ -97,8 +98,8 @@ impl Fixture {
     }
 
     /// Becomes the combiner, with a packet of sender 7, and does nothing.
-    pub(super) fn begin(&self, number: u32) -> Result<Turn<'_, UniqueSkBuff>> {
-        let skb = UniqueSkBuff::new(numbered(7, number)?).map_err(|_| EINVAL)?;
+    pub(super) fn begin(&self, number: u32) -> Result<Turn<'_, UnsharedSkBuff>> {
+        let skb = UnsharedSkBuff::new(numbered(7, number)?).map_err(|_| EINVAL)?;
 
         match self.queue()?.state.list.push(skb, LIST_LIMIT) {
             Pushed::First(turn) => Ok(turn),
@@ -107,7 +108,7 @@ impl Fixture {
     }
 
     /// Works the list off.
-    pub(super) fn finish(&self, turn: Turn<'_, UniqueSkBuff>, promised: bool) -> Result {
+    pub(super) fn finish(&self, turn: Turn<'_, UnsharedSkBuff>, promised: bool) -> Result {
         let queue = self.queue()?;
 
         bh_disabled(|| {

@@ -71,12 +71,27 @@ pub(in crate::net::device) enum OnXmit {
     TakeAndStop,
 }
 
+/// The way in which packets are received.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(in crate::net::device) enum Reception {
+    /// By GRO, after their data was made theirs alone.
+    Gro,
+    GroList,
+    /// Past GRO, as they are.
+    Cloned,
+    ClonedList,
+    /// Through the backlog of the CPU.
+    Backlog,
+}
+
 /// Events, counters and settings of a device.
 pub(in crate::net::device) struct Log {
     len: Atomic<usize>,
     events: [Atomic<u32>; LOG],
     pub(in crate::net::device) fail: Atomic<u32>,
     pub(in crate::net::device) on_xmit: Atomic<u32>,
+    pub(in crate::net::device) reception: Atomic<u32>,
     /// Do not go idle.
     pub(in crate::net::device) busy: Atomic<u32>,
     /// Poll once more from within.
@@ -139,6 +154,7 @@ impl Log {
                 events: [const { Atomic::new(0) }; LOG],
                 fail: Atomic::new(Fail::No as u32),
                 on_xmit: Atomic::new(OnXmit::Take as u32),
+                reception: Atomic::new(Reception::Gro as u32),
                 busy: Atomic::new(0),
                 reenter: Atomic::new(0),
                 nested: Atomic::new(0),

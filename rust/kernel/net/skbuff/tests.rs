@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of packets and their states.
+
+#[crate::prelude::kunit_tests(rust_skbuff)]
+mod cases {
+    use super::super::*;
+    use crate::interrupt::local_interrupt_disable;
+
+    fn packet(bytes: &[u8]) -> Result<UniqueSkBuff> {
+        let mut skb = UniqueSkBuff::alloc(128, GFP_KERNEL)?;
+        skb.put(bytes)?;
+        Ok(skb)
+    }
+
+    /// Makes a packet that shares its data with `skb`.
+    fn clone(skb: &SkBuff) -> Result<SkBuff> {
+        // SAFETY: The packet is valid.
+        let clone = unsafe { bindings::skb_clone(skb.as_raw(), bindings::GFP_KERNEL) };
+        // SAFETY: The clone is new and ours.
+        Ok(unsafe { SkBuff::from_raw(NonNull::new(clone).ok_or(ENOMEM)?) })
+    }
+
+    /// Makes a second reference to a packet.
+    fn share(skb: &SkBuff) -> Result<SkBuff> {
+        // SAFETY: The packet is valid, so its reference count can be raised.
+        unsafe { bindings::refcount_inc(&raw mut (*skb.as_raw()).users) };
+        // SAFETY: The new reference is ours.
+        Ok(unsafe { SkBuff::from_raw(NonNull::new(skb.as_raw()).ok_or(EINVAL)?) })
+    }
+
+    #[test]
+    fn no_packet_is_allocated_that_is_too_long() -> Result {
+        // The last ones would be rounded up to nothing.
+        for size in [
+            SkBuff::MAX_LEN + 1,
+            1 << 31,
+            u32::MAX - 1024,
+            u32::MAX - 62,
+            u32::MAX,
+        ] {
+            assert!(UniqueSkBuff::alloc(size, GFP_KERNEL).is_err());
+        }
+
+        let skb = UniqueSkBuff::alloc(SkBuff::MAX_LEN, GFP_KERNEL)?;
+        // SAFETY: The packet is valid.
+        let room = unsafe { bindings::skb_tailroom(skb.as_raw()) };
+        assert!(u32::try_from(room)? >= SkBuff::MAX_LEN);
+        Ok(())
+    }
+
+    #[test]
+    fn no_packet_is_padded_beyond_the_longest() -> Result {
+        for len in [
+            SkBuff::MAX_LEN + 1,
+            1 << 31,
+            (1 << 31) + 64,
+            u32::MAX - 64,
+            u32::MAX,
+        ] {
+            let padded = SkBuff::from(packet(b"hello")?).pad_to(len);
+            assert!(padded.is_err_and(|error| error == EMSGSIZE));
+        }
+
+        let skb = SkBuff::from(packet(b"hello")?).pad_to(SkBuff::MAX_LEN)?;
+        assert_eq!(
+            (skb.len(), skb.head_len()),
+            (SkBuff::MAX_LEN, SkBuff::MAX_LEN)
+        );
+        assert!(skb.data().starts_with(b"hello"));
+        assert!(skb.data()[5..].iter().all(|byte| *byte == 0));
+        Ok(())
+    }
+
+    #[test]
+    fn padding_does_not_reach_others() -> Result {
+        let original = SkBuff::from(packet(b"hello")?);
+
+        let padded = clone(&original)?.pad_to(8)?;
+        assert_eq!(
+            (original.data(), padded.data()),
+            (&b"hello"[..], &b"hello\0\0\0"[..])
+        );
+
+        let shared = share(&original)?.pad_to(8);
+        assert!(shared.is_err_and(|error| error == EBUSY));
+        assert!(!original.is_shared());
+        // It is long enough.
+        assert!(share(&original)?.pad_to(5).is_ok());
+        Ok(())
+    }
+
+    #[test]
+    fn a_clone_becomes_a_packet_with_data_of_its_own() -> Result {
+        let original = SkBuff::from(packet(b"hello")?);
+        let cloned = clone(&original)?;
+        assert!(original.is_cloned() && cloned.is_cloned());
+
+        let raw = cloned.as_raw();
+        let mut unique = cloned.into_unique(GFP_KERNEL).map_err(|_| ENOMEM)?;
+        assert_eq!(unique.as_raw(), raw);
+        assert!(!original.is_cloned() && !unique.is_cloned());
+        assert_ne!(original.shared_info(), unique.shared_info());
+        unique.data_mut()[0] = b'j';
+        assert_eq!(
+            (original.data(), unique.data()),
+            (&b"hello"[..], &b"jello"[..])
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_ours_alone_is_not_copied() -> Result {
+        let skb = SkBuff::from(packet(b"hello")?);
+        let places = |skb: &SkBuff| (skb.as_raw(), skb.data().as_ptr());
+
+        let before = places(&skb);
+        let unique = skb.into_unique(GFP_KERNEL).map_err(|_| ENOMEM)?;
+        assert_eq!(places(&unique), before);
+        Ok(())
+    }
+
+    #[test]
+    fn a_clone_takes_the_place_of_a_shared_packet() -> Result {
+        let original = SkBuff::from(packet(b"hello")?);
+
+        assert!(UnsharedSkBuff::new(share(&original)?).is_err());
+        let unshared = share(&original)?.unshare(GFP_KERNEL).map_err(|_| ENOMEM)?;
+        assert_ne!(unshared.as_raw(), original.as_raw());
+        assert!(!original.is_shared() && original.is_cloned());
+        drop(unshared);
+
+        let mut unique = share(&original)?
+            .into_unique(GFP_KERNEL)
+            .map_err(|_| ENOMEM)?;
+        assert!(!original.is_shared() && !original.is_cloned());
+        unique.data_mut()[0] = b'j';
+        assert_eq!(
+            (original.data(), unique.data()),
+            (&b"hello"[..], &b"jello"[..])
+        );
+        Ok(())
+    }
+
+    /// The number of packets that have left their socket is in the first word of the control block.
+    ///
+    /// # Safety
+    ///
+    /// To be called by C, with a packet whose control block points to a counter.
+    unsafe extern "C" fn left(skb: *mut bindings::sk_buff) {
+        // SAFETY: By the safety requirements.
+        let counter = unsafe { &**(&raw const (*skb).cb).cast::<*const Atomic<u32>>() };
+        counter.fetch_add(1, Relaxed);
+    }
+
+    #[test]
+    fn nothing_of_the_sender_is_left() -> Result {
+        let counter = Atomic::new(0);
+        let skb = SkBuff::from(packet(b"hello")?);
+        let raw = skb.as_raw();
+        let mut unshared = skb.unshare(GFP_KERNEL).map_err(|_| EBUSY)?;
+
+        // SAFETY: The packet is ours. There is a word of room in its control block. The counter is
+        // there until it has left its socket.
+        unsafe {
+            (&raw mut (*raw).cb)
+                .cast::<*const Atomic<u32>>()
+                .write(&counter);
+            (*raw).__bindgen_anon_3.__bindgen_anon_1.destructor = Some(left);
+        }
+        {
+            // A socket cannot be released here.
+            let _off = local_interrupt_disable();
+            unshared = match unshared.into_unique(GFP_ATOMIC) {
+                Ok(_) => return Err(EINVAL),
+                Err(unshared) => unshared,
+            };
+        }
+        assert_eq!(counter.load(Relaxed), 0);
+
+        let unique = unshared.into_unique(GFP_KERNEL).map_err(|_| ENOMEM)?;
+        assert_eq!((unique.as_raw(), counter.load(Relaxed)), (raw, 1));
+        // SAFETY: The packet is valid.
+        let destructor = unsafe { (*raw).__bindgen_anon_3.__bindgen_anon_1.destructor };
+        assert!(destructor.is_none());
+        Ok(())
+    }
+}
