@@ -27,6 +27,8 @@ use core::{
     marker::PhantomData, //
 };
 
+static_assert!(SkBuff::MAX_LEN == bindings::GSO_MAX_SIZE);
+
 /// The driver's answer to a packet that is to be transmitted.
 #[must_use]
 pub enum Xmit {
@@ -116,8 +118,8 @@ impl<'a> TxQueue<'a> {
     #[inline]
     #[must_use]
     pub fn sent(&self, bytes: u32, more: bool) -> bool {
-        // More than that is a `BUG()` in the core. No packet is that long.
-        let bytes = bytes.min(u32::MAX / 16);
+        // The core counts in 32 bits. No packet is longer.
+        let bytes = bytes.min(SkBuff::MAX_LEN);
 
         // SAFETY: By the type invariants, the queue is valid and locked.
         if unsafe { !bindings::__netdev_tx_sent_queue(self.raw, bytes, more) } {

@@ -102,6 +102,19 @@ mod cases {
     }
 
     #[test]
+    fn no_packet_counts_more_bytes_than_the_longest() -> Result {
+        use crate::net::skbuff::SkBuff;
+
+        let device = Fixture::new(1)?;
+
+        device.up()?;
+        device.log.claim.store(u32::MAX, Relaxed);
+        assert_eq!(device.transmit()?, 0);
+        assert!(!cfg!(CONFIG_BQL) || device.queued_bytes() == SkBuff::MAX_LEN);
+        Ok(())
+    }
+
+    #[test]
     fn netpoll_does_not_complete() -> Result {
         let device = Fixture::new(1)?;
         let log = &device.log;

@@ -181,6 +181,20 @@ impl Fixture {
         cfg!(CONFIG_BQL)
     }
 
+    /// The number of bytes that were queued since the device is up; zero without a limit.
+    pub(in crate::net::device) fn queued_bytes(&self) -> u32 {
+        #[cfg(CONFIG_BQL)]
+        // SAFETY: The queue exists, and no packets are being transmitted.
+        let bytes = unsafe {
+            (*bindings::netdev_get_tx_queue(self.dev(), 0))
+                .dql
+                .num_queued
+        };
+        #[cfg(not(CONFIG_BQL))]
+        let bytes = 0;
+        bytes
+    }
+
     /// Lets the parent reach all of the memory.
     pub(in crate::net::device) fn allow_dma(&self) -> Result {
         // SAFETY: The parent is valid, and has no mappings yet. The mask is part of it.

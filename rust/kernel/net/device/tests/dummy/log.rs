@@ -111,6 +111,8 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) forward: Atomic<u32>,
     /// Take the queue from the stack within the poll function, after that.
     pub(in crate::net::device) take_queue: Atomic<u32>,
+    /// Account for that many bytes with each packet, if not zero.
+    pub(in crate::net::device) claim: Atomic<u32>,
     /// Complete that many bytes more than there were.
     pub(in crate::net::device) overcount: Atomic<usize>,
     /// Make a receive ring, and keep the handle.
@@ -166,6 +168,7 @@ impl Log {
                 doorbells: Atomic::new(0),
                 forward: Atomic::new(0),
                 take_queue: Atomic::new(0),
+                claim: Atomic::new(0),
                 overcount: Atomic::new(0),
                 rx_ring: Atomic::new(0),
                 drop_ring: Atomic::new(0),
@@ -194,6 +197,14 @@ impl Log {
         let index = self.len.fetch_add(1, Relaxed);
         if let Some(slot) = self.events.get(index) {
             slot.store(event as u32, Relaxed);
+        }
+    }
+
+    /// The number of bytes to account for with a packet of `len` bytes.
+    pub(in crate::net::device) fn claimed(&self, len: u32) -> u32 {
+        match self.claim.load(Relaxed) {
+            0 => len,
+            claim => claim,
         }
     }
 
