@@ -180,7 +180,10 @@ impl Dump<'_> {
     /// `EMSGSIZE` if the message has no room for them.
     pub fn options<O: AsBytes>(&mut self, options: &O) -> Result {
         let bytes = options.as_bytes();
-        let len = c_int::try_from(bytes.len())?;
+        // The length of an attribute is a `u16`, and includes its header.
+        let len = u16::try_from(bytes.len().saturating_add(size_of::<bindings::nlattr>()))
+            .and(c_int::try_from(bytes.len()))
+            .map_err(|_| EMSGSIZE)?;
 
         // SAFETY: By the type invariants, the message is valid. The bytes are copied.
         to_result(unsafe {

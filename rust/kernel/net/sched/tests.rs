@@ -9,11 +9,7 @@ mod fixture;
 mod cases {
     use super::{
         super::{
-            older::{
-                Older,
-                Parts, //
-            },
-            Qdisc,
+            Dump,
             QdiscDropReason,
             Registration, //
         },
@@ -26,9 +22,8 @@ mod cases {
         }, //
     };
     use crate::{
-        net::skbuff::SkBuff,
-        prelude::*,
-        softirq::BhGuard, //
+        net::skbuff::UniqueSkBuff,
+        prelude::*, //
     };
 
     #[test]
@@ -194,6 +189,24 @@ mod cases {
 
         assert!(error == Some(E2BIG));
         assert_eq!(found.as_slice(), [b'x'; 79]);
+        Ok(())
+    }
+
+    /// The length of an attribute is a 16-bit number.
+    #[test]
+    fn options_that_no_attribute_can_hold_are_refused() -> Result {
+        static LONG: [u8; 1 << 16] = [0; 1 << 16];
+        static LONGER_BY_ONE: [u8; (1 << 16) - 4] = [0; (1 << 16) - 4];
+        static LONGEST: [u8; (1 << 16) - 5] = [0; (1 << 16) - 5];
+
+        let skb = UniqueSkBuff::alloc(1 << 18, GFP_KERNEL)?;
+        // SAFETY: The message is ours.
+        let mut dump = unsafe { Dump::from_raw(skb.as_raw()) };
+        assert!(dump.options(&LONG) == Err(EMSGSIZE));
+        assert!(dump.options(&LONGER_BY_ONE) == Err(EMSGSIZE));
+        assert_eq!(skb.len(), 0);
+        dump.options(&LONGEST)?;
+        assert_eq!(skb.len(), 1 << 16);
         Ok(())
     }
 
