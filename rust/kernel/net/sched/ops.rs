@@ -21,6 +21,7 @@ use crate::{
     error::from_result,
     module::this_module,
     net::skbuff::SkBuff,
+    pr_warn_once,
     prelude::*,
     softirq::Softirq,
     sync::atomic::{
@@ -381,10 +382,15 @@ impl<T: Qdisc> Ops<T> {
                 skb = output.dequeue();
             }
             match skb {
-                Some(skb) => {
+                // From here on, the core takes the device from the packet.
+                Some(skb) if skb.device() == (*(*sch).dev_queue).dev => {
                     let skb = skb.into_raw().as_ptr();
                     bindings::qdisc_dequeued(sch, skb);
                     skb
+                }
+                Some(skb) => {
+                    drop_foreign(skb);
+                    ptr::null_mut()
                 }
                 None => ptr::null_mut(),
             }
@@ -503,4 +509,11 @@ impl<T: Qdisc> Ops<T> {
             Err(error) => error.to_errno(),
         }
     }
+}
+
+/// Drops a packet that the core has not given to this discipline.
+#[cold]
+fn drop_foreign(skb: SkBuff) {
+    pr_warn_once!("a queueing discipline returned a packet of another device\n");
+    drop(skb);
 }

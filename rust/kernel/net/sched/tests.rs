@@ -109,6 +109,18 @@ mod cases {
         Ok(())
     }
 
+    /// The core takes the device from the packet.
+    #[test]
+    fn packets_of_no_device_do_not_come_out() -> Result {
+        let sch = Discipline::new(None)?;
+
+        assert!(sch.enqueue_foreign(1)? == Outcome::Taken);
+        assert!(sch.enqueue(2)? == Outcome::Taken);
+        assert_eq!(sch.dequeue(), None);
+        assert_eq!(sch.dequeue(), Some(2));
+        Ok(())
+    }
+
     #[test]
     fn a_reset_drops_all() -> Result {
         let sch = Discipline::new(None)?;

@@ -161,8 +161,23 @@ pub(super) enum Outcome {
     Wrong,
 }
 
-/// A packet of `100 + number` bytes, as the stack hands it to a discipline.
+/// A packet of `100 + number` bytes, as the stack hands it to a discipline of the loopback device.
 fn packet(number: u8) -> Result<NonNull<bindings::sk_buff>> {
+    let skb = packet_without_device(number)?;
+
+    // SAFETY: The packet is ours. The loopback device is never gone.
+    unsafe {
+        (*skb.as_ptr())
+            .__bindgen_anon_1
+            .__bindgen_anon_1
+            .__bindgen_anon_1
+            .dev = bindings::init_net.loopback_dev;
+    }
+    Ok(skb)
+}
+
+/// As [`packet`], but new, and on no device.
+fn packet_without_device(number: u8) -> Result<NonNull<bindings::sk_buff>> {
     let mut skb = UniqueSkBuff::alloc(64, GFP_KERNEL)?;
     skb.put(&[number])?;
     let skb = SkBuff::from(skb).into_raw();
@@ -243,7 +258,15 @@ impl Discipline {
     }
 
     pub(super) fn enqueue(&self, number: u8) -> Result<Outcome> {
-        let skb = packet(number)?;
+        self.put(packet(number)?)
+    }
+
+    /// As if the discipline made a packet of its own.
+    pub(super) fn enqueue_foreign(&self, number: u8) -> Result<Outcome> {
+        self.put(packet_without_device(number)?)
+    }
+
+    fn put(&self, skb: NonNull<bindings::sk_buff>) -> Result<Outcome> {
         let mut to_free = ptr::null_mut();
 
         // SAFETY: The packet is ours, and is given away.
