@@ -113,11 +113,11 @@ __rust_helper void rust_helper_qdisc_dequeue_unlock(struct Qdisc *sch)
 		return;
 	}
 
+	spin_unlock(&sch->seqlock);
 	/*
 	 * A CPU that could not run the qdisc meanwhile has set a flag and relies on
-	 * this one, as on qdisc_run_end().
+	 * this one, as on qdisc_run_end(): look at it after the lock is free.
 	 */
-	spin_unlock(&sch->seqlock);
 	smp_mb();
 	if (test_bit(__QDISC_STATE_MISSED, &sch->state))
 		__netif_schedule(sch);

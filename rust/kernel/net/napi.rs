@@ -306,8 +306,8 @@ impl<'p> Poll<'p> {
 
     /// As [`Self::receive`], past GRO: `skb` may be a clone, and its data is not copied.
     ///
-    /// What the packet has from its sender is removed. If that fails for lack of memory, it is
-    /// dropped.
+    /// References that the packet has from its sender are removed. If that fails for lack of
+    /// memory, it is dropped.
     pub fn receive_cloned(&self, skb: UnsharedSkBuff) {
         if let Some(skb) = self.prepare_cloned(skb) {
             let skb = SkBuff::from(skb).into_raw().as_ptr();

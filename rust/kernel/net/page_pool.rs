@@ -8,10 +8,10 @@
 //! buffer has one owner at a time:
 //!
 //! * The device: the buffer is in the ring. A driver has no access to it.
-//! * The CPU: the device has given notice, and [`Polling::next`] returns a [`CpuBuffer`]. It becomes
-//!   an SKB ([`CpuBuffer::into_skb`]) or a fragment of one ([`CpuBuffer::add_to`]). It exists only
-//!   within a run of the poll function. Dropping it returns the page to its pool, as does freeing
-//!   the SKB that was made of it.
+//! * The CPU: the device has given notice, and [`Polling::next`] returns a [`CpuBuffer`]. It
+//!   becomes an SKB ([`CpuBuffer::into_skb`]) or a fragment of one ([`CpuBuffer::add_to`]). It
+//!   exists only within a run of the poll function. Dropping it returns the page to its pool, as
+//!   does freeing the SKB that was made of it.
 //!
 //! # Access to the pool
 //!
@@ -117,16 +117,12 @@ unsafe impl Sync for PagePool {}
 impl PagePool {
     /// Creates the page pool that serves `napi`.
     ///
-    /// `pages` is the number of pages that the pool keeps at hand. The pages are mapped for `dev`, which must be the parent of the network device, since
-    /// that is bound until the pool is gone; else the result is [`EINVAL`].
+    /// `pages` is the number of pages that the pool keeps at hand. They are mapped for `dev`, which
+    /// must be the parent of the network device, since that is bound until the pool is gone; else
+    /// the result is [`EINVAL`].
     ///
     /// Context: process context, while `napi` is being set up.
-    fn new(
-        dev: &device::Device<Bound>,
-        napi: &Napi,
-        pages: u32,
-        layout: Layout,
-    ) -> Result<Self> {
+    fn new(dev: &device::Device<Bound>, napi: &Napi, pages: u32, layout: Layout) -> Result<Self> {
         // SAFETY: `napi` has been added to a device.
         let netdev = unsafe { (*napi.as_raw()).dev };
         // SAFETY: The device of an instance is valid, and its parent does not change.

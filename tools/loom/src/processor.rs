@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the kernel's sources find under `crate::processor`.
+//! Stand-in for `crate::processor` of the kernel's sources.
 
 /// Lets the other threads go on: there is nothing to wait for without them.
 pub(crate) fn cpu_relax() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the kernel's sources find under `crate::sync`.
+//! Stand-in for `crate::sync` of the kernel's sources.
 
 pub(crate) use crate::kernel::llist;
 

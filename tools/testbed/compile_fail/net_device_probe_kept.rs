@@ -1,7 +1,7 @@
 //@ error: E0621 explicit lifetime required in the type of `pdev`
 // SPDX-License-Identifier: GPL-2.0
 
-//! What allows a bus driver to register a network device ends with the callback of the bus.
+//! Permission to register a network device ends with the callback of the bus.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //@ error: E0499 cannot borrow `*rtnl` as mutable more than once at a time
 // SPDX-License-Identifier: GPL-2.0
 
-//! What RTNL protects is lent to one user at a time.
+//! State that RTNL protects is lent to one user at a time.
 
 #![forbid(unsafe_code)]
 

@@ -20,7 +20,8 @@ use core::ptr::NonNull;
 ///
 /// # Safety
 ///
-/// `pool` is valid during `'a`, and bottom halves are disabled. With lockdep, the latter is checked.
+/// `pool` is valid during `'a`, and bottom halves are disabled. With lockdep, the latter is
+/// checked.
 #[inline(always)]
 unsafe fn enter<'a>(pool: *mut bindings::qmempool) -> (&'a Pool, Softirq<'a>) {
     // SAFETY: By the safety requirements.

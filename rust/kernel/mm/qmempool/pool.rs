@@ -87,7 +87,7 @@ impl Pool {
         let size = magazine as u32;
         // SAFETY: By the safety requirements, the slab is valid.
         let object_size = unsafe { slab.object_size() };
-        // What a CPU holds has to be bounded for large objects, too.
+        // The memory that a CPU holds has to be bounded for large objects, too.
         if object_size
             .checked_mul(size)
             .is_none_or(|bytes| bytes > MAGAZINE_BYTES)

@@ -2,8 +2,8 @@
 
 //! Injects allocation failures for tests.
 //!
-//! All calls are off the fast paths, and compile to nothing without `CONFIG_QMEMPOOL_KUNIT_TEST`. Tests run one
-//! at a time, so there is one shortage at a time.
+//! All calls are off the fast paths, and compile to nothing without `CONFIG_QMEMPOOL_KUNIT_TEST`.
+//! Tests run one at a time, so there is one shortage at a time.
 
 use crate::{
     bindings,

@@ -18,7 +18,8 @@ use core::{
 /// A slab cache of untyped objects.
 ///
 /// It has no constructor, its objects are not charged to memory cgroups, and have no readers after
-/// they were freed. Objects in a pool are poisoned: KASAN reports accesses to them and double frees.
+/// they were freed. Objects in a pool are poisoned: KASAN reports accesses to them and double
+/// frees.
 #[derive(Clone, Copy)]
 pub(super) struct Slab {
     raw: NonNull<bindings::kmem_cache>,

@@ -239,7 +239,7 @@ impl<T: Driver> Ethtool<T> {
     ) {
         // SAFETY: The core calls us for a registered device, and holds RTNL.
         let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
-        // What is behind ours belongs to others: with DSA, to a switch.
+        // Entries behind ours belong to others: with DSA, to a switch.
         //
         // CAST: Not negative.
         //

@@ -20,12 +20,12 @@ use core::mem::{
     MaybeUninit, //
 };
 
-/// What was the dequeueing side before a change.
+/// The dequeueing side before a change.
 pub(super) struct Older<T: Qdisc> {
     output: T::Output,
     /// Set when no more packets arrive here.
     settled: bool,
-    /// What came after it, unless that is the current one.
+    /// The side that came after it, unless that is the current one.
     next: Option<KBox<Self>>,
 }
 

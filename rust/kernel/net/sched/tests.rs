@@ -9,7 +9,12 @@ mod fixture;
 mod cases {
     use super::{
         super::{
+            older::{
+                Older,
+                Parts, //
+            },
             Dump,
+            Qdisc,
             QdiscDropReason,
             Registration, //
         },
@@ -22,8 +27,12 @@ mod cases {
         }, //
     };
     use crate::{
-        net::skbuff::UniqueSkBuff,
-        prelude::*, //
+        net::skbuff::{
+            SkBuff,
+            UniqueSkBuff, //
+        },
+        prelude::*,
+        softirq::BhGuard, //
     };
 
     #[test]
@@ -284,9 +293,9 @@ mod cases {
         let mut sides = Parts::<Fifo>::new(earlier);
         let guard = BhGuard::new().ok_or(EINVAL)?;
         let put = |input: &Input, number: u8| -> Result<bool> {
-            let mut skb = SkBuff::alloc(64, GFP_ATOMIC)?;
+            let mut skb = UniqueSkBuff::alloc(64, GFP_ATOMIC)?;
             skb.put(&[number])?;
-            Ok(Fifo::enqueue(input, guard.softirq(), skb).is_ok())
+            Ok(Fifo::enqueue(input, guard.softirq(), skb.into()).is_ok())
         };
         let number = |skb: Option<SkBuff>| skb.and_then(|skb| skb.data().first().copied());
 

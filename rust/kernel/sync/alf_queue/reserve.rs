@@ -165,8 +165,9 @@ impl<C: AtomicClaim, P: AtomicIndex> End<C, P> {
     /// Claims positions whose slots then belong to the caller until it publishes them.
     ///
     /// `other` is the position of the other end, and `lead` how far this end may be ahead of it:
-    /// the capacity for producers, at most [`MAX_CAPACITY`], and 0 for consumers. Returns [`None`] if the request cannot be
-    /// met, or is for no positions. The caller must publish the run soon: other users wait for it.
+    /// the capacity for producers, at most [`MAX_CAPACITY`], and 0 for consumers. Returns [`None`]
+    /// if the request cannot be met, or is for no positions. The caller must publish the run soon:
+    /// other users wait for it.
     #[inline(always)]
     pub(crate) fn claim(&self, other: &P, lead: u32, wanted: Wanted) -> Option<Run> {
         loop {

@@ -156,7 +156,7 @@ impl Device {
     fn write_ctrl(&self, value: u32) {
         let value = Ctrl::from_raw(value);
         if self.faults.stuck() {
-            // The bit of a reset that goes on for ever can be read.
+            // The bit of a reset that never ends can be read.
             self.regs.set(value.with_gio_dis(false));
             return;
         }

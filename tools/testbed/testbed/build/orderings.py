@@ -12,7 +12,7 @@ from pathlib import Path
 # The crate that compiles the kernel's files, and where it has them.
 CRATE = "loom"
 _SOURCES = "src/kernel"
-# What is one step weaker.
+# One step weaker.
 _WEAKER = {"Acquire": ["Relaxed"], "Release": ["Relaxed"], "Full": ["Acquire", "Release"]}
 _ORDERING = re.compile(r"[(,]\s*(Acquire|Release|Full)\)")
 _TYPE = re.compile(r"^impl\b.*\b(\w+) \{$")

@@ -50,7 +50,7 @@ def passes(program: Path, tests: list[str], log: Path) -> bool:
 
 
 def judge(mutant: Mutant, survived: bool) -> str | None:
-    """What is wrong with the outcome, if anything."""
+    """The fault of the outcome, if any."""
     if survived and mutant.name not in EQUIVALENT:
         return f"no test notices it (line {mutant.line + 1})"
     if not survived and mutant.name in EQUIVALENT:

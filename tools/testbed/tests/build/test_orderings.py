@@ -28,7 +28,7 @@ impl Word for RoleWord {
 
 
 class Orderings(unittest.TestCase):
-    """What is found in the source, and what becomes of it."""
+    """Orderings found in the source, and their mutants."""
 
     def test_uses_are_found_but_not_imports_and_comments(self) -> None:
         self.assertEqual(

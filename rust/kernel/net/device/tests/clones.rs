@@ -110,7 +110,7 @@ fn loop_back(how: Reception) -> Result<u64> {
     device.log.reception.store(how as u32, Relaxed);
     device.up()?;
 
-    // What TCP keeps to send it again.
+    // TCP keeps these to send them again.
     let originals = [segment(1, 0xaa)?, segment(1 + PAYLOAD as u32, 0x55)?];
     for original in &originals {
         // SAFETY: The packet is valid.
@@ -118,7 +118,7 @@ fn loop_back(how: Reception) -> Result<u64> {
         // SAFETY: The clone is new and ours.
         let clone = unsafe { SkBuff::from_raw(NonNull::new(clone).ok_or(ENOMEM)?) };
         let sent = device.transmit_unchecked(clone, 0)?;
-        assert_eq!(sent, Some(bindings::netdev_tx_NETDEV_TX_OK));
+        assert!(sent == Some(bindings::netdev_tx::NETDEV_TX_OK));
     }
     device.interrupt(0);
 

@@ -66,7 +66,7 @@ mod cases {
         assert!(names[1].starts_with(b"statistic_1\0"));
         assert_eq!(names[2][0], 0x55);
 
-        // What is behind belongs to that user, even if `n_stats` counts it.
+        // The entries behind belong to that user, even if `n_stats` counts it.
         assert_eq!(device.statistic_values(3, [7; 3]), [1, 2, 7]);
 
         // Those that are missing stay as the core has made them.

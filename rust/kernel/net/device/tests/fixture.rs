@@ -89,7 +89,7 @@ pub(in crate::net::device) fn transmit(skb: SkBuff, dev: *mut bindings::net_devi
 pub(in crate::net::device) fn transmit_nested(
     dev: *mut bindings::net_device,
 ) -> Option<bindings::netdev_tx_t> {
-    let skb = SkBuff::alloc(64, GFP_ATOMIC).ok()?.into_raw();
+    let skb = SkBuff::from(UniqueSkBuff::alloc(64, GFP_ATOMIC).ok()?).into_raw();
 
     // SAFETY: The device is registered, and its queue locked. The packet is given away, unless it
     // is returned.

@@ -20,7 +20,7 @@ mod imp {
                 RxFormat,
                 RxRing, //
             },
-            skbuff::SkBuff, //
+            skbuff::UniqueSkBuff, //
         },
         new_spinlock,
         prelude::*,
@@ -51,7 +51,7 @@ mod imp {
 
     /// The packet keeps the memory of the pool.
     struct Packet {
-        skb: SkBuff,
+        skb: UniqueSkBuff,
         pool: NonNull<bindings::page_pool>,
     }
 

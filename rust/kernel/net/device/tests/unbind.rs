@@ -172,7 +172,7 @@ impl Fixture {
 }
 
 impl BusDevice {
-    /// What the bus does before the system goes down.
+    /// The bus's part of a shutdown of the system.
     fn shut_down(&self) {
         // SAFETY: The device is registered. The tests do not do anything else with it meanwhile, as
         // if it were locked.

@@ -37,7 +37,7 @@ use crate::{
 const ROUNDS: u32 = 200_000;
 const TIME: Delta = Delta::from_secs(2);
 
-/// What the two sides share. Each counter is on a cache line of its own.
+/// State that the two sides share. Each counter is on a cache line of its own.
 struct Race {
     free: Line,
     /// The rounds that each side has begun, and ended.
@@ -117,7 +117,7 @@ fn missed_wakeups(bytes: usize) -> Result<Option<u32>> {
                     let raw = bindings::netdev_get_tx_queue(device.dev(), 0);
                     (raw, TxQueue::from_raw(raw, 0, None))
                 };
-                // What is completed has to be in the queue.
+                // Completed bytes have to be in the queue.
                 if bytes != 0 {
                     let _ = queue.sent(bytes as u32, false);
                 }

@@ -160,10 +160,7 @@ impl RxRing {
         }
         if added > 0 {
             // The register write is ordered after the writes to the descriptors.
-            bar.write(
-                RDT::at(self.pair.at()),
-                (self.ring.tail() as u32).into(),
-            );
+            bar.write(RDT::at(self.pair.at()), (self.ring.tail() as u32).into());
         }
 
         // With hardly any buffers left, the card may raise no interrupt, and nothing would retry.
