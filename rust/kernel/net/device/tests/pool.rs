@@ -150,8 +150,7 @@ mod imp {
         /// after that.
         pub(in super::super) fn drop_ring(&self, cx: &Poll<'_>) -> Result<(u32, u32)> {
             let mut slot = self.ring.try_lock().ok_or(EBUSY)?;
-            let ring = slot.take().ok_or(ENOENT)?;
-            let pool = ring.pool();
+            let pool = (*slot).as_ref().ok_or(ENOENT)?.pool();
             // SAFETY: The instance that owns the pool is being polled.
             let lacking = || unsafe {
                 let pool = pool.as_ref();
@@ -162,7 +161,7 @@ mod imp {
 
             assert!(!cx.is_netpoll());
             let before = lacking();
-            drop(ring);
+            *slot = None;
             Ok((before, lacking()))
         }
     }
