@@ -290,6 +290,7 @@ mod cases {
     #[test]
     fn packets_arrive_on_both_sides_during_a_change() -> Result {
         let (early, earlier) = Fifo::init(8)?;
+        let (late, later) = Fifo::init(8)?;
         let mut sides = Parts::<Fifo>::new(earlier);
         let guard = BhGuard::new().ok_or(EINVAL)?;
         let put = |input: &Input, number: u8| -> Result<bool> {
@@ -300,7 +301,6 @@ mod cases {
         let number = |skb: Option<SkBuff>| skb.and_then(|skb| skb.data().first().copied());
 
         assert!(put(&early, 0)?);
-        let (late, later) = Fifo::init(8)?;
         sides.replace(later, Older::memory(GFP_ATOMIC)?);
         assert!(put(&late, 2)?);
         assert!(put(&early, 1)?);
