@@ -46,6 +46,7 @@ mod stats;
 mod tx_path;
 mod tx_slot;
 mod vector;
+mod virtual_device;
 
 #[cfg(CONFIG_KUNIT)]
 mod tests;
@@ -86,6 +87,10 @@ pub use self::{
     tx_path::{
         Direct,
         TxPath, //
+    },
+    virtual_device::{
+        NoParent,
+        VirtualDevice, //
     }, //
 };
 

@@ -50,6 +50,10 @@ use crate::{
 
 use core::marker::PhantomData;
 
+mod scheduler;
+
+pub use self::scheduler::Scheduler;
+
 /// The result of a poll function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -132,7 +136,6 @@ impl Napi {
     }
 
     /// Takes over `object`, until the vector goes away. If this fails, it is dropped at once.
-    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
     pub(crate) fn attach(&self, object: Arc<dyn Attached>) -> Result {
         self.attached.lock().push(object, GFP_KERNEL)?;
         Ok(())

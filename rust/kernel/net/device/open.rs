@@ -4,7 +4,10 @@
 
 use super::{
     registration::Inner,
-    vector::Vector,
+    vector::{
+        Interrupt,
+        Vector, //
+    },
     Device,
     Driver,
     Rtnl,
@@ -98,6 +101,31 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         name: &CStr,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
     ) -> Result<u16> {
+        // The vector gets this number, or none is added.
+        let name = self.irq_name(name, Some(self.up.vectors.len()))?;
+
+        self.add_vector(Some(Interrupt::new(irq.into().irq(), name)), make)
+    }
+
+    /// Adds a queue vector without an interrupt.
+    ///
+    /// As [`Self::add_queue_vector`]. Its poll function runs when a [`Scheduler`] schedules it that
+    /// `make` has bound to the vector. There need not be one: a device that receives nothing is not
+    /// polled.
+    ///
+    /// [`Scheduler`]: crate::net::napi::Scheduler
+    pub fn add_virtual_queue_vector(
+        &mut self,
+        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
+    ) -> Result<u16> {
+        self.add_vector(None, make)
+    }
+
+    fn add_vector(
+        &mut self,
+        interrupt: Option<Interrupt>,
+        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
+    ) -> Result<u16> {
         let index = self.up.vectors.len();
         if index >= self.inner.queues() {
             return Err(ENOSPC);
@@ -108,9 +136,8 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         self.up.vectors.reserve(1, GFP_KERNEL)?;
         self.up.tx.reserve(1, GFP_KERNEL)?;
 
-        let name = self.irq_name(name, Some(index))?;
         // SAFETY: `inner` outlives the time that the device is up.
-        let vector = unsafe { Vector::new(self.inner, index, irq.into().irq(), name, self.rtnl) }?;
+        let vector = unsafe { Vector::new(self.inner, index, interrupt, self.rtnl) }?;
         let (poller, tx) = make(vector.napi())?;
 
         // SAFETY: Only lifetimes change. The poller is dropped before the device goes away, which
@@ -145,7 +172,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         Ok(())
     }
 
-    fn irq_name(&self, name: &CStr, index: Option<u16>) -> Result<CString> {
+    fn irq_name(&self, name: &CStr, index: Option<usize>) -> Result<CString> {
         // SAFETY: The name is an array inside of the device, which is valid. RTNL is held, which
         // keeps it from being changed.
         let dev =

@@ -32,6 +32,24 @@ use core::{
     marker::PhantomPinned, //
 };
 
+/// The interrupt of a queue vector.
+pub(super) struct Interrupt {
+    irq: u32,
+    name: CString,
+    requested: Cell<bool>,
+}
+
+impl Interrupt {
+    /// An interrupt that has not been requested.
+    pub(super) fn new(irq: u32, name: CString) -> Self {
+        Self {
+            irq,
+            name,
+            requested: Cell::new(false),
+        }
+    }
+}
+
 /// A queue vector.
 ///
 /// It may be dropped when NAPI is disabled and the card is quiet. It goes away in this order: the
@@ -44,7 +62,7 @@ use core::{
 /// - `napi` has been added to the device of `inner`, which outlives `self`.
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
 ///   owner of `self` only, while it is not.
-/// - If `requested`, we own a registration of `irq` with `napi` as its cookie.
+/// - If `interrupt` is `requested`, we own a registration of it with `napi` as its cookie.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
 pub(super) struct Vector<T: Driver> {
@@ -55,9 +73,7 @@ pub(super) struct Vector<T: Driver> {
     index: u16,
     gate: Gate,
     poller: UnsafeCell<Option<T::Poller<'static>>>,
-    irq: u32,
-    name: CString,
-    requested: Cell<bool>,
+    interrupt: Option<Interrupt>,
     #[pin]
     _pin: PhantomPinned,
 }
@@ -71,8 +87,7 @@ impl<T: Driver> Vector<T> {
     pub(super) unsafe fn new(
         inner: *const Inner<T>,
         index: u16,
-        irq: u32,
-        name: CString,
+        interrupt: Option<Interrupt>,
         _rtnl: &mut Rtnl,
     ) -> Result<Pin<KBox<Self>>> {
         // SAFETY: `inner` is valid by the safety requirements.
@@ -85,9 +100,7 @@ impl<T: Driver> Vector<T> {
                 index,
                 gate: Gate::new(),
                 poller: UnsafeCell::new(None),
-                irq,
-                name,
-                requested: Cell::new(false),
+                interrupt,
                 _pin: PhantomPinned,
                 _: {
                     // SAFETY: `inner` is valid, and so is its device. The instance is pinned, and
@@ -127,13 +140,16 @@ impl<T: Driver> Vector<T> {
     /// Frees the interrupt, if we own it. It must not be requested again.
     fn free_irq(&self) {
         let napi = self.napi.as_raw();
+        let Some(interrupt) = &self.interrupt else {
+            return;
+        };
 
         // SAFETY: `napi` has been added to a device.
         unsafe { bindings::netif_napi_set_irq(napi, -1) };
-        if self.requested.replace(false) {
+        if interrupt.requested.replace(false) {
             // SAFETY: By the type invariants, we owned this registration. `free_irq()` waits for
             // handlers that are running.
-            unsafe { bindings::free_irq(self.irq, napi.cast::<c_void>()) };
+            unsafe { bindings::free_irq(interrupt.irq, napi.cast::<c_void>()) };
         }
     }
 
@@ -179,7 +195,9 @@ impl<T: Driver> Vector<T> {
                 napi,
             );
             // Before NAPI is enabled, which restores the CPU affinity that the interrupt had.
-            bindings::netif_napi_set_irq(napi, self.irq as c_int);
+            if let Some(interrupt) = &self.interrupt {
+                bindings::netif_napi_set_irq(napi, interrupt.irq as c_int);
+            }
             bindings::napi_enable(napi);
         }
     }
@@ -212,24 +230,27 @@ impl<T: Driver> Vector<T> {
         }
     }
 
-    /// Requests the interrupt.
+    /// Requests the interrupt, if there is one.
     pub(super) fn request_irq(self: Pin<&Self>) -> Result {
+        let Some(interrupt) = &self.get_ref().interrupt else {
+            return Ok(());
+        };
         let napi = self.napi.as_raw();
 
         // SAFETY: The cookie is the one that the handler expects. It and the name stay valid until
         // the vector is dropped, which frees the interrupt first.
         to_result(unsafe {
             bindings::request_irq(
-                self.irq,
-                Some(interrupt),
+                interrupt.irq,
+                Some(handle_interrupt),
                 0,
-                self.name.as_char_ptr(),
+                interrupt.name.as_char_ptr(),
                 napi.cast::<c_void>(),
             )
         })?;
 
         // INVARIANT: We own the registration now.
-        self.requested.set(true);
+        interrupt.requested.set(true);
         Ok(())
     }
 
@@ -338,7 +359,7 @@ impl<T: Driver> PinnedDrop for Vector<T> {
 /// # Safety
 ///
 /// To be called by the core, with a pointer to a NAPI instance that has been added to a device.
-unsafe extern "C" fn interrupt(_irq: c_int, cookie: *mut c_void) -> bindings::irqreturn_t {
+unsafe extern "C" fn handle_interrupt(_irq: c_int, cookie: *mut c_void) -> bindings::irqreturn_t {
     // SAFETY: The cookie is a NAPI instance, which is deleted after the interrupt has been freed.
     // Interrupts are disabled here.
     unsafe { bindings::napi_schedule_irqoff(cookie.cast::<bindings::napi_struct>()) };
