@@ -26,8 +26,8 @@ use core::ptr;
 
 /// Schedules the poll function of a queue vector, from any context.
 ///
-/// For devices whose packets do not come by interrupts: what brings one calls [`Self::schedule`]. A
-/// scheduler is made once, and bound to a vector whenever one is added, with [`Napi::bind`]. When
+/// For devices whose packets do not come by interrupts: the sender of one calls [`Self::schedule`].
+/// A scheduler is made once, and bound to a vector whenever one is added, with [`Napi::bind`]. When
 /// the vector goes away, the scheduler stays, and schedules nothing.
 ///
 /// # Invariants
@@ -88,7 +88,8 @@ impl Napi {
     ///
     /// Context: process context, while the instance is being set up.
     pub fn bind(&self, scheduler: &Arc<Scheduler>) -> Result {
-        // INVARIANT: The instance has been added, and owns the binding. If that fails, there is none.
+        // INVARIANT: The instance has been added, and owns the binding. If that fails, the binding
+        // is dropped.
         scheduler
             .napi
             .cmpxchg(ptr::null_mut(), self.as_raw(), Release)
