@@ -27,9 +27,8 @@ SUITES = {
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
     "selftests": "the kernel's own tests of drivers, with both drivers: a record",
 }
-# Suites that run only if ONLY names them: they need a kernel of their own, or repeat the
-# model check for each mutant.
-ON_REQUEST = ("orderings", "kcsan", "bisect", "selftests")
+# Suites that run only if ONLY names them: they need a kernel of their own.
+ON_REQUEST = ("kcsan", "bisect", "selftests")
 
 # The benchmarks of make bench.
 BENCHES = {
