@@ -13,8 +13,8 @@
 //! # States
 //!
 //! A packet can have several owners, and packets that are clones of each other share their data:
-//! what TCP transmits is a clone of what it may have to send again. What can be done with a packet
-//! depends on who else uses it, so there is a type for each state:
+//! TCP transmits clones of the packets that it may have to send again. The operations on a packet
+//! depend on its other users, so there is a type for each state:
 //!
 //! | type | other references to it | its data | what can be done with it |
 //! | --- | --- | --- | --- |

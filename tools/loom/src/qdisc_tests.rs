@@ -2,7 +2,7 @@
 
 //! A lockless qdisc that several threads enqueue into and run: no packet is left behind.
 //!
-//! The queue is the kernel's. What is C is modelled as it is written: `qdisc_run_begin()`,
+//! The queue is the kernel's. The C part is modelled as it is written: `qdisc_run_begin()`,
 //! `qdisc_run_end()`, `__netif_schedule()` and `net_tx_action()`, and the helper that the dequeueing
 //! side calls when it has found nothing.
 

@@ -1,8 +1,8 @@
 //@ error: E0308 mismatched types
 // SPDX-License-Identifier: GPL-2.0
 
-//! A network device is registered from a callback of the bus. What is dropped when the bus device
-//! is unbound has a reference to it, too, but a registration would be left behind.
+//! A network device is registered from a callback of the bus. An object that is dropped when the
+//! bus device is unbound has a reference to it, too, but a registration would be left behind.
 
 #![forbid(unsafe_code)]
 

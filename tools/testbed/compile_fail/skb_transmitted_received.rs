@@ -1,7 +1,7 @@
 //@ error: E0308 mismatched types
 // SPDX-License-Identifier: GPL-2.0
 
-//! GRO edits packets. What was transmitted may be a clone of what its sender keeps.
+//! GRO edits packets. A transmitted packet may be a clone of one that its sender keeps.
 
 #![forbid(unsafe_code)]
 

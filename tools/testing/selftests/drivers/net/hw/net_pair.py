@@ -3,9 +3,9 @@
 
 """
 A pair of virtual ports whose driver has transmitted packets received: TCP
-streams in both directions, with loss, compared by checksum. What TCP transmits
-is a clone of what it sends again, and nothing else verifies the data: it does
-not have a checksum on the way.
+streams in both directions, with loss, compared by checksum. TCP transmits
+clones of the packets that it sends again, and nothing else verifies the data:
+it does not have a checksum on the way.
 """
 
 import contextlib
