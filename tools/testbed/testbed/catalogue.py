@@ -23,12 +23,14 @@ SUITES = {
     "objects": "what the compiler has made of the drivers",
     "compare": "the demo in small, with its limits",
     "e2e-c": "end to end, stock C driver (the judge of the model)",
+    "cfi": "KUnit, end to end and a million frames, with checked indirect calls (kCFI)",
+    "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT)",
     "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
     "selftests": "the kernel's own tests of drivers, with both drivers: a record",
 }
 # Suites that run only if ONLY names them: they need a kernel of their own.
-ON_REQUEST = ("kcsan", "bisect", "selftests")
+ON_REQUEST = ("cfi", "rt", "kcsan", "bisect", "selftests")
 
 # The benchmarks of make bench.
 BENCHES = {

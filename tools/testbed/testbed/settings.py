@@ -71,7 +71,7 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   MACHINE=qemu|uml         for demo, run, shell; default qemu
       A VM, or User-Mode Linux, at this machine's own speed but without
       instruction counts.
-  CONFIG=perf|debug|kcsan  for demo, run, shell, debug; default perf
+  CONFIG=perf|debug|kcsan|cfi|rt  for demo, run, shell, debug; default perf
       The kernel in the VM. MACHINE=uml has one of its own; the demo uses perf.
   CONFIG_EXTRA=FILES       for demo, test, bench, run, shell, debug, deb
       Fragments of a kernel configuration (CONFIG_X=y, one per line) for every

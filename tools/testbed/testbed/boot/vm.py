@@ -29,7 +29,7 @@ _FIRST_STEP = (
 # With five-level paging KASAN sometimes reports a wild access in early boot, which
 # switches lockdep off for the rest of the boot.
 _TCG_CPU = "max,la57=off"
-_MEMORY = {"perf": "1G", "debug": "2G", "kcsan": "2G"}
+_MEMORY = {"perf": "1G", "debug": "2G", "kcsan": "2G", "cfi": "1G", "rt": "2G"}
 
 
 class Vm(Machine):

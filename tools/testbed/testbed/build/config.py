@@ -19,8 +19,10 @@ _NOTHING = ("n", '""')
 # real machine comes on top of another base.
 _BELOW = {
     "perf": ("common", "qemu", "router"),
-    "debug": ("common", "qemu"),
-    "kcsan": ("common", "qemu"),
+    "debug": ("common", "qemu", "kunit"),
+    "kcsan": ("common", "qemu", "kunit"),
+    "cfi": ("common", "qemu", "kunit"),
+    "rt": ("common", "qemu", "kunit"),
     "uml": ("common", "router"),
     "selftests": ("common", "router", "uml"),
     "deb": (),

@@ -26,7 +26,7 @@ from testbed.source import overlay, own_tree, tree
 from testbed.source.tree import Tree
 
 # In QEMU; then the ones for User-Mode Linux and for a real machine.
-CONFIGS = ("perf", "debug", "kcsan")
+CONFIGS = ("perf", "debug", "kcsan", "cfi", "rt")
 UML = "uml"
 # For the kernel's own tests of drivers, in User-Mode Linux, too.
 SELFTESTS = "selftests"

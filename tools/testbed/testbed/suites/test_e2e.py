@@ -50,6 +50,8 @@ KINDS = (
     Kind("e2e-uml", "rust", UML),
     # A test of the model: the driver needs no checkers.
     Kind("e2e-c", "c", "perf"),
+    Kind("cfi", "rust", "cfi"),
+    Kind("rt", "rust", "rt"),
 )
 
 

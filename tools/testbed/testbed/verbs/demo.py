@@ -81,6 +81,23 @@ def _add_counts(
             )
 
 
+def forward(
+    ready: Built, names: list[str], frames: int, repeats: int, config: str
+) -> tuple[dict[str, dict[str, Any]], list[Complaint]]:
+    """Forward `frames` frames by each of the drivers, and `repeats` times in turn.
+
+    Returns the drivers' figures, and the kernel's complaints.
+    """
+    accel = ready.accel(config)
+    turns = " / ".join(names * repeats)
+    title = f"forwarding: {frames * repeats:,} frames per driver, {turns}, {accel}"
+    job = _job(ready.env, names, frames, repeats, accel)
+    outcome = run_bench(ready.machine(config, "demo"), job, title, "forward: ")
+    rounds = _rounds(outcome)
+    drivers = {name: combine([one for one in rounds if one.driver == name]) for name in names}
+    return drivers, outcome.complaints
+
+
 def measure(
     ready: Built, frames: int, repeats: int = _REPEATS, config: str = "perf"
 ) -> tuple[dict[str, Any], list[Complaint]]:
@@ -95,12 +112,7 @@ def measure(
     for name in names:
         kernel.module(name)
     per_round = -(-frames // repeats)
-    accel = ready.accel(config)
-    title = f"forwarding: {frames:,} frames per driver, {' / '.join(names * repeats)}, {accel}"
-    job = _job(env, names, per_round, repeats, accel)
-    outcome = run_bench(ready.machine(config, "demo"), job, title, "forward: ")
-    rounds = _rounds(outcome)
-    drivers = {name: combine([one for one in rounds if one.driver == name]) for name in names}
+    drivers, complaints = forward(ready, names, per_round, repeats, config)
     costs: dict[str, Cost] = {}
     if config != UML:
         counted = min(_COUNTED, per_round)
@@ -114,9 +126,9 @@ def measure(
         "cost": {name: cost.record() for name, cost in costs.items()},
         **{name.lower(): env.settings.switch(name) for name in _SWITCHES},
         "kernel": describe_kernel(env, kernel),
-        "machine": describe_machine(accel),
+        "machine": describe_machine(ready.accel(config)),
     }
-    return record, outcome.complaints
+    return record, complaints
 
 
 def main(env: Env) -> int:
