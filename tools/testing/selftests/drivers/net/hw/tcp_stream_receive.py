@@ -12,21 +12,26 @@ import sys
 PATIENCE = 120
 
 
+def receive(server):
+    """ Accept a connection; return the size and the checksum of its data. """
+    server.settimeout(PATIENCE)
+    peer, _ = server.accept()
+    peer.settimeout(PATIENCE)
+    digest, size = hashlib.blake2b(), 0
+    with peer:
+        while piece := peer.recv(1 << 16):
+            digest.update(piece)
+            size += len(piece)
+    return [size, digest.hexdigest()]
+
+
 def main(port):
     """ Listen on all addresses. """
     both = socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if both else socket.AF_INET
     with socket.create_server(("", port), family=family,
                               dualstack_ipv6=both) as server:
-        server.settimeout(PATIENCE)
-        peer, _ = server.accept()
-        peer.settimeout(PATIENCE)
-        digest, size = hashlib.blake2b(), 0
-        with peer:
-            while piece := peer.recv(1 << 16):
-                digest.update(piece)
-                size += len(piece)
-    print(size, digest.hexdigest())
+        print(*receive(server))
 
 
 if __name__ == "__main__":
