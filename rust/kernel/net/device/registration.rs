@@ -286,14 +286,18 @@ impl<T: Driver> Registration<T> {
         data: impl PinInit<T::Data<'static>, Error>,
         new_path: NewPath<T>,
     ) -> Result<Self> {
-        const { assert!(align_of::<Inner<T>>() <= align_of::<bindings::net_device>()) };
+        const {
+            // C allocates the private part behind a `struct net_device`.
+            assert!(align_of::<Inner<T>>() <= align_of::<bindings::net_device>());
+            assert!(size_of::<Inner<T>>() <= i32::MAX as usize);
+        }
 
         if info.queues == 0 {
             return Err(EINVAL);
         }
 
         let queues = c_uint::from(info.queues);
-        // CAST: The type is far smaller than that.
+        // CAST: Checked above.
         let size = size_of::<Inner<T>>() as c_int;
 
         // SAFETY: `alloc_etherdev_mqs()` has no requirements.
