@@ -35,7 +35,7 @@ class SandboxTest(unittest.TestCase):
         self.top.chmod(0o755)
         self.apt = self.top / "apt"
         (self.apt / "sources.list.d").mkdir(parents=True)
-        for name in ("home", "cache", "bin"):
+        for name in ("home", "cache", "bin", "clone"):
             (self.top / name).mkdir()
 
     def program(self, name: str, text: str) -> None:
@@ -50,8 +50,10 @@ class SandboxTest(unittest.TestCase):
                  "--kill-child"]  # fmt: skip
         if os.geteuid() != 0:
             words += ["--user", "--map-root-user"]
+        # The clone may lie below one of the folders that the test replaces.
+        clone = self.top / "clone"
         prelude = (
-            f"set -e; mount --bind {self.apt} /etc/apt\n"
+            f"set -e; mount --bind {self.apt} /etc/apt; mount --bind {CLONE} {clone}\n"
             "for place in /opt /srv /usr/local /usr/src; do mount -t tmpfs sandbox $place; done\n"
         )
         environment = {
@@ -60,9 +62,9 @@ class SandboxTest(unittest.TestCase):
             "XDG_CACHE_HOME": str(self.top / "cache"),
             "CACHE": str(self.top / "cache"),
             "TOP": str(self.top),
-            "CLONE": str(CLONE),
-            "BUILDROOT": str(BUILDROOT),
-            "DOCTOR": str(DOCTOR),
+            "CLONE": str(clone),
+            "BUILDROOT": str(clone / BUILDROOT.relative_to(CLONE)),
+            "DOCTOR": str(clone / DOCTOR.relative_to(CLONE)),
             "LANG": "C.UTF-8",
             **variables,
         }
