@@ -3,8 +3,8 @@
 #include <linux/etherdevice.h>
 #include <linux/interrupt.h>
 #include <linux/netdevice.h>
-#include <linux/udp.h>
 #include <net/busy_poll.h>
+#include <net/gro.h>
 #include <net/netdev_queues.h>
 
 #ifdef CONFIG_NET
@@ -241,25 +241,25 @@ __rust_helper bool rust_helper_netif_elide_gro(const struct net_device *dev)
 	return netif_elide_gro(dev);
 }
 
-/* The conditions of udp_gro_receive() and of its callers. */
-__rust_helper bool rust_helper_netif_merges_udp(const struct net_device *dev)
+__rust_helper bool rust_helper_udp_gro_wanted(const struct net_device *dev)
 {
 #ifdef CONFIG_INET
-	if (udp_encap_needed())
-		return true;
+	return udp_gro_wanted(dev);
+#else
+	return false;
 #endif
-	return dev->features & (NETIF_F_GRO_UDP_FWD | NETIF_F_GRO_FRAGLIST);
 }
 
-/* Sets the receive queue and NAPI instance of a new packet. */
-__rust_helper void rust_helper_skb_set_origin(struct sk_buff *skb,
-					      u16 queue_mapping,
-					      unsigned int napi_id)
+__rust_helper void rust_helper_skb_set_queue_mapping(struct sk_buff *skb,
+						     u16 queue_mapping)
 {
-	skb->queue_mapping = queue_mapping;
-#ifdef CONFIG_NET_RX_BUSY_POLL
-	skb->napi_id = napi_id;
-#endif
+	skb_set_queue_mapping(skb, queue_mapping);
+}
+
+__rust_helper void rust_helper_skb_init_napi_id(struct sk_buff *skb,
+						unsigned int napi_id)
+{
+	skb_init_napi_id(skb, napi_id);
 }
 
 __rust_helper void rust_helper_skb_mark_napi_id(struct sk_buff *skb,
@@ -268,24 +268,17 @@ __rust_helper void rust_helper_skb_mark_napi_id(struct sk_buff *skb,
 	skb_mark_napi_id(skb, napi);
 }
 
-/* As gro_normal_one(), for several packets; the next packet from GRO checks the limit. */
-__rust_helper void rust_helper_napi_gro_append_list(struct napi_struct *napi,
-						    struct list_head *list,
-						    unsigned int len)
+__rust_helper void rust_helper_gro_normal_splice(struct gro_node *gro,
+						 struct list_head *list,
+						 unsigned int segs)
 {
-	list_splice_tail(list, &napi->gro.rx_list);
-	napi->gro.rx_count += len;
+	gro_normal_splice(gro, list, segs);
 }
 
-/* Packets that GRO has passed on already were received before. */
-__rust_helper void rust_helper_napi_receive_list(struct napi_struct *napi,
-						 struct list_head *list)
+__rust_helper void rust_helper_gro_normal_receive_list(struct gro_node *gro,
+						       struct list_head *list)
 {
-	if (napi->gro.rx_count) {
-		list_splice_init(&napi->gro.rx_list, list);
-		napi->gro.rx_count = 0;
-	}
-	netif_receive_skb_list(list);
+	gro_normal_receive_list(gro, list);
 }
 
 #endif

@@ -207,7 +207,7 @@ impl Device {
     #[inline(never)]
     pub(in crate::net) fn merges_udp(&self) -> bool {
         // SAFETY: By the type invariants, the device is valid.
-        unsafe { bindings::netif_merges_udp(self.as_raw()) }
+        unsafe { bindings::udp_gro_wanted(self.as_raw()) }
     }
 
     /// Closes the device: users have to open it again.

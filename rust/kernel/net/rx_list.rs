@@ -175,7 +175,8 @@ impl<'a> RxList<'a> {
                 bindings::skb_checksum_verified(raw);
             }
             set_protocol(&mut skb, bindings::eth_type_trans(raw, self.dev));
-            bindings::skb_set_origin(raw, self.queue_mapping, self.napi_id);
+            bindings::skb_set_queue_mapping(raw, self.queue_mapping);
+            bindings::skb_init_napi_id(raw, self.napi_id);
         }
         self.sort(skb, protocol);
         true
@@ -220,9 +221,9 @@ impl<'a> RxList<'a> {
     fn push_to_gro(&mut self, skb: UniqueSkBuff) {
         let len = self.len;
 
-        self.take(|napi, list| {
+        self.take(|gro, list| {
             // SAFETY: The instance is being polled here, and `list` is a list of packets.
-            unsafe { bindings::napi_gro_append_list(napi, list, len) };
+            unsafe { bindings::gro_normal_splice(gro, list, len) };
         });
         self.cx.receive_prepared(skb);
     }
@@ -230,15 +231,15 @@ impl<'a> RxList<'a> {
     /// Hands all packets to the stack.
     #[inline]
     pub fn deliver(&mut self) {
-        self.take(|napi, list| {
+        self.take(|gro, list| {
             // SAFETY: As above. This is softirq context.
-            unsafe { bindings::napi_receive_list(napi, list) };
+            unsafe { bindings::gro_normal_receive_list(gro, list) };
         });
     }
 
     /// Calls `f` with the list in C's form, unless it is empty. `f` takes over the packets.
     #[inline]
-    fn take(&mut self, f: impl FnOnce(*mut bindings::napi_struct, *mut bindings::list_head)) {
+    fn take(&mut self, f: impl FnOnce(*mut bindings::gro_node, *mut bindings::list_head)) {
         let Some(first) = self.first.take() else {
             return;
         };
@@ -254,7 +255,10 @@ impl<'a> RxList<'a> {
         }
         // INVARIANT: The list gives up all packets.
         self.len = 0;
-        f(self.cx.napi().as_raw(), &raw mut head);
+        // SAFETY: The instance is valid.
+        let gro = unsafe { &raw mut (*self.cx.napi().as_raw()).gro };
+
+        f(gro, &raw mut head);
     }
 }
 
