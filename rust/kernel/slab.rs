@@ -9,18 +9,16 @@
 //!
 //! # Sheaves
 //!
-//! That saving depends on the sheaf of the CPU, the array in which the allocator keeps free
-//! objects: it must hold the objects of an allocation, or have room for those that are freed. The
-//! rest of a bulk call takes a path that is several times slower than single calls. Bulk calls use
-//! a sheaf but never enlarge it. Its capacity is set when the cache is created, so the creator
-//! states the maximum number of objects per bulk call, see [`Cache::new`] and [`Options::keep`].
+//! The allocator keeps free objects in sheaves, arrays of pointers: two for each CPU, and up to ten
+//! full ones for each NUMA node. A bulk call copies pointers from and to a sheaf of the CPU. Where
+//! that is used up it takes the next one, under the lock of the node, and allocation takes from the
+//! slabs what is in none of them. The capacity of a sheaf is set when the cache is created, so the
+//! creator states the maximum number of objects per bulk call, see [`Cache::new`] and
+//! [`Options::keep`]: one sheaf then serves a whole call.
 //!
-//! Unused objects stay in sheaves. If `keep` is the number given to [`Options::keep`],
-//!
-//! - a cache with bulk calls only keeps at most `keep` objects per CPU, and never more than have
-//!   been freed there;
-//! - a single allocation that finds the sheaf empty fills it, and if objects are also freed one by
-//!   one, there may be a second (spare) sheaf per CPU, and up to ten full ones per NUMA node.
+//! Unused objects stay in sheaves. If `keep` is the number given to [`Options::keep`], a cache
+//! keeps at most two times `keep` objects per CPU and ten times `keep` per NUMA node. A bulk call
+//! allocates no object ahead of its use; a single allocation that finds the sheaf empty fills it.
 //!
 //! [`Cache::shrink`] frees all of them, [`Cache::footprint`] returns how much memory they take.
 //!

@@ -79,18 +79,19 @@ impl Options {
 
     /// Sets the maximum number of objects per bulk call.
     ///
-    /// Larger calls are allowed but slow. This determines the default of [`Self::keep`].
+    /// Larger calls are allowed, and take several sheaves. This determines the default of
+    /// [`Self::keep`].
     #[inline]
     pub const fn bulk(mut self, objects: usize) -> Self {
         self.bulk = objects;
         self
     }
 
-    /// Sets the number of unused objects that each CPU may keep: the capacity of a sheaf.
+    /// Sets the number of unused objects that one sheaf may keep, its capacity.
     ///
     /// The default is about twice [`Self::bulk`]. The minimum is [`Self::bulk`], and the capacity
-    /// that the allocator chooses for objects of this size (28 for 256 bytes, for example). If
-    /// objects are also freed one by one, there may be further sheaves, see [`super`].
+    /// that the allocator chooses for objects of this size (28 for 256 bytes, for example). A CPU
+    /// has up to two sheaves, and a NUMA node further ones, see [`super`].
     #[inline]
     pub const fn keep(mut self, objects: usize) -> Self {
         self.keep = Some(objects);

@@ -87,8 +87,8 @@ fn bulk(report: &Report) -> Result {
             time[pass] = picoseconds(size as u64, calls as u64, || cycle(&cache, size));
         }
     }
-    // The same case has two references.
-    for bench in ["slab", "slab-loop"] {
+    // The same case has three references.
+    for bench in ["slab", "slab-sized", "slab-loop"] {
         for (size, time) in SIZES.into_iter().zip(times) {
             report.time(bench, fmt!("bulk {size}"), median(time));
         }

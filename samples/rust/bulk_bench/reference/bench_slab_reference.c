@@ -19,6 +19,7 @@ static void *objects[MOST];
 
 /* A pass runs all cases, so that a disturbance hits few results of each. */
 static u64 bulk_times[ARRAY_SIZE(sizes)][PASSES];
+static u64 sized_times[ARRAY_SIZE(sizes)][PASSES];
 static u64 loop_times[ARRAY_SIZE(sizes)][PASSES];
 static u64 single_times[PASSES];
 
@@ -49,20 +50,27 @@ static __always_inline void single_cycle(struct kmem_cache *cache)
 		kmem_cache_free(cache, object);
 }
 
+/* As options.rs has it for batches of MOST objects. */
+#define CAPACITY (2 * MOST - 4)
+
 /* Objects share no cache line, like the heads of packets. */
-static struct kmem_cache *create(const char *name)
+static struct kmem_cache *create(const char *name, unsigned int capacity)
 {
-	return kmem_cache_create(name, ELEMENT_SIZE, NULL, SLAB_HWCACHE_ALIGN);
+	struct kmem_cache_args args = { .sheaf_capacity = capacity };
+
+	return kmem_cache_create(name, ELEMENT_SIZE, &args,
+				 SLAB_HWCACHE_ALIGN | SLAB_NO_MERGE);
 }
 
 static int __init bench_slab(void)
 {
 	/* Single calls fill sheaves that bulk calls would use: keep them apart. */
-	struct kmem_cache *bulk = create("bulk_bench_bulk");
-	struct kmem_cache *loop = create("bulk_bench_loop");
+	struct kmem_cache *bulk = create("bulk_bench_bulk", 0);
+	struct kmem_cache *sized = create("bulk_bench_sized", CAPACITY);
+	struct kmem_cache *loop = create("bulk_bench_loop", 0);
 	int err = -ENOMEM;
 
-	if (!bulk || !loop)
+	if (!bulk || !sized || !loop)
 		goto out;
 
 	for (int pass = 0; pass < PASSES; pass++) {
@@ -71,6 +79,8 @@ static int __init bench_slab(void)
 
 			bulk_times[i][pass] = bench_ps(size, OBJECTS / size,
 						       bulk_cycle(bulk, size));
+			sized_times[i][pass] = bench_ps(size, OBJECTS / size,
+							bulk_cycle(sized, size));
 			loop_times[i][pass] = bench_ps(size, OBJECTS / size,
 						       loop_cycle(loop, size));
 		}
@@ -80,6 +90,8 @@ static int __init bench_slab(void)
 	for (int i = 0; i < ARRAY_SIZE(sizes); i++) {
 		bench_time("slab", bench_median(bulk_times[i]), "bulk %u",
 			   sizes[i]);
+		bench_time("slab-sized", bench_median(sized_times[i]), "bulk %u",
+			   sizes[i]);
 		bench_time("slab-loop", bench_median(loop_times[i]), "bulk %u",
 			   sizes[i]);
 	}
@@ -87,6 +99,7 @@ static int __init bench_slab(void)
 	err = 0;
 out:
 	kmem_cache_destroy(loop);
+	kmem_cache_destroy(sized);
 	kmem_cache_destroy(bulk);
 	return err;
 }

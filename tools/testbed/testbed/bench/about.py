@@ -20,6 +20,7 @@ MEMORY: Mapping[str, str] = {
 # The reference of each table.
 REFERENCES = {
     "slab": "kmem_cache_*_bulk",
+    "slab-sized": "kmem_cache_*_bulk",
     "slab-loop": "kmem_cache_alloc/free",
     "slab-single": "kmem_cache_alloc/free",
     "alf_queue": "ptr_ring",
@@ -89,7 +90,9 @@ ABOUT: Mapping[str, str] = {
     "xmit-nic": "Compares combining with the TX queue lock on one ring of the modelled card. With "
     "shared tails the model is the bottleneck, so the times mean little; doorbells do.",
     "slab": "Compares `Batch` with `kmem_cache_*_bulk()`, allocation and free of 232-byte objects. "
+    "The plain cache has sheaves of the default capacity, on SLUB with `mm-slub-bulk-sheaf.patch`. "
     "Means nothing for caches that other CPUs free to.",
+    "slab-sized": "The same, with sheaves as large as those of `Batch`: the cost of the type.",
     "slab-loop": "Compares `Batch` with a loop of single calls.",
     "slab-single": "Compares `Cache::alloc()` with `kmem_cache_alloc()`.",
     "slab-rest": "Memory that a cache keeps after the benchmark, and after `Cache::shrink()`.",
