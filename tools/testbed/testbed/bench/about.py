@@ -35,6 +35,9 @@ REFERENCES = {
     "forward-cost": "the C driver",
     "forward-option-cost": "option off",
     "forward-scaling": "the C driver",
+    "window": "the C driver",
+    "window-cost": "the C driver",
+    "window-events": "the C driver",
     "xmit": "the list of __dev_xmit_skb()",
     "xmit-lock": "a spinlock",
     "xmit-ring": "TX queue lock",
@@ -47,6 +50,7 @@ TITLES: Mapping[str, str] = {
     "demo": "make demo: both drivers forward, emulated",
     "durations": "How long the commands take",
     "forward": "Forwarding, natively",
+    "window": "Forwarding with few packets under way, and with many",
     "insn": "Instructions per forwarded packet",
     "memory": "Bulk memory",
     "xmit": "Transmitting from many CPUs",
@@ -75,6 +79,13 @@ ABOUT: Mapping[str, str] = {
     "`napi_consume_skb()` of Linux 7.3 gathers heads and frees them in bulk by itself.",
     "forward-scaling": "Compares the slowdown of 64 flows on two queue pairs against one flow. On "
     "two processors it mostly reflects contention with the model, not the drivers.",
+    "window": "Compares the drivers with a number of packets under way: up to 256 the sender waits "
+    "for answers, as TCP does; beyond, rings and queues are full. Time between two forwarded "
+    "packets. Means nothing for a stream that does not wait.",
+    "window-cost": "The same by processor time of the guest. Means nothing for latency.",
+    "window-events": "Losses, packets that the queueing discipline dropped or got back from a full "
+    "ring, interrupts of both ports, and doorbells, per 1000 packets. The C driver rings one "
+    "doorbell per packet, and does not count them. Means nothing for a card with other rings.",
     "insn": "Compares instructions per forwarded packet, counted in an emulated processor. Means "
     "nothing for time: an instruction is no nanosecond.",
     "insn-option": "Compares the Rust driver with itself, option on against off, in instructions. "

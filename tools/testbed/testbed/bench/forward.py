@@ -14,6 +14,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any
 
 from testbed.bench.guest import run_bench
@@ -27,8 +28,16 @@ BENCH, OPTIONS = "forward", "forward-option"
 # Processor time of the guest per packet, and its growth from one queue to several
 # queues with a processor each.
 COST, SCALING, OPTIONS_COST = "forward-cost", "forward-scaling", "forward-option-cost"
+# The same with so many packets under way, and what happens per packet.
+WINDOW, WINDOW_COST, WINDOW_EVENTS = "window", "window-cost", "window-events"
+EVENTS = ("lost", "drops", "requeues", "interrupts", "doorbells")
+# The rules of the driver were chosen with some of them; 24, 48, 96 and 512 are others.
+WINDOWS = (1, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 4096)
 _FRAMES = 100_000
+FILE = "forward.jsonl"
 _SHARED = "shared tails"
+# Characters of the longest bar.
+_BAR = 50
 _ONE, _MANY = "1 flow", "64 flows"
 
 
@@ -45,6 +54,14 @@ class Machine:
     # Queue pairs of each port, each polled by a thread on a CPU of its own; 0
     # for the driver's default.
     queues: int = 0
+
+    @property
+    def needs(self) -> int:
+        """The number of processors without which its cases make no sense.
+
+        Threads that poll queues never yield: the model needs a processor besides theirs.
+        """
+        return self.cpus + 1 if self.queues else 1
 
     @property
     def suffix(self) -> str:
@@ -80,6 +97,11 @@ def cells(machine: Machine) -> list[dict[str, Any]]:
             *[_cell(machine, name, "forward", option=name, frames=6 * _FRAMES)
               for name in ("bulk free", "SKB pool", "GRO")],
         ]  # fmt: skip
+    for window in WINDOWS:
+        # A short loop takes its time per turn.
+        frames = min(2 * _FRAMES, max(4 * _FRAMES * window // 128, _FRAMES // 20))
+        name = f"window {window}"
+        one.append({**_cell(machine, name, "window"), "frames": frames, "window": window})
     return one
 
 
@@ -105,18 +127,49 @@ def plans(text: str) -> list[tuple[Machine, list[dict[str, Any]]]]:
     return found
 
 
-def run(ready: Built, rounds: int) -> list[Row]:
-    """Boot, measure, and return the rows."""
-    rows: list[Row] = []
+@dataclass
+class Measured:
+    """The rows, and the cases without."""
+
+    rows: list[Row]
+    # The reasons.
+    failed: list[str]
+    skipped: list[str]
+
+
+def run(ready: Built, rounds: int) -> Measured:
+    """Boot, measure, and return the rows. A case that fails takes no other one with it."""
+    found = Measured([], [], [])
+    processors = len(os.sched_getaffinity(0))
     for machine, wanted in plans(ready.env.settings.text("CASES")):
-        rows += _measure(ready, machine, wanted, rounds)
+        if machine.needs > processors:
+            found.skipped += [f"{cell['case']}: needs {machine.needs} processors, here are "
+                              f"{processors}" for cell in wanted]  # fmt: skip
+            continue
+        lines = []
+        try:
+            lines = _measure(ready, machine, wanted, rounds)
+        except Failure as error:
+            found.failed.append(f"{machine.suffix}: {error.on_one_line}")
+            path = ready.env.out / f"results/{FILE}"
+            lines = path.read_text().splitlines() if path.exists() else []
+        found.failed += failures(lines)
+        found.rows += parse(lines)
     # A bench is a block of the table: options have their own.
-    return sorted(rows, key=lambda row: row.bench)
+    found.rows.sort(key=lambda row: row.bench)
+    return found
+
+
+def failures(lines: Iterable[str]) -> list[str]:
+    """The cases that failed, with their reasons."""
+    records = [json.loads(line) for line in lines]
+    return [f"{one['case']}: {one['failed']} (pair {one['pair']}, exit code of the guest 2)"
+            for one in records if "failed" in one]  # fmt: skip
 
 
 def _measure(
     ready: Built, machine: Machine, wanted: list[dict[str, Any]], rounds: int
-) -> list[Row]:
+) -> list[str]:
     env = ready.env
     drivers = ["c"] if env.overlay_off else ["rust", "c"]
     for driver in drivers:
@@ -137,11 +190,12 @@ def _measure(
     uml = ready.uml(name)
     processors = sorted(os.sched_getaffinity(0))[: machine.cpus]
     title = f"forwarding in User-Mode Linux, {machine.suffix}: {rounds} pairs"
+    (env.out / f"results/{FILE}").unlink(missing_ok=True)
     with awake(processors, os.getpid()):
-        outcome = run_bench(uml, job, title, "forward: ")
-    text = outcome.results.get("forward.jsonl", "")
-    (env.out / "results/forward.jsonl").rename(env.out / f"results/{name}.jsonl")
-    return parse(text.splitlines())
+        outcome = run_bench(uml, job, title, "forward: ", failed_cases=2)
+    text = outcome.results.get(FILE, "")
+    (env.out / f"results/{FILE}").rename(env.out / f"results/{name}.jsonl")
+    return text.splitlines()
 
 
 def parse(lines: Iterable[str]) -> list[Row]:
@@ -149,8 +203,17 @@ def parse(lines: Iterable[str]) -> list[Row]:
     values: Values = defaultdict(lambda: {True: {}, False: {}})
     for line in lines:
         record = json.loads(line)
+        if "failed" in record:
+            continue
         case, driver = record["case"], record["driver"]
-        if "missing" in record:
+        if "lost" in record:
+            for bench, part in ((WINDOW, "ns"), (WINDOW_COST, "cost")):
+                values[bench, case][driver == "rust"][record["pair"]] = record[part]
+            for part in EVENTS:
+                if part in record:
+                    key = (WINDOW_EVENTS, f"{case} {part}")
+                    values[key][driver == "rust"][record["pair"]] = record[part]
+        elif "missing" in record:
             say(f"    {case}, {driver}: not measured: {record['missing']}")
         elif "on" in record:
             name = case if driver == "rust" else f"{case}, C driver"
@@ -165,9 +228,15 @@ def parse(lines: Iterable[str]) -> list[Row]:
                 if part in record:
                     values[bench, case][driver == "rust"][record["pair"]] = record[part]
     _scaling(values)
-    return [Row.of_pairs(bench, case, "times" if bench == SCALING else "ns",
-                         sides[True], sides[False])
-            for (bench, case), sides in values.items()]  # fmt: skip
+    return [_row(bench, case, sides[True], sides[False]) for (bench, case), sides in values.items()]
+
+
+def _row(bench: str, case: str, ours: dict[int, float], reference: dict[int, float]) -> Row:
+    if bench == WINDOW_EVENTS:
+        both = [1000 * mean(one.values()) if one else None for one in (ours, reference)]
+        # Most of them are none: there is nothing to divide.
+        return Row(bench, case, "per 1000", both[0], both[1], ())
+    return Row.of_pairs(bench, case, "times" if bench == SCALING else "ns", ours, reference)
 
 
 def _scaling(values: Values) -> None:
@@ -180,6 +249,21 @@ def _scaling(values: Values) -> None:
         for rust, pairs in many.items():
             for pair in pairs.keys() & alone[rust].keys():
                 values[SCALING, rest.strip()][rust][pair] = pairs[pair] / alone[rust][pair]
+
+
+def curve(rows: Iterable[Row]) -> list[str]:
+    """The rates over the number of packets under way, as a plot of text."""
+    known = [row for row in rows if row.bench == WINDOW and row.ours and row.reference]
+    if not known:
+        return []
+    fastest = max(1e9 / min(row.ours or 0, row.reference or 0) for row in known)
+    lines = [f"{'':<34}packets per second, Rust (#) above C (=)"]
+    for row in known:
+        for name, sign, value in ((row.case, "#", row.ours), ("", "=", row.reference)):
+            rate = 1e9 / (value or 1)
+            bar = sign * max(1, round(_BAR * rate / fastest))
+            lines.append(f"{name:<34}{rate:>11,.0f} {bar}")
+    return lines
 
 
 def is_rate(row: Row) -> bool:

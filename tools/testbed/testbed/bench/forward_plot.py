@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from testbed.bench.about import REFERENCES
-from testbed.bench.forward import BENCH, OPTIONS
-from testbed.bench.plots import files_only, save
+from testbed.bench.forward import BENCH, OPTIONS, WINDOW
+from testbed.bench.plots import files_only, powers_of_two, save
 from testbed.bench.rows import Row, target
 
 _TITLES = {
@@ -48,4 +48,24 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
         axes.grid(alpha=0.3, axis="x")
         axes.legend(fontsize=8)
         written.append(save(figure, bench, folder))
-    return written
+    return [*written, *_windows([row for row in rows if row.bench == WINDOW], folder)]
+
+
+def _windows(rows: list[Row], folder: Path) -> list[Path]:
+    """Rates over the number of packets under way, a pair of lines for each machine."""
+    if not rows:
+        return []
+    figure, axes = files_only().subplots(figsize=(8, 4.6))
+    machines = dict.fromkeys(row.case.split(maxsplit=2)[2] for row in rows)
+    for machine in machines:
+        own = [row for row in rows if row.case.split(maxsplit=2)[2] == machine]
+        for name, style in (("ours", "-"), ("reference", "--")):
+            known = [(int(row.case.split()[1]), value) for row in own
+                     if (value := getattr(row, name))]  # fmt: skip
+            axes.plot([under_way for under_way, _ in known], [1e6 / value for _, value in known],
+                      marker="o", linestyle=style,
+                      label=f"{'Rust' if name == 'ours' else 'C'}, {machine}")  # fmt: skip
+    powers_of_two(axes, "packets under way", "thousands of packets per second")
+    axes.set_title("Forwarding with few packets under way, and with many")
+    axes.legend(fontsize=8)
+    return [save(figure, WINDOW, folder)]

@@ -30,6 +30,7 @@ FOLDER = Path("tools/testbed/record/results")
 # The benchmarks of make bench that a part is made of.
 PARTS: Mapping[str, frozenset[str]] = {
     "forward": frozenset({"forward"}),
+    "window": frozenset({"forward"}),
     "insn": frozenset({"insn"}),
     "xmit": frozenset({"xmit"}),
     "memory": frozenset(MEMORY),
@@ -106,7 +107,7 @@ def refusals(names: Iterable[str], cases: str, quiet: bool) -> dict[str, str]:
         found[part] = ""
         if missing := sorted(benches - measured):
             found[part] = f"it needs {', '.join(missing)} as well"
-        elif part == "forward" and cases:
+        elif (part == "forward" and cases) or (part == "window" and cases not in ("", part)):
             found[part] = f"CASES={cases} leaves some out"
         elif part != "insn" and not quiet:
             found[part] = "the machine was busy"

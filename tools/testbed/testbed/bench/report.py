@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 
-from testbed.bench import results
+from testbed.bench import forward, results
 from testbed.bench.about import ABOUT, TITLES
 from testbed.bench.record import PARTS, Circumstances, Content, load
 from testbed.bench.rows import Row, table
@@ -92,8 +92,15 @@ def durations(content: Content) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _windows(content: Content) -> str:
+    """The tables, behind the curve of the rates."""
+    rows = [Row.from_record(one) for one in content["rows"]]
+    return f"{_fenced(forward.curve(rows))}\n{_benchmarks(content)}"
+
+
 _RENDER = {
     "demo": demo,
+    "window": _windows,
     "xmit-sim": _simulation,
     "selftests": _selftests,
     "checks": _checks,

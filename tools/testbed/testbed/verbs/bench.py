@@ -90,6 +90,7 @@ def main(env: Env) -> int:
     timed = [name for name in names if name in MEMORY]
     rows: list[Row] = []
     raced: measure.Measured | None = None
+    forwarded = forward.Measured([], [], [])
     quiet, release = True, ""
     if timed or _FORWARD in names or _XMIT in names:
         rounds = env.settings.number("ROUNDS", _ROUNDS)
@@ -99,7 +100,8 @@ def main(env: Env) -> int:
             if timed:
                 rows += run(ready, timed, rounds)
             if _FORWARD in names:
-                rows += forward.run(ready, rounds)
+                forwarded = forward.run(ready, rounds)
+                rows += forwarded.rows
             if _XMIT in names:
                 raced = measure.run(ready, rounds)
                 rows += raced.rows()
@@ -117,7 +119,16 @@ def main(env: Env) -> int:
     if env.settings.switch("RECORD"):
         _record(env, names, rows, release, quiet=quiet)
     say(f"all of it took {clock(since_start())}")
-    return 0
+    return _ended(forwarded)
+
+
+def _ended(forwarded: forward.Measured) -> int:
+    """Print the cases without figures; the exit code."""
+    for one in forwarded.skipped:
+        say(f"skipped: {one}")
+    for one in forwarded.failed:
+        say(f"failed: {one}")
+    return 1 if forwarded.failed else 0
 
 
 def _raced_written(env: Env, raced: measure.Measured, quiet: bool) -> list[Path]:

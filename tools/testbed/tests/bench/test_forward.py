@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from testbed.bench import forward
@@ -72,6 +74,43 @@ class Rows(unittest.TestCase):
         self.assertEqual([round(one, 6) for one in scaling.ratios], [1.5, 1.0])
         self.assertEqual(target(SCALING, scaling.case), 1.0)
 
+    def test_a_window_has_times_and_events(self) -> None:
+        case = "window 32 1 cpu"
+        events = {"lost": 0.0, "requeues": 0.002, "interrupts": 0.03}
+        rows = parse(lines(
+            {"case": case, "driver": "rust", "pair": 1, "ns": 500.0, "cost": 400.0, **events,
+             "doorbells": 0.1},
+            {"case": case, "driver": "c", "pair": 1, "ns": 1000.0, "cost": 600.0, **events,
+             "lost": 0.5},
+        ))  # fmt: skip
+        found = {(row.bench, row.case): row for row in rows}
+        self.assertEqual(found[forward.WINDOW, case].ratio, 2.0)
+        self.assertEqual(found[forward.WINDOW_COST, case].ratio, 1.5)
+        lost = found[forward.WINDOW_EVENTS, f"{case} lost"]
+        self.assertEqual((lost.ours, lost.reference, lost.unit), (0.0, 500.0, "per 1000"))
+        bells = found[forward.WINDOW_EVENTS, f"{case} doorbells"]
+        self.assertEqual((bells.ours, bells.reference, bells.ratio), (100.0, None, None))
+        self.assertIn("2.00", "\n".join(table([found[forward.WINDOW_EVENTS, f"{case} requeues"]])))
+
+    def test_the_curve_shows_both_drivers(self) -> None:
+        rows = parse(lines(*[{"case": f"window {window} 1 cpu", "driver": driver, "pair": 1,
+                              "ns": ns, "cost": 1.0, "lost": 0.0}
+                             for window, driver, ns in ((8, "rust", 1000.0), (8, "c", 2000.0),
+                                                        (64, "rust", 500.0), (64, "c", 500.0))
+                             ]))  # fmt: skip
+        text = forward.curve(rows)
+        self.assertEqual([line.count("#") for line in text[1::2]], [25, 50])
+        self.assertEqual([line.count("=") for line in text[2::2]], [12, 50])
+        self.assertEqual(forward.curve([]), [])
+
+    def test_what_has_failed_is_told_and_leaves_the_others(self) -> None:
+        failed = {"case": "drop 1 cpu", "failed": "frames got lost", "pair": 3}
+        text = lines(one("c", 1, 1000.0), failed, one("rust", 1, 1000.0))
+        self.assertEqual([row.case for row in parse(text)], ["1 flow 1 cpu"])
+        [reason] = forward.failures(text)
+        for part in ("drop 1 cpu", "frames got lost", "pair 3", "exit code"):
+            self.assertIn(part, reason)
+
     def test_what_could_not_be_measured_is_no_row(self) -> None:
         self.assertEqual(parse(lines({"case": "x", "driver": "c", "missing": "no flag"})), [])
 
@@ -120,6 +159,43 @@ class Plans(unittest.TestCase):
             plans("latenzy")
         self.assertIn("CASES=latenzy", str(caught.exception))
         self.assertIn("latency 1 cpu", caught.exception.hints)
+
+
+class Runs(unittest.TestCase):
+    """Guests that fail, and processors that are missing."""
+
+    def measured(self, folder: Path, processors: int, failing: str) -> forward.Measured:
+        def measure(ready: Any, machine: forward.Machine, *_: Any) -> list[str]:
+            record = json.dumps(one("c", 1, 1000.0) | {"case": f"x {machine.suffix}"})
+            if machine.suffix == failing:
+                (folder / "results" / forward.FILE).write_text(record + "\n")
+                raise Failure("no end after 900 s", "console: log")
+            return [record]
+
+        ready = mock.Mock()
+        ready.env.out = folder
+        ready.env.settings.text.return_value = ""
+        (folder / "results").mkdir()
+        with (
+            mock.patch.object(forward, "_measure", measure),
+            mock.patch.object(os, "sched_getaffinity", return_value=set(range(processors))),
+        ):
+            return forward.run(ready, 1)
+
+    def test_a_guest_that_fails_keeps_its_rows_and_leaves_the_others(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            found = self.measured(Path(folder), 4, "1 cpu")
+        self.assertEqual(len(found.rows), len(MACHINES))
+        self.assertEqual(found.skipped, [])
+        self.assertEqual(found.failed, ["1 cpu: no end after 900 s | console: log"])
+
+    def test_cases_that_need_more_processors_are_skipped_and_say_so(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            found = self.measured(Path(folder), 2, "")
+        self.assertEqual(found.failed, [])
+        self.assertEqual({row.case for row in found.rows}, {
+            f"x {machine.suffix}" for machine in MACHINES if not machine.queues})  # fmt: skip
+        self.assertIn("64 flows 2 queues 2 cpus: needs 3 processors, here are 2", found.skipped)
 
 
 class Pins(unittest.TestCase):
