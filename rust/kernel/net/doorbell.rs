@@ -17,7 +17,8 @@
 //! * A queue that was stopped, by the driver or by byte queue limits, waits for completions, so its
 //!   doorbell is rung at once.
 //! * The doorbell is deferred for [`MAX_PACKETS`] packets at most, and the next one rings it, so
-//!   that the card need not idle during a long poll.
+//!   that the card need not idle during a long poll. At its begin, when the card is likely to be
+//!   idle, these are [`FIRST_PACKETS`], and twice as many after each doorbell.
 //! * When the producer of a queue is taken away, the doorbell is rung before, under the lock of the
 //!   queue.
 //!
@@ -37,6 +38,8 @@ use core::{
 
 /// The most packets for which a doorbell is deferred. The next packet rings it.
 const MAX_PACKETS: u32 = 32;
+/// The same at the begin of a poll.
+const FIRST_PACKETS: u32 = 4;
 
 /// The most queues whose doorbells one poll function can ring. Further ones are not deferred.
 const MAX_QUEUES: usize = 8;
@@ -47,6 +50,8 @@ const MAX_QUEUES: usize = 8;
 pub(super) struct DeferredDoorbell {
     queue: QueueRef,
     packets: Cell<u32>,
+    /// The most packets that it may be deferred for now.
+    limit: Cell<u32>,
     /// The CPU whose poll function rings. Meaningless if there are no packets.
     cpu: Cell<u32>,
 }
@@ -72,6 +77,7 @@ impl DeferredDoorbell {
         Self {
             queue,
             packets: Cell::new(0),
+            limit: Cell::new(FIRST_PACKETS),
             cpu: Cell::new(0),
         }
     }
@@ -89,19 +95,25 @@ impl DeferredDoorbell {
         let cpu = cpu as u32;
 
         // Zero wraps to the greatest number.
-        if packets.wrapping_sub(1) < MAX_PACKETS - 1 && self.cpu.get() == cpu {
+        if packets.wrapping_sub(1) < self.limit.get().wrapping_sub(1) && self.cpu.get() == cpu {
             self.packets.set(packets + 1);
             return true;
         }
         self.defer_first(cpu)
     }
 
-    /// Defers the doorbell for a first packet, unless it was deferred to another CPU or for
-    /// [`MAX_PACKETS`] packets already.
+    /// Defers the doorbell for a first packet, unless it was deferred to another CPU or up to its
+    /// limit already.
     #[inline(never)]
     fn defer_first(&self, cpu: u32) -> bool {
-        if self.take() || !enlist(&self.queue) {
+        if self.take() {
+            self.limit.set((2 * self.limit.get()).min(MAX_PACKETS));
             return false;
+        }
+        match enlist(&self.queue) {
+            None => return false,
+            Some(true) => self.limit.set(FIRST_PACKETS),
+            Some(false) => (),
         }
         self.cpu.set(cpu);
         self.packets.set(1);
@@ -163,10 +175,11 @@ pub(super) unsafe fn may_defer() -> bool {
     unsafe { this_cpu().running.get() && !bindings::irqs_disabled() }
 }
 
-/// Puts a queue on the list of the poll function that runs on this CPU.
+/// Puts a queue on the list of the poll function that runs on this CPU. Returns whether it is new
+/// there, or [`None`] if there is no room.
 ///
 /// To be called after [`may_defer`] only, in the same context.
-fn enlist(queue: &QueueRef) -> bool {
+fn enlist(queue: &QueueRef) -> Option<bool> {
     // SAFETY: A poll function runs below us on this CPU.
     let doorbells = unsafe { this_cpu() };
     let len = doorbells.len.get();
@@ -176,15 +189,11 @@ fn enlist(queue: &QueueRef) -> bool {
             .is_some_and(|known| ptr::eq(known.device, queue.device) && known.queue == queue.queue)
     });
 
-    if known {
-        return true;
+    if !known {
+        doorbells.queues.get(len)?.set(Some(*queue));
+        doorbells.len.set(len + 1);
     }
-    let Some(free) = doorbells.queues.get(len) else {
-        return false;
-    };
-    free.set(Some(*queue));
-    doorbells.len.set(len + 1);
-    true
+    Some(!known)
 }
 
 /// The time during which doorbells are deferred: a poll function runs. They are rung when this is

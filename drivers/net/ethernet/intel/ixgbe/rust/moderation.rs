@@ -3,9 +3,15 @@
 //! Interrupt moderation (datasheet 7.3): the minimum interval between two interrupts of a queue
 //! vector.
 //!
-//! A request-response workload needs a short interval. With many packets per interrupt, a longer
-//! interval saves interrupts and costs no latency that matters. The interval grows in small steps
-//! and drops to the minimum at once.
+//! A longer interval is worth its latency if more packets come per interrupt. They do in a stream
+//! that does not wait for us. They do not in a closed loop, where the sender has a window, as TCP
+//! has: there, the next packets come after the last ones were answered, and an interval that is
+//! longer than that takes does nothing but slow the loop down.
+//!
+//! So the interval is lengthened on trial, and stays longer only if each interrupt brings more
+//! packets by about as much. It ends where an interrupt brings enough. A vector that only completes
+//! sent packets finds more of them the longer it waits, as long as the stack goes on sending: it
+//! waits for longer than one that receives, by the same rule.
 
 use kernel::{
     io::{
@@ -17,6 +23,7 @@ use kernel::{
 };
 
 use crate::{
+    desc::RING_SIZE,
     hw::Bar0,
     regs::{
         queue::Pair,
@@ -29,19 +36,43 @@ use crate::{
 const MIN_INTERVAL: u16 = 5;
 /// The longest interval, well below the time in which a ring fills up.
 const MAX_INTERVAL: u16 = 31;
-/// The interval grows by this.
-const STEP: u16 = 2;
-/// Fewer packets per interrupt than this reset the interval: the load is latency-bound.
-const FEW_PACKETS: usize = 8;
-/// As many packets per interrupt as this lengthen the interval: the load is throughput-bound.
-const MANY_PACKETS: usize = 32;
+/// Fewer packets than this in an interrupt reset the interval: the load is latency-bound.
+const FEW_PACKETS: usize = 4;
+/// This many received packets share the cost of an interrupt well enough.
+const ENOUGH_RECEIVED: usize = 64;
+/// The same for sent packets, which nobody waits for. Most of the ring stays free.
+const ENOUGH_SENT: usize = RING_SIZE / 4;
+/// Number of interrupts over which packets are averaged.
+const SAMPLE: usize = 16;
+/// Number of samples after which a longer interval has to prove itself again.
+const MAX_AGE: u16 = 64;
+/// Greatest number of samples between a trial that failed and the next one.
+const MAX_PAUSE: u16 = 1024;
 
 /// The moderation of one queue vector.
 pub(crate) struct Moderation {
     pair: Pair,
-    interval: u16,
-    /// Packets received and sent since the last interrupt.
-    packets: usize,
+    /// Packets since the last interrupt.
+    since: Packets,
+    rule: Rule,
+}
+
+/// Numbers of packets.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Packets {
+    pub(crate) received: usize,
+    pub(crate) sent: usize,
+}
+
+impl Packets {
+    fn all(self) -> usize {
+        self.received.saturating_add(self.sent)
+    }
+
+    fn add(&mut self, other: Self) {
+        self.received = self.received.saturating_add(other.received);
+        self.sent = self.sent.saturating_add(other.sent);
+    }
 }
 
 impl Moderation {
@@ -49,24 +80,26 @@ impl Moderation {
     pub(crate) const fn new(pair: Pair) -> Self {
         Self {
             pair,
-            interval: MIN_INTERVAL,
-            packets: 0,
+            since: Packets {
+                received: 0,
+                sent: 0,
+            },
+            rule: Rule::new(),
         }
     }
 
     /// Accounts the packets of one poll. If `all` is set, the rings are empty, and the interval is
     /// updated before the interrupt is unmasked.
     #[inline]
-    pub(crate) fn polled(&mut self, bar: &Bar0<'_>, packets: usize, all: bool) {
-        self.packets = self.packets.saturating_add(packets);
+    pub(crate) fn polled(&mut self, bar: &Bar0<'_>, packets: Packets, all: bool) {
+        self.since.add(packets);
         if !all {
             return;
         }
-        let interval = next(self.interval, self.packets);
-        self.packets = 0;
-        if interval != self.interval {
-            self.interval = interval;
-            set(bar, self.pair, interval);
+        let before = self.rule.interval;
+        self.rule.interrupt(core::mem::take(&mut self.since));
+        if self.rule.interval != before {
+            set(bar, self.pair, self.rule.interval);
         }
     }
 }
@@ -85,40 +118,239 @@ fn set(bar: &Bar0<'_>, pair: Pair, interval: u16) {
     );
 }
 
-/// Returns the next interval, after one with `packets` packets.
-#[inline]
-fn next(interval: u16, packets: usize) -> u16 {
-    if packets >= MANY_PACKETS {
-        (interval + STEP).min(MAX_INTERVAL)
-    } else if packets < FEW_PACKETS {
-        MIN_INTERVAL
-    } else {
-        interval
+/// The rule that chooses the interval.
+struct Rule {
+    interval: u16,
+    /// The sample that is being taken.
+    interrupts: usize,
+    packets: Packets,
+    /// Packets of the last sample with a shorter interval, if a longer one is on trial.
+    shorter: Option<usize>,
+    /// Samples since the interval was the shortest.
+    age: u16,
+    /// Samples until the next trial, and the number of them after the next one that fails.
+    wait: u16,
+    pause: u16,
+}
+
+impl Rule {
+    const fn new() -> Self {
+        Self {
+            interval: MIN_INTERVAL,
+            interrupts: 0,
+            packets: Packets {
+                received: 0,
+                sent: 0,
+            },
+            shorter: None,
+            age: 0,
+            wait: 0,
+            pause: 1,
+        }
     }
+
+    /// Accounts an interrupt and its packets.
+    #[inline]
+    fn interrupt(&mut self, packets: Packets) {
+        match packets.all() {
+            // Polling has already handled what the card raised it for.
+            0 => return,
+            few if few < FEW_PACKETS => return self.reset(),
+            _ => (),
+        }
+        self.packets.add(packets);
+        self.interrupts += 1;
+        if self.interrupts >= SAMPLE {
+            self.judge();
+        }
+    }
+
+    /// Goes back to the shortest interval.
+    fn reset(&mut self) {
+        self.interval = MIN_INTERVAL;
+        self.shorter = None;
+        self.age = 0;
+        self.interrupts = 0;
+        self.packets = Packets::default();
+    }
+
+    /// Chooses the next interval, after a whole sample.
+    #[inline(never)]
+    fn judge(&mut self) {
+        let sample = core::mem::take(&mut self.packets);
+        let packets = sample.all();
+        // Completions that nobody waits for can as well wait for the longest time at once: several
+        // turns of a closed loop may fit into that.
+        let (enough, longer) = if sample.received == 0 {
+            (SAMPLE * ENOUGH_SENT, MAX_INTERVAL)
+        } else {
+            (SAMPLE * ENOUGH_RECEIVED, self.interval + self.interval / 2)
+        };
+        self.interrupts = 0;
+        self.age = self.age.saturating_add(1);
+
+        if packets >= 2 * enough {
+            self.shorter = None;
+            self.interval = (self.interval / 2).max(MIN_INTERVAL);
+        } else if self
+            .shorter
+            .is_some_and(|shorter| !is_more(packets, shorter))
+        {
+            // Waiting for longer was of no use.
+            self.reset();
+            self.wait = self.pause;
+            self.pause = self.pause.saturating_mul(2).min(MAX_PAUSE);
+        } else if packets >= enough || self.interval >= MAX_INTERVAL {
+            if self.shorter.take().is_some() {
+                self.pause = 1;
+            }
+            // The load may have become another one.
+            if self.age >= MAX_AGE {
+                self.reset();
+            }
+        } else if self.wait > 0 {
+            self.wait -= 1;
+        } else {
+            self.shorter = Some(packets);
+            self.interval = longer.min(MAX_INTERVAL);
+        }
+    }
+}
+
+/// Whether an interval that is longer by two fifths at least has brought more packets.
+fn is_more(packets: usize, shorter: usize) -> bool {
+    packets.saturating_mul(5) >= shorter.saturating_mul(6)
 }
 
 #[kunit_tests(ixgbe_rust_moderation)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn intervals_grow_slowly_up_to_a_limit() {
-        let mut interval = MIN_INTERVAL;
+    fn received(received: usize) -> Packets {
+        Packets { received, sent: 0 }
+    }
 
-        for _ in 0..100 {
-            let longer = next(interval, MANY_PACKETS);
+    fn sent(sent: usize) -> Packets {
+        Packets { received: 0, sent }
+    }
 
-            assert!(longer == interval + STEP || longer == MAX_INTERVAL);
-            interval = longer;
+    /// A sample of interrupts, each with the packets that come within the interval.
+    fn sample(rule: &mut Rule, packets: impl Fn(u16) -> Packets) {
+        for _ in 0..SAMPLE {
+            let interval = rule.interval;
+            rule.interrupt(packets(interval));
         }
-        assert_eq!(interval, MAX_INTERVAL);
     }
 
     #[test]
-    fn they_fall_at_once_and_stay_in_between() {
-        assert_eq!(next(MAX_INTERVAL, FEW_PACKETS - 1), MIN_INTERVAL);
-        assert_eq!(next(MAX_INTERVAL, 0), MIN_INTERVAL);
-        assert_eq!(next(MAX_INTERVAL, FEW_PACKETS), MAX_INTERVAL);
-        assert_eq!(next(15, MANY_PACKETS - 1), 15);
+    fn a_stream_lengthens_the_interval_until_there_are_enough() {
+        let mut rule = Rule::new();
+        let stream = |interval| received(4 * usize::from(interval));
+
+        for _ in 0..8 {
+            sample(&mut rule, stream);
+        }
+        let packets = 4 * usize::from(rule.interval);
+        assert!(packets >= ENOUGH_RECEIVED && packets < 2 * ENOUGH_RECEIVED);
+    }
+
+    #[test]
+    fn a_slow_stream_gets_the_longest_interval() {
+        let mut rule = Rule::new();
+
+        for _ in 0..8 {
+            sample(&mut rule, |interval| received(usize::from(interval)));
+        }
+        assert_eq!(rule.interval, MAX_INTERVAL);
+    }
+
+    #[test]
+    fn a_closed_loop_keeps_the_shortest_interval() {
+        for window in [FEW_PACKETS, 8, 16, 24, 32, 48] {
+            let mut rule = Rule::new();
+            let mut longer = 0;
+
+            for _ in 0..1000 {
+                sample(&mut rule, |_| received(window));
+                longer += u32::from(rule.interval > MIN_INTERVAL);
+            }
+            // The trials: each takes a sample, and the pauses between them grow.
+            assert!(longer > 0 && longer <= 11);
+        }
+    }
+
+    #[test]
+    fn a_loop_of_many_packets_does_not_wait() {
+        let mut rule = Rule::new();
+
+        for _ in 0..100 {
+            sample(&mut rule, |_| received(ENOUGH_RECEIVED));
+            assert_eq!(rule.interval, MIN_INTERVAL);
+        }
+    }
+
+    #[test]
+    fn a_stream_that_becomes_a_closed_loop_is_found_out() {
+        let mut rule = Rule::new();
+
+        for _ in 0..8 {
+            sample(&mut rule, |interval| received(usize::from(interval)));
+        }
+        assert_eq!(rule.interval, MAX_INTERVAL);
+
+        let mut samples = 0;
+        while rule.interval > MIN_INTERVAL {
+            sample(&mut rule, |_| received(16));
+            samples += 1;
+            assert!(samples <= MAX_AGE);
+        }
+        sample(&mut rule, |_| received(16));
+        sample(&mut rule, |_| received(16));
+        assert_eq!(rule.interval, MIN_INTERVAL);
+    }
+
+    #[test]
+    fn too_many_packets_shorten_it() {
+        let mut rule = Rule::new();
+        rule.interval = MAX_INTERVAL;
+
+        sample(&mut rule, |_| received(2 * ENOUGH_RECEIVED));
+        assert_eq!(rule.interval, MAX_INTERVAL / 2);
+    }
+
+    #[test]
+    fn completions_wait_for_longer() {
+        let mut rule = Rule::new();
+        let stream = |interval| sent(6 * usize::from(interval));
+
+        for _ in 0..8 {
+            sample(&mut rule, stream);
+        }
+        let packets = 6 * usize::from(rule.interval);
+        assert!(packets >= ENOUGH_SENT && packets < RING_SIZE / 2);
+    }
+
+    #[test]
+    fn a_single_packet_resets_it_at_once() {
+        let mut rule = Rule::new();
+        rule.interval = MAX_INTERVAL;
+
+        rule.interrupt(received(FEW_PACKETS));
+        assert_eq!(rule.interval, MAX_INTERVAL);
+        rule.interrupt(received(1));
+        assert_eq!(rule.interval, MIN_INTERVAL);
+        // The sample begins anew.
+        assert_eq!((rule.interrupts, rule.packets.all()), (0, 0));
+    }
+
+    #[test]
+    fn an_interrupt_without_packets_says_nothing() {
+        let mut rule = Rule::new();
+        rule.interval = MAX_INTERVAL;
+
+        for _ in 0..2 * SAMPLE {
+            rule.interrupt(received(0));
+        }
+        assert_eq!((rule.interval, rule.interrupts), (MAX_INTERVAL, 0));
     }
 }

@@ -46,7 +46,10 @@ use crate::{
         self,
         Link, //
     },
-    moderation::Moderation,
+    moderation::{
+        Moderation,
+        Packets, //
+    },
     regs::queue::Pair,
     rx::RxRing,
     stats::PairStats,
@@ -174,7 +177,9 @@ impl Driver for PortDriver {
             return Polled::Idle { received: 0 };
         }
         let (received, all) = poller.rx.poll(&port.bar, cx, &poller.stats.poll);
-        poller.moderation.polled(&port.bar, received + sent, all);
+        poller
+            .moderation
+            .polled(&port.bar, Packets { received, sent }, all);
 
         if all {
             Polled::Idle { received }

@@ -177,27 +177,43 @@ impl RxRing {
         cx: &Poll<'_>,
         counters: &PollCounters,
     ) -> (usize, bool) {
-        let mut list = RxList::new(cx);
+        let mut left = cx.budget().packets();
+        let mut packets = 0;
 
-        let received = self.take(cx, &mut list, counters);
-        let all = received.packets < cx.budget().packets();
-        let filled = self.refill(bar, cx, counters);
+        loop {
+            let mut list = RxList::new(cx);
 
-        if received.packets > 0 {
-            counters.rx_packets.add(received.packets as u64);
-            counters.rx_bytes.add(received.bytes);
-            counters.rx_csum_good.add(received.csum_good);
+            let received = self.take(cx, &mut list, left, counters);
+            let filled = self.refill(bar, cx, counters);
+
+            if received.packets > 0 {
+                counters.rx_packets.add(received.packets as u64);
+                counters.rx_bytes.add(received.bytes);
+                counters.rx_csum_good.add(received.csum_good);
+            }
+            // The card can fill its new buffers while the stack handles these frames.
+            list.deliver();
+
+            packets += received.packets;
+            left = left.saturating_sub(received.packets);
+            // It has, if the sender waits for answers and got the first ones: these frames need no
+            // interrupt.
+            if left == 0 || received.packets == 0 || !filled {
+                return (packets, left > 0 && filled);
+            }
         }
-        // The card can fill its new buffers while the stack handles these frames.
-        list.deliver();
-        (received.packets, all && filled)
     }
 
-    /// Moves completed frames to the list, up to the budget.
+    /// Moves completed frames to the list, up to `budget`.
     // Not inlined: in a function of its own, the loop's variables stay in registers.
     #[inline(never)]
-    fn take(&mut self, cx: &Poll<'_>, list: &mut RxList<'_>, counters: &PollCounters) -> Received {
-        let budget = cx.budget().packets();
+    fn take(
+        &mut self,
+        cx: &Poll<'_>,
+        list: &mut RxList<'_>,
+        budget: usize,
+        counters: &PollCounters,
+    ) -> Received {
         let mut sum = Received::default();
 
         // With the feature off, the stack verifies all checksums itself.

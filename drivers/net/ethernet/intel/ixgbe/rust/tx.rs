@@ -79,8 +79,9 @@ const LIMITS: Limits = Limits {
 /// Stop the queue when a packet of the maximum size might not fit.
 const STOP_BELOW: usize = MAX_DESCRIPTORS;
 
-/// Wake it when several of them fit.
-const WAKE_AT: usize = 2 * MAX_DESCRIPTORS;
+/// Wake it when half of the ring is free: a queue that stops again at once would return packets to
+/// the stack, which are kept there and sent in small portions.
+const WAKE_AT: usize = RING_SIZE / 2;
 
 /// Minimum length of a packet, in bytes; the card does not send shorter ones.
 const MIN_LEN: u32 = 17;
