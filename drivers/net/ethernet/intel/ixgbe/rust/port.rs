@@ -171,12 +171,13 @@ impl Driver for PortDriver {
     ) -> Polled {
         // Free sent SKBs first, so that reception can reuse them.
         let bulk = port.flags.load(Relaxed) & FLAG_BULK_FREE != 0;
-        let sent = poller.tx.poll(cx.tx_queue(), cx, &poller.stats, bulk);
+        let (sent, completed) = poller.tx.poll(cx.tx_queue(), cx, &poller.stats, bulk);
 
         if cx.is_netpoll() {
             return Polled::Idle { received: 0 };
         }
-        let (received, all) = poller.rx.poll(&port.bar, cx, &poller.stats.poll);
+        let (received, drained) = poller.rx.poll(&port.bar, cx, &poller.stats.poll);
+        let all = completed && drained;
         poller
             .moderation
             .polled(&port.bar, Packets { received, sent }, all);

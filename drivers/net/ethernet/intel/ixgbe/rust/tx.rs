@@ -83,6 +83,14 @@ const STOP_BELOW: usize = MAX_DESCRIPTORS;
 /// the stack, which are kept there and sent in small portions.
 const WAKE_AT: usize = RING_SIZE / 2;
 
+/// Maximum number of packets that one poll completes: as many as it receives.
+///
+/// The CPU's cache of SKBs holds twice as many. While a vector that receives and one that completes
+/// take turns, all SKBs come from there and return there; more at a time would go to the slab
+/// allocator and back. Completions that are left are handled in the next poll, without an
+/// interrupt, so a busy ring has room in time.
+const MAX_COMPLETED: usize = 64;
+
 /// Minimum length of a packet, in bytes; the card does not send shorter ones.
 const MIN_LEN: u32 = 17;
 
@@ -313,7 +321,8 @@ pub(crate) struct TxCompletion<'a> {
 }
 
 impl TxCompletion<'_> {
-    /// Frees the packets that the card has sent, in bulk if `bulk` is set. Returns their number.
+    /// Frees packets that the card has sent, up to [`MAX_COMPLETED`], in bulk if `bulk` is set.
+    /// Returns their number, and whether these were all.
     // Not inlined: in a function of its own, the loop's variables stay in registers.
     #[inline(never)]
     pub(crate) fn poll(
@@ -322,22 +331,23 @@ impl TxCompletion<'_> {
         cx: &Poll<'_>,
         stats: &PairStats,
         bulk: bool,
-    ) -> usize {
+    ) -> (usize, bool) {
         let ring = &*self.desc;
         let done = {
             // The end of this block frees the list: passing it to `drop()` would copy it.
             let mut free = SkbFreeList::with_bulk(cx, &stats.bulk_free, bulk);
-            self.consumer
-                .complete(&mut free, RING_SIZE, |slot| desc::is_tx_done(ring, slot))
+            self.consumer.complete(&mut free, MAX_COMPLETED, |slot| {
+                desc::is_tx_done(ring, slot)
+            })
         };
 
         if done.packets == 0 {
-            return 0;
+            return (0, true);
         }
         stats.poll.tx_packets.add(done.packets as u64);
         stats.poll.tx_bytes.add(done.bytes as u64);
         queue.completed(done.packets, done.bytes, || self.consumer.free(), WAKE_AT);
-        done.packets
+        (done.packets, done.packets < MAX_COMPLETED)
     }
 
     /// Frees the remaining packets after the card was stopped, and counts them as sent or lost.
