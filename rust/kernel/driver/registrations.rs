@@ -19,6 +19,14 @@
 //! the callbacks of its bus only, and cannot keep it: in the steps 2 to 4, code of the driver runs,
 //! but it cannot add a registration that would then be left behind.
 //!
+//! # Sleep, resets and errors
+//!
+//! A device that stays bound can be away nevertheless: the system sleeps, the device is being reset,
+//! or its bus has reported an error. Meanwhile its registrations are suspended, see
+//! [`Registration::suspend`]: the driver has no callbacks that access the device. There can be
+//! several reasons at a time, see [`Suspension`]; a registration is suspended with the first one, and
+//! resumed when the last one has gone.
+//!
 //! [`Devres`]: crate::devres::Devres
 //! [`devres::register`]: crate::devres::register
 //! [`platform::Driver::unbind`]: crate::platform::Driver::unbind
@@ -35,26 +43,87 @@ use crate::{
 
 use core::{
     cell::Cell,
+    iter,
     ptr, //
 };
+
+/// The reason for which the registrations of a device are suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspension {
+    /// The system goes to sleep.
+    Sleep,
+    /// The device is about to be reset.
+    Reset,
+    /// The device or its bus has reported an error, and the device will be reset.
+    Error,
+    /// The same, and the device must not be accessed until then.
+    Failure,
+}
+
+impl Suspension {
+    /// Whether the device can still be accessed while it is being suspended.
+    pub const fn is_reachable(self) -> bool {
+        !matches!(self, Self::Failure)
+    }
+
+    /// Whether the device can stay in use, if its driver cannot suspend it.
+    pub const fn is_refusable(self) -> bool {
+        matches!(self, Self::Sleep)
+    }
+
+    /// An error is one reason, which can become worse.
+    const fn bit(self) -> u8 {
+        match self {
+            Self::Sleep => 1 << 0,
+            Self::Reset => 1 << 1,
+            Self::Error | Self::Failure => 1 << 2,
+        }
+    }
+}
 
 /// A registration with a subsystem, on behalf of a driver that is bound to a device.
 ///
 /// When it is dropped, the registration ends: it waits for callbacks that run, and there are none
-/// after that.
+/// after that. The other functions are called in process context, with the device locked.
 pub trait Registration: Send + 'static {
-    /// Quiets the device down, since the system goes down or starts another kernel. Process
-    /// context.
+    /// Quiets the device down, since the system goes down or starts another kernel.
     fn shutdown(&self) {}
+
+    /// Quiets the device down, since it will lose its state: when this returns, nothing accesses it
+    /// before it is resumed, or dropped.
+    ///
+    /// If this fails, the system does not go to sleep. For other reasons, the device is lost all
+    /// the same, and the error is ignored.
+    fn suspend(&self, why: Suspension) -> Result {
+        let _ = why;
+        Ok(())
+    }
+
+    /// Resets the device, which can be accessed again, while it is still suspended.
+    fn reset(&self) -> Result {
+        Ok(())
+    }
+
+    /// Undoes [`Self::suspend`]. The device has to be reset first if `is_reset` does not say that
+    /// [`Self::reset`] has succeeded.
+    fn resume(&self, is_reset: bool) -> Result {
+        let _ = is_reset;
+        Ok(())
+    }
 }
 
 /// A registration, as an entry of the resources of a device.
 ///
-/// They are a list that each device has. The entries are taken off it before the others.
+/// They are a list that each device has. The entries are taken off it before the others. What is in
+/// cells is accessed with the device locked.
 struct Entry {
     registration: KBox<dyn Registration>,
-    /// The next entry of those that [`shutdown_all`] has found.
+    /// The next entry of those that [`entries`] has found.
     next: Cell<*const Entry>,
+    /// The reasons for which it is suspended: [`Suspension::bit`].
+    reasons: Cell<u8>,
+    /// It was reset since it is suspended.
+    is_reset: Cell<bool>,
 }
 
 /// Tells entries from other resources.
@@ -101,6 +170,8 @@ fn add_entry(dev: &Device<Core<'_>>, registration: KBox<dyn Registration>) -> Re
         entry.cast::<Entry>().write(Entry {
             registration,
             next: Cell::new(ptr::null()),
+            reasons: Cell::new(0),
+            is_reset: Cell::new(false),
         });
         bindings::devres_add(dev.as_raw(), entry);
     }
@@ -115,46 +186,137 @@ pub(super) fn end_all(dev: &Device<CoreInternal<'_>>) {
     } {}
 }
 
+/// The order in which entries are visited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    NewestFirst,
+    OldestFirst,
+}
+
+/// The entries that were found.
+struct Found {
+    order: Order,
+    first: *const Entry,
+    last: *const Entry,
+}
+
 /// Puts an entry on a list of entries that were found, and goes on to search.
 ///
 /// # Safety
 ///
-/// To be called by the core for an [`Entry`], with a pointer to a pointer to another one.
+/// To be called by the core for an [`Entry`], with a pointer to [`Found`], newest entry first.
 unsafe extern "C" fn collect(
     _dev: *mut bindings::device,
     entry: *mut c_void,
     found: *mut c_void,
 ) -> c_int {
-    let found = found.cast::<*const Entry>();
+    let entry = entry.cast::<Entry>().cast_const();
+    // SAFETY: By the safety requirements. No other reference is used meanwhile.
+    let found = unsafe { &mut *found.cast::<Found>() };
 
+    let before = match found.order {
+        Order::NewestFirst => ptr::null(),
+        Order::OldestFirst => found.first,
+    };
     // SAFETY: By the safety requirements.
-    unsafe {
-        (*entry.cast::<Entry>()).next.set(*found);
-        *found = entry.cast::<Entry>();
+    unsafe { (*entry).next.set(before) };
+
+    // SAFETY: The entries that were found before are still there.
+    match unsafe { found.last.as_ref() } {
+        Some(last) if found.order == Order::NewestFirst => {
+            last.next.set(entry);
+            found.last = entry;
+        }
+        Some(_) => found.first = entry,
+        None => (found.first, found.last) = (entry, entry),
     }
     0
+}
+
+/// The entries of a device.
+fn entries<'a>(
+    dev: &'a Device<CoreInternal<'_>>,
+    order: Order,
+) -> impl Iterator<Item = &'a Entry> + 'a {
+    let mut found = Found {
+        order,
+        first: ptr::null(),
+        last: ptr::null(),
+    };
+
+    // SAFETY: The device is valid. This calls `collect()` for each entry of ours, the newest first,
+    // with a pointer to `found`.
+    unsafe {
+        bindings::devres_find(
+            dev.as_raw(),
+            Some(RELEASE),
+            Some(collect),
+            (&raw mut found).cast(),
+        )
+    };
+    // SAFETY: These are entries of the device. In this context none are removed: the device is
+    // locked.
+    iter::successors(unsafe { found.first.as_ref() }, |entry| unsafe {
+        entry.next.get().as_ref()
+    })
 }
 
 /// Shuts the registrations of a device down, for [`Driver::shutdown`] of its bus.
 ///
 /// [`Driver::shutdown`]: srctree/include/linux/device/driver.h
 pub(crate) fn shutdown_all(dev: &Device<CoreInternal<'_>>) {
-    let mut next: *const Entry = ptr::null();
-
-    // SAFETY: The device is valid. This calls `collect()` for each entry of ours, with a pointer to
-    // `next`.
-    unsafe {
-        bindings::devres_find(
-            dev.as_raw(),
-            Some(RELEASE),
-            Some(collect),
-            (&raw mut next).cast(),
-        )
-    };
-    // SAFETY: These are entries of the device. In this context no others are added, and none are
-    // removed: the device is locked.
-    while let Some(entry) = unsafe { next.as_ref() } {
+    for entry in entries(dev, Order::NewestFirst) {
         entry.registration.shutdown();
-        next = entry.next.get();
     }
+}
+
+/// Suspends the registrations of a device, the newest first.
+///
+/// If this fails, none is suspended for that reason.
+pub fn suspend_all(dev: &Device<CoreInternal<'_>>, why: Suspension) -> Result {
+    for entry in entries(dev, Order::NewestFirst) {
+        if entry.reasons.get() == 0 {
+            let suspended = entry.registration.suspend(why);
+
+            if suspended.is_err() && why.is_refusable() {
+                // Whether those can be resumed is reported by themselves.
+                let _ = resume_all(dev, why);
+                return suspended;
+            }
+        }
+        entry.is_reset.set(false);
+        entry.reasons.set(entry.reasons.get() | why.bit());
+    }
+    Ok(())
+}
+
+/// Resets the registrations that are suspended for this reason alone, the oldest first.
+pub fn reset_all(dev: &Device<CoreInternal<'_>>, why: Suspension) -> Result {
+    for entry in entries(dev, Order::OldestFirst) {
+        if entry.reasons.get() == why.bit() {
+            entry.registration.reset()?;
+            entry.is_reset.set(true);
+        }
+    }
+    Ok(())
+}
+
+/// Resumes the registrations that were suspended for this reason, the oldest first.
+///
+/// Those that are suspended for another reason, too, stay so. Returns the first error.
+pub fn resume_all(dev: &Device<CoreInternal<'_>>, why: Suspension) -> Result {
+    let mut result = Ok(());
+
+    for entry in entries(dev, Order::OldestFirst) {
+        let before = entry.reasons.get();
+        let after = before & !why.bit();
+
+        entry.reasons.set(after);
+        if before != 0 && after == 0 {
+            let resumed = entry.registration.resume(entry.is_reset.replace(false));
+
+            result = result.and(resumed);
+        }
+    }
+    result
 }
