@@ -43,6 +43,7 @@ mod rss;
 mod rtnl;
 mod rx_mode;
 mod stats;
+mod suspend;
 mod tx_path;
 mod tx_slot;
 mod vector;
@@ -225,9 +226,27 @@ impl Device {
     /// Not generic, so that this is not part of a driver's module.
     #[inline(never)]
     fn close_for_good(&self, rtnl: &mut Rtnl) {
+        self.detach(rtnl);
+        self.close(rtnl);
+    }
+
+    /// Marks the device as absent: its queues are stopped, and users can neither open nor configure
+    /// it.
+    ///
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    fn detach(&self, _rtnl: &mut Rtnl) {
         // SAFETY: By the type invariants, the device is valid. RTNL is held.
         unsafe { bindings::netif_device_detach(self.as_raw()) };
-        self.close(rtnl);
+    }
+
+    /// Marks the device as present. If it is up, its queues are woken.
+    ///
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    fn attach(&self, _rtnl: &mut Rtnl) {
+        // SAFETY: By the type invariants, the device is valid. RTNL is held.
+        unsafe { bindings::netif_device_attach(self.as_raw()) };
     }
 
     /// Lets [`Driver::set_rx_mode`] be called.

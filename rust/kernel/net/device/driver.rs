@@ -77,6 +77,20 @@ pub enum MtuChange {
 /// - the memory that [`Tx`] and [`Poller`] own (rings, buffers that the card knows) is freed after
 ///   [`quiesce`] has succeeded, or after the card has lost access to memory.
 ///
+/// # Being suspended
+///
+/// A card that sleeps, or is reset with its bus, has lost its state when it can be reached again. A
+/// device whose driver has [`reset`] goes through that as follows, whether it is up or not:
+///
+/// Suspended: marked as absent, so no user can open or configure it -> down as above, if it is up
+/// -> the card may not access memory -> [`suspend`] of the bus driver. Resumed: [`resume`] of the
+/// bus driver -> [`reset`] -> the card may access memory -> up as above, if it was up -> marked as
+/// present -> [`set_rx_mode`]. If the device cannot go up, it is closed, with a message.
+///
+/// In between there are no callbacks, except for [`get_stats64`] and others that do not access the
+/// card. If the card cannot be reached when it is suspended, since its bus has failed,
+/// [`quiesce`] is left out; the bus keeps the card from accessing memory.
+///
 /// [`Data`]: Driver::Data
 /// [`Poller`]: Driver::Poller
 /// [`Tx`]: Driver::Tx
@@ -86,9 +100,14 @@ pub enum MtuChange {
 /// [`poll`]: Driver::poll
 /// [`probe`]: Driver::probe
 /// [`quiesce`]: Driver::quiesce
+/// [`get_stats64`]: Driver::get_stats64
 /// [`rearm`]: Driver::rearm
+/// [`reset`]: Driver::reset
+/// [`resume`]: crate::pci::Suspend::resume
+/// [`set_rx_mode`]: Driver::set_rx_mode
 /// [`start_xmit`]: Driver::start_xmit
 /// [`start`]: Driver::start
+/// [`suspend`]: crate::pci::Suspend::suspend
 #[vtable]
 pub trait Driver: Sized + 'static {
     /// The parent device: `pci::Device<Bound>`, or that of another bus.
@@ -137,6 +156,17 @@ pub trait Driver: Sized + 'static {
     /// The card may be gone, in which case reads return all ones: it has stopped. Process context,
     /// RTNL held.
     fn quiesce<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result;
+
+    /// Resets the card, which can be reached again after it has lost its state, to the one in which
+    /// [`Driver::probe`] has left it.
+    ///
+    /// What the card knew of memory, it must have forgotten. Without this callback, the system does
+    /// not go to sleep while the driver is bound, and a device whose bus was reset has to be bound
+    /// anew. Process context, RTNL held, while the device is suspended.
+    fn reset<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result {
+        let _ = (data, dev, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 
     /// Does the work of one queue vector: completes transmitted packets, receives up to
     /// [`Poll::budget`], refills.
@@ -237,7 +267,8 @@ pub trait Driver: Sized + 'static {
 
     /// Fills in the device's counters.
     ///
-    /// Any context that does not sleep; the device may be up or down.
+    /// Any context that does not sleep; the device may be up, down or suspended, see
+    /// [`Stats64::is_card_reachable`].
     fn get_stats64<'bound>(data: Pin<&Self::Data<'bound>>, stats: &mut Stats64<'_>) {
         let _ = (data, stats);
         build_error!(VTABLE_DEFAULT_ERROR)

@@ -156,6 +156,7 @@ impl<T: Driver> Ethtool<T> {
             // SAFETY: The core calls us for a registered device, and holds RTNL.
             let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
 
+            inner.check_reachable()?;
             T::set_private_flags(inner.data(), flags, &mut rtnl)?;
             Ok(0)
         })
@@ -248,7 +249,10 @@ impl<T: Driver> Ethtool<T> {
         // SAFETY: The core has allocated `data` for `n_stats` values, zeroed.
         let values = unsafe { slice::from_raw_parts_mut(data, count as usize) };
 
-        Self::collect(inner, &mut rtnl, Pass::Values(values));
+        // If the device is suspended, they stay zero.
+        if inner.check_reachable().is_ok() {
+            Self::collect(inner, &mut rtnl, Pass::Values(values));
+        }
     }
 
     /// # Safety
@@ -260,6 +264,9 @@ impl<T: Driver> Ethtool<T> {
     ) -> c_int {
         // SAFETY: The core calls us for a registered device, and holds RTNL.
         let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+        if let Err(error) = inner.check_reachable() {
+            return error.to_errno();
+        }
         let speed = T::link_speed(inner.data(), inner.dev(), &mut rtnl);
 
         // SAFETY: The core gives us `settings` to fill in.
@@ -313,6 +320,7 @@ impl<T: Driver> Ethtool<T> {
             if channels.other_count != u32::from(T::HAS_EVENT) {
                 return Err(EINVAL);
             }
+            inner.check_reachable()?;
             let count = u16::try_from(channels.combined_count)?;
             inner.set_channels(count, &mut rtnl)?;
             Ok(0)
@@ -354,6 +362,7 @@ impl<T: Driver> Ethtool<T> {
             let flow = Flow::from_raw(fields.flow_type).ok_or(EINVAL)?;
             let hash = FlowHash::from_raw(fields.data).ok_or(EINVAL)?;
 
+            inner.check_reachable()?;
             T::set_flow_hash(inner.data(), inner.dev(), flow, hash, &mut rtnl)?;
             Ok(0)
         })

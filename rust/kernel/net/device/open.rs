@@ -278,6 +278,15 @@ struct Kept<T: Driver> {
 /// lost otherwise.
 static KEPT: RtnlCell<usize> = RtnlCell::new(0);
 
+/// What can be reached when a device goes down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The card.
+    Card,
+    /// Its configuration space at most.
+    Bus,
+}
+
 /// The state of a device that is up.
 ///
 /// [`Up::end`] takes the device down, from any step on the way up:
@@ -289,8 +298,8 @@ static KEPT: RtnlCell<usize> = RtnlCell::new(0);
 ///    again. Their completions may have woken queues, which are stopped again: the core keeps
 ///    packets until the device is up, rather than losing them here.
 /// 4. [`Driver::quiesce`]: the card neither raises interrupts nor touches memory. None of the above
-///    is left to change that. If it fails, the bus keeps the card from it; if that is not certain
-///    either, producers and pollers are not dropped.
+///    is left to change that. If it fails, or if the card cannot be reached, the bus keeps the card
+///    from it; if that is not certain either, producers and pollers are not dropped.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
 ///    instances deleted. Rings, buffers and mappings go with the producers and pollers.
 ///
@@ -327,7 +336,7 @@ impl<T: Driver> Up<T> {
         match opened.and_then(|()| up.start(inner, rtnl)) {
             Ok(()) => Ok(up),
             Err(error) => {
-                up.end(inner, rtnl);
+                up.end(inner, Reach::Card, rtnl);
                 Err(error)
             }
         }
@@ -393,7 +402,7 @@ impl<T: Driver> Up<T> {
     }
 
     /// Takes the device down, to which this belongs.
-    pub(super) fn end(mut self, inner: &Inner<T>, rtnl: &mut Rtnl) {
+    pub(super) fn end(mut self, inner: &Inner<T>, reach: Reach, rtnl: &mut Rtnl) {
         let dev = inner.dev();
 
         drop(self.event.take());
@@ -423,9 +432,12 @@ impl<T: Driver> Up<T> {
             // SAFETY: The device is valid. There is nothing left that wakes its queues.
             unsafe { bindings::netif_tx_disable(dev.as_raw()) };
 
-            let is_quiet = match T::quiesce(inner.data(), dev, rtnl) {
-                Ok(()) => true,
-                Err(error) => inner.isolate(error, rtnl),
+            let is_quiet = match reach {
+                Reach::Card => match T::quiesce(inner.data(), dev, rtnl) {
+                    Ok(()) => true,
+                    Err(error) => inner.isolate(error, rtnl),
+                },
+                Reach::Bus => inner.cut_off(rtnl),
             };
             if !is_quiet {
                 return self.keep(rtnl);

@@ -17,6 +17,7 @@ use crate::{
     bindings,
     error::from_result,
     prelude::*,
+    sync::rcu,
     types::Opaque, //
 };
 
@@ -97,6 +98,10 @@ impl<T: Driver> Ops<T> {
         // SAFETY: The device is registered.
         let inner = unsafe { inner::<T>(dev) };
 
+        // The device may be going away.
+        if inner.check_reachable().is_err() {
+            return;
+        }
         if T::HAS_TX_TIMEOUT {
             // CAST: The number of queues is a `u16`.
             T::tx_timeout(inner.data(), inner.dev(), queue as u16);
@@ -126,6 +131,7 @@ impl<T: Driver> Ops<T> {
                 )
             };
 
+            inner.check_reachable()?;
             T::set_rx_mode(inner.data(), inner.dev(), &mode, &mut rtnl)?;
             Ok(0)
         })
@@ -152,6 +158,7 @@ impl<T: Driver> Ops<T> {
 
             // SAFETY: The device is registered, and RTNL is held.
             let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+            inner.check_reachable()?;
             T::set_mac_address(inner.data(), inner.dev(), address, &mut rtnl)?;
 
             // SAFETY: RTNL is held.
@@ -167,6 +174,7 @@ impl<T: Driver> Ops<T> {
         from_result(|| {
             // SAFETY: The device is registered, and RTNL is held.
             let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+            inner.check_reachable()?;
             let rtnl = &mut rtnl;
             let old = inner.dev().mtu();
             let mtu = u32::try_from(mtu)?;
@@ -199,7 +207,10 @@ impl<T: Driver> Ops<T> {
         // SAFETY: The device is registered, and the core gives us `stats`, zeroed.
         let (inner, stats) = unsafe { (inner::<T>(dev), &mut *stats) };
 
-        T::get_stats64(inner.data(), &mut Stats64::new(stats));
+        // Until this is unlocked, the device is not suspended if it is not by now.
+        let _guard = rcu::read_lock();
+        let is_reachable = inner.check_reachable().is_ok();
+        T::get_stats64(inner.data(), &mut Stats64::new(stats, is_reachable));
     }
 }
 
@@ -241,8 +252,9 @@ impl<T: Driver> Restart<T> {
 
         let mut rtnl = Rtnl::lock();
 
-        // With RTNL held, the device is registered and running, or not.
-        if inner.dev().is_running() {
+        // With RTNL held, the device is registered and running, or not. One that is suspended starts
+        // afresh anyway.
+        if inner.dev().is_running() && inner.check_reachable().is_ok() {
             // If this fails, it is logged.
             let _ = inner.restart_or_close(&mut rtnl);
         }

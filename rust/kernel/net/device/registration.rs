@@ -12,7 +12,10 @@ use super::{
         Feature,
         Info, //
     },
-    open::Up,
+    open::{
+        Reach,
+        Up, //
+    },
     ops::{
         self,
         Restart, //
@@ -71,7 +74,10 @@ pub struct Inner<T: Driver> {
     path: KBox<dyn TxPath<T>>,
     up: RtnlCell<Option<Up<T>>>,
     /// The card did not stop when the device went down.
-    stuck: RtnlCell<bool>,
+    pub(super) stuck: RtnlCell<bool>,
+    /// The card must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is
+    /// followed by a grace period of RCU.
+    pub(super) suspended: Atomic<bool>,
     /// The number of queue vectors when the device goes up next.
     channels: RtnlCell<u16>,
     /// The number of statistics for ethtool. Set before the device is registered: users of the
@@ -142,6 +148,7 @@ impl<T: Driver> Inner<T> {
 
     /// Takes the device up. If it is up already, nothing happens.
     pub(super) fn go_up(&self, rtnl: &mut Rtnl) -> Result {
+        self.check_reachable()?;
         if *self.stuck.get(rtnl) {
             dev_err!(
                 self.dev(),
@@ -158,8 +165,13 @@ impl<T: Driver> Inner<T> {
 
     /// Takes the device down if it is up.
     pub(super) fn go_down(&self, rtnl: &mut Rtnl) {
+        self.end_up(Reach::Card, rtnl);
+    }
+
+    /// As [`Self::go_down`], without access to the card if that cannot be reached.
+    pub(super) fn end_up(&self, reach: Reach, rtnl: &mut Rtnl) {
         if let Some(up) = self.up.get_mut(rtnl).take() {
-            up.end(self, rtnl);
+            up.end(self, reach, rtnl);
         }
     }
 
@@ -181,6 +193,22 @@ impl<T: Driver> Inner<T> {
             dev_err!(
                 self.dev(),
                 "the card does not stop ({error:?}); its rings and buffers are not freed\n"
+            );
+        }
+        is_certain
+    }
+
+    /// Keeps a card from accessing memory that cannot be reached, other than by its configuration
+    /// space. It will be reset before it is used again.
+    ///
+    /// Returns whether it is certain that the card does not.
+    pub(super) fn cut_off(&self, _rtnl: &mut Rtnl) -> bool {
+        let is_certain = self.bus.forbid_dma();
+
+        if !is_certain {
+            dev_err!(
+                self.dev(),
+                "the card cannot be reached; its rings and buffers are not freed\n"
             );
         }
         is_certain
@@ -279,6 +307,12 @@ impl Drop for Allocated {
 }
 
 impl<T: Driver> Registration<T> {
+    /// The private part of the device.
+    pub(super) fn inner(&self) -> &Inner<T> {
+        // SAFETY: By the type invariants.
+        unsafe { ops::inner::<T>(self.dev.as_ptr()) }
+    }
+
     /// Allocates a device, but does not register it.
     pub(super) fn new(
         bus: &'static T::Bus,
@@ -318,6 +352,7 @@ impl<T: Driver> Registration<T> {
             path: new_path(info.queues)?,
             up: RtnlCell::new(None),
             stuck: RtnlCell::new(false),
+            suspended: Atomic::new(false),
             channels: RtnlCell::new(info.queues_at_first.min(info.queues).max(1)),
             statistics: Atomic::new(0),
             restart <- Restart::<T>::init(),
@@ -403,16 +438,6 @@ impl<T: Driver> Registration<T> {
             device.spread_tx_queues(0..info.queues.into());
         }
         Ok(())
-    }
-}
-
-// As `Registration` describes, there are no callbacks after it was dropped.
-impl<T: Driver> registrations::Registration for Registration<T> {
-    fn shutdown(&self) {
-        // SAFETY: By the type invariants, the device is valid.
-        let device = unsafe { Device::from_raw(self.dev.as_ptr()) };
-
-        device.close_for_good(&mut Rtnl::lock());
     }
 }
 

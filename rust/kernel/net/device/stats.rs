@@ -8,7 +8,10 @@ use crate::bindings;
 ///
 /// They are zero at first, and the driver adds to them, so that it can go through its queues one by
 /// one.
-pub struct Stats64<'a>(&'a mut bindings::rtnl_link_stats64);
+pub struct Stats64<'a> {
+    raw: &'a mut bindings::rtnl_link_stats64,
+    is_reachable: bool,
+}
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident => $field:ident;)*) => {
@@ -16,7 +19,7 @@ macro_rules! counters {
             $(#[$doc])*
             #[inline]
             pub fn $name(&mut self, count: u64) -> &mut Self {
-                self.0.$field = self.0.$field.wrapping_add(count);
+                self.raw.$field = self.raw.$field.wrapping_add(count);
                 self
             }
         )*
@@ -24,8 +27,15 @@ macro_rules! counters {
 }
 
 impl<'a> Stats64<'a> {
-    pub(super) fn new(stats: &'a mut bindings::rtnl_link_stats64) -> Self {
-        Self(stats)
+    pub(super) fn new(raw: &'a mut bindings::rtnl_link_stats64, is_reachable: bool) -> Self {
+        Self { raw, is_reachable }
+    }
+
+    /// Whether the counters of the card can be read. If not, it sleeps or is being reset, and what
+    /// the driver has read before counts.
+    #[inline]
+    pub fn is_card_reachable(&self) -> bool {
+        self.is_reachable
     }
 
     counters! {

@@ -11,6 +11,7 @@ pub(in crate::net::device) mod fixture;
 mod irq;
 mod pool;
 pub(in crate::net::device) mod restart;
+mod suspend;
 mod unbind;
 mod wake;
 

@@ -265,6 +265,14 @@ impl Driver for Dummy {
         Ok(())
     }
 
+    fn reset<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        data.log.add(Event::Reset);
+        if data.log.fail.load(Relaxed) == Fail::Reset as u32 {
+            return Err(EIO);
+        }
+        Ok(())
+    }
+
     fn poll<'bound>(
         data: Pin<&Data<'bound>>,
         poller: &mut Poller<'bound>,
@@ -452,6 +460,9 @@ impl Driver for Dummy {
     }
 
     fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>) {
+        if !stats.is_card_reachable() {
+            data.log.unreachable.fetch_add(1, Relaxed);
+        }
         stats.rx_packets(data.log.received.load(Relaxed));
     }
 

@@ -20,7 +20,13 @@ use crate::{
         CoreInternal,
         Device, //
     },
-    driver,
+    driver::{
+        self,
+        registrations::{
+            self,
+            Suspension, //
+        }, //
+    },
     error::{
         from_err_ptr,
         to_result, //
@@ -44,6 +50,12 @@ use crate::{
 use core::ptr;
 
 const NAME: &CStr = c"rust_net_unbind";
+const QUIET: &[Event] = &[
+    Event::Quiesce,
+    Event::TxDropped,
+    Event::PollerDropped,
+    Event::ResourceGone,
+];
 const MODULE: &ThisModule = &<LocalModule as ModuleMetadata>::THIS_MODULE;
 
 /// The log of all devices of these tests, which run one after the other.
@@ -172,13 +184,28 @@ impl Fixture {
 }
 
 impl BusDevice {
-    /// The bus's part of a shutdown of the system.
-    fn shut_down(&self) {
+    /// The device in callbacks of the bus.
+    fn device(&self) -> &Device<CoreInternal<'_>> {
         // SAFETY: The device is registered. The tests do not do anything else with it meanwhile, as
         // if it were locked.
-        let dev = unsafe { Device::<CoreInternal<'_>>::from_raw(&raw mut (*self.0).dev) };
+        unsafe { Device::from_raw(&raw mut (*self.0).dev) }
+    }
 
-        driver::registrations::shutdown_all(dev);
+    /// The bus's part of a shutdown of the system.
+    fn shut_down(&self) {
+        registrations::shutdown_all(self.device());
+    }
+
+    fn suspend(&self, why: Suspension) -> Result {
+        registrations::suspend_all(self.device(), why)
+    }
+
+    fn reset(&self, why: Suspension) -> Result {
+        registrations::reset_all(self.device(), why)
+    }
+
+    fn resume(&self, why: Suspension) -> Result {
+        registrations::resume_all(self.device(), why)
     }
 }
 
@@ -254,6 +281,60 @@ mod cases {
         ]));
         assert_eq!(device.up(), Err(ENODEV));
 
+        drop(device);
+        assert!(log.take(&[Event::DataDropped, Event::BusDataDropped]));
+        Ok(())
+    }
+
+    #[test]
+    fn sleep_outlasts_an_error() -> Result {
+        let device = Fixture::new()?;
+        let (bus, log) = (&device.bus, device.log);
+
+        device.up()?;
+        assert!(log.take(UP));
+        bus.suspend(Suspension::Sleep)?;
+        assert!(log.take(QUIET));
+
+        // The device is away already, and stays so.
+        bus.suspend(Suspension::Failure)?;
+        bus.reset(Suspension::Error)?;
+        bus.resume(Suspension::Error)?;
+        assert!(log.take(&[]));
+
+        bus.resume(Suspension::Sleep)?;
+        assert!(log.take(&[Event::Reset, Event::Open, Event::Start]));
+        // Nor is it resumed twice.
+        bus.resume(Suspension::Sleep)?;
+        assert!(log.take(&[]));
+        Ok(())
+    }
+
+    #[test]
+    fn a_slot_is_reset_before_users_return() -> Result {
+        let device = Fixture::new()?;
+        let (bus, log) = (&device.bus, device.log);
+
+        device.up()?;
+        assert!(log.take(UP));
+        bus.suspend(Suspension::Error)?;
+        assert!(log.take(QUIET));
+        bus.reset(Suspension::Error)?;
+        assert!(log.take(&[Event::Reset]));
+        bus.resume(Suspension::Error)?;
+        assert!(log.take(UP));
+        Ok(())
+    }
+
+    #[test]
+    fn unbinding_while_suspended_unregisters() -> Result {
+        let device = Fixture::new()?;
+        let log = device.log;
+
+        device.up()?;
+        assert!(log.take(UP));
+        device.bus.suspend(Suspension::Error)?;
+        assert!(log.take(QUIET));
         drop(device);
         assert!(log.take(&[Event::DataDropped, Event::BusDataDropped]));
         Ok(())

@@ -35,6 +35,7 @@ pub(in crate::net::device) enum Event {
     PoolRefused,
     Rearm,
     Quiesce,
+    Reset,
     TxDropped,
     PollerDropped,
     DataDropped,
@@ -54,6 +55,7 @@ pub(in crate::net::device) enum Fail {
     SecondVector,
     Start,
     Quiesce,
+    Reset,
 }
 
 /// The driver's reaction to a packet.
@@ -146,6 +148,8 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) udp_ports: Atomic<u32>,
     /// The number of times that the queue was not stopped when the device was down.
     pub(in crate::net::device) awake: Atomic<u32>,
+    /// The number of times that the driver was told that its card cannot be reached.
+    pub(in crate::net::device) unreachable: Atomic<u32>,
 }
 
 impl Log {
@@ -188,6 +192,7 @@ impl Log {
                 disorder: Atomic::new(0),
                 udp_ports: Atomic::new(0),
                 awake: Atomic::new(0),
+                unreachable: Atomic::new(0),
             },
             GFP_KERNEL,
         )?)
@@ -236,6 +241,11 @@ impl Log {
             }
         }
         same
+    }
+
+    /// Removes all events.
+    pub(in crate::net::device) fn clear(&self) {
+        self.len.store(0, Relaxed);
     }
 
     /// Removes all of one kind from the log. Returns whether there was any.

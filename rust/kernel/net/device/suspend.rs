@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Network devices whose card is away for a while: it sleeps, is reset, or its bus has failed.
+//!
+//! What the device core does for a driver, beside taking the device down and up as [`Up`] describes:
+//!
+//! 1. The device is marked as absent: its queues are stopped, users can neither open nor configure
+//!    it, and callbacks that come all the same are refused.
+//! 2. It goes down. If the card cannot be reached, [`Driver::quiesce`] is left out, and the bus keeps
+//!    the card from accessing memory.
+//! 3. The card may not access memory, which includes that it raises no interrupts.
+//! 4. The bus does its part, until the card can be reached again.
+//! 5. [`Driver::reset`]. After that the card may access memory.
+//! 6. If it was up, the device goes up. If that fails, it is closed.
+//! 7. The device is marked as present.
+//!
+//! [`Up`]: super::open::Up
+
+use super::{
+    open::Reach,
+    registration::{
+        Inner,
+        Registration, //
+    },
+    Driver,
+    Parent,
+    Rtnl, //
+};
+
+use crate::{
+    bindings,
+    driver::registrations::{
+        self,
+        Suspension, //
+    },
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+impl<T: Driver> Inner<T> {
+    /// Fails if the card must not be accessed.
+    ///
+    /// The result remains true while RTNL or the lock of RCU readers is held; in a softirq as well.
+    #[inline]
+    pub(super) fn check_reachable(&self) -> Result {
+        if self.suspended.load(Relaxed) {
+            Err(ENODEV)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Sets whether the device is suspended, and waits for callbacks that have read it before.
+    fn set_suspended(&self, suspended: bool, _rtnl: &mut Rtnl) {
+        self.suspended.store(suspended, Relaxed);
+        // SAFETY: We are in process context.
+        unsafe { bindings::synchronize_net() };
+    }
+
+    /// Steps 1 to 3. If this fails, nothing has changed.
+    fn suspend(&self, why: Suspension, rtnl: &mut Rtnl) -> Result {
+        if !T::HAS_RESET && why.is_refusable() {
+            dev_err!(self.dev(), "cannot sleep: its driver cannot reset it\n");
+            return Err(EOPNOTSUPP);
+        }
+
+        self.dev().detach(rtnl);
+        self.set_suspended(true, rtnl);
+        if why.is_reachable() {
+            self.end_up(Reach::Card, rtnl);
+        } else {
+            self.end_up(Reach::Bus, rtnl);
+        }
+        // Nothing that the card knows of is left, so this is for interrupts only, and it does not
+        // matter if it has no effect.
+        self.bus().forbid_dma();
+        Ok(())
+    }
+
+    /// Step 5.
+    fn reset(&self, rtnl: &mut Rtnl) -> Result {
+        if !T::HAS_RESET {
+            return Err(EOPNOTSUPP);
+        }
+        T::reset(self.data(), self.dev(), rtnl)?;
+
+        // Whatever it knew of memory is gone.
+        *self.stuck.get_mut(rtnl) = false;
+        self.bus().allow_dma();
+        Ok(())
+    }
+
+    /// Steps 5 to 7; step 5 only if it has not been done.
+    fn resume(&self, is_reset: bool, rtnl: &mut Rtnl) -> Result {
+        let dev = self.dev();
+
+        if !is_reset {
+            self.reset(rtnl).inspect_err(|error| {
+                dev_err!(
+                    dev,
+                    "closed, since the card cannot be reset ({error:?}); it has to be bound again\n"
+                );
+                dev.close(rtnl);
+            })?;
+        }
+
+        self.set_suspended(false, rtnl);
+        let result = if dev.is_running() {
+            self.go_up(rtnl).inspect_err(|error| {
+                dev_err!(dev, "closed, since it cannot be resumed: {error:?}\n");
+                dev.close(rtnl);
+            })
+        } else {
+            Ok(())
+        };
+        dev.attach(rtnl);
+        if dev.is_running() {
+            dev.refresh_rx_mode(rtnl);
+        }
+        result
+    }
+}
+
+// As `Registration` describes, there are no callbacks after it was dropped.
+impl<T: Driver> registrations::Registration for Registration<T> {
+    fn shutdown(&self) {
+        self.inner().dev().close_for_good(&mut Rtnl::lock());
+    }
+
+    fn suspend(&self, why: Suspension) -> Result {
+        self.inner().suspend(why, &mut Rtnl::lock())
+    }
+
+    fn reset(&self) -> Result {
+        self.inner().reset(&mut Rtnl::lock())
+    }
+
+    fn resume(&self, is_reset: bool) -> Result {
+        self.inner().resume(is_reset, &mut Rtnl::lock())
+    }
+}
