@@ -100,6 +100,7 @@ impl pci::Driver for Ixgbe {
 
     const ID_TABLE: pci::IdTable<Self::IdInfo> = &PCI_TABLE;
     const DMA_MASK: Option<DmaMask> = Some(DmaMask::new::<64>());
+    const SUSPEND: Option<pci::SuspendOps<Self>> = Some(pci::SuspendOps::new());
 
     fn probe<'bound>(
         pdev: &'bound pci::Device<Core<'_>>,
@@ -122,6 +123,10 @@ impl pci::Driver for Ixgbe {
         })
     }
 }
+
+// The network device does all of it.
+#[vtable]
+impl pci::Suspend for Ixgbe {}
 
 kernel::module_pci_driver! {
     type: Ixgbe,

@@ -162,6 +162,11 @@ impl Driver for PortDriver {
         port.quiesce(rtnl)
     }
 
+    fn reset<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, _rtnl: &mut Rtnl) -> Result {
+        // The rest is `start()`'s.
+        hw::reset(port.pdev.as_ref(), &port.bar)
+    }
+
     // Inlined into the poll callbacks of both transmit paths.
     #[inline(always)]
     fn poll<'bound>(

@@ -254,7 +254,11 @@ impl PortStats {
 
     /// Fills in the standard counters of the network device.
     pub(crate) fn fill(&self, bar: &Bar0<'_>, stats: &mut Stats64<'_>) {
-        let hw = self.hw(bar);
+        let hw = if stats.is_card_reachable() {
+            self.hw(bar)
+        } else {
+            &self.hw
+        };
         let (poll, xmit) = self.sums();
         let damaged = poll.rx_frame_errors.get() + poll.rx_bad_descriptors.get();
         let crc = hw.hw_rx_crc_errors.get();
