@@ -57,7 +57,7 @@ impl Config {
         b[0x34] = PM as u8;
         w[0x3c] = 0xff;
 
-        put(&mut b, PM, &[0x01, MSIX as u8, 0x23, 0x00, 0x08, 0x00]);
+        put(&mut b, PM, &[0x01, MSIX as u8, 0x23, 0x00, 0x00, 0x00]);
         put(&mut w, PM + 4, &[0x03]);
 
         put(&mut b, MSIX, &[0x11, PCIE as u8]);
@@ -104,6 +104,11 @@ impl Config {
         }
     }
 
+    /// Whether the function has no power for its registers: it is in another state than D0.
+    pub fn is_asleep(&self) -> bool {
+        self.bytes[PM + 4].load(Ordering::Acquire) & 0x03 != 0
+    }
+
     fn at(&self, offset: u64, i: usize) -> Option<usize> {
         let at = usize::try_from(offset).ok()?.checked_add(i)?;
         (at < CONFIG_SIZE).then_some(at)
@@ -146,6 +151,17 @@ mod tests {
         config.write(0, &[0; 4]);
         assert_eq!((word(&config, 0x10), word(&config, 0x12)), (0, 0xfffe));
         assert_eq!(word(&config, 0), 0x8086);
+    }
+
+    #[test]
+    fn sleeps_without_keeping_its_state() {
+        let config = Config::new(0x10fb);
+        assert!(!config.is_asleep());
+        config.write(0x44, &[0x03]);
+        assert!(config.is_asleep());
+        assert_eq!(word(&config, 0x44) & 0x08, 0, "No_Soft_Reset");
+        config.reset();
+        assert!(!config.is_asleep());
     }
 
     #[test]

@@ -121,6 +121,8 @@ totals! {
     interrupts,
     /// Resets of the function.
     resets,
+    /// Accesses to registers of the function while it was in D3.
+    asleep_accesses,
 }
 
 /// Adds to a total.

@@ -290,9 +290,18 @@ impl Device {
             .collect()
     }
 
+    /// Whether the function is asleep, where it answers no access to its registers.
+    fn ignores_access(&self) -> bool {
+        let asleep = self.config.is_asleep();
+        if asleep {
+            bump(&self.totals.asleep_accesses, 1);
+        }
+        asleep
+    }
+
     /// A 32-bit read of BAR 0.
     pub fn register_read(&self, at: u32) -> u32 {
-        if self.faults.removed() {
+        if self.faults.removed() || self.ignores_access() {
             return u32::MAX;
         }
         match Index::get().lookup(at) {
@@ -318,7 +327,7 @@ impl Device {
 
     /// A 32-bit write of BAR 0.
     pub fn register_write(&self, at: u32, value: u32) {
-        if self.faults.removed() {
+        if self.faults.removed() || self.ignores_access() {
             return;
         }
         match Index::get().lookup(at) {
@@ -353,7 +362,12 @@ impl PciFunction for Device {
     }
 
     fn config_write(&self, offset: u64, data: &[u8]) {
+        let was_asleep = self.config.is_asleep();
         self.config.write(offset, data);
+        // A function loses its state when it is put to sleep (datasheet 4.2.1.4).
+        if was_asleep && !self.config.is_asleep() {
+            self.reset_registers();
+        }
     }
 
     fn bar_size(&self, bar: u32) -> u64 {

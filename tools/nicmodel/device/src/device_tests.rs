@@ -157,6 +157,26 @@ fn a_card_that_was_pulled_out_reads_ones_until_it_is_back() {
 }
 
 #[test]
+fn sleep_loses_the_registers_but_not_configuration() {
+    let device = device();
+    device.config_write(0x04, &[0x06]);
+    device.register_write(offset::RXCSUM, 1 << 13);
+
+    device.config_write(0x44, &[0x03]);
+    assert_eq!(device.register_read(offset::STATUS), u32::MAX);
+    device.register_write(offset::MAXFRS, 0x1234_0000);
+    assert_eq!(device.totals.asleep_accesses.load(Ordering::SeqCst), 2);
+
+    device.config_write(0x44, &[0x00]);
+    assert_eq!(device.register_read(offset::RXCSUM), 0);
+    assert_ne!(device.register_read(offset::MAXFRS), 0x1234_0000);
+    let mut command = [0];
+    device.config_read(0x04, &mut command);
+    assert_eq!(command, [0x06]);
+    assert_eq!(device.totals.asleep_accesses.load(Ordering::SeqCst), 2);
+}
+
+#[test]
 fn doorbells_tell_the_engine() {
     #[derive(Default)]
     struct Count(AtomicU32);
