@@ -57,7 +57,8 @@ class Vm(Machine):
             "-accel", job.accel, "-cpu", "host" if job.accel == "kvm" else _TCG_CPU,
             "-smp", str(job.cpus), "-m", memory,
             "-object", f"memory-backend-memfd,id=ram,size={memory},share=on",
-            "-device", "virtio-serial-pci,max_ports=16",
+            "-device", "pcie-root-port,id=virtio,chassis=99",
+            "-device", _virtio("virtio-serial-pci", 0, "max_ports=16"),
             "-kernel", str(folder / "kernel"), "-append", self._append(job), *serial,
         ]  # fmt: skip
         shares = [
@@ -69,10 +70,11 @@ class Vm(Machine):
         ]
         if job.selftests is not None:
             shares.append(("selftests", folder / "selftests", False))
-        for tag, path, readonly in shares:
+        for number, (tag, path, readonly) in enumerate(shares, 1):
             option = f"local,id={tag},path={path},security_model=none,multidevs=remap"
             words += ["-fsdev", option + (",readonly=on" if readonly else "")]
-            words += ["-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
+            device = _virtio("virtio-9p-pci", number, f"fsdev={tag},mount_tag={tag}")
+            words += ["-device", device]
         for port in (run.out, run.result):
             words += ["-chardev", f"file,id={port.name},path={port}"]
             words += ["-device", f"virtserialport,chardev={port.name},name=org.skbulk.{port.name}"]
@@ -107,6 +109,15 @@ class Vm(Machine):
             "--", "-c", f'"{_FIRST_STEP}"',
         ]  # fmt: skip
         return " ".join(words)
+
+
+def _virtio(driver: str, number: int, options: str) -> str:
+    """A function of the virtio card. The drivers of file systems cannot restore a device after
+    the machine has slept, so its functions keep their state."""
+    return (
+        f"{driver},bus=virtio,addr=0.{number},multifunction=on,"
+        f"x-pcie-pm-no-soft-reset=on,{options}"
+    )
 
 
 def accel_key() -> str:
