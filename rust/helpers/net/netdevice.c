@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
 #include <linux/interrupt.h>
 #include <linux/netdevice.h>
 #include <net/busy_poll.h>
@@ -61,6 +62,18 @@ __rust_helper void rust_helper_netdev_set_lltx(struct net_device *dev)
 {
 	dev->lltx = true;
 	dev->priv_flags &= ~IFF_TX_SKB_SHARING;
+}
+
+/*
+ * The features that are left for a packet when a driver has withdrawn some. A card
+ * that does not insert the checksum cannot split the packet either.
+ */
+__rust_helper netdev_features_t
+rust_helper_netdev_features_left(struct sk_buff *skb, netdev_features_t features)
+{
+	if (!(features & NETIF_F_CSUM_MASK))
+		features &= ~NETIF_F_GSO_MASK;
+	return vlan_features_check(skb, features);
 }
 
 /* The address can change concurrently, as for any lockless reader. */

@@ -5,7 +5,10 @@
 use super::{
     bus::Parent,
     ethtool::Statistics,
-    info::Info,
+    info::{
+        Features,
+        Info, //
+    },
     rss::{
         Flow,
         FlowHash, //
@@ -196,6 +199,21 @@ pub trait Driver: Sized + 'static {
         more: bool,
     ) -> Xmit;
 
+    /// Withdraws features from a packet that the card cannot process with all of `features`.
+    ///
+    /// The stack does by itself what is missing in the result: it completes the checksum, or splits
+    /// the packet, before the packet gets to [`Driver::start_xmit`]. Features that are added count
+    /// for nothing. Called for each packet that is transmitted; any context that does not sleep,
+    /// the device may be up, down or suspended.
+    fn features_check<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        skb: &SkBuff,
+        features: Features,
+    ) -> Features {
+        let _ = (data, skb, features);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Rings the doorbell that [`TxQueue::sent`] has deferred.
     ///
     /// A driver that has this allows the doorbells of packets that are transmitted from within a
@@ -262,6 +280,20 @@ pub trait Driver: Sized + 'static {
         rtnl: &mut Rtnl,
     ) -> Result<MtuChange> {
         let _ = (data, dev, mtu, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Applies a new set of features, which [`Device::features`] returns if this succeeds.
+    ///
+    /// It takes effect at once. Not needed for features that the driver reads for each packet.
+    /// Process context, RTNL held, while the device is up: else [`Driver::start`] applies them.
+    fn set_features<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        features: Features,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        let _ = (data, dev, features, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

@@ -47,6 +47,11 @@ impl Features {
         Self(self.0 | 1 << feature as u32)
     }
 
+    /// The set without a feature.
+    pub const fn without(self, feature: Feature) -> Self {
+        Self(self.0 & !(1 << feature as u32))
+    }
+
     /// Whether `feature` is in the set.
     pub const fn contains(self, feature: Feature) -> bool {
         self.0 & 1 << feature as u32 != 0

@@ -6,6 +6,7 @@ use super::{
     registration::Inner,
     Device,
     Driver,
+    Features,
     MacAddress,
     MtuChange,
     Rtnl,
@@ -16,12 +17,17 @@ use super::{
 use crate::{
     bindings,
     error::from_result,
+    net::skbuff::SkBuff,
     prelude::*,
     sync::rcu,
     types::Opaque, //
 };
 
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ptr::NonNull, //
+};
 
 /// The private part of a device.
 ///
@@ -59,6 +65,16 @@ impl<T: Driver> Ops<T> {
         },
         ndo_change_mtu: if T::HAS_CHANGE_MTU {
             Some(Self::change_mtu)
+        } else {
+            None
+        },
+        ndo_features_check: if T::HAS_FEATURES_CHECK {
+            Some(Self::features_check)
+        } else {
+            None
+        },
+        ndo_set_features: if T::HAS_SET_FEATURES {
+            Some(Self::set_features)
         } else {
             None
         },
@@ -193,6 +209,47 @@ impl<T: Driver> Ops<T> {
                 inner.dev().set_mtu(old, rtnl);
                 inner.restart_or_close(rtnl).and(Err(error))
             })?;
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. The packet is valid.
+    unsafe extern "C" fn features_check(
+        skb: *mut bindings::sk_buff,
+        dev: *mut bindings::net_device,
+        features: bindings::netdev_features_t,
+    ) -> bindings::netdev_features_t {
+        // SAFETY: The device is registered. The core lends us the packet, with its reference, until
+        // we return: it is not dropped.
+        let (inner, packet) = unsafe {
+            (
+                inner::<T>(dev),
+                ManuallyDrop::new(SkBuff::from_raw(NonNull::new_unchecked(skb))),
+            )
+        };
+        let left = T::features_check(inner.data(), &packet, Features::from_raw(features));
+
+        // SAFETY: The packet is valid.
+        unsafe { bindings::netdev_features_left(skb, features & left.0) }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. RTNL is held.
+    unsafe extern "C" fn set_features(
+        dev: *mut bindings::net_device,
+        features: bindings::netdev_features_t,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The device is registered, and RTNL is held.
+            let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+
+            if inner.dev().is_running() && inner.check_reachable().is_ok() {
+                let features = Features::from_raw(features);
+                T::set_features(inner.data(), inner.dev(), features, &mut rtnl)?;
+            }
             Ok(0)
         })
     }

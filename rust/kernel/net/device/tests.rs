@@ -7,6 +7,7 @@ mod clones;
 mod doorbell;
 pub(in crate::net::device) mod dummy;
 mod ethtool;
+mod features;
 pub(in crate::net::device) mod fixture;
 mod irq;
 mod pool;

@@ -17,6 +17,8 @@ use super::{
     super::{
         ops,
         Driver,
+        Feature,
+        Features,
         Flow,
         FlowHash,
         Info,
@@ -169,6 +171,7 @@ impl Driver for Dummy {
         let info = Info {
             queues: log.queues.load(Relaxed) as u16,
             max_mtu: 9000,
+            features: Features::NONE.with(Feature::RxHash),
             ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 1]))
         };
 
@@ -408,6 +411,29 @@ impl Driver for Dummy {
             }
         }
         Xmit::Taken
+    }
+
+    fn features_check<'bound>(
+        _data: Pin<&Data<'bound>>,
+        skb: &SkBuff,
+        features: Features,
+    ) -> Features {
+        // It cannot do anything for packets of this length, and claims another feature.
+        if skb.len() == 64 {
+            features.without(Feature::ChecksumAny).with(Feature::RxHash)
+        } else {
+            features
+        }
+    }
+
+    fn set_features<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _features: Features,
+        _rtnl: &mut Rtnl,
+    ) -> Result {
+        data.log.add(Event::Features);
+        Ok(())
     }
 
     fn kick<'bound>(data: Pin<&Data<'bound>>, _tx: &mut Tx) {

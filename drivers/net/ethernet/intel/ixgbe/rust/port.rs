@@ -9,6 +9,8 @@ use kernel::{
             combining::Combine,
             Device,
             Driver,
+            Feature,
+            Features,
             Flow,
             FlowHash,
             Info,
@@ -39,6 +41,7 @@ use kernel::{
 };
 
 use crate::{
+    desc::TxContext,
     filter,
     hw,
     irq,
@@ -213,6 +216,20 @@ impl Driver for PortDriver {
         more: bool,
     ) -> Xmit {
         tx.ring.xmit(&port.bar, queue, &tx.stats.xmit, skb, more)
+    }
+
+    #[inline]
+    fn features_check<'bound>(
+        _port: Pin<&Port<'bound>>,
+        skb: &SkBuff,
+        features: Features,
+    ) -> Features {
+        match skb.partial_checksum() {
+            Some(checksum) if TxContext::new(checksum, skb.network_offset()).is_none() => features
+                .without(Feature::ChecksumIpv4)
+                .without(Feature::ChecksumIpv6),
+            _ => features,
+        }
     }
 
     #[inline]

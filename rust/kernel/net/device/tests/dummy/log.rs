@@ -36,6 +36,7 @@ pub(in crate::net::device) enum Event {
     Rearm,
     Quiesce,
     Reset,
+    Features,
     TxDropped,
     PollerDropped,
     DataDropped,

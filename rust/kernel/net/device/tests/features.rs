@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of features: of a device, and of single packets.
+
+use super::{
+    super::{
+        Feature,
+        Features, //
+    },
+    dummy::Event,
+    fixture::Fixture,
+    DOWN,
+    UP, //
+};
+
+use crate::{
+    bindings,
+    net::skbuff::{
+        SkBuff,
+        UniqueSkBuff, //
+    },
+    prelude::*, //
+};
+
+impl Fixture {
+    /// The features that are left for a packet of `len` bytes.
+    fn features_left(&self, len: usize, features: Features) -> Result<Option<u64>> {
+        let mut skb = UniqueSkBuff::alloc(128, GFP_KERNEL)?;
+
+        skb.put(&[0; 64])?;
+        if len > 64 {
+            skb.put(&[0; 1])?;
+        }
+        let skb = SkBuff::from(skb);
+        let dev = self.dev();
+        // SAFETY: The device is registered, and the packet is valid.
+        Ok(unsafe {
+            (*(*dev).netdev_ops)
+                .ndo_features_check
+                .map(|check| check(skb.as_raw(), dev, features.0))
+        })
+    }
+
+    /// Changes what users want. Returns what they get.
+    fn want(&self, features: Features) -> u64 {
+        let dev = self.dev();
+
+        // SAFETY: The device is registered. Tests run in process context.
+        unsafe {
+            bindings::rtnl_lock();
+            (*dev).wanted_features = features.0;
+            bindings::netdev_update_features(dev);
+            let got = (*dev).features & (*dev).hw_features;
+            bindings::rtnl_unlock();
+            got
+        }
+    }
+}
+
+const HASH: Features = Features::NONE.with(Feature::RxHash);
+
+#[macros::kunit_tests(rust_net_features)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn a_packet_loses_what_the_driver_withdraws() -> Result {
+        let device = Fixture::new(1)?;
+        let all = Features::NONE
+            .with(Feature::ScatterGather)
+            .with(Feature::ChecksumAny)
+            .with(Feature::Tso);
+
+        assert_eq!(device.features_left(65, all)?, Some(all.0));
+        // Without a checksum there are no segments, and nothing comes in addition.
+        let left = Features::NONE.with(Feature::ScatterGather);
+        assert_eq!(device.features_left(64, all)?, Some(left.0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_device_is_told_while_it_is_up() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        // When it goes up, it finds them.
+        assert_eq!(device.want(Features::NONE) & HASH.0, 0);
+        assert!(log.take(&[]));
+        device.up()?;
+        assert!(log.take(UP));
+
+        assert_eq!(device.want(HASH) & HASH.0, HASH.0);
+        assert!(log.take(&[Event::Features]));
+        device.down();
+        assert!(log.take(DOWN));
+        Ok(())
+    }
+}

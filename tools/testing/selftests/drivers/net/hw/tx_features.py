@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Checksums that a device cannot insert, because the header is too long or the
+position unusual, are inserted by the stack: such packets are sent, not dropped.
+"""
+
+import os
+import socket
+import struct
+
+from lib.py import KsftNamedVariant, NetNSEnter, ksft_eq, ksft_exit, ksft_run
+from lib.py import ksft_variants
+from lib.py.nicmodel import CableEnv
+from lib.py.support import SOL_PACKET, netdev_stat
+
+PACKET_VNET_HDR = 15
+NEEDS_CSUM = 1
+ETH_P_IP = 0x0800
+ETH_HLEN = 14
+IP_HLEN = 20
+L4 = ETH_HLEN + IP_HLEN
+MARK = b"tx_features"
+LEN = 1000
+
+
+def _sum16(data):
+    """ Return the sum of the Internet checksum over @data. """
+    data += bytes(len(data) % 2)
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return total
+
+
+def _frame(cfg, start, offset):
+    """ Build a frame with zero where the sum from @start on belongs. """
+    mac = bytes.fromhex(cfg.remote_dev["address"].replace(":", ""))
+    own = bytes.fromhex(cfg.dev["address"].replace(":", ""))
+    header = struct.pack("!BBHHHBBHII", 0x45, 0, IP_HLEN + LEN, 0, 0, 64, socket.IPPROTO_TCP,
+                         0, 0x0a090001, 0x0a090002)
+    header = header[:10] + struct.pack("!H", 0xffff - _sum16(header)) + header[12:]
+    body = MARK.ljust(LEN, b"\x5a")
+    frame = bytearray(mac + own + struct.pack("!H", ETH_P_IP) + header + body)
+    frame[start + offset:start + offset + 2] = b"\0\0"
+    return bytes(frame)
+
+
+def _receive(sock, marked):
+    """ Return the frame with the mark, or None. """
+    sock.settimeout(3)
+    try:
+        while True:
+            data = sock.recv(1 << 16)
+            if data[L4:L4 + len(marked)] == marked:
+                return data
+    except TimeoutError:
+        return None
+
+
+@ksft_variants([
+    KsftNamedVariant("ordinary", L4, 16),
+    KsftNamedVariant("header_of_512_bytes", ETH_HLEN + 512, 16),
+    KsftNamedVariant("header_of_800_bytes", ETH_HLEN + 800, 6),
+    KsftNamedVariant("other_protocol", L4, 12),
+])
+def checksum(cfg, start, offset):
+    """ A frame arrives with the checksum that was asked for. """
+    frame = _frame(cfg, start, offset)
+    with NetNSEnter(os.environ["REMOTE_ARGS"]):
+        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        receiver.bind((cfg.remote_ifname, 0))
+    dropped = netdev_stat(cfg.ifname, "tx_dropped")
+    with receiver, socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender:
+        sender.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+        sender.bind((cfg.ifname, ETH_P_IP))
+        header = struct.pack("=BBHHHH", NEEDS_CSUM, 0, len(frame), 0, start, offset)
+        sender.send(header + frame)
+        got = _receive(receiver, MARK)
+    ksft_eq(netdev_stat(cfg.ifname, "tx_dropped") - dropped, 0, "frames dropped")
+    ksft_eq(got is not None, True, "the frame arrives")
+    if got:
+        ksft_eq(_sum16(got[start:len(frame)]), 0xffff, "its checksum")
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with CableEnv(__file__) as cfg:
+        cfg.know_each_other()
+        ksft_run([checksum], args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
