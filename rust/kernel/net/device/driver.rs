@@ -331,6 +331,10 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// Packets go to the card through [`inflight`](crate::net::inflight), which takes the time at
+    /// which they are sent for senders that ask for it (`SO_TIMESTAMPING`).
+    const TX_TIMESTAMPS: bool = false;
+
     /// Names of the flags that `ethtool --set-priv-flags` sets, see [`Driver::private_flags`]: up
     /// to 32, of up to 31 characters. The first one is bit 0.
     const PRIVATE_FLAGS: &'static [&'static str] = &[];

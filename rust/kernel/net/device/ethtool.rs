@@ -79,6 +79,11 @@ pub(super) struct Ethtool<T>(PhantomData<T>);
 impl<T: Driver> Ethtool<T> {
     const VTABLE: bindings::ethtool_ops = bindings::ethtool_ops {
         get_link: Some(bindings::ethtool_op_get_link),
+        get_ts_info: if T::TX_TIMESTAMPS {
+            Some(bindings::ethtool_op_get_ts_info)
+        } else {
+            None
+        },
         get_sset_count: if T::HAS_ETHTOOL_STATISTICS || T::HAS_PRIVATE_FLAGS {
             Some(Self::get_sset_count)
         } else {

@@ -202,6 +202,7 @@ impl<'a> TxProducer<'a> {
             });
         };
 
+        skb.take_tx_timestamp();
         let slot = batch.slot();
         let addr = record.addr();
         let bytes = record.len();
@@ -287,6 +288,7 @@ impl<'a> TxProducer<'a> {
         let Mapper {
             mut batch, bytes, ..
         } = mapper;
+        skb.take_tx_timestamp();
         if let Some(first) = batch.get_mut(0) {
             first.descriptors = count;
         }

@@ -68,6 +68,27 @@ impl SkBuff {
         })
     }
 
+    /// Takes the time at which the packet is sent, if its sender has asked for that.
+    ///
+    /// To be called at the latest possible moment before the packet is passed to the card.
+    #[inline]
+    pub(in crate::net) fn take_tx_timestamp(&self) {
+        const WANTED: u32 = bindings::SKBTX_SW_TSTAMP | bindings::SKBTX_BPF;
+
+        // SAFETY: The shared info of a valid packet is valid.
+        let flags = u32::from(unsafe { (*self.shared_info()).tx_flags });
+        if cfg!(CONFIG_NETWORK_PHY_TIMESTAMPING) || flags & WANTED != 0 {
+            self.report_tx_timestamp();
+        }
+    }
+
+    #[cold]
+    fn report_tx_timestamp(&self) {
+        // SAFETY: The packet is valid, and is being transmitted. It is not changed: a clone of it
+        // goes to the sender.
+        unsafe { bindings::skb_tx_timestamp(self.as_raw()) };
+    }
+
     /// Number of bytes between the start of the buffer and the first byte of the packet.
     #[inline]
     pub fn headroom(&self) -> u32 {

@@ -305,6 +305,8 @@ impl Driver for PortDriver {
         port.stats.list(&port.bar, statistics);
     }
 
+    const TX_TIMESTAMPS: bool = true;
+
     const PRIVATE_FLAGS: &'static [&'static str] = FLAG_NAMES;
 
     fn private_flags<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> u32 {

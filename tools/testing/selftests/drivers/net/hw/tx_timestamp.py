@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+""" Senders that ask for the time at which a packet leaves get it, in software. """
+
+import select
+import socket
+import struct
+import time
+
+from lib.py import cmd, ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_le, ksft_run
+from lib.py.nicmodel import CableEnv
+
+SO_TIMESTAMPING = 37
+TX_SOFTWARE = 1 << 1
+SOFTWARE = 1 << 4
+# Of the layer that packets leave last, with the number of the packet.
+OPT_ID = 1 << 7
+SCM_TIMESTAMPING = 37
+SIZES = (20, 1400, 4000)
+
+
+def reported(cfg):
+    """ The device says that it takes these timestamps. """
+    ksft_in("software-transmit", cmd(f"ethtool -T {cfg.ifname}").stdout)
+
+
+def _sender():
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_SOFTWARE | SOFTWARE | OPT_ID)
+    return sock
+
+
+def _timestamps(sock):
+    """ Yield the timestamps that have come, in seconds. """
+    while select.select([sock], [], [sock], 0.5)[0]:
+        for level, kind, data in sock.recvmsg(1 << 16, 1024, socket.MSG_ERRQUEUE)[1]:
+            if (level, kind) == (socket.SOL_SOCKET, SCM_TIMESTAMPING):
+                seconds, nanoseconds = struct.unpack_from("=qq", data)
+                yield seconds + nanoseconds / 1e9
+
+
+def one_per_packet(cfg):
+    """ Each packet has one timestamp, between its call and the answer to it. """
+    with _sender() as sock:
+        for size in SIZES[:2]:
+            before = time.time()
+            sock.sendto(bytes(size), (cfg.remote_addr_v["4"], 9))
+            got = list(_timestamps(sock))
+            ksft_eq(len(got), 1, f"timestamps of a packet of {size} bytes")
+            for stamp in got:
+                ksft_ge(stamp, before - 0.001)
+                ksft_le(stamp, time.time())
+
+
+def each_fragment(cfg):
+    """ A datagram that is fragmented has at least one. """
+    with _sender() as sock:
+        sock.sendto(bytes(SIZES[2]), (cfg.remote_addr_v["4"], 9))
+        ksft_ge(len(list(_timestamps(sock))), 1)
+
+
+def none_without_request(cfg):
+    """ A sender that has not asked gets none. """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.sendto(bytes(20), (cfg.remote_addr_v["4"], 9))
+        ksft_eq(list(_timestamps(sock)), [])
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with CableEnv(__file__) as cfg:
+        cfg.know_each_other()
+        ksft_run([reported, one_per_packet, each_fragment, none_without_request],
+                 args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
