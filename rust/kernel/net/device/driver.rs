@@ -163,9 +163,9 @@ pub trait Driver: Sized + 'static {
     /// Resets the card, which can be reached again after it has lost its state, to the one in which
     /// [`Driver::probe`] has left it.
     ///
-    /// What the card knew of memory, it must have forgotten. Without this callback, the system does
-    /// not go to sleep while the driver is bound, and a device whose bus was reset has to be bound
-    /// anew. Process context, RTNL held, while the device is suspended.
+    /// The card must not know of any memory after that. Without this callback, the system does not
+    /// go to sleep while the driver is bound, and a device whose bus was reset has to be bound anew.
+    /// Process context, RTNL held, while the device is suspended.
     fn reset<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result {
         let _ = (data, dev, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)

@@ -278,7 +278,7 @@ struct Kept<T: Driver> {
 /// lost otherwise.
 static KEPT: RtnlCell<usize> = RtnlCell::new(0);
 
-/// What can be reached when a device goes down.
+/// The part of the hardware that can be reached when a device goes down.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// The card.

@@ -2,7 +2,7 @@
 
 //! Network devices whose card is away for a while: it sleeps, is reset, or its bus has failed.
 //!
-//! What the device core does for a driver, beside taking the device down and up as [`Up`] describes:
+//! The device core does this for a driver, beside taking the device down and up as [`Up`] describes:
 //!
 //! 1. The device is marked as absent: its queues are stopped, users can neither open nor configure
 //!    it, and callbacks that come all the same are refused.
@@ -84,7 +84,7 @@ impl<T: Driver> Inner<T> {
         }
         T::reset(self.data(), self.dev(), rtnl)?;
 
-        // Whatever it knew of memory is gone.
+        // It does not know of any memory.
         *self.stuck.get_mut(rtnl) = false;
         self.bus().allow_dma();
         Ok(())

@@ -115,8 +115,7 @@ def _virtio(driver: str, number: int, options: str) -> str:
     """A function of the virtio card. The drivers of file systems cannot restore a device after
     the machine has slept, so its functions keep their state."""
     return (
-        f"{driver},bus=virtio,addr=0.{number},multifunction=on,"
-        f"x-pcie-pm-no-soft-reset=on,{options}"
+        f"{driver},bus=virtio,addr=0.{number},multifunction=on,x-pcie-pm-no-soft-reset=on,{options}"
     )
 
 

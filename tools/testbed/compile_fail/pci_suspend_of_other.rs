@@ -1,0 +1,17 @@
+//@ error: E0308 mismatched types
+// SPDX-License-Identifier: GPL-2.0
+
+//! A driver cannot have the callbacks of another one, which take its private data for theirs.
+
+#![forbid(unsafe_code)]
+
+use kernel::pci;
+
+pub const fn callbacks<Mine, Other>() -> pci::SuspendOps<Mine>
+where
+    Mine: pci::Suspend,
+    Other: pci::Suspend,
+{
+    //~ pci::SuspendOps::<Mine>::new()
+    pci::SuspendOps::<Other>::new()
+}
