@@ -22,6 +22,7 @@ SUITES = {
     "bench": "the benchmarks, one round, not judged by speed",
     "objects": "what the compiler has made of the drivers",
     "compare": "the demo in small, with its limits",
+    "e2e-sleep": "end to end, Rust driver: sleep, resets and errors of the bus",
     "e2e-c": "end to end, stock C driver (the judge of the model)",
     "cfi": "KUnit, end to end and a million frames, with checked indirect calls (kCFI)",
     "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT)",
