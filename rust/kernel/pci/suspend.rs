@@ -32,11 +32,13 @@ use core::marker::PhantomData;
 /// registrations of a device, such as its network device, are suspended and resumed in any case,
 /// and with them goes all of the work, if they reset the device by themselves.
 ///
-/// | cause | before | after |
-/// | --- | --- | --- |
-/// | the system sleeps | registrations suspended, newest first -> [`suspend`] -> configuration saved, low power | full power, configuration restored -> [`resume`] -> registrations reset and resumed, oldest first |
-/// | reset of the function, e.g. by sysfs | the same, without low power | configuration restored -> [`resume`] -> as above |
-/// | error of the bus | registrations suspended -> [`suspend`]; then the bus resets the slot | configuration restored -> [`resume`] -> registrations reset; when all devices behind the port have come so far: registrations resumed |
+/// - The system sleeps: registrations are suspended, the newest first, then [`suspend`] is called,
+///   and the bus saves the configuration and lowers the power. Afterwards it restores both, then
+///   [`resume`] is called, and registrations are reset and resumed, the oldest first.
+/// - The function is reset, for instance by sysfs: the same, without a change of power.
+/// - The bus reports an error: registrations are suspended, [`suspend`] is called, and the bus
+///   resets the slot. Then the configuration is restored, [`resume`] is called, and registrations
+///   are reset. They are resumed when all devices behind the port have come so far.
 ///
 /// After an error that cannot be recovered from, a device stays suspended until it is unbound. The
 /// device is locked in these callbacks: they run neither during [`Driver::probe`] nor during
@@ -84,7 +86,7 @@ pub struct SuspendOps<T: ?Sized> {
 
 impl<T: Suspend> SuspendOps<T> {
     /// Those of driver `T`.
-    pub const fn new() -> Self {
+    pub const fn of_driver() -> Self {
         // INVARIANT: These are of driver `T`.
         Self {
             pm: &Callbacks::<T>::PM,
@@ -145,9 +147,7 @@ impl<T: Suspend> Callbacks<T> {
             return Ok(());
         }
         // SAFETY: The device is bound, so there is private data of this type.
-        T::resume(dev, unsafe {
-            dev.as_ref().drvdata_borrow::<T::Data<'_>>()
-        })
+        T::resume(dev, unsafe { dev.as_ref().drvdata_borrow::<T::Data<'_>>() })
     }
 
     fn resume(dev: &Locked<'_>, why: Suspension) -> Result {

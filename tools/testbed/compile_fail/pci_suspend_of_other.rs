@@ -12,6 +12,6 @@ where
     Mine: pci::Suspend,
     Other: pci::Suspend,
 {
-    //~ pci::SuspendOps::<Mine>::new()
-    pci::SuspendOps::<Other>::new()
+    //~ pci::SuspendOps::<Mine>::of_driver()
+    pci::SuspendOps::<Other>::of_driver()
 }

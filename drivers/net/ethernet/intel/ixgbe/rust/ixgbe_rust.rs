@@ -100,7 +100,7 @@ impl pci::Driver for Ixgbe {
 
     const ID_TABLE: pci::IdTable<Self::IdInfo> = &PCI_TABLE;
     const DMA_MASK: Option<DmaMask> = Some(DmaMask::new::<64>());
-    const SUSPEND: Option<pci::SuspendOps<Self>> = Some(pci::SuspendOps::new());
+    const SUSPEND: Option<pci::SuspendOps<Self>> = Some(pci::SuspendOps::of_driver());
 
     fn probe<'bound>(
         pdev: &'bound pci::Device<Core<'_>>,
