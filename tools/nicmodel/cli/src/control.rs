@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The control socket: one JSON object per line each way, as [`protocol`] has them.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,14 +13,15 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use nicmodel_device::device::Device;
 use nicmodel_device::function::Kick;
+use nicmodel_device::judge::rules;
 use nicmodel_device::regs;
 use nicmodel_wire::Request as Work;
 use nicmodel_wire::answer::{Done, Outcome};
 use nicmodel_wire::fabric::Reply;
 
 use crate::protocol::{
-    self, Answer, Fault, FaultKind, Request, ResetStats, StatsAnswer, UnknownAnswer,
-    UnknownRegister,
+    self, Answer, Breach, Fault, FaultKind, JudgeAnswer, Request, ResetStats, StatsAnswer,
+    UnknownAnswer, UnknownRegister,
 };
 
 /// A line longer than this is no request.
@@ -129,6 +131,7 @@ impl Control {
             Request::ResetStats(reset) => self.reset_stats(&reset),
             Request::UnknownRegisters(_) => Ok(self.unknown_registers()),
             Request::Fault(fault) => self.fault(&fault),
+            Request::Judge(judge) => Ok(Answer::Judge(self.judge(&judge))),
         }
     }
 
@@ -159,8 +162,13 @@ impl Control {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
+        let mut totals: BTreeMap<_, _> = device.totals.snapshot().into_iter().collect();
+        if let Some(judge) = device.judge() {
+            let (violations, excused) = judge.counts();
+            totals.extend([("violations", violations), ("excused", excused)]);
+        }
         Ok(Answer::Stats(Box::new(StatsAnswer {
-            totals: device.totals.snapshot().into_iter().collect(),
+            totals,
             mac: mac.join(":"),
             link: device.link(),
             wire: self.ask(|reply| Work::Describe(port, reply))?,
@@ -195,6 +203,40 @@ impl Control {
         Answer::UnknownRegisters(UnknownAnswer { registers })
     }
 
+    fn judge(&self, request: &protocol::Judge) -> JudgeAnswer {
+        let mut answer = JudgeAnswer::default();
+        for (port, device) in self.devices.iter().enumerate() {
+            let Some(judge) = device.judge() else {
+                continue;
+            };
+            if let Some(pause) = request.pause {
+                judge.pause(pause);
+            }
+            let (violations, excused) = judge.counts();
+            answer.judged = true;
+            answer.paused |= judge.is_paused();
+            answer.violations += violations;
+            answer.excused += excused;
+            answer
+                .breaches
+                .extend(judge.breaches().into_iter().filter_map(|one| {
+                    let rule = rules::find(one.rule)?;
+                    Some(Breach {
+                        port,
+                        rule: rule.id,
+                        source: rule.source,
+                        about: rule.about,
+                        queue: one.queue,
+                        count: one.count,
+                        excused: one.excused,
+                        detail: one.detail,
+                        accesses: one.accesses,
+                    })
+                }));
+        }
+        answer
+    }
+
     fn fault(&self, fault: &Fault) -> Result<Answer, String> {
         let device = self.device("fault", fault.port)?;
         match (fault.kind, fault.kind.lie()) {
@@ -202,6 +244,8 @@ impl Control {
             (FaultKind::Remove, None) => device.surprise_remove(),
             (FaultKind::Stuck, None) => device.get_stuck(),
             (FaultKind::Interrupt, None) => device.spurious_interrupts(),
+            (FaultKind::MemoryError, None) => device.memory_error(),
+            (FaultKind::Counters, None) => device.fill_counters(),
             (_, None) => device.mend(),
         }
         Ok(Answer::Done(Done {}))

@@ -6,12 +6,14 @@ mod engine;
 mod ports;
 mod protocol;
 mod registers;
+mod rules;
 mod serve;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use nicmodel_device::judge::exceptions;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -29,6 +31,8 @@ enum Command {
     Serve(ServeArguments),
     /// Print the register coverage as a table.
     Registers,
+    /// Print the rules of --judge, and the exceptions, as a table.
+    Rules,
 }
 
 /// How a guest reaches the card.
@@ -66,6 +70,16 @@ pub struct ServeArguments {
     /// slower, but repeatable.
     #[arg(long)]
     pub sync: bool,
+    /// Judge the driver: refuse and count all that the data sheet forbids, and be as slow and
+    /// undefined as it allows.
+    #[arg(long)]
+    pub judge: bool,
+    /// Draws the judge's decisions; a run with the same accesses repeats.
+    #[arg(long, default_value_t = 1, requires = "judge")]
+    pub seed: u64,
+    /// Driver whose known breaches are counted apart.
+    #[arg(long, value_name = "DRIVER", requires = "judge", value_parser = rules::driver)]
+    pub excuse: Option<&'static exceptions::Driver>,
     /// Trap every access; per-queue counters then clear on read as on hardware.
     #[arg(long)]
     pub trap: bool,
@@ -76,6 +90,10 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::serve(&arguments),
         Command::Registers => {
             print!("{}", registers::table());
+            Ok(())
+        }
+        Command::Rules => {
+            print!("{}", rules::table());
             Ok(())
         }
     };

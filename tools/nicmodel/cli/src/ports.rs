@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail};
 use nicmodel_device::clock::Clock;
 use nicmodel_device::device::{Device, Identity};
 use nicmodel_device::function::PciFunction;
+use nicmodel_device::judge::{Judge, Settings};
+use nicmodel_device::regs::file::RegisterFile;
 use nicmodel_transport::Server;
 use nicmodel_vfio::{Layout, SharedRegisters};
 use nicmodel_vhost::{Commands, SharedPages};
@@ -70,6 +72,27 @@ fn identity(arguments: &ServeArguments, port: u8, mapped: bool) -> Identity {
     }
 }
 
+/// A device, with a judge if one was asked for.
+fn device(
+    arguments: &ServeArguments,
+    port: u8,
+    mapped: bool,
+    registers: RegisterFile,
+    clock: &Arc<dyn Clock>,
+) -> Arc<Device> {
+    let identity = identity(arguments, port, mapped);
+    let device = Device::new(identity, registers, Arc::clone(clock));
+    Arc::new(if arguments.judge {
+        device.judged(Judge::new(Settings {
+            port: usize::from(port),
+            seed: arguments.seed,
+            excused: arguments.excuse,
+        }))
+    } else {
+        device
+    })
+}
+
 /// The pages that a guest may reach without the card's seeing it.
 fn layout(arguments: &ServeArguments) -> Layout {
     match (arguments.sync, arguments.trap) {
@@ -83,8 +106,7 @@ fn vfio(arguments: &ServeArguments, port: u8, clock: &Arc<dyn Clock>) -> Result<
     let layout = layout(arguments);
     let (registers, shared) =
         SharedRegisters::create().context("cannot make memory for the registers")?;
-    let identity = identity(arguments, port, !arguments.trap);
-    let device = Arc::new(Device::new(identity, registers, Arc::clone(clock)));
+    let device = device(arguments, port, !arguments.trap, registers, clock);
     let path = path(arguments, port);
     let function = Arc::clone(&device) as Arc<dyn PciFunction>;
     let memory = device.memory.clone();
@@ -102,8 +124,7 @@ fn vhost(arguments: &ServeArguments, port: u8, clock: &Arc<dyn Clock>) -> Result
     let (registers, pages) =
         SharedPages::create(offered.pages()).context("cannot make memory for the registers")?;
     // Until the guest asks for pages, every access is a message.
-    let identity = identity(arguments, port, false);
-    let device = Arc::new(Device::new(identity, registers, Arc::clone(clock)));
+    let device = device(arguments, port, false, registers, clock);
     let path = path(arguments, port);
     let function = Arc::clone(&device) as Arc<dyn PciFunction>;
     let server = nicmodel_vhost::Server::bind(&path, function, pages)?;

@@ -35,6 +35,8 @@ pub enum Request {
     UnknownRegisters(UnknownRegisters),
     /// Make a port misbehave.
     Fault(Fault),
+    /// Tell what the judge has found.
+    Judge(Judge),
 }
 
 /// Explains one request, or all.
@@ -113,6 +115,14 @@ pub struct Fault {
     pub value: u32,
 }
 
+/// Tells what the judge of each port has found.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Judge {
+    /// Lets the judge look away, or look again.
+    pub pause: Option<bool>,
+}
+
 fn once() -> u32 {
     1
 }
@@ -130,6 +140,10 @@ pub enum FaultKind {
     Stuck,
     /// Every enabled interrupt, without a cause.
     Interrupt,
+    /// A memory of the card has an error that it cannot correct.
+    MemoryError,
+    /// All counters of 32 bits are full.
+    Counters,
     /// [`Kind::RxLength`].
     RxLength,
     /// [`Kind::RxNoEop`].
@@ -148,7 +162,12 @@ impl FaultKind {
     /// The lie that the card tells, if it is one.
     pub fn lie(self) -> Option<Kind> {
         match self {
-            Self::Clear | Self::Remove | Self::Stuck | Self::Interrupt => None,
+            Self::Clear
+            | Self::Remove
+            | Self::Stuck
+            | Self::Interrupt
+            | Self::MemoryError
+            | Self::Counters => None,
             Self::RxLength => Some(Kind::RxLength),
             Self::RxNoEop => Some(Kind::RxNoEop),
             Self::RxOnes => Some(Kind::RxOnes),
@@ -173,6 +192,8 @@ pub enum Answer {
     Stats(Box<StatsAnswer>),
     /// To `unknown_registers`.
     UnknownRegisters(UnknownAnswer),
+    /// To `judge`.
+    Judge(JudgeAnswer),
     /// To all others.
     Done(Done),
 }
@@ -217,6 +238,44 @@ pub struct UnknownRegister {
     pub reads: u64,
     /// Writes.
     pub writes: u64,
+}
+
+/// The answer to `judge`.
+#[derive(Debug, Default, Serialize)]
+pub struct JudgeAnswer {
+    /// Whether the card is judged at all.
+    pub judged: bool,
+    /// Whether the judge looks away.
+    pub paused: bool,
+    /// Breaches of rules.
+    pub violations: u64,
+    /// Breaches for which the driver is known.
+    pub excused: u64,
+    /// One entry for each rule, queue and port.
+    pub breaches: Vec<Breach>,
+}
+
+/// All breaches of one rule by one queue.
+#[derive(Debug, Serialize)]
+pub struct Breach {
+    /// The port.
+    pub port: usize,
+    /// The rule.
+    pub rule: &'static str,
+    /// The place that demands it.
+    pub source: &'static str,
+    /// The demand.
+    pub about: &'static str,
+    /// The queue, for rules about queues.
+    pub queue: Option<String>,
+    /// How often.
+    pub count: u64,
+    /// Whether the driver is known for it.
+    pub excused: bool,
+    /// Details of the first one.
+    pub detail: String,
+    /// The register accesses before the first one.
+    pub accesses: Vec<String>,
 }
 
 /// The explanation of a request.
@@ -382,8 +441,8 @@ pub const REQUESTS: &[Entry] = &[
             PORT,
             must(
                 "kind",
-                "clear (or none), remove, stuck, interrupt, rx_length, rx_no_eop, rx_ones, \
-                 rx_error, tx_no_done or tx_head",
+                "clear (or none), remove, stuck, interrupt, memory_error, counters, rx_length, \
+                 rx_no_eop, rx_ones, rx_error, tx_no_done or tx_head",
             ),
             may(
                 "count",
@@ -397,6 +456,16 @@ pub const REQUESTS: &[Entry] = &[
             ),
         ],
         example: r#"{"cmd":"fault","port":0,"kind":"rx_length","count":1,"value":65535}"#,
+    },
+    Entry {
+        cmd: "judge",
+        about: "tell which rules of the data sheet the driver has broken (needs --judge)",
+        fields: &[may(
+            "pause",
+            "true to look away, false to look again",
+            "no change",
+        )],
+        example: r#"{"cmd":"judge"}"#,
     },
 ];
 
@@ -454,6 +523,7 @@ pub fn parse(line: &[u8]) -> Result<Request, String> {
         "reset_stats" => typed(entry, fields).map(Request::ResetStats),
         "unknown_registers" => typed(entry, fields).map(Request::UnknownRegisters),
         "fault" => typed(entry, fields).map(Request::Fault),
+        "judge" => typed(entry, fields).map(Request::Judge),
         _ => Err(format!("cmd: {cmd:?} is not carried out by this model")),
     }
 }
@@ -571,6 +641,7 @@ mod tests {
             r#"{"cmd":"reset_stats","x":1}"#,
             r#"{"cmd":"unknown_registers","x":1}"#,
             r#"{"cmd":"fault","port":0,"kind":"clear","x":1}"#,
+            r#"{"cmd":"judge","x":1}"#,
         ] {
             let text = refusal(line);
             let cmd: Value = serde_json::from_str(line).expect("an object");

@@ -17,6 +17,7 @@ pub const DEVICE_IDS: &[(u16, &str)] = &[
     (0x10f7, "82599 KX4, needs no module"),
 ];
 
+const COMMAND: usize = 0x04;
 const PM: usize = 0x40;
 const MSIX: usize = 0x70;
 const PCIE: usize = 0xa0;
@@ -42,7 +43,7 @@ impl Config {
         let mut w = vec![0_u8; CONFIG_SIZE];
         put(&mut b, 0x00, &VENDOR_INTEL.to_le_bytes());
         put(&mut b, 0x02, &device_id.to_le_bytes());
-        put(&mut w, 0x04, &0x0547_u16.to_le_bytes());
+        put(&mut w, COMMAND, &0x0547_u16.to_le_bytes());
         put(&mut b, 0x06, &0x0010_u16.to_le_bytes()); // capability list
         put(&mut b, 0x08, &[REVISION, 0x00, 0x00, 0x02]);
         put(&mut w, 0x0c, &[0xff]);
@@ -104,9 +105,19 @@ impl Config {
         }
     }
 
+    /// Whether the function may access memory by itself (Command, Bus Master Enable).
+    pub fn is_bus_master(&self) -> bool {
+        self.bytes[COMMAND].load(Ordering::Acquire) & 1 << 2 != 0
+    }
+
+    /// The power state, 0 for D0 (PMCSR, PowerState).
+    pub fn power_state(&self) -> u8 {
+        self.bytes[PM + 4].load(Ordering::Acquire) & 3
+    }
+
     /// Whether the function has no power for its registers: it is in another state than D0.
     pub fn is_asleep(&self) -> bool {
-        self.bytes[PM + 4].load(Ordering::Acquire) & 0x03 != 0
+        self.power_state() != 0
     }
 
     fn at(&self, offset: u64, i: usize) -> Option<usize> {

@@ -171,6 +171,9 @@ pub struct TxData {
     /// Which of the two contexts holds the parameters.
     #[bit(36, rw)]
     pub idx: bool,
+    /// Check context: the packet uses fields of its context other than those of offloads.
+    #[bit(39, rw)]
+    pub cc: bool,
     /// Insert the IPv4 checksum.
     #[bit(40, rw)]
     pub ixsm: bool,

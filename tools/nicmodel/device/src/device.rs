@@ -12,9 +12,10 @@ use crate::eeprom::Eeprom;
 use crate::effects::Slow;
 use crate::fault::Faults;
 use crate::function::{Kick, Notifier, PciFunction};
-use crate::irq::{CAUSE_LSC, Interrupts, VECTORS};
+use crate::irq::{CAUSE_ECC, CAUSE_LSC, Interrupts, VECTORS};
+use crate::judge::{self, Judge};
 use crate::memory::DmaMemory;
-use crate::regs::bits::{Autoc, LinkMode, Rah};
+use crate::regs::bits::{Autoc, Hlreg0, LinkMode, Rah};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 
@@ -67,6 +68,7 @@ pub struct Device {
     gate: Gate,
     /// The guest has ring pages mapped: no access to them is seen.
     mapped: AtomicBool,
+    judge: Option<Judge>,
 }
 
 /// Lets the transport's thread keep the engine out of the device for a moment.
@@ -101,9 +103,47 @@ impl Device {
             generation: AtomicU64::new(1),
             epoch: AtomicU64::new(1),
             gate: Gate::default(),
+            judge: None,
         };
         device.load_defaults();
         device
+    }
+
+    /// The device under a judge.
+    pub fn judged(mut self, judge: Judge) -> Self {
+        self.judge = Some(judge);
+        self.load_defaults();
+        self
+    }
+
+    /// The judge, if there is one.
+    pub fn judge(&self) -> Option<&Judge> {
+        self.judge.as_ref()
+    }
+
+    pub(crate) fn is_bus_master(&self) -> bool {
+        self.config.is_bus_master()
+    }
+
+    pub(crate) fn power_state(&self) -> u8 {
+        self.config.power_state()
+    }
+
+    /// Whether DMA is possible as configuration space is set. Without a judge it always is.
+    pub(crate) fn may_access_memory(&self) -> bool {
+        self.judge.is_none() || (self.is_bus_master() && self.power_state() == 0)
+    }
+
+    /// Whether frames leave: a judged card stops its transmitter without a link.
+    pub(crate) fn transmits(&self) -> bool {
+        self.judge.is_none() || self.link() || self.regs.get::<Hlreg0>().lpbk()
+    }
+
+    /// A queue starts or stops some time after it was told to.
+    pub(crate) fn queue_changes(&self, at: u32, value: u32) {
+        self.regs.store(at, value);
+        self.quiesce();
+        self.kick();
     }
 
     /// Sets the engine's waker. Only the first call counts.
@@ -144,6 +184,9 @@ impl Device {
     /// Plugs the cable in or out.
     pub fn set_link(&self, up: bool) {
         if self.link.swap(up, Ordering::AcqRel) != up {
+            if let Some(judge) = &self.judge {
+                judge.link_changes(self, up);
+            }
             self.irq.raise_other(CAUSE_LSC);
             self.deliver();
             self.kick();
@@ -206,6 +249,9 @@ impl Device {
             let autoc = self.regs.get::<Autoc>();
             self.regs.set(autoc.with_lms(LinkMode::Parallel10G));
         }
+        if let Some(judge) = &self.judge {
+            judge.was_reset(&self.regs);
+        }
     }
 
     /// Reset by CTRL, which leaves configuration space alone.
@@ -258,6 +304,24 @@ impl Device {
         self.kick();
     }
 
+    /// A memory of the card has an error that it cannot correct.
+    pub fn memory_error(&self) {
+        self.irq.raise_other(CAUSE_ECC);
+        self.deliver();
+        self.kick();
+    }
+
+    /// Counters of 32 bits are full, as after minutes of traffic, and stick at that.
+    pub fn fill_counters(&self) {
+        for entry in map::REGISTERS {
+            if entry.access == Access::Counter {
+                for i in 0..entry.count {
+                    self.regs.store(entry.offset + i * entry.stride, u32::MAX);
+                }
+            }
+        }
+    }
+
     pub(crate) fn slow(&self) -> std::sync::MutexGuard<'_, Slow> {
         match self.slow.lock() {
             Ok(guard) => guard,
@@ -304,12 +368,25 @@ impl Device {
         if self.faults.removed() || self.ignores_access() {
             return u32::MAX;
         }
-        match Index::get().lookup(at) {
+        let value = match Index::get().lookup(at) {
             Some((entry, i)) => self.read_known(entry, i, at),
             None => {
                 self.note_unknown(at, false);
                 self.regs.load(at)
             }
+        };
+        match &self.judge {
+            Some(judge) => judge.read(self, at, value),
+            None => value,
+        }
+    }
+
+    fn judge_size(&self, offset: u64, length: usize) {
+        if let Some(judge) = &self.judge
+            && (!offset.is_multiple_of(4) || length != 4)
+        {
+            let detail = format!("{length} bytes at {offset:#x}");
+            judge.note(judge::rules::ACCESS_SIZE, None, detail);
         }
     }
 
@@ -330,6 +407,10 @@ impl Device {
         if self.faults.removed() || self.ignores_access() {
             return;
         }
+        let value = match &self.judge {
+            Some(judge) => judge.write(self, at, value),
+            None => value,
+        };
         match Index::get().lookup(at) {
             Some((entry, i)) => match entry.access {
                 Access::Memory => self.regs.store(at, value),
@@ -383,6 +464,7 @@ impl PciFunction for Device {
         if bar != 0 {
             return;
         }
+        self.judge_size(offset, data.len());
         let mut done = 0;
         while done < data.len() {
             let Some(at) = offset
@@ -401,7 +483,11 @@ impl PciFunction for Device {
 
     fn bar_write(&self, bar: u32, offset: u64, data: &[u8]) {
         // The card takes 32-bit writes only; the MSI-X table is the hypervisor's business.
-        if bar != 0 || !offset.is_multiple_of(4) {
+        if bar != 0 {
+            return;
+        }
+        self.judge_size(offset, data.len());
+        if !offset.is_multiple_of(4) {
             return;
         }
         for (i, word) in data.chunks_exact(4).enumerate() {

@@ -21,6 +21,7 @@ pub mod fault;
 pub mod filter;
 pub mod function;
 pub mod irq;
+pub mod judge;
 pub mod memory;
 pub mod packet;
 pub mod port;

@@ -8,6 +8,7 @@ use crate::counters::{bump, wide};
 use crate::device::Device;
 use crate::filter::{Refusal, RxConfig};
 use crate::irq::Direction;
+use crate::judge::{rules, transmit_label};
 use crate::memory::View;
 use crate::packet::FCS;
 use crate::regs::bits::{Ctrl, Dmatxctl, Hlreg0};
@@ -90,6 +91,8 @@ pub struct Datapath {
     look_again: u64,
     /// When the turn began.
     now: u64,
+    /// Configuration space allowed DMA at that time.
+    may_access_memory: bool,
     scratch: Vec<u8>,
     local: Local,
 }
@@ -111,6 +114,7 @@ impl Datapath {
             enabled: 0,
             look_again: 0,
             now: 0,
+            may_access_memory: true,
             scratch: Vec::new(),
             local: Local::default(),
             device,
@@ -151,6 +155,7 @@ impl Datapath {
             self.generation = generation;
             self.config = RxConfig::load(&self.device);
         }
+        self.may_access_memory = self.device.may_access_memory();
         self.view = Some(self.device.memory.view());
         true
     }
@@ -215,7 +220,7 @@ impl Datapath {
             bump(&totals.rx_link_down, 1);
             return Arrival::Lost(Loss::LinkDown);
         }
-        if self.view.is_none() || !self.config.enabled {
+        if self.view.is_none() || !self.config.enabled || !self.may_access_memory {
             bump(&totals.rx_disabled, 1);
             return Arrival::Lost(Loss::Disabled);
         }
@@ -357,6 +362,16 @@ impl Datapath {
                 continue;
             }
             if !device.regs.get::<Dmatxctl>().te() || device.regs.get::<Ctrl>().gio_dis() {
+                break;
+            }
+            if !device.transmits() {
+                break;
+            }
+            if !self.may_access_memory {
+                if let Some(judge) = device.judge() {
+                    let detail = "descriptors wait".to_owned();
+                    judge.note(rules::DMA_MASTER, Some(transmit_label(number)), detail);
+                }
                 break;
             }
             let link = device.link();

@@ -9,6 +9,7 @@ use crate::descriptor::{RxInfo, RxLegacy, RxResult, RxStatus};
 use crate::device::Device;
 use crate::fault::Kind;
 use crate::filter::RxConfig;
+use crate::judge::{receive_label, rules};
 use crate::memory::{DmaError, View};
 use crate::packet::{Network, SCTP, TCP, UDP, be16, parse};
 use crate::regs::bits::{Rxdctl, Srrctl};
@@ -81,8 +82,12 @@ pub(crate) fn deliver(
             device.regs.store(offset::RDH + queue * offset::QUEUE, head);
             Outcome::Done(frame.len())
         }
-        Err(_) => {
+        Err(error) => {
             bump(&device.totals.dma_errors, 1);
+            if let Some(judge) = device.judge() {
+                let queue = Some(receive_label(queue));
+                judge.note(rules::DMA_OUTSIDE, queue, error.to_string());
+            }
             Outcome::Disabled
         }
     }

@@ -37,7 +37,7 @@ impl Context {
         self.mac_len + self.ip_len
     }
 
-    fn headers(&self) -> usize {
+    pub(crate) fn headers(&self) -> usize {
         self.l4() + self.l4_len
     }
 }

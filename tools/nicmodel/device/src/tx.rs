@@ -6,9 +6,10 @@ use crate::counters::bump;
 use crate::descriptor::{TxContextHigh, TxContextLow, TxData, TxLegacy, TxType};
 use crate::device::Device;
 use crate::fault::Kind;
+use crate::judge::{Packet, rules, transmit_label};
 use crate::memory::{DmaError, View};
 use crate::packet::{MIN_FRAME, put_be16};
-use crate::regs::bits::{Dtxtcpflgh, Dtxtcpflgl, Tdwbal, Txdctl};
+use crate::regs::bits::{Dtxtcpflgh, Dtxtcpflgl, Hlreg0, Tdwbal, Txdctl};
 use crate::regs::offset;
 use crate::ring::Ring;
 use crate::tso::{Context, FlagMasks, Nonsense, checksums, segment};
@@ -34,10 +35,14 @@ const FRAME_COST: usize = 128;
 #[derive(Debug, Default)]
 pub(crate) struct TxQueue {
     contexts: [Context; 2],
+    /// Which contexts were sent.
+    sent_contexts: [bool; 2],
     /// Data of the packet whose last descriptor has not come yet.
     data: Vec<u8>,
     /// The first data descriptor of that packet.
     first: Option<TxData>,
+    /// Data descriptors of that packet.
+    parts: usize,
     /// The packet cannot be sent: too long, or not in memory.
     broken: bool,
     /// Descriptors of that packet that want their status reported.
@@ -58,6 +63,7 @@ impl TxQueue {
     fn forget_packet(&mut self) {
         self.data.clear();
         self.first = None;
+        self.parts = 0;
         self.broken = false;
         self.report.clear();
     }
@@ -71,6 +77,7 @@ impl TxQueue {
     pub(crate) fn reset(&mut self) {
         self.forget_packet();
         self.contexts = Default::default();
+        self.sent_contexts = Default::default();
         self.head = 0;
     }
 
@@ -115,8 +122,9 @@ impl TxQueue {
             };
             match self.step(device, view, &ring, queue, scratch, &mut counted) {
                 Ok(reported) => turn.reported |= reported,
-                Err(_) => {
+                Err(error) => {
                     bump(&device.totals.dma_errors, 1);
+                    note(device, rules::DMA_OUTSIDE, queue, || error.to_string());
                     break;
                 }
             }
@@ -164,18 +172,24 @@ impl TxQueue {
                     let low = TxContextLow::new_with_raw_value(low);
                     let high = TxContextHigh::new_with_raw_value(raw);
                     self.contexts[usize::from(high.idx())] = Context::decode(low, high);
+                    self.sent_contexts[usize::from(high.idx())] = true;
                     return Ok(false);
                 }
                 Ok(TxType::Data) => {}
                 Err(_) => {
                     bump(&device.totals.malformed, 1);
+                    note(device, rules::TX_TYPE, queue, || format!("{raw:#018x}"));
                     return Ok(false);
                 }
             }
         }
         let first = *self.first.get_or_insert(high);
-        self.gather(device, view, low, usize::from(high.dtalen()));
+        self.parts += 1;
+        self.gather(device, view, queue, low, usize::from(high.dtalen()));
         if high.rs() {
+            if !high.eop() {
+                note(device, rules::TX_RS, queue, || format!("{raw:#018x}"));
+            }
             self.report.push(at + 12);
         }
         if !high.eop() {
@@ -185,6 +199,7 @@ impl TxQueue {
             }
             return Ok(false);
         }
+        self.judge(device, queue, first);
         let sent = if self.broken {
             Err(Nonsense)
         } else if first.dext() {
@@ -206,14 +221,32 @@ impl TxQueue {
             if device.faults.take(Kind::TxNoDone).is_some() {
                 continue;
             }
-            if view.store32(at, DONE).is_err() {
+            if report(device, view, at).is_err() {
                 bump(&device.totals.dma_errors, 1);
             }
         }
         reported
     }
 
-    fn gather(&mut self, device: &Device, view: &View, address: u64, length: usize) {
+    /// Shows the packet to the judge.
+    fn judge(&self, device: &Device, queue: u32, first: TxData) {
+        let Some(judge) = device.judge() else {
+            return;
+        };
+        let context = usize::from(first.idx());
+        let packet = Packet {
+            first,
+            data: &self.data,
+            descriptors: self.parts,
+            context: self.sent_contexts[context].then_some(self.contexts[context]),
+            appends_fcs: device.regs.get::<Hlreg0>().txcrcen(),
+        };
+        if !self.broken {
+            judge.packet(queue, &packet);
+        }
+    }
+
+    fn gather(&mut self, device: &Device, view: &View, queue: u32, address: u64, length: usize) {
         let start = self.data.len();
         if self.broken || start + length > MAX_SEND {
             self.broken = true;
@@ -222,6 +255,9 @@ impl TxQueue {
         self.data.resize(start + length, 0);
         if view.read(address, &mut self.data[start..]).is_err() {
             bump(&device.totals.dma_errors, 1);
+            note(device, rules::DMA_OUTSIDE, queue, || {
+                format!("{length} bytes at {address:#x}")
+            });
             self.broken = true;
         }
     }
@@ -287,6 +323,22 @@ impl TxQueue {
         finish_frame(&mut self.data, tag);
         out(queue, &self.data);
         Ok(())
+    }
+}
+
+/// Reports the status of the descriptor whose upper status word is at `at`.
+fn report(device: &Device, view: &View, at: u64) -> Result<(), DmaError> {
+    if let Some(judge) = device.judge() {
+        // A card writes back all of the descriptor, and only the status has a meaning.
+        view.store64(at - 12, judge.garbage())?;
+        view.store32(at - 4, 0)?;
+    }
+    view.store32(at, DONE)
+}
+
+fn note(device: &Device, rule: &'static str, queue: u32, detail: impl FnOnce() -> String) {
+    if let Some(judge) = device.judge() {
+        judge.note(rule, Some(transmit_label(queue)), detail());
     }
 }
 

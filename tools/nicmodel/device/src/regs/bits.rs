@@ -5,7 +5,7 @@
 //! 8.2.3; each group below names its section), so that a type can be read next to it. A bit that
 //! no field names keeps its value: `with_…` changes only its field.
 
-use arbitrary_int::{u2, u3, u4, u5, u9, u10, u12, u13, u14, u30};
+use arbitrary_int::{u2, u3, u4, u5, u6, u9, u10, u12, u13, u14, u30};
 use bitbybit::{bitenum, bitfield};
 
 use super::offset;
@@ -90,6 +90,10 @@ registers! {
     Maxfrs at offset::MAXFRS;
     Autoc at offset::AUTOC;
     Links at offset::LINKS;
+    Autoc2 at offset::AUTOC2;
+    Secrxctrl at offset::SECRXCTRL;
+    Secrxstat at offset::SECRXSTAT;
+    GcrExt at offset::GCR_EXT;
 }
 
 /// The first 24 vectors have their EITR in one place, the rest in another.
@@ -224,6 +228,9 @@ pub struct Swsm {
     /// Taken; a read sets it.
     #[bit(0, rw)]
     pub smbi: bool,
+    /// Software asks the firmware for the shared semaphore.
+    #[bit(1, rw)]
+    pub swesmbi: bool,
 }
 
 /// Firmware semaphore.
@@ -248,11 +255,17 @@ pub struct Causes {
     /// Link status change.
     #[bit(20, rw)]
     pub lsc: bool,
+    /// Uncorrectable error in a memory of the card.
+    #[bit(28, rw)]
+    pub ecc: bool,
 }
 
 /// General purpose interrupt enable.
 #[bitfield(u32, default = 0, debug)]
 pub struct Gpie {
+    /// One vector for each cause, as IVAR says; else all go to vector 0.
+    #[bit(4, rw)]
+    pub multiple_msix: bool,
     /// Other clear disable: a read of EICR clears only bits 16 to 29.
     #[bit(5, rw)]
     pub ocd: bool,
@@ -416,6 +429,9 @@ pub struct Srrctl {
     /// Size of a packet buffer in KiB.
     #[bits(0..=4, rw)]
     pub bsizepacket: u5,
+    /// Size of a header buffer in units of 64 bytes.
+    #[bits(8..=13, rw)]
+    pub bsizeheader: u6,
     /// Kind of descriptor: [`Srrctl::LEGACY`], [`Srrctl::ADVANCED`] or with split headers.
     #[bits(25..=27, rw)]
     pub desctype: u3,
@@ -440,6 +456,15 @@ pub struct Rdrxctl {
     /// The DMA engine has been initialised.
     #[bit(3, rw)]
     pub dmaidone: bool,
+    /// Must be 0.
+    #[bits(17..=21, rw)]
+    pub rscfrstsize: u5,
+    /// Must be 1.
+    #[bit(25, rw)]
+    pub rscackc: bool,
+    /// Must be 1.
+    #[bit(26, rw)]
+    pub fcoe_wrfix: bool,
 }
 
 /// Receive control.
@@ -576,6 +601,40 @@ pub struct Autoc {
     pub lms: Option<LinkMode>,
 }
 
+/// Autonegotiation control 2.
+#[bitfield(u32, default = 0, debug)]
+pub struct Autoc2 {
+    /// The EEPROM keeps the link off, for each power state.
+    #[bits(28..=30, rw)]
+    pub link_disable: u3,
+}
+
+// 8.2.3.12, security; 8.2.3.3, PCIe.
+
+/// Security receive control.
+#[bitfield(u32, default = 0, debug)]
+pub struct Secrxctrl {
+    /// The receive path stops at the security block.
+    #[bit(1, rw)]
+    pub rx_dis: bool,
+}
+
+/// Security receive status.
+#[bitfield(u32, default = 0, debug)]
+pub struct Secrxstat {
+    /// The security block is empty.
+    #[bit(0, rw)]
+    pub secrx_rdy: bool,
+}
+
+/// PCIe control, extended.
+#[bitfield(u32, default = 0, debug)]
+pub struct GcrExt {
+    /// Clears the buffers of the transaction layer.
+    #[bit(30, rw)]
+    pub buffers_clear: bool,
+}
+
 /// The link modes that the model can be in.
 #[bitenum(u3, exhaustive = false)]
 #[derive(Debug, PartialEq, Eq)]
@@ -668,8 +727,11 @@ mod tests {
             (Eerd::ZERO.with_start(true).raw_value(), 0),
             (Eerd::ZERO.with_done(true).raw_value(), 1),
             (Swsm::ZERO.with_smbi(true).raw_value(), 0),
+            (Swsm::ZERO.with_swesmbi(true).raw_value(), 1),
             (Fwsm::ZERO.with_fw_val_bit(true).raw_value(), 15),
             (Causes::ZERO.with_lsc(true).raw_value(), 20),
+            (Causes::ZERO.with_ecc(true).raw_value(), 28),
+            (Gpie::ZERO.with_multiple_msix(true).raw_value(), 4),
             (Gpie::ZERO.with_ocd(true).raw_value(), 5),
             (Gpie::ZERO.with_eiame(true).raw_value(), 30),
             (Fctrl::ZERO.with_mpe(true).raw_value(), 8),
@@ -689,6 +751,11 @@ mod tests {
             (Srrctl::ZERO.with_drop_en(true).raw_value(), 28),
             (Rdrxctl::ZERO.with_crcstrip(true).raw_value(), 1),
             (Rdrxctl::ZERO.with_dmaidone(true).raw_value(), 3),
+            (Rdrxctl::ZERO.with_rscackc(true).raw_value(), 25),
+            (Rdrxctl::ZERO.with_fcoe_wrfix(true).raw_value(), 26),
+            (Secrxctrl::ZERO.with_rx_dis(true).raw_value(), 1),
+            (Secrxstat::ZERO.with_secrx_rdy(true).raw_value(), 0),
+            (GcrExt::ZERO.with_buffers_clear(true).raw_value(), 30),
             (Rxctrl::ZERO.with_rxen(true).raw_value(), 0),
             (Dmatxctl::ZERO.with_te(true).raw_value(), 0),
             (Txdctl::ZERO.with_enable(true).raw_value(), 25),

@@ -92,12 +92,14 @@ impl RegisterFile {
         })
     }
 
-    /// Adds to a counter.
+    /// Adds to a counter, which sticks at all ones.
     pub fn add(&self, offset: u32, value: u32) {
         if value != 0
             && let Some(word) = self.word(offset)
         {
-            word.fetch_add(value, Ordering::Relaxed);
+            let add = |was: u32| Some(u32::from_le(was).saturating_add(value).to_le());
+            // Never refused.
+            let _ = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
         }
     }
 

@@ -82,6 +82,7 @@ pub const MSRWD: u32 = 0x04260;
 pub const MAXFRS: u32 = 0x04268;
 pub const AUTOC: u32 = 0x042a0;
 pub const LINKS: u32 = 0x042a4;
+pub const AUTOC2: u32 = 0x042a8;
 
 pub const RXCSUM: u32 = 0x05000;
 pub const VLNCTRL: u32 = 0x05088;
@@ -94,8 +95,11 @@ pub const MRQC: u32 = 0x05818;
 pub const RETA: u32 = 0x05c00;
 pub const RSSRK: u32 = 0x05c80;
 pub const VFTA: u32 = 0x0a000;
+pub const MPSAR: u32 = 0x0a600;
+pub const UTA: u32 = 0x0f400;
 
 pub const SECTXSTAT: u32 = 0x08804;
+pub const SECRXCTRL: u32 = 0x08d00;
 pub const SECRXSTAT: u32 = 0x08d04;
 pub const SYSTIML: u32 = 0x08c0c;
 pub const SYSTIMH: u32 = 0x08c10;
@@ -105,3 +109,4 @@ pub const SWSM: u32 = 0x10140;
 pub const FWSM: u32 = 0x10148;
 pub const FACTPS: u32 = 0x10150;
 pub const GSSR: u32 = 0x10160;
+pub const GCR_EXT: u32 = 0x11050;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Breaches of drivers that cannot be mended here. They are counted apart, and fail no test.
+
+/// A rule that a driver breaks.
+pub struct Exception {
+    /// The rule.
+    pub rule: &'static str,
+    /// The place in the driver.
+    pub place: &'static str,
+    /// The breach, and why the driver gets away with it.
+    pub why: &'static str,
+}
+
+/// A driver and its breaches.
+pub struct Driver {
+    /// The name that `--excuse` takes.
+    pub name: &'static str,
+    /// The breaches.
+    pub exceptions: &'static [Exception],
+}
+
+/// All drivers with known breaches.
+pub const DRIVERS: &[Driver] = &[Driver {
+    name: "ixgbe",
+    exceptions: &[
+        Exception {
+            rule: "eeprom-auto-read",
+            place: "ixgbe_82599.c:990",
+            why: "waits 50 ms after a reset and never looks at EEC.AUTO_RD",
+        },
+        Exception {
+            rule: "dma-init",
+            place: "ixgbe_82599.c:990",
+            why: "waits 50 ms after a reset and never looks at RDRXCTL.DMAIDONE",
+        },
+    ],
+}];
+
+/// The driver of this name.
+pub fn find(name: &str) -> Option<&'static Driver> {
+    DRIVERS.iter().find(|driver| driver.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::rules;
+
+    #[test]
+    fn exceptions_are_from_rules() {
+        for driver in DRIVERS {
+            for exception in driver.exceptions {
+                assert!(rules::find(exception.rule).is_some(), "{}", exception.rule);
+            }
+        }
+        assert!(find("ixgbe").is_some() && find("gravity").is_none());
+    }
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The state of a port between accesses, and the facts that rules look at.
+
+use super::chance::{Chance, Delay};
+use super::queue::{Direction, ENABLE, Place, Queue, Stage};
+use super::tables::Tables;
+use crate::regs::bits::{
+    Ctrl, Eec, GcrExt, Hlreg0, Mrqc, Rdlen, Rdrxctl, Register, Rxctrl, Secrxctrl, Secrxstat,
+    Srrctl, Status, Swsm,
+};
+use crate::regs::file::RegisterFile;
+use crate::regs::{Access, Effect, Entry, offset};
+
+/// Owner bits of software in SW_FW_SYNC, and how far those of firmware lie above them.
+const SOFTWARE_OWNERS: u32 = 0x1f;
+const FIRMWARE_SHIFT: u32 = 5;
+
+/// A port apart from its queues.
+#[derive(Debug, Default)]
+pub(crate) struct Port {
+    /// A reset was started, and CTRL not yet read without it.
+    pub(crate) resetting: bool,
+    /// STATUS.GIO was set when it was read last under CTRL.GIO_DIS.
+    pub(crate) master_stuck: bool,
+    /// STATUS was read under CTRL.GIO_DIS.
+    pub(crate) master_polled: bool,
+    /// Transmit was flushed by loopback and Buffers_Clear.
+    pub(crate) flushed: bool,
+    /// The last reset has to be repeated.
+    pub(crate) owes_reset: bool,
+    /// A queue or the receiver was enabled since the last reset.
+    pub(crate) active: bool,
+    pub(crate) auto_read_seen: bool,
+    pub(crate) dma_init_seen: bool,
+    /// SECRX_RDY was read as 1 under RX_DIS.
+    pub(crate) secrx_polled: bool,
+    /// SWSM.SMBI was read as 0, which takes it.
+    smbi: bool,
+    /// SWSM.SWESMBI was set and read back as 1.
+    swesmbi: bool,
+    reset_left: Delay,
+    master_left: Delay,
+    auto_read_left: Delay,
+    dma_init_left: Delay,
+    secrx_left: Delay,
+    /// The next reset that is seen comes from CTRL.
+    asked_for: bool,
+}
+
+impl Port {
+    /// As a reset leaves it. One by CTRL takes its time and may have to be repeated.
+    pub(crate) fn reset(&mut self, chance: &mut Chance) {
+        let asked_for = std::mem::take(&mut self.asked_for);
+        *self = Self {
+            resetting: asked_for,
+            // The second of two resets need not be repeated.
+            owes_reset: asked_for && self.master_stuck,
+            auto_read_left: chance.delay(20),
+            dma_init_left: chance.delay(20),
+            reset_left: if asked_for {
+                chance.delay(7)
+            } else {
+                Delay::default()
+            },
+            ..Self::default()
+        };
+    }
+
+    pub(crate) fn owns_semaphores(&self) -> bool {
+        self.smbi && self.swesmbi
+    }
+
+    /// Whether a write of SW_FW_SYNC takes a resource that the firmware has.
+    pub(crate) fn takes_taken(&self, regs: &RegisterFile, value: u32) -> bool {
+        let was = regs.load(offset::GSSR);
+        let taken = value & !was & SOFTWARE_OWNERS;
+        taken & (was >> FIRMWARE_SHIFT) != 0
+    }
+
+    /// Follows a write, after the rules were asked.
+    pub(crate) fn write(&mut self, at: u32, value: u32, regs: &RegisterFile, chance: &mut Chance) {
+        match at {
+            offset::CTRL => {
+                let ctrl = Ctrl::from_raw(value);
+                if ctrl.rst() || ctrl.lnk_rst() {
+                    self.asked_for = true;
+                } else if ctrl.gio_dis() && !regs.get::<Ctrl>().gio_dis() {
+                    self.master_polled = false;
+                    // A card that never accessed memory has nothing outstanding.
+                    self.master_left = if self.active && chance.once_in(8) {
+                        Delay::NEVER
+                    } else {
+                        chance.delay(60)
+                    };
+                }
+            }
+            offset::GCR_EXT => {
+                let clears = GcrExt::from_raw(value).buffers_clear();
+                self.flushed |= clears && regs.get::<Hlreg0>().lpbk();
+            }
+            offset::SECRXCTRL => {
+                if Secrxctrl::from_raw(value).rx_dis() {
+                    self.secrx_left = chance.delay(20);
+                }
+                self.secrx_polled = false;
+            }
+            offset::RXCTRL => self.active |= Rxctrl::from_raw(value).rxen(),
+            offset::SWSM => {
+                let swsm = Swsm::from_raw(value);
+                self.smbi &= swsm.smbi();
+                self.swesmbi &= swsm.swesmbi();
+            }
+            _ => {}
+        }
+    }
+
+    /// Follows a read of `value`; returns the value that the driver gets.
+    pub(crate) fn read(&mut self, at: u32, value: u32, regs: &RegisterFile) -> u32 {
+        match at {
+            offset::CTRL if self.resetting => {
+                if !self.reset_left.is_over() {
+                    return Ctrl::from_raw(value).with_rst(true).raw();
+                }
+                self.resetting = false;
+            }
+            offset::STATUS if regs.get::<Ctrl>().gio_dis() => {
+                self.master_polled = true;
+                self.master_stuck = !self.master_left.is_over();
+                return Status::from_raw(value).with_gio(self.master_stuck).raw();
+            }
+            offset::EEC => {
+                if !self.auto_read_left.is_over() {
+                    return Eec::from_raw(value).with_auto_rd(false).raw();
+                }
+                self.auto_read_seen = true;
+            }
+            offset::RDRXCTL => {
+                if !self.dma_init_left.is_over() {
+                    return Rdrxctl::from_raw(value).with_dmaidone(false).raw();
+                }
+                self.dma_init_seen = true;
+            }
+            offset::SECRXSTAT => {
+                if !self.secrx_left.is_over() {
+                    return Secrxstat::from_raw(value).with_secrx_rdy(false).raw();
+                }
+                self.secrx_polled = regs.get::<Secrxctrl>().rx_dis();
+            }
+            offset::SWSM => {
+                let swsm = Swsm::from_raw(value);
+                self.smbi |= !swsm.smbi();
+                self.swesmbi = swsm.swesmbi();
+            }
+            _ => {}
+        }
+        value
+    }
+}
+
+/// All that a rule may look at.
+pub(crate) struct Facts<'a> {
+    pub(crate) regs: &'a RegisterFile,
+    pub(crate) at: u32,
+    /// The value that is written.
+    pub(crate) value: u32,
+    pub(crate) entry: Option<&'static Entry>,
+    pub(crate) port: &'a Port,
+    pub(crate) queue: Option<(Place, Queue)>,
+    pub(crate) tables: &'a Tables,
+    /// The function is bus master.
+    pub(crate) master: bool,
+    /// CTRL.GIO_DIS is set.
+    pub(crate) gio_dis: bool,
+}
+
+impl Facts<'_> {
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.entry.is_some_and(|entry| {
+            matches!(
+                entry.access,
+                Access::ReadOnly | Access::Effect(Effect::Status | Effect::Links)
+            )
+        })
+    }
+
+    /// Whether the access configures the card, as opposed to resetting it.
+    pub(crate) fn is_configuration(&self) -> bool {
+        self.queue.is_some() || matches!(self.at, offset::RXCTRL | offset::DMATXCTL)
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        self.queue.map_or(Stage::Reset, |(_, queue)| queue.stage)
+    }
+
+    pub(crate) fn is_transmit(&self) -> bool {
+        self.queue
+            .is_some_and(|(place, _)| place.direction == Direction::Transmit)
+    }
+
+    fn ring(&self, register: u32) -> u32 {
+        self.queue
+            .map_or(0, |(place, _)| self.regs.load(place.base() + register))
+    }
+
+    /// Whether the written tail is another one than the head.
+    pub(crate) fn moves_tail(&self) -> bool {
+        self.value != self.ring(0x10)
+    }
+
+    /// Whether ENABLE was written.
+    pub(crate) fn was_asked_to_run(&self) -> bool {
+        matches!(
+            self.stage(),
+            Stage::Enabling | Stage::Enabled | Stage::Draining
+        )
+    }
+
+    pub(crate) fn ring_base(&self) -> u32 {
+        self.ring(0)
+    }
+
+    pub(crate) fn ring_descriptors(&self) -> u32 {
+        Rdlen::from_raw(self.ring(8)).descriptors()
+    }
+
+    pub(crate) fn ring_length_is_good(&self) -> bool {
+        let length = self.ring(8);
+        let held = Rdlen::from_raw(length).len();
+        held.value() != 0 && Rdlen::ZERO.with_len(held).raw() == length
+    }
+
+    pub(crate) fn buffer_sizes_are_good(&self) -> bool {
+        let Some((place, _)) = self.queue else {
+            return true;
+        };
+        let srrctl = self.regs.nth::<Srrctl>(place.queue);
+        let advanced = srrctl.desctype() != Srrctl::LEGACY;
+        srrctl.bsizepacket().value() != 0 && (!advanced || srrctl.bsizeheader().value() != 0)
+    }
+
+    /// Whether a table in use has words that were not written since the last reset.
+    pub(crate) fn unwritten_table(&self) -> bool {
+        let rss = self.regs.get::<Mrqc>().mrqe().value() != 0;
+        self.tables.first_unwritten(rss).is_some()
+    }
+}
+
+/// Whether the word has ENABLE set.
+pub(crate) fn enables(value: u32) -> bool {
+    value & ENABLE != 0
+}
