@@ -31,6 +31,7 @@ use core::ops::Range;
 
 mod address;
 mod bus;
+mod checkup;
 pub mod combining;
 mod driver;
 mod ethtool;
@@ -58,6 +59,7 @@ pub use self::{
         BusDevice,
         Parent, //
     },
+    checkup::CheckUp,
     driver::{
         Driver,
         MtuChange, //

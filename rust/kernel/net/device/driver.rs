@@ -4,6 +4,7 @@
 
 use super::{
     bus::Parent,
+    checkup::CheckUp,
     ethtool::Statistics,
     info::{
         Features,
@@ -71,9 +72,9 @@ pub enum MtuChange {
 /// # Going up and down
 ///
 /// Up: [`open`] (adds the vectors) -> NAPI enabled -> interrupts requested -> transmit queues
-/// usable -> [`start`]. Down, also if one of these fails: event interrupt freed -> transmit queues
-/// unusable -> NAPI disabled -> [`quiesce`] -> [`Tx`] dropped -> queue interrupts freed ->
-/// [`closed`] or [`Poller`] dropped. So:
+/// usable -> [`start`]. Down, also if one of these fails: last [`check_up`] -> event interrupt freed
+/// -> transmit queues unusable -> NAPI disabled -> [`quiesce`] -> [`Tx`] dropped -> queue interrupts
+/// freed -> [`closed`] or [`Poller`] dropped. So:
 ///
 /// - [`quiesce`] is the last callback to access the card: neither [`rearm`] nor [`event`] nor
 ///   [`start_xmit`] can undo its effects.
@@ -97,6 +98,7 @@ pub enum MtuChange {
 /// [`Data`]: Driver::Data
 /// [`Poller`]: Driver::Poller
 /// [`Tx`]: Driver::Tx
+/// [`check_up`]: Driver::check_up
 /// [`closed`]: Driver::closed
 /// [`event`]: Driver::event
 /// [`open`]: Driver::open
@@ -239,6 +241,14 @@ pub trait Driver: Sized + 'static {
     /// Process context (interrupt thread), between [`Driver::start`] and [`Driver::quiesce`] and,
     /// once, possibly during [`Driver::start`].
     fn event<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) {
+        let _ = (data, dev);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Looks after the device once a second: at what no interrupt tells, or one that got lost.
+    ///
+    /// Process context without RTNL, from [`Driver::start`] until before [`Driver::quiesce`].
+    fn check_up<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> CheckUp {
         let _ = (data, dev);
         build_error!(VTABLE_DEFAULT_ERROR)
     }

@@ -3,6 +3,7 @@
 //! Taking devices up and down.
 
 use super::{
+    checkup::CheckUps,
     registration::Inner,
     vector::{
         Interrupt,
@@ -291,7 +292,8 @@ pub(super) enum Reach {
 ///
 /// [`Up::end`] takes the device down, from any step on the way up:
 ///
-/// 1. The event interrupt is freed, which waits for its thread: the carrier is not turned on again.
+/// 1. Check-ups end and the event interrupt is freed, which waits for its thread: the carrier is
+///    not turned on again.
 /// 2. The carrier is turned off, the queues are stopped, and the producers are taken out of them
 ///    under their locks: no packet reaches the driver, even if a queue is woken.
 /// 3. NAPI is disabled, and the last poll functions are waited for: no interrupt is turned on
@@ -308,6 +310,7 @@ pub(super) enum Reach {
 /// - If `enabled`, NAPI is enabled in all `vectors`, else in none.
 /// - `tx` has as many entries as `vectors`. If `installed`, they have been moved to the slots.
 pub(super) struct Up<T: Driver> {
+    check_ups: Option<Pin<KBox<CheckUps<T>>>>,
     event: Option<EventIrq<T>>,
     tx: KVec<Option<T::Tx<'static>>>,
     vectors: KVec<Pin<KBox<Vector<T>>>>,
@@ -320,6 +323,7 @@ impl<T: Driver> Up<T> {
     pub(super) fn new(inner: &Inner<T>, rtnl: &mut Rtnl) -> Result<Self> {
         // INVARIANT: There are no vectors.
         let mut up = Self {
+            check_ups: None,
             event: None,
             tx: KVec::new(),
             vectors: KVec::new(),
@@ -385,6 +389,10 @@ impl<T: Driver> Up<T> {
         self.exchange_tx(inner);
 
         T::start(inner.data(), inner.dev(), rtnl)?;
+        if T::HAS_CHECK_UP {
+            // SAFETY: `end()` drops it first of all.
+            self.check_ups = Some(unsafe { CheckUps::start(inner)? });
+        }
 
         // If the device was restarted, packets may wait for this.
         //
@@ -405,6 +413,7 @@ impl<T: Driver> Up<T> {
     pub(super) fn end(mut self, inner: &Inner<T>, reach: Reach, rtnl: &mut Rtnl) {
         let dev = inner.dev();
 
+        drop(self.check_ups.take());
         drop(self.event.take());
 
         dev.carrier_off();

@@ -16,6 +16,7 @@ pub(in crate::net::device) use self::log::{
 use super::{
     super::{
         ops,
+        CheckUp,
         Driver,
         Feature,
         Features,
@@ -490,6 +491,15 @@ impl Driver for Dummy {
             data.log.unreachable.fetch_add(1, Relaxed);
         }
         stats.rx_packets(data.log.received.load(Relaxed));
+    }
+
+    fn check_up<'bound>(data: Pin<&Data<'bound>>, _dev: &Device) -> CheckUp {
+        data.log.check_ups.fetch_add(1, Relaxed);
+        if data.log.unwell.xchg(0, Relaxed) != 0 {
+            CheckUp::Restart
+        } else {
+            CheckUp::Fine
+        }
     }
 
     fn tx_timeout<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _queue: u16) {

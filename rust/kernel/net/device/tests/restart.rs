@@ -132,6 +132,37 @@ mod cases {
     }
 
     #[test]
+    fn check_ups_restart_and_end_when_down() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+        let wait = |done: &dyn Fn() -> bool| {
+            for _ in 0..500 {
+                if done() {
+                    break;
+                }
+                fsleep(Delta::from_millis(10));
+            }
+            assert!(done());
+        };
+
+        log.unwell.store(1, Relaxed);
+        device.up()?;
+        wait(&|| log.count(Event::Start) == 2);
+        assert_eq!(log.count(Event::Quiesce), 1);
+
+        // They go on after the restart, and one that finds nothing does nothing.
+        let seen = log.check_ups.load(Relaxed);
+        wait(&|| log.check_ups.load(Relaxed) > seen);
+        assert_eq!(log.count(Event::Quiesce), 1);
+
+        device.down();
+        let seen = log.check_ups.load(Relaxed);
+        fsleep(Delta::from_millis(1_200));
+        assert_eq!(log.check_ups.load(Relaxed), seen);
+        Ok(())
+    }
+
+    #[test]
     fn an_mtu_that_cannot_be_undone_closes() -> Result {
         is_closed_after(|device| {
             device.log.restart_mtu.store(1, Relaxed);

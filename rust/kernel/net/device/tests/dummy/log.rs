@@ -151,6 +151,10 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) awake: Atomic<u32>,
     /// The number of times that the driver was told that its card cannot be reached.
     pub(in crate::net::device) unreachable: Atomic<u32>,
+    /// The number of check-ups.
+    pub(in crate::net::device) check_ups: Atomic<u32>,
+    /// Ask for a restart at the next one.
+    pub(in crate::net::device) unwell: Atomic<u32>,
 }
 
 impl Log {
@@ -194,6 +198,8 @@ impl Log {
                 udp_ports: Atomic::new(0),
                 awake: Atomic::new(0),
                 unreachable: Atomic::new(0),
+                check_ups: Atomic::new(0),
+                unwell: Atomic::new(0),
             },
             GFP_KERNEL,
         )?)

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The periodic check-up of a device that is up.
+
+use super::{
+    driver::Driver,
+    registration::Inner, //
+};
+
+use crate::{
+    bindings,
+    prelude::*,
+    time::msecs_to_jiffies,
+    types::Opaque, //
+};
+
+use core::{
+    ffi::c_int,
+    ptr, //
+};
+
+/// Milliseconds between two check-ups.
+const PERIOD_MS: u32 = 1_000;
+
+/// The result of [`Driver::check_up`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckUp {
+    /// The device goes on.
+    Fine,
+    /// The device has to be restarted, as after [`Driver::tx_timeout`].
+    Restart,
+}
+
+/// The check-ups of a device, from creation until this is dropped, which waits for the last one.
+///
+/// # Invariants
+///
+/// `inner` is valid, and its device is up.
+#[pin_data(PinnedDrop)]
+pub(super) struct CheckUps<T: Driver> {
+    #[pin]
+    work: Opaque<bindings::delayed_work>,
+    inner: *const Inner<T>,
+}
+
+impl<T: Driver> CheckUps<T> {
+    /// Starts check-ups of `inner`.
+    ///
+    /// # Safety
+    ///
+    /// The result must be dropped before the device goes down.
+    pub(super) unsafe fn start(inner: &Inner<T>) -> Result<Pin<KBox<Self>>> {
+        // INVARIANT: By the safety requirements.
+        let this = KBox::pin_init(
+            pin_init!(Self {
+                work <- Opaque::ffi_init(|work: *mut bindings::delayed_work| {
+                    // SAFETY: `work` is valid for writing, and pinned. The keys and names are
+                    // static.
+                    unsafe {
+                        bindings::init_work_with_key(
+                            &raw mut (*work).work,
+                            Some(Self::run),
+                            false,
+                            c"net::device::CheckUps".as_char_ptr(),
+                            crate::static_lock_class!().as_ptr(),
+                        );
+                        bindings::timer_init_key(
+                            &raw mut (*work).timer,
+                            Some(bindings::delayed_work_timer_fn),
+                            bindings::TIMER_IRQSAFE,
+                            c"net::device::CheckUps_timer".as_char_ptr(),
+                            crate::static_lock_class!().as_ptr(),
+                        );
+                    }
+                }),
+                inner: ptr::from_ref(inner),
+            }),
+            GFP_KERNEL,
+        )?;
+
+        this.queue();
+        Ok(this)
+    }
+
+    fn queue(&self) {
+        // SAFETY: The work is initialized, and is cancelled before it goes away.
+        unsafe {
+            bindings::queue_delayed_work_on(
+                bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
+                bindings::system_wq,
+                self.work.get(),
+                msecs_to_jiffies(PERIOD_MS),
+            )
+        };
+    }
+
+    /// # Safety
+    ///
+    /// `work` must be that of a [`CheckUps`].
+    unsafe extern "C" fn run(work: *mut bindings::work_struct) {
+        // SAFETY: By the safety requirements.
+        let work = unsafe { crate::container_of!(work, bindings::delayed_work, work) };
+        let work = Opaque::cast_from(work);
+        // SAFETY: As above; dropping it waits for us.
+        let this = unsafe { &*crate::container_of!(work, Self, work) };
+        // SAFETY: By the type invariants.
+        let inner = unsafe { &*this.inner };
+
+        if T::HAS_CHECK_UP && T::check_up(inner.data(), inner.dev()) == CheckUp::Restart {
+            // SAFETY: The work is initialized. It is cancelled after the device has gone down for
+            // the last time, when there are no check-ups.
+            unsafe { bindings::schedule_work(inner.restart_work()) };
+        }
+        this.queue();
+    }
+}
+
+#[pinned_drop]
+impl<T: Driver> PinnedDrop for CheckUps<T> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: The work is initialized. This keeps it from being queued again by itself.
+        unsafe { bindings::cancel_delayed_work_sync(self.work.get()) };
+    }
+}
