@@ -20,9 +20,12 @@ use kernel::{
     }, //
 };
 
-use crate::regs::{
-    queue::*,
-    *, //
+use crate::{
+    flush,
+    regs::{
+        queue::*,
+        *, //
+    }, //
 };
 
 /// Size of the register space.
@@ -100,7 +103,12 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
 
     // If transactions do not drain, two resets are needed: the first one keeps new transactions
     // from starting, the second one cleans up after those that were still pending.
-    let resets = if disable_master(bar).is_ok() { 1 } else { 2 };
+    let resets = if disable_master(bar).is_ok() {
+        1
+    } else {
+        flush::transmit(dev, bar);
+        2
+    };
 
     for _ in 0..resets {
         // Leave a link that is up alone, since the firmware may use it. Reset a link that is down.
@@ -267,8 +275,11 @@ pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     }
     flush(bar);
 
+    // Without a link, transmit queues with packets do not stop. The next reset clears them.
+    let transmits = bar.read(LINKS).link_up();
     let is_enabled = |pair: Pair| {
-        bar.read(RXDCTL::at(pair.at())).enable() || bar.read(TXDCTL::at(pair.at())).enable()
+        bar.read(RXDCTL::at(pair.at())).enable()
+            || transmits && bar.read(TXDCTL::at(pair.at())).enable()
     };
     let queues_stopped = wait_for(
         bar,

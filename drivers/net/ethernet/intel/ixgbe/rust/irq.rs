@@ -144,6 +144,12 @@ pub(crate) fn rearm_events(bar: &Bar0<'_>) {
     bar.write_reg(EIMS::zeroed().with_lsc(true));
 }
 
+/// Raises the causes of all queue vectors that are not masked, in case that one got lost.
+pub(crate) fn raise_queues(bar: &Bar0<'_>) {
+    let unmasked = bar.read(EIMS_EX::at(0)).into_raw();
+    bar.write(EICS_EX::at(0), unmasked.into());
+}
+
 /// Masks memory errors until the port is started again. Such an error persists, and would raise
 /// interrupts without end.
 pub(crate) fn mask_memory_errors(bar: &Bar0<'_>) {

@@ -10,7 +10,7 @@
 //! | [`rx`], [`tx`] | the descriptor rings |
 //! | [`rss`] | receive side scaling |
 //! | [`desc`] | descriptor formats |
-//! | [`hw`], [`irq`], [`moderation`], [`link`], [`filter`], [`eeprom`] | parts of the card |
+//! | [`hw`], [`irq`], [`moderation`], [`link`], [`flush`], [`filter`], [`eeprom`] | the card |
 //! | [`regs`] | registers |
 //! | [`stats`] | counters |
 
@@ -30,6 +30,7 @@ use kernel::{
 mod desc;
 mod eeprom;
 mod filter;
+mod flush;
 mod hw;
 mod irq;
 mod link;
@@ -66,6 +67,21 @@ kernel::pci_device_table!(
             pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1507),
             Media::SfpPlus
         ),
+        // The same, a later design.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x154d),
+            Media::SfpPlus
+        ),
+        // The same with four ports.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x154a),
+            Media::SfpPlus
+        ),
+        // The same with FCoE in its NVM.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1529),
+            Media::SfpPlus
+        ),
         // The same with one port.
         (
             pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1557),
@@ -89,6 +105,16 @@ kernel::pci_device_table!(
         // 82599 behind KR.
         (
             pci::DeviceId::from_id(pci::Vendor::INTEL, 0x1517),
+            Media::Backplane
+        ),
+        // 82599 behind KX4, KX or KR, whichever the NVM selects.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x10f8),
+            Media::Backplane
+        ),
+        // The same with FCoE in its NVM.
+        (
+            pci::DeviceId::from_id(pci::Vendor::INTEL, 0x152a),
             Media::Backplane
         ),
     ]

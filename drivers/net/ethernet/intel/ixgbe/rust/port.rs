@@ -7,6 +7,7 @@ use kernel::{
     net::{
         device::{
             combining::Combine,
+            CheckUp,
             Device,
             Driver,
             Feature,
@@ -63,6 +64,7 @@ use crate::{
     }, //
 };
 
+mod checkup;
 mod state;
 
 use self::state::{
@@ -239,6 +241,10 @@ impl Driver for PortDriver {
 
     fn event<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) {
         port.handle_events(netdev);
+    }
+
+    fn check_up<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) -> CheckUp {
+        port.check_up(netdev)
     }
 
     fn set_rx_mode<'bound>(

@@ -72,6 +72,16 @@ register! {
     }
 }
 
+// PCIe, datasheet 8.2.3.3.
+
+register! {
+    /// PCIe Control Extended.
+    pub(crate) GCR_EXT(u32) @ 0x11050 {
+        /// Clears the buffers of the transaction layer.
+        30:30   buffers_clear => bool;
+    }
+}
+
 // Semaphores between drivers and firmware, datasheet 8.2.3.4.
 
 register! {
@@ -101,7 +111,7 @@ register! {
     /// Extended Interrupt Cause Set: reading it shows the causes without clearing any.
     pub(crate) EICS(u32) @ 0x00808 {
         /// Uncorrectable error in one of the device's memories.
-        21:21   ecc => bool;
+        28:28   ecc => bool;
         /// Link status change.
         20:20   lsc => bool;
     }
@@ -115,7 +125,7 @@ register! {
     /// Extended Interrupt Mask Set.
     pub(crate) EIMS(u32) @ 0x00880 {
         /// Uncorrectable error in one of the device's memories.
-        21:21   ecc => bool;
+        28:28   ecc => bool;
         /// Link status change.
         20:20   lsc => bool;
     }
@@ -123,10 +133,13 @@ register! {
     /// Extended Interrupt Mask Clear.
     pub(crate) EIMC(u32) @ 0x00888 {
         /// Uncorrectable error in one of the device's memories.
-        21:21   ecc => bool;
+        28:28   ecc => bool;
     }
 
-    /// Extended Interrupt Mask Set, one bit per vector.
+    /// Extended Interrupt Cause Set, one bit per vector.
+    pub(crate) EICS_EX(u32)[2] @ 0x00a90 {}
+
+    /// Extended Interrupt Mask Set, one bit per vector; reading it shows the mask.
     pub(crate) EIMS_EX(u32)[2] @ 0x00aa0 {}
 
     /// Extended Interrupt Mask Clear, one bit per vector.
@@ -191,6 +204,8 @@ register! {
     pub(crate) HLREG0(u32) @ 0x04240 {
         /// Receive frames of up to [`MAXFRS`].
         2:2     jumboen => bool;
+        /// Loopback: frames that the port sends come back to it.
+        15:15   lpbk => bool;
         /// Pad short frames on transmission.
         10:10   txpaden => bool;
         /// Strip the frame check sequence on reception; must agree with [`RDRXCTL`].

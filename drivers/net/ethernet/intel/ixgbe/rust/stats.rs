@@ -31,7 +31,10 @@ use kernel::{
 };
 
 use crate::{
-    hw::Bar0,
+    hw::{
+        self,
+        Bar0, //
+    },
     regs::{
         counter::*,
         queue::MAX_PAIRS, //
@@ -160,8 +163,8 @@ impl HwCounters {
     /// Reads and clears the card's counters, and adds them up.
     fn update(&self, bar: &Bar0<'_>) {
         let add = |sum: &Counter, value: u32| {
-            // All ones means that the card is gone.
-            if value != u32::MAX {
+            // Counters stick at all ones, which a card that is gone shows as well.
+            if value != u32::MAX || !hw::is_gone(bar) {
                 sum.add(value.into());
             }
         };

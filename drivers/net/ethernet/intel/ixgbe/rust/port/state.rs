@@ -188,7 +188,7 @@ impl Port<'_> {
     }
 
     /// Reads the link state and reports it to the stack.
-    fn update_link(&self, dev: &Device) {
+    pub(super) fn update_link(&self, dev: &Device) {
         let _guard = self.link_update.lock();
 
         match link::state(&self.bar) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The check-up of a port, once a second.
+
+use kernel::{
+    net::device::{
+        CheckUp,
+        Device, //
+    },
+    prelude::*, //
+};
+
+use crate::{
+    flush,
+    hw,
+    irq,
+    port::Port, //
+};
+
+impl Port<'_> {
+    /// Collects what no interrupt tells, or one that got lost.
+    pub(super) fn check_up(&self, netdev: &Device) -> CheckUp {
+        let bar = &self.bar;
+
+        if hw::is_gone(bar) {
+            return CheckUp::Fine;
+        }
+        // The card's counters stick at their maximum, the one of frames after about 290 s.
+        self.stats.save_hw(bar);
+        self.update_link(netdev);
+
+        if netdev.is_carrier_ok() {
+            irq::raise_queues(bar);
+        } else if flush::is_pending(bar) {
+            // The stack does not notice: its watchdog needs a carrier. Meanwhile the packets would
+            // keep their memory, and leave when the link is back.
+            dev_info!(
+                self.pdev,
+                "restarting to drop packets that were queued when the link went down\n"
+            );
+            return CheckUp::Restart;
+        }
+        CheckUp::Fine
+    }
+}
