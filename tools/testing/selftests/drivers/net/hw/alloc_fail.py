@@ -22,6 +22,7 @@ from pathlib import Path
 from lib.py import KsftFailEx, KsftNamedVariant, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_gt, ksft_lt, ksft_pr, ksft_run
 from lib.py import ksft_variants
+from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import driver_stats, provokes, skip_program
 
@@ -256,13 +257,13 @@ def main():
         cfg.knobs, cfg.empty = {}, 0
         provokes("checker out of memory")
         try:
-            ksft_run([set_up, open_fails, forwards_after("open_fails"),
-                      probe_fails, probe_still_works, forwards_after("probe_fails"),
-                      data_path_is_armed,
-                      every_tenth_fails, forwards_after("every_tenth_fails", 2000),
-                      every_one_fails, forwards_after("every_one_fails", 2000),
-                      rx_ring_runs_empty, rx_ring_empty_is_counted,
-                      forwards_after("rx_ring_empty", 2000)], args=(cfg, ))
+            ksft_run(judged([set_up, open_fails, forwards_after("open_fails"),
+                             probe_fails, probe_still_works, forwards_after("probe_fails"),
+                             data_path_is_armed,
+                             every_tenth_fails, forwards_after("every_tenth_fails", 2000),
+                             every_one_fails, forwards_after("every_one_fails", 2000),
+                             rx_ring_runs_empty, rx_ring_empty_is_counted,
+                             forwards_after("rx_ring_empty", 2000)]), args=(cfg, ))
         finally:
             _fail_in(cfg, 0)
     ksft_exit()

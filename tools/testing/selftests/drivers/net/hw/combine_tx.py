@@ -13,6 +13,7 @@ from lib.py import CmdExitFailure, EthtoolFamily, KsftFailEx, ethtool
 from lib.py import ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_gt
 from lib.py import ksft_in, ksft_lt, ksft_pr, ksft_raises, ksft_run, ksft_true
 from lib.py.datagrams import Flow, Plan
+from lib.py.judge import judged
 from lib.py.nicmodel import CABLE_V4, Cable, NicModelEnv, forwards_after
 from lib.py.support import Task, driver_stats, flood, kernel_log, provokes
 from lib.py.support import wait_until
@@ -266,17 +267,17 @@ def main():
         cfg.ethnl = EthtoolFamily()
         cfg.reloaded, cfg.cable, cfg.results, cfg.account = False, None, {}, (0, 0)
         try:
-            ksft_run([flag_is_off, flag_refused, flag_is_still_off,
-                      load, one_queue, flag_is_on, cable,
-                      senders_past_qdisc, _arrived("senders_past_qdisc"),
-                      senders_share_doorbells, neighbours,
-                      senders_through_qdisc, _arrived("senders_through_qdisc"),
-                      flag_toggled, _arrived("flag_toggled"),
-                      flag_off, _arrived("flag_off"), flag_off_combines_nothing,
-                      down_while_sending, each_is_counted, reach_after_down,
-                      senders_after_down, _arrived("senders_after_down"),
-                      cable_off, forwards_after("cable"),
-                      transmitter_hangs, forwards_after("hang", 2000)],
+            ksft_run(judged([flag_is_off, flag_refused, flag_is_still_off,
+                             load, one_queue, flag_is_on, cable,
+                             senders_past_qdisc, _arrived("senders_past_qdisc"),
+                             senders_share_doorbells, neighbours,
+                             senders_through_qdisc, _arrived("senders_through_qdisc"),
+                             flag_toggled, _arrived("flag_toggled"),
+                             flag_off, _arrived("flag_off"), flag_off_combines_nothing,
+                             down_while_sending, each_is_counted, reach_after_down,
+                             senders_after_down, _arrived("senders_after_down"),
+                             cable_off, forwards_after("cable"),
+                             transmitter_hangs, forwards_after("hang", 2000)]),
                      args=(cfg, ))
         finally:
             if cfg.cable:

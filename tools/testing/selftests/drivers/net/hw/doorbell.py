@@ -11,6 +11,7 @@ import time
 
 from lib.py import KsftSkipEx, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_ge, ksft_gt, ksft_lt, ksft_run
+from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import Task, driver_stats, flood, provokes, wait_until
 
@@ -158,13 +159,13 @@ def main():
                      why="the driver lets no doorbell wait") as cfg:
         cfg.single = cfg.shared = 0
         cfg.account = {}
-        ksft_run([set_up, single_frames, single_frames_doorbells, burst,
-                  burst_doorbells, single_frame_of_a_program,
-                  stopped_queue, stopped_queue_goes_on,
-                  forwards_after("stopped_queue"),
-                  down_while_sending, each_is_counted,
-                  what_counts_as_sent_was_on_the_wire,
-                  forwards_after("down_while_sending")], args=(cfg, ))
+        ksft_run(judged([set_up, single_frames, single_frames_doorbells, burst,
+                         burst_doorbells, single_frame_of_a_program,
+                         stopped_queue, stopped_queue_goes_on,
+                         forwards_after("stopped_queue"),
+                         down_while_sending, each_is_counted,
+                         what_counts_as_sent_was_on_the_wire,
+                         forwards_after("down_while_sending")]), args=(cfg, ))
     ksft_exit()
 
 

@@ -11,6 +11,7 @@ import time
 from lib.py import KsftNamedVariant, cmd, ethtool, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_ge, ksft_gt, ksft_lt, ksft_run, ksft_true
 from lib.py import ksft_variants
+from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv
 from lib.py.support import driver_stats
 
@@ -181,10 +182,10 @@ def main():
     with NicModelEnv(__file__) as cfg:
         cfg.growth, cfg.survived, cfg.bulk = {}, {}, 0
         cfg.alone, cfg.checksums = {}, {}
-        ksft_run([set_up, info, link_detected, lists_counters, frames_counted,
-                  growth, no_errors, updown, updown_keeps,
-                  forwards_after_updown, bulk_free_counted, *_bulk_free(),
-                  rx_checksum, rx_checksum_told], args=(cfg, ))
+        ksft_run(judged([set_up, info, link_detected, lists_counters, frames_counted,
+                         growth, no_errors, updown, updown_keeps,
+                         forwards_after_updown, bulk_free_counted, *_bulk_free(),
+                         rx_checksum, rx_checksum_told]), args=(cfg, ))
     ksft_exit()
 
 

@@ -9,11 +9,12 @@ stopped, or is removed: the driver has to survive that and recover.
 import re
 import time
 
-from lib.py import KsftNamedVariant, cmd, ethtool, ip, ksft_disruptive, ksft_eq
+from lib.py import KsftNamedVariant, cmd, ethtool, ip, ksft_disruptive, ksft_eq, ksft_ge
 from lib.py import ksft_exit, ksft_gt, ksft_in, ksft_lt, ksft_ne, ksft_run
 from lib.py import ksft_true, ksft_variants
+from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
-from lib.py.support import kernel_log, provokes, wait_until
+from lib.py.support import driver_stats, kernel_log, provokes, wait_until
 
 ERROR_BITS = 0xFFF00000
 # name, port, kind, count, value
@@ -73,6 +74,27 @@ def changes_what_comes_out(cfg, name):
 def counted_as_errors(cfg, name):
     """ The driver counts receive errors. """
     ksft_gt(cfg.errors[name], 0)
+
+
+@ksft_disruptive
+def memory_error(cfg):
+    """ An error in a memory of the device is logged, and only once. """
+    log = kernel_log()
+    said = "the card reports an uncorrectable memory error"
+    cfg.model.fault(0, "memory_error")
+    wait_until(lambda: said in kernel_log()[len(log):], 10, "the driver logs the error")
+    time.sleep(0.5)
+    ksft_eq(kernel_log()[len(log):].count(said), 1)
+    cfg.both("down")
+    cfg.both("up")
+
+
+def full_counters(cfg):
+    """ Counters of the device that are full count for what they show. """
+    ifname = cfg.ports[0].ifname
+    before = driver_stats(ifname)["hw_rx_good"]
+    cfg.model.fault(0, "counters")
+    ksft_ge(driver_stats(ifname)["hw_rx_good"] - before, 0xFFFFFFFF)
 
 
 @ksft_disruptive
@@ -167,11 +189,12 @@ def main():
     with NicModelEnv(__file__, drivers=["ixgbe_rust"],
                      why="the driver believes what the card says") as cfg:
         cfg.lied, cfg.errors, cfg.log = {}, {}, ""
-        ksft_run([set_up, *lies(),
-                  transmitter_hangs, transmitter_hang_is_told,
-                  forwards_after("hang", 2000),
-                  does_not_stop, bound_anew, forwards_after("does_not_stop"),
-                  pulled_out, back_in_place, forwards_after("pulled_out")],
+        ksft_run(judged([set_up, *lies(),
+                         memory_error, forwards_after("memory_error"), full_counters,
+                         transmitter_hangs, transmitter_hang_is_told,
+                         forwards_after("hang", 2000),
+                         does_not_stop, bound_anew, forwards_after("does_not_stop"),
+                         pulled_out, back_in_place, forwards_after("pulled_out")]),
                  args=(cfg, ))
     ksft_exit()
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_run
+from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import skip_program
 
@@ -51,7 +52,7 @@ def main():
         skip_program("this kernel has no kmemleak")
     with NicModelEnv(__file__, drivers=["ixgbe_rust"],
                      why="the driver is not under test") as cfg:
-        ksft_run([unload, kmemleak, load, ports_come_back, forwards_after("load")],
+        ksft_run(judged([unload, kmemleak, load, ports_come_back, forwards_after("load")]),
                  args=(cfg, ))
     ksft_exit()
 

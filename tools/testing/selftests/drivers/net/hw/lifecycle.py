@@ -7,6 +7,7 @@ Interfaces set up and down, and the driver loaded and unloaded, many times.
 
 from lib.py import KsftNamedVariant, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_run, ksft_variants
+from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import pages_back, wait_until
 
@@ -79,9 +80,9 @@ def main():
     """ Ksft boiler plate main """
 
     with NicModelEnv(__file__) as cfg:
-        ksft_run([updown, updown_leaves_them_down, forwards_after("updown"),
-                  reload, unload_removes_interfaces, forwards_after("reload"),
-                  unload_with_open_file, forwards_after("unload_with_open_file")],
+        ksft_run(judged([updown, updown_leaves_them_down, forwards_after("updown"),
+                         reload, unload_removes_interfaces, forwards_after("reload"),
+                         unload_with_open_file, forwards_after("unload_with_open_file")]),
                  args=(cfg, ))
     ksft_exit()
 

@@ -15,6 +15,7 @@ from lib.py import EthtoolFamily, KsftFailEx, KsftNamedVariant, KsftSkipEx
 from lib.py import CmdExitFailure, cmd, ethtool, ip, ksft_disruptive
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_raises, ksft_run
 from lib.py import ksft_true, ksft_variants
+from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after, traffic_intact
 from lib.py.support import Task, driver_stats, flood, wait_until
 
@@ -364,20 +365,20 @@ def main():
         cfg.used, cfg.sums = {}, (0, 0)
         was = [_channels(cfg, port)["combined-count"] for port in cfg.ports]
         try:
-            ksft_run([begins_with_one, queue_for_each_cpu, set_up, queue_per_cpu,
-                      irq_per_queue, channels_shown, counters_of_each_queue,
-                      udp_between_two_hosts, udp_between_two_hosts_one_queue,
-                      udp_ports_not_hashed, udp_ports_hashed, flows_are_spread,
-                      one_flow, one_flow_one_queue, queue_counters_add_up,
-                      hash_refused,
-                      cpu_has_own_queue, cpu_sends_by_own_queue,
-                      threads, threads_spread, threads_forward, threads_off,
-                      channels_under_traffic, traffic_intact("channels"),
-                      own_queue_after_channels,
-                      one_queue, one_queue_forwards, all_queues_again,
-                      channels_max, channels_refused, forwards_after("channels"),
-                      updown, updown_ports_hashed, updown_spread, udp_ports_not_hashed_again,
-                      forwards_after("updown")], args=(cfg, ))
+            ksft_run(judged([begins_with_one, queue_for_each_cpu, set_up, queue_per_cpu,
+                             irq_per_queue, channels_shown, counters_of_each_queue,
+                             udp_between_two_hosts, udp_between_two_hosts_one_queue,
+                             udp_ports_not_hashed, udp_ports_hashed, flows_are_spread,
+                             one_flow, one_flow_one_queue, queue_counters_add_up,
+                             hash_refused,
+                             cpu_has_own_queue, cpu_sends_by_own_queue,
+                             threads, threads_spread, threads_forward, threads_off,
+                             channels_under_traffic, traffic_intact("channels"),
+                             own_queue_after_channels,
+                             one_queue, one_queue_forwards, all_queues_again,
+                             channels_max, channels_refused, forwards_after("channels"),
+                             updown, updown_ports_hashed, updown_spread, udp_ports_not_hashed_again,
+                             forwards_after("updown")]), args=(cfg, ))
         finally:
             for port, count in zip(cfg.ports, was, strict=True):
                 cmd(f"ethtool -L {port.ifname} combined {count}", fail=False)

@@ -8,6 +8,7 @@ import time
 from lib.py import KsftNamedVariant, bkg, ip, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_raises, ksft_run, ksft_variants
 from lib.py import CmdExitFailure
+from lib.py.judge import judged
 from lib.py.nicmodel import Cable, NicModelEnv, forwards_after
 from lib.py.nicmodel import traffic_intact
 from lib.py.support import wait_until
@@ -154,14 +155,14 @@ def main():
     with NicModelEnv(__file__) as cfg:
         cfg.cable = None
         try:
-            ksft_run([set_up,
-                      unbind_and_bind, traffic_intact("unbind"), forwards_after("unbind"),
-                      down_and_up, traffic_intact("down_and_up"),
-                      forwards_after("down_and_up"),
-                      up_under_flood, forwards_after("flood"),
-                      mtu, traffic_intact("mtu"), mtu_refused, forwards_after("mtu"),
-                      *largest_frames(), frames_above_mtu,
-                      cable, link_flap, link_change, reach_after_flaps],
+            ksft_run(judged([set_up,
+                             unbind_and_bind, traffic_intact("unbind"), forwards_after("unbind"),
+                             down_and_up, traffic_intact("down_and_up"),
+                             forwards_after("down_and_up"),
+                             up_under_flood, forwards_after("flood"),
+                             mtu, traffic_intact("mtu"), mtu_refused, forwards_after("mtu"),
+                             *largest_frames(), frames_above_mtu,
+                             cable, link_flap, link_change, reach_after_flaps]),
                      args=(cfg, ))
         finally:
             if cfg.cable:

@@ -14,6 +14,7 @@ import time
 from lib.py import CmdExitFailure, KsftNamedVariant, KsftSkipEx
 from lib.py import cmd, defer, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_raises, ksft_run, ksft_variants
+from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
@@ -252,17 +253,17 @@ def main():
         cfg.holder = None
         with contextlib.ExitStack() as at_end:
             at_end.callback(lambda: cfg.holder and cfg.holder.close())
-            ksft_run([set_up, address, promiscuous, promiscuous_no_more,
-                      group_joined, group_left, all_multicast_group,
-                      all_multicast_other, all_multicast_no_more,
-                      group_survives, promiscuous_survives,
-                      groups_joined, groups_one_of_many,
-                      groups_left, second_unicast, second_unicast_gone,
-                      new_address, new_address_frames, old_address_frames,
-                      forwards_after("new_address"), address_refused,
-                      new_address_survives, new_address_survives_frames,
-                      old_address_again,
-                      forwards_after("old_address")], args=(cfg, ))
+            ksft_run(judged([set_up, address, promiscuous, promiscuous_no_more,
+                             group_joined, group_left, all_multicast_group,
+                             all_multicast_other, all_multicast_no_more,
+                             group_survives, promiscuous_survives,
+                             groups_joined, groups_one_of_many,
+                             groups_left, second_unicast, second_unicast_gone,
+                             new_address, new_address_frames, old_address_frames,
+                             forwards_after("new_address"), address_refused,
+                             new_address_survives, new_address_survives_frames,
+                             old_address_again,
+                             forwards_after("old_address")]), args=(cfg, ))
     ksft_exit()
 
 

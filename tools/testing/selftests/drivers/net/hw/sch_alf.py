@@ -15,6 +15,7 @@ from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_gt
 from lib.py import ksft_raises, ksft_run, ksft_true, ksft_variants
 from lib.py import qdisc
 from lib.py.datagrams import Flow, Plan
+from lib.py.judge import judged
 from lib.py.nicmodel import CABLE_V4, CableEnv
 from lib.py.support import insert_module, netdev_stat, remove_module, wait_until
 
@@ -547,7 +548,7 @@ def main():
         # Packets left to another sender are dropped only by the qdisc.
         was = qdisc.has_ways() and qdisc.set_core("qdisc_max_burst", 100000)
         try:
-            ksft_run(cases, args=(cfg, ))
+            ksft_run(judged(cases), args=(cfg, ))
         finally:
             if cfg.flow:
                 cfg.flow.stop()

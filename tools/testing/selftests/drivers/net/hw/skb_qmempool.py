@@ -13,6 +13,7 @@ from pathlib import Path
 from lib.py import KsftNamedVariant, KsftSkipEx, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_in, ksft_raises, ksft_run, ksft_true
 from lib.py import ksft_variants
+from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after, traffic_intact
 from lib.py.support import skip_program
 
@@ -103,13 +104,13 @@ def main():
     with NicModelEnv(__file__, drivers=["ixgbe_rust"],
                      why="one driver is enough") as cfg:
         try:
-            ksft_run([set_up, pool_on, frames, statistics, no_third_position,
-                      pool_off, pool_is_gone,
-                      on_and_off, traffic_intact("on_and_off"),
-                      forwards_after("on_and_off"),
-                      pool_on_again, cpu_offline_and_online,
-                      traffic_intact("cpu_offline"),
-                      forwards_after("cpu_offline")], args=(cfg, ))
+            ksft_run(judged([set_up, pool_on, frames, statistics, no_third_position,
+                             pool_off, pool_is_gone,
+                             on_and_off, traffic_intact("on_and_off"),
+                             forwards_after("on_and_off"),
+                             pool_on_again, cpu_offline_and_online,
+                             traffic_intact("cpu_offline"),
+                             forwards_after("cpu_offline")]), args=(cfg, ))
         finally:
             SWITCH.write_text("0", encoding="utf-8")
     ksft_exit()

@@ -15,6 +15,7 @@ import tempfile
 from lib.py import KsftNamedVariant, KsftSkipEx, bkg, cmd, defer, ethtool
 from lib.py import ksft_eq, ksft_exit, ksft_run, ksft_variants, rand_port
 from lib.py import wait_port_listen
+from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
 
 PATIENCE = 120
@@ -132,8 +133,8 @@ def main():
     """ Ksft boiler plate main """
 
     with CableEnv(__file__) as cfg:
-        ksft_run([ping, ping_from_remote, ping_v6, ping_flood, stream,
-                  scatter_gather_is_on, stream_without_scatter_gather],
+        ksft_run(judged([ping, ping_from_remote, ping_v6, ping_flood, stream,
+                         scatter_gather_is_on, stream_without_scatter_gather]),
                  args=(cfg, ))
     ksft_exit()
 

@@ -13,6 +13,7 @@ from lib.py import KsftNamedVariant, NetNS, cmd, ip, ksft_eq
 from lib.py import ksft_exit, ksft_run, ksft_variants
 from lib.py import datagrams, qdisc
 from lib.py.datagrams import Flow, Plan
+from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
 from lib.py.support import ip_batch, is_emulated, skip_program
 
@@ -222,8 +223,8 @@ def main():
             try:
                 cfg.pair.receive_on_one_cpu()
                 cfg.know_each_other()
-                ksft_run([pair_connected, way, in_order, no_room, sender_killed,
-                          *loads(), device_connected, device], args=(cfg, ))
+                ksft_run(judged([pair_connected, way, in_order, no_room, sender_killed,
+                                 *loads(), device_connected, device]), args=(cfg, ))
             finally:
                 cfg.pair.close()
                 cmd(f"tc qdisc del dev {cfg.ifname} root", fail=False)

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+The link goes away while packets are queued: the device stops transmitting, and
+the driver has to drop them, rather than keep them until the link is back.
+"""
+
+import time
+
+from lib.py import ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_in, ksft_run
+from lib.py.judge import judged
+from lib.py.nicmodel import NicModelEnv, forwards_after
+from lib.py.support import kernel_log, wait_until
+
+RESETS = {
+    "ixgbe_rust": "restarting to drop packets that were queued when the link went down",
+    "ixgbe": "initiating reset to clear Tx work after link loss",
+}
+
+
+def set_up(cfg):
+    """ Addresses, routes and neighbours are set, and both links are up. """
+    cfg.set_up()
+
+
+def cut(cfg):
+    """ Take the link away in the middle of traffic. """
+    cfg.start_traffic()
+    time.sleep(1)
+    cfg.model.link(1, False)
+    wait_until(lambda: cfg.ports[1].attr("carrier") == "0", 20, "the carrier is gone")
+
+
+def plug_in(cfg):
+    """ Bring the link back, and end the traffic. """
+    cfg.model.link(1, True)
+    cfg.card.wait_up()
+    cfg.check_traffic()
+
+
+@ksft_disruptive
+def drops_what_is_queued(cfg):
+    """ The driver resets the device, which drops the packets. """
+    log = kernel_log()
+    cut(cfg)
+    try:
+        wait_until(lambda: RESETS[cfg.driver] in kernel_log()[len(log):], 10,
+                   "the driver resets the device")
+        time.sleep(4)
+    finally:
+        plug_in(cfg)
+    ksft_in(RESETS[cfg.driver], kernel_log()[len(log):])
+
+
+@ksft_disruptive
+def goes_down_without_link(cfg):
+    """ An interface can go down and up while the link is away. """
+    cut(cfg)
+    try:
+        ip(f"link set {cfg.ports[1].ifname} down")
+        ip(f"link set {cfg.ports[1].ifname} up")
+        ksft_eq(cfg.ports[1].attr("carrier"), "0")
+    finally:
+        cfg.model.link(1, True)
+    cfg.set_up()
+    cfg.check_traffic()
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with NicModelEnv(__file__) as cfg:
+        ksft_run(judged([set_up,
+                         drops_what_is_queued, forwards_after("link_loss"),
+                         goes_down_without_link, forwards_after("down")]),
+                 args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
