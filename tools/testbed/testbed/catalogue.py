@@ -28,10 +28,11 @@ SUITES = {
     "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT)",
     "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
+    "mutants": "seeded defects of the Rust driver, which the selftests must refuse",
     "selftests": "the kernel's own tests of drivers, with both drivers: a record",
 }
-# Suites that run only if ONLY names them: they need a kernel of their own.
-ON_REQUEST = ("cfi", "rt", "kcsan", "bisect", "selftests")
+# Suites that run only if ONLY names them: they need a kernel of their own, or long.
+ON_REQUEST = ("cfi", "rt", "kcsan", "bisect", "mutants", "selftests")
 
 # The benchmarks of make bench.
 BENCHES = {

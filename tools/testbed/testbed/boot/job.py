@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.boot import dmesg
+from testbed.boot import dmesg, judge
 from testbed.boot.nicmodel import Model
 from testbed.build.selftests import Selftests
 from testbed.env import Env
@@ -57,10 +57,14 @@ class Job:
     # and the model are pinned to different processors.
     shared_tails: bool = True
     pinned: bool = False
+    # Whether the model judges the driver, which costs it time and traps ring registers.
+    judge: bool = False
     # Modules that were not built with the kernel; load-driver finds them.
     modules: Sequence[Path] = ()
     # Called with the run's folder, the guest's /mnt/job, before the boot.
     on_share: Callable[[Path], None] | None = None
+    # Called with the running model, before the boot.
+    on_model: Callable[[Model], None] | None = None
     # Ends the run when it is set.
     stop: threading.Event = field(default_factory=threading.Event)
     # The kernel's selftests, for /mnt/selftests; each guest has its own copy.
@@ -81,6 +85,8 @@ class Outcome:
     console: str
     seconds: float
     complaints: list[dmesg.Complaint]
+    # Rules of the data sheet that the driver has broken.
+    breaches: list[judge.Breach] = field(default_factory=list)
     # The files of /mnt/job/results, by name.
     results: dict[str, str] = field(default_factory=dict)
 
@@ -294,7 +300,8 @@ class Run:
                 *_tail(self.console, 6),
                 *logs,
             )
-        return Outcome(code, output, console, seconds, found, results)
+        broken = judge.breaches(self.model) if self.model is not None else []
+        return Outcome(code, output, console, seconds, found, broken, results)
 
 
 def print_line(line: str) -> None:

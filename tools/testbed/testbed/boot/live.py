@@ -15,7 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from testbed.boot.job import Job
+from testbed.boot.judge import Breach, Watch
 from testbed.boot.machine import Machine
+from testbed.boot.nicmodel import Model
 from testbed.host.ui import Failure
 
 # The folder below /mnt/job, and the request that ends the guest.
@@ -30,7 +32,8 @@ class Live:
 
     def __init__(self, machine: Machine, job: Job) -> None:
         self._machine = machine
-        self._job = replace(job, on_share=self._on_share)
+        self._watch = Watch()
+        self._job = replace(job, on_share=self._on_share, on_model=self._on_model)
         self._share: Path | None = None
         self._shared = threading.Event()
         self._count = 0
@@ -77,6 +80,10 @@ class Live:
                 return text
             time.sleep(0.1)
 
+    def breaches(self) -> list[Breach]:
+        """Rules of the data sheet that the driver has broken since the last call."""
+        return self._watch.new() if self.alive else []
+
     def close(self) -> tuple[str | None, str]:
         """Power off; returns the problem, if there is one, and the rest of the console."""
         if self._thread.is_alive():
@@ -106,6 +113,9 @@ class Live:
         (share / REQUESTS).mkdir()
         self._share = share
         self._shared.set()
+
+    def _on_model(self, model: Model) -> None:
+        self._watch.model = model
 
     def _boot(self) -> None:
         try:

@@ -70,4 +70,6 @@ class Machine(ABC):
             if job.selftests is not None:
                 job.selftests.copy(folder / "selftests")
             with self._model(job, folder / "model") if job.ports else nullcontext() as model:
+                if job.on_model and model:
+                    job.on_model(model)
                 yield folder, model

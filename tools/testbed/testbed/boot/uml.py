@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from testbed.boot import judge
 from testbed.boot.job import Job, OnLine, Outcome, Run
 from testbed.boot.machine import Machine
 from testbed.boot.nicmodel import WIRES, Model
@@ -44,7 +45,9 @@ class Uml(Machine):
             return subprocess.call(self._command(run, lines), env=_environment(), pass_fds=lines)
 
     def _model(self, job: Job, folder: Path) -> Model:
-        words = () if job.shared_tails else ("--trap",)
+        words = [] if job.shared_tails and not job.judge else ["--trap"]
+        if job.judge:
+            words += judge.words(job.driver)
         program, (_, processors) = self.tools / "nicmodel", pins(job)
         return Model(program, folder, self._model_log, job.ports, "vhost", words, processors)
 

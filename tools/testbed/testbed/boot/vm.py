@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from testbed.boot import judge
 from testbed.boot.job import Job, OnLine, Outcome, Run, is_ordinary
 from testbed.boot.machine import Machine
 from testbed.boot.nicmodel import WIRES, Model
@@ -45,7 +46,8 @@ class Vm(Machine):
         return _on_terminal(self._command(run, ["-serial", "mon:stdio"]))
 
     def _model(self, job: Job, folder: Path) -> Model:
-        return Model(self.tools / "nicmodel", folder, self._model_log, job.ports)
+        words = judge.words(job.driver) if job.judge else []
+        return Model(self.tools / "nicmodel", folder, self._model_log, job.ports, words=words)
 
     def _command(self, run: Run, serial: Sequence[str]) -> list[str]:
         job, folder, model = run.job, run.folder, run.model

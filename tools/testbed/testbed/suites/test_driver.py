@@ -24,6 +24,7 @@ def test_driver(env: Env, ready: Ready, results: Results) -> None:
     made = driver.build(env, built.kernels[UML], env.clone / FOLDER)
     results.add("it builds as an external module")
     job = Job(env.clone / _SCRIPT, made.name, timeout=120, modules=made.modules,
+              judge=True,
               kernel_words=["kunit.enable=0"])  # fmt: skip
     with Step(f"{made.name} in User-Mode Linux"):
         outcome = built.uml("driver").run(job)
@@ -31,3 +32,5 @@ def test_driver(env: Env, ready: Ready, results: Results) -> None:
     results.add("it carries packets", said if outcome.code else None)
     bad = "; ".join(str(one) for one in outcome.complaints[:3])
     results.add("no kernel complaint", bad or None)
+    broken = "; ".join(str(one) for one in outcome.breaches[:3])
+    results.add("no rule of the data sheet broken", broken or None)

@@ -91,6 +91,7 @@ class Guests:
             accel=built.accel(kind.config),
             kernel_words=["kunit.enable=0"],
             selftests=built.selftests,
+            judge=True,
             variables={"REQUESTS": f"/mnt/job/{REQUESTS}"},
         )
         self.kind = kind
@@ -154,6 +155,7 @@ def test_program(guests: Guests, results: Results, kind: Kind, program: str) -> 
     with Step(f"{kind.suite}: {program}"):
         lines = live.run(name, _PROGRAM_TIME, _follower(program))
         console = live.console(name)
+        breaches = live.breaches()
     found = (parse(lines, f"the guest ended: {live.died}") or [_absent(name, live.died)])[0]
     guests.note(kind, found)
     for case, result in found.cases.items():
@@ -161,6 +163,8 @@ def test_program(guests: Guests, results: Results, kind: Kind, program: str) -> 
             results.skip(case, result.reason)
         else:
             results.add(case, result.reason or "failed" if result.result == FAIL else None)
+    broken = "; ".join(str(one) for one in breaches[:3])
+    results.add(f"no rule of the data sheet broken in {program}", broken or None)
     if new:
         boot, mark, console = console.partition(f"skbulk: begin {name}")
         _judge_console(results, "boot and probe", boot + mark)

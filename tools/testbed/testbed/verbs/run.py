@@ -41,7 +41,9 @@ def run_script(env: Env, script: Path, timeout: float) -> int:
         say(f"==> {script.name} in {place(config)}: {driver.name} driver, {job.accel}")
         outcome = machine.run(job, print_line, ready.release)
     report_complaints(outcome.complaints)
-    code = outcome.code or (99 if outcome.complaints else 0)
+    for breach in outcome.breaches:
+        say(f"broken rule: {breach}: {breach.detail}")
+    code = outcome.code or (99 if outcome.complaints else 96 if outcome.breaches else 0)
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(f"{code}\n")
     say(f"    console: {machine.log}")
@@ -75,6 +77,7 @@ def job_of(
         cpus=cpus,
         accel=ready.accel(config),
         kernel_words=words,
+        judge=settings.switch("JUDGE"),
         ipv6=True,
         modules=driver.modules,
     )

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The judge of the NIC model: rules of the data sheet that the driver has broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.boot.nicmodel import Model
+
+# The model's names of drivers with known breaches, by the names of load-driver.
+_EXCUSED = {"c": "ixgbe"}
+
+
+def words(driver: str) -> list[str]:
+    """Words for the model's command line."""
+    excuse = _EXCUSED.get(driver)
+    return ["--judge", *(["--excuse", excuse] if excuse else [])]
+
+
+@dataclass(frozen=True)
+class Breach:
+    """All breaches of one rule by one queue."""
+
+    port: int
+    queue: str | None
+    rule: str
+    source: str
+    about: str
+    count: int
+    detail: str
+
+    def __str__(self) -> str:
+        where = f"port {self.port}" + (f", {self.queue}" if self.queue else "")
+        return f"{self.rule} ({self.source}): {self.about}; {where}, {self.count} times"
+
+
+def _breach(entry: Mapping[str, Any]) -> Breach:
+    return Breach(**{name: entry[name] for name in Breach.__dataclass_fields__})
+
+
+def breaches(model: Model) -> list[Breach]:
+    """Those so far for which the driver is not excused; none without a judge."""
+    answer = model.ask({"cmd": "judge"})
+    return [_breach(entry) for entry in answer["breaches"] if not entry["excused"]]
+
+
+class Watch:
+    """Tells new breaches from those that were told."""
+
+    def __init__(self) -> None:
+        self.model: Model | None = None
+        self._told: dict[tuple[int, str | None, str], int] = {}
+
+    def new(self) -> list[Breach]:
+        """The breaches since the last call."""
+        if self.model is None or self.model.died is not None:
+            return []
+        found = []
+        for one in breaches(self.model):
+            key = (one.port, one.queue, one.rule)
+            if one.count > self._told.get(key, 0):
+                found.append(one)
+            self._told[key] = one.count
+        return found
