@@ -41,7 +41,6 @@ mod open;
 mod ops;
 mod registration;
 mod rss;
-mod rtnl;
 mod rx_mode;
 mod stats;
 mod suspend;
@@ -52,6 +51,11 @@ mod virtual_device;
 
 #[cfg(CONFIG_KUNIT)]
 mod tests;
+
+pub use super::rtnl::{
+    Rtnl,
+    RtnlCell, //
+};
 
 pub use self::{
     address::MacAddress,
@@ -80,10 +84,6 @@ pub use self::{
         rss_key,
         Flow,
         FlowHash, //
-    },
-    rtnl::{
-        Rtnl,
-        RtnlCell, //
     },
     rx_mode::RxMode,
     stats::Stats64,

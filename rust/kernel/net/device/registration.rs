@@ -20,10 +20,6 @@ use super::{
         self,
         Restart, //
     },
-    rtnl::{
-        Rtnl,
-        RtnlCell, //
-    },
     tx_path::{
         self,
         Direct,
@@ -32,7 +28,9 @@ use super::{
     },
     tx_slot::TxSlot,
     Device,
-    Driver, //
+    Driver,
+    Rtnl,
+    RtnlCell, //
 };
 
 use crate::{

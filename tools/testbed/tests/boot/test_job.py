@@ -44,7 +44,7 @@ class LeavingsTest(unittest.TestCase):
 
     def run_with(self, code: int, complaints: list[str]) -> int:
         machine = mock.MagicMock(log="log")
-        machine.run.return_value = SimpleNamespace(code=code, complaints=complaints)
+        machine.run.return_value = SimpleNamespace(code=code, complaints=complaints, breaches=[])
         ready = mock.MagicMock()
         ready.machine.return_value = machine
         made = mock.MagicMock()
