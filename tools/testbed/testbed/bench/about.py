@@ -101,7 +101,7 @@ ABOUT: Mapping[str, str] = {
     "xmit-nic": "Compares combining with the TX queue lock on one ring of the modelled card. With "
     "shared tails the model is the bottleneck, so the times mean little; doorbells do.",
     "slab": "Compares `Batch` with `kmem_cache_*_bulk()`, allocation and free of 232-byte objects. "
-    "The plain cache has sheaves of the default capacity, on SLUB with `mm-slub-bulk-sheaf.patch`. "
+    "The plain cache has sheaves of the default capacity. "
     "Means nothing for caches that other CPUs free to.",
     "slab-sized": "The same, with sheaves as large as those of `Batch`: the cost of the type.",
     "slab-loop": "Compares `Batch` with a loop of single calls.",
