@@ -21,11 +21,11 @@
 //!
 //! # Sleep, resets and errors
 //!
-//! A device that stays bound can be away nevertheless: the system sleeps, the device is being reset,
-//! or its bus has reported an error. Meanwhile its registrations are suspended, see
+//! A device that stays bound can be away nevertheless: the system sleeps, the device is being
+//! reset, or its bus has reported an error. Meanwhile its registrations are suspended, see
 //! [`Registration::suspend`]: the driver has no callbacks that access the device. There can be
-//! several reasons at a time, see [`Suspension`]; a registration is suspended with the first one, and
-//! resumed when the last one has gone.
+//! several reasons at a time, see [`Suspension`]; a registration is suspended with the first one,
+//! and resumed when the last one has gone.
 //!
 //! [`Devres`]: crate::devres::Devres
 //! [`devres::register`]: crate::devres::register

@@ -166,8 +166,8 @@ pub trait Driver: Sized + 'static {
     /// [`Driver::probe`] has left it.
     ///
     /// The card must not know of any memory after that. Without this callback, the system does not
-    /// go to sleep while the driver is bound, and a device whose bus was reset has to be bound anew.
-    /// Process context, RTNL held, while the device is suspended.
+    /// go to sleep while the driver is bound, and a device whose bus was reset has to be bound
+    /// anew. Process context, RTNL held, while the device is suspended.
     fn reset<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result {
         let _ = (data, dev, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)

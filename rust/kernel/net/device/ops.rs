@@ -309,8 +309,8 @@ impl<T: Driver> Restart<T> {
 
         let mut rtnl = Rtnl::lock();
 
-        // With RTNL held, the device is registered and running, or not. One that is suspended starts
-        // afresh anyway.
+        // With RTNL held, the device is registered and running, or not. One that is suspended
+        // starts afresh anyway.
         if inner.dev().is_running() && inner.check_reachable().is_ok() {
             // If this fails, it is logged.
             let _ = inner.restart_or_close(&mut rtnl);

@@ -2,12 +2,13 @@
 
 //! Network devices whose card is away for a while: it sleeps, is reset, or its bus has failed.
 //!
-//! The device core does this for a driver, beside taking the device down and up as [`Up`] describes:
+//! The device core does this for a driver, beside taking the device down and up as [`Up`]
+//! describes:
 //!
 //! 1. The device is marked as absent: its queues are stopped, users can neither open nor configure
 //!    it, and callbacks that come all the same are refused.
-//! 2. It goes down. If the card cannot be reached, [`Driver::quiesce`] is left out, and the bus keeps
-//!    the card from accessing memory.
+//! 2. It goes down. If the card cannot be reached, [`Driver::quiesce`] is left out, and the bus
+//!    keeps the card from accessing memory.
 //! 3. The card may not access memory, which includes that it raises no interrupts.
 //! 4. The bus does its part, until the card can be reached again.
 //! 5. [`Driver::reset`]. After that the card may access memory.
