@@ -251,7 +251,7 @@ impl Judge {
             value,
             write: true,
         });
-        self.check_power(state, device);
+        self.check_power(state, device, at);
         let place = Place::of(at);
         let moments = moments(device, state, at, value);
         self.examine(state, device, at, value, place, &moments);
@@ -288,8 +288,9 @@ impl Judge {
         }
         let mut guard = self.state();
         let state = &mut *guard;
-        self.check_power(state, device);
-        let mut value = state.port.read(at, value, &device.regs);
+        self.check_power(state, device, at);
+        let now = device.clock.now();
+        let mut value = state.port.read(at, value, &device.regs, now);
         let mut change = Change::Same;
         let place = Place::of(at);
         if let Some(place) = place
@@ -301,7 +302,7 @@ impl Judge {
             let blocked = place.direction == Direction::Transmit && pending && !device.transmits();
             change = state
                 .queue(place)
-                .map_or(Change::Same, |queue| queue.poll(blocked));
+                .map_or(Change::Same, |queue| queue.poll(blocked, now));
             value = match change {
                 Change::Same => value,
                 Change::Starts => value | ENABLE,
@@ -324,11 +325,11 @@ impl Judge {
         value
     }
 
-    fn check_power(&self, state: &mut State, device: &Device) {
+    fn check_power(&self, state: &mut State, device: &Device, at: u32) {
         if device.power_state() != 0
             && let Some(rule) = rules::find(rules::POWER_STATE)
         {
-            let detail = format!("in D{}", device.power_state());
+            let detail = format!("{} in D{}", crate::regs::name(at), device.power_state());
             self.record(state, rule, None, detail);
         }
     }

@@ -163,13 +163,13 @@ impl Queue {
     }
 
     /// A read of the control register. A queue that is `blocked` does not drain.
-    pub(crate) fn poll(&mut self, blocked: bool) -> Change {
+    pub(crate) fn poll(&mut self, blocked: bool, now: u64) -> Change {
         match self.stage {
-            Stage::Enabling if self.left.is_over() => {
+            Stage::Enabling if self.left.is_over(now) => {
                 self.stage = Stage::Enabled;
                 Change::Starts
             }
-            Stage::Draining if !blocked && self.left.is_over() => {
+            Stage::Draining if !blocked && self.left.is_over(now) => {
                 self.stage = Stage::Disabled;
                 Change::Stops
             }
@@ -210,11 +210,11 @@ mod tests {
         }
         assert_eq!(queue.stage, Stage::Programmed);
         assert!(!queue.control(true, || Delay::reads(1)));
-        assert_eq!(queue.poll(false), Change::Same);
-        assert_eq!(queue.poll(false), Change::Starts);
+        assert_eq!(queue.poll(false, 0), Change::Same);
+        assert_eq!(queue.poll(false, 0), Change::Starts);
         assert!(queue.control(false, || Delay::reads(0)));
-        assert_eq!(queue.poll(true), Change::Same, "cannot drain");
-        assert_eq!(queue.poll(false), Change::Stops);
+        assert_eq!(queue.poll(true, 0), Change::Same, "cannot drain");
+        assert_eq!(queue.poll(false, 0), Change::Stops);
         assert_eq!(queue.stage, Stage::Disabled);
     }
 }

@@ -193,14 +193,8 @@ pub const RULES: &[Rule] = &[
         Moment::RingWrite,
         "ring-enabled",
         "4.6.7.1, 4.6.8.1",
-        "base, length and head of a ring \
-        are written only while its queue is disabled",
-        |f| {
-            matches!(
-                f.stage(),
-                Stage::Enabling | Stage::Enabled | Stage::Draining
-            )
-        },
+        "base, length, head and buffer sizes of a ring are written only while its queue is disabled",
+        |f| f.was_asked_to_run() && f.changes_ring(),
     ),
     on(
         Moment::TailWrite,

@@ -2,7 +2,7 @@
 //! The state of a port between accesses, and the facts that rules look at.
 
 use super::chance::{Chance, Delay};
-use super::queue::{Direction, ENABLE, Place, Queue, Stage};
+use super::queue::{Direction, ENABLE, Place, Queue, RingRegister, Stage};
 use super::tables::Tables;
 use crate::regs::bits::{
     Ctrl, Eec, GcrExt, Hlreg0, Mrqc, Rdlen, Rdrxctl, Register, Rxctrl, Secrxctrl, Secrxstat,
@@ -115,33 +115,33 @@ impl Port {
     }
 
     /// Follows a read of `value`; returns the value that the driver gets.
-    pub(crate) fn read(&mut self, at: u32, value: u32, regs: &RegisterFile) -> u32 {
+    pub(crate) fn read(&mut self, at: u32, value: u32, regs: &RegisterFile, now: u64) -> u32 {
         match at {
             offset::CTRL if self.resetting => {
-                if !self.reset_left.is_over() {
+                if !self.reset_left.is_over(now) {
                     return Ctrl::from_raw(value).with_rst(true).raw();
                 }
                 self.resetting = false;
             }
             offset::STATUS if regs.get::<Ctrl>().gio_dis() => {
                 self.master_polled = true;
-                self.master_stuck = !self.master_left.is_over();
+                self.master_stuck = !self.master_left.is_over(now);
                 return Status::from_raw(value).with_gio(self.master_stuck).raw();
             }
             offset::EEC => {
-                if !self.auto_read_left.is_over() {
+                if !self.auto_read_left.is_over(now) {
                     return Eec::from_raw(value).with_auto_rd(false).raw();
                 }
                 self.auto_read_seen = true;
             }
             offset::RDRXCTL => {
-                if !self.dma_init_left.is_over() {
+                if !self.dma_init_left.is_over(now) {
                     return Rdrxctl::from_raw(value).with_dmaidone(false).raw();
                 }
                 self.dma_init_seen = true;
             }
             offset::SECRXSTAT => {
-                if !self.secrx_left.is_over() {
+                if !self.secrx_left.is_over(now) {
                     return Secrxstat::from_raw(value).with_secrx_rdy(false).raw();
                 }
                 self.secrx_polled = regs.get::<Secrxctrl>().rx_dis();
@@ -236,6 +236,18 @@ impl Facts<'_> {
         let srrctl = self.regs.nth::<Srrctl>(place.queue);
         let advanced = srrctl.desctype() != Srrctl::LEGACY;
         srrctl.bsizepacket().value() != 0 && (!advanced || srrctl.bsizeheader().value() != 0)
+    }
+
+    /// Whether a ring register changes that must not while its queue is enabled. DROP_EN may: the
+    /// C driver sets it when flow control is negotiated.
+    pub(crate) fn changes_ring(&self) -> bool {
+        let drop = Srrctl::ZERO.with_drop_en(true).raw();
+        match self.queue {
+            Some((place, _)) if place.register == RingRegister::BufferSizes => {
+                (self.regs.load(self.at) ^ self.value) & !drop != 0
+            }
+            _ => true,
+        }
     }
 
     /// Whether a table in use has words that were not written since the last reset.
