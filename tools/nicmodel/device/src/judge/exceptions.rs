@@ -34,6 +34,11 @@ pub const DRIVERS: &[Driver] = &[
                 place: "ixgbe_82599.c:990",
                 why: "waits 50 ms after a reset and never looks at RDRXCTL.DMAIDONE",
             },
+            Exception {
+                rule: "power-state",
+                place: "ixgbe_main.c:7537",
+                why: "an interface that is closed after shutdown writes CTRL_EXT in D3",
+            },
         ],
     },
     // The driver of the tutorial leaves out all that one port on the model does without.
