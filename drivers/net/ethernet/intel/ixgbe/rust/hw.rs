@@ -121,7 +121,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
             bar,
             || bar.read(CTRL),
             |r| !r.rst() && !r.lrst(),
-            Delta::from_millis(10),
+            Delta::from_millis(100),
         )
         .inspect_err(|_| dev_err!(dev, "reset did not complete; power-cycle the card\n"))?;
 

@@ -428,7 +428,7 @@ impl RxRegisters {
             || Ok(bar.read(RXDCTL::at(at))),
             |r| r.enable(),
             Delta::from_micros(100),
-            Delta::from_millis(10),
+            Delta::from_millis(100),
         )
         .inspect_err(|_| dev_err!(dev, "receive queue {} does not start\n", at))?;
 

@@ -419,7 +419,7 @@ impl TxRegisters {
             || Ok(bar.read(TXDCTL::at(at))),
             |r| r.enable(),
             Delta::from_micros(100),
-            Delta::from_millis(10),
+            Delta::from_millis(100),
         )
         .inspect_err(|_| dev_err!(dev, "transmit queue {} does not start\n", at))?;
         Ok(())
