@@ -52,11 +52,6 @@ mod virtual_device;
 #[cfg(CONFIG_KUNIT)]
 mod tests;
 
-pub use super::rtnl::{
-    Rtnl,
-    RtnlCell, //
-};
-
 pub use self::{
     address::MacAddress,
     bus::{
@@ -95,6 +90,11 @@ pub use self::{
         NoParent,
         VirtualDevice, //
     }, //
+};
+
+pub use super::rtnl::{
+    Rtnl,
+    RtnlCell, //
 };
 
 /// A network device, registered or about to be.
