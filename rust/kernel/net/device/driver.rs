@@ -72,9 +72,9 @@ pub enum MtuChange {
 /// # Going up and down
 ///
 /// Up: [`open`] (adds the vectors) -> NAPI enabled -> interrupts requested -> transmit queues
-/// usable -> [`start`]. Down, also if one of these fails: last [`check_up`] -> event interrupt freed
-/// -> transmit queues unusable -> NAPI disabled -> [`quiesce`] -> [`Tx`] dropped -> queue interrupts
-/// freed -> [`closed`] or [`Poller`] dropped. So:
+/// usable -> [`start`]. Down, also if one of these fails: last [`check_up`] -> event interrupt
+/// freed -> transmit queues unusable -> NAPI disabled -> [`quiesce`] -> [`Tx`] dropped -> queue
+/// interrupts freed -> [`closed`] or [`Poller`] dropped. So:
 ///
 /// - [`quiesce`] is the last callback to access the card: neither [`rearm`] nor [`event`] nor
 ///   [`start_xmit`] can undo its effects.
