@@ -87,7 +87,7 @@ impl<T: Driver> CheckUps<T> {
         unsafe {
             bindings::queue_delayed_work_on(
                 bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
-                bindings::system_wq,
+                bindings::system_dfl_wq,
                 self.work.get(),
                 msecs_to_jiffies(PERIOD_MS),
             )

@@ -97,7 +97,8 @@ def main():
 
     if not _offers_sleep():
         skip_program("needs a kernel that can sleep (CONFIG_PM_SLEEP_DEBUG)")
-    with NicModelEnv(__file__) as cfg:
+    with NicModelEnv(__file__, drivers=["ixgbe_rust"],
+                     why="the driver is not under test") as cfg:
         ksft_run([set_up, sleeps_while_down, forwards_after("sleep_while_down"),
                   sleeps_while_up, forwards_after("sleep_while_up"),
                   sleeps_under_traffic, traffic_intact("sleep"),
