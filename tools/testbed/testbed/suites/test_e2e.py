@@ -91,7 +91,9 @@ class Guests:
             accel=built.accel(kind.config),
             kernel_words=["kunit.enable=0"],
             selftests=built.selftests,
-            judge=True,
+            # The model's rules know too little of the registers that only the C driver uses
+            # (flow director).
+            judge=kind.driver == "rust",
             variables={"REQUESTS": f"/mnt/job/{REQUESTS}"},
         )
         self.kind = kind
