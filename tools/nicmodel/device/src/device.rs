@@ -355,17 +355,21 @@ impl Device {
     }
 
     /// Whether the function is asleep, where it answers no access to its registers.
-    fn ignores_access(&self) -> bool {
+    fn ignores_access(&self, at: u32) -> bool {
         let asleep = self.config.is_asleep();
         if asleep {
             bump(&self.totals.asleep_accesses, 1);
+            if let Some(judge) = &self.judge {
+                let detail = format!("{} in D{}", crate::regs::name(at), self.power_state());
+                judge.note(judge::rules::POWER_STATE, None, detail);
+            }
         }
         asleep
     }
 
     /// A 32-bit read of BAR 0.
     pub fn register_read(&self, at: u32) -> u32 {
-        if self.faults.removed() || self.ignores_access() {
+        if self.faults.removed() || self.ignores_access(at) {
             return u32::MAX;
         }
         let value = match Index::get().lookup(at) {
@@ -404,7 +408,7 @@ impl Device {
 
     /// A 32-bit write of BAR 0.
     pub fn register_write(&self, at: u32, value: u32) {
-        if self.faults.removed() || self.ignores_access() {
+        if self.faults.removed() || self.ignores_access(at) {
             return;
         }
         let value = match &self.judge {

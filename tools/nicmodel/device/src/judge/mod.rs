@@ -251,7 +251,6 @@ impl Judge {
             value,
             write: true,
         });
-        self.check_power(state, device, at);
         let place = Place::of(at);
         let moments = moments(device, state, at, value);
         self.examine(state, device, at, value, place, &moments);
@@ -288,7 +287,6 @@ impl Judge {
         }
         let mut guard = self.state();
         let state = &mut *guard;
-        self.check_power(state, device, at);
         let now = device.clock.now();
         let mut value = state.port.read(at, value, &device.regs, now);
         let mut change = Change::Same;
@@ -323,15 +321,6 @@ impl Judge {
             device.queue_changes(at, value);
         }
         value
-    }
-
-    fn check_power(&self, state: &mut State, device: &Device, at: u32) {
-        if device.power_state() != 0
-            && let Some(rule) = rules::find(rules::POWER_STATE)
-        {
-            let detail = format!("{} in D{}", crate::regs::name(at), device.power_state());
-            self.record(state, rule, None, detail);
-        }
     }
 
     fn examine(
