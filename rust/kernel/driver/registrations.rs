@@ -114,8 +114,8 @@ pub trait Registration: Send + 'static {
 
 /// A registration, as an entry of the resources of a device.
 ///
-/// They are a list that each device has. The entries are taken off it before the others. What is in
-/// cells is accessed with the device locked.
+/// They are a list that each device has. The entries are taken off it before the others. Their
+/// cells are accessed with the device locked.
 struct Entry {
     registration: KBox<dyn Registration>,
     /// The next entry of those that [`entries`] has found.

@@ -17,7 +17,7 @@
 //! * A queue that was stopped, by the driver or by byte queue limits, waits for completions, so its
 //!   doorbell is rung at once.
 //! * The doorbell is deferred for [`MAX_PACKETS`] packets at most, and the next one rings it, so
-//!   that the card need not idle during a long poll. At its begin, when the card is likely to be
+//!   that the card need not idle during a long poll. At its start, when the card is likely to be
 //!   idle, these are [`FIRST_PACKETS`], and twice as many after each doorbell.
 //! * When the producer of a queue is taken away, the doorbell is rung before, under the lock of the
 //!   queue.
@@ -38,7 +38,7 @@ use core::{
 
 /// The most packets for which a doorbell is deferred. The next packet rings it.
 const MAX_PACKETS: u32 = 32;
-/// The same at the begin of a poll.
+/// The same at the start of a poll.
 const FIRST_PACKETS: u32 = 4;
 
 /// The most queues whose doorbells one poll function can ring. Further ones are not deferred.
