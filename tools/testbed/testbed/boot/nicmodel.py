@@ -23,6 +23,8 @@ from testbed.settings import child_environment
 
 _READY_WITHIN = 20.0
 _CLONE = Path(__file__).resolve().parents[4]
+# Not of third-party crates, and more than half of a folder's size.
+_NOT_SEEDED = ("incremental", "orderings")
 # A guest's lines to the control socket: as many of its commands run at once.
 WIRES = 4
 
@@ -45,7 +47,12 @@ def _seed(env: Env, folder: Path) -> None:
     found = env.cache.glob(f"cargo-{env.toolchain_key}*")
     others = [path for path in found if path.is_dir() and path.suffix != ".part"]
     if others:
-        shutil.copytree(max(others, key=lambda path: path.stat().st_mtime), part, symlinks=True)
+        shutil.copytree(
+            max(others, key=lambda path: path.stat().st_mtime),
+            part,
+            symlinks=True,
+            ignore=shutil.ignore_patterns(*_NOT_SEEDED),
+        )
         # Our crates have relative paths: another clone's build would pass for ours.
         for manifest in (env.clone / "tools").rglob("Cargo.toml"):
             package = tomllib.loads(manifest.read_text()).get("package", {})

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ from testbed.host.ui import Failure
 from testbed.settings import child_environment
 
 _ERROR_LINE = re.compile(r"\b(error|Error|ERROR|undefined|fatal|FAILED)\b")
+_FULL = os.strerror(errno.ENOSPC)
 
 
 def last_errors(log: Path, count: int = 8) -> list[str]:
@@ -84,8 +86,18 @@ def run(
         _end_group(child)
         raise Failure(f"{what}: no end after {timeout:.0f} s", f"log: {log}")
     if check and code != 0:
-        raise Failure(f"{what} failed", *last_errors(log), f"log: {log}")
+        raise Failure(f"{what} failed", *last_errors(log), f"log: {log}", _hint(log))
     return code
+
+
+def _hint(log: Path) -> str:
+    """The way out of a failure that is none of the tool's."""
+    if _FULL in log.read_text(errors="replace"):
+        return (
+            "the disk is full: make clean removes builds, and XDG_CACHE_HOME=FOLDER "
+            "puts them on another disk"
+        )
+    return ""
 
 
 def _wait(

@@ -55,6 +55,13 @@ class Clones(unittest.TestCase):
         prints = target_folder(self.env("two")) / "debug/.fingerprint"
         self.assertEqual([path.name for path in prints.iterdir()], ["serde-0123"])
 
+    def test_a_new_clone_begins_without_builds_of_single_crates(self) -> None:
+        for part in ("debug/incremental", "debug/deps", "orderings"):
+            (target_folder(self.env("one")) / part).mkdir(parents=True)
+        folder = target_folder(self.env("two"))
+        self.assertEqual([path.name for path in (folder / "debug").iterdir()], ["deps"])
+        self.assertFalse((folder / "orderings").exists())
+
     def test_nothing_is_thrown_away_by_another_clone(self) -> None:
         kept = target_folder(self.env("one")) / "release/nicmodel"
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -229,6 +229,17 @@ class EnterTest(SandboxTest):
         )
         self.assert_succeeds(done, "/opt/clone\n0\ntree\n")
 
+    def test_cargo_builds_of_clones_that_are_gone(self) -> None:
+        done = self.run_in_root(
+            "cd $CACHE/skbulk; mkdir cargo-1 cargo-2 cargo-3; mkdir /srv/here\n"
+            "for n in 1 3; do echo /srv/gone >cargo-$n/clone; done; echo /srv/here >cargo-2/clone\n"
+            "touch -d 2026-01-01 cargo-1; touch -d 2026-01-02 cargo-2; touch -d 2026-01-03 cargo-3\n"
+            "$BUILDROOT run true; ls -d cargo-?"
+        )
+        # The newest is what a new clone begins with.
+        self.assert_succeeds(done, "removing", "cargo-2\ncargo-3\n")
+        self.assertNotIn("\ncargo-1\n", done.stdout)
+
     def test_a_folder_of_debian_itself_is_refused(self) -> None:
         done = self.run_in_root("touch /usr/local/x; $BUILDROOT enter true", KDIR="/usr/local")
         self.assert_fails(done, "KDIR=/usr/local", "part of Debian")

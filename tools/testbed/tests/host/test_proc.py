@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Running tools: errors that the user can act on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed.host import proc
+from testbed.host.ui import Failure
+
+
+def test_a_failure_shows_the_last_errors(tmp_path: Path) -> None:
+    with pytest.raises(Failure) as raised:
+        proc.run(["sh", "-c", "echo 'x.c:1: error: bad'; exit 2"], tmp_path / "log", what="it")
+    assert "| x.c:1: error: bad |" in raised.value.on_one_line
+    assert "disk" not in raised.value.on_one_line
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Failure) as raised:
+        proc.run(["sh", "-c", "cat /proc/version >/dev/full"], tmp_path / "log", what="it")
+    assert "the disk is full: make clean" in raised.value.on_one_line
+
+
+def test_a_tool_that_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match="no-such-tool is not installed"):
+        proc.run(["no-such-tool"], tmp_path / "log", what="it")
