@@ -30,9 +30,10 @@ SUITES = {
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
     "mutants": "seeded defects of the Rust driver, which the selftests must refuse",
     "selftests": "the kernel's own tests of drivers, with both drivers: a record",
+    "ports": "the general selftests on a port of this machine (NETIF=, REMOTE=)",
 }
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
-ON_REQUEST = ("cfi", "rt", "kcsan", "bisect", "mutants", "selftests")
+ON_REQUEST = ("cfi", "rt", "kcsan", "bisect", "mutants", "selftests", "ports")
 
 # The benchmarks of make bench.
 BENCHES = {

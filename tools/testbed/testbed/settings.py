@@ -93,6 +93,11 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   ONLY=NAMES               for test, bench
       The suites or benchmarks to run; ONLY=list names them. For make test,
       suite/program selects one program of a suite.
+  NETIF=INTERFACE          for test
+      A port of this machine, a real card's perhaps: the general selftests run on it,
+      and nothing else. They set it down and up. Call make as root.
+  REMOTE=PLACE             for test
+      The other end of NETIF's cable: ssh:root@host, or netns:name for a namespace.
   SHARD=I/N                for test
       The I-th of N parts of the tests, of about the same duration each.
   ROUNDS=1..1000           for bench
@@ -256,6 +261,10 @@ _KINDS: Mapping[str, Callable[[str], Sequence[str]]] = {
     "WORDS": lambda _: (),
     "NAMES": _unless(lambda text: split(text), "there is no name in it"),
     "DRIVER": _driver,
+    "INTERFACE": _unless(re.compile(r"[^/\s]{1,15}").fullmatch,
+                         "this is no name of an interface", "ip link shows the names"),
+    "PLACE": _unless(re.compile(r"(ssh|netns):[^\s:-]\S*").fullmatch,
+                     "the other end is ssh:root@host, or netns:name"),
 }  # fmt: skip
 
 VERBS = tuple(_VERB.findall(HELP))
@@ -384,9 +393,28 @@ def _only(settings: Settings) -> None:
     if settings.verb == "test" and "bisect" in names and len(names) > 1:
         raise Failure(f"ONLY={settings.text('ONLY')}: bisect goes alone",
                       "it changes the kernel tree that the others use")  # fmt: skip
+    _ports(settings, names)
     if settings.given("CASES") and names and "forward" not in names:
         raise Failure(f"CASES={settings.text('CASES')}: only the benchmark forward has such cases",
                       "add forward to ONLY, or leave CASES out")  # fmt: skip
+
+
+def _ports(settings: Settings, names: Sequence[str]) -> None:
+    """The suite on ports of this machine goes with NETIF and REMOTE, and alone."""
+    netif = settings.text("NETIF")
+    example = "an example: make test NETIF=eth2 REMOTE=ssh:root@192.168.1.2"
+    if settings.given("NETIF") != settings.given("REMOTE"):
+        lacking = "REMOTE" if netif else "NETIF"
+        raise Failure(f"{lacking} is missing: NETIF and REMOTE are the two ends of a cable", example)
+    if netif and os.geteuid() != 0:
+        raise Failure(f"NETIF={netif}: the tests change interfaces of this machine",
+                      "call make as root")  # fmt: skip
+    others = [name for name in names if name.partition("/")[0] != "ports"]
+    if netif and others:
+        raise Failure(f"ONLY={settings.text('ONLY')}: {others[0]} does not run on NETIF={netif}",
+                      "leave ONLY out, or take ports or ports/program")  # fmt: skip
+    if not netif and len(others) < len(names):
+        raise Failure(f"ONLY={settings.text('ONLY')}: which port?", example)
 
 
 def child_environment(**more: str) -> dict[str, str]:

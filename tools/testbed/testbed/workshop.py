@@ -99,12 +99,16 @@ class Workshop:
     def ready(self, *configs: str, with_selftests: bool = False) -> Built:
         """The tools, the kernels of some of the configurations, the kernel's selftests."""
         tools = self._once("tools", self._build_tools)
-        programs = self._once("programs", self._build_selftests) if with_selftests else None
+        programs = self.selftests() if with_selftests else None
         kernels = {
             config: self._once(f"kernel {config}", partial(self._build_kernel, config))
             for config in configs
         }
         return Built(self.env, kernels, tools, self._locks, programs)
+
+    def selftests(self) -> Selftests:
+        """The kernel's selftests alone, for this machine's own kernel."""
+        return self._once("programs", self._build_selftests)
 
     def close(self) -> None:
         """Release the locks."""

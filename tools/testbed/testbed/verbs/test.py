@@ -25,7 +25,7 @@ def main(env: Env) -> int:
         for name, text in SUITES.items():
             say(f"{name:<13} {text}{', on request' if name in ON_REQUEST else ''}")
         return 0
-    return run(env, names)
+    return run(env, names or (["ports"] if env.settings.given("NETIF") else []))
 
 
 def run(env: Env, names: Sequence[str]) -> int:

@@ -542,7 +542,7 @@ def main():
               reach_again, module_goes_again, reloaded_under_load, senders_are_still_there]
 
     with CableEnv(__file__, drivers=["ixgbe_rust"], why="one driver is enough",
-                  native=True, v6=False) as cfg:
+                  native=True, v6=False, modelled=True) as cfg:
         cfg.root = qdisc.Root(cfg.ifname)
         cfg.loads, cfg.flow, cfg.sent = {}, None, 0
         # Packets left to another sender are dropped only by the qdisc.

@@ -217,7 +217,7 @@ def main():
            for name in ("netdev_max_backlog", "qdisc_max_burst")}
     try:
         with CableEnv(__file__, drivers=["ixgbe_rust"],
-                      why="one driver is enough", v6=False) as cfg:
+                      why="one driver is enough", v6=False, modelled=True) as cfg:
             cfg.results = {}
             cfg.pair = Pair()
             try:

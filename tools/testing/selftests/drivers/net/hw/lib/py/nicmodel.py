@@ -272,12 +272,15 @@ class Cable:
 class CableEnv(NetDrvEpEnv):
     """
     A local and a remote endpoint. NETIF and the other variables of NetDrvEpEnv
-    name them; without NETIF they are the ports of the modelled card.
+    name them; without NETIF they are the ports of the modelled card, and the
+    only ones if @modelled is set.
     """
 
-    def __init__(self, src_path, drivers=None, why="", native=False, v6=True):
+    def __init__(self, src_path, drivers=None, why="", native=False, v6=True, modelled=False):
         if native and is_emulated():
             skip_program("takes too long where the machine is emulated")
+        if modelled and "NETIF" in os.environ:
+            skip_program("needs the modelled card")
         self.card = None
         self.cable = None
         if "NETIF" not in os.environ:
@@ -312,6 +315,13 @@ class CableEnv(NetDrvEpEnv):
            f"dev {self.ifname} nud permanent")
         ip(f"neigh replace {self.addr_v['4']} lladdr {self.dev['address']} "
            f"dev {self.remote_ifname} nud permanent", host=self.remote)
+
+    @property
+    def remote_ns(self):
+        """ The namespace of the remote end; skips the case on two machines. """
+        if os.environ["REMOTE_TYPE"] != "netns":
+            raise KsftSkipEx("needs the remote end in a namespace of this machine")
+        return self.remote.name
 
     def remote_stat(self, name):
         """ Return a counter of the remote interface. """

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The general selftests on ports of this machine: a real card, and a second machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed.env import Env
+from testbed.harness import ktap
+from testbed.harness.results import Results
+from testbed.host.ui import Step
+from testbed.selftests import ports
+from testbed.selftests.results import FAIL, SKIP, XFAIL
+from testbed.workshop import Workshop
+
+_CLONE = Path(__file__).resolve().parents[4]
+
+
+@pytest.fixture(scope="session")
+def where(env: Env) -> dict[str, str]:
+    """The kernel's variables for NETIF and REMOTE."""
+    return ports.variables(
+        env.settings.text("NETIF"), ports.Remote.of(env.settings.text("REMOTE"))
+    )
+
+
+@pytest.mark.suite("ports")
+@pytest.mark.parametrize("program", ports.programs(_CLONE))
+def test_ports(
+    env: Env, shop: Workshop, results: Results, where: dict[str, str], program: str
+) -> None:
+    """A program: its cases, and that this machine's kernel does not complain."""
+    selftests = shop.selftests()
+    with Step(f"ports: {program} on {where['NETIF']}"):
+        found = ports.run(env, selftests, program, where)
+    ktap.write(env.out / "results", f"ports-{Path(program).stem}", ktap.of_programs([found]))
+    for name, case in found.cases.items():
+        if case.result in (SKIP, XFAIL):
+            results.skip(name, case.reason)
+        else:
+            results.add(name, case.reason or "failed" if case.result == FAIL else None)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Ports of this machine: addresses of the two ends, and the errors on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.host.ui import Failure
+from testbed.selftests import ports
+from testbed.selftests.ports import Remote, variables
+
+CLONE = Path(__file__).resolve().parents[4]
+
+
+def link(name: str, *addresses: str, state: str = "UP") -> dict[str, Any]:
+    """An interface as ip -json addr shows it."""
+    info = []
+    for text in addresses:
+        address, _, length = text.partition("/")
+        scope = "link" if address.startswith("fe80") else "global"
+        info.append({"local": address, "prefixlen": int(length), "scope": scope})
+    return {"ifname": name, "operstate": state, "addr_info": info}
+
+
+class Network:
+    """Answers of ip here and at the other end."""
+
+    def __init__(self, here: Sequence[Any], there: Sequence[Any], default: str = "eth0") -> None:
+        self.here, self.there, self.default = here, there, default
+
+    def asked(self, command: Sequence[str], what: str, hint: str = "") -> list[Any]:
+        """Stands for ports._asked()."""
+        if "route" in command:
+            return [{"dev": self.default}]
+        return list(self.there if what.startswith("REMOTE=") else self.here)
+
+
+def found(monkeypatch: pytest.MonkeyPatch, network: Network, **more: str) -> dict[str, str]:
+    """The variables for eth2."""
+    monkeypatch.setattr(ports, "_asked", network.asked)
+    return variables("eth2", Remote.of(more.get("remote", "ssh:root@there")))
+
+
+def test_addresses_in_one_subnet_are_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = [link("eth2", "10.0.0.1/8", "192.0.2.1/24", "fe80::1/64", "2001:db8::1/64")]
+    there = [link("eth0", "198.51.100.7/24"), link("eth5", "192.0.2.2/24", "2001:db8::2/64")]
+    assert found(monkeypatch, Network(here, there)) == {
+        "NETIF": "eth2", "REMOTE_TYPE": "ssh", "REMOTE_ARGS": "root@there",
+        "LOCAL_V4": "192.0.2.1", "REMOTE_V4": "192.0.2.2",
+        "LOCAL_V6": "2001:db8::1", "REMOTE_V6": "2001:db8::2",
+    }  # fmt: skip
+
+
+def test_one_version_of_ip_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = Network([link("eth2", "192.0.2.1/24")], [link("x", "192.0.2.9/24")])
+    assert "LOCAL_V6" not in found(monkeypatch, network, remote="netns:peer")
+
+
+@pytest.mark.parametrize(
+    ("network", "words"),
+    [
+        (Network([link("eth1")], []), "there is no such interface | there are eth1"),
+        (Network([link("eth2", state="DOWN")], []), "the port is down | ip link set eth2 up"),
+        (Network([link("eth2")], [], default="eth2"), "default route uses it"),
+        (Network([link("eth2", "192.0.2.1/24")], [link("x", "192.0.3.2/24")]), "no address of it"),
+        # The same address at both ends is a mistake.
+        (Network([link("eth2", "192.0.2.1/24")], [link("x", "192.0.2.1/24")]), "no address of it"),
+        (Network([link("eth2", "fe80::1/64")], [link("x", "fe80::2/64")]), "no address of it"),
+    ],
+)
+def test_what_cannot_be_tested(
+    monkeypatch: pytest.MonkeyPatch, network: Network, words: str
+) -> None:
+    with pytest.raises(Failure) as raised:
+        found(monkeypatch, network)
+    assert words in raised.value.on_one_line
+
+
+def test_another_end_that_does_not_answer() -> None:
+    with pytest.raises(Failure) as raised:
+        ports._there(Remote("netns", "no-such-namespace"))
+    assert "REMOTE=netns:no-such-namespace: " in raised.value.on_one_line
+    assert "ip netns list" in raised.value.on_one_line
+
+
+def test_programs_for_the_model_alone_are_left_out() -> None:
+    names = ports.programs(CLONE)
+    assert "tcp_stream.py" in names
+    assert not {"forward.py", "faulty_device.py", "sch_alf.py", "xmit_llist.py"} & set(names)
