@@ -11,6 +11,13 @@ rust_helper_page_pool_dev_alloc_pages(struct page_pool *pool)
 	return page_pool_dev_alloc_pages(pool);
 }
 
+__rust_helper struct page *
+rust_helper_page_pool_dev_alloc_frag(struct page_pool *pool, unsigned int *offset,
+				     unsigned int size)
+{
+	return page_pool_dev_alloc_frag(pool, offset, size);
+}
+
 __rust_helper void rust_helper_page_pool_put_full_page(struct page_pool *pool,
 						       struct page *page,
 						       bool allow_direct)

@@ -73,7 +73,7 @@ const PP_FLAG_DMA_SYNC_DEV: c_uint = 1 << 1;
 ///
 /// # Invariants
 ///
-/// `pool` points to a page pool of order 0 with `PP_FLAG_DMA_MAP`, which `self` owns.
+/// `pool` points to a page pool with `PP_FLAG_DMA_MAP`, which `self` owns.
 struct Owned {
     pool: NonNull<bindings::page_pool>,
 }
@@ -100,8 +100,8 @@ impl Drop for Owned {
 ///
 /// # Invariants
 ///
-/// `pool` was created for the NAPI instance `napi`, and is valid as long as that has not been
-/// deleted.
+/// `pool` was created for the NAPI instance `napi` and buffers of `layout`, and is valid as long as
+/// that has not been deleted.
 struct PagePool {
     pool: NonNull<bindings::page_pool>,
     napi: napi::Id,
@@ -117,12 +117,19 @@ unsafe impl Sync for PagePool {}
 impl PagePool {
     /// Creates the page pool that serves `napi`.
     ///
-    /// `pages` is the number of pages that the pool keeps at hand. They are mapped for `dev`, which
+    /// `buffers` is the number of buffers that the pool keeps at hand. They are mapped for `dev`, which
     /// must be the parent of the network device, since that is bound until the pool is gone; else
     /// the result is [`EINVAL`].
     ///
     /// Context: process context, while `napi` is being set up.
-    fn new(dev: &device::Device<Bound>, napi: &Napi, pages: u32, layout: Layout) -> Result<Self> {
+    fn new(dev: &device::Device<Bound>, napi: &Napi, buffers: u32, layout: Layout) -> Result<Self> {
+        // What the device writes, in each page.
+        let (pages, offset, len) = if layout.is_half() {
+            (buffers.div_ceil(2), 0, bindings::PAGE_SIZE as u32)
+        } else {
+            (buffers, layout.headroom().into(), layout.len().into())
+        };
+
         // SAFETY: `napi` has been added to a device.
         let netdev = unsafe { (*napi.as_raw()).dev };
         // SAFETY: The device of an instance is valid, and its parent does not change.
@@ -132,13 +139,14 @@ impl PagePool {
 
         let mut params = bindings::page_pool_params::default();
 
+        params.__bindgen_anon_1.fast.order = layout.order();
         params.__bindgen_anon_1.fast.pool_size = pages;
         params.__bindgen_anon_1.fast.nid = bindings::NUMA_NO_NODE;
         params.__bindgen_anon_1.fast.dev = dev.as_raw();
         params.__bindgen_anon_1.fast.napi = napi.as_raw();
         params.__bindgen_anon_1.fast.dma_dir = bindings::dma_data_direction::DMA_FROM_DEVICE;
-        params.__bindgen_anon_1.fast.offset = layout.headroom().into();
-        params.__bindgen_anon_1.fast.max_len = layout.len().into();
+        params.__bindgen_anon_1.fast.offset = offset;
+        params.__bindgen_anon_1.fast.max_len = len;
         params.__bindgen_anon_2.slow.netdev = netdev;
         params.__bindgen_anon_2.slow.flags = PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
 
@@ -164,23 +172,32 @@ impl PagePool {
 
     /// Starts to allocate the first buffers, while `napi` is being set up.
     ///
-    /// Returns [`EINVAL`] if `napi` is not the instance that this pool was made for.
-    fn initial_allocator<'a>(&'a mut self, napi: &'a Napi) -> Result<Allocator<'a>> {
-        if self.napi != napi.id() {
+    /// Returns [`EINVAL`] if `napi` is not the instance that this pool was made for, or if `layout`
+    /// is not that of the pool.
+    fn initial_allocator<'a>(
+        &'a mut self,
+        napi: &'a Napi,
+        layout: Layout,
+    ) -> Result<Allocator<'a>> {
+        if self.napi != napi.id() || self.layout != layout {
             return Err(EINVAL);
         }
 
         // INVARIANT: The instance exists, and cannot run yet.
-        Ok(Allocator { pool: self })
+        Ok(Allocator { pool: self, layout })
     }
 
     /// Starts to allocate buffers from the poll function.
     ///
-    /// Returns [`EINVAL`] if `poll` is not that of the instance that this pool was made for, and
-    /// [`EBUSY`] if this is netpoll, which may have interrupted an access to the pool.
+    /// Returns [`EINVAL`] if `poll` is not that of the instance that this pool was made for, or if
+    /// `layout` is not that of the pool, and [`EBUSY`] if this is netpoll, which may have interrupted an access to the pool.
     #[inline]
-    fn allocator<'a>(&'a mut self, poll: &'a napi::Poll<'_>) -> Result<Allocator<'a>> {
-        if self.napi != poll.napi().id() {
+    fn allocator<'a>(
+        &'a mut self,
+        poll: &'a napi::Poll<'_>,
+        layout: Layout,
+    ) -> Result<Allocator<'a>> {
+        if self.napi != poll.napi().id() || self.layout != layout {
             return Err(EINVAL);
         }
         if poll.is_netpoll() {
@@ -188,7 +205,7 @@ impl PagePool {
         }
 
         // INVARIANT: The instance is polled here and now.
-        Ok(Allocator { pool: self })
+        Ok(Allocator { pool: self, layout })
     }
 
     /// Starts to take back buffers that the device is done with, from the poll function.
@@ -255,23 +272,31 @@ impl<'p> Receiver<'_, 'p> {
         }
 
         if self.sync {
+            // The pool has been told of the headroom, unless two buffers share a page.
+            let offset = if self.layout.is_half() {
+                buffer.offset(self.layout) + usize::from(self.layout.headroom())
+            } else {
+                0
+            };
+            // CAST: An offset within a page.
+            //
             // SAFETY: The page belongs to this pool, whose vector is being polled, so it is mapped.
-            // `len` bytes at the pool's offset are within the page.
+            // `len` bytes at this offset from the pool's are within the buffer.
             unsafe {
                 bindings::page_pool_dma_sync_netmem_for_cpu(
                     self.pool.pool.as_ptr(),
-                    bindings::page_to_netmem(buffer.page.as_ptr()),
-                    0,
+                    bindings::page_to_netmem(buffer.page_of(self.layout)),
+                    offset as u32,
                     len.into(),
                 )
             };
         }
 
-        // INVARIANT: `len` was checked against the layout, which fits into the page; the device has
+        // INVARIANT: `len` was checked against the layout, which fits the buffer; the device has
         // reported to be done, and the address goes to no device again.
         Some(CpuBuffer {
             buffer,
-            headroom: self.layout.headroom(),
+            layout: self.layout,
             len,
             _poll: PhantomData,
         })
@@ -283,8 +308,10 @@ impl<'p> Receiver<'_, 'p> {
 /// # Invariants
 ///
 /// The instance that owns `pool` exists, and nothing else uses the cache while `self` exists.
+/// `layout` is that of `pool`.
 struct Allocator<'a> {
     pool: &'a mut PagePool,
+    layout: Layout,
 }
 
 impl Allocator<'_> {
@@ -293,10 +320,29 @@ impl Allocator<'_> {
     /// Does not sleep.
     #[inline]
     fn alloc(&mut self) -> Option<DeviceBuffer> {
-        // SAFETY: By the type invariants the pool is alive and nothing else uses its cache.
-        let page = unsafe { bindings::page_pool_dev_alloc_pages(self.pool.pool.as_ptr()) };
+        let pool = self.pool.pool.as_ptr();
 
-        // INVARIANT: The page was allocated from a page pool with the flags in question.
-        NonNull::new(page).map(|page| DeviceBuffer { page })
+        if self.layout.is_half() {
+            // CAST: It was a `u32`.
+            let (mut offset, size) = (0, self.layout.size() as u32);
+            // SAFETY: By the type invariants the pool is alive and nothing else uses its cache.
+            let page = unsafe { bindings::page_pool_dev_alloc_frag(pool, &mut offset, size) };
+            let page = NonNull::new(page)?;
+
+            // SAFETY: The page was allocated from a page pool with the flag in question, with a
+            // reference for this half: all fragments of the pool are halves of pages.
+            return Some(unsafe {
+                if offset == 0 {
+                    DeviceBuffer::new(page)
+                } else {
+                    DeviceBuffer::second_half(page)
+                }
+            });
+        }
+
+        // SAFETY: As above.
+        let page = unsafe { bindings::page_pool_dev_alloc_pages(pool) };
+        // SAFETY: The page was allocated from a page pool with the flag in question.
+        NonNull::new(page).map(|page| unsafe { DeviceBuffer::new(page) })
     }
 }

@@ -29,6 +29,10 @@ use core::{
 
 static_assert!(SkBuff::MAX_LEN == bindings::GSO_MAX_SIZE);
 
+mod le;
+
+pub use self::le::Le64;
+
 /// The driver's answer to a packet that is to be transmitted.
 #[must_use]
 pub enum Xmit {
@@ -200,8 +204,8 @@ impl WakeQueue for WakeNow {
 ///
 /// # Invariants
 ///
-/// `raw` is the transmit queue of the vector that `cx` polls. Its packets are only completed here
-/// during `'a`.
+/// `raw` is the transmit queue of the vector that `cx` polls, or null if it has none. Its packets
+/// are only completed here during `'a`.
 pub struct Completions<'a> {
     raw: *mut bindings::netdev_queue,
     cx: &'a Poll<'a>,
@@ -214,7 +218,7 @@ impl<'a> Completions<'a> {
     ///
     /// # Safety
     ///
-    /// `raw` must be the transmit queue of the vector that `cx` polls.
+    /// `raw` must be the transmit queue of the vector that `cx` polls, or null if it has none.
     #[inline]
     pub(super) unsafe fn from_raw(raw: *mut bindings::netdev_queue, cx: &'a Poll<'a>) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
@@ -238,7 +242,7 @@ impl<'a> Completions<'a> {
         free: impl Fn() -> usize,
         restart: usize,
     ) {
-        if packets == 0 {
+        if packets == 0 || self.raw.is_null() {
             return;
         }
 

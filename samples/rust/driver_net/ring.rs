@@ -39,6 +39,7 @@ use kernel::{
             RxFormat, //
         },
         queue::{
+            Le64,
             TxQueue,
             Xmit, //
         },
@@ -68,15 +69,15 @@ use crate::hw::{
 pub(crate) const SIZE: usize = 256;
 const MASK: usize = SIZE - 1;
 
-type Descriptors = Coherent<[[u64; 2]; SIZE]>;
+type Descriptors = Coherent<[[Le64; 2]; SIZE]>;
 
 fn write(ring: &Descriptors, index: usize, low: u64, high: u64) {
-    io_write!(ring, [build: index & MASK][build: 0], low);
-    io_write!(ring, [build: index & MASK][build: 1], high);
+    io_write!(ring, [build: index & MASK][build: 0], Le64::new(low));
+    io_write!(ring, [build: index & MASK][build: 1], Le64::new(high));
 }
 
 fn read_high(ring: &Descriptors, index: usize) -> u64 {
-    io_read!(ring, [build: index & MASK][build: 1])
+    io_read!(ring, [build: index & MASK][build: 1]).get()
 }
 
 // [rx]

@@ -22,11 +22,14 @@ use core::{
 ///
 /// # Invariants
 ///
-/// `page` is an order-0 page that was allocated from a page pool with `PP_FLAG_DMA_MAP`, and `self`
-/// owns the reference to it.
+/// `tagged` is the address of the first page of a buffer, which was allocated from a page pool with
+/// `PP_FLAG_DMA_MAP`. `self` owns a reference to it. If it is the second half of the page, the
+/// lowest bit is set, else clear: a `struct page` is aligned.
 pub(super) struct DeviceBuffer {
-    pub(super) page: NonNull<bindings::page>,
+    tagged: NonNull<bindings::page>,
 }
+
+const _: () = assert!(align_of::<bindings::page>() > 1);
 
 // SAFETY: A page of a page pool can be given back by any thread. Buffers are in rings, which are
 // dropped in process context, or in the hands of a poll function.
@@ -36,20 +39,72 @@ unsafe impl Send for DeviceBuffer {}
 unsafe impl Sync for DeviceBuffer {}
 
 impl DeviceBuffer {
-    /// The bus address of the part of the page that the device writes.
+    /// Takes over a buffer: whole pages, or the first half of one.
+    ///
+    /// # Safety
+    ///
+    /// `page` must have been allocated from a page pool with `PP_FLAG_DMA_MAP`, with a reference
+    /// that becomes ours.
+    #[inline]
+    pub(super) unsafe fn new(page: NonNull<bindings::page>) -> Self {
+        // INVARIANT: By the safety requirements.
+        Self { tagged: page }
+    }
+
+    /// As [`Self::new`], but it is the second half.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::new`].
+    #[inline]
+    pub(super) unsafe fn second_half(page: NonNull<bindings::page>) -> Self {
+        // INVARIANT: By the safety requirements.
+        Self {
+            tagged: page.map_addr(|address| address | 1),
+        }
+    }
+
+    /// The first page.
+    #[inline]
+    pub(super) fn page(&self) -> *mut bindings::page {
+        self.tagged.as_ptr().map_addr(|address| address & !1)
+    }
+
+    /// The first page, for a pool of that layout.
+    #[inline]
+    pub(super) fn page_of(&self, layout: Layout) -> *mut bindings::page {
+        if layout.is_half() {
+            self.page()
+        } else {
+            self.tagged.as_ptr()
+        }
+    }
+
+    /// The number of bytes of the page in front of the buffer, for a pool of that layout.
+    #[inline]
+    pub(super) fn offset(&self, layout: Layout) -> usize {
+        if layout.is_half() {
+            (self.tagged.addr().get() & 1) * layout.size()
+        } else {
+            0
+        }
+    }
+
+    /// The bus address of the part of the buffer that the device writes.
     #[inline]
     pub(super) fn dma_address(&self, layout: Layout) -> DmaAddress {
         // SAFETY: By the type invariant the page was allocated from a pool that maps its pages.
-        let page = unsafe { bindings::page_pool_get_dma_addr(self.page.as_ptr()) };
+        let page = unsafe { bindings::page_pool_get_dma_addr(self.page_of(layout)) };
 
-        page + DmaAddress::from(layout.headroom())
+        // CAST: An offset within a page.
+        page + self.offset(layout) as DmaAddress + DmaAddress::from(layout.headroom())
     }
 
     /// Returns the pool that the page belongs to.
     #[inline]
     pub(super) fn pool(&self) -> *mut bindings::page_pool {
         // SAFETY: By the type invariant the page belongs to a page pool.
-        unsafe { bindings::page_pool_of(self.page.as_ptr()) }
+        unsafe { bindings::page_pool_of(self.page()) }
     }
 }
 
@@ -58,8 +113,8 @@ impl Drop for DeviceBuffer {
     fn drop(&mut self) {
         // SAFETY: By the type invariant the page belongs to this pool, whose memory stays until all
         // of its pages were returned, and the reference is ours. C checks whether it may recycle
-        // directly.
-        unsafe { bindings::page_pool_put_full_page(self.pool(), self.page.as_ptr(), false) };
+        // directly, and whether the other half is still in use.
+        unsafe { bindings::page_pool_put_full_page(self.pool(), self.page(), false) };
     }
 }
 
@@ -69,11 +124,11 @@ impl Drop for DeviceBuffer {
 ///
 /// # Invariants
 ///
-/// The device does not use the buffer; `len` bytes from `headroom` on are visible to the CPU, and
-/// these numbers satisfy the invariants of [`Layout`].
+/// The device does not use the buffer, which is of a pool with `layout`; `len` bytes behind the
+/// headroom are visible to the CPU, and not more than the layout says.
 pub struct CpuBuffer<'p> {
     pub(super) buffer: DeviceBuffer,
-    pub(super) headroom: u16,
+    pub(super) layout: Layout,
     pub(super) len: u16,
     pub(super) _poll: PhantomData<&'p napi::Poll<'p>>,
 }
@@ -86,11 +141,13 @@ impl CpuBuffer<'_> {
         self.len
     }
 
-    /// The address of the page.
+    /// The address of the buffer.
     #[inline]
     fn address(&self) -> *mut c_void {
         // SAFETY: The page is valid by the type invariants; page pools do not use high memory.
-        unsafe { bindings::page_address(self.buffer.page.as_ptr()) }
+        let page = unsafe { bindings::page_address(self.buffer.page_of(self.layout)) };
+
+        page.wrapping_byte_add(self.buffer.offset(self.layout))
     }
 
     /// The received bytes.
@@ -99,9 +156,9 @@ impl CpuBuffer<'_> {
         let start = self
             .address()
             .cast::<u8>()
-            .wrapping_add(self.headroom.into());
+            .wrapping_add(self.layout.headroom().into());
 
-        // SAFETY: By the type invariants these bytes are within the page, initialized (pages of the
+        // SAFETY: By the type invariants these bytes are within the buffer, initialized (pages of the
         // allocator are, for the purposes of Rust, memory that a device wrote), and are not written
         // to.
         unsafe { core::slice::from_raw_parts(start, self.len.into()) }
@@ -112,16 +169,20 @@ impl CpuBuffer<'_> {
     /// Returns [`None`] if there is no memory for it; the page was returned to the pool.
     #[inline]
     pub fn into_skb(self) -> Option<UniqueSkBuff> {
-        // SAFETY: The page is ours, has the size given and enough room at its end. This is within
+        // SAFETY: The buffer is ours, has the size given and enough room at its end. This is within
         // a poll, hence in softirq context.
-        let skb = unsafe { bindings::napi_build_skb(self.address(), bindings::PAGE_SIZE as u32) };
+        //
+        // CAST: It was a `u32`.
+        let skb = unsafe { bindings::napi_build_skb(self.address(), self.layout.size() as u32) };
         let skb = NonNull::new(skb)?;
 
         // The SKB owns the page from here on.
         let this = ManuallyDrop::new(self);
 
         // SAFETY: The SKB is new, and both numbers fit by the type invariants.
-        unsafe { bindings::skb_fill_new(skb.as_ptr(), this.headroom.into(), this.len.into()) };
+        unsafe {
+            bindings::skb_fill_new(skb.as_ptr(), this.layout.headroom().into(), this.len.into())
+        };
 
         // SAFETY: The SKB is valid and new, and we own the only reference to it.
         Some(unsafe { UniqueSkBuff::from_new(skb) })
@@ -141,6 +202,7 @@ impl CpuBuffer<'_> {
             return Err(EINVAL);
         }
 
+        let offset = self.buffer.offset(self.layout) + usize::from(self.layout.headroom());
         let fragments = skb.nr_frags();
         if fragments >= bindings::MAX_SKB_FRAGS as usize {
             return Err(EMSGSIZE);
@@ -149,16 +211,18 @@ impl CpuBuffer<'_> {
         // The SKB owns the page from here on.
         let this = ManuallyDrop::new(self);
 
-        // SAFETY: The SKB is ours alone. It has room for the fragment, which is within the page.
+        // SAFETY: The SKB is ours alone. It has room for the fragment, which is within the buffer.
         unsafe {
             bindings::skb_add_rx_frag(
                 raw,
                 // CAST: Just checked.
                 fragments as c_int,
-                this.buffer.page.as_ptr(),
-                this.headroom.into(),
+                this.buffer.page_of(this.layout),
+                // CAST: It is within a page.
+                offset as c_int,
                 this.len.into(),
-                bindings::PAGE_SIZE as u32,
+                // CAST: It was a `u32`.
+                this.layout.size() as u32,
             )
         };
 

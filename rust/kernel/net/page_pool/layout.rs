@@ -4,24 +4,32 @@
 
 use crate::bindings;
 
-/// The part of a page that the device writes.
+/// A receive buffer, and the part of it that the device writes.
+///
+/// A buffer is a page ([`Layout::new`]), half of one ([`Layout::half_page`]), so that a page serves
+/// two short packets, or several pages ([`Layout::pages`]), so that a long packet is in one buffer.
 ///
 /// # Invariants
 ///
-/// `headroom + len` and the C side's `struct skb_shared_info` fit into a page, and `len` is not 0.
+/// `size` is half of a page, or a power of two of pages. `headroom + len` and the C side's
+/// `struct skb_shared_info` fit into it, and `len` is not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     headroom: u16,
     len: u16,
+    size: u32,
 }
 
 impl Layout {
-    /// Bytes at the end of a page that are reserved for the SKB that is built around it.
+    /// Bytes at the end of a buffer that are reserved for the SKB that is built around it.
     pub const TAILROOM: usize =
         size_of::<bindings::skb_shared_info>().next_multiple_of(1 << bindings::L1_CACHE_SHIFT);
 
-    /// Creates a layout of `headroom` bytes that the device leaves alone, followed by `len` bytes
-    /// that it may write.
+    /// The largest order of [`Self::pages`]: memory of higher orders is hard to come by.
+    pub const MAX_ORDER: u32 = bindings::PAGE_ALLOC_COSTLY_ORDER;
+
+    /// Creates a layout of a page: `headroom` bytes that the device leaves alone, followed by `len`
+    /// bytes that it may write.
     ///
     /// Returns [`None`] if `len` is 0, or if an SKB could not be built around such a page.
     ///
@@ -32,17 +40,82 @@ impl Layout {
     ///
     /// let layout = Layout::new(64, 3072).ok_or(EINVAL)?;
     /// assert_eq!(layout.len(), 3072);
-    /// assert!(Layout::new(64, 4096).is_none());
+    /// assert!(Layout::new(64, 4096).is_none() || kernel::page::PAGE_SIZE > 4096);
     /// assert!(Layout::new(64, 0).is_none());
     /// # Ok::<(), Error>(())
     /// ```
     pub const fn new(headroom: u16, len: u16) -> Option<Self> {
-        if len == 0 || headroom as usize + len as usize + Self::TAILROOM > bindings::PAGE_SIZE {
+        Self::of_size(bindings::PAGE_SIZE, headroom, len)
+    }
+
+    /// As [`Self::new`], of half a page.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::net::page_pool::Layout;
+    ///
+    /// let layout = Layout::half_page(64, 1536).ok_or(EINVAL)?;
+    /// assert_eq!(layout.size(), kernel::page::PAGE_SIZE / 2);
+    /// assert!(Layout::half_page(64, 2048).is_none() || kernel::page::PAGE_SIZE > 4096);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub const fn half_page(headroom: u16, len: u16) -> Option<Self> {
+        Self::of_size(bindings::PAGE_SIZE / 2, headroom, len)
+    }
+
+    /// As [`Self::new`], of 2 to the power of `order` pages, up to [`Self::MAX_ORDER`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::net::page_pool::Layout;
+    ///
+    /// let layout = Layout::pages(2, 64, 9216).ok_or(EINVAL)?;
+    /// assert_eq!(layout.size(), 4 * kernel::page::PAGE_SIZE);
+    /// assert!(Layout::pages(Layout::MAX_ORDER + 1, 64, 9216).is_none());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub const fn pages(order: u32, headroom: u16, len: u16) -> Option<Self> {
+        if order > Self::MAX_ORDER {
+            return None;
+        }
+        Self::of_size(bindings::PAGE_SIZE << order, headroom, len)
+    }
+
+    /// `size` must be that of a buffer.
+    const fn of_size(size: usize, headroom: u16, len: u16) -> Option<Self> {
+        if len == 0 || headroom as usize + len as usize + Self::TAILROOM > size {
             return None;
         }
 
-        // INVARIANT: Just checked.
-        Some(Self { headroom, len })
+        // INVARIANT: Just checked. Sizes fit: pages are of 64 KiB at most.
+        Some(Self {
+            headroom,
+            len,
+            size: size as u32,
+        })
+    }
+
+    /// Number of bytes of the whole buffer.
+    #[inline]
+    pub const fn size(self) -> usize {
+        self.size as usize
+    }
+
+    /// Whether two buffers share a page.
+    #[inline]
+    pub(super) const fn is_half(self) -> bool {
+        self.size() < bindings::PAGE_SIZE
+    }
+
+    /// The order of the pages of a buffer, or of the one that two of them share.
+    pub(super) const fn order(self) -> u32 {
+        if self.is_half() {
+            0
+        } else {
+            (self.size() / bindings::PAGE_SIZE).trailing_zeros()
+        }
     }
 
     /// Number of bytes in front of those that the device writes.

@@ -39,10 +39,13 @@ use crate::{
         io_read,
         io_write, //
     },
-    net::napi::{
-        Attached,
-        Napi,
-        Poll, //
+    net::{
+        napi::{
+            Attached,
+            Napi,
+            Poll, //
+        },
+        queue::Le64, //
     },
     prelude::*,
     sync::{
@@ -62,7 +65,7 @@ use pin_init::Wrapper;
 /// To give a buffer to the card is to write the buffer's address to the first word, and zero to the
 /// second. When the card is done, it writes both, the second one last.
 pub trait RxFormat {
-    /// The part of a page that the card writes.
+    /// The buffers, and the part of them that the card writes.
     const LAYOUT: Layout;
 
     /// The bit of the second word that the card sets when it is done with a descriptor.
@@ -77,7 +80,7 @@ pub trait RxFormat {
 /// Only the [`RxRing`] that was made with it uses it, as long as the instance exists.
 #[pin_data]
 struct Memory<const N: usize> {
-    desc: Coherent<[[u64; 2]; N]>,
+    desc: Coherent<[[Le64; 2]; N]>,
     /// The buffers that the card has, each at the index of its descriptor. They are from the pool
     /// that was made with the ring.
     #[pin]
@@ -172,7 +175,7 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
 
     /// Makes the ring of `napi`, and fills it with buffers as far as there is memory.
     ///
-    /// `pages` is the number of pages that the ring's pool keeps at hand; see [`Self::missing`] for
+    /// `buffers` is the number of buffers that the ring's pool keeps at hand; see [`Self::missing`] for
     /// buffers that the ring has not got. `dev` must be the parent of the network device.
     ///
     /// Context: process context, while `napi` is being set up.
@@ -181,7 +184,7 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
     ///
     /// [`ENOMEM`] if there is no memory, also if there is none for a single buffer; [`EINVAL`] if
     /// `dev` is another device.
-    pub fn new(dev: &device::Device<Bound>, napi: &Napi, pages: u32) -> Result<Self> {
+    pub fn new(dev: &device::Device<Bound>, napi: &Napi, buffers: u32) -> Result<Self> {
         const { assert!(F::DONE != 0, "a card sets a bit when it is done") };
 
         let memory = Arc::pin_init(
@@ -203,11 +206,11 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
             next_done: 0,
             next_free: 0,
             address,
-            pool: PagePool::new(dev, napi, pages, F::LAYOUT)?,
+            pool: PagePool::new(dev, napi, buffers, F::LAYOUT)?,
             _format: PhantomData,
         };
 
-        let mut pool = this.pool.initial_allocator(napi)?;
+        let mut pool = this.pool.initial_allocator(napi, F::LAYOUT)?;
         // SAFETY: The instance exists.
         this.next_free = unsafe { Self::fill(this.memory, &mut pool, 0, Self::MASK) };
         if this.next_free == 0 {
@@ -241,9 +244,11 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
             };
             let address = buffer.dma_address(F::LAYOUT);
 
+            // CAST: An address has 64 bits at most.
+            //
             // This also clears the notice of the descriptor's last use.
-            io_write!(memory.desc, [build: index & Self::MASK][build: 0], address.to_le());
-            io_write!(memory.desc, [build: index & Self::MASK][build: 1], 0);
+            io_write!(memory.desc, [build: index & Self::MASK][build: 0], Le64::new(address as u64));
+            io_write!(memory.desc, [build: index & Self::MASK][build: 1], Le64::new(0));
             buffers[index & Self::MASK] = Some(buffer);
             index = index.wrapping_add(1);
         }
@@ -271,8 +276,32 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
         // SAFETY: By the type invariants; the instance is being polled.
         let memory = unsafe { self.memory.as_ref() };
 
-        io_write!(memory.desc, [build: index & Self::MASK][build: 0], words[0].to_le());
-        io_write!(memory.desc, [build: index & Self::MASK][build: 1], words[1].to_le());
+        io_write!(memory.desc, [build: index & Self::MASK][build: 0], Le64::new(words[0]));
+        io_write!(memory.desc, [build: index & Self::MASK][build: 1], Le64::new(words[1]));
+    }
+
+    /// Plays the card: fills the buffer of a descriptor. Returns its bus address.
+    #[cfg(CONFIG_KUNIT)]
+    pub(in crate::net) fn write_buffer(
+        &self,
+        cx: &Poll<'_>,
+        index: usize,
+        byte: u8,
+    ) -> Option<DmaAddress> {
+        assert!(self.pool.napi == cx.napi().id());
+        // SAFETY: By the type invariants; the instance is being polled.
+        let memory = unsafe { self.memory.as_ref() };
+        // SAFETY: Nothing else accesses the buffers now.
+        let buffers = unsafe { &*memory.buffers.get() };
+        let buffer = buffers[index & Self::MASK].as_ref()?;
+
+        // SAFETY: The page is valid, and the bytes are within the buffer, by its layout.
+        unsafe {
+            let page = crate::bindings::page_address(buffer.page()).cast::<u8>();
+            let start = buffer.offset(F::LAYOUT) + usize::from(F::LAYOUT.headroom());
+            page.add(start).write_bytes(byte, F::LAYOUT.len().into());
+        }
+        Some(io_read!(memory.desc, [build: index & Self::MASK][build: 0]).get() as DmaAddress)
     }
 
     /// The ring's pool, for as long as it exists.
@@ -303,7 +332,7 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
     #[inline]
     pub fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
         let (before, missing) = (self.next_free, self.missing());
-        let mut pool = self.pool.allocator(cx)?;
+        let mut pool = self.pool.allocator(cx, F::LAYOUT)?;
 
         // SAFETY: The instance is being polled, and the handle is borrowed exclusively. The card
         // does not have the missing buffers' descriptors.
@@ -356,7 +385,7 @@ pub struct Received<'p> {
 /// The instance of the ring is being polled. `index` is the ring's `next_done`, unless `self` has
 /// advanced it, and `end` its `next_free`.
 pub struct Polling<'a, 'p, F: RxFormat, const N: usize> {
-    desc: &'a Coherent<[[u64; 2]; N]>,
+    desc: &'a Coherent<[[Le64; 2]; N]>,
     buffers: &'a mut [Option<DeviceBuffer>; N],
     index: usize,
     end: usize,
@@ -378,13 +407,13 @@ impl<'p, F: RxFormat, const N: usize> Polling<'_, 'p, F, N> {
         }
         let at = self.index & RxRing::<F, N>::MASK;
 
-        let status = u64::from_le(io_read!(self.desc, [build: at][build: 1]));
+        let status = io_read!(self.desc, [build: at][build: 1]).get();
         if status & F::DONE == 0 {
             return None;
         }
         // The card wrote the first word and the buffer before the second word.
         barrier::dma_mb(barrier::Read);
-        let info = u64::from_le(io_read!(self.desc, [build: at][build: 0]));
+        let info = io_read!(self.desc, [build: at][build: 0]).get();
 
         self.index = self.index.wrapping_add(1);
         let buffer = self.buffers[at].take()?;

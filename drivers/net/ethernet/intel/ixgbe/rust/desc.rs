@@ -13,6 +13,7 @@ use kernel::{
         io_write, //
     },
     net::{
+        queue::Le64,
         rx_list::Protocol,
         skbuff::PartialChecksum, //
     },
@@ -29,21 +30,21 @@ pub(crate) const RING_MASK: usize = RING_SIZE - 1;
 const _: () = assert!(RING_SIZE.is_power_of_two() && RING_SIZE * 16 % 128 == 0);
 
 /// A ring of descriptors in memory shared with the device.
-pub(crate) type DescRing = Coherent<[[u64; 2]; RING_SIZE]>;
+pub(crate) type DescRing = Coherent<[[Le64; 2]; RING_SIZE]>;
 
 /// Writes a descriptor. `index` is free-running.
 #[inline(always)]
 pub(crate) fn write(ring: &DescRing, index: usize, words: [u64; 2]) {
     let [low, high] = words;
 
-    io_write!(ring, [build: index & RING_MASK][build: 0], low);
-    io_write!(ring, [build: index & RING_MASK][build: 1], high);
+    io_write!(ring, [build: index & RING_MASK][build: 0], Le64::new(low));
+    io_write!(ring, [build: index & RING_MASK][build: 1], Le64::new(high));
 }
 
 /// Reads the second word of a descriptor, which holds the done bit.
 #[inline(always)]
 fn read_high(ring: &DescRing, index: usize) -> u64 {
-    io_read!(ring, [build: index & RING_MASK][build: 1])
+    io_read!(ring, [build: index & RING_MASK][build: 1]).get()
 }
 
 bitfield! {

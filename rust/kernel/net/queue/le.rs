@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Words of descriptors, in the byte order of cards.
+
+use crate::transmute::{
+    AsBytes,
+    FromBytes, //
+};
+
+#[cfg(CONFIG_64BIT)]
+use crate::io::{
+    IoBackend,
+    IoCapable,
+    SysMem,
+    SysMemBackend, //
+};
+
+/// A number of 64 bits in memory that is shared with a card, little-endian on any CPU.
+///
+/// A ring of such words, `Coherent<[[Le64; 2]; N]>`, does not take a number of the CPU by mistake.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::net::queue::Le64;
+///
+/// let word = Le64::new(0x0102);
+/// assert_eq!(word.to_bytes(), [2, 1, 0, 0, 0, 0, 0, 0]);
+/// assert_eq!(word.get(), 0x0102);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Le64(u64);
+
+// SAFETY: All bit patterns are valid.
+unsafe impl FromBytes for Le64 {}
+
+// SAFETY: There is no padding, and nothing that changes through a shared reference.
+unsafe impl AsBytes for Le64 {}
+
+impl Le64 {
+    /// The word for a number.
+    #[inline(always)]
+    pub const fn new(value: u64) -> Self {
+        Self(value.to_le())
+    }
+
+    /// The number.
+    #[inline(always)]
+    pub const fn get(self) -> u64 {
+        u64::from_le(self.0)
+    }
+
+    /// The bytes that a card sees.
+    pub const fn to_bytes(self) -> [u8; 8] {
+        self.0.to_ne_bytes()
+    }
+}
+
+#[cfg(CONFIG_64BIT)]
+impl IoCapable<Le64> for SysMemBackend {
+    #[inline(always)]
+    fn io_read(view: SysMem<'_, Le64>) -> Le64 {
+        // SAFETY: By the invariants of the view, the pointer is valid and aligned. All bit patterns
+        // are valid. The access is volatile, since the card may write at the same time.
+        unsafe { Self::as_ptr(view).read_volatile() }
+    }
+
+    #[inline(always)]
+    fn io_write(view: SysMem<'_, Le64>, value: Le64) {
+        // SAFETY: As above.
+        unsafe { Self::as_ptr(view).write_volatile(value) }
+    }
+}
