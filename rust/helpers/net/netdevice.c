@@ -6,6 +6,7 @@
 #include <linux/netdevice.h>
 #include <net/busy_poll.h>
 #include <net/gro.h>
+#include <net/netdev_lock.h>
 #include <net/netdev_queues.h>
 
 #ifdef CONFIG_NET
@@ -123,6 +124,24 @@ __rust_helper bool rust_helper_schedule_work(struct work_struct *work)
 	return schedule_work(work);
 }
 
+/* Locks */
+
+__rust_helper void
+rust_helper_netdev_assert_locked_ops_compat(const struct net_device *dev)
+{
+	netdev_assert_locked_ops_compat_or_invisible(dev);
+}
+
+__rust_helper void rust_helper_netdev_lock_ops(struct net_device *dev)
+{
+	netdev_lock_ops(dev);
+}
+
+__rust_helper void rust_helper_netdev_unlock_ops(struct net_device *dev)
+{
+	netdev_unlock_ops(dev);
+}
+
 /* Transmit queues */
 
 __rust_helper void rust_helper___netif_tx_lock_bh(struct netdev_queue *txq)
@@ -217,24 +236,60 @@ __rust_helper void rust_helper_netdev_txq_completed(struct netdev_queue *txq,
 		smp_mb(); /* As above: packets of no bytes have room in the ring, too. */
 }
 
-/* NAPI */
+/*
+ * NAPI, with the lock of the device's operations held: netdev->lock, which these
+ * functions need, or RTNL.
+ */
 
-__rust_helper void rust_helper_netif_napi_add_config(struct net_device *dev,
-						     struct napi_struct *napi,
-						     int (*poll)(struct napi_struct *, int),
-						     int index)
+/* An instance that has no queue of its number has no persistent configuration. */
+__rust_helper void rust_helper_netif_napi_add_ops(struct net_device *dev,
+						  struct napi_struct *napi,
+						  int (*poll)(struct napi_struct *, int),
+						  unsigned int index)
 {
-	netif_napi_add_config(dev, napi, poll, index);
+	netdev_lock_ops_to_full(dev);
+	if (index < dev->num_napi_configs)
+		netif_napi_add_config_locked(dev, napi, poll, index);
+	else
+		netif_napi_add_locked(dev, napi, poll);
+	netdev_unlock_full_to_ops(dev);
 }
 
-__rust_helper void rust_helper_netif_napi_del(struct napi_struct *napi)
+__rust_helper void rust_helper_netif_napi_del_ops(struct napi_struct *napi)
 {
-	netif_napi_del(napi);
+	struct net_device *dev = napi->dev;
+
+	netdev_lock_ops_to_full(dev);
+	netif_napi_del_locked(napi);
+	netdev_unlock_full_to_ops(dev);
 }
 
-__rust_helper void rust_helper_netif_napi_set_irq(struct napi_struct *napi, int irq)
+__rust_helper void rust_helper_napi_enable_ops(struct napi_struct *napi)
 {
-	netif_napi_set_irq(napi, irq);
+	struct net_device *dev = napi->dev;
+
+	netdev_lock_ops_to_full(dev);
+	napi_enable_locked(napi);
+	netdev_unlock_full_to_ops(dev);
+}
+
+__rust_helper void rust_helper_napi_disable_ops(struct napi_struct *napi)
+{
+	struct net_device *dev = napi->dev;
+
+	netdev_lock_ops_to_full(dev);
+	napi_disable_locked(napi);
+	netdev_unlock_full_to_ops(dev);
+}
+
+__rust_helper void rust_helper_netif_napi_set_irq_ops(struct napi_struct *napi,
+						      int irq)
+{
+	struct net_device *dev = napi->dev;
+
+	netdev_lock_ops_to_full(dev);
+	netif_napi_set_irq_locked(napi, irq);
+	netdev_unlock_full_to_ops(dev);
 }
 
 __rust_helper void rust_helper_napi_schedule(struct napi_struct *napi)

@@ -13,6 +13,8 @@
 //!
 //! The way of a packet into the driver is a [`TxPath`].
 
+use self::ops_lock::Configuring;
+
 use super::skbuff::{
     set_protocol,
     DropReason,
@@ -38,12 +40,16 @@ mod ethtool;
 mod gate;
 mod info;
 mod open;
+mod opening;
 mod ops;
+mod ops_lock;
+mod queue_stats;
 mod registration;
 mod rss;
 mod rx_mode;
 mod stats;
 mod suspend;
+mod trigger;
 mod tx_path;
 mod tx_slot;
 mod vector;
@@ -69,7 +75,15 @@ pub use self::{
         Features,
         Info, //
     },
-    open::Opening,
+    opening::Opening,
+    ops_lock::{
+        OpsCell,
+        OpsLocked, //
+    },
+    queue_stats::{
+        Queue,
+        QueueStats, //
+    },
     registration::{
         register,
         register_with, //
@@ -82,6 +96,10 @@ pub use self::{
     },
     rx_mode::RxMode,
     stats::Stats64,
+    trigger::{
+        Causes,
+        Trigger, //
+    },
     tx_path::{
         Direct,
         TxPath, //
@@ -217,9 +235,9 @@ impl Device {
     ///
     /// Not generic, so that this is not part of a driver's module.
     #[inline(never)]
-    fn close(&self, _rtnl: &mut Rtnl) {
-        // SAFETY: By the type invariants, the device is valid. RTNL is held, and the token lent to
-        // callbacks. The device has none of what makes the core use a lock of its own.
+    fn close(&self, _locks: &mut Configuring) {
+        // SAFETY: By the type invariants, the device is valid. RTNL and the lock of its operations
+        // are held, and the tokens lent to callbacks.
         unsafe { bindings::netif_close(self.as_raw()) };
     }
 
@@ -227,9 +245,9 @@ impl Device {
     ///
     /// Not generic, so that this is not part of a driver's module.
     #[inline(never)]
-    fn close_for_good(&self, rtnl: &mut Rtnl) {
-        self.detach(rtnl);
-        self.close(rtnl);
+    fn close_for_good(&self, locks: &mut Configuring) {
+        self.detach(locks);
+        self.close(locks);
     }
 
     /// Marks the device as absent: its queues are stopped, and users can neither open nor configure

@@ -48,7 +48,10 @@ use crate::{
     }, //
 };
 
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    ptr, //
+};
 
 mod scheduler;
 
@@ -175,6 +178,24 @@ impl Budget<'_> {
     }
 }
 
+/// The queues that a vector serves: one of each kind at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueuePair {
+    pub(super) rx: Option<u16>,
+    pub(super) tx: Option<u16>,
+}
+
+impl QueuePair {
+    /// A queue of each kind, of the same number.
+    #[cfg_attr(not(CONFIG_KUNIT), expect(dead_code, reason = "for tests"))]
+    pub(super) fn of(index: u16) -> Self {
+        Self {
+            rx: Some(index),
+            tx: Some(index),
+        }
+    }
+}
+
 /// The context of a poll function.
 ///
 /// A reference to it proves that the current function is called from the poll function of a queue
@@ -183,13 +204,14 @@ impl Budget<'_> {
 ///
 /// # Invariants
 ///
-/// `napi` is the instance that is being polled on this CPU, with this `budget`. `index` is the
-/// number of the queue pair that belongs to it.
+/// `napi` is the instance that is being polled on this CPU, with this `budget`. It belongs to the
+/// vector of number `index`, which serves `queues`.
 pub struct Poll<'p> {
     napi: &'p Napi,
     budget: c_int,
     index: u16,
-    /// Wakes the transmit queue of the pair.
+    queues: QueuePair,
+    /// Wakes the transmit queue of the vector.
     waker: &'p dyn WakeQueue,
     _not_send: NotThreadSafe,
 }
@@ -200,13 +222,14 @@ impl<'p> Poll<'p> {
     /// # Safety
     ///
     /// The caller must be the poll function of `napi`, which C called with `budget`. `index` must
-    /// be the number of the queue pair that belongs to the vector, and `waker` be for its transmit
-    /// queue.
+    /// be the number of the vector, `queues` those that it serves, and `waker` be for its transmit
+    /// queue, if it has one.
     #[inline]
     pub(crate) unsafe fn new(
         napi: &'p Napi,
         budget: c_int,
         index: u16,
+        queues: QueuePair,
         waker: &'p dyn WakeQueue,
     ) -> Self {
         // INVARIANT: The safety requirements are the invariants.
@@ -214,6 +237,7 @@ impl<'p> Poll<'p> {
             napi,
             budget,
             index,
+            queues,
             waker,
             _not_send: NotThreadSafe,
         }
@@ -273,15 +297,33 @@ impl<'p> Poll<'p> {
     }
 
     /// The completion side of this vector's transmit queue.
+    ///
+    /// A vector that only receives has none: then nothing is completed with the result.
     #[inline]
     pub fn tx_queue(&self) -> Completions<'_> {
-        // SAFETY: By the type invariants, the poll function of this vector is running, and `index`
-        // is the number of its transmit queue.
-        unsafe {
-            let queue =
-                bindings::netdev_get_tx_queue((*self.napi.as_raw()).dev, c_uint::from(self.index));
-            Completions::from_raw(queue, self)
-        }
+        let queue = match self.queues.tx {
+            // SAFETY: By the type invariants, the device of the instance has this queue.
+            Some(index) => unsafe {
+                bindings::netdev_get_tx_queue((*self.napi.as_raw()).dev, c_uint::from(index))
+            },
+            None => ptr::null_mut(),
+        };
+
+        // SAFETY: By the type invariants, the poll function of this vector is running, and this is
+        // its transmit queue.
+        unsafe { Completions::from_raw(queue, self) }
+    }
+
+    /// The number of the vector's transmit queue, if it has one.
+    #[inline]
+    pub(super) fn tx_index(&self) -> Option<u16> {
+        self.queues.tx
+    }
+
+    /// The number of the vector's receive queue for received packets, counted from 1; 0 is none.
+    #[inline]
+    pub(super) fn rx_mapping(&self) -> u16 {
+        self.queues.rx.map_or(0, |index| index.wrapping_add(1))
     }
 
     /// The number of the queue vector, in the order in which they were added.
@@ -332,7 +374,7 @@ impl<'p> Poll<'p> {
         }
         let skb = self.device().take_in(skb)?;
         // SAFETY: There is no other reference to the packet.
-        unsafe { (*skb.as_raw()).queue_mapping = self.index.wrapping_add(1) };
+        unsafe { (*skb.as_raw()).queue_mapping = self.rx_mapping() };
         Some(skb)
     }
 

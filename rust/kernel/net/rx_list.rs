@@ -115,7 +115,7 @@ impl<'a> RxList<'a> {
             len: 0,
             no_gro,
             no_udp_gro: no_gro || !cx.device().merges_udp(),
-            queue_mapping: cx.index().wrapping_add(1),
+            queue_mapping: cx.rx_mapping(),
             // SAFETY: The instance is being polled, so its number does not change.
             napi_id: unsafe { (*cx.napi().as_raw()).gro.cached_napi_id },
             dev: cx.device().as_raw(),

@@ -10,12 +10,18 @@ use super::{
         Features,
         Info, //
     },
+    ops_lock::OpsLocked,
+    queue_stats::{
+        Queue,
+        QueueStats, //
+    },
     rss::{
         Flow,
         FlowHash, //
     },
     rx_mode::RxMode,
     stats::Stats64,
+    trigger::Causes,
     Device,
     MacAddress,
     Opening,
@@ -189,6 +195,20 @@ pub trait Driver: Sized + 'static {
     /// Softirq context.
     fn rearm<'bound>(data: Pin<&Self::Data<'bound>>, vector: u16);
 
+    /// Finds out what of queue vector number `vector` the card has to tell with an interrupt that
+    /// may have come from elsewhere, see [`Trigger::Shared`], and keeps the card from raising it
+    /// until [`Driver::rearm`].
+    ///
+    /// Called for each interrupt on the line, whatever its source, from before [`Driver::start`]
+    /// until [`Driver::quiesce`] has returned; also while these run. The card may be gone, in which
+    /// case reads return all ones: it has not interrupted. Hard interrupt context.
+    ///
+    /// [`Trigger::Shared`]: super::Trigger::Shared
+    fn claim<'bound>(data: Pin<&Self::Data<'bound>>, vector: u16) -> Causes {
+        let _ = (data, vector);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Puts a packet into the ring of `queue`.
     ///
     /// `more` promises that another call follows at once, so the doorbell need not be rung yet, see
@@ -236,7 +256,8 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Handles the event interrupt, see [`Opening::add_event_vector`].
+    /// Handles the event interrupt, see [`Opening::add_event_vector`], or an event that
+    /// [`Driver::claim`] has found.
     ///
     /// Process context (interrupt thread), between [`Driver::start`] and [`Driver::quiesce`] and,
     /// once, possibly during [`Driver::start`].
@@ -316,6 +337,20 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// The counters of one queue, since the device is up.
+    ///
+    /// For users who want to know whether the queues are used evenly (`netdev` netlink,
+    /// `qstats-get`). Process context, with the lock of the device's operations held, which need
+    /// not be RTNL. The device is up, or down with the number of queues that it had.
+    fn queue_stats<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        queue: Queue,
+        lock: &mut OpsLocked<'bound>,
+    ) -> QueueStats {
+        let _ = (data, queue, lock);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Reports that a transmit queue has been stopped for too long. The device is restarted after
     /// this.
     ///
@@ -340,6 +375,12 @@ pub trait Driver: Sized + 'static {
         let _ = (data, dev, statistics, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
+
+    /// The core calls the device's operations under a lock of the device, not only under RTNL, see
+    /// [`OpsLocked`]. `ethtool` commands then do not wait for those of other devices.
+    ///
+    /// Such a driver cannot have callbacks for `ethtool` that get an [`Rtnl`].
+    const OPS_LOCK: bool = false;
 
     /// Packets go to the card through [`inflight`](crate::net::inflight), which takes the time at
     /// which they are sent for senders that ask for it (`SO_TIMESTAMPING`).

@@ -8,6 +8,10 @@
 
 use super::{
     ops,
+    ops_lock::{
+        Configuring,
+        OpsLocked, //
+    },
     registration::Inner,
     Driver,
     Flow,
@@ -31,6 +35,9 @@ use core::{
     marker::PhantomData,
     slice, //
 };
+
+// `bindgen` does not see through `BIT()`.
+const NEEDS_RTNL_SCHANNELS: u32 = 1 << 3;
 
 const NAME_LEN: usize = bindings::ETH_GSTRING_LEN as usize;
 
@@ -114,6 +121,7 @@ impl<T: Driver> Ethtool<T> {
         } else {
             None
         },
+        op_needs_rtnl: if T::OPS_LOCK { NEEDS_RTNL_SCHANNELS } else { 0 },
         get_channels: Some(Self::get_channels),
         set_channels: Some(Self::set_channels),
         get_rxfh_fields: if T::HAS_FLOW_HASH {
@@ -135,6 +143,26 @@ impl<T: Driver> Ethtool<T> {
         T::PRIVATE_FLAGS
     };
 
+    /// Creates the token of RTNL, for a callback of the core.
+    ///
+    /// Such a callback cannot be one of a device that has a lock of its own for its operations:
+    /// there, the core calls it without RTNL.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Rtnl::assume_held`], provided that the lock of the device's operations is held.
+    unsafe fn assume_rtnl() -> Rtnl {
+        const {
+            assert!(
+                !T::OPS_LOCK,
+                "the core does not hold RTNL in this callback: `OPS_LOCK`"
+            );
+        }
+
+        // SAFETY: By the safety requirements. RTNL is the lock of the device's operations.
+        unsafe { Rtnl::assume_held() }
+    }
+
     pub(super) const fn vtable() -> &'static bindings::ethtool_ops {
         &Self::VTABLE
     }
@@ -144,7 +172,7 @@ impl<T: Driver> Ethtool<T> {
     /// Must only be called by the core, for a device of driver `T`.
     unsafe extern "C" fn get_priv_flags(dev: *mut bindings::net_device) -> u32 {
         // SAFETY: The core calls us for a registered device, and holds RTNL.
-        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
 
         T::private_flags(inner.data(), &mut rtnl)
     }
@@ -159,7 +187,7 @@ impl<T: Driver> Ethtool<T> {
         }
         from_result(|| {
             // SAFETY: The core calls us for a registered device, and holds RTNL.
-            let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+            let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
 
             inner.check_reachable()?;
             T::set_private_flags(inner.data(), flags, &mut rtnl)?;
@@ -224,7 +252,7 @@ impl<T: Driver> Ethtool<T> {
         }
 
         // SAFETY: The core calls us for a registered device, and holds RTNL.
-        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
         // CAST: Not negative.
         let count = inner.statistics() as usize;
         // SAFETY: `get_sset_count()` has never returned another number. The core has allocated
@@ -244,7 +272,7 @@ impl<T: Driver> Ethtool<T> {
         data: *mut u64,
     ) {
         // SAFETY: The core calls us for a registered device, and holds RTNL.
-        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
         // Entries behind ours belong to others: with DSA, to a switch.
         //
         // CAST: Not negative.
@@ -268,7 +296,7 @@ impl<T: Driver> Ethtool<T> {
         settings: *mut bindings::ethtool_link_ksettings,
     ) -> c_int {
         // SAFETY: The core calls us for a registered device, and holds RTNL.
-        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Rtnl::assume_held()) };
+        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
         if let Err(error) = inner.check_reachable() {
             return error.to_errno();
         }
@@ -298,14 +326,19 @@ impl<T: Driver> Ethtool<T> {
         dev: *mut bindings::net_device,
         channels: *mut bindings::ethtool_channels,
     ) {
-        // SAFETY: The core calls us for a registered device, gives us `channels` to fill in, and
-        // holds RTNL.
-        let (inner, channels, rtnl) =
-            unsafe { (ops::inner::<T>(dev), &mut *channels, Rtnl::assume_held()) };
+        // SAFETY: The core calls us for a registered device, and gives us `channels` to fill in.
+        let (inner, channels) = unsafe { (ops::inner::<T>(dev), &mut *channels) };
 
-        // CAST: The number of queues is a `u16`.
-        channels.max_combined = inner.queues() as u32;
-        channels.combined_count = inner.channels(&rtnl).into();
+        // SAFETY: The lock of the device's operations is held.
+        let lock = unsafe { OpsLocked::assume_held(inner) };
+
+        let counts = inner.counts();
+        channels.max_combined = counts.pairs.into();
+        channels.max_rx = counts.rx_only.into();
+        channels.rx_count = counts.rx_only.into();
+        channels.max_tx = counts.tx_only.into();
+        channels.tx_count = counts.tx_only.into();
+        channels.combined_count = inner.channels(&lock).into();
         channels.max_other = u32::from(T::HAS_EVENT);
         channels.other_count = u32::from(T::HAS_EVENT);
     }
@@ -318,16 +351,22 @@ impl<T: Driver> Ethtool<T> {
         channels: *mut bindings::ethtool_channels,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The core calls us for a registered device, and holds RTNL.
-            let (inner, channels, mut rtnl) =
-                unsafe { (ops::inner::<T>(dev), &*channels, Rtnl::assume_held()) };
+            // SAFETY: The core calls us for a registered device, with valid `channels`.
+            let (inner, channels) = unsafe { (ops::inner::<T>(dev), &*channels) };
+            // SAFETY: The core holds the lock of the device's operations, and RTNL: if the lock is
+            // another one, `op_needs_rtnl` asks for that.
+            let mut locks = unsafe { Configuring::assume_held(inner) };
 
-            if channels.other_count != u32::from(T::HAS_EVENT) {
+            let counts = inner.counts();
+            if channels.other_count != u32::from(T::HAS_EVENT)
+                || channels.rx_count != u32::from(counts.rx_only)
+                || channels.tx_count != u32::from(counts.tx_only)
+            {
                 return Err(EINVAL);
             }
             inner.check_reachable()?;
             let count = u16::try_from(channels.combined_count)?;
-            inner.set_channels(count, &mut rtnl)?;
+            inner.set_channels(count, &mut locks)?;
             Ok(0)
         })
     }
@@ -343,7 +382,7 @@ impl<T: Driver> Ethtool<T> {
             // SAFETY: The core calls us for a registered device, gives us `fields` to fill in, and
             // holds RTNL.
             let (inner, fields, mut rtnl) =
-                unsafe { (ops::inner::<T>(dev), &mut *fields, Rtnl::assume_held()) };
+                unsafe { (ops::inner::<T>(dev), &mut *fields, Self::assume_rtnl()) };
             let flow = Flow::from_raw(fields.flow_type).ok_or(EINVAL)?;
 
             fields.data = T::flow_hash(inner.data(), flow, &mut rtnl).to_raw();
@@ -363,7 +402,7 @@ impl<T: Driver> Ethtool<T> {
             // SAFETY: The core calls us for a registered device, with valid `fields`, and holds
             // RTNL.
             let (inner, fields, mut rtnl) =
-                unsafe { (ops::inner::<T>(dev), &*fields, Rtnl::assume_held()) };
+                unsafe { (ops::inner::<T>(dev), &*fields, Self::assume_rtnl()) };
             let flow = Flow::from_raw(fields.flow_type).ok_or(EINVAL)?;
             let hash = FlowHash::from_raw(fields.data).ok_or(EINVAL)?;
 

@@ -3,6 +3,7 @@
 //! The callbacks of `struct net_device_ops`.
 
 use super::{
+    ops_lock::Configuring,
     registration::Inner,
     Device,
     Driver,
@@ -88,22 +89,26 @@ impl<T: Driver> Ops<T> {
 
     /// # Safety
     ///
-    /// See [`Ops`]. RTNL is held.
+    /// See [`Ops`]. RTNL and the lock of the device's operations are held.
     unsafe extern "C" fn open(dev: *mut bindings::net_device) -> c_int {
-        // SAFETY: The device is registered, and RTNL is held.
-        let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+        // SAFETY: The device is registered.
+        let inner = unsafe { inner::<T>(dev) };
+        // SAFETY: Both locks are held.
+        let mut locks = unsafe { Configuring::assume_held(inner) };
 
-        from_result(|| inner.go_up(&mut rtnl).map(|()| 0))
+        from_result(|| inner.go_up(&mut locks).map(|()| 0))
     }
 
     /// # Safety
     ///
-    /// See [`Ops`]. RTNL is held.
+    /// See [`Ops`]. RTNL and the lock of the device's operations are held.
     unsafe extern "C" fn stop(dev: *mut bindings::net_device) -> c_int {
-        // SAFETY: The device is registered, and RTNL is held.
-        let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+        // SAFETY: The device is registered.
+        let inner = unsafe { inner::<T>(dev) };
+        // SAFETY: Both locks are held.
+        let mut locks = unsafe { Configuring::assume_held(inner) };
 
-        inner.go_down(&mut rtnl);
+        inner.go_down(&mut locks);
         0
     }
 
@@ -185,29 +190,30 @@ impl<T: Driver> Ops<T> {
 
     /// # Safety
     ///
-    /// See [`Ops`]. RTNL is held.
+    /// See [`Ops`]. RTNL and the lock of the device's operations are held.
     unsafe extern "C" fn change_mtu(dev: *mut bindings::net_device, mtu: c_int) -> c_int {
         from_result(|| {
-            // SAFETY: The device is registered, and RTNL is held.
-            let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+            // SAFETY: The device is registered.
+            let inner = unsafe { inner::<T>(dev) };
+            // SAFETY: Both locks are held.
+            let locks = &mut unsafe { Configuring::assume_held(inner) };
             inner.check_reachable()?;
-            let rtnl = &mut rtnl;
             let old = inner.dev().mtu();
             let mtu = u32::try_from(mtu)?;
-            let change = T::change_mtu(inner.data(), inner.dev(), mtu, rtnl)?;
+            let change = T::change_mtu(inner.data(), inner.dev(), mtu, locks)?;
 
             if change == MtuChange::Live || !inner.dev().is_running() {
-                inner.dev().set_mtu(mtu, rtnl);
+                inner.dev().set_mtu(mtu, locks);
                 return Ok(0);
             }
 
-            inner.go_down(rtnl);
-            inner.dev().set_mtu(mtu, rtnl);
-            inner.restart(rtnl).or_else(|error| {
+            inner.go_down(locks);
+            inner.dev().set_mtu(mtu, locks);
+            inner.restart(locks).or_else(|error| {
                 // Fall back to the old one.
-                let _ = T::change_mtu(inner.data(), inner.dev(), old, rtnl);
-                inner.dev().set_mtu(old, rtnl);
-                inner.restart_or_close(rtnl).and(Err(error))
+                let _ = T::change_mtu(inner.data(), inner.dev(), old, locks);
+                inner.dev().set_mtu(old, locks);
+                inner.restart_or_close(locks).and(Err(error))
             })?;
             Ok(0)
         })
@@ -307,13 +313,13 @@ impl<T: Driver> Restart<T> {
         // SAFETY: The work is part of an `Inner<T>`, which is not dropped before we return.
         let inner = unsafe { &*crate::container_of!(work, Inner<T>, restart) };
 
-        let mut rtnl = Rtnl::lock();
-
-        // With RTNL held, the device is registered and running, or not. One that is suspended
-        // starts afresh anyway.
-        if inner.dev().is_running() && inner.check_reachable().is_ok() {
-            // If this fails, it is logged.
-            let _ = inner.restart_or_close(&mut rtnl);
-        }
+        Configuring::with(inner, |locks| {
+            // With RTNL held, the device is registered and running, or not. One that is suspended
+            // starts afresh anyway.
+            if inner.dev().is_running() && inner.check_reachable().is_ok() {
+                // If this fails, it is logged.
+                let _ = inner.restart_or_close(locks);
+            }
+        });
     }
 }

@@ -9,6 +9,7 @@ use super::{
     },
     ethtool::Ethtool,
     info::{
+        Counts,
         Feature,
         Info, //
     },
@@ -20,6 +21,12 @@ use super::{
         self,
         Restart, //
     },
+    ops_lock::{
+        Configuring,
+        OpsCell,
+        OpsLocked, //
+    },
+    queue_stats,
     tx_path::{
         self,
         Direct,
@@ -28,9 +35,7 @@ use super::{
     },
     tx_slot::TxSlot,
     Device,
-    Driver,
-    Rtnl,
-    RtnlCell, //
+    Driver, //
 };
 
 use crate::{
@@ -69,15 +74,17 @@ pub struct Inner<T: Driver> {
     dev: NonNull<bindings::net_device>,
     bus: &'static T::Bus,
     slots: KVec<TxSlot<T>>,
+    /// The queues that the device can have.
+    counts: Counts,
     path: KBox<dyn TxPath<T>>,
-    up: RtnlCell<Option<Up<T>>>,
+    up: OpsCell<'static, Option<Up<T>>>,
     /// The card did not stop when the device went down.
-    pub(super) stuck: RtnlCell<bool>,
+    pub(super) stuck: OpsCell<'static, bool>,
     /// The card must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is
     /// followed by a grace period of RCU.
     pub(super) suspended: Atomic<bool>,
     /// The number of queue vectors when the device goes up next.
-    channels: RtnlCell<u16>,
+    channels: OpsCell<'static, u16>,
     /// The number of statistics for ethtool. Set before the device is registered: users of the
     /// callbacks allocate buffers of that size.
     statistics: Atomic<c_int>,
@@ -98,8 +105,19 @@ impl<T: Driver> Inner<T> {
         self.bus
     }
 
+    /// The number of transmit queues that the device can have.
     pub(super) fn queues(&self) -> usize {
         self.slots.len()
+    }
+
+    /// The number of receive queues that the device can have.
+    pub(super) fn rx_queues(&self) -> u16 {
+        self.counts.rx()
+    }
+
+    /// The queues that the device can have.
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// The number of statistics for ethtool, which is not negative and does not change.
@@ -107,9 +125,9 @@ impl<T: Driver> Inner<T> {
         self.statistics.load(Relaxed)
     }
 
-    /// The number of queue vectors that the device has when it is up.
-    pub(super) fn channels(&self, rtnl: &Rtnl) -> u16 {
-        *self.channels.get(rtnl)
+    /// The number of queue vectors with both kinds of queues that the device has when it is up.
+    pub(super) fn channels(&self, lock: &OpsLocked<'static>) -> u16 {
+        *self.channels.get(lock)
     }
 
     pub(super) fn restart_work(&self) -> *mut bindings::work_struct {
@@ -145,31 +163,31 @@ impl<T: Driver> Inner<T> {
     }
 
     /// Takes the device up. If it is up already, nothing happens.
-    pub(super) fn go_up(&self, rtnl: &mut Rtnl) -> Result {
+    pub(super) fn go_up(&self, locks: &mut Configuring) -> Result {
         self.check_reachable()?;
-        if *self.stuck.get(rtnl) {
+        if *self.stuck.get(locks.ops()) {
             dev_err!(
                 self.dev(),
                 "the card did not stop; it has to be bound again\n"
             );
             return Err(EIO);
         }
-        if self.up.get(rtnl).is_none() {
-            let up = Up::new(self, rtnl)?;
-            *self.up.get_mut(rtnl) = Some(up);
+        if self.up.get(locks.ops()).is_none() {
+            let up = Up::new(self, locks)?;
+            *self.up.get_mut(locks.ops_mut()) = Some(up);
         }
         Ok(())
     }
 
     /// Takes the device down if it is up.
-    pub(super) fn go_down(&self, rtnl: &mut Rtnl) {
-        self.end_up(Reach::Card, rtnl);
+    pub(super) fn go_down(&self, locks: &mut Configuring) {
+        self.end_up(Reach::Card, locks);
     }
 
     /// As [`Self::go_down`], without access to the card if that cannot be reached.
-    pub(super) fn end_up(&self, reach: Reach, rtnl: &mut Rtnl) {
-        if let Some(up) = self.up.get_mut(rtnl).take() {
-            up.end(self, reach, rtnl);
+    pub(super) fn end_up(&self, reach: Reach, locks: &mut Configuring) {
+        if let Some(up) = self.up.get_mut(locks.ops_mut()).take() {
+            up.end(self, reach, locks);
         }
     }
 
@@ -178,8 +196,8 @@ impl<T: Driver> Inner<T> {
     /// until it was reset.
     ///
     /// Returns whether it is certain that the card does not.
-    pub(super) fn isolate(&self, error: Error, rtnl: &mut Rtnl) -> bool {
-        *self.stuck.get_mut(rtnl) = true;
+    pub(super) fn isolate(&self, error: Error, locks: &mut Configuring) -> bool {
+        *self.stuck.get_mut(locks.ops_mut()) = true;
         let is_certain = self.bus.forbid_dma();
 
         if is_certain {
@@ -200,7 +218,7 @@ impl<T: Driver> Inner<T> {
     /// space. It will be reset before it is used again.
     ///
     /// Returns whether it is certain that the card does not.
-    pub(super) fn cut_off(&self, _rtnl: &mut Rtnl) -> bool {
+    pub(super) fn cut_off(&self, _locks: &mut Configuring) -> bool {
         let is_certain = self.bus.forbid_dma();
 
         if !is_certain {
@@ -213,38 +231,39 @@ impl<T: Driver> Inner<T> {
     }
 
     /// Takes a device that the core believes to be up down, and up again.
-    pub(super) fn restart(&self, rtnl: &mut Rtnl) -> Result {
-        self.go_down(rtnl);
-        self.go_up(rtnl)?;
-        self.dev().refresh_rx_mode(rtnl);
+    pub(super) fn restart(&self, locks: &mut Configuring) -> Result {
+        self.go_down(locks);
+        self.go_up(locks)?;
+        self.dev().refresh_rx_mode(locks);
         Ok(())
     }
 
     /// As [`Self::restart`], but if that fails, the device is closed.
-    pub(super) fn restart_or_close(&self, rtnl: &mut Rtnl) -> Result {
-        self.restart(rtnl).inspect_err(|error| {
+    pub(super) fn restart_or_close(&self, locks: &mut Configuring) -> Result {
+        self.restart(locks).inspect_err(|error| {
             dev_err!(
                 self.dev(),
                 "closed, since it cannot be restarted: {error:?}\n"
             );
-            self.dev().close(rtnl);
+            self.dev().close(locks);
         })
     }
 
     /// Changes the number of queue vectors; if the device is up, it is restarted with them.
-    pub(super) fn set_channels(&self, count: u16, rtnl: &mut Rtnl) -> Result {
-        if count == 0 || usize::from(count) > self.queues() {
+    pub(super) fn set_channels(&self, count: u16, locks: &mut Configuring) -> Result {
+        let counts = self.counts;
+        if count > counts.pairs || !counts.with_pairs(count).is_complete() {
             return Err(EINVAL);
         }
-        let old = mem::replace(self.channels.get_mut(rtnl), count);
+        let old = mem::replace(self.channels.get_mut(locks.ops_mut()), count);
         if count == old || !self.dev().is_running() {
             return Ok(());
         }
 
-        self.restart(rtnl).or_else(|error| {
+        self.restart(locks).or_else(|error| {
             // Fall back to the old number.
-            *self.channels.get_mut(rtnl) = old;
-            self.restart_or_close(rtnl).and(Err(error))
+            *self.channels.get_mut(locks.ops_mut()) = old;
+            self.restart_or_close(locks).and(Err(error))
         })
     }
 }
@@ -324,22 +343,19 @@ impl<T: Driver> Registration<T> {
             assert!(size_of::<Inner<T>>() <= i32::MAX as usize);
         }
 
-        if info.queues == 0 {
-            return Err(EINVAL);
-        }
-
-        let queues = c_uint::from(info.queues);
+        let counts = Counts::new(info)?;
+        let (tx, rx) = (counts.tx(), counts.rx());
         // CAST: Checked above.
         let size = size_of::<Inner<T>>() as c_int;
 
         // SAFETY: `alloc_etherdev_mqs()` has no requirements.
-        let dev = unsafe { bindings::alloc_etherdev_mqs(size, queues, queues) };
+        let dev = unsafe { bindings::alloc_etherdev_mqs(size, tx.into(), rx.into()) };
         let dev = Allocated(NonNull::new(dev).ok_or(ENOMEM)?);
 
         // SAFETY: The device is valid.
         let private = unsafe { bindings::netdev_priv(dev.0.as_ptr()) }.cast::<Inner<T>>();
-        let mut slots = KVec::with_capacity(usize::from(info.queues), GFP_KERNEL)?;
-        for queue in 0..info.queues {
+        let mut slots = KVec::with_capacity(usize::from(tx), GFP_KERNEL)?;
+        for queue in 0..tx {
             slots.push(TxSlot::new(private, queue), GFP_KERNEL)?;
         }
 
@@ -347,11 +363,12 @@ impl<T: Driver> Registration<T> {
             dev: dev.0,
             bus,
             slots,
-            path: new_path(info.queues)?,
-            up: RtnlCell::new(None),
-            stuck: RtnlCell::new(false),
+            counts,
+            path: new_path(tx)?,
+            up: OpsCell::new(None),
+            stuck: OpsCell::new(false),
             suspended: Atomic::new(false),
-            channels: RtnlCell::new(info.queues_at_first.min(info.queues).max(1)),
+            channels: OpsCell::new(counts.at_first(info)),
             statistics: Atomic::new(0),
             restart <- Restart::<T>::init(),
             data <- data,
@@ -394,6 +411,8 @@ impl<T: Driver> Registration<T> {
             }
             dev.netdev_ops = inner.path().callbacks().ops;
             dev.ethtool_ops = Ethtool::<T>::vtable();
+            dev.stat_ops = queue_stats::ops::<T>().cast_mut();
+            dev.request_ops_lock = T::OPS_LOCK;
             dev.features = features;
             dev.hw_features = features & !(1 << Feature::HighDma as u32);
             dev.vlan_features = features;
@@ -422,7 +441,7 @@ impl<T: Driver> Registration<T> {
         // SAFETY: The device is valid. From here on there may be callbacks; the private part is
         // complete.
         unsafe {
-            if info.queues > 1 {
+            if inner.counts.vectors() > 1 {
                 bindings::netif_set_affinity_auto(raw);
             }
             bindings::netif_carrier_off(raw);
@@ -432,8 +451,8 @@ impl<T: Driver> Registration<T> {
         // INVARIANT: The device is registered.
         self.registered = true;
 
-        if info.queues > 1 {
-            device.spread_tx_queues(0..info.queues.into());
+        if inner.queues() > 1 {
+            device.spread_tx_queues(0..inner.counts.tx().into());
         }
         Ok(())
     }

@@ -19,13 +19,13 @@
 
 use super::{
     open::Reach,
+    ops_lock::Configuring,
     registration::{
         Inner,
         Registration, //
     },
     Driver,
-    Parent,
-    Rtnl, //
+    Parent, //
 };
 
 use crate::{
@@ -52,25 +52,25 @@ impl<T: Driver> Inner<T> {
     }
 
     /// Sets whether the device is suspended, and waits for callbacks that have read it before.
-    fn set_suspended(&self, suspended: bool, _rtnl: &mut Rtnl) {
+    fn set_suspended(&self, suspended: bool, _locks: &mut Configuring) {
         self.suspended.store(suspended, Relaxed);
         // SAFETY: We are in process context.
         unsafe { bindings::synchronize_net() };
     }
 
     /// Steps 1 to 3. If this fails, nothing has changed.
-    fn suspend(&self, why: Suspension, rtnl: &mut Rtnl) -> Result {
+    fn suspend(&self, why: Suspension, locks: &mut Configuring) -> Result {
         if !T::HAS_RESET && why.is_refusable() {
             dev_err!(self.dev(), "cannot sleep: its driver cannot reset it\n");
             return Err(EOPNOTSUPP);
         }
 
-        self.dev().detach(rtnl);
-        self.set_suspended(true, rtnl);
+        self.dev().detach(locks);
+        self.set_suspended(true, locks);
         if why.is_reachable() {
-            self.end_up(Reach::Card, rtnl);
+            self.end_up(Reach::Card, locks);
         } else {
-            self.end_up(Reach::Bus, rtnl);
+            self.end_up(Reach::Bus, locks);
         }
         // Nothing that the card knows of is left, so this is for interrupts only, and it does not
         // matter if it has no effect.
@@ -79,44 +79,44 @@ impl<T: Driver> Inner<T> {
     }
 
     /// Step 5.
-    fn reset(&self, rtnl: &mut Rtnl) -> Result {
+    fn reset(&self, locks: &mut Configuring) -> Result {
         if !T::HAS_RESET {
             return Err(EOPNOTSUPP);
         }
-        T::reset(self.data(), self.dev(), rtnl)?;
+        T::reset(self.data(), self.dev(), locks)?;
 
         // It does not know of any memory.
-        *self.stuck.get_mut(rtnl) = false;
+        *self.stuck.get_mut(locks.ops_mut()) = false;
         self.bus().allow_dma();
         Ok(())
     }
 
     /// Steps 5 to 7; step 5 only if it has not been done.
-    fn resume(&self, is_reset: bool, rtnl: &mut Rtnl) -> Result {
+    fn resume(&self, is_reset: bool, locks: &mut Configuring) -> Result {
         let dev = self.dev();
 
         if !is_reset {
-            self.reset(rtnl).inspect_err(|error| {
+            self.reset(locks).inspect_err(|error| {
                 dev_err!(
                     dev,
                     "closed, since the card cannot be reset ({error:?}); it has to be bound again\n"
                 );
-                dev.close(rtnl);
+                dev.close(locks);
             })?;
         }
 
-        self.set_suspended(false, rtnl);
+        self.set_suspended(false, locks);
         let result = if dev.is_running() {
-            self.go_up(rtnl).inspect_err(|error| {
+            self.go_up(locks).inspect_err(|error| {
                 dev_err!(dev, "closed, since it cannot be resumed: {error:?}\n");
-                dev.close(rtnl);
+                dev.close(locks);
             })
         } else {
             Ok(())
         };
-        dev.attach(rtnl);
+        dev.attach(locks);
         if dev.is_running() {
-            dev.refresh_rx_mode(rtnl);
+            dev.refresh_rx_mode(locks);
         }
         result
     }
@@ -125,18 +125,26 @@ impl<T: Driver> Inner<T> {
 // As `Registration` describes, there are no callbacks after it was dropped.
 impl<T: Driver> registrations::Registration for Registration<T> {
     fn shutdown(&self) {
-        self.inner().dev().close_for_good(&mut Rtnl::lock());
+        let inner = self.inner();
+
+        Configuring::with(inner, |locks| inner.dev().close_for_good(locks));
     }
 
     fn suspend(&self, why: Suspension) -> Result {
-        self.inner().suspend(why, &mut Rtnl::lock())
+        let inner = self.inner();
+
+        Configuring::with(inner, |locks| inner.suspend(why, locks))
     }
 
     fn reset(&self) -> Result {
-        self.inner().reset(&mut Rtnl::lock())
+        let inner = self.inner();
+
+        Configuring::with(inner, |locks| inner.reset(locks))
     }
 
     fn resume(&self, is_reset: bool) -> Result {
-        self.inner().resume(is_reset, &mut Rtnl::lock())
+        let inner = self.inner();
+
+        Configuring::with(inner, |locks| inner.resume(is_reset, locks))
     }
 }

@@ -5,50 +5,37 @@
 
 use super::{
     gate::Gate,
+    ops_lock::Configuring,
     registration::Inner,
+    trigger::{
+        Interrupt,
+        Phase, //
+    },
     Driver,
-    Rtnl,
     TxPath, //
 };
 
 use crate::{
     bindings,
-    error::to_result,
-    irq::IrqReturn,
-    net::napi::{
-        Napi,
-        Poll,
-        Polled, //
+    net::{
+        napi::{
+            Napi,
+            Poll,
+            Polled,
+            QueuePair, //
+        },
+        queue::{
+            WakeNow,
+            WakeQueue, //
+        }, //
     },
-    prelude::*,
-    str::CString, //
+    prelude::*, //
 };
 
 use core::{
-    cell::{
-        Cell,
-        UnsafeCell, //
-    },
+    cell::UnsafeCell,
     marker::PhantomPinned, //
 };
-
-/// The interrupt of a queue vector.
-pub(super) struct Interrupt {
-    irq: u32,
-    name: CString,
-    requested: Cell<bool>,
-}
-
-impl Interrupt {
-    /// An interrupt that has not been requested.
-    pub(super) fn new(irq: u32, name: CString) -> Self {
-        Self {
-            irq,
-            name,
-            requested: Cell::new(false),
-        }
-    }
-}
 
 /// A queue vector.
 ///
@@ -62,7 +49,8 @@ impl Interrupt {
 /// - `napi` has been added to the device of `inner`, which outlives `self`.
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
 ///   owner of `self` only, while it is not.
-/// - If `interrupt` is `requested`, we own a registration of it with `napi` as its cookie.
+/// - If `interrupt` is requested, it is so with `self` as its cookie.
+/// - The queues of `queues` belong to the device, and to no other vector.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
 pub(super) struct Vector<T: Driver> {
@@ -71,6 +59,7 @@ pub(super) struct Vector<T: Driver> {
     napi: Napi,
     inner: *const Inner<T>,
     index: u16,
+    queues: QueuePair,
     gate: Gate,
     poller: UnsafeCell<Option<T::Poller<'static>>>,
     interrupt: Option<Interrupt>,
@@ -83,12 +72,14 @@ impl<T: Driver> Vector<T> {
     ///
     /// # Safety
     ///
-    /// `inner` must be valid and outlive the vector.
+    /// `inner` must be valid and outlive the vector. Its device must have the queues, and no other
+    /// vector with one of them.
     pub(super) unsafe fn new(
         inner: *const Inner<T>,
         index: u16,
+        queues: QueuePair,
         interrupt: Option<Interrupt>,
-        _rtnl: &mut Rtnl,
+        _locks: &mut Configuring,
     ) -> Result<Pin<KBox<Self>>> {
         // SAFETY: `inner` is valid by the safety requirements.
         let (dev, path) = unsafe { ((*inner).dev().as_raw(), (*inner).path()) };
@@ -98,6 +89,7 @@ impl<T: Driver> Vector<T> {
                 napi <- Napi::new(),
                 inner,
                 index,
+                queues,
                 gate: Gate::new(),
                 poller: UnsafeCell::new(None),
                 interrupt,
@@ -105,14 +97,14 @@ impl<T: Driver> Vector<T> {
                 _: {
                     // SAFETY: `inner` is valid, and so is its device. The instance is pinned, and
                     // deleted when the vector is dropped. If that happens before there is a poller,
-                    // it is not called: the instance is disabled. The device has that many
-                    // queues, see `Opening::add_queue_vector()`.
+                    // it is not called: the instance is disabled. The lock of the device's
+                    // operations is held.
                     unsafe {
-                        bindings::netif_napi_add_config(
+                        bindings::netif_napi_add_ops(
                             dev,
                             napi.as_ref().get_ref().as_raw(),
                             Some(path.callbacks().poll),
-                            c_int::from(*index),
+                            c_uint::from(*index),
                         )
                     };
                 },
@@ -137,20 +129,40 @@ impl<T: Driver> Vector<T> {
         unsafe { *self.poller.get() = Some(poller) };
     }
 
+    /// The private part of the device.
+    pub(super) fn inner(&self) -> &Inner<T> {
+        // SAFETY: By the type invariants, `inner` outlives the vector.
+        unsafe { &*self.inner }
+    }
+
+    /// The number of the vector.
+    pub(super) fn index(&self) -> u16 {
+        self.index
+    }
+
+    /// Its interrupt, if it has one.
+    pub(super) fn interrupt(&self) -> Option<&Interrupt> {
+        self.interrupt.as_ref()
+    }
+
+    /// Changes the causes that a shared interrupt is asked for.
+    pub(super) fn set_phase(&self, phase: Phase) {
+        if let Some(interrupt) = &self.interrupt {
+            interrupt.set_phase(phase);
+        }
+    }
+
     /// Frees the interrupt, if we own it. It must not be requested again.
     fn free_irq(&self) {
-        let napi = self.napi.as_raw();
         let Some(interrupt) = &self.interrupt else {
             return;
         };
 
-        // SAFETY: `napi` has been added to a device.
-        unsafe { bindings::netif_napi_set_irq(napi, -1) };
-        if interrupt.requested.replace(false) {
-            // SAFETY: By the type invariants, we owned this registration. `free_irq()` waits for
-            // handlers that are running.
-            unsafe { bindings::free_irq(interrupt.irq, napi.cast::<c_void>()) };
-        }
+        // SAFETY: `napi` has been added to a device, the lock of whose operations is held: vectors
+        // are dropped when the device goes down.
+        unsafe { bindings::netif_napi_set_irq_ops(self.napi.as_raw(), -1) };
+        // SAFETY: By the type invariants.
+        unsafe { interrupt.free::<T>(self) };
     }
 
     /// Takes a vector away from its device, but frees nothing that the card may access: neither
@@ -163,7 +175,7 @@ impl<T: Driver> Vector<T> {
         self.free_irq();
         // SAFETY: The instance was added by `new()`. It is used by what belongs to it, so its
         // memory stays, too.
-        unsafe { bindings::netif_napi_del(self.napi.as_raw()) };
+        unsafe { bindings::netif_napi_del_ops(self.napi.as_raw()) };
     }
 
     /// Enables NAPI.
@@ -172,33 +184,19 @@ impl<T: Driver> Vector<T> {
     ///
     /// To be called at most once, and to be followed by [`Self::disable`] before the vector is
     /// dropped.
-    pub(super) unsafe fn enable(&self, _rtnl: &mut Rtnl) {
-        let index = c_uint::from(self.index);
+    pub(super) unsafe fn enable(&self, _locks: &mut Configuring) {
+        let napi = self.napi.as_raw();
 
-        // SAFETY: The instance is valid and has not been enabled. RTNL is held, and the device has
-        // that many queues, see `Opening::add_queue_vector()`. The interrupt exists, and does not
-        // go away before the link to it is cut, in `PinnedDrop::drop()`.
+        // SAFETY: The instance is valid and has not been enabled. The lock of the device's
+        // operations is held. The interrupt exists, and does not go away before the link to it is
+        // cut, in `PinnedDrop::drop()`.
         unsafe {
-            let dev = (*self.inner).dev().as_raw();
-            let napi = self.napi.as_raw();
-
-            bindings::netif_queue_set_napi(
-                dev,
-                index,
-                bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_RX,
-                napi,
-            );
-            bindings::netif_queue_set_napi(
-                dev,
-                index,
-                bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX,
-                napi,
-            );
+            self.link(napi);
             // Before NAPI is enabled, which restores the CPU affinity that the interrupt had.
             if let Some(interrupt) = &self.interrupt {
-                bindings::netif_napi_set_irq(napi, interrupt.irq as c_int);
+                bindings::netif_napi_set_irq_ops(napi, interrupt.number());
             }
-            bindings::napi_enable(napi);
+            bindings::napi_enable_ops(napi);
         }
     }
 
@@ -207,51 +205,41 @@ impl<T: Driver> Vector<T> {
     /// # Safety
     ///
     /// NAPI must have been enabled, and this must be called once.
-    pub(super) unsafe fn disable(&self, _rtnl: &mut Rtnl) {
-        let index = c_uint::from(self.index);
-
-        // SAFETY: The instance is valid and enabled; RTNL is held.
+    pub(super) unsafe fn disable(&self, _locks: &mut Configuring) {
+        // SAFETY: The instance is valid and enabled. The lock of the device's operations is held.
         unsafe {
-            let dev = (*self.inner).dev().as_raw();
+            bindings::napi_disable_ops(self.napi.as_raw());
+            self.link(core::ptr::null_mut());
+        }
+    }
 
-            bindings::napi_disable(self.napi.as_raw());
-            bindings::netif_queue_set_napi(
-                dev,
-                index,
-                bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_RX,
-                core::ptr::null_mut(),
-            );
-            bindings::netif_queue_set_napi(
-                dev,
-                index,
-                bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX,
-                core::ptr::null_mut(),
-            );
+    /// Tells the core which instance serves the queues of the vector.
+    ///
+    /// # Safety
+    ///
+    /// The lock of the device's operations must be held.
+    unsafe fn link(&self, napi: *mut bindings::napi_struct) {
+        let dev = self.inner().dev().as_raw();
+        let rx = bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_RX;
+        let tx = bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX;
+
+        if let Some(index) = self.queues.rx {
+            // SAFETY: By the type invariants and the safety requirements.
+            unsafe { bindings::netif_queue_set_napi(dev, index.into(), rx, napi) };
+        }
+        if let Some(index) = self.queues.tx {
+            // SAFETY: As above.
+            unsafe { bindings::netif_queue_set_napi(dev, index.into(), tx, napi) };
         }
     }
 
     /// Requests the interrupt, if there is one.
     pub(super) fn request_irq(self: Pin<&Self>) -> Result {
-        let Some(interrupt) = &self.get_ref().interrupt else {
-            return Ok(());
-        };
-        let napi = self.napi.as_raw();
-
-        // SAFETY: The cookie is the one that the handler expects. It and the name stay valid until
-        // the vector is dropped, which frees the interrupt first.
-        to_result(unsafe {
-            bindings::request_irq(
-                interrupt.irq,
-                Some(handle_interrupt),
-                0,
-                interrupt.name.as_char_ptr(),
-                napi.cast::<c_void>(),
-            )
-        })?;
-
-        // INVARIANT: We own the registration now.
-        interrupt.requested.set(true);
-        Ok(())
+        match &self.get_ref().interrupt {
+            // SAFETY: It is ours, and freed when the vector is dropped.
+            Some(interrupt) => unsafe { interrupt.request::<T>(self.get_ref()) },
+            None => Ok(()),
+        }
     }
 
     /// The poll function of a device with a path of type `P`.
@@ -295,9 +283,13 @@ impl<T: Driver> Vector<T> {
         let poller = unsafe { &mut *self.poller.get() };
         // SAFETY: By the safety requirements.
         let path = unsafe { inner.path_as::<P>() };
-        // SAFETY: We are the poll function of `napi`, which the core called with `budget`. `index`
-        // is that of the queues of this vector.
-        let cx = unsafe { Poll::new(&self.napi, budget, self.index, path.waker(self.index)) };
+        let waker: &dyn WakeQueue = match self.queues.tx {
+            Some(index) => path.waker(index),
+            None => &WakeNow,
+        };
+        // SAFETY: We are the poll function of `napi`, which the core called with `budget`. The
+        // queues are those of this vector.
+        let cx = unsafe { Poll::new(&self.napi, budget, self.index, self.queues, waker) };
 
         // SAFETY: This is the poll function of a vector of the device.
         Some(unsafe {
@@ -350,19 +342,6 @@ impl<T: Driver> PinnedDrop for Vector<T> {
         self.napi.drop_attached();
 
         // SAFETY: `napi` has been added by `new()`. This waits until it has no users.
-        unsafe { bindings::netif_napi_del(self.napi.as_raw()) };
+        unsafe { bindings::netif_napi_del_ops(self.napi.as_raw()) };
     }
-}
-
-/// The interrupt of a queue vector.
-///
-/// # Safety
-///
-/// To be called by the core, with a pointer to a NAPI instance that has been added to a device.
-unsafe extern "C" fn handle_interrupt(_irq: c_int, cookie: *mut c_void) -> bindings::irqreturn_t {
-    // SAFETY: The cookie is a NAPI instance, which is deleted after the interrupt has been freed.
-    // Interrupts are disabled here.
-    unsafe { bindings::napi_schedule_irqoff(cookie.cast::<bindings::napi_struct>()) };
-
-    bindings::irqreturn_t(IrqReturn::Handled as c_uint)
 }

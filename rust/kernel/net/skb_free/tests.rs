@@ -9,7 +9,8 @@ pub(in crate::net) mod context {
         net::{
             napi::{
                 Napi,
-                Poll, //
+                Poll,
+                QueuePair, //
             },
             queue::WakeNow, //
         },
@@ -79,7 +80,7 @@ pub(in crate::net) mod context {
         let run = move || {
             // SAFETY: This is softirq context. The tests do not use the instance in a way that
             // needs a device, and there is no other poll function for it.
-            let cx = unsafe { Poll::new(&napi, budget, 0, &WakeNow) };
+            let cx = unsafe { Poll::new(&napi, budget, 0, QueuePair::of(0), &WakeNow) };
             theirs.value.populate(f(&cx));
             theirs.done.complete_all();
         };

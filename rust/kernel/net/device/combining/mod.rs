@@ -296,7 +296,10 @@ impl Combining {
     /// this CPU, except for code that netpoll has interrupted.
     #[cold]
     unsafe fn wake_up<T: Combine>(&self, inner: &Inner<T>, cx: &Poll<'_>) -> bool {
-        let Some(queue) = CombiningQueue::new(self, inner, cx.index()) else {
+        let queue = cx
+            .tx_index()
+            .and_then(|index| CombiningQueue::new(self, inner, index));
+        let Some(queue) = queue else {
             return true;
         };
         let state = queue.state;
@@ -412,9 +415,9 @@ impl<T: Combine> TxPath<T> for Combining {
         let polled = poll(cx);
         drop(deferral);
 
-        let due = self
-            .queues
-            .get(usize::from(cx.index()))
+        let due = cx
+            .tx_index()
+            .and_then(|index| self.queues.get(usize::from(index)))
             .is_some_and(|state| state.rest.wakeup_due.load(Relaxed) != 0);
         // SAFETY: This is the poll function of the vector.
         if due && unsafe { !self.wake_up(inner, cx) } {

@@ -10,7 +10,8 @@ use crate::{
     net::{
         napi::{
             Napi,
-            Poll, //
+            Poll,
+            QueuePair, //
         },
         queue::{
             Completions,
@@ -90,7 +91,7 @@ fn missed_wakeups(bytes: usize) -> Result<Option<u32>> {
     kthread::scope(|scope| {
         scope.spawn_on(there, c"net-complete", move || {
             // SAFETY: The device has this queue. The instance is not polled otherwise.
-            let cx = unsafe { Poll::new(napi, 64, 0, &WakeNow) };
+            let cx = unsafe { Poll::new(napi, 64, 0, QueuePair::of(0), &WakeNow) };
             // SAFETY: As above.
             let queue = unsafe {
                 Completions::from_raw(bindings::netdev_get_tx_queue(device.dev(), 0), &cx)

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The context in which a driver adds the vectors of a device that goes up.
+
+use super::{
+    open::{
+        EventIrq,
+        Up, //
+    },
+    ops_lock::{
+        Configuring,
+        OpsLocked, //
+    },
+    registration::Inner,
+    trigger::{
+        Interrupt,
+        Trigger, //
+    },
+    vector::Vector,
+    Device,
+    Driver,
+    Rtnl, //
+};
+
+use crate::{
+    irq::IrqRequest,
+    net::napi::{
+        Napi,
+        QueuePair, //
+    },
+    prelude::*,
+    str::{
+        CStr,
+        CString, //
+    }, //
+};
+
+use core::{
+    marker::PhantomData,
+    mem::{
+        self,
+        ManuallyDrop, //
+    },
+    ptr, //
+};
+
+/// The context of [`Driver::open`].
+pub struct Opening<'up, 'bound: 'up, T: Driver> {
+    up: &'up mut Up<T>,
+    inner: &'up Inner<T>,
+    locks: &'up mut Configuring,
+    _bound: PhantomData<fn(&'bound ()) -> &'bound ()>,
+}
+
+impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
+    /// Creates the context for a device whose state is `up`.
+    pub(super) fn new(
+        up: &'up mut Up<T>,
+        inner: &'up Inner<T>,
+        locks: &'up mut Configuring,
+    ) -> Self {
+        Self {
+            up,
+            inner,
+            locks,
+            _bound: PhantomData,
+        }
+    }
+
+    /// The device that is going up.
+    #[inline]
+    pub fn device(&self) -> &'up Device {
+        self.inner.dev()
+    }
+
+    /// The parent device.
+    #[inline]
+    pub fn bus(&self) -> &'bound T::Bus {
+        self.inner.bus()
+    }
+
+    /// The private data of the device.
+    ///
+    /// `'up` does not end before the device is down: interrupts that are owned by the private data
+    /// can be used for [`Self::add_queue_vector`].
+    #[inline]
+    pub fn data(&self) -> Pin<&'up T::Data<'bound>> {
+        let data: Pin<&'up T::Data<'static>> = self.inner.data();
+
+        // SAFETY: `'bound` is any lifetime to `Driver::open`, so what it stores in the data lives
+        // as long as the device is bound, and so does what it takes out. See `register()`.
+        unsafe { mem::transmute::<Pin<&'up T::Data<'static>>, Pin<&'up T::Data<'bound>>>(data) }
+    }
+
+    /// The number of queue vectors to add: [`Info::queues`], or fewer, as
+    /// [`Info::queues_at_first`] or the user (`ethtool -L`) says.
+    ///
+    /// [`Info::queues`]: super::Info::queues
+    /// [`Info::queues_at_first`]: super::Info::queues_at_first
+    #[inline]
+    pub fn queues(&self) -> u16 {
+        self.inner.channels(self.locks.ops())
+    }
+
+    /// RTNL, which is held.
+    #[inline]
+    pub fn rtnl(&mut self) -> &mut Rtnl {
+        self.locks
+    }
+
+    /// The lock of the device's operations, which is held.
+    #[inline]
+    pub fn ops_lock(&mut self) -> &mut OpsLocked<'bound> {
+        // SAFETY: This is a callback for the device that is going up.
+        unsafe { self.locks.ops_mut().lend() }
+    }
+
+    /// Adds a queue vector: a receive queue and a transmit queue with one interrupt, which is not
+    /// shared.
+    ///
+    /// As [`Self::add_vector`] with [`Trigger::Interrupt`].
+    pub fn add_queue_vector(
+        &mut self,
+        irq: impl Into<IrqRequest<'up>>,
+        name: &CStr,
+        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
+    ) -> Result<u16> {
+        self.add_vector(Trigger::Interrupt(irq.into(), name), make)
+    }
+
+    /// Adds a queue vector without an interrupt.
+    ///
+    /// As [`Self::add_vector`] with [`Trigger::Software`]. Its poll function runs when a
+    /// [`Scheduler`] schedules it that `make` has bound to the vector. There need not be one: a
+    /// device that receives nothing is not polled.
+    ///
+    /// [`Scheduler`]: crate::net::napi::Scheduler
+    pub fn add_virtual_queue_vector(
+        &mut self,
+        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
+    ) -> Result<u16> {
+        self.add_vector(Trigger::Software, make)
+    }
+
+    /// Adds a queue vector: a receive queue and a transmit queue with one poll function.
+    ///
+    /// `make` creates the state of both. Returns the number of the vector, which is its place in
+    /// the order in which vectors are added. Each kind of queue is numbered by itself, in the same
+    /// order.
+    pub fn add_vector(
+        &mut self,
+        trigger: Trigger<'up, '_>,
+        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
+    ) -> Result<u16> {
+        let queues = QueuePair {
+            rx: Some(self.next_rx()?),
+            tx: Some(self.next_tx()?),
+        };
+
+        self.add(trigger, queues, |napi| {
+            make(napi).map(|(poller, tx)| (poller, Some(tx)))
+        })
+    }
+
+    /// Adds a vector with a receive queue alone, see [`Info::rx_only`](super::Info::rx_only).
+    pub fn add_rx_vector(
+        &mut self,
+        trigger: Trigger<'up, '_>,
+        make: impl FnOnce(&Napi) -> Result<T::Poller<'bound>>,
+    ) -> Result<u16> {
+        let queues = QueuePair {
+            rx: Some(self.next_rx()?),
+            tx: None,
+        };
+
+        self.add(trigger, queues, |napi| {
+            make(napi).map(|poller| (poller, None))
+        })
+    }
+
+    /// Adds a vector with a transmit queue alone, see [`Info::tx_only`](super::Info::tx_only).
+    ///
+    /// Its poll function completes what was transmitted.
+    pub fn add_tx_vector(
+        &mut self,
+        trigger: Trigger<'up, '_>,
+        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
+    ) -> Result<u16> {
+        let queues = QueuePair {
+            rx: None,
+            tx: Some(self.next_tx()?),
+        };
+
+        self.add(trigger, queues, |napi| {
+            make(napi).map(|(poller, tx)| (poller, Some(tx)))
+        })
+    }
+
+    /// The number of the next receive queue, if the device can have another one.
+    fn next_rx(&self) -> Result<u16> {
+        if self.up.rx < self.inner.rx_queues() {
+            Ok(self.up.rx)
+        } else {
+            Err(ENOSPC)
+        }
+    }
+
+    /// The number of the next transmit queue, if the device can have another one.
+    fn next_tx(&self) -> Result<u16> {
+        if self.up.tx.len() < self.inner.queues() {
+            // CAST: The number of queues is a `u16`.
+            Ok(self.up.tx.len() as u16)
+        } else {
+            Err(ENOSPC)
+        }
+    }
+
+    fn interrupt(&self, trigger: Trigger<'up, '_>) -> Result<Option<Interrupt>> {
+        // The vector gets this number, or none is added.
+        let index = Some(self.up.vectors.len());
+
+        Ok(match trigger {
+            Trigger::Interrupt(irq, name) => {
+                let name = self.irq_name(name, index)?;
+                Some(Interrupt::new(irq.irq(), name, false))
+            }
+            Trigger::Shared(irq, name) => {
+                if !T::HAS_CLAIM {
+                    dev_err!(self.device(), "`claim()` has to say who has interrupted\n");
+                    return Err(EINVAL);
+                }
+                let name = self.irq_name(name, index)?;
+                Some(Interrupt::new(irq.irq(), name, true))
+            }
+            Trigger::Software => None,
+        })
+    }
+
+    /// Adds a vector with these queues, which are the next ones of their kinds.
+    fn add(
+        &mut self,
+        trigger: Trigger<'up, '_>,
+        queues: QueuePair,
+        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, Option<T::Tx<'bound>>)>,
+    ) -> Result<u16> {
+        let interrupt = self.interrupt(trigger)?;
+        let index = u16::try_from(self.up.vectors.len())?;
+
+        self.up.vectors.reserve(1, GFP_KERNEL)?;
+        self.up.tx.reserve(1, GFP_KERNEL)?;
+
+        // SAFETY: `inner` outlives the time that the device is up. The device has these queues,
+        // which no vector has got yet.
+        let vector = unsafe { Vector::new(self.inner, index, queues, interrupt, self.locks) }?;
+        let (poller, tx) = make(vector.napi())?;
+
+        // SAFETY: Only lifetimes change. The poller is dropped before the device goes away, which
+        // is within `'bound`, and it is lent to callbacks that are generic in the lifetime. NAPI
+        // has not been enabled.
+        unsafe { vector.set_poller(transmute_lifetime(poller)) };
+
+        // Cannot fail: the space has been reserved.
+        self.up.vectors.push(vector, GFP_KERNEL)?;
+        if let Some(tx) = tx {
+            // SAFETY: As above.
+            let tx = unsafe { transmute_lifetime(tx) };
+            self.up.tx.push(Some(tx), GFP_KERNEL)?;
+        }
+        if queues.rx.is_some() {
+            self.up.rx += 1;
+        }
+        Ok(index)
+    }
+
+    /// Adds the event vector, whose interrupt calls [`Driver::event`] in a thread.
+    pub fn add_event_vector(&mut self, irq: impl Into<IrqRequest<'up>>, name: &CStr) -> Result {
+        const { assert!(T::HAS_EVENT, "a driver with an event vector has `event()`") };
+
+        if self.up.event.is_some() {
+            return Err(EBUSY);
+        }
+
+        let name = self.irq_name(name, None)?;
+        self.up.event = Some(EventIrq::new(irq.into().irq(), name, self.inner));
+        Ok(())
+    }
+
+    fn irq_name(&self, name: &CStr, index: Option<usize>) -> Result<CString> {
+        // SAFETY: The name is an array inside of the device, which is valid. RTNL is held, which
+        // keeps it from being changed.
+        let dev =
+            unsafe { CStr::from_char_ptr((&raw const (*self.device().as_raw()).name).cast()) };
+
+        Ok(match index {
+            Some(index) => CString::try_from_fmt(fmt!("{dev}-{name}-{index}"))?,
+            None => CString::try_from_fmt(fmt!("{dev}-{name}"))?,
+        })
+    }
+}
+
+/// Changes the lifetime in a type.
+///
+/// # Safety
+///
+/// `Src` and `Dst` must be the same type except for lifetimes, and the contents must live as long
+/// as `Dst` says.
+#[inline]
+unsafe fn transmute_lifetime<Src, Dst>(src: Src) -> Dst {
+    const { assert!(size_of::<Src>() == size_of::<Dst>()) };
+    let src = ManuallyDrop::new(src);
+
+    // SAFETY: By the safety requirements, this is the same type. We do not drop the source.
+    unsafe { ptr::from_ref(&*src).cast::<Dst>().read() }
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The lock under which the core calls the operations of a device.
+//!
+//! C header: [`include/net/netdev_lock.h`](srctree/include/net/netdev_lock.h)
+//!
+//! For most devices that is RTNL. A driver with [`Driver::OPS_LOCK`] has the core take a lock of
+//! the device as well, its instance lock:
+//!
+//! | callbacks | RTNL | instance lock |
+//! | --- | --- | --- |
+//! | those of `struct net_device_ops` that configure the device | held | held |
+//! | `ethtool`, unless `op_needs_rtnl` has the bit of the command | not held | held |
+//! | counters of queues (`netdev_stat_ops`) | not held | held |
+//! | queue management, shapers (not supported yet) | maybe held | held |
+//!
+//! So a callback of the second kind must not get an [`Rtnl`], but what it gets has to be right for
+//! devices of either sort: [`OpsLocked`].
+
+use super::{
+    registration::Inner,
+    Driver,
+    Rtnl, //
+};
+
+use crate::{
+    bindings,
+    types::NotThreadSafe, //
+};
+
+use core::{
+    cell::UnsafeCell,
+    marker::PhantomData,
+    ops::{
+        Deref,
+        DerefMut, //
+    }, //
+};
+
+/// A type that changes if the lifetime does, in either direction.
+type Brand<'bound> = PhantomData<fn(&'bound ()) -> &'bound ()>;
+
+/// The proof that the current task holds the lock of the operations of one device: its own if its
+/// driver has [`Driver::OPS_LOCK`], else RTNL.
+///
+/// `'bound` is that of the callback, and stands for the device: a callback is generic in it, so it
+/// cannot use the token of one device with an [`OpsCell`] of another.
+///
+/// # Invariants
+///
+/// The current task holds that lock for as long as the token exists. No other token for the device
+/// is used during the lifetime of a reference to this one.
+pub struct OpsLocked<'bound> {
+    _bound: Brand<'bound>,
+    _not_send: NotThreadSafe,
+}
+
+impl<'bound> OpsLocked<'bound> {
+    /// Lends the token to a callback that is generic in the lifetime.
+    ///
+    /// # Safety
+    ///
+    /// The callback must be one for the device of the token.
+    #[inline]
+    pub(super) unsafe fn lend<'other>(&mut self) -> &mut OpsLocked<'other> {
+        // SAFETY: Only a lifetime changes, in a type without contents.
+        unsafe { &mut *core::ptr::from_mut(self).cast::<OpsLocked<'other>>() }
+    }
+}
+
+impl OpsLocked<'static> {
+    /// Creates a token, for a callback of the core.
+    ///
+    /// In the abstraction, where there is no name for `'bound`, all devices have the same brand;
+    /// the one that is meant is the one whose [`Inner`] it is used with.
+    ///
+    /// # Safety
+    ///
+    /// The current task must hold the lock of the operations of the device of `inner`, and must not
+    /// release it while the result exists. If there is another token for it, the caller must have a
+    /// mutable reference to that, or must have been called by code that has, and that does not use
+    /// it meanwhile.
+    #[inline]
+    pub(super) unsafe fn assume_held<T: Driver>(inner: &Inner<T>) -> Self {
+        // SAFETY: The device is valid. This does nothing without lockdep.
+        unsafe { bindings::netdev_assert_locked_ops_compat(inner.dev().as_raw()) };
+        // INVARIANT: By the safety requirements.
+        Self {
+            _bound: PhantomData,
+            _not_send: NotThreadSafe,
+        }
+    }
+}
+
+/// A value that is accessed with the lock of a device's operations held, see [`OpsLocked`].
+///
+/// # Examples
+///
+/// ```
+/// use kernel::net::device::{
+///     OpsCell,
+///     OpsLocked, //
+/// };
+///
+/// struct Data<'bound> {
+///     thresholds: OpsCell<'bound, [u32; 4]>,
+/// }
+///
+/// fn double<'bound>(data: &Data<'bound>, lock: &mut OpsLocked<'bound>) -> u32 {
+///     data.thresholds.get_mut(lock)[0] *= 2;
+///     data.thresholds.get(lock)[0]
+/// }
+/// ```
+pub struct OpsCell<'bound, T> {
+    value: UnsafeCell<T>,
+    _bound: Brand<'bound>,
+}
+
+// SAFETY: The value is accessed by the holder of a lock, which is one task at a time.
+unsafe impl<T: Send> Sync for OpsCell<'_, T> {}
+
+impl<'bound, T> OpsCell<'bound, T> {
+    /// Creates a cell.
+    #[inline]
+    pub const fn new(value: T) -> Self {
+        Self {
+            value: UnsafeCell::new(value),
+            _bound: PhantomData,
+        }
+    }
+
+    /// Lends the value.
+    #[inline]
+    pub fn get<'a>(&'a self, _lock: &'a OpsLocked<'bound>) -> &'a T {
+        // SAFETY: By the invariants of the token, this task holds the lock. A mutable reference to
+        // the value would have borrowed the token.
+        unsafe { &*self.value.get() }
+    }
+
+    /// Lends the value, to be changed.
+    #[inline]
+    pub fn get_mut<'a>(&'a self, _lock: &'a mut OpsLocked<'bound>) -> &'a mut T {
+        // SAFETY: As above; and any reference to the value would have borrowed the token.
+        unsafe { &mut *self.value.get() }
+    }
+}
+
+/// RTNL and the lock of a device's operations, both held, which it takes to configure the device.
+///
+/// It is a mutable [`Rtnl`] for what needs no more.
+pub(super) struct Configuring {
+    rtnl: Rtnl,
+    ops: OpsLocked<'static>,
+}
+
+impl Configuring {
+    /// Creates both tokens, for a callback of the core.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Rtnl::assume_held`] and [`OpsLocked::assume_held`].
+    #[inline]
+    pub(super) unsafe fn assume_held<T: Driver>(inner: &Inner<T>) -> Self {
+        // SAFETY: By the safety requirements.
+        unsafe {
+            Self {
+                rtnl: Rtnl::assume_held(),
+                ops: OpsLocked::assume_held(inner),
+            }
+        }
+    }
+
+    /// The token of the device's lock.
+    pub(super) fn ops(&self) -> &OpsLocked<'static> {
+        &self.ops
+    }
+
+    /// The token of the device's lock.
+    pub(super) fn ops_mut(&mut self) -> &mut OpsLocked<'static> {
+        &mut self.ops
+    }
+
+    /// Waits for both locks, and runs `f` with them held. Process context.
+    ///
+    /// Not for callbacks: RTNL is held while they are waited for.
+    pub(super) fn with<T: Driver, R>(inner: &Inner<T>, f: impl FnOnce(&mut Self) -> R) -> R {
+        let _rtnl = Rtnl::lock();
+        // In this order, as the core takes them.
+        let _ops = OpsGuard::new(inner);
+
+        // SAFETY: Both locks were taken above, and are released when we return. The token of RTNL
+        // in its guard is not used.
+        f(&mut unsafe { Self::assume_held(inner) })
+    }
+}
+
+impl Deref for Configuring {
+    type Target = Rtnl;
+
+    fn deref(&self) -> &Rtnl {
+        &self.rtnl
+    }
+}
+
+impl DerefMut for Configuring {
+    fn deref_mut(&mut self) -> &mut Rtnl {
+        &mut self.rtnl
+    }
+}
+
+/// The lock of a device's operations, with RTNL held, is released when this is dropped.
+struct OpsGuard<'a, T: Driver>(&'a Inner<T>, NotThreadSafe);
+
+impl<'a, T: Driver> OpsGuard<'a, T> {
+    fn new(inner: &'a Inner<T>) -> Self {
+        // SAFETY: The device is valid. Nothing is locked if RTNL is all that its operations take.
+        unsafe { bindings::netdev_lock_ops(inner.dev().as_raw()) };
+        Self(inner, NotThreadSafe)
+    }
+}
+
+impl<T: Driver> Drop for OpsGuard<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: The device is valid, and was locked by `new()`, by this task. The sort of lock
+        // does not change while the device is registered.
+        unsafe { bindings::netdev_unlock_ops(self.0.dev().as_raw()) };
+    }
+}
