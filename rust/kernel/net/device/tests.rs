@@ -2,6 +2,7 @@
 
 //! Tests of network devices, with a driver that needs no hardware.
 
+mod buffers;
 mod channels;
 mod clones;
 mod doorbell;
@@ -10,7 +11,10 @@ mod ethtool;
 mod features;
 pub(in crate::net::device) mod fixture;
 mod irq;
+mod ops_lock;
+mod plain;
 mod pool;
+mod queues;
 pub(in crate::net::device) mod restart;
 mod suspend;
 mod unbind;

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A plain driver of a device without hardware, whose queues, interrupts and buffers tests choose.
+
+use super::{
+    super::{
+        ops,
+        registration::Registration,
+        tx_path::{
+            self,
+            Direct, //
+        },
+        Causes,
+        Device,
+        Driver,
+        Info,
+        MacAddress,
+        Opening,
+        OpsCell,
+        OpsLocked,
+        Queue,
+        QueueStats,
+        Rtnl,
+        Trigger, //
+    },
+    buffers::Ring,
+    fixture,
+    irq::Irq, //
+};
+
+use crate::{
+    bindings,
+    device::{
+        self,
+        Bound, //
+    },
+    error::to_result,
+    faux,
+    irq::IrqRequest,
+    net::{
+        napi::{
+            Napi,
+            Poll,
+            Polled, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::SkBuff, //
+    },
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
+};
+
+/// The number of vectors that a device can have.
+const VECTORS: usize = 4;
+
+/// The lock that a callback was called with.
+pub(super) const RTNL: u32 = 1;
+pub(super) const INSTANCE: u32 = 2;
+
+/// The device that a test wants, and what it has seen.
+pub(super) struct Plan {
+    pub(super) pairs: u16,
+    pub(super) rx_only: u16,
+    pub(super) tx_only: u16,
+    /// Vectors that only receive, beyond those that the device can have.
+    pub(super) extra: u16,
+    /// The interrupts of the vectors; zero for none.
+    pub(super) irqs: [u32; VECTORS],
+    pub(super) is_shared: bool,
+    pub(super) ring: Option<Ring>,
+    /// [`Causes`] as bits: queues, event.
+    pub(super) causes: Atomic<u32>,
+    pub(super) claims: Atomic<u32>,
+    pub(super) events: Atomic<u32>,
+    pub(super) polls: [Atomic<u32>; VECTORS],
+    /// The queue of received packets, by vector.
+    pub(super) mapping: [Atomic<u32>; VECTORS],
+    pub(super) sent: [Atomic<u32>; VECTORS],
+    pub(super) completed: [Atomic<u32>; VECTORS],
+    /// Stop the queue with the next packet.
+    pub(super) stop: Atomic<u32>,
+    /// The locks that were held in the last callback that says so.
+    pub(super) locks: Atomic<u32>,
+    pub(super) ring_errno: Atomic<i32>,
+}
+
+impl Plan {
+    /// A device with as many vectors of each kind, without interrupts.
+    pub(super) fn new(pairs: u16, rx_only: u16, tx_only: u16) -> Self {
+        Self {
+            pairs,
+            rx_only,
+            tx_only,
+            extra: 0,
+            irqs: [0; VECTORS],
+            is_shared: false,
+            ring: None,
+            causes: Atomic::new(0),
+            claims: Atomic::new(0),
+            events: Atomic::new(0),
+            polls: [const { Atomic::new(0) }; VECTORS],
+            mapping: [const { Atomic::new(u32::MAX) }; VECTORS],
+            sent: [const { Atomic::new(0) }; VECTORS],
+            completed: [const { Atomic::new(0) }; VECTORS],
+            stop: Atomic::new(0),
+            locks: Atomic::new(0),
+            ring_errno: Atomic::new(0),
+        }
+    }
+
+    /// How often each vector was polled.
+    pub(super) fn polls(&self) -> [u32; VECTORS] {
+        self.polls.each_ref().map(|polls| polls.load(Relaxed))
+    }
+
+    fn note_locks(&self, dev: &Device) {
+        // SAFETY: There are no requirements; the device is valid.
+        let (rtnl, instance) = unsafe {
+            (
+                bindings::rtnl_is_locked() != 0,
+                bindings::mutex_is_locked(&raw mut (*dev.as_raw()).lock),
+            )
+        };
+        let locks = if rtnl { RTNL } else { 0 } | if instance { INSTANCE } else { 0 };
+        self.locks.store(locks, Relaxed);
+    }
+}
+
+/// The driver.
+pub(super) struct Plain<const OPS_LOCK: bool>;
+
+pub(super) struct Data<'bound> {
+    pub(super) plan: Arc<Plan>,
+    parent: &'bound device::Device<Bound>,
+    /// How often the device was opened.
+    opened: OpsCell<'bound, u32>,
+}
+
+/// Packets that were sent by a queue, and not completed.
+struct Wire {
+    queue: usize,
+    packets: Atomic<usize>,
+    bytes: Atomic<usize>,
+}
+
+pub(super) struct Poller {
+    /// That of the vector's transmit queue.
+    wire: Option<Arc<Wire>>,
+    ring: super::buffers::Rings,
+}
+
+pub(super) struct Tx {
+    wire: Arc<Wire>,
+}
+
+#[vtable]
+impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
+    type Bus = device::Device<Bound>;
+    type Setup = Arc<Plan>;
+    type Data<'bound> = Data<'bound>;
+    type Poller<'bound> = Poller;
+    type Tx<'bound> = Tx;
+
+    const OPS_LOCK: bool = OPS_LOCK;
+
+    fn probe<'bound>(
+        bus: &'bound Self::Bus,
+        plan: Arc<Plan>,
+    ) -> Result<(Info, impl PinInit<Data<'bound>, Error>)> {
+        let info = Info {
+            queues: plan.pairs,
+            rx_only: plan.rx_only,
+            tx_only: plan.tx_only,
+            ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 2]))
+        };
+
+        Ok((
+            info,
+            Ok(Data {
+                plan,
+                parent: bus,
+                opened: OpsCell::new(0),
+            }),
+        ))
+    }
+
+    fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
+        let data = cx.data().get_ref();
+        let plan = &data.plan;
+
+        plan.note_locks(cx.device());
+        *data.opened.get_mut(cx.ops_lock()) += 1;
+
+        let mut index = 0;
+        let mut trigger = || {
+            let irq = plan.irqs[index];
+            index += 1;
+            // SAFETY: Tests set interrupts that exist until the device is gone.
+            let request = unsafe { IrqRequest::new(data.parent, irq) };
+            match (irq, plan.is_shared) {
+                (0, _) => Trigger::Software,
+                (_, false) => Trigger::Interrupt(request, c"plain"),
+                (_, true) => Trigger::Shared(request, c"plain"),
+            }
+        };
+        let poller = |napi: &Napi, wire| -> Result<Poller> {
+            let ring = super::buffers::Rings::new(plan.ring, data.parent, napi)?;
+            Ok(Poller { wire, ring })
+        };
+        let pair = |napi: &Napi, queue| -> Result<(Poller, Tx)> {
+            let wire = Arc::new(
+                Wire {
+                    queue,
+                    packets: Atomic::new(0),
+                    bytes: Atomic::new(0),
+                },
+                GFP_KERNEL,
+            )?;
+            Ok((poller(napi, Some(wire.clone()))?, Tx { wire }))
+        };
+
+        for queue in 0..usize::from(cx.queues()) {
+            cx.add_vector(trigger(), |napi| pair(napi, queue))?;
+        }
+        for _ in 0..plan.rx_only + plan.extra {
+            cx.add_rx_vector(trigger(), |napi| poller(napi, None))?;
+        }
+        for queue in 0..usize::from(plan.tx_only) {
+            let queue = usize::from(cx.queues()) + queue;
+            cx.add_tx_vector(trigger(), |napi| pair(napi, queue))?;
+        }
+        Ok(())
+    }
+
+    fn start<'bound>(_data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        dev.carrier_on();
+        Ok(())
+    }
+
+    fn quiesce<'bound>(_data: Pin<&Data<'bound>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        Ok(())
+    }
+
+    fn reset<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        data.plan.note_locks(dev);
+        Ok(())
+    }
+
+    fn poll<'bound>(data: Pin<&Data<'bound>>, poller: &mut Poller, cx: &Poll<'_>) -> Polled {
+        let plan = &data.plan;
+        let vector = usize::from(cx.index());
+
+        plan.polls[vector].fetch_add(1, Relaxed);
+        plan.mapping[vector].store(cx.rx_mapping().into(), Relaxed);
+        if let Err(error) = poller.ring.check(cx) {
+            plan.ring_errno.store(error.to_errno(), Relaxed);
+        }
+
+        match &poller.wire {
+            Some(wire) => {
+                let packets = wire.packets.xchg(0, Relaxed);
+                cx.tx_queue()
+                    .completed(packets, wire.bytes.xchg(0, Relaxed), || 64, 1);
+                plan.completed[wire.queue].fetch_add(packets as u32, Relaxed);
+            }
+            // As if it had one.
+            None => cx.tx_queue().completed(1, 64, || 64, 1),
+        }
+        Polled::Idle { received: 0 }
+    }
+
+    fn rearm<'bound>(_data: Pin<&Data<'bound>>, _vector: u16) {}
+
+    fn claim<'bound>(data: Pin<&Data<'bound>>, _vector: u16) -> Causes {
+        let causes = data.plan.causes.load(Relaxed);
+
+        data.plan.claims.fetch_add(1, Relaxed);
+        Causes {
+            queues: causes & 1 != 0,
+            event: causes & 2 != 0,
+        }
+    }
+
+    fn event<'bound>(data: Pin<&Data<'bound>>, _dev: &Device) {
+        data.plan.events.fetch_add(1, Relaxed);
+    }
+
+    fn start_xmit<'bound>(
+        data: Pin<&Data<'bound>>,
+        tx: &mut Tx,
+        queue: &TxQueue<'_>,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit {
+        let wire = &tx.wire;
+
+        assert_eq!(usize::from(queue.index()), wire.queue);
+        if data.plan.stop.xchg(0, Relaxed) != 0 {
+            assert!(queue.stop_if_low(|| 0, 1, 1));
+        }
+        wire.packets.fetch_add(1, Relaxed);
+        wire.bytes.fetch_add(skb.len() as usize, Relaxed);
+        data.plan.sent[wire.queue].fetch_add(1, Relaxed);
+        let _ = queue.sent(skb.len(), more);
+        skb.consume();
+        Xmit::Taken
+    }
+
+    fn queue_stats<'bound>(
+        data: Pin<&Data<'bound>>,
+        queue: Queue,
+        lock: &mut OpsLocked<'bound>,
+    ) -> QueueStats {
+        let opened = u64::from(*data.opened.get(lock));
+
+        match queue {
+            Queue::Rx(index) => QueueStats {
+                packets: opened,
+                bytes: index.into(),
+            },
+            Queue::Tx(index) => QueueStats {
+                packets: data.plan.sent[usize::from(index)].load(Relaxed).into(),
+                bytes: index.into(),
+            },
+        }
+    }
+}
+
+/// A registered device of the driver, with its bus device and interrupts.
+pub(super) struct PlainDevice<const OPS_LOCK: bool> {
+    pub(super) registration: Option<Registration<Plain<OPS_LOCK>>>,
+    pub(super) plan: Arc<Plan>,
+    _parent: faux::Registration,
+}
+
+impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
+    pub(super) fn new(plan: Plan) -> Result<Self> {
+        let parent = faux::Registration::new(c"rust_net_plain", None)?;
+        let plan = Arc::new(plan, GFP_KERNEL)?;
+
+        // SAFETY: The parent exists until the registration has been dropped.
+        let bus =
+            unsafe { &*core::ptr::from_ref::<device::Device<Bound>>(parent.as_ref().as_ref()) };
+        // SAFETY: The parent is valid, and has no mappings yet. The mask is part of it.
+        to_result(unsafe {
+            let raw = bus.as_raw();
+            (*raw).dma_mask = &raw mut (*raw).coherent_dma_mask;
+            bindings::dma_set_mask_and_coherent(raw, u64::MAX)
+        })?;
+        let (info, data) = Plain::<OPS_LOCK>::probe(bus, plan.clone())?;
+        let new_path = tx_path::new::<Plain<OPS_LOCK>, Direct>;
+        let mut registration = Registration::new(bus, &info, data, new_path)?;
+        // IPv6 would send packets of its own.
+        let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;
+        // SAFETY: The device is valid, and not registered yet.
+        unsafe { bindings::netdev_add_priv_flags(registration.dev.as_ptr(), no_addrconf) };
+        registration.register(&info)?;
+
+        Ok(Self {
+            registration: Some(registration),
+            plan,
+            _parent: parent,
+        })
+    }
+
+    pub(super) fn dev(&self) -> *mut bindings::net_device {
+        match &self.registration {
+            Some(registration) => registration.dev.as_ptr(),
+            None => core::ptr::null_mut(),
+        }
+    }
+
+    /// Runs `f` with RTNL held.
+    pub(super) fn with_rtnl<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
+        // SAFETY: Tests run in process context.
+        unsafe { bindings::rtnl_lock() };
+        let result = f(self.dev());
+        // SAFETY: Locked above.
+        unsafe { bindings::rtnl_unlock() };
+        result
+    }
+
+    /// Runs `f` with the lock of the device's operations held.
+    pub(super) fn with_ops_lock<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
+        if !OPS_LOCK {
+            return self.with_rtnl(f);
+        }
+        // SAFETY: The device is registered, and this is process context.
+        unsafe { bindings::netdev_lock_ops(self.dev()) };
+        let result = f(self.dev());
+        // SAFETY: Locked above.
+        unsafe { bindings::netdev_unlock_ops(self.dev()) };
+        result
+    }
+
+    pub(super) fn up(&self) -> Result {
+        // SAFETY: The device is registered and RTNL is held.
+        self.with_rtnl(|dev| to_result(unsafe { bindings::dev_open(dev, core::ptr::null_mut()) }))
+    }
+
+    pub(super) fn down(&self) {
+        // SAFETY: As in `up()`.
+        self.with_rtnl(|dev| unsafe { bindings::dev_close(dev) });
+    }
+
+    /// Runs `f` with bottom halves disabled; softirqs that it raised run before this returns, or
+    /// soon after that.
+    fn settle(&self, f: impl FnOnce()) {
+        // SAFETY: The device has a queue, and `f` does not transmit.
+        unsafe {
+            let queue = bindings::netdev_get_tx_queue(self.dev(), 0);
+            bindings::__netif_tx_lock_bh(queue);
+            f();
+            bindings::__netif_tx_unlock_bh(queue);
+        }
+        fsleep(Delta::from_millis(20));
+        // SAFETY: Tests run in process context.
+        unsafe { bindings::synchronize_net() };
+    }
+
+    /// Raises an interrupt. Handlers, threads and poll functions have run when this returns.
+    pub(super) fn raise(&self, irq: &Irq) {
+        self.settle(|| irq.raise());
+        irq.synchronize();
+    }
+
+    /// Calls `ndo_start_xmit` for a packet, without the checks of the core.
+    pub(super) fn transmit(&self, queue: u16) -> Result {
+        let skb = fixture::packet(GFP_KERNEL)?.into_raw().as_ptr();
+        let mut result = None;
+
+        // SAFETY: The packet is ours, and is given away. The queue exists.
+        unsafe {
+            let locked = bindings::netdev_get_tx_queue(self.dev(), queue.into());
+            bindings::__netif_tx_lock_bh(locked);
+            (*skb).queue_mapping = queue;
+            let xmit = (*(*self.dev()).netdev_ops).ndo_start_xmit;
+            result = xmit.map(|xmit| xmit(skb, self.dev())).or(result);
+            bindings::__netif_tx_unlock_bh(locked);
+        }
+        if result == Some(bindings::netdev_tx::NETDEV_TX_OK) {
+            Ok(())
+        } else {
+            Err(EIO)
+        }
+    }
+
+    pub(super) fn is_stopped(&self, queue: u16) -> bool {
+        // SAFETY: The device is registered, and has this queue.
+        unsafe {
+            bindings::netif_tx_queue_stopped(bindings::netdev_get_tx_queue(
+                self.dev(),
+                queue.into(),
+            ))
+        }
+    }
+
+    /// The number of receive and of transmit queues that are in use.
+    pub(super) fn real_queues(&self) -> (u32, u32) {
+        // SAFETY: The device is registered, and tests alone change this.
+        unsafe {
+            (
+                (*self.dev()).real_num_rx_queues,
+                (*self.dev()).real_num_tx_queues,
+            )
+        }
+    }
+
+    pub(super) fn channels(&self) -> bindings::ethtool_channels {
+        let mut channels = bindings::ethtool_channels::default();
+
+        self.with_ops_lock(|dev| {
+            // SAFETY: The device is registered, and the lock of its operations is held.
+            unsafe {
+                if let Some(get) = (*(*dev).ethtool_ops).get_channels {
+                    get(dev, &mut channels);
+                }
+            }
+        });
+        channels
+    }
+
+    /// The counters of receive queue `index`.
+    pub(super) fn rx_stats(&self, index: c_int) -> (u64, u64) {
+        let mut stats = bindings::netdev_queue_stats_rx::default();
+
+        self.with_ops_lock(|dev| {
+            // SAFETY: As above.
+            unsafe {
+                if let Some(get) = (*(*dev).stat_ops).get_queue_stats_rx {
+                    get(dev, index, &mut stats);
+                }
+            }
+        });
+        (stats.packets, stats.bytes)
+    }
+
+    /// Lets the watchdog find a queue that hangs, and waits for the restart.
+    pub(super) fn time_out(&self) {
+        let dev = self.dev();
+
+        // SAFETY: The device is registered.
+        unsafe {
+            if let Some(timeout) = (*(*dev).netdev_ops).ndo_tx_timeout {
+                timeout(dev, 0);
+            }
+            bindings::flush_work(ops::inner::<Plain<OPS_LOCK>>(dev).restart_work());
+        }
+    }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of queue vectors of all sorts: with separate interrupts, with one that is shared, without
+//! any, and of unequal numbers of queues.
+
+use super::{
+    irq::Irq,
+    plain::{
+        PlainDevice, //
+        Plan,
+    }, //
+};
+
+use crate::{
+    driver::registrations::{
+        Registration as _,
+        Suspension, //
+    },
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+type Device = PlainDevice<false>;
+
+/// A device with one queue pair, whose interrupt is shared.
+fn sharing(irq: &Irq) -> Result<Device> {
+    Device::new(Plan {
+        irqs: [irq.0, 0, 0, 0],
+        is_shared: true,
+        ..Plan::new(1, 0, 0)
+    })
+}
+
+#[macros::kunit_tests(rust_net_queues)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn receive_and_transmit_interrupts() -> Result {
+        let (rx, tx) = (Irq::new()?, Irq::new()?);
+        let device = Device::new(Plan {
+            irqs: [rx.0, tx.0, 0, 0],
+            ..Plan::new(0, 1, 1)
+        })?;
+        let plan = &device.plan;
+
+        device.up()?;
+        assert_eq!(device.real_queues(), (1, 1));
+        device.raise(&rx);
+        assert_eq!(plan.polls(), [1, 0, 0, 0]);
+
+        // Only the vector of the transmit queue completes its packets, and wakes it.
+        plan.stop.store(1, Relaxed);
+        device.transmit(0)?;
+        assert!(device.is_stopped(0));
+        device.raise(&rx);
+        assert!(device.is_stopped(0));
+        assert_eq!(plan.completed[0].load(Relaxed), 0);
+        device.raise(&tx);
+        assert!(!device.is_stopped(0));
+        assert_eq!(plan.completed[0].load(Relaxed), 1);
+        assert_eq!(plan.polls(), [2, 1, 0, 0]);
+
+        // Neither is left when the device is down.
+        device.down();
+        device.raise(&rx);
+        device.raise(&tx);
+        assert_eq!(plan.polls(), [2, 1, 0, 0]);
+        Ok(())
+    }
+
+    #[test]
+    fn more_transmit_queues() -> Result {
+        let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
+        let device = Device::new(Plan {
+            irqs: [irqs[0].0, irqs[1].0, irqs[2].0, 0],
+            ..Plan::new(1, 0, 2)
+        })?;
+        let plan = &device.plan;
+
+        device.up()?;
+        assert_eq!(device.real_queues(), (1, 3));
+        for queue in 0..3 {
+            device.transmit(queue)?;
+        }
+        device.raise(&irqs[2]);
+        let completed = || plan.completed.each_ref().map(|count| count.load(Relaxed));
+        assert_eq!(completed(), [0, 0, 1, 0]);
+        device.raise(&irqs[0]);
+        device.raise(&irqs[1]);
+        assert_eq!(completed(), [1, 1, 1, 0]);
+
+        let channels = device.channels();
+        assert_eq!((channels.max_combined, channels.combined_count), (1, 1));
+        assert_eq!((channels.max_tx, channels.tx_count), (2, 2));
+        assert_eq!((channels.max_rx, channels.rx_count), (0, 0));
+        device.down();
+        Ok(())
+    }
+
+    #[test]
+    fn more_receive_queues() -> Result {
+        let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
+        let device = Device::new(Plan {
+            irqs: [irqs[0].0, irqs[1].0, irqs[2].0, 0],
+            ..Plan::new(0, 2, 1)
+        })?;
+        let plan = &device.plan;
+
+        device.up()?;
+        assert_eq!(device.real_queues(), (2, 1));
+        for irq in &irqs {
+            device.raise(irq);
+        }
+        // Counted from 1; the vector of the transmit queue has none.
+        let mapping = plan.mapping.each_ref().map(|queue| queue.load(Relaxed));
+        assert_eq!(mapping[..3], [1, 2, 0]);
+
+        // The third vector has no place in the core's table of configurations.
+        device.down();
+        device.up()?;
+        device.transmit(0)?;
+        device.raise(&irqs[2]);
+        assert_eq!(plan.completed[0].load(Relaxed), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn impossible_numbers_are_refused() -> Result {
+        assert_eq!(Device::new(Plan::new(0, 0, 1)).err(), Some(EINVAL));
+        assert_eq!(Device::new(Plan::new(0, 1, 0)).err(), Some(EINVAL));
+        assert_eq!(Device::new(Plan::new(1, u16::MAX, 0)).err(), Some(EINVAL));
+
+        let device = Device::new(Plan {
+            extra: 1,
+            ..Plan::new(0, 1, 1)
+        })?;
+        assert_eq!(device.up(), Err(ENOSPC));
+        Ok(())
+    }
+
+    #[test]
+    fn no_interrupt() -> Result {
+        let device = Device::new(Plan::new(0, 1, 2))?;
+
+        device.up()?;
+        device.transmit(1)?;
+        assert_eq!(device.plan.sent[1].load(Relaxed), 1);
+        assert_eq!(device.plan.polls(), [0; 4]);
+        device.down();
+        Ok(())
+    }
+
+    #[test]
+    fn one_line_for_two_devices() -> Result {
+        let irq = Irq::new()?;
+        let (one, other) = (sharing(&irq)?, sharing(&irq)?);
+
+        one.up()?;
+        other.up()?;
+        other.plan.causes.store(1, Relaxed);
+        one.raise(&irq);
+        assert_eq!(one.plan.polls()[0], 0);
+        assert_eq!(other.plan.polls()[0], 1);
+        // Both were asked.
+        assert!(one.plan.claims.load(Relaxed) >= 1);
+        assert!(other.plan.claims.load(Relaxed) >= 1);
+
+        // The other one goes, and the line is still there.
+        other.down();
+        one.plan.causes.store(1, Relaxed);
+        one.raise(&irq);
+        assert_eq!(one.plan.polls()[0], 1);
+        assert_eq!(other.plan.polls()[0], 1);
+        Ok(())
+    }
+
+    #[test]
+    fn one_line_for_queues_and_events() -> Result {
+        let irq = Irq::new()?;
+        let device = sharing(&irq)?;
+        let plan = &device.plan;
+
+        device.up()?;
+        for (causes, polls, events) in [(1, 1, 0), (2, 1, 1), (3, 2, 2), (0, 2, 2)] {
+            plan.causes.store(causes, Relaxed);
+            device.raise(&irq);
+            assert_eq!(plan.polls()[0], polls);
+            assert_eq!(plan.events.load(Relaxed), events);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_quiet_card_is_not_asked() -> Result {
+        let irq = Irq::new()?;
+        let (one, other) = (sharing(&irq)?, sharing(&irq)?);
+        let plan = &one.plan;
+        let registration = one.registration.as_ref().ok_or(ENODEV)?;
+
+        // The other one keeps the line alive.
+        other.up()?;
+        one.up()?;
+        plan.causes.store(3, Relaxed);
+        registration.suspend(Suspension::Sleep)?;
+        plan.claims.store(0, Relaxed);
+        one.raise(&irq);
+        assert_eq!(plan.claims.load(Relaxed), 0);
+        registration.resume(false)?;
+        one.raise(&irq);
+        assert_ne!(plan.claims.load(Relaxed), 0);
+
+        one.down();
+        plan.claims.store(0, Relaxed);
+        one.raise(&irq);
+        assert_eq!(plan.claims.load(Relaxed), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_line_of_its_own_is_not_shared() -> Result {
+        let irq = Irq::new()?;
+        let shared = sharing(&irq)?;
+        let alone = Device::new(Plan {
+            irqs: [irq.0, 0, 0, 0],
+            ..Plan::new(1, 0, 0)
+        })?;
+
+        alone.up()?;
+        assert_eq!(shared.up(), Err(EBUSY));
+        alone.down();
+        shared.up()?;
+        assert_eq!(alone.up(), Err(EBUSY));
+        Ok(())
+    }
+}
