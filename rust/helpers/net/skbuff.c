@@ -33,6 +33,12 @@ __rust_helper int rust_helper_skb_unclone(struct sk_buff *skb, gfp_t priority)
 	return skb_unclone(skb, priority);
 }
 
+__rust_helper int rust_helper_skb_cow_head(struct sk_buff *skb,
+					   unsigned int headroom)
+{
+	return skb_cow_head(skb, headroom);
+}
+
 __rust_helper int rust_helper_skb_orphan_frags(struct sk_buff *skb, gfp_t priority)
 {
 	return skb_orphan_frags(skb, priority);

@@ -46,6 +46,7 @@ use core::{
 };
 
 mod offload;
+mod segmentation;
 mod tests;
 mod unique;
 mod unshared;
@@ -58,6 +59,10 @@ pub use self::{
     offload::{
         PartialChecksum,
         RxHash, //
+    },
+    segmentation::{
+        SegmentedProtocol,
+        Segmentation, //
     },
     unique::UniqueSkBuff,
     unshared::UnsharedSkBuff, //

@@ -31,6 +31,8 @@ pub enum Feature {
     Tso = bindings::NETIF_F_TSO_BIT,
     /// Splits TCP over IPv6 into segments.
     Tso6 = bindings::NETIF_F_TSO6_BIT,
+    /// Splits UDP into datagrams.
+    Uso = bindings::NETIF_F_GSO_UDP_L4_BIT,
 }
 
 /// A set of [`Feature`]s.
@@ -53,6 +55,13 @@ impl Features {
     /// The set without a feature.
     pub const fn without(self, feature: Feature) -> Self {
         Self(self.0 & !(1 << feature as u32))
+    }
+
+    /// The set without the features that have the card split packets.
+    pub const fn without_segmentation(self) -> Self {
+        self.without(Feature::Tso)
+            .without(Feature::Tso6)
+            .without(Feature::Uso)
     }
 
     /// Whether `feature` is in the set.
@@ -86,6 +95,9 @@ pub struct Info {
     pub min_mtu: u32,
     /// The largest MTU.
     pub max_mtu: u32,
+    /// The most bytes that a packet may have which the card splits, with its headers. Users can
+    /// lower it, and the stack goes beyond 64 KiB only if users raise its own limit (BIG TCP).
+    pub max_segmented_len: u32,
     /// The time for which a transmit queue may be stopped before the device is restarted.
     pub tx_timeout_ms: u32,
 }
@@ -102,6 +114,7 @@ impl Info {
             features: Features::NONE,
             min_mtu: bindings::ETH_MIN_MTU,
             max_mtu: bindings::ETH_DATA_LEN,
+            max_segmented_len: bindings::GSO_LEGACY_MAX_SIZE,
             tx_timeout_ms: 5_000,
         }
     }

@@ -421,6 +421,7 @@ impl<T: Driver> Registration<T> {
             dev.watchdog_timeo =
                 c_int::try_from(crate::time::msecs_to_jiffies(info.tx_timeout_ms))?;
             bindings::netdev_add_priv_flags(raw, flags);
+            bindings::netif_set_tso_max_size(raw, info.max_segmented_len);
         }
         inner.path().prepare(device);
         inner

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Packets that the card splits into several (TSO, USO).
+//!
+//! The stack passes a card that can do so the headers and data of several segments as one packet.
+//! The card sends the headers in front of each piece of the data, with the fields changed that
+//! differ: lengths, checksums, the identification of IPv4, the sequence number and flags of TCP.
+
+use super::{
+    offload::PartialChecksum,
+    SkBuff, //
+};
+use crate::{
+    bindings,
+    error::to_result,
+    prelude::*, //
+};
+
+/// The transport protocol of a packet that the card splits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentedProtocol {
+    /// TCP: each segment has a part of the stream.
+    Tcp,
+    /// UDP: each segment is a datagram of its own.
+    Udp,
+}
+
+/// How the card is to split a packet.
+///
+/// All headers are in the linear part of the packet. Offsets count from the first byte of
+/// [`SkBuff::data`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segmentation {
+    /// The transport protocol.
+    pub protocol: SegmentedProtocol,
+    /// The network protocol is IPv4, else IPv6.
+    pub ipv4: bool,
+    /// Number of bytes of data in each segment; the last one may have fewer. Not zero.
+    pub size: u16,
+    /// Offset of the network header.
+    pub network: u32,
+    /// Offset of the transport header.
+    pub transport: u32,
+    /// Offset of the data: the length of all headers together.
+    pub headers: u32,
+}
+
+// CAST: Single bits, none of which is the sign.
+
+const TCP_IPV4: u32 = bindings::SKB_GSO_TCPV4 as u32;
+const TCP_IPV6: u32 = bindings::SKB_GSO_TCPV6 as u32;
+const UDP: u32 = bindings::SKB_GSO_UDP_L4 as u32;
+/// The packet is from an untrusted source. The stack has verified it.
+const DODGY: u32 = bindings::SKB_GSO_DODGY as u32;
+
+/// Offsets in headers.
+const IPV4_TOTAL_LEN: usize = 2;
+const IPV4_CHECKSUM: usize = 10;
+const IPV6_PAYLOAD_LEN: usize = 4;
+const TCP_DATA_OFFSET: usize = 12;
+const TCP_CHECKSUM: u16 = 16;
+const UDP_CHECKSUM: u16 = 6;
+
+const IPV4_MIN_LEN: u32 = 20;
+const IPV6_MIN_LEN: u32 = 40;
+const TCP_MIN_LEN: u32 = 20;
+const UDP_LEN: u32 = 8;
+
+impl Segmentation {
+    /// Reads the headers in `data`, the linear part of a packet.
+    ///
+    /// Returns [`None`] if they are not what `gso_type` and `checksum` say.
+    fn of(
+        data: &[u8],
+        gso_type: u32,
+        size: u16,
+        network: u32,
+        checksum: PartialChecksum,
+    ) -> Option<Self> {
+        let transport = checksum.start;
+        let header = data.get(transport as usize..)?;
+        let (protocol, len) = match (gso_type & !DODGY, checksum.offset) {
+            (TCP_IPV4 | TCP_IPV6, TCP_CHECKSUM) => {
+                let words = u32::from(*header.get(TCP_DATA_OFFSET)? >> 4);
+                (SegmentedProtocol::Tcp, (4 * words).max(TCP_MIN_LEN))
+            }
+            (UDP, UDP_CHECKSUM) => (SegmentedProtocol::Udp, UDP_LEN),
+            _ => return None,
+        };
+        let ipv4 = match *data.get(network as usize)? >> 4 {
+            4 => true,
+            6 => false,
+            _ => return None,
+        };
+        let network_len = transport.checked_sub(network)?;
+        let min_len = if ipv4 { IPV4_MIN_LEN } else { IPV6_MIN_LEN };
+
+        // CAST: `usize` has at least 32 bits wherever the kernel runs.
+        if network_len < min_len || header.len() < len as usize {
+            return None;
+        }
+        Some(Self {
+            protocol,
+            ipv4,
+            size,
+            network,
+            transport,
+            headers: transport + len,
+        })
+    }
+
+    /// Writes to the headers what a card starts from, see [`SkBuff::seed_segments`]. `len` is the
+    /// length of the packet.
+    fn seed(&self, headers: &mut [u8], len: u32) -> Option<()> {
+        let network = headers.get_mut(self.network as usize..self.transport as usize)?;
+        if self.ipv4 {
+            *network.get_mut(IPV4_TOTAL_LEN..)?.first_chunk_mut()? = [0; 2];
+            *network.get_mut(IPV4_CHECKSUM..)?.first_chunk_mut()? = [0; 2];
+        } else {
+            *network.get_mut(IPV6_PAYLOAD_LEN..)?.first_chunk_mut()? = [0; 2];
+        }
+
+        let offset = match self.protocol {
+            SegmentedProtocol::Tcp => TCP_CHECKSUM,
+            SegmentedProtocol::Udp => UDP_CHECKSUM,
+        };
+        let field = headers
+            .get_mut(self.transport as usize..)?
+            .get_mut(usize::from(offset)..)?
+            .first_chunk_mut()?;
+        // The sum of the pseudo header, which has the length of the whole packet in it.
+        let sum = u16::from_be_bytes(*field);
+        let len = fold(len.checked_sub(self.transport)?);
+        *field = fold(u32::from(sum) + u32::from(!len)).to_be_bytes();
+        Some(())
+    }
+}
+
+/// Folds a sum into 16 bits, as checksums of the Internet protocols are.
+fn fold(sum: u32) -> u16 {
+    let sum = (sum & 0xffff) + (sum >> 16);
+
+    // CAST: Not more than 0xffff: if the addition carries, the rest is small.
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+impl SkBuff {
+    /// How the card has to split the packet.
+    ///
+    /// Returns [`None`] if it is one packet, see [`Self::gso_size`], or one that is split in a way
+    /// that is not known here: packets in tunnels, for instance. The stack passes those only to
+    /// cards that have features for them.
+    pub fn segmentation(&self) -> Option<Segmentation> {
+        let size = self.gso_size()?;
+        // SAFETY: The shared info of a valid packet is valid.
+        let gso_type = unsafe { (*self.shared_info()).gso_type };
+
+        Segmentation::of(
+            self.data(),
+            gso_type,
+            size,
+            self.network_offset(),
+            self.partial_checksum()?,
+        )
+    }
+
+    /// Prepares the headers of a packet that the card is to split, as most cards want them.
+    ///
+    /// The length in the network header becomes zero, as does the checksum of IPv4. The transport
+    /// checksum becomes the sum of the pseudo header without a length, so that the card only has to
+    /// add each segment's own. Headers that are shared with a clone are copied, which TCP's are
+    /// not. To be called before the packet is mapped.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if [`Self::segmentation`] is [`None`], [`EBUSY`] if there are other references to
+    /// the packet, [`ENOMEM`] if there is no memory. The packet is dropped.
+    pub fn seed_segments(self) -> Result<(Self, Segmentation)> {
+        if self.is_shared() {
+            return Err(EBUSY);
+        }
+
+        // SAFETY: The packet is valid, and there is no other reference to it.
+        to_result(unsafe { bindings::skb_cow_head(self.as_raw(), 0) })?;
+        let segmentation = self.segmentation().ok_or(EINVAL)?;
+
+        // SAFETY: The headers are in the linear part, of which they are the beginning. They are not
+        // shared: clones that have only a reference to the data do not access them.
+        let headers = unsafe {
+            core::slice::from_raw_parts_mut((*self.as_raw()).data, segmentation.headers as usize)
+        };
+        segmentation.seed(headers, self.len()).ok_or(EINVAL)?;
+        Ok((self, segmentation))
+    }
+}
+
+#[crate::prelude::kunit_tests(rust_skbuff_segmentation)]
+mod tests {
+    use super::*;
+
+    const ETH: usize = 14;
+
+    /// Makes the headers of a TCP packet over IPv4, with 12 bytes of options and `rest` of data.
+    fn tcp_ipv4(rest: usize) -> Result<KVec<u8>> {
+        let mut data = KVec::from_elem(0, ETH + 20 + 32 + rest, GFP_KERNEL)?;
+        data[ETH] = 0x45;
+        data[ETH + IPV4_TOTAL_LEN] = 0x12;
+        data[ETH + IPV4_CHECKSUM] = 0x34;
+        data[ETH + 20 + TCP_DATA_OFFSET] = 0x80;
+        Ok(data)
+    }
+
+    fn of(data: &[u8], gso_type: u32, start: u32, offset: u16) -> Option<Segmentation> {
+        Segmentation::of(data, gso_type, 1448, 14, PartialChecksum { start, offset })
+    }
+
+    #[test]
+    fn headers_of_tcp() -> Result {
+        let data = tcp_ipv4(5)?;
+        let found = of(&data, TCP_IPV4, 34, TCP_CHECKSUM);
+
+        assert_eq!(
+            found,
+            Some(Segmentation {
+                protocol: SegmentedProtocol::Tcp,
+                ipv4: true,
+                size: 1448,
+                network: 14,
+                transport: 34,
+                headers: 66,
+            })
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn headers_that_do_not_fit() -> Result {
+        let mut data = tcp_ipv4(0)?;
+
+        // A tunnel; another protocol; a checksum elsewhere; no IPv4 header in front of it.
+        let tunnel = TCP_IPV4 | bindings::SKB_GSO_UDP_TUNNEL as u32;
+        assert!(of(&data, tunnel, 34, TCP_CHECKSUM).is_none());
+        assert!(of(&data, bindings::SKB_GSO_SCTP as u32, 34, 8).is_none());
+        assert!(of(&data, TCP_IPV4, 34, UDP_CHECKSUM).is_none());
+        assert!(of(&data, TCP_IPV4, 33, TCP_CHECKSUM).is_none());
+        assert!(of(&data, TCP_IPV4, u32::MAX, TCP_CHECKSUM).is_none());
+        assert!(of(&data, TCP_IPV4, 10, TCP_CHECKSUM).is_none());
+        // The header ends behind the linear part.
+        assert!(of(&data[..65], TCP_IPV4, 34, TCP_CHECKSUM).is_none());
+        // IPv6 needs 40 bytes.
+        data[ETH] = 0x60;
+        assert!(of(&data, TCP_IPV6, 34, TCP_CHECKSUM).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn headers_of_udp() -> Result {
+        let mut data = tcp_ipv4(0)?;
+        data[ETH] = 0x60;
+
+        let udp = of(&data, UDP, 54, UDP_CHECKSUM);
+        assert!(udp.is_some_and(|udp| {
+            !udp.ipv4 && udp.protocol == SegmentedProtocol::Udp && udp.headers == 62
+        }));
+        Ok(())
+    }
+
+    #[test]
+    fn seeds() -> Result {
+        let mut data = tcp_ipv4(0)?;
+        // The pseudo header: two addresses, the protocol, the length.
+        let len = 32 + 3000;
+        let sum = 0x0a00 + 0x0001 + 0x0a00 + 0x0002 + 6;
+        let with_len = fold(sum + len).to_be_bytes();
+        data[ETH + 20 + 16..ETH + 20 + 18].copy_from_slice(&with_len);
+
+        let segmentation = of(&data, TCP_IPV4, 34, TCP_CHECKSUM).ok_or(EINVAL)?;
+        segmentation.seed(&mut data, 34 + len).ok_or(EINVAL)?;
+        assert_eq!(data[ETH + 20 + 16..ETH + 20 + 18], fold(sum).to_be_bytes());
+        assert_eq!(data[ETH + IPV4_TOTAL_LEN], 0);
+        assert_eq!(data[ETH + IPV4_CHECKSUM], 0);
+        // The rest is as it was.
+        assert_eq!((data[ETH], data[ETH + 20 + TCP_DATA_OFFSET]), (0x45, 0x80));
+        Ok(())
+    }
+
+    #[test]
+    fn sums_carry() {
+        assert_eq!(fold(0xffff_ffff), 0xffff);
+        assert_eq!(fold(0x1_0000), 1);
+        assert_eq!(fold(0x1_ffff), 1);
+        assert_eq!(fold(0xfffe_ffff), 0xfffe);
+    }
+}
