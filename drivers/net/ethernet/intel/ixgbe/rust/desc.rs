@@ -15,7 +15,11 @@ use kernel::{
     net::{
         queue::Le64,
         rx_list::Protocol,
-        skbuff::PartialChecksum, //
+        skbuff::{
+            PartialChecksum,
+            Segmentation, //
+            SegmentedProtocol,
+        }, //
     },
     num::Bounded,
     prelude::*, //
@@ -105,12 +109,16 @@ impl RxStatus {
 bitfield! {
     /// Second word of an advanced transmit data descriptor.
     pub(crate) struct TxData(u64) {
-        /// Length of the packet without context descriptors, in bytes.
+        /// Length of the packet in bytes, without its headers if it is split.
         63:46   paylen;
         /// Insert the TCP or UDP checksum, as described by the context descriptor.
         41:41   txsm => bool;
+        /// Insert the IPv4 header checksum.
+        40:40   ixsm => bool;
         /// Descriptor done, as the device writes it back.
         32:32   dd => bool;
+        /// Split the packet, as described by the context descriptor.
+        31:31   tse => bool;
         /// Descriptor extension: this is an advanced descriptor.
         29:29   dext => bool;
         /// Report status: write back when the packet has been sent.
@@ -158,6 +166,15 @@ impl TxTemplate {
         ))
     }
 
+    /// For a packet of `len` bytes that the device splits as the context descriptor says.
+    ///
+    /// Returns [`None`] if `len` does not fit in the descriptor.
+    pub(crate) fn segmented(len: u32, segmentation: &Segmentation) -> Option<Self> {
+        let Self(data) = Self::new(len.checked_sub(segmentation.headers)?, true)?;
+
+        Some(Self(data.with_tse(true).with_ixsm(segmentation.ipv4)))
+    }
+
     /// Writes the data descriptor for one buffer of the packet.
     #[inline(always)]
     pub(crate) fn write(self, ring: &DescRing, index: usize, address: u64, len: u16, last: bool) {
@@ -186,18 +203,35 @@ bitfield! {
 bitfield! {
     /// Second word of an advanced transmit context descriptor.
     struct TxContextHigh(u64) {
+        /// Number of bytes of data in each segment.
+        63:48   mss;
+        /// Length of the transport header.
+        47:40   l4len;
         /// Descriptor extension.
         29:29   dext => bool;
         /// Descriptor type.
         23:20   dtyp;
         /// Type of the transport layer.
         12:11   l4t;
+        /// The network protocol is IPv4, else IPv6.
+        10:10   ipv4 => bool;
     }
 }
 
-/// A context descriptor: where the checksum of the following packet starts and is stored.
+/// Offsets of the checksum in the headers of UDP and TCP.
+const UDP_CHECKSUM: u16 = 6;
+const TCP_CHECKSUM: u16 = 16;
+
+/// The least data in a segment: with less, a single packet would become very many.
+const MIN_SEGMENT: u16 = 64;
+
+/// A context descriptor: where the checksum of the following packet starts and is stored, and how
+/// the packet is split.
 #[derive(Clone, Copy)]
-pub(crate) struct TxContext([u64; 2]);
+pub(crate) struct TxContext {
+    low: TxContextLow,
+    high: TxContextHigh,
+}
 
 impl TxContext {
     /// Describes how to insert `checksum` into a packet whose network header is at
@@ -207,10 +241,8 @@ impl TxContext {
     pub(crate) fn new(checksum: PartialChecksum, network_offset: u32) -> Option<Self> {
         // The device knows the offset of the checksum in the headers of these protocols.
         let l4t = match checksum.offset {
-            // `struct udphdr`.
-            6 => Bounded::<u64, 2>::new::<0>(),
-            // `struct tcphdr`.
-            16 => Bounded::<u64, 2>::new::<1>(),
+            UDP_CHECKSUM => Bounded::<u64, 2>::new::<0>(),
+            TCP_CHECKSUM => Bounded::<u64, 2>::new::<1>(),
             _ => return None,
         };
         let iplen = checksum.start.checked_sub(network_offset)?;
@@ -225,13 +257,40 @@ impl TxContext {
             .with_const_dtyp::<DTYP_CONTEXT>()
             .with_l4t(l4t);
 
-        Some(Self([low.into_raw(), high.into_raw()]))
+        Some(Self { low, high })
+    }
+
+    /// Describes how to split a packet.
+    ///
+    /// Returns [`None`] if the device cannot do so.
+    pub(crate) fn segmented(segmentation: &Segmentation) -> Option<Self> {
+        if segmentation.size < MIN_SEGMENT {
+            return None;
+        }
+        let checksum = PartialChecksum {
+            start: segmentation.transport,
+            offset: match segmentation.protocol {
+                SegmentedProtocol::Tcp => TCP_CHECKSUM,
+                SegmentedProtocol::Udp => UDP_CHECKSUM,
+            },
+        };
+        let Self { low, high } = Self::new(checksum, segmentation.network)?;
+        let l4len = segmentation.headers.checked_sub(segmentation.transport)?;
+
+        Some(Self {
+            low,
+            high: high
+                .try_with_l4len(l4len)
+                .ok()?
+                .with_mss(segmentation.size)
+                .with_ipv4(segmentation.ipv4),
+        })
     }
 
     /// Writes the descriptor.
     #[inline(always)]
     pub(crate) fn write(self, ring: &DescRing, index: usize) {
-        write(ring, index, self.0);
+        write(ring, index, [self.low.into_raw(), self.high.into_raw()]);
     }
 }
 
@@ -249,7 +308,48 @@ mod tests {
             panic!("the device can do TCP");
         };
 
-        assert_eq!(context.0, [14 << 9 | 20, 1 << 29 | 2 << 20 | 1 << 11]);
+        assert_eq!(context.low.into_raw(), 14 << 9 | 20);
+        assert_eq!(context.high.into_raw(), 1 << 29 | 2 << 20 | 1 << 11);
+    }
+
+    const SEGMENTATION: Segmentation = Segmentation {
+        protocol: SegmentedProtocol::Tcp,
+        ipv4: true,
+        size: 1448,
+        network: 14,
+        transport: 34,
+        headers: 66,
+    };
+
+    #[test]
+    fn context_of_segments() {
+        let Some(context) = TxContext::segmented(&SEGMENTATION) else {
+            panic!("the device can do TSO");
+        };
+
+        assert_eq!(context.low.into_raw(), 14 << 9 | 20);
+        let types = 1 << 29 | 2 << 20 | 1 << 11 | 1 << 10;
+        assert_eq!(context.high.into_raw(), 1448 << 48 | 32 << 40 | types);
+
+        let tiny = Segmentation {
+            size: MIN_SEGMENT - 1,
+            ..SEGMENTATION
+        };
+        assert!(TxContext::segmented(&tiny).is_none());
+    }
+
+    #[test]
+    fn data_of_segments() {
+        let Some(template) = TxTemplate::segmented(66 + 4000, &SEGMENTATION) else {
+            panic!("4000 bytes are not too long");
+        };
+
+        let commands = 0xa230_0000;
+        assert_eq!(template.0.into_raw(), 4000 << 46 | 3 << 40 | commands);
+        assert!(TxTemplate::segmented(65, &SEGMENTATION).is_none());
+        // The headers do not count.
+        assert!(TxTemplate::segmented(65 + (1 << 18), &SEGMENTATION).is_some());
+        assert!(TxTemplate::segmented(66 + (1 << 18), &SEGMENTATION).is_none());
     }
 
     #[test]

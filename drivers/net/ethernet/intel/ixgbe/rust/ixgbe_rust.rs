@@ -10,6 +10,7 @@
 //! | [`rx`], [`tx`] | the descriptor rings |
 //! | [`rss`] | receive side scaling |
 //! | [`desc`] | descriptor formats |
+//! | [`offload`] | offloads of transmitted packets |
 //! | [`hw`], [`irq`], [`moderation`], [`link`], [`flush`], [`filter`], [`eeprom`] | the card |
 //! | [`regs`] | registers |
 //! | [`stats`] | counters |
@@ -35,6 +36,7 @@ mod hw;
 mod irq;
 mod link;
 mod moderation;
+mod offload;
 mod port;
 mod regs;
 mod rss;

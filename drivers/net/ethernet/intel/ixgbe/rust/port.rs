@@ -10,7 +10,6 @@ use kernel::{
             CheckUp,
             Device,
             Driver,
-            Feature,
             Features,
             Flow,
             FlowHash,
@@ -42,7 +41,6 @@ use kernel::{
 };
 
 use crate::{
-    desc::TxContext,
     filter,
     hw,
     irq,
@@ -54,6 +52,7 @@ use crate::{
         Moderation,
         Packets, //
     },
+    offload,
     regs::queue::Pair,
     rx::RxRing,
     stats::PairStats,
@@ -226,12 +225,7 @@ impl Driver for PortDriver {
         skb: &SkBuff,
         features: Features,
     ) -> Features {
-        match skb.partial_checksum() {
-            Some(checksum) if TxContext::new(checksum, skb.network_offset()).is_none() => features
-                .without(Feature::ChecksumIpv4)
-                .without(Feature::ChecksumIpv6),
-            _ => features,
-        }
+        offload::features(skb, features)
     }
 
     #[inline]

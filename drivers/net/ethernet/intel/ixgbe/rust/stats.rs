@@ -131,6 +131,12 @@ counters! {
         tx_refused,
         /// Number of doorbells.
         tx_doorbells,
+        /// Packets that the card has to split.
+        tx_gso_packets,
+        /// Packets on the wire that come of it, without the first one of each.
+        tx_gso_more_packets,
+        /// Bytes of their headers.
+        tx_gso_more_bytes,
     }
 }
 
@@ -270,8 +276,8 @@ impl PortStats {
         stats
             .rx_packets(poll.rx_packets.get())
             .rx_bytes(poll.rx_bytes.get())
-            .tx_packets(poll.tx_packets.get())
-            .tx_bytes(poll.tx_bytes.get())
+            .tx_packets(poll.tx_packets.get() + xmit.tx_gso_more_packets.get())
+            .tx_bytes(poll.tx_bytes.get() + xmit.tx_gso_more_bytes.get())
             .rx_dropped(poll.rx_no_skb.get())
             .tx_dropped(xmit.tx_refused.get() + poll.tx_lost.get())
             .rx_errors(damaged + crc + len)

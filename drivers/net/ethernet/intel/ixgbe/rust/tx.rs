@@ -47,7 +47,6 @@ use crate::{
     desc::{
         self,
         DescRing,
-        TxContext,
         TxTemplate,
         RING_SIZE,
         TX_MAX_SEGMENT, //
@@ -56,6 +55,7 @@ use crate::{
         self,
         Bar0, //
     },
+    offload::Offload,
     regs::{
         queue::*,
         LINKS, //
@@ -179,19 +179,14 @@ impl TxRing<'_> {
             self.doorbell_if_last(bar, queue, counters, more);
             return Xmit::Taken;
         };
-        let context = skb
-            .partial_checksum()
-            .map(|checksum| TxContext::new(checksum, skb.network_offset()));
-        if matches!(context, Some(None)) {
-            // Neither TCP nor UDP, or the offsets do not fit in the context descriptor.
-            self.refuse(bar, queue, counters, skb, more);
-            return Xmit::Taken;
-        }
-        let context = context.flatten();
-        let Some(template) = TxTemplate::new(skb.len(), context.is_some()) else {
-            self.refuse(bar, queue, counters, skb, more);
+        let Ok((skb, offload)) = Offload::prepare(skb) else {
+            counters.tx_refused.add(1);
+            self.doorbell_if_last(bar, queue, counters, more);
             return Xmit::Taken;
         };
+        let Offload {
+            context, template, ..
+        } = offload;
 
         let ring = &*self.desc;
         let submitted =
@@ -210,6 +205,11 @@ impl TxRing<'_> {
                     }
                 },
             );
+        if let (Ok(_), Some(wire)) = (&submitted, offload.more) {
+            counters.tx_gso_packets.add(1);
+            counters.tx_gso_more_packets.add(wire.packets.into());
+            counters.tx_gso_more_bytes.add(wire.bytes.into());
+        }
         self.finish(bar, queue, counters, submitted, more)
     }
 

@@ -84,7 +84,7 @@ def _send(address, port, file, how):
         peer.recv(1)
 
 
-def _transfer(cfg, size, how, ipver="4"):
+def transfer(cfg, size, how, ipver="4"):
     """ Send to the remote end and compare size and checksum. """
     cfg.require_ipver(ipver)
     file, digest = _source(size)
@@ -107,7 +107,7 @@ def stream(cfg, size, times, how, ipver):
     # The C driver is known to work: less data is enough.
     if times > 1 and cfg.card and cfg.card.driver == "ixgbe":
         times = 2
-    _transfer(cfg, size * times, how, ipver)
+    transfer(cfg, size * times, how, ipver)
 
 
 def _scatter_gather(cfg):
@@ -126,7 +126,7 @@ def stream_without_scatter_gather(cfg):
     ethtool(f"-K {cfg.ifname} sg off")
     defer(ethtool, f"-K {cfg.ifname} sg on")
     ksft_eq(_scatter_gather(cfg)["active"], False)
-    _transfer(cfg, 5_000_000, "sendfile")
+    transfer(cfg, 5_000_000, "sendfile")
 
 
 def main():

@@ -56,6 +56,9 @@ const MAX_MTU: u32 = 9710;
 /// Length of an Ethernet header. The card adds the length of VLAN tags to its limit by itself.
 const HEADER_LEN: u16 = 14;
 
+/// The most bytes of a packet that the card splits: the length without headers has 18 bits.
+const MAX_SEGMENTED_LEN: u32 = (1 << 18) - 1;
+
 /// The names of the flags for `ethtool --set-priv-flags`.
 pub(super) const FLAG_NAMES: &[&str] = &["bulk-free", "combine-tx"];
 
@@ -157,7 +160,11 @@ impl<'bound> Port<'bound> {
             .with(Feature::HighDma)
             .with(Feature::ChecksumIpv4)
             .with(Feature::ChecksumIpv6)
-            .with(Feature::RxChecksum);
+            .with(Feature::RxChecksum)
+            .with(Feature::Tso)
+            .with(Feature::Tso6)
+            .with(Feature::Uso);
+        info.max_segmented_len = MAX_SEGMENTED_LEN;
 
         let stats = PortStats::new(pairs)?;
         Ok((

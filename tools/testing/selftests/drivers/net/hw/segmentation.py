@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Packets that the device splits (TSO, USO): each frame on the wire is the same,
+byte for byte, as when the stack splits the packet.
+"""
+
+import os
+import socket
+import struct
+
+from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, defer, ethtool, ip
+from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
+from lib.py.judge import judged
+from lib.py.nicmodel import CableEnv
+from lib.py.support import SOL_PACKET, driver_stats, netdev_stat
+from tcp_stream import transfer
+
+PACKET_VNET_HDR = 15
+PACKET_OUTGOING = 4
+NEEDS_CSUM = 1
+GSO = {"tcp4": 1, "tcp6": 4, "udp4": 5, "udp6": 5}
+ETH_HLEN = 14
+FEATURES = ("tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-udp-segmentation")
+# The addresses belong to nobody, so nobody answers.
+V4 = (bytes((10, 9, 0, 70)), bytes((10, 9, 0, 77)))
+V6 = (socket.inet_pton(socket.AF_INET6, "2001:db8:9::70"),
+      socket.inet_pton(socket.AF_INET6, "2001:db8:9::77"))
+TCP_CWR, TCP_ACK, TCP_PSH, TCP_FIN = 0x80, 0x10, 0x08, 0x01
+
+
+def _sum16(data):
+    """ Return the sum of the Internet checksum over @data. """
+    data += bytes(len(data) % 2)
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return total
+
+
+def _transport(kind, size, flags, options):
+    """ Build the transport header and the data, with zero as the checksum. """
+    data = bytes(range(251)) * (size // 251 + 1)
+    if kind.startswith("udp"):
+        return struct.pack("!HHHH", 7777, 7778, 8 + size, 0) + data[:size]
+    # The sequence number wraps on the way.
+    header = struct.pack("!HHIIBBHHH", 7777, 7778, 0xffff_f000, 1, (5 + options) << 4, flags,
+                         1000, 0, 0)
+    return header + b"\1" * (4 * options) + data[:size]
+
+
+def _packet(cfg, kind, size, flags, options):
+    """ Return a packet, and the offset of its transport header. """
+    body = _transport(kind, size, flags, options)
+    protocol = socket.IPPROTO_UDP if kind.startswith("udp") else socket.IPPROTO_TCP
+    length = len(body)
+    if kind.endswith("4"):
+        network = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + length & 0xffff, 0xfffe, 0, 64,
+                              protocol, 0, *V4)
+        network = network[:10] + struct.pack("!H", 0xffff - _sum16(network)) + network[12:]
+        pseudo = b"".join(V4)
+    else:
+        network = struct.pack("!IHBB16s16s", 6 << 28, length & 0xffff, protocol, 64, *V6)
+        pseudo = b"".join(V6)
+    at = 6 if kind.startswith("udp") else 16
+    seed = _sum16(pseudo + struct.pack("!II", length, protocol))
+    body = body[:at] + struct.pack("!H", seed) + body[at + 2:]
+    macs = bytes.fromhex((cfg.remote_dev["address"] + cfg.dev["address"]).replace(":", ""))
+    kind_of_payload = 0x0800 if kind.endswith("4") else 0x86dd
+    return macs + struct.pack("!H", kind_of_payload) + network + body, ETH_HLEN + len(network)
+
+
+def _send(cfg, kind, packet, transport, size):
+    """ Send a packet that is to be split. """
+    headers = transport + (8 if kind.startswith("udp") else packet[transport + 12] >> 4 << 2)
+    at = 6 if kind.startswith("udp") else 16
+    vnet = struct.pack("=BBHHHH", NEEDS_CSUM, GSO[kind], headers, size, transport, at)
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender:
+        sender.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+        sender.bind((cfg.ifname, 0x0800 if kind.endswith("4") else 0x86dd))
+        sender.send(vnet + packet)
+
+
+def _frames(cfg, kind, packet, transport, size, count):
+    """ Send a packet, and return the frames that arrive. """
+    with NetNSEnter(os.environ["REMOTE_ARGS"]):
+        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        receiver.bind((cfg.remote_ifname, 0))
+    receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+    frames = []
+    with receiver:
+        _send(cfg, kind, packet, transport, size)
+        try:
+            while True:
+                receiver.settimeout(5 if len(frames) < count else 0.3)
+                frame, address = receiver.recvfrom(1 << 17)
+                # The destination, behind the IP addresses.
+                if address[2] != PACKET_OUTGOING and \
+                   frame[transport:transport + 4] == packet[transport:transport + 4]:
+                    frames.append(frame)
+        except TimeoutError:
+            return frames
+
+
+def _features(cfg, state):
+    ethtool(f"-K {cfg.ifname} " + " ".join(f"{name} {state}" for name in FEATURES))
+
+
+def _offloaded(cfg):
+    return driver_stats(cfg.ifname).get("tx_gso_packets")
+
+
+@ksft_variants([
+    KsftNamedVariant("tcp4", "tcp4", 1448, 30_000, TCP_ACK | TCP_PSH, 3),
+    KsftNamedVariant("tcp4_cwr_fin", "tcp4", 1000, 5001, TCP_CWR | TCP_ACK | TCP_FIN, 0),
+    KsftNamedVariant("tcp4_largest", "tcp4", 1460, 65_000, TCP_ACK, 0),
+    KsftNamedVariant("tcp4_two_full", "tcp4", 700, 1400, TCP_ACK, 10),
+    KsftNamedVariant("tcp4_tiny_last", "tcp4", 1448, 1449, TCP_ACK | TCP_PSH, 3),
+    KsftNamedVariant("tcp4_small_segments", "tcp4", 100, 10_000, TCP_ACK, 0),
+    KsftNamedVariant("tcp6", "tcp6", 1428, 30_000, TCP_ACK | TCP_PSH, 3),
+    KsftNamedVariant("tcp6_odd", "tcp6", 777, 20_001, TCP_ACK | TCP_FIN, 1),
+    KsftNamedVariant("udp4", "udp4", 1400, 14_500, 0, 0),
+    KsftNamedVariant("udp4_odd", "udp4", 333, 5000, 0, 0),
+    KsftNamedVariant("udp6", "udp6", 1400, 14_500, 0, 0),
+])
+def frames(cfg, kind, size, length, flags, options):
+    """ The frames are those of the stack. """
+    packet, transport = _packet(cfg, kind, length, flags, options)
+    count = -(-length // size)
+
+    _features(cfg, "off")
+    before = _offloaded(cfg)
+    expected = _frames(cfg, kind, packet, transport, size, count)
+    ksft_eq(len(expected), count, "frames when the stack splits")
+    ksft_eq(_offloaded(cfg), before, "packets split by the device, with the features off")
+
+    _features(cfg, "on")
+    sent = netdev_stat(cfg.ifname, "tx_packets")
+    found = _frames(cfg, kind, packet, transport, size, count)
+    ksft_eq(len(found), count, "frames when the device splits")
+    different = [number for number, pair in enumerate(zip(expected, found, strict=False))
+                 if pair[0] != pair[1]]
+    ksft_eq(different, [], "frames that differ")
+    if before is not None:
+        ksft_eq(_offloaded(cfg) - before, 1, "packets split by the device")
+        ksft_ge(netdev_stat(cfg.ifname, "tx_packets") - sent, count, "packets counted")
+
+
+@ksft_variants([
+    KsftNamedVariant("segments_too_small", "tcp4", 40, 2000),
+    KsftNamedVariant("udp_too_small", "udp4", 10, 300),
+])
+def split_by_the_stack(cfg, kind, size, length):
+    """ A packet that the device cannot split is split by the stack. """
+    if cfg.card and cfg.card.driver == "ixgbe":
+        raise KsftSkipEx("the C driver leaves it to the card")
+    packet, transport = _packet(cfg, kind, length, TCP_ACK, 0)
+    dropped = netdev_stat(cfg.ifname, "tx_dropped")
+    before = _offloaded(cfg)
+    found = _frames(cfg, kind, packet, transport, size, -(-length // size))
+    ksft_eq(len(found), -(-length // size), "frames")
+    ksft_eq(_offloaded(cfg), before, "packets split by the device")
+    ksft_eq(netdev_stat(cfg.ifname, "tx_dropped"), dropped, "packets dropped")
+
+
+@ksft_variants([KsftNamedVariant("v4", "4"), KsftNamedVariant("v6", "6")])
+def stream(cfg, ipver):
+    """ A TCP stream arrives as it was sent, and most of it is split by the device. """
+    before = _offloaded(cfg)
+    transfer(cfg, 20_000_000, "sendfile", ipver)
+    if before is not None:
+        ksft_ge(_offloaded(cfg) - before, 100, "packets split by the device")
+
+
+@ksft_variants([KsftNamedVariant("v4", "4"), KsftNamedVariant("v6", "6")])
+def stream_in_big_packets(cfg, ipver):
+    """ The same with packets of more than 64 KiB (BIG TCP). """
+    link = ip(f"-d link show {cfg.ifname}", json=True)[0]
+    if link["tso_max_size"] <= 65536:
+        raise KsftSkipEx("the device has no packets of more than 64 KiB")
+    was = f"gso_max_size {link['gso_max_size']} gso_ipv4_max_size {link['gso_ipv4_max_size']}"
+    ip(f"link set {cfg.ifname} gso_max_size 200000 gso_ipv4_max_size 200000")
+    defer(ip, f"link set {cfg.ifname} {was}")
+    transfer(cfg, 20_000_000, "sendfile", ipver)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with CableEnv(__file__) as cfg:
+        cfg.know_each_other()
+        # The frames are to be seen one by one.
+        ethtool(f"-K {cfg.remote_ifname} gro off", host=cfg.remote)
+        ksft_run(judged([frames, split_by_the_stack, stream, stream_in_big_packets]),
+                 args=(cfg, ))
+        ethtool(f"-K {cfg.remote_ifname} gro on", host=cfg.remote)
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
