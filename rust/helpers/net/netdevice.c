@@ -55,6 +55,12 @@ __rust_helper void rust_helper_netdev_add_priv_flags(struct net_device *dev,
 	dev->priv_flags |= flags;
 }
 
+__rust_helper bool
+rust_helper_netif_is_rxfh_configured(const struct net_device *dev)
+{
+	return netif_is_rxfh_configured(dev);
+}
+
 /*
  * Without the core's lock, packets may wait on a list. Such a packet must not be
  * transmitted a second time meanwhile, as pktgen does with packets that it shares.

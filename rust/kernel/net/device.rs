@@ -35,6 +35,7 @@ mod address;
 mod bus;
 mod checkup;
 pub mod combining;
+pub mod controls;
 mod driver;
 mod ethtool;
 mod gate;
@@ -43,7 +44,6 @@ mod open;
 mod opening;
 mod ops;
 mod ops_lock;
-mod queue_stats;
 mod registration;
 mod rss;
 mod rx_mode;
@@ -79,10 +79,6 @@ pub use self::{
     ops_lock::{
         OpsCell,
         OpsLocked, //
-    },
-    queue_stats::{
-        Queue,
-        QueueStats, //
     },
     registration::{
         register,

@@ -26,7 +26,10 @@ use super::{
 #[cfg(CONFIG_PAGE_POOL)]
 use super::{
     page_pool::CpuBuffer,
-    skbuff::set_protocol, //
+    skbuff::{
+        set_protocol,
+        RxHash, //
+    }, //
 };
 use crate::{
     bindings,
@@ -160,6 +163,19 @@ impl<'a> RxList<'a> {
         protocol: Protocol,
         verified: bool,
     ) -> bool {
+        self.push_hashed_buffer(buffer, protocol, verified, None)
+    }
+
+    /// As [`Self::push_buffer`], for a frame over which the card has computed a hash.
+    #[cfg(CONFIG_PAGE_POOL)]
+    #[inline(always)]
+    pub fn push_hashed_buffer(
+        &mut self,
+        buffer: CpuBuffer<'_>,
+        protocol: Protocol,
+        verified: bool,
+        hash: Option<RxHash>,
+    ) -> bool {
         if u32::from(buffer.len()) < bindings::ETH_HLEN {
             return true;
         }
@@ -177,6 +193,9 @@ impl<'a> RxList<'a> {
             set_protocol(&mut skb, bindings::eth_type_trans(raw, self.dev));
             bindings::skb_set_queue_mapping(raw, self.queue_mapping);
             bindings::skb_init_napi_id(raw, self.napi_id);
+        }
+        if let Some(hash) = hash {
+            skb.set_hash(hash);
         }
         self.sort(skb, protocol);
         true

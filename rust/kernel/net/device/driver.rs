@@ -5,16 +5,13 @@
 use super::{
     bus::Parent,
     checkup::CheckUp,
+    controls::ControlOps,
     ethtool::Statistics,
     info::{
         Features,
         Info, //
     },
     ops_lock::OpsLocked,
-    queue_stats::{
-        Queue,
-        QueueStats, //
-    },
     rss::{
         Flow,
         FlowHash, //
@@ -337,20 +334,6 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// The counters of one queue, since the device is up.
-    ///
-    /// For users who want to know whether the queues are used evenly (`netdev` netlink,
-    /// `qstats-get`). Process context, with the lock of the device's operations held, which need
-    /// not be RTNL. The device is up, or down with the number of queues that it had.
-    fn queue_stats<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        queue: Queue,
-        lock: &mut OpsLocked<'bound>,
-    ) -> QueueStats {
-        let _ = (data, queue, lock);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
     /// Reports that a transmit queue has been stopped for too long. The device is restarted after
     /// this.
     ///
@@ -431,6 +414,10 @@ pub trait Driver: Sized + 'static {
         let _ = (data, dev, flow, hash, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
+
+    /// What users see and change beyond this, [`ControlOps::of_driver`] if the driver has
+    /// [`Controls`](super::controls::Controls).
+    const CONTROLS: ControlOps<Self> = ControlOps::NONE;
 
     /// Speed of the link in Mbit/s, for `ethtool` and the core; [`None`] if it is not known.
     ///

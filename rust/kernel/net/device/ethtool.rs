@@ -119,7 +119,7 @@ impl<T: Driver> Ethtool<T> {
         get_link_ksettings: if T::HAS_LINK_SPEED {
             Some(Self::get_link_ksettings)
         } else {
-            None
+            T::CONTROLS.ethtool.get_link_ksettings
         },
         op_needs_rtnl: if T::OPS_LOCK { NEEDS_RTNL_SCHANNELS } else { 0 },
         get_channels: Some(Self::get_channels),
@@ -134,8 +134,10 @@ impl<T: Driver> Ethtool<T> {
         } else {
             None
         },
-        ..pin_init::zeroed()
+        ..T::CONTROLS.ethtool
     };
+
+    const STAT: Option<bindings::netdev_stat_ops> = T::CONTROLS.stat;
 
     /// The names of the private flags: one for each bit of a `u32` at most.
     const FLAGS: &'static [&'static str] = {
@@ -165,6 +167,14 @@ impl<T: Driver> Ethtool<T> {
 
     pub(super) const fn vtable() -> &'static bindings::ethtool_ops {
         &Self::VTABLE
+    }
+
+    /// The callbacks for the counters of queues, or null.
+    pub(super) const fn stat_ops() -> *const bindings::netdev_stat_ops {
+        match &Self::STAT {
+            Some(ops) => ops,
+            None => core::ptr::null(),
+        }
     }
 
     /// # Safety

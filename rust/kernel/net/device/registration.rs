@@ -26,7 +26,6 @@ use super::{
         OpsCell,
         OpsLocked, //
     },
-    queue_stats,
     tx_path::{
         self,
         Direct,
@@ -411,7 +410,7 @@ impl<T: Driver> Registration<T> {
             }
             dev.netdev_ops = inner.path().callbacks().ops;
             dev.ethtool_ops = Ethtool::<T>::vtable();
-            dev.stat_ops = queue_stats::ops::<T>().cast_mut();
+            dev.stat_ops = Ethtool::<T>::stat_ops();
             dev.request_ops_lock = T::OPS_LOCK;
             dev.features = features;
             dev.hw_features = features & !(1 << Feature::HighDma as u32);

@@ -4,6 +4,12 @@
 
 use super::{
     super::{
+        controls::{
+            ControlOps,
+            Controls,
+            RxQueueStats,
+            TxQueueStats, //
+        },
         ops,
         registration::Registration,
         tx_path::{
@@ -18,8 +24,6 @@ use super::{
         Opening,
         OpsCell,
         OpsLocked,
-        Queue,
-        QueueStats,
         Rtnl,
         Trigger, //
     },
@@ -319,22 +323,32 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         Xmit::Taken
     }
 
-    fn queue_stats<'bound>(
-        data: Pin<&Data<'bound>>,
-        queue: Queue,
-        lock: &mut OpsLocked<'bound>,
-    ) -> QueueStats {
-        let opened = u64::from(*data.opened.get(lock));
+    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
+}
 
-        match queue {
-            Queue::Rx(index) => QueueStats {
-                packets: opened,
-                bytes: index.into(),
-            },
-            Queue::Tx(index) => QueueStats {
-                packets: data.plan.sent[usize::from(index)].load(Relaxed).into(),
-                bytes: index.into(),
-            },
+#[vtable]
+impl<const OPS_LOCK: bool> Controls for Plain<OPS_LOCK> {
+    fn rx_queue_stats<'bound>(
+        data: Pin<&Data<'bound>>,
+        queue: u16,
+        lock: &mut OpsLocked<'bound>,
+    ) -> RxQueueStats {
+        RxQueueStats {
+            packets: (*data.opened.get(lock)).into(),
+            bytes: queue.into(),
+            ..RxQueueStats::default()
+        }
+    }
+
+    fn tx_queue_stats<'bound>(
+        data: Pin<&Data<'bound>>,
+        queue: u16,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> TxQueueStats {
+        TxQueueStats {
+            packets: data.plan.sent[usize::from(queue)].load(Relaxed).into(),
+            bytes: queue.into(),
+            ..TxQueueStats::default()
         }
     }
 }

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What users of `ethtool` and of netlink see and change of a card, beyond what every driver has.
+//!
+//! C headers: [`include/linux/ethtool.h`](srctree/include/linux/ethtool.h),
+//! [`include/net/netdev_queues.h`](srctree/include/net/netdev_queues.h)
+//!
+//! All of it is optional: a driver implements the callbacks of [`Controls`] that its card has a use
+//! for, and names them with [`Driver::CONTROLS`](super::Driver::CONTROLS).
+
+use super::{
+    ops_lock::OpsLocked,
+    Device,
+    Driver,
+    Rtnl, //
+};
+
+use crate::{
+    bindings,
+    error::VTABLE_DEFAULT_ERROR,
+    prelude::*,
+    str::CStr, //
+};
+
+use core::marker::PhantomData;
+
+mod hardware;
+mod link;
+mod moderation;
+mod queue_stats;
+mod rss;
+
+pub use self::{
+    hardware::Firmware,
+    link::{
+        LinkMode,
+        LinkSettings,
+        Port, //
+    },
+    moderation::Moderation,
+    queue_stats::{
+        GsoStats,
+        RxQueueStats,
+        TxQueueStats, //
+    },
+    rss::RssChange, //
+};
+
+/// The means to tell the user why a request is refused.
+pub struct ExtAck<'a> {
+    raw: *mut bindings::netlink_ext_ack,
+    _request: PhantomData<&'a ()>,
+}
+
+impl ExtAck<'_> {
+    /// # Safety
+    ///
+    /// `raw` must be null, or valid during the lifetime.
+    unsafe fn new(raw: *mut bindings::netlink_ext_ack) -> Self {
+        Self {
+            raw,
+            _request: PhantomData,
+        }
+    }
+
+    /// Notes the reason for a refusal, and returns `error`.
+    pub fn refuse(&self, error: Error, reason: &'static CStr) -> Error {
+        if !self.raw.is_null() {
+            // SAFETY: The pointer is valid. The reason is static.
+            unsafe { (*self.raw)._msg = reason.as_char_ptr() };
+        }
+        error
+    }
+}
+
+/// Callbacks for `ethtool` and netlink.
+///
+/// All of them run in process context with RTNL held, while the device is up or down, but not while
+/// it is suspended. Exceptions are noted.
+#[vtable]
+pub trait Controls: Driver {
+    /// The version of the firmware, for `ethtool -i`.
+    fn firmware<'bound>(data: Pin<&Self::Data<'bound>>, firmware: &mut Firmware<'_>) {
+        let _ = (data, firmware);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Number of registers that [`Controls::registers`] reads, for `ethtool -d`.
+    const REGISTERS: usize = 0;
+
+    /// The version of their layout.
+    const REGISTERS_VERSION: u32 = 0;
+
+    /// Reads [`Controls::REGISTERS`] registers, preferably those that do not change by that.
+    fn registers<'bound>(data: Pin<&Self::Data<'bound>>, values: &mut [u32], rtnl: &mut Rtnl) {
+        let _ = (data, values, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Size of the EEPROM in bytes.
+    fn eeprom_len<'bound>(data: Pin<&Self::Data<'bound>>) -> usize {
+        let _ = data;
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Reads the EEPROM from byte `offset` on, for `ethtool -e`. The range is within its size.
+    fn read_eeprom<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        offset: usize,
+        bytes: &mut [u8],
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        let _ = (data, offset, bytes, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Turns the light that identifies the port on or off, or gives it back to the card with
+    /// [`None`]; for `ethtool -p`.
+    ///
+    /// Called with `Some(true)` first, and with [`None`] last. Not called concurrently for a
+    /// device, but without RTNL: it is released while the light blinks.
+    fn identify<'bound>(data: Pin<&Self::Data<'bound>>, on: Option<bool>) -> Result {
+        let _ = (data, on);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// The state and the abilities of the link, for `ethtool DEV`. To be used instead of
+    /// [`Driver::link_speed`].
+    fn link<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> LinkSettings {
+        let _ = (data, dev, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// The moderation of interrupts, for `ethtool -c`.
+    fn moderation<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> Moderation {
+        let _ = (data, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Changes the moderation of interrupts of all queue vectors, for `ethtool -C`.
+    fn set_moderation<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        moderation: Moderation,
+        rtnl: &mut Rtnl,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        let _ = (data, dev, moderation, rtnl, extack);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Number of entries of the table by which received packets are spread over queues.
+    const RSS_ENTRIES: usize = 0;
+
+    /// Number of bytes of the key for the hash over received packets.
+    const RSS_KEY_LEN: usize = 0;
+
+    /// Fills in the table, [`Controls::RSS_ENTRIES`] queues, and the key of the hash, for
+    /// `ethtool -x`. The device need not be reachable.
+    fn rss<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        table: Option<&mut [u32]>,
+        key: Option<&mut [u8]>,
+        rtnl: &mut Rtnl,
+    ) {
+        let _ = (data, table, key, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Changes the table, or the key, or both, for `ethtool -X`.
+    ///
+    /// The queues in the table exist. If users have set a table,
+    /// [`Device::is_rss_configured`] says so from then on, and the number of queues does not fall
+    /// below those that are in use in it.
+    fn set_rss<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        change: RssChange<'_>,
+        rtnl: &mut Rtnl,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        let _ = (data, dev, change, rtnl, extack);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// The counters of a receive queue, which may be one that is not in use now.
+    ///
+    /// Process context, with the lock of the device's operations held, which need not be RTNL; the
+    /// device may be suspended.
+    fn rx_queue_stats<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        queue: u16,
+        lock: &mut OpsLocked<'bound>,
+    ) -> RxQueueStats {
+        let _ = (data, queue, lock);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// The counters of a transmit queue, which may be one that is not in use now.
+    ///
+    /// As [`Controls::rx_queue_stats`].
+    fn tx_queue_stats<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        queue: u16,
+        lock: &mut OpsLocked<'bound>,
+    ) -> TxQueueStats {
+        let _ = (data, queue, lock);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+}
+
+/// The callbacks of [`Controls`] that a driver has, for [`Driver::CONTROLS`].
+pub struct ControlOps<T> {
+    pub(super) ethtool: bindings::ethtool_ops,
+    pub(super) stat: Option<bindings::netdev_stat_ops>,
+    _driver: PhantomData<fn(T)>,
+}
+
+impl<T: Driver> ControlOps<T> {
+    /// None.
+    pub const NONE: Self = Self {
+        ethtool: pin_init::zeroed(),
+        stat: None,
+        _driver: PhantomData,
+    };
+}
+
+/// `Some` of a callback if the driver has it.
+macro_rules! if_has {
+    ($has:expr, $callback:expr) => {
+        if $has {
+            Some($callback)
+        } else {
+            None
+        }
+    };
+}
+
+impl<T: Controls> ControlOps<T> {
+    /// Those that the driver implements.
+    pub const fn of_driver() -> Self {
+        Self {
+            ethtool: bindings::ethtool_ops {
+                supported_coalesce_params: if T::HAS_MODERATION {
+                    moderation::PARAMS
+                } else {
+                    0
+                },
+                get_drvinfo: if_has!(T::HAS_FIRMWARE, Self::get_drvinfo),
+                get_regs_len: if_has!(T::HAS_REGISTERS, Self::get_regs_len),
+                get_regs: if_has!(T::HAS_REGISTERS, Self::get_regs),
+                get_eeprom_len: if_has!(T::HAS_READ_EEPROM, Self::get_eeprom_len),
+                get_eeprom: if_has!(T::HAS_READ_EEPROM, Self::get_eeprom),
+                set_phys_id: if_has!(T::HAS_IDENTIFY, Self::set_phys_id),
+                get_link_ksettings: if_has!(T::HAS_LINK, Self::get_link_ksettings),
+                get_coalesce: if_has!(T::HAS_MODERATION, Self::get_coalesce),
+                set_coalesce: if_has!(T::HAS_SET_MODERATION, Self::set_coalesce),
+                get_rx_ring_count: if_has!(T::HAS_RSS, Self::get_rx_ring_count),
+                get_rxfh_key_size: if_has!(T::HAS_RSS, Self::get_rxfh_key_size),
+                get_rxfh_indir_size: if_has!(T::HAS_RSS, Self::get_rxfh_indir_size),
+                get_rxfh: if_has!(T::HAS_RSS, Self::get_rxfh),
+                set_rxfh: if_has!(T::HAS_SET_RSS, Self::set_rxfh),
+                ..pin_init::zeroed()
+            },
+            stat: if T::HAS_RX_QUEUE_STATS && T::HAS_TX_QUEUE_STATS {
+                Some(Self::STAT)
+            } else {
+                None
+            },
+            _driver: PhantomData,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! State and abilities of the link.
+
+use super::{
+    super::{
+        ethtool::Ethtool,
+        ops, //
+    },
+    ControlOps,
+    Controls, //
+};
+
+use crate::{
+    bindings,
+    prelude::*, //
+};
+
+/// The kind of connector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Port {
+    /// Twisted pair.
+    TwistedPair = bindings::PORT_TP as u8,
+    /// A fibre, or a cage for modules.
+    Fibre = bindings::PORT_FIBRE as u8,
+    /// A cable that is attached to its modules.
+    DirectAttach = bindings::PORT_DA as u8,
+    /// None: a backplane, for instance.
+    None = bindings::PORT_NONE as u8,
+    /// Another one.
+    Other = bindings::PORT_OTHER as u8,
+}
+
+/// A mode in which a link can be, or another ability of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum LinkMode {
+    /// Negotiates the mode with its partner.
+    Autoneg = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_Autoneg_BIT,
+    /// Has a connector for a fibre.
+    Fibre = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_FIBRE_BIT,
+    /// Is a backplane.
+    Backplane = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_Backplane_BIT,
+    /// Pauses, and asks its partner to.
+    Pause = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_Pause_BIT,
+    /// 1 Gb/s over twisted pair, also for ports whose medium is not known.
+    Base1000T = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_1000baseT_Full_BIT,
+    /// 1 Gb/s over a backplane.
+    Base1000Kx = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_1000baseKX_Full_BIT,
+    /// 10 Gb/s over twisted pair, also for ports whose medium is not known.
+    Base10000T = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseT_Full_BIT,
+    /// 10 Gb/s over four lanes of a backplane.
+    Base10000Kx4 = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseKX4_Full_BIT,
+    /// 10 Gb/s over one lane of a backplane.
+    Base10000Kr = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseKR_Full_BIT,
+}
+
+/// The settings of a link, see [`Controls::link`].
+#[derive(Clone, Copy, Debug)]
+pub struct LinkSettings {
+    /// The speed in Mb/s, if the link is up. It is full duplex.
+    pub speed: Option<u32>,
+    /// The connector.
+    pub port: Port,
+    /// The mode is negotiated.
+    pub autoneg: bool,
+    /// The modes that the port supports.
+    pub supported: &'static [LinkMode],
+    /// Those that it advertises.
+    pub advertised: &'static [LinkMode],
+}
+
+/// Sets bits in a bitmap of link modes.
+fn set(bitmap: &mut [c_ulong], modes: &[LinkMode]) {
+    for mode in modes {
+        let bit = *mode as u32;
+
+        if let Some(word) = bitmap.get_mut((bit / c_ulong::BITS) as usize) {
+            *word |= 1 << (bit % c_ulong::BITS);
+        }
+    }
+}
+
+impl<T: Controls> ControlOps<T> {
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with a valid `settings`.
+    pub(super) unsafe extern "C" fn get_link_ksettings(
+        dev: *mut bindings::net_device,
+        settings: *mut bindings::ethtool_link_ksettings,
+    ) -> c_int {
+        // SAFETY: The core calls us for a registered device, gives us `settings` to fill in,
+        // zeroed, and holds RTNL.
+        let (inner, settings, mut rtnl) =
+            unsafe { (ops::inner::<T>(dev), &mut *settings, Ethtool::<T>::assume_rtnl()) };
+        if let Err(error) = inner.check_reachable() {
+            return error.to_errno();
+        }
+        let link = T::link(inner.data(), inner.dev(), &mut rtnl);
+
+        let base = &mut settings.base;
+        // CAST: The constants are -1 and 255, and small numbers.
+        (base.speed, base.duplex) = match link.speed {
+            Some(speed) => (speed, bindings::DUPLEX_FULL as u8),
+            None => (u32::MAX, bindings::DUPLEX_UNKNOWN as u8),
+        };
+        base.port = link.port as u8;
+        base.autoneg = link.autoneg.into();
+        set(&mut settings.link_modes.supported, link.supported);
+        set(&mut settings.link_modes.advertising, link.advertised);
+        0
+    }
+}
+
+#[macros::kunit_tests(rust_net_link_settings)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_bits() {
+        let mut bitmap = [0; 2];
+
+        set(&mut bitmap, &[LinkMode::Autoneg, LinkMode::Base10000T]);
+        assert_eq!(bitmap, [1 << 6 | 1 << 12, 0]);
+        // A bitmap that is too short.
+        set(&mut [], &[LinkMode::Pause]);
+    }
+}

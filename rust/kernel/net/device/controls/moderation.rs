@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Moderation of interrupts.
+
+use super::{
+    super::{
+        ethtool::Ethtool,
+        ops, //
+    },
+    ControlOps,
+    Controls,
+    ExtAck, //
+};
+
+use crate::{
+    bindings,
+    error::from_result,
+    prelude::*, //
+};
+
+/// The moderation of the interrupts of queue vectors.
+///
+/// A vector has one interrupt for what its queues have received and sent. For users these are the
+/// parameters of reception, `rx-usecs` and `adaptive-rx`, as for other drivers with such vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moderation {
+    /// The least time between two interrupts, in µs. If the driver adapts it, the last that users
+    /// have set, or a typical one.
+    pub usecs: u32,
+    /// The driver adapts the time to the load.
+    pub adaptive: bool,
+}
+
+/// The parameters that users can set. The core refuses others.
+// CAST: The constants are bits of a `u32`.
+pub(super) const PARAMS: u32 = 1 << 0 | 1 << 9;
+
+impl<T: Controls> ControlOps<T> {
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with a valid `coalesce`.
+    pub(super) unsafe extern "C" fn get_coalesce(
+        dev: *mut bindings::net_device,
+        coalesce: *mut bindings::ethtool_coalesce,
+        _kernel: *mut bindings::kernel_ethtool_coalesce,
+        _extack: *mut bindings::netlink_ext_ack,
+    ) -> c_int {
+        // SAFETY: The core calls us for a registered device, gives us `coalesce` to fill in, and
+        // holds RTNL.
+        let (inner, coalesce, mut rtnl) =
+            unsafe { (ops::inner::<T>(dev), &mut *coalesce, Ethtool::<T>::assume_rtnl()) };
+        let moderation = T::moderation(inner.data(), &mut rtnl);
+
+        coalesce.rx_coalesce_usecs = moderation.usecs;
+        coalesce.use_adaptive_rx_coalesce = moderation.adaptive.into();
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with a valid `coalesce`.
+    pub(super) unsafe extern "C" fn set_coalesce(
+        dev: *mut bindings::net_device,
+        coalesce: *mut bindings::ethtool_coalesce,
+        _kernel: *mut bindings::kernel_ethtool_coalesce,
+        extack: *mut bindings::netlink_ext_ack,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device, with valid arguments, and holds
+            // RTNL.
+            let (inner, coalesce, mut rtnl, extack) = unsafe {
+                (
+                    ops::inner::<T>(dev),
+                    &*coalesce,
+                    Ethtool::<T>::assume_rtnl(),
+                    ExtAck::new(extack),
+                )
+            };
+            let moderation = Moderation {
+                usecs: coalesce.rx_coalesce_usecs,
+                adaptive: coalesce.use_adaptive_rx_coalesce != 0,
+            };
+
+            inner.check_reachable()?;
+            T::set_moderation(inner.data(), inner.dev(), moderation, &mut rtnl, &extack)?;
+            Ok(0)
+        })
+    }
+}
