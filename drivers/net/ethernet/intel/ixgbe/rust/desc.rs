@@ -17,6 +17,7 @@ use kernel::{
         rx_list::Protocol,
         skbuff::{
             PartialChecksum,
+            RxHash,
             Segmentation, //
             SegmentedProtocol,
         }, //
@@ -76,14 +77,34 @@ bitfield! {
 bitfield! {
     /// First word of an advanced receive descriptor as the device writes it back.
     pub(crate) struct RxInfo(u64) {
+        /// The hash, unless `rss_type` is zero.
+        63:32   rss_hash;
         /// Packet type: UDP.
         9:9     udp => bool;
         /// Packet type: not an IP packet; the other bits have another meaning then.
         15:15   l2 => bool;
+        /// The fields that were hashed.
+        3:0     rss_type;
     }
 }
 
+/// The values of `rss_type` for which ports were hashed, as bits: TCP and UDP over IPv4 and IPv6.
+const HASHED_PORTS: u32 = 1 << 1 | 1 << 3 | 1 << 7 | 1 << 8;
+
 impl RxInfo {
+    /// Returns the hash over the packet, if there is one.
+    #[inline(always)]
+    pub(crate) fn hash(self) -> Option<RxHash> {
+        // CAST: It has 32 bits.
+        let hash = self.rss_hash().get() as u32;
+
+        match self.rss_type().get() {
+            0 => None,
+            kind if HASHED_PORTS >> kind & 1 != 0 => Some(RxHash::L4(hash)),
+            _ => Some(RxHash::L3(hash)),
+        }
+    }
+
     /// Returns the transport protocol of the packet.
     #[inline(always)]
     pub(crate) fn protocol(self) -> Protocol {
@@ -381,6 +402,17 @@ mod tests {
 
         assert_eq!(template.0.into_raw(), 60 << 46 | 0x2230_0000);
         assert!(TxTemplate::new(1 << 18, false).is_none());
+    }
+
+    #[test]
+    fn receive_hash() {
+        let of = |kind: u64| RxInfo::from_raw(0x1234_5678_0000_0000 | kind).hash();
+
+        assert_eq!(of(0), None);
+        assert_eq!(of(1), Some(RxHash::L4(0x1234_5678)));
+        assert_eq!(of(2), Some(RxHash::L3(0x1234_5678)));
+        assert_eq!(of(5), Some(RxHash::L3(0x1234_5678)));
+        assert_eq!(of(8), Some(RxHash::L4(0x1234_5678)));
     }
 
     #[test]

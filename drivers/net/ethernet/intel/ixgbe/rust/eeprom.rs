@@ -48,6 +48,39 @@ pub(crate) fn read(bar: &Bar0<'_>, word: u16) -> Result<u16> {
     Ok(u16::from(value.data()))
 }
 
+/// Words that hold the number of the EEPROM image, the lower half first.
+const TRACK_ID_WORDS: [u16; 2] = [0x2d, 0x2e];
+
+/// Returns the number that identifies the image of the EEPROM.
+pub(crate) fn track_id(bar: &Bar0<'_>) -> Result<u32> {
+    let [low, high] = TRACK_ID_WORDS;
+
+    Ok(u32::from(read(bar, high)?) << 16 | u32::from(read(bar, low)?))
+}
+
+/// Returns the size of the EEPROM in bytes.
+pub(crate) fn len(bar: &Bar0<'_>) -> usize {
+    // A number of words that is a power of two; a card that is gone has 15. [`read`] reaches 2^14
+    // words.
+    1 << (u32::from(bar.read(EEC).ee_size()) + SIZE_SHIFT + 1).min(15)
+}
+
+/// Binary logarithm of the number of words for the smallest value of `ee_size`.
+const SIZE_SHIFT: u32 = 6;
+
+/// Reads bytes. The lower half of a word comes first.
+pub(crate) fn read_bytes(bar: &Bar0<'_>, offset: usize, bytes: &mut [u8]) -> Result {
+    let mut at = offset;
+
+    for byte in bytes {
+        let word = read(bar, u16::try_from(at / 2)?)?;
+        let [low, high] = word.to_le_bytes();
+        *byte = if at % 2 == 0 { low } else { high };
+        at += 1;
+    }
+    Ok(())
+}
+
 /// Returns the sum of all words that the checksum covers, including the checksum itself.
 fn sum(bar: &Bar0<'_>) -> Result<u16> {
     let mut sum = 0u16;

@@ -16,7 +16,7 @@ use crate::{
         self,
         Bar0, //
     },
-    moderation,
+    moderation::Setting,
     regs::{
         queue::Pair,
         *, //
@@ -62,7 +62,7 @@ fn allocation(even: Pair, odd: Option<Pair>) -> IVAR {
 /// Assigns causes to vectors: a queue pair to the vector of the same number, others to `event`.
 ///
 /// All interrupts stay masked.
-pub(crate) fn configure(bar: &Bar0<'_>, pairs: u16, event: u16) {
+pub(crate) fn configure(bar: &Bar0<'_>, moderation: &Setting, pairs: u16, event: u16) {
     bar.write_reg(
         GPIE::zeroed()
             .with_multiple_msix(true)
@@ -87,9 +87,7 @@ pub(crate) fn configure(bar: &Bar0<'_>, pairs: u16, event: u16) {
     bar.write(EIAM_EX::at(0), bits.into());
     bar.write(EIAM_EX::at(1), EIAM_EX::zeroed());
 
-    for pair in Pair::first(pairs) {
-        moderation::configure(bar, pair);
-    }
+    moderation.apply(bar, pairs);
     if let Some(eitr) = EITR::try_at(event.into()) {
         bar.write(
             eitr,

@@ -7,6 +7,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`port`] | the callbacks of the network device, and the state they share |
+//! | [`controls`], [`dump`] | what users see and change with `ethtool` |
 //! | [`rx`], [`tx`] | the descriptor rings |
 //! | [`rss`] | receive side scaling |
 //! | [`desc`] | descriptor formats |
@@ -28,7 +29,9 @@ use kernel::{
     prelude::*, //
 };
 
+mod controls;
 mod desc;
+mod dump;
 mod eeprom;
 mod filter;
 mod flush;

@@ -18,8 +18,13 @@ use kernel::{
         register::Array,
         Io, //
     },
+    net::device::controls,
     num::Bounded,
-    prelude::*, //
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
 };
 
 use crate::{
@@ -30,6 +35,9 @@ use crate::{
         EITR, //
     }, //
 };
+
+/// The longest fixed interval, in µs: the field has 9 bits.
+pub(crate) const MAX_USECS: u32 = 2 * 0x1ff;
 
 /// The shortest interval: the latency that moderation may add to a single packet. All intervals are
 /// in units of 2 µs.
@@ -91,7 +99,13 @@ impl Moderation {
     /// Accounts the packets of one poll. If `all` is set, the rings are empty, and the interval is
     /// updated before the interrupt is unmasked.
     #[inline]
-    pub(crate) fn polled(&mut self, bar: &Bar0<'_>, packets: Packets, all: bool) {
+    pub(crate) fn polled(
+        &mut self,
+        bar: &Bar0<'_>,
+        setting: &Setting,
+        packets: Packets,
+        all: bool,
+    ) {
         self.since.add(packets);
         if !all {
             return;
@@ -99,14 +113,68 @@ impl Moderation {
         let before = self.rule.interval;
         self.rule.interrupt(core::mem::take(&mut self.since));
         if self.rule.interval != before {
-            set(bar, self.pair, self.rule.interval);
+            self.adapt(bar, setting);
+        }
+    }
+
+    /// Passes a new interval to the card, unless users have fixed it.
+    #[inline(never)]
+    fn adapt(&self, bar: &Bar0<'_>, setting: &Setting) {
+        if setting.fixed().is_some() {
+            return;
+        }
+        set(bar, self.pair, self.rule.interval);
+        // If it has been fixed meanwhile, the last write must be that of the fixed one.
+        if let Some(interval) = setting.fixed() {
+            set(bar, self.pair, interval);
         }
     }
 }
 
-/// Sets the initial interval of a vector.
-pub(crate) fn configure(bar: &Bar0<'_>, pair: Pair) {
-    set(bar, pair, MIN_INTERVAL);
+/// The moderation that users have set, for all vectors. Changes with RTNL held.
+pub(crate) struct Setting {
+    /// The fixed interval in units of 2 µs.
+    interval: Atomic<u32>,
+    adaptive: Atomic<bool>,
+}
+
+impl Setting {
+    /// The default: it adapts.
+    pub(crate) fn new() -> Self {
+        Self {
+            interval: Atomic::new(MIN_INTERVAL.into()),
+            adaptive: Atomic::new(true),
+        }
+    }
+
+    /// Returns the interval, if it is fixed.
+    fn fixed(&self) -> Option<u16> {
+        // CAST: It has 9 bits.
+        (!self.adaptive.load(Relaxed)).then(|| self.interval.load(Relaxed) as u16)
+    }
+
+    /// Returns the setting as users see it.
+    pub(crate) fn get(&self) -> controls::Moderation {
+        controls::Moderation {
+            usecs: 2 * self.interval.load(Relaxed),
+            adaptive: self.adaptive.load(Relaxed),
+        }
+    }
+
+    /// Changes the setting. The time is rounded up to what the card can do.
+    pub(crate) fn set(&self, wanted: controls::Moderation) {
+        let usecs = wanted.usecs.min(MAX_USECS);
+
+        self.interval.store(usecs.div_ceil(2), Relaxed);
+        self.adaptive.store(wanted.adaptive, Relaxed);
+    }
+
+    /// Passes the setting to the card: the fixed interval, or the one that the rule begins with.
+    pub(crate) fn apply(&self, bar: &Bar0<'_>, pairs: u16) {
+        for pair in Pair::first(pairs) {
+            set(bar, pair, self.fixed().unwrap_or(MIN_INTERVAL));
+        }
+    }
 }
 
 fn set(bar: &Bar0<'_>, pair: Pair, interval: u16) {
@@ -240,6 +308,22 @@ mod tests {
             let interval = rule.interval;
             rule.interrupt(packets(interval));
         }
+    }
+
+    #[test]
+    fn users_can_fix_it() {
+        let setting = Setting::new();
+        let set = |usecs, adaptive| {
+            setting.set(controls::Moderation { usecs, adaptive });
+            (setting.get().usecs, setting.fixed())
+        };
+
+        assert!(setting.get().adaptive && setting.fixed().is_none());
+        assert_eq!(set(50, false), (50, Some(25)));
+        assert_eq!(set(51, false), (52, Some(26)));
+        assert_eq!(set(0, false), (0, Some(0)));
+        assert_eq!(set(u32::MAX, false), (MAX_USECS, Some(0x1ff)));
+        assert_eq!(set(20, true), (20, None));
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(crate) struct Offload {
 /// The difference between a packet that is split and the packets on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct More {
+    /// Bytes in the packet that is split.
+    pub(crate) len: u32,
     pub(crate) packets: u32,
     pub(crate) bytes: u32,
 }
@@ -48,6 +50,7 @@ impl More {
         let packets = packets.saturating_sub(1);
 
         Self {
+            len,
             packets,
             bytes: packets.saturating_mul(segmentation.headers),
         }
@@ -145,7 +148,7 @@ mod tests {
             headers: 54,
         };
         let more = |data: u32| {
-            let More { packets, bytes } = More::of(54 + data, &segmentation);
+            let More { packets, bytes, .. } = More::of(54 + data, &segmentation);
             (packets, bytes)
         };
 

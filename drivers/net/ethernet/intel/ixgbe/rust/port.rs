@@ -7,6 +7,7 @@ use kernel::{
     net::{
         device::{
             combining::Combine,
+            controls::ControlOps,
             CheckUp,
             Device,
             Driver,
@@ -44,10 +45,6 @@ use crate::{
     filter,
     hw,
     irq,
-    link::{
-        self,
-        Link, //
-    },
     moderation::{
         Moderation,
         Packets, //
@@ -189,7 +186,7 @@ impl Driver for PortDriver {
         let all = completed && drained;
         poller
             .moderation
-            .polled(&port.bar, Packets { received, sent }, all);
+            .polled(&port.bar, &port.moderation, Packets { received, sent }, all);
 
         if all {
             Polled::Idle { received }
@@ -340,21 +337,10 @@ impl Driver for PortDriver {
         port.hashing.set(flow, hash)?;
         // If the device is down, `start()` passes it to the card.
         if netdev.is_running() {
-            // CAST: There are no more than `MAX_PAIRS`.
-            let pairs = port.rings.get(rtnl).len() as u16;
-            port.hashing.apply(&port.bar, pairs);
+            port.hashing.apply(&port.bar, port.pairs(rtnl));
         }
         Ok(())
     }
 
-    fn link_speed<'bound>(
-        port: Pin<&Port<'bound>>,
-        _netdev: &Device,
-        _rtnl: &mut Rtnl,
-    ) -> Option<u32> {
-        match link::state(&port.bar) {
-            Link::Up(speed) => Some(speed),
-            Link::Down => None,
-        }
-    }
+    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
 }

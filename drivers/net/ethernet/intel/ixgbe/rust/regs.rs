@@ -46,6 +46,14 @@ register! {
         /// Level of pin 2, which says that the cage holds an SFP+ module.
         2:2     sdp2_data => bool;
     }
+
+    /// Control of the lights.
+    pub(crate) LEDCTL(u32) @ 0x00200 {
+        /// LED 2 blinks.
+        23:23   led2_blink => bool;
+        /// Mode of LED 2.
+        19:16   led2_mode;
+    }
 }
 
 // NVM, datasheet 8.2.3.2.
@@ -53,6 +61,8 @@ register! {
 register! {
     /// EEPROM/Flash Control Register.
     pub(crate) EEC(u32) @ 0x10010 {
+        /// Size: 6 less than the binary logarithm of the number of words.
+        14:11   ee_size;
         /// The hardware has read its configuration from the EEPROM.
         9:9     auto_rd => bool;
         /// There is an EEPROM with a valid signature.
@@ -243,6 +253,16 @@ register! {
         /// Speed of the link.
         29:28   link_speed;
     }
+}
+
+/// Values of [`LEDCTL`]'s modes.
+pub(crate) mod led {
+    /// Lit while the link is up.
+    pub(crate) const LINK_UP: u32 = 0;
+    /// Always lit.
+    pub(crate) const ON: u32 = 0xe;
+    /// Never lit.
+    pub(crate) const OFF: u32 = 0xf;
 }
 
 /// Values of [`AUTOC`]'s link mode select.

@@ -26,10 +26,10 @@ use crate::{
 };
 
 /// Number of entries of the redirection table.
-const ENTRIES: usize = 128;
+pub(crate) const ENTRIES: usize = 128;
 
 /// Number of bytes of the key.
-const KEY_LEN: usize = 40;
+pub(crate) const KEY_LEN: usize = 40;
 
 /// Value of `mrqe` in [`MRQC`] for RSS only.
 const MRQE_RSS: u32 = 1;
@@ -112,27 +112,73 @@ fn entry(index: usize, pairs: u16) -> u8 {
     (index % usize::from(pairs.clamp(1, 16))) as u8
 }
 
-/// Returns four entries of the redirection table, starting with entry `4 * register`.
-fn entries(register: usize, pairs: u16) -> RETA {
-    u32::from_le_bytes([0, 1, 2, 3].map(|byte| entry(4 * register + byte, pairs))).into()
+/// The redirection table and the key.
+pub(crate) struct Spread {
+    table: [u8; ENTRIES],
+    key: [u8; KEY_LEN],
 }
 
-/// Spreads frames over this many queue pairs.
-pub(crate) fn configure(bar: &Bar0<'_>, hashing: &Hashing, pairs: u16) {
-    let key: [u8; KEY_LEN] = device::rss_key();
-    let (words, _) = key.as_chunks::<4>();
-    for (index, word) in words.iter().enumerate() {
-        if let Some(rssrk) = RSSRK::try_at(index) {
-            bar.write(rssrk, u32::from_le_bytes(*word).into());
+impl Spread {
+    /// The default: all pairs have equal shares. The key is that of all devices.
+    pub(crate) fn new() -> Self {
+        Self {
+            table: [0; ENTRIES],
+            key: device::rss_key(),
         }
     }
 
-    for register in 0..ENTRIES / 4 {
-        if let Some(reta) = RETA::try_at(register) {
-            bar.write(reta, entries(register, pairs));
+    /// Gives each of this many pairs an equal share.
+    pub(crate) fn even(&mut self, pairs: u16) {
+        for (index, pair) in self.table.iter_mut().enumerate() {
+            *pair = entry(index, pairs);
         }
     }
-    hashing.apply(bar, pairs);
+
+    /// Returns the pair of each entry.
+    pub(crate) fn table(&self) -> &[u8] {
+        &self.table
+    }
+
+    /// Returns the key.
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Sets the pair of each entry. An entry has 4 bits.
+    pub(crate) fn set_table(&mut self, pairs: &[u32]) -> Result {
+        if pairs.iter().any(|pair| *pair >= 16) {
+            return Err(EINVAL);
+        }
+        for (to, from) in self.table.iter_mut().zip(pairs) {
+            // CAST: It has just been checked.
+            *to = *from as u8;
+        }
+        Ok(())
+    }
+
+    /// Sets the key.
+    pub(crate) fn set_key(&mut self, key: &[u8]) {
+        for (to, from) in self.key.iter_mut().zip(key) {
+            *to = *from;
+        }
+    }
+
+    /// Passes table and key to the card.
+    pub(crate) fn apply(&self, bar: &Bar0<'_>) {
+        let (words, _) = self.key.as_chunks::<4>();
+        for (index, word) in words.iter().enumerate() {
+            if let Some(rssrk) = RSSRK::try_at(index) {
+                bar.write(rssrk, u32::from_le_bytes(*word).into());
+            }
+        }
+
+        let (registers, _) = self.table.as_chunks::<4>();
+        for (index, entries) in registers.iter().enumerate() {
+            if let Some(reta) = RETA::try_at(index) {
+                bar.write(reta, u32::from_le_bytes(*entries).into());
+            }
+        }
+    }
 }
 
 #[kunit_tests(ixgbe_rust_rss)]
@@ -160,11 +206,18 @@ mod tests {
     }
 
     #[test]
-    fn first_entry_is_the_lowest_byte() {
-        assert_eq!(entries(0, 16).into_raw(), 0x0302_0100);
-        assert_eq!(entries(3, 16).into_raw(), 0x0f0e_0d0c);
-        assert_eq!(entries(31, 2).into_raw(), 0x0100_0100);
-        assert_eq!(entries(1, 3).into_raw(), 0x0100_0201);
+    fn table_and_key_can_be_set() {
+        let mut spread = Spread::new();
+
+        spread.even(3);
+        assert!(spread.table().starts_with(&[0, 1, 2, 0]));
+        assert_eq!(spread.set_table(&[15; ENTRIES]), Ok(()));
+        assert!(spread.table().iter().all(|pair| *pair == 15));
+        // An entry that the card does not have changes nothing.
+        assert_eq!(spread.set_table(&[0, 16]), Err(EINVAL));
+        assert_eq!(spread.table()[0], 15);
+        spread.set_key(&[7; KEY_LEN]);
+        assert_eq!(spread.key(), [7; KEY_LEN]);
     }
 
     #[test]

@@ -218,6 +218,7 @@ impl RxRing {
 
         // With the feature off, the stack verifies all checksums itself.
         let trusted = cx.device().features().contains(Feature::RxChecksum);
+        let hashed = cx.device().features().contains(Feature::RxHash);
         let Ok(mut ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return sum;
@@ -240,7 +241,8 @@ impl RxRing {
                     let verified = status.l4i() && trusted;
                     let len = buffer.len();
 
-                    if list.push_buffer(buffer, info.protocol(), verified) {
+                    let hash = if hashed { info.hash() } else { None };
+                    if list.push_hashed_buffer(buffer, info.protocol(), verified, hash) {
                         sum.add(len.into(), verified);
                     } else {
                         counters.rx_no_skb.add(1);
@@ -248,8 +250,11 @@ impl RxRing {
                 }
                 Some(buffer) => {
                     let skb = Self::assemble(&mut self.frame, buffer, status, counters);
-                    if let Some(skb) = skb {
+                    if let Some(mut skb) = skb {
                         let len = skb.len();
+                        if let Some(hash) = info.hash().filter(|_| hashed) {
+                            skb.set_hash(hash);
+                        }
                         if let Some(verified) =
                             Self::receive(skb, status, info, list, counters, trusted)
                         {

@@ -13,6 +13,11 @@ use kernel::{
     },
     net::{
         device::{
+            controls::{
+                GsoStats,
+                RxQueueStats,
+                TxQueueStats, //
+            },
             Statistics,
             Stats64, //
         },
@@ -133,9 +138,11 @@ counters! {
         tx_doorbells,
         /// Packets that the card has to split.
         tx_gso_packets,
+        /// Bytes in them.
+        tx_gso_bytes,
         /// Packets on the wire that come of it, without the first one of each.
         tx_gso_more_packets,
-        /// Bytes of their headers.
+        /// Bytes of the headers of those.
         tx_gso_more_bytes,
     }
 }
@@ -259,6 +266,45 @@ impl PortStats {
             sums.1.add_all(&pair.xmit);
         }
         sums
+    }
+
+    /// Returns the counters of a receive queue.
+    pub(crate) fn rx_queue(&self, number: u16) -> RxQueueStats {
+        let Some(PairStats { poll, .. }) = self.pairs.get(usize::from(number)).map(|pair| &**pair)
+        else {
+            return RxQueueStats::default();
+        };
+
+        RxQueueStats {
+            packets: poll.rx_packets.get(),
+            bytes: poll.rx_bytes.get(),
+            alloc_fail: poll.rx_no_skb.get() + poll.rx_no_buffer.get(),
+            csum_unnecessary: poll.rx_csum_good.get(),
+        }
+    }
+
+    /// Returns the counters of a transmit queue.
+    pub(crate) fn tx_queue(&self, number: u16) -> TxQueueStats {
+        let Some(PairStats { poll, xmit, .. }) =
+            self.pairs.get(usize::from(number)).map(|pair| &**pair)
+        else {
+            return TxQueueStats::default();
+        };
+        let (packets, bytes) = (xmit.tx_gso_packets.get(), xmit.tx_gso_bytes.get());
+        let more_packets = xmit.tx_gso_more_packets.get();
+        let more_bytes = xmit.tx_gso_more_bytes.get();
+
+        TxQueueStats {
+            packets: poll.tx_packets.get() + more_packets,
+            bytes: poll.tx_bytes.get() + more_bytes,
+            gso: Some(GsoStats {
+                packets,
+                bytes,
+                wire_packets: packets + more_packets,
+                wire_bytes: bytes + more_bytes,
+            }),
+            stop: xmit.tx_ring_full.get(),
+        }
     }
 
     /// Fills in the standard counters of the network device.

@@ -207,6 +207,7 @@ impl TxRing<'_> {
             );
         if let (Ok(_), Some(wire)) = (&submitted, offload.more) {
             counters.tx_gso_packets.add(1);
+            counters.tx_gso_bytes.add(wire.len.into());
             counters.tx_gso_more_packets.add(wire.packets.into());
             counters.tx_gso_more_bytes.add(wire.bytes.into());
         }

@@ -40,10 +40,11 @@ use crate::{
         Link,
         Media, //
     },
+    moderation::Setting,
     regs::queue::MAX_PAIRS,
     rss::{
-        self,
-        Hashing, //
+        Hashing,
+        Spread, //
     },
     rx::RxRegisters,
     stats::PortStats,
@@ -89,7 +90,7 @@ pub(super) struct PairRegisters {
 #[pin_data]
 pub(crate) struct Port<'bound> {
     #[pin]
-    pub(super) stats: PortStats,
+    pub(crate) stats: PortStats,
     /// One for each queue pair while the port is open.
     pub(super) rings: RtnlCell<KVec<PairRegisters>>,
     /// Serializes reading the link state and reporting it, so that the last report is current.
@@ -102,9 +103,11 @@ pub(crate) struct Port<'bound> {
     /// Whether [`FLAG_COMBINE_TX`] can be set.
     pub(super) combining: bool,
     pub(super) hashing: Hashing,
-    media: Media,
+    pub(crate) spread: RtnlCell<Spread>,
+    pub(crate) moderation: Setting,
+    pub(crate) media: Media,
     pub(super) vectors: IrqVectorRegistration<'bound>,
-    pub(super) bar: Bar0<'bound>,
+    pub(crate) bar: Bar0<'bound>,
     pub(super) pdev: &'bound pci::Device<Bound>,
 }
 
@@ -161,6 +164,7 @@ impl<'bound> Port<'bound> {
             .with(Feature::ChecksumIpv4)
             .with(Feature::ChecksumIpv6)
             .with(Feature::RxChecksum)
+            .with(Feature::RxHash)
             .with(Feature::Tso)
             .with(Feature::Tso6)
             .with(Feature::Uso);
@@ -179,6 +183,8 @@ impl<'bound> Port<'bound> {
                 ),
                 combining,
                 hashing: Hashing::new(),
+                spread: RtnlCell::new(Spread::new()),
+                moderation: Setting::new(),
                 media,
                 vectors,
                 bar,
@@ -192,6 +198,12 @@ impl Port<'_> {
     /// Returns the event vector, which follows those of all possible queue pairs.
     pub(super) fn event_vector(&self) -> u16 {
         max_pairs(&self.vectors)
+    }
+
+    /// Returns the number of queue pairs, if the port is open.
+    pub(crate) fn pairs(&self, rtnl: &Rtnl) -> u16 {
+        // CAST: There are no more than `MAX_PAIRS`.
+        self.rings.get(rtnl).len() as u16
     }
 
     /// Reads the link state and reports it to the stack.
@@ -217,16 +229,19 @@ impl Port<'_> {
         let bar = &self.bar;
         // `filter::init()` leaves one.
         *self.unicast_entries.get_mut(rtnl) = 1;
+        let pairs = self.pairs(rtnl);
+        if !netdev.is_rss_configured(rtnl) {
+            self.spread.get_mut(rtnl).even(pairs);
+        }
         let rings = self.rings.get(rtnl);
-        // CAST: There are no more than `MAX_PAIRS`.
-        let pairs = rings.len() as u16;
 
         hw::reset(dev, bar)?;
         hw::configure(bar);
-        rss::configure(bar, &self.hashing, pairs);
+        self.spread.get(rtnl).apply(bar);
+        self.hashing.apply(bar, pairs);
         filter::init(bar, &netdev.mac_address());
         hw::set_max_frame(bar, max_frame(netdev.mtu()));
-        irq::configure(bar, pairs, self.event_vector());
+        irq::configure(bar, &self.moderation, pairs, self.event_vector());
 
         hw::enable_tx(bar);
         for pair in rings {

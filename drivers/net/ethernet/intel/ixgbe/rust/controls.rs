@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What users see and change of a port beyond the callbacks of every network device.
+
+use kernel::{
+    io::Io,
+    net::device::{
+        controls::{
+            Controls,
+            ExtAck,
+            Firmware,
+            LinkMode,
+            LinkSettings,
+            Moderation,
+            Port,
+            RssChange,
+            RxQueueStats,
+            TxQueueStats, //
+        },
+        Device,
+        Rtnl, //
+    },
+    prelude::*, //
+};
+
+use crate::{
+    dump,
+    eeprom,
+    link::{
+        self,
+        Link,
+        Media, //
+    },
+    moderation,
+    port::{
+        self,
+        PortDriver, //
+    },
+    regs::*,
+    rss, //
+};
+
+/// The abilities of a port with a cage: at 10 Gb/s only, see [`link::start`].
+const CAGE: &[LinkMode] = &[LinkMode::Base10000T, LinkMode::Fibre];
+
+/// Those of a backplane. The EEPROM has chosen among them.
+const BACKPLANE: &[LinkMode] = &[
+    LinkMode::Base10000Kx4,
+    LinkMode::Base10000Kr,
+    LinkMode::Base1000Kx,
+    LinkMode::Autoneg,
+    LinkMode::Backplane,
+];
+
+#[vtable]
+impl Controls for PortDriver {
+    fn firmware<'bound>(port: Pin<&port::Port<'bound>>, firmware: &mut Firmware<'_>) {
+        // The serial number of the whole EEPROM image, as `ixgbe` shows it.
+        if let Ok(number) = eeprom::track_id(&port.bar) {
+            firmware.version(fmt!("0x{:08x}", number));
+        }
+    }
+
+    const REGISTERS: usize = dump::LEN;
+    const REGISTERS_VERSION: u32 = dump::VERSION;
+
+    fn registers<'bound>(port: Pin<&port::Port<'bound>>, values: &mut [u32], _rtnl: &mut Rtnl) {
+        dump::fill(&port.bar, values);
+    }
+
+    fn eeprom_len<'bound>(port: Pin<&port::Port<'bound>>) -> usize {
+        eeprom::len(&port.bar)
+    }
+
+    fn read_eeprom<'bound>(
+        port: Pin<&port::Port<'bound>>,
+        offset: usize,
+        bytes: &mut [u8],
+        _rtnl: &mut Rtnl,
+    ) -> Result {
+        eeprom::read_bytes(&port.bar, offset, bytes)
+    }
+
+    fn identify<'bound>(port: Pin<&port::Port<'bound>>, on: Option<bool>) -> Result {
+        // LED 2, the one of the link, as `ixgbe` does by default.
+        let mode = match on {
+            Some(true) => led::ON,
+            Some(false) => led::OFF,
+            None => led::LINK_UP,
+        };
+        port.bar.update(LEDCTL, |r| {
+            r.with_led2_blink(false)
+                .try_with_led2_mode(mode)
+                .unwrap_or(r)
+        });
+        Ok(())
+    }
+
+    fn link<'bound>(
+        port: Pin<&port::Port<'bound>>,
+        _dev: &Device,
+        _rtnl: &mut Rtnl,
+    ) -> LinkSettings {
+        let (modes, connector) = match port.media {
+            Media::SfpPlus => (CAGE, Port::Fibre),
+            Media::Backplane => (BACKPLANE, Port::None),
+        };
+
+        LinkSettings {
+            speed: match link::state(&port.bar) {
+                Link::Up(speed) => Some(speed),
+                Link::Down => None,
+            },
+            port: connector,
+            autoneg: port.media == Media::Backplane,
+            supported: modes,
+            advertised: modes,
+        }
+    }
+
+    fn moderation<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> Moderation {
+        port.moderation.get()
+    }
+
+    fn set_moderation<'bound>(
+        port: Pin<&port::Port<'bound>>,
+        dev: &Device,
+        wanted: Moderation,
+        rtnl: &mut Rtnl,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        if wanted.usecs > moderation::MAX_USECS {
+            return Err(extack.refuse(ERANGE, c"the card waits for 1022 us at most"));
+        }
+        port.moderation.set(wanted);
+        // If the device is down, `start()` passes it to the card.
+        if dev.is_running() {
+            port.moderation.apply(&port.bar, port.pairs(rtnl));
+        }
+        Ok(())
+    }
+
+    const RSS_ENTRIES: usize = rss::ENTRIES;
+    const RSS_KEY_LEN: usize = rss::KEY_LEN;
+
+    fn rss<'bound>(
+        port: Pin<&port::Port<'bound>>,
+        table: Option<&mut [u32]>,
+        key: Option<&mut [u8]>,
+        rtnl: &mut Rtnl,
+    ) {
+        let spread = port.spread.get(rtnl);
+
+        if let Some(table) = table {
+            for (to, from) in table.iter_mut().zip(spread.table()) {
+                *to = u32::from(*from);
+            }
+        }
+        if let Some(key) = key {
+            for (to, from) in key.iter_mut().zip(spread.key()) {
+                *to = *from;
+            }
+        }
+    }
+
+    fn set_rss<'bound>(
+        port: Pin<&port::Port<'bound>>,
+        dev: &Device,
+        change: RssChange<'_>,
+        rtnl: &mut Rtnl,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        let spread = port.spread.get_mut(rtnl);
+
+        if let Some(table) = change.table {
+            spread
+                .set_table(table)
+                .map_err(|error| extack.refuse(error, c"an entry selects one of 16 queues"))?;
+        }
+        if let Some(key) = change.key {
+            spread.set_key(key);
+        }
+        // If the device is down, `start()` passes it to the card.
+        if dev.is_running() {
+            spread.apply(&port.bar);
+        }
+        Ok(())
+    }
+
+    fn rx_queue_stats<'bound>(port: Pin<&port::Port<'bound>>, queue: u16) -> RxQueueStats {
+        port.stats.rx_queue(queue)
+    }
+
+    fn tx_queue_stats<'bound>(port: Pin<&port::Port<'bound>>, queue: u16) -> TxQueueStats {
+        port.stats.tx_queue(queue)
+    }
+}

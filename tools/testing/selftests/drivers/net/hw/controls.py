@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Settings of the card: what ethtool shows is what the card has, what it sets
+gets there, and what it refuses says why.
+"""
+
+import mmap
+import socket
+import struct
+import subprocess
+import time
+
+from lib.py import CmdExitFailure, KsftNamedVariant, NetdevFamily, bkg
+from lib.py import defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit
+from lib.py import ksft_ge, ksft_in, ksft_run, ksft_variants
+from lib.py.judge import judged
+from lib.py.nicmodel import NicModelEnv, forwards_after
+from lib.py.support import SOL_PACKET
+
+# The order of registers in the dump: see dump.rs of the driver.
+GENERAL = ("CTRL STATUS CTRL_EXT ESDP LEDCTL EEC EIAC EIMS GPIE IVAR_MISC HLREG0 MAXFRS AUTOC "
+           "AUTOC2 RXCSUM FCTRL MRQC RDRXCTL RXCTRL DMATXCTL").split()
+PAIR = "EITR RDBAL RDBAH RDLEN RDH RDT RXDCTL SRRCTL TDLEN TDH TDT TXDCTL".split()
+PAIRS = 16
+EEPROM_WORDS = 0x40
+LED2_ON, LED2_OFF, LED2_LINK = 0xe, 0xf, 0
+KEY = bytes(range(40))
+
+PACKET_RX_RING, PACKET_VERSION, TPACKET_V3 = 5, 10, 2
+FILL_RXHASH = 1
+
+
+def set_up(cfg):
+    """ Addresses, routes and neighbours are set, and both links are up. """
+    cfg.set_up()
+
+
+def _registers(cfg):
+    """ Return the registers of the port, and those of each queue pair. """
+    raw = subprocess.check_output(["ethtool", "-d", cfg.ifname, "raw", "on"])
+    words = [word for (word, ) in struct.iter_unpack("=I", raw)]
+    general, rest = words[:len(GENERAL)], words[len(GENERAL):]
+    pairs = [dict(zip(PAIR, rest[at:at + len(PAIR)], strict=True))
+             for at in range(0, len(rest), len(PAIR))]
+    return dict(zip(GENERAL, general, strict=True)), pairs
+
+
+def registers(cfg):
+    """ The registers are those of the card. """
+    general, pairs = _registers(cfg)
+    ksft_eq(len(pairs), PAIRS)
+    ksft_eq(general["MAXFRS"] >> 16, 1518)
+    ksft_eq(general["DMATXCTL"] & 1, 1, "transmission is enabled")
+    ksft_eq(pairs[0]["RDLEN"], 512 * 16)
+    ksft_eq(pairs[1]["RDLEN"], 0, "a queue that is not in use")
+    ip(f"link set {cfg.ifname} mtu 9000")
+    defer(ip, f"link set {cfg.ifname} mtu 1500")
+    ksft_eq(_registers(cfg)[0]["MAXFRS"] >> 16, 9018)
+
+
+def _eeprom(cfg, *part):
+    return subprocess.check_output(["ethtool", "-e", cfg.ifname, "raw", "on", *part])
+
+
+def eeprom(cfg):
+    """ The EEPROM can be read, as a whole and in parts. """
+    whole = _eeprom(cfg)
+    ksft_ge(len(whole), 2 * EEPROM_WORDS)
+    ksft_eq(_eeprom(cfg, "offset", "3", "length", "5"), whole[3:8])
+    ksft_eq(_eeprom(cfg, "offset", str(len(whole) - 1), "length", "1"), whole[-1:])
+    low, high = struct.unpack_from("<HH", whole, 2 * 0x2d)
+    info = ethtool(f"-i {cfg.ifname}").stdout
+    ksft_in(f"firmware-version: 0x{high << 16 | low:08x}", info)
+
+
+def identify(cfg):
+    """ The light is lit and dark in turns, and then that of the link again. """
+    with bkg(f"ethtool -p {cfg.ifname} 2", exit_wait=True):
+        end = time.monotonic() + 2
+        seen = set()
+        while time.monotonic() < end:
+            seen.add(_registers(cfg)[0]["LEDCTL"] >> 16 & 0xf)
+            time.sleep(0.05)
+    ksft_in(LED2_ON, seen)
+    ksft_in(LED2_OFF, seen)
+    ksft_eq(_registers(cfg)[0]["LEDCTL"] >> 16 & 0xf, LED2_LINK)
+
+
+def link(cfg):
+    """ The link has its speed and its modes. """
+    said = ethtool(cfg.ifname).stdout
+    ksft_in("Speed: 10000Mb/s", said)
+    ksft_in("Duplex: Full", said)
+    ksft_in("10000base", said)
+
+
+def _moderation(cfg):
+    return ethtool(f"-c {cfg.ifname}", json=True)[0]
+
+
+def _interval(cfg, pair=0):
+    """ Return the interval between interrupts, in us. """
+    return (_registers(cfg)[1][pair]["EITR"] >> 3 & 0x1ff) * 2
+
+
+def _adapt_again(cfg):
+    ethtool(f"-C {cfg.ifname} adaptive-rx on rx-usecs 10")
+
+
+def moderation_adapts(cfg):
+    """ The moderation adapts by default. """
+    ksft_eq(_moderation(cfg)["adaptive-rx"], True)
+
+
+@ksft_variants([0, 20, 100, 1022])
+def moderation_fixed(cfg, usecs):
+    """ A fixed interval gets to the card, and traffic does not change it. """
+    ethtool(f"-C {cfg.ifname} adaptive-rx off rx-usecs {usecs}")
+    defer(_adapt_again, cfg)
+    ksft_eq(_interval(cfg), usecs)
+    cfg.check_forwarded(3000)
+    ksft_eq(_interval(cfg), usecs)
+    said = _moderation(cfg)
+    ksft_eq((said["adaptive-rx"], said["rx-usecs"]), (False, usecs))
+
+
+@ksft_disruptive
+def moderation_survives(cfg):
+    """ A fixed interval is in effect after down and up. """
+    ethtool(f"-C {cfg.ifname} adaptive-rx off rx-usecs 60")
+    defer(_adapt_again, cfg)
+    cfg.both("down")
+    cfg.set_up()
+    ksft_eq(_interval(cfg), 60)
+
+
+def _refused(command, reason):
+    """ Check that a command is refused with a reason. """
+    try:
+        ethtool(command)
+    except CmdExitFailure as error:
+        ksft_in(reason, error.cmd.stderr)
+    else:
+        ksft_eq(True, False, f"refused: ethtool {command}")
+
+
+def moderation_refused(cfg):
+    """ An interval that the card does not have is refused with the reason. """
+    before = _moderation(cfg)
+    _refused(f"-C {cfg.ifname} rx-usecs 1023", "1022 us at most")
+    ksft_eq(_moderation(cfg), before)
+
+
+def _rss(cfg):
+    return ethtool(f"-x {cfg.ifname}", json=True)[0]
+
+
+@ksft_disruptive
+def two_queues(cfg):
+    """ The port gets two queues. """
+    ethtool(f"-L {cfg.ifname} combined 2")
+    # The flows of the generator differ in their ports.
+    ethtool(f"-N {cfg.ifname} rx-flow-hash udp4 sdfn")
+    cfg.set_up()
+    ksft_eq(_rss(cfg)["rss-indirection-table"], [0, 1] * 64, "both have equal shares")
+
+
+def _per_queue(cfg):
+    """ Return the packets that each queue has received. """
+    stats = cfg.netnl.qstats_get({"ifindex": cfg.ifindex, "scope": {"queue"}}, dump=True)
+    return {one["queue-id"]: one["rx-packets"] for one in stats if one["queue-type"] == "rx"}
+
+
+def _spread(cfg, count=2000):
+    """ Send flows, and return the packets that each queue has received. """
+    before = _per_queue(cfg)
+    cfg.check_forwarded(count, flows=64)
+    after = _per_queue(cfg)
+    return {queue: after[queue] - before[queue] for queue in after}
+
+
+def _default_table(cfg):
+    ethtool(f"-X {cfg.ifname} default")
+
+
+def rss_spreads(cfg):
+    """ Both queues receive. """
+    found = _spread(cfg)
+    ksft_ge(min(found.values()), 200, f"{found}")
+
+
+@ksft_variants([KsftNamedVariant("first", 0), KsftNamedVariant("second", 1)])
+def rss_table(cfg, queue):
+    """ All flows go where the table says. """
+    weights = ["0", "0"]
+    weights[queue] = "1"
+    ethtool(f"-X {cfg.ifname} weight {' '.join(weights)}")
+    defer(_default_table, cfg)
+    ksft_eq(_rss(cfg)["rss-indirection-table"], [queue] * 128)
+    ksft_eq(_spread(cfg)[1 - queue], 0, "packets of the other queue")
+
+
+@ksft_disruptive
+def rss_table_survives(cfg):
+    """ A table of the user is in effect after down and up. """
+    ethtool(f"-X {cfg.ifname} weight 0 1")
+    defer(_default_table, cfg)
+    cfg.both("down")
+    cfg.set_up()
+    ksft_eq(_spread(cfg)[0], 0, "packets of the first queue")
+    _refused(f"-L {cfg.ifname} combined 1", "")
+
+
+def rss_refused(cfg):
+    """ A queue that is not there, and another hash, are refused. """
+    before = _rss(cfg)
+    _refused(f"-X {cfg.ifname} weight 1 1 1", "")
+    _refused(f"-X {cfg.ifname} hfunc xor", "")
+    ksft_eq(_rss(cfg), before)
+
+
+def _toeplitz(key, data):
+    """ Return the hash of the bytes with a key. """
+    window, bits, result = int.from_bytes(key, "big"), len(key) * 8, 0
+    for number in range(len(data) * 8):
+        if data[number // 8] >> (7 - number % 8) & 1:
+            result ^= window >> (bits - 32 - number) & 0xffffffff
+    return result
+
+
+def _hash_of(cfg, frame):
+    """ Inject a frame, and return the hash that the stack has for it. """
+    size = 1 << 16
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800)) as sock:
+        sock.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
+        sock.setsockopt(SOL_PACKET, PACKET_RX_RING,
+                        struct.pack("=IIIIIII", size, 1, 2048, size // 2048, 10, 0, FILL_RXHASH))
+        sock.bind((cfg.ifname, 0x0800))
+        with mmap.mmap(sock.fileno(), size, flags=mmap.MAP_SHARED) as ring:
+            cfg.model.inject(0, frame)
+            end = time.monotonic() + 5
+            while not struct.unpack_from("=I", ring, 8)[0] & 1:
+                if time.monotonic() > end:
+                    return None
+                time.sleep(0.02)
+            first = struct.unpack_from("=I", ring, 16)[0]
+            return struct.unpack_from("=I", ring, first + 28)[0]
+
+
+def rx_hash(cfg):
+    """ Packets have the hash of the card, with the key that was set. """
+    old = _rss(cfg)["rss-hash-key"]
+    ethtool(f"-X {cfg.ifname} hkey " + ":".join(f"{byte:02x}" for byte in KEY))
+    defer(ethtool, f"-X {cfg.ifname} hkey " + ":".join(f"{byte:02x}" for byte in old))
+    addresses = bytes((10, 0, 0, 2, 10, 0, 1, 2))
+    ports = struct.pack("!HH", 1234, 5678)
+    mac = bytes.fromhex(cfg.ports[0].mac().replace(":", ""))
+    header = struct.pack("!BBHHHBBH", 0x45, 0, 40, 0, 0, 64, socket.IPPROTO_TCP, 0) + addresses
+    total = sum(struct.unpack("!10H", header))
+    total = ~(total + (total >> 16)) & 0xffff
+    header = header[:10] + struct.pack("!H", total) + header[12:]
+    frame = (mac + bytes.fromhex("0200000000020800") + header + ports
+             + struct.pack("!IIBBHHH", 1, 0, 0x50, 2, 100, 0, 0)).ljust(60, b"\0")
+    expected = _toeplitz(KEY, addresses + ports)
+    ksft_eq(_hash_of(cfg, frame), expected)
+    ethtool(f"-K {cfg.ifname} rxhash off")
+    defer(ethtool, f"-K {cfg.ifname} rxhash on")
+    ksft_eq(_hash_of(cfg, frame) == expected, False, "the hash of the card, switched off")
+
+
+@ksft_disruptive
+def one_queue(cfg):
+    """ The port gets one queue again. """
+    ethtool(f"-N {cfg.ifname} rx-flow-hash udp4 sd")
+    ethtool(f"-L {cfg.ifname} combined 1")
+    cfg.set_up()
+    ksft_eq(_rss(cfg)["rss-indirection-table"], [0] * 128)
+
+
+def queue_stats(cfg):
+    """ The counters of the queues, and of those before, are those of the port. """
+    total = cfg.netnl.qstats_get({"ifindex": cfg.ifindex}, dump=True)[0]
+    before = [cfg.ports[0].stat(name) for name in ("rx_packets", "tx_packets")]
+    ksft_eq([total["rx-packets"], total["tx-packets"]], before)
+    for name in ("tx-hw-gso-packets", "tx-hw-gso-wire-packets", "rx-alloc-fail", "tx-stop"):
+        ksft_in(name, total)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with NicModelEnv(__file__, drivers=("ixgbe_rust", ),
+                     why="the layout of the dump is that of ixgbe_rust") as cfg:
+        cfg.netnl = NetdevFamily()
+        ksft_run(judged([set_up, registers, eeprom, identify, link, moderation_adapts,
+                         moderation_fixed, moderation_survives, moderation_refused,
+                         two_queues, rss_spreads, rss_table, rss_table_survives,
+                         rss_refused, rx_hash, one_queue, queue_stats,
+                         forwards_after("settings")]), args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
