@@ -6,7 +6,8 @@ use super::{
     super::{
         ethtool::Ethtool,
         ops,
-        Device, //
+        Device,
+        Rtnl, //
     },
     ControlOps,
     Controls,

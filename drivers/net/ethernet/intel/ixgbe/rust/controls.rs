@@ -18,6 +18,7 @@ use kernel::{
             TxQueueStats, //
         },
         Device,
+        OpsLocked,
         Rtnl, //
     },
     prelude::*, //
@@ -187,11 +188,19 @@ impl Controls for PortDriver {
         Ok(())
     }
 
-    fn rx_queue_stats<'bound>(port: Pin<&port::Port<'bound>>, queue: u16) -> RxQueueStats {
+    fn rx_queue_stats<'bound>(
+        port: Pin<&port::Port<'bound>>,
+        queue: u16,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> RxQueueStats {
         port.stats.rx_queue(queue)
     }
 
-    fn tx_queue_stats<'bound>(port: Pin<&port::Port<'bound>>, queue: u16) -> TxQueueStats {
+    fn tx_queue_stats<'bound>(
+        port: Pin<&port::Port<'bound>>,
+        queue: u16,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> TxQueueStats {
         port.stats.tx_queue(queue)
     }
 }
