@@ -91,7 +91,10 @@ pub use self::{
         FlowHash, //
     },
     rx_mode::RxMode,
-    stats::Stats64,
+    stats::{
+        PollStats,
+        Stats64, //
+    },
     trigger::{
         Causes,
         Trigger, //

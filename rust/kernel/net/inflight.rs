@@ -94,7 +94,9 @@ use crate::{
 use core::num::NonZero;
 
 mod complete;
+mod finish;
 mod record;
+mod ring;
 mod submit;
 mod tests;
 
@@ -102,6 +104,12 @@ pub use complete::{
     Completed,
     Finished,
     TxConsumer, //
+};
+pub use ring::{
+    ring,
+    TxCompletion,
+    TxFormat,
+    TxRing, //
 };
 pub use submit::{
     Entry,
@@ -121,6 +129,14 @@ pub struct Limits {
     pub segment_len: u32,
     /// Greatest number of descriptors that one packet may need, including those for its context.
     pub descriptors: usize,
+}
+
+impl Limits {
+    /// The number of free descriptors at which a queue is woken that [`TxProducer::finish`] has
+    /// stopped: there is room for two packets.
+    pub const fn wake_at(self) -> usize {
+        self.descriptors.saturating_mul(2)
+    }
 }
 
 /// Number of descriptors of the largest ring.

@@ -49,14 +49,25 @@ use core::{
 };
 
 mod buffer;
+mod frame;
 mod layout;
+mod receive;
 mod ring;
 
 use self::buffer::DeviceBuffer;
 
 pub use self::{
     buffer::CpuBuffer,
+    frame::{
+        Assembled,
+        Assembler, //
+    },
     layout::Layout,
+    receive::{
+        FrameFormat,
+        FrameRing,
+        ReceivedFrames, //
+    },
     ring::{
         Polling,
         Received,

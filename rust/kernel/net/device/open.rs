@@ -213,7 +213,7 @@ impl<T: Driver> Up<T> {
         }
 
         for vector in &self.vectors {
-            vector.as_ref().request_irq()?;
+            vector.as_ref().request_irqs()?;
             vector.set_phase(Phase::All);
         }
         if let Some(event) = &mut self.event {

@@ -14,6 +14,7 @@ use super::{
     registration::Inner,
     trigger::{
         Interrupt,
+        Interrupts,
         Trigger, //
     },
     vector::Vector,
@@ -215,24 +216,28 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         }
     }
 
-    fn interrupt(&self, trigger: Trigger<'up, '_>) -> Result<Option<Interrupt>> {
+    fn interrupts(&self, trigger: Trigger<'up, '_>) -> Result<Interrupts> {
         // The vector gets this number, or none is added.
         let index = Some(self.up.vectors.len());
+        let interrupt = |irq: IrqRequest<'up>, name, is_shared| -> Result<_> {
+            let name = self.irq_name(name, index)?;
+
+            Ok(Some(Interrupt::new(irq.irq(), name, is_shared)))
+        };
 
         Ok(match trigger {
-            Trigger::Interrupt(irq, name) => {
-                let name = self.irq_name(name, index)?;
-                Some(Interrupt::new(irq.irq(), name, false))
+            Trigger::Interrupt(irq, name) => [interrupt(irq, name, false)?, None],
+            Trigger::Separate(rx, tx) => {
+                [interrupt(rx, c"rx", false)?, interrupt(tx, c"tx", false)?]
             }
             Trigger::Shared(irq, name) => {
                 if !T::HAS_CLAIM {
                     dev_err!(self.device(), "`claim()` has to say who has interrupted\n");
                     return Err(EINVAL);
                 }
-                let name = self.irq_name(name, index)?;
-                Some(Interrupt::new(irq.irq(), name, true))
+                [interrupt(irq, name, true)?, None]
             }
-            Trigger::Software => None,
+            Trigger::Software => [None, None],
         })
     }
 
@@ -243,7 +248,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         queues: QueuePair,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, Option<T::Tx<'bound>>)>,
     ) -> Result<u16> {
-        let interrupt = self.interrupt(trigger)?;
+        let interrupts = self.interrupts(trigger)?;
         let index = u16::try_from(self.up.vectors.len())?;
 
         self.up.vectors.reserve(1, GFP_KERNEL)?;
@@ -251,7 +256,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
 
         // SAFETY: `inner` outlives the time that the device is up. The device has these queues,
         // which no vector has got yet.
-        let vector = unsafe { Vector::new(self.inner, index, queues, interrupt, self.locks) }?;
+        let vector = unsafe { Vector::new(self.inner, index, queues, interrupts, self.locks) }?;
         let (poller, tx) = make(vector.napi())?;
 
         // SAFETY: Only lifetimes change. The poller is dropped before the device goes away, which

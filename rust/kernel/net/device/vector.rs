@@ -9,6 +9,7 @@ use super::{
     registration::Inner,
     trigger::{
         Interrupt,
+        Interrupts,
         Phase, //
     },
     Driver,
@@ -49,7 +50,7 @@ use core::{
 /// - `napi` has been added to the device of `inner`, which outlives `self`.
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
 ///   owner of `self` only, while it is not.
-/// - If `interrupt` is requested, it is so with `self` as its cookie.
+/// - If one of `interrupts` is requested, it is so with `self` as its cookie.
 /// - The queues of `queues` belong to the device, and to no other vector.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
@@ -62,13 +63,13 @@ pub(super) struct Vector<T: Driver> {
     queues: QueuePair,
     gate: Gate,
     poller: UnsafeCell<Option<T::Poller<'static>>>,
-    interrupt: Option<Interrupt>,
+    interrupts: Interrupts,
     #[pin]
     _pin: PhantomPinned,
 }
 
 impl<T: Driver> Vector<T> {
-    /// Creates a vector, whose NAPI instance is disabled and whose interrupt is not requested.
+    /// Creates a vector, whose NAPI instance is disabled and whose interrupts are not requested.
     ///
     /// # Safety
     ///
@@ -78,7 +79,7 @@ impl<T: Driver> Vector<T> {
         inner: *const Inner<T>,
         index: u16,
         queues: QueuePair,
-        interrupt: Option<Interrupt>,
+        interrupts: Interrupts,
         _locks: &mut Configuring,
     ) -> Result<Pin<KBox<Self>>> {
         // SAFETY: `inner` is valid by the safety requirements.
@@ -92,7 +93,7 @@ impl<T: Driver> Vector<T> {
                 queues,
                 gate: Gate::new(),
                 poller: UnsafeCell::new(None),
-                interrupt,
+                interrupts,
                 _pin: PhantomPinned,
                 _: {
                     // SAFETY: `inner` is valid, and so is its device. The instance is pinned, and
@@ -140,29 +141,29 @@ impl<T: Driver> Vector<T> {
         self.index
     }
 
-    /// Its interrupt, if it has one.
-    pub(super) fn interrupt(&self) -> Option<&Interrupt> {
-        self.interrupt.as_ref()
+    /// Its interrupts.
+    pub(super) fn interrupts(&self) -> impl Iterator<Item = &Interrupt> {
+        self.interrupts.iter().flatten()
     }
 
     /// Changes the causes that a shared interrupt is asked for.
     pub(super) fn set_phase(&self, phase: Phase) {
-        if let Some(interrupt) = &self.interrupt {
+        for interrupt in self.interrupts() {
             interrupt.set_phase(phase);
         }
     }
 
-    /// Frees the interrupt, if we own it. It must not be requested again.
-    fn free_irq(&self) {
-        let Some(interrupt) = &self.interrupt else {
-            return;
-        };
-
-        // SAFETY: `napi` has been added to a device, the lock of whose operations is held: vectors
-        // are dropped when the device goes down.
-        unsafe { bindings::netif_napi_set_irq_ops(self.napi.as_raw(), -1) };
-        // SAFETY: By the type invariants.
-        unsafe { interrupt.free::<T>(self) };
+    /// Frees the interrupts that we own. They must not be requested again.
+    fn free_irqs(&self) {
+        if self.interrupts().next().is_some() {
+            // SAFETY: `napi` has been added to a device, the lock of whose operations is held:
+            // vectors are dropped when the device goes down.
+            unsafe { bindings::netif_napi_set_irq_ops(self.napi.as_raw(), -1) };
+        }
+        for interrupt in self.interrupts() {
+            // SAFETY: By the type invariants.
+            unsafe { interrupt.free::<T>(self) };
+        }
     }
 
     /// Takes a vector away from its device, but frees nothing that the card may access: neither
@@ -172,7 +173,7 @@ impl<T: Driver> Vector<T> {
     ///
     /// NAPI must not be enabled. The vector must never be dropped.
     pub(super) unsafe fn detach(&self) {
-        self.free_irq();
+        self.free_irqs();
         // SAFETY: The instance was added by `new()`. It is used by what belongs to it, so its
         // memory stays, too.
         unsafe { bindings::netif_napi_del_ops(self.napi.as_raw()) };
@@ -192,8 +193,9 @@ impl<T: Driver> Vector<T> {
         // cut, in `PinnedDrop::drop()`.
         unsafe {
             self.link(napi);
-            // Before NAPI is enabled, which restores the CPU affinity that the interrupt had.
-            if let Some(interrupt) = &self.interrupt {
+            // Before NAPI is enabled, which restores the CPU affinity that the interrupt had. An
+            // instance knows of one.
+            if let Some(interrupt) = self.interrupts().next() {
                 bindings::netif_napi_set_irq_ops(napi, interrupt.number());
             }
             bindings::napi_enable_ops(napi);
@@ -233,13 +235,12 @@ impl<T: Driver> Vector<T> {
         }
     }
 
-    /// Requests the interrupt, if there is one.
-    pub(super) fn request_irq(self: Pin<&Self>) -> Result {
-        match &self.get_ref().interrupt {
+    /// Requests the interrupts.
+    pub(super) fn request_irqs(self: Pin<&Self>) -> Result {
+        self.interrupts().try_for_each(|interrupt| {
             // SAFETY: It is ours, and freed when the vector is dropped.
-            Some(interrupt) => unsafe { interrupt.request::<T>(self.get_ref()) },
-            None => Ok(()),
-        }
+            unsafe { interrupt.request::<T>(self.get_ref()) }
+        })
     }
 
     /// The poll function of a device with a path of type `P`.
@@ -326,7 +327,7 @@ impl<T: Driver> Vector<T> {
 #[pinned_drop]
 impl<T: Driver> PinnedDrop for Vector<T> {
     fn drop(self: Pin<&mut Self>) {
-        self.free_irq();
+        self.free_irqs();
 
         // SAFETY: NAPI is not enabled, so by the type invariants this is the only access to the
         // poller, which is not pinned.

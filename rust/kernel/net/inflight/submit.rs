@@ -91,7 +91,7 @@ pub struct TxProducer<'a> {
     dev: &'a Device<Bound>,
     records: Producer<Record<'a>>,
     segment_len: NonZero<u32>,
-    max_descriptors: usize,
+    pub(super) max_descriptors: usize,
 }
 
 impl<'a> TxProducer<'a> {

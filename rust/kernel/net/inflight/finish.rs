@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The end of a transmission: flow control and the doorbell, or the fate of a refused packet.
+
+use super::{
+    Refusal,
+    Refused,
+    Submitted,
+    TxProducer, //
+};
+use crate::{
+    net::{
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::DropReason, //
+    },
+    prelude::*, //
+};
+
+impl TxProducer<'_> {
+    /// Ends a transmission with the result of [`Self::submit`].
+    ///
+    /// The packet is accounted for. `queue` is stopped if there is no more room for a packet of the
+    /// most descriptors; it should be woken when there is room for two, see
+    /// [`Limits::wake_at`](super::Limits::wake_at). A packet that was refused is dropped, or
+    /// returned to the stack if the ring is full.
+    ///
+    /// `doorbell` tells the card how far the ring is filled, and is called unless that can wait:
+    /// for the next packet, which `more` announces, or for [`Driver::kick`].
+    ///
+    /// [`Driver::kick`]: crate::net::device::Driver::kick
+    #[inline(always)]
+    pub fn finish(
+        &self,
+        queue: &TxQueue<'_>,
+        submitted: Result<Submitted, Refused>,
+        more: bool,
+        doorbell: impl FnOnce(usize),
+    ) -> Xmit {
+        match submitted {
+            Ok(submitted) => {
+                let (stop, wake) = (self.max_descriptors, self.wake_at());
+
+                queue.stop_if_low(|| self.free_or_enough(stop), stop, wake);
+                if queue.sent(submitted.bytes, more) {
+                    doorbell(self.next_slot());
+                }
+                Xmit::Taken
+            }
+            Err(refused) => self.refused(queue, refused, more, doorbell),
+        }
+    }
+
+    /// Ends a transmission whose packet was dropped, so that earlier packets, whose doorbell was
+    /// left to it, do not wait.
+    #[cold]
+    pub fn finish_dropped(
+        &self,
+        queue: &TxQueue<'_>,
+        more: bool,
+        doorbell: impl FnOnce(usize),
+    ) -> Xmit {
+        if !more || queue.is_stopped() {
+            doorbell(self.next_slot());
+        }
+        Xmit::Taken
+    }
+
+    #[cold]
+    fn refused(
+        &self,
+        queue: &TxQueue<'_>,
+        Refused { reason, skb }: Refused,
+        more: bool,
+        doorbell: impl FnOnce(usize),
+    ) -> Xmit {
+        if reason != Refusal::Full {
+            skb.drop_with(DropReason::NotSpecified);
+            return self.finish_dropped(queue, more, doorbell);
+        }
+
+        // A safety net: the queue should have been stopped.
+        doorbell(self.next_slot());
+        if queue.stop_if_low(|| self.free(), self.wake_at(), self.wake_at()) {
+            return Xmit::Busy(skb);
+        }
+        // There is room by now, so the queue is not stopped. If the packet were returned, the stack
+        // would retry in a tight loop.
+        skb.drop_with(DropReason::FullRing);
+        Xmit::Taken
+    }
+
+    fn wake_at(&self) -> usize {
+        self.max_descriptors.saturating_mul(2)
+    }
+}

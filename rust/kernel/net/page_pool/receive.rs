@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Receiving Ethernet frames from a ring.
+
+use super::{
+    Assembled,
+    Assembler,
+    RxFormat,
+    RxRing, //
+};
+use crate::{
+    device::{
+        self,
+        Bound, //
+    },
+    dma::DmaAddress,
+    net::{
+        device::Feature,
+        napi::{
+            Napi,
+            Poll, //
+        },
+        rx_list::{
+            Protocol,
+            RxList, //
+        }, //
+    },
+    prelude::*, //
+};
+
+/// The report of a card on received frames, in the descriptors of an [`RxFormat`].
+pub trait FrameFormat: RxFormat {
+    /// Whether a buffer is the last one of its frame.
+    fn is_last(status: u64) -> bool;
+
+    /// Whether the frame that ends here is damaged: it is dropped.
+    fn is_damaged(status: u64) -> bool;
+
+    /// Whether the card has found all checksums of the frame that ends here to be correct, that of
+    /// the transport layer among them.
+    fn is_verified(status: u64) -> bool;
+
+    /// The protocol of the frame that ends here.
+    fn protocol(info: u64, status: u64) -> Protocol;
+}
+
+/// Totals of [`FrameRing::receive`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceivedFrames {
+    /// Number of good frames.
+    pub packets: usize,
+    /// Bytes in these.
+    pub bytes: usize,
+    /// Number of damaged frames, and of those that were lost for want of memory.
+    pub dropped: usize,
+}
+
+/// An [`RxRing`] of a card that receives Ethernet frames, in one or several buffers each.
+pub struct FrameRing<F: FrameFormat, const N: usize> {
+    ring: RxRing<F, N>,
+    frames: Assembler,
+}
+
+impl<F: FrameFormat, const N: usize> FrameRing<F, N> {
+    /// Number of missing buffers from which on they are replaced: a batch is cheaper.
+    const BATCH: usize = {
+        assert!(N >= 8, "a ring has at least eight buffers");
+        if N / 4 < 32 {
+            N / 4
+        } else {
+            32
+        }
+    };
+
+    /// Makes the ring of `napi`, see [`RxRing::new`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn new(dev: &device::Device<Bound>, napi: &Napi, pages: u32) -> Result<Self> {
+        Ok(Self {
+            ring: RxRing::new(dev, napi, pages)?,
+            frames: Assembler::new(),
+        })
+    }
+
+    /// The address of the ring for the card.
+    pub fn dma_address(&self) -> DmaAddress {
+        self.ring.dma_address()
+    }
+
+    /// How far the ring is filled: the value for the card's tail register.
+    pub fn tail(&self) -> usize {
+        self.ring.tail()
+    }
+
+    /// Puts the frames that the card has received on the list, as many as the budget allows.
+    // Not inlined: in a function of its own, the loop's variables stay in registers.
+    #[inline(never)]
+    pub fn receive(&mut self, cx: &Poll<'_>, list: &mut RxList<'_>) -> ReceivedFrames {
+        let mut sum = ReceivedFrames::default();
+        // With the feature off, the stack verifies checksums itself.
+        let trusted = cx.device().features().contains(Feature::RxChecksum);
+        let Ok(mut ring) = self.ring.poll(cx) else {
+            return sum;
+        };
+
+        while sum.packets < cx.budget().packets() {
+            let Some(done) = ring.next() else {
+                break;
+            };
+            let (status, is_last) = (done.status, F::is_last(done.status));
+            let good = !F::is_damaged(status);
+            let verified = trusted && F::is_verified(status);
+
+            // Nearly all frames have one buffer and no error. There is no buffer if the length that
+            // the card has reported makes no sense.
+            let bytes = match done.buffer {
+                Some(buffer) if is_last && good && self.frames.is_between_frames() => {
+                    let len = usize::from(buffer.len());
+
+                    list.push_buffer(buffer, F::protocol(done.info, status), verified)
+                        .then_some(len)
+                }
+                buffer => match self.frames.add(buffer, is_last) {
+                    Assembled::Pending => continue,
+                    Assembled::Whole(mut skb) if good => {
+                        // CAST: `usize` has at least 32 bits wherever the kernel runs.
+                        let len = skb.len() as usize;
+
+                        if verified {
+                            skb.set_checksum_verified();
+                        }
+                        list.push(skb, F::protocol(done.info, status));
+                        Some(len)
+                    }
+                    Assembled::Whole(_) | Assembled::Lost => None,
+                },
+            };
+            match bytes {
+                Some(bytes) => {
+                    sum.packets += 1;
+                    sum.bytes += bytes;
+                }
+                None => sum.dropped += 1,
+            }
+        }
+        sum
+    }
+
+    /// Replaces used buffers if there are many, as far as there is memory. `doorbell` tells the
+    /// card how far the ring is filled.
+    ///
+    /// Returns whether the card has enough buffers to go on. If not, it may raise no interrupt, so
+    /// polling has to go on.
+    #[inline]
+    pub fn refill(&mut self, cx: &Poll<'_>, doorbell: impl FnOnce(usize)) -> bool {
+        if self.ring.missing() < Self::BATCH {
+            return true;
+        }
+        if self.ring.refill(cx).is_ok_and(|added| added > 0) {
+            doorbell(self.ring.tail());
+        }
+        self.ring.in_use() >= Self::BATCH
+    }
+}
