@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Rust network driver sample: the Intel 82574L, which QEMU models as `e1000e`.
+//!
+//! The second driver on the abstractions in `rust/kernel/net`, for a card that is unlike the first:
+//! other descriptors, other interrupts. Documentation/rust/netdev.rst compares.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `rust_driver_e1000e.rs` | the bus driver and the callbacks of the network device |
+//! | `ring.rs` | the descriptor rings, offloads |
+//! | `hw.rs` | registers, reset, start, interrupts, filters |
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    device::{
+        Bound,
+        Core, //
+    },
+    dma::DmaMask,
+    net::{
+        self,
+        device::{
+            Device,
+            Driver,
+            Feature,
+            Features,
+            Info,
+            MacAddress,
+            Opening,
+            PollStats,
+            Rtnl,
+            RxMode,
+            Statistics,
+            Stats64, //
+        },
+        inflight,
+        napi::{
+            Napi,
+            Poll,
+            Polled, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        rx_list::RxList,
+        skb_free::BulkStats,
+        skbuff::SkBuff, //
+    },
+    pci::{
+        self,
+        IrqType,
+        IrqTypes,
+        IrqVectorRegistration, //
+    },
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+mod hw;
+mod ring;
+
+use hw::{
+    Bar0,
+    Interrupts, //
+};
+use ring::{
+    RxRing,
+    TxCompletion,
+    TxRing, //
+};
+
+/// The network device driver.
+struct Nic;
+
+/// Shared by all callbacks, from `probe()` until the device is unbound.
+struct Data<'bound> {
+    stats: PollStats,
+    freed: BulkStats,
+    /// Sums of the card's counters.
+    crc_errors: Atomic<u64>,
+    missed: Atomic<u64>,
+    interrupts: Interrupts,
+    vectors: IrqVectorRegistration<'bound>,
+    bar: Bar0<'bound>,
+    pdev: &'bound pci::Device<Bound>,
+}
+
+/// Used by the poll function alone.
+struct Poller<'bound> {
+    rx: RxRing,
+    tx: TxCompletion<'bound>,
+}
+
+impl Data<'_> {
+    /// Tells the stack about the link.
+    fn report_link(&self, dev: &Device) {
+        if hw::link(&self.bar).is_some() {
+            dev.carrier_on();
+        } else {
+            dev.carrier_off();
+        }
+    }
+
+    /// Adds what the card has counted, which a read clears: each reader adds what it has read.
+    fn count_errors(&self) {
+        let (crc_errors, missed) = hw::take_errors(&self.bar);
+
+        self.crc_errors.fetch_add(crc_errors, Relaxed);
+        self.missed.fetch_add(missed, Relaxed);
+    }
+}
+
+/// Interrupt vectors: several with MSI-X, or one with MSI.
+fn vectors(pdev: &pci::Device<Bound>) -> Result<(IrqVectorRegistration<'_>, Interrupts)> {
+    let types = |kind| IrqTypes::default().with(kind);
+
+    if !module_parameters::msi.value() {
+        let several = pdev.alloc_irq_vectors(hw::VECTORS, hw::VECTORS, types(IrqType::MsiX));
+        if let Ok(vectors) = several {
+            return Ok((vectors, Interrupts::Several));
+        }
+    }
+    let one = pdev.alloc_irq_vectors(1, 1, types(IrqType::Msi))?;
+    Ok((one, Interrupts::One))
+}
+
+#[vtable]
+impl Driver for Nic {
+    type Bus = pci::Device<Bound>;
+    type Setup = ();
+    type Data<'bound> = Data<'bound>;
+    type Poller<'bound> = Poller<'bound>;
+    type Tx<'bound> = TxRing<'bound>;
+
+    const TX_TIMESTAMPS: bool = true;
+
+    fn probe<'bound>(
+        pdev: &'bound pci::Device<Bound>,
+        _setup: (),
+    ) -> Result<(Info, impl PinInit<Data<'bound>, Error>)> {
+        let bar = pdev.iomap_region_sized::<{ hw::BAR_SIZE }>(0, c"rust_driver_e1000e")?;
+        hw::reset(&bar)?;
+        if hw::is_gone(&bar) {
+            return Err(ENODEV);
+        }
+
+        let info = Info {
+            features: Features::NONE
+                .with(Feature::ScatterGather)
+                .with(Feature::HighDma)
+                .with(Feature::ChecksumIpv4)
+                .with(Feature::ChecksumIpv6)
+                .with(Feature::RxChecksum),
+            max_mtu: hw::MAX_MTU,
+            ..Info::new(hw::permanent_address(&bar))
+        };
+        let (vectors, interrupts) = vectors(pdev)?;
+
+        Ok((
+            info,
+            Ok(Data {
+                stats: PollStats::new(),
+                freed: BulkStats::new(),
+                crc_errors: Atomic::new(0),
+                missed: Atomic::new(0),
+                interrupts,
+                vectors,
+                bar,
+                pdev,
+            }),
+        ))
+    }
+
+    fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
+        let data = cx.data().get_ref();
+        let dev = data.pdev.as_ref();
+        let irq = |vector| data.vectors.index(vector as usize);
+
+        let make_rings = |napi: &Napi| {
+            let rx = RxRing::new(dev, napi, ring::POOL_PAGES)?;
+            let (ring, tx) = inflight::ring(dev)?;
+
+            hw::place_rings(&data.bar, rx.dma_address(), rx.tail(), ring.dma_address());
+            let context = None;
+            Ok((Poller { rx, tx }, TxRing { ring, context }))
+        };
+        match data.interrupts {
+            Interrupts::Several => {
+                cx.add_split_queue_vector(irq(hw::RX_VECTOR)?, irq(hw::TX_VECTOR)?, make_rings)?;
+                cx.add_event_vector(irq(hw::LINK_VECTOR)?, c"link")
+            }
+            Interrupts::One => cx.add_queue_vector(irq(0)?, c"all", make_rings).map(|_| ()),
+        }
+    }
+
+    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        hw::start(&data.bar, &dev.mac_address(), data.interrupts);
+        // Interrupts report later changes.
+        data.report_link(dev);
+        Ok(())
+    }
+
+    fn quiesce<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        // The reset clears the card's counters.
+        data.count_errors();
+        hw::reset(&data.bar)
+    }
+
+    #[inline(always)]
+    fn poll<'bound>(
+        data: Pin<&Data<'bound>>,
+        poller: &mut Poller<'bound>,
+        cx: &Poll<'_>,
+    ) -> Polled {
+        if data.interrupts == Interrupts::One && hw::take_causes(&data.bar) {
+            data.report_link(cx.device());
+        }
+
+        // Completed SKBs are freed first: received packets can use their memory.
+        let sent = poller.tx.complete(cx, &data.freed);
+        data.stats.sent(sent.packets, sent.bytes);
+
+        // Netpoll only wants transmissions to be completed.
+        if cx.is_netpoll() {
+            return Polled::Idle { received: 0 };
+        }
+
+        let mut list = RxList::new(cx);
+        let received = poller.rx.receive(cx, &mut list);
+        data.stats
+            .received(received.packets, received.bytes, received.dropped);
+
+        // The card can fill its new buffers while the stack handles these frames.
+        let refilled = (poller.rx).refill(cx, |tail| hw::rx_doorbell(&data.bar, tail));
+        list.deliver();
+        if refilled && received.packets < cx.budget().packets() {
+            Polled::Idle {
+                received: received.packets,
+            }
+        } else {
+            Polled::Busy
+        }
+    }
+
+    fn rearm<'bound>(data: Pin<&Data<'bound>>, _vector: u16) {
+        hw::rearm_queue(&data.bar, data.interrupts);
+    }
+
+    #[inline(always)]
+    fn start_xmit<'bound>(
+        data: Pin<&Data<'bound>>,
+        tx: &mut TxRing<'bound>,
+        queue: &TxQueue<'_>,
+        skb: SkBuff,
+        more: bool,
+    ) -> Xmit {
+        tx.xmit(&data.bar, queue, skb, more)
+    }
+
+    #[inline(always)]
+    fn features_check<'bound>(
+        _data: Pin<&Data<'bound>>,
+        skb: &SkBuff,
+        features: Features,
+    ) -> Features {
+        if ring::can_insert_checksum(skb) {
+            return features;
+        }
+        features
+            .without(Feature::ChecksumIpv4)
+            .without(Feature::ChecksumIpv6)
+    }
+
+    fn kick<'bound>(data: Pin<&Data<'bound>>, tx: &mut TxRing<'bound>) {
+        tx.doorbell(&data.bar);
+    }
+
+    fn event<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
+        // First, so that a change after the look at the link interrupts again.
+        hw::rearm_link(&data.bar);
+        data.report_link(dev);
+    }
+
+    fn set_rx_mode<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        mode: &RxMode<'_>,
+        _rtnl: &mut Rtnl,
+    ) -> Result {
+        hw::set_filter(&data.bar, mode);
+        Ok(())
+    }
+
+    fn set_mac_address<'bound>(
+        data: Pin<&Data<'bound>>,
+        dev: &Device,
+        address: MacAddress,
+        _rtnl: &mut Rtnl,
+    ) -> Result {
+        // If the device is down, `start()` sets it.
+        if dev.is_running() {
+            hw::set_address(&data.bar, 0, Some(&address));
+        }
+        Ok(())
+    }
+
+    fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>) {
+        data.count_errors();
+        let crc_errors = data.crc_errors.load(Relaxed);
+        stats
+            .add(&data.stats)
+            .rx_missed_errors(data.missed.load(Relaxed))
+            .rx_crc_errors(crc_errors)
+            .rx_errors(crc_errors);
+    }
+
+    fn ethtool_statistics<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        statistics: &mut Statistics<'_>,
+        _rtnl: &mut Rtnl,
+    ) {
+        for (class, calls) in BulkStats::CLASS_NAMES.iter().zip(data.freed.calls()) {
+            statistics.add(fmt!("bulk_free_calls_{}", class), calls);
+        }
+    }
+
+    fn link_speed<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _rtnl: &mut Rtnl,
+    ) -> Option<u32> {
+        hw::link(&data.bar)
+    }
+}
+
+/// The PCI driver. The network device does everything else.
+struct NicPci;
+
+kernel::pci_device_table!(
+    PCI_TABLE,
+    <NicPci as pci::Driver>::IdInfo,
+    [(pci::DeviceId::from_id(pci::Vendor::INTEL, 0x10d3), ())]
+);
+
+impl pci::Driver for NicPci {
+    type IdInfo = ();
+    type Data<'bound> = ();
+
+    const ID_TABLE: pci::IdTable<Self::IdInfo> = &PCI_TABLE;
+    const DMA_MASK: Option<DmaMask> = Some(DmaMask::new::<64>());
+
+    fn probe<'bound>(
+        pdev: &'bound pci::Device<Core<'_>>,
+        _info: Option<&'bound Self::IdInfo>,
+    ) -> impl PinInit<(), Error> + 'bound {
+        pin_init::pin_init_scope(move || {
+            pdev.enable_device_mem()?;
+            net::device::register::<Nic>(pdev, ())?;
+
+            Ok(Ok::<(), Error>(()))
+        })
+    }
+}
+
+kernel::module_pci_driver! {
+    type: NicPci,
+    name: "rust_driver_e1000e",
+    authors: ["The skbulk authors"],
+    description: "Rust network driver sample for the Intel 82574L",
+    license: "GPL v2",
+    params: {
+        msi: bool {
+            default: false,
+            description: "Use MSI, as where there is no MSI-X",
+        },
+    },
+}
