@@ -30,6 +30,7 @@ const MAX_LINE: u64 = 1 << 20;
 /// The model as its clients reach it.
 #[derive(Clone)]
 pub struct Control {
+    ports: usize,
     devices: Vec<Arc<Device>>,
     requests: Sender<Work>,
     kick: Arc<dyn Kick>,
@@ -39,6 +40,7 @@ impl Control {
     /// Listens on `path` in a thread, with another for each client.
     pub fn start(
         path: &Path,
+        ports: usize,
         devices: Vec<Arc<Device>>,
         requests: Sender<Work>,
         kick: Arc<dyn Kick>,
@@ -56,6 +58,7 @@ impl Control {
         let listener = UnixListener::bind(path)
             .with_context(|| format!("cannot listen on {}", path.display()))?;
         let control = Self {
+            ports,
             devices,
             requests,
             kick,
@@ -106,19 +109,21 @@ impl Control {
 
     fn answer(&self, line: &[u8]) -> Result<Answer, String> {
         match protocol::parse(line)? {
-            Request::Help(help) => protocol::help(&help).map(Answer::Help),
+            Request::Help(help) => {
+                protocol::help(&help, !self.devices.is_empty()).map(Answer::Help)
+            }
             Request::Generate(spec) => self
                 .ask(|reply| Work::Generate(spec, reply))
                 .map(|report| Answer::Generate(Box::new(report)))
                 .map_err(|error| format!("generate: {error}")),
             Request::Wire(wire) => {
-                self.device("wire", wire.port)?;
+                self.port("wire", wire.port)?;
                 self.ask(|reply| Work::Plug(wire.port, wire.plug, reply))
                     .map(Answer::Done)
                     .map_err(|error| format!("wire: {error}"))
             }
             Request::Inject(inject) => {
-                self.device("inject", inject.port)?;
+                self.port("inject", inject.port)?;
                 self.ask(|reply| Work::Inject(inject.port, inject.hex, reply))
                     .map(Answer::Inject)
                     .map_err(|error| format!("inject: {error}"))
@@ -144,14 +149,23 @@ impl Control {
         answer.recv().map_err(|_| gone)?
     }
 
+    /// Refuses a port that request `cmd` names and that is not there.
+    fn port(&self, cmd: &str, port: usize) -> Result<(), String> {
+        if port < self.ports {
+            return Ok(());
+        }
+        Err(format!(
+            "{cmd}: port: there is no port {port}, only 0 to {}",
+            self.ports - 1
+        ))
+    }
+
     /// The card behind a port that request `cmd` names.
     fn device(&self, cmd: &str, port: usize) -> Result<&Arc<Device>, String> {
-        self.devices.get(port).ok_or_else(|| {
-            format!(
-                "{cmd}: port: there is no port {port}, only 0 to {}",
-                self.devices.len() - 1
-            )
-        })
+        self.port(cmd, port)?;
+        self.devices
+            .get(port)
+            .ok_or_else(|| format!("{cmd}: the card of port {port} is not this model's"))
     }
 
     fn stats(&self, port: usize) -> Result<Answer, String> {

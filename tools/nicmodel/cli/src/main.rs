@@ -42,6 +42,8 @@ pub enum Transport {
     Vfio,
     /// vhost-user PCI, for User-Mode Linux (`virtio_uml.device=SOCKET:ID`).
     Vhost,
+    /// No card: frames of a card that QEMU models itself (`-netdev stream`).
+    Stream,
 }
 
 /// Arguments of `serve`.
@@ -50,7 +52,8 @@ pub struct ServeArguments {
     /// Folder of the sockets; made if it is not there.
     #[arg(long)]
     pub dir: PathBuf,
-    /// The guest's transport: vfio for QEMU, vhost for User-Mode Linux.
+    /// The guest's transport: vfio for QEMU, vhost for User-Mode Linux, stream for the frames of
+    /// another card.
     #[arg(long, value_enum, default_value_t = Transport::Vfio)]
     pub transport: Transport,
     /// Number of ports; User-Mode Linux takes up to 8.

@@ -13,6 +13,7 @@ use nicmodel_device::regs::file::RegisterFile;
 use nicmodel_transport::Server;
 use nicmodel_vfio::{Layout, SharedRegisters};
 use nicmodel_vhost::{Commands, SharedPages};
+use nicmodel_wire::{End, Stream};
 
 use crate::{ServeArguments, Transport};
 
@@ -36,6 +37,11 @@ pub fn check(arguments: &ServeArguments) -> Result<()> {
     if arguments.sync && arguments.trap {
         bail!("--sync already traps all but the transmit page: leave out --trap");
     }
+    if arguments.transport == Transport::Stream
+        && (arguments.sync || arguments.trap || arguments.once)
+    {
+        bail!("--sync, --trap and --once are for the modelled card, not for --transport stream");
+    }
     if arguments.transport == Transport::Vhost && arguments.ports > UML_DEVICES {
         bail!(
             "--ports {}: User-Mode Linux has room for {UML_DEVICES} PCI devices",
@@ -56,8 +62,23 @@ pub fn open(arguments: &ServeArguments, clock: &Arc<dyn Clock>) -> Result<Vec<Po
         .map(|port| match arguments.transport {
             Transport::Vfio => vfio(arguments, port, clock),
             Transport::Vhost => vhost(arguments, port, clock),
+            Transport::Stream => bail!("a stream has no card"),
         })
         .collect()
+}
+
+/// Makes sockets for cards that QEMU models, listening.
+pub fn streams(arguments: &ServeArguments) -> Result<(Vec<End>, Vec<PathBuf>)> {
+    let mut ends = Vec::new();
+    let mut paths = Vec::new();
+    for port in 0..arguments.ports {
+        let path = path(arguments, port);
+        let stream = Stream::bind(&path, mac(port))
+            .with_context(|| format!("cannot listen on {}", path.display()))?;
+        ends.push(End::Stream(stream));
+        paths.push(path);
+    }
+    Ok((ends, paths))
 }
 
 fn path(arguments: &ServeArguments, port: u8) -> PathBuf {

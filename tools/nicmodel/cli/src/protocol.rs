@@ -469,6 +469,16 @@ pub const REQUESTS: &[Entry] = &[
     },
 ];
 
+/// Requests about the card: a model that is only the far side of another card lacks them.
+const OF_THE_CARD: [&str; 6] = [
+    "link",
+    "stats",
+    "reset_stats",
+    "unknown_registers",
+    "fault",
+    "judge",
+];
+
 impl Entry {
     /// One line for a refusal: the fields and an example.
     fn usage(&self) -> String {
@@ -542,10 +552,13 @@ fn typed<T: DeserializeOwned>(entry: &Entry, fields: Map<String, Value>) -> Resu
     })
 }
 
-/// Answers `help`.
-pub fn help(request: &Help) -> Result<HelpAnswer, String> {
+/// Answers `help`: of a model with or without a card, all requests that it can carry out.
+pub fn help(request: &Help, has_card: bool) -> Result<HelpAnswer, String> {
     let requests = match &request.request {
-        None => REQUESTS.iter().collect(),
+        None => REQUESTS
+            .iter()
+            .filter(|entry| has_card || !OF_THE_CARD.contains(&entry.cmd))
+            .collect(),
         Some(name) => vec![entry(name).ok_or_else(|| {
             format!(
                 "help: request: {name:?} is no request; it is one of {}",
@@ -697,12 +710,20 @@ mod tests {
     #[test]
     fn help_explains_one_request_or_all() {
         let help = |request: Option<&str>| {
-            super::help(&Help {
-                request: request.map(str::to_owned),
-            })
+            let request = request.map(str::to_owned);
+            super::help(&Help { request }, true)
         };
         assert_eq!(help(None).expect("known").requests.len(), REQUESTS.len());
         assert_eq!(help(Some("wire")).expect("known").requests[0].cmd, "wire");
         assert!(help(Some("dance")).expect_err("unknown").contains("dance"));
+    }
+
+    #[test]
+    fn help_leaves_out_what_takes_a_card() {
+        for cmd in OF_THE_CARD {
+            assert!(entry(cmd).is_some(), "{cmd}");
+        }
+        let found = super::help(&Help { request: None }, false).expect("all of them");
+        assert_eq!(found.requests.len(), REQUESTS.len() - OF_THE_CARD.len());
     }
 }

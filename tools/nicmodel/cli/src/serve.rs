@@ -13,10 +13,10 @@ use nicmodel_transport::{Error, Server};
 use nicmodel_wire::Fabric;
 use nicmodel_wire::files::Files;
 
-use crate::ServeArguments;
 use crate::control::Control;
 use crate::engine::{self, Synchronous, Waker};
 use crate::ports;
+use crate::{ServeArguments, Transport};
 
 /// Signals that end the process, and the one by which the last server says that it is done.
 const STOP: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1];
@@ -30,13 +30,22 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         .with_context(|| format!("cannot make directory {}", arguments.dir.display()))?;
 
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
-    let ports = ports::open(arguments, &clock)?;
+    let (ports, streams, mut paths) = if arguments.transport == Transport::Stream {
+        let (ends, paths) = ports::streams(arguments)?;
+        (Vec::new(), ends, paths)
+    } else {
+        (ports::open(arguments, &clock)?, Vec::new(), Vec::new())
+    };
     let devices: Vec<_> = ports.iter().map(|port| Arc::clone(&port.device)).collect();
-    let mut paths: Vec<_> = ports.iter().map(|port| port.path.clone()).collect();
+    paths.extend(ports.iter().map(|port| port.path.clone()));
     let queues: Vec<_> = ports.iter().filter_map(|p| p.commands.clone()).collect();
 
     let (requests, inbox) = mpsc::channel();
-    let mut fabric = Fabric::new(devices.clone(), Arc::clone(&clock), inbox);
+    let mut fabric = if devices.is_empty() {
+        Fabric::of(streams, Arc::clone(&clock), inbox)
+    } else {
+        Fabric::new(devices.clone(), Arc::clone(&clock), inbox)
+    };
     if let Some(folder) = &arguments.files {
         let files =
             Files::below(folder).with_context(|| format!("--files {}", folder.display()))?;
@@ -54,7 +63,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         queue.set_kick(Arc::clone(&kick));
     }
     let socket = arguments.dir.join("control.sock");
-    Control::start(&socket, devices, requests, kick)?;
+    Control::start(&socket, arguments.ports.into(), devices, requests, kick)?;
     let servers = ports.into_iter().map(|port| port.server).collect();
     start_servers(servers, arguments.once)?;
     paths.push(socket);

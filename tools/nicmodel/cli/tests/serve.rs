@@ -325,6 +325,27 @@ fn help_lists_the_requests() {
 }
 
 #[test]
+fn the_far_side_of_another_card_says_what_it_lacks() {
+    let model = Model::start("stream", &["--transport", "stream"]);
+    let answer = model.ask(r#"{"cmd":"help"}"#);
+    let requests: Vec<_> = answer["requests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["cmd"].as_str().unwrap())
+        .collect();
+    assert_eq!(requests, ["help", "generate", "wire", "inject"]);
+
+    let answer = model.ask(r#"{"cmd":"link","port":1,"up":false}"#);
+    assert_eq!(
+        error(&answer),
+        "link: the card of port 1 is not this model's"
+    );
+    let answer = model.ask(r#"{"cmd":"link","port":2,"up":false}"#);
+    assert!(error(&answer).starts_with("link: port: there is no port 2"));
+}
+
+#[test]
 fn totals_are_reset_of_one_port_or_of_all() {
     let model = Model::start("reset", &[]);
     let lost = |port: usize| {

@@ -9,6 +9,7 @@ use nicmodel_device::device::Device;
 use nicmodel_device::port::{Arrival, Datapath, MAX_SEND};
 
 use crate::answer::{Done, Injected, Plugged, Report};
+use crate::end::End;
 use crate::files::Files;
 use crate::run::Run;
 use crate::spec::{Generate, Plug};
@@ -58,7 +59,7 @@ impl Turn {
 }
 
 struct Port {
-    path: Datapath,
+    path: End,
     wire: Wire,
     inside: bool,
     /// Since when the cable has held the sender back.
@@ -105,17 +106,26 @@ impl Outbox {
 }
 
 impl Fabric {
-    /// A fabric with the given ports, each with a sink.
+    /// A fabric whose ports are modelled cards, each with a sink.
     pub fn new(
         devices: Vec<Arc<Device>>,
         clock: Arc<dyn Clock>,
         requests: Receiver<Request>,
     ) -> Self {
+        let cards = devices
+            .into_iter()
+            .map(|device| End::Card(Box::new(Datapath::new(device))))
+            .collect();
+        Self::of(cards, clock, requests)
+    }
+
+    /// A fabric with any ports, each with a sink.
+    pub fn of(ends: Vec<End>, clock: Arc<dyn Clock>, requests: Receiver<Request>) -> Self {
         Self {
-            ports: devices
+            ports: ends
                 .into_iter()
-                .map(|device| Port {
-                    path: Datapath::new(device),
+                .map(|path| Port {
+                    path,
                     wire: Wire::default(),
                     inside: false,
                     held: None,
@@ -149,7 +159,8 @@ impl Fabric {
         }
         for i in 0..self.ports.len() {
             turn.busy |= self.serve(i, now);
-            turn.listening |= matches!(self.ports[i].wire, Wire::Tap(_));
+            turn.listening |=
+                self.ports[i].path.is_silent() || matches!(self.ports[i].wire, Wire::Tap(_));
         }
         for i in 0..self.runs.len() {
             turn.busy |= self.generate(i, now);
@@ -183,7 +194,7 @@ impl Fabric {
         match request {
             Request::Generate(spec, reply) => match spec.validate(count) {
                 Ok(()) => {
-                    let mac = self.ports[spec.from].path.device().identity.mac;
+                    let mac = self.ports[spec.from].path.mac();
                     let id = self.next_run;
                     self.next_run = self.next_run.wrapping_add(1).max(1);
                     self.runs.push((Run::new(spec, id, mac, now), reply));

@@ -3,6 +3,7 @@
 //! the fabric that carries frames between them and the ports.
 
 pub mod answer;
+mod end;
 pub mod fabric;
 pub mod files;
 mod frames;
@@ -10,7 +11,10 @@ mod pace;
 mod pcap;
 mod run;
 pub mod spec;
+mod stream;
 mod tap;
 mod wires;
 
+pub use end::End;
 pub use fabric::{Fabric, Request, Turn};
+pub use stream::Stream;
