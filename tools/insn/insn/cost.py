@@ -49,7 +49,7 @@ def is_rust(name: str) -> bool:
     return name.startswith(("kernel::", "core::", "alloc::", "rust_helper_"))
 
 
-def cost(window: WindowCount, packets: int) -> Cost:
+def cost(window: WindowCount, packets: int, modules: Mapping[str, str] = MODULES) -> Cost:
     """The cost per packet in a window; user space does not count."""
     functions: Counter[str] = Counter()
     crate = 0
@@ -61,19 +61,21 @@ def cost(window: WindowCount, packets: int) -> Cost:
         if each.module == KERNEL and is_rust(each.function):
             crate += each.instructions
     cases = {
-        "driver": window.driver(MODULES[window.label]) / packets,
+        "driver": window.driver(modules[window.label]) / packets,
         "kernel crate": crate / packets,
         "all": sum(window.by_module.values()) / packets,
     }
     return Cost(cases, {name: count / packets for name, count in functions.items()})
 
 
-def costs(windows: list[WindowCount], packets: int) -> dict[str, Cost]:
+def costs(
+    windows: list[WindowCount], packets: int, modules: Mapping[str, str] = MODULES
+) -> dict[str, Cost]:
     """The cost with each driver; a window that was not closed is an error."""
     for window in windows:
         if not window.complete:
             raise Failure(f"counting instructions of {window.label} ended too early")
-    return {window.label: cost(window, packets) for window in windows}
+    return {window.label: cost(window, packets, modules) for window in windows}
 
 
 def option_row(case: str, on: Cost, off: Cost) -> Row:

@@ -71,6 +71,8 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   MACHINE=qemu|uml         for demo, run, shell; default qemu
       A VM, or User-Mode Linux, at this machine's own speed but without
       instruction counts.
+  CARD=82599|e1000e        for demo, run, shell, debug; default 82599
+      The card in the VM: the modelled 82599, or the 82574L that QEMU itself models.
   CONFIG=perf|debug|kcsan|cfi|rt  for demo, run, shell, debug; default perf
       The kernel in the VM. MACHINE=uml has one of its own; the demo uses perf.
   CONFIG_EXTRA=FILES       for demo, test, bench, run, shell, debug, deb
@@ -366,6 +368,16 @@ def _together(settings: Settings) -> None:
     if settings.verb == "demo" and config != "perf":
         raise Failure(f"CONFIG={config}: the demo measures, and that kernel is slow",
                       "leave CONFIG out; make run takes it")  # fmt: skip
+    card = settings.text("CARD")
+    if uml and card != "82599":
+        raise Failure(f"CARD={card}: only QEMU models that card",
+                      "leave MACHINE=uml out, or CARD")  # fmt: skip
+    if settings.switch("JUDGE") and card != "82599":
+        raise Failure(f"JUDGE=1: there is no judge of the card {card}, which QEMU models",
+                      "leave JUDGE out, or CARD")  # fmt: skip
+    if settings.switch("RECORD") and card != "82599":
+        raise Failure(f"RECORD=1: the record is of the modelled card, not of {card}",
+                      "leave RECORD out, or CARD")  # fmt: skip
     rust = settings.given("DRIVER") and settings.text("DRIVER") == "rust"
     # A tree of the user's own may have the driver.
     if rust and not settings.switch("OVERLAY") and not settings.given("KDIR"):

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import unittest
 from pathlib import Path
 
 from testbed import settings
+from testbed.boot.card import CARDS
 from testbed.host.ui import Failure
 
 CLONE = Path(__file__).resolve().parents[3]
@@ -23,6 +25,35 @@ def complaint(verb: str, **values: str) -> str:
     except Failure as error:
         return "\n".join([str(error), *error.hints])
     return ""
+
+
+class Cards(unittest.TestCase):
+    def test_an_unknown_card_is_refused(self) -> None:
+        self.assertIn("CARD is one of 82599, e1000e", complaint("demo", CARD="e1000"))
+
+    def test_a_card_of_qemu_needs_qemu(self) -> None:
+        self.assertIn("only QEMU models", complaint("demo", CARD="e1000e", MACHINE="uml"))
+        self.assertEqual(complaint("demo", CARD="e1000e"), "")
+
+    def test_a_card_of_qemu_is_neither_judged_nor_recorded(self) -> None:
+        said = complaint("shell", CARD="e1000e", JUDGE="1")
+        self.assertIn("no judge of the card e1000e", said)
+        self.assertIn("leave JUDGE out", said)
+        said = complaint("demo", CARD="e1000e", RECORD="1")
+        self.assertIn("not of e1000e", said)
+        self.assertIn("leave RECORD out", said)
+        self.assertEqual(complaint("shell", CARD="82599", JUDGE="1"), "")
+
+    def test_the_cards_are_those_that_a_guest_can_have(self) -> None:
+        self.assertEqual(settings.VARIABLES["CARD"].kind.split("|"), list(CARDS))
+
+    def test_the_guest_names_the_same_modules(self) -> None:
+        program = CLONE / "tools/testbed/guest/bin/driver-module"
+        for name, card in CARDS.items():
+            for driver in card.paths:
+                done = subprocess.run([program, driver], env={**os.environ, "CARD": name},
+                                      capture_output=True, text=True, check=True)  # fmt: skip
+                self.assertEqual(done.stdout.strip(), card.module(driver))
 
 
 class Table(unittest.TestCase):

@@ -12,6 +12,7 @@ from insn import counts, flame
 from insn.cost import MODULES, RECORD, Cost
 from testbed.bench.guest import run_bench
 from testbed.bench.rows import Row
+from testbed.boot.card import CARDS, MODELLED
 from testbed.boot.job import Job
 from testbed.env import Env
 from testbed.host.machine import describe_kernel
@@ -41,7 +42,7 @@ def rounds(env: Env) -> int:
 
 def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
           frames: int = FRAMES, stacks: bool = False,
-          variables: Mapping[str, str] | None = None) -> Counted:  # fmt: skip
+          variables: Mapping[str, str] | None = None, card: str = MODELLED) -> Counted:  # fmt: skip
     """Boot once and count the instructions of each driver for `frames` frames."""
     kernel = ready.kernels["perf"]
     system_map = kernel.build / "System.map"
@@ -53,6 +54,7 @@ def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
         "none",
         timeout=900,
         cpus=1,
+        card=card,
         accel="tcg",
         variables={
             "ROUNDS": " ".join(drivers),
@@ -64,9 +66,10 @@ def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
     )
     title = f"counting instructions: {frames:,} frames per driver, {' / '.join(drivers)}"
     run_bench(ready.vm("perf", name), job, title, "forward: ")
-    modules = {MODULES[driver]: kernel.module(driver) for driver in drivers}
+    names = {driver: CARDS[card].module(driver) for driver in drivers}
+    modules = {names[driver]: kernel.module(driver, card) for driver in drivers}
     windows = counts.analyse(report, system_map, modules)
-    return Counted(insn_cost.costs(windows, frames), windows)
+    return Counted(insn_cost.costs(windows, frames, names), windows)
 
 
 def run(ready: Built) -> list[Row]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.boot import dmesg, judge
+from testbed.boot.card import CARDS, MODELLED
 from testbed.boot.nicmodel import Model
 from testbed.build.selftests import Selftests
 from testbed.env import Env
@@ -31,7 +32,7 @@ _AFTER_RESULT = 30.0
 # Exit codes of guest/init: the driver did not load, or bound no port.
 _NO_DRIVER = {
     97: "the {driver} driver cannot be loaded in {name}",
-    98: "the {driver} driver was loaded in {name}, but has bound no port (8086:10fb)",
+    98: "the {driver} driver was loaded in {name}, but has bound no port ({pci_id})",
 }
 
 
@@ -45,6 +46,8 @@ class Job:
     timeout: float = 600.0
     cpus: int = 2
     ports: int = 2
+    # A key of CARDS.
+    card: str = MODELLED
     accel: str = "tcg"
     variables: dict[str, str] = field(default_factory=dict)
     plugin: Sequence[str] = ()
@@ -95,7 +98,7 @@ def fill_share(env: Env, share: Path, job: Job, config: str) -> None:
     """Make the folder that the guest sees as /mnt/job."""
     (share / "results").mkdir(parents=True)
     mode = "shell" if job.script is None else "script"
-    variables = {"DRIVER": job.driver, "MODE": mode, "CONFIG": config}
+    variables = {"DRIVER": job.driver, "CARD": job.card, "MODE": mode, "CONFIG": config}
     if job.script is not None:
         variables["SCRIPT"] = _place_script(env, job.script, share)
     variables.update(job.variables)
@@ -296,7 +299,9 @@ class Run:
             )
         if code in _NO_DRIVER:
             raise Failure(
-                _NO_DRIVER[code].format(driver=self.job.driver, name=name),
+                _NO_DRIVER[code].format(
+                    driver=self.job.driver, name=name, pci_id=CARDS[self.job.card].pci_id
+                ),
                 *_tail(self.console, 6),
                 *logs,
             )

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.boot import judge
+from testbed.boot.card import CARDS
 from testbed.boot.job import Job, OnLine, Outcome, Run, is_ordinary
 from testbed.boot.machine import Machine
 from testbed.boot.nicmodel import WIRES, Model
@@ -47,7 +48,10 @@ class Vm(Machine):
 
     def _model(self, job: Job, folder: Path) -> Model:
         words = judge.words(job.driver) if job.judge else []
-        return Model(self.tools / "nicmodel", folder, self._model_log, job.ports, words=words)
+        transport = CARDS[job.card].transport
+        return Model(
+            self.tools / "nicmodel", folder, self._model_log, job.ports, transport, words=words
+        )
 
     def _command(self, run: Run, serial: Sequence[str]) -> list[str]:
         job, folder, model = run.job, run.folder, run.model
@@ -87,12 +91,15 @@ class Vm(Machine):
     def _wire_words(self, model: Model) -> list[str]:
         words: list[str] = []
         for number in range(model.ports):
+            words += ["-device", f"pcie-root-port,id=slot{number},chassis={number + 1}"]
+            if model.transport == "stream":
+                words += _own_card(number, model.port(number))
+                continue
             device = {
                 "driver": "vfio-user-pci",
                 "bus": f"slot{number}",
                 "socket": {"path": str(model.port(number)), "type": "unix"},
             }
-            words += ["-device", f"pcie-root-port,id=slot{number},chassis={number + 1}"]
             words += ["-device", json.dumps(device)]
         for number in range(WIRES):
             name = "org.skbulk.wire" + (f".{number}" if number else "")
@@ -119,6 +126,15 @@ def _virtio(driver: str, number: int, options: str) -> str:
     return (
         f"{driver},bus=virtio,addr=0.{number},multifunction=on,x-pcie-pm-no-soft-reset=on,{options}"
     )
+
+
+def _own_card(number: int, path: Path) -> list[str]:
+    """A card that QEMU models, connected to the model's socket, with the model's address."""
+    return [
+        "-netdev", f"stream,id=net{number},server=off,addr.type=unix,addr.path={path}",
+        "-device", f"e1000e,netdev=net{number},bus=slot{number},romfile=,"
+                   f"mac=02:82:59:90:00:{number:02x}",
+    ]  # fmt: skip
 
 
 def accel_key() -> str:

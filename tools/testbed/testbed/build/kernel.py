@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.boot.card import CARDS, MODELLED
 from testbed.build import warnings
 from testbed.build.config import (
     Fragment,
@@ -35,10 +36,6 @@ DEB = "deb"
 # In a build folder: symbols that its tree or architecture lacks.
 _LACKING = ".skbulk-lacking"
 _BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(?:\[M\] +)?\S+", re.M)
-_MODULES = {
-    "rust": "drivers/net/ethernet/intel/ixgbe/rust/ixgbe_rust.ko",
-    "c": "drivers/net/ethernet/intel/ixgbe/ixgbe.ko",
-}
 
 
 @dataclass(frozen=True)
@@ -99,9 +96,9 @@ class Kernel:
             log = folder.parent / "depmod.log"
             proc.run(["depmod", "-b", base, self.release], log, what="depmod")
 
-    def module(self, driver: str) -> Path:
-        """The module of a driver: "rust" or "c"."""
-        path = self.build / _MODULES[driver]
+    def module(self, driver: str, card: str = MODELLED) -> Path:
+        """The module of a driver of a card: "rust" or "c"."""
+        path = self.build / CARDS[card].paths[driver]
         if not path.exists():
             raise Failure(
                 f"the {driver} driver ({path.name}) was not built into {self.build}",
@@ -156,7 +153,7 @@ def _configure(
     parts = fragments(env, config, source)
     if (
         not (partial or env.overlay_off)
-        and not (source / _MODULES["rust"]).with_suffix(".rs").exists()
+        and not (source / CARDS[MODELLED].paths["rust"]).with_suffix(".rs").exists()
     ):
         say("    note: this tree has no Rust driver; only the C driver is built")
         parts.append(Fragment("this tree", "CONFIG_IXGBE_RUST=n\n"))

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from insn import counts
-from insn.cost import MODULES, Cost
+from insn.cost import Cost
 from testbed.bench import instructions, report
 from testbed.bench import record as records
 from testbed.bench.guest import run_bench
 from testbed.bench.results import Round, bulk_difference, combine, in_order, problems, ratios, table
+from testbed.boot.card import CARDS
 from testbed.boot.dmesg import Complaint
 from testbed.boot.job import Job, Outcome
 from testbed.build.kernel import UML
@@ -58,11 +59,12 @@ def _job(env: Env, drivers: list[str], frames: int, repeats: int, accel: str) ->
     variables = {"ROUNDS": " ".join(drivers * repeats), "FRAMES": str(frames)}
     variables.update(_switches(env))
     script = env.clone / "tools/testbed/guest/forward"
-    return Job(script, "none", timeout=900, cpus=1, accel=accel, variables=variables)
+    card = env.settings.text("CARD")
+    return Job(script, "none", timeout=900, cpus=1, card=card, accel=accel, variables=variables)
 
 
 def _add_counts(
-    drivers: dict[str, dict[str, Any]], windows: list[counts.WindowCount], frames: int
+    drivers: dict[str, dict[str, Any]], windows: list[counts.WindowCount], frames: int, card: str
 ) -> None:
     for window in windows:
         record = drivers.get(window.label)
@@ -70,7 +72,7 @@ def _add_counts(
             continue
         kernel = sum(window.by_module.values())
         record["instructions_per_packet"] = round(kernel / frames, 2)
-        driver = window.driver(MODULES[window.label])
+        driver = window.driver(CARDS[card].module(window.label))
         record["driver_instructions_per_packet"] = round(driver / frames, 2)
         if not record["bulk_free_histogram"]:
             # The driver has no such counter: the plugin counted its frees. That run
@@ -108,22 +110,23 @@ def measure(
     one driver: there they stay unknown.
     """
     env, kernel = ready.env, ready.kernels[config]
-    names = _drivers(env)
+    names, card = _drivers(env), env.settings.text("CARD")
     for name in names:
-        kernel.module(name)
+        kernel.module(name, card)
     per_round = -(-frames // repeats)
     drivers, complaints = forward(ready, names, per_round, repeats, config)
     costs: dict[str, Cost] = {}
     if config != UML:
         counted = min(_COUNTED, per_round)
         costs, windows = instructions.count(
-            ready, "count", tuple(names), counted, variables=_switches(env)
+            ready, "count", tuple(names), counted, variables=_switches(env), card=card
         )
-        _add_counts(drivers, windows, counted)
+        _add_counts(drivers, windows, counted, card)
     record = {
         "drivers": drivers,
         "ratio": ratios(drivers),
         "cost": {name: cost.record() for name, cost in costs.items()},
+        "card": card,
         **{name.lower(): env.settings.switch(name) for name in _SWITCHES},
         "kernel": describe_kernel(env, kernel),
         "machine": describe_machine(ready.accel(config)),

@@ -75,6 +75,7 @@ def job_of(
         driver.name,
         timeout,
         cpus=cpus,
+        card=settings.text("CARD"),
         accel=ready.accel(config),
         kernel_words=words,
         judge=settings.switch("JUDGE"),

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The cards that a guest may have, with the modules of their drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card, by its name in the variable CARD."""
+
+    # Paths of modules in the build, by driver: rust, c.
+    paths: Mapping[str, str]
+    # The model's transport in QEMU.
+    transport: str
+    pci_id: str
+
+    def module(self, driver: str) -> str:
+        """The name of a driver's module."""
+        return Path(self.paths[driver]).stem
+
+
+MODELLED = "82599"
+CARDS = {
+    MODELLED: Card(
+        {
+            "rust": "drivers/net/ethernet/intel/ixgbe/rust/ixgbe_rust.ko",
+            "c": "drivers/net/ethernet/intel/ixgbe/ixgbe.ko",
+        },
+        "vfio",
+        "8086:10fb",
+    ),
+    # QEMU's own; the model is the far side of its ports only.
+    "e1000e": Card(
+        {
+            "rust": "samples/rust/driver_e1000e/rust_driver_e1000e.ko",
+            "c": "drivers/net/ethernet/intel/e1000e/e1000e.ko",
+        },
+        "stream",
+        "8086:10d3",
+    ),
+}
