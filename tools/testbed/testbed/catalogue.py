@@ -24,6 +24,7 @@ SUITES = {
     "compare": "the demo in small, with its limits",
     "e2e-sleep": "end to end, Rust driver: sleep, resets and errors of the bus",
     "e2e-c": "end to end, stock C driver (the judge of the model)",
+    "e2e-e1000e": "end to end, the sample driver of a card that QEMU models (82574L)",
     "cfi": "KUnit, end to end and a million frames, with checked indirect calls (kCFI)",
     "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT)",
     "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",

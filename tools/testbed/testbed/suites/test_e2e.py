@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""End to end: the selftests of drivers/net/hw of this clone, on the modelled card.
+"""End to end: the selftests of drivers/net/hw of this clone, on the modelled card or another.
 
 One boot runs all programs of a suite; after a crash the next program has a new one.
 """
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from testbed.boot import dmesg
+from testbed.boot.card import MODELLED
 from testbed.boot.job import Job
 from testbed.boot.live import REQUESTS, Live
 from testbed.build.kernel import UML
@@ -47,8 +48,23 @@ class Kind:
     programs: tuple[str, ...] = ()
     # Not these.
     without: tuple[str, ...] = ()
+    # A key of CARDS.
+    card: str = MODELLED
 
 
+# Programs that need nothing of a card that only the modelled one has.
+GENERAL = (
+    "driver_stats.py",
+    "forward.py",
+    "intr_modes.py",
+    "leaks.py",
+    "lifecycle.py",
+    "reconfig_traffic.py",
+    "rx_filter.py",
+    "tcp_stream.py",
+    "tx_features.py",
+    "tx_timestamp.py",
+)
 KINDS = (
     # Resets by the bus have not been seen in the debug kernel yet.
     Kind("e2e-rust", "rust", "debug", without=("pci_error.py",)),
@@ -57,6 +73,8 @@ KINDS = (
     Kind("e2e-c", "c", "perf"),
     # The other kernels in which the Rust driver is tested cannot sleep.
     Kind("e2e-sleep", "rust", "perf", ("pci_error.py", "power.py")),
+    # The general ones: of the others, each case would skip itself.
+    Kind("e2e-e1000e", "rust", "perf", GENERAL, card="e1000e"),
     Kind("cfi", "rust", "cfi"),
     Kind("rt", "rust", "rt"),
 )
@@ -91,6 +109,7 @@ class Guests:
             built.env.clone / _RUNNER,
             kind.driver,
             timeout=_BOOT_TIME,
+            card=kind.card,
             accel=built.accel(kind.config),
             kernel_words=["kunit.enable=0"],
             selftests=built.selftests,

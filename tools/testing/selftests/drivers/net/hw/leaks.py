@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_run
+from lib.py.card import RUST
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import skip_program
@@ -50,7 +51,7 @@ def main():
 
     if not os.access(LEAKS, os.W_OK):
         skip_program("this kernel has no kmemleak")
-    with NicModelEnv(__file__, drivers=["ixgbe_rust"],
+    with NicModelEnv(__file__, drivers=RUST,
                      why="the driver is not under test") as cfg:
         ksft_run(judged([unload, kmemleak, load, ports_come_back, forwards_after("load")]),
                  args=(cfg, ))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-The modelled network card as the guest sees it: two PCI functions, their
-interfaces, and the driver under test.
+The network card as the guest sees it: two PCI functions, their interfaces, and
+the driver under test. The card is the modelled one, or one of QEMU's whose far
+side is the model.
 """
 
 import contextlib
@@ -15,7 +16,13 @@ from .control_line import NicModel, NicModelError
 from .support import insert_module, ip_batch, netdev_stat, pages_back
 from .support import remove_module, skip_program, wait_until
 
-MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
+# By card: its drivers.
+MODULES = {
+    "82599": {"rust": "ixgbe_rust", "c": "ixgbe"},
+    "e1000e": {"rust": "rust_driver_e1000e", "c": "e1000e"},
+}
+# Drivers under test; those of C are the measure.
+RUST = tuple(drivers["rust"] for drivers in MODULES.values())
 
 
 class Port:
@@ -106,7 +113,8 @@ class Card:
         if len(self.ports) < 2:
             skip_program("needs two ports of the modelled card")
         self.driver = (self.ports[0].driver() or
-                       MODULES[os.environ.get("DRIVER", "rust")])
+                       MODULES[os.environ.get("CARD", "82599")]
+                       [os.environ.get("DRIVER", "rust")])
         if drivers and self.driver not in drivers:
             skip_program(why or f"only for {', '.join(drivers)}")
         if not Path(f"/sys/module/{self.driver}").exists():
@@ -114,6 +122,14 @@ class Card:
         self.find()
         self.model = NicModel()
         self.model.reset()
+
+    @property
+    def sums_as_told(self):
+        """
+        Whether the card inserts any checksum that a descriptor asks for. QEMU's
+        cards insert those of TCP and UDP, by the headers that they find.
+        """
+        return self.model.can("fault")
 
     def close(self):
         """

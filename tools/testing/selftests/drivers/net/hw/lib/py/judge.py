@@ -14,6 +14,8 @@ from lib.py import KsftFailEx
 
 def _broken(model):
     """ Return the breaches so far by port, queue and rule. """
+    if not model.can("judge"):
+        return {}
     answer = model.ask("judge")
     return {(one["port"], one["queue"], one["rule"]): one
             for one in answer["breaches"] if not one["excused"]}
@@ -54,6 +56,9 @@ def judged(cases):
 @contextlib.contextmanager
 def looks_away(model):
     """ Let the judge look away from what no driver may do. """
+    if not model.can("judge"):
+        yield
+        return
     model.ask("judge", pause=True)
     try:
         yield

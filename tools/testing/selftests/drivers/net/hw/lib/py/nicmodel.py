@@ -12,7 +12,9 @@ on request.
   CableEnv      a NetDrvEpEnv; without NETIF the second port of the model is
                 the remote end, in a network namespace
 
-Without a control line the whole program is skipped.
+Without a control line the whole program is skipped. The model may also be the
+far side of a card that others have modelled: then cases that need something of
+the card itself, such as faults or a change of the link, are skipped.
 """
 
 import os
