@@ -33,7 +33,8 @@ use kernel::{
             Rtnl,
             RxMode,
             Statistics,
-            Stats64, //
+            Stats64,
+            Trigger, //
         },
         inflight,
         napi::{
@@ -192,7 +193,10 @@ impl Driver for Nic {
         };
         match data.interrupts {
             Interrupts::Several => {
-                cx.add_split_queue_vector(irq(hw::RX_VECTOR)?, irq(hw::TX_VECTOR)?, make_rings)?;
+                let queues =
+                    Trigger::Separate(irq(hw::RX_VECTOR)?.into(), irq(hw::TX_VECTOR)?.into());
+
+                cx.add_vector(queues, make_rings)?;
                 cx.add_event_vector(irq(hw::LINK_VECTOR)?, c"link")
             }
             Interrupts::One => cx.add_queue_vector(irq(0)?, c"all", make_rings).map(|_| ()),
