@@ -156,6 +156,8 @@ pub enum FaultKind {
     TxNoDone,
     /// [`Kind::TxHead`].
     TxHead,
+    /// [`Kind::SlowPoll`].
+    SlowPoll,
 }
 
 impl FaultKind {
@@ -174,6 +176,7 @@ impl FaultKind {
             Self::RxError => Some(Kind::RxError),
             Self::TxNoDone => Some(Kind::TxNoDone),
             Self::TxHead => Some(Kind::TxHead),
+            Self::SlowPoll => Some(Kind::SlowPoll),
         }
     }
 }
@@ -442,16 +445,16 @@ pub const REQUESTS: &[Entry] = &[
             must(
                 "kind",
                 "clear (or none), remove, stuck, interrupt, memory_error, counters, rx_length, \
-                 rx_no_eop, rx_ones, rx_error, tx_no_done or tx_head",
+                 rx_no_eop, rx_ones, rx_error, tx_no_done, tx_head or slow_poll",
             ),
             may(
                 "count",
-                "on how many occasions an rx_ or tx_ kind lies, in 32 bits",
+                "on how many occasions an rx_ or tx_ kind lies, or polling is slow, in 32 bits",
                 "1",
             ),
             may(
                 "value",
-                "what rx_length, rx_error or tx_head says, in 32 bits",
+                "what rx_length, rx_error or tx_head says, or milliseconds of slow_poll, in 32 bits",
                 "0",
             ),
         ],

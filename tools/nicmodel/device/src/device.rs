@@ -4,18 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::config::{Config, MSIX_BAR, MSIX_BAR_SIZE};
 use crate::counters::{Totals, WideCounters, bump};
 use crate::eeprom::Eeprom;
 use crate::effects::Slow;
-use crate::fault::Faults;
+use crate::fault::{Faults, Kind, is_polled};
 use crate::function::{Kick, Notifier, PciFunction};
 use crate::irq::{CAUSE_ECC, CAUSE_LSC, Interrupts, VECTORS};
 use crate::judge::{self, Judge};
 use crate::memory::DmaMemory;
-use crate::regs::bits::{Autoc, Hlreg0, LinkMode, Rah};
+use crate::regs::bits::{Autoc, Esdp, Hlreg0, LinkMode, Rah};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 
@@ -178,12 +179,22 @@ impl Device {
 
     /// Whether the link is up.
     pub fn link(&self) -> bool {
+        // Without a judge, the laser is always on.
         self.link.load(Ordering::Acquire)
+            && (self.judge.is_none() || !self.regs.get::<Esdp>().sdp3_data())
     }
 
     /// Plugs the cable in or out.
     pub fn set_link(&self, up: bool) {
-        if self.link.swap(up, Ordering::AcqRel) != up {
+        self.watch_link(|| self.link.store(up, Ordering::Release));
+    }
+
+    /// Makes a change after which the link may have come or gone.
+    pub(crate) fn watch_link(&self, change: impl FnOnce()) {
+        let was = self.link();
+        change();
+        let up = self.link();
+        if up != was {
             if let Some(judge) = &self.judge {
                 judge.link_changes(self, up);
             }
@@ -372,6 +383,11 @@ impl Device {
         if self.faults.removed() || self.ignores_access(at) {
             return u32::MAX;
         }
+        if is_polled(at)
+            && let Some(time) = self.faults.take(Kind::SlowPoll)
+        {
+            std::thread::sleep(Duration::from_millis(time.into()));
+        }
         let value = match Index::get().lookup(at) {
             Some((entry, i)) => self.read_known(entry, i, at),
             None => {
@@ -490,7 +506,10 @@ impl PciFunction for Device {
         if bar != 0 {
             return;
         }
-        self.judge_size(offset, data.len());
+        // A filter of flow director and its command go in one piece (C ixgbe_82599.c:1416).
+        if !(offset == u64::from(offset::FDIRHASH) && data.len() == 8) {
+            self.judge_size(offset, data.len());
+        }
         if !offset.is_multiple_of(4) {
             return;
         }

@@ -12,6 +12,9 @@ use crate::regs::bits::{
 use crate::regs::{Effect, offset};
 use crate::sfp::Sfp;
 
+/// The command in FDIRCMD, which clears itself.
+const FDIR_COMMAND: u32 = 3;
+
 /// State that only the slow path uses.
 #[derive(Debug)]
 pub(crate) struct Slow {
@@ -71,6 +74,8 @@ impl Device {
             Effect::EimsEx => self.irq.mask_ex(i),
             Effect::Eimc | Effect::EicsEx | Effect::EimcEx => 0,
             Effect::Ctrl
+            | Effect::Esdp
+            | Effect::Fdircmd
             | Effect::Eec
             | Effect::Eerd
             | Effect::Msca
@@ -96,6 +101,9 @@ impl Device {
                 }
                 self.kick();
             }
+            Effect::Esdp => self.watch_link(|| self.regs.store(at, value)),
+            // The command is done at once; there are no filters.
+            Effect::Fdircmd => self.regs.store(at, value & !FDIR_COMMAND),
             Effect::Eec => {
                 let value = Eec::from_raw(value);
                 let fixed = self.regs.get::<Eec>().fixed();

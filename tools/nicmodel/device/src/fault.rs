@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::regs::offset;
+
 /// Kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -18,6 +20,8 @@ pub enum Kind {
     TxNoDone,
     /// TDH (and the head write-back) shows the fault's value.
     TxHead,
+    /// A read of a register that drivers poll takes as many milliseconds as the fault's value.
+    SlowPoll,
 }
 
 /// All kinds.
@@ -28,6 +32,7 @@ pub const KINDS: &[Kind] = &[
     Kind::RxError,
     Kind::TxNoDone,
     Kind::TxHead,
+    Kind::SlowPoll,
 ];
 
 #[derive(Debug, Default)]
@@ -103,9 +108,33 @@ impl Faults {
     }
 }
 
+/// Whether drivers poll this register until the card has done something.
+pub(crate) fn is_polled(at: u32) -> bool {
+    let control = at % offset::QUEUE == offset::RXDCTL % offset::QUEUE;
+    let ring = matches!(at, 0x1000..0x2000 | 0x6000..0x8000) && control;
+    ring || matches!(
+        at,
+        offset::CTRL | offset::EEC | offset::RDRXCTL | offset::SECRXSTAT
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn polled_registers() {
+        for at in [
+            offset::RXDCTL + offset::QUEUE,
+            offset::TXDCTL,
+            offset::SECRXSTAT,
+        ] {
+            assert!(is_polled(at));
+        }
+        for at in [offset::RDT, offset::STATUS, offset::TDH] {
+            assert!(!is_polled(at));
+        }
+    }
 
     #[test]
     fn a_fault_lasts_as_often_as_it_was_armed() {

@@ -240,6 +240,7 @@ impl TxQueue {
             descriptors: self.parts,
             context: self.sent_contexts[context].then_some(self.contexts[context]),
             appends_fcs: device.regs.get::<Hlreg0>().txcrcen(),
+            pads: device.regs.get::<Hlreg0>().txpaden(),
         };
         if !self.broken {
             judge.packet(queue, &packet);

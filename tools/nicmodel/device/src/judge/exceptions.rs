@@ -66,6 +66,16 @@ pub const DRIVERS: &[Driver] = &[
                 why: "knows only the bit of the frame check sequence",
             },
             Exception {
+                rule: "driver-loaded",
+                place: "driver_net/hw.rs, start()",
+                why: "does not care for the firmware",
+            },
+            Exception {
+                rule: "link-disabled",
+                place: "driver_net/hw.rs, start()",
+                why: "expects an EEPROM that leaves the link on",
+            },
+            Exception {
                 rule: "tables",
                 place: "driver_net/hw.rs, start()",
                 why: "turns on no filter that has a table",

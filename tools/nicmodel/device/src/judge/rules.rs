@@ -7,7 +7,8 @@
 use super::queue::Stage;
 use super::state::Facts;
 use super::transmit::Packet;
-use crate::regs::bits::{Autoc2, Dmatxctl, Gpie, Hlreg0, Rdrxctl};
+use crate::regs::bits::{Autoc2, Causes, CtrlExt, Dmatxctl, Gpie, Hlreg0, Rdrxctl, Rttdcs, Rxctrl};
+use crate::regs::offset;
 
 /// The moment at which a rule is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -311,7 +312,56 @@ pub const RULES: &[Rule] = &[
         undefined are written before the receiver is enabled",
         |f| f.unwritten_table(),
     ),
+    on(
+        Moment::ReceiveEnable,
+        "packet-buffers",
+        "4.6.11.3.4",
+        "the packet buffers have no more memory than there is: 512 KiB to receive, 160 KiB to \
+        transmit",
+        |f| f.packet_buffers_overlap(),
+    ),
+    on(
+        Moment::Write,
+        "arbiter",
+        "C ixgbe_main.c:4005",
+        "MTQC is written only while RTTDCS.ARBDIS is set",
+        |f| f.at == offset::MTQC && !f.regs.get::<Rttdcs>().arbdis(),
+    ),
+    // Firmware.
+    on(
+        Moment::InterruptEnable,
+        "driver-loaded",
+        "C ixgbe_main.c:6217",
+        "CTRL_EXT.DRV_LOAD tells the firmware of a driver before interrupts are enabled",
+        |f| !f.regs.get::<CtrlExt>().drv_load(),
+    ),
+    on(
+        Moment::Write,
+        "unload-live",
+        "C ixgbe_main.c:7643",
+        "CTRL_EXT.DRV_LOAD is cleared only when the card no longer accesses memory",
+        |f| f.unloads() && f.port.active && !f.gio_dis,
+    ),
     // Interrupts.
+    on(
+        Moment::InterruptEnable,
+        "auto-clear",
+        "7.3.1.4",
+        "a vector whose message masks it by EIAM_EX has its cause cleared by EIAC",
+        |f| f.masks_without_clearing(),
+    ),
+    on(
+        Moment::Write,
+        "cause-discarded",
+        "C ixgbe_main.c:3489",
+        "causes of queues are not cleared by EICR while the receiver is enabled: their frames \
+        would wait for the next one",
+        |f| {
+            f.at == offset::EICR
+                && Causes::new_with_raw_value(f.value).rtxq() != 0
+                && f.regs.get::<Rxctrl>().rxen()
+        },
+    ),
     on(
         Moment::InterruptEnable,
         "gpie-msix",
@@ -370,8 +420,14 @@ pub const RULES: &[Rule] = &[
     packet(
         "tx-ifcs",
         "7.2.3.2.4",
-        "IFCS is set, unless HLREG0.TXCRCEN is clear",
-        |p| p.advanced() && p.appends_fcs && !p.first.ifcs(),
+        "IFCS and HLREG0.TXCRCEN are set: a frame needs its check sequence",
+        |p| p.advanced() && !(p.appends_fcs && p.first.ifcs()),
+    ),
+    packet(
+        "tx-padding",
+        "8.2.3.22.8",
+        "HLREG0.TXPADEN is set when a frame is shorter than the shortest one",
+        |p| !p.pads && p.data.len() < crate::packet::MIN_FRAME,
     ),
     packet(
         "tx-paylen",

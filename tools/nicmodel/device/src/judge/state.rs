@@ -5,8 +5,8 @@ use super::chance::{Chance, Delay};
 use super::queue::{Direction, ENABLE, Place, Queue, RingRegister, Stage};
 use super::tables::Tables;
 use crate::regs::bits::{
-    Ctrl, Eec, GcrExt, Hlreg0, Mrqc, Rdlen, Rdrxctl, Register, Rxctrl, Secrxctrl, Secrxstat,
-    Srrctl, Status, Swsm,
+    Causes, Ctrl, CtrlExt, Eec, GcrExt, Hlreg0, Mrqc, Rdlen, Rdrxctl, Register, Rxctrl, Rxpbsize,
+    Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
 };
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Effect, Entry, offset};
@@ -248,6 +248,35 @@ impl Facts<'_> {
             }
             _ => true,
         }
+    }
+
+    /// Whether the sizes of the packet buffers exceed their memories.
+    pub(crate) fn packet_buffers_overlap(&self) -> bool {
+        let sum = |first: u32| {
+            (0..8)
+                .map(|i| {
+                    u32::from(
+                        Rxpbsize::from_raw(self.regs.load(first + 4 * i))
+                            .size()
+                            .value(),
+                    )
+                })
+                .sum::<u32>()
+        };
+        sum(offset::RXPBSIZE) > 512 || sum(offset::TXPBSIZE) > 160
+    }
+
+    /// Whether the write tells the firmware that the driver goes.
+    pub(crate) fn unloads(&self) -> bool {
+        self.at == offset::CTRL_EXT
+            && self.regs.get::<CtrlExt>().drv_load()
+            && !CtrlExt::from_raw(self.value).drv_load()
+    }
+
+    /// Whether a message masks its queue vector, but leaves its cause.
+    pub(crate) fn masks_without_clearing(&self) -> bool {
+        let queues = |at| Causes::new_with_raw_value(self.regs.load(at)).rtxq();
+        queues(offset::EIAM_EX) & !queues(offset::EIAC) != 0
     }
 
     /// Whether a table in use has words that were not written since the last reset.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Tables that a reset leaves undefined: their garbage, and which words the driver has written.
 
+use arbitrary_int::traits::Integer;
+use arbitrary_int::u3;
+
 use super::chance::Chance;
+use crate::regs::bits::Autoc2;
 use crate::regs::file::RegisterFile;
 use crate::regs::offset;
 
@@ -64,6 +68,8 @@ impl Tables {
                 regs.store(table.at + 4 * i, chance.word());
             }
         }
+        // The EEPROM may keep the link off to save power.
+        regs.set(Autoc2::ZERO.with_link_disable(u3::MAX));
         for (base, queues) in RINGS {
             for queue in 0..*queues {
                 regs.store(base + queue * offset::QUEUE, chance.word());

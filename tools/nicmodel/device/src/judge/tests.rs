@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Each rule, kept and broken.
 
+mod setup;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,8 +17,8 @@ use crate::device::Device;
 use crate::function::PciFunction;
 use crate::port::Datapath;
 use crate::regs::bits::{
-    Autoc, Autoc2, Ctrl, Dmatxctl, Eec, Eerd, GcrExt, Gpie, Hlreg0, Rdrxctl, Register, Rxctrl,
-    Rxdctl, Secrxctrl, Secrxstat, Srrctl, Status, Txdctl,
+    Autoc, Autoc2, Ctrl, CtrlExt, Dmatxctl, Eec, Eerd, GcrExt, Gpie, Hlreg0, Rdrxctl, Register,
+    Rxctrl, Rxdctl, Secrxctrl, Secrxstat, Srrctl, Status, Txdctl,
 };
 use crate::regs::offset;
 use crate::testing::{device_with, udp_frame};
@@ -112,6 +114,8 @@ impl Driver {
         );
         self.set(self.read::<Hlreg0>().with_rxcrcstrp(true));
         self.set(Gpie::ZERO.with_multiple_msix(true));
+        self.set(CtrlExt::ZERO.with_drv_load(true));
+        self.set(Autoc2::ZERO);
     }
 
     fn tables(&self) {
@@ -337,7 +341,10 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
             driver.read::<Status>();
         }
         rules::DMA_OUTSIDE => return Driver::breaks_with(&[], &[(1 << 40, good(60))]),
-        _ => return transmit_breach(rule),
+        _ => match setup::breach(rule) {
+            Some(broken) => return broken,
+            None => return transmit_breach(rule),
+        },
     }
     driver.broken()
 }

@@ -17,6 +17,8 @@ pub(crate) struct Packet<'a> {
     pub(crate) context: Option<Context>,
     /// HLREG0.TXCRCEN.
     pub(crate) appends_fcs: bool,
+    /// HLREG0.TXPADEN.
+    pub(crate) pads: bool,
 }
 
 /// The headers of a packet as they are, whatever lengths they claim: with TSE those are not set.

@@ -58,6 +58,7 @@ macro_rules! registers {
 registers! {
     Ctrl at offset::CTRL;
     Status at offset::STATUS;
+    CtrlExt at offset::CTRL_EXT;
     Esdp at offset::ESDP;
     I2cctl at offset::I2CCTL;
     Eec at offset::EEC;
@@ -79,6 +80,7 @@ registers! {
     Rdrxctl at offset::RDRXCTL;
     Rxctrl at offset::RXCTRL;
     Rxpbsize at offset::RXPBSIZE, every 4;
+    Rttdcs at offset::RTTDCS;
     Dmatxctl at offset::DMATXCTL;
     Dtxtcpflgl at offset::DTXTCPFLGL;
     Dtxtcpflgh at offset::DTXTCPFLGH;
@@ -155,12 +157,23 @@ pub struct Status {
     pub gio: bool,
 }
 
+/// Device control, extended.
+#[bitfield(u32, default = 0, debug)]
+pub struct CtrlExt {
+    /// A driver is in charge, rather than the firmware.
+    #[bit(28, rw)]
+    pub drv_load: bool,
+}
+
 /// Software-definable pins.
 #[bitfield(u32, default = 0, debug)]
 pub struct Esdp {
     /// Level of pin 2: on this card, a module is in the SFP cage.
     #[bit(2, rw)]
     pub sdp2_data: bool,
+    /// Level of pin 3: it turns the laser off.
+    #[bit(3, rw)]
+    pub sdp3_data: bool,
 }
 
 /// I2C lines to the SFP module, driven by software.
@@ -484,6 +497,14 @@ pub struct Rxpbsize {
 }
 
 // 8.2.3.9, transmit registers.
+
+/// Control of the arbiter of transmit descriptors.
+#[bitfield(u32, default = 0, debug)]
+pub struct Rttdcs {
+    /// The arbiter stands still.
+    #[bit(6, rw)]
+    pub arbdis: bool,
+}
 
 /// DMA transmit control.
 #[bitfield(u32, default = 0, debug)]

@@ -87,11 +87,11 @@ pub const REGISTERS: &[Entry] = &[
     effect("STATUS", offset::STATUS, 0, Effect::Status),
     one("CTRL_EXT", offset::CTRL_EXT, 0, Memory),
     // SDP2: a module is in the SFP cage.
-    one(
+    effect(
         "ESDP",
         offset::ESDP,
         Esdp::ZERO.with_sdp2_data(true).raw_value(),
-        Memory,
+        Effect::Esdp,
     ),
     effect(
         "I2CCTL",
@@ -285,7 +285,7 @@ pub const REGISTERS: &[Entry] = &[
     one("ATLASCTL", 0x04800, 0, Memory),
     one("CORECTL", 0x14f00, 0, Memory),
     // Transmit
-    one("RTTDCS", 0x04900, 0, Memory),
+    one("RTTDCS", offset::RTTDCS, 0, Memory),
     one("RTTDQSEL", 0x04904, 0, Memory),
     array("RTTDT1", 0x04908, 2, 4, 0, Memory),
     array("RTTDT2C", 0x04910, 8, 4, 0, Memory),
@@ -319,7 +319,7 @@ pub const REGISTERS: &[Entry] = &[
     one("DTXMXSZRQ", 0x08100, 0, Memory),
     one("TXDGPC_LVMMC", 0x08108, 0, Memory),
     array("PFVFTE", 0x08110, 2, 4, 0, Memory),
-    one("MTQC", 0x08120, 0, Memory),
+    one("MTQC", offset::MTQC, 0, Memory),
     array("PFVFSPOOF", 0x08200, 8, 4, 0, Memory),
     one("PFDTXGSWC", 0x08220, 0, Memory),
     array("TXLLQ", 0x082e0, 4, 4, 0, Memory),
@@ -329,8 +329,8 @@ pub const REGISTERS: &[Entry] = &[
     one("RTTUP2TC", 0x0c800, 0, Memory),
     one("LBDRPEN", 0x0ca00, 0, Memory),
     one("TIPG", 0x0cb00, 0, Memory),
-    one("TXPBSIZE0", 0x0cc00, 0x0002_8000, Memory),
-    array("TXPBSIZE", 0x0cc04, 7, 4, 0, Memory),
+    one("TXPBSIZE0", offset::TXPBSIZE, 0x0002_8000, Memory),
+    array("TXPBSIZE", offset::TXPBSIZE + 4, 7, 4, 0, Memory),
     one("RTTPCS", 0x0cd00, 0, Memory),
     one("MNGTXMAP", 0x0cd10, 0, Memory),
     array("RTTPT2C", 0x0cd20, 8, 4, 0, Memory),
@@ -397,8 +397,8 @@ pub const REGISTERS: &[Entry] = &[
     one("FDIRCTRL", 0x0ee00, 0x8, Memory),
     array("FDIRIP", 0x0ee0c, 5, 4, 0, Memory),
     array("FDIRPORT", 0x0ee20, 2, 4, 0, Memory),
-    one("FDIRHASH", 0x0ee28, 0, Memory),
-    one("FDIRCMD", 0x0ee2c, 0, ReadOnly),
+    one("FDIRHASH", offset::FDIRHASH, 0, Memory),
+    effect("FDIRCMD", offset::FDIRHASH + 4, 0, Effect::Fdircmd),
     one("FDIRFREE", 0x0ee38, 0, Memory),
     array("FDIRMASK", 0x0ee3c, 4, 4, 0, Memory),
     one("FDIRLEN", 0x0ee4c, 0, Memory),

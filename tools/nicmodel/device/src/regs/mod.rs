@@ -35,6 +35,8 @@ pub enum Access {
 pub enum Effect {
     Ctrl,
     Status,
+    Esdp,
+    Fdircmd,
     Eec,
     Eerd,
     I2cctl,

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Breaches of the rules about buffers, firmware, causes and padding; the laser.
+
+use std::collections::BTreeSet;
+
+use arbitrary_int::u10;
+
+use super::{Driver, good};
+use crate::card::TX_DATA;
+use crate::function::PciFunction;
+use crate::regs::bits::{Autoc2, Causes, CtrlExt, Esdp, Hlreg0, Register, Rttdcs, Rxpbsize};
+use crate::regs::offset;
+use crate::testing::udp_frame;
+
+/// A way to break such a rule, if it is one.
+pub(super) fn breach(rule: &str) -> Option<BTreeSet<&'static str>> {
+    let driver = Driver::new();
+    match rule {
+        "packet-buffers" => {
+            driver.reset();
+            driver.initialise();
+            let more = Rxpbsize::ZERO.with_size(u10::new(1)).raw();
+            driver.write(Rxpbsize::offset(7), more);
+            driver.receiver();
+        }
+        "arbiter" => {
+            driver.reset();
+            driver.write(offset::MTQC, 0);
+        }
+        "driver-loaded" => {
+            driver.reset();
+            driver.initialise();
+            driver.set(CtrlExt::ZERO);
+            driver.write(offset::EIMS_EX, 1);
+        }
+        "unload-live" => {
+            driver.start();
+            driver.set(CtrlExt::ZERO);
+        }
+        "auto-clear" => {
+            driver.start();
+            driver.write(offset::EIAM_EX, 1);
+            driver.write(offset::EIMS_EX, 1);
+        }
+        "cause-discarded" => {
+            driver.start();
+            driver.write(offset::EICR, Causes::ZERO.with_rtxq(1).raw_value());
+        }
+        "tx-padding" => {
+            let mut driver = Driver::started(&udp_frame(60));
+            driver.set(driver.read::<Hlreg0>().with_txpaden(false));
+            driver.send(&[(TX_DATA, good(59).raw_value())]);
+            return Some(driver.broken());
+        }
+        _ => return None,
+    }
+    Some(driver.broken())
+}
+
+#[test]
+fn kept_rules() {
+    let mut driver = Driver::started(&udp_frame(60));
+    driver.set(Rttdcs::ZERO.with_arbdis(true));
+    driver.write(offset::MTQC, 0);
+    driver.set(Rttdcs::ZERO);
+    // All other causes may be cleared, and queues before there are frames.
+    driver.write(offset::EICR, !0xffff);
+    driver.write(offset::EIAC, 1);
+    driver.write(offset::EIAM_EX, 1);
+    driver.write(offset::EIMS_EX, 1);
+    driver.send(&[(TX_DATA, good(59).raw_value())]);
+    driver.stop();
+    assert!(driver.master_disable() || driver.read::<CtrlExt>().drv_load());
+    driver.set(CtrlExt::ZERO);
+    assert_eq!(driver.broken(), BTreeSet::new());
+}
+
+#[test]
+fn a_filter_of_flow_director_is_one_write() {
+    let driver = Driver::new();
+    let device = &driver.card.device;
+    device.bar_write(0, offset::FDIRHASH.into(), &[1, 0, 0, 0, 5, 1, 0, 0]);
+    // The command is done.
+    assert_eq!(device.register_read(offset::FDIRHASH + 4), 0x104);
+    assert_eq!(driver.broken(), BTreeSet::new());
+    device.bar_write(0, offset::FDIRHASH.into(), &[1, 0]);
+    assert_eq!(driver.broken(), BTreeSet::from([super::rules::ACCESS_SIZE]));
+}
+
+#[test]
+fn frames_without_a_check_sequence_are_seen() {
+    let mut driver = Driver::started(&udp_frame(100));
+    driver.set(driver.read::<Hlreg0>().with_txcrcen(false));
+    driver.send(&[(TX_DATA, good(100).raw_value())]);
+    assert_eq!(driver.broken(), BTreeSet::from(["tx-ifcs"]));
+}
+
+#[test]
+fn without_the_laser_there_is_no_link() {
+    let driver = Driver::new();
+    let device = &driver.card.device;
+    assert!(device.link());
+    driver.set(driver.read::<Esdp>().with_sdp3_data(true));
+    assert!(!device.link());
+    device.set_link(false);
+    driver.set(driver.read::<Esdp>().with_sdp3_data(false));
+    assert!(!device.link());
+    device.set_link(true);
+    assert!(device.link());
+}
+
+#[test]
+fn a_reset_leaves_the_link_disabled() {
+    let driver = Driver::new();
+    driver.reset();
+    assert_ne!(driver.read::<Autoc2>().link_disable().value(), 0);
+}
