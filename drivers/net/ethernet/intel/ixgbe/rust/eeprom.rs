@@ -7,16 +7,16 @@ use kernel::{
         self,
         Bound, //
     },
-    io::{
-        poll::read_poll_timeout,
-        Io, //
-    },
+    io::Io,
     prelude::*,
     time::Delta, //
 };
 
 use crate::{
-    hw::Bar0,
+    hw::{
+        self,
+        Bar0, //
+    },
     regs::*, //
 };
 
@@ -33,8 +33,8 @@ const SECTION_POINTERS: core::ops::Range<u16> = 0x03..0x0f;
 pub(crate) fn read(bar: &Bar0<'_>, word: u16) -> Result<u16> {
     bar.write_reg(EERD::zeroed().try_with_addr(word)?.with_start(true));
 
-    let value = read_poll_timeout(
-        || Ok(bar.read(EERD)),
+    let value = hw::poll(
+        || bar.read(EERD),
         |r| r.done(),
         Delta::from_micros(5),
         Delta::from_millis(100),

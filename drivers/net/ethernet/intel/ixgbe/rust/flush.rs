@@ -12,7 +12,6 @@ use kernel::{
         Bound, //
     },
     io::{
-        poll::read_poll_timeout,
         register::Array,
         Io, //
     },
@@ -54,8 +53,8 @@ pub(crate) fn is_pending(bar: &Bar0<'_>) -> bool {
 fn wait_for_transactions(dev: &device::Device<Bound>) -> Result {
     let pdev: &pci::Device<Bound> = dev.try_into()?;
 
-    read_poll_timeout(
-        || Ok(pdev.config_space().read16(DEVICE_STATUS)),
+    hw::poll(
+        || pdev.config_space().read16(DEVICE_STATUS),
         |status| status & TRANSACTIONS_PENDING == 0,
         Delta::from_micros(100),
         Delta::from_millis(100),

@@ -53,6 +53,30 @@ pub(crate) fn flush(bar: &Bar0<'_>) {
     bar.read(STATUS);
 }
 
+/// Polls `read` every `interval` until `cond` holds for its value, and returns that.
+///
+/// On a busy host, a virtual machine may lose its CPU for longer than `timeout`, and have read only
+/// once by then. So time alone does not make this fail: some more reads have to agree.
+pub(crate) fn poll<T>(
+    mut read: impl FnMut() -> T,
+    mut cond: impl FnMut(&T) -> bool,
+    interval: Delta,
+    timeout: Delta,
+) -> Result<T> {
+    const MORE_READS: usize = 8;
+
+    read_poll_timeout(|| Ok(read()), &mut cond, interval, timeout).or_else(|error| {
+        for _ in 0..MORE_READS {
+            fsleep(interval);
+            let value = read();
+            if cond(&value) {
+                return Ok(value);
+            }
+        }
+        Err(error)
+    })
+}
+
 /// Polls `read` until `cond` holds for its value, or the device is gone.
 ///
 /// A removed device counts as success: it does no DMA, and callers check [`is_gone`] where it
@@ -63,8 +87,8 @@ fn wait_for<T>(
     cond: impl Fn(&T) -> bool,
     timeout: Delta,
 ) -> Result {
-    read_poll_timeout(
-        || Ok(read()),
+    poll(
+        read,
         |value| cond(value) || is_gone(bar),
         Delta::from_micros(100),
         timeout,

@@ -37,7 +37,10 @@ use crate::{
         RxStatus,
         RING_SIZE, //
     },
-    hw::Bar0,
+    hw::{
+        self,
+        Bar0, //
+    },
     regs::queue::*,
     stats::PollCounters, //
 };
@@ -429,8 +432,8 @@ impl RxRegisters {
         );
 
         bar.write(RXDCTL::at(at), RXDCTL::zeroed().with_enable(true));
-        kernel::io::poll::read_poll_timeout(
-            || Ok(bar.read(RXDCTL::at(at))),
+        hw::poll(
+            || bar.read(RXDCTL::at(at)),
             |r| r.enable(),
             Delta::from_micros(100),
             Delta::from_millis(100),

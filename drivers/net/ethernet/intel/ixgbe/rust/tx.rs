@@ -416,8 +416,8 @@ impl TxRegisters {
                 .with_const_wthresh::<1>()
                 .with_enable(true),
         );
-        kernel::io::poll::read_poll_timeout(
-            || Ok(bar.read(TXDCTL::at(at))),
+        hw::poll(
+            || bar.read(TXDCTL::at(at)),
             |r| r.enable(),
             Delta::from_micros(100),
             Delta::from_millis(100),
