@@ -30,6 +30,7 @@ SUITES = {
     "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
     "mutants": "seeded defects of the Rust driver, which the selftests must refuse",
+    "mutants-few": "a sample of them",
     "selftests": "the kernel's own tests of drivers, with both drivers: a record",
     "ports": "the general selftests on a port of this machine (NETIF=, REMOTE=)",
 }

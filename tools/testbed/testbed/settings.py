@@ -85,9 +85,10 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       Words for the kernel's command line.
   WAIT=0|1                 for debug; default 0
       1 stops the machine before its first instruction until gdb says continue.
-  JUDGE=0|1                for run, shell, debug; default 0
+  JUDGE=0|1                for run, shell, debug, test; default 0
       1 makes the modelled card refuse what the data sheet forbids, and as slow and
       undefined as it allows; broken rules are printed, and the exit code of make run is 96.
+      make test judges by itself; 0 with ONLY=mutants shows which mutants live without it.
   CPUS=1..8                for run, shell, debug; default 2
       Processors of the guest.
   TIMEOUT=SECONDS          for run, shell; default 600

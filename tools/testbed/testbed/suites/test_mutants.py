@@ -2,13 +2,19 @@
 """Seeded defects of the Rust driver, each of which a selftest has to refuse.
 
 A mutant is a patch to the driver's folder. Its head names the defect, and the shortest program
-of drivers/net/hw that notices it. It is built as an external module, which takes seconds.
+of drivers/net/hw that notices it, with its arguments. It is built as an external module, which
+takes seconds.
+
+A mutant that lives without the judge, as it did in the model before there was one, says so with
+"Alive-before: yes"; JUDGE=0 runs those without it, where none may be killed.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,14 +28,17 @@ from testbed.build.kernel import UML
 from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.host import proc
-from testbed.host.ui import Step, say
+from testbed.host.ui import Failure, Step, say
 from testbed.selftests.results import FAIL, parse
 from testbed.suites.conftest import Ready
 
 FOLDER = "tools/testbed/mutants"
+# Those of the suite that is not only on request: of each kind the cheapest.
+SAMPLE = ("rx-tail-early", "tx-no-fcs", "tables-undefined", "auto-read-unpolled", "tx-paylen")
 _DRIVER = "drivers/net/ethernet/intel/ixgbe/rust"
 _RUNNER = "tools/testbed/guest/run_selftests.py"
-_REFUSED_BY = re.compile(r"^Refused-by: (\w+\.py)$", re.M)
+_REFUSED_BY = re.compile(r"^Refused-by: (\w+\.py.*)$", re.M)
+_ALIVE_BEFORE = re.compile(r"^Alive-before: yes$", re.M)
 _BOOT_TIME = 900.0
 _PROGRAM_TIME = 600.0
 
@@ -40,7 +49,9 @@ class Mutant:
 
     patch: Path
     about: str
+    # The line that run_selftests.py takes, below drivers/net/hw.
     program: str
+    alive_before: bool
 
 
 def mutants(folder: Path) -> list[Mutant]:
@@ -51,13 +62,21 @@ def mutants(folder: Path) -> list[Mutant]:
         program = _REFUSED_BY.search(text)
         if program is None:
             raise ValueError(f"{patch}: no line 'Refused-by: PROGRAM.py'")
-        found.append(Mutant(patch, text.splitlines()[0].rstrip("."), program[1]))
+        about = text.splitlines()[0].rstrip(".")
+        found.append(Mutant(patch, about, program[1], bool(_ALIVE_BEFORE.search(text))))
     return found
 
 
 def _parameters() -> list[object]:
     clone = Path(__file__).resolve().parents[4]
-    return [pytest.param(one, id=one.patch.stem) for one in mutants(clone / FOLDER)]
+    return [
+        pytest.param(
+            one.patch.stem, one, id=f"{suite}/{one.patch.stem}", marks=pytest.mark.suite(suite)
+        )
+        for suite, names in (("mutants-few", SAMPLE), ("mutants", None))
+        for one in mutants(clone / FOLDER)
+        if names is None or one.patch.stem in names
+    ]
 
 
 def _source(env: Env, mutant: Mutant) -> Path:
@@ -79,28 +98,69 @@ def _run(live: Live, program: str) -> str | None:
         return f"judge: {broken[0].rule}"
     if live.died:
         return f"the guest ended: {live.died}"
+    name = f"drivers/net/hw/{program.split()[0]}"
+    seen = 0
     for found in parse(lines, "the guest ended"):
         for case, result in found.cases.items():
+            seen += 1
             if result.result == FAIL:
                 return case
-    complaints = dmesg.complaints(live.console(f"drivers/net/hw/{program}"))
+    if not seen:
+        raise Failure(f"{name} ran no case")
+    complaints = dmesg.complaints(live.console(name))
     return str(complaints[0]) if complaints else None
 
 
-@pytest.mark.suite("mutants")
-@pytest.mark.parametrize("mutant", _parameters())
-def test_mutant(env: Env, ready: Ready, results: Results, mutant: Mutant) -> None:
-    """A defect is noticed."""
+@dataclass
+class Row:
+    """A line of the table."""
+
+    mutant: Mutant
+    objection: str | None
+    seconds: float
+
+    def __str__(self) -> str:
+        fate = f"killed by {self.objection}" if self.objection else "SURVIVED"
+        return f"{self.mutant.patch.stem:<24} {self.seconds:5.0f} s  {fate}"
+
+
+@pytest.fixture(scope="session")
+def table() -> Iterator[list[Row]]:
+    """The rows so far, printed at the end."""
+    rows: list[Row] = []
+    yield rows
+    if rows:
+        killed = sum(row.objection is not None for row in rows)
+        say("")
+        for row in rows:
+            say(f"    {row}")
+        say(f"    {killed} of {len(rows)} mutants killed")
+
+
+@pytest.mark.parametrize(("program", "mutant"), _parameters())
+def test_mutant(
+    env: Env, ready: Ready, results: Results, table: list[Row], program: str, mutant: Mutant
+) -> None:
+    """A defect is noticed; or, before there was a judge, was not."""
+    before = env.settings.given("JUDGE") and not env.settings.switch("JUDGE")
+    if before and not mutant.alive_before:
+        results.skip(mutant.about, "not known to have been alive before there was a judge")
+        return
+    began = time.monotonic()
     built = ready(UML, with_selftests=True)
     made = driver.build(env, built.kernels[UML], _source(env, mutant))
     job = Job(env.clone / _RUNNER, "rust", timeout=_BOOT_TIME, modules=made.modules,
-              kernel_words=["kunit.enable=0"], selftests=built.selftests, judge=True,
+              kernel_words=["kunit.enable=0"], selftests=built.selftests, judge=not before,
               variables={"REQUESTS": f"/mnt/job/{REQUESTS}"})  # fmt: skip
-    with Step(f"{mutant.patch.stem}: {mutant.program}"):
-        live = Live(built.machine(UML, f"mutant-{mutant.patch.stem}"), job)
+    with Step(f"{program}: {mutant.program}"):
+        live = Live(built.machine(UML, f"mutant-{program}"), job)
         try:
             objection = _run(live, mutant.program)
         finally:
             live.kill()
-    say(f"      {'killed by ' + objection if objection else 'SURVIVED'}")
-    results.add(mutant.about, None if objection else "survived")
+    table.append(Row(mutant, objection, time.monotonic() - began))
+    say(f"      {table[-1]}")
+    if before:
+        results.add(mutant.about, f"killed by {objection}" if objection else None)
+    else:
+        results.add(mutant.about, None if objection else "survived")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.suites.test_mutants import FOLDER, Mutant, mutants
+from testbed.suites.test_mutants import FOLDER, SAMPLE, Mutant, mutants
 
 CLONE = Path(__file__).resolve().parents[4]
 DRIVER = CLONE / "drivers/net/ethernet/intel/ixgbe/rust"
@@ -21,8 +21,26 @@ def test_mutants_apply(tmp_path: Path, mutant: Mutant) -> None:
     shutil.copytree(DRIVER, tmp_path / "driver")
     command = ["patch", "-p1", "--fuzz=0", "--dry-run", "-i", mutant.patch]
     subprocess.run(command, cwd=tmp_path / "driver", check=True, stdout=subprocess.DEVNULL)
-    assert (PROGRAMS / mutant.program).exists()
+    assert (PROGRAMS / mutant.program.split()[0]).exists()
     assert mutant.about
+
+
+def test_the_sample_exists() -> None:
+    """Those that always run are among all."""
+    assert set(SAMPLE) <= {mutant.patch.stem for mutant in ALL}
+
+
+def test_a_mutant_that_lived_before_says_so(tmp_path: Path) -> None:
+    """The head of a patch."""
+    (tmp_path / "a.patch").write_text(
+        "A defect.\nRefused-by: forward.py -t set_up\nAlive-before: yes\n\n--- a/x\n"
+    )
+    (tmp_path / "b.patch").write_text("Another.\nRefused-by: forward.py\n\n--- a/x\n")
+    first, second = mutants(tmp_path)
+    assert (first.about, first.program, first.alive_before) == (
+        "A defect", "forward.py -t set_up", True
+    )  # fmt: skip
+    assert not second.alive_before
 
 
 def test_a_mutant_names_its_program(tmp_path: Path) -> None:
