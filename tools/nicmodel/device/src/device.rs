@@ -275,6 +275,12 @@ impl Device {
             self.epoch.fetch_add(1, Ordering::AcqRel);
             self.changed();
         });
+        // The laser may be on again.
+        if let Some(judge) = &self.judge
+            && self.link()
+        {
+            judge.link_changes(self, true);
+        }
         bump(&self.totals.resets, 1);
         self.kick();
     }

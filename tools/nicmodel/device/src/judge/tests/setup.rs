@@ -110,6 +110,19 @@ fn without_the_laser_there_is_no_link() {
 }
 
 #[test]
+fn a_reset_ends_the_time_without_a_laser() {
+    let mut driver = Driver::started(&udp_frame(100));
+    driver.set(driver.read::<Esdp>().with_sdp3_data(true));
+    driver.clock.advance(4_000_000_000);
+    driver.start();
+    // A short loss is no reason for another reset.
+    driver.card.device.set_link(false);
+    driver.send(&[(TX_DATA, good(100).raw_value())]);
+    driver.card.device.set_link(true);
+    assert_eq!(driver.broken(), BTreeSet::new());
+}
+
+#[test]
 fn a_reset_leaves_the_link_disabled() {
     let driver = Driver::new();
     driver.reset();
