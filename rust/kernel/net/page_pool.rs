@@ -128,13 +128,13 @@ unsafe impl Sync for PagePool {}
 impl PagePool {
     /// Creates the page pool that serves `napi`.
     ///
-    /// `buffers` is the number of buffers that the pool keeps at hand. They are mapped for `dev`, which
-    /// must be the parent of the network device, since that is bound until the pool is gone; else
-    /// the result is [`EINVAL`].
+    /// `buffers` is the number of buffers that the pool keeps at hand. They are mapped for `dev`,
+    /// which must be the parent of the network device, since that is bound until the pool is gone;
+    /// else the result is [`EINVAL`].
     ///
     /// Context: process context, while `napi` is being set up.
     fn new(dev: &device::Device<Bound>, napi: &Napi, buffers: u32, layout: Layout) -> Result<Self> {
-        // What the device writes, in each page.
+        // Pages, and the part of each that the device writes.
         let (pages, offset, len) = if layout.is_half() {
             (buffers.div_ceil(2), 0, bindings::PAGE_SIZE as u32)
         } else {
@@ -183,39 +183,46 @@ impl PagePool {
 
     /// Starts to allocate the first buffers, while `napi` is being set up.
     ///
-    /// Returns [`EINVAL`] if `napi` is not the instance that this pool was made for, or if `layout`
-    /// is not that of the pool.
-    fn initial_allocator<'a>(
+    /// Returns [`EINVAL`] if `napi` is not the instance that this pool was made for.
+    ///
+    /// # Safety
+    ///
+    /// `layout` must be that of the pool.
+    unsafe fn initial_allocator<'a>(
         &'a mut self,
         napi: &'a Napi,
         layout: Layout,
     ) -> Result<Allocator<'a>> {
-        if self.napi != napi.id() || self.layout != layout {
+        if self.napi != napi.id() {
             return Err(EINVAL);
         }
 
-        // INVARIANT: The instance exists, and cannot run yet.
+        // INVARIANT: The instance exists, and cannot run yet. The layout is that of the pool.
         Ok(Allocator { pool: self, layout })
     }
 
     /// Starts to allocate buffers from the poll function.
     ///
-    /// Returns [`EINVAL`] if `poll` is not that of the instance that this pool was made for, or if
-    /// `layout` is not that of the pool, and [`EBUSY`] if this is netpoll, which may have interrupted an access to the pool.
+    /// Returns [`EINVAL`] if `poll` is not that of the instance that this pool was made for, and
+    /// [`EBUSY`] if this is netpoll, which may have interrupted an access to the pool.
+    ///
+    /// # Safety
+    ///
+    /// `layout` must be that of the pool. As a constant of the driver, it need not be loaded.
     #[inline]
-    fn allocator<'a>(
+    unsafe fn allocator<'a>(
         &'a mut self,
         poll: &'a napi::Poll<'_>,
         layout: Layout,
     ) -> Result<Allocator<'a>> {
-        if self.napi != poll.napi().id() || self.layout != layout {
+        if self.napi != poll.napi().id() {
             return Err(EINVAL);
         }
         if poll.is_netpoll() {
             return Err(EBUSY);
         }
 
-        // INVARIANT: The instance is polled here and now.
+        // INVARIANT: The instance is polled here and now. The layout is that of the pool.
         Ok(Allocator { pool: self, layout })
     }
 

@@ -179,8 +179,12 @@ impl Counts {
         self.pairs + self.tx_only
     }
 
-    pub(super) fn vectors(self) -> u16 {
-        self.pairs + self.rx_only + self.tx_only
+    /// Whether there are several vectors, and the core keeps a configuration of each, which it does
+    /// for as many as there are queues of a kind.
+    pub(super) fn are_configured(self) -> bool {
+        let vectors = self.pairs + self.rx_only + self.tx_only;
+
+        vectors > 1 && vectors <= self.rx().max(self.tx())
     }
 
     /// Whether there is a queue of each kind.

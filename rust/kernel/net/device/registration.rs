@@ -441,7 +441,7 @@ impl<T: Driver> Registration<T> {
         // SAFETY: The device is valid. From here on there may be callbacks; the private part is
         // complete.
         unsafe {
-            if inner.counts.vectors() > 1 {
+            if inner.counts.are_configured() {
                 bindings::netif_set_affinity_auto(raw);
             }
             bindings::netif_carrier_off(raw);

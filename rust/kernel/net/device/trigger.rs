@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Triggers: what has the poll function of a queue vector run.
+//! Triggers: interrupts, or none, that have the poll function of a queue vector run.
 
 use super::{
     registration::Inner,
@@ -26,7 +26,7 @@ use crate::{
 
 use core::cell::Cell;
 
-/// What has the poll function of a queue vector run, see
+/// The reason for the poll function of a queue vector to run, see
 /// [`Opening::add_vector`](super::Opening::add_vector).
 pub enum Trigger<'up, 'name> {
     /// An interrupt that nothing else raises (MSI-X, MSI). It is named after the device, the string
@@ -43,7 +43,7 @@ pub enum Trigger<'up, 'name> {
     Software,
 }
 
-/// What a card has to tell with an interrupt, see [`Driver::claim`].
+/// The reasons of a card for an interrupt, see [`Driver::claim`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
     /// There is work for the poll function of the vector.
@@ -80,6 +80,7 @@ pub(super) struct Interrupt {
     irq: u32,
     name: CString,
     is_shared: bool,
+    /// For the owner of the vector alone, unlike the rest, which handlers read.
     requested: Cell<bool>,
     /// A [`Phase`].
     phase: Atomic<u32>,
@@ -164,7 +165,7 @@ impl Interrupt {
         }
     }
 
-    /// What of `causes` may be acted on.
+    /// The part of `causes` that may be acted on.
     fn admitted<T: Driver>(&self, causes: Causes) -> Causes {
         let phase = self.phase.load(Relaxed);
 

@@ -64,6 +64,12 @@ impl DeviceBuffer {
         }
     }
 
+    /// 1 if this is the second half of a page, else 0.
+    #[inline]
+    fn tag(&self) -> usize {
+        self.tagged.addr().get() & 1
+    }
+
     /// The first page.
     #[inline]
     pub(super) fn page(&self) -> *mut bindings::page {
@@ -84,7 +90,7 @@ impl DeviceBuffer {
     #[inline]
     pub(super) fn offset(&self, layout: Layout) -> usize {
         if layout.is_half() {
-            (self.tagged.addr().get() & 1) * layout.size()
+            self.tag() * layout.size()
         } else {
             0
         }
@@ -158,9 +164,9 @@ impl CpuBuffer<'_> {
             .cast::<u8>()
             .wrapping_add(self.layout.headroom().into());
 
-        // SAFETY: By the type invariants these bytes are within the buffer, initialized (pages of the
-        // allocator are, for the purposes of Rust, memory that a device wrote), and are not written
-        // to.
+        // SAFETY: By the type invariants these bytes are within the buffer, initialized (pages of
+        // the allocator are, for the purposes of Rust, memory that a device wrote), and are not
+        // written to.
         unsafe { core::slice::from_raw_parts(start, self.len.into()) }
     }
 
@@ -202,7 +208,8 @@ impl CpuBuffer<'_> {
             return Err(EINVAL);
         }
 
-        let offset = self.buffer.offset(self.layout) + usize::from(self.layout.headroom());
+        // Only halves are tagged, so this needs no branch where the layout is not a constant.
+        let offset = self.buffer.tag() * self.layout.size() + usize::from(self.layout.headroom());
         let fragments = skb.nr_frags();
         if fragments >= bindings::MAX_SKB_FRAGS as usize {
             return Err(EMSGSIZE);
@@ -217,7 +224,7 @@ impl CpuBuffer<'_> {
                 raw,
                 // CAST: Just checked.
                 fragments as c_int,
-                this.buffer.page_of(this.layout),
+                this.buffer.page(),
                 // CAST: It is within a page.
                 offset as c_int,
                 this.len.into(),

@@ -100,6 +100,7 @@ impl<const N: usize> Attached for Memory<N> {}
 ///
 /// - `memory` belongs to the NAPI instance that `pool` was made for, which keeps it as long as that
 ///   has not been deleted. No other handle uses it.
+/// - `pool` has the layout of `F`.
 /// - Indices are free-running. `next_free` is at most `N - 1` ahead of `next_done`.
 ///
 /// # Examples
@@ -175,8 +176,8 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
 
     /// Makes the ring of `napi`, and fills it with buffers as far as there is memory.
     ///
-    /// `buffers` is the number of buffers that the ring's pool keeps at hand; see [`Self::missing`] for
-    /// buffers that the ring has not got. `dev` must be the parent of the network device.
+    /// `buffers` is the number of buffers that the ring's pool keeps at hand; see [`Self::missing`]
+    /// for buffers that the ring has not got. `dev` must be the parent of the network device.
     ///
     /// Context: process context, while `napi` is being set up.
     ///
@@ -210,7 +211,8 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
             _format: PhantomData,
         };
 
-        let mut pool = this.pool.initial_allocator(napi, F::LAYOUT)?;
+        // SAFETY: The pool was made with this layout.
+        let mut pool = unsafe { this.pool.initial_allocator(napi, F::LAYOUT)? };
         // SAFETY: The instance exists.
         this.next_free = unsafe { Self::fill(this.memory, &mut pool, 0, Self::MASK) };
         if this.next_free == 0 {
@@ -242,12 +244,11 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
             let Some(buffer) = pool.alloc() else {
                 break;
             };
-            let address = buffer.dma_address(F::LAYOUT);
-
             // CAST: An address has 64 bits at most.
-            //
+            let address = Le64::new(buffer.dma_address(F::LAYOUT) as u64);
+
             // This also clears the notice of the descriptor's last use.
-            io_write!(memory.desc, [build: index & Self::MASK][build: 0], Le64::new(address as u64));
+            io_write!(memory.desc, [build: index & Self::MASK][build: 0], address);
             io_write!(memory.desc, [build: index & Self::MASK][build: 1], Le64::new(0));
             buffers[index & Self::MASK] = Some(buffer);
             index = index.wrapping_add(1);
@@ -332,7 +333,8 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
     #[inline]
     pub fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
         let (before, missing) = (self.next_free, self.missing());
-        let mut pool = self.pool.allocator(cx, F::LAYOUT)?;
+        // SAFETY: The pool was made with this layout.
+        let mut pool = unsafe { self.pool.allocator(cx, F::LAYOUT)? };
 
         // SAFETY: The instance is being polled, and the handle is borrowed exclusively. The card
         // does not have the missing buffers' descriptors.

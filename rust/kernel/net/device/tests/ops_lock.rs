@@ -24,7 +24,7 @@ fn locks<const OPS_LOCK: bool>(device: &PlainDevice<OPS_LOCK>) -> u32 {
     device.plan.locks.xchg(0, Relaxed)
 }
 
-/// What a device with that sort of lock does. `own` is its own lock, if it has one.
+/// Takes a device with that sort of lock through its life. `own` is its own lock, if it has one.
 fn lifecycle<const OPS_LOCK: bool>(own: u32) -> Result {
     let device = PlainDevice::<OPS_LOCK>::new(Plan::new(1, 0, 1))?;
     let registration = device.registration.as_ref().ok_or(ENODEV)?;

@@ -54,6 +54,7 @@ use crate::{
         skbuff::SkBuff, //
     },
     prelude::*,
+    str::CString,
     sync::{
         atomic::{
             Atomic,
@@ -353,6 +354,14 @@ impl<const OPS_LOCK: bool> Controls for Plain<OPS_LOCK> {
     }
 }
 
+/// A name for a bus device, which no other one has or had: a test that fails leaves its device.
+fn name() -> Result<CString> {
+    static COUNT: Atomic<u32> = Atomic::new(0);
+
+    let number = COUNT.fetch_add(1, Relaxed);
+    Ok(CString::try_from_fmt(fmt!("rust_net_plain_{number}"))?)
+}
+
 /// A registered device of the driver, with its bus device and interrupts.
 pub(super) struct PlainDevice<const OPS_LOCK: bool> {
     pub(super) registration: Option<Registration<Plain<OPS_LOCK>>>,
@@ -362,7 +371,7 @@ pub(super) struct PlainDevice<const OPS_LOCK: bool> {
 
 impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
     pub(super) fn new(plan: Plan) -> Result<Self> {
-        let parent = faux::Registration::new(c"rust_net_plain", None)?;
+        let parent = faux::Registration::new(&name()?, None)?;
         let plan = Arc::new(plan, GFP_KERNEL)?;
 
         // SAFETY: The parent exists until the registration has been dropped.
