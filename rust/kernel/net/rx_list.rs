@@ -18,6 +18,7 @@
 use super::{
     napi::Poll,
     skbuff::{
+        RxHash,
         SkBuff,
         UniqueSkBuff,
         UnsharedSkBuff, //
@@ -26,10 +27,7 @@ use super::{
 #[cfg(CONFIG_PAGE_POOL)]
 use super::{
     page_pool::CpuBuffer,
-    skbuff::{
-        set_protocol,
-        RxHash, //
-    }, //
+    skbuff::set_protocol, //
 };
 use crate::{
     bindings,
@@ -103,6 +101,28 @@ pub struct RxList<'a> {
 // A pointer to a packet is a pointer to its list links.
 static_assert!(offset_of!(bindings::sk_buff, __bindgen_anon_1) == 0);
 
+/// The results of a card's work on a received packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RxOffloads {
+    /// The hash over the packet.
+    pub hash: Option<RxHash>,
+    /// The VLAN tag that the card has stripped.
+    pub vlan: Option<u16>,
+}
+
+impl RxOffloads {
+    /// Records them in the packet.
+    #[inline(always)]
+    pub fn apply(self, skb: &mut UniqueSkBuff) {
+        if let Some(hash) = self.hash {
+            skb.set_hash(hash);
+        }
+        if let Some(tag) = self.vlan {
+            skb.set_vlan_tag(tag);
+        }
+    }
+}
+
 impl<'a> RxList<'a> {
     /// Returns an empty list.
     #[inline]
@@ -163,18 +183,18 @@ impl<'a> RxList<'a> {
         protocol: Protocol,
         verified: bool,
     ) -> bool {
-        self.push_hashed_buffer(buffer, protocol, verified, None)
+        self.push_offloaded_buffer(buffer, protocol, verified, RxOffloads::default())
     }
 
-    /// As [`Self::push_buffer`], for a frame over which the card has computed a hash.
+    /// As [`Self::push_buffer`], for a frame with which the card has done more.
     #[cfg(CONFIG_PAGE_POOL)]
     #[inline(always)]
-    pub fn push_hashed_buffer(
+    pub fn push_offloaded_buffer(
         &mut self,
         buffer: CpuBuffer<'_>,
         protocol: Protocol,
         verified: bool,
-        hash: Option<RxHash>,
+        offloads: RxOffloads,
     ) -> bool {
         if u32::from(buffer.len()) < bindings::ETH_HLEN {
             return true;
@@ -194,9 +214,7 @@ impl<'a> RxList<'a> {
             bindings::skb_set_queue_mapping(raw, self.queue_mapping);
             bindings::skb_init_napi_id(raw, self.napi_id);
         }
-        if let Some(hash) = hash {
-            skb.set_hash(hash);
-        }
+        offloads.apply(&mut skb);
         self.sort(skb, protocol);
         true
     }

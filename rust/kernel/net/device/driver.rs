@@ -284,6 +284,23 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// Adds a VLAN to those whose packets are received, or removes it.
+    ///
+    /// Called for devices with [`Feature::VlanFilter`](super::Feature::VlanFilter), also while the
+    /// feature is off. The driver has to remember the VLANs: if `live` is set, this takes effect at
+    /// once, else [`Driver::start`] applies it. Process context, RTNL held; the device may be up,
+    /// down or suspended.
+    fn set_vlan<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        id: u16,
+        member: bool,
+        live: bool,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        let _ = (data, id, member, live, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Applies a new, valid unicast address. [`Device::mac_address`] changes if this succeeds.
     ///
     /// Process context, RTNL held; the device may be up or down.

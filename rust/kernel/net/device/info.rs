@@ -31,6 +31,15 @@ pub enum Feature {
     Tso = bindings::NETIF_F_TSO_BIT,
     /// Splits TCP over IPv6 into segments.
     Tso6 = bindings::NETIF_F_TSO6_BIT,
+    /// Inserts the VLAN tag of transmitted packets, see
+    /// [`SkBuff::vlan_tag`](crate::net::skbuff::SkBuff::vlan_tag).
+    VlanInsert = bindings::NETIF_F_HW_VLAN_CTAG_TX_BIT,
+    /// Strips the VLAN tag of received packets, see
+    /// [`UniqueSkBuff::set_vlan_tag`](crate::net::skbuff::UniqueSkBuff::set_vlan_tag).
+    VlanStrip = bindings::NETIF_F_HW_VLAN_CTAG_RX_BIT,
+    /// Receives the packets of the VLANs in use only, see
+    /// [`Driver::set_vlan`](super::Driver::set_vlan).
+    VlanFilter = bindings::NETIF_F_HW_VLAN_CTAG_FILTER_BIT,
     /// Splits UDP into datagrams.
     Uso = bindings::NETIF_F_GSO_UDP_L4_BIT,
 }
@@ -62,6 +71,13 @@ impl Features {
         self.without(Feature::Tso)
             .without(Feature::Tso6)
             .without(Feature::Uso)
+    }
+
+    /// The set without those that handle VLAN tags: interfaces of a VLAN have the rest.
+    pub(super) const fn without_vlan(self) -> Self {
+        self.without(Feature::VlanInsert)
+            .without(Feature::VlanStrip)
+            .without(Feature::VlanFilter)
     }
 
     /// Whether `feature` is in the set.

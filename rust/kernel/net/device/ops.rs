@@ -79,6 +79,16 @@ impl<T: Driver> Ops<T> {
         } else {
             None
         },
+        ndo_vlan_rx_add_vid: if T::HAS_SET_VLAN {
+            Some(Self::vlan_rx_add_vid)
+        } else {
+            None
+        },
+        ndo_vlan_rx_kill_vid: if T::HAS_SET_VLAN {
+            Some(Self::vlan_rx_kill_vid)
+        } else {
+            None
+        },
         ndo_get_stats64: if T::HAS_GET_STATS64 {
             Some(Self::get_stats64)
         } else {
@@ -256,6 +266,44 @@ impl<T: Driver> Ops<T> {
                 let features = Features::from_raw(features);
                 T::set_features(inner.data(), inner.dev(), features, &mut rtnl)?;
             }
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. RTNL is held.
+    unsafe extern "C" fn vlan_rx_add_vid(
+        dev: *mut bindings::net_device,
+        _protocol: bindings::__be16,
+        id: u16,
+    ) -> c_int {
+        // SAFETY: By the safety requirements.
+        unsafe { Self::set_vlan(dev, id, true) }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. RTNL is held.
+    unsafe extern "C" fn vlan_rx_kill_vid(
+        dev: *mut bindings::net_device,
+        _protocol: bindings::__be16,
+        id: u16,
+    ) -> c_int {
+        // SAFETY: By the safety requirements.
+        unsafe { Self::set_vlan(dev, id, false) }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. RTNL is held.
+    unsafe fn set_vlan(dev: *mut bindings::net_device, id: u16, member: bool) -> c_int {
+        from_result(|| {
+            // SAFETY: The device is registered, and RTNL is held.
+            let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+            let live = inner.dev().is_running() && inner.check_reachable().is_ok();
+
+            T::set_vlan(inner.data(), id, member, live, &mut rtnl)?;
             Ok(0)
         })
     }

@@ -408,13 +408,13 @@ impl<T: Driver> Registration<T> {
             if let Some(parent) = inner.bus.as_device() {
                 dev.dev.parent = parent.as_raw();
             }
+            dev.stat_ops = Ethtool::<T>::stat_ops();
             dev.netdev_ops = inner.path().callbacks().ops;
             dev.ethtool_ops = Ethtool::<T>::vtable();
-            dev.stat_ops = Ethtool::<T>::stat_ops();
             dev.request_ops_lock = T::OPS_LOCK;
             dev.features = features;
             dev.hw_features = features & !(1 << Feature::HighDma as u32);
-            dev.vlan_features = features;
+            dev.vlan_features = info.features.without_vlan().0;
             dev.min_mtu = info.min_mtu;
             dev.max_mtu = info.max_mtu;
             dev.watchdog_timeo =

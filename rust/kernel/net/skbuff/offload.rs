@@ -148,6 +148,18 @@ impl UniqueSkBuff {
         }
     }
 
+    /// Records the VLAN tag that the card stripped from a received packet.
+    #[inline]
+    pub fn set_vlan_tag(&mut self, tag: u16) {
+        // SAFETY: `self` holds a valid packet that has no other owner.
+        unsafe {
+            let vlan = &raw mut (*header!(self)).__bindgen_anon_2.__bindgen_anon_1;
+
+            (*vlan).vlan_proto = (bindings::ETH_P_8021Q as u16).to_be();
+            (*vlan).vlan_tci = tag;
+        }
+    }
+
     /// Records the hash that the card computed over a received packet.
     #[inline]
     pub fn set_hash(&mut self, hash: RxHash) {

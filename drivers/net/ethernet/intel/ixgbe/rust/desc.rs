@@ -55,6 +55,8 @@ fn read_high(ring: &DescRing, index: usize) -> u64 {
 bitfield! {
     /// Second word of an advanced receive descriptor as the device writes it back.
     pub(crate) struct RxStatus(u64) {
+        /// The VLAN tag that was stripped, if `vp` is set.
+        63:48   vlan;
         /// Number of bytes in the buffer.
         47:32   pkt_len;
         /// IP checksum error, valid if `ipcs` is set.
@@ -67,6 +69,8 @@ bitfield! {
         6:6     ipcs => bool;
         /// The TCP or UDP checksum was checked.
         5:5     l4i => bool;
+        /// The frame had a VLAN tag.
+        3:3     vp => bool;
         /// End of packet: the last buffer of the frame.
         1:1     eop => bool;
         /// Descriptor done.
@@ -117,6 +121,13 @@ impl RxInfo {
 }
 
 impl RxStatus {
+    /// Returns the VLAN tag that the device has stripped, if it does so.
+    #[inline(always)]
+    pub(crate) fn vlan_tag(self) -> Option<u16> {
+        // CAST: It has 16 bits.
+        self.vp().then(|| self.vlan().get() as u16)
+    }
+
     /// Returns whether this is the last buffer of a frame without any error bit.
     ///
     /// This is for the fast path and errs on the safe side: an error bit counts even if the bit
@@ -140,6 +151,8 @@ bitfield! {
         32:32   dd => bool;
         /// Split the packet, as described by the context descriptor.
         31:31   tse => bool;
+        /// Insert the VLAN tag of the context descriptor.
+        30:30   vle => bool;
         /// Descriptor extension: this is an advanced descriptor.
         29:29   dext => bool;
         /// Report status: write back when the packet has been sent.
@@ -196,6 +209,11 @@ impl TxTemplate {
         Some(Self(data.with_tse(true).with_ixsm(segmentation.ipv4)))
     }
 
+    /// Asks the device to insert the VLAN tag of the context descriptor.
+    pub(crate) fn with_vlan(self) -> Self {
+        Self(self.0.with_vle(true))
+    }
+
     /// Writes the data descriptor for one buffer of the packet.
     #[inline(always)]
     pub(crate) fn write(self, ring: &DescRing, index: usize, address: u64, len: u16, last: bool) {
@@ -214,6 +232,8 @@ pub(crate) fn is_tx_done(ring: &DescRing, index: usize) -> bool {
 bitfield! {
     /// First word of an advanced transmit context descriptor.
     struct TxContextLow(u64) {
+        /// The VLAN tag.
+        31:16   vlan;
         /// Length of the Ethernet header.
         15:9    maclen;
         /// Length of the IP header.
@@ -306,6 +326,28 @@ impl TxContext {
                 .with_mss(segmentation.size)
                 .with_ipv4(segmentation.ipv4),
         })
+    }
+
+    /// Describes a packet of which nothing but the VLAN tag is to be inserted.
+    ///
+    /// Returns [`None`] if the device cannot do so.
+    pub(crate) fn untouched(network_offset: u32) -> Option<Self> {
+        Some(Self {
+            low: TxContextLow::zeroed()
+                .try_with_maclen(network_offset)
+                .ok()?,
+            high: TxContextHigh::zeroed()
+                .with_dext(true)
+                .with_const_dtyp::<DTYP_CONTEXT>(),
+        })
+    }
+
+    /// Adds a VLAN tag, see [`TxTemplate::with_vlan`].
+    pub(crate) fn with_vlan(self, tag: u16) -> Self {
+        Self {
+            low: self.low.with_vlan(tag),
+            high: self.high,
+        }
     }
 
     /// Writes the descriptor.
@@ -402,6 +444,26 @@ mod tests {
 
         assert_eq!(template.0.into_raw(), 60 << 46 | 0x2230_0000);
         assert!(TxTemplate::new(1 << 18, false).is_none());
+    }
+
+    #[test]
+    fn vlan_tags() {
+        let context = TxContext::untouched(14).map(|context| context.with_vlan(0x6123));
+        assert_eq!(
+            context.map(|context| context.low.into_raw()),
+            Some(0x6123 << 16 | 14 << 9)
+        );
+        let template = TxTemplate::new(60, false).map(TxTemplate::with_vlan);
+        assert_eq!(
+            template.map(|template| template.0.into_raw()),
+            Some(60 << 46 | 0x6230_0000)
+        );
+
+        assert_eq!(
+            RxStatus::from_raw(0x6123_003c_0000_000b).vlan_tag(),
+            Some(0x6123)
+        );
+        assert_eq!(RxStatus::from_raw(0x6123_003c_0000_0003).vlan_tag(), None);
     }
 
     #[test]

@@ -95,9 +95,8 @@ pub(crate) fn init(bar: &Bar0<'_>, own: &MacAddress) {
     MulticastTable::new().write(bar, false);
 
     for index in 0..128 {
-        if let (Some(pfuta), Some(vfta)) = (PFUTA::try_at(index), VFTA::try_at(index)) {
+        if let Some(pfuta) = PFUTA::try_at(index) {
             bar.write(pfuta, PFUTA::zeroed());
-            bar.write(vfta, VFTA::zeroed());
         }
     }
 

@@ -12,7 +12,7 @@
 //! | [`rss`] | receive side scaling |
 //! | [`desc`] | descriptor formats |
 //! | [`offload`] | offloads of transmitted packets |
-//! | [`hw`], [`irq`], [`moderation`], [`link`], [`flush`], [`filter`], [`eeprom`] | the card |
+//! | [`hw`], [`irq`], [`moderation`], [`link`], [`flush`], [`filter`], [`vlan`], [`eeprom`] | the card |
 //! | [`regs`] | registers |
 //! | [`stats`] | counters |
 
@@ -46,6 +46,7 @@ mod rss;
 mod rx;
 mod stats;
 mod tx;
+mod vlan;
 
 use crate::{
     link::Media,

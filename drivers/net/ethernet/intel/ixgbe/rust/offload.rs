@@ -23,6 +23,9 @@ use crate::desc::{
     TxTemplate, //
 };
 
+/// Length of a VLAN tag.
+const VLAN_LEN: u32 = 4;
+
 /// The offloads of a packet.
 pub(crate) struct Offload {
     /// The context descriptor, if one is needed.
@@ -65,18 +68,39 @@ impl Offload {
     /// The packet has been dropped: there is no memory, or the card cannot do what is asked for.
     /// [`features`] keeps the stack from that.
     pub(crate) fn prepare(skb: SkBuff) -> Result<(SkBuff, Self)> {
-        if skb.gso_size().is_some() {
+        let (skb, offload) = if skb.gso_size().is_some() {
             let (skb, segmentation) = skb.seed_segments()?;
+            let offload = Self::segmented(skb.len(), &segmentation);
 
-            return match Self::segmented(skb.len(), &segmentation) {
-                Some(offload) => Ok((skb, offload)),
-                None => refuse(skb),
-            };
-        }
-        match Self::whole(&skb) {
+            (skb, offload)
+        } else {
+            let offload = Self::whole(&skb);
+
+            (skb, offload)
+        };
+
+        match offload.and_then(|offload| offload.with_vlan_of(&skb)) {
             Some(offload) => Ok((skb, offload)),
             None => refuse(skb),
         }
+    }
+
+    /// Adds the VLAN tag that is to be inserted, if any.
+    fn with_vlan_of(mut self, skb: &SkBuff) -> Option<Self> {
+        if let Some(tag) = skb.vlan_tag() {
+            let context = match self.context {
+                Some(context) => context,
+                None => TxContext::untouched(skb.network_offset())?,
+            };
+            self.context = Some(context.with_vlan(tag));
+            self.template = self.template.with_vlan();
+            if let Some(more) = &mut self.more {
+                more.bytes = more
+                    .bytes
+                    .saturating_add(more.packets.saturating_mul(VLAN_LEN));
+            }
+        }
+        Some(self)
     }
 
     fn segmented(len: u32, segmentation: &Segmentation) -> Option<Self> {
@@ -111,6 +135,9 @@ fn refuse(skb: SkBuff) -> Result<(SkBuff, Offload)> {
 #[inline]
 pub(crate) fn features(skb: &SkBuff, features: Features) -> Features {
     let Some(checksum) = skb.partial_checksum() else {
+        if skb.vlan_tag().is_some() && TxContext::untouched(skb.network_offset()).is_none() {
+            return features.without(Feature::VlanInsert);
+        }
         return features;
     };
 
@@ -118,6 +145,7 @@ pub(crate) fn features(skb: &SkBuff, features: Features) -> Features {
         return features
             .without(Feature::ChecksumIpv4)
             .without(Feature::ChecksumIpv6)
+            .without(Feature::VlanInsert)
             .without_segmentation();
     }
     if skb.gso_size().is_some() && !is_segmentable(skb) {

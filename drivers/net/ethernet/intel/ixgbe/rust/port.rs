@@ -11,6 +11,7 @@ use kernel::{
             CheckUp,
             Device,
             Driver,
+            Feature,
             Features,
             Flow,
             FlowHash,
@@ -57,7 +58,8 @@ use crate::{
         self,
         TxCompletion,
         TxRing, //
-    }, //
+    },
+    vlan, //
 };
 
 mod checkup;
@@ -238,9 +240,37 @@ impl Driver for PortDriver {
         port.check_up(netdev)
     }
 
-    fn set_rx_mode<'bound>(
+    fn set_vlan<'bound>(
+        port: Pin<&Port<'bound>>,
+        id: u16,
+        member: bool,
+        live: bool,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        port.vlans
+            .get_mut(rtnl)
+            .set(id, member, live.then_some(&port.bar))
+    }
+
+    fn set_features<'bound>(
         port: Pin<&Port<'bound>>,
         _netdev: &Device,
+        features: Features,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        // The others are read for each packet or poll.
+        vlan::filter(&port.bar, features.contains(Feature::VlanFilter));
+        vlan::strip(
+            &port.bar,
+            port.pairs(rtnl),
+            features.contains(Feature::VlanStrip),
+        );
+        Ok(())
+    }
+
+    fn set_rx_mode<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
         mode: &RxMode<'_>,
         rtnl: &mut Rtnl,
     ) -> Result {
@@ -256,6 +286,7 @@ impl Driver for PortDriver {
             },
             *entries,
         );
+        vlan::filter(&port.bar, netdev.features().contains(Feature::VlanFilter));
         Ok(())
     }
 

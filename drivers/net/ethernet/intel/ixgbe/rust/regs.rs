@@ -312,7 +312,13 @@ register! {
         1:1     sbp => bool;
     }
 
-    /// Multicast Control.
+    /// VLAN Control Register.
+    pub(crate) VLNCTRL(u32) @ 0x05088 {
+        /// Filter frames with a VLAN tag by [`VFTA`].
+        30:30   vfe => bool;
+    }
+
+    /// Multicast Control Register.
     pub(crate) MCSTCTRL(u32) @ 0x05090 {
         /// Multicast Filter Enable.
         2:2     mfe => bool;

@@ -23,7 +23,10 @@ use kernel::{
             Layout,
             RxFormat, //
         },
-        rx_list::RxList,
+        rx_list::{
+            RxList,
+            RxOffloads, //
+        },
         skbuff::UniqueSkBuff, //
     },
     num::Bounded,
@@ -219,9 +222,11 @@ impl RxRing {
     ) -> Received {
         let mut sum = Received::default();
 
+        let features = cx.device().features();
         // With the feature off, the stack verifies all checksums itself.
-        let trusted = cx.device().features().contains(Feature::RxChecksum);
-        let hashed = cx.device().features().contains(Feature::RxHash);
+        let trusted = features.contains(Feature::RxChecksum);
+        let hashed = features.contains(Feature::RxHash);
+        let stripped = features.contains(Feature::VlanStrip);
         let Ok(mut ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return sum;
@@ -244,8 +249,9 @@ impl RxRing {
                     let verified = status.l4i() && trusted;
                     let len = buffer.len();
 
-                    let hash = if hashed { info.hash() } else { None };
-                    if list.push_hashed_buffer(buffer, info.protocol(), verified, hash) {
+                    let offloads = Self::offloads(status, info, hashed, stripped);
+
+                    if list.push_offloaded_buffer(buffer, info.protocol(), verified, offloads) {
                         sum.add(len.into(), verified);
                     } else {
                         counters.rx_no_skb.add(1);
@@ -255,9 +261,7 @@ impl RxRing {
                     let skb = Self::assemble(&mut self.frame, buffer, status, counters);
                     if let Some(mut skb) = skb {
                         let len = skb.len();
-                        if let Some(hash) = info.hash().filter(|_| hashed) {
-                            skb.set_hash(hash);
-                        }
+                        Self::offloads(status, info, hashed, stripped).apply(&mut skb);
                         if let Some(verified) =
                             Self::receive(skb, status, info, list, counters, trusted)
                         {
@@ -273,6 +277,15 @@ impl RxRing {
             }
         }
         sum
+    }
+
+    /// Returns the results of the card's work, as far as the features are on.
+    #[inline(always)]
+    fn offloads(status: RxStatus, info: RxInfo, hashed: bool, stripped: bool) -> RxOffloads {
+        RxOffloads {
+            hash: if hashed { info.hash() } else { None },
+            vlan: if stripped { status.vlan_tag() } else { None },
+        }
     }
 
     /// Adds a buffer to the current frame, and returns the frame when it is complete.
@@ -408,8 +421,14 @@ impl RxRegisters {
     /// Sets up the ring's registers and enables the queue (datasheet 4.6.7.1).
     ///
     /// All buffers pass to the card. With `drop`, the queue drops frames when it has no buffers
-    /// left, rather than stalling the other queues.
-    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>, drop: bool) -> Result {
+    /// left, rather than stalling the other queues. With `strip`, it strips VLAN tags.
+    pub(crate) fn start(
+        self,
+        dev: &device::Device<Bound>,
+        bar: &Bar0<'_>,
+        drop: bool,
+        strip: bool,
+    ) -> Result {
         let at = self.pair.at();
 
         bar.write(RXDCTL::at(at), RXDCTL::zeroed());
@@ -431,7 +450,10 @@ impl RxRegisters {
                 .with_bsizepacket(Bounded::<u32, 5>::new::<{ BUFFER_LEN as u32 / 1024 }>()),
         );
 
-        bar.write(RXDCTL::at(at), RXDCTL::zeroed().with_enable(true));
+        bar.write(
+            RXDCTL::at(at),
+            RXDCTL::zeroed().with_enable(true).with_vme(strip),
+        );
         hw::poll(
             || bar.read(RXDCTL::at(at)),
             |r| r.enable(),

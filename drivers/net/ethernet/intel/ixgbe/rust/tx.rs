@@ -130,8 +130,8 @@ impl TxRing<'_> {
 
     /// Adds a packet to the ring, or drops it.
     ///
-    /// This is the fast path for a linear packet of ordinary length without a checksum to insert,
-    /// as forwarding produces. [`Self::xmit_any`] handles all others.
+    /// This is the fast path for a linear packet of ordinary length without a checksum or a VLAN
+    /// tag to insert, as forwarding produces. [`Self::xmit_any`] handles all others.
     #[inline(always)]
     pub(crate) fn xmit(
         &mut self,
@@ -142,7 +142,10 @@ impl TxRing<'_> {
         more: bool,
     ) -> Xmit {
         let len = skb.len();
-        if !(MIN_LEN..=TX_MAX_SEGMENT).contains(&len) || skb.partial_checksum().is_some() {
+        if !(MIN_LEN..=TX_MAX_SEGMENT).contains(&len)
+            || skb.partial_checksum().is_some()
+            || skb.vlan_tag().is_some()
+        {
             return self.xmit_any(bar, queue, counters, skb, more);
         }
         let Some(template) = TxTemplate::new(len, false) else {

@@ -48,7 +48,11 @@ use crate::{
     },
     rx::RxRegisters,
     stats::PortStats,
-    tx::TxRegisters, //
+    tx::TxRegisters,
+    vlan::{
+        self,
+        Members, //
+    }, //
 };
 
 /// The maximum MTU, the same as the C driver's.
@@ -103,6 +107,8 @@ pub(crate) struct Port<'bound> {
     /// Whether [`FLAG_COMBINE_TX`] can be set.
     pub(super) combining: bool,
     pub(super) hashing: Hashing,
+    /// The VLANs whose frames are received.
+    pub(super) vlans: RtnlCell<Members>,
     pub(crate) spread: RtnlCell<Spread>,
     pub(crate) moderation: Setting,
     pub(crate) media: Media,
@@ -165,6 +171,9 @@ impl<'bound> Port<'bound> {
             .with(Feature::ChecksumIpv6)
             .with(Feature::RxChecksum)
             .with(Feature::RxHash)
+            .with(Feature::VlanInsert)
+            .with(Feature::VlanStrip)
+            .with(Feature::VlanFilter)
             .with(Feature::Tso)
             .with(Feature::Tso6)
             .with(Feature::Uso);
@@ -183,6 +192,7 @@ impl<'bound> Port<'bound> {
                 ),
                 combining,
                 hashing: Hashing::new(),
+                vlans: RtnlCell::new(Members::new()),
                 spread: RtnlCell::new(Spread::new()),
                 moderation: Setting::new(),
                 media,
@@ -240,14 +250,17 @@ impl Port<'_> {
         self.spread.get(rtnl).apply(bar);
         self.hashing.apply(bar, pairs);
         filter::init(bar, &netdev.mac_address());
+        self.vlans.get(rtnl).apply(bar);
+        vlan::filter(bar, netdev.features().contains(Feature::VlanFilter));
         hw::set_max_frame(bar, max_frame(netdev.mtu()));
         irq::configure(bar, &self.moderation, pairs, self.event_vector());
 
+        let strip = netdev.features().contains(Feature::VlanStrip);
         hw::enable_tx(bar);
         for pair in rings {
             pair.tx.start(dev, bar)?;
             // With several queues, one without buffers drops instead of stalling the others.
-            pair.rx.start(dev, bar, pairs > 1)?;
+            pair.rx.start(dev, bar, pairs > 1, strip)?;
         }
         hw::enable_rx(bar);
 

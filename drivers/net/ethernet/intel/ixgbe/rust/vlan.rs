@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! VLANs (datasheet 7.1.1.2 and 7.4.5): the filter, and stripping of tags.
+
+use kernel::{
+    io::{
+        register::Array,
+        Io, //
+    },
+    prelude::*, //
+};
+
+use crate::{
+    hw::Bar0,
+    regs::{
+        queue::*,
+        *, //
+    }, //
+};
+
+/// Number of words of the filter: a bit for each VLAN.
+const WORDS: usize = 4096 / 32;
+
+/// The VLANs whose frames are received.
+pub(crate) struct Members {
+    words: [u32; WORDS],
+}
+
+impl Members {
+    /// None.
+    pub(crate) fn new() -> Self {
+        Self { words: [0; WORDS] }
+    }
+
+    /// Adds a VLAN or removes it. Returns the number of the word that changes.
+    fn change(&mut self, id: u16, member: bool) -> Result<usize> {
+        let index = usize::from(id / 32);
+        let word = self.words.get_mut(index).ok_or(EINVAL)?;
+        let bit = 1 << (id % 32);
+
+        *word = if member { *word | bit } else { *word & !bit };
+        Ok(index)
+    }
+
+    /// Adds a VLAN or removes it; in the card, too, if that is running.
+    pub(crate) fn set(&mut self, id: u16, member: bool, bar: Option<&Bar0<'_>>) -> Result {
+        let index = self.change(id, member)?;
+
+        if let Some(bar) = bar {
+            self.write(bar, index);
+        }
+        Ok(())
+    }
+
+    fn write(&self, bar: &Bar0<'_>, index: usize) {
+        if let (Some(word), Some(vfta)) = (self.words.get(index), VFTA::try_at(index)) {
+            bar.write(vfta, (*word).into());
+        }
+    }
+
+    /// Passes all to the card.
+    pub(crate) fn apply(&self, bar: &Bar0<'_>) {
+        for index in 0..WORDS {
+            self.write(bar, index);
+        }
+    }
+}
+
+/// Turns the filter on, unless the port is promiscuous: then it receives the frames of all VLANs.
+pub(crate) fn filter(bar: &Bar0<'_>, on: bool) {
+    let promiscuous = bar.read(FCTRL).upe();
+
+    bar.update(VLNCTRL, |r| r.with_vfe(on && !promiscuous));
+}
+
+/// Turns stripping on or off for this many queues, which are running.
+pub(crate) fn strip(bar: &Bar0<'_>, pairs: u16, on: bool) {
+    for pair in Pair::first(pairs) {
+        bar.update(RXDCTL::at(pair.at()), |r| r.with_vme(on));
+    }
+}
+
+#[kunit_tests(ixgbe_rust_vlan)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_bits() {
+        let mut members = Members::new();
+
+        assert_eq!(members.change(0, true), Ok(0));
+        assert_eq!(members.change(33, true), Ok(1));
+        assert_eq!(members.change(35, true), Ok(1));
+        assert_eq!(members.change(4095, true), Ok(127));
+        assert_eq!(members.change(4096, true), Err(EINVAL));
+        assert_eq!((members.words[0], members.words[1]), (1, 0b1010));
+        assert_eq!(members.words[127], 1 << 31);
+        assert_eq!(members.change(33, false), Ok(1));
+        assert_eq!(members.words[1], 0b1000);
+    }
+}

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+VLANs: tags that the device inserts and strips, and its filter.
+"""
+
+import socket
+import struct
+import time
+
+from lib.py import KsftNamedVariant, cmd, defer, ethtool, ip, ksft_disruptive
+from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
+from lib.py.judge import judged
+from lib.py.nicmodel import CableEnv
+from lib.py.support import SOL_PACKET, driver_stats
+from tcp_stream import transfer
+
+ETH_P_ALL = 3
+ETH_P_TEST = 0x88b5
+PACKET_AUXDATA = 8
+VLAN_VALID = 1 << 4
+ID, OTHER_ID, PRIORITY = 100, 101, 5
+FRAMES = 20
+ADDRESSES = ("10.9.100.1", "10.9.100.2")
+
+
+def _add_vlan(cfg, number=ID):
+    ip(f"link add link {cfg.ifname} name ksft-vlan type vlan id {number}")
+    ip("link set ksft-vlan up")
+    defer(ip, "link del ksft-vlan")
+
+
+def _add_both(cfg):
+    """ Set up an interface of the VLAN at both ends. """
+    _add_vlan(cfg)
+    ip(f"addr add {ADDRESSES[0]}/24 dev ksft-vlan")
+    ip(f"link add link {cfg.remote_ifname} name ksft-vlan type vlan id {ID}", host=cfg.remote)
+    defer(ip, "link del ksft-vlan", host=cfg.remote)
+    ip("link set ksft-vlan up", host=cfg.remote)
+    ip(f"addr add {ADDRESSES[1]}/24 dev ksft-vlan", host=cfg.remote)
+
+
+def _offload(cfg, insert, strip):
+    ethtool(f"-K {cfg.ifname} txvlan {insert} rxvlan {strip}")
+    defer(ethtool, f"-K {cfg.ifname} txvlan on rxvlan on")
+
+
+@ksft_variants([KsftNamedVariant(f"insert_{insert}_strip_{strip}", insert, strip)
+                for insert in ("on", "off") for strip in ("on", "off")])
+def reach(cfg, insert, strip):
+    """ The ends reach each other in a VLAN. """
+    _offload(cfg, insert, strip)
+    _add_both(cfg)
+    for size in (0, 56, 1472, 8000):
+        cmd(f"ping -q -c 3 -i 0.05 -W 2 -s {size} {ADDRESSES[1]}")
+
+
+def insert(cfg):
+    """ The device inserts the tag: the driver maps four bytes less. """
+    _add_both(cfg)
+    cmd(f"ping -q -c 1 -W 2 {ADDRESSES[1]}")
+    sent = {}
+    for state in ("on", "off"):
+        ethtool(f"-K {cfg.ifname} txvlan {state}")
+        before = driver_stats(cfg.ifname)["tx_bytes"]
+        cmd(f"ping -q -c {FRAMES} -i 0.02 -W 2 -s 200 {ADDRESSES[1]}")
+        sent[state] = driver_stats(cfg.ifname)["tx_bytes"] - before
+    ethtool(f"-K {cfg.ifname} txvlan on")
+    # Neighbours may ask for addresses meanwhile.
+    ksft_ge(sent["off"] - sent["on"], 4 * FRAMES - 64, f"{sent}")
+
+
+def stream(cfg):
+    """ A TCP stream in a VLAN arrives as it was sent; the device splits and tags it. """
+    _add_both(cfg)
+    cfg.remote_addr_v, was = {**cfg.remote_addr_v, "4": ADDRESSES[1]}, cfg.remote_addr_v
+    before = driver_stats(cfg.ifname).get("tx_gso_packets", 0)
+    try:
+        transfer(cfg, 10_000_000, "sendfile")
+    finally:
+        cfg.remote_addr_v = was
+    ksft_ge(driver_stats(cfg.ifname).get("tx_gso_packets", 0) - before, 50)
+
+
+def _receive(cfg, number):
+    """ Inject tagged frames; return how many arrive, their tags and their bytes. """
+    mac = bytes.fromhex(cfg.dev["address"].replace(":", ""))
+    frame = mac + bytes.fromhex("020000000002") + struct.pack(
+        "!HHH", 0x8100, PRIORITY << 13 | number, ETH_P_TEST) + bytes(100)
+    tags, before = [], driver_stats(cfg.ifname)["rx_bytes"]
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as sock:
+        sock.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+        sock.bind((cfg.ifname, ETH_P_ALL))
+        for _ in range(FRAMES):
+            cfg.model.inject(0, frame)
+        end = time.monotonic() + 3
+        sock.settimeout(0.5)
+        while time.monotonic() < end and len(tags) < FRAMES:
+            try:
+                data, auxiliary, _, _ = sock.recvmsg(200, 100)
+            except TimeoutError:
+                break
+            for _, kind, value in auxiliary:
+                status, *_, tag, _ = struct.unpack("=IIIHHHH", value)
+                if kind == PACKET_AUXDATA and status & VLAN_VALID and \
+                   data[12:14] == struct.pack("!H", ETH_P_TEST):
+                    tags.append(tag)
+    return tags, driver_stats(cfg.ifname)["rx_bytes"] - before
+
+
+def strip(cfg):
+    """ The device strips the tag, and the stack gets it all the same. """
+    _add_vlan(cfg)
+    seen = {}
+    for state in ("off", "on"):
+        ethtool(f"-K {cfg.ifname} rxvlan {state}")
+        tags, seen[state] = _receive(cfg, ID)
+        ksft_eq(tags, [PRIORITY << 13 | ID] * FRAMES, f"stripping {state}")
+    ksft_eq(seen["off"] - seen["on"], 4 * FRAMES, "bytes less")
+
+
+def _check_arrive(cfg, expected, number=ID):
+    ksft_eq(len(_receive(cfg, number)[0]), expected, f"frames of VLAN {number}")
+
+
+def filter_member(cfg):
+    """ Frames of a VLAN arrive while there is an interface for it. """
+    _check_arrive(cfg, 0)
+    ip(f"link add link {cfg.ifname} name ksft-vlan type vlan id {ID}")
+    _check_arrive(cfg, FRAMES)
+    _check_arrive(cfg, 0, OTHER_ID)
+    ip("link del ksft-vlan")
+    _check_arrive(cfg, 0)
+
+
+def filter_promiscuous(cfg):
+    """ Frames of all VLANs arrive in promiscuous mode, and not after it. """
+    ip(f"link set {cfg.ifname} promisc on")
+    _check_arrive(cfg, FRAMES)
+    ip(f"link set {cfg.ifname} promisc off")
+    _check_arrive(cfg, 0)
+
+
+def filter_off(cfg):
+    """ Frames of all VLANs arrive without the filter, at once. """
+    ethtool(f"-K {cfg.ifname} rx-vlan-filter off")
+    defer(ethtool, f"-K {cfg.ifname} rx-vlan-filter on")
+    _check_arrive(cfg, FRAMES)
+    ethtool(f"-K {cfg.ifname} rx-vlan-filter on")
+    _check_arrive(cfg, 0)
+
+
+@ksft_disruptive
+def filter_survives(cfg):
+    """ The VLANs are those of before after down and up, and those added meanwhile. """
+    _add_vlan(cfg, OTHER_ID)
+    ip(f"link set {cfg.ifname} down")
+    ip(f"link add link {cfg.ifname} name ksft-other type vlan id {ID}")
+    defer(ip, "link del ksft-other")
+    ip(f"link set {cfg.ifname} up")
+    cfg.card.wait_up()
+    _check_arrive(cfg, FRAMES, OTHER_ID)
+    _check_arrive(cfg, FRAMES, ID)
+    _check_arrive(cfg, 0, ID + 2)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with CableEnv(__file__, drivers=("ixgbe_rust", ), v6=False,
+                  why="looks at counters of ixgbe_rust") as cfg:
+        ksft_run(judged([reach, insert, stream, strip, filter_member, filter_promiscuous,
+                         filter_off, filter_survives]), args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
