@@ -11,7 +11,6 @@ use super::{
         Features,
         Info, //
     },
-    ops_lock::OpsLocked,
     rss::{
         Flow,
         FlowHash, //

@@ -153,7 +153,7 @@ impl<T: Driver> Ethtool<T> {
     /// # Safety
     ///
     /// As for [`Rtnl::assume_held`], provided that the lock of the device's operations is held.
-    unsafe fn assume_rtnl() -> Rtnl {
+    pub(super) unsafe fn assume_rtnl() -> Rtnl {
         const {
             assert!(
                 !T::OPS_LOCK,

@@ -6,6 +6,7 @@ use super::{
     super::{
         ethtool::Ethtool,
         ops,
+        ops_lock::OpsLocked,
         Device,
         Rtnl, //
     },
@@ -61,10 +62,12 @@ impl<T: Controls> ControlOps<T> {
     ///
     /// Must only be called by the core, for a device of driver `T`.
     pub(super) unsafe extern "C" fn get_rx_ring_count(dev: *mut bindings::net_device) -> u32 {
-        // SAFETY: The core calls us for a registered device, and holds RTNL.
-        let (inner, rtnl) = unsafe { (ops::inner::<T>(dev), Ethtool::<T>::assume_rtnl()) };
+        // SAFETY: The core calls us for a registered device.
+        let inner = unsafe { ops::inner::<T>(dev) };
+        // SAFETY: The lock of the device's operations is held.
+        let lock = unsafe { OpsLocked::assume_held(inner) };
 
-        inner.channels(&rtnl).into()
+        inner.channels(&lock).into()
     }
 
     /// # Safety
@@ -142,7 +145,8 @@ impl<T: Controls> ControlOps<T> {
                 )
             };
             let table = table.map(|table| &*table);
-            let queues = u32::from(inner.channels(&rtnl));
+            // SAFETY: RTNL is the lock of the device's operations, see above.
+            let queues = u32::from(inner.channels(unsafe { &OpsLocked::assume_held(inner) }));
             if table.is_some_and(|table| table.iter().any(|queue| *queue >= queues)) {
                 return Err(extack.refuse(EINVAL, c"there is no such queue"));
             }
