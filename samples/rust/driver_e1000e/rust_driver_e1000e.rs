@@ -222,7 +222,9 @@ impl Driver for Nic {
         poller: &mut Poller<'bound>,
         cx: &Poll<'_>,
     ) -> Polled {
-        if data.interrupts == Interrupts::One && hw::take_causes(&data.bar) {
+        // After netpoll, `rearm()` is not called.
+        let masks = data.interrupts == Interrupts::One && !cx.is_netpoll();
+        if masks && hw::take_causes(&data.bar) {
             data.report_link(cx.device());
         }
 

@@ -8,7 +8,7 @@ link, and a single one where there is no MSI-X.
 
 from pathlib import Path
 
-from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_gt, ksft_run
+from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_gt, ksft_run
 from lib.py.nicmodel import NicModelEnv, forwards_after
 
 FRAMES = 2000
@@ -42,7 +42,6 @@ def separate(cfg):
     for port, counts in zip(cfg.ports, before, strict=True):
         ksft_eq(_kinds(port), ["msix"] * 3)
         ksft_eq(sorted(counts), ["link", "rx-0", "tx-0"])
-        ksft_ge(counts["link"], 1, "changes of the link")
     cfg.check_forwarded(FRAMES)
     (left, right), after = before, [_counts(port) for port in cfg.ports]
     ksft_gt(after[0]["rx-0"], left["rx-0"], "interrupts of the receiving port")
