@@ -33,8 +33,7 @@ use kernel::{
             Rtnl,
             RxMode,
             Statistics,
-            Stats64,
-            Trigger, //
+            Stats64, //
         },
         inflight,
         napi::{
@@ -193,10 +192,7 @@ impl Driver for Nic {
         };
         match data.interrupts {
             Interrupts::Several => {
-                let queues =
-                    Trigger::Separate(irq(hw::RX_VECTOR)?.into(), irq(hw::TX_VECTOR)?.into());
-
-                cx.add_vector(queues, make_rings)?;
+                cx.add_split_queue_vector(irq(hw::RX_VECTOR)?, irq(hw::TX_VECTOR)?, make_rings)?;
                 cx.add_event_vector(irq(hw::LINK_VECTOR)?, c"link")
             }
             Interrupts::One => cx.add_queue_vector(irq(0)?, c"all", make_rings).map(|_| ()),

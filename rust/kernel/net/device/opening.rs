@@ -129,6 +129,20 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         self.add_vector(Trigger::Interrupt(irq.into(), name), make)
     }
 
+    /// Adds a queue vector with an interrupt for each of its queues.
+    ///
+    /// As [`Self::add_vector`] with [`Trigger::Split`].
+    pub fn add_split_queue_vector(
+        &mut self,
+        rx: impl Into<IrqRequest<'up>>,
+        tx: impl Into<IrqRequest<'up>>,
+        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
+    ) -> Result<u16> {
+        let (rx, tx) = (rx.into(), tx.into());
+
+        self.add_vector(Trigger::Split { rx, tx }, make)
+    }
+
     /// Adds a queue vector without an interrupt.
     ///
     /// As [`Self::add_vector`] with [`Trigger::Software`]. Its poll function runs when a
@@ -219,23 +233,26 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     fn interrupts(&self, trigger: Trigger<'up, '_>) -> Result<Interrupts> {
         // The vector gets this number, or none is added.
         let index = Some(self.up.vectors.len());
-        let interrupt = |irq: IrqRequest<'up>, name, is_shared| -> Result<_> {
-            let name = self.irq_name(name, index)?;
-
-            Ok(Some(Interrupt::new(irq.irq(), name, is_shared)))
-        };
 
         Ok(match trigger {
-            Trigger::Interrupt(irq, name) => [interrupt(irq, name, false)?, None],
-            Trigger::Separate(rx, tx) => {
-                [interrupt(rx, c"rx", false)?, interrupt(tx, c"tx", false)?]
+            Trigger::Interrupt(irq, name) => {
+                let name = self.irq_name(name, index)?;
+                [Some(Interrupt::new(irq.irq(), name, false)), None]
             }
             Trigger::Shared(irq, name) => {
                 if !T::HAS_CLAIM {
                     dev_err!(self.device(), "`claim()` has to say who has interrupted\n");
                     return Err(EINVAL);
                 }
-                [interrupt(irq, name, true)?, None]
+                let name = self.irq_name(name, index)?;
+                [Some(Interrupt::new(irq.irq(), name, true)), None]
+            }
+            Trigger::Split { rx, tx } => {
+                let (rx, tx) = (rx.irq(), tx.irq());
+                [
+                    Some(Interrupt::new(rx, self.irq_name(c"rx", index)?, false)),
+                    Some(Interrupt::new(tx, self.irq_name(c"tx", index)?, false)),
+                ]
             }
             Trigger::Software => [None, None],
         })

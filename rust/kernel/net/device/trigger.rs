@@ -32,13 +32,18 @@ pub enum Trigger<'up, 'name> {
     /// An interrupt that nothing else raises (MSI-X, MSI). It is named after the device, the string
     /// and the number of the vector.
     Interrupt(IrqRequest<'up>, &'name CStr),
-    /// An interrupt for received packets and one for those that were sent, which nothing else
-    /// raises. Both have the same poll function run, and [`Driver::rearm`] turns both on again.
-    /// They are named after the device, the direction and the number of the vector.
-    Separate(IrqRequest<'up>, IrqRequest<'up>),
     /// An interrupt that others may raise: the card's events, its other vectors, or other devices
     /// on the same line (INTx). [`Driver::claim`] finds out whether it was the card.
     Shared(IrqRequest<'up>, &'name CStr),
+    /// One interrupt that reports received packets, and one for transmitted packets, neither of
+    /// which anything else raises. Both have the same poll function run, and [`Driver::rearm`] turns
+    /// both on again.
+    Split {
+        /// The one for received packets.
+        rx: IrqRequest<'up>,
+        /// The one for transmitted packets.
+        tx: IrqRequest<'up>,
+    },
     /// No interrupt: a [`Scheduler`](crate::net::napi::Scheduler), or nothing.
     Software,
 }
@@ -72,10 +77,7 @@ pub(super) enum Phase {
     All,
 }
 
-/// The interrupts of a queue vector: none, one, or one for each of its queues.
-pub(super) type Interrupts = [Option<Interrupt>; 2];
-
-/// An interrupt of a queue vector.
+/// The interrupt of a queue vector.
 pub(super) struct Interrupt {
     irq: u32,
     name: CString,
@@ -85,6 +87,9 @@ pub(super) struct Interrupt {
     /// A [`Phase`].
     phase: Atomic<u32>,
 }
+
+/// The interrupts of a vector: one, one for each of its queues, or none.
+pub(super) type Interrupts = [Option<Interrupt>; 2];
 
 impl Interrupt {
     /// An interrupt that has not been requested.
@@ -207,8 +212,7 @@ unsafe extern "C" fn handle_shared<T: Driver>(
     let inner = vector.inner();
     let mut result = IrqReturn::None as c_uint;
 
-    // A shared one is the only one.
-    let Some(interrupt) = vector.interrupts().next() else {
+    let Some(interrupt) = vector.interrupt() else {
         return bindings::irqreturn_t(result);
     };
     // Others raise it when the card is quiet, not there yet, or asleep.

@@ -50,7 +50,7 @@ use core::{
 /// - `napi` has been added to the device of `inner`, which outlives `self`.
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
 ///   owner of `self` only, while it is not.
-/// - If one of `interrupts` is requested, it is so with `self` as its cookie.
+/// - Those of `interrupts` that are requested are so with `self` as their cookie.
 /// - The queues of `queues` belong to the device, and to no other vector.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
@@ -69,7 +69,7 @@ pub(super) struct Vector<T: Driver> {
 }
 
 impl<T: Driver> Vector<T> {
-    /// Creates a vector, whose NAPI instance is disabled and whose interrupts are not requested.
+    /// Creates a vector, whose NAPI instance is disabled and whose interrupt is not requested.
     ///
     /// # Safety
     ///
@@ -141,26 +141,28 @@ impl<T: Driver> Vector<T> {
         self.index
     }
 
-    /// Its interrupts.
-    pub(super) fn interrupts(&self) -> impl Iterator<Item = &Interrupt> {
-        self.interrupts.iter().flatten()
+    /// Its interrupt, or the first one of them.
+    pub(super) fn interrupt(&self) -> Option<&Interrupt> {
+        self.interrupts.iter().flatten().next()
     }
 
     /// Changes the causes that a shared interrupt is asked for.
     pub(super) fn set_phase(&self, phase: Phase) {
-        for interrupt in self.interrupts() {
+        for interrupt in self.interrupts.iter().flatten() {
             interrupt.set_phase(phase);
         }
     }
 
-    /// Frees the interrupts that we own. They must not be requested again.
-    fn free_irqs(&self) {
-        if self.interrupts().next().is_some() {
-            // SAFETY: `napi` has been added to a device, the lock of whose operations is held:
-            // vectors are dropped when the device goes down.
-            unsafe { bindings::netif_napi_set_irq_ops(self.napi.as_raw(), -1) };
+    /// Frees the interrupt, if we own it. It must not be requested again.
+    fn free_irq(&self) {
+        if self.interrupt().is_none() {
+            return;
         }
-        for interrupt in self.interrupts() {
+
+        // SAFETY: `napi` has been added to a device, the lock of whose operations is held: vectors
+        // are dropped when the device goes down.
+        unsafe { bindings::netif_napi_set_irq_ops(self.napi.as_raw(), -1) };
+        for interrupt in self.interrupts.iter().flatten() {
             // SAFETY: By the type invariants.
             unsafe { interrupt.free::<T>(self) };
         }
@@ -173,7 +175,7 @@ impl<T: Driver> Vector<T> {
     ///
     /// NAPI must not be enabled. The vector must never be dropped.
     pub(super) unsafe fn detach(&self) {
-        self.free_irqs();
+        self.free_irq();
         // SAFETY: The instance was added by `new()`. It is used by what belongs to it, so its
         // memory stays, too.
         unsafe { bindings::netif_napi_del_ops(self.napi.as_raw()) };
@@ -195,7 +197,7 @@ impl<T: Driver> Vector<T> {
             self.link(napi);
             // Before NAPI is enabled, which restores the CPU affinity that the interrupt had. An
             // instance knows of one.
-            if let Some(interrupt) = self.interrupts().next() {
+            if let Some(interrupt) = self.interrupt() {
                 bindings::netif_napi_set_irq_ops(napi, interrupt.number());
             }
             bindings::napi_enable_ops(napi);
@@ -235,12 +237,13 @@ impl<T: Driver> Vector<T> {
         }
     }
 
-    /// Requests the interrupts.
+    /// Requests the interrupts, if there are any.
     pub(super) fn request_irqs(self: Pin<&Self>) -> Result {
-        self.interrupts().try_for_each(|interrupt| {
+        for interrupt in self.interrupts.iter().flatten() {
             // SAFETY: It is ours, and freed when the vector is dropped.
-            unsafe { interrupt.request::<T>(self.get_ref()) }
-        })
+            unsafe { interrupt.request::<T>(self.get_ref())? };
+        }
+        Ok(())
     }
 
     /// The poll function of a device with a path of type `P`.
@@ -327,7 +330,7 @@ impl<T: Driver> Vector<T> {
 #[pinned_drop]
 impl<T: Driver> PinnedDrop for Vector<T> {
     fn drop(self: Pin<&mut Self>) {
-        self.free_irqs();
+        self.free_irq();
 
         // SAFETY: NAPI is not enabled, so by the type invariants this is the only access to the
         // poller, which is not pinned.

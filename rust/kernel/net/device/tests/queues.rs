@@ -70,6 +70,38 @@ mod cases {
     }
 
     #[test]
+    fn two_interrupts_for_a_pair() -> Result {
+        let (rx, tx) = (Irq::new()?, Irq::new()?);
+        let device = Device::new(Plan {
+            irqs: [rx.0, tx.0, 0, 0],
+            is_split: true,
+            ..Plan::new(1, 0, 0)
+        })?;
+        let plan = &device.plan;
+
+        device.up()?;
+        assert_eq!(device.real_queues(), (1, 1));
+        device.raise(&rx);
+        assert_eq!(plan.polls(), [1, 0, 0, 0]);
+        device.raise(&tx);
+        assert_eq!(plan.polls(), [2, 0, 0, 0]);
+
+        // The second one is in use elsewhere: neither is left.
+        device.down();
+        let other = Device::new(Plan {
+            irqs: [tx.0, 0, 0, 0],
+            ..Plan::new(1, 0, 0)
+        })?;
+        other.up()?;
+        assert_eq!(device.up(), Err(EBUSY));
+        other.down();
+        device.up()?;
+        device.raise(&tx);
+        assert_eq!(plan.polls(), [3, 0, 0, 0]);
+        Ok(())
+    }
+
+    #[test]
     fn more_transmit_queues() -> Result {
         let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
         let device = Device::new(Plan {
