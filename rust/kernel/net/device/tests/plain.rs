@@ -85,6 +85,8 @@ pub(super) struct Plan {
     /// The interrupts of the vectors; zero for none.
     pub(super) irqs: [u32; VECTORS],
     pub(super) is_shared: bool,
+    /// The only vector has the first two interrupts.
+    pub(super) is_split: bool,
     pub(super) ring: Option<Ring>,
     /// [`Causes`] as bits: queues, event.
     pub(super) causes: Atomic<u32>,
@@ -112,6 +114,7 @@ impl Plan {
             extra: 0,
             irqs: [0; VECTORS],
             is_shared: false,
+            is_split: false,
             ring: None,
             causes: Atomic::new(0),
             claims: Atomic::new(0),
@@ -215,6 +218,11 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
             index += 1;
             // SAFETY: Tests set interrupts that exist until the device is gone.
             let request = unsafe { IrqRequest::new(data.parent, irq) };
+            if plan.is_split {
+                // SAFETY: As above.
+                let tx = unsafe { IrqRequest::new(data.parent, plan.irqs[1]) };
+                return Trigger::Split { rx: request, tx };
+            }
             match (irq, plan.is_shared) {
                 (0, _) => Trigger::Software,
                 (_, false) => Trigger::Interrupt(request, c"plain"),
