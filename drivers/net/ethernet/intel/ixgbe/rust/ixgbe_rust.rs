@@ -12,7 +12,8 @@
 //! | [`rss`] | receive side scaling |
 //! | [`desc`] | descriptor formats |
 //! | [`offload`] | offloads of transmitted packets |
-//! | [`hw`], [`irq`], [`moderation`], [`link`], [`flush`], [`filter`], [`vlan`], [`eeprom`] | the card |
+//! | [`hw`], [`irq`], [`moderation`], [`link`], [`flush`], [`eeprom`] | the card |
+//! | [`filter`], [`vlan`] | the frames that it receives |
 //! | [`regs`] | registers |
 //! | [`stats`] | counters |
 

@@ -20,9 +20,11 @@ from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import SOL_PACKET
 
 # The order of registers in the dump: see dump.rs of the driver.
-GENERAL = ("CTRL STATUS CTRL_EXT ESDP LEDCTL EEC EIAC EIMS GPIE IVAR_MISC HLREG0 MAXFRS AUTOC "
-           "AUTOC2 RXCSUM FCTRL MRQC RDRXCTL RXCTRL DMATXCTL").split()
-PAIR = "EITR RDBAL RDBAH RDLEN RDH RDT RXDCTL SRRCTL TDLEN TDH TDT TXDCTL".split()
+GENERAL = ["CTRL", "STATUS", "CTRL_EXT", "ESDP", "LEDCTL", "EEC", "EIAC", "EIMS", "GPIE",
+           "IVAR_MISC", "HLREG0", "MAXFRS", "AUTOC", "AUTOC2", "RXCSUM", "FCTRL", "MRQC",
+           "RDRXCTL", "RXCTRL", "DMATXCTL"]
+PAIR = ["EITR", "RDBAL", "RDBAH", "RDLEN", "RDH", "RDT", "RXDCTL", "SRRCTL", "TDLEN", "TDH",
+        "TDT", "TXDCTL"]
 PAIRS = 16
 EEPROM_WORDS = 0x40
 LED2_ON, LED2_OFF, LED2_LINK = 0xe, 0xf, 0
