@@ -35,11 +35,7 @@ SUITES = {
     "ports": "the general selftests on a port of this machine (NETIF=, REMOTE=)",
 }
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
-<<<<<<< ours
-ON_REQUEST = ("cfi", "rt", "kcsan", "bisect", "mutants", "selftests", "ports")
-=======
-ON_REQUEST = ("cfi", "rt", "kcsan", "bisect", "mutants", "mutants-few", "selftests")
->>>>>>> theirs
+ON_REQUEST = ("cfi", "rt", "kcsan", "bisect", "mutants", "mutants-few", "selftests", "ports")
 
 # The benchmarks of make bench.
 BENCHES = {
