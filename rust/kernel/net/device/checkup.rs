@@ -110,6 +110,9 @@ impl<T: Driver> CheckUps<T> {
             // SAFETY: The work is initialized. It is cancelled after the device has gone down for
             // the last time, when there are no check-ups.
             unsafe { bindings::schedule_work(inner.restart_work()) };
+            // The restart starts new ones. If it has to wait for RTNL, another one would ask for a
+            // second restart, of a device that is well by then.
+            return;
         }
         this.queue();
     }

@@ -163,6 +163,22 @@ mod cases {
     }
 
     #[test]
+    fn check_ups_ask_for_one_restart() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        device.up()?;
+        let rtnl = crate::net::device::Rtnl::lock();
+        let before = log.check_ups.load(Relaxed);
+        log.unwell.store(1, Relaxed);
+        // The restart waits for us meanwhile.
+        fsleep(Delta::from_millis(2_500));
+        assert_eq!(log.check_ups.load(Relaxed) - before, 1);
+        drop(rtnl);
+        Ok(())
+    }
+
+    #[test]
     fn an_mtu_that_cannot_be_undone_closes() -> Result {
         is_closed_after(|device| {
             device.log.restart_mtu.store(1, Relaxed);
