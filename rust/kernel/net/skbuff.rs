@@ -61,8 +61,8 @@ pub use self::{
         RxHash, //
     },
     segmentation::{
-        SegmentedProtocol,
         Segmentation, //
+        SegmentedProtocol,
     },
     unique::UniqueSkBuff,
     unshared::UnsharedSkBuff, //

@@ -36,8 +36,8 @@ pub enum Trigger<'up, 'name> {
     /// on the same line (INTx). [`Driver::claim`] finds out whether it was the card.
     Shared(IrqRequest<'up>, &'name CStr),
     /// One interrupt that reports received packets, and one for transmitted packets, neither of
-    /// which anything else raises. Both have the same poll function run, and [`Driver::rearm`] turns
-    /// both on again.
+    /// which anything else raises. Both have the same poll function run, and [`Driver::rearm`]
+    /// turns both on again.
     Split {
         /// The one for received packets.
         rx: IrqRequest<'up>,

@@ -562,6 +562,11 @@ pub fn help(request: &Help, has_card: bool) -> Result<HelpAnswer, String> {
             .iter()
             .filter(|entry| has_card || !OF_THE_CARD.contains(&entry.cmd))
             .collect(),
+        Some(name) if !has_card && OF_THE_CARD.contains(&name.as_str()) => {
+            return Err(format!(
+                "help: request: {name:?} takes a modelled card, and this is the far side of another"
+            ));
+        }
         Some(name) => vec![entry(name).ok_or_else(|| {
             format!(
                 "help: request: {name:?} is no request; it is one of {}",
@@ -727,6 +732,13 @@ mod tests {
             assert!(entry(cmd).is_some(), "{cmd}");
         }
         let found = super::help(&Help { request: None }, false).expect("all of them");
+        let fault = Help {
+            request: Some("fault".into()),
+        };
+        assert!(super::help(&fault, true).is_ok());
+        assert!(super::help(&fault, false)
+            .expect_err("it takes a card")
+            .contains("modelled card"));
         assert_eq!(found.requests.len(), REQUESTS.len() - OF_THE_CARD.len());
     }
 }

@@ -50,7 +50,7 @@ impl<T: Controls> ControlOps<T> {
         dev: *mut bindings::net_device,
         info: *mut bindings::ethtool_drvinfo,
     ) {
-        // SAFETY: The core calls us for a registered device, and gives us `info` to fill in, zeroed.
+        // SAFETY: The core calls us for a registered device, and gives us zeroed `info` to fill in.
         // Its characters are bytes.
         let (inner, version) = unsafe {
             (

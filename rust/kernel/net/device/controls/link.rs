@@ -92,8 +92,13 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         // SAFETY: The core calls us for a registered device, gives us `settings` to fill in,
         // zeroed, and holds RTNL.
-        let (inner, settings, mut rtnl) =
-            unsafe { (ops::inner::<T>(dev), &mut *settings, Ethtool::<T>::assume_rtnl()) };
+        let (inner, settings, mut rtnl) = unsafe {
+            (
+                ops::inner::<T>(dev),
+                &mut *settings,
+                Ethtool::<T>::assume_rtnl(),
+            )
+        };
         if let Err(error) = inner.check_reachable() {
             return error.to_errno();
         }

@@ -47,8 +47,13 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         // SAFETY: The core calls us for a registered device, gives us `coalesce` to fill in, and
         // holds RTNL.
-        let (inner, coalesce, mut rtnl) =
-            unsafe { (ops::inner::<T>(dev), &mut *coalesce, Ethtool::<T>::assume_rtnl()) };
+        let (inner, coalesce, mut rtnl) = unsafe {
+            (
+                ops::inner::<T>(dev),
+                &mut *coalesce,
+                Ethtool::<T>::assume_rtnl(),
+            )
+        };
         let moderation = T::moderation(inner.data(), &mut rtnl);
 
         coalesce.rx_coalesce_usecs = moderation.usecs;

@@ -195,7 +195,9 @@ impl<T: Controls> ControlOps<T> {
             .fill(rx);
         // The first queue is there to tell what is counted at all.
         let none = TxQueueStats {
-            gso: Self::tx(inner, 0, &mut lock).gso.map(|_| GsoStats::default()),
+            gso: Self::tx(inner, 0, &mut lock)
+                .gso
+                .map(|_| GsoStats::default()),
             ..TxQueueStats::default()
         };
         (live_tx as usize..inner.queues())

@@ -367,7 +367,7 @@ fn name() -> Result<CString> {
     static COUNT: Atomic<u32> = Atomic::new(0);
 
     let number = COUNT.fetch_add(1, Relaxed);
-    Ok(CString::try_from_fmt(fmt!("rust_net_plain_{number}"))?)
+    CString::try_from_fmt(fmt!("rust_net_plain_{number}"))
 }
 
 /// A registered device of the driver, with its bus device and interrupts.

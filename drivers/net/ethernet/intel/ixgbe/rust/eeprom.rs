@@ -70,13 +70,10 @@ const SIZE_SHIFT: u32 = 6;
 
 /// Reads bytes. The lower half of a word comes first.
 pub(crate) fn read_bytes(bar: &Bar0<'_>, offset: usize, bytes: &mut [u8]) -> Result {
-    let mut at = offset;
-
-    for byte in bytes {
+    for (at, byte) in (offset..).zip(bytes) {
         let word = read(bar, u16::try_from(at / 2)?)?;
         let [low, high] = word.to_le_bytes();
         *byte = if at % 2 == 0 { low } else { high };
-        at += 1;
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ class NicModel:
         self._fd, self._lock = self._free_line()
         self._rest = b""
         self._resync()
-        self._requests = {one["cmd"] for one in self.ask("help")["requests"]}
+        self._known = {}
 
     @staticmethod
     def there():
@@ -93,7 +93,11 @@ class NicModel:
         Check whether the model takes a request. A model that is only the far
         side of a card that others have modelled has none about the card.
         """
-        return request in self._requests
+        # One at a time: an answer with all of them is too long for a serial line.
+        if request not in self._known:
+            self._write({"cmd": "help", "request": request})
+            self._known[request] = json.loads(self._readline(600))["ok"]
+        return self._known[request]
 
     def _need(self, request, what):
         """ Skip the case if the model lacks a request. """
