@@ -418,7 +418,7 @@ def _ports(settings: Settings, names: Sequence[str]) -> None:
     example = "an example: make test NETIF=eth2 REMOTE=ssh:root@192.168.1.2"
     if settings.given("NETIF") != settings.given("REMOTE"):
         lacking = "REMOTE" if netif else "NETIF"
-        raise Failure(f"{lacking} is missing: NETIF and REMOTE are the two ends of a cable", example)
+        raise Failure(f"{lacking} is missing: NETIF and REMOTE are both ends of a cable", example)
     if netif and os.geteuid() != 0:
         raise Failure(f"NETIF={netif}: the tests change interfaces of this machine",
                       "call make as root")  # fmt: skip

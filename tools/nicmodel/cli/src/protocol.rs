@@ -736,9 +736,11 @@ mod tests {
             request: Some("fault".into()),
         };
         assert!(super::help(&fault, true).is_ok());
-        assert!(super::help(&fault, false)
-            .expect_err("it takes a card")
-            .contains("modelled card"));
+        assert!(
+            super::help(&fault, false)
+                .expect_err("it takes a card")
+                .contains("modelled card")
+        );
         assert_eq!(found.requests.len(), REQUESTS.len() - OF_THE_CARD.len());
     }
 }

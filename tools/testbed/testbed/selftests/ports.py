@@ -80,9 +80,7 @@ def _local(netif: str) -> list[Any]:
     listing = _asked(["ip", "-json", "addr"], "ip addr")
     names = [link["ifname"] for link in listing]
     if netif not in names:
-        raise Failure(
-            f"NETIF={netif}: there is no such interface", f"there are {', '.join(names)}"
-        )
+        raise Failure(f"NETIF={netif}: there is no such interface", f"there are {', '.join(names)}")
     if any(route["dev"] == netif for route in _asked(["ip", "-json", "route", "show", "default"],
                                                      "ip route")):  # fmt: skip
         raise Failure(

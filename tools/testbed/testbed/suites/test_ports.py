@@ -21,9 +21,7 @@ _CLONE = Path(__file__).resolve().parents[4]
 @pytest.fixture(scope="session")
 def where(env: Env) -> dict[str, str]:
     """The kernel's variables for NETIF and REMOTE."""
-    return ports.variables(
-        env.settings.text("NETIF"), ports.Remote.of(env.settings.text("REMOTE"))
-    )
+    return ports.variables(env.settings.text("NETIF"), ports.Remote.of(env.settings.text("REMOTE")))
 
 
 @pytest.mark.suite("ports")

@@ -233,7 +233,7 @@ class EnterTest(SandboxTest):
         done = self.run_in_root(
             "cd $CACHE/skbulk; mkdir cargo-1 cargo-2 cargo-3; mkdir /srv/here\n"
             "for n in 1 3; do echo /srv/gone >cargo-$n/clone; done; echo /srv/here >cargo-2/clone\n"
-            "touch -d 2026-01-01 cargo-1; touch -d 2026-01-02 cargo-2; touch -d 2026-01-03 cargo-3\n"
+            "for n in 1 2 3; do touch -d 2026-01-0$n cargo-$n; done\n"
             "$BUILDROOT run true; ls -d cargo-?"
         )
         # The newest is what a new clone begins with.

@@ -207,7 +207,8 @@ def main():
         cfg.lied, cfg.errors, cfg.log = {}, {}, ""
         ksft_run(judged([set_up, *lies(),
                          memory_error, forwards_after("memory_error"), full_counters,
-                         host_is_busy, forwards_after("busy_host"), transmitter_hangs, transmitter_hang_is_told,
+                         host_is_busy, forwards_after("busy_host"),
+                         transmitter_hangs, transmitter_hang_is_told,
                          forwards_after("hang", 2000),
                          does_not_stop, bound_anew, forwards_after("does_not_stop"),
                          pulled_out, back_in_place, forwards_after("pulled_out")]),
