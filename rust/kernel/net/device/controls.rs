@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What users of `ethtool` and of netlink see and change of a card, beyond what every driver has.
+//! Settings and views of a card for users of `ethtool` and of netlink, beyond those that every
+//! driver has.
 //!
 //! C headers: [`include/linux/ethtool.h`](srctree/include/linux/ethtool.h),
 //! [`include/net/netdev_queues.h`](srctree/include/net/netdev_queues.h)

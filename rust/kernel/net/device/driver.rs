@@ -431,7 +431,7 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// What users see and change beyond this, [`ControlOps::of_driver`] if the driver has
+    /// Settings and views of the card beyond this, [`ControlOps::of_driver`] if the driver has
     /// [`Controls`](super::controls::Controls).
     const CONTROLS: ControlOps<Self> = ControlOps::NONE;
 

@@ -76,7 +76,7 @@ def variables(netif: str, remote: Remote) -> dict[str, str]:
 
 
 def _local(netif: str) -> list[Any]:
-    """What ip says of the port; it must be one that can be tested."""
+    """The listing of the port, which must be one that can be tested."""
     listing = _asked(["ip", "-json", "addr"], "ip addr")
     names = [link["ifname"] for link in listing]
     if netif not in names:
@@ -106,7 +106,7 @@ def _there(remote: Remote) -> list[Any]:
 
 
 def _asked(command: Sequence[str], what: str, hint: str = "") -> list[Any]:
-    """What an ip command says."""
+    """The answer of an ip command."""
     try:
         done = proc.capture(command, stderr=subprocess.PIPE, timeout=_PATIENCE)
     except FileNotFoundError as error:

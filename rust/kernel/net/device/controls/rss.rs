@@ -43,18 +43,19 @@ impl Device {
     }
 }
 
-/// A buffer of the core, if it has one of the right length.
+/// A buffer of the core, if there is one. The core does not always tell its length, which is that
+/// of the table or the key.
 ///
 /// # Safety
 ///
 /// `ptr` must be null, or be valid for reads and writes of `len` values during the lifetime, with
 /// no other users.
-unsafe fn buffer<'a, V>(ptr: *mut V, len: u32, expected: usize) -> Option<&'a mut [V]> {
-    if ptr.is_null() || len as usize != expected {
+unsafe fn buffer<'a, V>(ptr: *mut V, len: usize) -> Option<&'a mut [V]> {
+    if ptr.is_null() {
         return None;
     }
     // SAFETY: By the safety requirements.
-    Some(unsafe { slice::from_raw_parts_mut(ptr, expected) })
+    Some(unsafe { slice::from_raw_parts_mut(ptr, len) })
 }
 
 impl<T: Controls> ControlOps<T> {
@@ -104,8 +105,8 @@ impl<T: Controls> ControlOps<T> {
             (
                 ops::inner::<T>(dev),
                 Ethtool::<T>::assume_rtnl(),
-                buffer((*param).indir, (*param).indir_size, T::RSS_ENTRIES),
-                buffer((*param).key, (*param).key_size, T::RSS_KEY_LEN),
+                buffer((*param).indir, T::RSS_ENTRIES),
+                buffer((*param).key, T::RSS_KEY_LEN),
             )
         };
 
@@ -140,8 +141,8 @@ impl<T: Controls> ControlOps<T> {
             // SAFETY: The buffers are those of the core, which does not use them meanwhile.
             let (table, key) = unsafe {
                 (
-                    buffer(param.indir, param.indir_size, T::RSS_ENTRIES),
-                    buffer(param.key, param.key_size, T::RSS_KEY_LEN),
+                    buffer(param.indir, T::RSS_ENTRIES),
+                    buffer(param.key, T::RSS_KEY_LEN),
                 )
             };
             let table = table.map(|table| &*table);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What users see and change of a port beyond the callbacks of every network device.
+//! Settings of a port and views of it, beyond the callbacks of every network device.
 
 use kernel::{
     io::Io,
