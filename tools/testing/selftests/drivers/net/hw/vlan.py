@@ -159,7 +159,8 @@ def filter_survives(cfg):
     ip(f"link add link {cfg.ifname} name ksft-other type vlan id {ID}")
     defer(ip, "link del ksft-other")
     ip(f"link set {cfg.ifname} up")
-    cfg.card.wait_up()
+    # The other one is in the namespace.
+    cfg.card.wait_up(cfg.card.ports[:1])
     _check_arrive(cfg, FRAMES, OTHER_ID)
     _check_arrive(cfg, FRAMES, ID)
     _check_arrive(cfg, 0, ID + 2)
