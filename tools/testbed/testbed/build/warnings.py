@@ -26,12 +26,19 @@ def parse(log: str) -> list[str]:
     return found
 
 
-def covers(crate: str, warning: str) -> bool:
-    """Whether a warning is about a file of the crate that was compiled."""
-    file = warning.split(" ")[1].split(":")[0]
-    if crate == "rust/kernel":
-        return file.startswith("rust/kernel/")
-    return file == f"{crate}.rs" or file.startswith(f"{PurePosixPath(crate)}/")
+def covers(build: Path, crate: str, warning: str) -> bool:
+    """Whether a warning is about a file of the crate that was compiled.
+
+    A file without an object of its own belongs to the crate beside it.
+    """
+    file = PurePosixPath(warning.split(" ")[1].split(":")[0])
+    root = PurePosixPath(crate)
+    if file == root.with_suffix(".rs") or root in file.parents:
+        return True
+    folder = root.parent
+    if folder == PurePosixPath("rust") or folder not in file.parents:
+        return False
+    return not (build / file.with_suffix(".o")).exists()
 
 
 def known(build: Path) -> set[str]:
@@ -46,5 +53,5 @@ def known(build: Path) -> set[str]:
 def update(build: Path, log: str) -> None:
     """Take a build's log into account."""
     crates = _COMPILED.findall(log)
-    kept = {one for one in known(build) if not any(covers(crate, one) for crate in crates)}
+    kept = {one for one in known(build) if not any(covers(build, crate, one) for crate in crates)}
     (build / _FILE).write_text(json.dumps(sorted(kept | set(parse(log)))))
