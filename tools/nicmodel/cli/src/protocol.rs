@@ -454,7 +454,8 @@ pub const REQUESTS: &[Entry] = &[
             ),
             may(
                 "value",
-                "what rx_length, rx_error or tx_head says, or milliseconds of slow_poll, in 32 bits",
+                "what rx_length, rx_error or tx_head says, or milliseconds of slow_poll, of which a \
+                 second counts, in 32 bits",
                 "0",
             ),
         ],

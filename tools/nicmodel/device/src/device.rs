@@ -20,6 +20,9 @@ use crate::regs::bits::{Autoc, Esdp, Hlreg0, LinkMode, Rah};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 
+/// The longest that a slow read takes.
+const LONGEST_POLL: Duration = Duration::from_secs(1);
+
 /// The properties by which one function differs from another.
 #[derive(Debug, Clone)]
 pub struct Identity {
@@ -392,7 +395,7 @@ impl Device {
         if is_polled(at)
             && let Some(time) = self.faults.take(Kind::SlowPoll)
         {
-            std::thread::sleep(Duration::from_millis(time.into()));
+            std::thread::sleep(Duration::from_millis(time.into()).min(LONGEST_POLL));
         }
         let value = match Index::get().lookup(at) {
             Some((entry, i)) => self.read_known(entry, i, at),

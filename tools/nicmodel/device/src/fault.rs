@@ -20,7 +20,8 @@ pub enum Kind {
     TxNoDone,
     /// TDH (and the head write-back) shows the fault's value.
     TxHead,
-    /// A read of a register that drivers poll takes as many milliseconds as the fault's value.
+    /// A read of a register that drivers poll takes as many milliseconds as the fault's value, a
+    /// second at most.
     SlowPoll,
 }
 

@@ -12,7 +12,7 @@ use arbitrary_int::u5;
 use nicmodel_device::clock::ManualClock;
 use nicmodel_device::descriptor::{SIZE, TxData};
 use nicmodel_device::device::{Device, Identity};
-use nicmodel_device::fault::KINDS;
+use nicmodel_device::fault::{KINDS, Kind};
 use nicmodel_device::function::PciFunction;
 use nicmodel_device::port::Datapath;
 use nicmodel_device::regs::bits::{
@@ -200,7 +200,11 @@ impl<S: Source> Guest<S> {
             1 => self.device.reset(),
             2 => {
                 let kind = KINDS[self.source.below(KINDS.len() as u64) as usize];
-                let value = value(&mut self.source);
+                let value = match kind {
+                    // It would only take time.
+                    Kind::SlowPoll => 0,
+                    _ => value(&mut self.source),
+                };
                 self.device.faults.arm(kind, 3, value);
             }
             3 => self.device.set_link(self.source.below(4) != 0),
