@@ -175,8 +175,11 @@ def _per_queue(cfg):
     return {one["queue-id"]: one["rx-packets"] for one in stats if one["queue-type"] == "rx"}
 
 
-def _spread(cfg, count=2000):
-    """ Send flows, and return the packets that each queue has received. """
+def _spread(cfg, count=400):
+    """
+    Send flows, no more frames than a ring has descriptors, and return the
+    packets that each queue has received.
+    """
     before = _per_queue(cfg)
     cfg.check_forwarded(count, flows=64)
     after = _per_queue(cfg)
@@ -190,7 +193,7 @@ def _default_table(cfg):
 def rss_spreads(cfg):
     """ Both queues receive. """
     found = _spread(cfg)
-    ksft_ge(min(found.values()), 200, f"{found}")
+    ksft_ge(min(found.values()), 60, f"{found}")
 
 
 @ksft_variants([KsftNamedVariant("first", 0), KsftNamedVariant("second", 1)])
