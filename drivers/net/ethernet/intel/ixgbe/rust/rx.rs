@@ -12,7 +12,10 @@ use kernel::{
         Io, //
     },
     net::{
-        device::Feature,
+        device::{
+            Feature,
+            Features, //
+        },
         napi::{
             Napi,
             Poll, //
@@ -88,6 +91,59 @@ enum Frame {
     Partial(UniqueSkBuff),
     /// The frame had an error: drop its remaining buffers.
     Discard,
+}
+
+/// The results of the card's work that the stack wants, as bits of the descriptor that tell of them:
+/// most frames have none, which is seen at once.
+#[derive(Clone, Copy)]
+struct Offloads {
+    info: u64,
+    status: u64,
+}
+
+impl Offloads {
+    /// Those of the features that are on.
+    fn of(features: Features) -> Self {
+        let mask = |feature, mask| if features.contains(feature) { mask } else { 0 };
+
+        Self {
+            info: mask(Feature::RxHash, RxInfo::RSS_TYPE_MASK),
+            status: mask(Feature::VlanStrip, RxStatus::VP_MASK),
+        }
+    }
+
+    /// Returns whether the frame has any.
+    #[inline(always)]
+    fn has_any(self, status: RxStatus, info: RxInfo) -> bool {
+        info.into_raw() & self.info | status.into_raw() & self.status != 0
+    }
+
+    /// Reads them.
+    #[inline(always)]
+    fn read(self, status: RxStatus, info: RxInfo) -> RxOffloads {
+        RxOffloads {
+            hash: if self.info != 0 { info.hash() } else { None },
+            vlan: if self.status != 0 {
+                status.vlan_tag()
+            } else {
+                None
+            },
+        }
+    }
+
+    /// Puts a frame that has some on the list.
+    // Not inlined: the way of a frame without them stays short.
+    #[inline(never)]
+    fn push(
+        self,
+        list: &mut RxList<'_>,
+        buffer: CpuBuffer<'_>,
+        verified: bool,
+        status: RxStatus,
+        info: RxInfo,
+    ) -> bool {
+        list.push_offloaded_buffer(buffer, info.protocol(), verified, self.read(status, info))
+    }
 }
 
 /// Totals of one [`RxRing::poll`], added to the counters once at its end.
@@ -225,8 +281,7 @@ impl RxRing {
         let features = cx.device().features();
         // With the feature off, the stack verifies all checksums itself.
         let trusted = features.contains(Feature::RxChecksum);
-        let hashed = features.contains(Feature::RxHash);
-        let stripped = features.contains(Feature::VlanStrip);
+        let wanted = Offloads::of(features);
         let Ok(mut ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return sum;
@@ -249,9 +304,13 @@ impl RxRing {
                     let verified = status.l4i() && trusted;
                     let len = buffer.len();
 
-                    let offloads = Self::offloads(status, info, hashed, stripped);
+                    let pushed = if wanted.has_any(status, info) {
+                        wanted.push(list, buffer, verified, status, info)
+                    } else {
+                        list.push_buffer(buffer, info.protocol(), verified)
+                    };
 
-                    if list.push_offloaded_buffer(buffer, info.protocol(), verified, offloads) {
+                    if pushed {
                         sum.add(len.into(), verified);
                     } else {
                         counters.rx_no_skb.add(1);
@@ -261,7 +320,7 @@ impl RxRing {
                     let skb = Self::assemble(&mut self.frame, buffer, status, counters);
                     if let Some(mut skb) = skb {
                         let len = skb.len();
-                        Self::offloads(status, info, hashed, stripped).apply(&mut skb);
+                        wanted.read(status, info).apply(&mut skb);
                         if let Some(verified) =
                             Self::receive(skb, status, info, list, counters, trusted)
                         {
@@ -277,15 +336,6 @@ impl RxRing {
             }
         }
         sum
-    }
-
-    /// Returns the results of the card's work, as far as the features are on.
-    #[inline(always)]
-    fn offloads(status: RxStatus, info: RxInfo, hashed: bool, stripped: bool) -> RxOffloads {
-        RxOffloads {
-            hash: if hashed { info.hash() } else { None },
-            vlan: if stripped { status.vlan_tag() } else { None },
-        }
     }
 
     /// Adds a buffer to the current frame, and returns the frame when it is complete.
