@@ -29,6 +29,7 @@ use crate::{
     net::{
         napi::Poll,
         queue::{
+            Le64,
             TxQueue,
             Xmit, //
         },
@@ -53,7 +54,7 @@ pub trait TxFormat {
     const DONE: u64;
 }
 
-type Descriptors<const N: usize> = Coherent<[[u64; 2]; N]>;
+type Descriptors<const N: usize> = Coherent<[[Le64; 2]; N]>;
 
 /// The filling end of a ring of `N` descriptors, for the transmit function of a queue.
 ///
@@ -111,8 +112,8 @@ impl<'a, F: TxFormat, const N: usize> TxRing<'a, F, N> {
 
     #[inline(always)]
     fn write(desc: &Descriptors<N>, index: usize, [first, second]: [u64; 2]) {
-        io_write!(desc, [build: index & Self::MASK][build: 0], first.to_le());
-        io_write!(desc, [build: index & Self::MASK][build: 1], second.to_le());
+        io_write!(desc, [build: index & Self::MASK][build: 0], Le64::new(first));
+        io_write!(desc, [build: index & Self::MASK][build: 1], Le64::new(second));
     }
 
     /// Puts a packet into the ring, with the words that `describe` returns for each descriptor.
@@ -191,7 +192,7 @@ impl<F: TxFormat, const N: usize> TxCompletion<'_, F, N> {
             let mut list = SkbFreeList::new(cx, freed);
             self.consumer.complete(&mut list, N, |index| {
                 let at = index & TxRing::<'_, F, N>::MASK;
-                u64::from_le(io_read!(desc, [build: at][build: 1])) & F::DONE != 0
+                io_read!(desc, [build: at][build: 1]).get() & F::DONE != 0
             })
         };
 
