@@ -93,8 +93,8 @@ enum Frame {
     Discard,
 }
 
-/// The results of the card's work that the stack wants, as bits of the descriptor that tell of them:
-/// most frames have none, which is seen at once.
+/// The results of the card's work that the stack wants, as bits of the descriptor that tell of
+/// them: most frames have none, which is seen at once.
 #[derive(Clone, Copy)]
 struct Offloads {
     info: u64,
