@@ -7,7 +7,9 @@
 use super::queue::Stage;
 use super::state::Facts;
 use super::transmit::Packet;
-use crate::regs::bits::{Autoc2, Causes, CtrlExt, Dmatxctl, Gpie, Hlreg0, Rdrxctl, Rttdcs, Rxctrl};
+use crate::regs::bits::{
+    Autoc2, Causes, CtrlExt, Dmatxctl, Gpie, Hlreg0, Mrqc, Rdrxctl, Rttdcs, Rxcsum, Rxctrl,
+};
 use crate::regs::offset;
 
 /// The moment at which a rule is tested.
@@ -327,6 +329,13 @@ pub const RULES: &[Rule] = &[
         "MTQC is written only while RTTDCS.ARBDIS is set",
         |f| f.at == offset::MTQC && !f.regs.get::<Rttdcs>().arbdis(),
     ),
+    on(
+        Moment::ReceiveEnable,
+        "rss-hash",
+        "8.2.3.7.5; C ixgbe_main.c:4375",
+        "RXCSUM.PCSD is set with RSS: without it descriptors hold a checksum instead of the hash",
+        |f| f.regs.get::<Mrqc>().mrqe() == Mrqc::RSS && !f.regs.get::<Rxcsum>().pcsd(),
+    ),
     // Firmware.
     on(
         Moment::InterruptEnable,
@@ -477,6 +486,32 @@ pub const RULES: &[Rule] = &[
         "7.2.3.2.3",
         "IPV4 and L4T of the context are those of the packet",
         |p| p.offloads_checksum() && !p.types_agree(),
+    ),
+    // Segmentation.
+    packet(
+        "tx-tse-mss",
+        "7.2.3.2.3",
+        "with TSE, MSS is not 0, and MACLEN, IPLEN, L4LEN and MSS are within a frame",
+        |p| !p.segments_fit(),
+    ),
+    packet(
+        "tx-tse-sums",
+        "7.2.3.2.4; C ixgbe_main.c:8786",
+        "with TSE, TXSM is set, and IXSM for IPv4",
+        |p| !p.segments_are_summed(),
+    ),
+    packet(
+        "tx-tse-l4len",
+        "7.2.3.2.3; C ixgbe_main.c:8803",
+        "with TSE, L4LEN of the context is the length of the transport header",
+        |p| !p.transport_length_agrees(),
+    ),
+    packet(
+        "tx-tse-fields",
+        "C ixgbe_main.c:8780",
+        "with TSE, lengths and checksum in the IP header are 0, and the transport checksum is the \
+        sum of the pseudo header without a length",
+        |p| !p.fields_are_ready(),
     ),
 ];
 

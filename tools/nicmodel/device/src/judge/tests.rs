@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Each rule, kept and broken.
 
+mod segmentation;
 mod setup;
 
 use std::collections::BTreeSet;
@@ -384,7 +385,7 @@ fn transmit_breach(rule: &str) -> BTreeSet<&'static str> {
             let wrong = context(14, 20, true, Transport::Tcp);
             Driver::breaks_with(&frame, &[wrong, (TX_DATA, sum)])
         }
-        _ => panic!("no breach of {rule}"),
+        _ => segmentation::breach(rule).unwrap_or_else(|| panic!("no breach of {rule}")),
     }
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The contract of transmit descriptors: a packet as the card has fetched it.
 
+use crate::checksum::{finish, sum};
 use crate::descriptor::{Transport, TxData};
 use crate::packet::{SCTP, TCP, UDP, be16};
 use crate::tso::Context;
+use crate::tx::MAX_FRAME;
 
 /// A packet, complete with its last descriptor.
 pub(crate) struct Packet<'a> {
@@ -115,5 +117,53 @@ impl Packet<'_> {
             Transport::Reserved => false,
         };
         (!uses_ip || is.ipv4 == said.ipv4) && (!uses_transport || transport)
+    }
+
+    /// The context of a packet that the card cuts, if it knows the packet's headers.
+    fn cut(&self) -> Option<(Headers, Context)> {
+        let cut = self.advanced() && self.first.tse();
+        Headers::of(self.data).zip(self.context.filter(|_| cut))
+    }
+
+    /// Whether each segment has payload, and fits a frame.
+    pub(crate) fn segments_fit(&self) -> bool {
+        self.cut()
+            .is_none_or(|(_, said)| said.mss != 0 && said.headers() + said.mss <= MAX_FRAME)
+    }
+
+    /// Whether the checksums that each segment needs are asked for.
+    pub(crate) fn segments_are_summed(&self) -> bool {
+        self.cut()
+            .is_none_or(|(is, _)| self.first.txsm() && (!is.ipv4 || self.first.ixsm()))
+    }
+
+    /// Whether the context has the length of the transport header.
+    pub(crate) fn transport_length_agrees(&self) -> bool {
+        self.cut().is_none_or(|(is, said)| match is.protocol {
+            TCP => said.l4_len == usize::from(be16(self.data, is.l4 + 12) >> 12) * 4,
+            UDP => said.l4_len == 8,
+            _ => true,
+        })
+    }
+
+    /// Whether the fields that differ between segments are ready: no length and no checksum in
+    /// the network header, and no length in the sum of the pseudo header.
+    pub(crate) fn fields_are_ready(&self) -> bool {
+        self.cut().is_none_or(|(is, _)| {
+            let field = match is.protocol {
+                TCP => be16(self.data, is.l4 + 16),
+                UDP => be16(self.data, is.l4 + 6),
+                _ => return true,
+            };
+            let (addresses, rest) = if is.ipv4 {
+                let rest = be16(self.data, is.l3 + 2) | be16(self.data, is.l3 + 10);
+                (is.l3 + 12..is.l3 + 20, rest)
+            } else {
+                (is.l3 + 8..is.l3 + 40, be16(self.data, is.l3 + 4))
+            };
+            let addresses = self.data.get(addresses).unwrap_or_default();
+            // Two representations of zero.
+            rest == 0 && (!finish(sum(addresses, is.protocol.into()))).abs_diff(field) % 0xffff == 0
+        })
     }
 }

@@ -86,6 +86,7 @@ registers! {
     Dtxtcpflgh at offset::DTXTCPFLGH;
     Txdctl at offset::TXDCTL, every offset::QUEUE;
     Tdwbal at offset::TDWBAL, every offset::QUEUE;
+    Rxcsum at offset::RXCSUM;
     Hlreg0 at offset::HLREG0;
     Msca at offset::MSCA;
     Msrwd at offset::MSRWD;
@@ -405,6 +406,14 @@ pub struct Mrqc {
 impl Mrqc {
     /// MRQE: receive side scaling into 16 queues.
     pub const RSS: u4 = u4::new(1);
+}
+
+/// Checksums of received frames.
+#[bitfield(u32, default = 0, debug)]
+pub struct Rxcsum {
+    /// Packet checksum disable: descriptors hold the RSS hash instead.
+    #[bit(13, rw)]
+    pub pcsd: bool,
 }
 
 // 8.2.3.8, receive DMA registers.
@@ -781,6 +790,7 @@ mod tests {
             (Dmatxctl::ZERO.with_te(true).raw_value(), 0),
             (Txdctl::ZERO.with_enable(true).raw_value(), 25),
             (Tdwbal::ZERO.with_head_wb_en(true).raw_value(), 0),
+            (Rxcsum::ZERO.with_pcsd(true).raw_value(), 13),
             (Hlreg0::ZERO.with_txcrcen(true).raw_value(), 0),
             (Hlreg0::ZERO.with_rxcrcstrp(true).raw_value(), 1),
             (Hlreg0::ZERO.with_jumboen(true).raw_value(), 2),
