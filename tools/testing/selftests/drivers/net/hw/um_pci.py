@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from lib.py import KsftFailEx, KsftNamedVariant, ksft_disruptive
-from lib.py import ksft_exit, ksft_run, ksft_variants
+from lib.py import ksft_exit, ksft_ge, ksft_run, ksft_variants
 from lib.py.judge import judged, looks_away
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import insert_module, kernel_log, remove_module, skip_program
@@ -69,6 +69,12 @@ def load(cfg):
     cfg.card.load(wait=False)
 
 
+def long_answers(cfg):
+    """ Answers of the model that are longer than a terminal's buffer arrive. """
+    for _ in range(3):
+        ksft_ge(len(cfg.model.ask("help")["requests"]), 10)
+
+
 def ports_come_back(cfg):
     """ Each port has an interface again. """
     cfg.card.find()
@@ -81,7 +87,7 @@ def main():
     if "User Mode Linux" not in machine:
         skip_program("only User-Mode Linux has PCI over virtio")
     with NicModelEnv(__file__) as cfg:
-        ksft_run(judged([unload, all_accesses, access, no_other_access, load,
+        ksft_run(judged([long_answers, unload, all_accesses, access, no_other_access, load,
                          ports_come_back, forwards_after("load")]), args=(cfg, ))
     ksft_exit()
 
