@@ -244,7 +244,11 @@ impl Control {
                         count: one.count,
                         excused: one.excused,
                         detail: one.detail,
-                        accesses: one.accesses,
+                        accesses: if request.accesses.unwrap_or(true) {
+                            one.accesses
+                        } else {
+                            Vec::new()
+                        },
                     })
                 }));
         }

@@ -121,6 +121,9 @@ pub struct Fault {
 pub struct Judge {
     /// Lets the judge look away, or look again.
     pub pause: Option<bool>,
+    /// Whether breaches have the register accesses before them, as they do by default. They are
+    /// long.
+    pub accesses: Option<bool>,
 }
 
 fn once() -> u32 {
@@ -464,11 +467,18 @@ pub const REQUESTS: &[Entry] = &[
     Entry {
         cmd: "judge",
         about: "tell which rules of the data sheet the driver has broken (needs --judge)",
-        fields: &[may(
-            "pause",
-            "true to look away, false to look again",
-            "no change",
-        )],
+        fields: &[
+            may(
+                "pause",
+                "true to look away, false to look again",
+                "no change",
+            ),
+            may(
+                "accesses",
+                "whether breaches are told with the register accesses before them",
+                "true",
+            ),
+        ],
         example: r#"{"cmd":"judge"}"#,
     },
 ];
