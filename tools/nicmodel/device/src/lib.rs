@@ -24,6 +24,7 @@ pub mod irq;
 pub mod judge;
 pub mod memory;
 pub mod packet;
+mod pause;
 pub mod port;
 pub mod regs;
 mod ring;

@@ -11,6 +11,7 @@ use crate::irq::Direction;
 use crate::judge::{rules, transmit_label};
 use crate::memory::View;
 use crate::packet::FCS;
+use crate::pause::Pause;
 use crate::regs::bits::{Ctrl, Dmatxctl, Hlreg0};
 use crate::regs::offset;
 use crate::rx::{self, Outcome};
@@ -95,6 +96,7 @@ pub struct Datapath {
     may_access_memory: bool,
     scratch: Vec<u8>,
     local: Local,
+    pause: Pause,
 }
 
 impl Datapath {
@@ -117,6 +119,7 @@ impl Datapath {
             may_access_memory: true,
             scratch: Vec::new(),
             local: Local::default(),
+            pause: Pause::default(),
             device,
         }
     }
@@ -148,6 +151,7 @@ impl Datapath {
             for queue in &mut self.queues {
                 queue.reset();
             }
+            self.pause = Pause::default();
             self.flush(Loss::Disabled);
         }
         let generation = self.device.generation();
@@ -160,7 +164,8 @@ impl Datapath {
         true
     }
 
-    /// Ends a turn: counters and interrupts. Returns when a moderated interrupt is due.
+    /// Ends a turn: counters and interrupts. Returns when a moderated interrupt, or the end of a
+    /// pause, is due.
     pub fn end(&mut self) -> Option<u64> {
         self.account();
         let device = &self.device;
@@ -168,7 +173,10 @@ impl Datapath {
         bump(&device.totals.interrupts, device.irq.take_sent());
         self.view = None;
         self.device.leave();
-        next
+        [next, self.pause.until(self.now)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn flush(&mut self, loss: Loss) {
@@ -223,6 +231,9 @@ impl Datapath {
         if self.view.is_none() || !self.config.enabled || !self.may_access_memory {
             bump(&totals.rx_disabled, 1);
             return Arrival::Lost(Loss::Disabled);
+        }
+        if self.pause.takes(&self.device, self.now, frame) {
+            return Arrival::Taken;
         }
         match self.config.accept(frame) {
             Ok(()) => {}
@@ -341,6 +352,9 @@ impl Datapath {
         let Some(view) = &self.view else {
             return false;
         };
+        if self.pause.until(self.now).is_some() {
+            return false;
+        }
         if self.now >= self.look_again {
             self.look_again = self.now + NOTICE;
             self.enabled = (0..QUEUES)

@@ -90,6 +90,7 @@ registers! {
     Hlreg0 at offset::HLREG0;
     Msca at offset::MSCA;
     Msrwd at offset::MSRWD;
+    Mflcn at offset::MFLCN;
     Maxfrs at offset::MAXFRS;
     Autoc at offset::AUTOC;
     Links at offset::LINKS;
@@ -607,6 +608,17 @@ pub struct Msrwd {
     /// The word that was read.
     #[bits(16..=31, rw)]
     pub mdirdata: u16,
+}
+
+/// Flow control of the MAC.
+#[bitfield(u32, default = 0, debug)]
+pub struct Mflcn {
+    /// Pause frames do not reach the host.
+    #[bit(1, rw)]
+    pub dpf: bool,
+    /// Transmission pauses when the link partner asks for it.
+    #[bit(3, rw)]
+    pub rfce: bool,
 }
 
 /// Largest frame.

@@ -77,11 +77,14 @@ pub const TPT: u32 = 0x040d4;
 pub const PTC64: u32 = 0x040d8;
 pub const MPTC: u32 = 0x040f0;
 pub const BPTC: u32 = 0x040f4;
+pub const LXONRXCNT: u32 = 0x041a4;
+pub const LXOFFRXCNT: u32 = 0x041a8;
 pub const XEC: u32 = 0x04120;
 
 pub const HLREG0: u32 = 0x04240;
 pub const MSCA: u32 = 0x0425c;
 pub const MSRWD: u32 = 0x04260;
+pub const MFLCN: u32 = 0x04294;
 pub const MAXFRS: u32 = 0x04268;
 pub const AUTOC: u32 = 0x042a0;
 pub const LINKS: u32 = 0x042a4;
