@@ -27,7 +27,9 @@ use core::marker::PhantomData;
 
 mod hardware;
 mod link;
+mod mac_stats;
 mod moderation;
+mod pause;
 mod queue_stats;
 mod rss;
 
@@ -38,7 +40,16 @@ pub use self::{
         LinkSettings,
         Port, //
     },
+    mac_stats::{
+        ControlStats,
+        LengthRange,
+        LengthRanges,
+        LengthStats,
+        MacStats,
+        PauseStats, //
+    },
     moderation::Moderation,
+    pause::Pause,
     queue_stats::{
         GsoStats,
         RxQueueStats,
@@ -150,6 +161,50 @@ pub trait Controls: Driver {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// The use of pause frames, for `ethtool -a`.
+    fn pause<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> Pause {
+        let _ = (data, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Changes the use of pause frames, for `ethtool -A`.
+    fn set_pause<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        pause: Pause,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        let _ = (data, dev, pause, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// The counters of the MAC. The device is not suspended; this holds for the next three, too.
+    fn mac_stats<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> MacStats {
+        let _ = (data, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// The counters of MAC control frames.
+    fn control_stats<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> ControlStats {
+        let _ = (data, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// The counters of pause frames.
+    fn pause_stats<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> PauseStats {
+        let _ = (data, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// The ranges of lengths by which the card counts frames.
+    const LENGTH_RANGES: LengthRanges = LengthRanges::NONE;
+
+    /// The counters of frames by their lengths.
+    fn length_stats<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> LengthStats {
+        let _ = (data, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Number of entries of the table by which received packets are spread over queues.
     const RSS_ENTRIES: usize = 0;
 
@@ -256,6 +311,12 @@ impl<T: Controls> ControlOps<T> {
                 get_link_ksettings: if_has!(T::HAS_LINK, Self::get_link_ksettings),
                 get_coalesce: if_has!(T::HAS_MODERATION, Self::get_coalesce),
                 set_coalesce: if_has!(T::HAS_SET_MODERATION, Self::set_coalesce),
+                get_pauseparam: if_has!(T::HAS_PAUSE, Self::get_pauseparam),
+                set_pauseparam: if_has!(T::HAS_SET_PAUSE, Self::set_pauseparam),
+                get_pause_stats: if_has!(T::HAS_PAUSE_STATS, Self::get_pause_stats),
+                get_eth_mac_stats: if_has!(T::HAS_MAC_STATS, Self::get_eth_mac_stats),
+                get_eth_ctrl_stats: if_has!(T::HAS_CONTROL_STATS, Self::get_eth_ctrl_stats),
+                get_rmon_stats: if_has!(T::HAS_LENGTH_STATS, Self::get_rmon_stats),
                 get_rx_ring_count: if_has!(T::HAS_RSS, Self::get_rx_ring_count),
                 get_rxfh_key_size: if_has!(T::HAS_RSS, Self::get_rxfh_key_size),
                 get_rxfh_indir_size: if_has!(T::HAS_RSS, Self::get_rxfh_indir_size),
