@@ -6,12 +6,18 @@ use kernel::{
     io::Io,
     net::device::{
         controls::{
+            ControlStats,
             Controls,
             ExtAck,
             Firmware,
+            LengthRanges,
+            LengthStats,
             LinkMode,
             LinkSettings,
+            MacStats,
             Moderation,
+            Pause,
+            PauseStats,
             Port,
             RssChange,
             RxQueueStats,
@@ -27,6 +33,7 @@ use kernel::{
 use crate::{
     dump,
     eeprom,
+    flow,
     link::{
         self,
         Link,
@@ -38,11 +45,15 @@ use crate::{
         PortDriver, //
     },
     regs::*,
-    rss, //
+    rss,
+    stats, //
 };
 
 /// The abilities of a port with a cage: at 10 Gb/s only, see [`link::start`].
-const CAGE: &[LinkMode] = &[LinkMode::Base10000T, LinkMode::Fibre];
+const CAGE: &[LinkMode] = &[LinkMode::Base10000T, LinkMode::Fibre, LinkMode::Pause];
+
+/// The same without pause frames.
+const CAGE_WITHOUT_PAUSE: &[LinkMode] = &[LinkMode::Base10000T, LinkMode::Fibre];
 
 /// Those of a backplane. The EEPROM has chosen among them.
 const BACKPLANE: &[LinkMode] = &[
@@ -100,11 +111,13 @@ impl Controls for PortDriver {
     fn link<'bound>(
         port: Pin<&port::Port<'bound>>,
         _dev: &Device,
-        _rtnl: &mut Rtnl,
+        rtnl: &mut Rtnl,
     ) -> LinkSettings {
-        let (modes, connector) = match port.media {
-            Media::SfpPlus => (CAGE, Port::Fibre),
-            Media::Backplane => (BACKPLANE, Port::None),
+        let pause = port.pause.get(rtnl);
+        let (supported, advertised, connector) = match port.media {
+            Media::SfpPlus if pause.rx && pause.tx => (CAGE, CAGE, Port::Fibre),
+            Media::SfpPlus => (CAGE, CAGE_WITHOUT_PAUSE, Port::Fibre),
+            Media::Backplane => (BACKPLANE, BACKPLANE, Port::None),
         };
 
         LinkSettings {
@@ -114,8 +127,8 @@ impl Controls for PortDriver {
             },
             port: connector,
             autoneg: port.media == Media::Backplane,
-            supported: modes,
-            advertised: modes,
+            supported,
+            advertised,
         }
     }
 
@@ -139,6 +152,48 @@ impl Controls for PortDriver {
             port.moderation.apply(&port.bar, port.pairs(rtnl));
         }
         Ok(())
+    }
+
+    fn pause<'bound>(port: Pin<&port::Port<'bound>>, rtnl: &mut Rtnl) -> Pause {
+        *port.pause.get(rtnl)
+    }
+
+    fn set_pause<'bound>(
+        port: Pin<&port::Port<'bound>>,
+        dev: &Device,
+        pause: Pause,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        // Link partners at 10 Gb/s over a fibre do not negotiate it.
+        if pause.autoneg {
+            return Err(EOPNOTSUPP);
+        }
+        *port.pause.get_mut(rtnl) = pause;
+        // If the device is down, `start()` passes it to the card.
+        if dev.is_running() {
+            flow::apply(&port.bar, pause);
+        }
+        Ok(())
+    }
+
+    fn mac_stats<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> MacStats {
+        let (hw, mac) = port.stats.mac(&port.bar);
+        mac.mac(hw)
+    }
+
+    fn control_stats<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> ControlStats {
+        port.stats.mac(&port.bar).1.control()
+    }
+
+    fn pause_stats<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> PauseStats {
+        port.stats.mac(&port.bar).1.pauses()
+    }
+
+    const LENGTH_RANGES: LengthRanges = stats::LENGTH_RANGES;
+
+    fn length_stats<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> LengthStats {
+        let (hw, mac) = port.stats.mac(&port.bar);
+        mac.lengths(hw)
     }
 
     const RSS_ENTRIES: usize = rss::ENTRIES;

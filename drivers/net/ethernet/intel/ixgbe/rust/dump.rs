@@ -21,7 +21,7 @@ use crate::{
 const PER_PAIR: usize = 12;
 
 /// Number of registers for the port.
-const GENERAL: usize = 20;
+const GENERAL: usize = 24;
 
 /// Number of all registers.
 pub(crate) const LEN: usize = GENERAL + PER_PAIR * MAX_PAIRS as usize;
@@ -51,6 +51,10 @@ fn general(bar: &Bar0<'_>) -> [u32; GENERAL] {
         bar.read(RDRXCTL).into_raw(),
         bar.read(RXCTRL).into_raw(),
         bar.read(DMATXCTL).into_raw(),
+        bar.read(MFLCN).into_raw(),
+        bar.read(FCCFG).into_raw(),
+        bar.read(FCRTL::at(0)).into_raw(),
+        bar.read(FCRTH::at(0)).into_raw(),
     ]
 }
 

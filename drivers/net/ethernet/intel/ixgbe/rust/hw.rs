@@ -35,7 +35,7 @@ pub(crate) const BAR_SIZE: usize = 0x20000;
 pub(crate) type Bar0<'bound> = pci::Bar<'bound, BAR_SIZE>;
 
 /// Size of the receive packet buffer, in KiB.
-const RX_PACKET_BUFFER: u32 = 512;
+pub(crate) const RX_PACKET_BUFFER: u32 = 512;
 
 /// Size of the transmit packet buffer, in KiB.
 const TX_PACKET_BUFFER: u32 = 160;

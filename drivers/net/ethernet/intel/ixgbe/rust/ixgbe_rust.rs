@@ -12,7 +12,7 @@
 //! | [`rss`] | receive side scaling |
 //! | [`desc`] | descriptor formats |
 //! | [`offload`] | offloads of transmitted packets |
-//! | [`hw`], [`irq`], [`moderation`], [`link`], [`flush`], [`eeprom`] | the card |
+//! | [`hw`], [`irq`], [`moderation`], [`link`], [`flow`], [`flush`], [`eeprom`] | the card |
 //! | [`filter`], [`vlan`] | the frames that it receives |
 //! | [`regs`] | registers |
 //! | [`stats`] | counters |
@@ -35,6 +35,7 @@ mod desc;
 mod dump;
 mod eeprom;
 mod filter;
+mod flow;
 mod flush;
 mod hw;
 mod irq;

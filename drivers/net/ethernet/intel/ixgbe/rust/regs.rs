@@ -224,6 +224,14 @@ register! {
         0:0     txcrcen => bool;
     }
 
+    /// MAC Flow Control.
+    pub(crate) MFLCN(u32) @ 0x04294 {
+        /// Transmission pauses when the link partner asks for it.
+        3:3     rfce => bool;
+        /// Pause frames do not reach the host.
+        1:1     dpf => bool;
+    }
+
     /// Max Frame Size.
     pub(crate) MAXFRS(u32) @ 0x04268 {
         /// Largest frame to receive, with frame check sequence, in bytes.
@@ -415,6 +423,42 @@ register! {
     pub(crate) RXPBSIZE(u32)[8] @ 0x03c00 {
         /// Size in KiB; all of them have 512 together.
         19:10   size;
+    }
+
+    /// Flow Control Transmit Timer Value, for two traffic classes each.
+    pub(crate) FCTTV(u32)[4] @ 0x03200 {
+        /// Duration of the pauses asked for, of the second class, in units of 512 bit times.
+        31:16   odd;
+        /// Of the first class.
+        15:0    even;
+    }
+
+    /// Flow Control Receive Threshold Low, one per traffic class.
+    pub(crate) FCRTL(u32)[8] @ 0x03220 {
+        /// Ask the link partner to go on when the packet buffer holds less.
+        31:31   xone => bool;
+        /// Fill level in units of 32 bytes.
+        18:5    rtl;
+    }
+
+    /// Flow Control Receive Threshold High, one per traffic class.
+    pub(crate) FCRTH(u32)[8] @ 0x03260 {
+        /// Ask the link partner to pause when the packet buffer holds more.
+        31:31   fcen => bool;
+        /// Fill level in units of 32 bytes.
+        18:5    rth;
+    }
+
+    /// Flow Control Refresh Threshold.
+    pub(crate) FCRTV(u32) @ 0x032a0 {
+        /// Ask again after this time, in units of 512 bit times.
+        15:0    refresh;
+    }
+
+    /// Flow Control Configuration.
+    pub(crate) FCCFG(u32) @ 0x03d00 {
+        /// Transmit flow control: 1 for pause frames of IEEE 802.3.
+        4:3     tfce;
     }
 
     /// Security Receive Control.

@@ -46,6 +46,9 @@ use crate::{
     }, //
 };
 
+use self::mac::MacCounters;
+pub(crate) use self::mac::LENGTH_RANGES;
+
 /// A counter with one writer.
 pub(crate) struct Counter(Atomic<u64>);
 
@@ -96,6 +99,9 @@ macro_rules! counters {
         }
     };
 }
+
+// Below the macro that it uses.
+mod mac;
 
 counters! {
     /// Counters of the poll function. Closing the device also writes them, when polling has ended.
@@ -157,8 +163,14 @@ counters! {
         hw_rx_crc_errors,
         /// Frames whose length field does not match their length.
         hw_rx_length_errors,
-        /// Frames that were shorter or longer than allowed.
-        hw_rx_size_errors,
+        /// Frames that were too short, with a good frame check sequence.
+        hw_rx_undersize,
+        /// Frames that were too long, with a good one.
+        hw_rx_oversize,
+        /// Frames that were too short, with a wrong one.
+        hw_rx_fragments,
+        /// Frames that were too long, with a wrong one.
+        hw_rx_jabbers,
         /// Good frames to multicast addresses.
         hw_rx_multicast,
         /// Good frames that passed the filters.
@@ -172,15 +184,25 @@ counters! {
     }
 }
 
+/// Adds the value that a counter of the card had when it was read.
+fn add_read(bar: &Bar0<'_>, sum: &Counter, value: u32) {
+    // Counters stick at all ones, which a card that is gone shows as well.
+    if value != u32::MAX || !hw::is_gone(bar) {
+        sum.add(value.into());
+    }
+}
+
 impl HwCounters {
+    /// The number of frames that were shorter or longer than allowed.
+    fn size_errors(&self) -> u64 {
+        let short = self.hw_rx_undersize.get() + self.hw_rx_fragments.get();
+
+        short + self.hw_rx_oversize.get() + self.hw_rx_jabbers.get()
+    }
+
     /// Reads and clears the card's counters, and adds them up.
     fn update(&self, bar: &Bar0<'_>) {
-        let add = |sum: &Counter, value: u32| {
-            // Counters stick at all ones, which a card that is gone shows as well.
-            if value != u32::MAX || !hw::is_gone(bar) {
-                sum.add(value.into());
-            }
-        };
+        let add = |sum: &Counter, value: u32| add_read(bar, sum, value);
 
         add(&self.hw_rx_missed, bar.read(RXMPC::at(0)).into_raw());
         for index in 0..usize::from(MAX_PAIRS) {
@@ -191,10 +213,10 @@ impl HwCounters {
         }
         add(&self.hw_rx_crc_errors, bar.read(CRCERRS).into_raw());
         add(&self.hw_rx_length_errors, bar.read(RLEC).into_raw());
-        add(&self.hw_rx_size_errors, bar.read(RUC).into_raw());
-        add(&self.hw_rx_size_errors, bar.read(RFC).into_raw());
-        add(&self.hw_rx_size_errors, bar.read(ROC).into_raw());
-        add(&self.hw_rx_size_errors, bar.read(RJC).into_raw());
+        add(&self.hw_rx_undersize, bar.read(RUC).into_raw());
+        add(&self.hw_rx_fragments, bar.read(RFC).into_raw());
+        add(&self.hw_rx_oversize, bar.read(ROC).into_raw());
+        add(&self.hw_rx_jabbers, bar.read(RJC).into_raw());
         add(&self.hw_rx_multicast, bar.read(MPRC).into_raw());
         add(&self.hw_rx_good, bar.read(GPRC).into_raw());
         add(&self.hw_tx_good, bar.read(GPTC).into_raw());
@@ -217,7 +239,8 @@ pub(crate) struct PortStats {
     /// One for each possible queue pair. They keep their values when the port is closed.
     pairs: KVec<Arc<PairStats>>,
     hw: HwCounters,
-    /// Held while `hw` is updated, which makes its holder the only writer.
+    mac: MacCounters,
+    /// Held while `hw` or `mac` is updated, which makes its holder the only writer.
     #[pin]
     hw_update: SpinLock<()>,
 }
@@ -233,6 +256,7 @@ impl PortStats {
         Ok(pin_init!(Self {
             pairs: all,
             hw: HwCounters::default(),
+            mac: MacCounters::default(),
             hw_update <- new_spinlock!((), "ixgbe_rust::hw_update"),
         }))
     }
@@ -252,9 +276,18 @@ impl PortStats {
         &self.hw
     }
 
-    /// Saves the card's counters before a reset clears them.
+    /// As [`Self::hw`], with the counters that only users ask for.
+    pub(crate) fn mac(&self, bar: &Bar0<'_>) -> (&HwCounters, &MacCounters) {
+        if let Some(_guard) = self.hw_update.try_lock() {
+            self.hw.update(bar);
+            self.mac.update(bar);
+        }
+        (&self.hw, &self.mac)
+    }
+
+    /// Saves the card's counters before a reset clears them, or before they are full.
     pub(crate) fn save_hw(&self, bar: &Bar0<'_>) {
-        self.hw(bar);
+        self.mac(bar);
     }
 
     /// Returns the sums over all queue pairs.
@@ -317,7 +350,7 @@ impl PortStats {
         let (poll, xmit) = self.sums();
         let damaged = poll.rx_frame_errors.get() + poll.rx_bad_descriptors.get();
         let crc = hw.hw_rx_crc_errors.get();
-        let len = hw.hw_rx_length_errors.get() + hw.hw_rx_size_errors.get();
+        let len = hw.hw_rx_length_errors.get() + hw.size_errors();
 
         stats
             .rx_packets(poll.rx_packets.get())
@@ -341,7 +374,9 @@ impl PortStats {
 
         poll.for_each(&mut add);
         xmit.for_each(&mut add);
-        self.hw(bar).for_each(&mut add);
+        let (hw, mac) = self.mac(bar);
+        hw.for_each(&mut add);
+        mac.for_each(&mut add);
 
         let bulk_free = || self.pairs.iter().map(|pair| &pair.bulk_free);
         let packets = bulk_free().map(BulkStats::packets).sum();

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 
-from lib.py import CmdExitFailure, KsftNamedVariant, NetdevFamily, bkg
+from lib.py import CmdExitFailure, KsftNamedVariant, NetdevFamily, bkg, cmd
 from lib.py import defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_ge, ksft_in, ksft_run, ksft_variants
 from lib.py.judge import judged
@@ -22,13 +22,15 @@ from lib.py.support import SOL_PACKET
 # The order of registers in the dump: see dump.rs of the driver.
 GENERAL = ["CTRL", "STATUS", "CTRL_EXT", "ESDP", "LEDCTL", "EEC", "EIAC", "EIMS", "GPIE",
            "IVAR_MISC", "HLREG0", "MAXFRS", "AUTOC", "AUTOC2", "RXCSUM", "FCTRL", "MRQC",
-           "RDRXCTL", "RXCTRL", "DMATXCTL"]
+           "RDRXCTL", "RXCTRL", "DMATXCTL", "MFLCN", "FCCFG", "FCRTL", "FCRTH"]
 PAIR = ["EITR", "RDBAL", "RDBAH", "RDLEN", "RDH", "RDT", "RXDCTL", "SRRCTL", "TDLEN", "TDH",
         "TDT", "TXDCTL"]
 PAIRS = 16
 EEPROM_WORDS = 0x40
 LED2_ON, LED2_OFF, LED2_LINK = 0xe, 0xf, 0
 KEY = bytes(range(40))
+
+RFCE, TFCE = 1 << 3, 1 << 3
 
 PACKET_RX_RING, PACKET_VERSION, TPACKET_V3 = 5, 10, 2
 FILL_RXHASH = 1
@@ -153,6 +155,43 @@ def moderation_refused(cfg):
     before = _moderation(cfg)
     _refused(f"-C {cfg.ifname} rx-usecs 1023", "1022 us at most")
     ksft_eq(_moderation(cfg), before)
+
+
+def _pause(cfg):
+    """ Return the use of pause frames, as ethtool tells it, and as the card has it. """
+    told = ethtool(f"-a {cfg.ifname}", json=True)[0]
+    general = _registers(cfg)[0]
+    return ((told["rx"], told["tx"]),
+            (bool(general["MFLCN"] & RFCE), bool(general["FCCFG"] & TFCE)))
+
+
+@ksft_variants([KsftNamedVariant("rx", True, False), KsftNamedVariant("tx", False, True),
+                KsftNamedVariant("none", False, False), KsftNamedVariant("both", True, True)])
+@ksft_disruptive
+def pause(cfg, rx, tx):
+    """ The use of pause frames gets to the card, and survives that the port is down. """
+    word = {True: "on", False: "off"}
+    # It fails if nothing changes.
+    cmd(f"ethtool -A {cfg.ifname} rx {word[rx]} tx {word[tx]}", fail=False)
+    ksft_eq(_pause(cfg), ((rx, tx), (rx, tx)))
+    general = _registers(cfg)[0]
+    ksft_eq(general["FCRTH"] >> 31, int(tx), "the card watches its packet buffer")
+    # Asked to pause with room for some frames, and to go on when there is room again.
+    high, low = ((general[name] & 0x7ffff) // 1024 for name in ("FCRTH", "FCRTL"))
+    ksft_in(high, range(256, 512 - 32))
+    ksft_in(low, range(16, high))
+    cfg.both("down")
+    cfg.set_up()
+    ksft_eq(_pause(cfg), ((rx, tx), (rx, tx)))
+
+
+def pause_refused(cfg):
+    """ Nothing is negotiated over a fibre. """
+    try:
+        ethtool(f"-A {cfg.ifname} autoneg on")
+    except CmdExitFailure:
+        return
+    ksft_eq("refused", "accepted")
 
 
 def _rss(cfg):
@@ -301,8 +340,8 @@ def main():
         cfg.netnl = NetdevFamily()
         ksft_run(judged([set_up, registers, eeprom, identify, link, moderation_adapts,
                          moderation_fixed, moderation_survives, moderation_refused,
-                         two_queues, rss_spreads, rss_table, rss_table_survives,
-                         rss_refused, rx_hash, one_queue, queue_stats,
+                         pause, pause_refused, two_queues, rss_spreads, rss_table,
+                         rss_table_survives, rss_refused, rx_hash, one_queue, queue_stats,
                          forwards_after("settings")]), args=(cfg, ))
     ksft_exit()
 

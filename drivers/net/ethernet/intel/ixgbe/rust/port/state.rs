@@ -6,6 +6,7 @@ use kernel::{
     device::Bound,
     net::device::{
         self,
+        controls::Pause,
         Device,
         Feature,
         Features,
@@ -30,6 +31,7 @@ use kernel::{
 use crate::{
     eeprom,
     filter,
+    flow,
     hw::{
         self,
         Bar0, //
@@ -111,6 +113,8 @@ pub(crate) struct Port<'bound> {
     pub(super) vlans: RtnlCell<Members>,
     pub(crate) spread: RtnlCell<Spread>,
     pub(crate) moderation: Setting,
+    /// The use of pause frames.
+    pub(crate) pause: RtnlCell<Pause>,
     pub(crate) media: Media,
     pub(super) vectors: IrqVectorRegistration<'bound>,
     pub(crate) bar: Bar0<'bound>,
@@ -195,6 +199,7 @@ impl<'bound> Port<'bound> {
                 vlans: RtnlCell::new(Members::new()),
                 spread: RtnlCell::new(Spread::new()),
                 moderation: Setting::new(),
+                pause: RtnlCell::new(flow::DEFAULT),
                 media,
                 vectors,
                 bar,
@@ -253,6 +258,7 @@ impl Port<'_> {
         self.vlans.get(rtnl).apply(bar);
         vlan::filter(bar, netdev.features().contains(Feature::VlanFilter));
         hw::set_max_frame(bar, max_frame(netdev.mtu()));
+        flow::apply(bar, *self.pause.get(rtnl));
         irq::configure(bar, &self.moderation, pairs, self.event_vector());
 
         let strip = netdev.features().contains(Feature::VlanStrip);

@@ -16,6 +16,12 @@ register! {
     /// Error Byte Count.
     pub(crate) ERRBC(u32) @ 0x04008 {}
 
+    /// Link XON Transmitted Count.
+    pub(crate) LXONTXC(u32) @ 0x03f60 {}
+
+    /// Link XOFF Transmitted Count.
+    pub(crate) LXOFFTXC(u32) @ 0x03f68 {}
+
     /// Rx Missed Packets Count, one per traffic class: no room in the packet buffer.
     pub(crate) RXMPC(u32)[8] @ 0x03fa0 {}
 
@@ -30,6 +36,10 @@ register! {
 
     /// Receive Length Error Count.
     pub(crate) RLEC(u32) @ 0x04040 {}
+
+    /// Packets Received Count, good ones by their length with frame check sequence: up to 64
+    /// bytes, 127, 255, 511, 1023, and more.
+    pub(crate) PRC(u32)[6] @ 0x0405c {}
 
     /// Good Packets Received Count.
     pub(crate) GPRC(u32) @ 0x04074 {}
@@ -67,9 +77,18 @@ register! {
     /// Receive Jabber Count.
     pub(crate) RJC(u32) @ 0x040b0 {}
 
+    /// Packets Transmitted Count, by their length as in [`PRC`].
+    pub(crate) PTC(u32)[6] @ 0x040d8 {}
+
     /// Multicast Packets Transmitted Count.
     pub(crate) MPTC(u32) @ 0x040f0 {}
 
     /// Broadcast Packets Transmitted Count.
     pub(crate) BPTC(u32) @ 0x040f4 {}
+
+    /// Link XON Received Count.
+    pub(crate) LXONRXCNT(u32) @ 0x041a4 {}
+
+    /// Link XOFF Received Count.
+    pub(crate) LXOFFRXCNT(u32) @ 0x041a8 {}
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Flow control by pause frames (datasheet 3.7.7).
+
+use kernel::{
+    io::{
+        register::Array,
+        Io, //
+    },
+    net::device::controls::Pause,
+    prelude::*, //
+};
+
+use crate::{
+    hw::{
+        Bar0,
+        RX_PACKET_BUFFER, //
+    },
+    regs::*, //
+};
+
+/// As long as pause frames can tell.
+const DURATION: u16 = u16::MAX;
+
+/// KiB of the packet buffer that are left when the link partner is asked to pause. By then it may
+/// have begun a frame of the largest size, and so may this port, behind which the request waits;
+/// the rest is on its way: through 100 m of cable, and through both ports.
+const HEADROOM: u32 = 2 * 10 + 36;
+
+/// Below it, in KiB, the link partner is asked to go on. More than that is no shortage, and less
+/// would leave the card without frames while the request is on its way.
+const LOW: u32 = HEADROOM;
+
+/// Units of 32 bytes in a KiB.
+const UNITS: u32 = 32;
+
+/// Both directions, as `ixgbe` begins.
+pub(crate) const DEFAULT: Pause = Pause {
+    autoneg: false,
+    rx: true,
+    tx: true,
+};
+
+/// Passes the setting to the card.
+pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause) {
+    for index in 0..4 {
+        // PANIC: `try_at()` never fails here, but the compiler cannot prove it in a loop.
+        if let Some(timer) = FCTTV::try_at(index) {
+            bar.write(
+                timer,
+                FCTTV::zeroed().with_odd(DURATION).with_even(DURATION),
+            );
+        }
+    }
+    bar.write_reg(FCRTV::zeroed().with_refresh(DURATION / 2));
+
+    // Only the first traffic class has memory.
+    bar.write(
+        FCRTL::at(0),
+        FCRTL::zeroed()
+            .with_const_rtl::<{ LOW * UNITS }>()
+            .with_xone(pause.tx),
+    );
+    bar.write(
+        FCRTH::at(0),
+        FCRTH::zeroed()
+            .with_const_rth::<{ (RX_PACKET_BUFFER - HEADROOM) * UNITS }>()
+            .with_fcen(pause.tx),
+    );
+    bar.update(MFLCN, |r| r.with_dpf(true).with_rfce(pause.rx));
+    bar.update(FCCFG, |r| {
+        if pause.tx {
+            r.with_const_tfce::<1>()
+        } else {
+            r.with_const_tfce::<0>()
+        }
+    });
+}
