@@ -25,6 +25,8 @@ SUITES = {
     "e2e-sleep": "end to end, Rust driver: sleep, resets and errors of the bus",
     "e2e-c": "end to end, stock C driver (the judge of the model)",
     "e2e-e1000e": "end to end, the sample driver of a card that QEMU models (82574L)",
+    "bounce": "end to end, Rust driver, each DMA through a bounce buffer (swiotlb=force)",
+    "iommu": "end to end, Rust driver, behind an IOMMU that forgets mappings at once",
     "cfi": "KUnit, end to end and a million frames, with checked indirect calls (kCFI)",
     "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT)",
     "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",
@@ -35,7 +37,18 @@ SUITES = {
     "ports": "the general selftests on a port of this machine (NETIF=, REMOTE=)",
 }
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
-ON_REQUEST = ("cfi", "rt", "kcsan", "bisect", "mutants", "mutants-few", "selftests", "ports")
+ON_REQUEST = (
+    "bounce",
+    "iommu",
+    "cfi",
+    "rt",
+    "kcsan",
+    "bisect",
+    "mutants",
+    "mutants-few",
+    "selftests",
+    "ports",
+)
 
 # The benchmarks of make bench.
 BENCHES = {

@@ -50,6 +50,12 @@ class Kind:
     without: tuple[str, ...] = ()
     # A key of CARDS.
     card: str = MODELLED
+    # For the kernel's command line, and QEMU's; and a line of the console that shows their effect.
+    words: tuple[str, ...] = ()
+    machine: tuple[str, ...] = ()
+    sign: str = ""
+    # Whether the model judges the driver.
+    judged: bool = False
 
 
 # Programs that need nothing of a card that only the modelled one has.
@@ -65,6 +71,10 @@ GENERAL = (
     "tx_features.py",
     "tx_timestamp.py",
 )
+# Programs that look at the data of frames, on the modelled card.
+_DATA = ("faulty_device.py", "link_loss.py", "multiqueue.py", "segmentation.py", "vlan.py")
+# Programs about queues of the stack.
+_QUEUES = ("net_pair.py", "sch_alf.py", "xmit_llist.py", "xmit_llist_selftests.py")
 KINDS = (
     # Not seen to pass in the debug kernel yet: resets by the bus, and the programs for offloads
     # and settings, which are in e2e-uml.
@@ -72,15 +82,36 @@ KINDS = (
         "e2e-rust",
         "rust",
         "debug",
-        without=("pci_error.py", "controls.py", "segmentation.py", "vlan.py"),
+        without=("pci_error.py", "controls.py", "mac_stats.py", "segmentation.py", "vlan.py"),
     ),
-    Kind("e2e-uml", "rust", UML),
-    # A test of the model: the driver needs no checkers.
-    Kind("e2e-c", "c", "perf"),
+    Kind("e2e-uml", "rust", UML, judged=True),
+    # A test of the model and its judge: the driver needs no checkers, and queues are the same
+    # before each driver.
+    Kind("e2e-c", "c", UML, without=_QUEUES, judged=True),
     # The other kernels in which the Rust driver is tested cannot sleep.
     Kind("e2e-sleep", "rust", "perf", ("pci_error.py", "power.py")),
     # The general ones: of the others, each case would skip itself.
     Kind("e2e-e1000e", "rust", "perf", GENERAL, card="e1000e"),
+    # A buffer that is not handed over in time keeps old data in its bounce buffer, and one that
+    # is used after it was unmapped has no translation.
+    Kind(
+        "bounce",
+        "rust",
+        "perf",
+        (*GENERAL, *_DATA),
+        words=("swiotlb=force", "loglevel=7"),
+        sign="software IO TLB: area num",
+        judged=True,
+    ),
+    Kind(
+        "iommu",
+        "rust",
+        "cfi",
+        (*GENERAL, *_DATA),
+        words=("intel_iommu=on", "iommu.strict=1"),
+        machine=("-device", "intel-iommu,caching-mode=on"),
+        sign="DMAR: Intel(R) Virtualization Technology for Directed I/O",
+    ),
     Kind("cfi", "rust", "cfi"),
     Kind("rt", "rust", "rt"),
 )
@@ -117,11 +148,10 @@ class Guests:
             timeout=_BOOT_TIME,
             card=kind.card,
             accel=built.accel(kind.config),
-            kernel_words=["kunit.enable=0"],
+            kernel_words=["kunit.enable=0", *kind.words],
+            qemu_words=kind.machine,
             selftests=built.selftests,
-            # The rules know too little of the registers that only the C driver uses (flow
-            # director), and an emulated machine is too slow for some of the card's delays.
-            judge=kind.driver == "rust" and kind.config == UML,
+            judge=kind.judged,
             variables={"REQUESTS": f"/mnt/job/{REQUESTS}"},
         )
         self.kind = kind
@@ -198,6 +228,9 @@ def test_program(guests: Guests, results: Results, kind: Kind, program: str) -> 
     if new:
         boot, mark, console = console.partition(f"skbulk: begin {name}")
         _judge_console(results, "boot and probe", boot + mark)
+        if kind.sign:
+            absent = f"the console does not say '{kind.sign}'"
+            results.add(f"{' '.join(kind.words)} is in effect", None if kind.sign in boot else absent)
     _judge_console(results, program, console)
 
 
