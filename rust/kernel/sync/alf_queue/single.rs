@@ -64,6 +64,12 @@ impl<T> Producer<T> {
             .free(self.slots.capacity(), &self.ring.consumer.tail) as usize
     }
 
+    /// Returns the number of free slots when the consumer's position was last read.
+    #[inline]
+    pub fn free_seen(&self) -> usize {
+        self.view.free_seen(self.slots.capacity()) as usize
+    }
+
     /// Returns a lower bound of the number of free slots, [`Self::free`] if it would be less than
     /// `enough`.
     ///
@@ -71,7 +77,7 @@ impl<T> Producer<T> {
     /// the consumer writes.
     #[inline]
     pub fn free_or_enough(&self, enough: usize) -> usize {
-        let known = self.view.free_seen(self.slots.capacity()) as usize;
+        let known = self.free_seen();
         if known >= enough {
             known
         } else {
@@ -422,18 +428,39 @@ impl<T> PopBatch<'_, T> {
         self.consumer.peek()
     }
 
+    /// Returns a reference to the oldest element, if it was there when the producer's position was
+    /// last read.
+    #[inline(always)]
+    pub fn peek_seen(&self) -> Option<&T> {
+        if self.consumer.view.len_seen() == 0 {
+            return None;
+        }
+        // SAFETY: As in [`Consumer::peek`].
+        Some(unsafe { self.consumer.slots.peek(self.consumer.view.next()) })
+    }
+
     /// Takes out the oldest element.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        self.pop_seen(|value| value)
+    }
+
+    /// Takes out the oldest element, if it was there when the producer's position was last read,
+    /// and returns the result of `f` for it.
+    #[inline(always)]
+    pub fn pop_seen<R>(&mut self, f: impl FnOnce(T) -> R) -> Option<R> {
         let consumer = &mut *self.consumer;
-        if !consumer.view.has_element(&consumer.ring.producer.tail) {
+        if consumer.view.len_seen() == 0 {
             return None;
         }
         // SAFETY: The consumer keeps the ring alive. By its type invariants, the slot holds an
         // element and belongs to it; the position advances, so it is not read again.
         let value = unsafe { consumer.slots.read(consumer.view.next()) };
         consumer.view.advance();
-        Some(value)
+        Some(f(value))
     }
 
     /// Reads the producer's position, and returns the number of elements in the queue.

@@ -283,6 +283,32 @@ mod cases {
     }
 
     #[test]
+    fn what_was_seen_needs_no_look_at_the_other_end() -> Result {
+        let (mut tx, mut rx) = spsc::<u32>(4, GFP_KERNEL)?;
+
+        assert!(tx.push_iter([1, 2].into_iter()).is_ok());
+        assert_eq!(tx.free_seen(), 2);
+        let mut batch = rx.batch();
+        assert_eq!(batch.peek_seen(), None);
+        assert_eq!(batch.pop_seen(|value| value), None);
+
+        assert_eq!(batch.peek(), Some(&1));
+        assert_eq!(tx.push(3), Ok(()));
+        assert_eq!(batch.pop_seen(|value| 2 * value), Some(2));
+        assert_eq!(batch.peek_seen(), Some(&2));
+        assert_eq!(batch.pop_seen(|value| 2 * value), Some(4));
+        assert_eq!(batch.peek_seen(), None);
+        assert_eq!(batch.pop_seen(|value| value), None);
+        assert_eq!(batch.pop(), Some(3));
+        drop(batch);
+
+        assert_eq!(tx.free_seen(), 1);
+        assert_eq!(tx.free(), 4);
+        assert_eq!(tx.free_seen(), 4);
+        Ok(())
+    }
+
+    #[test]
     fn slots_become_free_when_the_batch_ends() -> Result {
         let (mut tx, mut rx) = spsc::<u32>(2, GFP_KERNEL)?;
 
