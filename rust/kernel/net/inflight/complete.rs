@@ -77,40 +77,45 @@ impl<'a> TxConsumer<'a> {
     ) -> Completed {
         let mut done = Completed::default();
         let mut batch = self.records.batch();
-        // The number of records for which `unmap` holds.
-        let mut known = 0;
-        let mut unmap = true;
+        // Holds for the records that were seen when it was set.
+        let Some(mut unmap) = batch.peek().map(Record::needs_unmap) else {
+            return done;
+        };
 
         while done.packets < limit {
-            let Some(first) = batch.peek() else {
-                break;
+            let Some(first) = batch.peek_seen() else {
+                // In this order: the records that are seen here were mapped before the question.
+                match batch.peek() {
+                    Some(first) => unmap = first.needs_unmap(),
+                    None => break,
+                }
+                continue;
             };
-            if known == 0 {
-                // In this order: the records that are visible here were mapped before the question.
-                known = batch.len();
-                unmap = first.needs_unmap();
-            }
             // All records of a packet become visible at once, and there is at least one.
             let count = usize::from(first.descriptors);
             if !is_done(batch.slot_after(count.wrapping_sub(1))) {
                 break;
             }
 
-            for _ in 0..count {
-                let Some(record) = batch.pop() else {
+            let mut left = count;
+            loop {
+                let popped = batch.pop_seen(|record| {
+                    done.bytes = done.bytes.wrapping_add(record.len() as usize);
+                    let skb = if unmap {
+                        record.unmap()
+                    } else {
+                        // SAFETY: The record had been seen when `unmap` was set.
+                        unsafe { record.leave_mapped() }
+                    };
+                    if let Some(skb) = skb {
+                        free.push(skb);
+                    }
+                });
+
+                if left <= 1 || popped.is_none() {
                     break;
-                };
-                done.bytes = done.bytes.wrapping_add(record.len() as usize);
-                known = known.saturating_sub(1);
-                let skb = if unmap {
-                    record.unmap()
-                } else {
-                    // SAFETY: The record was among the `known` ones.
-                    unsafe { record.leave_mapped() }
-                };
-                if let Some(skb) = skb {
-                    free.push(skb);
                 }
+                left -= 1;
             }
             done.packets = done.packets.wrapping_add(1);
             done.descriptors = done.descriptors.wrapping_add(count);

@@ -128,6 +128,14 @@ impl<'a> TxProducer<'a> {
             .saturating_sub(1)
     }
 
+    /// Returns the number of descriptors that are known to be free, without a look at the other
+    /// end: there may be more.
+    #[inline]
+    pub fn free_seen(&self) -> usize {
+        // One descriptor stays unused.
+        self.records.free_seen().saturating_sub(1)
+    }
+
     /// Returns the index of the descriptor that is used next.
     #[inline]
     pub fn next_slot(&self) -> usize {
@@ -180,8 +188,8 @@ impl<'a> TxProducer<'a> {
         skb: SkBuff,
         emit: impl FnOnce(usize, Segment),
     ) -> Result<Submitted, Refused> {
-        // Zero wraps to the greatest number.
-        if is_nonlinear(&skb) || skb.len().wrapping_sub(1) >= self.segment_len.get() {
+        let len = skb.len();
+        if is_nonlinear(&skb) || len == 0 || len > self.segment_len.get() {
             return Err(Refused {
                 reason: Refusal::Several,
                 skb,
@@ -196,6 +204,8 @@ impl<'a> TxProducer<'a> {
         };
         // SAFETY: The record owns the packet from here on.
         let Some(mut record) = (unsafe { Record::map_head(self.dev, &skb) }) else {
+            // Nothing has been written that a drop would have to take back.
+            core::mem::forget(batch);
             return Err(Refused {
                 reason: Refusal::Mapping,
                 skb,
