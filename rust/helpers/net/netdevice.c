@@ -71,6 +71,12 @@ __rust_helper void rust_helper_netdev_set_lltx(struct net_device *dev)
 	dev->priv_flags &= ~IFF_TX_SKB_SHARING;
 }
 
+__rust_helper netdev_features_t
+rust_helper_vlan_features_check(struct sk_buff *skb, netdev_features_t features)
+{
+	return vlan_features_check(skb, features);
+}
+
 /*
  * The features that are left for a packet when a driver has withdrawn some. A card
  * that does not insert the checksum cannot split the packet either.

@@ -245,10 +245,25 @@ impl<T: Driver> Ops<T> {
                 ManuallyDrop::new(SkBuff::from_raw(NonNull::new_unchecked(skb))),
             )
         };
-        let left = T::features_check(inner.data(), &packet, Features::from_raw(features));
+        let left =
+            features & T::features_check(inner.data(), &packet, Features::from_raw(features)).0;
 
+        if left != features {
+            return Self::withdrawn(&packet, left);
+        }
         // SAFETY: The packet is valid.
-        unsafe { bindings::netdev_features_left(skb, features & left.0) }
+        unsafe { bindings::vlan_features_check(skb, features) }
+    }
+
+    /// The features that are left when the driver has withdrawn all but `left`.
+    // Not inlined: nearly all packets keep all of them.
+    #[cold]
+    fn withdrawn(
+        packet: &SkBuff,
+        left: bindings::netdev_features_t,
+    ) -> bindings::netdev_features_t {
+        // SAFETY: The packet is valid.
+        unsafe { bindings::netdev_features_left(packet.as_raw(), left) }
     }
 
     /// # Safety

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     bindings,
     net::skbuff::{
+        set_protocol,
         SkBuff,
         UniqueSkBuff, //
     },
@@ -31,14 +32,19 @@ impl Fixture {
         if len > 64 {
             skb.put(&[0; 1])?;
         }
+        Ok(self.features_left_for(skb, features))
+    }
+
+    /// The same for any packet.
+    fn features_left_for(&self, skb: UniqueSkBuff, features: Features) -> Option<u64> {
         let skb = SkBuff::from(skb);
         let dev = self.dev();
         // SAFETY: The device is registered, and the packet is valid.
-        Ok(unsafe {
+        unsafe {
             (*(*dev).netdev_ops)
                 .ndo_features_check
                 .map(|check| check(skb.as_raw(), dev, features.0))
-        })
+        }
     }
 
     /// Changes what users want. Returns what they get.
@@ -75,6 +81,29 @@ mod cases {
         // Without a checksum there are no segments, and nothing comes in addition.
         let left = Features::NONE.with(Feature::ScatterGather);
         assert_eq!(device.features_left(64, all)?, Some(left.0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_packet_with_two_tags_is_not_split() -> Result {
+        const VLAN: [u8; 4] = [0x81, 0, 0, 1];
+        let device = Fixture::new(1)?;
+        let all = Features::NONE
+            .with(Feature::ScatterGather)
+            .with(Feature::ChecksumAny)
+            .with(Feature::Tso);
+
+        for (tags, left) in [(1, all), (2, all.without(Feature::Tso))] {
+            let mut skb = UniqueSkBuff::alloc(128, GFP_KERNEL)?;
+
+            skb.put(&[0; 12])?;
+            for _ in 0..tags {
+                skb.put(&VLAN)?;
+            }
+            skb.put(&[0; 50])?;
+            set_protocol(&mut skb, (bindings::ETH_P_8021Q as u16).to_be());
+            assert_eq!(device.features_left_for(skb, all), Some(left.0));
+        }
         Ok(())
     }
 
