@@ -47,12 +47,18 @@ const MAX_QUEUES: usize = 8;
 /// The doorbell of a transmit queue: how many packets it is deferred for, and to which CPU.
 ///
 /// Protected by the lock of the queue.
+///
+/// # Invariants
+///
+/// If it is deferred, `queue` is on the list of `cpu`, whose poll function has not yet rung it.
+/// There are `left` packets for which it may be deferred still, none if it is not deferred.
 pub(super) struct DeferredDoorbell {
     queue: QueueRef,
-    packets: Cell<u32>,
+    is_deferred: Cell<bool>,
+    left: Cell<u32>,
     /// The most packets that it may be deferred for now.
     limit: Cell<u32>,
-    /// The CPU whose poll function rings. Meaningless if there are no packets.
+    /// The CPU whose poll function rings. Meaningless if it is not deferred.
     cpu: Cell<u32>,
 }
 
@@ -74,9 +80,11 @@ pub(super) struct QueueRef {
 impl DeferredDoorbell {
     /// The doorbell of `queue`, which is not deferred.
     pub(super) fn new(queue: QueueRef) -> Self {
+        // INVARIANT: It is not deferred.
         Self {
             queue,
-            packets: Cell::new(0),
+            is_deferred: Cell::new(false),
+            left: Cell::new(0),
             limit: Cell::new(FIRST_PACKETS),
             cpu: Cell::new(0),
         }
@@ -84,28 +92,46 @@ impl DeferredDoorbell {
 
     /// Defers the doorbell for one more packet. Returns whether that can be done: if not, the
     /// caller rings it.
+    ///
+    /// # Safety
+    ///
+    /// To be called where packets are transmitted: with bottom halves disabled.
     #[inline]
-    pub(super) fn defer(&self) -> bool {
-        let packets = self.packets.get();
-
+    pub(super) unsafe fn defer(&self) -> bool {
+        // SAFETY: This has no requirements.
+        if unsafe { bindings::irqs_disabled() } {
+            return false;
+        }
         // SAFETY: This has no requirements. A transmitting CPU has bottom halves disabled, so it
         // stays the same.
         let cpu = unsafe { bindings::raw_smp_processor_id() };
         // CAST: CPU numbers are not negative.
         let cpu = cpu as u32;
+        let left = self.left.get();
 
-        // Zero wraps to the greatest number.
-        if packets.wrapping_sub(1) < self.limit.get().wrapping_sub(1) && self.cpu.get() == cpu {
-            self.packets.set(packets + 1);
+        // By the type invariants, the poll function of this CPU is going to ring it: there is no
+        // need to look whether one runs.
+        if left != 0 && self.cpu.get() == cpu {
+            self.left.set(left - 1);
             return true;
         }
-        self.defer_first(cpu)
+        // SAFETY: By the safety requirements.
+        unsafe { self.defer_first(cpu) }
     }
 
     /// Defers the doorbell for a first packet, unless it was deferred to another CPU or up to its
-    /// limit already.
+    /// limit already, or no poll function runs.
+    ///
+    /// # Safety
+    ///
+    /// To be called where packets are transmitted: with bottom halves disabled, but not interrupts.
     #[inline(never)]
-    fn defer_first(&self, cpu: u32) -> bool {
+    unsafe fn defer_first(&self, cpu: u32) -> bool {
+        // SAFETY: By the safety requirements. The flag is only set while nothing else on this CPU
+        // can poll or transmit, other than with interrupts disabled.
+        if !unsafe { this_cpu() }.running.get() {
+            return false;
+        }
         if self.take() {
             self.limit.set((2 * self.limit.get()).min(MAX_PACKETS));
             return false;
@@ -115,15 +141,18 @@ impl DeferredDoorbell {
             Some(true) => self.limit.set(FIRST_PACKETS),
             Some(false) => (),
         }
+        // INVARIANT: The poll function that runs on this CPU rings it.
         self.cpu.set(cpu);
-        self.packets.set(1);
+        self.is_deferred.set(true);
+        self.left.set(self.limit.get() - 1);
         true
     }
 
     /// Returns whether the doorbell was deferred. It no longer is: the caller rings it.
     #[inline]
     pub(super) fn take(&self) -> bool {
-        self.packets.replace(0) != 0
+        self.left.set(0);
+        self.is_deferred.replace(false)
     }
 }
 
@@ -163,22 +192,10 @@ unsafe fn this_cpu<'a>() -> &'a PollDoorbells {
     }
 }
 
-/// Whether the doorbells of packets that are transmitted now may be deferred.
-///
-/// # Safety
-///
-/// To be called where packets are transmitted: with bottom halves disabled.
-#[inline]
-pub(super) unsafe fn may_defer() -> bool {
-    // SAFETY: By the safety requirements. The flag is only set while nothing else on this CPU can
-    // poll or transmit, other than with interrupts disabled.
-    unsafe { this_cpu().running.get() && !bindings::irqs_disabled() }
-}
-
 /// Puts a queue on the list of the poll function that runs on this CPU. Returns whether it is new
 /// there, or [`None`] if there is no room.
 ///
-/// To be called after [`may_defer`] only, in the same context.
+/// To be called while a poll function runs below us on this CPU, with interrupts enabled.
 fn enlist(queue: &QueueRef) -> Option<bool> {
     // SAFETY: A poll function runs below us on this CPU.
     let doorbells = unsafe { this_cpu() };

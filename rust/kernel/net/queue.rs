@@ -56,14 +56,15 @@ pub enum Xmit {
 ///
 /// # Invariants
 ///
-/// `raw` is a transmit queue of a device that outlives `'a`, and is locked by this CPU.
+/// `raw` is a transmit queue of a device that outlives `'a`, and is locked by this CPU, which has
+/// bottom halves disabled. `doorbell` is that of the queue.
 pub struct TxQueue<'a> {
     raw: *mut bindings::netdev_queue,
     index: u16,
     /// The driver has stopped the queue since this was created.
     has_stopped: Cell<bool>,
-    /// The doorbell, if it may be deferred.
-    deferred: Option<&'a DeferredDoorbell>,
+    /// The doorbell, if the driver lets it be deferred.
+    doorbell: Option<&'a DeferredDoorbell>,
     _not_send: NotThreadSafe,
     _device: PhantomData<&'a Device>,
 }
@@ -74,20 +75,20 @@ impl<'a> TxQueue<'a> {
     /// # Safety
     ///
     /// `raw` must be the transmit queue `index` of a device, and both must outlive `'a`, for which
-    /// the caller holds the lock of the queue. `deferred` must be [`None`] or the doorbell of that
-    /// queue, which [`may_defer`](super::doorbell::may_defer) has allowed to be deferred.
+    /// the caller holds the lock of the queue, with bottom halves disabled. `doorbell` must be
+    /// [`None`] or the doorbell of that queue.
     #[inline]
     pub(super) unsafe fn from_raw(
         raw: *mut bindings::netdev_queue,
         index: u16,
-        deferred: Option<&'a DeferredDoorbell>,
+        doorbell: Option<&'a DeferredDoorbell>,
     ) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
         Self {
             raw,
             index,
             has_stopped: Cell::new(false),
-            deferred,
+            doorbell,
             _not_send: NotThreadSafe,
             _device: PhantomData,
         }
@@ -129,7 +130,7 @@ impl<'a> TxQueue<'a> {
         if unsafe { !bindings::__netdev_tx_sent_queue(self.raw, bytes, more) } {
             return false;
         }
-        let Some(doorbell) = self.deferred else {
+        let Some(doorbell) = self.doorbell else {
             return true;
         };
 
@@ -140,7 +141,8 @@ impl<'a> TxQueue<'a> {
             doorbell.take();
             return true;
         }
-        !doorbell.defer()
+        // SAFETY: By the type invariants, bottom halves are disabled.
+        !unsafe { doorbell.defer() }
     }
 
     /// Stops the queue if fewer than `stop` descriptors are free. Returns whether it is stopped.

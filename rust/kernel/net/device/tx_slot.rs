@@ -15,7 +15,6 @@ use crate::{
     bindings,
     net::{
         doorbell::{
-            self,
             DeferredDoorbell,
             QueueRef, //
         },
@@ -88,11 +87,10 @@ impl<T: Driver> TxSlot<T> {
         raw: *mut bindings::netdev_queue,
         index: u16,
     ) -> TxQueue<'_> {
-        // SAFETY: Bottom halves are disabled.
-        let deferred = (T::HAS_KICK && unsafe { doorbell::may_defer() }).then_some(&self.doorbell);
+        let doorbell = T::HAS_KICK.then_some(&self.doorbell);
 
         // SAFETY: By the safety requirements, and as the doorbell is that of this queue.
-        unsafe { TxQueue::from_raw(raw, index, deferred) }
+        unsafe { TxQueue::from_raw(raw, index, doorbell) }
     }
 
     /// Rings the doorbell of a queue, if that has been deferred.
