@@ -56,6 +56,7 @@ use crate::{
 use core::{
     cell::UnsafeCell,
     marker::PhantomData,
+    mem,
     ptr::NonNull, //
 };
 use pin_init::Wrapper;
@@ -101,7 +102,8 @@ impl<const N: usize> Attached for Memory<N> {}
 /// - `memory` belongs to the NAPI instance that `pool` was made for, which keeps it as long as that
 ///   has not been deleted. No other handle uses it.
 /// - `pool` has the layout of `F`.
-/// - Indices are free-running. `next_free` is at most `N - 1` ahead of `next_done`.
+/// - Indices are free-running. `next_free` is at most `N - 1` ahead of `next_done`. The descriptors
+///   from `next_done` to `next_free` have a buffer, the others have none.
 ///
 /// # Examples
 ///
@@ -251,7 +253,8 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
             // This also clears the notice of the descriptor's last use.
             io_write!(memory.desc, [build: index & Self::MASK][build: 0], address);
             io_write!(memory.desc, [build: index & Self::MASK][build: 1], Le64::new(0));
-            buffers[index & Self::MASK] = Some(buffer);
+            // By the type invariants, there was none: no need to look for one to drop.
+            mem::forget(buffers[index & Self::MASK].replace(buffer));
             index = index.wrapping_add(1);
         }
         index
@@ -363,7 +366,6 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
             // SAFETY: The handle is borrowed exclusively, and there is no other.
             buffers: unsafe { &mut *memory.buffers.get() },
             index: self.next_done,
-            end: self.next_free,
             next_done: &mut self.next_done,
             receiver,
             _format: PhantomData,
@@ -386,12 +388,11 @@ pub struct Received<'p> {
 /// # Invariants
 ///
 /// The instance of the ring is being polled. `index` is the ring's `next_done`, unless `self` has
-/// advanced it, and `end` its `next_free`.
+/// advanced it; descriptors before it have no buffer any more.
 pub struct Polling<'a, 'p, F: RxFormat, const N: usize> {
     desc: &'a Coherent<[[Le64; 2]; N]>,
     buffers: &'a mut [Option<DeviceBuffer>; N],
     index: usize,
-    end: usize,
     next_done: &'a mut usize,
     receiver: Receiver<'a, 'p>,
     _format: PhantomData<fn() -> F>,
@@ -405,21 +406,19 @@ impl<'p, F: RxFormat, const N: usize> Polling<'_, 'p, F, N> {
     )]
     #[inline(always)]
     pub fn next(&mut self) -> Option<Received<'p>> {
-        if self.index == self.end {
-            return None;
-        }
         let at = self.index & RxRing::<F, N>::MASK;
 
         let status = io_read!(self.desc, [build: at][build: 1]).get();
         if status & F::DONE == 0 {
             return None;
         }
+        // A descriptor that the card has not got has no buffer: this is an old notice.
+        let buffer = self.buffers[at].take()?;
         // The card wrote the first word and the buffer before the second word.
         barrier::dma_mb(barrier::Read);
         let info = io_read!(self.desc, [build: at][build: 0]).get();
 
         self.index = self.index.wrapping_add(1);
-        let buffer = self.buffers[at].take()?;
         // SAFETY: The ring's buffers are from its pool, and the card has given notice.
         let buffer = unsafe { self.receiver.complete(buffer, F::len(status)) };
         Some(Received {

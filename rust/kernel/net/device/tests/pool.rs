@@ -143,6 +143,16 @@ mod imp {
                 assert!(ring.poll(cx)?.next().is_some());
             }
             assert!(ring.poll(cx)?.next().is_none());
+
+            // Nor does one count that the card has not got.
+            for index in 0..=2 {
+                ring.write_back(cx, index, [0, done(60)]);
+            }
+            let mut polling = ring.poll(cx)?;
+            assert!(polling.next().is_some() && polling.next().is_some());
+            assert!(polling.next().is_none());
+            drop(polling);
+            assert_eq!((ring.in_use(), ring.missing()), (0, 15));
             Ok(())
         }
 
