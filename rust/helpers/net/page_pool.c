@@ -80,9 +80,10 @@ __rust_helper void rust_helper_skb_fill_new(struct sk_buff *skb,
 	skb_mark_for_recycle(skb);
 }
 
-__rust_helper void rust_helper_skb_checksum_verified(struct sk_buff *skb)
+/* For an SKB that is still CHECKSUM_NONE: this need not clear the field. */
+__rust_helper void rust_helper_skb_new_checksum_verified(struct sk_buff *skb)
 {
-	skb->ip_summed = CHECKSUM_UNNECESSARY;
+	skb->ip_summed |= CHECKSUM_UNNECESSARY;
 }
 
 __rust_helper bool rust_helper_skb_pp_recycle(const struct sk_buff *skb)

@@ -123,6 +123,31 @@ impl RxOffloads {
     }
 }
 
+/// The SKB of a received frame which has just been built, see [`RxList::push_buffer_with`].
+///
+/// # Invariants
+///
+/// No checksum has been recorded yet, unless as verified.
+#[cfg(CONFIG_PAGE_POOL)]
+pub struct NewSkb<'a>(&'a mut UniqueSkBuff);
+
+#[cfg(CONFIG_PAGE_POOL)]
+impl NewSkb<'_> {
+    /// Marks the checksum of the transport layer as verified by the card.
+    #[inline(always)]
+    pub fn set_checksum_verified(&mut self) {
+        // SAFETY: The packet is valid, and ours alone. By the type invariants, it is in the state
+        // that this needs.
+        unsafe { bindings::skb_new_checksum_verified(self.0.as_raw()) };
+    }
+
+    /// Records the other results of the card's work.
+    #[inline(always)]
+    pub fn set_offloads(&mut self, offloads: RxOffloads) {
+        offloads.apply(self.0);
+    }
+}
+
 impl<'a> RxList<'a> {
     /// Returns an empty list.
     #[inline]
@@ -183,18 +208,22 @@ impl<'a> RxList<'a> {
         protocol: Protocol,
         verified: bool,
     ) -> bool {
-        self.push_offloaded_buffer(buffer, protocol, verified, RxOffloads::default())
+        self.push_buffer_with(buffer, protocol, |skb| {
+            if verified {
+                skb.set_checksum_verified();
+            }
+        })
     }
 
-    /// As [`Self::push_buffer`], for a frame with which the card has done more.
+    /// As [`Self::push_buffer`]; `describe` is called for the new SKB, unless there is none, to
+    /// record what the card has done with the frame.
     #[cfg(CONFIG_PAGE_POOL)]
     #[inline(always)]
-    pub fn push_offloaded_buffer(
+    pub fn push_buffer_with(
         &mut self,
         buffer: CpuBuffer<'_>,
         protocol: Protocol,
-        verified: bool,
-        offloads: RxOffloads,
+        describe: impl FnOnce(&mut NewSkb<'_>),
     ) -> bool {
         if u32::from(buffer.len()) < bindings::ETH_HLEN {
             return true;
@@ -202,19 +231,16 @@ impl<'a> RxList<'a> {
         let Some(mut skb) = buffer.into_skb() else {
             return false;
         };
+        describe(&mut NewSkb(&mut skb));
         let raw = skb.as_raw();
 
         // SAFETY: The packet is new and has no other owner; its linear part holds the header. The
         // buffer proves that this is the poll function, and not netpoll.
         unsafe {
-            if verified {
-                bindings::skb_checksum_verified(raw);
-            }
             set_protocol(&mut skb, bindings::eth_type_trans(raw, self.dev));
             bindings::skb_set_queue_mapping(raw, self.queue_mapping);
             bindings::skb_init_napi_id(raw, self.napi_id);
         }
-        offloads.apply(&mut skb);
         self.sort(skb, protocol);
         true
     }

@@ -109,6 +109,12 @@ impl RxInfo {
         }
     }
 
+    /// Returns whether there is a hash.
+    #[inline(always)]
+    pub(crate) fn has_hash(self) -> bool {
+        self.into_raw() & Self::RSS_TYPE_MASK != 0
+    }
+
     /// Returns the transport protocol of the packet.
     #[inline(always)]
     pub(crate) fn protocol(self) -> Protocol {
@@ -121,6 +127,9 @@ impl RxInfo {
 }
 
 impl RxStatus {
+    /// The error bits.
+    const ERRORS: u64 = Self::RXE_MASK | Self::IPE_MASK | Self::L4E_MASK;
+
     /// Returns the VLAN tag that the device has stripped, if it does so.
     #[inline(always)]
     pub(crate) fn vlan_tag(self) -> Option<u16> {
@@ -134,7 +143,15 @@ impl RxStatus {
     /// that makes it valid is clear.
     #[inline(always)]
     pub(crate) fn is_whole_and_good(self) -> bool {
-        self.eop() && !self.rxe() && !self.ipe() && !self.l4e()
+        self.into_raw() & (Self::EOP_MASK | Self::ERRORS) == Self::EOP_MASK
+    }
+
+    /// Returns whether this is a frame as most are: [`Self::is_whole_and_good`], and without a tag.
+    #[inline(always)]
+    pub(crate) fn is_ordinary(self) -> bool {
+        let mask = Self::EOP_MASK | Self::ERRORS | Self::VP_MASK;
+
+        self.into_raw() & mask == Self::EOP_MASK
     }
 }
 
