@@ -131,7 +131,8 @@ impl TxRing<'_> {
     /// Adds a packet to the ring, or drops it.
     ///
     /// This is the fast path for a linear packet of ordinary length without a checksum or a VLAN
-    /// tag to insert, as forwarding produces. [`Self::xmit_any`] handles all others.
+    /// tag to insert, as forwarding produces, while there is plenty of room. [`Self::xmit_any`]
+    /// handles all others.
     #[inline(always)]
     pub(crate) fn xmit(
         &mut self,
@@ -142,11 +143,11 @@ impl TxRing<'_> {
         more: bool,
     ) -> Xmit {
         let len = skb.len();
-        // A single branch: with several in a row, the compiler takes what follows for rare, and
-        // calls functions there that it would inline otherwise.
         let is_ordinary = (MIN_LEN..=TX_MAX_SEGMENT).contains(&len)
-            & skb.partial_checksum().is_none()
-            & skb.vlan_tag().is_none();
+            && skb.partial_checksum().is_none()
+            && skb.vlan_tag().is_none()
+            // The queue need not be stopped after this packet.
+            && self.producer.free_seen() > STOP_BELOW;
         if !is_ordinary {
             return self.xmit_any(bar, queue, counters, skb, more);
         }
@@ -161,16 +162,16 @@ impl TxRing<'_> {
         });
 
         match submitted {
-            Err(Refused {
-                reason: Refusal::Several,
-                skb,
-            }) => self.xmit_any(bar, queue, counters, skb, more),
-            submitted => self.finish(bar, queue, counters, submitted, more),
+            Ok(submitted) => self.sent(bar, queue, counters, submitted.bytes, more),
+            // It takes several descriptors, or is refused there, too.
+            Err(refused) => self.xmit_any(bar, queue, counters, refused.skb, more),
         }
     }
 
     /// Adds any packet to the ring, or drops it.
-    #[inline(never)]
+    // Cold to [`Self::xmit`]: after several branches in a row, the compiler would take the fast
+    // path for rare, and call functions there that it inlines otherwise.
+    #[cold]
     fn xmit_any(
         &mut self,
         bar: &Bar0<'_>,
@@ -221,7 +222,7 @@ impl TxRing<'_> {
 
     /// Completes a transmit: accounts the packet, stops the queue if the ring is nearly full, and
     /// rings the doorbell; or handles the refusal.
-    #[inline(always)]
+    #[inline]
     fn finish(
         &mut self,
         bar: &Bar0<'_>,
@@ -251,7 +252,20 @@ impl TxRing<'_> {
             counters.tx_ring_full.add(1);
         }
 
-        if queue.sent(submitted.bytes, more) {
+        self.sent(bar, queue, counters, submitted.bytes, more)
+    }
+
+    /// Accounts for a packet that is in the ring, and rings the doorbell unless that can wait.
+    #[inline(always)]
+    fn sent(
+        &self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        counters: &XmitCounters,
+        bytes: u32,
+        more: bool,
+    ) -> Xmit {
+        if queue.sent(bytes, more) {
             self.doorbell(bar, counters);
         }
         Xmit::Taken
