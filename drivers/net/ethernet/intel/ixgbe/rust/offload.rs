@@ -132,8 +132,19 @@ fn refuse(skb: SkBuff) -> Result<(SkBuff, Offload)> {
 }
 
 /// Returns those of `features` that the card has for a packet.
-#[inline]
+#[inline(always)]
 pub(crate) fn features(skb: &SkBuff, features: Features) -> Features {
+    // Each packet comes here; a forwarded one asks for nothing. One that is to be split asks for a
+    // checksum, too.
+    if skb.partial_checksum().is_none() && skb.vlan_tag().is_none() {
+        return features;
+    }
+    features_asked(skb, features)
+}
+
+/// [`features`] of a packet that asks for something.
+#[inline(never)]
+fn features_asked(skb: &SkBuff, features: Features) -> Features {
     let Some(checksum) = skb.partial_checksum() else {
         if skb.vlan_tag().is_some() && TxContext::untouched(skb.network_offset()).is_none() {
             return features.without(Feature::VlanInsert);
@@ -154,7 +165,6 @@ pub(crate) fn features(skb: &SkBuff, features: Features) -> Features {
     features
 }
 
-#[inline(never)]
 fn is_segmentable(skb: &SkBuff) -> bool {
     skb.segmentation()
         .is_some_and(|segmentation| Offload::segmented(skb.len(), &segmentation).is_some())
