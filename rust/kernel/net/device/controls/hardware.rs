@@ -161,9 +161,9 @@ impl<T: Controls> ControlOps<T> {
 
         let (on, blinks) = match state {
             // The core turns it on and off from now on, so many times a second.
-            bindings::ethtool_phys_id_state_ETHTOOL_ID_ACTIVE => (Some(true), Self::BLINKS),
-            bindings::ethtool_phys_id_state_ETHTOOL_ID_ON => (Some(true), 0),
-            bindings::ethtool_phys_id_state_ETHTOOL_ID_OFF => (Some(false), 0),
+            bindings::ethtool_phys_id_state::ETHTOOL_ID_ACTIVE => (Some(true), Self::BLINKS),
+            bindings::ethtool_phys_id_state::ETHTOOL_ID_ON => (Some(true), 0),
+            bindings::ethtool_phys_id_state::ETHTOOL_ID_OFF => (Some(false), 0),
             _ => (None, 0),
         };
         from_result(|| T::identify(inner.data(), on).map(|()| blinks))
