@@ -14,7 +14,8 @@
 //! code half-way.
 //!
 //! With `CONFIG_PREEMPT_RT`, disabling bottom halves excludes other contexts on the CPU only with
-//! `CONFIG_PREEMPT_RT_NEEDS_BH_LOCK`; without it, there are no tokens.
+//! `CONFIG_PREEMPT_RT_NEEDS_BH_LOCK`; without it, there are no tokens. With it, bottom halves are a
+//! lock: a guard that is dropped with interrupts disabled leaves it taken, with a warning.
 //!
 //! C header: [`include/linux/bottom_half.h`](srctree/include/linux/bottom_half.h)
 //!
@@ -88,7 +89,8 @@ impl BhGuard {
     ///
     /// Returns [`None`] in a hard interrupt or an NMI, and with interrupts disabled: enabling
     /// bottom halves again may run softirqs, which is not allowed there. Also if bottom halves were
-    /// disabled dozens of times already, before the count of that overflows. Does not sleep.
+    /// disabled dozens of times already, before the count of that overflows. Sleeps only with
+    /// `CONFIG_PREEMPT_RT`, where that is possible.
     #[inline]
     pub fn new() -> Option<Self> {
         // SAFETY: These have no requirements.

@@ -33,6 +33,7 @@ mod cases {
         unsafe { bindings::softirqs_wait() }
     }
 
+    #[cfg(not(CONFIG_PREEMPT_RT))]
     fn interrupts_are_off() -> bool {
         // SAFETY: This only reads a flag.
         unsafe { bindings::softirq_irqs_off() }
@@ -73,6 +74,7 @@ mod cases {
         }
 
         /// Waits for a softirq that runs by itself.
+        #[cfg(not(CONFIG_PREEMPT_RT))]
         fn wait_for(&self, count: u32) -> bool {
             for _ in 0..1000 {
                 if self.get() == count {
@@ -151,6 +153,8 @@ mod cases {
         Ok(())
     }
 
+    // The lock that bottom halves are with it is not released there.
+    #[cfg(not(CONFIG_PREEMPT_RT))]
     #[test]
     fn a_guard_that_goes_first_leaves_interrupts_disabled() -> Result {
         let runs = Runs::new()?;
@@ -168,6 +172,8 @@ mod cases {
         Ok(())
     }
 
+    // As above.
+    #[cfg(not(CONFIG_PREEMPT_RT))]
     #[test]
     fn a_guard_of_many_that_goes_first_runs_nothing() -> Result {
         let runs = Runs::new()?;
