@@ -165,6 +165,8 @@ mod cases {
         Ok(())
     }
 
+    // The allocator may sleep with it.
+    #[cfg(not(CONFIG_PREEMPT_RT))]
     #[test]
     fn interrupts_may_be_disabled() -> Result {
         let pool = pool(Options::new().magazine(4).depot(1))?;

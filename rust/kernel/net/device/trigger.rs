@@ -192,7 +192,7 @@ impl Interrupt {
 /// To be called by the core, with a pointer to a NAPI instance that has been added to a device.
 unsafe extern "C" fn handle_interrupt(_irq: c_int, cookie: *mut c_void) -> bindings::irqreturn_t {
     // SAFETY: The cookie is a NAPI instance, which is deleted after the interrupt has been freed.
-    // Interrupts are disabled here.
+    // Interrupts are disabled here; with `CONFIG_PREEMPT_RT` the function disables them itself.
     unsafe { bindings::napi_schedule_irqoff(cookie.cast::<bindings::napi_struct>()) };
 
     bindings::irqreturn_t(IrqReturn::Handled as c_uint)
@@ -227,7 +227,7 @@ unsafe extern "C" fn handle_shared<T: Driver>(
     }
     if causes.queues {
         // SAFETY: The instance is valid, as above. If it is disabled, nothing happens. Interrupts
-        // are disabled here.
+        // are disabled here; with `CONFIG_PREEMPT_RT` the function disables them itself.
         unsafe { bindings::napi_schedule_irqoff(vector.napi().as_raw()) };
     }
     if causes.event {

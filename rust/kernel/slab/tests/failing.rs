@@ -8,7 +8,6 @@ mod cases {
     use crate::{
         alloc::flags::__GFP_NOWARN,
         bindings,
-        interrupt::local_interrupt_disable,
         prelude::*,
         slab::{
             tests::counted::{
@@ -89,13 +88,15 @@ mod cases {
         Ok(())
     }
 
+    // The allocator may sleep with it.
+    #[cfg(not(CONFIG_PREEMPT_RT))]
     #[test]
     fn with_interrupts_disabled() -> Result {
         let drops = counter()?;
         let cache = Cache::new(c"rust_slab_fail_irq", 8)?;
         let mut batch = Batch::<_, 8>::new(&cache);
 
-        let irq = local_interrupt_disable();
+        let irq = crate::interrupt::local_interrupt_disable();
         let result = failing(1, || {
             batch.alloc(8, flags(), |i| {
                 Ok::<_, Error>(Counted::new(drops.clone(), i))

@@ -377,6 +377,8 @@ mod cases {
         Ok(())
     }
 
+    // The lock of a queue sleeps with it.
+    #[cfg(not(CONFIG_PREEMPT_RT))]
     #[test]
     fn netpoll_neither_waits_nor_works_for_others() -> Result {
         let device = device()?;

@@ -29,7 +29,8 @@ impl Irq {
             bindings::irq_modify_status(
                 irq.0,
                 (bindings::IRQ_NOREQUEST | bindings::IRQ_NOPROBE) as usize,
-                0,
+                // Real-time kernels would run handlers in threads, after `raise()`.
+                bindings::IRQ_NOTHREAD as usize,
             );
         }
         Ok(irq)

@@ -180,6 +180,7 @@ impl Fixture {
     }
 
     /// Transmits as netpoll does: with interrupts disabled.
+    #[cfg(not(CONFIG_PREEMPT_RT))]
     pub(super) fn send_by_netpoll(&self, locked: bool, sender: usize, number: u32) -> Result<i32> {
         let mut result = Err(EINVAL);
         let mut send = || {
