@@ -88,7 +88,7 @@ KINDS = (
     # A test of the model and its judge: the driver needs no checkers, and queues are the same
     # before each driver.
     Kind("e2e-c", "c", UML, without=_QUEUES, judged=True),
-    # The other kernels in which the Rust driver is tested cannot sleep.
+    # The other kernels in which make test runs the Rust driver cannot sleep.
     Kind("e2e-sleep", "rust", "perf", ("pci_error.py", "power.py")),
     # The general ones: of the others, each case would skip itself.
     Kind("e2e-e1000e", "rust", "perf", GENERAL, card="e1000e"),
