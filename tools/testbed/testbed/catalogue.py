@@ -21,6 +21,7 @@ SUITES = {
     "litmus": "litmus tests against the kernel's memory model (herd7)",
     "bench": "the benchmarks, one round, not judged by speed",
     "objects": "what the compiler has made of the drivers",
+    "cfi-types": "Rust code compiled for kCFI: callbacks have the types that C calls them by",
     "compare": "the demo in small, with its limits",
     "e2e-sleep": "end to end, Rust driver: sleep, resets and errors of the bus",
     "e2e-c": "end to end, stock C driver (the judge of the model)",
