@@ -416,6 +416,9 @@ impl<'p, F: RxFormat, const N: usize> Polling<'_, 'p, F, N> {
         let buffer = self.buffers[at].take()?;
         // The card wrote the first word and the buffer before the second word.
         barrier::dma_mb(barrier::Read);
+        // Half of this word may be from before the card's write.
+        #[cfg(not(CONFIG_64BIT))]
+        let status = io_read!(self.desc, [build: at][build: 1]).get();
         let info = io_read!(self.desc, [build: at][build: 0]).get();
 
         self.index = self.index.wrapping_add(1);

@@ -2,22 +2,25 @@
 
 //! Words of descriptors, in the byte order of cards.
 
-use crate::transmute::{
-    AsBytes,
-    FromBytes, //
-};
-
-#[cfg(CONFIG_64BIT)]
-use crate::io::{
-    IoBackend,
-    IoCapable,
-    SysMem,
-    SysMemBackend, //
+use crate::{
+    io::{
+        IoBackend,
+        IoCapable,
+        SysMem,
+        SysMemBackend, //
+    },
+    transmute::{
+        AsBytes,
+        FromBytes, //
+    },
 };
 
 /// A number of 64 bits in memory that is shared with a card, little-endian on any CPU.
 ///
 /// A ring of such words, `Coherent<[[Le64; 2]; N]>`, does not take a number of the CPU by mistake.
+///
+/// A CPU of 32 bits accesses the halves of a word one after the other. There, a reader that finds
+/// a card's notice in one of them has to read the word again, behind a barrier, for the other.
 ///
 /// # Examples
 ///
@@ -57,7 +60,6 @@ impl Le64 {
     }
 }
 
-#[cfg(CONFIG_64BIT)]
 impl IoCapable<Le64> for SysMemBackend {
     #[inline(always)]
     fn io_read(view: SysMem<'_, Le64>) -> Le64 {
