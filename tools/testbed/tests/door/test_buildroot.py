@@ -133,6 +133,58 @@ class MakeTest(SandboxTest):
         self.assert_fails(done, "SKBULK_HOST=maybe")
 
 
+class ForeignTest(SandboxTest):
+    """The root file system for guests of another architecture."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        (self.apt / "sources.list").write_text(ONE_LINE)
+        self.program(
+            "mmdebstrap",
+            MADE.replace("root-", "guest-") + 'mkdir -p "$part"/{etc,usr/bin,usr/lib,var/log}',
+        )
+
+    def test_packages_are_unpacked_and_not_run(self) -> None:
+        done = self.run_script(
+            "$BUILDROOT foreign arm64; cd $CACHE/skbulk/guest-arm64-*/\n"
+            "cat words etc/passwd; ls -d usr/lib/modules; readlink usr/bin/awk"
+        )
+        self.assert_succeeds(done, "--variant=extract\n--architectures=arm64\n", "root:x:0:0:",
+                             "usr/lib/modules\nmawk\n")  # fmt: skip
+
+    def test_it_is_made_once(self) -> None:
+        done = self.run_script(
+            "$BUILDROOT foreign arm64; rm $TOP/bin/mmdebstrap; $BUILDROOT foreign arm64"
+        )
+        self.assert_succeeds(done)
+        self.assertEqual(done.stdout.count("==>"), 1)
+
+    def test_a_failure_names_its_log(self) -> None:
+        self.program("mmdebstrap", "echo 'E: no such package' >&2; exit 25")
+        done = self.run_script("$BUILDROOT foreign arm64")
+        self.assert_fails(done, "could not be made", "guest-arm64.log")
+
+    def test_the_calls_that_need_it_make_it(self) -> None:
+        done = self.run_in_root(
+            'try() { rm -rf $CACHE/skbulk/guest-*; env "$@" $BUILDROOT run env |\n'
+            "grep -c SKBULK_GUEST_ARM64= || true; }\n"
+            "try 'ONLY=kunit, arm64'; try ONLY=arm64/forward; try CONFIG=arm64\n"
+            "try ONLY=arm,kunit; try A=b"
+        )
+        self.assert_succeeds(done)
+        counts = [line for line in done.stdout.splitlines() if line.isdigit()]
+        self.assertEqual(counts, ["1", "1", "1", "0", "0"], done.stdout)
+
+    def test_those_of_older_recipes_are_removed(self) -> None:
+        done = self.run_script(
+            "$BUILDROOT foreign arm64; mkdir $CACHE/skbulk/guest-arm64-0123456789ab\n"
+            "$BUILDROOT gc; ls -d $CACHE/skbulk/guest-*/"
+        )
+        self.assert_succeeds(done, "removing")
+        self.assertEqual(done.stdout.splitlines()[-1].count("0123456789ab"), 0)
+        self.assertIn("guest-arm64-", done.stdout.splitlines()[-1])
+
+
 class CheckTest(SandboxTest):
     """Wrong values are refused at once, with Python on the machine and without."""
 
