@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from testbed import settings
+from testbed.build.arch import Arch
 from testbed.host import proc
 from testbed.host.ui import Failure
 from testbed.settings import Settings
@@ -61,6 +62,18 @@ class Env:
                 )
             texts.append(text)
         return short_hash(*texts)
+
+    def guest_root(self, arch: Arch) -> Path:
+        """The root file system of a virtual machine."""
+        if arch.name == "":
+            return self.root
+        found = self.settings.internal.get(f"SKBULK_GUEST_{arch.name.upper()}", "")
+        if not (Path(found) / ".skbulk-complete").exists():
+            raise Failure(
+                f"there is no root file system for {arch.name} guests",
+                f"tools/buildroot foreign {arch.name} makes it",
+            )
+        return Path(found)
 
     @property
     def logs(self) -> Path:

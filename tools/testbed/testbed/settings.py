@@ -73,7 +73,7 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       instruction counts.
   CARD=82599|e1000e        for demo, run, shell, debug; default 82599
       The card in the VM: the modelled 82599, or the 82574L that QEMU itself models.
-  CONFIG=perf|debug|kcsan|cfi|rt  for demo, run, shell, debug; default perf
+  CONFIG=perf|debug|kcsan|cfi|rt|arm64  for demo, run, shell, debug; default perf
       The kernel in the VM. MACHINE=uml has one of its own; the demo uses perf.
   CONFIG_EXTRA=FILES       for demo, test, bench, run, shell, debug, deb
       Fragments of a kernel configuration (CONFIG_X=y, one per line) for every
@@ -147,7 +147,8 @@ A switch (0|1) takes no and yes, too.
 
 # Set by the build root, never by hand; proxies and CI are the caller's.
 INTERNAL = (
-    "SKBULK_CACHE", "SKBULK_ROOT", "SKBULK_LLVM", "SKBULK_OUT", "CI",
+    "SKBULK_CACHE", "SKBULK_ROOT", "SKBULK_LLVM", "SKBULK_OUT",
+    "SKBULK_GUEST_ARM64", "CI",
     "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 )  # fmt: skip
 # The names of the variables on make's command line, from the Makefile.

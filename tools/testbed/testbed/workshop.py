@@ -14,7 +14,7 @@ from testbed.boot import accel, nicmodel
 from testbed.boot.machine import Machine
 from testbed.boot.uml import Uml
 from testbed.boot.vm import Vm
-from testbed.build import driver, kernel, selftests
+from testbed.build import arch, driver, kernel, selftests
 from testbed.build.driver import Driver
 from testbed.build.kernel import Kernel
 from testbed.build.selftests import Selftests
@@ -57,6 +57,9 @@ class Built:
         """KVM, TCG or neither for one of the kernels."""
         if config in kernel.NATIVE:
             return NATIVE
+        # KVM runs the machine's own architecture only.
+        if arch.of(config) in arch.FOREIGN:
+            return "tcg"
         return accel.choose(self.env, self.kernels[config], self.tools)
 
     def release(self) -> None:

@@ -16,11 +16,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.boot import judge
+from testbed.boot import board, judge
 from testbed.boot.card import CARDS
 from testbed.boot.job import Job, OnLine, Outcome, Run, is_ordinary
 from testbed.boot.machine import Machine
 from testbed.boot.nicmodel import WIRES, Model
+from testbed.build import arch
 
 _9P = "trans=virtio,version=9p2000.L,msize=262144"
 _GUEST_INIT = "/mnt/clone/tools/testbed/guest/init"
@@ -28,10 +29,7 @@ _FIRST_STEP = (
     f"mount -t tmpfs tmpfs /mnt && mkdir /mnt/clone && "
     f"mount -t 9p -o {_9P},ro,cache=loose clone /mnt/clone && exec {_GUEST_INIT}"
 )
-# With five-level paging KASAN sometimes reports a wild access in early boot, which
-# switches lockdep off for the rest of the boot.
-_TCG_CPU = "max,la57=off"
-_MEMORY = {"perf": "1G", "debug": "2G", "kcsan": "2G", "cfi": "1G", "rt": "2G"}
+_MEMORY = {"perf": "1G", "debug": "2G", "kcsan": "2G", "cfi": "1G", "rt": "2G", "arm64": "1G"}
 
 
 class Vm(Machine):
@@ -55,12 +53,12 @@ class Vm(Machine):
 
     def _command(self, run: Run, serial: Sequence[str]) -> list[str]:
         job, folder, model = run.job, run.folder, run.model
-        memory = _MEMORY[self.kernel.config]
+        memory, here = _MEMORY[self.kernel.config], board.of(self.kernel.config)
         words = [
-            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot",
+            here.program, "-nodefaults", "-no-user-config", "-no-reboot",
             "-display", "none", "-vga", "none",
-            "-machine", "q35,memory-backend=ram,usb=off,smbus=off,sata=off",
-            "-accel", job.accel, "-cpu", "host" if job.accel == "kvm" else _TCG_CPU,
+            "-machine", f"{here.machine},memory-backend=ram",
+            "-accel", job.accel, "-cpu", "host" if job.accel == "kvm" else here.cpu,
             "-smp", str(job.cpus), "-m", memory,
             "-object", f"memory-backend-memfd,id=ram,size={memory},share=on",
             "-device", "pcie-root-port,id=virtio,chassis=99",
@@ -68,7 +66,7 @@ class Vm(Machine):
             "-kernel", str(folder / "kernel"), "-append", self._append(job), *serial,
         ]  # fmt: skip
         shares = [
-            ("rootfs", self.env.root, True),
+            ("rootfs", self.env.guest_root(arch.of(self.kernel.config)), True),
             ("clone", self.env.clone, True),
             ("build", folder / "modules", True),
             ("tools", self.tools, True),
@@ -109,7 +107,7 @@ class Vm(Machine):
 
     def _append(self, job: Job) -> str:
         words = [
-            "console=ttyS0", "root=rootfs", "rootfstype=9p",
+            f"console={board.of(self.kernel.config).console}", "root=rootfs", "rootfstype=9p",
             f"rootflags={_9P},cache=loose", "ro", "init=/bin/bash",
             "norandmaps", "panic=-1",
             # The measured kernel prints important messages only: its console is slow.

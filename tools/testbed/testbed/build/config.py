@@ -18,11 +18,13 @@ _NOTHING = ("n", '""')
 # The fragments below the one that has the configuration's name. The fragment for a
 # real machine comes on top of another base.
 _BELOW = {
-    "perf": ("common", "qemu", "router"),
-    "debug": ("common", "qemu", "kunit"),
-    "kcsan": ("common", "qemu", "kunit"),
-    "cfi": ("common", "qemu", "sleep", "kunit"),
-    "rt": ("common", "qemu", "sleep", "kunit"),
+    "perf": ("common", "qemu", "q35", "router"),
+    "debug": ("common", "qemu", "q35", "kunit"),
+    "kcsan": ("common", "qemu", "q35", "kunit"),
+    "cfi": ("common", "qemu", "q35", "sleep", "kunit"),
+    "rt": ("common", "qemu", "q35", "sleep", "kunit"),
+    "arm64": ("common", "qemu", "virt", "kunit"),
+    "arm": ("common", "qemu", "virt", "kunit"),
     "uml": ("common", "router"),
     "selftests": ("common", "router", "uml"),
     "deb": (),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.boot.card import CARDS, MODELLED
-from testbed.build import warnings
+from testbed.build import arch, warnings
 from testbed.build.config import (
     Fragment,
     extra_fragments,
@@ -27,7 +27,7 @@ from testbed.source import overlay, own_tree, tree
 from testbed.source.tree import Tree
 
 # In QEMU; then the ones for User-Mode Linux and for a real machine.
-CONFIGS = ("perf", "debug", "kcsan", "cfi", "rt")
+CONFIGS = ("perf", "debug", "kcsan", "cfi", "rt", "arm64", "arm")
 UML = "uml"
 # For the kernel's own tests of drivers, in User-Mode Linux, too.
 SELFTESTS = "selftests"
@@ -50,7 +50,7 @@ class Kernel:
     @property
     def image(self) -> Path:
         """The image for QEMU, or the program of User-Mode Linux."""
-        return self.build / ("linux" if self.config in NATIVE else "arch/x86/boot/bzImage")
+        return self.build / arch.of(self.config).image
 
     @property
     def release(self) -> str:
@@ -118,10 +118,10 @@ def make_command(env: Env, source: Path, build: Path) -> list[str | Path]:
         f"LLVM={env.llvm or '1'}",
         f"-j{env.jobs}",
     ]
-    if build.name.startswith(tuple(f"build-{config}-" for config in NATIVE)):
-        words.append("ARCH=um")
+    config = build.name.removeprefix("build-").partition("-")[0]
+    words += arch.of(config).words
     # The debug kernel is compiled by clippy: make test reads its warnings.
-    return [*words, "CLIPPY=1"] if build.name.startswith("build-debug") else words
+    return [*words, "CLIPPY=1"] if config == "debug" else words
 
 
 def build_env() -> dict[str, str]:
@@ -266,7 +266,7 @@ def build(env: Env, work: Tree, config: str) -> Kernel:
         _configure(env, work.work, folder, config, log)
         gdb = ["scripts_gdb"] if env.settings.verb == "debug" else []
         kernel = Kernel(work, config, folder, log)
-        _make(env, kernel, step, "linux" if config in NATIVE else "bzImage", "modules", *gdb)
+        _make(env, kernel, step, arch.of(config).target, "modules", *gdb)
         warnings.update(folder, log.read_text(errors="replace"))
     return kernel
 

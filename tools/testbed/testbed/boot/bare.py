@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boots a kernel that has no user space: it tests itself and powers the machine off.
+
+KUnit runs before the kernel looks for its root file system, and can end the machine.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Sequence
+
+from testbed.boot import board, dmesg
+from testbed.boot.job import Outcome, fresh_log
+from testbed.build.kernel import Kernel
+from testbed.env import Env
+from testbed.host import proc
+from testbed.host.ui import Failure
+
+_MEMORY = "512M"
+_POWER_OFF = "kunit_shutdown=poweroff"
+
+
+def boot(
+    env: Env, kernel: Kernel, name: str, words: Sequence[str], cpus: int, seconds: float
+) -> Outcome:
+    """Boot until the machine is off; `words` are those of the kernel's command line."""
+    log, own = fresh_log(env, f"console-{name}"), env.logs / f"qemu-{name}.log"
+    log.touch()
+    began = time.monotonic()
+    with own.open("wb") as file:
+        child = subprocess.Popen(
+            command(kernel, str(log), words, cpus),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code = child.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            raise Failure(f"no end after {seconds:.0f} s", f"console: {log}") from error
+        finally:
+            proc.stop(child)
+    if code != 0:
+        raise Failure(f"the VM failed (exit code {code})", f"log: {own}")
+    console = log.read_text(errors="replace")
+    took = time.monotonic() - began
+    return Outcome(code, "", console, took, dmesg.complaints(console))
+
+
+def command(kernel: Kernel, log: str, words: Sequence[str], cpus: int) -> list[str]:
+    """QEMU's command line."""
+    it = board.of(kernel.config)
+    append = [f"console={it.console}", "panic=-1", "ignore_loglevel", _POWER_OFF, *words]
+    return [
+        it.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+        "-machine", it.machine, "-accel", "tcg", "-cpu", it.cpu, "-smp", str(cpus),
+        "-m", _MEMORY, "-chardev", f"file,id=console,path={log}", "-serial", "chardev:console",
+        "-kernel", str(kernel.image), "-append", " ".join(append),
+    ]  # fmt: skip

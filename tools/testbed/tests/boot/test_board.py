@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command lines of QEMU, for each architecture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from testbed.boot import bare, job, vm
+from testbed.build import arch, kernel
+from testbed.env import Env
+from testbed.host.ui import Failure
+
+
+def made(config: str) -> Any:
+    return SimpleNamespace(config=config, image=Path("/image"))
+
+
+def command(config: str, accel: str = "tcg") -> str:
+    env: Any = SimpleNamespace(clone=Path("/c"), guest_root=lambda one: Path(f"/root-{one.name}"))
+    run = job.Run(env, job.Job(None, "rust", accel=accel), Path("/log"), Path("/run"), None)
+    with mock.patch.object(vm.Machine, "__init__", lambda self, *_: None):
+        machine = vm.Vm(env, made(config), Path("/tools"), "x")
+    machine.env, machine.kernel, machine.tools = env, made(config), Path("/tools")
+    return " ".join(machine._command(run, []))
+
+
+def test_each_architecture_has_its_board() -> None:
+    x86 = command("perf")
+    assert x86.startswith("qemu-system-x86_64 ")
+    assert "-machine q35,usb=off,smbus=off,sata=off,memory-backend=ram " in x86
+    assert "-cpu max,la57=off" in x86
+    assert "console=ttyS0" in x86
+    assert "path=/root-," in x86
+    arm = command("arm64")
+    assert arm.startswith("qemu-system-aarch64 ")
+    assert "-machine virt,gic-version=3,its=on,memory-backend=ram " in arm
+    assert "console=ttyAMA0" in arm
+    assert "path=/root-arm64," in arm
+
+
+def test_kvm_runs_the_processor_of_the_machine() -> None:
+    assert "-accel kvm -cpu host " in command("perf", "kvm")
+
+
+def test_a_kernel_without_user_space_ends_itself() -> None:
+    words = bare.command(made("arm"), "/log", ["kunit.enable=1"], 2)
+    assert words[0] == "qemu-system-arm"
+    assert words[-1].endswith("kunit_shutdown=poweroff kunit.enable=1")
+    assert "-fsdev" not in words
+
+
+def test_a_machine_without_end_or_with_an_error_is_a_failure(tmp_path: Path) -> None:
+    env: Any = SimpleNamespace(logs=tmp_path)
+    for program, message in (("sleep 60", "no end after"), ("exit 3", "exit code 3")):
+        with (
+            mock.patch.object(bare, "command", return_value=["sh", "-c", program]),
+            pytest.raises(Failure, match=message),
+        ):
+            bare.boot(env, made("arm"), "x", [], 1, 0.2 if "sleep" in program else 10)
+
+
+def test_the_console_is_the_outcome(tmp_path: Path) -> None:
+    env: Any = SimpleNamespace(logs=tmp_path)
+    script = f"echo 'BUG: sleeping function' >{tmp_path}/console-x.log"
+    with mock.patch.object(bare, "command", return_value=["sh", "-c", script]):
+        outcome = bare.boot(env, made("arm"), "x", [], 1, 10)
+    assert "sleeping function" in outcome.console
+    assert outcome.complaints
+
+
+def test_every_configuration_has_an_architecture() -> None:
+    names = {config: arch.of(config).name for config in (*kernel.CONFIGS, *kernel.NATIVE)}
+    assert names == {
+        "perf": "", "debug": "", "kcsan": "", "cfi": "", "rt": "", "arm64": "arm64",
+        "arm": "arm", "uml": "um", "selftests": "um",
+    }  # fmt: skip
+
+
+def test_a_guest_root_that_is_missing_is_a_failure(tmp_path: Path) -> None:
+    settings: Any = SimpleNamespace(internal={"SKBULK_GUEST_ARM64": str(tmp_path)})
+    env = Env(settings, tmp_path, tmp_path, tmp_path, Path("/root"), None, "", 1)
+    assert env.guest_root(arch.X86) == Path("/root")
+    with pytest.raises(Failure, match="arm64 guests"):
+        env.guest_root(arch.ARM64)
+    (tmp_path / ".skbulk-complete").touch()
+    assert env.guest_root(arch.ARM64) == tmp_path
