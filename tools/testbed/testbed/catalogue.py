@@ -30,6 +30,8 @@ SUITES = {
     "iommu": "end to end, Rust driver, behind an IOMMU that forgets mappings at once",
     "cfi": "KUnit, end to end and a million frames, with checked indirect calls (kCFI)",
     "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT)",
+    "arm64": "KUnit and end to end, in an emulated 64-bit Arm machine",
+    "arm": "KUnit in an emulated 32-bit Arm machine (ARMv7)",
     "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
     "mutants": "seeded defects of the Rust driver, which the selftests must refuse",
@@ -39,17 +41,9 @@ SUITES = {
 }
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
 ON_REQUEST = (
-    "bounce",
-    "iommu",
-    "cfi",
-    "rt",
-    "kcsan",
-    "bisect",
-    "mutants",
-    "mutants-few",
-    "selftests",
-    "ports",
-)
+    "bounce", "iommu", "cfi", "rt", "arm64", "arm", "kcsan", "bisect", "mutants", "mutants-few",
+    "selftests", "ports",
+)  # fmt: skip
 
 # The benchmarks of make bench.
 BENCHES = {

@@ -114,6 +114,7 @@ KINDS = (
     ),
     Kind("cfi", "rust", "cfi"),
     Kind("rt", "rust", "rt"),
+    Kind("arm64", "rust", "arm64", GENERAL, card="e1000e"),
 )
 
 

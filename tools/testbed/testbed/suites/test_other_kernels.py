@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""KUnit, and a long run of forwarded packets, in kernels that few others are like.
+"""KUnit, and a long run of forwarded packets, in kernels that few others are like, and on
+other architectures.
 
 Their end-to-end tests are in test_e2e.py.
 """
@@ -7,13 +8,18 @@ Their end-to-end tests are in test_e2e.py.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from testbed.bench.results import problems
+from testbed.boot import bare
 from testbed.boot.job import Job
+from testbed.build import extra_warnings
+from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.host.ui import Step
+from testbed.source import overlay
 from testbed.suites import test_kunit as kunit
 from testbed.suites.conftest import Ready
 from testbed.verbs import demo
@@ -26,7 +32,11 @@ _FRAMES = 1_000_000
 _SIGNS = {
     "cfi": r"CFI: Using |Using .*FineIBT",
     "rt": "PREEMPT_RT",
+    "arm64": "Booting Linux on physical CPU",
 }
+# Includes all files in C beside it.
+_HELPERS = "rust/helpers/helpers.o"
+_ARM = "CPU: ARMv7 Processor"
 
 
 @pytest.mark.parametrize(
@@ -44,6 +54,35 @@ def test_kunit(ready: Ready, results: Results, config: str) -> None:
     sign = _SIGNS[config]
     on = re.search(sign, outcome.console)
     results.add(f"this is a {config} kernel", None if on else f"the console does not say '{sign}'")
+
+
+@pytest.mark.suite("arm")
+def test_kunit_arm(ready: Ready, results: Results) -> None:
+    """The same, in 32 bits: KUnit needs no programs of that architecture."""
+    built = ready("arm")
+    made = built.kernels["arm"]
+    with Step("KUnit and doc examples in the arm kernel"):
+        outcome = bare.boot(built.env, made, "kunit-arm", kunit.WORDS, _CPUS, _TIME)
+    kunit.judge(built, "kunit-arm", made, outcome, results)
+    on = _ARM in outcome.console
+    results.add("this is an arm kernel", None if on else f"the console does not say '{_ARM}'")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param(name, id=name, marks=pytest.mark.suite(name)) for name in ("arm64", "arm")],
+)
+def test_warnings(env: Env, ready: Ready, results: Results, config: str) -> None:
+    """The compilers have nothing to say about our files, with W=1."""
+    made = ready(config).kernels[config]
+    ours = list(overlay.new_files(env.clone))
+    objects = [str(Path(name).with_suffix(".o")) for name in ours if name.endswith(".c")]
+    with Step(f"our files compiled for {config} with W=1"):
+        compiled = [name for name in (*objects, _HELPERS) if (made.build / name).exists()]
+        found = [*made.warnings, *extra_warnings.of(made.build, made.tree.work, compiled)]
+    names = tuple(f"in {name}:" for name in ours)
+    bad = [one for one in found if one.startswith(names)]
+    results.add(f"our files compile for {config} without warnings", "; ".join(bad[:3]) or None)
 
 
 @pytest.mark.suite("cfi")
