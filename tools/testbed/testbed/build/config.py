@@ -24,7 +24,7 @@ _BELOW = {
     "cfi": ("common", "qemu", "q35", "sleep", "kunit"),
     "rt": ("common", "qemu", "q35", "sleep", "kunit"),
     "arm64": ("common", "qemu", "virt", "kunit"),
-    "arm": ("common", "qemu", "virt", "kunit"),
+    "arm": ("common", "virt", "kunit"),
     "uml": ("common", "router"),
     "selftests": ("common", "router", "uml"),
     "deb": (),
