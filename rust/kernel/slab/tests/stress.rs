@@ -69,7 +69,7 @@ mod cases {
 
         /// Allocates some objects, and accounts for them.
         fn make(&self, worker: usize, round: usize, flags: Flags) -> Result<Parcel> {
-            let number = |i| worker << 32 | round << 8 | i;
+            let number = |i| worker << 24 | round << 8 | i;
             let count = 1 + (worker * 31 + round * 17) % MOST;
             let mut batch = Batch::<Element, MOST>::new(self.cache);
 
