@@ -17,10 +17,6 @@ mod cases {
             },
             Arc, //
         },
-        time::{
-            delay::fsleep,
-            Delta, //
-        },
         workqueue::{
             self,
             Work,
@@ -80,7 +76,7 @@ mod cases {
                 if self.get() == count {
                     return true;
                 }
-                fsleep(Delta::from_millis(1));
+                crate::time::delay::fsleep(crate::time::Delta::from_millis(1));
             }
             false
         }

@@ -8,8 +8,7 @@ mod cases {
     use crate::{
         bindings,
         interrupt::local_interrupt_disable,
-        prelude::*,
-        softirq::BhGuard, //
+        prelude::*, //
     };
 
     fn interrupts_are_off() -> bool {
@@ -58,7 +57,7 @@ mod cases {
     #[cfg(not(CONFIG_PREEMPT_RT))]
     #[test]
     fn enabling_bottom_halves_inside_leaves_them_disabled() -> Result {
-        let guard = BhGuard::new().ok_or(EINVAL)?;
+        let guard = crate::softirq::BhGuard::new().ok_or(EINVAL)?;
         let inside = with_interrupts_off(move |_cx| {
             drop(guard);
             interrupts_are_off()
