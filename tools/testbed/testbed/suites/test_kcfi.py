@@ -57,4 +57,4 @@ def test_kcfi(env: Env, ready: Ready, results: Results) -> None:
 def _problem(error: BaseException | None) -> str | None:
     if error is not None and not isinstance(error, Failure):
         raise error
-    return str(error) if error else None
+    return error.on_one_line if error else None
