@@ -31,7 +31,10 @@ static_assert!(SkBuff::MAX_LEN == bindings::GSO_MAX_SIZE);
 
 mod le;
 
-pub use self::le::Le64;
+pub use self::le::{
+    bus_address,
+    Le64, //
+};
 
 /// The driver's answer to a packet that is to be transmitted.
 #[must_use]

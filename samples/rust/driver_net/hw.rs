@@ -5,7 +5,6 @@
 //! Names are those of the "Intel 82599 10 GbE Controller Datasheet", chapter 8.
 
 use kernel::{
-    dma::DmaAddress,
     io::{
         poll::read_poll_timeout,
         register,
@@ -201,7 +200,7 @@ pub(crate) fn permanent_address(bar: &Bar0<'_>) -> MacAddress {
 }
 
 /// Tells the card where the rings are. It does not use them before [`start`].
-pub(crate) fn place_rings(bar: &Bar0<'_>, rx: DmaAddress, tx: DmaAddress) {
+pub(crate) fn place_rings(bar: &Bar0<'_>, rx: u64, tx: u64) {
     const LEN: u32 = size_of::<[[u64; 2]; ring::SIZE]>() as u32;
 
     bar.write_reg(RDBAL::from(rx as u32));

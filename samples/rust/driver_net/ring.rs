@@ -11,10 +11,7 @@ use kernel::{
         self,
         Bound, //
     },
-    dma::{
-        Coherent,
-        DmaAddress, //
-    },
+    dma::Coherent,
     io::{
         io_read,
         io_write, //
@@ -39,6 +36,7 @@ use kernel::{
             RxFormat, //
         },
         queue::{
+            bus_address,
             Le64,
             TxQueue,
             Xmit, //
@@ -134,7 +132,7 @@ impl RxRing {
     }
 
     /// The address of the ring for the card.
-    pub(crate) fn dma_address(&self) -> DmaAddress {
+    pub(crate) fn dma_address(&self) -> u64 {
         self.0.dma_address()
     }
 
@@ -240,8 +238,8 @@ pub(crate) struct TxRing<'a> {
 
 impl TxRing<'_> {
     /// The address of the ring for the card.
-    pub(crate) fn dma_address(&self) -> DmaAddress {
-        self.desc.dma_address()
+    pub(crate) fn dma_address(&self) -> u64 {
+        bus_address(self.desc.dma_address())
     }
 
     /// Puts a packet into the ring, or drops it.

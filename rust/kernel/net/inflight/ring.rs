@@ -18,10 +18,7 @@ use crate::{
         Bound,
         Device, //
     },
-    dma::{
-        Coherent,
-        DmaAddress, //
-    },
+    dma::Coherent,
     io::{
         io_read,
         io_write, //
@@ -29,6 +26,7 @@ use crate::{
     net::{
         napi::Poll,
         queue::{
+            bus_address,
             Le64,
             TxQueue,
             Xmit, //
@@ -100,8 +98,8 @@ impl<'a, F: TxFormat, const N: usize> TxRing<'a, F, N> {
     };
 
     /// The address of the ring for the card.
-    pub fn dma_address(&self) -> DmaAddress {
-        self.desc.dma_address()
+    pub fn dma_address(&self) -> u64 {
+        bus_address(self.desc.dma_address())
     }
 
     /// Index of the next descriptor to be filled: the value for the card's tail register.

@@ -12,7 +12,7 @@ use crate::{
         Bound,
         Device, //
     },
-    dma::DmaAddress,
+    net::queue::bus_address,
     prelude::*,
     sync::alf_queue::{
         Producer,
@@ -34,7 +34,7 @@ pub enum Entry {
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     /// Bus address of the first byte.
-    pub addr: DmaAddress,
+    pub addr: u64,
     /// Number of bytes, not zero.
     pub len: u32,
     /// These are the first bytes of the packet.
@@ -214,7 +214,7 @@ impl<'a> TxProducer<'a> {
 
         skb.take_tx_timestamp();
         let slot = batch.slot();
-        let addr = record.addr();
+        let addr = bus_address(record.addr());
         let bytes = record.len();
         record.descriptors = 1;
         record.skb = Some(skb);
@@ -396,7 +396,7 @@ impl<'a> Mapper<'_, 'a> {
     /// Adds a mapping, in as many segments as it needs.
     #[inline(always)]
     fn add(&mut self, record: Record<'a>, emit: &mut impl FnMut(usize, Entry)) -> Option<()> {
-        let mut addr = record.addr();
+        let mut addr = bus_address(record.addr());
         let mut rest = record.len();
         let mut record = record;
         let mut first = self.bytes == 0;
@@ -421,7 +421,7 @@ impl<'a> Mapper<'_, 'a> {
             if rest == 0 {
                 return Some(());
             }
-            addr = addr.wrapping_add(DmaAddress::from(len));
+            addr = addr.wrapping_add(u64::from(len));
             first = false;
             record = Record::unmapped(self.dev);
         }

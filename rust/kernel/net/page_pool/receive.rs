@@ -13,7 +13,6 @@ use crate::{
         self,
         Bound, //
     },
-    dma::DmaAddress,
     net::{
         device::Feature,
         napi::{
@@ -85,7 +84,7 @@ impl<F: FrameFormat, const N: usize> FrameRing<F, N> {
     }
 
     /// The address of the ring for the card.
-    pub fn dma_address(&self) -> DmaAddress {
+    pub fn dma_address(&self) -> u64 {
         self.ring.dma_address()
     }
 

@@ -45,7 +45,10 @@ use crate::{
             Napi,
             Poll, //
         },
-        queue::Le64, //
+        queue::{
+            bus_address,
+            Le64, //
+        },
     },
     prelude::*,
     sync::{
@@ -246,9 +249,7 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
             let Some(buffer) = pool.alloc() else {
                 break;
             };
-            // CAST: An address has 64 bits at most, on some architectures 32.
-            #[allow(clippy::unnecessary_cast)]
-            let address = Le64::new(buffer.dma_address(F::LAYOUT) as u64);
+            let address = Le64::new(bus_address(buffer.dma_address(F::LAYOUT)));
 
             // This also clears the notice of the descriptor's last use.
             io_write!(memory.desc, [build: index & Self::MASK][build: 0], address);
@@ -264,8 +265,8 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
     ///
     /// The ring stays there until the queue vector goes away.
     #[inline]
-    pub fn dma_address(&self) -> DmaAddress {
-        self.address
+    pub fn dma_address(&self) -> u64 {
+        bus_address(self.address)
     }
 
     /// The descriptor behind the last one that has a buffer: a value for the card's tail register.

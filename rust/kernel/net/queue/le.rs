@@ -3,6 +3,7 @@
 //! Words of descriptors, in the byte order of cards.
 
 use crate::{
+    dma::DmaAddress,
     io::{
         IoBackend,
         IoCapable,
@@ -58,6 +59,15 @@ impl Le64 {
     pub const fn to_bytes(self) -> [u8; 8] {
         self.0.to_ne_bytes()
     }
+}
+
+/// An address on the bus, as descriptors and registers of 64 bits hold it.
+///
+/// On some architectures [`DmaAddress`] has 32 bits.
+#[allow(clippy::unnecessary_cast)]
+#[inline(always)]
+pub const fn bus_address(address: DmaAddress) -> u64 {
+    address as u64
 }
 
 impl IoCapable<Le64> for SysMemBackend {
