@@ -46,7 +46,7 @@ def command(saved: str, on: Iterable[str], off: Iterable[str]) -> list[str] | No
     words = shlex.split(text.partition(" ; ")[0])
     if not Path(words[0]).name.startswith("clang") or not words[-1].endswith(".c"):
         return None
-    kept = [one for one in words if one not in off and not one.startswith("-Wp,-MMD")]
+    kept = [one for one in words if one not in {*off, "-c"} and not one.startswith("-Wp,-MMD")]
     place = kept.index("-o")
     del kept[place : place + 2]
     return [*kept[:-1], *on, "-fsyntax-only", kept[-1]]
@@ -70,7 +70,11 @@ def of(build: Path, tree: Path, objects: Iterable[str]) -> list[str]:
         words = command((path.parent / f".{path.name}.cmd").read_text(), on, off)
         if words is None:
             return ""
-        return proc.capture(words, stderr=subprocess.PIPE, cwd=build).stderr
+        done = proc.capture(words, stderr=subprocess.PIPE, cwd=build)
+        if done.returncode != 0:
+            raise Failure(f"{name} does not compile with the flags of W=1",
+                          *done.stderr.strip().splitlines()[-3:])  # fmt: skip
+        return done.stderr
 
     with ThreadPoolExecutor(max_workers=2) as pool:
         return parse("".join(pool.map(compile_one, objects)))

@@ -49,7 +49,7 @@ def test_the_flags_of_the_level() -> None:
 def test_the_command_of_the_build_without_its_output() -> None:
     on, off = extra_warnings.flags(MAKEFILE)
     assert extra_warnings.command(SAVED, on, off) == [
-        "clang-22", '-DNAME="x y"', "-Wno-shadow", "-c", "-Wmissing-include-dirs",
+        "clang-22", '-DNAME="x y"', "-Wno-shadow", "-Wmissing-include-dirs",
         "-fsyntax-only", "/w/tree/lib/x.c",
     ]  # fmt: skip
     assert extra_warnings.command("savedcmd_rust/x.o := rustc -o x.o x.rs\n", on, off) is None
@@ -75,3 +75,6 @@ def test_objects_are_compiled_with_the_flags(tmp_path: Path) -> None:
     assert len(found) == 1
     assert "-Wmissing-include-dirs" in found[0]
     assert "unused-but-set" not in found[0]
+    compiler.write_text("#!/bin/sh\necho 'unknown argument' >&2\nexit 1\n")
+    with pytest.raises(Failure, match="does not compile"):
+        extra_warnings.of(tmp_path, tmp_path, ["x.o"])
