@@ -27,11 +27,10 @@ SUITES = {
     "e2e-c": "end to end, stock C driver (the judge of the model)",
     "e2e-e1000e": "end to end, the sample driver of a card that QEMU models (82574L)",
     "bounce": "end to end, Rust driver, each DMA through a bounce buffer (swiotlb=force)",
-    "iommu": "end to end, Rust driver, behind an IOMMU that forgets mappings at once",
-    "cfi": "KUnit, end to end and a million frames, with checked indirect calls (kCFI)",
-    "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT)",
-    "arm64": "KUnit and end to end, in an emulated 64-bit Arm machine",
-    "arm": "KUnit in an emulated 32-bit Arm machine (ARMv7)",
+    "cfi": "KUnit, end to end, a million frames, with kCFI (not seen to pass yet)",
+    "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT; not seen to pass yet)",
+    "arm64": "KUnit and end to end, in an emulated 64-bit Arm machine (not seen to pass yet)",
+    "arm": "KUnit in an emulated 32-bit Arm machine, ARMv7 (not seen to pass yet)",
     "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
     "mutants": "seeded defects of the Rust driver, which the selftests must refuse",
@@ -41,7 +40,7 @@ SUITES = {
 }
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
 ON_REQUEST = (
-    "bounce", "iommu", "cfi", "rt", "arm64", "arm", "kcsan", "bisect", "mutants", "mutants-few",
+    "bounce", "cfi", "rt", "arm64", "arm", "kcsan", "bisect", "mutants", "mutants-few",
     "selftests", "ports",
 )  # fmt: skip
 
