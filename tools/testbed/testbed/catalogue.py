@@ -26,6 +26,8 @@ SUITES = {
     "e2e-sleep": "end to end, Rust driver: sleep, resets and errors of the bus",
     "e2e-c": "end to end, stock C driver (the judge of the model)",
     "e2e-e1000e": "end to end, the sample driver of a card that QEMU models (82574L)",
+    "e2e-debug": "end to end, Rust driver in the debug kernel: what e2e-rust leaves out",
+    "e2e-debug-e1000e": "end to end, the sample driver for the 82574L in the debug kernel",
     "bounce": "end to end, Rust driver, each DMA through a bounce buffer (swiotlb=force)",
     "cfi": "KUnit, end to end, a million frames, with kCFI (not seen to pass yet)",
     "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT; not seen to pass yet)",
@@ -40,8 +42,8 @@ SUITES = {
 }
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
 ON_REQUEST = (
-    "bounce", "cfi", "rt", "arm64", "arm", "kcsan", "bisect", "mutants", "mutants-few",
-    "selftests", "ports",
+    "e2e-debug", "e2e-debug-e1000e", "bounce", "cfi", "rt", "arm64", "arm", "kcsan", "bisect",
+    "mutants", "mutants-few", "selftests", "ports",
 )  # fmt: skip
 
 # The benchmarks of make bench.

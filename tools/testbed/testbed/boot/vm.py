@@ -89,7 +89,7 @@ class Vm(Machine):
     def _wire_words(self, model: Model) -> list[str]:
         words: list[str] = []
         for number in range(model.ports):
-            words += ["-device", f"pcie-root-port,id=slot{number},chassis={number + 1}"]
+            words += ["-device", f"pcie-root-port,id=slot{number},chassis={number + 1},x-speed=5"]
             if model.transport == "stream":
                 words += _own_card(number, model.port(number))
                 continue

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 DEBUG, REST = "debug", "rest"
 # The suites of the debug kernel; everything else is the rest.
-_DEBUG = ("kernel-lint", "compile-fail", "kunit", "e2e-rust")
+_DEBUG = ("kernel-lint", "compile-fail", "kunit", "e2e-rust", "e2e-debug", "e2e-debug-e1000e")
 
 
 def lane_of(suite: str) -> str:

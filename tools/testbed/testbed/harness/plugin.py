@@ -68,8 +68,11 @@ def wanted(item: pytest.Item, names: Sequence[str]) -> bool:
     if suite in names:
         return True
     # A test without a program ends the guest of its suite's programs.
-    return any(name == f"{suite}/{program}" or (not program and name.startswith(f"{suite}/"))
-               for name in names)  # fmt: skip
+    return any(
+        name.removesuffix(".py") == f"{suite}/{program}"
+        or (not program and name.startswith(f"{suite}/"))
+        for name in names
+    )
 
 
 # Before xdist looks for the groups.

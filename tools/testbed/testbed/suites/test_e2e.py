@@ -74,15 +74,19 @@ GENERAL = (
 _DATA = ("faulty_device.py", "link_loss.py", "multiqueue.py", "segmentation.py", "vlan.py")
 # Programs about queues of the stack.
 _QUEUES = ("net_pair.py", "sch_alf.py", "xmit_llist.py", "xmit_llist_selftests.py")
+# Programs that e2e-uml runs in a fraction of the time that they take in the debug kernel.
+_LONG = (
+    "controls.py",
+    "mac_stats.py",
+    "net_pair.py",
+    "pci_error.py",
+    "segmentation.py",
+    "vlan.py",
+)
 KINDS = (
-    # Not seen to pass in the debug kernel yet: resets by the bus, and the programs for offloads
-    # and settings, which are in e2e-uml.
-    Kind(
-        "e2e-rust",
-        "rust",
-        "debug",
-        without=("pci_error.py", "controls.py", "mac_stats.py", "segmentation.py", "vlan.py"),
-    ),
+    Kind("e2e-rust", "rust", "debug", without=_LONG),
+    Kind("e2e-debug", "rust", "debug", (*_LONG, "leaks.py")),
+    Kind("e2e-debug-e1000e", "rust", "debug", (*GENERAL, "alloc_fail.py"), card="e1000e"),
     Kind("e2e-uml", "rust", UML, judged=True),
     # A test of the model and its judge: the driver needs no checkers, and queues are the same
     # before each driver.
@@ -113,6 +117,16 @@ def programs(clone: Path) -> list[str]:
         path.name for path in sorted((clone / FOLDER).glob("*.py")) if os.access(path, os.X_OK)
     ]
     return sorted(found, key=lambda name: _LAST.index(name) if name in _LAST else -1)
+
+
+def programs_of(clone: Path, suite: str) -> list[str]:
+    """The programs of a suite; none if the suite has no programs."""
+    return [
+        name
+        for kind in KINDS
+        for name in programs(clone)
+        if kind.suite == suite and name in (kind.programs or (name,)) and name not in kind.without
+    ]
 
 
 @dataclass
@@ -191,8 +205,7 @@ def _parameters() -> list[Any]:
     return [
         pytest.param(kind, name, id=f"{kind.suite}/{name}", marks=pytest.mark.suite(kind.suite))
         for kind in KINDS
-        for name in programs(clone)
-        if name in (kind.programs or (name,)) and name not in kind.without
+        for name in programs_of(clone, kind.suite)
     ]
 
 

@@ -129,6 +129,7 @@ def test_a_lane_is_a_process_and_keeps_the_order(tmp_path: Path) -> None:
         ("python", "1 passed, 0 failed"),
         ("e2e-uml", "2 passed, 0 failed"),
         ("e2e-uml/y", "1 passed, 0 failed"),
+        ("e2e-uml/y.py", "1 passed, 0 failed"),
         ("kcsan,python", "2 passed, 0 failed"),
     ],
 )
