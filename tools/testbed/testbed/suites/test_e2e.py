@@ -84,15 +84,15 @@ _LONG = (
     "vlan.py",
 )
 KINDS = (
-    Kind("e2e-rust", "rust", "debug", without=_LONG),
-    Kind("e2e-debug", "rust", "debug", (*_LONG, "leaks.py")),
+    Kind("e2e-rust", "rust", "debug", without=_LONG, judged=True),
+    Kind("e2e-debug", "rust", "debug", (*_LONG, "leaks.py"), judged=True),
     Kind("e2e-debug-e1000e", "rust", "debug", (*GENERAL, "alloc_fail.py"), card="e1000e"),
     Kind("e2e-uml", "rust", UML, judged=True),
     # A test of the model and its judge: the driver needs no checkers, and queues are the same
     # before each driver.
     Kind("e2e-c", "c", UML, without=_QUEUES, judged=True),
     # The other kernels in which make test runs the Rust driver cannot sleep.
-    Kind("e2e-sleep", "rust", "perf", ("pci_error.py", "power.py")),
+    Kind("e2e-sleep", "rust", "perf", ("pci_error.py", "power.py"), judged=True),
     # The general ones: of the others, each case would skip itself.
     Kind("e2e-e1000e", "rust", "perf", GENERAL, card="e1000e"),
     # A buffer that is not handed over in time keeps old data in its bounce buffer.
@@ -105,8 +105,8 @@ KINDS = (
         sign="software IO TLB: area num",
         judged=True,
     ),
-    Kind("cfi", "rust", "cfi"),
-    Kind("rt", "rust", "rt"),
+    Kind("cfi", "rust", "cfi", judged=True),
+    Kind("rt", "rust", "rt", judged=True),
     Kind("arm64", "rust", "arm64", GENERAL, card="e1000e"),
 )
 
