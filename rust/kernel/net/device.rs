@@ -37,6 +37,7 @@ mod checkup;
 pub mod combining;
 pub mod controls;
 mod driver;
+mod early;
 mod ethtool;
 mod gate;
 mod info;

@@ -78,6 +78,8 @@ pub enum MtuChange {
 /// freed -> transmit queues unusable -> NAPI disabled -> [`quiesce`] -> [`Tx`] dropped -> queue
 /// interrupts freed -> [`closed`] or [`Poller`] dropped. So:
 ///
+/// - [`start`] has the card for itself: what interrupts call that come before it has returned,
+///   [`poll`] and [`event`], follows after that.
 /// - [`quiesce`] is the last callback to access the card: neither [`rearm`] nor [`event`] nor
 ///   [`start_xmit`] can undo its effects.
 /// - the memory that [`Tx`] and [`Poller`] own (rings, buffers that the card knows) is freed after
@@ -148,7 +150,8 @@ pub trait Driver: Sized + 'static {
     /// To add are [`Opening::queues`] queue vectors. Process context, RTNL held.
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result;
 
-    /// Turns on the card: rings and interrupts are in place, callbacks can be called at once.
+    /// Turns on the card: rings and interrupts are in place. An interrupt that comes before this
+    /// has returned is not lost: its callbacks are called after that.
     ///
     /// If this fails, [`Driver::quiesce`] is called nevertheless. Process context, RTNL held.
     fn start<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result;

@@ -98,7 +98,7 @@ unsafe extern "C" fn event_thread<T: Driver>(
     let inner = unsafe { &*cookie.cast_const().cast::<Inner<T>>() };
 
     // `Opening::add_event_vector` is for drivers that have it.
-    if T::HAS_EVENT {
+    if T::HAS_EVENT && inner.early_events.is_over() {
         T::event(inner.data(), inner.dev());
     }
     bindings::irqreturn_t(IrqReturn::Handled as c_uint)
@@ -212,6 +212,7 @@ impl<T: Driver> Up<T> {
             unsafe { vector.enable(locks) };
         }
 
+        inner.early_events.begin();
         for vector in &self.vectors {
             vector.as_ref().request_irqs()?;
             vector.set_phase(Phase::All);
@@ -228,6 +229,16 @@ impl<T: Driver> Up<T> {
         if T::HAS_CHECK_UP {
             // SAFETY: `end()` drops it first of all.
             self.check_ups = Some(unsafe { CheckUps::start(inner)? });
+        }
+
+        for vector in &self.vectors {
+            // SAFETY: NAPI was enabled above.
+            unsafe { vector.started() };
+        }
+        if inner.early_events.end() && T::HAS_EVENT {
+            // As in its thread: the driver does not take RTNL, which the end of that is waited for
+            // with.
+            T::event(inner.data(), inner.dev());
         }
 
         // If the device was restarted, packets may wait for this.

@@ -7,6 +7,7 @@ use super::{
         BusDevice,
         Parent, //
     },
+    early::Early,
     ethtool::Ethtool,
     info::{
         Counts,
@@ -79,6 +80,8 @@ pub struct Inner<T: Driver> {
     up: OpsCell<'static, Option<Up<T>>>,
     /// The card did not stop when the device went down.
     pub(super) stuck: OpsCell<'static, bool>,
+    /// Events that came before the card was started.
+    pub(super) early_events: Early,
     /// The card must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is
     /// followed by a grace period of RCU.
     pub(super) suspended: Atomic<bool>,
@@ -366,6 +369,7 @@ impl<T: Driver> Registration<T> {
             path: new_path(tx)?,
             up: OpsCell::new(None),
             stuck: OpsCell::new(false),
+            early_events: Early::new(),
             suspended: Atomic::new(false),
             channels: OpsCell::new(counts.at_first(info)),
             statistics: Atomic::new(0),

@@ -7,6 +7,7 @@ mod channels;
 mod clones;
 mod doorbell;
 pub(in crate::net::device) mod dummy;
+mod early;
 mod ethtool;
 mod features;
 pub(in crate::net::device) mod fixture;

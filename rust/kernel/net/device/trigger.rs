@@ -250,7 +250,7 @@ unsafe extern "C" fn handle_event<T: Driver>(
     let inner: &Inner<T> = vector.inner();
 
     // `free_irq()` and `synchronize_irq()` wait for us.
-    if T::HAS_EVENT {
+    if T::HAS_EVENT && inner.early_events.is_over() {
         T::event(inner.data(), inner.dev());
     }
     bindings::irqreturn_t(IrqReturn::Handled as c_uint)

@@ -4,6 +4,7 @@
 //! function.
 
 use super::{
+    early::Early,
     gate::Gate,
     ops_lock::Configuring,
     registration::Inner,
@@ -62,6 +63,7 @@ pub(super) struct Vector<T: Driver> {
     index: u16,
     queues: QueuePair,
     gate: Gate,
+    early: Early,
     poller: UnsafeCell<Option<T::Poller<'static>>>,
     interrupts: Interrupts,
     #[pin]
@@ -92,6 +94,7 @@ impl<T: Driver> Vector<T> {
                 index,
                 queues,
                 gate: Gate::new(),
+                early: Early::new(),
                 poller: UnsafeCell::new(None),
                 interrupts,
                 _pin: PhantomPinned,
@@ -237,6 +240,25 @@ impl<T: Driver> Vector<T> {
         }
     }
 
+    /// Lets the poll function of the driver be called: its card has been started.
+    ///
+    /// # Safety
+    ///
+    /// NAPI must be enabled.
+    pub(super) unsafe fn started(&self) {
+        if !self.early.end() {
+            return;
+        }
+
+        // SAFETY: The instance is valid and enabled. If it is still being completed, it is polled
+        // once more. Enabling bottom halves has it polled: this is process context.
+        unsafe {
+            bindings::local_bh_disable();
+            bindings::napi_schedule(self.napi.as_raw());
+            bindings::local_bh_enable();
+        }
+    }
+
     /// Requests the interrupts, if there are any.
     pub(super) fn request_irqs(self: Pin<&Self>) -> Result {
         for interrupt in self.interrupts.iter().flatten() {
@@ -264,6 +286,9 @@ impl<T: Driver> Vector<T> {
         // SAFETY: By the type invariants, `inner` outlives the vector.
         let inner = unsafe { &*vector.inner };
 
+        if !vector.early.is_over() {
+            return vector.complete_early(budget);
+        }
         // SAFETY: This is the poll function, and by the safety requirements.
         match unsafe { vector.poll::<P>(inner, budget) } {
             Some(polled) => vector.complete(inner, polled, budget),
@@ -302,6 +327,16 @@ impl<T: Driver> Vector<T> {
                 None => Polled::Idle { received: 0 },
             })
         })
+    }
+
+    /// Completes the NAPI instance without a call of the driver. Returns the work done.
+    #[cold]
+    fn complete_early(&self, budget: c_int) -> c_int {
+        if budget > 0 {
+            // SAFETY: `napi` is being polled by us. [`Self::started`] has it polled again.
+            unsafe { bindings::napi_complete_done(self.napi.as_raw(), 0) };
+        }
+        0
     }
 
     /// Completes the NAPI instance if the driver is idle. Returns the work done, for the core.

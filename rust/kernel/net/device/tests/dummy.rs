@@ -32,6 +32,7 @@ use super::{
         Stats64, //
     },
     fixture,
+    irq::Irq,
     pool::Kept, //
 };
 
@@ -65,16 +66,22 @@ use crate::{
     },
     new_spinlock,
     prelude::*,
+    softirq::BhGuard,
     sync::{
         atomic::Relaxed,
         Arc,
         SpinLock, //
     },
     time::{
-        delay::udelay,
+        delay::{
+            fsleep,
+            udelay, //
+        },
         Delta, //
     }, //
 };
+
+use core::mem::ManuallyDrop;
 
 /// The driver.
 pub(in crate::net::device) struct Dummy;
@@ -247,6 +254,13 @@ impl Driver for Dummy {
     fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
         data.log.add(Event::Start);
         if data.log.fail.load(Relaxed) == Fail::Start as u32 {
+            return Err(EIO);
+        }
+        if data.log.early.load(Relaxed) != 0 {
+            interrupt_early(&data.log);
+            data.log.add(Event::Started);
+        }
+        if data.log.fail.load(Relaxed) == Fail::StartLate as u32 {
             return Err(EIO);
         }
         dev.carrier_on();
@@ -575,6 +589,22 @@ fn receive(how: u32, cx: &Poll<'_>, skb: SkBuff) {
             }
         }
     }
+}
+
+/// Raises the interrupts of the queue and of events, and lets both handlers end.
+fn interrupt_early(log: &Log) {
+    // The interrupts belong to the fixture.
+    let queue = ManuallyDrop::new(Irq(log.irq[0].load(Relaxed)));
+    let event = ManuallyDrop::new(Irq(log.event_irq.load(Relaxed)));
+
+    if let Some(guard) = BhGuard::new() {
+        queue.raise();
+        event.raise();
+        // Polls.
+        drop(guard);
+    }
+    event.synchronize();
+    fsleep(Delta::from_millis(20));
 }
 
 /// Waits until another CPU has stopped queue 0, for a second at most.

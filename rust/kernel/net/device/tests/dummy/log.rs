@@ -25,6 +25,7 @@ const LOG: usize = 64;
 pub(in crate::net::device) enum Event {
     Open,
     Start,
+    Started,
     Xmit,
     Told,
     Kick,
@@ -55,6 +56,8 @@ pub(in crate::net::device) enum Fail {
     Open,
     SecondVector,
     Start,
+    /// After interrupts have come.
+    StartLate,
     Quiesce,
     Reset,
 }
@@ -107,6 +110,8 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) statistics: Atomic<u32>,
     pub(in crate::net::device) irq: [Atomic<u32>; 2],
     pub(in crate::net::device) event_irq: Atomic<u32>,
+    /// Raise the interrupts of the queue and of events while the card is being started.
+    pub(in crate::net::device) early: Atomic<u32>,
     pub(in crate::net::device) queues: Atomic<u32>,
     /// Log doorbells.
     pub(in crate::net::device) doorbells: Atomic<u32>,
@@ -173,6 +178,7 @@ impl Log {
                 statistics: Atomic::new(2),
                 irq: [const { Atomic::new(0) }; 2],
                 event_irq: Atomic::new(0),
+                early: Atomic::new(0),
                 queues: Atomic::new(1),
                 doorbells: Atomic::new(0),
                 forward: Atomic::new(0),
