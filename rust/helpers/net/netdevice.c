@@ -4,6 +4,7 @@
 #include <linux/if_vlan.h>
 #include <linux/interrupt.h>
 #include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include <net/busy_poll.h>
 #include <net/gro.h>
 #include <net/netdev_lock.h>
@@ -302,6 +303,12 @@ __rust_helper void rust_helper_netif_napi_set_irq_ops(struct napi_struct *napi,
 	netdev_lock_ops_to_full(dev);
 	netif_napi_set_irq_locked(napi, irq);
 	netdev_unlock_full_to_ops(dev);
+}
+
+/* Without lockdep, this does nothing. */
+__rust_helper void rust_helper_rtnl_assert_held(void)
+{
+	WARN_ON_ONCE(!lockdep_rtnl_is_held());
 }
 
 __rust_helper void rust_helper_napi_schedule(struct napi_struct *napi)

@@ -192,6 +192,7 @@ impl Fixture {
     }
 
     /// Polls as netpoll does.
+    #[cfg(CONFIG_NETPOLL)]
     pub(super) fn poll_by_netpoll(&self, locked: bool) -> Result {
         let mut poll = || {
             // SAFETY: The queue exists and the device is up. There is no other poll.
