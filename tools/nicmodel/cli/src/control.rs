@@ -23,6 +23,7 @@ use crate::protocol::{
     self, Answer, Breach, Fault, FaultKind, JudgeAnswer, Request, ResetStats, StatsAnswer,
     UnknownAnswer, UnknownRegister,
 };
+use crate::trace::AccessesAnswer;
 
 /// A line longer than this is no request.
 const MAX_LINE: u64 = 1 << 20;
@@ -137,6 +138,14 @@ impl Control {
             Request::UnknownRegisters(_) => Ok(self.unknown_registers()),
             Request::Fault(fault) => self.fault(&fault),
             Request::Judge(judge) => Ok(Answer::Judge(self.judge(&judge))),
+            Request::Trace(trace) => {
+                trace.carry_out(self.device("trace", trace.port)?)?;
+                Ok(Answer::Done(Done {}))
+            }
+            Request::Accesses(accesses) => {
+                let device = self.device("accesses", accesses.port)?;
+                Ok(Answer::Accesses(AccessesAnswer::of(device)))
+            }
         }
     }
 

@@ -8,6 +8,7 @@ mod protocol;
 mod registers;
 mod rules;
 mod serve;
+mod trace;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -14,6 +14,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::trace::{Accesses, AccessesAnswer, Trace};
+
 /// A request.
 #[derive(Debug)]
 pub enum Request {
@@ -37,6 +39,10 @@ pub enum Request {
     Fault(Fault),
     /// Tell what the judge has found.
     Judge(Judge),
+    /// Begin or end a phase of a trace.
+    Trace(Trace),
+    /// Tell which registers were used while traced.
+    Accesses(Accesses),
 }
 
 /// Explains one request, or all.
@@ -200,6 +206,8 @@ pub enum Answer {
     UnknownRegisters(UnknownAnswer),
     /// To `judge`.
     Judge(JudgeAnswer),
+    /// To `accesses`.
+    Accesses(AccessesAnswer),
     /// To all others.
     Done(Done),
 }
@@ -481,16 +489,37 @@ pub const REQUESTS: &[Entry] = &[
         ],
         example: r#"{"cmd":"judge"}"#,
     },
+    Entry {
+        cmd: "trace",
+        about: "count the accesses of each register by phase (--trap: all of them)",
+        fields: &[
+            PORT,
+            may(
+                "phase",
+                "name of the phase that begins or goes on",
+                "none: accesses count no longer",
+            ),
+        ],
+        example: r#"{"cmd":"trace","port":0,"phase":"probe"}"#,
+    },
+    Entry {
+        cmd: "accesses",
+        about: "tell the accesses that trace has counted",
+        fields: &[PORT],
+        example: r#"{"cmd":"accesses","port":0}"#,
+    },
 ];
 
 /// Requests about the card: a model that is only the far side of another card lacks them.
-const OF_THE_CARD: [&str; 6] = [
+const OF_THE_CARD: [&str; 8] = [
     "link",
     "stats",
     "reset_stats",
     "unknown_registers",
     "fault",
     "judge",
+    "trace",
+    "accesses",
 ];
 
 impl Entry {
@@ -548,6 +577,8 @@ pub fn parse(line: &[u8]) -> Result<Request, String> {
         "unknown_registers" => typed(entry, fields).map(Request::UnknownRegisters),
         "fault" => typed(entry, fields).map(Request::Fault),
         "judge" => typed(entry, fields).map(Request::Judge),
+        "trace" => typed(entry, fields).map(Request::Trace),
+        "accesses" => typed(entry, fields).map(Request::Accesses),
         _ => Err(format!("cmd: {cmd:?} is not carried out by this model")),
     }
 }
@@ -674,6 +705,8 @@ mod tests {
             r#"{"cmd":"unknown_registers","x":1}"#,
             r#"{"cmd":"fault","port":0,"kind":"clear","x":1}"#,
             r#"{"cmd":"judge","x":1}"#,
+            r#"{"cmd":"trace","port":0,"x":1}"#,
+            r#"{"cmd":"accesses","port":0,"x":1}"#,
         ] {
             let text = refusal(line);
             let cmd: Value = serde_json::from_str(line).expect("an object");

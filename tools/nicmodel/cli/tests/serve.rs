@@ -313,7 +313,7 @@ fn help_lists_the_requests() {
     let answer = model.ask(r#"{"cmd":"help"}"#);
     assert_eq!(answer["ok"], true);
     let requests = answer["requests"].as_array().unwrap();
-    assert_eq!(requests.len(), 10, "{answer}");
+    assert_eq!(requests.len(), 12, "{answer}");
     for request in requests {
         assert!(request["about"].is_string() && request["fields"].is_array());
         // The examples are fit for the model that prints them.
@@ -364,6 +364,39 @@ fn totals_are_reset_of_one_port_or_of_all() {
     assert_eq!((lost(0), lost(1)), (0, 0));
     let answer = model.ask(r#"{"cmd":"reset_stats","port":2}"#);
     assert!(error(&answer).contains("no port 2"), "{answer}");
+}
+
+#[test]
+fn a_trace_has_phases_and_says_whether_it_is_complete() {
+    let model = Model::start("trace", &["--trap"]);
+    let begin =
+        |phase: &str| model.ask(&format!(r#"{{"cmd":"trace","port":1,"phase":"{phase}"}}"#));
+    assert_eq!(begin("probe")["ok"], true);
+    assert_eq!(begin("first packet")["ok"], true);
+    assert_eq!(model.ask(r#"{"cmd":"trace","port":1}"#)["ok"], true);
+    let answer = model.ask(r#"{"cmd":"accesses","port":1}"#);
+    assert_eq!(answer["complete"], true, "{answer}");
+    let names: Vec<_> = answer["phases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|phase| phase["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["probe", "first packet"]);
+    let answer = model.ask(r#"{"cmd":"accesses","port":0}"#);
+    assert_eq!(answer["phases"].as_array().unwrap().len(), 0, "{answer}");
+
+    for name in [String::new(), "x".repeat(65)] {
+        assert!(error(&begin(&name)).starts_with("trace: phase: a name has"));
+    }
+    for number in 0..30 {
+        assert_eq!(begin(&number.to_string())["ok"], true);
+    }
+    assert!(error(&begin("one more")).contains("32 phases at most"));
+
+    let model = Model::start("trace-mapped", &[]);
+    let answer = model.ask(r#"{"cmd":"accesses","port":0}"#);
+    assert_eq!(answer["complete"], false, "{answer}");
 }
 
 #[test]

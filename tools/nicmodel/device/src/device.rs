@@ -19,6 +19,7 @@ use crate::memory::DmaMemory;
 use crate::regs::bits::{Autoc, Esdp, Hlreg0, LinkMode, Rah};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
+use crate::trace::Trace;
 
 /// The longest that a slow read takes.
 const LONGEST_POLL: Duration = Duration::from_secs(1);
@@ -59,6 +60,8 @@ pub struct Device {
     pub wide: WideCounters,
     /// Lies to tell.
     pub faults: Faults,
+    /// The register accesses, on request.
+    pub trace: Trace,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) slow: Mutex<Slow>,
     config: Config,
@@ -99,6 +102,7 @@ impl Device {
             totals: Totals::default(),
             wide: WideCounters::default(),
             faults: Faults::default(),
+            trace: Trace::default(),
             clock,
             config,
             link: AtomicBool::new(true),
@@ -389,6 +393,12 @@ impl Device {
 
     /// A 32-bit read of BAR 0.
     pub fn register_read(&self, at: u32) -> u32 {
+        let value = self.answer(at);
+        self.trace.read(at, value);
+        value
+    }
+
+    fn answer(&self, at: u32) -> u32 {
         if self.faults.removed() || self.ignores_access(at) {
             return u32::MAX;
         }
@@ -433,6 +443,7 @@ impl Device {
 
     /// A 32-bit write of BAR 0.
     pub fn register_write(&self, at: u32, value: u32) {
+        self.trace.write(at, value);
         if self.faults.removed() || self.ignores_access(at) {
             return;
         }

@@ -31,6 +31,7 @@ mod ring;
 mod rss;
 mod rx;
 pub mod sfp;
+pub mod trace;
 mod tso;
 mod tx;
 

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+//! A trace of register accesses: how often each register was used, in each phase that a client of
+//! the model has begun.
+//!
+//! It counts instead of keeping a list, so that it is complete however long a driver polls, and
+//! never larger than the phases times the registers of BAR 0.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::regs::file::BYTES;
+
+/// Most phases of a trace.
+pub const PHASES: usize = 32;
+
+/// All phases of a trace are taken.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a trace has {PHASES} phases at most")]
+pub struct TooMany;
+
+/// The use of a register within a phase.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Use {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// The value that was read last.
+    pub read: Option<u32>,
+    /// The value that was written last.
+    pub written: Option<u32>,
+    /// The first access is the one of this number in the trace, from 0.
+    pub first: u64,
+}
+
+/// A phase, as its client has named it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// The registers that were used, by offset.
+    pub registers: BTreeMap<u32, Use>,
+}
+
+/// The trace of a function.
+#[derive(Debug, Default)]
+pub struct Trace {
+    on: AtomicBool,
+    log: Mutex<Log>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    phases: Vec<Phase>,
+    current: usize,
+    accesses: u64,
+}
+
+impl Trace {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        match self.log.lock() {
+            Ok(guard) => guard,
+            Err(poisoned) => poisoned.into_inner(),
+        }
+    }
+
+    /// Begins a phase, or goes on with the one of this name.
+    pub fn begin(&self, name: &str) -> Result<(), TooMany> {
+        let mut log = self.log();
+        log.current = match log.phases.iter().position(|phase| phase.name == name) {
+            Some(known) => known,
+            None if log.phases.len() == PHASES => return Err(TooMany),
+            None => {
+                log.phases.push(Phase {
+                    name: name.to_owned(),
+                    ..Phase::default()
+                });
+                log.phases.len() - 1
+            }
+        };
+        self.on.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Accesses count no longer.
+    pub fn end(&self) {
+        self.on.store(false, Ordering::Release);
+    }
+
+    /// All phases so far, in the order in which they were begun.
+    pub fn phases(&self) -> Vec<Phase> {
+        self.log().phases.clone()
+    }
+
+    /// A read, and the driver's answer.
+    #[inline]
+    pub(crate) fn read(&self, at: u32, value: u32) {
+        if self.on.load(Ordering::Relaxed) {
+            self.count(at, |one| {
+                one.reads += 1;
+                one.read = Some(value);
+            });
+        }
+    }
+
+    /// A write, as the driver made it.
+    #[inline]
+    pub(crate) fn write(&self, at: u32, value: u32) {
+        if self.on.load(Ordering::Relaxed) {
+            self.count(at, |one| {
+                one.writes += 1;
+                one.written = Some(value);
+            });
+        }
+    }
+
+    #[cold]
+    fn count(&self, at: u32, change: impl FnOnce(&mut Use)) {
+        // There are no registers, and the guest could fill the table with their places.
+        if at as usize >= BYTES {
+            return;
+        }
+        let mut guard = self.log();
+        let log = &mut *guard;
+        let first = log.accesses;
+        log.accesses += 1;
+        if let Some(phase) = log.phases.get_mut(log.current) {
+            change(phase.registers.entry(at & !3).or_insert(Use {
+                first,
+                ..Use::default()
+            }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::regs::offset;
+    use crate::testing::device;
+
+    #[test]
+    fn nothing_is_counted_outside_of_phases() {
+        let device = device();
+        device.register_write(offset::RETA, 1);
+        assert_eq!(device.trace.phases(), []);
+        device.trace.begin("probe").expect("the first phase");
+        device.trace.end();
+        device.register_write(offset::RETA, 1);
+        assert!(device.trace.phases()[0].registers.is_empty());
+    }
+
+    #[test]
+    fn accesses_are_counted_by_phase_and_register() {
+        let device = device();
+        device.trace.begin("probe").expect("the first phase");
+        device.register_write(offset::RETA, 1);
+        device.register_write(offset::RETA + 4, 2);
+        device.register_write(offset::RETA, 3);
+        device.trace.begin("open").expect("another");
+        for _ in 0..100_000 {
+            device.register_read(offset::RETA);
+        }
+        device.trace.begin("probe").expect("the same again");
+        device.register_read(offset::RETA);
+
+        let phases = device.trace.phases();
+        let names: Vec<_> = phases.iter().map(|phase| phase.name.as_str()).collect();
+        assert_eq!(names, ["probe", "open"]);
+        let first = Use {
+            reads: 1,
+            writes: 2,
+            read: Some(3),
+            written: Some(3),
+            first: 0,
+        };
+        assert_eq!(phases[0].registers[&offset::RETA], first);
+        assert_eq!(phases[0].registers[&(offset::RETA + 4)].first, 1);
+        let polled = phases[1].registers[&offset::RETA];
+        assert_eq!((polled.reads, polled.writes, polled.first), (100_000, 0, 3));
+    }
+
+    #[test]
+    fn a_write_is_the_drivers_value_and_a_read_the_cards() {
+        let device = device();
+        device.trace.begin("probe").expect("the first phase");
+        // A register that is read only.
+        let was = device.register_read(offset::FWSM);
+        device.register_write(offset::FWSM, 0x1234_5678);
+        let used = device.trace.phases()[0].registers[&offset::FWSM];
+        assert_eq!((used.read, used.written), (Some(was), Some(0x1234_5678)));
+        device.surprise_remove();
+        device.register_read(offset::FWSM);
+        let used = device.trace.phases()[0].registers[&offset::FWSM];
+        assert_eq!((used.reads, used.read), (2, Some(u32::MAX)));
+    }
+
+    #[test]
+    fn a_trace_is_bounded() {
+        let device = device();
+        for number in 0..PHASES {
+            assert_eq!(device.trace.begin(&number.to_string()), Ok(()));
+        }
+        assert_eq!(device.trace.begin("one more"), Err(TooMany));
+        assert_eq!(device.trace.begin("0"), Ok(()));
+        device.register_read(BYTES as u32);
+        assert!(device.trace.phases()[0].registers.is_empty());
+    }
+}
