@@ -38,6 +38,7 @@ use kernel::{
             SkBuff, //
         }, //
     },
+    num::Bounded,
     prelude::*,
     sync::Arc,
     time::Delta, //
@@ -414,6 +415,10 @@ impl TxRegisters {
     /// Sets up the ring's registers and enables the queue (datasheet 4.6.8.1).
     pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         let at = self.pair.at();
+
+        // A reset may leave a limit on the rate of the queue.
+        bar.write_reg(RTTDQSEL::zeroed().with_txdq_idx(Bounded::<u32, 7>::from_expr(at as u32)));
+        bar.write_reg(RTTBCNRC::zeroed());
 
         bar.write(TXDCTL::at(at), TXDCTL::zeroed());
         bar.write(TDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());

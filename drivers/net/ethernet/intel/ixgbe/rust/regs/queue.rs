@@ -116,6 +116,15 @@ register! {
         /// Pre-fetch threshold: fetch when fewer descriptors than that are at hand.
         6:0     pthresh;
     }
+
+    /// Selects the transmit queue that [`RTTBCNRC`] is about.
+    pub(crate) RTTDQSEL(u32) @ 0x04904 {
+        /// Number of the queue.
+        6:0     txdq_idx;
+    }
+
+    /// Rate limiter of the queue in [`RTTDQSEL`]; 0 for none.
+    pub(crate) RTTBCNRC(u32) @ 0x04984 {}
 }
 
 #[kunit_tests(ixgbe_rust_pairs)]
