@@ -85,6 +85,11 @@ pub const DRIVERS: &[Driver] = &[
                 place: "driver_net/hw.rs, start()",
                 why: "turns on no filter that has a table",
             },
+            Exception {
+                rule: "rate-limiter",
+                place: "driver_net/hw.rs, start()",
+                why: "knows nothing of rates",
+            },
         ],
     },
 ];

@@ -254,7 +254,7 @@ impl Judge {
         let place = Place::of(at);
         let moments = moments(device, state, at, value);
         self.examine(state, device, at, value, place, &moments);
-        state.tables.write(at);
+        state.tables.write(at, value, &device.regs);
         let State { port, chance, .. } = state;
         port.write(at, value, &device.regs, chance);
         match place {

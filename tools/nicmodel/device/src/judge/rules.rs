@@ -272,6 +272,13 @@ pub const RULES: &[Rule] = &[
     ),
     on(
         Moment::QueueEnable,
+        "rate-limiter",
+        "C ixgbe_common.c:341",
+        "the rate limiter of a transmit queue is cleared after a reset, before the queue is enabled",
+        |f| f.is_transmit() && !f.is_unlimited(),
+    ),
+    on(
+        Moment::QueueEnable,
         "srrctl",
         "8.2.3.8.7",
         "BSIZEPACKET is not 0, and BSIZEHEADER not 0 \

@@ -197,6 +197,12 @@ impl Facts<'_> {
             .is_some_and(|(place, _)| place.direction == Direction::Transmit)
     }
 
+    /// Whether the card may send from this queue at any rate.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.queue
+            .is_some_and(|(place, _)| self.tables.is_unlimited(place.queue))
+    }
+
     fn ring(&self, register: u32) -> u32 {
         self.queue
             .map_or(0, |(place, _)| self.regs.load(place.base() + register))

@@ -57,6 +57,8 @@ const RINGS: &[(u32, u32)] = &[(offset::RDBAL, 64), (offset::TDBAL, 128)];
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     written: [[u64; 2]; TABLES.len()],
+    /// Transmit queues whose rate limiter is off.
+    unlimited: u128,
 }
 
 impl Tables {
@@ -78,13 +80,27 @@ impl Tables {
         }
     }
 
-    pub(crate) fn write(&mut self, at: u32) {
+    pub(crate) fn write(&mut self, at: u32, value: u32, regs: &RegisterFile) {
+        if at == offset::RTTBCNRC {
+            // One register for all queues: another one selects the queue.
+            let queue = 1 << (regs.load(offset::RTTDQSEL) % 128);
+            if value == 0 {
+                self.unlimited |= queue;
+            } else {
+                self.unlimited &= !queue;
+            }
+        }
         for (table, written) in TABLES.iter().zip(&mut self.written) {
             if (table.at..table.at + 4 * table.words).contains(&at) {
                 let word = (at - table.at) / 4;
                 written[(word / 64) as usize] |= 1 << (word % 64);
             }
         }
+    }
+
+    /// Whether the rate limiter of a transmit queue was switched off since the last reset.
+    pub(crate) fn is_unlimited(&self, queue: u32) -> bool {
+        self.unlimited >> (queue % 128) & 1 != 0
     }
 
     /// Offset of the first word in use that was not written.

@@ -151,7 +151,14 @@ impl Driver {
         self.write(offset::RDT, COUNT - 1);
     }
 
+    /// Sets the rate limiter of a transmit queue; 0 is off.
+    fn limiter(&self, queue: u32, value: u32) {
+        self.write(offset::RTTDQSEL, queue);
+        self.write(offset::RTTBCNRC, value);
+    }
+
     fn transmit_queue(&self) {
+        self.limiter(0, 0);
         self.ring(offset::TDBAL, TX_RING);
         self.set(Dmatxctl::ZERO.with_te(true));
         self.set(Txdctl::ZERO.with_enable(true));
@@ -396,6 +403,7 @@ fn many_descriptors() -> BTreeSet<&'static str> {
     driver.initialise();
     driver.ring(offset::TDBAL, TX_RING);
     driver.write(offset::TDLEN, 64 * SIZE);
+    driver.limiter(0, 0);
     driver.set(Dmatxctl::ZERO.with_te(true));
     driver.set(Txdctl::ZERO.with_enable(true));
     assert!(driver.poll::<Txdctl>(|txdctl| txdctl.enable()));
@@ -456,6 +464,7 @@ fn each_rule_can_be_broken() {
 fn one_breach_is_one_rule() {
     for rule in [
         "ring-enabled",
+        "rate-limiter",
         "tail-range",
         "crc-strip",
         "drain-wait",

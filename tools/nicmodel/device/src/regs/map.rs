@@ -286,12 +286,12 @@ pub const REGISTERS: &[Entry] = &[
     one("CORECTL", 0x14f00, 0, Memory),
     // Transmit
     one("RTTDCS", offset::RTTDCS, 0, Memory),
-    one("RTTDQSEL", 0x04904, 0, Memory),
+    one("RTTDQSEL", offset::RTTDQSEL, 0, Memory),
     array("RTTDT1", 0x04908, 2, 4, 0, Memory),
     array("RTTDT2C", 0x04910, 8, 4, 0, Memory),
     array("TXPBTHRESH", 0x04950, 8, 4, 0, Memory),
     one("RTTBCNRM", 0x04980, 0, Memory),
-    one("RTTBCNRC", 0x04984, 0, Memory),
+    one("RTTBCNRC", offset::RTTBCNRC, 0, Memory),
     one("DMATXCTL", offset::DMATXCTL, DMATXCTL.raw_value(), Control),
     one(
         "DTXTCPFLGL",

@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 use arbitrary_int::u10;
 
 use super::{Driver, good};
-use crate::card::TX_DATA;
+use crate::card::{TX_DATA, TX_RING};
 use crate::function::PciFunction;
-use crate::regs::bits::{Autoc2, Causes, CtrlExt, Esdp, Hlreg0, Register, Rttdcs, Rxpbsize};
+use crate::regs::bits::{
+    Autoc2, Causes, CtrlExt, Dmatxctl, Esdp, Hlreg0, Register, Rttdcs, Rxpbsize, Txdctl,
+};
 use crate::regs::offset;
 use crate::testing::udp_frame;
 
@@ -26,6 +28,16 @@ pub(super) fn breach(rule: &str) -> Option<BTreeSet<&'static str>> {
         "arbiter" => {
             driver.reset();
             driver.write(offset::MTQC, 0);
+        }
+        "rate-limiter" => {
+            driver.reset();
+            driver.initialise();
+            // Of another queue; and of this one, but set.
+            driver.limiter(1, 0);
+            driver.limiter(0, 1);
+            driver.ring(offset::TDBAL, TX_RING);
+            driver.set(Dmatxctl::ZERO.with_te(true));
+            driver.set(Txdctl::ZERO.with_enable(true));
         }
         "driver-loaded" => {
             driver.reset();
