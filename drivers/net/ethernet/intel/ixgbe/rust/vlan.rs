@@ -21,15 +21,22 @@ use crate::{
 /// Number of words of the filter: a bit for each VLAN.
 const WORDS: usize = 4096 / 32;
 
-/// The VLANs whose frames are received.
+/// The "VLAN" of frames with a priority, but without a VLAN. The stack takes them as it takes
+/// frames without a tag, but asks for them only if its VLAN module is there.
+const PRIORITY_ONLY: u16 = 0;
+
+/// The VLANs whose frames are received. [`PRIORITY_ONLY`] always is one.
 pub(crate) struct Members {
     words: [u32; WORDS],
 }
 
 impl Members {
-    /// None.
+    /// No VLAN.
     pub(crate) fn new() -> Self {
-        Self { words: [0; WORDS] }
+        let mut words = [0; WORDS];
+
+        words[usize::from(PRIORITY_ONLY / 32)] = 1 << (PRIORITY_ONLY % 32);
+        Self { words }
     }
 
     /// Adds a VLAN or removes it. Returns the number of the word that changes.
@@ -38,7 +45,11 @@ impl Members {
         let word = self.words.get_mut(index).ok_or(EINVAL)?;
         let bit = 1 << (id % 32);
 
-        *word = if member { *word | bit } else { *word & !bit };
+        *word = if member || id == PRIORITY_ONLY {
+            *word | bit
+        } else {
+            *word & !bit
+        };
         Ok(index)
     }
 
@@ -97,5 +108,14 @@ mod tests {
         assert_eq!(members.words[127], 1 << 31);
         assert_eq!(members.change(33, false), Ok(1));
         assert_eq!(members.words[1], 0b1000);
+    }
+
+    #[test]
+    fn frames_without_a_vlan_are_received_in_any_case() {
+        let mut members = Members::new();
+
+        assert_eq!(members.words[0], 1);
+        assert_eq!(members.change(0, false), Ok(0));
+        assert_eq!(members.words[0], 1);
     }
 }

@@ -5,6 +5,7 @@
 VLANs: tags that the device inserts and strips, and its filter.
 """
 
+import os
 import socket
 import struct
 import time
@@ -166,13 +167,26 @@ def filter_survives(cfg):
     _check_arrive(cfg, 0, ID + 2)
 
 
+@ksft_disruptive
+def priority_tagged(cfg):
+    """ Frames with a priority and no VLAN arrive, even if the stack has not asked for them. """
+    ip(f"link set {cfg.ifname} down")
+    # This module asks for them whenever an interface comes up.
+    if os.path.exists("/sys/module/8021q/initstate"):
+        cmd("rmmod 8021q")
+    ip(f"link set {cfg.ifname} up")
+    cfg.card.wait_up(cfg.card.ports[:1])
+    _check_arrive(cfg, FRAMES, 0)
+    _check_arrive(cfg, 0)
+
+
 def main():
     """ Ksft boiler plate main """
 
     with CableEnv(__file__, drivers=("ixgbe_rust", ), v6=False,
                   why="looks at counters of ixgbe_rust") as cfg:
         ksft_run(judged([reach, insert, stream, strip, filter_member, filter_promiscuous,
-                         filter_off, filter_survives]), args=(cfg, ))
+                         filter_off, filter_survives, priority_tagged]), args=(cfg, ))
     ksft_exit()
 
 
