@@ -17,6 +17,7 @@ SUITES = {
     "e2e-rust": "end to end, Rust driver",
     "kunit-uml": "the same natively, in User-Mode Linux with 2 CPUs",
     "e2e-uml": "end to end, Rust driver, natively in User-Mode Linux",
+    "trace": "register accesses that only one of the two drivers makes are explained",
     "driver": "the tutorial's driver, built from its folder, in User-Mode Linux",
     "litmus": "litmus tests against the kernel's memory model (herd7)",
     "bench": "the benchmarks, one round, not judged by speed",

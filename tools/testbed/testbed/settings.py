@@ -40,7 +40,8 @@ skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
   make run         boot the VM and run SCRIPT in it as root with both ports present;
                    prints the script's output. Its exit code (99: the script was
                    fine, but the kernel complained) is in the last line and in
-                   out/results/exit-code, as make itself returns 2 for any but 0
+                   out/results/exit-code, as make itself returns 2 for any but 0.
+                   With TRACE=1: the register accesses of both drivers, side by side
   make shell       a prompt in the same VM; without a terminal it runs the commands
                    on its standard input:  echo dmesg | make shell
   make debug       make shell, or make run if SCRIPT is given, with QEMU's gdb stub and a
@@ -89,6 +90,11 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       1 makes the modelled card refuse what the data sheet forbids, and as slow and
       undefined as it allows; broken rules are printed, and the exit code of make run is 96.
       make test judges by itself; 0 with ONLY=mutants shows which mutants live without it.
+  TRACE=0|1                for run; default 0
+      1 boots User-Mode Linux with ixgbe and with DRIVER in turn, without SCRIPT, and
+      prints which registers each of them uses in the life of a port, from probe to
+      remove; written to out/trace.txt and out/trace.json. The exit code is 1 if an
+      access that only one of them makes is not explained in ixgbe_rust.rst.
   CPUS=1..8                for run, shell, debug; default 2
       Processors of the guest.
   TIMEOUT=SECONDS          for run, shell; default 600
@@ -385,11 +391,26 @@ def _together(settings: Settings) -> None:
     if rust and not settings.switch("OVERLAY") and not settings.given("KDIR"):
         raise Failure("DRIVER=rust: with OVERLAY=0 there is no Rust driver",
                       "DRIVER=c is the default then")  # fmt: skip
-    if settings.verb == "run" and not settings.given("SCRIPT"):
+    if settings.switch("TRACE"):
+        _trace(settings)
+    elif settings.verb == "run" and not settings.given("SCRIPT"):
         raise Failure("no script to run",
                       "make run SCRIPT=path [DRIVER=rust|c] [CONFIG=perf|debug]",
                       "make shell gives a prompt instead")  # fmt: skip
     _only(settings)
+
+
+def _trace(settings: Settings) -> None:
+    """A trace is of the life of a port in User-Mode Linux, of another driver beside ixgbe."""
+    for name in ("SCRIPT", "MACHINE", "CARD", "CONFIG", "JUDGE", "CPUS"):
+        fixed = {"MACHINE": "uml", "CARD": "82599", "JUDGE": "0", "CPUS": "2"}.get(name)
+        if settings.given(name) and settings.text(name) != fixed:
+            raise Failure(f"{name}={settings.text(name)}: a trace has its own script, and is made"
+                          " in User-Mode Linux with 2 CPUs, without the judge",
+                          f"leave {name} out, or TRACE")  # fmt: skip
+    if settings.text("DRIVER") in ("c", "none") or not settings.switch("OVERLAY"):
+        raise Failure("TRACE=1: there is no driver to compare ixgbe with",
+                      "DRIVER is rust, or the folder of one of your own")  # fmt: skip
 
 
 def _only(settings: Settings) -> None:

@@ -68,6 +68,8 @@ class Job:
     on_share: Callable[[Path], None] | None = None
     # Called with the running model, before the boot.
     on_model: Callable[[Model], None] | None = None
+    # The same, after the script's end.
+    on_end: Callable[[Model], None] | None = None
     # Ends the run when it is set.
     stop: threading.Event = field(default_factory=threading.Event)
     # The kernel's selftests, for /mnt/selftests; each guest has its own copy.

@@ -39,7 +39,10 @@ class Machine(ABC):
         """
         with self._prepared(job) as (folder, model):
             on_copied()
-            return self._boot(Run(self.env, job, self.log, folder, model), on_line)
+            outcome = self._boot(Run(self.env, job, self.log, folder, model), on_line)
+            if job.on_end and model:
+                job.on_end(model)
+            return outcome
 
     def shell(self, job: Job, on_copied: Callable[[], None]) -> int:
         """Boot with the console on this terminal; returns the exit code of the program."""

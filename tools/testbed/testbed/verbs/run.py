@@ -12,6 +12,7 @@ from testbed.build.driver import Driver
 from testbed.build.kernel import UML
 from testbed.env import Env
 from testbed.host.ui import say
+from testbed.trace import compare
 from testbed.workshop import Built, built, chosen_driver, default_config
 
 SELFTESTS = "tools/testing/selftests"
@@ -19,7 +20,9 @@ SELFTEST_RUNNER = "tools/testbed/guest/run_selftests.py"
 
 
 def main(env: Env) -> int:
-    """make run: the script's exit code, or 99 if the kernel complained."""
+    """make run: the script's exit code, or 99 if the kernel complained; or a trace."""
+    if env.settings.switch("TRACE"):
+        return compare.main(env)
     script, timeout = env.clone / env.settings.text("SCRIPT"), float(env.settings.text("TIMEOUT"))
     return run_script(env, script, timeout)
 

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The register accesses of both drivers, from probe to remove."""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.build.driver import Driver
+from testbed.build.kernel import UML
+from testbed.env import Env
+from testbed.harness.results import Results
+from testbed.suites.conftest import Ready
+from testbed.trace import compare, reasons
+
+_PHASES = ["probe", "open", "link up", "first packet", "close", "remove"]
+
+
+@pytest.mark.suite("trace")
+def test_trace(env: Env, ready: Ready, results: Results) -> None:
+    """Each access that only one driver makes has its reason in the documentation."""
+    traces = compare.compare(ready(UML), Driver("rust"))
+    for trace in traces:
+        idle = [name for name in _PHASES if not trace.phases.get(name)]
+        results.add(f"{trace.driver}: accesses in each phase", ", ".join(idle) or None)
+    found = reasons.explain(env, traces)
+    alone = reasons.names(found.unexplained)
+    results.add("accesses of one driver only are explained", "; ".join(alone) or None)
+    results.add("all that is explained happens", "; ".join(found.idle) or None)
