@@ -21,7 +21,8 @@
 //!
 //! A discipline is changed while it is in use: [`change`] makes both parts anew. Packets are then
 //! enqueued into the new one, and dequeued from the old one until that is empty. No packet is
-//! dropped, and senders and the device go on.
+//! dropped, and senders and the device go on. If packets from before several changes wait, another
+//! change is refused: it would take memory, and nothing gives any back.
 //!
 //! The abstraction keeps the statistics: per CPU, or, in a child, under the lock. Packets that are
 //! refused are counted with their reason, and freed when the locks have been released.
@@ -167,7 +168,8 @@ pub trait Qdisc: Sized + 'static {
 
     /// The state for dequeueing packets.
     ///
-    /// After a change, it is dropped when it is empty, in a context that does not sleep.
+    /// After a change, it is dropped when it is empty, in a context that does not sleep. It is
+    /// empty when [`peek`](Qdisc::peek) finds no packet.
     type Output: Send;
 
     /// Parses the options of a new discipline, or of a change.

@@ -5,7 +5,8 @@
 use super::{
     older::{
         Older,
-        Parts, //
+        Parts,
+        MOST_OLDER, //
     },
     Drops,
     Dump,
@@ -206,7 +207,7 @@ impl<T: Qdisc> Ops<T> {
     /// `sch` must be a discipline of this kind that is ready, and outlive `'a`, during which there
     /// must be no other access to its dequeueing state.
     #[inline(always)]
-    unsafe fn output<'a>(sch: *mut bindings::Qdisc) -> &'a mut Parts<T> {
+    pub(super) unsafe fn output<'a>(sch: *mut bindings::Qdisc) -> &'a mut Parts<T> {
         // SAFETY: By the safety requirements and the invariants of `Private`.
         unsafe { (*Self::private(sch).output.get()).assume_init_mut() }
     }
@@ -423,13 +424,16 @@ impl<T: Qdisc> Ops<T> {
 
     /// Replaces both parts of a discipline by those that `f` makes, if any, while it is in use.
     ///
-    /// Packets go on to be dequeued in order: those that were enqueued before come first.
+    /// Packets go on to be dequeued in order: those that were enqueued before come first. If there
+    /// are packets from before [`MOST_OLDER`] changes, this fails with `EBUSY`.
     ///
     /// # Safety
     ///
-    /// `sch` must be a discipline of this kind that is ready. RTNL must be held.
+    /// `sch` must be a discipline of this kind that is ready, and `extack` null or valid. RTNL must
+    /// be held.
     unsafe fn replace(
         sch: *mut bindings::Qdisc,
+        extack: *mut bindings::netlink_ext_ack,
         f: impl FnOnce(&T::Input) -> Result<Option<(T::Input, T::Output)>>,
     ) -> Result {
         // SAFETY: By the safety requirements.
@@ -437,10 +441,24 @@ impl<T: Qdisc> Ops<T> {
         let Some((input, output)) = f(current)? else {
             return Ok(());
         };
+        // SAFETY: By the safety requirements. The lock excludes other accesses.
+        let has_room = unsafe {
+            let _lock = DequeueLock::new(sch);
+            Self::output(sch).has_room()
+        };
+        if !has_room {
+            // SAFETY: By the safety requirements.
+            let mut extack = unsafe { ExtAck::from_raw(extack) };
+            return Err(extack.refuse(
+                EBUSY,
+                fmt!("packets of {MOST_OLDER} changes wait: try again later, or replace it"),
+            ));
+        }
         let input = KBox::new(input, GFP_KERNEL)?;
         let older = Older::memory(GFP_KERNEL)?;
 
-        // The new part is dequeued from before anything is enqueued there.
+        // The new part is dequeued from before anything is enqueued there. There is room still:
+        // only changes take it up.
         //
         // SAFETY: By the safety requirements. The lock excludes other accesses.
         unsafe {
@@ -473,7 +491,7 @@ impl<T: Qdisc> Ops<T> {
             // SAFETY: By the safety requirements.
             unsafe {
                 let config = Self::parse(sch, opt, extack)?;
-                Self::replace(sch, |input| T::change(input, config))?;
+                Self::replace(sch, extack, |input| T::change(input, config))?;
             }
             Ok(0)
         })
@@ -489,7 +507,9 @@ impl<T: Qdisc> Ops<T> {
         from_result(|| {
             // SAFETY: By the safety requirements.
             unsafe {
-                Self::replace(sch, |input| T::change_tx_queue_len(input, tx_queue_len))?;
+                Self::replace(sch, ptr::null_mut(), |input| {
+                    T::change_tx_queue_len(input, tx_queue_len)
+                })?;
             }
             Ok(0)
         })

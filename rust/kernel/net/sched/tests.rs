@@ -254,17 +254,81 @@ mod cases {
     fn packets_of_several_changes_stay_in_order() -> Result {
         let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
 
-        for (number, limit) in (0..10).step_by(2).zip([16u32, 2, 4, 32, 8]) {
+        for (number, limit) in (0..8).step_by(2).zip([16u32, 2, 4, 32]) {
             sch.enqueue_batch(number..number + 2)?;
             sch.change(&limit.to_ne_bytes())?;
             assert_eq!(sch.limit()?, limit);
         }
-        sch.enqueue(10)?;
-        assert_eq!(sch.waiting().0, 11);
-        for number in 0..=10 {
+        sch.enqueue(8)?;
+        assert_eq!(sch.waiting().0, 9);
+        for number in 0..=8 {
             assert_eq!((sch.peek(), sch.dequeue()), (Some(number), Some(number)));
         }
         assert_eq!((sch.dequeue(), sch.waiting()), (None, (0, 0)));
+        Ok(())
+    }
+
+    /// Nothing takes packets out of a discipline whose device is idle.
+    #[test]
+    fn changes_without_packets_leave_nothing_behind() -> Result {
+        let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
+
+        for _ in 0..500 {
+            for limit in [16u32, 8] {
+                sch.change(&limit.to_ne_bytes())?;
+                assert_eq!(sch.older_sides(), 0);
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn changes_are_refused_while_packets_of_many_wait() -> Result {
+        let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
+
+        for (number, limit) in [16u32, 8, 16, 8].into_iter().enumerate() {
+            sch.enqueue(number as u8)?;
+            sch.change(&limit.to_ne_bytes())?;
+            assert_eq!(sch.older_sides(), number + 1);
+        }
+        sch.enqueue(4)?;
+        assert!(sch.change(&16u32.to_ne_bytes()) == Err(EBUSY));
+        assert!(sch.change_tx_queue_len(16) == Err(EBUSY));
+        assert_eq!((sch.limit()?, sch.waiting().0), (8, 5));
+        // This is no change.
+        sch.change(&8u32.to_ne_bytes())?;
+
+        // Its side is empty then, without another look at it.
+        assert_eq!(sch.dequeue(), Some(0));
+        sch.change(&16u32.to_ne_bytes())?;
+        for number in 1..5 {
+            assert_eq!(sch.dequeue(), Some(number));
+        }
+        assert_eq!((sch.dequeue(), sch.older_sides()), (None, 0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_side_in_the_middle_goes_when_it_is_empty() -> Result {
+        let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
+
+        sch.enqueue(0)?;
+        for limit in [16u32, 8, 16] {
+            sch.change(&limit.to_ne_bytes())?;
+        }
+        sch.enqueue(1)?;
+        sch.change(&8u32.to_ne_bytes())?;
+        assert_eq!(sch.older_sides(), 2);
+        sch.enqueue(2)?;
+        for number in 0..3 {
+            assert_eq!(sch.dequeue(), Some(number));
+        }
+
+        sch.enqueue(3)?;
+        sch.change(&16u32.to_ne_bytes())?;
+        assert_eq!(sch.older_sides(), 1);
+        sch.reset();
+        assert_eq!((sch.older_sides(), sch.waiting()), (0, (0, 0)));
         Ok(())
     }
 

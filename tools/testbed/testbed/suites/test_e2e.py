@@ -73,7 +73,13 @@ GENERAL = (
 # Programs that look at the data of frames, on the modelled card.
 _DATA = ("faulty_device.py", "link_loss.py", "multiqueue.py", "segmentation.py", "vlan.py")
 # Programs about queues of the stack.
-_QUEUES = ("net_pair.py", "sch_alf.py", "xmit_llist.py", "xmit_llist_selftests.py")
+_QUEUES = (
+    "net_pair.py",
+    "sch_alf.py",
+    "sch_alf_changes.py",
+    "xmit_llist.py",
+    "xmit_llist_selftests.py",
+)
 # Programs that e2e-uml runs in a fraction of the time that they take in the debug kernel.
 _LONG = (
     "controls.py",

@@ -370,6 +370,12 @@ impl Discipline {
         ptr::from_ref(unsafe { Ops::<Fifo>::input(self.0) })
     }
 
+    /// How many dequeueing sides there are from before changes.
+    pub(super) fn older_sides(&self) -> usize {
+        // SAFETY: The discipline is valid, and nobody else uses it.
+        unsafe { Ops::<Fifo>::output(self.0) }.older_sides()
+    }
+
     /// The limit that the discipline says it has.
     pub(super) fn limit(&self) -> Result<u32> {
         let skb = UniqueSkBuff::alloc(64, GFP_KERNEL)?;

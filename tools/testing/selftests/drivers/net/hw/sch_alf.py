@@ -114,6 +114,19 @@ def _set_limit(cfg, packets):
     qdisc.replace_raw(cfg.ifname, "alf", qdisc.limit(packets))
 
 
+def _set_limit_soon(cfg, packets):
+    """ Set it under load: packets from before other changes must be out. """
+    def is_set():
+        try:
+            _set_limit(cfg, packets)
+        except qdisc.RefusedOptions as refused:
+            if "busy" not in str(refused):
+                raise
+            return False
+        return True
+    wait_until(is_set, 10, "the limit changes", sleep=0.01)
+
+
 def way(_cfg, how):
     """ The way to enqueue packets can be selected. """
     if qdisc.has_ways():
@@ -293,8 +306,8 @@ def limits_change(cfg, how):
     """ The limit changes 40 times under load. """
     def change():
         for _ in range(20):
-            _set_limit(cfg, 2)
-            _set_limit(cfg, 4000)
+            _set_limit_soon(cfg, 2)
+            _set_limit_soon(cfg, 4000)
     _under_load(cfg, f"limits {how}", change, seconds=4)
 
 
@@ -333,7 +346,7 @@ def limit_grows(cfg, how):
     """ The limit changes 20 times under load, with room for all. """
     def change():
         for packets in 10 * (1 << 15, 1 << 16):
-            _set_limit(cfg, packets)
+            _set_limit_soon(cfg, packets)
     _under_load(cfg, f"grows {how}", change, EACH, 60)
 
 

@@ -111,11 +111,12 @@ def _attributes(data):
     return found
 
 
-def _request(kind, flags, ifname, more=b""):
+def _request(kind, flags, ifname, more=b"", parent=TC_H_ROOT):
     """
-    Send a message about the root qdisc and return the body of the answer.
+    Send a message about a qdisc, by default the root qdisc, and return the
+    body of the answer.
     """
-    body = TCMSG.pack(0, socket.if_nametoindex(ifname), 0, TC_H_ROOT, 0) + more
+    body = TCMSG.pack(0, socket.if_nametoindex(ifname), 0, parent, 0) + more
     message = HEADER.pack(HEADER.size + len(body), kind, flags | NLM_F_REQUEST, 1, 0) + body
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         kernel.settimeout(10)
@@ -139,10 +140,12 @@ def fifo_limit(ifname):
     return struct.unpack("=I", _attributes(body[TCMSG.size:])[TCA_OPTIONS])[0]
 
 
-def replace_raw(ifname, kind, options):
-    """ Create or change the root qdisc with raw options. """
+def replace_raw(ifname, kind, options, parent=TC_H_ROOT):
+    """
+    Create or change a qdisc, by default the root qdisc, with raw options.
+    """
     more = _attribute(TCA_KIND, kind.encode() + b"\0") + _attribute(TCA_OPTIONS, options)
-    _request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE | NLM_F_ACK, ifname, more)
+    _request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE | NLM_F_ACK, ifname, more, parent)
 
 
 def limit(packets):
