@@ -9,7 +9,8 @@
 //! the abstraction owns the driver's data, the queue vectors with their NAPI instances and
 //! interrupts, and the transmit queues, and takes them down in the right order when the device is
 //! closed, or unbound while it is open. There is no registration object that a driver could drop
-//! too late or forget.
+//! too late or forget. A virtual device has a handle, but its registration ends with the module at
+//! the latest.
 //!
 //! The way of a packet into the driver is a [`TxPath`].
 

@@ -2,10 +2,9 @@
 
 //! Rust network driver sample: two virtual ports, each of which receives what the other transmits.
 //!
-//! There is neither a bus nor an interrupt nor DMA. The transmit function of one port puts a packet
-//! into a queue, and schedules the poll function of the other port, which hands it to the stack by
-//! GRO. So each packet changes its state on the way: it is transmitted as a `SkBuff`, which may be
-//! a clone of what its sender keeps, and is received as a `UniqueSkBuff`.
+//! There is no bus, interrupt or DMA. The transmit function of one port puts a packet into a queue,
+//! and schedules the poll function of the other one, which hands it to the stack by GRO. It is
+//! transmitted as a `SkBuff`, which may be a clone, and received as a `UniqueSkBuff`.
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +19,7 @@ use kernel::{
             MacAddress,
             NoParent,
             Opening,
+            PollStats,
             Rtnl,
             Stats64,
             VirtualDevice, //
@@ -55,27 +55,19 @@ use kernel::{
     }, //
 };
 
-/// Packets that wait to be received, at most.
-const ROOM: usize = 1024;
-
 /// The way from one port to the other.
 struct Way {
     queue: Mpmc<UniqueSkBuff>,
     /// Schedules the poll function of the port at its end.
     receiver: Arc<Scheduler>,
-    packets: Atomic<u64>,
-    bytes: Atomic<u64>,
-    dropped: Atomic<u64>,
 }
 
 impl Way {
     fn new() -> Result<Arc<Self>> {
         let way = Self {
-            queue: Mpmc::new(ROOM, GFP_KERNEL)?,
+            // Packets that wait to be received, at most.
+            queue: Mpmc::new(1024, GFP_KERNEL)?,
             receiver: Scheduler::new()?,
-            packets: Atomic::new(0),
-            bytes: Atomic::new(0),
-            dropped: Atomic::new(0),
         };
         Ok(Arc::new(way, GFP_KERNEL)?)
     }
@@ -91,23 +83,24 @@ impl Way {
     }
 }
 
-/// The driver of a port.
-struct Port;
-
-struct Data {
+/// The driver of a port, and its data.
+struct Port {
     out: Arc<Way>,
     back: Arc<Way>,
+    /// With one queue of each kind, a counter has one writer at a time.
+    stats: PollStats,
+    dropped: Atomic<u64>,
 }
 
 #[vtable]
 impl Driver for Port {
     type Bus = NoParent;
-    type Setup = Data;
-    type Data<'bound> = Data;
+    type Setup = Self;
+    type Data<'bound> = Self;
     type Poller<'bound> = ();
     type Tx<'bound> = ();
 
-    fn probe(_bus: &NoParent, data: Data) -> Result<(Info, impl PinInit<Data, Error>)> {
+    fn probe(_bus: &NoParent, port: Self) -> Result<(Info, impl PinInit<Self, Error>)> {
         let info = Info {
             features: Features::NONE
                 .with(Feature::ScatterGather)
@@ -118,7 +111,7 @@ impl Driver for Port {
             // No valid address: the port gets a random one.
             ..Info::new(MacAddress::from([0; 6]))
         };
-        Ok((info, Ok(data)))
+        Ok((info, Ok(port)))
     }
 
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
@@ -128,18 +121,18 @@ impl Driver for Port {
         Ok(())
     }
 
-    fn start(data: Pin<&Data>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn start(port: Pin<&Self>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
         dev.carrier_on();
         // Packets may have come before there was a poll function to schedule.
-        data.back.receiver.schedule();
+        port.back.receiver.schedule();
         Ok(())
     }
 
-    fn quiesce(_data: Pin<&Data>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn quiesce(_port: Pin<&Self>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
         Ok(())
     }
 
-    fn poll(data: Pin<&Data>, _poller: &mut (), cx: &Poll<'_>) -> Polled {
+    fn poll(port: Pin<&Self>, _poller: &mut (), cx: &Poll<'_>) -> Polled {
         // There is none for netpoll, which only wants transmissions to be completed.
         let Some(softirq) = cx.softirq() else {
             return Polled::Idle { received: 0 };
@@ -147,74 +140,54 @@ impl Driver for Port {
         let mut list = RxList::new(cx);
 
         for received in 0..cx.budget().packets() {
-            let Some(skb) = data.back.queue.pop(softirq) else {
+            let Some(skb) = port.back.queue.pop(softirq) else {
                 return Polled::Idle { received };
             };
+            port.stats.received(1, skb.len() as usize, 0);
             list.push(skb, Protocol::Other);
         }
         Polled::Busy
     }
 
-    fn rearm(_data: Pin<&Data>, _vector: u16) {}
+    fn rearm(_port: Pin<&Self>, _vector: u16) {}
 
-    fn start_xmit(
-        data: Pin<&Data>,
-        _tx: &mut (),
-        _queue: &TxQueue<'_>,
-        skb: SkBuff,
-        more: bool,
-    ) -> Xmit {
-        let out = &data.get_ref().out;
-        let len = skb.len();
+    fn start_xmit(port: Pin<&Self>, (): &mut (), _: &TxQueue<'_>, skb: SkBuff, more: bool) -> Xmit {
+        let len = skb.len() as usize;
 
-        match out.push(skb) {
-            Ok(()) => {
-                out.packets.fetch_add(1, Relaxed);
-                out.bytes.fetch_add(len.into(), Relaxed);
-            }
+        match port.out.push(skb) {
+            Ok(()) => port.stats.sent(1, len),
             Err(skb) => {
-                out.dropped.fetch_add(1, Relaxed);
+                port.dropped.fetch_add(1, Relaxed);
                 skb.drop_with(DropReason::FullRing);
             }
         }
         if !more {
-            out.receiver.schedule();
+            port.out.receiver.schedule();
         }
         Xmit::Taken
     }
 
-    fn get_stats64(data: Pin<&Data>, stats: &mut Stats64<'_>) {
-        stats
-            .tx_packets(data.out.packets.load(Relaxed))
-            .tx_bytes(data.out.bytes.load(Relaxed))
-            .tx_dropped(data.out.dropped.load(Relaxed))
-            .rx_packets(data.back.packets.load(Relaxed))
-            .rx_bytes(data.back.bytes.load(Relaxed));
+    fn get_stats64(port: Pin<&Self>, stats: &mut Stats64<'_>) {
+        stats.add(&port.stats);
+        stats.tx_dropped(port.dropped.load(Relaxed));
     }
 }
 
-#[pin_data]
-struct Pair {
-    #[pin]
-    one: VirtualDevice<Port>,
-    #[pin]
-    other: VirtualDevice<Port>,
-}
+struct Pair(#[expect(dead_code)] [VirtualDevice; 2]);
 
-impl kernel::InPlaceModule for Pair {
-    fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
-        pin_init::pin_init_scope(|| {
-            let (there, back) = (Way::new()?, Way::new()?);
-            let data = |out: &Arc<Way>, back: &Arc<Way>| Data {
+impl kernel::Module for Pair {
+    fn init(_module: &'static ThisModule) -> Result<Self> {
+        let (there, back) = (Way::new()?, Way::new()?);
+        let port = |out: &Arc<Way>, back: &Arc<Way>| {
+            VirtualDevice::new::<Port>(Port {
                 out: out.clone(),
                 back: back.clone(),
-            };
+                stats: PollStats::new(),
+                dropped: Atomic::new(0),
+            })
+        };
 
-            Ok(try_pin_init!(Self {
-                one <- VirtualDevice::new(data(&there, &back)),
-                other <- VirtualDevice::new(data(&back, &there)),
-            }? Error))
-        })
+        Ok(Self([port(&there, &back)?, port(&back, &there)?]))
     }
 }
 

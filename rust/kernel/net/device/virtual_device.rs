@@ -2,6 +2,11 @@
 
 //! Network devices without a bus device: tunnels, virtual ports.
 
+mod registrations;
+
+#[cfg(all(CONFIG_KUNIT = "y", CONFIG_MODULES))]
+mod tests;
+
 use super::{
     registration::Registration,
     tx_path::{
@@ -17,10 +22,9 @@ use crate::{
         self,
         Bound, //
     },
+    module::this_module,
     prelude::*, //
 };
-
-use core::marker::PhantomPinned;
 
 /// The parent of a [`VirtualDevice`], which has none.
 pub struct NoParent(());
@@ -41,32 +45,29 @@ unsafe impl Parent for NoParent {
 
 /// A registered network device without a parent.
 ///
-/// It is unregistered when this is dropped; a module keeps it in its own data.
-#[pin_data]
-pub struct VirtualDevice<T: Driver<Bus = NoParent>> {
-    _registration: Registration<T>,
-    #[pin]
-    _pin: PhantomPinned,
-}
+/// It is unregistered when this is dropped, or else when the module of its driver is unloaded: the
+/// registration belongs to the module, and this is a handle.
+pub struct VirtualDevice(u64);
 
-// SAFETY: There is nothing that can be done with a shared reference.
-unsafe impl<T: Driver<Bus = NoParent>> Sync for VirtualDevice<T> {}
-
-impl<T: Driver<Bus = NoParent>> VirtualDevice<T> {
+impl VirtualDevice {
     /// Registers a network device of driver `T`, after [`Driver::probe`] has succeeded.
-    pub fn new(setup: T::Setup) -> impl PinInit<Self, Error> {
-        try_pin_init!(Self {
-            _registration: Self::register(setup)?,
-            _pin: PhantomPinned,
-        }? Error)
-    }
-
-    fn register(setup: T::Setup) -> Result<Registration<T>> {
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the module of `T` is being unloaded.
+    pub fn new<T: Driver<Bus = NoParent>>(setup: T::Setup) -> Result<Self> {
         let (info, data) = T::probe(&NO_PARENT, setup)?;
         let new_path = tx_path::new::<T, Direct>;
         let mut registration = Registration::<T>::new(&NO_PARENT, &info, data, new_path)?;
 
         registration.register(&info)?;
-        Ok(registration)
+        let registration = KBox::new(registration, GFP_KERNEL)?;
+        registrations::add(this_module::<T::OwnerModule>(), registration).map(Self)
+    }
+}
+
+impl Drop for VirtualDevice {
+    fn drop(&mut self) {
+        registrations::end(self.0);
     }
 }

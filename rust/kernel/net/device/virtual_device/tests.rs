@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of virtual devices, with a module that is not one.
+
+use super::{
+    super::{
+        Device,
+        Driver,
+        Info,
+        MacAddress,
+        Opening,
+        Rtnl, //
+    },
+    registrations::NOTIFIER,
+    NoParent,
+    VirtualDevice, //
+};
+
+use crate::{
+    bindings,
+    net::{
+        napi::{
+            Poll,
+            Polled, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::SkBuff, //
+    },
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
+    types::Opaque,
+    ModuleMetadata, //
+};
+
+use core::mem;
+
+/// A module, of which there is only the state.
+struct Fake(Opaque<bindings::module>);
+
+// SAFETY: Tests run one after the other.
+unsafe impl Sync for Fake {}
+
+static FAKE: Fake = Fake(Opaque::uninit());
+static OTHER: Fake = Fake(Opaque::uninit());
+
+impl Fake {
+    fn set_state(&self, state: bindings::module_state) {
+        // SAFETY: It is ours. Nothing else of it is accessed.
+        unsafe { (&raw mut (*self.0.get()).state).write(state) };
+    }
+
+    fn live(&self) {
+        self.set_state(bindings::module_state_MODULE_STATE_LIVE);
+    }
+
+    /// Goes, as a module that was unloaded.
+    fn go(&self) -> Result {
+        let state = bindings::module_state_MODULE_STATE_GOING;
+        self.set_state(state);
+
+        // SAFETY: The notifier is static.
+        let call = unsafe { (*NOTIFIER.as_raw()).notifier_call }.ok_or(EINVAL)?;
+        // CAST: This is how C passes it.
+        //
+        // SAFETY: This is what the core does when a module goes.
+        unsafe { call(NOTIFIER.as_raw(), state as c_ulong, self.0.get().cast()) };
+        Ok(())
+    }
+}
+
+impl ModuleMetadata for Fake {
+    const NAME: &'static CStr = c"fake";
+    // SAFETY: The functions under test read the state only.
+    const THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(FAKE.0.get()) };
+}
+
+/// The driver of that module.
+struct Port;
+
+/// Counts the devices that are gone.
+struct Data {
+    gone: Arc<Atomic<u32>>,
+    /// Tries to register another device then.
+    again: bool,
+    _other: Option<VirtualDevice>,
+}
+
+impl Data {
+    fn new(gone: &Arc<Atomic<u32>>) -> Self {
+        Self {
+            gone: gone.clone(),
+            again: false,
+            _other: None,
+        }
+    }
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        self.gone.fetch_add(1, Relaxed);
+        if self.again {
+            mem::forget(VirtualDevice::new::<Port>(Data {
+                gone: self.gone.clone(),
+                again: false,
+                _other: None,
+            }));
+        }
+    }
+}
+
+#[vtable]
+impl Driver for Port {
+    type OwnerModule = Fake;
+    type Bus = NoParent;
+    type Setup = Data;
+    type Data<'bound> = Data;
+    type Poller<'bound> = ();
+    type Tx<'bound> = ();
+
+    fn probe(_bus: &NoParent, data: Data) -> Result<(Info, impl PinInit<Data, Error>)> {
+        Ok((Info::new(MacAddress::from([0; 6])), Ok(data)))
+    }
+
+    fn open<'bound>(_cx: &mut Opening<'_, 'bound, Self>) -> Result {
+        Err(ENODEV)
+    }
+
+    fn start(_data: Pin<&Data>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        Ok(())
+    }
+
+    fn quiesce(_data: Pin<&Data>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        Ok(())
+    }
+
+    fn poll(_data: Pin<&Data>, _poller: &mut (), _cx: &Poll<'_>) -> Polled {
+        Polled::Idle { received: 0 }
+    }
+
+    fn rearm(_data: Pin<&Data>, _vector: u16) {}
+
+    fn start_xmit(
+        _data: Pin<&Data>,
+        _tx: &mut (),
+        _queue: &TxQueue<'_>,
+        _skb: SkBuff,
+        _more: bool,
+    ) -> Xmit {
+        Xmit::Taken
+    }
+}
+
+#[macros::kunit_tests(rust_net_virtual_device)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn a_device_goes_with_its_handle() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        FAKE.live();
+        let devices = [
+            VirtualDevice::new::<Port>(Data::new(&gone))?,
+            VirtualDevice::new::<Port>(Data::new(&gone))?,
+        ];
+        assert_eq!(gone.load(Relaxed), 0);
+        for (device, count) in devices.into_iter().zip(1..) {
+            drop(device);
+            assert_eq!(gone.load(Relaxed), count);
+        }
+        FAKE.go()?;
+        assert_eq!(gone.load(Relaxed), 2);
+        Ok(())
+    }
+
+    /// The core calls the notifier when the module's last function has returned.
+    #[test]
+    fn a_device_that_was_forgotten_goes_with_its_module() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        FAKE.live();
+        OTHER.live();
+        for _ in 0..2 {
+            mem::forget(KBox::new(
+                VirtualDevice::new::<Port>(Data::new(&gone))?,
+                GFP_KERNEL,
+            )?);
+        }
+        OTHER.go()?;
+        assert_eq!(gone.load(Relaxed), 0);
+        FAKE.go()?;
+        assert_eq!(gone.load(Relaxed), 2);
+        Ok(())
+    }
+
+    #[test]
+    fn the_notifier_is_registered() -> Result {
+        FAKE.live();
+        drop(VirtualDevice::new::<Port>(Data::new(&Arc::new(
+            Atomic::new(0),
+            GFP_KERNEL,
+        )?))?);
+        // SAFETY: The notifier is static. It is missing for a moment, while no module goes.
+        let (removed, added) = unsafe {
+            (
+                bindings::unregister_module_notifier(NOTIFIER.as_raw()),
+                bindings::register_module_notifier(NOTIFIER.as_raw()),
+            )
+        };
+        assert_eq!((removed, added), (0, 0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_module_that_goes_gets_no_device() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        FAKE.live();
+        let mut data = Data::new(&gone);
+        data.again = true;
+        mem::forget(VirtualDevice::new::<Port>(data)?);
+        FAKE.go()?;
+        assert_eq!(gone.load(Relaxed), 2);
+        assert!(VirtualDevice::new::<Port>(Data::new(&gone)).err() == Some(ENODEV));
+        assert_eq!(gone.load(Relaxed), 3);
+        Ok(())
+    }
+
+    /// The data of a driver can have the handle of another device.
+    #[test]
+    fn a_device_in_the_data_of_another_goes_too() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        for is_forgotten in [false, true] {
+            FAKE.live();
+            gone.store(0, Relaxed);
+            let mut data = Data::new(&gone);
+            data._other = Some(VirtualDevice::new::<Port>(Data::new(&gone))?);
+            let device = VirtualDevice::new::<Port>(data)?;
+
+            if is_forgotten {
+                mem::forget(device);
+            } else {
+                drop(device);
+                assert_eq!(gone.load(Relaxed), 2);
+            }
+            FAKE.go()?;
+            assert_eq!(gone.load(Relaxed), 2);
+        }
+        Ok(())
+    }
+}
