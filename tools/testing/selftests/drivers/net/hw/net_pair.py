@@ -206,6 +206,20 @@ def counters(cfg):
         ksft_gt(port.counted("tx_packets"), 0)
 
 
+def counted_when_received(cfg):
+    """ A port that is down counts a packet when it is up again. """
+    one, other = cfg.ports
+    ip(f"link set {other.name} down", ns=other.ns)
+    sent, received = one.counted("tx_packets"), other.counted("rx_packets")
+    cmd(f"ping -q -c 2 -W 1 {other.address}", ns=one.ns.name, fail=False)
+    ksft_gt(one.counted("tx_packets"), sent)
+    ksft_eq(other.counted("rx_packets"), received)
+
+    ip(f"link set {other.name} up", ns=other.ns)
+    wait_until(lambda: one.counted("tx_packets") == other.counted("rx_packets"),
+               5, "sent packets are received")
+
+
 def down_and_up(cfg):
     """ The ports go down and up under load, and the streams go on. """
     one, other = cfg.ports
@@ -241,7 +255,7 @@ def main():
     try:
         cfg.size = 1_000_000 if is_emulated() else 10_000_000
         ksft_run([reach, reach_with_fragments, gro_is_on, stream, counters,
-                  down_and_up, removed_under_load], args=(cfg, ))
+                  counted_when_received, down_and_up, removed_under_load], args=(cfg, ))
     finally:
         cfg.close()
     ksft_exit()
