@@ -82,8 +82,9 @@ pub enum MtuChange {
 ///   [`poll`] and [`event`], follows after that.
 /// - [`quiesce`] is the last callback to access the card: neither [`rearm`] nor [`event`] nor
 ///   [`start_xmit`] can undo its effects.
-/// - the memory that [`Tx`] and [`Poller`] own (rings, buffers that the card knows) is freed after
-///   [`quiesce`] has succeeded, or after the card has lost access to memory.
+/// - the memory of rings and buffers, which the card knows, is freed after [`quiesce`] has
+///   succeeded, or after the card has lost access to memory: also if [`open`] has failed, and even
+///   if [`Tx`] or [`Poller`] have dropped their handles to it before.
 ///
 /// # Being suspended
 ///
@@ -147,7 +148,8 @@ pub trait Driver: Sized + 'static {
     /// Creates the resources of an open device: the rings, with [`Opening::add_queue_vector`], and
     /// optionally an interrupt for other events, with [`Opening::add_event_vector`].
     ///
-    /// To add are [`Opening::queues`] queue vectors. Process context, RTNL held.
+    /// To add are [`Opening::queues`] queue vectors. If this fails, [`Driver::quiesce`] is called
+    /// nevertheless. Process context, RTNL held.
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result;
 
     /// Turns on the card: rings and interrupts are in place. An interrupt that comes before this

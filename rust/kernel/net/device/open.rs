@@ -136,9 +136,10 @@ pub(super) enum Reach {
 ///    again. Their completions may have woken queues, which are stopped again: the core keeps
 ///    packets until the device is up, rather than losing them here.
 /// 4. [`Driver::quiesce`]: the card neither raises interrupts nor touches memory. None of the above
-///    is left to change that. If it fails, or if the card cannot be reached, the bus keeps the card
-///    from it; if that is not certain either, producers and pollers are not dropped. From then on
-///    the card is not asked whether it has raised a shared interrupt.
+///    is left to change that. This is also done if [`Driver::open`] has failed: it may have told
+///    the card of rings, or turned them on. If it fails, or if the card cannot be reached, the bus
+///    keeps the card from it; if that is not certain either, producers and pollers are not dropped.
+///    From then on the card is not asked whether it has raised a shared interrupt.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
 ///    instances deleted. Rings, buffers and mappings go with the producers and pollers.
 ///
@@ -153,6 +154,9 @@ pub(super) struct Up<T: Driver> {
     pub(super) tx: KVec<Option<T::Tx<'static>>>,
     pub(super) rx: u16,
     pub(super) vectors: KVec<Pin<KBox<Vector<T>>>>,
+    /// Vectors without a poller, since the driver has failed to make one. What belongs to their
+    /// NAPI instances stays until the card is quiet.
+    pub(super) failed: KVec<Pin<KBox<Vector<T>>>>,
     enabled: bool,
     installed: bool,
 }
@@ -167,6 +171,7 @@ impl<T: Driver> Up<T> {
             tx: KVec::new(),
             rx: 0,
             vectors: KVec::new(),
+            failed: KVec::new(),
             enabled: false,
             installed: false,
         };
@@ -290,32 +295,35 @@ impl<T: Driver> Up<T> {
             unsafe { bindings::synchronize_net() };
             // SAFETY: The device is valid. There is nothing left that wakes its queues.
             unsafe { bindings::netif_tx_disable(dev.as_raw()) };
+        }
 
-            let is_quiet = match reach {
-                Reach::Card => match T::quiesce(inner.data(), dev, locks) {
-                    Ok(()) => true,
-                    Err(error) => inner.isolate(error, locks),
-                },
-                Reach::Bus => inner.cut_off(locks),
-            };
-            for vector in &self.vectors {
-                vector.set_phase(Phase::Quiet);
-            }
-            if !is_quiet {
-                return self.keep(locks);
-            }
+        let is_quiet = match reach {
+            Reach::Card => match T::quiesce(inner.data(), dev, locks) {
+                Ok(()) => true,
+                Err(error) => inner.isolate(error, locks),
+            },
+            Reach::Bus => inner.cut_off(locks),
+        };
+        for vector in &self.vectors {
+            vector.set_phase(Phase::Quiet);
+        }
+        if !is_quiet {
+            return self.keep(locks);
         }
 
         self.tx.clear();
         self.vectors.clear();
+        self.failed.clear();
     }
 
     /// Takes the vectors away from the device without dropping the state of the driver: the card
     /// may access the memory. NAPI is disabled.
     fn keep(self, locks: &mut Configuring) {
-        for vector in &self.vectors {
-            // SAFETY: NAPI is disabled. `Kept` is never dropped.
-            unsafe { vector.detach() };
+        for vectors in [&self.vectors, &self.failed] {
+            for vector in vectors {
+                // SAFETY: NAPI is disabled. `Kept` is never dropped.
+                unsafe { vector.detach() };
+            }
         }
 
         let kept = Kept {

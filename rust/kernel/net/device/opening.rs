@@ -270,11 +270,19 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
 
         self.up.vectors.reserve(1, GFP_KERNEL)?;
         self.up.tx.reserve(1, GFP_KERNEL)?;
+        self.up.failed.reserve(1, GFP_KERNEL)?;
 
         // SAFETY: `inner` outlives the time that the device is up. The device has these queues,
         // which no vector has got yet.
         let vector = unsafe { Vector::new(self.inner, index, queues, interrupts, self.locks) }?;
-        let (poller, tx) = make(vector.napi())?;
+        let (poller, tx) = match make(vector.napi()) {
+            Ok(parts) => parts,
+            Err(error) => {
+                // The card may know of the rings that the driver has made. As below.
+                self.up.failed.push(vector, GFP_KERNEL)?;
+                return Err(error);
+            }
+        };
 
         // SAFETY: Only lifetimes change. The poller is dropped before the device goes away, which
         // is within `'bound`, and it is lent to callbacks that are generic in the lifetime. NAPI

@@ -364,10 +364,15 @@ mod cases {
         ];
 
         for (fail, events) in [
-            (Fail::Open, &[Event::Open][..]),
+            (Fail::Open, &[Event::Open, Event::Quiesce][..]),
             (
                 Fail::SecondVector,
-                &[Event::Open, Event::TxDropped, Event::PollerDropped][..],
+                &[
+                    Event::Open,
+                    Event::Quiesce,
+                    Event::TxDropped,
+                    Event::PollerDropped,
+                ][..],
             ),
         ] {
             log.fail.store(fail as u32, Relaxed);

@@ -52,7 +52,7 @@ use core::{
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
 ///   owner of `self` only, while it is not.
 /// - Those of `interrupts` that are requested are so with `self` as their cookie.
-/// - The queues of `queues` belong to the device, and to no other vector.
+/// - The queues of `queues` belong to the device, and to no other vector that has a poller.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
 pub(super) struct Vector<T: Driver> {
@@ -76,7 +76,7 @@ impl<T: Driver> Vector<T> {
     /// # Safety
     ///
     /// `inner` must be valid and outlive the vector. Its device must have the queues, and no other
-    /// vector with one of them.
+    /// vector with one of them that has a poller.
     pub(super) unsafe fn new(
         inner: *const Inner<T>,
         index: u16,
