@@ -98,7 +98,10 @@ fn as_raw(pdev: &pci::Device<Bound>) -> *mut bindings::pci_dev {
 }
 
 /// Turns bus mastering off, and waits for requests that are under way. Returns whether that can be
-/// relied on: it is off, or the device is gone.
+/// relied on: it is off, or the device was removed.
+///
+/// A device whose configuration reads as all ones has not been turned off. It may be one behind a
+/// frozen channel, which lets no write through.
 ///
 /// Not generic, so that this is not part of a driver's module.
 ///
@@ -107,14 +110,15 @@ fn as_raw(pdev: &pci::Device<Bound>) -> *mut bindings::pci_dev {
 /// `pdev` must be valid. Process context.
 #[cfg(CONFIG_PCI)]
 #[inline(never)]
-unsafe fn clear_master(pdev: *mut bindings::pci_dev) -> bool {
+pub(super) unsafe fn clear_master(pdev: *mut bindings::pci_dev) -> bool {
     let mut command = 0;
 
-    // SAFETY: By the safety requirements. To read the register pushes what the device has written
-    // before.
+    // SAFETY: By the safety requirements. The state is read while it may change. To read the
+    // register pushes what the device has written before.
     unsafe {
         bindings::pci_clear_master(pdev);
-        if !bindings::pci_device_is_present(pdev) {
+        if (&raw const (*pdev).error_state).read_volatile() == bindings::pci_channel_io_perm_failure
+        {
             return true;
         }
         bindings::pci_read_config_word(pdev, bindings::PCI_COMMAND as c_int, &mut command) == 0

@@ -3,6 +3,8 @@
 //! Tests of network devices, with a driver that needs no hardware.
 
 mod buffers;
+#[cfg(CONFIG_PCI)]
+mod bus;
 mod channels;
 mod clones;
 mod doorbell;
