@@ -8,7 +8,10 @@ use crate::{
     dma::DmaAddress,
     net::{
         napi,
-        skbuff::UniqueSkBuff, //
+        skbuff::{
+            SkBuff,
+            UniqueSkBuff, //
+        }, //
     },
     prelude::*, //
 };
@@ -197,8 +200,8 @@ impl CpuBuffer<'_> {
     /// Appends the buffer to `skb` as a fragment, without copying.
     ///
     /// `skb` must come from [`Self::into_skb`] of a buffer of a page pool, so that its pages are
-    /// recycled. Returns [`EMSGSIZE`] if it has as many fragments as an SKB can have; the page was
-    /// returned to the pool.
+    /// recycled. Returns [`EMSGSIZE`] if it has as many fragments as an SKB can have, or would get
+    /// longer than [`SkBuff::MAX_LEN`]; the page was returned to the pool.
     #[inline]
     pub fn add_to(self, skb: &mut UniqueSkBuff) -> Result {
         let raw = skb.as_raw();
@@ -212,6 +215,9 @@ impl CpuBuffer<'_> {
         let offset = self.buffer.tag() * self.layout.size() + usize::from(self.layout.headroom());
         let fragments = skb.nr_frags();
         if fragments >= bindings::MAX_SKB_FRAGS as usize {
+            return Err(EMSGSIZE);
+        }
+        if skb.len() > SkBuff::MAX_LEN - u32::from(self.len) {
             return Err(EMSGSIZE);
         }
 

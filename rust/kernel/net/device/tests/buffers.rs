@@ -10,6 +10,8 @@ pub(super) enum Ring {
     Page,
     /// Four pages each.
     Pages,
+    /// Buffers of which a packet cannot have as many as fragments.
+    Large,
 }
 
 #[cfg(CONFIG_PAGE_POOL)]
@@ -39,7 +41,8 @@ mod imp {
                 Layout,
                 RxFormat,
                 RxRing, //
-            }, //
+            },
+            skbuff::SkBuff, //
         },
         page::PAGE_SIZE,
         prelude::*,
@@ -76,6 +79,7 @@ mod imp {
     format!(Half, Layout::half_page(64, 1536));
     format!(Page, Layout::new(64, 3072));
     format!(Pages, Layout::pages(2, 64, 9216));
+    format!(Large, Layout::pages(3, 64, 32256));
 
     /// The ring of a poller, if it has one.
     pub(in super::super) enum Rings {
@@ -83,6 +87,7 @@ mod imp {
         Half(RxRing<Half, 16>),
         Page(RxRing<Page, 16>),
         Pages(RxRing<Pages, 16>),
+        Large(RxRing<Large, 32>),
     }
 
     impl Rings {
@@ -96,6 +101,7 @@ mod imp {
                 Some(Ring::Half) => Self::Half(RxRing::new(dev, napi, 16)?),
                 Some(Ring::Page) => Self::Page(RxRing::new(dev, napi, 16)?),
                 Some(Ring::Pages) => Self::Pages(RxRing::new(dev, napi, 16)?),
+                Some(Ring::Large) => Self::Large(RxRing::new(dev, napi, 32)?),
             })
         }
 
@@ -107,6 +113,7 @@ mod imp {
                     Self::Half(ring) => check(ring, cx, 2)?,
                     Self::Page(ring) => check(ring, cx, 1)?,
                     Self::Pages(ring) => check(ring, cx, 1)?,
+                    Self::Large(ring) => check_longest(ring, cx)?,
                 }
             }
             Ok(())
@@ -180,6 +187,38 @@ mod imp {
         }
     }
 
+    /// Receives a packet that would get too long with one more buffer, but not too many fragments.
+    fn check_longest<F: RxFormat>(ring: &mut RxRing<F, 32>, cx: &Poll<'_>) -> Result {
+        let len = F::LAYOUT.len();
+        let fitting = SkBuff::MAX_LEN / u32::from(len);
+        if fitting > bindings::MAX_SKB_FRAGS {
+            return Err(EDOM);
+        }
+        let first = ring.tail() + 1;
+        for number in 0..=fitting as usize {
+            ring.write_back(cx, first + number, [0, done(len)]);
+        }
+
+        let mut polling = ring.poll(cx)?;
+        let mut next = || polling.next().and_then(|received| received.buffer);
+        let mut skb = next().ok_or(ENODATA)?.into_skb().ok_or(ENOMEM)?;
+        for _ in 1..fitting {
+            next().ok_or(ENODATA)?.add_to(&mut skb)?;
+        }
+        let refused = next().ok_or(ENODATA)?.add_to(&mut skb);
+        if refused != Err(EMSGSIZE) || skb.len() != fitting * u32::from(len) {
+            return Err(EFBIG);
+        }
+        drop(polling);
+        drop(skb);
+
+        if ring.refill(cx)? > fitting as usize {
+            Ok(())
+        } else {
+            Err(ENOBUFS)
+        }
+    }
+
     /// Fails if two buffers of `size` bytes with these addresses overlap.
     fn do_not_overlap(addresses: &[DmaAddress], size: usize) -> Result {
         for (index, one) in addresses.iter().enumerate() {
@@ -242,6 +281,12 @@ mod imp {
         #[test]
         fn several_pages() -> Result {
             assert_eq!(receive(Ring::Pages)?, (1, 0));
+            Ok(())
+        }
+
+        #[test]
+        fn no_packet_of_buffers_is_too_long() -> Result {
+            assert_eq!(receive(Ring::Large)?, (1, 0));
             Ok(())
         }
     }
