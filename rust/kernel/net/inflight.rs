@@ -15,7 +15,8 @@
 //! can outlive its packet, and none can be forgotten: a record owns both.
 //!
 //! When both ends are dropped, packets that are still in flight are unmapped and freed. By then the
-//! card must not access the ring any more.
+//! card must not access the ring any more. The memory of the ring itself, which the card writes to,
+//! does not depend on that: see [`Descriptors`].
 //!
 //! C headers: [`include/linux/dma-mapping.h`](srctree/include/linux/dma-mapping.h),
 //! [`include/linux/skbuff.h`](srctree/include/linux/skbuff.h)
@@ -94,6 +95,7 @@ use crate::{
 use core::num::NonZero;
 
 mod complete;
+mod descriptors;
 mod finish;
 mod record;
 mod ring;
@@ -105,6 +107,7 @@ pub use complete::{
     Finished,
     TxConsumer, //
 };
+pub use descriptors::Descriptors;
 pub use ring::{
     ring,
     TxCompletion,

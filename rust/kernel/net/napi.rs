@@ -31,6 +31,10 @@ use super::{
 
 use crate::{
     bindings,
+    device::{
+        self,
+        Bound, //
+    },
     new_mutex,
     prelude::*,
     softirq::Softirq,
@@ -75,7 +79,7 @@ pub enum Polled {
 /// It is dropped when the vector goes away, in process context, while NAPI is disabled, the
 /// `struct napi_struct` still exists and the device is still bound. A driver cannot delay that: it
 /// only has a handle to such an object, which is useless without the [`Napi`] that the object
-/// belongs to, see [`Id`].
+/// belongs to, see [`Id`]. Transmit descriptors alone stay for longer if their handles do.
 pub(crate) trait Attached: Send + Sync {}
 
 /// The identity of a [`Napi`]. Unlike an address, it is never reused.
@@ -142,6 +146,20 @@ impl Napi {
     pub(crate) fn attach(&self, object: Arc<dyn Attached>) -> Result {
         self.attached.lock().push(object, GFP_KERNEL)?;
         Ok(())
+    }
+
+    /// Checks whether `dev` is the parent of the network device, which is bound for as long as
+    /// objects belong to this instance.
+    pub(crate) fn check_parent(&self, dev: &device::Device<Bound>) -> Result {
+        // SAFETY: By the type invariants, the instance has been added to a device. That is valid,
+        // and its parent does not change.
+        let parent = unsafe { (*(*self.as_raw()).dev).dev.parent };
+
+        if parent == dev.as_raw() {
+            Ok(())
+        } else {
+            Err(EINVAL)
+        }
     }
 
     /// Drops all objects that belong to this instance.

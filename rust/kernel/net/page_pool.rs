@@ -141,12 +141,9 @@ impl PagePool {
             (buffers, layout.headroom().into(), layout.len().into())
         };
 
+        napi.check_parent(dev)?;
         // SAFETY: `napi` has been added to a device.
         let netdev = unsafe { (*napi.as_raw()).dev };
-        // SAFETY: The device of an instance is valid, and its parent does not change.
-        if unsafe { (*netdev).dev.parent } != dev.as_raw() {
-            return Err(EINVAL);
-        }
 
         let mut params = bindings::page_pool_params::default();
 

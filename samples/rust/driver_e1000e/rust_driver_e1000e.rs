@@ -184,7 +184,7 @@ impl Driver for Nic {
 
         let make_rings = |napi: &Napi| {
             let rx = RxRing::new(dev, napi, ring::POOL_PAGES)?;
-            let (ring, tx) = inflight::ring(dev)?;
+            let (ring, tx) = inflight::ring(dev, napi)?;
 
             hw::place_rings(&data.bar, rx.dma_address(), rx.tail(), ring.dma_address());
             let context = None;

@@ -20,6 +20,7 @@ use kernel::{
         inflight::{
             self,
             Completed,
+            Descriptors,
             Entry,
             Limits,
             Refusal,
@@ -54,8 +55,7 @@ use kernel::{
             SkBuff, //
         }, //
     },
-    prelude::*,
-    sync::Arc, //
+    prelude::*, //
 };
 
 use crate::hw::{
@@ -67,14 +67,14 @@ use crate::hw::{
 pub(crate) const SIZE: usize = 256;
 const MASK: usize = SIZE - 1;
 
-type Descriptors = Coherent<[[Le64; 2]; SIZE]>;
+type Words = Coherent<[[Le64; 2]; SIZE]>;
 
-fn write(ring: &Descriptors, index: usize, low: u64, high: u64) {
+fn write(ring: &Words, index: usize, low: u64, high: u64) {
     io_write!(ring, [build: index & MASK][build: 0], Le64::new(low));
     io_write!(ring, [build: index & MASK][build: 1], Le64::new(high));
 }
 
-fn read_high(ring: &Descriptors, index: usize) -> u64 {
+fn read_high(ring: &Words, index: usize) -> u64 {
     io_read!(ring, [build: index & MASK][build: 1]).get()
 }
 
@@ -217,8 +217,9 @@ const WAKE_AT: usize = 2 * MOST;
 /// Makes both ends of the transmit ring.
 pub(crate) fn transmit<'a>(
     dev: &'a device::Device<Bound>,
+    napi: &Napi,
 ) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
-    let desc = Arc::new(Descriptors::zeroed(dev, GFP_KERNEL)?, GFP_KERNEL)?;
+    let desc = Descriptors::new(dev, napi)?;
     let (producer, consumer) = inflight::pair(dev, SIZE, LIMITS)?;
 
     Ok((
@@ -232,7 +233,7 @@ pub(crate) fn transmit<'a>(
 
 /// The filling end of the transmit ring, for the holder of the queue's lock.
 pub(crate) struct TxRing<'a> {
-    desc: Arc<Descriptors>,
+    desc: Descriptors<'a, SIZE>,
     producer: TxProducer<'a>,
 }
 
@@ -298,7 +299,7 @@ impl TxRing<'_> {
 
 /// The completing end of the transmit ring, for the poll function.
 pub(crate) struct TxCompletion<'a> {
-    desc: Arc<Descriptors>,
+    desc: Descriptors<'a, SIZE>,
     consumer: TxConsumer<'a>,
 }
 

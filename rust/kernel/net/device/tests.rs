@@ -20,6 +20,7 @@ mod pool;
 mod queues;
 pub(in crate::net::device) mod restart;
 mod suspend;
+mod tx_rings;
 mod unbind;
 mod wake;
 

@@ -5,6 +5,7 @@
 use super::{
     pair,
     Completed,
+    Descriptors,
     Entry,
     Limits,
     Refused,
@@ -24,7 +25,10 @@ use crate::{
         io_write, //
     },
     net::{
-        napi::Poll,
+        napi::{
+            Napi,
+            Poll, //
+        },
         queue::{
             bus_address,
             Le64,
@@ -37,8 +41,7 @@ use crate::{
         },
         skbuff::SkBuff, //
     },
-    prelude::*,
-    sync::Arc, //
+    prelude::*, //
 };
 use core::marker::PhantomData;
 
@@ -52,29 +55,37 @@ pub trait TxFormat {
     const DONE: u64;
 }
 
-type Descriptors<const N: usize> = Coherent<[[Le64; 2]; N]>;
-
 /// The filling end of a ring of `N` descriptors, for the transmit function of a queue.
 ///
-/// This is a [`TxProducer`] with the memory of its descriptors.
+/// This is a [`TxProducer`] with its [`Descriptors`].
 pub struct TxRing<'a, F: TxFormat, const N: usize> {
-    desc: Arc<Descriptors<N>>,
+    desc: Descriptors<'a, N>,
     producer: TxProducer<'a>,
     _format: PhantomData<fn() -> F>,
 }
 
 /// The completing end of such a ring, for the poll function.
 pub struct TxCompletion<'a, F: TxFormat, const N: usize> {
-    desc: Arc<Descriptors<N>>,
+    desc: Descriptors<'a, N>,
     consumer: TxConsumer<'a>,
     _format: PhantomData<fn() -> F>,
 }
 
-/// Makes both ends of a ring. May sleep.
+/// Makes both ends of a ring of `napi`.
+///
+/// `dev` must be the parent of the network device. The memory of the descriptors is freed with the
+/// queue vector, even if both ends are dropped before.
+///
+/// Context: process context, while `napi` is being set up.
+///
+/// # Errors
+///
+/// As [`Descriptors::new`] and [`pair`].
 pub fn ring<'a, F: TxFormat, const N: usize>(
     dev: &'a Device<Bound>,
+    napi: &Napi,
 ) -> Result<(TxRing<'a, F, N>, TxCompletion<'a, F, N>)> {
-    let desc = Arc::new(Descriptors::zeroed(dev, GFP_KERNEL)?, GFP_KERNEL)?;
+    let desc = Descriptors::new(dev, napi)?;
     let (producer, consumer) = pair(dev, N, F::LIMITS)?;
 
     Ok((
@@ -109,7 +120,7 @@ impl<'a, F: TxFormat, const N: usize> TxRing<'a, F, N> {
     }
 
     #[inline(always)]
-    fn write(desc: &Descriptors<N>, index: usize, [first, second]: [u64; 2]) {
+    fn write(desc: &Coherent<[[Le64; 2]; N]>, index: usize, [first, second]: [u64; 2]) {
         io_write!(desc, [build: index & Self::MASK][build: 0], Le64::new(first));
         io_write!(desc, [build: index & Self::MASK][build: 1], Le64::new(second));
     }

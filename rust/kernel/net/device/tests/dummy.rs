@@ -33,7 +33,8 @@ use super::{
     },
     fixture,
     irq::Irq,
-    pool::Kept, //
+    pool::Kept,
+    tx_rings, //
 };
 
 use crate::{
@@ -211,6 +212,9 @@ impl Driver for Dummy {
                 if log.rx_ring.load(Relaxed) != 0 {
                     data.kept.make(data.parent, napi)?;
                 }
+                if log.tx_ring.load(Relaxed) != 0 {
+                    drop(tx_rings::make(data.get_ref().parent, napi)?);
+                }
                 if index == 1 && log.fail.load(Relaxed) == Fail::SecondVector as u32 {
                     return Err(ENOMEM);
                 }
@@ -277,6 +281,9 @@ impl Driver for Dummy {
             data.log.awake.fetch_add(1, Relaxed);
         }
         data.log.add(Event::Quiesce);
+        data.log
+            .references
+            .store(tx_rings::references(data.get_ref().parent), Relaxed);
         if data.log.fail.load(Relaxed) == Fail::Quiesce as u32 {
             return Err(ETIMEDOUT);
         }

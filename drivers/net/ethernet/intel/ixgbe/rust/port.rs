@@ -128,7 +128,7 @@ impl Driver for PortDriver {
 
             cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
                 let rx = RxRing::new(dev, napi, pair, &stats.poll)?;
-                let (ring, tx) = tx::ring(dev, pair)?;
+                let (ring, tx) = tx::ring(dev, napi, pair)?;
 
                 rings.push(
                     PairRegisters {

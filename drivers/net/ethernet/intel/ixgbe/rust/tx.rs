@@ -18,6 +18,7 @@ use kernel::{
     net::{
         inflight::{
             self,
+            Descriptors,
             Entry,
             Limits,
             Refusal,
@@ -26,7 +27,10 @@ use kernel::{
             TxConsumer,
             TxProducer, //
         },
-        napi::Poll,
+        napi::{
+            Napi,
+            Poll, //
+        },
         queue::{
             Completions,
             TxQueue,
@@ -40,14 +44,12 @@ use kernel::{
     },
     num::Bounded,
     prelude::*,
-    sync::Arc,
     time::Delta, //
 };
 
 use crate::{
     desc::{
         self,
-        DescRing,
         TxTemplate,
         RING_SIZE,
         TX_MAX_SEGMENT, //
@@ -95,12 +97,13 @@ const MAX_COMPLETED: usize = 64;
 /// Minimum length of a packet, in bytes; the card does not send shorter ones.
 const MIN_LEN: u32 = 17;
 
-/// Creates both sides of a ring.
+/// Creates both sides of a ring of `napi`.
 pub(crate) fn ring<'a>(
     dev: &'a device::Device<Bound>,
+    napi: &Napi,
     pair: Pair,
 ) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
-    let desc = Arc::new(DescRing::zeroed(dev, GFP_KERNEL)?, GFP_KERNEL)?;
+    let desc = Descriptors::new(dev, napi)?;
     let (producer, consumer) = inflight::pair(dev, RING_SIZE, LIMITS)?;
 
     Ok((
@@ -117,7 +120,7 @@ pub(crate) fn ring<'a>(
 pub(crate) struct TxRing<'a> {
     pair: Pair,
     producer: TxProducer<'a>,
-    desc: Arc<DescRing>,
+    desc: Descriptors<'a, RING_SIZE>,
 }
 
 impl TxRing<'_> {
@@ -338,7 +341,7 @@ impl TxRing<'_> {
 /// The side that removes sent packets from the ring.
 pub(crate) struct TxCompletion<'a> {
     consumer: TxConsumer<'a>,
-    desc: Arc<DescRing>,
+    desc: Descriptors<'a, RING_SIZE>,
 }
 
 impl TxCompletion<'_> {

@@ -133,6 +133,10 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) use_ring: Atomic<u32>,
     /// The number of errors of the two.
     pub(in crate::net::device) ring_errors: Atomic<u32>,
+    /// Make a transmit ring in each vector, and drop both of its ends.
+    pub(in crate::net::device) tx_ring: Atomic<u32>,
+    /// The number of references to the parent when the driver was last asked to stop the card.
+    pub(in crate::net::device) references: Atomic<i32>,
     /// Keep a resource of the bus device in the poller.
     pub(in crate::net::device) resource: Atomic<u32>,
     pub(in crate::net::device) received: Atomic<u64>,
@@ -190,6 +194,8 @@ impl Log {
                 lacking: [const { Atomic::new(0) }; 2],
                 use_ring: Atomic::new(0),
                 ring_errors: Atomic::new(0),
+                tx_ring: Atomic::new(0),
+                references: Atomic::new(0),
                 resource: Atomic::new(0),
                 received: Atomic::new(0),
                 addresses: Atomic::new(0),

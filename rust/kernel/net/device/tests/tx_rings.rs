@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of the memory of transmit rings.
+
+use super::{
+    dummy::Fail,
+    fixture::Fixture, //
+};
+
+use crate::{
+    bindings,
+    device::{
+        self,
+        Bound, //
+    },
+    net::{
+        inflight::{
+            self,
+            Limits,
+            TxCompletion,
+            TxFormat,
+            TxRing, //
+        },
+        napi::Napi, //
+    },
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+/// Descriptors of the modelled card.
+pub(super) struct Format;
+
+impl TxFormat for Format {
+    const LIMITS: Limits = Limits {
+        segment_len: 1024,
+        descriptors: 8,
+    };
+    const DONE: u64 = 1;
+}
+
+type Ends<'a> = (TxRing<'a, Format, 16>, TxCompletion<'a, Format, 16>);
+
+/// Makes a ring of `napi`.
+pub(super) fn make<'a>(dev: &'a device::Device<Bound>, napi: &Napi) -> Result<Ends<'a>> {
+    inflight::ring(dev, napi)
+}
+
+/// The number of references to a device. Each piece of its DMA memory has one.
+pub(super) fn references(dev: &device::Device) -> i32 {
+    // SAFETY: The device is valid, and the number is read only.
+    unsafe { (&raw const (*dev.as_raw()).kobj.kref.refcount.refs.counter).read_volatile() }
+}
+
+#[macros::kunit_tests(rust_net_tx_rings)]
+mod cases {
+    use super::*;
+
+    /// The number of rings whose memory exists when the card is stopped, if both ends of each were
+    /// dropped before.
+    fn kept(device: &Fixture, round: impl Fn() -> Result) -> Result<i32> {
+        let log = &device.log;
+
+        log.tx_ring.store(0, Relaxed);
+        round()?;
+        let without = log.references.load(Relaxed);
+        log.tx_ring.store(1, Relaxed);
+        round()?;
+        let with = log.references.load(Relaxed);
+        log.tx_ring.store(0, Relaxed);
+        round()?;
+        // It goes with the vectors.
+        if log.references.load(Relaxed) == without {
+            Ok(with - without)
+        } else {
+            Err(EBUSY)
+        }
+    }
+
+    #[test]
+    fn memory_goes_with_its_vector() -> Result {
+        let device = Fixture::new(2)?;
+
+        device.allow_dma()?;
+        let kept = kept(&device, || {
+            device.up()?;
+            device.down();
+            Ok(())
+        })?;
+        // A test that fails leaves its devices behind, and with them their names.
+        drop(device);
+        assert_eq!(kept, 2);
+        Ok(())
+    }
+
+    #[test]
+    fn memory_of_a_vector_that_fails_stays_until_the_card_is_quiet() -> Result {
+        let device = Fixture::new(2)?;
+
+        device.allow_dma()?;
+        let fail = &device.log.fail;
+        fail.store(Fail::SecondVector as u32, Relaxed);
+        let kept = kept(&device, || match device.up() {
+            Err(error) if error == ENOMEM => Ok(()),
+            _ => Err(EINVAL),
+        })?;
+        drop(device);
+        assert_eq!(kept, 2);
+        Ok(())
+    }
+
+    #[test]
+    fn memory_is_that_of_the_parent() -> Result {
+        let device = Fixture::new(1)?;
+        let other = crate::faux::Registration::new(c"rust_net_test_other", None)?;
+        let other: &device::Device<Bound> = other.as_ref().as_ref();
+
+        device.allow_dma()?;
+        device.up()?;
+        // SAFETY: The device is up, and its only vector exists until it is down.
+        let napi = unsafe {
+            let queue = bindings::netdev_get_tx_queue(device.dev(), 0);
+            // The instance is the first member.
+            &*(*queue).napi.cast::<Napi>()
+        };
+        let refused = make(other, napi).err();
+        drop(device);
+        assert_eq!(refused, Some(EINVAL));
+        Ok(())
+    }
+}
