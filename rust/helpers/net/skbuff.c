@@ -49,11 +49,6 @@ __rust_helper void rust_helper_skb_forward_csum(struct sk_buff *skb)
 	skb_forward_csum(skb);
 }
 
-__rust_helper void rust_helper_skb_tx_timestamp(struct sk_buff *skb)
-{
-	skb_tx_timestamp(skb);
-}
-
 __rust_helper void rust_helper_skb_orphan(struct sk_buff *skb)
 {
 	skb_orphan(skb);

@@ -37,7 +37,10 @@
 //!             TxConsumer,
 //!             TxProducer, //
 //!         },
-//!         napi::Poll,
+//!         napi::{
+//!             Napi,
+//!             Poll, //
+//!         },
 //!         skb_free::{
 //!             BulkStats,
 //!             SkbFreeList, //
@@ -54,8 +57,11 @@
 //!     descriptors: 40,
 //! };
 //!
-//! fn open(dev: &Device<Bound>) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {
-//!     inflight::pair(dev, 512, LIMITS)
+//! fn open<'a>(
+//!     dev: &'a Device<Bound>,
+//!     napi: &Napi,
+//! ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
+//!     inflight::pair(dev, napi, 512, LIMITS)
 //! }
 //!
 //! fn start_xmit(tx: &mut TxProducer<'_>, skb: SkBuff) {
@@ -83,8 +89,12 @@
 //! }
 //! ```
 
-use super::skbuff::SkBuff;
+use super::{
+    napi::Napi,
+    skbuff::SkBuff, //
+};
 use crate::{
+    bindings,
     device::{
         Bound,
         Device, //
@@ -101,6 +111,7 @@ mod record;
 mod ring;
 mod submit;
 mod tests;
+mod timestamp_tests;
 
 pub use complete::{
     Completed,
@@ -147,17 +158,38 @@ impl Limits {
 /// The number of a packet's descriptors is kept in 16 bits.
 pub const MAX_DESCRIPTORS: usize = 1 << 15;
 
-/// Creates the two ends for a ring with `descriptors` descriptors.
+/// Creates the two ends for a ring of `napi` with `descriptors` descriptors.
 ///
-/// One descriptor always stays unused, because for most cards a ring in which the tail has
-/// reached the head is empty.
+/// `dev` must be the parent of the network device.
+///
+/// One descriptor always stays unused, because for most cards a ring in which the tail has reached
+/// the head is empty.
 ///
 /// # Errors
 ///
 /// [`EINVAL`] if `descriptors` is not a power of two from 2 to [`MAX_DESCRIPTORS`], or if `limits`
-/// are zero; [`ENOMEM`] if there is no memory. May sleep.
+/// are zero, or if `dev` is another device; [`ENOMEM`] if there is no memory. May sleep.
 pub fn pair<'a>(
     dev: &'a Device<Bound>,
+    napi: &Napi,
+    descriptors: usize,
+    limits: Limits,
+) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
+    napi.check_parent(dev)?;
+
+    // SAFETY: The instance has been added to a device. The producer is part of what the driver
+    // keeps of that device: there is no other place in which a driver can keep something whose
+    // lifetime it does not know, see [`Driver`](super::device::Driver). All of this is dropped
+    // before the network device is freed.
+    unsafe { pair_of(dev, (*napi.as_raw()).dev, descriptors, limits) }
+}
+
+/// # Safety
+///
+/// `netdev` must be null, or a valid network device that outlives the producer.
+unsafe fn pair_of<'a>(
+    dev: &'a Device<Bound>,
+    netdev: *mut bindings::net_device,
     descriptors: usize,
     limits: Limits,
 ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
@@ -167,8 +199,8 @@ pub fn pair<'a>(
     }
 
     let (producer, consumer) = alf_queue::spsc::<Record<'a>>(descriptors, GFP_KERNEL)?;
-    Ok((
-        TxProducer::new(dev, producer, segment_len, limits.descriptors),
-        TxConsumer::new(consumer),
-    ))
+    // SAFETY: By the safety requirements.
+    let producer =
+        unsafe { TxProducer::new(dev, netdev, producer, segment_len, limits.descriptors) };
+    Ok((producer, TxConsumer::new(consumer)))
 }

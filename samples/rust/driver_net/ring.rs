@@ -220,7 +220,7 @@ pub(crate) fn transmit<'a>(
     napi: &Napi,
 ) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
     let desc = Descriptors::new(dev, napi)?;
-    let (producer, consumer) = inflight::pair(dev, SIZE, LIMITS)?;
+    let (producer, consumer) = inflight::pair(dev, napi, SIZE, LIMITS)?;
 
     Ok((
         TxRing {

@@ -28,7 +28,10 @@ use kernel::{
             TxConsumer,
             TxProducer, //
         },
-        napi::Poll,
+        napi::{
+            Napi,
+            Poll, //
+        },
         rx_list::{
             Protocol,
             RxList, //
@@ -161,9 +164,10 @@ pub fn pool(counts: &PerCpu<Cell<u32>>) -> Result<u64> {
     Ok(value)
 }
 
-pub fn open(dev: &Device<Bound>) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {
+pub fn open<'a>(dev: &'a Device<Bound>, napi: &Napi) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
     inflight::pair(
         dev,
+        napi,
         512,
         Limits {
             segment_len: 4096,

@@ -10,19 +10,23 @@ use kernel::{
         Bound,
         Device, //
     },
-    net::inflight::{
-        self,
-        Limits,
-        TxConsumer,
-        TxProducer, //
+    net::{
+        inflight::{
+            self,
+            Limits,
+            TxConsumer,
+            TxProducer, //
+        },
+        napi::Napi, //
     },
     prelude::*, //
 };
 
-pub fn open(
-    dev: &Device<Bound>,
+pub fn open<'a>(
+    dev: &'a Device<Bound>,
+    napi: &Napi,
     limits: Limits,
-//~ ) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {
+//~ ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
 ) -> Result<(TxProducer<'static>, TxConsumer<'static>)> {
-    inflight::pair(dev, 512, limits)
+    inflight::pair(dev, napi, 512, limits)
 }

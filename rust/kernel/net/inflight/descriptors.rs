@@ -73,7 +73,7 @@ impl<const N: usize> Attached for Words<N> {}
 ///
 /// fn open<'a>(dev: &'a Device<Bound>, napi: &Napi) -> Result<(Tx<'a>, Completion<'a>)> {
 ///     let desc = Descriptors::new(dev, napi)?;
-///     let (producer, consumer) = inflight::pair(dev, 512, LIMITS)?;
+///     let (producer, consumer) = inflight::pair(dev, napi, 512, LIMITS)?;
 ///
 ///     Ok((
 ///         Tx {

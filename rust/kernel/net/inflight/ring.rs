@@ -86,7 +86,7 @@ pub fn ring<'a, F: TxFormat, const N: usize>(
     napi: &Napi,
 ) -> Result<(TxRing<'a, F, N>, TxCompletion<'a, F, N>)> {
     let desc = Descriptors::new(dev, napi)?;
-    let (producer, consumer) = pair(dev, N, F::LIMITS)?;
+    let (producer, consumer) = pair(dev, napi, N, F::LIMITS)?;
 
     Ok((
         TxRing {

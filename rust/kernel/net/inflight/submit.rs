@@ -87,22 +87,39 @@ pub struct Refused {
 /// The end that puts packets into flight.
 ///
 /// It belongs to the transmit function of a queue, which runs under the lock of that queue.
+///
+/// # Invariants
+///
+/// `netdev` is null, or a valid network device: the one of the queue.
 pub struct TxProducer<'a> {
     dev: &'a Device<Bound>,
+    netdev: *mut bindings::net_device,
     records: Producer<Record<'a>>,
     segment_len: NonZero<u32>,
     pub(super) max_descriptors: usize,
 }
 
+// SAFETY: `netdev` can be used by any thread, and the rest is `Send`.
+unsafe impl<'a> Send for TxProducer<'a> where Producer<Record<'a>>: Send {}
+
+// SAFETY: As above; with a shared reference, `netdev` is not used.
+unsafe impl<'a> Sync for TxProducer<'a> where Producer<Record<'a>>: Sync {}
+
 impl<'a> TxProducer<'a> {
-    pub(super) fn new(
+    /// # Safety
+    ///
+    /// `netdev` must be null, or a valid network device that outlives the producer.
+    pub(super) unsafe fn new(
         dev: &'a Device<Bound>,
+        netdev: *mut bindings::net_device,
         records: Producer<Record<'a>>,
         segment_len: NonZero<u32>,
         max_descriptors: usize,
     ) -> Self {
+        // INVARIANT: By the safety requirements.
         Self {
             dev,
+            netdev,
             records,
             segment_len,
             max_descriptors,
@@ -212,7 +229,8 @@ impl<'a> TxProducer<'a> {
             });
         };
 
-        skb.take_tx_timestamp();
+        // SAFETY: By the type invariants; the packet is transmitted now.
+        unsafe { skb.take_tx_timestamp(self.netdev) };
         let slot = batch.slot();
         let addr = bus_address(record.addr());
         let bytes = record.len();
@@ -298,7 +316,8 @@ impl<'a> TxProducer<'a> {
         let Mapper {
             mut batch, bytes, ..
         } = mapper;
-        skb.take_tx_timestamp();
+        // SAFETY: By the type invariants; the packet is transmitted now.
+        unsafe { skb.take_tx_timestamp(self.netdev) };
         if let Some(first) = batch.get_mut(0) {
             first.descriptors = count;
         }

@@ -3,7 +3,7 @@
 //! Tests of packets in flight.
 
 #[crate::prelude::kunit_tests(rust_net_inflight)]
-mod cases {
+pub(super) mod cases {
     use super::super::*;
     use crate::{
         bindings,
@@ -19,13 +19,13 @@ mod cases {
     use core::ptr::NonNull;
 
     /// A device that can do DMA.
-    struct TestDevice(NonNull<bindings::platform_device>);
+    pub(in super::super) struct TestDevice(NonNull<bindings::platform_device>);
 
     // SAFETY: A device may be used from any context.
     unsafe impl Send for TestDevice {}
 
     impl TestDevice {
-        fn new() -> Result<Self> {
+        pub(in super::super) fn new() -> Result<Self> {
             let info = bindings::platform_device_info {
                 name: c"rust_net_inflight".as_char_ptr(),
                 id: bindings::PLATFORM_DEVID_AUTO,
@@ -38,7 +38,7 @@ mod cases {
             Ok(Self(NonNull::new(pdev).ok_or(ENODEV)?))
         }
 
-        fn device(&self) -> &Device<Bound> {
+        pub(in super::super) fn device(&self) -> &Device<Bound> {
             // SAFETY: The device is valid. No driver binds to this name, and mapping for DMA does
             // not need one.
             unsafe { Device::from_raw(&raw mut (*self.0.as_ptr()).dev) }
@@ -58,10 +58,20 @@ mod cases {
         }
     }
 
-    const LIMITS: Limits = Limits {
+    pub(in super::super) const LIMITS: Limits = Limits {
         segment_len: 1024,
         descriptors: 8,
     };
+
+    /// As [`pair`], without a network device.
+    fn free_pair(
+        dev: &Device<Bound>,
+        descriptors: usize,
+        limits: Limits,
+    ) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {
+        // SAFETY: There is no network device.
+        unsafe { pair_of(dev, core::ptr::null_mut(), descriptors, limits) }
+    }
 
     fn linear(len: usize) -> Result<SkBuff> {
         let mut skb = UniqueSkBuff::alloc(len as u32, GFP_ATOMIC)?;
@@ -175,25 +185,25 @@ mod cases {
         let dev = device.device();
 
         for descriptors in [0, 1, 3, 1000, MAX_DESCRIPTORS * 2] {
-            assert!(pair(dev, descriptors, LIMITS).is_err_and(|e| e == EINVAL));
+            assert!(free_pair(dev, descriptors, LIMITS).is_err_and(|e| e == EINVAL));
         }
         let nothing = Limits {
             segment_len: 0,
             ..LIMITS
         };
-        assert!(pair(dev, 8, nothing).is_err_and(|e| e == EINVAL));
+        assert!(free_pair(dev, 8, nothing).is_err_and(|e| e == EINVAL));
         let nothing = Limits {
             descriptors: 0,
             ..LIMITS
         };
-        assert!(pair(dev, 8, nothing).is_err_and(|e| e == EINVAL));
+        assert!(free_pair(dev, 8, nothing).is_err_and(|e| e == EINVAL));
         Ok(())
     }
 
     #[test]
     fn a_packet_goes_there_and_back() -> Result {
         let device = TestDevice::new()?;
-        let (mut tx, rx) = pair(device.device(), 8, LIMITS)?;
+        let (mut tx, rx) = free_pair(device.device(), 8, LIMITS)?;
         let mut written = Written::default();
 
         assert_eq!((tx.free(), rx.free()), (7, 7));
@@ -218,7 +228,7 @@ mod cases {
     #[test]
     fn long_and_scattered_packets_are_split() -> Result {
         let device = TestDevice::new()?;
-        let (mut tx, rx) = pair(device.device(), 16, LIMITS)?;
+        let (mut tx, rx) = free_pair(device.device(), 16, LIMITS)?;
         let mut written = Written::default();
 
         let skb = scattered(100, 4096)?;
@@ -246,7 +256,7 @@ mod cases {
     #[test]
     fn a_packet_without_linear_part_is_its_fragments() -> Result {
         let device = TestDevice::new()?;
-        let (mut tx, rx) = pair(device.device(), 16, LIMITS)?;
+        let (mut tx, rx) = free_pair(device.device(), 16, LIMITS)?;
         let mut written = Written::default();
 
         let sent = tx.submit(scattered(0, 1500)?, 0, |slot, entry| {
@@ -261,7 +271,7 @@ mod cases {
     #[test]
     fn refuses_what_the_card_cannot_take() -> Result {
         let device = TestDevice::new()?;
-        let (mut tx, _rx) = pair(device.device(), 16, LIMITS)?;
+        let (mut tx, _rx) = free_pair(device.device(), 16, LIMITS)?;
         let mut asked = 0;
         let mut refusal = |skb: SkBuff, contexts: usize| {
             let raw = skb.as_raw();
@@ -304,7 +314,7 @@ mod cases {
     #[test]
     fn a_full_ring_gives_packets_back() -> Result {
         let device = TestDevice::new()?;
-        let (mut tx, rx) = pair(device.device(), 4, LIMITS)?;
+        let (mut tx, rx) = free_pair(device.device(), 4, LIMITS)?;
 
         for _ in 0..3 {
             assert!(tx.submit(linear(60)?, 0, |_, _| ()).is_ok());
@@ -323,7 +333,7 @@ mod cases {
     #[test]
     fn slots_and_packets_stay_together() -> Result {
         let device = TestDevice::new()?;
-        let (mut tx, mut rx) = pair(device.device(), 16, LIMITS)?;
+        let (mut tx, mut rx) = free_pair(device.device(), 16, LIMITS)?;
         let mut slot = 0;
 
         for round in 0..200 {
@@ -366,7 +376,7 @@ mod cases {
         let skbs = watched(3)?;
 
         for producer_first in [true, false] {
-            let (mut tx, rx) = pair(device.device(), 8, LIMITS)?;
+            let (mut tx, rx) = free_pair(device.device(), 8, LIMITS)?;
             for skb in &skbs {
                 assert!(tx.submit(share(skb)?, 0, |_, _| ()).is_ok());
             }
@@ -389,7 +399,7 @@ mod cases {
     fn what_is_left_was_sent_or_is_lost() -> Result {
         let device = TestDevice::new()?;
         let skbs = watched(2)?;
-        let (mut tx, rx) = pair(device.device(), 16, LIMITS)?;
+        let (mut tx, rx) = free_pair(device.device(), 16, LIMITS)?;
 
         for skb in &skbs {
             assert!(tx.submit(share(skb)?, 0, |_, _| ()).is_ok());
@@ -416,7 +426,7 @@ mod cases {
     #[test]
     fn what_takes_one_descriptor_and_what_does_not() -> Result {
         let device = TestDevice::new()?;
-        let (mut tx, rx) = pair(device.device(), 8, LIMITS)?;
+        let (mut tx, rx) = free_pair(device.device(), 8, LIMITS)?;
         let mut several = |skb: SkBuff| {
             let raw = skb.as_raw();
             let refused = tx.submit_one(skb, |_, _| ()).err();
@@ -442,7 +452,7 @@ mod cases {
     #[test]
     fn a_failing_mapping_undoes_the_others() -> Result {
         let device = TestDevice::new()?;
-        let (mut tx, rx) = pair(device.device(), 16, LIMITS)?;
+        let (mut tx, rx) = free_pair(device.device(), 16, LIMITS)?;
 
         // SAFETY: This is the context of a test. The suppression ends below.
         let (test, quiet) = unsafe {

@@ -68,25 +68,47 @@ impl SkBuff {
         })
     }
 
-    /// Takes the time at which the packet is sent, if its sender has asked for that.
+    /// Takes the time at which `dev` sends the packet, if its sender has asked for that.
     ///
     /// To be called at the latest possible moment before the packet is passed to the card.
+    ///
+    /// # Safety
+    ///
+    /// `dev` must be null or a valid network device, and the packet be ours to transmit.
     #[inline]
-    pub(in crate::net) fn take_tx_timestamp(&self) {
+    pub(in crate::net) unsafe fn take_tx_timestamp(&self, dev: *mut bindings::net_device) {
         const WANTED: u32 = bindings::SKBTX_SW_TSTAMP | bindings::SKBTX_BPF;
 
         // SAFETY: The shared info of a valid packet is valid.
         let flags = u32::from(unsafe { (*self.shared_info()).tx_flags });
-        if cfg!(CONFIG_NETWORK_PHY_TIMESTAMPING) || flags & WANTED != 0 {
-            self.report_tx_timestamp();
+        if flags & WANTED != 0 {
+            // SAFETY: By the safety requirements.
+            unsafe { self.report_tx_timestamp(dev) };
         }
     }
 
+    /// The part of `skb_tx_timestamp()` that does not need a PHY, which these devices do not have.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::take_tx_timestamp`].
     #[cold]
-    fn report_tx_timestamp(&self) {
-        // SAFETY: The packet is valid, and is being transmitted. It is not changed: a clone of it
-        // goes to the sender.
-        unsafe { bindings::skb_tx_timestamp(self.as_raw()) };
+    unsafe fn report_tx_timestamp(&self, dev: *mut bindings::net_device) {
+        // SAFETY: The packet is valid, and it is being transmitted. A clone of it goes to the
+        // sender, with the number of its device. That is `dev`, unless the driver has kept the
+        // packet from the transmit function of another one, which may be gone.
+        unsafe {
+            let device = &raw mut (*self.as_raw())
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .dev;
+
+            if *device != dev {
+                *device = dev;
+            }
+            bindings::skb_tstamp_tx(self.as_raw(), core::ptr::null_mut());
+        }
     }
 
     /// Number of bytes between the start of the buffer and the first byte of the packet.

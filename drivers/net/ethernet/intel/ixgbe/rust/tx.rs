@@ -104,7 +104,7 @@ pub(crate) fn ring<'a>(
     pair: Pair,
 ) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
     let desc = Descriptors::new(dev, napi)?;
-    let (producer, consumer) = inflight::pair(dev, RING_SIZE, LIMITS)?;
+    let (producer, consumer) = inflight::pair(dev, napi, RING_SIZE, LIMITS)?;
 
     Ok((
         TxRing {
