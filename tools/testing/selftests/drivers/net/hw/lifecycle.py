@@ -9,12 +9,7 @@ from lib.py import KsftNamedVariant, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
-from lib.py.support import pages_back, wait_until
-
-
-def _rounds(cfg):
-    """ Return a number of rounds, lower for the slow probe of the C driver. """
-    return 10 if cfg.driver == "ixgbe" else 50
+from lib.py.support import pages_back, rounds, wait_until
 
 
 @ksft_variants([
@@ -24,7 +19,7 @@ def _rounds(cfg):
 @ksft_disruptive
 def updown(cfg, share, carrier):
     """ Interfaces go up and down, after the carrier came or before. """
-    for _ in range(int(_rounds(cfg) * share)):
+    for _ in range(int(rounds(cfg, 50, 10) * share)):
         cfg.both("up")
         if carrier:
             wait_until(lambda: all(port.attr("carrier") == "1" for port in cfg.ports),
@@ -47,7 +42,7 @@ def reload(cfg, state):
     """
     The driver is unloaded with its interfaces up, down or not yet registered.
     """
-    for _ in range(_rounds(cfg) // 3 + 1):
+    for _ in range(rounds(cfg, 50, 10) // 3 + 1):
         if state == "up":
             cfg.both("up")
         cfg.card.unload()

@@ -11,16 +11,11 @@ from lib.py import CmdExitFailure
 from lib.py.judge import judged
 from lib.py.nicmodel import Cable, NicModelEnv, forwards_after
 from lib.py.nicmodel import traffic_intact
-from lib.py.support import wait_until
+from lib.py.support import rounds, wait_until
 
 ETH_HLEN = 14
 # Frames in less than a buffer, in more than one of 2048 bytes, and in several.
 MTUS = (1400, 2048, 9000)
-
-
-def _rounds(cfg, count, for_c):
-    """ Return a number of rounds, lower for the C driver. """
-    return for_c if cfg.driver == "ixgbe" else count
 
 
 def set_up(cfg):
@@ -32,7 +27,7 @@ def set_up(cfg):
 def unbind_and_bind(cfg):
     """ Each port in turn is unbound and bound under traffic. """
     cfg.start_traffic()
-    for count in range(_rounds(cfg, 20, 4)):
+    for count in range(rounds(cfg, 20, 4)):
         port = cfg.ports[count % 2]
         port.unbind()
         port.bind(cfg.driver)
@@ -43,7 +38,7 @@ def unbind_and_bind(cfg):
 def down_and_up(cfg):
     """ Each port in turn goes down and up under traffic. """
     cfg.start_traffic()
-    for _ in range(_rounds(cfg, 10, 3)):
+    for _ in range(rounds(cfg, 10, 3)):
         for port in reversed(cfg.ports):
             ip(f"link set {port.ifname} down")
             cfg.set_up()
@@ -52,7 +47,7 @@ def down_and_up(cfg):
 @ksft_disruptive
 def up_under_flood(cfg):
     """ A port whose receive ring fills while it goes up receives all the same. """
-    for _ in range(_rounds(cfg, 5, 2)):
+    for _ in range(rounds(cfg, 5, 2)):
         ip(f"link set {cfg.ports[0].ifname} down")
         # Without a window: more than the ring and the packet buffer can hold.
         cfg.start_traffic(20000, window=0)
@@ -70,7 +65,7 @@ def _set_mtu(cfg, mtu):
 def mtu(cfg):
     """ The MTU changes under traffic. """
     cfg.start_traffic()
-    for _ in range(_rounds(cfg, 3, 1)):
+    for _ in range(rounds(cfg, 3, 1)):
         for value in (9000, 1400, 2048, 1500):
             _set_mtu(cfg, value)
 

@@ -154,8 +154,9 @@ class Card:
         queues drop packets until the link watch has run.
         """
         ports = ports or self.ports
+        # A debug kernel on emulated CPUs takes 3 s to restart a port.
         wait_until(lambda: all(port.attr("operstate") == "up" for port in ports),
-                   20, "the ports are up")
+                   60, "the ports are up")
         time.sleep(0.2)
 
     def load(self, parameters="", wait=True):

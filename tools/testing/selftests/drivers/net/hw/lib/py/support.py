@@ -53,6 +53,14 @@ def is_emulated():
     return "hypervisor" in cpus and "User Mode Linux" not in cpus
 
 
+def rounds(cfg, many, few):
+    """
+    Return a number of rounds: few for the C driver, which is slow to probe, and
+    where instructions are emulated.
+    """
+    return few if cfg.driver == "ixgbe" or is_emulated() else many
+
+
 def provokes(kind):
     """ Announce a kernel warning that the case triggers on purpose. """
     Path("/dev/kmsg").write_text(f"skbulk: provokes {kind}\n", encoding="utf-8")
