@@ -145,6 +145,12 @@ rust_helper_netdev_assert_locked_ops_compat(const struct net_device *dev)
 	netdev_assert_locked_ops_compat_or_invisible(dev);
 }
 
+/* For tests. With PREEMPT_RT, mutex_is_locked() is a macro. */
+__rust_helper bool rust_helper_netdev_is_locked(struct net_device *dev)
+{
+	return mutex_is_locked(&dev->lock);
+}
+
 __rust_helper void rust_helper_netdev_lock_ops(struct net_device *dev)
 {
 	netdev_lock_ops(dev);

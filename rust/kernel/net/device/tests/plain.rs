@@ -139,7 +139,7 @@ impl Plan {
         let (rtnl, instance) = unsafe {
             (
                 bindings::rtnl_is_locked() != 0,
-                bindings::mutex_is_locked(&raw mut (*dev.as_raw()).lock),
+                bindings::netdev_is_locked(dev.as_raw()),
             )
         };
         let locks = if rtnl { RTNL } else { 0 } | if instance { INSTANCE } else { 0 };
