@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include <linux/slab.h>
-
-#include "../../mm/slab.h"
+#include <linux/slab_footprint.h>
 
 __rust_helper void *rust_helper_kmem_cache_alloc(struct kmem_cache *s,
 						 gfp_t flags)
@@ -17,21 +16,16 @@ __rust_helper bool rust_helper_kmem_cache_alloc_bulk(struct kmem_cache *s,
 	return kmem_cache_alloc_bulk(s, flags, size, p);
 }
 
-/* Slabs are only counted with CONFIG_SLUB_DEBUG. */
 __rust_helper bool rust_helper_kmem_cache_footprint(struct kmem_cache *s,
 						    size_t *slabs,
 						    size_t *bytes,
 						    size_t *objects)
 {
-#ifdef CONFIG_SLUB_DEBUG
-	struct slabinfo info = {};
+	struct kmem_cache_footprint footprint = {};
+	bool known = kmem_cache_footprint(s, &footprint);
 
-	get_slabinfo(s, &info);
-	*slabs = info.num_slabs;
-	*bytes = info.num_slabs << (info.cache_order + PAGE_SHIFT);
-	*objects = info.active_objs;
-	return true;
-#else
-	return false;
-#endif
+	*slabs = footprint.slabs;
+	*bytes = footprint.bytes;
+	*objects = footprint.objects;
+	return known;
 }
