@@ -35,7 +35,6 @@ use crate::{
         self,
         Bound, //
     },
-    new_mutex,
     prelude::*,
     softirq::Softirq,
     sync::{
@@ -43,6 +42,7 @@ use crate::{
             Atomic,
             Relaxed, //
         },
+        static_lock_class,
         Arc,
         Mutex, //
     },
@@ -95,6 +95,12 @@ impl Id {
     }
 }
 
+/// The name of a lock class.
+///
+/// lockdep compares names by address. A literal would have one in each module of a driver that the
+/// code around it is compiled into, but there is only one key.
+static ATTACHED: &CStr = c"Napi::attached";
+
 /// The NAPI instance of a queue vector.
 ///
 /// # Invariants
@@ -125,7 +131,7 @@ impl Napi {
         pin_init!(Self {
             inner: Opaque::zeroed(),
             id: Id::new(),
-            attached <- new_mutex!(KVec::new(), "Napi::attached"),
+            attached <- Mutex::new(KVec::new(), ATTACHED, static_lock_class!()),
         })
     }
 

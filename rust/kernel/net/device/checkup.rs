@@ -19,6 +19,10 @@ use core::{
     ptr, //
 };
 
+/// The names of lock classes, at one address for all drivers: lockdep compares names by address.
+static CHECK_UPS: &CStr = c"net::device::CheckUps";
+static CHECK_UPS_TIMER: &CStr = c"net::device::CheckUps_timer";
+
 /// Milliseconds between two check-ups.
 const PERIOD_MS: u32 = 1_000;
 
@@ -61,14 +65,14 @@ impl<T: Driver> CheckUps<T> {
                             &raw mut (*work).work,
                             Some(Self::run),
                             false,
-                            c"net::device::CheckUps".as_char_ptr(),
+                            CHECK_UPS.as_char_ptr(),
                             crate::static_lock_class!().as_ptr(),
                         );
                         bindings::timer_init_key(
                             &raw mut (*work).timer,
                             Some(bindings::delayed_work_timer_fn),
                             bindings::TIMER_IRQSAFE,
-                            c"net::device::CheckUps_timer".as_char_ptr(),
+                            CHECK_UPS_TIMER.as_char_ptr(),
                             crate::static_lock_class!().as_ptr(),
                         );
                     }

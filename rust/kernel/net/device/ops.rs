@@ -348,6 +348,9 @@ impl Device {
     }
 }
 
+/// The name of a lock class, at one address for all drivers: lockdep compares names by address.
+static RESTART: &CStr = c"net::device::Restart";
+
 /// The work that restarts a device that failed to transmit.
 pub(super) struct Restart<T>(PhantomData<T>);
 
@@ -360,7 +363,7 @@ impl<T: Driver> Restart<T> {
                     work,
                     Some(Self::run),
                     false,
-                    c"net::device::Restart".as_char_ptr(),
+                    RESTART.as_char_ptr(),
                     crate::static_lock_class!().as_ptr(),
                 )
             };
