@@ -46,10 +46,14 @@ def reset_function(port):
     path.write_text("1", encoding="utf-8")
 
 
-def inject(port, status):
-    """ Inject an error into the root port of a port, and wait until it was handled. """
+def _needs_injection():
     if not os.path.exists(INJECT):
         raise KsftSkipEx("needs CONFIG_PCIEAER_INJECT")
+
+
+def inject(port, status):
+    """ Inject an error into the root port of a port, and wait until it was handled. """
+    _needs_injection()
     root = _device(port).resolve().parent.name
     bus, _, slot = root.partition(":")[2].partition(":")
     dev, _, fn = slot.partition(".")
@@ -107,6 +111,7 @@ def error_while_down(cfg, status):
 @ksft_disruptive
 def error_under_traffic(cfg, status):
     """ A port recovers from errors under traffic. """
+    _needs_injection()
     cfg.set_up()
     cfg.start_traffic()
     for count in range(4):
@@ -118,9 +123,8 @@ def error_under_traffic(cfg, status):
 @ksft_disruptive
 def unbound_after_errors(cfg):
     """ A port is unbound while the kernel recovers it. """
+    _needs_injection()
     cfg.set_up()
-    if not os.path.exists(INJECT):
-        raise KsftSkipEx("needs CONFIG_PCIEAER_INJECT")
     port = cfg.ports[0]
     for _ in range(3):
         inject(port, FATAL)

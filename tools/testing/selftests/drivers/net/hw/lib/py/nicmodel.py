@@ -178,6 +178,9 @@ class NicModelEnv(NetDrvEnv):
     def check_works(self, count=500):
         """ Check that the driver forwards every frame. """
         self.set_up()
+        if self.traffic:
+            # A case that was skipped has started it.
+            self.check_traffic()
         self.settle()
         self.check_forwarded(count)
 
