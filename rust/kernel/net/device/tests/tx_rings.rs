@@ -16,6 +16,7 @@ use crate::{
     net::{
         inflight::{
             self,
+            Descriptors,
             Limits,
             TxCompletion,
             TxFormat,
@@ -108,8 +109,10 @@ mod cases {
         Ok(())
     }
 
-    #[test]
-    fn memory_is_that_of_the_parent() -> Result {
+    /// How `make` fails for a device that is not the parent.
+    fn refusal(
+        make: impl FnOnce(&device::Device<Bound>, &Napi) -> Option<Error>,
+    ) -> Result<Option<Error>> {
         let device = Fixture::new(1)?;
         let other = crate::faux::Registration::new(c"rust_net_test_other", None)?;
         let other: &device::Device<Bound> = other.as_ref().as_ref();
@@ -122,9 +125,22 @@ mod cases {
             // The instance is the first member.
             &*(*queue).napi.cast::<Napi>()
         };
-        let refused = make(other, napi).err();
-        drop(device);
-        assert_eq!(refused, Some(EINVAL));
+        Ok(make(other, napi))
+    }
+
+    #[test]
+    fn memory_is_that_of_the_parent() -> Result {
+        let refusal = refusal(|dev, napi| Descriptors::<16>::new(dev, napi).err())?;
+
+        assert_eq!(refusal, Some(EINVAL));
+        Ok(())
+    }
+
+    #[test]
+    fn packets_are_mapped_for_the_parent() -> Result {
+        let refusal = refusal(|dev, napi| inflight::pair(dev, napi, 16, Format::LIMITS).err())?;
+
+        assert_eq!(refusal, Some(EINVAL));
         Ok(())
     }
 }
