@@ -254,6 +254,31 @@ pub fn online_cpus() -> impl Iterator<Item = CpuId> {
     })
 }
 
+/// Two CPUs, for a KUnit case that needs them.
+///
+/// If there is one only, the case is reported as skipped, and has to return.
+#[cfg(CONFIG_KUNIT = "y")]
+#[doc(hidden)]
+pub fn two_cpus_for_case() -> Option<(CpuId, CpuId)> {
+    let mut cpus = online_cpus();
+
+    if let (Some(first), Some(second)) = (cpus.next(), cpus.next()) {
+        return Some((first, second));
+    }
+    let why = c"one CPU".to_bytes_with_nul();
+    // SAFETY: The case that is running is valid, and has room for that. Nothing else writes to it.
+    unsafe {
+        let case = bindings::kunit_get_current_test();
+        if !case.is_null() {
+            (*case).status = bindings::kunit_status_KUNIT_SKIPPED;
+            (&raw mut (*case).status_comment)
+                .cast::<u8>()
+                .copy_from_nonoverlapping(why.as_ptr(), why.len());
+        }
+    }
+    None
+}
+
 #[kunit_tests(rust_kthread)]
 mod tests {
     use super::*;

@@ -30,8 +30,7 @@ use crate::{
 /// Lets a completion on one CPU make room while another CPU takes the device down: the queue must
 /// not be awake when the driver is told to be quiet. The device has the private flags `flags`.
 pub(in crate::net::device) fn stays_stopped_while_down<P: TxPath<Dummy>>(flags: u32) -> Result {
-    let mut cpus = kthread::online_cpus();
-    let (Some(here), Some(there)) = (cpus.next(), cpus.next()) else {
+    let Some((here, there)) = kthread::two_cpus_for_case() else {
         return Ok(());
     };
     let device = &Fixture::with_path::<P>(1)?;

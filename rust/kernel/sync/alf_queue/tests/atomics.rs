@@ -32,9 +32,8 @@ mod cases {
 
     #[test]
     fn users_wait_for_those_before_them() -> Result {
-        let mut cpus = kthread::online_cpus();
-        let (Some(first), Some(second)) = (cpus.next(), cpus.next()) else {
-            // On a single CPU, the waiting thread would not let the other one run.
+        // On a single CPU, the waiting thread would not let the other one run.
+        let Some((first, second)) = kthread::two_cpus_for_case() else {
             return Ok(());
         };
         let ring = Ring::<u32>::new(8, 0, GFP_KERNEL)?;
