@@ -202,7 +202,18 @@ unsafe fn number(skb: NonNull<bindings::sk_buff>) -> u8 {
     skb.data().first().copied().unwrap_or(u8::MAX)
 }
 
-/// A discipline of the loopback device, which does not know of it. RTNL is held.
+/// Calls `f` with RTNL held. A case that fails does not return: it must not hold RTNL then, which
+/// the next one would wait for.
+fn locked<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: Tests run in process context.
+    unsafe { bindings::rtnl_lock() };
+    let result = f();
+    // SAFETY: Locked above.
+    unsafe { bindings::rtnl_unlock() };
+    result
+}
+
+/// A discipline of the loopback device, which does not know of it.
 pub(super) struct Discipline(*mut bindings::Qdisc);
 
 impl Discipline {
@@ -230,20 +241,23 @@ impl Discipline {
             .as_mut()
             .map_or(ptr::null_mut(), Attribute::as_raw);
 
-        // SAFETY: Tests run in process context. The loopback device is never gone. This is what
-        // the core does to create a discipline; if it fails, it is freed with RTNL held.
-        unsafe {
-            bindings::rtnl_lock();
+        // SAFETY: The loopback device is never gone. This is what the core does to create a
+        // discipline.
+        let sch = locked(|| unsafe {
             let queue = bindings::netdev_get_tx_queue(bindings::init_net.loopback_dev, 0);
-            let sch = from_err_ptr(bindings::qdisc_alloc(queue, OPS.as_raw(), extack))
-                .inspect_err(|_| bindings::rtnl_unlock())?;
+            let sch = from_err_ptr(bindings::qdisc_alloc(queue, OPS.as_raw(), extack))?;
             (*sch).parent = bindings::TC_H_ROOT;
+            Ok::<_, Error>(sch)
+        })?;
+        // If it cannot be initialised, this frees it.
+        let new = Self(sch);
 
-            let new = Self(sch);
+        // SAFETY: As above.
+        locked(|| unsafe {
             let init = (*OPS.as_raw()).init.ok_or(EINVAL)?;
-            to_result(init(sch, attribute, extack))?;
-            Ok(new)
-        }
+            to_result(init(sch, attribute, extack))
+        })?;
+        Ok(new)
     }
 
     /// Runs `f` as the core does.
@@ -341,33 +355,33 @@ impl Discipline {
 
     pub(super) fn reset(&self) {
         // SAFETY: Nobody else uses the discipline.
-        self.bh_disabled(|_, sch| unsafe { bindings::qdisc_reset(sch) });
+        locked(|| self.bh_disabled(|_, sch| unsafe { bindings::qdisc_reset(sch) }));
     }
 
     pub(super) fn change(&self, options: &[u8]) -> Result {
         // SAFETY: Nobody else uses the discipline, and RTNL is held.
-        unsafe {
+        locked(|| unsafe {
             let change = (*OPS.as_raw()).change.ok_or(EINVAL)?;
             to_result(change(
                 self.0,
                 Attribute::new(options).as_raw(),
                 ptr::null_mut(),
             ))
-        }
+        })
     }
 
     pub(super) fn change_tx_queue_len(&self, packets: u32) -> Result {
         // SAFETY: Nobody else uses the discipline, and RTNL is held.
-        unsafe {
+        locked(|| unsafe {
             let change = (*OPS.as_raw()).change_tx_queue_len.ok_or(EINVAL)?;
             to_result(change(self.0, packets))
-        }
+        })
     }
 
     /// Tells enqueueing sides apart.
     pub(super) fn enqueueing_side(&self) -> *const Input {
         // SAFETY: The discipline is valid, and RTNL is held.
-        ptr::from_ref(unsafe { Ops::<Fifo>::input(self.0) })
+        locked(|| ptr::from_ref(unsafe { Ops::<Fifo>::input(self.0) }))
     }
 
     /// How many dequeueing sides there are from before changes.
@@ -381,10 +395,10 @@ impl Discipline {
         let skb = UniqueSkBuff::alloc(64, GFP_KERNEL)?;
 
         // SAFETY: RTNL is held.
-        let len = unsafe {
+        let len = locked(|| unsafe {
             let dump = (*OPS.as_raw()).dump.ok_or(EINVAL)?;
-            dump(self.0, skb.as_raw())
-        };
+            Ok::<_, Error>(dump(self.0, skb.as_raw()))
+        })?;
         let data = skb.data();
         if len != 8 || data.len() != 8 {
             return Err(EMSGSIZE);
@@ -458,10 +472,7 @@ impl Discipline {
 
 impl Drop for Discipline {
     fn drop(&mut self) {
-        // SAFETY: The discipline is not attached to anything, and RTNL is held since it was made.
-        unsafe {
-            bindings::qdisc_put(self.0);
-            bindings::rtnl_unlock();
-        }
+        // SAFETY: The discipline is not attached to anything.
+        locked(|| unsafe { bindings::qdisc_put(self.0) });
     }
 }
