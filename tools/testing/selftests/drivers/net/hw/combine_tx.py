@@ -19,6 +19,7 @@ from lib.py.support import Task, driver_stats, flood, kernel_log, provokes
 from lib.py.support import wait_until
 
 SENDERS, COUNT = 6, 2000
+ATTEMPTS = 20
 DOWNS = 20
 FLOODERS = 3
 ACCOUNTED = ("tx_packets", "tx_lost", "tx_refused", "tx_combine_dropped")
@@ -134,8 +135,15 @@ def senders_past_qdisc(cfg):
 
 
 def senders_share_doorbells(cfg):
-    """ CPUs sent packets of others, with fewer doorbells than packets. """
-    _, counted = cfg.results["senders_past_qdisc"]
+    """
+    CPUs sent packets of others, with fewer doorbells than packets. If the CPUs
+    are virtual, and had to take turns all the time, the programs send again.
+    """
+    for _ in range(ATTEMPTS):
+        _, counted = cfg.results["senders_past_qdisc"]
+        if counted["tx_combined"]:
+            break
+        _all_there(cfg, "senders_past_qdisc", "packet")
     ksft_pr(f"{counted['tx_packets']} packets, {counted['tx_doorbells']} doorbells, "
             f"{counted['tx_combined']} sent by another CPU")
     ksft_lt(counted["tx_doorbells"], counted["tx_packets"])
