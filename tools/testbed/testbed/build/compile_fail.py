@@ -25,20 +25,19 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.build.saved import words as saved_words
 from testbed.host import proc
 
 Result = tuple[str, bool, str]
 
 _HEADER = re.compile(r"^//@ (?:(?P<ok>pass)|error: (?P<code>E\d{4}|none)(?: (?P<text>\S.*))?)$")
 _MARK = re.compile(r"^\s*//~(?: (?P<right>.*))?$")
-_SAVED = re.compile(r"^savedcmd_\S+ := (?P<command>.*)$", re.M)
 _ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*=")
 _TIMEOUT = 300.0
 # Options that name the outputs of the module whose flags are used.
@@ -103,19 +102,7 @@ def put_right(source: str, name: str) -> str:
 
 def module_command(saved: str) -> Command | None:
     """The rustc command in a .cmd file, without inputs and outputs; None if there is none."""
-    match = _SAVED.search(saved)
-    if not match or "rustc" not in match["command"]:
-        return None
-    # make writes '#' as '\#' or through a variable, and '$' doubled.
-    text = match["command"].replace("$(pound)", "#").replace("\\#", "#").replace("$$", "$")
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=";")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    words = []
-    for word in lexer:
-        if word == ";":
-            break
-        words.append(word)
+    words = saved_words(saved)
     env: dict[str, str] = {}
     while words and _ASSIGNMENT.match(words[0]):
         key, _, value = words.pop(0).partition("=")

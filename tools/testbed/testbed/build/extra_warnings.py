@@ -8,12 +8,12 @@ bindings again. So files are compiled as the build did, but with W=1's flags and
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from testbed.build.saved import words as saved_words
 from testbed.host import proc
 from testbed.host.ui import Failure
 
@@ -23,7 +23,6 @@ _LEVEL = re.compile(
     r"findstring 1, \$\(KBUILD_EXTRA_WARN\).*?\n(?P<on>.*?)\nelse\n(?P<off>.*?)^# W=2", re.S | re.M
 )
 _FLAG = re.compile(r"(?:\+=|,) *(-W[\w=-]+)")
-_SAVED = re.compile(r"^savedcmd_\S+ := (?P<command>.*)$", re.M)
 _WARNING = re.compile(r"^(?P<path>\S+\.[ch]):(?P<line>\d+):\d+: (?:warning|error): (?P<text>.+)$",
                       re.M)  # fmt: skip
 
@@ -39,12 +38,8 @@ def flags(makefile: str) -> tuple[list[str], set[str]]:
 def command(saved: str, on: Iterable[str], off: Iterable[str]) -> list[str] | None:
     """A compiler's command from a .cmd file, with these flags and no output; None if it is
     not one for C."""
-    match = _SAVED.search(saved)
-    if not match:
-        return None
-    text = match["command"].replace("$(pound)", "#").replace("\\#", "#").replace("$$", "$")
-    words = shlex.split(text.partition(" ; ")[0])
-    if not Path(words[0]).name.startswith("clang") or not words[-1].endswith(".c"):
+    words = saved_words(saved)
+    if not (words and Path(words[0]).name.startswith("clang") and words[-1].endswith(".c")):
         return None
     kept = [one for one in words if one not in {*off, "-c"} and not one.startswith("-Wp,-MMD")]
     place = kept.index("-o")

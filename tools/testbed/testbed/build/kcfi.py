@@ -14,13 +14,13 @@ This takes seconds, and a kernel that was built without CONFIG_CFI.
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.build.compile_fail import Command, find_command, module_command
+from testbed.build.saved import words as saved_words
 from testbed.host import proc
 from testbed.host.ui import Failure
 
@@ -54,7 +54,6 @@ STRUCTS = (
     "pci_error_handlers",
 )
 _TIMEOUT = 300.0
-_SAVED = re.compile(r"^savedcmd_\S+ := (?P<command>.*)$", re.M)
 _FIELD = re.compile(r"pub (?P<name>\w+):\s*::core::option::Option<\s*unsafe extern \"C\" fn\(")
 _FUNCTION = re.compile(
     r"^(?=.*!kcfi_type !(?P<node>\d+))(?:define|declare)\b.*@(?P<name>probe_\w+)\(", re.M
@@ -189,18 +188,9 @@ def rust_command(command: Command, build: Path, tree: Path) -> list[str]:
 
 
 def _c_command(build: Path, source: Path) -> list[str]:
-    saved = _SAVED.search((build / _C_OBJECT).read_text())
-    if not saved:
+    words = saved_words((build / _C_OBJECT).read_text())
+    if not words:
         raise Failure(f"{build / _C_OBJECT} has no command")
-    text = saved["command"].replace("$(pound)", "#").replace("\\#", "#").replace("$$", "$")
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=";")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    words = []
-    for word in lexer:
-        if word == ";":
-            break
-        words.append(word)
     at = words.index("-o")
     del words[at : at + 2]
     words = [word for word in words if not word.startswith("-Wp,") and not word.endswith(".c")]

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The compiler's commands that the kernel's build keeps in .cmd files."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import takewhile
+
+_SAVED = re.compile(r"^savedcmd_\S+ := (?P<command>.*)$", re.M)
+
+
+def words(saved: str) -> list[str]:
+    """The words of the first command in a .cmd file; none if it has no command."""
+    found = _SAVED.search(saved)
+    if not found:
+        return []
+    # make writes '#' as '\#' or through a variable, and '$' doubled.
+    text = found["command"].replace("$(pound)", "#").replace("\\#", "#").replace("$$", "$")
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=";")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    return list(takewhile(lambda word: word != ";", lexer))
