@@ -36,6 +36,34 @@ class FragmentTest(unittest.TestCase):
         self.assertEqual(missing_symbols(parts[:1], "CONFIG_A=m\nCONFIG_B=y\n"), [])
 
 
+class OurConfigsTest(unittest.TestCase):
+    """Users of a network driver find their tools in the kernels that make run boots."""
+
+    def symbols(self, config: str) -> dict[str, str]:
+        values = settings.read("shell", {})
+        env = Env(values, CLONE, CLONE, CLONE, Path("/"), CLONE, "", 1)
+        return Fragment("", merged(fragments(env, config, Path("/nowhere")))).symbols
+
+    def test_every_kernel_has_ipv6_tun_vlans_and_bpf(self) -> None:
+        # The kernel for 32-bit Arm tests itself, and runs no programs.
+        for config in {*kernel.CONFIGS, *kernel.NATIVE} - {"arm"}:
+            found = self.symbols(config)
+            for name in ("IPV6", "TUN", "VLAN_8021Q", "BPF_SYSCALL", "DEBUG_FS"):
+                self.assertIn(found.get(f"CONFIG_{name}"), ("y", "m"), f"{config}: {name}")
+
+    def test_a_virtual_machine_has_tracing_and_perf(self) -> None:
+        for config in ("perf", "debug", "arm64"):
+            found = self.symbols(config)
+            for name in ("FTRACE", "ENABLE_DEFAULT_TRACERS", "PERF_EVENTS", "BPF_JIT"):
+                self.assertEqual(found.get(f"CONFIG_{name}"), "y", f"{config}: {name}")
+
+    def test_a_forwarding_host_has_a_bridge_and_nftables(self) -> None:
+        for config in ("perf", kernel.UML, kernel.SELFTESTS):
+            found = self.symbols(config)
+            for name in ("BRIDGE", "NF_TABLES", "NF_TABLES_IPV6", "NFT_NAT", "NFT_FLOW_OFFLOAD"):
+                self.assertIn(found.get(f"CONFIG_{name}"), ("y", "m"), f"{config}: {name}")
+
+
 class ExtraTest(unittest.TestCase):
     def setUp(self) -> None:
         self.top = Path(self.enterContext(tempfile.TemporaryDirectory()))

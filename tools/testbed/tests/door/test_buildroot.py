@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from sandbox import CLONE, SandboxTest
 
@@ -34,6 +35,8 @@ Types: deb
 URIs: https://packages.example/node
 Suites: nodistro
 """
+# Seconds within which a wrong value is refused; twice that on a busy machine.
+_SOON = 4.0
 MADE = """
 for part; do case $part in */root-*.part) ;; *) continue ;; esac; break; done
 mkdir "$part" && printf '%s\\n' "$@" >"$part/words"
@@ -209,8 +212,11 @@ class CheckTest(SandboxTest):
                 (self.top / "bin/without-python3").rename(self.top / "bin/python3")
             for words, message in cases.items():
                 with self.subTest(words=words, python=python):
+                    began = time.monotonic()
                     done = self.run_script(f"make -C $CLONE {words}")
+                    took = time.monotonic() - began
                     self.assert_fails(done, message)
+                    self.assertLess(took, _SOON)
                     self.assertNotIn("build root:", done.stdout)
 
     def test_good_values_pass_without_python(self) -> None:
