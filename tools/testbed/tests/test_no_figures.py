@@ -14,6 +14,11 @@ FIGURE = re.compile(
     r"(?<![\w.])\d[\d.,]*(?: to [\d.,]+)?[ -]?"
     r"(?:ns|nanoseconds|[kMG]pps|pps|packets per second|packets/s|instructions|cycles|%|"
     r"per ?cent|million packets)(?!\w)"
+    # Ratios in words or digits.
+    r"|\b(?:slower|faster|cheaper|dearer) by (?:a |one )?(?:half|third|quarter|tenth|\d)"
+    r"|(?:\b\d[\d.]*|half|twice) (?:times )?as (?:fast|slow)\b"
+    r"|\b\d[\d.]* times (?:faster|slower)\b",
+    re.I,
 )
 # A line of a table with two numbers that have a fraction: a table of figures.
 TABLE = re.compile(r"^\W*\S.*?\d+\.\d+.*\s\d+\.\d+")
@@ -67,6 +72,9 @@ class NoFigures(unittest.TestCase):
             "forwards 838 kpps",
             "2,016 instructions",
             "batch 1  13.0  38.0  3.40",
+            "Slower by half",
+            "it is twice as fast",
+            "2.5 times faster than C",
         ):
             self.assertTrue(figures("x.md", line), line)
 
@@ -76,6 +84,8 @@ class NoFigures(unittest.TestCase):
             "10 Gb/s",
             "Linux 7.3.4",
             "in units of 2 µs",
+            "twice as many after each doorbell",
+            "as fast as the other",
             "buffers of 3 KiB",
             "Debian 12 or 13",
         ):
