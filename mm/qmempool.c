@@ -115,8 +115,8 @@ EXPORT_SYMBOL_IF_KUNIT(qmempool_hp_remove);
 
 /*
  * A pool keeps objects and gives them to anyone. So they must not be charged to
- * whoever allocated them first, must not have readers after they were freed, and
- * need no constructor.
+ * their first user, must not have readers after they were freed, and need no
+ * constructor.
  */
 bool __qmempool_accepts(struct kmem_cache *cache)
 {

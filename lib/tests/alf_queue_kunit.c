@@ -159,8 +159,8 @@ static int use_without_end(void *data)
 }
 
 /*
- * A user that has claimed slots goes on until it has copied. Otherwise a thread that
- * preempts it would wait for it, and be what it waits for.
+ * A user that has claimed slots is not preempted until it has copied. Otherwise a
+ * thread that preempts it would wait for a user that cannot run.
  */
 static void alf_queue_test_preemption(struct kunit *test)
 {

@@ -11,9 +11,9 @@
 //!
 //! The allocator keeps free objects in sheaves, arrays of pointers: two for each CPU, and up to ten
 //! full ones for each NUMA node. A bulk call copies pointers from and to a sheaf of the CPU. Where
-//! that is used up it takes the next one, under the lock of the node, and allocation takes from the
-//! slabs what is in none of them. The capacity of a sheaf is set when the cache is created, so the
-//! creator states the maximum number of objects per bulk call, see [`Cache::new`] and
+//! that is used up it takes the next one, under the lock of the node. Allocation takes objects from
+//! the slabs when the sheaves are empty. The capacity of a sheaf is set when the cache is created,
+//! so the creator states the maximum number of objects per bulk call, see [`Cache::new`] and
 //! [`Options::keep`]: one sheaf then serves a whole call.
 //!
 //! Unused objects stay in sheaves. If `keep` is the number given to [`Options::keep`], a cache

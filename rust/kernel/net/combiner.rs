@@ -111,9 +111,9 @@ use word::{
 ///
 /// # Invariants
 ///
-/// `first` is what [`role`] says. If it points to a node, that is the one of an element which the
-/// list owns, as is what follows it. While it is not idle, there is one [`Turn`], one that was
-/// forgotten, or C code that has the role.
+/// `first` has one of the values that [`role`] describes. If it points to a node, the list owns the
+/// element of that node and those of all nodes behind it. While it is not idle, the role belongs to
+/// one [`Turn`], which may have been forgotten, or to C code.
 #[repr(C)]
 pub struct Combiner<P: Link> {
     // Next to each other: a CPU that adds an element behind others needs both. C code has the same

@@ -286,9 +286,9 @@ impl Device {
     /// (`netif_rx()`).
     ///
     /// For devices without a poll function, whose packets come from [`Driver::start_xmit`]. The
-    /// packet may be a clone, as GRO does not get to see it, and what it has from its sender is
-    /// removed. Returns whether the stack has taken it: it is dropped if its linear part does not
-    /// hold an Ethernet header, if the device is down, if the backlog is full, and with interrupts
+    /// packet may be a clone, as it bypasses GRO. The state of its sender is removed from it.
+    /// Returns whether the stack has taken it: it is dropped if its linear part does not hold an
+    /// Ethernet header, if the device is down, if the backlog is full, and with interrupts
     /// disabled. Else any context.
     pub fn receive_later(&self, mut skb: UnsharedSkBuff) -> bool {
         if skb.scrub(GFP_ATOMIC).is_err() {

@@ -177,10 +177,10 @@ pub fn pair<'a>(
 ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
     napi.check_parent(dev)?;
 
-    // SAFETY: The instance has been added to a device. The producer is part of what the driver
-    // keeps of that device: there is no other place in which a driver can keep something whose
-    // lifetime it does not know, see [`Driver`](super::device::Driver). All of this is dropped
-    // before the network device is freed.
+    // SAFETY: The instance has been added to a device. The producer is part of the driver's state
+    // of that device: there is no other place in which a driver can keep a value whose lifetime it
+    // does not know, see [`Driver`](super::device::Driver). That state is dropped before the
+    // network device is freed.
     unsafe { pair_of(dev, (*napi.as_raw()).dev, descriptors, limits) }
 }
 

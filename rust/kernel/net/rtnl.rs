@@ -23,8 +23,8 @@ use core::{
 /// The proof that the current task holds RTNL.
 ///
 /// Callbacks that the core calls with RTNL held get a mutable reference. They may be called while
-/// another such callback runs, by the same task; the latter has then lent its own reference to what
-/// has called the core, and cannot use what it has borrowed with it.
+/// another such callback runs, by the same task. That one has then lent its own reference to the
+/// function that called the core, and cannot use values that it has borrowed with it.
 ///
 /// # Invariants
 ///

@@ -272,9 +272,8 @@ impl SkBuff {
 
     /// Makes the packet ours alone, as if it had just come from a wire.
     ///
-    /// Data that is shared is copied, and what the packet has from its sender is removed: socket,
-    /// route, connection, timestamps. This is what a packet has to go through that was transmitted
-    /// and is to be received.
+    /// Shared data is copied, and the state of its sender is removed: socket, route, connection,
+    /// timestamps. A packet that was transmitted has to go through this before it is received.
     ///
     /// # Errors
     ///

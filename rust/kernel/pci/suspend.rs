@@ -213,8 +213,8 @@ impl<T: Suspend> Callbacks<T> {
             Suspension::Failure
         };
 
-        // A device whose state is unknown is not used without a reset, so what cannot be suspended
-        // is lost at worst.
+        // A device whose state is unknown is not used without a reset. At worst, a registration
+        // that cannot be suspended is lost.
         let _ = Self::suspend(dev, why);
         if state == bindings::pci_channel_io_perm_failure {
             bindings::pci_ers_result_PCI_ERS_RESULT_DISCONNECT

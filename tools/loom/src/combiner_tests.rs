@@ -13,7 +13,7 @@ use loom::sync::{Arc, Mutex};
 use loom::thread;
 use std::ptr;
 
-/// A list of up to four elements, and what the combiner works on.
+/// A list of up to four elements, and the data that the combiner protects.
 struct List {
     word: RoleWord,
     depth: Behind,
@@ -22,7 +22,7 @@ struct List {
     done: UnsafeCell<Vec<usize>>,
 }
 
-// SAFETY: Not so in general; that all of it is accessed in order is what loom checks.
+// SAFETY: Not true in general: loom checks that all of it is accessed in order.
 unsafe impl Sync for List {}
 // SAFETY: There are numbers in it.
 unsafe impl Send for List {}

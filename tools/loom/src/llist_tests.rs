@@ -14,7 +14,7 @@ struct List {
     nodes: Vec<*mut Node>,
 }
 
-// SAFETY: Not so in general; that the nodes are accessed in order is what loom checks.
+// SAFETY: Not true in general: loom checks that the nodes are accessed in order.
 unsafe impl Sync for List {}
 // SAFETY: The nodes hold numbers.
 unsafe impl Send for List {}

@@ -36,7 +36,7 @@ struct Qdisc {
     without: Without,
 }
 
-// SAFETY: Not so in general; that what the lock protects is accessed in order is what loom checks.
+// SAFETY: Not true in general: loom checks that the data behind the lock is accessed in order.
 unsafe impl Sync for Qdisc {}
 // SAFETY: There are numbers in it.
 unsafe impl Send for Qdisc {}

@@ -16,7 +16,7 @@ pub(crate) struct Ring {
     slots: Vec<UnsafeCell<u32>>,
 }
 
-// SAFETY: Not so in general; that the ends access slots in order is what loom checks.
+// SAFETY: Not true in general: loom checks that the ends access slots in order.
 unsafe impl Sync for Ring {}
 // SAFETY: The slots hold numbers.
 unsafe impl Send for Ring {}

@@ -100,7 +100,7 @@ fn as_raw(pdev: &pci::Device<Bound>) -> *mut bindings::pci_dev {
 /// Turns bus mastering off, and waits for requests that are under way. Returns whether that can be
 /// relied on: it is off, or the device was removed.
 ///
-/// A device whose configuration reads as all ones has not been turned off. It may be one behind a
+/// If its configuration reads as all ones, the device counts as not turned off: it may be behind a
 /// frozen channel, which lets no write through.
 ///
 /// Not generic, so that this is not part of a driver's module.
@@ -113,8 +113,8 @@ fn as_raw(pdev: &pci::Device<Bound>) -> *mut bindings::pci_dev {
 pub(super) unsafe fn clear_master(pdev: *mut bindings::pci_dev) -> bool {
     let mut command = 0;
 
-    // SAFETY: By the safety requirements. The state is read while it may change. To read the
-    // register pushes what the device has written before.
+    // SAFETY: By the safety requirements. The state is read while it may change. Reading
+    // the register flushes earlier writes of the device.
     unsafe {
         bindings::pci_clear_master(pdev);
         if (&raw const (*pdev).error_state).read_volatile() == bindings::pci_channel_io_perm_failure

@@ -86,10 +86,10 @@ pub enum MtuChange {
 ///   succeeded, or after the card has lost access to memory: also if [`open`] has failed, and even
 ///   if [`Tx`] or [`Poller`] have dropped their handles to it before.
 ///
-/// # Being suspended
+/// # Suspension
 ///
 /// A card that sleeps, or is reset with its bus, has lost its state when it can be reached again. A
-/// device whose driver has [`reset`] goes through that as follows, whether it is up or not:
+/// device whose driver has [`reset`] takes these steps, whether it is up or not:
 ///
 /// Suspended: marked as absent, so no user can open or configure it -> down as above, if it is up
 /// -> the card may not access memory -> [`suspend`] of the bus driver. Resumed: [`resume`] of the
@@ -224,10 +224,10 @@ pub trait Driver: Sized + 'static {
 
     /// Withdraws features from a packet that the card cannot process with all of `features`.
     ///
-    /// The stack does by itself what is missing in the result: it completes the checksum, or splits
-    /// the packet, before the packet gets to [`Driver::start_xmit`]. Features that are added count
-    /// for nothing. Called for each packet that is transmitted; any context that does not sleep,
-    /// the device may be up, down or suspended.
+    /// The stack does in software what the result lacks: it completes the checksum, or splits the
+    /// packet, before the packet gets to [`Driver::start_xmit`]. Added features are ignored. Called
+    /// for each packet that is transmitted; any context that does not sleep, the device may be up,
+    /// down or suspended.
     fn features_check<'bound>(
         data: Pin<&Self::Data<'bound>>,
         skb: &SkBuff,

@@ -3,8 +3,8 @@
 //! Exclusion of netpoll where the core's does not suffice.
 //!
 //! - The core lets only one CPU poll an instance, but the poll loop takes the lock that excludes
-//!   netpoll only if that has been set up by then. If it is while the poll function runs, netpoll
-//!   on another CPU, or in an interrupt of this one, calls it a second time: [`Gate`].
+//!   netpoll only if netpoll has been set up before. If it is set up while the poll function runs,
+//!   it calls that a second time, on another CPU or in an interrupt of this one: [`Gate`].
 //! - Netpoll transmits if it gets the lock of the queue at once. Without SMP, a spinlock can always
 //!   be taken, also by an interrupt of code that holds it: [`TxGate`].
 

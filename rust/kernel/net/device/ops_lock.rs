@@ -14,8 +14,8 @@
 //! | counters of queues (`netdev_stat_ops`) | not held | held |
 //! | queue management, shapers (not supported yet) | maybe held | held |
 //!
-//! So a callback of the second kind must not get an [`Rtnl`], but what it gets has to be right for
-//! devices of either sort: [`OpsLocked`].
+//! So a callback of the other kinds must not get an [`Rtnl`]. It gets an [`OpsLocked`], which is
+//! right for devices with an instance lock and without.
 
 use super::{
     registration::Inner,
@@ -71,8 +71,8 @@ impl<'bound> OpsLocked<'bound> {
 impl OpsLocked<'static> {
     /// Creates a token, for a callback of the core.
     ///
-    /// In the abstraction, where there is no name for `'bound`, all devices have the same brand;
-    /// the one that is meant is the one whose [`Inner`] it is used with.
+    /// In the abstraction, where there is no name for `'bound`, all devices have the same brand:
+    /// the token is for the device with whose [`Inner`] it is used.
     ///
     /// # Safety
     ///

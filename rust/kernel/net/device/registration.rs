@@ -61,8 +61,8 @@ use core::{
 
 /// The private part of a network device.
 ///
-/// Order of death: `up` is [`None`] when this is dropped, since the device has been closed. What is
-/// left is the driver's data.
+/// When this is dropped, `up` is [`None`], since the device has been closed. Only the driver's data
+/// is left.
 ///
 /// # Invariants
 ///
@@ -193,11 +193,11 @@ impl<T: Driver> Inner<T> {
         }
     }
 
-    /// Keeps a card from accessing memory that its driver could not stop. From then on, the device
-    /// cannot go up: what the card knows of memory is out of date, and it must not access any
+    /// Keeps a card that its driver could not stop from accessing memory. From then on, the device
+    /// cannot go up: the addresses that the card holds are stale, and it must not access memory
     /// until it was reset.
     ///
-    /// Returns whether it is certain that the card does not.
+    /// Returns whether it is certain that the card accesses none.
     pub(super) fn isolate(&self, error: Error, locks: &mut Configuring) -> bool {
         *self.stuck.get_mut(locks.ops_mut()) = true;
         let is_certain = self.bus.forbid_dma();
@@ -272,7 +272,7 @@ impl<T: Driver> Inner<T> {
 
 /// A `struct net_device` with an [`Inner`], registered or about to be.
 ///
-/// Order of death:
+/// Drop order:
 ///
 /// 1. `unregister_netdev()` closes the device, which takes it down as [`Up`] describes, and waits
 ///    until all references to it are gone: from then on there are no callbacks.
@@ -499,12 +499,12 @@ where
     T: Driver<Bus: BusDevice>,
 {
     let bus: &T::Bus = core;
-    // SAFETY: The device is bound until its registrations have ended. All uses of the reference are
-    // by the driver's callbacks, or by what they have stored in parts of `Registration`. That is
-    // one of these registrations from the end of this function on, and is dropped if this function
+    // SAFETY: The device is bound until its registrations have ended. Only the driver's callbacks
+    // use the reference, and values that they have stored in parts of `Registration`. From the end
+    // of this function on, that is one of these registrations; it is dropped if this function
     // fails.
     //
-    // This is what `'bound` of `Driver` stands for. Here it is called `'static`, since there is no
+    // `'bound` of `Driver` stands for this time. Here it is called `'static`, since there is no
     // name for it. The driver cannot tell: its callbacks are generic in it.
     let bus: &'static T::Bus = unsafe { &*ptr::from_ref(bus) };
 

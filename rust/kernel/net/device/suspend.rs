@@ -6,7 +6,7 @@
 //! describes:
 //!
 //! 1. The device is marked as absent: its queues are stopped, users can neither open nor configure
-//!    it, and callbacks that come all the same are refused.
+//!    it, and late callbacks are refused.
 //! 2. It goes down. If the card cannot be reached, [`Driver::quiesce`] is left out, and the bus
 //!    keeps the card from accessing memory.
 //! 3. The card may not access memory, which includes that it raises no interrupts.

@@ -124,7 +124,7 @@ impl<T: Driver> Inner<T> {
             let queue = bindings::netdev_get_tx_queue(self.dev().as_raw(), c_uint::from(index));
 
             bindings::__netif_tx_lock_bh(queue);
-            // Nobody is inside: this is not an interrupt.
+            // No other code is inside: this is not an interrupt.
             if let Some(_entered) = slot.enter() {
                 f(slot);
             }

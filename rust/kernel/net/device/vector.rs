@@ -172,15 +172,14 @@ impl<T: Driver> Vector<T> {
     }
 
     /// Takes a vector away from its device, but frees nothing that the card may access: neither
-    /// what the poller has, nor what belongs to the NAPI instance, with its mappings.
+    /// the poller nor the objects and mappings of the NAPI instance.
     ///
     /// # Safety
     ///
     /// NAPI must not be enabled. The vector must never be dropped.
     pub(super) unsafe fn detach(&self) {
         self.free_irq();
-        // SAFETY: The instance was added by `new()`. It is used by what belongs to it, so its
-        // memory stays, too.
+        // SAFETY: The instance was added by `new()`. Its memory stays, as its objects use it.
         unsafe { bindings::netif_napi_del_ops(self.napi.as_raw()) };
     }
 
@@ -307,8 +306,8 @@ impl<T: Driver> Vector<T> {
         let _entered = self.gate.enter(budget)?;
 
         // SAFETY: We are the poll function, and the only one: the core does not call it on two
-        // CPUs, and what it does call twice has been stopped by the gate. NAPI is enabled, or we
-        // would not have been called.
+        // CPUs, and the gate stops a second call by netpoll. NAPI is enabled, or we would not have
+        // been called.
         let poller = unsafe { &mut *self.poller.get() };
         // SAFETY: By the safety requirements.
         let path = unsafe { inner.path_as::<P>() };

@@ -109,8 +109,8 @@ impl Segmentation {
         })
     }
 
-    /// Writes to the headers what a card starts from, see [`SkBuff::seed_segments`]. `len` is the
-    /// length of the packet.
+    /// Writes the initial values to the headers that a card expects, see
+    /// [`SkBuff::seed_segments`]. `len` is the length of the packet.
     fn seed(&self, headers: &mut [u8], len: u32) -> Option<()> {
         let network = headers.get_mut(self.network as usize..self.transport as usize)?;
         if self.ipv4 {

@@ -83,7 +83,7 @@ impl UnsharedSkBuff {
         Ok(unsafe { UniqueSkBuff::from_unshared(self) })
     }
 
-    /// Removes what the packet has from its sender, as `dev_forward_skb()` does.
+    /// Removes the state of the packet's sender, as `dev_forward_skb()` does.
     ///
     /// # Errors
     ///

@@ -195,8 +195,8 @@ struct Rest {
     dropped: LockedCounter,
 }
 
-// SAFETY: By the type invariants, what is not atomic is protected by the lock of the queue. Packets
-// are `Send`.
+// SAFETY: By the type invariants, the lock of the queue protects all fields that are not atomic.
+// Packets are `Send`.
 unsafe impl Sync for QueueState {}
 
 impl QueueState {

@@ -193,7 +193,7 @@ impl<T: Controls> ControlOps<T> {
             .map(|queue| Self::rx(inner, queue, &mut lock))
             .fold(RxQueueStats::default(), RxQueueStats::add)
             .fill(rx);
-        // The first queue is there to tell what is counted at all.
+        // The first queue shows which counters there are.
         let none = TxQueueStats {
             gso: Self::tx(inner, 0, &mut lock)
                 .gso

@@ -134,7 +134,7 @@ fn is_going(module: &ThisModule) -> bool {
     return !module.is_null();
 }
 
-/// Ends what a module has left behind.
+/// Ends the registrations that a module has left behind.
 #[cfg(CONFIG_MODULES)]
 #[repr(transparent)]
 pub(super) struct Notifier(Opaque<bindings::notifier_block>);

@@ -157,7 +157,7 @@ impl Fixture {
         let mut callback: Callback<'_> = f;
         let cookie = (&raw mut callback).cast::<c_void>();
 
-        // SAFETY: The handler is freed before what it uses goes away, and gets what it wants.
+        // SAFETY: The handler is freed before its data, and gets the cookie that it expects.
         to_result(unsafe {
             bindings::request_irq(
                 irq.0,

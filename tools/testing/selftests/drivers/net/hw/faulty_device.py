@@ -90,7 +90,7 @@ def memory_error(cfg):
 
 
 def full_counters(cfg):
-    """ Counters of the device that are full count for what they show. """
+    """ A counter of the device that is full counts with the value it shows. """
     ifname = cfg.ports[0].ifname
     before = driver_stats(ifname)["hw_rx_good"]
     cfg.model.fault(0, "counters")

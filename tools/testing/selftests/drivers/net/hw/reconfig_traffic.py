@@ -46,7 +46,7 @@ def down_and_up(cfg):
 
 @ksft_disruptive
 def up_under_flood(cfg):
-    """ A port whose receive ring fills while it goes up receives all the same. """
+    """ A port whose receive ring fills while it goes up still receives. """
     for _ in range(rounds(cfg, 5, 2)):
         ip(f"link set {cfg.ports[0].ifname} down")
         # Without a window: more than the ring and the packet buffer can hold.

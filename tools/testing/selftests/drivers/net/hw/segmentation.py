@@ -23,7 +23,7 @@ NEEDS_CSUM = 1
 GSO = {"tcp4": 1, "tcp6": 4, "udp4": 5, "udp6": 5}
 ETH_HLEN = 14
 FEATURES = ("tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-udp-segmentation")
-# The addresses belong to nobody, so nobody answers.
+# No host has these addresses, so there are no answers.
 V4 = (bytes((10, 9, 0, 70)), bytes((10, 9, 0, 77)))
 V6 = (socket.inet_pton(socket.AF_INET6, "2001:db8:9::70"),
       socket.inet_pton(socket.AF_INET6, "2001:db8:9::77"))

@@ -111,7 +111,7 @@ def _receive(cfg, number):
 
 
 def strip(cfg):
-    """ The device strips the tag, and the stack gets it all the same. """
+    """ The device strips the tag, and the stack still gets it. """
     _add_vlan(cfg)
     seen = {}
     for state in ("off", "on"):
