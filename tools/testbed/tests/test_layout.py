@@ -27,3 +27,40 @@ def test_the_attribute_is_found() -> None:
     for line in ('#[path = "x.rs"]', '+    #[path="x.rs"]', '#[cfg_attr(test, path = "x.rs")]'):
         assert PATH_ATTRIBUTE.search(f"mod a;\n{line}\nmod b;\n"), line
     assert not PATH_ATTRIBUTE.search("// the attribute #[path] is not used\n")
+
+
+# Names that once stood for several things each.
+ONE_MEANING = ("Batch", "DropReason", "PerCpu", "Turn")
+TYPE = re.compile(rf"^[ \t]*(?:pub(?:\([^)]*\))? )?(?:struct|enum|type|trait|union) "
+                  rf"({'|'.join(ONE_MEANING)})\b", re.M)  # fmt: skip
+
+
+def test_a_name_means_one_thing() -> None:
+    found: dict[str, list[str]] = {name: [] for name in ONE_MEANING}
+    for path in sorted(CLONE.rglob("*.rs")):
+        if not SKIPPED_FOLDERS & {*path.relative_to(CLONE).parts}:
+            for name in TYPE.findall(path.read_text()):
+                found[name].append(str(path.relative_to(CLONE)))
+    assert {name: len(places) for name, places in found.items()} == dict.fromkeys(ONE_MEANING, 1), (
+        found
+    )
+
+
+# The transmit path on which CPUs combine: a directory, and the line that makes it a module.
+COMBINING = "rust/kernel/net/device/combining"
+MODULE = "pub mod combining;\n"
+
+
+def test_the_device_core_does_not_know_of_combining() -> None:
+    device = CLONE / "rust/kernel/net/device"
+    for path in (CLONE / "rust/kernel/net/device.rs", *sorted(device.rglob("*.rs"))):
+        if CLONE / COMBINING not in path.parents:
+            text = path.read_text().replace(MODULE, "")
+            assert not re.search(r"\bcombining\b|\bCombin(?:e|er|ing)\b", text), path
+    assert MODULE in (CLONE / "rust/kernel/net/device.rs").read_text()
+
+
+def test_vectors_and_ethtool_do_not_know_of_doorbells() -> None:
+    for name in ("vector.rs", "ethtool.rs", "registration.rs", "ops.rs", "info.rs", "rss.rs"):
+        text = (CLONE / "rust/kernel/net/device" / name).read_text()
+        assert not re.search(r"doorbell|Deferral", text), name

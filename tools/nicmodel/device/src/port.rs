@@ -15,7 +15,7 @@ use crate::pause::Pause;
 use crate::regs::bits::{Ctrl, Dmatxctl, Hlreg0};
 use crate::regs::offset;
 use crate::rx::{self, Outcome};
-use crate::tx::{Turn, TxQueue};
+use crate::tx::{Progress, TxQueue};
 
 pub use crate::tx::MAX_SEND;
 
@@ -401,7 +401,7 @@ impl Datapath {
             let Some(queue) = self.queues.get_mut(number as usize) else {
                 break;
             };
-            let Turn {
+            let Progress {
                 descriptors,
                 reported,
             } = queue.run(

@@ -26,7 +26,7 @@ pub(crate) const MAX_FRAME: usize = 15 * 1024 + 512;
 pub(crate) const MIN_MSS: usize = 32;
 /// Most descriptors of one packet whose status is reported with its end.
 const MAX_REPORTS: usize = 256;
-/// Bytes of a turn's budget that a descriptor costs.
+/// Bytes of a run's budget that a descriptor costs.
 const DESCRIPTOR_COST: usize = 64;
 /// Bytes of the budget that a frame costs besides its own.
 const FRAME_COST: usize = 128;
@@ -50,9 +50,9 @@ pub(crate) struct TxQueue {
     head: u32,
 }
 
-/// The result of a turn of a queue.
+/// The result of a run of a queue.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct Progress {
     /// Descriptors consumed.
     pub descriptors: usize,
     /// Something was reported: raise the cause.
@@ -102,11 +102,11 @@ impl TxQueue {
         scratch: &mut Vec<u8>,
         budget: &mut usize,
         out: &mut dyn FnMut(u32, &[u8]),
-    ) -> Turn {
-        let mut turn = Turn::default();
+    ) -> Progress {
+        let mut progress = Progress::default();
         let Some(ring) = Ring::transmit(&device.regs, queue) else {
             bump(&device.totals.malformed, 1);
-            return turn;
+            return progress;
         };
         if ring.head != self.head {
             // The driver set the ring up anew.
@@ -121,20 +121,20 @@ impl TxQueue {
                 out(queue, frame);
             };
             match self.step(device, view, &ring, queue, scratch, &mut counted) {
-                Ok(reported) => turn.reported |= reported,
+                Ok(reported) => progress.reported |= reported,
                 Err(error) => {
                     bump(&device.totals.dma_errors, 1);
                     note(device, rules::DMA_OUTSIDE, queue, || error.to_string());
                     break;
                 }
             }
-            turn.descriptors += 1;
+            progress.descriptors += 1;
         }
         *budget = budget.saturating_sub(cost);
-        if turn.descriptors != 0 {
+        if progress.descriptors != 0 {
             self.publish_head(device, view, queue);
         }
-        turn
+        progress
     }
 
     fn publish_head(&self, device: &Device, view: &View, queue: u32) {

@@ -90,12 +90,12 @@ fn random_messages_and_chains() {
             }
             if random.one_in(32) {
                 // Flags and a successor that mean nothing, or an indirect table.
-                let ring = std::mem::replace(&mut guest.commands, guest::Ring::new(0));
+                let ring = std::mem::replace(&mut guest.commands, guest::VirtQueue::new(0));
                 let (flags, next) = (random.next() as u16 & !2, random.next() as u16);
                 let at = random.below(8) as u16 + 8;
                 guest.descriptor(&ring, at, (BUFFERS, random.size(), false), flags, next);
                 guest.commands = ring;
-                let mut ring = std::mem::replace(&mut guest.commands, guest::Ring::new(0));
+                let mut ring = std::mem::replace(&mut guest.commands, guest::VirtQueue::new(0));
                 guest.offer(&mut ring, at);
                 assert!(guest.wait(&mut ring).is_some(), "seed {seed} round {round}");
                 guest.commands = ring;

@@ -94,7 +94,7 @@ fn interrupts_wait_for_buffers() {
     guest.offer_interrupt(0, 19);
     guest.offer_interrupt(1, 32);
     guest.offer_interrupt(2, 20);
-    let mut ring = std::mem::replace(&mut guest.interrupts, guest::Ring::new(1));
+    let mut ring = std::mem::replace(&mut guest.interrupts, guest::VirtQueue::new(1));
     assert_eq!(guest.wait(&mut ring), Some((0, 0)));
     guest.interrupts = ring;
     let mut found = [guest.interrupt(), guest.interrupt()];
@@ -215,7 +215,7 @@ fn buffers_that_make_no_sense() {
     assert_eq!(guest.read(to, 4), [0x86, 0x80, 0xfb, 0x10]);
     // A chain that bites its tail.
     guest.descriptor(&guest.commands, 0, (BUFFERS, 16, false), 1, 0);
-    let mut ring = std::mem::replace(&mut guest.commands, guest::Ring::new(0));
+    let mut ring = std::mem::replace(&mut guest.commands, guest::VirtQueue::new(0));
     guest.offer(&mut ring, 0);
     assert_eq!(guest.wait(&mut ring), Some((0, 0)));
     guest.commands = ring;
@@ -230,7 +230,7 @@ fn a_queue_that_cannot_be_is_given_up_and_the_next_guest_is_served() {
         let setup = Setup::new(if head { "head" } else { "index" });
         let mut guest = Guest::new(&setup.path);
         assert_eq!(guest.config_read(0, 2), [0x86, 0x80]);
-        let mut ring = std::mem::replace(&mut guest.commands, guest::Ring::new(0));
+        let mut ring = std::mem::replace(&mut guest.commands, guest::VirtQueue::new(0));
         if head {
             guest.offer(&mut ring, guest::QUEUE);
         } else {
@@ -333,7 +333,7 @@ fn whoever_polls_serves_without_being_told() {
     assert!(guest.quiet(&guest.commands), "it looks by itself");
     assert!(!setup.commands.poll());
     guest.write(BUFFERS, &message(1, 0, 2, 0, &[]));
-    let mut ring = std::mem::replace(&mut guest.commands, guest::Ring::new(0));
+    let mut ring = std::mem::replace(&mut guest.commands, guest::VirtQueue::new(0));
     guest.chain(&ring, 0, &[(BUFFERS, 16, false), (BUFFERS + 64, 2, true)]);
     let slot = ring.available() + 4 + u64::from(ring.made) * 2;
     guest.write(slot, &0_u16.to_le_bytes());

@@ -43,7 +43,7 @@ pub enum Request {
 
 /// The result of a turn.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Turn {
+pub struct Activity {
     /// Frames moved; another turn may move more.
     pub busy: bool,
     /// When a turn is needed even without a doorbell or request.
@@ -52,7 +52,7 @@ pub struct Turn {
     pub listening: bool,
 }
 
-impl Turn {
+impl Activity {
     fn by(&mut self, time: u64) {
         self.deadline = Some(self.deadline.map_or(time, |deadline| deadline.min(time)));
     }
@@ -147,8 +147,8 @@ impl Fabric {
     }
 
     /// Moves all frames that can be moved now.
-    pub fn turn(&mut self) -> Turn {
-        let mut turn = Turn::default();
+    pub fn turn(&mut self) -> Activity {
+        let mut turn = Activity::default();
         let now = self.clock.now();
         for port in &mut self.ports {
             port.inside = port.path.begin_at(now);
@@ -381,7 +381,7 @@ impl Fabric {
         }
     }
 
-    fn finish_runs(&mut self, turn: &mut Turn, now: u64) {
+    fn finish_runs(&mut self, turn: &mut Activity, now: u64) {
         self.runs.retain(|(run, reply)| {
             if run.finished(now) {
                 let _ = reply.send(Ok(run.report(now)));

@@ -16,5 +16,5 @@ mod tap;
 mod wires;
 
 pub use end::End;
-pub use fabric::{Fabric, Request, Turn};
+pub use fabric::{Activity, Fabric, Request};
 pub use stream::Stream;

@@ -2,9 +2,9 @@
 
 //! Tests of receive buffers that are half of a page, or several pages.
 
-/// The sort of buffers that a ring has.
+/// The buffers of a ring.
 #[derive(Clone, Copy)]
-pub(super) enum Ring {
+pub(super) enum BufferKind {
     /// Two of them share a page.
     Half,
     Page,
@@ -22,7 +22,7 @@ mod imp {
             PlainDevice, //
             Plan,
         },
-        Ring, //
+        BufferKind, //
     };
 
     use crate::{
@@ -92,16 +92,16 @@ mod imp {
 
     impl Rings {
         pub(in super::super) fn new(
-            which: Option<Ring>,
+            which: Option<BufferKind>,
             dev: &Device<Bound>,
             napi: &Napi,
         ) -> Result<Self> {
             Ok(match which {
                 None => Self::None,
-                Some(Ring::Half) => Self::Half(RxRing::new(dev, napi, 16)?),
-                Some(Ring::Page) => Self::Page(RxRing::new(dev, napi, 16)?),
-                Some(Ring::Pages) => Self::Pages(RxRing::new(dev, napi, 16)?),
-                Some(Ring::Large) => Self::Large(RxRing::new(dev, napi, 32)?),
+                Some(BufferKind::Half) => Self::Half(RxRing::new(dev, napi, 16)?),
+                Some(BufferKind::Page) => Self::Page(RxRing::new(dev, napi, 16)?),
+                Some(BufferKind::Pages) => Self::Pages(RxRing::new(dev, napi, 16)?),
+                Some(BufferKind::Large) => Self::Large(RxRing::new(dev, napi, 32)?),
             })
         }
 
@@ -247,7 +247,7 @@ mod imp {
     }
 
     /// Receives with a ring of that sort. Returns the number of polls, and an error of one.
-    fn receive(ring: Ring) -> Result<(u32, i32)> {
+    fn receive(ring: BufferKind) -> Result<(u32, i32)> {
         let irq = Irq::new()?;
         let device = PlainDevice::<false>::new(Plan {
             irqs: [irq.0, 0, 0, 0],
@@ -268,25 +268,25 @@ mod imp {
 
         #[test]
         fn half_a_page() -> Result {
-            assert_eq!(receive(Ring::Half)?, (1, 0));
+            assert_eq!(receive(BufferKind::Half)?, (1, 0));
             Ok(())
         }
 
         #[test]
         fn a_page() -> Result {
-            assert_eq!(receive(Ring::Page)?, (1, 0));
+            assert_eq!(receive(BufferKind::Page)?, (1, 0));
             Ok(())
         }
 
         #[test]
         fn several_pages() -> Result {
-            assert_eq!(receive(Ring::Pages)?, (1, 0));
+            assert_eq!(receive(BufferKind::Pages)?, (1, 0));
             Ok(())
         }
 
         #[test]
         fn no_packet_of_buffers_is_too_long() -> Result {
-            assert_eq!(receive(Ring::Large)?, (1, 0));
+            assert_eq!(receive(BufferKind::Large)?, (1, 0));
             Ok(())
         }
     }
@@ -294,7 +294,7 @@ mod imp {
 
 #[cfg(not(CONFIG_PAGE_POOL))]
 mod imp {
-    use super::Ring;
+    use super::BufferKind;
 
     use crate::{
         device::{
@@ -312,7 +312,7 @@ mod imp {
 
     impl Rings {
         pub(in super::super) fn new(
-            _which: Option<Ring>,
+            _which: Option<BufferKind>,
             _dev: &Device<Bound>,
             _napi: &Napi,
         ) -> Result<Self> {

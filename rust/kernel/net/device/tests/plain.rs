@@ -27,7 +27,7 @@ use super::{
         Rtnl,
         Trigger, //
     },
-    buffers::Ring,
+    buffers::BufferKind,
     fixture,
     irq::Irq, //
 };
@@ -87,7 +87,7 @@ pub(super) struct Plan {
     pub(super) is_shared: bool,
     /// The only vector has the first two interrupts.
     pub(super) is_split: bool,
-    pub(super) ring: Option<Ring>,
+    pub(super) ring: Option<BufferKind>,
     /// [`Causes`] as bits: queues, event.
     pub(super) causes: Atomic<u32>,
     pub(super) claims: Atomic<u32>,

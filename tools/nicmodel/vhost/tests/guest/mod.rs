@@ -152,7 +152,7 @@ impl Setup {
 }
 
 /// One virtqueue, seen from the driver.
-pub struct Ring {
+pub struct VirtQueue {
     base: u64,
     pub made: u16,
     pub seen: u16,
@@ -160,7 +160,7 @@ pub struct Ring {
     pub call: EventFd,
 }
 
-impl Ring {
+impl VirtQueue {
     pub fn new(index: u64) -> Self {
         Self {
             base: BASE + index * 0x1_0000,
@@ -192,8 +192,8 @@ pub struct Guest {
     pub memory: GuestMemoryMmap<()>,
     file: File,
     pub frontend: Frontend,
-    pub commands: Ring,
-    pub interrupts: Ring,
+    pub commands: VirtQueue,
+    pub interrupts: VirtQueue,
 }
 
 pub fn memory_file(size: u64) -> File {
@@ -228,8 +228,8 @@ impl Guest {
             memory,
             file,
             frontend,
-            commands: Ring::new(0),
-            interrupts: Ring::new(1),
+            commands: VirtQueue::new(0),
+            interrupts: VirtQueue::new(1),
         };
         guest.table();
         guest.start();
@@ -292,7 +292,7 @@ impl Guest {
     }
 
     /// Writes one descriptor.
-    pub fn descriptor(&self, ring: &Ring, at: u16, part: Part, flags: u16, next: u16) {
+    pub fn descriptor(&self, ring: &VirtQueue, at: u16, part: Part, flags: u16, next: u16) {
         let (address, length, write) = part;
         let flags = flags | if write { WRITE } else { 0 };
         let mut bytes = Vec::new();
@@ -304,7 +304,7 @@ impl Guest {
     }
 
     /// Lays a chain out from descriptor `first` on.
-    pub fn chain(&self, ring: &Ring, first: u16, parts: &[Part]) {
+    pub fn chain(&self, ring: &VirtQueue, first: u16, parts: &[Part]) {
         for (i, part) in parts.iter().enumerate() {
             let at = first + i as u16;
             let flags = if i + 1 < parts.len() { NEXT } else { 0 };
@@ -313,7 +313,7 @@ impl Guest {
     }
 
     /// Offers the chain that begins at descriptor `head`, and kicks.
-    pub fn offer(&self, ring: &mut Ring, head: u16) {
+    pub fn offer(&self, ring: &mut VirtQueue, head: u16) {
         let slot = ring.available() + 4 + u64::from(ring.made % QUEUE) * 2;
         self.write(slot, &head.to_le_bytes());
         ring.made = ring.made.wrapping_add(1);
@@ -321,7 +321,7 @@ impl Guest {
     }
 
     /// Makes `ring.made` known.
-    pub fn publish(&self, ring: &Ring) {
+    pub fn publish(&self, ring: &VirtQueue) {
         self.memory
             .store(
                 ring.made.to_le(),
@@ -335,7 +335,7 @@ impl Guest {
         }
     }
 
-    pub fn used_index(&self, ring: &Ring) -> u16 {
+    pub fn used_index(&self, ring: &VirtQueue) -> u16 {
         self.memory
             .load::<u16>(GuestAddress(ring.used() + 2), Ordering::SeqCst)
             .map(u16::from_le)
@@ -343,7 +343,7 @@ impl Guest {
     }
 
     /// Whether the card has disabled kicks.
-    pub fn quiet(&self, ring: &Ring) -> bool {
+    pub fn quiet(&self, ring: &VirtQueue) -> bool {
         self.memory
             .load::<u16>(GuestAddress(ring.used()), Ordering::SeqCst)
             .expect("in memory")
@@ -351,7 +351,7 @@ impl Guest {
     }
 
     /// Waits for the next chain to come back: its head, and how much was written.
-    pub fn wait(&self, ring: &mut Ring) -> Option<(u32, u32)> {
+    pub fn wait(&self, ring: &mut VirtQueue) -> Option<(u32, u32)> {
         let end = Instant::now() + PATIENCE;
         while self.used_index(ring) == ring.seen {
             if Instant::now() > end {
@@ -381,7 +381,7 @@ impl Guest {
 
     /// Offers a chain on the command queue and waits; how much was written.
     pub fn exchange(&mut self, parts: &[Part]) -> Option<u32> {
-        let mut ring = std::mem::replace(&mut self.commands, Ring::new(0));
+        let mut ring = std::mem::replace(&mut self.commands, VirtQueue::new(0));
         self.chain(&ring, 0, parts);
         self.offer(&mut ring, 0);
         let used = self.wait(&mut ring);
@@ -410,7 +410,7 @@ impl Guest {
 
     /// Gives the card an empty buffer for an interrupt, as descriptor and buffer `number`.
     pub fn offer_interrupt(&mut self, number: u16, room: u32) {
-        let mut ring = std::mem::replace(&mut self.interrupts, Ring::new(1));
+        let mut ring = std::mem::replace(&mut self.interrupts, VirtQueue::new(1));
         let buffer = BUFFERS + 0x8_0000 + u64::from(number) * 32;
         self.chain(&ring, number, &[(buffer, room, true)]);
         self.offer(&mut ring, number);
@@ -419,7 +419,7 @@ impl Guest {
 
     /// Waits for an interrupt: the address and data of its message.
     pub fn interrupt(&mut self) -> Option<(u64, u32)> {
-        let mut ring = std::mem::replace(&mut self.interrupts, Ring::new(1));
+        let mut ring = std::mem::replace(&mut self.interrupts, VirtQueue::new(1));
         let used = self.wait(&mut ring);
         self.interrupts = ring;
         let (number, length) = used?;

@@ -18,7 +18,7 @@ use nicmodel_device::regs::offset;
 use nicmodel_wire::answer::{Outcome, Report};
 use nicmodel_wire::fabric::Reply;
 use nicmodel_wire::spec::{Generate, Plug};
-use nicmodel_wire::{Fabric, Request, Turn};
+use nicmodel_wire::{Activity, Fabric, Request};
 use serde::Serialize;
 use serde_json::Value;
 use vm_memory::{GuestAddress, GuestMemoryMmap};
@@ -213,7 +213,7 @@ impl Bench {
         bench
     }
 
-    pub fn turn(&mut self) -> Turn {
+    pub fn turn(&mut self) -> Activity {
         self.clock.advance(1000);
         self.fabric.turn()
     }
