@@ -15,8 +15,7 @@ from lib.py import ksft_in, ksft_lt, ksft_pr, ksft_raises, ksft_run, ksft_true
 from lib.py.datagrams import Flow, Plan
 from lib.py.judge import judged
 from lib.py.nicmodel import CABLE_V4, Cable, NicModelEnv, forwards_after
-from lib.py.support import Task, driver_stats, flood, kernel_log, provokes
-from lib.py.support import wait_until
+from lib.py.support import Task, driver_stats, flood, kernel_log, wait_until
 
 SENDERS, COUNT = 6, 2000
 ATTEMPTS = 20
@@ -248,15 +247,7 @@ def transmitter_hangs(cfg):
     The watchdog restarts a transmitter that stops reporting. Its queue is
     stopped until then, and packets are held.
     """
-    provokes("netdev")
-    port = cfg.ports[1]
-    before = port.tx_queue_sum("tx_timeout")
-    cfg.model.fault(1, "tx_no_done", 8)
-    cfg.generate(700, timeout_ms=4000)
-    wait_until(lambda: port.tx_queue_sum("tx_timeout") > before, 40,
-               "the watchdog barks")
-    cfg.model.mend(1)
-    wait_until(lambda: port.attr("carrier") == "1", 20, "the carrier is back")
+    cfg.hang_transmitter()
 
 
 def cable_off(cfg):

@@ -17,7 +17,7 @@ from lib.py import defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_ge, ksft_in, ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
-from lib.py.support import SOL_PACKET
+from lib.py.support import SOL_PACKET, sum16
 
 # The order of registers in the dump: see dump.rs of the driver.
 GENERAL = ["CTRL", "STATUS", "CTRL_EXT", "ESDP", "LEDCTL", "EEC", "EIAC", "EIMS", "GPIE",
@@ -302,9 +302,7 @@ def rx_hash(cfg):
     ports = struct.pack("!HH", 1234, 5678)
     mac = bytes.fromhex(cfg.ports[0].mac().replace(":", ""))
     header = struct.pack("!BBHHHBBH", 0x45, 0, 40, 0, 0, 64, socket.IPPROTO_TCP, 0) + addresses
-    total = sum(struct.unpack("!10H", header))
-    total = ~(total + (total >> 16)) & 0xffff
-    header = header[:10] + struct.pack("!H", total) + header[12:]
+    header = header[:10] + struct.pack("!H", 0xffff - sum16(header)) + header[12:]
     frame = (mac + bytes.fromhex("0200000000020800") + header + ports
              + struct.pack("!IIBBHHH", 1, 0, 0x50, 2, 100, 0, 0)).ljust(60, b"\0")
     expected = _toeplitz(KEY, addresses + ports)

@@ -14,7 +14,7 @@ from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, defer, ethtool, ip
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
-from lib.py.support import SOL_PACKET, driver_stats, netdev_stat
+from lib.py.support import SOL_PACKET, driver_stats, netdev_stat, sum16
 from tcp_stream import transfer
 
 PACKET_VNET_HDR = 15
@@ -28,15 +28,6 @@ V4 = (bytes((10, 9, 0, 70)), bytes((10, 9, 0, 77)))
 V6 = (socket.inet_pton(socket.AF_INET6, "2001:db8:9::70"),
       socket.inet_pton(socket.AF_INET6, "2001:db8:9::77"))
 TCP_CWR, TCP_ACK, TCP_PSH, TCP_FIN = 0x80, 0x10, 0x08, 0x01
-
-
-def _sum16(data):
-    """ Return the sum of the Internet checksum over @data. """
-    data += bytes(len(data) % 2)
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return total
 
 
 def _transport(kind, size, flags, options):
@@ -58,13 +49,13 @@ def _packet(cfg, kind, size, flags, options):
     if kind.endswith("4"):
         network = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + length & 0xffff, 0xfffe, 0, 64,
                               protocol, 0, *V4)
-        network = network[:10] + struct.pack("!H", 0xffff - _sum16(network)) + network[12:]
+        network = network[:10] + struct.pack("!H", 0xffff - sum16(network)) + network[12:]
         pseudo = b"".join(V4)
     else:
         network = struct.pack("!IHBB16s16s", 6 << 28, length & 0xffff, protocol, 64, *V6)
         pseudo = b"".join(V6)
     at = 6 if kind.startswith("udp") else 16
-    seed = _sum16(pseudo + struct.pack("!II", length, protocol))
+    seed = sum16(pseudo + struct.pack("!II", length, protocol))
     body = body[:at] + struct.pack("!H", seed) + body[at + 2:]
     macs = bytes.fromhex((cfg.remote_dev["address"] + cfg.dev["address"]).replace(":", ""))
     kind_of_payload = 0x0800 if kind.endswith("4") else 0x86dd

@@ -13,7 +13,7 @@ import sys
 from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, ksft_eq, ksft_exit
 from lib.py import ksft_run, ksft_variants
 from lib.py.nicmodel import CableEnv
-from lib.py.support import SOL_PACKET, netdev_stat
+from lib.py.support import SOL_PACKET, netdev_stat, sum16
 
 PACKET_AUXDATA = 8
 PACKET_VNET_HDR = 15
@@ -29,22 +29,13 @@ LEN = 1000
 ORDINARY = (L4, 16)
 
 
-def _sum16(data):
-    """ Return the sum of the Internet checksum over @data. """
-    data += bytes(len(data) % 2)
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return total
-
-
 def _frame(cfg, start, offset):
     """ Build a frame with zero where the sum from @start on belongs. """
     mac = bytes.fromhex(cfg.remote_dev["address"].replace(":", ""))
     own = bytes.fromhex(cfg.dev["address"].replace(":", ""))
     header = struct.pack("!BBHHHBBHII", 0x45, 0, IP_HLEN + LEN, 0, 0, 64, socket.IPPROTO_TCP,
                          0, 0x0a090001, 0x0a090002)
-    header = header[:10] + struct.pack("!H", 0xffff - _sum16(header)) + header[12:]
+    header = header[:10] + struct.pack("!H", 0xffff - sum16(header)) + header[12:]
     body = MARK.ljust(LEN, b"\x5a")
     frame = bytearray(mac + own + struct.pack("!H", ETH_P_IP) + header + body)
     frame[start + offset:start + offset + 2] = b"\0\0"
@@ -97,7 +88,7 @@ def checksum(cfg, start, offset):
     ksft_eq(netdev_stat(cfg.ifname, "tx_dropped") - dropped, 0, "frames dropped")
     ksft_eq(got is not None, True, "the frame arrives")
     if got:
-        ksft_eq(_sum16(got[start:len(frame)]), 0xffff, "its checksum")
+        ksft_eq(sum16(got[start:len(frame)]), 0xffff, "its checksum")
 
 
 def main():

@@ -27,7 +27,8 @@ from lib.py import cmd, ip, ksft_eq, ksft_gt
 
 from .card import Card
 from .control_line import NicModel
-from .support import ip_batch, is_emulated, pages_back, skip_program, wait_until
+from .support import ip_batch, is_emulated, pages_back, provokes, skip_program
+from .support import wait_until
 
 # The peers of port 0 and port 1, for which the generator speaks.
 PEERS = ("02:00:00:00:00:02", "02:00:00:00:01:02")
@@ -183,6 +184,21 @@ class NicModelEnv(NetDrvEnv):
             self.check_traffic()
         self.settle()
         self.check_forwarded(count)
+
+    def hang_transmitter(self):
+        """
+        Let port 1 send packets that the card does not report as sent, until
+        the watchdog has restarted the port.
+        """
+        provokes("netdev")
+        port = self.ports[1]
+        before = port.tx_queue_sum("tx_timeout")
+        self.model.fault(1, "tx_no_done", 8)
+        self.generate(700, timeout_ms=4000)
+        wait_until(lambda: port.tx_queue_sum("tx_timeout") > before, 40,
+                   "the watchdog barks")
+        self.model.mend(1)
+        wait_until(lambda: port.attr("carrier") == "1", 20, "the carrier is back")
 
     def start_traffic(self, count=2000, **fields):
         """ Send bursts in the background until check_traffic(). """

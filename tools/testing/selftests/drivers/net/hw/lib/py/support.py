@@ -8,6 +8,7 @@ import json
 import os
 import select
 import socket
+import struct
 import sys
 import tempfile
 import time
@@ -94,6 +95,15 @@ def driver_stats(ifname, host=None):
         if value.strip().isdigit():
             stats[name.strip()] = int(value)
     return stats
+
+
+def sum16(data):
+    """ Return the sum of the Internet checksum over @data. """
+    data += bytes(len(data) % 2)
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return total
 
 
 def insert_module(name, parameters=""):
