@@ -19,21 +19,34 @@ def main(env: Env) -> int:
     with Lock(tree.place(env) / "lock", "this kernel tree"):
         manifest = tree.place(env) / "overlay.json"
         work = tree.prepare(env, overlay.manifest_files(manifest))
-    out = env.out / "patches"
+    out, commit = env.out / "patches", _base_commit(env)
     with Step(f"series against Linux {work.version}") as step:
-        written = write_series(
-            env.clone, work.base, work.version, out, author, only, _base_commit(env)
-        )
+        written = write_series(env.clone, work.base, work.version, out, author, only, commit)
         count = sum(len(one.mails) for one in written)
         step.detail = f"{count} patches, applied with git am to check them"
     for one in written:
         needs = f", after {', '.join(one.series.needs)}" if one.series.needs else ""
         say(f"    {one.folder}: {len(one.mails)} patches and a cover letter{needs}")
-    if not author:
-        say("No patch is signed off: only a person can do that.")
-        say('AUTHOR="Name <mail>" sets the sender, Signed-off-by and the maintainer.')
+    for line in lacking(author, commit):
+        say(line)
     say(f"git am --empty=drop {out}/*/*.patch applies them (cover letters are dropped)")
     return 0
+
+
+def lacking(author: str, commit: str) -> list[str]:
+    """The parts that the mails lack, and the variables that add them."""
+    lines = []
+    if not author:
+        lines += [
+            "No patch is signed off: only a person can do that.",
+            'AUTHOR="Name <mail>" sets the sender, Signed-off-by and the maintainer.',
+        ]
+    if not commit:
+        lines += [
+            "No cover letter has a base-commit: the source is not a git tree.",
+            "KDIR=FOLDER names one.",
+        ]
+    return lines
 
 
 def _base_commit(env: Env) -> str:
