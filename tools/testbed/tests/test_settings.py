@@ -94,13 +94,22 @@ class Table(unittest.TestCase):
 
     def test_the_build_root_finds_the_same_names_without_python(self) -> None:
         text = (CLONE / "tools/buildroot").read_text()
-        found = re.search(r"sed -nE '([^']+)' \"\$settings\"", text)
-        assert found
-        done = subprocess.run(
-            ["sed", "-nE", found[1], PACKAGE / "settings.py"],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        self.assertEqual(done.stdout.split(), list(settings.VARIABLES))
+        function = re.search(r"^variables\(\) \{\n.*?^\}\n", text, re.M | re.S)
+        assert function
+
+        def names(*kinds: str) -> list[str]:
+            words = f'settings={PACKAGE / "settings.py"}; {function[0]}variables "$@"'
+            done = subprocess.run(["bash", "-c", words, "bash", *kinds], capture_output=True,
+                                  text=True, check=True)  # fmt: skip
+            return done.stdout.split()
+
+        self.assertEqual(names(), list(settings.VARIABLES))
+        # Those whose files and folders it binds.
+        for kinds in ("FILE|FOLDER|DRIVER", "FILES"):
+            known = [one.name for one in settings.VARIABLES.values()
+                     if one.kind in kinds.split("|")]  # fmt: skip
+            self.assertEqual(names(kinds), known)
+            self.assertIn(f"variables '{kinds}'" if "|" in kinds else f"variables {kinds}", text)
 
     def test_make_help_prints_the_table_without_python(self) -> None:
         done = subprocess.run(["make", "help"], cwd=CLONE, capture_output=True, text=True,
