@@ -11,6 +11,8 @@ CLONE = Path(__file__).parents[3]
 DOCUMENTS = sorted((CLONE / "Documentation").rglob("*.rst"))
 INCLUDE = re.compile(r"^\.\. literalinclude:: (\S+)\n((?:   :.*\n)*)", re.M)
 MARK = re.compile(r":(?:start-after|end-before): (.*)")
+# A path in the lists of tools/testbed/README.md; NAME stands for a name to choose.
+PATH = re.compile(r"^(?:\d\. |\*\*.*: )`((?:rust|drivers|samples|tools|testbed)/[^`]+)`", re.M)
 
 
 class Documentation(unittest.TestCase):
@@ -35,3 +37,11 @@ class Documentation(unittest.TestCase):
         patches = "".join(path.read_text() for path in (CLONE / "patches").glob("*.patch"))
         for document in DOCUMENTS:
             self.assertRegex(patches, rf"(?m)^\+ +(?:[\w/]+/)?{document.stem}$", document.name)
+
+    def test_the_files_to_change_are_there(self) -> None:
+        found = PATH.findall((CLONE / "tools/testbed/README.md").read_text())
+        self.assertGreater(len(found), 8)
+        for name in found:
+            place = CLONE / ("tools/testbed" if name.startswith("testbed/") else "") / name
+            place = place.parent if "NAME" in place.name else place
+            self.assertTrue(place.exists(), name)
