@@ -7,6 +7,8 @@ import re
 import unittest
 from pathlib import Path
 
+from testbed.suites.test_e2e import programs
+
 CLONE = Path(__file__).parents[3]
 DOCUMENTS = sorted((CLONE / "Documentation").rglob("*.rst"))
 INCLUDE = re.compile(r"^\.\. literalinclude:: (\S+)\n((?:   :.*\n)*)", re.M)
@@ -45,3 +47,8 @@ class Documentation(unittest.TestCase):
             place = CLONE / ("tools/testbed" if name.startswith("testbed/") else "") / name
             place = place.parent if "NAME" in place.name else place
             self.assertTrue(place.exists(), name)
+
+    def test_every_program_for_guests_has_its_topic(self) -> None:
+        text = (CLONE / "tools/testbed/guest/README.md").read_text()
+        listed = re.findall(r"^\| `(\w+\.py)` \|", text, re.M)
+        self.assertEqual(sorted(listed), sorted(programs(CLONE)))
