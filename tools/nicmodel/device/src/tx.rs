@@ -145,8 +145,9 @@ impl TxQueue {
         if low.head_wb_en() {
             let high = device.regs.load(offset::TDWBAH + base);
             let at = u64::from(high) << 32 | u64::from(low.address());
-            if view.store32(at, head).is_err() {
+            if let Err(error) = view.store32(at, head) {
                 bump(&device.totals.dma_errors, 1);
+                note(device, rules::DMA_OUTSIDE, queue, || error.to_string());
             }
         }
     }
@@ -195,7 +196,7 @@ impl TxQueue {
         if !high.eop() {
             if self.report.len() > MAX_REPORTS {
                 // No driver needs that many: report these and go on.
-                return Ok(self.write_reports(device, view));
+                return Ok(self.write_reports(device, view, queue));
             }
             return Ok(false);
         }
@@ -210,19 +211,20 @@ impl TxQueue {
         if sent.is_err() {
             bump(&device.totals.malformed, 1);
         }
-        let reported = self.write_reports(device, view);
+        let reported = self.write_reports(device, view, queue);
         self.forget_packet();
         Ok(reported)
     }
 
-    fn write_reports(&mut self, device: &Device, view: &View) -> bool {
+    fn write_reports(&mut self, device: &Device, view: &View, queue: u32) -> bool {
         let reported = !self.report.is_empty();
         for at in self.report.drain(..) {
             if device.faults.take(Kind::TxNoDone).is_some() {
                 continue;
             }
-            if report(device, view, at).is_err() {
+            if let Err(error) = report(device, view, at) {
                 bump(&device.totals.dma_errors, 1);
+                note(device, rules::DMA_OUTSIDE, queue, || error.to_string());
             }
         }
         reported

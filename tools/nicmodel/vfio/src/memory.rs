@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Guest memory as the client maps and unmaps it.
 
-use std::fs::File;
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
 use std::io;
-use std::sync::Arc;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Weak};
 
 use nicmodel_device::memory::DmaMemory;
 use vm_memory::{FileOffset, GuestAddress, GuestRegionMmap, MmapRegion};
@@ -13,6 +15,9 @@ use vm_memory::{FileOffset, GuestAddress, GuestRegionMmap, MmapRegion};
 pub(crate) struct Mappings {
     memory: DmaMemory,
     regions: Vec<(u64, u64)>,
+    /// Files by device and inode. Behind an IOMMU, each page that is mapped comes with a
+    /// descriptor of its own for the same file: thousands of them, more than a process may have.
+    files: HashMap<(u64, u64), Weak<File>>,
 }
 
 impl Mappings {
@@ -20,7 +25,21 @@ impl Mappings {
         Self {
             memory,
             regions: Vec::new(),
+            files: HashMap::new(),
         }
+    }
+
+    /// The one descriptor of the file of `file`.
+    fn one(&mut self, file: File, metadata: &Metadata) -> Arc<File> {
+        let known = self
+            .files
+            .entry((metadata.dev(), metadata.ino()))
+            .or_default();
+        known.upgrade().unwrap_or_else(|| {
+            let file = Arc::new(file);
+            *known = Arc::downgrade(&file);
+            file
+        })
     }
 
     /// Maps `size` bytes of `file`, from `offset`, at `address` of the guest.
@@ -47,7 +66,7 @@ impl Mappings {
                 metadata.len()
             )));
         }
-        let place = FileOffset::from_arc(Arc::new(file), offset);
+        let place = FileOffset::from_arc(self.one(file, &metadata), offset);
         let mapping = MmapRegion::from_file(place, length).map_err(io::Error::other)?;
         let region = GuestRegionMmap::new(mapping, GuestAddress(address))
             .ok_or_else(|| invalid(format!("{size:#x} bytes at {address:#x} wrap around")))?;
@@ -128,6 +147,31 @@ mod tests {
         let mut bytes = [0; 4];
         copy.read_exact_at(&mut bytes, 0x2010).expect("read");
         assert_eq!(&bytes, b"here");
+    }
+
+    #[test]
+    fn descriptors_of_one_file_are_kept_once() {
+        let guest = file();
+        let count = || {
+            std::fs::read_dir("/proc/self/fd")
+                .expect("descriptors")
+                .count()
+        };
+        let mut mappings = Mappings::new(DmaMemory::default());
+        mappings
+            .map(0, 0x1000, Some((guest.try_clone().expect("descriptor"), 0)))
+            .expect("first");
+        let before = count();
+        for page in 1..65 {
+            let same = guest.try_clone().expect("descriptor");
+            mappings
+                .map(page * 0x1000, 0x1000, Some((same, 0)))
+                .expect("another");
+        }
+        // Other tests may open and close some at the same time.
+        assert!(count() < before + 32, "a descriptor for each page");
+        mappings.clear();
+        mappings.map(0, 0x1000, Some((guest, 0))).expect("again");
     }
 
     #[test]
