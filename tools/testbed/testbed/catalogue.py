@@ -30,9 +30,11 @@ SUITES = {
     "e2e-debug": "end to end, Rust driver in the debug kernel: what e2e-rust leaves out",
     "e2e-debug-e1000e": "end to end, the sample driver for the 82574L in the debug kernel",
     "bounce": "end to end, Rust driver, each DMA through a bounce buffer (swiotlb=force)",
+    "iommu": "end to end, Rust driver, behind an IOMMU: what is unmapped is gone at once (strict)",
     "cfi": "KUnit, end to end, a million frames, in a kernel that checks calls (kCFI)",
     "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT; not seen to pass yet)",
     "arm64": "KUnit and end to end, in an emulated 64-bit Arm machine (not seen to pass yet)",
+    "arm64-82599": "end to end, Rust driver, in that machine",
     "arm": "KUnit in an emulated 32-bit Arm machine, ARMv7 (not seen to pass yet)",
     "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
@@ -43,8 +45,8 @@ SUITES = {
 }
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
 ON_REQUEST = (
-    "e2e-debug", "e2e-debug-e1000e", "bounce", "cfi", "rt", "arm64", "arm", "kcsan", "bisect",
-    "mutants", "mutants-few", "selftests", "ports",
+    "e2e-debug", "e2e-debug-e1000e", "bounce", "iommu", "cfi", "rt", "arm64", "arm64-82599",
+    "arm", "kcsan", "bisect", "mutants", "mutants-few", "selftests", "ports",
 )  # fmt: skip
 
 # The benchmarks of make bench.

@@ -27,7 +27,7 @@ from testbed.source import overlay, own_tree, tree
 from testbed.source.tree import Tree
 
 # In QEMU; then the ones for User-Mode Linux and for a real machine.
-CONFIGS = ("perf", "debug", "kcsan", "cfi", "rt", "arm64", "arm")
+CONFIGS = ("perf", "debug", "kcsan", "cfi", "iommu", "rt", "arm64", "arm")
 UML = "uml"
 # For the kernel's own tests of drivers, in User-Mode Linux, too.
 SELFTESTS = "selftests"

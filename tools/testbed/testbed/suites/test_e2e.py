@@ -111,9 +111,20 @@ KINDS = (
         sign="software IO TLB: area num",
         judged=True,
     ),
+    # Memory that the driver has unmapped, or never mapped, is out of the card's reach.
+    Kind(
+        "iommu",
+        "rust",
+        "iommu",
+        (*GENERAL, *_DATA),
+        words=("intel_iommu=on", "iommu.strict=1", "loglevel=7"),
+        sign="DMAR: Intel(R) Virtualization Technology for Directed I/O",
+        judged=True,
+    ),
     Kind("cfi", "rust", "cfi", judged=True),
     Kind("rt", "rust", "rt", judged=True),
     Kind("arm64", "rust", "arm64", GENERAL, card="e1000e"),
+    Kind("arm64-82599", "rust", "arm64", (*GENERAL, *_DATA), judged=True),
 )
 
 

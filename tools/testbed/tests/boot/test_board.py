@@ -76,7 +76,7 @@ def test_the_console_is_the_outcome(tmp_path: Path) -> None:
 def test_every_configuration_has_an_architecture() -> None:
     names = {config: arch.of(config).name for config in (*kernel.CONFIGS, *kernel.NATIVE)}
     assert names == {
-        "perf": "", "debug": "", "kcsan": "", "cfi": "", "rt": "", "arm64": "arm64",
+        "perf": "", "debug": "", "kcsan": "", "cfi": "", "iommu": "", "rt": "", "arm64": "arm64",
         "arm": "arm", "uml": "um", "selftests": "um",
     }  # fmt: skip
 

@@ -172,11 +172,12 @@ class ForeignTest(SandboxTest):
             'try() { rm -rf $CACHE/skbulk/guest-*; env "$@" $BUILDROOT run env |\n'
             "grep -c SKBULK_GUEST_ARM64= || true; }\n"
             "try 'ONLY=kunit, arm64'; try ONLY=arm64/forward; try CONFIG=arm64\n"
+            "try ONLY=arm64-82599\n"
             "try ONLY=arm,kunit; try A=b"
         )
         self.assert_succeeds(done)
         counts = [line for line in done.stdout.splitlines() if line.isdigit()]
-        self.assertEqual(counts, ["1", "1", "1", "0", "0"], done.stdout)
+        self.assertEqual(counts, ["1", "1", "1", "1", "0", "0"], done.stdout)
 
     def test_those_of_older_recipes_are_removed(self) -> None:
         done = self.run_script(
