@@ -33,6 +33,8 @@ UML = "uml"
 SELFTESTS = "selftests"
 NATIVE = (UML, SELFTESTS)
 DEB = "deb"
+# Configurations that have few symbols more than another, whose build theirs begins with.
+_LIKE = {SELFTESTS: UML, "iommu": "perf"}
 # In a build folder: symbols that its tree or architecture lacks.
 _LACKING = ".skbulk-lacking"
 _BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(?:\[M\] +)?\S+", re.M)
@@ -261,7 +263,7 @@ def build(env: Env, work: Tree, config: str) -> Kernel:
     log = env.logs / f"kernel-{config}.log"
     log.unlink(missing_ok=True)
     with Step(f"kernel: Linux {work.version}, {config} configuration") as step:
-        seed = UML if config == SELFTESTS else config
+        seed = _LIKE.get(config, config)
         _seed(folder, tree.place(env) / f"build-{seed}-{env.toolchain_key}")
         _configure(env, work.work, folder, config, log)
         gdb = ["scripts_gdb"] if env.settings.verb == "debug" else []
