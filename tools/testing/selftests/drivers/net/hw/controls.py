@@ -17,7 +17,7 @@ from lib.py import defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_ge, ksft_in, ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
-from lib.py.support import SOL_PACKET, sum16
+from lib.py.support import SOL_PACKET, sum16, wait_until
 
 # The order of registers in the dump: see dump.rs of the driver.
 GENERAL = ["CTRL", "STATUS", "CTRL_EXT", "ESDP", "LEDCTL", "EEC", "EIAC", "EIMS", "GPIE",
@@ -80,16 +80,14 @@ def eeprom(cfg):
 
 
 def identify(cfg):
-    """ The light is lit and dark in turns, and then that of the link again. """
-    with bkg(f"ethtool -p {cfg.ifname} 2", exit_wait=True):
-        end = time.monotonic() + 2
-        seen = set()
-        while time.monotonic() < end:
-            seen.add(_registers(cfg)[0]["LEDCTL"] >> 16 & 0xf)
-            time.sleep(0.05)
-    ksft_in(LED2_ON, seen)
-    ksft_in(LED2_OFF, seen)
-    ksft_eq(_registers(cfg)[0]["LEDCTL"] >> 16 & 0xf, LED2_LINK)
+    """ The LED is on and off in turns, and then that of the link again. """
+    def mode():
+        return _registers(cfg)[0]["LEDCTL"] >> 16 & 0xf
+
+    with bkg(f"ethtool -p {cfg.ifname} 60"):
+        for state in (LED2_ON, LED2_OFF, LED2_ON):
+            wait_until(lambda state=state: mode() == state, 20, f"the LED is in mode {state}", 0)
+    ksft_eq(mode(), LED2_LINK)
 
 
 def link(cfg):
