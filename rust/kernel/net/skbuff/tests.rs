@@ -50,6 +50,23 @@ mod cases {
     }
 
     #[test]
+    fn no_packet_is_filled_beyond_the_longest() -> Result {
+        let bytes = KVec::from_elem(0u8, SkBuff::MAX_LEN as usize / 8, GFP_KERNEL)?;
+        let mut skb = UniqueSkBuff::alloc(SkBuff::MAX_LEN, GFP_KERNEL)?;
+
+        for _ in 0..8 {
+            skb.put(&bytes)?;
+        }
+        assert_eq!(skb.len(), SkBuff::MAX_LEN);
+        // The allocator has given more room than that.
+        // SAFETY: The packet is valid.
+        assert!(unsafe { bindings::skb_tailroom(skb.as_raw()) } > 0);
+        assert_eq!(skb.put(&bytes[..1]), Err(ENOSPC));
+        assert_eq!(skb.len(), SkBuff::MAX_LEN);
+        Ok(())
+    }
+
+    #[test]
     fn no_packet_is_padded_beyond_the_longest() -> Result {
         for len in [
             SkBuff::MAX_LEN + 1,

@@ -107,8 +107,8 @@ impl UniqueSkBuff {
     ///
     /// # Errors
     ///
-    /// `ENOSPC` if the buffer is too small, `EINVAL` if the packet has data behind its linear part
-    /// already.
+    /// `ENOSPC` if the buffer is too small, or if the packet would get longer than
+    /// [`SkBuff::MAX_LEN`]; `EINVAL` if it has data behind its linear part already.
     pub fn put(&mut self, bytes: &[u8]) -> Result {
         if self.head_len() != self.len() {
             return Err(EINVAL);
@@ -116,11 +116,15 @@ impl UniqueSkBuff {
 
         // SAFETY: By the type invariants, the packet is valid.
         let tailroom = unsafe { bindings::skb_tailroom(self.as_raw()) };
-        if usize::try_from(tailroom)? < bytes.len() {
+        // The allocator may have given more room than was asked for.
+        //
+        // CAST: `usize` has at least 32 bits wherever the kernel runs.
+        let most = SkBuff::MAX_LEN.saturating_sub(self.len()) as usize;
+        if usize::try_from(tailroom)?.min(most) < bytes.len() {
             return Err(ENOSPC);
         }
 
-        // CAST: The length is at most `tailroom`.
+        // CAST: The length is at most `MAX_LEN`.
         //
         // SAFETY: The packet is ours alone and linear, and has at least `bytes.len()` bytes of room
         // at its end, which `skb_put()` returns. `bytes` cannot overlap with it, since `self` is
