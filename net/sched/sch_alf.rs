@@ -17,11 +17,11 @@ use kernel::{
             Options,
             Qdisc,
             QdiscDropReason,
+            QueuedSkBuff,
             Rejected,
             SkBuffChunk,
             BATCH, //
-        },
-        skbuff::SkBuff, //
+        }, //
     },
     prelude::*,
     softirq::Softirq,
@@ -67,13 +67,13 @@ impl Limit {
 
 /// The enqueueing side.
 struct Input {
-    queue: SharedProducer<SkBuff>,
+    queue: SharedProducer<QueuedSkBuff>,
     given: bool,
 }
 
 /// The dequeueing side.
 struct Output {
-    queue: Consumer<SkBuff>,
+    queue: Consumer<QueuedSkBuff>,
     /// Packets already taken out of the queue, the next one last.
     ready: SkBuffChunk,
 }
@@ -149,7 +149,7 @@ impl Qdisc for Alf {
     }
 
     #[inline]
-    fn enqueue(input: &Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected> {
+    fn enqueue(input: &Input, cx: Softirq<'_>, skb: QueuedSkBuff) -> Result<(), Rejected> {
         input
             .queue
             .push(cx, skb)
@@ -162,12 +162,12 @@ impl Qdisc for Alf {
     }
 
     #[inline]
-    fn dequeue(output: &mut Output) -> Option<SkBuff> {
+    fn dequeue(output: &mut Output) -> Option<QueuedSkBuff> {
         output.refill();
         output.ready.pop()
     }
 
-    fn peek(output: &mut Output) -> Option<&SkBuff> {
+    fn peek(output: &mut Output) -> Option<&QueuedSkBuff> {
         output.refill();
         output.ready.as_slice().last()
     }

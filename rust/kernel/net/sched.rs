@@ -55,9 +55,9 @@
 //!             ExtAck,
 //!             Options,
 //!             Qdisc,
+//!             QueuedSkBuff,
 //!             Rejected, //
-//!         },
-//!         skbuff::SkBuff, //
+//!         }, //
 //!     },
 //!     prelude::*,
 //!     softirq::Softirq,
@@ -76,8 +76,8 @@
 //!     const CAN_BYPASS: bool = true;
 //!
 //!     type Config = ();
-//!     type Input = SharedProducer<SkBuff>;
-//!     type Output = Consumer<SkBuff>;
+//!     type Input = SharedProducer<QueuedSkBuff>;
+//!     type Output = Consumer<QueuedSkBuff>;
 //!
 //!     fn parse(_: u32, options: Option<Options<'_>>, extack: &mut ExtAck<'_>) -> Result {
 //!         match options {
@@ -90,17 +90,21 @@
 //!         alf_queue::mpsc(256, GFP_KERNEL)
 //!     }
 //!
-//!     fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected> {
+//!     fn enqueue(
+//!         input: &Self::Input,
+//!         cx: Softirq<'_>,
+//!         skb: QueuedSkBuff,
+//!     ) -> Result<(), Rejected> {
 //!         input
 //!             .push(cx, skb)
 //!             .map_err(|skb| Rejected::new(skb, QdiscDropReason::OverLimit))
 //!     }
 //!
-//!     fn dequeue(output: &mut Self::Output) -> Option<SkBuff> {
+//!     fn dequeue(output: &mut Self::Output) -> Option<QueuedSkBuff> {
 //!         output.pop()
 //!     }
 //!
-//!     fn peek(output: &mut Self::Output) -> Option<&SkBuff> {
+//!     fn peek(output: &mut Self::Output) -> Option<&QueuedSkBuff> {
 //!         output.peek()
 //!     }
 //! }
@@ -112,7 +116,6 @@ use crate::{
         to_result,
         VTABLE_DEFAULT_ERROR, //
     },
-    net::skbuff::SkBuff,
     prelude::*,
     softirq::Softirq,
     sync::alf_queue::Chunk, //
@@ -122,6 +125,7 @@ mod drops;
 mod netlink;
 mod older;
 mod ops;
+mod packet;
 mod tests;
 
 pub use self::{
@@ -136,14 +140,15 @@ pub use self::{
         FifoOptions,
         Options, //
     },
-    ops::Ops, //
+    ops::Ops,
+    packet::QueuedSkBuff, //
 };
 
 /// The most packets that [`Qdisc::enqueue_batch`] gets at once.
 pub const BATCH: usize = 32;
 
 /// Packets that are being enqueued, in order.
-pub type SkBuffChunk = Chunk<SkBuff, BATCH>;
+pub type SkBuffChunk = Chunk<QueuedSkBuff, BATCH>;
 
 /// A lockless queueing discipline.
 ///
@@ -188,7 +193,7 @@ pub trait Qdisc: Sized + 'static {
     fn init(config: Self::Config) -> Result<(Self::Input, Self::Output)>;
 
     /// Enqueues a packet, or refuses it.
-    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected>;
+    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: QueuedSkBuff) -> Result<(), Rejected>;
 
     /// Enqueues the first of `packets`, as many as there is room for.
     ///
@@ -202,10 +207,10 @@ pub trait Qdisc: Sized + 'static {
     /// Dequeues the packet that is to be transmitted next.
     ///
     /// Packets that were enqueued before this was called must be found.
-    fn dequeue(output: &mut Self::Output) -> Option<SkBuff>;
+    fn dequeue(output: &mut Self::Output) -> Option<QueuedSkBuff>;
 
     /// Looks at the packet that [`dequeue`](Qdisc::dequeue) would return.
-    fn peek(output: &mut Self::Output) -> Option<&SkBuff>;
+    fn peek(output: &mut Self::Output) -> Option<&QueuedSkBuff>;
 
     /// Drops all packets.
     ///

@@ -12,9 +12,9 @@ use kernel::{
             Options,
             Qdisc,
             QdiscDropReason,
+            QueuedSkBuff,
             Rejected, //
-        },
-        skbuff::SkBuff, //
+        }, //
     },
     prelude::*,
     softirq::Softirq,
@@ -40,8 +40,8 @@ impl Qdisc for Discipline {
     const NAME: &'static CStr = c"discipline";
 
     type Config = ();
-    type Input = SharedProducer<SkBuff>;
-    type Output = Consumer<SkBuff>;
+    type Input = SharedProducer<QueuedSkBuff>;
+    type Output = Consumer<QueuedSkBuff>;
 
     fn parse(_: u32, _: Option<Options<'_>>, _: &mut ExtAck<'_>) -> Result {
         Ok(())
@@ -51,7 +51,7 @@ impl Qdisc for Discipline {
         alf_queue::mpsc(8, GFP_KERNEL)
     }
 
-    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected> {
+    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: QueuedSkBuff) -> Result<(), Rejected> {
         input
             .push(cx, skb)
             .map_err(|skb| Rejected::new(skb, QdiscDropReason::OverLimit))?;
@@ -60,11 +60,11 @@ impl Qdisc for Discipline {
         Ok(())
     }
 
-    fn dequeue(output: &mut Self::Output) -> Option<SkBuff> {
+    fn dequeue(output: &mut Self::Output) -> Option<QueuedSkBuff> {
         output.pop()
     }
 
-    fn peek(output: &mut Self::Output) -> Option<&SkBuff> {
+    fn peek(output: &mut Self::Output) -> Option<&QueuedSkBuff> {
         output.peek()
     }
 }

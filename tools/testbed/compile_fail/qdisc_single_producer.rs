@@ -12,9 +12,9 @@ use kernel::{
             Options,
             Qdisc,
             QdiscDropReason,
+            QueuedSkBuff,
             Rejected, //
-        },
-        skbuff::SkBuff, //
+        }, //
     },
     prelude::*,
     softirq::Softirq,
@@ -39,9 +39,9 @@ impl Qdisc for Discipline {
     const NAME: &'static CStr = c"discipline";
 
     type Config = ();
-    //~ type Input = alf_queue::SharedProducer<SkBuff>;
-    type Input = alf_queue::Producer<SkBuff>;
-    type Output = Consumer<SkBuff>;
+    //~ type Input = alf_queue::SharedProducer<QueuedSkBuff>;
+    type Input = alf_queue::Producer<QueuedSkBuff>;
+    type Output = Consumer<QueuedSkBuff>;
 
     fn parse(_: u32, _: Option<Options<'_>>, _: &mut ExtAck<'_>) -> Result {
         Ok(())
@@ -51,15 +51,15 @@ impl Qdisc for Discipline {
         Err(ENOMEM)
     }
 
-    fn enqueue(_: &Self::Input, _: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected> {
+    fn enqueue(_: &Self::Input, _: Softirq<'_>, skb: QueuedSkBuff) -> Result<(), Rejected> {
         Err(Rejected::new(skb, QdiscDropReason::Generic))
     }
 
-    fn dequeue(output: &mut Self::Output) -> Option<SkBuff> {
+    fn dequeue(output: &mut Self::Output) -> Option<QueuedSkBuff> {
         output.pop()
     }
 
-    fn peek(output: &mut Self::Output) -> Option<&SkBuff> {
+    fn peek(output: &mut Self::Output) -> Option<&QueuedSkBuff> {
         output.peek()
     }
 }

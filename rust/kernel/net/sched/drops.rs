@@ -2,10 +2,8 @@
 
 //! Packets that a queueing discipline drops.
 
-use crate::{
-    bindings,
-    net::skbuff::SkBuff, //
-};
+use super::QueuedSkBuff;
+use crate::bindings;
 use core::ptr::{
     self,
     NonNull, //
@@ -31,14 +29,14 @@ pub enum QdiscDropReason {
 
 /// A packet that was not enqueued.
 pub struct Rejected {
-    pub(super) skb: SkBuff,
+    pub(super) skb: QueuedSkBuff,
     pub(super) reason: QdiscDropReason,
 }
 
 impl Rejected {
     /// Rejects a packet.
     #[inline(always)]
-    pub fn new(skb: SkBuff, reason: QdiscDropReason) -> Self {
+    pub fn new(skb: QueuedSkBuff, reason: QdiscDropReason) -> Self {
         Self { skb, reason }
     }
 }
@@ -65,12 +63,12 @@ impl Drops {
 
     /// Drops a packet.
     #[inline]
-    pub fn push(&mut self, skb: SkBuff) {
+    pub fn push(&mut self, skb: QueuedSkBuff) {
         let raw = skb.into_raw();
 
         // INVARIANT: There is one more, which we own.
         //
-        // SAFETY: The packet is valid, and ours.
+        // SAFETY: The packet is valid, and ours. By its type invariants, so are its links.
         unsafe { set_next(raw, self.first) };
         self.first = raw.as_ptr();
     }

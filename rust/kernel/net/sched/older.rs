@@ -11,11 +11,11 @@
 
 use super::{
     Drops,
-    Qdisc, //
+    Qdisc,
+    QueuedSkBuff, //
 };
 use crate::{
     alloc::Flags,
-    net::skbuff::SkBuff,
     prelude::*,
     sync::alf_queue::Chunk, //
 };
@@ -63,7 +63,7 @@ impl<T: Qdisc> Parts<T> {
 
     /// Takes the packet that is to be transmitted next.
     #[inline(always)]
-    pub(super) fn dequeue(&mut self) -> Option<SkBuff> {
+    pub(super) fn dequeue(&mut self) -> Option<QueuedSkBuff> {
         if !self.older.is_empty() {
             return self.dequeue_older();
         }
@@ -71,12 +71,12 @@ impl<T: Qdisc> Parts<T> {
     }
 
     #[cold]
-    fn dequeue_older(&mut self) -> Option<SkBuff> {
+    fn dequeue_older(&mut self) -> Option<QueuedSkBuff> {
         self.on_oldest(T::dequeue)
     }
 
     /// Looks at the packet that is to be transmitted next.
-    pub(super) fn peek(&mut self) -> Option<&SkBuff> {
+    pub(super) fn peek(&mut self) -> Option<&QueuedSkBuff> {
         self.on_oldest(T::peek)
     }
 

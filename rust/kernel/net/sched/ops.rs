@@ -14,6 +14,7 @@ use super::{
     Options,
     Qdisc,
     QdiscDropReason,
+    QueuedSkBuff,
     SkBuffChunk, //
 };
 
@@ -21,7 +22,6 @@ use crate::{
     bindings,
     error::from_result,
     module::this_module,
-    net::skbuff::SkBuff,
     pr_warn_once,
     prelude::*,
     softirq::Softirq,
@@ -291,10 +291,11 @@ impl<T: Qdisc> Ops<T> {
     ) -> c_int {
         // SAFETY: By the safety requirements; this is not built for kernels where disabled bottom
         // halves exclude nothing. A discipline that gets packets is ready. The packet may be gone
-        // as soon as it is enqueued.
+        // as soon as it is enqueued. There may be other references to it, pktgen keeps one, but its
+        // links and its control block are the discipline's.
         unsafe {
             let bytes = bindings::qdisc_pkt_len(skb);
-            let owned = SkBuff::from_raw(NonNull::new_unchecked(skb));
+            let owned = QueuedSkBuff::from_raw(NonNull::new_unchecked(skb));
             match T::enqueue(Self::input(sch), Softirq::assume(), owned) {
                 Ok(()) => {
                     bindings::qdisc_enqueued(sch, 1, bytes);
@@ -329,7 +330,7 @@ impl<T: Qdisc> Ops<T> {
                     super::drops::set_next(skb, ptr::null_mut());
                     bytes = bytes.wrapping_add(bindings::qdisc_pkt_len(skb.as_ptr()));
                     // There is room for it.
-                    let _ = packets.push(SkBuff::from_raw(skb));
+                    let _ = packets.push(QueuedSkBuff::from_raw(skb));
                 }
             }
 
@@ -360,7 +361,7 @@ impl<T: Qdisc> Ops<T> {
     /// `sch` must be a valid discipline, and `to_free` the head of a list.
     #[cold]
     unsafe fn refuse(
-        skb: SkBuff,
+        skb: QueuedSkBuff,
         reason: QdiscDropReason,
         sch: *mut bindings::Qdisc,
         to_free: *mut *mut bindings::sk_buff,
@@ -405,7 +406,7 @@ impl<T: Qdisc> Ops<T> {
         // SAFETY: As in `dequeue()`.
         unsafe { Self::output(sch) }
             .peek()
-            .map_or(ptr::null_mut(), SkBuff::as_raw)
+            .map_or(ptr::null_mut(), |skb| skb.as_raw())
     }
 
     /// # Safety
@@ -533,7 +534,7 @@ impl<T: Qdisc> Ops<T> {
 
 /// Drops a packet that the core has not given to this discipline.
 #[cold]
-fn drop_foreign(skb: SkBuff) {
+fn drop_foreign(skb: QueuedSkBuff) {
     pr_warn_once!("a queueing discipline returned a packet of another device\n");
     drop(skb);
 }

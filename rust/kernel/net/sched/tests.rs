@@ -16,6 +16,7 @@ mod cases {
             Dump,
             Qdisc,
             QdiscDropReason,
+            QueuedSkBuff,
             Registration, //
         },
         fixture::{
@@ -360,9 +361,11 @@ mod cases {
         let put = |input: &Input, number: u8| -> Result<bool> {
             let mut skb = UniqueSkBuff::alloc(64, GFP_ATOMIC)?;
             skb.put(&[number])?;
-            Ok(Fifo::enqueue(input, guard.softirq(), skb.into()).is_ok())
+            // SAFETY: The packet is new.
+            let skb = unsafe { QueuedSkBuff::from_raw(SkBuff::from(skb).into_raw()) };
+            Ok(Fifo::enqueue(input, guard.softirq(), skb).is_ok())
         };
-        let number = |skb: Option<SkBuff>| skb.and_then(|skb| skb.data().first().copied());
+        let number = |skb: Option<QueuedSkBuff>| skb.and_then(|skb| skb.data().first().copied());
 
         assert!(put(&early, 0)?);
         sides.replace(later, Older::memory(GFP_ATOMIC)?);

@@ -11,6 +11,7 @@ use super::super::{
     Options,
     Qdisc,
     QdiscDropReason,
+    QueuedSkBuff,
     Rejected,
     SkBuffChunk, //
 };
@@ -47,8 +48,8 @@ pub(super) struct Fifo;
 
 pub(super) static OPS: Ops<Fifo> = Ops::new();
 
-pub(super) type Input = SharedProducer<SkBuff>;
-type Output = Consumer<SkBuff>;
+pub(super) type Input = SharedProducer<QueuedSkBuff>;
+type Output = Consumer<QueuedSkBuff>;
 
 /// Makes a queue for `limit` packets, unless there is one.
 fn resize(input: &Input, limit: u32) -> Result<Option<(Input, Output)>> {
@@ -86,7 +87,7 @@ impl Qdisc for Fifo {
         alf_queue::mpsc(limit as usize, GFP_KERNEL)
     }
 
-    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: SkBuff) -> Result<(), Rejected> {
+    fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: QueuedSkBuff) -> Result<(), Rejected> {
         input
             .push(cx, skb)
             .map_err(|skb| Rejected::new(skb, QdiscDropReason::OverLimit))
@@ -96,11 +97,11 @@ impl Qdisc for Fifo {
         input.push_some(cx, packets);
     }
 
-    fn dequeue(output: &mut Self::Output) -> Option<SkBuff> {
+    fn dequeue(output: &mut Self::Output) -> Option<QueuedSkBuff> {
         output.pop()
     }
 
-    fn peek(output: &mut Self::Output) -> Option<&SkBuff> {
+    fn peek(output: &mut Self::Output) -> Option<&QueuedSkBuff> {
         Consumer::peek(output)
     }
 
