@@ -295,6 +295,19 @@ macro_rules! if_has {
 impl<T: Controls> ControlOps<T> {
     /// Those that the driver implements.
     pub const fn of_driver() -> Self {
+        // A callback that changes a setting relies on those that come with the one that reads it:
+        // with `rss` comes the size of the table, for instance.
+        const {
+            assert!(T::HAS_RSS || !T::HAS_SET_RSS, "`set_rss` needs `rss`");
+            assert!(
+                T::HAS_PAUSE || !T::HAS_SET_PAUSE,
+                "`set_pause` needs `pause`"
+            );
+            assert!(
+                T::HAS_MODERATION || !T::HAS_SET_MODERATION,
+                "`set_moderation` needs `moderation`"
+            );
+        }
         Self {
             ethtool: bindings::ethtool_ops {
                 supported_coalesce_params: if T::HAS_MODERATION {

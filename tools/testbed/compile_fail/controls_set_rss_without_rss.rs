@@ -1,0 +1,119 @@
+//@ error: E0080 `set_rss` needs `rss`
+// SPDX-License-Identifier: GPL-2.0
+
+//! A table that is to be set has the size that the core has asked for. Without an answer, it would
+//! have none.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    net::{
+        device::{
+            self,
+            controls::{
+                ControlOps,
+                Controls,
+                ExtAck,
+                RssChange, //
+            },
+            Driver,
+            Info,
+            MacAddress,
+            Opening,
+            Rtnl, //
+        },
+        napi::{
+            Poll,
+            Polled, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::SkBuff, //
+    },
+    prelude::*, //
+};
+
+module! {
+    type: Misused,
+    name: "misused",
+    authors: ["The skbulk authors"],
+    description: "Misused",
+    license: "GPL",
+}
+
+pub struct Misused;
+
+impl kernel::Module for Misused {
+    fn init(_: &'static ThisModule) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+pub struct Card;
+
+pub const OPS: ControlOps<Card> = ControlOps::of_driver();
+
+type Data<'a> = Pin<&'a ()>;
+type Table<'a> = Option<&'a mut [u32]>;
+type Key<'a> = Option<&'a mut [u8]>;
+
+#[vtable]
+impl Controls for Card {
+    const RSS_ENTRIES: usize = 128;
+
+    //~ fn rss<'bound>(_: Data<'_>, _: Table<'_>, _: Key<'_>, _: &mut Rtnl) {}
+    const REGISTERS: usize = 0;
+
+    fn set_rss<'bound>(
+        _: Data<'_>,
+        _: &device::Device,
+        _: RssChange<'_>,
+        _: &mut Rtnl,
+        _: &ExtAck<'_>,
+    ) -> Result {
+        Ok(())
+    }
+}
+
+#[vtable]
+impl Driver for Card {
+    type Bus = Device<Bound>;
+    type Setup = ();
+    type Data<'bound> = ();
+    type Poller<'bound> = ();
+    type Tx<'bound> = ();
+
+    fn probe<'bound>(_: &'bound Device<Bound>, (): ()) -> Result<(Info, impl PinInit<(), Error>)> {
+        Ok((Info::new(MacAddress::BROADCAST), Ok(())))
+    }
+
+    fn open<'bound>(_: &mut Opening<'_, 'bound, Self>) -> Result {
+        Ok(())
+    }
+
+    fn start<'bound>(_: Data<'_>, _: &device::Device, _: &mut Rtnl) -> Result {
+        Ok(())
+    }
+
+    fn quiesce<'bound>(_: Data<'_>, _: &device::Device, _: &mut Rtnl) -> Result {
+        Ok(())
+    }
+
+    fn poll<'bound>(_: Data<'_>, _: &mut (), _: &Poll<'_>) -> Polled {
+        Polled::Idle { received: 0 }
+    }
+
+    fn rearm<'bound>(_: Data<'_>, _: u16) {}
+
+    fn start_xmit<'bound>(_: Data<'_>, _: &mut (), _: &TxQueue<'_>, _: SkBuff, _: bool) -> Xmit {
+        Xmit::Taken
+    }
+
+    const CONTROLS: ControlOps<Self> = OPS;
+}
