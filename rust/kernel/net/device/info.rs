@@ -111,14 +111,19 @@ pub struct Info {
     pub min_mtu: u32,
     /// The largest MTU.
     pub max_mtu: u32,
-    /// The most bytes that a packet may have which the card splits, with its headers. Users can
-    /// lower it, and the stack goes beyond 64 KiB only if users raise its own limit (BIG TCP).
+    /// The most bytes that a packet may have which the card splits, with its headers, at least
+    /// [`Self::MIN_SEGMENTED_LEN`]. Users can lower it, and the stack goes beyond 64 KiB only if
+    /// users raise its own limit (BIG TCP).
     pub max_segmented_len: u32,
     /// The time for which a transmit queue may be stopped before the device is restarted.
     pub tx_timeout_ms: u32,
 }
 
 impl Info {
+    /// The least of [`Self::max_segmented_len`]: the stack takes the length of the longest headers
+    /// off it, `MAX_TCP_HEADER`, without a check.
+    pub const MIN_SEGMENTED_LEN: u32 = bindings::ETH_DATA_LEN;
+
     /// A device with one queue pair, no features and the MTU of Ethernet.
     pub const fn new(mac_address: MacAddress) -> Self {
         Self {

@@ -345,6 +345,9 @@ impl<T: Driver> Registration<T> {
             assert!(size_of::<Inner<T>>() <= i32::MAX as usize);
         }
 
+        if info.max_segmented_len < Info::MIN_SEGMENTED_LEN {
+            return Err(EINVAL);
+        }
         let counts = Counts::new(info)?;
         let (tx, rx) = (counts.tx(), counts.rx());
         // CAST: Checked above.

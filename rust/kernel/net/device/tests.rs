@@ -5,6 +5,7 @@
 mod buffers;
 #[cfg(CONFIG_PCI)]
 mod bus;
+mod cards;
 mod channels;
 mod clones;
 mod doorbell;
