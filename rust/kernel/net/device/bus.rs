@@ -2,19 +2,24 @@
 
 //! The devices that network devices belong to.
 
+use super::{
+    Rtnl,
+    RtnlCell, //
+};
+
 use crate::{
     device::{
         self,
         Bound,
         Core, //
     },
-    platform, //
+    platform,
+    prelude::*, //
 };
 
 #[cfg(CONFIG_PCI)]
 use crate::{
     bindings,
-    ffi::c_int,
     pci, //
 };
 
@@ -39,6 +44,35 @@ pub unsafe trait Parent: Sync + 'static {
     fn forbid_dma(&self) -> bool {
         false
     }
+}
+
+/// Bus devices that may not access memory since it was freed, although a card knows of it: the
+/// address of each, as often as there are network devices of which this is so.
+static FORBIDDEN: RtnlCell<KVec<usize>> = RtnlCell::new(KVec::new());
+
+/// A network device of `bus` relies on it that no memory is accessed, until [`rely_no_more`].
+///
+/// This and the next ones are not generic, so that they are not part of a driver's module.
+#[inline(never)]
+pub(super) fn rely_on_no_access(bus: usize, rtnl: &mut Rtnl) -> Result {
+    FORBIDDEN.get_mut(rtnl).push(bus, GFP_KERNEL)?;
+    Ok(())
+}
+
+/// A network device of `bus` that has relied on it does not any more.
+#[inline(never)]
+pub(super) fn rely_no_more(bus: usize, rtnl: &mut Rtnl) {
+    let forbidden = FORBIDDEN.get_mut(rtnl);
+
+    if let Some(index) = forbidden.iter().position(|entry| *entry == bus) {
+        let _ = forbidden.remove(index);
+    }
+}
+
+/// Whether a network device of `bus` relies on it that no memory is accessed.
+#[inline(never)]
+pub(super) fn is_relied_on(bus: usize, rtnl: &Rtnl) -> bool {
+    FORBIDDEN.get(rtnl).contains(&bus)
 }
 
 /// A device on a bus, whose driver can register network devices.

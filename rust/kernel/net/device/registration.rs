@@ -4,6 +4,7 @@
 
 use super::{
     bus::{
+        self,
         BusDevice,
         Parent, //
     },
@@ -35,7 +36,8 @@ use super::{
     },
     tx_slot::TxSlot,
     Device,
-    Driver, //
+    Driver,
+    Rtnl, //
 };
 
 use crate::{
@@ -80,6 +82,8 @@ pub struct Inner<T: Driver> {
     up: OpsCell<'static, Option<Up<T>>>,
     /// The card did not stop when the device went down.
     pub(super) stuck: OpsCell<'static, bool>,
+    /// The card knows of memory that was freed, see [`bus::rely_on_no_access`].
+    relies: OpsCell<'static, bool>,
     /// Events that came before the card was started.
     pub(super) early_events: Early,
     /// The card must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is
@@ -200,7 +204,7 @@ impl<T: Driver> Inner<T> {
     /// Returns whether it is certain that the card accesses none.
     pub(super) fn isolate(&self, error: Error, locks: &mut Configuring) -> bool {
         *self.stuck.get_mut(locks.ops_mut()) = true;
-        let is_certain = self.bus.forbid_dma();
+        let is_certain = self.forbid_dma(locks);
 
         if is_certain {
             dev_err!(
@@ -220,8 +224,8 @@ impl<T: Driver> Inner<T> {
     /// space. It will be reset before it is used again.
     ///
     /// Returns whether it is certain that the card does not.
-    pub(super) fn cut_off(&self, _locks: &mut Configuring) -> bool {
-        let is_certain = self.bus.forbid_dma();
+    pub(super) fn cut_off(&self, locks: &mut Configuring) -> bool {
+        let is_certain = self.forbid_dma(locks);
 
         if !is_certain {
             dev_err!(
@@ -230,6 +234,44 @@ impl<T: Driver> Inner<T> {
             );
         }
         is_certain
+    }
+
+    /// The bus device, as a key.
+    fn bus_address(&self) -> usize {
+        ptr::from_ref(self.bus).addr()
+    }
+
+    /// Keeps a card from accessing memory until it was reset, as its rings and buffers are freed.
+    ///
+    /// Returns whether it is certain that it does not.
+    fn forbid_dma(&self, locks: &mut Configuring) -> bool {
+        if !self.bus.forbid_dma() {
+            return false;
+        }
+        if !*self.relies.get(locks.ops()) {
+            if bus::rely_on_no_access(self.bus_address(), locks).is_err() {
+                return false;
+            }
+            *self.relies.get_mut(locks.ops_mut()) = true;
+        }
+        true
+    }
+
+    /// Lets the card access memory, of which it knows none.
+    ///
+    /// The same bus device may have other network devices, with cards or parts of one that have not
+    /// been reset yet. Then the last one of them does this.
+    pub(super) fn allow_dma(&self, locks: &mut Configuring) {
+        self.rely_no_more(locks);
+        if !bus::is_relied_on(self.bus_address(), locks) {
+            self.bus.allow_dma();
+        }
+    }
+
+    fn rely_no_more(&self, locks: &mut Configuring) {
+        if mem::take(self.relies.get_mut(locks.ops_mut())) {
+            bus::rely_no_more(self.bus_address(), locks);
+        }
     }
 
     /// Takes a device that the core believes to be up down, and up again.
@@ -302,6 +344,8 @@ impl<T: Driver> Drop for Registration<T> {
             // SAFETY: By the type invariants, the device is registered.
             unsafe { bindings::unregister_netdev(dev) };
         }
+        // Before the card can access memory again, a driver resets it.
+        Configuring::with(self.inner(), |locks| self.inner().rely_no_more(locks));
 
         // SAFETY: By the type invariants, the private part is a valid `Inner<T>`. There are no
         // callbacks any more, and the work cannot be queued again.
@@ -372,6 +416,7 @@ impl<T: Driver> Registration<T> {
             path: new_path(tx)?,
             up: OpsCell::new(None),
             stuck: OpsCell::new(false),
+            relies: OpsCell::new(false),
             early_events: Early::new(),
             suspended: Atomic::new(false),
             channels: OpsCell::new(counts.at_first(info)),
@@ -442,8 +487,20 @@ impl<T: Driver> Registration<T> {
             unsafe { bindings::eth_hw_addr_random(raw) };
         }
 
-        // The driver has reset the card, so it knows of no memory.
-        inner.bus.allow_dma();
+        {
+            let rtnl = Rtnl::lock();
+
+            // The driver has reset the card, so it knows of no memory. That of another network
+            // device may.
+            if bus::is_relied_on(inner.bus_address(), &rtnl) {
+                dev_err!(
+                    device,
+                    "another card of the bus device did not stop; it has to be bound again\n"
+                );
+                return Err(EIO);
+            }
+            inner.bus.allow_dma();
+        }
 
         // SAFETY: The device is valid. From here on there may be callbacks; the private part is
         // complete.

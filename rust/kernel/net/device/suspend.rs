@@ -87,7 +87,7 @@ impl<T: Driver> Inner<T> {
 
         // It does not know of any memory.
         *self.stuck.get_mut(locks.ops_mut()) = false;
-        self.bus().allow_dma();
+        self.allow_dma(locks);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of limits that no card has.
+//! Tests of cards that share a bus device, and of limits that no card has.
 
 use super::super::{
     registration::Registration,
@@ -23,6 +23,11 @@ use crate::{
         self,
         Bound, //
     },
+    driver::registrations::{
+        Registration as _,
+        Suspension, //
+    },
+    error::to_result,
     net::{
         napi::{
             Poll,
@@ -44,7 +49,7 @@ use crate::{
     }, //
 };
 
-/// A bus device.
+/// A bus device with several cards.
 struct Function {
     is_master: Atomic<u32>,
 }
@@ -69,11 +74,13 @@ unsafe impl Parent for Function {
     }
 }
 
-/// The driver.
+/// The driver of one of the cards.
 struct Card;
 
 struct Plan {
     info: Info,
+    /// It does not stop.
+    hangs: Atomic<u32>,
 }
 
 #[vtable]
@@ -99,7 +106,10 @@ impl Driver for Card {
         Ok(())
     }
 
-    fn quiesce<'bound>(_: Pin<&Arc<Plan>>, _: &Device, _: &mut Rtnl) -> Result {
+    fn quiesce<'bound>(plan: Pin<&Arc<Plan>>, _: &Device, _: &mut Rtnl) -> Result {
+        if plan.hangs.load(Relaxed) != 0 {
+            return Err(EIO);
+        }
         Ok(())
     }
 
@@ -107,7 +117,7 @@ impl Driver for Card {
         Ok(())
     }
 
-    fn poll<'bound>(_: Pin<&Arc<Plan>>, _: &mut (), _: &Poll<'_>) -> Polled {
+    fn poll<'bound>(_: Pin<&Arc<Plan>>, (): &mut (), _: &Poll<'_>) -> Polled {
         Polled::Idle { received: 0 }
     }
 
@@ -115,7 +125,7 @@ impl Driver for Card {
 
     fn start_xmit<'bound>(
         _: Pin<&Arc<Plan>>,
-        _: &mut (),
+        (): &mut (),
         _: &TxQueue<'_>,
         skb: SkBuff,
         _: bool,
@@ -126,7 +136,11 @@ impl Driver for Card {
 }
 
 fn plan(info: Info) -> Result<Arc<Plan>> {
-    Ok(Arc::new(Plan { info }, GFP_KERNEL)?)
+    let plan = Plan {
+        info,
+        hangs: Atomic::new(0),
+    };
+    Ok(Arc::new(plan, GFP_KERNEL)?)
 }
 
 fn info() -> Info {
@@ -151,9 +165,76 @@ fn register(plan: &Arc<Plan>) -> Result<Registration<Card>> {
     Ok(registration)
 }
 
+fn open(registration: &Registration<Card>) -> Result {
+    // SAFETY: The device is registered. Tests run in process context.
+    unsafe {
+        bindings::rtnl_lock();
+        let result = bindings::dev_open(registration.dev.as_ptr(), core::ptr::null_mut());
+        bindings::rtnl_unlock();
+        to_result(result)
+    }
+}
+
+fn close(registration: &Registration<Card>) {
+    // SAFETY: As above.
+    unsafe {
+        bindings::rtnl_lock();
+        bindings::dev_close(registration.dev.as_ptr());
+        bindings::rtnl_unlock();
+    }
+}
+
+fn is_master() -> bool {
+    FUNCTION.is_master.load(Relaxed) != 0
+}
+
 #[macros::kunit_tests(rust_net_cards)]
 mod cases {
     use super::*;
+
+    #[test]
+    fn one_that_does_not_stop_keeps_others_away() -> Result {
+        let (hanging, other) = (plan(info())?, plan(info())?);
+        let first = register(&hanging)?;
+
+        open(&first)?;
+        assert!(is_master());
+        hanging.hangs.store(1, Relaxed);
+        close(&first);
+        assert!(!is_master());
+
+        // The first one would write to memory that was freed.
+        let second = register(&other);
+        assert!(!is_master());
+        assert_eq!(second.err(), Some(EIO));
+
+        drop(first);
+        let second = register(&other)?;
+        assert!(is_master());
+        drop(second);
+        Ok(())
+    }
+
+    #[test]
+    fn all_are_reset_before_one_uses_memory() -> Result {
+        let plan = plan(info())?;
+        let (first, second) = (register(&plan)?, register(&plan)?);
+
+        open(&first)?;
+        open(&second)?;
+        for one in [&second, &first] {
+            one.suspend(Suspension::Failure)?;
+        }
+        assert!(!is_master());
+        first.reset()?;
+        assert!(!is_master());
+        second.reset()?;
+        assert!(is_master());
+        for one in [&first, &second] {
+            one.resume(true)?;
+        }
+        Ok(())
+    }
 
     /// The stack takes the length of the longest headers off the limit.
     #[test]
