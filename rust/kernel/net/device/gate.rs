@@ -8,7 +8,8 @@
 //! - Netpoll transmits if it gets the lock of the queue at once. Without SMP, a spinlock can always
 //!   be taken, also by an interrupt of code that holds it: [`TxGate`].
 
-#[cfg(CONFIG_NETPOLL)]
+#[cfg(any(CONFIG_NETPOLL, CONFIG_KUNIT))]
+#[cfg_attr(not(CONFIG_NETPOLL), allow(dead_code, reason = "for tests"))]
 mod closing {
     use crate::{
         ffi::c_int,
@@ -100,3 +101,24 @@ pub(super) use self::open::{
     Entered as TxEntered,
     Gate as TxGate, //
 };
+
+#[cfg(CONFIG_KUNIT)]
+#[macros::kunit_tests(rust_net_gate)]
+mod tests {
+    use super::closing::Gate;
+
+    /// Also where the kernel has no use for such a gate.
+    #[test]
+    fn one_at_a_time_is_let_through() {
+        let gate = Gate::new();
+        let entered = gate.enter(64);
+
+        assert!(entered.is_some());
+        // Netpoll does not wait: it may have interrupted the one that is inside.
+        assert!(gate.enter(0).is_none());
+        assert!(gate.enter(-1).is_none());
+        drop(entered);
+        assert!(gate.enter(0).is_some());
+        assert!(gate.enter(64).is_some());
+    }
+}
