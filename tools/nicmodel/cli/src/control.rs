@@ -130,7 +130,13 @@ impl Control {
                     .map_err(|error| format!("inject: {error}"))
             }
             Request::Link(link) => {
-                self.device("link", link.port)?.set_link(link.up);
+                let speed = link.speed.map(|speed| speed.0);
+                self.device("link", link.port)?.set_far_end(link.up, speed);
+                Ok(Answer::Done(Done {}))
+            }
+            Request::Module(module) => {
+                self.device("module", module.port)?
+                    .set_module(module.make());
                 Ok(Answer::Done(Done {}))
             }
             Request::Stats(stats) => self.stats(stats.port),
@@ -273,6 +279,9 @@ impl Control {
             (FaultKind::Interrupt, None) => device.spurious_interrupts(),
             (FaultKind::MemoryError, None) => device.memory_error(),
             (FaultKind::Counters, None) => device.fill_counters(),
+            (FaultKind::Veto, None) => device.faults.forbid(),
+            (FaultKind::Lesm, None) => device.manage_link(),
+            (FaultKind::OldFirmware, None) => device.age_firmware(),
             (_, None) => device.mend(),
         }
         Ok(Answer::Done(Done {}))

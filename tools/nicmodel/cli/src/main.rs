@@ -3,6 +3,7 @@
 
 mod control;
 mod engine;
+mod module;
 mod ports;
 mod protocol;
 mod registers;

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::module::{LinkSpeed, Module};
 use crate::trace::{Accesses, AccessesAnswer, Trace};
 
 /// A request.
@@ -29,6 +30,8 @@ pub enum Request {
     Inject(Inject),
     /// Change the link of a port.
     Link(Link),
+    /// Change the module in the cage of a port.
+    Module(Module),
     /// Tell the totals of a port.
     Stats(Stats),
     /// Set totals to zero.
@@ -82,6 +85,8 @@ pub struct Link {
     pub port: usize,
     /// Whether there is a link.
     pub up: bool,
+    /// The only speed of the far end.
+    pub speed: Option<LinkSpeed>,
 }
 
 /// Tells the totals of a port.
@@ -153,6 +158,12 @@ pub enum FaultKind {
     MemoryError,
     /// All counters of 32 bits are full.
     Counters,
+    /// The firmware forbids changes of the link.
+    Veto,
+    /// The firmware manages the state of the link.
+    Lesm,
+    /// The firmware is too old for a port with a cage.
+    OldFirmware,
     /// [`Kind::RxLength`].
     RxLength,
     /// [`Kind::RxNoEop`].
@@ -167,6 +178,10 @@ pub enum FaultKind {
     TxHead,
     /// [`Kind::SlowPoll`].
     SlowPoll,
+    /// [`Kind::FalseLink`].
+    FalseLink,
+    /// [`Kind::FirmwareBusy`].
+    FirmwareBusy,
 }
 
 impl FaultKind {
@@ -178,7 +193,10 @@ impl FaultKind {
             | Self::Stuck
             | Self::Interrupt
             | Self::MemoryError
-            | Self::Counters => None,
+            | Self::Counters
+            | Self::Veto
+            | Self::Lesm
+            | Self::OldFirmware => None,
             Self::RxLength => Some(Kind::RxLength),
             Self::RxNoEop => Some(Kind::RxNoEop),
             Self::RxOnes => Some(Kind::RxOnes),
@@ -186,6 +204,8 @@ impl FaultKind {
             Self::TxNoDone => Some(Kind::TxNoDone),
             Self::TxHead => Some(Kind::TxHead),
             Self::SlowPoll => Some(Kind::SlowPoll),
+            Self::FalseLink => Some(Kind::FalseLink),
+            Self::FirmwareBusy => Some(Kind::FirmwareBusy),
         }
     }
 }
@@ -427,8 +447,39 @@ pub const REQUESTS: &[Entry] = &[
     Entry {
         cmd: "link",
         about: "plug the cable of a port in or out",
-        fields: &[PORT, must("up", "true or false")],
+        fields: &[
+            PORT,
+            must("up", "true or false"),
+            may(
+                "speed",
+                "the only speed of the far end: 1000 or 10000",
+                "any, with the judge; without one it does not matter",
+            ),
+        ],
         example: r#"{"cmd":"link","port":0,"up":false}"#,
+    },
+    Entry {
+        cmd: "module",
+        about: "pull the module out of the cage of a port and put another one in",
+        fields: &[
+            PORT,
+            must(
+                "kind",
+                "absent, sr, lr, dual (SR and SX), passive or active (cables), sx, lx, t, bx (1 Gb/s), \
+                 ten_bx, foreign (SR of another maker), qsfp, garbage or silent",
+            ),
+            may(
+                "id",
+                "first bytes of the identification page, in hexadecimal",
+                "those of the kind",
+            ),
+            may(
+                "diagnostics",
+                "first bytes of the diagnostics page, in hexadecimal",
+                "those of the kind",
+            ),
+        ],
+        example: r#"{"cmd":"module","port":0,"kind":"dual"}"#,
     },
     Entry {
         cmd: "stats",
@@ -455,12 +506,13 @@ pub const REQUESTS: &[Entry] = &[
             PORT,
             must(
                 "kind",
-                "clear (or none), remove, stuck, interrupt, memory_error, counters, rx_length, \
-                 rx_no_eop, rx_ones, rx_error, tx_no_done, tx_head or slow_poll",
+                "clear (or none), remove, stuck, interrupt, memory_error, counters, veto, lesm, \
+                 old_firmware, rx_length, rx_no_eop, rx_ones, rx_error, tx_no_done, tx_head, \
+                 slow_poll, false_link or firmware_busy",
             ),
             may(
                 "count",
-                "on how many occasions an rx_ or tx_ kind lies, or polling is slow, in 32 bits",
+                "on how many occasions one of the last nine lies, is slow or busy, in 32 bits",
                 "1",
             ),
             may(
@@ -511,8 +563,9 @@ pub const REQUESTS: &[Entry] = &[
 ];
 
 /// Requests about the card: a model that is only the far side of another card lacks them.
-const OF_THE_CARD: [&str; 8] = [
+const OF_THE_CARD: [&str; 9] = [
     "link",
+    "module",
     "stats",
     "reset_stats",
     "unknown_registers",
@@ -572,6 +625,7 @@ pub fn parse(line: &[u8]) -> Result<Request, String> {
         "wire" => typed(entry, fields).map(Request::Wire),
         "inject" => typed(entry, fields).map(Request::Inject),
         "link" => typed(entry, fields).map(Request::Link),
+        "module" => typed(entry, fields).map(Request::Module),
         "stats" => typed(entry, fields).map(Request::Stats),
         "reset_stats" => typed(entry, fields).map(Request::ResetStats),
         "unknown_registers" => typed(entry, fields).map(Request::UnknownRegisters),
@@ -619,7 +673,8 @@ pub fn help(request: &Help, has_card: bool) -> Result<HelpAnswer, String> {
     Ok(HelpAnswer { requests })
 }
 
-fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+/// Bytes as pairs of hexadecimal digits.
+pub(crate) fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_hex(&text).ok_or_else(|| serde::de::Error::custom("not pairs of hexadecimal digits"))
 }
@@ -700,6 +755,7 @@ mod tests {
             r#"{"cmd":"wire","port":0,"kind":"tap","path":"a","x":1}"#,
             r#"{"cmd":"inject","port":0,"hex":"00","x":1}"#,
             r#"{"cmd":"link","port":0,"up":true,"x":1}"#,
+            r#"{"cmd":"module","port":0,"kind":"sr","x":1}"#,
             r#"{"cmd":"stats","port":0,"x":1}"#,
             r#"{"cmd":"reset_stats","x":1}"#,
             r#"{"cmd":"unknown_registers","x":1}"#,
@@ -741,6 +797,14 @@ mod tests {
             (
                 r#"{"cmd":"inject","port":0,"hex":"abc"}"#,
                 "inject: hex: not pairs",
+            ),
+            (
+                r#"{"cmd":"link","port":0,"up":true,"speed":40000}"#,
+                "link: speed: 40000 is neither",
+            ),
+            (
+                r#"{"cmd":"module","port":0,"kind":"sr","id":"0"}"#,
+                "module: id: not pairs",
             ),
             (
                 r#"{"cmd":"fault","port":0,"kind":"gravity"}"#,

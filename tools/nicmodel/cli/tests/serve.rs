@@ -313,7 +313,7 @@ fn help_lists_the_requests() {
     let answer = model.ask(r#"{"cmd":"help"}"#);
     assert_eq!(answer["ok"], true);
     let requests = answer["requests"].as_array().unwrap();
-    assert_eq!(requests.len(), 12, "{answer}");
+    assert_eq!(requests.len(), 13, "{answer}");
     for request in requests {
         assert!(request["about"].is_string() && request["fields"].is_array());
         // The examples are fit for the model that prints them.

@@ -13,10 +13,11 @@ use crate::eeprom::Eeprom;
 use crate::effects::Slow;
 use crate::fault::{Faults, Kind, is_polled};
 use crate::function::{Kick, Notifier, PciFunction};
-use crate::irq::{CAUSE_ECC, CAUSE_LSC, Interrupts, VECTORS};
+use crate::irq::{CAUSE_ECC, Interrupts, VECTORS};
 use crate::judge::{self, Judge};
+use crate::link::Link;
 use crate::memory::DmaMemory;
-use crate::regs::bits::{Autoc, Esdp, Hlreg0, LinkMode, Rah};
+use crate::regs::bits::{Autoc, Hlreg0, LinkMode, Rah};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 use crate::trace::Trace;
@@ -65,7 +66,7 @@ pub struct Device {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) slow: Mutex<Slow>,
     config: Config,
-    link: AtomicBool,
+    pub(crate) link: Link,
     unknown: Mutex<BTreeMap<u32, UnknownUse>>,
     kick: OnceLock<Arc<dyn Kick>>,
     /// Changes with every write that the engine's copy of the configuration may depend on.
@@ -105,7 +106,7 @@ impl Device {
             trace: Trace::default(),
             clock,
             config,
-            link: AtomicBool::new(true),
+            link: Link::default(),
             unknown: Mutex::new(BTreeMap::new()),
             kick: OnceLock::new(),
             generation: AtomicU64::new(1),
@@ -184,33 +185,6 @@ impl Device {
         self.mapped.load(Ordering::Relaxed)
     }
 
-    /// Whether the link is up.
-    pub fn link(&self) -> bool {
-        // Without a judge, the laser is always on.
-        self.link.load(Ordering::Acquire)
-            && (self.judge.is_none() || !self.regs.get::<Esdp>().sdp3_data())
-    }
-
-    /// Plugs the cable in or out.
-    pub fn set_link(&self, up: bool) {
-        self.watch_link(|| self.link.store(up, Ordering::Release));
-    }
-
-    /// Makes a change after which the link may have come or gone.
-    pub(crate) fn watch_link(&self, change: impl FnOnce()) {
-        let was = self.link();
-        change();
-        let up = self.link();
-        if up != was {
-            if let Some(judge) = &self.judge {
-                judge.link_changes(self, up);
-            }
-            self.irq.raise_other(CAUSE_LSC);
-            self.deliver();
-            self.kick();
-        }
-    }
-
     /// Sends the interrupts that are due now.
     pub(crate) fn deliver(&self) {
         self.irq.deliver(&self.regs, self.clock.now());
@@ -263,7 +237,7 @@ impl Device {
                 .with_rah(u16::from_le_bytes([mac[4], mac[5]]))
                 .with_av(true),
         );
-        if self.identity.device_id != 0x10fb {
+        if !self.has_cage() {
             let autoc = self.regs.get::<Autoc>();
             self.regs.set(autoc.with_lms(LinkMode::Parallel10G));
         }
@@ -282,12 +256,8 @@ impl Device {
             self.epoch.fetch_add(1, Ordering::AcqRel);
             self.changed();
         });
-        // The laser may be on again.
-        if let Some(judge) = &self.judge
-            && self.link()
-        {
-            judge.link_changes(self, true);
-        }
+        // The laser may be on again, and the mode another one.
+        self.watch_link(|| ());
         bump(&self.totals.resets, 1);
         self.kick();
     }
@@ -315,6 +285,10 @@ impl Device {
     pub fn mend(&self) {
         let was_lost = self.faults.removed() || self.faults.stuck();
         self.faults.clear();
+        let mut slow = self.slow();
+        slow.eeprom.set_lesm(false);
+        slow.eeprom.set_old(false);
+        drop(slow);
         if was_lost {
             self.reset_registers();
         }
@@ -326,6 +300,17 @@ impl Device {
         self.irq.write_eics_ex(1, self.irq.mask_ex(1));
         self.deliver();
         self.kick();
+    }
+
+    /// Firmware manages the state of the link, from the next look into the EEPROM on.
+    pub fn manage_link(&self) {
+        self.slow().eeprom.set_lesm(true);
+        self.faults.set_lesm();
+    }
+
+    /// The firmware is older than a port with a cage needs.
+    pub fn age_firmware(&self) {
+        self.slow().eeprom.set_old(true);
     }
 
     /// A memory of the card has an error that it cannot correct.

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use arbitrary_int::u14;
 
 use crate::device::Device;
+use crate::fault::Kind;
 use crate::function::{Kick, PciFunction};
-use crate::regs::bits::{Ctrl, Eerd, Links, Rah, Register, Rxctrl, Status, Swsm};
+use crate::regs::bits::{Ctrl, Eerd, Links, Mmngc, Rah, Register, Rxctrl, Status, Swsm};
 use crate::regs::offset;
 use crate::testing::{MAC, device, set};
 
@@ -80,6 +81,34 @@ fn link_state_shows_in_links() {
     assert_eq!(get::<Links>(&device).raw(), 0x7000_0080);
     device.set_link(false);
     assert!(!get::<Links>(&device).link_up());
+}
+
+#[test]
+fn a_false_link_is_seen_as_often_as_it_was_armed() {
+    let device = device();
+    device.faults.arm(Kind::FalseLink, 1, 0);
+    assert!(get::<Links>(&device).link_up(), "it is true");
+    device.set_link(false);
+    assert!(get::<Links>(&device).link_up() && !device.link());
+    assert!(!get::<Links>(&device).link_up());
+}
+
+#[test]
+fn firmware_shows_in_eeprom_and_registers_until_it_is_mended() {
+    let device = device();
+    let firmware = eeprom(&device, 0x0f);
+    assert_eq!(eeprom(&device, firmware + 2), 0xffff);
+    assert!(!get::<Mmngc>(&device).mng_veto());
+    device.manage_link();
+    device.age_firmware();
+    device.faults.forbid();
+    let lesm = eeprom(&device, firmware + 2);
+    assert_eq!(eeprom(&device, lesm + 1), 1 << 15);
+    assert!(eeprom(&device, eeprom(&device, firmware + 4) + 7) < 6);
+    assert!(get::<Mmngc>(&device).mng_veto());
+    device.mend();
+    assert_eq!(eeprom(&device, firmware + 2), 0xffff);
+    assert!(!get::<Mmngc>(&device).mng_veto());
 }
 
 #[test]

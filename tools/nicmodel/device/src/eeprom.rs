@@ -15,7 +15,10 @@ const SFP_INIT_POINTER: usize = 0x2b;
 const DEVICE_CAPS: usize = 0x2c;
 
 const FIRMWARE_BLOCK: usize = 0x80;
+const FIRMWARE_LESM: usize = 0x90;
 const FIRMWARE_PATCH: usize = 0xa0;
+/// In the block of LESM: whether it is on.
+const LESM_ENABLED: u16 = 1 << 15;
 const SFP_INIT_LIST: usize = 0xc0;
 const SFP_INIT_DATA: usize = 0xe0;
 
@@ -56,6 +59,18 @@ impl Eeprom {
         let mut eeprom = Self(words);
         eeprom.0[CHECKSUM_WORD] = CHECKSUM_SUM.wrapping_sub(eeprom.sum());
         eeprom
+    }
+
+    /// Lets the firmware manage the state of the link (LESM), or not. The checksum does not cover
+    /// that.
+    pub fn set_lesm(&mut self, on: bool) {
+        self.0[FIRMWARE_BLOCK + 2] = if on { FIRMWARE_LESM as u16 } else { 0xffff };
+        self.0[FIRMWARE_LESM + 1] = LESM_ENABLED;
+    }
+
+    /// Has firmware that is too old for ports with a cage, or not.
+    pub fn set_old(&mut self, old: bool) {
+        self.0[FIRMWARE_PATCH + 7] = if old { 5 } else { 6 };
     }
 
     /// Sum over the range of the checksum, without the checksum word itself.
@@ -106,6 +121,18 @@ mod tests {
         let mut eeprom = Eeprom::new([2, 0, 0, 0, 0, 1]);
         eeprom.0[0x20] ^= 1;
         assert!(!eeprom.valid());
+    }
+
+    #[test]
+    fn the_firmware_is_beyond_the_checksum() {
+        let mut eeprom = Eeprom::new([2, 0, 0, 0, 0, 1]);
+        let block = usize::from(eeprom.word(FIRMWARE_POINTER));
+        assert_eq!(eeprom.word(block + 2), 0xffff);
+        eeprom.set_lesm(true);
+        eeprom.set_old(true);
+        let lesm = usize::from(eeprom.word(block + 2));
+        assert_eq!(eeprom.word(lesm + 1) >> 15, 1);
+        assert!(eeprom.valid());
     }
 
     #[test]

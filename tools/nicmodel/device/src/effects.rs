@@ -2,12 +2,17 @@
 //! Registers with a behaviour of their own. All of it runs in the transport's thread.
 
 use arbitrary_int::traits::Integer;
+use arbitrary_int::u5;
 
 use crate::device::Device;
 use crate::eeprom::Eeprom;
+use crate::fault::Kind;
 use crate::function::PciFunction;
+use crate::link::Speed;
+use crate::module::{self, Module};
 use crate::regs::bits::{
-    Autoc, Ctrl, Eec, Eerd, Eitr, I2cctl, Links, Msca, Register, Rxctrl, Status, Swsm,
+    Autoc, Ctrl, Eec, Eerd, Eitr, Esdp, Gssr, I2cctl, Links, Mmngc, Msca, Register, Rxctrl, Status,
+    Swsm,
 };
 use crate::regs::{Effect, offset};
 use crate::sfp::Sfp;
@@ -18,20 +23,20 @@ const FDIR_COMMAND: u32 = 3;
 /// State that only the slow path uses.
 #[derive(Debug)]
 pub(crate) struct Slow {
-    eeprom: Eeprom,
-    sfp: Sfp,
+    pub(crate) eeprom: Eeprom,
+    pub(crate) sfp: Sfp,
 }
 
 impl Slow {
     pub(crate) fn new(eeprom: Eeprom) -> Self {
         Self {
             eeprom,
-            sfp: Sfp::new(),
+            sfp: Sfp::new(Some(Module::new(module::Kind::Sr))),
         }
     }
 
     pub(crate) fn reset(&mut self) {
-        self.sfp = Sfp::new();
+        self.sfp.release();
     }
 }
 
@@ -48,17 +53,21 @@ impl Device {
                 self.regs.set(value.with_smbi(true));
                 value.raw()
             }
-            Effect::Links => {
-                if self.link() {
-                    Links::ZERO
-                        .with_link_up(true)
-                        .with_link_speed(Links::SPEED_10G)
-                        .with_link_status(true)
-                        .raw()
-                } else {
-                    0
-                }
+            Effect::Links => self.links().raw(),
+            Effect::Esdp => {
+                let full = self.slow().sfp.module().is_some();
+                self.regs.get::<Esdp>().with_sdp2_data(full).raw()
             }
+            Effect::Gssr => {
+                let gssr = self.regs.get::<Gssr>();
+                if self.faults.take(Kind::FirmwareBusy).is_some() {
+                    self.regs.set(gssr.with_firmware(u5::MAX));
+                } else if gssr.firmware() == u5::MAX {
+                    self.regs.set(gssr.with_firmware(u5::ZERO));
+                }
+                self.regs.load(at)
+            }
+            Effect::Mmngc => Mmngc::ZERO.with_mng_veto(self.faults.veto()).raw(),
             Effect::Frtimer => (self.clock.now() / 1000) as u32,
             Effect::Systim => {
                 let now = self.clock.now();
@@ -74,7 +83,6 @@ impl Device {
             Effect::EimsEx => self.irq.mask_ex(i),
             Effect::Eimc | Effect::EicsEx | Effect::EimcEx => 0,
             Effect::Ctrl
-            | Effect::Esdp
             | Effect::Fdircmd
             | Effect::Eec
             | Effect::Eerd
@@ -125,8 +133,11 @@ impl Device {
             Effect::I2cctl => self.slow().sfp.write(I2cctl::from_raw(value)),
             Effect::Swsm => self.regs.store(at, value),
             Effect::Msca => self.regs.set(Msca::from_raw(value).with_mdicmd(false)),
-            Effect::Autoc => self.regs.set(Autoc::from_raw(value).with_restart_an(false)),
-            Effect::Status | Effect::Links | Effect::Frtimer | Effect::Systim => {}
+            Effect::Autoc => self.watch_link(|| {
+                self.regs.set(Autoc::from_raw(value).with_restart_an(false));
+            }),
+            Effect::Gssr => self.regs.store(at, value),
+            Effect::Status | Effect::Links | Effect::Mmngc | Effect::Frtimer | Effect::Systim => {}
             Effect::Eicr => self.irq.write_eicr(value),
             Effect::Eics => self.interrupt(|| self.irq.write_eics(value)),
             Effect::Eims => self.interrupt(|| self.irq.write_eims(value)),
@@ -152,6 +163,19 @@ impl Device {
             }
             Effect::Eitr => self.regs.store(at, value & Eitr::WRITABLE),
         }
+    }
+
+    fn links(&self) -> Links {
+        let speed = match self.speed() {
+            Some(Speed::Ten) => Links::SPEED_10G,
+            Some(Speed::One) => Links::SPEED_1G,
+            None if self.faults.take(Kind::FalseLink).is_some() => Links::SPEED_10G,
+            None => return Links::ZERO,
+        };
+        Links::ZERO
+            .with_link_up(true)
+            .with_link_speed(speed)
+            .with_link_status(true)
     }
 
     /// Changes causes or masks and sends due interrupts; the engine delays the others.

@@ -23,6 +23,10 @@ pub enum Kind {
     /// A read of a register that drivers poll takes as many milliseconds as the fault's value, a
     /// second at most.
     SlowPoll,
+    /// A read of LINKS says that there is a link, while there is none.
+    FalseLink,
+    /// A read of SW_FW_SYNC finds all that is shared in the firmware's hands.
+    FirmwareBusy,
 }
 
 /// All kinds.
@@ -34,6 +38,8 @@ pub const KINDS: &[Kind] = &[
     Kind::TxNoDone,
     Kind::TxHead,
     Kind::SlowPoll,
+    Kind::FalseLink,
+    Kind::FirmwareBusy,
 ];
 
 #[derive(Debug, Default)]
@@ -50,6 +56,9 @@ pub struct Faults {
     armed: AtomicBool,
     removed: AtomicBool,
     stuck: AtomicBool,
+    veto: AtomicBool,
+    /// The firmware manages the state of the link.
+    lesm: AtomicBool,
 }
 
 impl Faults {
@@ -72,6 +81,8 @@ impl Faults {
         self.armed.store(false, Ordering::Release);
         self.removed.store(false, Ordering::Release);
         self.stuck.store(false, Ordering::Release);
+        self.veto.store(false, Ordering::Release);
+        self.lesm.store(false, Ordering::Release);
     }
 
     /// Takes one occasion of `kind`, with the value to report.
@@ -96,6 +107,24 @@ impl Faults {
     /// Makes the card deaf to requests to stop: neither a reset nor a master disable ends.
     pub fn stick(&self) {
         self.stuck.store(true, Ordering::Release);
+    }
+
+    /// Lets the firmware forbid changes of the link.
+    pub fn forbid(&self) {
+        self.veto.store(true, Ordering::Release);
+    }
+
+    /// Whether the firmware forbids changes of the link.
+    pub fn veto(&self) -> bool {
+        self.veto.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_lesm(&self) {
+        self.lesm.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn lesm(&self) -> bool {
+        self.lesm.load(Ordering::Acquire)
     }
 
     /// Whether the card cannot be stopped.

@@ -22,6 +22,10 @@ pub const VECTORS: usize = 64;
 const QUEUE_CAUSES: u32 = Causes::ZERO.with_rtxq(u16::MAX).raw_value();
 /// Link status change.
 pub const CAUSE_LSC: u32 = Causes::ZERO.with_lsc(true).raw_value();
+/// The light in the module comes or goes.
+pub const CAUSE_LIGHT: u32 = Causes::ZERO.with_gpi_sdp1(true).raw_value();
+/// A module was put into the cage.
+pub const CAUSE_MODULE: u32 = Causes::ZERO.with_gpi_sdp2(true).raw_value();
 /// Uncorrectable error in a memory of the card.
 pub const CAUSE_ECC: u32 = Causes::ZERO.with_ecc(true).raw_value();
 /// Causes that a read of EICR clears under GPIE.OCD.

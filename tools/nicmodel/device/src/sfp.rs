@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The SFP+ module: an I2C slave whose lines the driver moves by hand through I2CCTL.
+//! The cage for an SFP+ module: an I2C slave whose lines the driver moves by hand through I2CCTL.
 
+use crate::module::Module;
 use crate::regs::bits::I2cctl;
 
 /// Bus address of the identification page, as the first byte on the wire without the R/W bit.
@@ -29,11 +30,10 @@ enum Phase {
     Ack,
 }
 
-/// I2C slave with the two pages of SFF-8472.
+/// The cage, and the I2C slave in it with the two pages of SFF-8472.
 #[derive(Debug)]
 pub struct Sfp {
-    id: [u8; 256],
-    diagnostics: [u8; 256],
+    module: Option<Module>,
     page: u8,
     offset: u8,
     state: State,
@@ -46,33 +46,11 @@ pub struct Sfp {
     lines: I2cctl,
 }
 
-impl Default for Sfp {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Sfp {
-    /// A 10GBASE-SR module.
-    pub fn new() -> Self {
-        let mut id = [0_u8; 256];
-        id[0] = 0x03; // SFP
-        id[1] = 0x04;
-        id[2] = 0x07; // LC connector
-        id[3] = 0x10; // 10GBASE-SR
-        id[12] = 103; // 10.3 GBd in units of 100 MBd
-        id[16] = 30; // 300 m on OM3
-        id[20..36].copy_from_slice(b"skbulk model    ");
-        id[37..40].copy_from_slice(&[0x00, 0x1b, 0x21]);
-        id[40..56].copy_from_slice(b"SR-MODEL        ");
-        id[63] = sum(&id[0..63]);
-        id[68..84].copy_from_slice(b"0000000000000001");
-        id[84..92].copy_from_slice(b"260101  ");
-        id[94] = 0; // no SFF-8472 diagnostics
-        id[95] = sum(&id[64..95]);
+    /// A cage with this in it.
+    pub fn new(module: Option<Module>) -> Self {
         Self {
-            id,
-            diagnostics: [0; 256],
+            module,
             page: ADDRESS_ID,
             offset: 0,
             state: State::Idle,
@@ -82,6 +60,24 @@ impl Sfp {
             accept: false,
             lines: I2cctl::ZERO.with_clk_out(true).with_data_out(true),
         }
+    }
+
+    /// The module in the cage.
+    pub fn module(&self) -> Option<&Module> {
+        self.module.as_ref()
+    }
+
+    /// Puts another module into the cage, or none.
+    pub fn insert(&mut self, module: Option<Module>) {
+        *self = Self {
+            lines: self.lines,
+            ..Self::new(module)
+        };
+    }
+
+    /// The driver no longer moves the lines, as after a reset.
+    pub fn release(&mut self) {
+        *self = Self::new(self.module.take());
     }
 
     /// Value of I2CCTL: the driver's last write, and the level of both lines.
@@ -180,7 +176,8 @@ impl Sfp {
         match self.state {
             State::Address => {
                 let address = self.shift & 0xfe;
-                if address != ADDRESS_ID && address != ADDRESS_DIAGNOSTICS {
+                let known = address == ADDRESS_ID || address == ADDRESS_DIAGNOSTICS;
+                if !known || !self.module.as_ref().is_some_and(|module| module.answers) {
                     return false;
                 }
                 self.page = address;
@@ -197,28 +194,32 @@ impl Sfp {
     }
 
     fn drive(&mut self, bit: u8) {
+        let Some(module) = &self.module else {
+            self.pull = false;
+            return;
+        };
         let page = if self.page == ADDRESS_ID {
-            &self.id
+            &module.id
         } else {
-            &self.diagnostics
+            &module.diagnostics
         };
         let byte = page[usize::from(self.offset)];
         self.pull = byte & (0x80 >> bit.min(7)) == 0;
     }
 }
 
-fn sum(bytes: &[u8]) -> u8 {
-    bytes.iter().fold(0, |sum, byte| sum.wrapping_add(*byte))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::module::Kind;
 
     /// A bus master that moves the lines as a driver does.
     struct Master(Sfp);
 
     impl Master {
+        fn with(kind: Option<Kind>) -> Self {
+            Self(Sfp::new(kind.map(Module::new)))
+        }
         fn lines(&mut self, clock: bool, data: bool) {
             self.0
                 .write(I2cctl::ZERO.with_clk_out(clock).with_data_out(data));
@@ -280,16 +281,16 @@ mod tests {
 
     #[test]
     fn bytes_read_back() {
-        let mut master = Master(Sfp::new());
+        let mut master = Master::with(Some(Kind::Sr));
         assert_eq!(master.read(0xa0, 0), Some(3));
         assert_eq!(master.read(0xa0, 3), Some(0x10));
         assert_eq!(master.read(0xa0, 38), Some(0x1b));
-        assert_eq!(master.read(0xa2, 0), Some(0));
+        assert_eq!(master.read(0xa2, 96), Some(30));
     }
 
     #[test]
     fn an_unknown_address_is_not_acknowledged() {
-        let mut master = Master(Sfp::new());
+        let mut master = Master::with(Some(Kind::Sr));
         assert_eq!(master.read(0xf8, 0), None);
         master.stop();
         assert_eq!(master.read(0xa0, 0), Some(3), "the bus works afterwards");
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn sequential_read_goes_on_at_the_next_offset() {
-        let mut master = Master(Sfp::new());
+        let mut master = Master::with(Some(Kind::Sr));
         master.start();
         assert!(master.out(0xa0) && master.out(37));
         master.start();
@@ -306,5 +307,29 @@ mod tests {
             [master.byte(true), master.byte(true), master.byte(false)],
             [0x00, 0x1b, 0x21]
         );
+    }
+
+    #[test]
+    fn without_a_module_or_with_a_silent_one_nothing_answers() {
+        for kind in [None, Some(Kind::Silent)] {
+            let mut master = Master::with(kind);
+            assert_eq!(master.read(0xa0, 0), None, "{kind:?}");
+            master.stop();
+            master.0.insert(Some(Module::new(Kind::Qsfp)));
+            assert_eq!(master.read(0xa0, 0), Some(0x0d), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_module_that_is_pulled_lets_go_of_the_line() {
+        let mut master = Master::with(Some(Kind::Sr));
+        master.start();
+        assert!(master.out(0xa0) && master.out(1));
+        master.start();
+        assert!(master.out(0xa1));
+        master.0.insert(None);
+        assert_eq!(master.byte(false), 0xff);
+        master.0.release();
+        assert!(master.0.module().is_none());
     }
 }

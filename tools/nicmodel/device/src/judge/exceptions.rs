@@ -81,6 +81,11 @@ pub const DRIVERS: &[Driver] = &[
                 why: "expects an EEPROM that leaves the link on",
             },
             Exception {
+                rule: "module-init",
+                place: "driver_net/hw.rs, start()",
+                why: "expects a module that does with the card's own settings",
+            },
+            Exception {
                 rule: "tables",
                 place: "driver_net/hw.rs, start()",
                 why: "turns on no filter that has a table",

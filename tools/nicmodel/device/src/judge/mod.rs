@@ -256,6 +256,11 @@ impl Judge {
         self.examine(state, device, at, value, place, &moments);
         state.tables.write(at, value, &device.regs);
         let State { port, chance, .. } = state;
+        match at {
+            offset::CORECTL => device.note_set_up(),
+            offset::ESDP => port.write_laser(value, &device.regs, device.clock.now()),
+            _ => {}
+        }
         port.write(at, value, &device.regs, chance);
         match place {
             Some(place) => Self::write_ring(state, place, value),
@@ -334,6 +339,7 @@ impl Judge {
     ) {
         let queue = place.and_then(|place| state.queue(place).map(|queue| (place, *queue)));
         let facts = Facts {
+            device,
             regs: &device.regs,
             at,
             value,

@@ -403,6 +403,28 @@ pub const RULES: &[Rule] = &[
         only while its owner bits are clear",
         |f| f.port.takes_taken(f.regs, f.value),
     ),
+    on(
+        Moment::Write,
+        "i2c-semaphore",
+        "10.5.4; C ixgbe_phy.c, ixgbe_read_i2c_byte_generic_int()",
+        "the lines of I2CCTL are moved only by the owner of the bus (SW_FW_SYNC, PHY)",
+        |f| f.at == offset::I2CCTL && !f.owns_bus(),
+    ),
+    on(
+        Moment::Write,
+        "corectl-semaphore",
+        "10.5.4; C ixgbe_82599.c:119",
+        "CORECTL is written only by the owner of the MAC's registers (SW_FW_SYNC)",
+        |f| f.at == offset::CORECTL && !f.owns_mac(),
+    ),
+    on(
+        Moment::Write,
+        "autoc-semaphore",
+        "10.5.4; C ixgbe_82599.c:206",
+        "if firmware manages the state of the link (LESM), AUTOC is written only by the owner of \
+        the MAC's registers (SW_FW_SYNC)",
+        |f| f.at == offset::AUTOC && f.device.faults.lesm() && !f.owns_mac(),
+    ),
     // Link.
     on(
         Moment::LinkRestart,
@@ -411,6 +433,27 @@ pub const RULES: &[Rule] = &[
         "AUTOC2 does not keep the link off \
         when it is restarted",
         |f| f.regs.get::<Autoc2>().link_disable().value() != 0,
+    ),
+    on(
+        Moment::LinkRestart,
+        "module-init",
+        "C ixgbe_82599.c:101",
+        "the settings of the EEPROM for a module are written to CORECTL before the link is started",
+        |f| f.device.has_cage() && f.device.lacks_set_up(),
+    ),
+    on(
+        Moment::LinkRestart,
+        "laser-time",
+        "C ixgbe_82599.c:580",
+        "the link is not started in the 100 ms that a laser takes to light up",
+        |f| f.lights_up(),
+    ),
+    on(
+        Moment::Write,
+        "link-veto",
+        "C ixgbe_phy.c, ixgbe_check_reset_blocked()",
+        "neither AUTOC nor the laser changes while the firmware forbids it (MMNGC.MNG_VETO)",
+        |f| f.device.faults.veto() && (f.at == offset::AUTOC || f.darkens()),
     ),
     noted(
         LINK_LOSS,

@@ -4,9 +4,10 @@
 use super::chance::{Chance, Delay};
 use super::queue::{Direction, ENABLE, Place, Queue, RingRegister, Stage};
 use super::tables::Tables;
+use crate::device::Device;
 use crate::regs::bits::{
-    Causes, Ctrl, CtrlExt, Eec, GcrExt, Hlreg0, Mrqc, Rdlen, Rdrxctl, Register, Rxctrl, Rxpbsize,
-    Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
+    Causes, Ctrl, CtrlExt, Eec, Esdp, GcrExt, Gssr, Hlreg0, Mrqc, Rdlen, Rdrxctl, Register, Rxctrl,
+    Rxpbsize, Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
 };
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Effect, Entry, offset};
@@ -14,6 +15,8 @@ use crate::regs::{Access, Effect, Entry, offset};
 /// Owner bits of software in SW_FW_SYNC, and how far those of firmware lie above them.
 const SOFTWARE_OWNERS: u32 = 0x1f;
 const FIRMWARE_SHIFT: u32 = 5;
+/// Nanoseconds that a laser takes to light up: 100 ms, less what clocks of host and guest differ.
+const LASER_TIME: u64 = 95_000_000;
 
 /// A port apart from its queues.
 #[derive(Debug, Default)]
@@ -45,6 +48,8 @@ pub(crate) struct Port {
     secrx_left: Delay,
     /// The next reset that is seen comes from CTRL.
     asked_for: bool,
+    /// When the laser was turned on.
+    laser_since: Option<u64>,
 }
 
 impl Port {
@@ -64,6 +69,16 @@ impl Port {
             },
             ..Self::default()
         };
+    }
+
+    /// Follows a write of ESDP, which may turn the laser on or off.
+    pub(crate) fn write_laser(&mut self, value: u32, regs: &RegisterFile, now: u64) {
+        let dark = Esdp::from_raw(value).sdp3_data();
+        if dark {
+            self.laser_since = None;
+        } else if regs.get::<Esdp>().sdp3_data() {
+            self.laser_since = Some(now);
+        }
     }
 
     pub(crate) fn owns_semaphores(&self) -> bool {
@@ -159,6 +174,7 @@ impl Port {
 
 /// All that a rule may look at.
 pub(crate) struct Facts<'a> {
+    pub(crate) device: &'a Device,
     pub(crate) regs: &'a RegisterFile,
     pub(crate) at: u32,
     /// The value that is written.
@@ -181,6 +197,31 @@ impl Facts<'_> {
                 Access::ReadOnly | Access::Effect(Effect::Status | Effect::Links)
             )
         })
+    }
+
+    /// Whether the software owns the bus of a module.
+    pub(crate) fn owns_bus(&self) -> bool {
+        self.regs.get::<Gssr>().sw_phy().value() != 0
+    }
+
+    /// Whether the software owns the registers of the MAC.
+    pub(crate) fn owns_mac(&self) -> bool {
+        self.regs.get::<Gssr>().sw_mac()
+    }
+
+    /// Whether the write turns the laser off.
+    pub(crate) fn darkens(&self) -> bool {
+        self.at == offset::ESDP
+            && Esdp::from_raw(self.value).sdp3_data()
+            && !self.regs.get::<Esdp>().sdp3_data()
+    }
+
+    /// Whether the laser was turned on so short a time ago that it is not lit yet.
+    pub(crate) fn lights_up(&self) -> bool {
+        let since = |then| self.device.clock.now().saturating_sub(then);
+        self.port
+            .laser_since
+            .is_some_and(|then| since(then) < LASER_TIME)
     }
 
     /// Whether the access configures the card, as opposed to resetting it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Each rule, kept and broken.
 
+mod module;
 mod segmentation;
 mod setup;
 
@@ -179,6 +180,7 @@ impl Driver {
         self.receive_queue();
         self.receiver();
         self.write(offset::EIMS_EX, 1);
+        self.set_up_module();
         self.set(self.read::<Autoc>().with_restart_an(true));
     }
 
@@ -349,7 +351,7 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
             driver.read::<Status>();
         }
         rules::DMA_OUTSIDE => return Driver::breaks_with(&[], &[(1 << 40, good(60))]),
-        _ => match setup::breach(rule) {
+        _ => match setup::breach(rule).or_else(|| module::breach(rule)) {
             Some(broken) => return broken,
             None => return transmit_breach(rule),
         },

@@ -64,6 +64,8 @@ registers! {
     Eec at offset::EEC;
     Eerd at offset::EERD;
     Swsm at offset::SWSM;
+    Gssr at offset::GSSR;
+    Mmngc at offset::MMNGC;
     Fwsm at offset::FWSM;
     Gpie at offset::GPIE;
     Ivar at offset::IVAR, every 4;
@@ -176,6 +178,12 @@ pub struct Esdp {
     /// Level of pin 3: it turns the laser off.
     #[bit(3, rw)]
     pub sdp3_data: bool,
+    /// Level of pin 5: it selects the higher rate of a module that has two.
+    #[bit(5, rw)]
+    pub sdp5_data: bool,
+    /// Pin 5 is an output.
+    #[bit(13, rw)]
+    pub sdp5_dir: bool,
 }
 
 /// I2C lines to the SFP module, driven by software.
@@ -248,6 +256,28 @@ pub struct Swsm {
     pub swesmbi: bool,
 }
 
+/// Software-firmware synchronisation (GSSR in the C driver): owners of what they share.
+#[bitfield(u32, default = 0, debug)]
+pub struct Gssr {
+    /// Software uses the bus of the first port's module, or of the second one's.
+    #[bits(1..=2, rw)]
+    pub sw_phy: u2,
+    /// Software uses registers of the MAC.
+    #[bit(3, rw)]
+    pub sw_mac: bool,
+    /// The firmware's owners of all five.
+    #[bits(5..=9, rw)]
+    pub firmware: u5,
+}
+
+/// Management of the link.
+#[bitfield(u32, default = 0, debug)]
+pub struct Mmngc {
+    /// The firmware forbids to change the link.
+    #[bit(0, rw)]
+    pub mng_veto: bool,
+}
+
 /// Firmware semaphore.
 #[bitfield(u32, default = 0, debug)]
 pub struct Fwsm {
@@ -270,6 +300,12 @@ pub struct Causes {
     /// Link status change.
     #[bit(20, rw)]
     pub lsc: bool,
+    /// Pin 1 has risen.
+    #[bit(25, rw)]
+    pub gpi_sdp1: bool,
+    /// Pin 2 has risen.
+    #[bit(26, rw)]
+    pub gpi_sdp2: bool,
     /// Uncorrectable error in a memory of the card.
     #[bit(28, rw)]
     pub ecc: bool,
@@ -278,6 +314,12 @@ pub struct Causes {
 /// General purpose interrupt enable.
 #[bitfield(u32, default = 0, debug)]
 pub struct Gpie {
+    /// Pin 1 is a source of interrupts.
+    #[bit(1, rw)]
+    pub sdp1_gpien: bool,
+    /// Pin 2 is a source of interrupts.
+    #[bit(2, rw)]
+    pub sdp2_gpien: bool,
     /// One vector for each cause, as IVAR says; else all go to vector 0.
     #[bit(4, rw)]
     pub multiple_msix: bool,
@@ -681,8 +723,12 @@ pub struct GcrExt {
 #[bitenum(u3, exhaustive = false)]
 #[derive(Debug, PartialEq, Eq)]
 pub enum LinkMode {
+    /// 1 Gb/s, without autonegotiation.
+    Gigabit = 0,
     /// 10 Gb/s in parallel, without autonegotiation (KX4, XAUI).
     Parallel10G = 1,
+    /// 1 Gb/s with autonegotiation.
+    GigabitNegotiated = 2,
     /// 10 Gb/s serial (SFI), for SFP+.
     Serial10G = 3,
 }
@@ -702,6 +748,8 @@ pub struct Links {
 }
 
 impl Links {
+    /// LINK_SPEED: 1 Gb/s.
+    pub const SPEED_1G: u2 = u2::new(2);
     /// LINK_SPEED: 10 Gb/s.
     pub const SPEED_10G: u2 = u2::new(3);
 }
@@ -772,7 +820,15 @@ mod tests {
             (Swsm::ZERO.with_swesmbi(true).raw_value(), 1),
             (Fwsm::ZERO.with_fw_val_bit(true).raw_value(), 15),
             (Causes::ZERO.with_lsc(true).raw_value(), 20),
+            (Causes::ZERO.with_gpi_sdp1(true).raw_value(), 25),
+            (Causes::ZERO.with_gpi_sdp2(true).raw_value(), 26),
             (Causes::ZERO.with_ecc(true).raw_value(), 28),
+            (Gpie::ZERO.with_sdp1_gpien(true).raw_value(), 1),
+            (Gpie::ZERO.with_sdp2_gpien(true).raw_value(), 2),
+            (Esdp::ZERO.with_sdp5_data(true).raw_value(), 5),
+            (Esdp::ZERO.with_sdp5_dir(true).raw_value(), 13),
+            (Gssr::ZERO.with_sw_mac(true).raw_value(), 3),
+            (Mmngc::ZERO.with_mng_veto(true).raw_value(), 0),
             (Gpie::ZERO.with_multiple_msix(true).raw_value(), 4),
             (Gpie::ZERO.with_ocd(true).raw_value(), 5),
             (Gpie::ZERO.with_eiame(true).raw_value(), 30),

@@ -41,6 +41,8 @@ pub enum Effect {
     Eerd,
     I2cctl,
     Swsm,
+    Gssr,
+    Mmngc,
     Msca,
     Autoc,
     Links,

@@ -91,6 +91,8 @@ pub const MAXFRS: u32 = 0x04268;
 pub const AUTOC: u32 = 0x042a0;
 pub const LINKS: u32 = 0x042a4;
 pub const AUTOC2: u32 = 0x042a8;
+pub const MMNGC: u32 = 0x042d0;
+pub const CORECTL: u32 = 0x14f00;
 
 pub const RXCSUM: u32 = 0x05000;
 pub const VLNCTRL: u32 = 0x05088;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Breaches of the rules about modules, the laser, and what is shared with firmware.
+
+use std::collections::BTreeSet;
+
+use arbitrary_int::traits::Integer;
+use arbitrary_int::{u2, u5};
+
+use super::Driver;
+use crate::fault::Kind as Fault;
+use crate::module::{Kind, Module};
+use crate::regs::bits::{Autoc, Autoc2, Esdp, Gssr, I2cctl, Swsm};
+use crate::regs::offset;
+
+/// Milliseconds in nanoseconds.
+const MS: u64 = 1_000_000;
+
+impl Driver {
+    /// Writes SW_FW_SYNC as the owner of the semaphores around it.
+    fn share(&self, gssr: Gssr) {
+        assert!(!self.read::<Swsm>().smbi());
+        self.set(Swsm::ZERO.with_smbi(true).with_swesmbi(true));
+        assert!(self.read::<Swsm>().swesmbi());
+        self.set(gssr);
+        self.set(Swsm::ZERO);
+    }
+
+    fn owns_mac(&self, owns: bool) {
+        self.share(Gssr::ZERO.with_sw_mac(owns));
+    }
+
+    /// Writes the settings for the module.
+    pub(super) fn set_up_module(&self) {
+        self.owns_mac(true);
+        self.write(offset::CORECTL, 1);
+        self.owns_mac(false);
+    }
+
+    fn restart_link(&self) {
+        self.set(Autoc2::ZERO);
+        self.set(self.read::<Autoc>().with_restart_an(true));
+    }
+}
+
+/// A way to break such a rule, if it is one.
+pub(super) fn breach(rule: &str) -> Option<BTreeSet<&'static str>> {
+    let driver = Driver::new();
+    match rule {
+        "i2c-semaphore" => driver.set(I2cctl::ZERO.with_clk_out(true)),
+        "corectl-semaphore" => driver.write(offset::CORECTL, 1),
+        "module-init" => driver.restart_link(),
+        "laser-time" => {
+            driver.set_up_module();
+            driver.set(Esdp::ZERO.with_sdp3_data(true));
+            driver.set(Esdp::ZERO);
+            driver.clock.advance(90 * MS);
+            driver.restart_link();
+        }
+        "link-veto" => {
+            driver.card.device.faults.forbid();
+            driver.set(Esdp::ZERO.with_sdp3_data(true));
+        }
+        "autoc-semaphore" => {
+            driver.card.device.manage_link();
+            driver.set(Autoc::ZERO);
+        }
+        _ => return None,
+    }
+    Some(driver.broken())
+}
+
+#[test]
+fn each_breach_is_one_rule() {
+    for rule in [
+        "i2c-semaphore",
+        "corectl-semaphore",
+        "module-init",
+        "laser-time",
+        "link-veto",
+        "autoc-semaphore",
+    ] {
+        assert_eq!(breach(rule), Some(BTreeSet::from([rule])));
+    }
+}
+
+#[test]
+fn kept_rules() {
+    let driver = Driver::new();
+    let device = &driver.card.device;
+    driver.share(Gssr::ZERO.with_sw_phy(u2::new(1)));
+    driver.set(I2cctl::ZERO.with_clk_out(true));
+    driver.share(Gssr::ZERO);
+    driver.set_up_module();
+    driver.set(Esdp::ZERO.with_sdp3_data(true));
+    driver.set(Esdp::ZERO);
+    driver.clock.advance(100 * MS);
+    driver.restart_link();
+    // The laser may go on whatever the firmware says.
+    driver.set(Esdp::ZERO.with_sdp3_data(true));
+    device.faults.forbid();
+    driver.set(Esdp::ZERO);
+    device.faults.clear();
+    driver.clock.advance(100 * MS);
+    // A cage that is empty, or holds what cannot be used, needs no settings.
+    for module in [None, Some(Module::new(Kind::Qsfp))] {
+        device.set_module(module);
+        driver.restart_link();
+    }
+    device.manage_link();
+    driver.owns_mac(true);
+    driver.restart_link();
+    assert_eq!(driver.broken(), BTreeSet::new());
+}
+
+#[test]
+fn another_module_needs_its_settings() {
+    let driver = Driver::new();
+    driver.set_up_module();
+    driver.restart_link();
+    driver
+        .card
+        .device
+        .set_module(Some(Module::new(Kind::Passive)));
+    driver.restart_link();
+    assert_eq!(driver.broken(), BTreeSet::from(["module-init"]));
+}
+
+#[test]
+fn busy_firmware_holds_all_and_lets_go() {
+    let driver = Driver::new();
+    let device = &driver.card.device;
+    device.faults.arm(Fault::FirmwareBusy, 2, 0);
+    for busy in [true, true, false, false] {
+        let all = if busy { u5::MAX } else { u5::ZERO };
+        assert_eq!(driver.read::<Gssr>().firmware(), all);
+    }
+}

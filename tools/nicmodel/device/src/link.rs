@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The link of a port: the cable, its far end, the module, and what the driver makes of them.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::device::Device;
+use crate::irq::{CAUSE_LIGHT, CAUSE_LSC, CAUSE_MODULE};
+use crate::module::Module;
+use crate::regs::bits::{Autoc, Esdp, Gpie, LinkMode};
+
+/// PCI id of the card that has a cage for modules.
+const WITH_CAGE: u16 = 0x10fb;
+
+/// Speed of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Speed {
+    /// 1 Gb/s.
+    One = 1,
+    /// 10 Gb/s.
+    Ten = 2,
+}
+
+impl Speed {
+    fn from_number(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::One),
+            2 => Some(Self::Ten),
+            _ => None,
+        }
+    }
+}
+
+/// State of a link.
+#[derive(Debug)]
+pub(crate) struct Link {
+    cable: AtomicBool,
+    /// The only speed of the far end, by its number.
+    far_end: AtomicU8,
+    /// The speed of the link, by its number.
+    speed: AtomicU8,
+    /// The module was set up since it was put in.
+    set_up: AtomicBool,
+    /// Held by a thread that changes something.
+    change: Mutex<()>,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            cable: AtomicBool::new(true),
+            far_end: AtomicU8::new(0),
+            speed: AtomicU8::new(Speed::Ten as u8),
+            set_up: AtomicBool::new(false),
+            change: Mutex::new(()),
+        }
+    }
+}
+
+impl Device {
+    /// Whether the link is up.
+    pub fn link(&self) -> bool {
+        self.link.speed.load(Ordering::Acquire) != 0
+    }
+
+    /// The speed of the link, if it is up.
+    pub fn speed(&self) -> Option<Speed> {
+        Speed::from_number(self.link.speed.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn has_cage(&self) -> bool {
+        self.identity.device_id == WITH_CAGE
+    }
+
+    /// Plugs the cable in or out.
+    pub fn set_link(&self, up: bool) {
+        self.set_far_end(up, None);
+    }
+
+    /// Plugs the cable in or out; its far end has one speed only, or any.
+    pub fn set_far_end(&self, up: bool, speed: Option<Speed>) {
+        let was = self.link.cable.load(Ordering::Acquire);
+        self.watch_link(|| {
+            self.link.cable.store(up, Ordering::Release);
+            let number = speed.map_or(0, |speed| speed as u8);
+            self.link.far_end.store(number, Ordering::Release);
+        });
+        if was != up && self.regs.get::<Gpie>().sdp1_gpien() && self.slow().sfp.module().is_some() {
+            self.pin_rises(CAUSE_LIGHT);
+        }
+    }
+
+    /// Pulls the module out of the cage, and puts another one in, if any. The same one stays where
+    /// it is.
+    pub fn set_module(&self, module: Option<Module>) {
+        if self.slow().sfp.module() == module.as_ref() {
+            return;
+        }
+        self.watch_link(|| self.slow().sfp.insert(None));
+        self.link.set_up.store(false, Ordering::Release);
+        if module.is_none() {
+            return;
+        }
+        self.watch_link(|| self.slow().sfp.insert(module));
+        if self.regs.get::<Gpie>().sdp2_gpien() {
+            self.pin_rises(CAUSE_MODULE);
+        }
+    }
+
+    fn pin_rises(&self, cause: u32) {
+        self.irq.raise_other(cause);
+        self.deliver();
+        self.kick();
+    }
+
+    /// The settings of the EEPROM for the module have got to the physical layer.
+    pub(crate) fn note_set_up(&self) {
+        self.link.set_up.store(true, Ordering::Release);
+    }
+
+    /// Whether a module that works lacks its settings.
+    pub(crate) fn lacks_set_up(&self) -> bool {
+        !self.link.set_up.load(Ordering::Acquire)
+            && self
+                .slow()
+                .sfp
+                .module()
+                .is_some_and(|module| module.answers && (module.ten() || module.one()))
+    }
+
+    /// The speed at which there is a link now.
+    fn find_speed(&self) -> Option<Speed> {
+        if !self.link.cable.load(Ordering::Acquire) {
+            return None;
+        }
+        if !self.has_cage() {
+            return Some(Speed::Ten);
+        }
+        let slow = self.slow();
+        let module = slow.sfp.module()?;
+        let (ten, one) = (module.ten(), module.one());
+        if self.judge().is_none() {
+            // The driver leaves the speed to the module.
+            return if ten {
+                Some(Speed::Ten)
+            } else {
+                one.then_some(Speed::One)
+            };
+        }
+        let esdp = self.regs.get::<Esdp>();
+        if esdp.sdp3_data() {
+            return None;
+        }
+        let speed = match self.regs.get::<Autoc>().lms() {
+            Ok(LinkMode::Serial10G) => Speed::Ten,
+            Ok(LinkMode::Gigabit | LinkMode::GigabitNegotiated) => Speed::One,
+            Ok(LinkMode::Parallel10G) | Err(_) => return None,
+        };
+        let selected = match (ten, one) {
+            // The rate select of the module is low unless the card drives it.
+            (true, true) if esdp.sdp5_dir() && esdp.sdp5_data() => Speed::Ten,
+            (true, true) => Speed::One,
+            (true, false) => Speed::Ten,
+            (false, true) => Speed::One,
+            (false, false) => return None,
+        };
+        let far_end = Speed::from_number(self.link.far_end.load(Ordering::Acquire));
+        (speed == selected && far_end.is_none_or(|far| far == speed)).then_some(speed)
+    }
+
+    /// Makes a change after which the link may have come or gone.
+    pub(crate) fn watch_link(&self, change: impl FnOnce()) {
+        let guard = self
+            .link
+            .change
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        change();
+        let number = self.find_speed().map_or(0, |speed| speed as u8);
+        let was = self.link.speed.swap(number, Ordering::AcqRel);
+        drop(guard);
+        if was == number {
+            return;
+        }
+        if let Some(judge) = self.judge() {
+            judge.link_changes(self, number != 0);
+        }
+        self.irq.raise_other(CAUSE_LSC);
+        self.deliver();
+        self.kick();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::{Judge, Settings};
+    use crate::module::Kind;
+    use crate::regs::bits::Register;
+    use crate::regs::offset;
+    use crate::testing::{device, set};
+
+    fn judged() -> Device {
+        device().judged(Judge::new(Settings {
+            port: 0,
+            seed: 1,
+            excused: None,
+        }))
+    }
+
+    fn put(device: &Device, kind: Kind) {
+        device.set_module(Some(Module::new(kind)));
+    }
+
+    fn mode(device: &Device, mode: LinkMode) {
+        let autoc = device.regs.get::<Autoc>();
+        set(device, autoc.with_lms(mode).with_restart_an(true));
+    }
+
+    fn cage_is_full(device: &Device) -> bool {
+        Esdp::from_raw(device.register_read(offset::ESDP)).sdp2_data()
+    }
+
+    #[test]
+    fn without_a_module_there_is_no_link() {
+        let device = device();
+        assert!(device.link() && cage_is_full(&device));
+        device.set_module(None);
+        assert!(!device.link() && !cage_is_full(&device));
+        put(&device, Kind::Sx);
+        assert_eq!(device.speed(), Some(Speed::One));
+        assert!(cage_is_full(&device));
+        for kind in [Kind::Garbage, Kind::Qsfp] {
+            put(&device, kind);
+            assert!(!device.link(), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn the_mode_has_to_be_that_of_the_module() {
+        let device = judged();
+        put(&device, Kind::Lx);
+        assert_eq!(device.speed(), None);
+        mode(&device, LinkMode::GigabitNegotiated);
+        assert_eq!(device.speed(), Some(Speed::One));
+        put(&device, Kind::Lr);
+        assert_eq!(device.speed(), None);
+        mode(&device, LinkMode::Serial10G);
+        assert_eq!(device.speed(), Some(Speed::Ten));
+    }
+
+    #[test]
+    fn a_module_for_two_rates_needs_its_pin() {
+        let device = judged();
+        put(&device, Kind::Dual);
+        assert_eq!(device.speed(), None);
+        let ten = Esdp::ZERO.with_sdp5_dir(true).with_sdp5_data(true);
+        set(&device, ten);
+        assert_eq!(device.speed(), Some(Speed::Ten));
+        device.set_far_end(true, Some(Speed::One));
+        assert_eq!(device.speed(), None);
+        mode(&device, LinkMode::Gigabit);
+        assert_eq!(device.speed(), None);
+        set(&device, ten.with_sdp5_data(false));
+        assert_eq!(device.speed(), Some(Speed::One));
+    }
+
+    #[test]
+    fn pins_raise_causes_if_they_may() {
+        let device = judged();
+        put(&device, Kind::Lr);
+        assert_eq!(device.irq.causes() & CAUSE_MODULE, 0);
+        set(
+            &device,
+            Gpie::ZERO.with_sdp1_gpien(true).with_sdp2_gpien(true),
+        );
+        put(&device, Kind::Lr);
+        assert_eq!(device.irq.causes() & CAUSE_MODULE, 0, "it is the same");
+        device.set_module(None);
+        assert_eq!(device.irq.causes() & CAUSE_MODULE, 0, "it went");
+        device.set_link(false);
+        assert_eq!(device.irq.causes() & CAUSE_LIGHT, 0, "nothing sees it");
+        put(&device, Kind::Sr);
+        device.set_link(true);
+        let both = CAUSE_MODULE | CAUSE_LIGHT;
+        assert_eq!(device.irq.causes() & both, both);
+    }
+}
