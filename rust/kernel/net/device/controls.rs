@@ -29,6 +29,7 @@ mod hardware;
 mod link;
 mod mac_stats;
 mod moderation;
+mod module;
 mod pause;
 mod queue_stats;
 mod rss;
@@ -49,6 +50,7 @@ pub use self::{
         PauseStats, //
     },
     moderation::Moderation,
+    module::ModulePlace,
     pause::Pause,
     queue_stats::{
         GsoStats,
@@ -123,6 +125,21 @@ pub trait Controls: Driver {
         rtnl: &mut Rtnl,
     ) -> Result {
         let _ = (data, offset, bytes, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Reads the memory of the plug-in module, for `ethtool -m`. `bytes` are zero before, and the
+    /// range is within a page.
+    ///
+    /// [`EOPNOTSUPP`] for a place that modules of this port do not have.
+    fn module_eeprom<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        place: ModulePlace,
+        bytes: &mut [u8],
+        rtnl: &mut Rtnl,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        let _ = (data, place, bytes, rtnl, extack);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -320,6 +337,10 @@ impl<T: Controls> ControlOps<T> {
                 get_regs: if_has!(T::HAS_REGISTERS, Self::get_regs),
                 get_eeprom_len: if_has!(T::HAS_READ_EEPROM, Self::get_eeprom_len),
                 get_eeprom: if_has!(T::HAS_READ_EEPROM, Self::get_eeprom),
+                get_module_eeprom_by_page: if_has!(
+                    T::HAS_MODULE_EEPROM,
+                    Self::get_module_eeprom_by_page
+                ),
                 set_phys_id: if_has!(T::HAS_IDENTIFY, Self::set_phys_id),
                 get_link_ksettings: if_has!(T::HAS_LINK, Self::get_link_ksettings),
                 get_coalesce: if_has!(T::HAS_MODERATION, Self::get_coalesce),

@@ -38,6 +38,8 @@ pub enum Port {
 pub enum LinkMode {
     /// Negotiates the mode with its partner.
     Autoneg = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_Autoneg_BIT,
+    /// Has a connector for twisted pair.
+    TwistedPair = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_TP_BIT,
     /// Has a connector for a fibre.
     Fibre = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_FIBRE_BIT,
     /// Is a backplane.
@@ -48,8 +50,16 @@ pub enum LinkMode {
     Base1000T = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_1000baseT_Full_BIT,
     /// 1 Gb/s over a backplane.
     Base1000Kx = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_1000baseKX_Full_BIT,
+    /// 1 Gb/s over a fibre.
+    Base1000X = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_1000baseX_Full_BIT,
     /// 10 Gb/s over twisted pair, also for ports whose medium is not known.
     Base10000T = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseT_Full_BIT,
+    /// 10 Gb/s over a cable that is attached to its modules.
+    Base10000Cr = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseCR_Full_BIT,
+    /// 10 Gb/s over a fibre, for short distances.
+    Base10000Sr = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseSR_Full_BIT,
+    /// 10 Gb/s over a fibre, for long distances.
+    Base10000Lr = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseLR_Full_BIT,
     /// 10 Gb/s over four lanes of a backplane.
     Base10000Kx4 = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseKX4_Full_BIT,
     /// 10 Gb/s over one lane of a backplane.
