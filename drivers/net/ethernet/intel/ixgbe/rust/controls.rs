@@ -16,6 +16,7 @@ use kernel::{
             LinkSettings,
             MacStats,
             Moderation,
+            ModulePlace,
             Pause,
             PauseStats,
             Port,
@@ -34,6 +35,7 @@ use crate::{
     dump,
     eeprom,
     flow,
+    i2c::Page,
     link::{
         self,
         Link,
@@ -46,14 +48,40 @@ use crate::{
     },
     regs::*,
     rss,
+    sfp::{
+        Kind,
+        Module, //
+    },
     stats, //
 };
 
-/// The abilities of a port with a cage: at 10 Gb/s only, see [`link::start`].
-const CAGE: &[LinkMode] = &[LinkMode::Base10000T, LinkMode::Fibre, LinkMode::Pause];
+/// The abilities of a cage without a module that can be used.
+const CAGE: &[LinkMode] = &[LinkMode::Fibre, LinkMode::Pause];
 
-/// The same without pause frames.
-const CAGE_WITHOUT_PAUSE: &[LinkMode] = &[LinkMode::Base10000T, LinkMode::Fibre];
+/// Those of a module, the use of pause frames last.
+fn abilities(module: &Module) -> &'static [LinkMode] {
+    use LinkMode::*;
+
+    match module.kind {
+        Kind::PassiveCable | Kind::ActiveCable => &[Base10000Cr, Fibre, Pause],
+        Kind::Sr if module.is_dual => &[Base10000Sr, Base1000X, Autoneg, Fibre, Pause],
+        Kind::Lr if module.is_dual => &[Base10000Lr, Base1000X, Autoneg, Fibre, Pause],
+        Kind::Sr => &[Base10000Sr, Fibre, Pause],
+        // The kernel has no mode for one fibre.
+        Kind::Lr | Kind::Bx10G => &[Base10000Lr, Fibre, Pause],
+        Kind::T => &[Base1000T, Autoneg, TwistedPair, Pause],
+        Kind::Sx | Kind::Lx | Kind::Bx => &[Base1000X, Autoneg, Fibre, Pause],
+    }
+}
+
+/// Its connector.
+fn connector(module: &Module) -> Port {
+    match module.kind {
+        Kind::PassiveCable | Kind::ActiveCable => Port::DirectAttach,
+        Kind::T => Port::TwistedPair,
+        _ => Port::Fibre,
+    }
+}
 
 /// Those of a backplane. The EEPROM has chosen among them.
 const BACKPLANE: &[LinkMode] = &[
@@ -93,6 +121,28 @@ impl Controls for PortDriver {
         eeprom::read_bytes(&port.bar, offset, bytes)
     }
 
+    fn module_eeprom<'bound>(
+        port: Pin<&port::Port<'bound>>,
+        place: ModulePlace,
+        bytes: &mut [u8],
+        _rtnl: &mut Rtnl,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        let page = match (place.address, place.page) {
+            (0x50, 0) => Page::Id,
+            (0x51, 0) => Page::Diagnostics,
+            _ => return Err(extack.refuse(EOPNOTSUPP, c"the bus has no such module or page")),
+        };
+        port.read_module(page, place.offset, bytes)
+            .map_err(|error| {
+                if error == ENXIO {
+                    extack.refuse(error, c"no module answers")
+                } else {
+                    error
+                }
+            })
+    }
+
     fn identify<'bound>(port: Pin<&port::Port<'bound>>, on: Option<bool>) -> Result {
         // LED 2, the one of the link, as `ixgbe` does by default.
         let mode = match on {
@@ -108,25 +158,25 @@ impl Controls for PortDriver {
         Ok(())
     }
 
-    fn link<'bound>(
-        port: Pin<&port::Port<'bound>>,
-        _dev: &Device,
-        rtnl: &mut Rtnl,
-    ) -> LinkSettings {
+    fn link<'bound>(port: Pin<&port::Port<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> LinkSettings {
         let pause = port.pause.get(rtnl);
-        let (supported, advertised, connector) = match port.media {
-            Media::SfpPlus if pause.rx && pause.tx => (CAGE, CAGE, Port::Fibre),
-            Media::SfpPlus => (CAGE, CAGE_WITHOUT_PAUSE, Port::Fibre),
-            Media::Backplane => (BACKPLANE, BACKPLANE, Port::None),
+        let (supported, connector) = match (port.media, port.module()) {
+            (Media::SfpPlus, Some(module)) => (abilities(&module), connector(&module)),
+            (Media::SfpPlus, None) => (CAGE, Port::None),
+            (Media::Backplane, _) => (BACKPLANE, Port::None),
+        };
+        let advertised = match supported.split_last() {
+            Some((LinkMode::Pause, others)) if !(pause.rx && pause.tx) => others,
+            _ => supported,
         };
 
         LinkSettings {
             speed: match link::state(&port.bar) {
-                Link::Up(speed) => Some(speed),
-                Link::Down => None,
+                Link::Up(speed) if dev.is_carrier_ok() => Some(speed),
+                Link::Up(_) | Link::Down => None,
             },
             port: connector,
-            autoneg: port.media == Media::Backplane,
+            autoneg: supported.contains(&LinkMode::Autoneg),
             supported,
             advertised,
         }

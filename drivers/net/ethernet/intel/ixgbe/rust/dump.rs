@@ -12,6 +12,7 @@ use kernel::io::{
 use crate::{
     hw::Bar0,
     regs::{
+        medium::*,
         queue::*,
         *, //
     }, //

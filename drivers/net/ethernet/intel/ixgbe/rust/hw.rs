@@ -23,6 +23,7 @@ use kernel::{
 use crate::{
     flush,
     regs::{
+        medium::LINKS,
         queue::*,
         *, //
     }, //

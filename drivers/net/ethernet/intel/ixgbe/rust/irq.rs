@@ -36,6 +36,10 @@ const QUEUES: u32 = 0xffff;
 pub(crate) struct Events {
     /// The link status has changed.
     pub(crate) link: bool,
+    /// A module was put into the cage.
+    pub(crate) module: bool,
+    /// The light from the link partner has come or gone.
+    pub(crate) light: bool,
     /// The card has detected an uncorrectable error in its memory.
     pub(crate) memory_error: bool,
 }
@@ -61,14 +65,16 @@ fn allocation(even: Pair, odd: Option<Pair>) -> IVAR {
 
 /// Assigns causes to vectors: a queue pair to the vector of the same number, others to `event`.
 ///
-/// All interrupts stay masked.
-pub(crate) fn configure(bar: &Bar0<'_>, moderation: &Setting, pairs: u16, event: u16) {
+/// All interrupts stay masked. `cage`: pins of the port tell about a module.
+pub(crate) fn configure(bar: &Bar0<'_>, moderation: &Setting, pairs: u16, event: u16, cage: bool) {
     bar.write_reg(
         GPIE::zeroed()
             .with_multiple_msix(true)
             .with_pba_support(true)
             .with_ocd(true)
-            .with_eiame(true),
+            .with_eiame(true)
+            .with_sdp1_gpien(cage)
+            .with_sdp2_gpien(cage),
     );
 
     let mut all = Pair::first(pairs);
@@ -101,13 +107,22 @@ fn bits(pairs: u16) -> u32 {
     Pair::first(pairs).fold(0, |bits, pair| bits | pair.bit())
 }
 
+/// Returns the causes that are handled and unmasked again.
+fn events() -> EIMS {
+    EIMS::zeroed()
+        .with_lsc(true)
+        .with_gpi_sdp1(true)
+        .with_gpi_sdp2(true)
+}
+
 /// Unmasks all causes that the driver handles.
 pub(crate) fn enable(bar: &Bar0<'_>, pairs: u16) {
     // Discard events that are pending from before. Leave the causes of queues alone: reception is
     // on already, and a queue whose ring is full by now does not raise its cause again.
     bar.write_reg(EICR::from(!QUEUES));
 
-    bar.write_reg(EIMS::zeroed().with_lsc(true).with_ecc(true));
+    // Without a cage, nothing raises those of the pins.
+    bar.write_reg(events().with_ecc(true));
     bar.write(EIMS_EX::at(0), bits(pairs).into());
     hw::flush(bar);
 }
@@ -126,6 +141,8 @@ pub(crate) fn take_events(bar: &Bar0<'_>) -> Events {
     if causes.into_raw() == u32::MAX {
         return Events {
             link: true,
+            module: false,
+            light: false,
             memory_error: false,
         };
     }
@@ -133,13 +150,15 @@ pub(crate) fn take_events(bar: &Bar0<'_>) -> Events {
 
     Events {
         link: causes.lsc(),
+        module: causes.gpi_sdp2(),
+        light: causes.gpi_sdp1(),
         memory_error: causes.ecc(),
     }
 }
 
-/// Unmasks link status changes after they have been handled.
+/// Unmasks events after they have been handled.
 pub(crate) fn rearm_events(bar: &Bar0<'_>) {
-    bar.write_reg(EIMS::zeroed().with_lsc(true));
+    bar.write_reg(events());
 }
 
 /// Raises the causes of all queue vectors that are not masked, in case that one got lost.

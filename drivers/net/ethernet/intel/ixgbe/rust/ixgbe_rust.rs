@@ -12,7 +12,9 @@
 //! | [`rss`] | receive side scaling |
 //! | [`desc`] | descriptor formats |
 //! | [`offload`] | offloads of transmitted packets |
-//! | [`hw`], [`irq`], [`moderation`], [`link`], [`flow`], [`flush`], [`eeprom`] | the card |
+//! | [`hw`], [`irq`], [`moderation`], [`flow`], [`flush`], [`eeprom`] | the card |
+//! | [`link`], [`sfp`], [`i2c`] | the link, and the module that it goes over |
+//! | [`firmware`], [`semaphore`] | the card's firmware, and what is shared with it |
 //! | [`filter`], [`vlan`] | the frames that it receives |
 //! | [`regs`] | registers |
 //! | [`stats`] | counters |
@@ -35,9 +37,11 @@ mod desc;
 mod dump;
 mod eeprom;
 mod filter;
+mod firmware;
 mod flow;
 mod flush;
 mod hw;
+mod i2c;
 mod irq;
 mod link;
 mod moderation;
@@ -46,6 +50,8 @@ mod port;
 mod regs;
 mod rss;
 mod rx;
+mod semaphore;
+mod sfp;
 mod stats;
 mod tx;
 mod vlan;

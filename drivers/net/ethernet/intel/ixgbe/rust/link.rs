@@ -4,6 +4,7 @@
 
 use kernel::{
     io::Io,
+    prelude::*,
     time::{
         delay::fsleep,
         Delta, //
@@ -11,17 +12,25 @@ use kernel::{
 };
 
 use crate::{
+    firmware::{
+        self,
+        Firmware, //
+    },
     hw::{
         self,
         Bar0, //
     },
-    regs::*, //
+    regs::{
+        medium::*,
+        *, //
+    },
+    sfp::Speed, //
 };
 
 /// The medium of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Media {
-    /// A cage for SFP+ modules, behind a serial interface at 10 Gb/s.
+    /// A cage for SFP+ modules, behind a serial interface.
     SfpPlus,
     /// A backplane or on-board connection, configured by the EEPROM.
     Backplane,
@@ -36,36 +45,101 @@ pub(crate) enum Link {
     Up(u32),
 }
 
-/// Starts link setup. The card raises an interrupt when the link is up.
-pub(crate) fn start(bar: &Bar0<'_>, media: Media) {
-    // The EEPROM may have disabled the link to save power.
-    bar.update(AUTOC2, |r| r.with_const_link_disable::<0>());
+/// Time in which a laser gets dark, and lit.
+const LASER_OFF: Delta = Delta::from_micros(100);
+const LASER_ON: Delta = Delta::from_millis(100);
 
-    match media {
-        Media::SfpPlus => {
-            // Turn on the laser.
-            bar.update(ESDP, |r| r.with_sdp3_data(false));
-            hw::flush(bar);
-            fsleep(Delta::from_millis(1));
+/// Time in which a module changes its speed.
+const RATE_CHANGE: Delta = Delta::from_millis(40);
 
-            // SFI without autonegotiation.
-            bar.update(AUTOC2, |r| r.with_const_pma_pmd_10g_serial::<2>());
-            bar.update(AUTOC, |r| {
-                r.with_const_lms::<{ link_mode::SERIAL_10G }>()
-                    .with_restart_an(true)
-            });
-        }
-        // The link mode and the abilities to advertise come from the EEPROM.
-        Media::Backplane => bar.update(AUTOC, |r| r.with_restart_an(true)),
+/// Time after which a link that was mistaken for one is away again.
+const NOISE: Delta = Delta::from_millis(5);
+
+/// Starts the link of a backplane. The card raises an interrupt when the link is up.
+pub(crate) fn start_backplane(bar: &Bar0<'_>, firmware: &Firmware) -> Result {
+    enable(bar);
+    // The link mode and the abilities to advertise come from the EEPROM.
+    restart(bar, firmware, |r| r)
+}
+
+/// Starts the link over a module at this speed. `selects`: the module has a pin that selects it.
+pub(crate) fn start_serial(
+    bar: &Bar0<'_>,
+    firmware: &Firmware,
+    speed: Speed,
+    selects: bool,
+) -> Result {
+    if selects {
+        bar.update(ESDP, |r| {
+            r.with_sdp5_dir(true).with_sdp5_data(speed == Speed::Ten)
+        });
+        hw::flush(bar);
+        fsleep(RATE_CHANGE);
     }
+
+    enable(bar);
+    bar.update(AUTOC2, |r| r.with_const_pma_pmd_10g_serial::<2>());
+    restart(bar, firmware, |r| match speed {
+        Speed::Ten => r.with_const_lms::<{ link_mode::SERIAL_10G }>(),
+        Speed::One => r
+            .with_const_lms::<{ link_mode::NEGOTIATED_1G }>()
+            .with_const_pma_pmd_1g::<0>(),
+    })
+}
+
+/// Enables the link, which the EEPROM may have disabled to save power.
+fn enable(bar: &Bar0<'_>) {
+    bar.update(AUTOC2, |r| r.with_const_link_disable::<0>());
     hw::flush(bar);
 }
 
-/// Turns off the laser that [`start`] has turned on.
-pub(crate) fn stop(bar: &Bar0<'_>, media: Media) {
-    if media == Media::SfpPlus {
-        bar.update(ESDP, |r| r.with_sdp3_data(true));
+/// Changes the mode of the link and starts it, unless the firmware forbids that.
+///
+/// The other half of all modes is in effect for a moment, without which not all of the pipeline
+/// would be reset.
+fn restart(bar: &Bar0<'_>, firmware: &Firmware, change: impl FnOnce(AUTOC) -> AUTOC) -> Result {
+    const OTHER_HALF: u32 = 1 << 2;
+
+    if firmware::forbids_changes(bar) {
+        return Ok(());
     }
+    let _held = firmware.hold_link(bar)?;
+
+    let wanted = change(bar.read(AUTOC)).with_restart_an(true);
+    let other = wanted
+        .try_with_lms(wanted.lms().get() ^ OTHER_HALF)
+        .unwrap_or(wanted);
+    bar.write_reg(other);
+    hw::flush(bar);
+    let left = hw::poll(
+        || bar.read(ANLP1),
+        |r| r.an_state().get() != 0,
+        Delta::from_millis(4),
+        Delta::from_millis(80),
+    );
+    bar.write_reg(wanted);
+    hw::flush(bar);
+    left.map(|_| ())
+}
+
+/// Turns on the laser of a module, and waits until it is lit.
+pub(crate) fn laser_on(bar: &Bar0<'_>) {
+    // A reset turns it on, too, some time ago.
+    if bar.read(ESDP).sdp3_data() {
+        bar.update(ESDP, |r| r.with_sdp3_data(false));
+        hw::flush(bar);
+        fsleep(LASER_ON);
+    }
+}
+
+/// Turns off the laser of a module, unless the firmware uses it.
+pub(crate) fn laser_off(bar: &Bar0<'_>) {
+    if firmware::uses_port(bar) || firmware::forbids_changes(bar) {
+        return;
+    }
+    bar.update(ESDP, |r| r.with_sdp3_data(true));
+    hw::flush(bar);
+    fsleep(LASER_OFF);
 }
 
 /// Reads the state of the link.
@@ -84,4 +158,11 @@ pub(crate) fn state(bar: &Bar0<'_>) -> Link {
         link_speed::SPEED_100 => Link::Up(100),
         _ => Link::Down,
     }
+}
+
+/// Reads the state of the link once more after it has come up: noise and the signals of another
+/// port look like a link for a moment.
+pub(crate) fn confirm(bar: &Bar0<'_>) -> Link {
+    fsleep(NOISE);
+    state(bar)
 }

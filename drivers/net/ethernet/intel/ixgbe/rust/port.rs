@@ -62,6 +62,7 @@ use crate::{
     vlan, //
 };
 
+mod cage;
 mod checkup;
 mod state;
 

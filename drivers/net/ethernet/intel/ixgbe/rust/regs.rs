@@ -3,11 +3,13 @@
 //! Registers of the 82599 that have to do with the port as a whole.
 //!
 //! The names are those of the "Intel 82599 10 GbE Controller Datasheet", chapter 8 (Programming
-//! Interface). Registers of the descriptor rings are in [`queue`], statistics in [`counter`].
+//! Interface). Registers of the link are in [`medium`], those of the descriptor rings in [`queue`],
+//! statistics in [`counter`].
 
 use kernel::io::register;
 
 pub(crate) mod counter;
+pub(crate) mod medium;
 pub(crate) mod queue;
 
 // General control, datasheet 8.2.3.1.
@@ -41,6 +43,10 @@ register! {
 
     /// Extended SDP Control: general purpose pins.
     pub(crate) ESDP(u32) @ 0x00020 {
+        /// Pin 5 is an output.
+        13:13   sdp5_dir => bool;
+        /// Level of pin 5, which selects the higher rate of a module that has two.
+        5:5     sdp5_data => bool;
         /// Level of pin 3, which switches off the laser of SFP+ cards.
         3:3     sdp3_data => bool;
         /// Level of pin 2, which says that the cage holds an SFP+ module.
@@ -92,26 +98,6 @@ register! {
     }
 }
 
-// Semaphores between drivers and firmware, datasheet 8.2.3.4.
-
-register! {
-    /// Software Semaphore Register.
-    pub(crate) SWSM(u32) @ 0x10140 {
-        /// The software side asks for the shared resources; set only if the firmware lets it.
-        1:1     swesmbi => bool;
-        /// Taken by another driver. Reading 0 takes it.
-        0:0     smbi => bool;
-    }
-
-    /// Software-Firmware Synchronization: owners of shared resources.
-    pub(crate) SW_FW_SYNC(u32) @ 0x10160 {
-        /// The firmware uses the MAC's control and status registers.
-        8:8     fw_mac_csr_sm => bool;
-        /// The software uses the MAC's control and status registers.
-        3:3     sw_mac_csr_sm => bool;
-    }
-}
-
 // Interrupts, datasheet 8.2.3.5.
 
 register! {
@@ -122,6 +108,10 @@ register! {
     pub(crate) EICS(u32) @ 0x00808 {
         /// Uncorrectable error in one of the device's memories.
         28:28   ecc => bool;
+        /// Pin 2 has risen: a module was put into the cage.
+        26:26   gpi_sdp2 => bool;
+        /// Pin 1 has risen: the light in the module has come or gone.
+        25:25   gpi_sdp1 => bool;
         /// Link status change.
         20:20   lsc => bool;
     }
@@ -136,6 +126,10 @@ register! {
     pub(crate) EIMS(u32) @ 0x00880 {
         /// Uncorrectable error in one of the device's memories.
         28:28   ecc => bool;
+        /// Pin 2 has risen: a module was put into the cage.
+        26:26   gpi_sdp2 => bool;
+        /// Pin 1 has risen: the light in the module has come or gone.
+        25:25   gpi_sdp1 => bool;
         /// Link status change.
         20:20   lsc => bool;
     }
@@ -176,6 +170,10 @@ register! {
         5:5     ocd => bool;
         /// One vector per cause, as [`IVAR`] says.
         4:4     multiple_msix => bool;
+        /// Pin 2 raises [`EICS::gpi_sdp2`].
+        2:2     sdp2_gpien => bool;
+        /// Pin 1 raises [`EICS::gpi_sdp1`].
+        1:1     sdp1_gpien => bool;
     }
 
     /// Interrupt Vector Allocation: two receive and two transmit queues per register.
@@ -238,31 +236,7 @@ register! {
         31:16   mfs;
     }
 
-    /// Auto-Negotiation Control.
-    pub(crate) AUTOC(u32) @ 0x042a0 {
-        /// Link mode select.
-        15:13   lms;
-        /// Restart negotiation, which puts the other fields into effect. Clears itself.
-        12:12   restart_an => bool;
-    }
-
-    /// Auto-Negotiation Control 2.
-    pub(crate) AUTOC2(u32) @ 0x042a8 {
-        /// The link is switched off by the NVM, for each power state.
-        30:28   link_disable;
-        /// Physical layer for 10 Gb/s over one lane; 2 is SFI.
-        17:16   pma_pmd_10g_serial;
-    }
-
-    /// Link Status.
-    pub(crate) LINKS(u32) @ 0x042a4 {
-        /// The link is up.
-        30:30   link_up => bool;
-        /// Speed of the link.
-        29:28   link_speed;
-    }
 }
-
 /// Values of [`LEDCTL`]'s modes.
 pub(crate) mod led {
     /// Lit while the link is up.
@@ -271,22 +245,6 @@ pub(crate) mod led {
     pub(crate) const ON: u32 = 0xe;
     /// Never lit.
     pub(crate) const OFF: u32 = 0xf;
-}
-
-/// Values of [`AUTOC`]'s link mode select.
-pub(crate) mod link_mode {
-    /// 10 Gb/s over one lane (SFI) without negotiation.
-    pub(crate) const SERIAL_10G: u32 = 3;
-}
-
-/// Values of [`LINKS`]' link speed.
-pub(crate) mod link_speed {
-    /// 100 Mb/s.
-    pub(crate) const SPEED_100: u32 = 1;
-    /// 1 Gb/s.
-    pub(crate) const SPEED_1000: u32 = 2;
-    /// 10 Gb/s.
-    pub(crate) const SPEED_10000: u32 = 3;
 }
 
 // Filters, datasheet 8.2.3.7.

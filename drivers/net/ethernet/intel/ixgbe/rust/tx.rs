@@ -60,8 +60,8 @@ use crate::{
     },
     offload::Offload,
     regs::{
-        queue::*,
-        LINKS, //
+        medium::LINKS,
+        queue::*, //
     },
     stats::{
         PairStats,

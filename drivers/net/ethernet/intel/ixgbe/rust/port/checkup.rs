@@ -27,6 +27,7 @@ impl Port<'_> {
         }
         // The card's counters stick at their maximum, the one of frames after about 290 s.
         self.stats.save_hw(bar);
+        self.check_cage(netdev, false);
         self.update_link(netdev);
 
         if netdev.is_carrier_ok() {

@@ -4,6 +4,7 @@
 
 use kernel::{
     device::Bound,
+    io::Io,
     net::device::{
         self,
         controls::Pause,
@@ -31,19 +32,19 @@ use kernel::{
 use crate::{
     eeprom,
     filter,
+    firmware::Firmware,
     flow,
     hw::{
         self,
         Bar0, //
     },
     irq,
-    link::{
-        self,
-        Link,
-        Media, //
-    },
+    link::Media,
     moderation::Setting,
-    regs::queue::MAX_PAIRS,
+    regs::{
+        queue::MAX_PAIRS,
+        STATUS, //
+    },
     rss::{
         Hashing,
         Spread, //
@@ -56,6 +57,8 @@ use crate::{
         Members, //
     }, //
 };
+
+use super::cage::Medium;
 
 /// The maximum MTU, the same as the C driver's.
 const MAX_MTU: u32 = 9710;
@@ -99,9 +102,9 @@ pub(crate) struct Port<'bound> {
     pub(crate) stats: PortStats,
     /// One for each queue pair while the port is open.
     pub(super) rings: RtnlCell<KVec<PairRegisters>>,
-    /// Serializes reading the link state and reporting it, so that the last report is current.
+    /// The link and what it goes over. Held while that is set up, up to a second.
     #[pin]
-    link_update: Mutex<()>,
+    pub(super) medium: Mutex<Medium>,
     /// Number of entries of the exact filter in use.
     pub(super) unicast_entries: RtnlCell<usize>,
     /// The private flags, see [`FLAG_NAMES`].
@@ -116,6 +119,9 @@ pub(crate) struct Port<'bound> {
     /// The use of pause frames.
     pub(crate) pause: RtnlCell<Pause>,
     pub(crate) media: Media,
+    pub(super) firmware: Firmware,
+    /// Which port of the card this is.
+    pub(super) number: u32,
     pub(super) vectors: IrqVectorRegistration<'bound>,
     pub(crate) bar: Bar0<'bound>,
     pub(super) pdev: &'bound pci::Device<Bound>,
@@ -136,6 +142,8 @@ impl<'bound> Port<'bound> {
         }
         hw::reset(dev, &bar)?;
         eeprom::check(dev, &bar)?;
+        let firmware = Firmware::read(dev, &bar, media);
+        let number = bar.read(STATUS).lan_id().get();
 
         let address = filter::permanent_address(&bar);
         if !address.is_valid_unicast() {
@@ -189,7 +197,7 @@ impl<'bound> Port<'bound> {
             try_pin_init!(Port {
                 stats <- stats,
                 rings: RtnlCell::new(KVec::new()),
-                link_update <- new_mutex!((), "ixgbe_rust::link_update"),
+                medium <- new_mutex!(Medium::new(), "ixgbe_rust::medium"),
                 unicast_entries: RtnlCell::new(1),
                 flags: Atomic::new(
                     FLAG_BULK_FREE | if combining { FLAG_COMBINE_TX } else { 0 }
@@ -201,6 +209,8 @@ impl<'bound> Port<'bound> {
                 moderation: Setting::new(),
                 pause: RtnlCell::new(flow::DEFAULT),
                 media,
+                firmware,
+                number,
                 vectors,
                 bar,
                 pdev,
@@ -219,23 +229,6 @@ impl Port<'_> {
     pub(crate) fn pairs(&self, rtnl: &Rtnl) -> u16 {
         // CAST: There are no more than `MAX_PAIRS`.
         self.rings.get(rtnl).len() as u16
-    }
-
-    /// Reads the link state and reports it to the stack.
-    pub(super) fn update_link(&self, dev: &Device) {
-        let _guard = self.link_update.lock();
-
-        match link::state(&self.bar) {
-            Link::Up(speed) if !dev.is_carrier_ok() => {
-                dev_info!(dev, "link is up at {} Mb/s\n", speed);
-                dev.carrier_on();
-            }
-            Link::Down if dev.is_carrier_ok() => {
-                dev_info!(dev, "link is down\n");
-                dev.carrier_off();
-            }
-            Link::Up(_) | Link::Down => (),
-        }
     }
 
     /// Configures the card and starts all rings.
@@ -259,7 +252,8 @@ impl Port<'_> {
         vlan::filter(bar, netdev.features().contains(Feature::VlanFilter));
         hw::set_max_frame(bar, max_frame(netdev.mtu()));
         flow::apply(bar, *self.pause.get(rtnl));
-        irq::configure(bar, &self.moderation, pairs, self.event_vector());
+        let cage = self.media == Media::SfpPlus;
+        irq::configure(bar, &self.moderation, pairs, self.event_vector(), cage);
 
         let strip = netdev.features().contains(Feature::VlanStrip);
         hw::enable_tx(bar);
@@ -271,7 +265,7 @@ impl Port<'_> {
         hw::enable_rx(bar);
 
         hw::set_driver_loaded(bar, true);
-        link::start(bar, self.media);
+        self.start_link(netdev);
         irq::enable(bar, pairs);
         // From now on, interrupts report changes.
         self.update_link(netdev);
@@ -285,7 +279,7 @@ impl Port<'_> {
         let stopped = hw::stop(self.pdev.as_ref(), bar);
         self.stats.save_hw(bar);
         self.rings.get_mut(rtnl).clear();
-        link::stop(bar, self.media);
+        self.stop_link();
         hw::set_driver_loaded(bar, false);
         stopped
     }
@@ -301,7 +295,13 @@ impl Port<'_> {
                 "the card reports an uncorrectable memory error; reload the driver\n"
             );
         }
-        if events.link {
+        if events.module {
+            self.check_cage(netdev, true);
+        }
+        if events.light {
+            self.light_changed(netdev);
+        }
+        if events.link || events.module || events.light {
             self.update_link(netdev);
         }
         irq::rearm_events(&self.bar);

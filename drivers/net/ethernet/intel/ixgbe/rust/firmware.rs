@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The card's firmware: whether it takes part in the management of the link.
+
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    io::Io,
+    prelude::*, //
+};
+
+use crate::{
+    eeprom,
+    hw::Bar0,
+    link::Media,
+    regs::medium::*,
+    semaphore::{
+        self,
+        Owned,
+        Resource, //
+    }, //
+};
+
+/// The word of the EEPROM that points to the block of the firmware.
+const BLOCK: u16 = 0x0f;
+
+/// Words of that block which point to further ones.
+const LESM_POINTER: u16 = 2;
+const PATCH_POINTER: u16 = 4;
+
+/// Word of the block of LESM, the link establishment state machine, and whether it is on.
+const LESM_STATE: u16 = 1;
+const LESM_ENABLED: u16 = 1 << 15;
+
+/// Word of the block of the patch that has its version, and the first good one.
+const PATCH_VERSION: u16 = 7;
+const GOOD_VERSION: u16 = 6;
+
+/// The word of the EEPROM about abilities of the card, and one of its bits: on this card, neither
+/// a neighbouring port's signal nor noise is taken for a link.
+const CAPABILITIES: u16 = 0x2c;
+const NO_CROSSTALK: u16 = 1 << 7;
+
+/// Value of [`FWSM`]'s mode: packets are passed to a management controller.
+const PASS_THROUGH: u32 = 2;
+
+/// The firmware, as the EEPROM describes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Firmware {
+    /// It runs LESM, which writes [`AUTOC`] as the driver does.
+    lesm: bool,
+    /// A link is one only if the cage is full, and if it is still there a moment later.
+    pub(crate) doubts_link: bool,
+}
+
+/// Follows a pointer in the EEPROM; [`None`] if there is nothing at its end.
+fn follow(bar: &Bar0<'_>, pointer: u16) -> Option<u16> {
+    eeprom::read(bar, pointer)
+        .ok()
+        .filter(|&target| target != 0 && target != u16::MAX)
+}
+
+/// Reads a word behind two pointers.
+fn word(bar: &Bar0<'_>, pointer: u16, offset: u16) -> Option<u16> {
+    let block = follow(bar, BLOCK)?;
+    let inner = follow(bar, block.checked_add(pointer)?)?;
+
+    eeprom::read(bar, inner.checked_add(offset)?).ok()
+}
+
+impl Firmware {
+    /// Reads the EEPROM. Complains about firmware that is too old for this kind of port.
+    pub(crate) fn read(dev: &device::Device<Bound>, bar: &Bar0<'_>, media: Media) -> Self {
+        let cage = media == Media::SfpPlus;
+
+        if cage && word(bar, PATCH_POINTER, PATCH_VERSION).is_none_or(|v| v < GOOD_VERSION) {
+            dev_warn!(
+                dev,
+                "the card's firmware is older than its SFP+ port needs; update the EEPROM image\n"
+            );
+        }
+        let capabilities = eeprom::read(bar, CAPABILITIES).unwrap_or(0);
+        Self {
+            lesm: word(bar, LESM_POINTER, LESM_STATE).is_some_and(|w| w & LESM_ENABLED != 0),
+            doubts_link: cage && capabilities & NO_CROSSTALK == 0,
+        }
+    }
+
+    /// Keeps LESM from writing [`AUTOC`], until the result is dropped.
+    pub(crate) fn hold_link<'a, 'bound>(
+        &self,
+        bar: &'a Bar0<'bound>,
+    ) -> Result<Option<Owned<'a, 'bound>>> {
+        if !self.lesm {
+            return Ok(None);
+        }
+        semaphore::take(bar, Resource::Mac).map(Some)
+    }
+}
+
+/// Returns whether the firmware forbids changes of the link now: a management controller uses it.
+pub(crate) fn forbids_changes(bar: &Bar0<'_>) -> bool {
+    bar.read(MMNGC).mng_veto()
+}
+
+/// Returns whether a management controller receives packets from the port, so that the laser has
+/// to stay on.
+pub(crate) fn uses_port(bar: &Bar0<'_>) -> bool {
+    bar.read(FWSM).fw_mode().get() == PASS_THROUGH
+        && bar.read(MANC).rcv_tco_en()
+        && !bar.read(FACTPS).mngcg()
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The cage of a port and the link over the module in it, which may change at any time.
+
+use kernel::{
+    io::Io,
+    net::device::Device,
+    prelude::*, //
+};
+
+use crate::{
+    i2c::{
+        self,
+        Page, //
+    },
+    link::{
+        self,
+        Link,
+        Media, //
+    },
+    port::Port,
+    regs::ESDP,
+    sfp::{
+        self,
+        Module,
+        Speed, //
+    }, //
+};
+
+/// Check-ups in which a module that has just been put in need not answer.
+const PATIENCE: u8 = 3;
+
+/// Check-ups for which a module with two speeds tries each of them. The higher one has more, so
+/// that a link partner that does the same meets it there.
+const TURN_10G: u8 = 2;
+const TURN_1G: u8 = 1;
+
+/// The content of a cage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cage {
+    /// Nothing, as far as is known.
+    Empty,
+    /// Something that has not answered so many times.
+    Silent(u8),
+    /// A module that the card cannot use.
+    Unusable,
+    /// A module that has yet to be set up.
+    Identified(Module),
+    /// A module that has been set up.
+    Ready(Module),
+}
+
+/// The medium of a port as it is now.
+pub(crate) struct Medium {
+    cage: Cage,
+    /// The module that the log is about.
+    told: Option<Module>,
+    /// The speed that is tried, or that the link has.
+    speed: Speed,
+    /// Check-ups without a link since then.
+    waited: u8,
+    /// The last attempt to start the link has failed, and the log says so.
+    fails: bool,
+}
+
+impl Medium {
+    pub(super) fn new() -> Self {
+        Self {
+            cage: Cage::Empty,
+            told: None,
+            speed: Speed::Ten,
+            waited: 0,
+            fails: false,
+        }
+    }
+
+    /// Returns the module, if it can be used.
+    fn module(&self) -> Option<Module> {
+        match self.cage {
+            Cage::Ready(module) => Some(module),
+            _ => None,
+        }
+    }
+
+    /// Counts a check-up without a link. Returns whether to try the other speed, which is in
+    /// `speed` then.
+    fn try_other_speed(&mut self) -> bool {
+        let (turn, other) = match self.speed {
+            Speed::Ten => (TURN_10G, Speed::One),
+            Speed::One => (TURN_1G, Speed::Ten),
+        };
+
+        self.waited = self.waited.saturating_add(1);
+        if self.waited < turn {
+            return false;
+        }
+        self.speed = other;
+        self.waited = 0;
+        true
+    }
+}
+
+impl Port<'_> {
+    /// Returns whether the cage is full, as far as the card can tell.
+    fn is_cage_full(&self) -> bool {
+        !self.firmware.doubts_link || self.bar.read(ESDP).sdp2_data()
+    }
+
+    /// Starts the link after a reset.
+    pub(super) fn start_link(&self, netdev: &Device) {
+        let mut medium = self.medium.lock();
+
+        match self.media {
+            Media::Backplane => {
+                if let Err(error) = link::start_backplane(&self.bar, &self.firmware) {
+                    dev_warn!(netdev, "the link did not start: {:?}\n", error);
+                }
+            }
+            Media::SfpPlus if self.is_cage_full() => self.look(netdev, &mut medium),
+            Media::SfpPlus => self.empty(netdev, &mut medium),
+        }
+    }
+
+    /// Stops the link.
+    pub(super) fn stop_link(&self) {
+        if self.media == Media::SfpPlus {
+            link::laser_off(&self.bar);
+        }
+    }
+
+    /// Looks what is in the cage, and starts the link over it.
+    fn look(&self, netdev: &Device, medium: &mut Medium) {
+        let looks = match medium.cage {
+            Cage::Silent(looks) => looks,
+            _ => 0,
+        };
+
+        medium.cage = match sfp::identify(&self.bar, self.number) {
+            Ok(module) => {
+                if medium.told != Some(module) {
+                    medium.told = Some(module);
+                    tell(netdev, &module);
+                }
+                Cage::Identified(module)
+            }
+            Err(error) if error == EOPNOTSUPP => {
+                if medium.cage != Cage::Unusable {
+                    dev_err!(
+                        netdev,
+                        "the module in the cage is of a kind that the card cannot use\n"
+                    );
+                }
+                medium.told = None;
+                Cage::Unusable
+            }
+            Err(error) => {
+                if looks + 1 == PATIENCE {
+                    dev_err!(
+                        netdev,
+                        "the module in the cage does not answer: {:?}\n",
+                        error
+                    );
+                }
+                Cage::Silent(looks.saturating_add(1).min(PATIENCE))
+            }
+        };
+        match medium.cage {
+            Cage::Identified(module) => self.set_up(netdev, medium, module),
+            _ => link::laser_off(&self.bar),
+        }
+    }
+
+    /// Sets up the physical layer for a module, and starts the link.
+    fn set_up(&self, netdev: &Device, medium: &mut Medium, module: Module) {
+        match sfp::set_up(&self.bar, self.number, &module) {
+            Ok(()) => medium.cage = Cage::Ready(module),
+            // The next check-up tries again.
+            Err(error) if error == EBUSY => {
+                if !medium.fails {
+                    dev_warn!(netdev, "the firmware does not let go of the link\n");
+                }
+                medium.fails = true;
+                return;
+            }
+            Err(error) => {
+                dev_err!(
+                    netdev,
+                    "the EEPROM has no settings for this kind of module: {:?}\n",
+                    error
+                );
+                medium.cage = Cage::Unusable;
+                link::laser_off(&self.bar);
+                return;
+            }
+        }
+
+        medium.speed = module.speed();
+        if module.is_dual {
+            // A link partner that has settled on another speed looks for a new one.
+            link::laser_off(&self.bar);
+        }
+        link::laser_on(&self.bar);
+        self.start_at(netdev, medium, module);
+    }
+
+    /// Starts the link at the speed whose turn it is.
+    fn start_at(&self, netdev: &Device, medium: &mut Medium, module: Module) {
+        medium.waited = 0;
+        let started = link::start_serial(&self.bar, &self.firmware, medium.speed, module.is_dual);
+        if let Err(error) = started {
+            if !medium.fails {
+                dev_warn!(netdev, "the link did not start: {:?}\n", error);
+            }
+            // The next check-up tries again.
+            medium.cage = Cage::Identified(module);
+        }
+        medium.fails = started.is_err();
+    }
+
+    fn empty(&self, netdev: &Device, medium: &mut Medium) {
+        if medium.told.take().is_some() {
+            dev_info!(netdev, "the SFP+ module is gone\n");
+        }
+        medium.cage = Cage::Empty;
+        link::laser_off(&self.bar);
+    }
+
+    /// Looks after the cage. `inserted`: the card has said that there is a new module.
+    pub(super) fn check_cage(&self, netdev: &Device, inserted: bool) {
+        if self.media != Media::SfpPlus {
+            return;
+        }
+        let mut medium = self.medium.lock();
+        let was = medium.cage;
+
+        if inserted {
+            return self.look(netdev, &mut medium);
+        }
+        // A card that does not know whether the cage is full has to ask the module.
+        let full = if self.firmware.doubts_link {
+            self.is_cage_full()
+        } else {
+            match was {
+                Cage::Empty | Cage::Silent(_) | Cage::Identified(_) => true,
+                Cage::Unusable | Cage::Ready(_) => sfp::answers(&self.bar, self.number),
+            }
+        };
+
+        match was {
+            Cage::Empty if !full => (),
+            _ if !full => self.empty(netdev, &mut medium),
+            Cage::Empty | Cage::Silent(_) => self.look(netdev, &mut medium),
+            Cage::Identified(module) => self.set_up(netdev, &mut medium, module),
+            Cage::Unusable => (),
+            Cage::Ready(module) => {
+                if module.is_dual
+                    && self.link_state(&medium) == Link::Down
+                    && medium.try_other_speed()
+                {
+                    self.start_at(netdev, &mut medium, module);
+                }
+            }
+        }
+    }
+
+    /// Starts the link anew: the light from the link partner has come or gone.
+    pub(super) fn light_changed(&self, netdev: &Device) {
+        let mut medium = self.medium.lock();
+
+        // The others have one speed, at which the link comes by itself.
+        if let Some(module) = medium.module().filter(|module| module.is_dual) {
+            if self.link_state(&medium) == Link::Down {
+                medium.speed = module.speed();
+                self.start_at(netdev, &mut medium, module);
+            }
+        }
+    }
+
+    /// Returns the state of the link. The card may mistake noise for a link.
+    fn link_state(&self, medium: &Medium) -> Link {
+        let possible = match self.media {
+            Media::Backplane => true,
+            Media::SfpPlus => medium.module().is_some() && self.is_cage_full(),
+        };
+
+        if possible {
+            link::state(&self.bar)
+        } else {
+            Link::Down
+        }
+    }
+
+    /// Reads the link state and reports it to the stack.
+    pub(super) fn update_link(&self, dev: &Device) {
+        // Serializes this, so that the last report is current.
+        let medium = self.medium.lock();
+        let mut state = self.link_state(&medium);
+
+        if state != Link::Down && !dev.is_carrier_ok() && self.firmware.doubts_link {
+            state = link::confirm(&self.bar);
+        }
+        match state {
+            Link::Up(speed) if !dev.is_carrier_ok() => {
+                dev_info!(dev, "link is up at {} Mb/s\n", speed);
+                dev.carrier_on();
+            }
+            Link::Down if dev.is_carrier_ok() => {
+                dev_info!(dev, "link is down\n");
+                dev.carrier_off();
+            }
+            Link::Up(_) | Link::Down => (),
+        }
+    }
+
+    /// Returns the module in the cage, if it can be used.
+    pub(crate) fn module(&self) -> Option<Module> {
+        self.medium.lock().module()
+    }
+
+    /// Reads a page of the module.
+    pub(crate) fn read_module(&self, page: Page, offset: u8, bytes: &mut [u8]) -> Result {
+        if self.media != Media::SfpPlus {
+            return Err(EOPNOTSUPP);
+        }
+        let _medium = self.medium.lock();
+
+        i2c::read(&self.bar, self.number, page, offset, bytes)
+    }
+}
+
+/// Logs what is known about a module.
+fn tell(netdev: &Device, module: &Module) {
+    dev_info!(netdev, "SFP+ module: {}\n", module);
+    if module.is_untested() {
+        dev_notice!(netdev, "Intel has not tested this module with its cards\n");
+    }
+    if module.is_damaged {
+        dev_warn!(
+            netdev,
+            "the checksum of the module's description is wrong\n"
+        );
+    }
+}
+
+#[kunit_tests(ixgbe_rust_cage)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_speeds_take_turns() {
+        let mut medium = Medium::new();
+        let mut tried = [Speed::Ten; 6];
+
+        for speed in &mut tried {
+            medium.try_other_speed();
+            *speed = medium.speed;
+        }
+        let [ten, one] = [Speed::Ten, Speed::One];
+        assert_eq!(tried, [ten, one, ten, ten, one, ten]);
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Resources that drivers and firmware share, and the semaphores around them (datasheet 10.5.4).
+
+use kernel::{
+    io::Io,
+    prelude::*,
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
+};
+
+use crate::{
+    hw::{
+        self,
+        Bar0, //
+    },
+    regs::medium::*, //
+};
+
+/// Pause between two attempts to take a resource.
+const PAUSE: Delta = Delta::from_millis(5);
+
+/// Number of attempts: a second, the longest that an owner may take.
+const ATTEMPTS: usize = 200;
+
+/// A shared resource, by its bit in [`SW_FW_SYNC`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource {
+    /// The management bus and the module of port 0.
+    Bus0 = 1 << 1,
+    /// Those of port 1.
+    Bus1 = 1 << 2,
+    /// Registers of the MAC, the link among them.
+    Mac = 1 << 3,
+}
+
+impl Resource {
+    /// The bus of a port.
+    pub(crate) fn bus(port: u32) -> Self {
+        if port == 0 {
+            Self::Bus0
+        } else {
+            Self::Bus1
+        }
+    }
+}
+
+/// Ownership of a resource, until it is dropped.
+pub(crate) struct Owned<'a, 'bound> {
+    bar: &'a Bar0<'bound>,
+    resource: Resource,
+}
+
+/// The semaphores that protect [`SW_FW_SYNC`] itself, until this is dropped.
+struct Register<'a, 'bound>(&'a Bar0<'bound>);
+
+impl<'a, 'bound> Register<'a, 'bound> {
+    /// Takes the semaphore among drivers, then the one between software and firmware.
+    fn take(bar: &'a Bar0<'bound>) -> Result<Self> {
+        let poll = |take: &dyn Fn() -> bool| {
+            hw::poll(
+                take,
+                |taken| *taken,
+                Delta::from_micros(50),
+                Delta::from_millis(100),
+            )
+        };
+        // Reading it as 0 takes it.
+        let among_drivers = || !bar.read(SWSM).smbi();
+
+        if poll(&among_drivers).is_err() {
+            // A driver holds it for microseconds; this one has died.
+            bar.write_reg(SWSM::zeroed());
+            if !among_drivers() {
+                return Err(EBUSY);
+            }
+        }
+        // From here on, dropping it gives back whatever has been taken.
+        let this = Self(bar);
+
+        poll(&|| {
+            bar.update(SWSM, |r| r.with_swesmbi(true));
+            bar.read(SWSM).swesmbi()
+        })
+        .map_err(|_| EBUSY)?;
+        Ok(this)
+    }
+
+    /// Takes a resource if it is free. Returns the owners.
+    fn try_resource(&self, resource: Resource) -> SW_FW_SYNC {
+        let owners = self.0.read(SW_FW_SYNC);
+
+        if is_free(owners, resource) {
+            self.set(resource, true);
+        }
+        owners
+    }
+
+    fn set(&self, resource: Resource, owned: bool) {
+        self.0.update(SW_FW_SYNC, |r| {
+            let bit = resource as u32;
+            let software = r.software().get();
+            let software = if owned {
+                software | bit
+            } else {
+                software & !bit
+            };
+            r.try_with_software(software).unwrap_or(r)
+        });
+    }
+}
+
+impl Drop for Register<'_, '_> {
+    fn drop(&mut self) {
+        self.0
+            .update(SWSM, |r| r.with_swesmbi(false).with_smbi(false));
+        hw::flush(self.0);
+    }
+}
+
+fn is_free(owners: SW_FW_SYNC, resource: Resource) -> bool {
+    (owners.software().get() | owners.firmware().get()) & resource as u32 == 0
+}
+
+/// Takes a resource; sleeps while another driver or the firmware has it, a second at most.
+pub(crate) fn take<'a, 'bound>(
+    bar: &'a Bar0<'bound>,
+    resource: Resource,
+) -> Result<Owned<'a, 'bound>> {
+    let mut owners = SW_FW_SYNC::zeroed();
+
+    for _ in 0..ATTEMPTS {
+        if hw::is_gone(bar) {
+            return Err(ENODEV);
+        }
+        owners = Register::take(bar)?.try_resource(resource);
+        if is_free(owners, resource) {
+            return Ok(Owned { bar, resource });
+        }
+        fsleep(PAUSE);
+    }
+    // A driver that has died does not give it back. The firmware does, if it has to be restarted
+    // for that.
+    if owners.firmware().get() & resource as u32 == 0 {
+        Register::take(bar)?.set(resource, false);
+    }
+    Err(EBUSY)
+}
+
+impl Drop for Owned<'_, '_> {
+    fn drop(&mut self) {
+        // If this fails, others wait for a second, and take it for granted then.
+        if let Ok(register) = Register::take(self.bar) {
+            register.set(self.resource, false);
+        }
+    }
+}
+
+#[kunit_tests(ixgbe_rust_semaphore)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_is_free_if_neither_side_has_it() {
+        let owners = |raw: u32| SW_FW_SYNC::from(raw);
+
+        assert!(is_free(owners(0), Resource::Mac));
+        assert!(is_free(owners(0x2), Resource::Mac));
+        assert!(!is_free(owners(0x8), Resource::Mac));
+        assert!(!is_free(owners(0x100), Resource::Mac));
+        assert!(!is_free(owners(0x80), Resource::bus(1)));
+        assert!(is_free(owners(0x80), Resource::bus(0)));
+    }
+}
