@@ -87,6 +87,7 @@ _LONG = (
     "net_pair.py",
     "pci_error.py",
     "segmentation.py",
+    "sfp.py",
     "vlan.py",
 )
 KINDS = (

@@ -116,10 +116,15 @@ class NicModel:
         """ Connect a port to a sink, a cable, or another kind of wire. """
         self.ask("wire", port=port, kind=kind, **fields)
 
-    def link(self, port, up=True):
-        """ Set the link of a port up or down. """
+    def link(self, port, up=True, speed=None):
+        """ Set the link of a port up or down, with a far end of one speed only. """
         self._need("link", "changes of the link")
-        self.ask("link", port=port, up=up)
+        self.ask("link", port=port, up=up, **({"speed": speed} if speed else {}))
+
+    def module(self, port, kind="sr", **fields):
+        """ Put another module into the cage of a port, or none ("absent"). """
+        self._need("module", "its modules")
+        self.ask("module", port=port, kind=kind, **fields)
 
     def inject(self, port, frame):
         """ Send one frame into a port. """
@@ -142,10 +147,12 @@ class NicModel:
         self.ask("fault", port=port, kind="clear")
 
     def reset(self):
-        """ Restore both ports: no wire, link up, no faults. """
+        """ Restore both ports: no wire, link up, its first module, no faults. """
         for port in (0, 1):
             self.wire(port)
             if self.can("fault"):
                 self.mend(port)
+            if self.can("module"):
+                self.module(port)
             if self.can("link"):
                 self.link(port)

@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Modules in the cage of a port: modules of all kinds are identified, set up and
+exchanged while the port is up; those that cannot be used leave the link down
+and the driver alive; the firmware of the card is asked before the link is
+touched.
+"""
+
+import contextlib
+import subprocess
+import time
+
+from lib.py import CmdExitFailure, KsftNamedVariant, defer, ethtool, ip
+from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_in, ksft_not_in
+from lib.py import ksft_raises, ksft_run, ksft_variants
+from lib.py.judge import judged
+from lib.py.nicmodel import NicModelEnv, forwards_after
+from lib.py.support import kernel_log, skip_program, wait_until
+
+# Modules, their name in the log, and the speed of the link over them.
+MODULES = [
+    ("lr", "10GBASE-LR", 10000),
+    ("passive", "passive cable", 10000),
+    ("active", "active cable", 10000),
+    ("ten_bx", "10GBASE-BX", 10000),
+    ("sx", "1000BASE-SX", 1000),
+    ("lx", "1000BASE-LX", 1000),
+    ("t", "1000BASE-T", 1000),
+    ("bx", "1000BASE-BX10", 1000),
+    ("dual", "10GBASE-SR/1000BASE-SX", 10000),
+    ("foreign", "Intel has not tested this module", 10000),
+]
+NAME = b"skbulk model"
+CANNOT_USE = "the module in the cage is of a kind that the card cannot use"
+NO_ANSWER = "the module in the cage does not answer"
+# An active cable with linear amplifiers, an LRM module, and one without any code.
+UNUSABLE = [("qsfp", {}), ("garbage", {}), ("sr", {"id": "030407" + "00" * 64}),
+            ("sr", {"id": "03040740"})]
+
+
+class Log:
+    """ The messages of the kernel since this was made. """
+
+    def __init__(self):
+        self._before = len(kernel_log())
+
+    def text(self):
+        """ Return the new lines. """
+        return kernel_log()[self._before:]
+
+    def wait(self, what, seconds=20):
+        """ Wait until something is logged. """
+        wait_until(lambda: what in self.text(), seconds, f"the log says '{what}'")
+
+
+def set_up(cfg):
+    """ Addresses, routes and neighbours are set, and both links are up. """
+    cfg.set_up()
+
+
+def carrier(cfg, state, seconds=20):
+    """ Wait until the carrier of port 0 is there or not. """
+    wait_until(lambda: cfg.ports[0].attr("carrier") == str(int(state)), seconds,
+               f"the carrier is {'there' if state else 'gone'}")
+
+
+def stays_down(cfg, seconds=3):
+    """ Check for some time that the link is down. """
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        ksft_eq(cfg.ports[0].attr("carrier"), "0")
+        time.sleep(0.2)
+
+
+def settled(cfg):
+    """
+    Wait for the link over another module. The carrier may not have gone yet,
+    or be of the last module: a check-up has to pass.
+    """
+    time.sleep(2)
+    carrier(cfg, True)
+    cfg.card.wait_up()
+
+
+def restore(cfg):
+    """ Put the first module back, and wait for the link. """
+    cfg.model.mend(0)
+    cfg.model.module(0)
+    cfg.model.link(0)
+    settled(cfg)
+
+
+def speed(cfg):
+    """ Return the speed of the link, in Mb/s. """
+    return int(cfg.ports[0].attr("speed"))
+
+
+@ksft_disruptive
+def pulled_and_put_back(cfg):
+    """ A module is pulled under traffic: the link goes, and comes back with it. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.start_traffic()
+    time.sleep(1)
+    cfg.model.module(0, "absent")
+    carrier(cfg, False)
+    log.wait("the SFP+ module is gone")
+    ksft_in("Port: None", ethtool(cfg.ifname).stdout)
+    cfg.model.module(0)
+    carrier(cfg, True)
+    cfg.card.wait_up()
+    cfg.check_traffic()
+
+
+@ksft_variants(KsftNamedVariant(kind, kind, name, mbps) for kind, name, mbps in MODULES)
+@ksft_disruptive
+def exchanged(cfg, kind, name, mbps):
+    """ Another module is put in while the port is up. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.module(0, kind)
+    log.wait(name)
+    settled(cfg)
+    ksft_eq(speed(cfg), mbps)
+    cfg.settle()
+    cfg.check_forwarded(100)
+
+
+@ksft_disruptive
+def opened_with(cfg):
+    """ A module is exchanged while the port is down, and used when it is up. """
+    defer(restore, cfg)
+    ip(f"link set {cfg.ifname} down")
+    cfg.model.module(0, "sx")
+    cfg.set_up()
+    ksft_eq(speed(cfg), 1000)
+    ip(f"link set {cfg.ifname} down")
+    cfg.model.module(0, "absent")
+    ip(f"link set {cfg.ifname} up")
+    stays_down(cfg, 2)
+
+
+@ksft_variants(KsftNamedVariant(f"{number}", kind, fields)
+               for number, (kind, fields) in enumerate(UNUSABLE))
+@ksft_disruptive
+def unusable(cfg, kind, fields):
+    """ A module that the card cannot use is told once; the link stays down. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.module(0, kind, **fields)
+    log.wait(CANNOT_USE)
+    stays_down(cfg)
+    ksft_eq(log.text().count(CANNOT_USE), 1)
+    # The transmitter must not light a module of which nothing is known.
+    ksft_eq(esdp(cfg) >> 3 & 1, 1)
+
+
+def esdp(cfg):
+    """ Return the register of the pins. """
+    raw = subprocess.check_output(["ethtool", "-d", cfg.ifname, "raw", "on"])
+    return int.from_bytes(raw[12:16], "little")
+
+
+@ksft_disruptive
+def silent(cfg):
+    """ A module that does not answer is asked until it does. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.module(0, "silent")
+    log.wait(NO_ANSWER)
+    stays_down(cfg)
+    ksft_eq(log.text().count(NO_ANSWER), 1)
+
+
+@ksft_disruptive
+def probed_with(cfg):
+    """ The driver binds to a port whatever is in its cage. """
+    port = cfg.ports[0]
+    defer(cfg.set_up)
+    defer(restore, cfg)
+    for kind in ("absent", "garbage", "silent"):
+        cfg.model.module(0, kind)
+        port.unbind()
+        port.bind(cfg.driver)
+        cfg.card.find()
+        ip(f"link set {port.ifname} up")
+        ksft_eq(port.attr("carrier"), "0")
+
+
+@ksft_disruptive
+def two_speeds(cfg):
+    """ A module for two speeds finds that of its link partner, and another one later. """
+    defer(restore, cfg)
+    cfg.model.module(0, "dual")
+    for mbps in (1000, 10000, 1000):
+        cfg.model.link(0, False)
+        carrier(cfg, False)
+        cfg.model.link(0, True, speed=mbps)
+        carrier(cfg, True, 30)
+        ksft_eq(speed(cfg), mbps)
+
+
+@ksft_disruptive
+def no_link_in_an_empty_cage(cfg):
+    """ Noise in an empty cage is no link. """
+    defer(restore, cfg)
+    cfg.model.module(0, "absent")
+    carrier(cfg, False)
+    cfg.model.fault(0, "false_link", count=1000000)
+    stays_down(cfg)
+
+
+@ksft_disruptive
+def no_link_for_a_moment(cfg):
+    """ A link that is there for a moment only does not count. """
+    defer(restore, cfg)
+    cfg.model.link(0, False)
+    carrier(cfg, False)
+    log = Log()
+    # Two reads, since the register latches.
+    for _ in range(3):
+        cfg.model.fault(0, "false_link", count=2)
+        time.sleep(1.5)
+    ksft_not_in("link is up", log.text())
+
+
+@ksft_disruptive
+def firmware_shares(cfg):
+    """ The firmware has what the driver needs, for some time and for long. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.fault(0, "firmware_busy", count=20)
+    cfg.model.module(0, "lr")
+    log.wait("10GBASE-LR")
+    settled(cfg)
+    cfg.model.fault(0, "firmware_busy", count=1000000)
+    cfg.model.module(0, "sr")
+    log.wait(NO_ANSWER)
+    stays_down(cfg)
+    cfg.model.mend(0)
+    carrier(cfg, True)
+
+
+@ksft_disruptive
+def firmware_manages_link(cfg):
+    """ Firmware that manages the link is asked before the link is changed. """
+    defer(cfg.set_up)
+    defer(restore, cfg)
+    port = cfg.ports[0]
+    cfg.model.fault(0, "lesm")
+    port.unbind()
+    port.bind(cfg.driver)
+    cfg.set_up()
+    cfg.model.module(0, "sx")
+    wait_until(lambda: port.attr("carrier") == "1" and speed(cfg) == 1000, 20,
+               "the link is up at 1000 Mb/s")
+
+
+@ksft_disruptive
+def firmware_forbids(cfg):
+    """ The firmware forbids changes of the link, and the driver makes none. """
+    port = cfg.ports[0]
+    defer(restore, cfg)
+    cfg.model.fault(0, "veto")
+    ip(f"link set {port.ifname} down")
+    cfg.set_up()
+    cfg.check_forwarded(100)
+
+
+@ksft_disruptive
+def firmware_is_old(cfg):
+    """ Old firmware is told. """
+    defer(restore, cfg)
+    log = Log()
+    cfg.model.fault(0, "old_firmware")
+    cfg.ports[0].unbind()
+    cfg.ports[0].bind(cfg.driver)
+    cfg.set_up()
+    ksft_in("the card's firmware is older than its SFP+ port needs", log.text())
+
+
+def module_info(cfg):
+    """ ethtool -m tells about the module, its diagnostics too. """
+    said = ethtool(f"-m {cfg.ifname}").stdout
+    ksft_in("Vendor name", said)
+    ksft_in("skbulk model", said)
+    ksft_in("10G Ethernet: 10G Base-SR", said)
+    ksft_in("30.00 degrees C", said)
+
+
+def _bytes(cfg, address, offset, length):
+    """ Return some bytes of the module. """
+    said = ethtool(f"-m {cfg.ifname} hex on offset {offset} length {length} "
+                   f"page 0 bank 0 i2c {address}").stdout
+    dump = [line.partition(":")[2] for line in said.splitlines() if line.startswith("0x")]
+    return bytes.fromhex("".join(dump))
+
+
+def module_bytes(cfg):
+    """ The bytes are those of the module, at any offset. """
+    ksft_eq(_bytes(cfg, 0x50, 20, len(NAME)), NAME)
+    ksft_eq(_bytes(cfg, 0x50, 26, 5), NAME[6:11])
+    ksft_eq(_bytes(cfg, 0x51, 96, 2), bytes([30, 0]))
+    with ksft_raises(CmdExitFailure):
+        _bytes(cfg, 0x52, 0, 1)
+
+
+@ksft_disruptive
+def module_absent(cfg):
+    """ Without a module there is an error, and with the next one there is none. """
+    defer(restore, cfg)
+    cfg.model.module(0, "absent")
+    with contextlib.suppress(CmdExitFailure):
+        said = ethtool(f"-m {cfg.ifname}").stdout
+        ksft_not_in("skbulk model", said)
+    cfg.model.module(0, "passive")
+    settled(cfg)
+    ksft_in("skbulk model", ethtool(f"-m {cfg.ifname}").stdout)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    why = "ixgbe keeps other rules for its modules"
+    with NicModelEnv(__file__, drivers=("ixgbe_rust", ), why=why) as cfg:
+        if not cfg.model.ask("judge")["judged"]:
+            skip_program("only a judged card looks at the mode of the link")
+        ksft_run(judged([set_up, module_info, module_bytes, module_absent,
+                         pulled_and_put_back, exchanged, forwards_after("exchanges"),
+                         opened_with, unusable, silent, probed_with, two_speeds,
+                         no_link_in_an_empty_cage, no_link_for_a_moment,
+                         firmware_shares, firmware_manages_link, firmware_forbids,
+                         firmware_is_old, forwards_after("firmware")]),
+                 args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
