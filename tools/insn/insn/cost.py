@@ -25,7 +25,30 @@ _LEAST = 0.05
 # The minimum growth of a function to be named as a cause.
 _GREW = 0.3
 MODULES = {"rust": "ixgbe_rust", "c": "ixgbe"}
-CASES = ("driver", "kernel crate", "all")
+CASES = ("driver", "kernel crate", "memory", "all")
+# Those that the record limits.
+JUDGED = ("driver", "memory", "all")
+
+# The functions that allocate, free and recycle the memory of packets, of either driver: SKBs,
+# receive buffers, and the allocators below. napi_build_skb_list() also does what
+# eth_type_trans() does, and the functions that fill a receive ring write its descriptors.
+_MEMORY = frozenset({
+    "napi_build_skb", "__napi_build_skb", "napi_build_skb_list", "napi_build_offloads",
+    "napi_skb_cache_take", "napi_skb_cache_get_bulk", "__napi_alloc_frag_align", "skb_heads_alloc",
+    "skb_heads_free", "napi_consume_skb", "napi_consume_skb_bulk", "napi_consume_skb_any",
+    "napi_skb_cache_put", "napi_skb_cache_put_bulk", "skb_release_all", "skb_release_data",
+    "skb_release_head_state", "skb_free_head", "napi_pp_put_page", "__kfree_skb", "kfree_skbmem",
+    "skb_attempt_defer_free", "page_frag_free", "is_vmalloc_addr", "build_detached_freelist",
+    "alloc_from_pcs_bulk", "refill_objects", "__refill_objects_node", "get_page_from_freelist",
+    "__rmqueue_pcplist", "rmqueue_bulk", "prep_new_page", "__free_frozen_pages",
+    "free_frozen_page_commit", "free_pcppages_bulk", "ixgbe_alloc_rx_buffers",
+    "ixgbe_rust::rx::RxRing::refill",
+})  # fmt: skip
+_MEMORY_PREFIXES = (
+    "page_pool_", "__page_pool_", "kmem_cache_alloc", "kmem_cache_free", "__kmem_cache_free",
+    "__pcs_replace_", "barn_", "__slab_free", "slab_update_freelist", "alloc_pages_",
+    "__alloc_frozen_pages", "alloc_frozen_pages_",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,10 +72,15 @@ def is_rust(name: str) -> bool:
     return name.startswith(("kernel::", "core::", "alloc::", "rust_helper_"))
 
 
+def is_memory(name: str) -> bool:
+    """Whether a function allocates, frees or recycles the memory of packets."""
+    return name in _MEMORY or name.startswith(_MEMORY_PREFIXES)
+
+
 def cost(window: WindowCount, packets: int, modules: Mapping[str, str] = MODULES) -> Cost:
     """The cost per packet in a window; user space does not count."""
     functions: Counter[str] = Counter()
-    crate = 0
+    crate = memory = 0
     for each in window.functions:
         # User space is all of one module, whose name is in brackets.
         if each.module.startswith("["):
@@ -60,9 +88,12 @@ def cost(window: WindowCount, packets: int, modules: Mapping[str, str] = MODULES
         functions[f"{each.module} {each.function}"] += each.instructions
         if each.module == KERNEL and is_rust(each.function):
             crate += each.instructions
+        if is_memory(each.function):
+            memory += each.instructions
     cases = {
         "driver": window.driver(modules[window.label]) / packets,
         "kernel crate": crate / packets,
+        "memory": memory / packets,
         "all": sum(window.by_module.values()) / packets,
     }
     return Cost(cases, {name: count / packets for name, count in functions.items()})
@@ -164,7 +195,7 @@ def judge(
     known = record["drivers"]["rust"]
     starved = max(c_all / float(record["drivers"]["c"]["all"]), 1.0) if c_all else 1.0
     verdicts: dict[str, str | None] = {}
-    for case in ("driver", "all"):
+    for case in JUDGED:
         before, now = float(known[case]), found.cases[case]
         if case == "all":
             now /= starved

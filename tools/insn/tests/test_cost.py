@@ -21,7 +21,9 @@ def window(label: str, driver: int, kernel: int, complete: bool = True) -> Windo
     functions = [
         FunctionCount(module, "poll", driver - 1000),
         FunctionCount(module, "xmit", 1000),
-        FunctionCount("vmlinux", "ip_forward", kernel - 200),
+        FunctionCount("vmlinux", "ip_forward", kernel - 200 - 5300),
+        FunctionCount("vmlinux", "napi_consume_skb_bulk", 5000),
+        FunctionCount("vmlinux", "page_pool_put_netmem_bulk", 300),
         FunctionCount("vmlinux", "kernel::net::device::Device::merges_udp", 200),
         FunctionCount("[user]", "[user]", 12345),
     ]
@@ -34,9 +36,16 @@ class CostTest(unittest.TestCase):
 
     def test_user_space_does_not_count(self) -> None:
         found = insn_cost.cost(window("rust", 40_000, 160_000), 100)
-        self.assertEqual(found.cases, {"driver": 400.0, "kernel crate": 2.0, "all": 2000.0})
+        cases = {"driver": 400.0, "kernel crate": 2.0, "memory": 53.0, "all": 2000.0}
+        self.assertEqual(found.cases, cases)
         self.assertEqual(found.functions["ixgbe_rust poll"], 390.0)
         self.assertNotIn("[user] [user]", found.functions)
+
+    def test_memory_is_that_of_packets_in_the_kernel_and_in_drivers(self) -> None:
+        for name in ("kmem_cache_alloc_bulk_noprof", "ixgbe_rust::rx::RxRing::refill"):
+            self.assertTrue(insn_cost.is_memory(name), name)
+        for name in ("ip_forward", "ixgbe_rust::rx::RxRing::take", "kfree_rcu"):
+            self.assertFalse(insn_cost.is_memory(name), name)
 
     def test_a_window_that_was_not_closed_is_refused(self) -> None:
         with self.assertRaisesRegex(Failure, "rust ended too early"):
@@ -97,7 +106,7 @@ class RecordTest(unittest.TestCase):
         return insn_cost.judge(insn_cost.load(self.path), found)
 
     def test_the_same_is_kept(self) -> None:
-        self.assertEqual(self.judge(self.rust), {"driver": None, "all": None})
+        self.assertEqual(self.judge(self.rust), dict.fromkeys(("driver", "memory", "all")))
 
     def test_less_and_a_little_more_is_kept(self) -> None:
         less = insn_cost.cost(window("rust", 30_000, 160_000), 100)
@@ -116,7 +125,7 @@ class RecordTest(unittest.TestCase):
         known = insn_cost.load(self.path)
         slow = insn_cost.cost(window("rust", 40_000, 170_000), 100)
         found = insn_cost.judge(known, slow, c_all=2200.0 * 1.05)
-        self.assertEqual(found, {"driver": None, "all": None})
+        self.assertEqual(found, dict.fromkeys(("driver", "memory", "all")))
         worse = insn_cost.cost(window("rust", 42_000, 170_000), 100)
         self.assertIsNotNone(insn_cost.judge(known, worse, c_all=2200.0 * 1.05)["driver"])
 

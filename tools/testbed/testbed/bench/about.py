@@ -86,7 +86,9 @@ ABOUT: Mapping[str, str] = {
     "window-events": "Losses, packets that the queueing discipline dropped or got back from a full "
     "ring, interrupts of both ports, and doorbells, per 1000 packets. The C driver rings one "
     "doorbell per packet, and does not count them. Means nothing for a card with other rings.",
-    "insn": "Compares instructions per forwarded packet, counted in an emulated processor. Means "
+    "insn": "Compares instructions per forwarded packet, counted in an emulated processor. The row "
+    "memory has those that allocate, free and recycle SKBs and receive buffers, wherever they are; "
+    "with the Rust driver, they also set the fields of a received SKB. Means "
     "nothing for time: an instruction is no nanosecond.",
     "insn-option": "Compares the Rust driver with itself, option on against off, in instructions. "
     "Fewer instructions for bulk free do not show in time; the reason is not known.",

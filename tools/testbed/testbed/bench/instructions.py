@@ -83,7 +83,7 @@ def run(ready: Built) -> list[Row]:
     say("")
     for name in _DRIVERS:
         apart = ", ".join(
-            f"{case} {insn_cost.spread(found[name], case):.4%}" for case in ("driver", "all")
+            f"{case} {insn_cost.spread(found[name], case):.4%}" for case in insn_cost.JUDGED
         )
         say(f"{MODULES[name]}: {len(runs)} runs, {FRAMES:,} frames each, apart by {apart}")
     for path in _draw(ready):

@@ -47,7 +47,7 @@ def test_compare(ready: Ready, results: Results) -> None:
 def _judge_cost(built: Built, record: dict[str, Any], results: Results) -> None:
     """The Rust driver takes no more instructions than in the committed record."""
     names = {case: f"instructions per packet, {case}, against the record"
-             for case in ("driver", "all")}  # fmt: skip
+             for case in insn_cost.JUDGED}  # fmt: skip
     try:
         known = insn_cost.load(built.env.clone / insn_cost.RECORD)
     except Failure as error:
@@ -81,7 +81,7 @@ def _verdicts(
     known: Mapping[str, Any], costs: Mapping[str, insn_cost.Cost]
 ) -> dict[str, str | None]:
     found = costs["rust"]
-    for case in ("driver", "all"):
+    for case in insn_cost.JUDGED:
         say(f"    instructions per packet, {case}: {found.cases[case]:,.1f}, "
             f"record {known['drivers']['rust'][case]:,.1f}")  # fmt: skip
     return insn_cost.judge(known, found, c_all=costs["c"].cases["all"])
