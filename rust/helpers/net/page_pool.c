@@ -6,12 +6,6 @@
 
 #ifdef CONFIG_PAGE_POOL
 __rust_helper struct page *
-rust_helper_page_pool_dev_alloc_pages(struct page_pool *pool)
-{
-	return page_pool_dev_alloc_pages(pool);
-}
-
-__rust_helper struct page *
 rust_helper_page_pool_dev_alloc_frag(struct page_pool *pool, unsigned int *offset,
 				     unsigned int size)
 {

@@ -45,6 +45,7 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
+    mem::MaybeUninit,
     ptr::NonNull, //
 };
 
@@ -79,6 +80,9 @@ pub use self::{
 // `bindgen` does not see through `BIT()`.
 const PP_FLAG_DMA_MAP: c_uint = 1 << 0;
 const PP_FLAG_DMA_SYNC_DEV: c_uint = 1 << 1;
+
+/// Number of pages that are allocated in one call.
+const BATCH: usize = 32;
 
 /// The C side of a pool, which the NAPI instance owns.
 ///
@@ -330,34 +334,69 @@ struct Allocator<'a> {
 }
 
 impl Allocator<'_> {
-    /// Allocates a buffer and makes it ready for the device.
+    /// Allocates up to `count` buffers, as far as there is memory, and passes each of them to
+    /// `put`.
     ///
     /// Does not sleep.
-    #[inline]
-    fn alloc(&mut self) -> Option<DeviceBuffer> {
-        let pool = self.pool.pool.as_ptr();
-
+    #[inline(always)]
+    fn alloc(&mut self, count: usize, mut put: impl FnMut(DeviceBuffer)) {
         if self.layout.is_half() {
-            // CAST: It was a `u32`.
-            let (mut offset, size) = (0, self.layout.size() as u32);
-            // SAFETY: By the type invariants the pool is alive and nothing else uses its cache.
-            let page = unsafe { bindings::page_pool_dev_alloc_frag(pool, &mut offset, size) };
-            let page = NonNull::new(page)?;
-
-            // SAFETY: The page was allocated from a page pool with the flag in question, with a
-            // reference for this half: all fragments of the pool are halves of pages.
-            return Some(unsafe {
-                if offset == 0 {
-                    DeviceBuffer::new(page)
-                } else {
-                    DeviceBuffer::second_half(page)
-                }
-            });
+            (0..count).map_while(|_| self.alloc_half()).for_each(put);
+            return;
         }
 
-        // SAFETY: As above.
-        let page = unsafe { bindings::page_pool_dev_alloc_pages(pool) };
-        // SAFETY: The page was allocated from a page pool with the flag in question.
-        NonNull::new(page).map(|page| unsafe { DeviceBuffer::new(page) })
+        let pool = self.pool.pool.as_ptr();
+        let mut left = count;
+        while left != 0 {
+            let mut pages = [const { MaybeUninit::<NonNull<bindings::page>>::uninit() }; BATCH];
+            let wanted = left.min(BATCH);
+            // SAFETY: By the type invariants the pool is alive and nothing else uses its cache.
+            // There is room for that many pointers.
+            //
+            // CAST: At most `BATCH`; and `usize` has at least 32 bits wherever the kernel runs.
+            let got = unsafe {
+                bindings::page_pool_dev_alloc_pages_bulk(
+                    pool,
+                    pages.as_mut_ptr().cast(),
+                    wanted as u32,
+                )
+            } as usize;
+
+            // No more than that many were wanted.
+            let Some(pages) = pages.get(..got) else {
+                break;
+            };
+            for page in pages {
+                // SAFETY: That many pages were written, which are not null. They were allocated
+                // from a page pool with the flag in question.
+                put(unsafe { DeviceBuffer::new(page.assume_init()) });
+            }
+            if got < wanted {
+                break;
+            }
+            left -= got;
+        }
+    }
+
+    /// Allocates one of two buffers that share a page.
+    #[inline]
+    fn alloc_half(&mut self) -> Option<DeviceBuffer> {
+        // CAST: It was a `u32`.
+        let (mut offset, size) = (0, self.layout.size() as u32);
+        // SAFETY: By the type invariants the pool is alive and nothing else uses its cache.
+        let page = unsafe {
+            bindings::page_pool_dev_alloc_frag(self.pool.pool.as_ptr(), &mut offset, size)
+        };
+        let page = NonNull::new(page)?;
+
+        // SAFETY: The page was allocated from a page pool with the flag in question, with a
+        // reference for this half: all fragments of the pool are halves of pages.
+        Some(unsafe {
+            if offset == 0 {
+                DeviceBuffer::new(page)
+            } else {
+                DeviceBuffer::second_half(page)
+            }
+        })
     }
 }

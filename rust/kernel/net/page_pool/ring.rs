@@ -245,10 +245,7 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
         // SAFETY: By the safety requirements, there is no other access.
         let buffers = unsafe { &mut *memory.buffers.get() };
 
-        for _ in 0..count {
-            let Some(buffer) = pool.alloc() else {
-                break;
-            };
+        pool.alloc(count, |buffer| {
             let address = Le64::new(bus_address(buffer.dma_address(F::LAYOUT)));
 
             // This also clears the notice of the descriptor's last use.
@@ -257,7 +254,7 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
             // By the type invariants, there was none: no need to look for one to drop.
             mem::forget(buffers[index & Self::MASK].replace(buffer));
             index = index.wrapping_add(1);
-        }
+        });
         index
     }
 
