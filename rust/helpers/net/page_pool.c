@@ -91,3 +91,25 @@ __rust_helper void rust_helper_skb_add_rx_frag(struct sk_buff *skb, int i,
 {
 	skb_add_rx_frag(skb, i, page, off, size, truesize);
 }
+
+/* For tests */
+
+__rust_helper struct page *rust_helper_virt_to_page(const void *address)
+{
+	return virt_to_page(address);
+}
+
+__rust_helper void rust_helper_get_page(struct page *page)
+{
+	get_page(page);
+}
+
+__rust_helper void rust_helper_put_page(struct page *page)
+{
+	put_page(page);
+}
+
+__rust_helper int rust_helper_page_count(const struct page *page)
+{
+	return page_count(page);
+}

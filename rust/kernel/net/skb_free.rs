@@ -27,6 +27,8 @@ use crate::{
 };
 use core::mem::MaybeUninit;
 
+#[cfg(all(CONFIG_KUNIT = "y", CONFIG_PAGE_POOL))]
+mod page_tests;
 pub(super) mod tests;
 
 /// Number of packets that a list gathers before it frees them.
