@@ -343,18 +343,6 @@ __rust_helper bool rust_helper_udp_gro_wanted(const struct net_device *dev)
 #endif
 }
 
-__rust_helper void rust_helper_skb_set_queue_mapping(struct sk_buff *skb,
-						     u16 queue_mapping)
-{
-	skb_set_queue_mapping(skb, queue_mapping);
-}
-
-__rust_helper void rust_helper_skb_init_napi_id(struct sk_buff *skb,
-						unsigned int napi_id)
-{
-	skb_init_napi_id(skb, napi_id);
-}
-
 __rust_helper void rust_helper_skb_mark_napi_id(struct sk_buff *skb,
 						struct napi_struct *napi)
 {

@@ -74,12 +74,6 @@ __rust_helper void rust_helper_skb_fill_new(struct sk_buff *skb,
 	skb_mark_for_recycle(skb);
 }
 
-/* For an SKB that is still CHECKSUM_NONE: this need not clear the field. */
-__rust_helper void rust_helper_skb_new_checksum_verified(struct sk_buff *skb)
-{
-	skb->ip_summed |= CHECKSUM_UNNECESSARY;
-}
-
 __rust_helper bool rust_helper_skb_pp_recycle(const struct sk_buff *skb)
 {
 	return skb->pp_recycle;

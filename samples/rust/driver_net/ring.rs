@@ -168,12 +168,15 @@ impl RxRing {
             if status.error() || !status.end() {
                 continue;
             }
-            let len = buffer.len();
-            if list.push_buffer(buffer, Protocol::Other, false) {
-                received.packets += 1;
-                received.bytes += usize::from(len);
-            }
+            received.packets += 1;
+            received.bytes += usize::from(buffer.len());
+            list.push_buffer(buffer, Protocol::Other, false);
         }
+
+        // Frames that there is no memory for.
+        let lost = list.build();
+        received.packets = received.packets.saturating_sub(lost.frames);
+        received.bytes = received.bytes.saturating_sub(lost.bytes);
         received
     }
 }

@@ -15,6 +15,8 @@ mod ethtool;
 mod features;
 pub(in crate::net::device) mod fixture;
 mod irq;
+#[cfg(all(CONFIG_KUNIT = "y", CONFIG_PAGE_POOL))]
+mod new_skbs;
 mod ops_lock;
 mod plain;
 mod pool;

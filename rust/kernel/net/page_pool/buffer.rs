@@ -197,6 +197,49 @@ impl CpuBuffer<'_> {
         Some(unsafe { UniqueSkBuff::from_new(skb) })
     }
 
+    /// Gives the buffer up, as a frame for `napi_build_skb_list()`.
+    #[inline(always)]
+    pub(in crate::net) fn into_frame(self) -> bindings::napi_build_frame {
+        // The frame owns the page from here on.
+        let this = ManuallyDrop::new(self);
+
+        bindings::napi_build_frame {
+            page: this.buffer.page_of(this.layout),
+            // CAST: It was a `u32`.
+            size: this.layout.size() as u32,
+            hash: 0,
+            len: this.len,
+            headroom: this.layout.headroom(),
+            vlan_tci: 0,
+            flags: if this.layout.is_half() && this.buffer.tag() != 0 {
+                // CAST: The flags fit into 16 bits.
+                bindings::NAPI_BUILD_SECOND_HALF as u16
+            } else {
+                0
+            },
+        }
+    }
+
+    /// Takes back the buffer of a frame.
+    ///
+    /// # Safety
+    ///
+    /// `frame` comes from [`Self::into_frame`], and the buffer has not been taken over by an SKB,
+    /// nor taken back.
+    pub(in crate::net) unsafe fn device_buffer_of(frame: &bindings::napi_build_frame) -> impl Drop {
+        // SAFETY: The page was that of a buffer.
+        let page = unsafe { NonNull::new_unchecked(frame.page) };
+
+        // SAFETY: By the safety requirements.
+        unsafe {
+            if u32::from(frame.flags) & bindings::NAPI_BUILD_SECOND_HALF == 0 {
+                DeviceBuffer::new(page)
+            } else {
+                DeviceBuffer::second_half(page)
+            }
+        }
+    }
+
     /// Appends the buffer to `skb` as a fragment, without copying.
     ///
     /// `skb` must come from [`Self::into_skb`] of a buffer of a page pool, so that its pages are

@@ -118,8 +118,8 @@ impl<F: FrameFormat, const N: usize> FrameRing<F, N> {
                 Some(buffer) if is_last && good && self.frames.is_between_frames() => {
                     let len = usize::from(buffer.len());
 
-                    list.push_buffer(buffer, F::protocol(done.info, status), verified)
-                        .then_some(len)
+                    list.push_buffer(buffer, F::protocol(done.info, status), verified);
+                    Some(len)
                 }
                 buffer => match self.frames.add(buffer, is_last) {
                     Assembled::Pending => continue,
@@ -144,6 +144,10 @@ impl<F: FrameFormat, const N: usize> FrameRing<F, N> {
                 None => sum.dropped += 1,
             }
         }
+        let lost = list.build();
+        sum.packets = sum.packets.saturating_sub(lost.frames);
+        sum.bytes = sum.bytes.saturating_sub(lost.bytes);
+        sum.dropped += lost.frames;
         sum
     }
 

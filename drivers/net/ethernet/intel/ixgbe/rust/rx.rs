@@ -293,21 +293,12 @@ impl RxRing {
                         && buffer.len() >= HEADER_LEN
                         && matches!(self.frame, Frame::None) =>
                 {
-                    let len = buffer.len();
-                    let pushed = list.push_buffer_with(buffer, words.info.protocol(), |skb| {
-                        if wanted.is_verified(words.status) {
-                            skb.set_checksum_verified();
-                        } else {
-                            unverified += 1;
-                        }
-                    });
+                    let verified = wanted.is_verified(words.status);
 
-                    if pushed {
-                        left -= 1;
-                        bytes += u64::from(len);
-                    } else {
-                        counters.rx_no_skb.add(1);
-                    }
+                    left -= 1;
+                    bytes += u64::from(buffer.len());
+                    unverified += u64::from(!verified);
+                    list.push_buffer(buffer, words.info.protocol(), verified);
                 }
                 Some(buffer) => {
                     let frame = &mut self.frame;
@@ -326,10 +317,14 @@ impl RxRing {
             }
         }
 
-        let packets = budget - left;
+        let lost = list.build();
+        if lost.frames != 0 {
+            counters.rx_no_skb.add(lost.frames as u64);
+        }
+        let packets = (budget - left).saturating_sub(lost.frames);
         Received {
             packets,
-            bytes,
+            bytes: bytes.saturating_sub(lost.bytes as u64),
             csum_good: (packets as u64).saturating_sub(unverified),
         }
     }
@@ -353,17 +348,8 @@ impl RxRing {
         {
             let len = buffer.len();
             let verified = wanted.is_verified(status);
-            let pushed = list.push_buffer_with(buffer, info.protocol(), |skb| {
-                if verified {
-                    skb.set_checksum_verified();
-                }
-                skb.set_offloads(offloads);
-            });
-
-            if !pushed {
-                counters.rx_no_skb.add(1);
-            }
-            return pushed.then_some((len.into(), verified));
+            list.push_buffer_with(buffer, info.protocol(), verified, offloads);
+            return Some((len.into(), verified));
         }
 
         let mut skb = Self::assemble(frame, buffer, status, counters)?;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Building skbs for all frames of a NAPI poll at once.
+ */
+#ifndef _NET_NAPI_BUILD_H
+#define _NET_NAPI_BUILD_H
+
+#include <linux/types.h>
+
+struct list_head;
+struct net_device;
+struct page;
+
+/* The card has verified the checksum of the transport layer. */
+#define NAPI_BUILD_CSUM_VERIFIED	0x01
+/* The buffer is the second one of that size in its page. */
+#define NAPI_BUILD_SECOND_HALF		0x02
+/* There is a hash. */
+#define NAPI_BUILD_HASH			0x04
+/* The hash covers the ports. */
+#define NAPI_BUILD_HASH_L4		0x08
+/* There is the tag of a VLAN of 802.1Q. */
+#define NAPI_BUILD_VLAN			0x10
+
+/**
+ * struct napi_build_frame - a received Ethernet frame in a buffer of a page pool
+ * @page: page of the buffer, not a tail page
+ * @size: size of the whole buffer
+ * @hash: flow hash
+ * @len: length of the frame, at least ETH_HLEN
+ * @headroom: number of bytes in front of the frame
+ * @vlan_tci: VLAN tag that was stripped
+ * @flags: flags of type NAPI_BUILD_*
+ */
+struct napi_build_frame {
+	struct page *page;
+	u32 size;
+	u32 hash;
+	u16 len;
+	u16 headroom;
+	u16 vlan_tci;
+	u16 flags;
+};
+
+unsigned int napi_build_skb_list(struct net_device *dev, unsigned int napi_id,
+				 u16 queue_mapping,
+				 const struct napi_build_frame *frames,
+				 unsigned int n, struct list_head *list);
+
+#endif /* _NET_NAPI_BUILD_H */
