@@ -19,10 +19,15 @@ __rust_helper void rust_helper_page_pool_put_full_page(struct page_pool *pool,
 	page_pool_put_full_page(pool, page, allow_direct);
 }
 
+/* page_pool_get_dma_addr(), without a look at whether this is a page. */
 __rust_helper dma_addr_t
 rust_helper_page_pool_get_dma_addr(const struct page *page)
 {
-	return page_pool_get_dma_addr(page);
+	dma_addr_t addr = pp_page_to_nmdesc(page)->dma_addr;
+
+	if (PAGE_POOL_32BIT_ARCH_WITH_64BIT_DMA)
+		addr <<= PAGE_SHIFT;
+	return addr;
 }
 
 __rust_helper void
