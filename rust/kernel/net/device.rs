@@ -118,11 +118,13 @@ pub use super::rtnl::{
 
 /// A network device, registered or about to be.
 ///
-/// Drivers get a reference to it in their callbacks.
+/// Drivers get a reference to it in their callbacks, none of which comes before the device is being
+/// registered.
 ///
 /// # Invariants
 ///
-/// `self.0` is a valid `struct net_device`.
+/// `self.0` is a valid `struct net_device`. Unless the reference is known to this abstraction only,
+/// the `struct device` in it has been initialised, and has references.
 #[repr(transparent)]
 pub struct Device(Opaque<bindings::net_device>);
 
@@ -137,7 +139,8 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// `raw` must be valid, and must remain so for `'a`.
+    /// `raw` must be valid, and must remain so for `'a`. If the result is lent to a driver, the
+    /// device must be registered, or the core be about to complete that.
     #[inline]
     pub(crate) unsafe fn from_raw<'a>(raw: *mut bindings::net_device) -> &'a Self {
         // SAFETY: `Device` is a transparent wrapper of `Opaque<bindings::net_device>`, and `raw` is
@@ -331,7 +334,8 @@ fn drop_short(skb: SkBuff) {
 impl AsRef<device::Device> for Device {
     #[inline]
     fn as_ref(&self) -> &device::Device {
-        // SAFETY: By the type invariants, the device is valid, and so is the `struct device` in it.
+        // SAFETY: By the type invariants, the device is valid, and so is the `struct device` in it,
+        // to which a driver may take a reference. That keeps the memory of the device.
         unsafe { device::Device::from_raw(&raw mut (*self.as_raw()).dev) }
     }
 }

@@ -367,7 +367,7 @@ pub trait Driver: Sized + 'static {
     /// Names and values for `ethtool -S`.
     ///
     /// This is called to count, to name and to read the statistics; it should add the same ones in
-    /// the same order each time. They are counted when the device is registered: what is added
+    /// the same order each time. They are counted when users first ask for them: what is added
     /// beyond that number later is ignored. Process context, RTNL held; the device may be up or
     /// down.
     fn ethtool_statistics<'bound>(

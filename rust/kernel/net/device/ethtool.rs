@@ -214,12 +214,18 @@ impl<T: Driver> Ethtool<T> {
         statistics.added
     }
 
-    /// Counts the statistics of a device that is about to be registered.
-    pub(super) fn count_statistics(inner: &Inner<T>) -> Result<c_int> {
-        if !T::HAS_ETHTOOL_STATISTICS {
-            return Ok(0);
+    /// The number of statistics, which is not negative and does not change.
+    ///
+    /// They are counted when they are first asked for. Before a device is registered, the driver
+    /// must not get a reference to it: there are no references to its `struct device` to count.
+    fn count_statistics(inner: &Inner<T>, rtnl: &mut Rtnl) -> c_int {
+        if let Some(count) = *inner.statistics.get(rtnl) {
+            return count;
         }
-        Ok(Self::collect(inner, &mut Rtnl::lock(), Pass::Count).try_into()?)
+        let count = c_int::try_from(Self::collect(inner, rtnl, Pass::Count)).unwrap_or(0);
+
+        *inner.statistics.get_mut(rtnl) = Some(count);
+        count
     }
 
     /// # Safety
@@ -231,8 +237,10 @@ impl<T: Driver> Ethtool<T> {
                 c_int::try_from(Self::FLAGS.len()).unwrap_or(0)
             }
             Ok(bindings::ethtool_stringset_ETH_SS_STATS) if T::HAS_ETHTOOL_STATISTICS => {
-                // SAFETY: The core calls us for a registered device.
-                unsafe { ops::inner::<T>(dev) }.statistics()
+                // SAFETY: The core calls us for a registered device, and holds RTNL.
+                let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
+
+                Self::count_statistics(inner, &mut rtnl)
             }
             _ => EOPNOTSUPP.to_errno(),
         }
@@ -264,7 +272,7 @@ impl<T: Driver> Ethtool<T> {
         // SAFETY: The core calls us for a registered device, and holds RTNL.
         let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
         // CAST: Not negative.
-        let count = inner.statistics() as usize;
+        let count = Self::count_statistics(inner, &mut rtnl) as usize;
         // SAFETY: `get_sset_count()` has never returned another number. The core has allocated
         // `data` for that many names, zeroed.
         let names = unsafe { slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), count) };
@@ -283,19 +291,21 @@ impl<T: Driver> Ethtool<T> {
     ) {
         // SAFETY: The core calls us for a registered device, and holds RTNL.
         let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
+
+        // If the device is suspended, they stay zero.
+        if inner.check_reachable().is_err() {
+            return;
+        }
+        // CAST: Not negative.
+        let count = Self::count_statistics(inner, &mut rtnl) as u32;
         // Entries behind ours belong to others: with DSA, to a switch.
         //
-        // CAST: Not negative.
-        //
         // SAFETY: `stats` is valid.
-        let count = unsafe { (*stats).n_stats }.min(inner.statistics() as u32);
+        let count = unsafe { (*stats).n_stats }.min(count);
         // SAFETY: The core has allocated `data` for `n_stats` values, zeroed.
         let values = unsafe { slice::from_raw_parts_mut(data, count as usize) };
 
-        // If the device is suspended, they stay zero.
-        if inner.check_reachable().is_ok() {
-            Self::collect(inner, &mut rtnl, Pass::Values(values));
-        }
+        Self::collect(inner, &mut rtnl, Pass::Values(values));
     }
 
     /// # Safety

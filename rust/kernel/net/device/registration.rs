@@ -37,7 +37,8 @@ use super::{
     tx_slot::TxSlot,
     Device,
     Driver,
-    Rtnl, //
+    Rtnl,
+    RtnlCell, //
 };
 
 use crate::{
@@ -45,10 +46,7 @@ use crate::{
     driver::registrations,
     error::to_result,
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    },
+    sync::atomic::Atomic,
     types::Opaque, //
 };
 
@@ -91,9 +89,9 @@ pub struct Inner<T: Driver> {
     pub(super) suspended: Atomic<bool>,
     /// The number of queue vectors when the device goes up next.
     channels: OpsCell<'static, u16>,
-    /// The number of statistics for ethtool. Set before the device is registered: users of the
-    /// callbacks allocate buffers of that size.
-    statistics: Atomic<c_int>,
+    /// The number of statistics for ethtool, once they have been counted: users of the callbacks
+    /// allocate buffers of that size.
+    pub(super) statistics: RtnlCell<Option<c_int>>,
     #[pin]
     pub(super) restart: Opaque<bindings::work_struct>,
     #[pin]
@@ -124,11 +122,6 @@ impl<T: Driver> Inner<T> {
     /// The queues that the device can have.
     pub(super) fn counts(&self) -> Counts {
         self.counts
-    }
-
-    /// The number of statistics for ethtool, which is not negative and does not change.
-    pub(super) fn statistics(&self) -> c_int {
-        self.statistics.load(Relaxed)
     }
 
     /// The number of queue vectors with both kinds of queues that the device has when it is up.
@@ -420,7 +413,7 @@ impl<T: Driver> Registration<T> {
             early_events: Early::new(),
             suspended: Atomic::new(false),
             channels: OpsCell::new(counts.at_first(info)),
-            statistics: Atomic::new(0),
+            statistics: RtnlCell::new(None),
             restart <- Restart::<T>::init(),
             data <- data,
         }? Error);
@@ -475,9 +468,6 @@ impl<T: Driver> Registration<T> {
             bindings::netif_set_tso_max_size(raw, info.max_segmented_len);
         }
         inner.path().prepare(device);
-        inner
-            .statistics
-            .store(Ethtool::<T>::count_statistics(inner)?, Relaxed);
 
         if info.mac_address.is_valid_unicast() {
             // SAFETY: The device is valid, and the address has `ETH_ALEN` bytes.

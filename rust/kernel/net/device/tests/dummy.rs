@@ -567,10 +567,20 @@ impl Driver for Dummy {
 
     fn ethtool_statistics<'bound>(
         data: Pin<&Data<'bound>>,
-        _dev: &Device,
+        dev: &Device,
         statistics: &mut Statistics<'_>,
         _rtnl: &mut Rtnl,
     ) {
+        // A driver may take a reference to the `struct device` in it.
+        //
+        // SAFETY: The device is valid.
+        let is_initialized = unsafe {
+            bindings::kobject::state_initialized_raw(&raw const (*dev.as_raw()).dev.kobj)
+        };
+        if is_initialized == 0 {
+            data.log.uninitialized.fetch_add(1, Relaxed);
+        }
+
         for index in 0..data.log.statistics.load(Relaxed) {
             statistics.add(fmt!("statistic_{index}"), u64::from(index) + 1);
         }

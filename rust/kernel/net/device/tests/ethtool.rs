@@ -53,6 +53,16 @@ mod cases {
     }
 
     #[test]
+    fn no_driver_gets_a_device_without_references() -> Result {
+        let device = Fixture::new(1)?;
+
+        assert_eq!(device.count_statistics(), Some(2));
+        assert_eq!(device.statistic_values(2, [0; 2]), [1, 2]);
+        assert_eq!(device.log.uninitialized.load(Relaxed), 0);
+        Ok(())
+    }
+
+    #[test]
     fn the_number_of_statistics_stays() -> Result {
         let device = Fixture::new(1)?;
 

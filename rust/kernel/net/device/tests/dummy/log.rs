@@ -108,6 +108,8 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) refused: Atomic<u32>,
     /// The number of statistics.
     pub(in crate::net::device) statistics: Atomic<u32>,
+    /// The number of times that the driver was lent a device without references.
+    pub(in crate::net::device) uninitialized: Atomic<u32>,
     pub(in crate::net::device) irq: [Atomic<u32>; 2],
     pub(in crate::net::device) event_irq: Atomic<u32>,
     /// Raise the interrupts of the queue and of events while the card is being started.
@@ -180,6 +182,7 @@ impl Log {
                 nested: Atomic::new(0),
                 refused: Atomic::new(0),
                 statistics: Atomic::new(2),
+                uninitialized: Atomic::new(0),
                 irq: [const { Atomic::new(0) }; 2],
                 event_irq: Atomic::new(0),
                 early: Atomic::new(0),
