@@ -273,7 +273,10 @@ impl SkBuff {
     /// Makes the packet ours alone, as if it had just come from a wire.
     ///
     /// Shared data is copied, and the state of its sender is removed: socket, route, connection,
-    /// timestamps. A packet that was transmitted has to go through this before it is received.
+    /// timestamps. A packet that was transmitted has to go through this before it is received. It
+    /// cannot be returned to its sender after that, as with [`Xmit::Busy`], also if this fails.
+    ///
+    /// [`Xmit::Busy`]: crate::net::queue::Xmit::Busy
     ///
     /// # Errors
     ///

@@ -83,7 +83,7 @@ impl UnsharedSkBuff {
         Ok(unsafe { UniqueSkBuff::from_unshared(self) })
     }
 
-    /// Removes the state of the packet's sender, as `dev_forward_skb()` does.
+    /// Removes the state of the packet's sender, as `dev_forward_skb()` does, and its device.
     ///
     /// # Errors
     ///
@@ -105,6 +105,16 @@ impl UnsharedSkBuff {
             bindings::skb_forward_csum(self.as_raw());
         }
         offload::clear_priority(self);
+        // It is on no device until one receives it: its sender cannot have it back.
+        //
+        // SAFETY: The packet is valid, and there is no other reference to it.
+        unsafe {
+            (*self.as_raw())
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .dev = ptr::null_mut();
+        }
         Ok(())
     }
 }

@@ -46,6 +46,7 @@ use super::{
     tx_path::{
         busy,
         drop_unsent,
+        is_same,
         Callbacks,
         TxPath, //
     },
@@ -272,16 +273,20 @@ impl WakeQueue for QueueState {
 
 /// Sends a packet as if there were no combining.
 fn send_alone<T: Combine>(
+    inner: &Inner<T>,
     queue: &LockedQueue<'_, T>,
     skb: SkBuff,
     more: bool,
 ) -> bindings::netdev_tx_t {
+    let original = skb.as_raw();
+
     if queue.is_blocked() {
         return busy(skb);
     }
     match queue.send(skb, more) {
         Ok(()) => bindings::netdev_tx::NETDEV_TX_OK,
-        Err(skb) => busy(skb),
+        Err(skb) if is_same(&skb, original, inner.dev()) => busy(skb),
+        Err(skb) => drop_unsent(inner, skb),
     }
 }
 
@@ -361,7 +366,7 @@ impl<T: Combine> TxPath<T> for Combining {
         if unsafe { bindings::irqs_disabled() } {
             // SAFETY: Bottom halves are disabled.
             return match unsafe { queue.try_lock() } {
-                Some(locked) => send_alone(&locked, skb, more),
+                Some(locked) => send_alone(inner, &locked, skb, more),
                 None => busy(skb),
             };
         }
@@ -369,7 +374,7 @@ impl<T: Combine> TxPath<T> for Combining {
         // the lock held.
         if !T::combines(inner.data()) && !queue.state.list.is_busy() {
             // SAFETY: Bottom halves are disabled and interrupts are not. We do not hold the lock.
-            return send_alone(&unsafe { queue.lock() }, skb, more);
+            return send_alone(inner, &unsafe { queue.lock() }, skb, more);
         }
 
         if queue.is_stopped() || queue.state.holds_any() {

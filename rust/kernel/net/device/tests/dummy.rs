@@ -403,6 +403,27 @@ impl Driver for Dummy {
             }
         }
 
+        if what == OnXmit::BusyWithReused as u32 {
+            assert!(queue.stop_if_low(|| 0, 1, 1));
+            // SAFETY: The packet is ours. A new one would be on no device.
+            unsafe {
+                (*skb.as_raw())
+                    .__bindgen_anon_1
+                    .__bindgen_anon_1
+                    .__bindgen_anon_1
+                    .dev = core::ptr::null_mut();
+            }
+            return Xmit::Busy(skb);
+        }
+
+        if what == OnXmit::BusyWithScrubbed as u32 {
+            assert!(queue.stop_if_low(|| 0, 1, 1));
+            return Xmit::Busy(
+                skb.into_unique(GFP_ATOMIC)
+                    .map_or_else(|skb| skb, SkBuff::from),
+            );
+        }
+
         if data.log.nested.xchg(0, Relaxed) != 0 {
             // SAFETY: The packet is one of a device.
             let dev = unsafe {

@@ -10,6 +10,7 @@ use super::{
     },
     busy,
     drop_unsent,
+    is_same,
     Callbacks,
     TxPath, //
 };
@@ -75,7 +76,7 @@ impl<T: Driver> TxPath<T> for Direct {
         match T::start_xmit(inner.data(), tx, &queue, skb, more) {
             Xmit::Taken => bindings::netdev_tx::NETDEV_TX_OK,
             // The core goes on with the packet that it gave us, so that must be the one.
-            Xmit::Busy(skb) if queue.was_stopped() && skb.as_raw() == original => busy(skb),
+            Xmit::Busy(skb) if queue.was_stopped() && is_same(&skb, original, dev) => busy(skb),
             Xmit::Busy(skb) => drop_unsent(inner, skb),
         }
     }
