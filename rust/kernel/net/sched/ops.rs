@@ -384,8 +384,7 @@ impl<T: Qdisc> Ops<T> {
                 skb = output.dequeue();
             }
             match skb {
-                // From here on, the core takes the device from the packet.
-                Some(skb) if skb.device() == (*(*sch).dev_queue).dev => {
+                Some(skb) if skb.may_leave(sch) => {
                     let skb = skb.into_raw().as_ptr();
                     bindings::qdisc_dequeued(sch, skb);
                     skb
@@ -535,6 +534,6 @@ impl<T: Qdisc> Ops<T> {
 /// Drops a packet that the core has not given to this discipline.
 #[cold]
 fn drop_foreign(skb: QueuedSkBuff) {
-    pr_warn_once!("a queueing discipline returned a packet of another device\n");
+    pr_warn_once!("a queueing discipline returned a packet of another device or queue\n");
     drop(skb);
 }

@@ -4,11 +4,15 @@
 
 use crate::{
     bindings,
-    net::skbuff::SkBuff, //
+    net::skbuff::SkBuff,
+    prelude::*, //
 };
 use core::{
     ops::Deref,
-    ptr::NonNull, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 /// A packet that was given to a discipline to be enqueued.
@@ -16,7 +20,8 @@ use core::{
 /// Its links belong to the discipline, and then to the core again, which puts packets that come out
 /// on lists of its own, as it does with those that are refused. Other references to the packet
 /// share them. So a discipline gives back what it was given, and a [`SkBuff`] from elsewhere does
-/// not become one of these.
+/// not become one of these. A packet that was kept, and that comes out of a discipline of another
+/// device or queue, is dropped there.
 ///
 /// # Invariants
 ///
@@ -37,6 +42,33 @@ impl QueuedSkBuff {
         //
         // SAFETY: By the safety requirements.
         Self(unsafe { SkBuff::from_raw(skb) })
+    }
+
+    /// Whether `sch` may give the packet to the core: it is on the device of that, and for a queue
+    /// to which that sends.
+    ///
+    /// The core takes both from the packet. If all packets of a discipline are for one queue, the
+    /// core takes several at once, and locks that queue for all of them.
+    ///
+    /// # Safety
+    ///
+    /// `sch` must be a discipline that is in use.
+    #[inline(always)]
+    pub(super) unsafe fn may_leave(&self, sch: *mut bindings::Qdisc) -> bool {
+        let mapping = self.queue_mapping();
+
+        // SAFETY: By the safety requirements, its queue is one of a device, and both are valid.
+        unsafe {
+            let queue = (*sch).dev_queue;
+            let dev = (*queue).dev;
+
+            ptr::eq(self.device(), dev)
+                && if (*sch).flags & bindings::TCQ_F_ONETXQUEUE != 0 {
+                    ptr::eq((*dev)._tx.wrapping_add(mapping.into()), queue)
+                } else {
+                    c_uint::from(mapping) < (*dev).num_tx_queues
+                }
+        }
     }
 
     /// Gives up the reference without dropping it.

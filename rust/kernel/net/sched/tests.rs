@@ -131,6 +131,20 @@ mod cases {
         Ok(())
     }
 
+    /// The core takes the queue from the packet, too.
+    #[test]
+    fn packets_of_other_queues_do_not_come_out() -> Result {
+        let sch = Discipline::new(None)?;
+
+        // The loopback device has one queue.
+        assert!(sch.enqueue_of_queue(1, 1)? == Outcome::Taken);
+        assert!(sch.enqueue_of_queue(2, u16::MAX)? == Outcome::Taken);
+        assert!(sch.enqueue(3)? == Outcome::Taken);
+        assert_eq!((sch.dequeue(), sch.dequeue()), (None, None));
+        assert_eq!(sch.dequeue(), Some(3));
+        Ok(())
+    }
+
     #[test]
     fn a_reset_drops_all() -> Result {
         let sch = Discipline::new(None)?;

@@ -281,6 +281,15 @@ impl Discipline {
         self.put(packet_without_device(number)?)
     }
 
+    /// As if the discipline had kept a packet of another queue, which this device need not have.
+    pub(super) fn enqueue_of_queue(&self, number: u8, queue: u16) -> Result<Outcome> {
+        let skb = packet(number)?;
+
+        // SAFETY: The packet is ours.
+        unsafe { (*skb.as_ptr()).queue_mapping = queue };
+        self.put(skb)
+    }
+
     fn put(&self, skb: NonNull<bindings::sk_buff>) -> Result<Outcome> {
         let mut to_free = ptr::null_mut();
 
