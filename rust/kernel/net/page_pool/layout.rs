@@ -12,7 +12,8 @@ use crate::bindings;
 /// # Invariants
 ///
 /// `size` is half of a page, or a power of two of pages. `headroom + len` and the C side's
-/// `struct skb_shared_info` fit into it, and `len` is not 0.
+/// `struct skb_shared_info` fit into it, and `len` is not 0. `headroom + len` is less than
+/// `u16::MAX`: an SKB has the offsets of its headers in 16 bits, of which all ones are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     headroom: u16,
@@ -74,6 +75,9 @@ impl Layout {
     /// let layout = Layout::pages(2, 64, 9216).ok_or(EINVAL)?;
     /// assert_eq!(layout.size(), 4 * kernel::page::PAGE_SIZE);
     /// assert!(Layout::pages(Layout::MAX_ORDER + 1, 64, 9216).is_none());
+    /// // All headers begin within 64 KiB, whatever the size of a page.
+    /// assert!(Layout::pages(Layout::MAX_ORDER, u16::MAX, 1024).is_none());
+    /// assert!(Layout::pages(Layout::MAX_ORDER, 1024, u16::MAX - 1024).is_none());
     /// # Ok::<(), Error>(())
     /// ```
     pub const fn pages(order: u32, headroom: u16, len: u16) -> Option<Self> {
@@ -85,7 +89,9 @@ impl Layout {
 
     /// `size` must be that of a buffer.
     const fn of_size(size: usize, headroom: u16, len: u16) -> Option<Self> {
-        if len == 0 || headroom as usize + len as usize + Self::TAILROOM > size {
+        let end = headroom as usize + len as usize;
+
+        if len == 0 || end + Self::TAILROOM > size || end >= u16::MAX as usize {
             return None;
         }
 
