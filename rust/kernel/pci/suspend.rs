@@ -81,7 +81,8 @@ pub trait Suspend: Driver {
 pub struct SuspendOps<T: ?Sized> {
     pub(super) pm: &'static bindings::dev_pm_ops,
     pub(super) errors: &'static bindings::pci_error_handlers,
-    _driver: PhantomData<fn(&T)>,
+    // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
+    _driver: PhantomData<fn(&T) -> &T>,
 }
 
 impl<T: Suspend> SuspendOps<T> {

@@ -286,7 +286,8 @@ pub trait Controls: Driver {
 pub struct ControlOps<T> {
     pub(super) ethtool: bindings::ethtool_ops,
     pub(super) stat: Option<bindings::netdev_stat_ops>,
-    _driver: PhantomData<fn(T)>,
+    // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
+    _driver: PhantomData<fn(T) -> T>,
 }
 
 impl<T: Driver> ControlOps<T> {

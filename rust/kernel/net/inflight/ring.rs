@@ -61,14 +61,14 @@ pub trait TxFormat {
 pub struct TxRing<'a, F: TxFormat, const N: usize> {
     desc: Descriptors<'a, N>,
     producer: TxProducer<'a>,
-    _format: PhantomData<fn() -> F>,
+    _format: PhantomData<fn(F) -> F>,
 }
 
 /// The completing end of such a ring, for the poll function.
 pub struct TxCompletion<'a, F: TxFormat, const N: usize> {
     desc: Descriptors<'a, N>,
     consumer: TxConsumer<'a>,
-    _format: PhantomData<fn() -> F>,
+    _format: PhantomData<fn(F) -> F>,
 }
 
 /// Makes both ends of a ring of `napi`.

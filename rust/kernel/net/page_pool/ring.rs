@@ -164,7 +164,8 @@ pub struct RxRing<F: RxFormat, const N: usize> {
     next_free: usize,
     address: DmaAddress,
     pool: PagePool,
-    _format: PhantomData<fn() -> F>,
+    // Invariant: a type that `F` is a subtype of can be another format.
+    _format: PhantomData<fn(F) -> F>,
 }
 
 // SAFETY: The handle is not tied to a thread; what it refers to is `Send`.
@@ -393,7 +394,7 @@ pub struct Polling<'a, 'p, F: RxFormat, const N: usize> {
     index: usize,
     next_done: &'a mut usize,
     receiver: Receiver<'a, 'p>,
-    _format: PhantomData<fn() -> F>,
+    _format: PhantomData<fn(F) -> F>,
 }
 
 impl<'p, F: RxFormat, const N: usize> Polling<'_, 'p, F, N> {
