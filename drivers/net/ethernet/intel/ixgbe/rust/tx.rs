@@ -21,7 +21,6 @@ use kernel::{
             Descriptors,
             Entry,
             Limits,
-            Refusal,
             Refused,
             Submitted,
             TxConsumer,
@@ -184,6 +183,12 @@ impl TxRing<'_> {
         skb: SkBuff,
         more: bool,
     ) -> Xmit {
+        // A packet whose headers have been prepared cannot be returned to the stack any more.
+        if self.producer.free_or_enough(MAX_DESCRIPTORS) < MAX_DESCRIPTORS {
+            // A safety net: with so little room, the queue should have been stopped.
+            return self.full(bar, queue, counters, skb);
+        }
+
         let Ok(skb) = skb.pad_to(MIN_LEN) else {
             counters.tx_refused.add(1);
             self.doorbell_if_last(bar, queue, counters, more);
@@ -237,11 +242,6 @@ impl TxRing<'_> {
     ) -> Xmit {
         let submitted = match submitted {
             Ok(submitted) => submitted,
-            Err(refused) if refused.reason == Refusal::Full => {
-                // A safety net: no packet needs more descriptors than `STOP_BELOW`, so the queue
-                // should have been stopped.
-                return self.full(bar, queue, counters, refused.skb);
-            }
             Err(refused) => {
                 self.refuse(bar, queue, counters, refused.skb, more);
                 return Xmit::Taken;
