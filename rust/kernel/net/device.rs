@@ -12,7 +12,8 @@
 //! too late or forget. A virtual device has a handle, but its registration ends with the module at
 //! the latest.
 //!
-//! The way of a packet into the driver is a [`TxPath`].
+//! The way of a packet into the driver is a [`TxPath`], and the card is told of it by a
+//! [`Doorbell`].
 
 use self::ops_lock::Configuring;
 
@@ -32,10 +33,13 @@ use crate::{
 };
 use core::ops::Range;
 
+// What drivers can choose in place of the defaults in `tx_path`.
+pub mod combining;
+pub mod deferring;
+
 mod address;
 mod bus;
 mod checkup;
-pub mod combining;
 pub mod controls;
 mod driver;
 mod early;
@@ -103,6 +107,9 @@ pub use self::{
     },
     tx_path::{
         Direct,
+        Doorbell,
+        DoorbellOf,
+        Immediate,
         TxPath, //
     },
     virtual_device::{

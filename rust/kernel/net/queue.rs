@@ -6,8 +6,11 @@
 //! [`include/net/netdev_queues.h`](srctree/include/net/netdev_queues.h)
 
 use super::{
-    device::Device,
-    doorbell::DeferredDoorbell,
+    device::{
+        Device,
+        Doorbell,
+        Immediate, //
+    },
     napi::Poll,
     skbuff::SkBuff, //
 };
@@ -60,31 +63,30 @@ pub enum Xmit {
 /// # Invariants
 ///
 /// `raw` is a transmit queue of a device that outlives `'a`, and is locked by this CPU, which has
-/// bottom halves disabled. `doorbell` is that of the queue.
-pub struct TxQueue<'a> {
+/// bottom halves disabled. `doorbell` was made for the queue.
+pub struct TxQueue<'a, D = Immediate> {
     raw: *mut bindings::netdev_queue,
     index: u16,
     /// The driver has stopped the queue since this was created.
     has_stopped: Cell<bool>,
-    /// The doorbell, if the driver lets it be deferred.
-    doorbell: Option<&'a DeferredDoorbell>,
+    doorbell: &'a D,
     _not_send: NotThreadSafe,
     _device: PhantomData<&'a Device>,
 }
 
-impl<'a> TxQueue<'a> {
+impl<'a, D: Doorbell> TxQueue<'a, D> {
     /// Creates a reference to the transmit side of a queue.
     ///
     /// # Safety
     ///
     /// `raw` must be the transmit queue `index` of a device, and both must outlive `'a`, for which
-    /// the caller holds the lock of the queue, with bottom halves disabled. `doorbell` must be
-    /// [`None`] or the doorbell of that queue.
+    /// the caller holds the lock of the queue, with bottom halves disabled. `doorbell` must have
+    /// been made for that queue.
     #[inline]
     pub(super) unsafe fn from_raw(
         raw: *mut bindings::netdev_queue,
         index: u16,
-        doorbell: Option<&'a DeferredDoorbell>,
+        doorbell: &'a D,
     ) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
         Self {
@@ -120,9 +122,9 @@ impl<'a> TxQueue<'a> {
     ///
     /// This must happen before the card, and thus the completion side, can know of them. `more`
     /// says that another packet follows at once. Returns whether the doorbell has to be rung now:
-    /// if not, there will be another packet, or a call of [`Driver::kick`].
+    /// if not, there will be another packet, or [`Driver::Doorbell`] has it rung later.
     ///
-    /// [`Driver::kick`]: super::device::Driver::kick
+    /// [`Driver::Doorbell`]: super::device::Driver::Doorbell
     #[inline]
     #[must_use]
     pub fn sent(&self, bytes: u32, more: bool) -> bool {
@@ -133,19 +135,9 @@ impl<'a> TxQueue<'a> {
         if unsafe { !bindings::__netdev_tx_sent_queue(self.raw, bytes, more) } {
             return false;
         }
-        let Some(doorbell) = self.doorbell else {
-            return true;
-        };
-
-        // A queue that was stopped, here or by its limit, needs completions to go on.
-        //
-        // SAFETY: By the type invariants, the queue is valid.
-        if unsafe { bindings::netif_xmit_stopped(self.raw) } {
-            doorbell.take();
-            return true;
-        }
-        // SAFETY: By the type invariants, bottom halves are disabled.
-        !unsafe { doorbell.defer() }
+        // SAFETY: By the type invariants, the doorbell was made for the queue, which is locked,
+        // with bottom halves disabled.
+        unsafe { self.doorbell.is_due(self.raw) }
     }
 
     /// Stops the queue if fewer than `stop` descriptors are free. Returns whether it is stopped.

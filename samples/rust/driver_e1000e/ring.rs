@@ -23,10 +23,7 @@ use kernel::{
             Layout,
             RxFormat, //
         },
-        queue::{
-            TxQueue,
-            Xmit, //
-        },
+        queue::Xmit,
         rx_list::Protocol,
         skbuff::{
             DropReason,
@@ -37,9 +34,12 @@ use kernel::{
     prelude::*, //
 };
 
-use crate::hw::{
-    self,
-    Bar0, //
+use crate::{
+    hw::{
+        self,
+        Bar0, //
+    },
+    TxQueue, //
 };
 
 /// Number of descriptors of a ring.

@@ -22,6 +22,10 @@ use kernel::{
     net::{
         self,
         device::{
+            deferring::{
+                Defer,
+                Deferring, //
+            },
             Device,
             Driver,
             Feature,
@@ -42,7 +46,7 @@ use kernel::{
             Polled, //
         },
         queue::{
-            TxQueue,
+            self,
             Xmit, //
         },
         rx_list::RxList,
@@ -77,6 +81,9 @@ use ring::{
 
 /// The network device driver.
 struct Nic;
+
+/// A transmit queue, with the doorbell of this driver.
+type TxQueue<'a> = queue::TxQueue<'a, <Nic as Driver>::Doorbell>;
 
 /// Shared by all callbacks, from `probe()` until the device is unbound.
 struct Data<'bound> {
@@ -130,6 +137,12 @@ fn vectors(pdev: &pci::Device<Bound>) -> Result<(IrqVectorRegistration<'_>, Inte
     Ok((one, Interrupts::One))
 }
 
+impl Defer for Nic {
+    fn kick<'bound>(data: Pin<&Data<'bound>>, tx: &mut TxRing<'bound>) {
+        tx.doorbell(&data.bar);
+    }
+}
+
 #[vtable]
 impl Driver for Nic {
     type Bus = pci::Device<Bound>;
@@ -137,6 +150,7 @@ impl Driver for Nic {
     type Data<'bound> = Data<'bound>;
     type Poller<'bound> = Poller<'bound>;
     type Tx<'bound> = TxRing<'bound>;
+    type Doorbell = Deferring;
 
     const TX_TIMESTAMPS: bool = true;
 
@@ -277,10 +291,6 @@ impl Driver for Nic {
         features
             .without(Feature::ChecksumIpv4)
             .without(Feature::ChecksumIpv6)
-    }
-
-    fn kick<'bound>(data: Pin<&Data<'bound>>, tx: &mut TxRing<'bound>) {
-        tx.doorbell(&data.bar);
     }
 
     fn event<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {

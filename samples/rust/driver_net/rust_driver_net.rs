@@ -26,6 +26,7 @@ use kernel::{
             Driver,
             Feature,
             Features,
+            Immediate,
             Info,
             Opening,
             Rtnl,
@@ -122,6 +123,7 @@ impl Driver for Nic {
     type Data<'bound> = Data<'bound>;
     type Poller<'bound> = Poller<'bound>;
     type Tx<'bound> = Tx<'bound>;
+    type Doorbell = Immediate;
 
     fn probe<'bound>(
         pdev: &'bound pci::Device<Bound>,

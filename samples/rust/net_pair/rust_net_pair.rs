@@ -15,6 +15,7 @@ use kernel::{
             Driver,
             Feature,
             Features,
+            Immediate,
             Info,
             MacAddress,
             NoParent,
@@ -99,6 +100,7 @@ impl Driver for Port {
     type Data<'bound> = Self;
     type Poller<'bound> = ();
     type Tx<'bound> = ();
+    type Doorbell = Immediate;
 
     fn probe(_bus: &NoParent, port: Self) -> Result<(Info, impl PinInit<Self, Error>)> {
         let info = Info {

@@ -21,6 +21,7 @@ use kernel::{
                 RssChange, //
             },
             Driver,
+            Immediate,
             Info,
             MacAddress,
             Opening,
@@ -88,6 +89,7 @@ impl Driver for Card {
     type Data<'bound> = ();
     type Poller<'bound> = ();
     type Tx<'bound> = ();
+    type Doorbell = Immediate;
 
     fn probe<'bound>(_: &'bound Device<Bound>, (): ()) -> Result<(Info, impl PinInit<(), Error>)> {
         Ok((Info::new(MacAddress::BROADCAST), Ok(())))

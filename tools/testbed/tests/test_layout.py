@@ -63,4 +63,20 @@ def test_the_device_core_does_not_know_of_combining() -> None:
 def test_vectors_and_ethtool_do_not_know_of_doorbells() -> None:
     for name in ("vector.rs", "ethtool.rs", "registration.rs", "ops.rs", "info.rs", "rss.rs"):
         text = (CLONE / "rust/kernel/net/device" / name).read_text()
-        assert not re.search(r"doorbell|Deferral", text), name
+        assert not re.search(r"doorbell|Deferral", text, re.I), name
+
+
+# Doorbells that are deferred to the end of a poll, likewise. The driver of the tests chooses them.
+DEFERRING = "rust/kernel/net/device/deferring"
+USERS = {"rust/kernel/net/device/tests/dummy.rs": r"\bdeferring::Deferring\b|\bDeferring\b"}
+CORE = ("device.rs", "device/**/*.rs", "inflight.rs", "inflight/**/*.rs", "napi.rs", "queue.rs")
+
+
+def test_the_device_core_does_not_know_of_deferred_doorbells() -> None:
+    net = CLONE / "rust/kernel/net"
+    for path in [path for pattern in CORE for path in sorted(net.glob(pattern))]:
+        if CLONE / DEFERRING not in path.parents:
+            text = path.read_text().replace("pub mod deferring;\n", "")
+            text = re.sub(USERS.get(str(path.relative_to(CLONE)), "$^"), "", text)
+            assert not re.search(r"\bdefer(?:s|red|ral|ring)?\b", text, re.I), path
+    assert "pub mod deferring;\n" in (net / "device.rs").read_text()

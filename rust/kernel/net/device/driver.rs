@@ -18,6 +18,7 @@ use super::{
     rx_mode::RxMode,
     stats::Stats64,
     trigger::Causes,
+    tx_path::DoorbellOf,
     Device,
     MacAddress,
     Opening,
@@ -135,6 +136,10 @@ pub trait Driver: Sized + 'static {
     /// State of a transmit queue that belongs to the holder of the queue's lock alone.
     type Tx<'bound>: Send + 'bound;
 
+    /// When the doorbells of transmit queues are rung: [`Immediate`](super::Immediate), unless
+    /// there is a reason for another one.
+    type Doorbell: DoorbellOf<Self>;
+
     /// Resets the card, and describes the device.
     ///
     /// A card on a PCI bus may access memory (bus mastering) when this has succeeded. Before, it
@@ -217,7 +222,7 @@ pub trait Driver: Sized + 'static {
     fn start_xmit<'bound>(
         data: Pin<&Self::Data<'bound>>,
         tx: &mut Self::Tx<'bound>,
-        queue: &TxQueue<'_>,
+        queue: &TxQueue<'_, Self::Doorbell>,
         skb: SkBuff,
         more: bool,
     ) -> Xmit;
@@ -234,16 +239,6 @@ pub trait Driver: Sized + 'static {
         features: Features,
     ) -> Features {
         let _ = (data, skb, features);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
-    /// Rings the doorbell that [`TxQueue::sent`] has deferred.
-    ///
-    /// A driver that has this allows the doorbells of packets that are transmitted from within a
-    /// poll function to be deferred to its end, so that several packets share one. Bottom halves
-    /// off, queue locked.
-    fn kick<'bound>(data: Pin<&Self::Data<'bound>>, tx: &mut Self::Tx<'bound>) {
-        let _ = (data, tx);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

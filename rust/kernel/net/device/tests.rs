@@ -8,7 +8,6 @@ mod bus;
 mod cards;
 mod channels;
 mod clones;
-mod doorbell;
 pub(in crate::net::device) mod dummy;
 mod early;
 mod ethtool;

@@ -6,7 +6,8 @@
 //! the transmit queue, and the packet goes straight to [`Driver::start_xmit`]. Anything else, for
 //! instance a path that gathers packets in front of the lock, is chosen with
 //! [`register_with`](super::register_with). The rest of the device abstraction knows this trait and
-//! none of its implementations.
+//! none of its implementations. When the card is told of packets that are in the ring is another
+//! choice, with a trait of its own: [`Doorbell`].
 //!
 //! The hot functions of a path, [`TxPath::start_xmit`] and [`TxPath::poll`], are statically
 //! dispatched. The choice is made by function pointers that the core has in any case,
@@ -28,7 +29,6 @@ use super::{
 use crate::{
     bindings,
     net::{
-        doorbell,
         napi::{
             Poll,
             Polled, //
@@ -51,8 +51,16 @@ use core::{
 };
 
 mod direct;
+mod doorbell;
 
-pub use self::direct::Direct;
+pub use self::{
+    direct::Direct,
+    doorbell::{
+        Doorbell,
+        DoorbellOf,
+        Immediate, //
+    }, //
+};
 
 /// How packets get from the stack to the transmit rings of a driver.
 ///
@@ -84,10 +92,8 @@ pub trait TxPath<T: Driver>: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Calls `poll`, the driver's poll function, and does for the transmit queue of the vector what
-    /// has to follow.
-    ///
-    /// Doorbells of packets that the poll function transmits are deferred until it returns.
+    /// Calls `poll`, the driver's poll function, by way of [`DoorbellOf::poll`], and does for the
+    /// transmit queue of the vector what has to follow.
     ///
     /// # Safety
     ///
@@ -103,10 +109,8 @@ pub trait TxPath<T: Driver>: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        // SAFETY: This is a poll function, and the deferral ends before it returns.
-        let _deferral = unsafe { doorbell::Deferral::new(cx) };
-
-        poll(cx)
+        // SAFETY: By the safety requirements.
+        unsafe { T::Doorbell::poll(cx, poll) }
     }
 
     /// The functions of this path that the core calls: `Callbacks::of` this type.

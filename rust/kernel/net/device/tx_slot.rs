@@ -8,18 +8,13 @@ use super::{
         TxGate, //
     },
     registration::Inner,
+    tx_path::DoorbellOf,
     Driver, //
 };
 
 use crate::{
     bindings,
-    net::{
-        doorbell::{
-            DeferredDoorbell,
-            QueueRef, //
-        },
-        queue::TxQueue, //
-    },
+    net::queue::TxQueue,
     prelude::*, //
 };
 
@@ -28,7 +23,7 @@ use core::{
     ptr, //
 };
 
-/// The producer of a transmit queue, while the device is up, and the state of its doorbell.
+/// The producer of a transmit queue, while the device is up, and its doorbell.
 ///
 /// # Invariants
 ///
@@ -37,7 +32,7 @@ use core::{
 #[repr(align(64))]
 pub(super) struct TxSlot<T: Driver> {
     tx: UnsafeCell<Option<T::Tx<'static>>>,
-    doorbell: DeferredDoorbell,
+    doorbell: T::Doorbell,
     gate: TxGate,
 }
 
@@ -46,11 +41,7 @@ impl<T: Driver> TxSlot<T> {
     pub(super) fn new(device: *const Inner<T>, queue: u16) -> Self {
         Self {
             tx: UnsafeCell::new(None),
-            doorbell: DeferredDoorbell::new(QueueRef {
-                device: device.cast(),
-                queue,
-                ring: Self::ring,
-            }),
+            doorbell: T::Doorbell::new(device, queue),
             gate: TxGate::new(),
         }
     }
@@ -86,25 +77,9 @@ impl<T: Driver> TxSlot<T> {
         &self,
         raw: *mut bindings::netdev_queue,
         index: u16,
-    ) -> TxQueue<'_> {
-        let doorbell = T::HAS_KICK.then_some(&self.doorbell);
-
-        // SAFETY: By the safety requirements, and as the doorbell is that of this queue.
-        unsafe { TxQueue::from_raw(raw, index, doorbell) }
-    }
-
-    /// Rings the doorbell of a queue, if that has been deferred.
-    ///
-    /// # Safety
-    ///
-    /// `device` must point to an `Inner<T>`, which must be there until this returns. Bottom halves
-    /// must be disabled, and the queue must not be locked by this CPU.
-    unsafe fn ring(device: *const c_void, queue: u16) {
-        // SAFETY: By the safety requirements.
-        let inner = unsafe { &*device.cast::<Inner<T>>() };
-
-        // SAFETY: As above.
-        unsafe { inner.with_slot(queue, |slot| inner.kick(slot)) };
+    ) -> TxQueue<'_, T::Doorbell> {
+        // SAFETY: By the safety requirements, and as the doorbell was made for this queue.
+        unsafe { TxQueue::from_raw(raw, index, &self.doorbell) }
     }
 }
 
@@ -114,7 +89,7 @@ impl<T: Driver> Inner<T> {
     /// # Safety
     ///
     /// The lock must not be held by this CPU, nor be taken by `f`.
-    unsafe fn with_slot(&self, index: u16, f: impl FnOnce(&TxSlot<T>)) {
+    pub(super) unsafe fn with_slot(&self, index: u16, f: impl FnOnce(&TxSlot<T>)) {
         let Some(slot) = self.slot(index) else {
             return;
         };
@@ -132,23 +107,19 @@ impl<T: Driver> Inner<T> {
         }
     }
 
-    /// Rings the doorbell of a queue, if that has been deferred. The queue must be locked.
-    fn kick(&self, slot: &TxSlot<T>) {
-        if !T::HAS_KICK {
-            return;
-        }
-        // SAFETY: The lock is held.
+    /// Rings the doorbell of a queue if that has been put off, see [`DoorbellOf::flush`]. To be
+    /// called within [`Self::with_slot`].
+    pub(super) fn flush_doorbell(&self, slot: &TxSlot<T>) {
+        // SAFETY: The lock is held, and we have entered.
         if let Some(tx) = unsafe { slot.producer() } {
-            if slot.doorbell.take() {
-                T::kick(self.data(), tx);
-            }
+            slot.doorbell.flush(self.data(), tx);
         }
     }
 
     /// Exchanges the producer of a transmit queue, after its doorbell was rung if that is due.
     pub(super) fn exchange_tx(&self, index: u16, tx: &mut Option<T::Tx<'static>>) {
         let exchange = |slot: &TxSlot<T>| {
-            self.kick(slot);
+            self.flush_doorbell(slot);
             // SAFETY: With the lock held, we are the only one to access the slot.
             unsafe { ptr::swap(slot.tx.get(), tx) };
             // SAFETY: The lock is held.

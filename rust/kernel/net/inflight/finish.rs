@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     net::{
+        device::Doorbell,
         queue::{
             TxQueue,
             Xmit, //
@@ -28,13 +29,13 @@ impl TxProducer<'_> {
     /// returned to the stack if the ring is full.
     ///
     /// `doorbell` tells the card how far the ring is filled, and is called unless that can wait:
-    /// for the next packet, which `more` announces, or for [`Driver::kick`].
+    /// for the next packet, which `more` announces, or for [`Driver::Doorbell`].
     ///
-    /// [`Driver::kick`]: crate::net::device::Driver::kick
+    /// [`Driver::Doorbell`]: crate::net::device::Driver::Doorbell
     #[inline(always)]
     pub fn finish(
         &self,
-        queue: &TxQueue<'_>,
+        queue: &TxQueue<'_, impl Doorbell>,
         submitted: Result<Submitted, Refused>,
         more: bool,
         doorbell: impl FnOnce(usize),
@@ -58,7 +59,7 @@ impl TxProducer<'_> {
     #[cold]
     pub fn finish_dropped(
         &self,
-        queue: &TxQueue<'_>,
+        queue: &TxQueue<'_, impl Doorbell>,
         more: bool,
         doorbell: impl FnOnce(usize),
     ) -> Xmit {
@@ -71,7 +72,7 @@ impl TxProducer<'_> {
     #[cold]
     fn refused(
         &self,
-        queue: &TxQueue<'_>,
+        queue: &TxQueue<'_, impl Doorbell>,
         Refused { reason, skb }: Refused,
         more: bool,
         doorbell: impl FnOnce(usize),

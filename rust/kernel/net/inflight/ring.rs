@@ -25,6 +25,7 @@ use crate::{
         io_write, //
     },
     net::{
+        device::Doorbell,
         napi::{
             Napi,
             Poll, //
@@ -170,7 +171,7 @@ impl<'a, F: TxFormat, const N: usize> TxRing<'a, F, N> {
     #[inline(always)]
     pub fn finish(
         &self,
-        queue: &TxQueue<'_>,
+        queue: &TxQueue<'_, impl Doorbell>,
         submitted: Result<Submitted, Refused>,
         more: bool,
         doorbell: impl FnOnce(usize),
@@ -182,7 +183,7 @@ impl<'a, F: TxFormat, const N: usize> TxRing<'a, F, N> {
     #[inline]
     pub fn finish_dropped(
         &self,
-        queue: &TxQueue<'_>,
+        queue: &TxQueue<'_, impl Doorbell>,
         more: bool,
         doorbell: impl FnOnce(usize),
     ) -> Xmit {

@@ -48,6 +48,7 @@ use super::{
         drop_unsent,
         is_same,
         Callbacks,
+        DoorbellOf,
         TxPath, //
     },
     Device,
@@ -61,7 +62,6 @@ use crate::{
             Combiner,
             Pushed, //
         },
-        doorbell,
         napi::{
             Poll,
             Polled, //
@@ -119,6 +119,12 @@ pub trait Combine: Driver {
     /// May change at any time. While it is `false`, they wait for each other's turn at the lock of
     /// the queue. Bottom halves off, the queue is not locked.
     fn combines<'bound>(data: Pin<&Self::Data<'bound>>) -> bool;
+
+    /// Rings the doorbell for packets that are in the ring.
+    ///
+    /// Called if [`Driver::start_xmit`] was told that another packet follows, and did not take that
+    /// one. Bottom halves off, queue locked.
+    fn kick<'bound>(data: Pin<&Self::Data<'bound>>, tx: &mut Self::Tx<'bound>);
 }
 
 /// The transmit path on which CPUs combine, as long as [`Combine::combines`] says so.
@@ -415,11 +421,8 @@ impl<T: Combine> TxPath<T> for Combining {
         cx: &Poll<'_>,
         poll: impl FnOnce(&Poll<'_>) -> Polled,
     ) -> Polled {
-        // SAFETY: This is a poll function, and the deferral ends before it returns.
-        let deferral = unsafe { doorbell::Deferral::new(cx) };
-        let polled = poll(cx);
-        drop(deferral);
-
+        // SAFETY: By the safety requirements.
+        let polled = unsafe { T::Doorbell::poll(cx, poll) };
         let due = cx
             .tx_index()
             .and_then(|index| self.queues.get(usize::from(index)))

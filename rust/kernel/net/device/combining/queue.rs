@@ -154,7 +154,7 @@ impl<T: Combine> Drop for LockedQueue<'_, T> {
 fn start_xmit_apart<T: Combine>(
     data: Pin<&T::Data<'static>>,
     tx: &mut T::Tx<'static>,
-    queue: &TxQueue<'_>,
+    queue: &TxQueue<'_, T::Doorbell>,
     skb: SkBuff,
     more: bool,
 ) -> Xmit {
@@ -205,9 +205,7 @@ impl<T: Combine> LockedQueue<'_, T> {
             Xmit::Busy(skb) if queue.is_stopped() && skb.as_raw() == original => Err(skb),
             Xmit::Busy(skb) => {
                 // Earlier packets may rely on it for the doorbell.
-                if T::HAS_KICK {
-                    T::kick(inner.data(), tx);
-                }
+                T::kick(inner.data(), tx);
                 state.drop_accepted(inner, skb);
                 Ok(())
             }

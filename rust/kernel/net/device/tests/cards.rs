@@ -10,6 +10,7 @@ use super::super::{
     },
     Device,
     Driver,
+    Immediate,
     Info,
     MacAddress,
     Opening,
@@ -90,6 +91,7 @@ impl Driver for Card {
     type Data<'bound> = Arc<Plan>;
     type Poller<'bound> = ();
     type Tx<'bound> = ();
+    type Doorbell = Immediate;
 
     fn probe<'bound>(
         _bus: &'bound Function,

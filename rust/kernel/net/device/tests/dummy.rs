@@ -15,6 +15,7 @@ pub(in crate::net::device) use self::log::{
 
 use super::{
     super::{
+        deferring::Deferring,
         ops,
         CheckUp,
         Driver,
@@ -172,6 +173,7 @@ impl Driver for Dummy {
     type Data<'bound> = Data<'bound>;
     type Poller<'bound> = Poller<'bound>;
     type Tx<'bound> = Tx;
+    type Doorbell = Deferring;
 
     fn probe<'bound>(
         bus: &'bound Self::Bus,
@@ -364,7 +366,7 @@ impl Driver for Dummy {
     fn start_xmit<'bound>(
         data: Pin<&Data<'bound>>,
         tx: &mut Tx,
-        queue: &TxQueue<'_>,
+        queue: &TxQueue<'_, Self::Doorbell>,
         skb: SkBuff,
         more: bool,
     ) -> Xmit {
@@ -477,10 +479,6 @@ impl Driver for Dummy {
     ) -> Result {
         data.log.add(Event::Features);
         Ok(())
-    }
-
-    fn kick<'bound>(data: Pin<&Data<'bound>>, _tx: &mut Tx) {
-        data.log.add(Event::Kick);
     }
 
     fn event<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {

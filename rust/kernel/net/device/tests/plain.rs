@@ -19,6 +19,7 @@ use super::{
         Causes,
         Device,
         Driver,
+        Immediate,
         Info,
         MacAddress,
         Opening,
@@ -181,6 +182,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     type Data<'bound> = Data<'bound>;
     type Poller<'bound> = Poller;
     type Tx<'bound> = Tx;
+    type Doorbell = Immediate;
 
     const OPS_LOCK: bool = OPS_LOCK;
 

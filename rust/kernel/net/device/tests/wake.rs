@@ -8,6 +8,7 @@ use crate::{
     bindings,
     kthread,
     net::{
+        device::Immediate,
         napi::{
             Napi,
             Poll,
@@ -115,7 +116,7 @@ fn missed_wakeups(bytes: usize) -> Result<Option<u32>> {
                 // SAFETY: The device has this queue, which is not transmitted to otherwise.
                 let (raw, queue) = unsafe {
                     let raw = bindings::netdev_get_tx_queue(device.dev(), 0);
-                    (raw, TxQueue::from_raw(raw, 0, None))
+                    (raw, TxQueue::from_raw(raw, 0, &Immediate))
                 };
                 // Completed bytes have to be in the queue.
                 if bytes != 0 {

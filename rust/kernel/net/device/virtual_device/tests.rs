@@ -6,6 +6,7 @@ use super::{
     super::{
         Device,
         Driver,
+        Immediate,
         Info,
         MacAddress,
         Opening,
@@ -125,6 +126,7 @@ impl Driver for Port {
     type Data<'bound> = Data;
     type Poller<'bound> = ();
     type Tx<'bound> = ();
+    type Doorbell = Immediate;
 
     fn probe(_bus: &NoParent, data: Data) -> Result<(Info, impl PinInit<Data, Error>)> {
         Ok((Info::new(MacAddress::from([0; 6])), Ok(data)))

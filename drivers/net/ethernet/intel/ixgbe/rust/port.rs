@@ -8,6 +8,10 @@ use kernel::{
         device::{
             combining::Combine,
             controls::ControlOps,
+            deferring::{
+                Defer,
+                Deferring, //
+            },
             CheckUp,
             Device,
             Driver,
@@ -29,7 +33,7 @@ use kernel::{
             Polled, //
         },
         queue::{
-            TxQueue,
+            self,
             Xmit, //
         },
         skbuff::SkBuff, //
@@ -81,6 +85,9 @@ pub(crate) use self::state::{
 /// The network device driver.
 pub(crate) struct PortDriver;
 
+/// A transmit queue, with the doorbell of this driver.
+pub(crate) type TxQueue<'a> = queue::TxQueue<'a, <PortDriver as Driver>::Doorbell>;
+
 /// State of the poll function of a queue pair: the receive ring and the completing side of the
 /// transmit ring.
 pub(crate) struct Poller<'bound> {
@@ -101,6 +108,18 @@ impl Combine for PortDriver {
     fn combines<'bound>(port: Pin<&Port<'bound>>) -> bool {
         port.flags.load(Relaxed) & FLAG_COMBINE_TX != 0
     }
+
+    #[inline]
+    fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut Sender<'bound>) {
+        tx.ring.doorbell(&port.bar, &tx.stats.xmit);
+    }
+}
+
+impl Defer for PortDriver {
+    #[inline]
+    fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut Sender<'bound>) {
+        tx.ring.doorbell(&port.bar, &tx.stats.xmit);
+    }
 }
 
 #[vtable]
@@ -110,6 +129,7 @@ impl Driver for PortDriver {
     type Data<'bound> = Port<'bound>;
     type Poller<'bound> = Poller<'bound>;
     type Tx<'bound> = Sender<'bound>;
+    type Doorbell = Deferring;
 
     fn probe<'bound>(
         pdev: &'bound pci::Device<Bound>,
@@ -226,11 +246,6 @@ impl Driver for PortDriver {
         features: Features,
     ) -> Features {
         offload::features(skb, features)
-    }
-
-    #[inline]
-    fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut Sender<'bound>) {
-        tx.ring.doorbell(&port.bar, &tx.stats.xmit);
     }
 
     fn event<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) {

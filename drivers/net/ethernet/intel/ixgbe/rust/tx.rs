@@ -32,7 +32,6 @@ use kernel::{
         },
         queue::{
             Completions,
-            TxQueue,
             Xmit, //
         },
         skb_free::SkbFreeList,
@@ -58,6 +57,7 @@ use crate::{
         Bar0, //
     },
     offload::Offload,
+    port::TxQueue,
     regs::{
         medium::LINKS,
         queue::*, //

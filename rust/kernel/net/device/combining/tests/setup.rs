@@ -9,7 +9,9 @@ use super::super::{
             dummy::{
                 Data,
                 Dummy,
-                OnXmit, //
+                Event,
+                OnXmit,
+                Tx, //
             },
             fixture::{
                 self,
@@ -53,6 +55,10 @@ pub(super) const COMBINE: u32 = 1;
 impl Combine for Dummy {
     fn combines<'bound>(data: Pin<&Data<'bound>>) -> bool {
         data.log.flags.load(Relaxed) & COMBINE != 0
+    }
+
+    fn kick<'bound>(data: Pin<&Data<'bound>>, _tx: &mut Tx) {
+        data.log.add(Event::Kick);
     }
 }
 

@@ -3,18 +3,30 @@
 //! Tests of doorbells that are deferred to the end of a poll.
 
 use super::{
-    dummy::{
-        Event,
-        OnXmit, //
+    super::tests::{
+        dummy::{
+            Data,
+            Dummy,
+            Event,
+            OnXmit,
+            Tx, //
+        },
+        fixture::Fixture,
+        UP, //
     },
-    fixture::Fixture,
-    UP, //
+    Defer, //
 };
 
 use crate::{
     prelude::*,
     sync::atomic::Relaxed, //
 };
+
+impl Defer for Dummy {
+    fn kick<'bound>(data: Pin<&Data<'bound>>, _tx: &mut Tx) {
+        data.log.add(Event::Kick);
+    }
+}
 
 /// A device that is up, and logs doorbells.
 fn device() -> Result<Fixture> {

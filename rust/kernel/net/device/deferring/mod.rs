@@ -9,6 +9,8 @@
 //! are deferred, and rung when it returns: several packets, one doorbell. [`Deferral`] is that
 //! time.
 //!
+//! A driver chooses this with [`Driver::Doorbell`], and implements [`Defer`].
+//!
 //! No packet waits for an event that may not come:
 //!
 //! * The doorbell of a packet that is transmitted outside of a poll function, or with interrupts
@@ -25,16 +27,32 @@
 //! The list of queues whose doorbells a poll function has to ring is private to its CPU. Whether
 //! the doorbell of a queue is deferred is protected by the lock of the queue.
 
-use super::napi::Poll;
+use super::{
+    registration::Inner,
+    tx_path::{
+        Doorbell,
+        DoorbellOf, //
+    },
+    Driver, //
+};
+
 use crate::{
     bindings,
+    net::napi::{
+        Poll,
+        Polled, //
+    },
     prelude::*,
     types::NotThreadSafe, //
 };
+
 use core::{
     cell::Cell,
     ptr, //
 };
+
+#[cfg(CONFIG_KUNIT)]
+mod tests;
 
 /// The most packets for which a doorbell is deferred. The next packet rings it.
 const MAX_PACKETS: u32 = 32;
@@ -44,7 +62,15 @@ const FIRST_PACKETS: u32 = 4;
 /// The most queues whose doorbells one poll function can ring. Further ones are not deferred.
 const MAX_QUEUES: usize = 8;
 
-/// The doorbell of a transmit queue: how many packets it is deferred for, and to which CPU.
+/// A driver whose doorbells are deferred.
+pub trait Defer: Driver<Doorbell = Deferring> {
+    /// Rings the doorbell that [`TxQueue::sent`](crate::net::queue::TxQueue::sent) has deferred.
+    ///
+    /// Bottom halves off, queue locked.
+    fn kick<'bound>(data: Pin<&Self::Data<'bound>>, tx: &mut Self::Tx<'bound>);
+}
+
+/// The doorbell of a transmit queue, deferred until the poll function that transmits returns.
 ///
 /// Protected by the lock of the queue.
 ///
@@ -52,7 +78,7 @@ const MAX_QUEUES: usize = 8;
 ///
 /// If it is deferred, `queue` is on the list of `cpu`, whose poll function has not yet rung it.
 /// There are `left` packets for which it may be deferred still, none if it is not deferred.
-pub(super) struct DeferredDoorbell {
+pub struct Deferring {
     queue: QueueRef,
     is_deferred: Cell<bool>,
     left: Cell<u32>,
@@ -62,24 +88,52 @@ pub(super) struct DeferredDoorbell {
     cpu: Cell<u32>,
 }
 
+// SAFETY: The pointer in it is only used to tell devices apart, and by poll functions, for which a
+// copy of it is on a list of their CPU.
+unsafe impl Send for Deferring {}
+
 /// Rings the doorbell of a queue if it is deferred.
 ///
 /// # Safety
 ///
-/// The arguments must be those of a [`QueueRef`], whose device must exist.
-pub(super) type RingFn = unsafe fn(*const c_void, u16);
+/// The arguments must be those of a [`QueueRef`], whose device must exist until this returns.
+/// Bottom halves must be disabled, and the queue must not be locked by this CPU.
+type RingFn = unsafe fn(*const c_void, u16);
 
 /// A transmit queue of a device of any driver.
+///
+/// # Invariants
+///
+/// `device` is the address of an `Inner<T>`, and `ring` is `ring::<T>`.
 #[derive(Clone, Copy)]
-pub(super) struct QueueRef {
-    pub(super) device: *const c_void,
-    pub(super) queue: u16,
-    pub(super) ring: RingFn,
+struct QueueRef {
+    device: *const c_void,
+    queue: u16,
+    ring: RingFn,
 }
 
-impl DeferredDoorbell {
-    /// The doorbell of `queue`, which is not deferred.
-    pub(super) fn new(queue: QueueRef) -> Self {
+/// The [`RingFn`] of devices of driver `T`.
+///
+/// # Safety
+///
+/// As for [`RingFn`].
+unsafe fn ring<T: Defer>(device: *const c_void, queue: u16) {
+    // SAFETY: By the safety requirements, and the type invariants of `QueueRef`.
+    let inner = unsafe { &*device.cast::<Inner<T>>() };
+
+    // SAFETY: By the safety requirements. The function does not take the lock.
+    unsafe { inner.with_slot(queue, |slot| inner.flush_doorbell(slot)) };
+}
+
+impl<T: Defer> DoorbellOf<T> for Deferring {
+    fn new(inner: *const Inner<T>, index: u16) -> Self {
+        // INVARIANT: The pointer and the function are for the same `T`.
+        let queue = QueueRef {
+            device: inner.cast(),
+            queue: index,
+            ring: ring::<T>,
+        };
+
         // INVARIANT: It is not deferred.
         Self {
             queue,
@@ -90,6 +144,38 @@ impl DeferredDoorbell {
         }
     }
 
+    #[inline]
+    unsafe fn poll(cx: &Poll<'_>, poll: impl FnOnce(&Poll<'_>) -> Polled) -> Polled {
+        // SAFETY: By the safety requirements. The result is dropped before this returns.
+        let _deferral = unsafe { Deferral::new(cx) };
+
+        poll(cx)
+    }
+
+    #[inline]
+    fn flush(&self, data: Pin<&T::Data<'static>>, tx: &mut T::Tx<'static>) {
+        if self.take() {
+            T::kick(data, tx);
+        }
+    }
+}
+
+impl Doorbell for Deferring {
+    #[inline]
+    unsafe fn is_due(&self, queue: *mut bindings::netdev_queue) -> bool {
+        // A queue that was stopped, by the driver or by its limit, needs completions to go on.
+        //
+        // SAFETY: By the safety requirements, the queue is valid.
+        if unsafe { bindings::netif_xmit_stopped(queue) } {
+            self.take();
+            return true;
+        }
+        // SAFETY: By the safety requirements, bottom halves are disabled.
+        !unsafe { self.defer() }
+    }
+}
+
+impl Deferring {
     /// Defers the doorbell for one more packet. Returns whether that can be done: if not, the
     /// caller rings it.
     ///
@@ -97,7 +183,7 @@ impl DeferredDoorbell {
     ///
     /// To be called where packets are transmitted: with bottom halves disabled.
     #[inline]
-    pub(super) unsafe fn defer(&self) -> bool {
+    unsafe fn defer(&self) -> bool {
         // SAFETY: This has no requirements.
         if unsafe { bindings::irqs_disabled() } {
             return false;
@@ -150,7 +236,7 @@ impl DeferredDoorbell {
 
     /// Returns whether the doorbell was deferred. It no longer is: the caller rings it.
     #[inline]
-    pub(super) fn take(&self) -> bool {
+    fn take(&self) -> bool {
         self.left.set(0);
         self.is_deferred.replace(false)
     }
@@ -219,7 +305,7 @@ fn enlist(queue: &QueueRef) -> Option<bool> {
 /// # Invariants
 ///
 /// The `running` flag of this CPU belongs to `self`. No other poll function can run on the CPU.
-pub(super) struct Deferral(NotThreadSafe);
+struct Deferral(NotThreadSafe);
 
 impl Deferral {
     /// Begins to defer doorbells, unless this is netpoll or another context which a transmitter or
@@ -229,7 +315,7 @@ impl Deferral {
     ///
     /// To be called by a poll function, which must drop the result before it returns.
     #[inline]
-    pub(super) unsafe fn new(cx: &Poll<'_>) -> Option<Self> {
+    unsafe fn new(cx: &Poll<'_>) -> Option<Self> {
         cx.softirq()?;
 
         // SAFETY: We have a proof of the context.
@@ -254,7 +340,8 @@ impl Drop for Deferral {
             if let Some(queue) = queue.take() {
                 // SAFETY: The device existed when the queue was enlisted, under its lock. It is
                 // freed after a grace period only, and a poll function is part of an RCU read side
-                // critical section.
+                // critical section. It runs with bottom halves disabled, and the driver's part of
+                // it, with all locks that it took, is over.
                 unsafe { (queue.ring)(queue.device, queue.queue) };
             }
         }
