@@ -27,6 +27,8 @@ from testbed.host.ui import Failure
 from testbed.selftests import record as selftests
 
 FOLDER = Path("tools/testbed/record/results")
+# All that RECORD=1 writes.
+RECORDED = (str(FOLDER), "tools/insn/record", "RESULTS.md", "README.md")
 # The benchmarks of make bench that a part is made of.
 PARTS: Mapping[str, frozenset[str]] = {
     "forward": frozenset({"forward"}),
@@ -35,6 +37,8 @@ PARTS: Mapping[str, frozenset[str]] = {
     "xmit": frozenset({"xmit"}),
     "memory": frozenset(MEMORY),
 }
+# Parts whose tables bear their own name, not that of the benchmark which measures them.
+FAMILIES = frozenset({"window"})
 Content = dict[str, Any]
 
 
@@ -93,7 +97,9 @@ class Circumstances:
 def commit(clone: Path) -> str:
     """The commit of a clone, with a + if the work tree differs from it."""
     head = proc.output(["git", "-C", str(clone), "rev-parse", "--short=7", "HEAD"])
-    changed = proc.output(["git", "-C", str(clone), "status", "--porcelain", "-uno"])
+    # A run that writes several records does not count its own.
+    sources = [".", *(f":!{one}" for one in RECORDED)]
+    changed = proc.output(["git", "-C", str(clone), "status", "--porcelain", "-uno", "--", *sources])
     return f"{head.strip()}{'+' if changed and changed.strip() else ''}" if head else "unknown"
 
 
@@ -116,7 +122,8 @@ def refusals(names: Iterable[str], cases: str, quiet: bool) -> dict[str, str]:
 
 def rows_of(part: str, rows: Iterable[Row]) -> list[Content]:
     """The rows that belong to a part, as its file has them."""
-    return [row.record() for row in rows if row.bench.split("-")[0] in PARTS[part]]
+    tables = {part} if part in FAMILIES else PARTS[part]
+    return [row.record() for row in rows if row.bench.split("-")[0] in tables]
 
 
 def save(clone: Path, part: str, circumstances: Circumstances, content: Content) -> Path:

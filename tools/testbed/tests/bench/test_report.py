@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tempfile
 import unittest
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,22 @@ class Records(unittest.TestCase):
     def test_rows_go_to_the_part_of_their_benchmark(self) -> None:
         self.assertEqual(record.rows_of("forward", [ROW]), [])
         self.assertEqual(len(record.rows_of("memory", [ROW])), 1)
+        rows = [replace(ROW, bench=name) for name in ("forward-cost", "window", "window-events")]
+        for part, benches in (("forward", ["forward-cost"]), ("window", ["window", "window-events"])):
+            found = [one["bench"] for one in record.rows_of(part, rows)]
+            self.assertEqual(found, benches)
+
+    def test_a_record_does_not_make_the_next_one_of_another_commit(self) -> None:
+        clone = self.folder()
+        for name in ("README.md", "code"):
+            (clone / name).write_text("old")
+        git = ["git", "-C", str(clone), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+            subprocess.run([*git, *words], check=True)
+        (clone / "README.md").write_text("new")
+        self.assertNotIn("+", record.commit(clone))
+        (clone / "code").write_text("new")
+        self.assertIn("+", record.commit(clone))
 
     def test_a_damaged_record_is_named_with_the_way_out(self) -> None:
         clone = self.folder()
