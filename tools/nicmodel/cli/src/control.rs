@@ -282,6 +282,7 @@ impl Control {
             (FaultKind::Veto, None) => device.faults.forbid(),
             (FaultKind::Lesm, None) => device.manage_link(),
             (FaultKind::OldFirmware, None) => device.age_firmware(),
+            (FaultKind::NoCrosstalk, None) => device.rule_out_crosstalk(),
             (_, None) => device.mend(),
         }
         Ok(Answer::Done(Done {}))

@@ -164,6 +164,8 @@ pub enum FaultKind {
     Lesm,
     /// The firmware is too old for a port with a cage.
     OldFirmware,
+    /// By the EEPROM, whatever the card takes for a link is one.
+    NoCrosstalk,
     /// [`Kind::RxLength`].
     RxLength,
     /// [`Kind::RxNoEop`].
@@ -196,7 +198,8 @@ impl FaultKind {
             | Self::Counters
             | Self::Veto
             | Self::Lesm
-            | Self::OldFirmware => None,
+            | Self::OldFirmware
+            | Self::NoCrosstalk => None,
             Self::RxLength => Some(Kind::RxLength),
             Self::RxNoEop => Some(Kind::RxNoEop),
             Self::RxOnes => Some(Kind::RxOnes),
@@ -507,8 +510,8 @@ pub const REQUESTS: &[Entry] = &[
             must(
                 "kind",
                 "clear (or none), remove, stuck, interrupt, memory_error, counters, veto, lesm, \
-                 old_firmware, rx_length, rx_no_eop, rx_ones, rx_error, tx_no_done, tx_head, \
-                 slow_poll, false_link or firmware_busy",
+                 old_firmware, no_crosstalk, rx_length, rx_no_eop, rx_ones, rx_error, tx_no_done, \
+                 tx_head, slow_poll, false_link or firmware_busy",
             ),
             may(
                 "count",

@@ -288,6 +288,7 @@ impl Device {
         let mut slow = self.slow();
         slow.eeprom.set_lesm(false);
         slow.eeprom.set_old(false);
+        slow.eeprom.set_sure(false);
         drop(slow);
         if was_lost {
             self.reset_registers();
@@ -311,6 +312,11 @@ impl Device {
     /// The firmware is older than a port with a cage needs.
     pub fn age_firmware(&self) {
         self.slow().eeprom.set_old(true);
+    }
+
+    /// By the EEPROM, whatever the card takes for a link is one.
+    pub fn rule_out_crosstalk(&self) {
+        self.slow().eeprom.set_sure(true);
     }
 
     /// A memory of the card has an error that it cannot correct.

@@ -13,6 +13,8 @@ const PART_NUMBER: usize = 0x15;
 const SERIAL_MAC: usize = 0x11;
 const SFP_INIT_POINTER: usize = 0x2b;
 const DEVICE_CAPS: usize = 0x2c;
+/// In the word of the card's abilities: no link is taken for one that is none.
+const NO_CROSSTALK: u16 = 1 << 7;
 
 const FIRMWARE_BLOCK: usize = 0x80;
 const FIRMWARE_LESM: usize = 0x90;
@@ -71,6 +73,12 @@ impl Eeprom {
     /// Has firmware that is too old for ports with a cage, or not.
     pub fn set_old(&mut self, old: bool) {
         self.0[FIRMWARE_PATCH + 7] = if old { 5 } else { 6 };
+    }
+
+    /// Takes neither noise nor the signals of a neighbouring port for a link, or may do so.
+    pub fn set_sure(&mut self, sure: bool) {
+        self.0[DEVICE_CAPS] = if sure { NO_CROSSTALK } else { 0 };
+        self.0[CHECKSUM_WORD] = CHECKSUM_SUM.wrapping_sub(self.sum());
     }
 
     /// Sum over the range of the checksum, without the checksum word itself.
@@ -133,6 +141,16 @@ mod tests {
         let lesm = usize::from(eeprom.word(block + 2));
         assert_eq!(eeprom.word(lesm + 1) >> 15, 1);
         assert!(eeprom.valid());
+    }
+
+    #[test]
+    fn a_card_without_crosstalk_has_a_checksum_of_its_own() {
+        let mut eeprom = Eeprom::new([2, 0, 0, 0, 0, 1]);
+        eeprom.set_sure(true);
+        assert_eq!(eeprom.word(DEVICE_CAPS), 0x80);
+        assert!(eeprom.valid());
+        eeprom.set_sure(false);
+        assert_eq!(eeprom, Eeprom::new([2, 0, 0, 0, 0, 1]));
     }
 
     #[test]

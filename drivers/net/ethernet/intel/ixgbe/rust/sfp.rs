@@ -279,9 +279,10 @@ pub(crate) fn identify(bar: &Bar0<'_>, port: u32) -> Result<Module> {
     Module::parse(&page).ok_or(EOPNOTSUPP)
 }
 
-/// Returns whether a module answers.
-pub(crate) fn answers(bar: &Bar0<'_>, port: u32) -> bool {
-    i2c::read(bar, port, Page::Id, 0, &mut [0]).is_ok()
+/// Returns whether a module is there, as far as the bus tells: there is none if nothing answers.
+/// The firmware may have the bus just now.
+pub(crate) fn may_be_there(bar: &Bar0<'_>, port: u32) -> bool {
+    i2c::read(bar, port, Page::Id, 0, &mut [0]) != Err(ENXIO)
 }
 
 /// The word of the EEPROM that points to the list of settings: a word, then for each kind of module

@@ -269,6 +269,40 @@ def firmware_forbids(cfg):
     cfg.check_forwarded(100)
 
 
+def _bind_anew(cfg):
+    """ Let the driver read the EEPROM again. """
+    cfg.ports[0].unbind()
+    cfg.ports[0].bind(cfg.driver)
+    cfg.set_up()
+
+
+@ksft_disruptive
+def link_without_the_bus(cfg):
+    """
+    Of a card whose links are sure, the bus says whether the module is still
+    there. While the firmware has the bus, the link stays as it is.
+    """
+    log = Log()
+    defer(_bind_anew, cfg)
+    defer(restore, cfg)
+    cfg.model.fault(0, "no_crosstalk")
+    _bind_anew(cfg)
+    cfg.model.fault(0, "firmware_busy", count=1000000)
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        ksft_eq(cfg.ports[0].attr("carrier"), "1")
+        time.sleep(0.2)
+    cfg.check_forwarded(100)
+    ksft_not_in("the SFP+ module is gone", log.text())
+    # Nothing else is mended by another fault of the same kind.
+    cfg.model.fault(0, "firmware_busy", count=0)
+    cfg.model.module(0, "absent")
+    carrier(cfg, False)
+    log.wait("the SFP+ module is gone")
+    cfg.model.module(0, "lr")
+    carrier(cfg, True)
+
+
 @ksft_disruptive
 def firmware_is_old(cfg):
     """ Old firmware is told. """
@@ -332,6 +366,7 @@ def main():
                          opened_with, unusable, silent, probed_with, two_speeds,
                          no_link_in_an_empty_cage, no_link_for_a_moment,
                          firmware_shares, firmware_manages_link, firmware_forbids,
+                         link_without_the_bus,
                          firmware_is_old, forwards_after("firmware")]),
                  args=(cfg, ))
     ksft_exit()

@@ -242,7 +242,13 @@ impl Port<'_> {
         } else {
             match was {
                 Cage::Empty | Cage::Silent(_) | Cage::Identified(_) => true,
-                Cage::Unusable | Cage::Ready(_) => sfp::answers(&self.bar, self.number),
+                Cage::Unusable => sfp::may_be_there(&self.bar, self.number),
+                // A link needs a module. The bus may fail while the link is well, and the firmware
+                // may use it.
+                Cage::Ready(_) => {
+                    self.link_state(&medium) != Link::Down
+                        || sfp::may_be_there(&self.bar, self.number)
+                }
             }
         };
 
