@@ -283,6 +283,7 @@ impl Control {
             (FaultKind::Lesm, None) => device.manage_link(),
             (FaultKind::OldFirmware, None) => device.age_firmware(),
             (FaultKind::NoCrosstalk, None) => device.rule_out_crosstalk(),
+            (FaultKind::NoNegotiation, None) => device.hold_negotiation(),
             (_, None) => device.mend(),
         }
         Ok(Answer::Done(Done {}))

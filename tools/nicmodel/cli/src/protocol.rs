@@ -166,6 +166,8 @@ pub enum FaultKind {
     OldFirmware,
     /// By the EEPROM, whatever the card takes for a link is one.
     NoCrosstalk,
+    /// Negotiation does not leave its first state, until the next reset.
+    NoNegotiation,
     /// [`Kind::RxLength`].
     RxLength,
     /// [`Kind::RxNoEop`].
@@ -199,7 +201,8 @@ impl FaultKind {
             | Self::Veto
             | Self::Lesm
             | Self::OldFirmware
-            | Self::NoCrosstalk => None,
+            | Self::NoCrosstalk
+            | Self::NoNegotiation => None,
             Self::RxLength => Some(Kind::RxLength),
             Self::RxNoEop => Some(Kind::RxNoEop),
             Self::RxOnes => Some(Kind::RxOnes),
@@ -510,8 +513,8 @@ pub const REQUESTS: &[Entry] = &[
             must(
                 "kind",
                 "clear (or none), remove, stuck, interrupt, memory_error, counters, veto, lesm, \
-                 old_firmware, no_crosstalk, rx_length, rx_no_eop, rx_ones, rx_error, tx_no_done, \
-                 tx_head, slow_poll, false_link or firmware_busy",
+                 old_firmware, no_crosstalk, no_negotiation, rx_length, rx_no_eop, rx_ones, \
+                 rx_error, tx_no_done, tx_head, slow_poll, false_link or firmware_busy",
             ),
             may(
                 "count",

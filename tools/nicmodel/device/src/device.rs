@@ -290,6 +290,7 @@ impl Device {
         slow.eeprom.set_old(false);
         slow.eeprom.set_sure(false);
         drop(slow);
+        self.regs.store(offset::ANLP1, map::NEGOTIATION_BEGUN);
         if was_lost {
             self.reset_registers();
         }
@@ -317,6 +318,11 @@ impl Device {
     /// By the EEPROM, whatever the card takes for a link is one.
     pub fn rule_out_crosstalk(&self) {
         self.slow().eeprom.set_sure(true);
+    }
+
+    /// Negotiation does not leave its first state, until the next reset.
+    pub fn hold_negotiation(&self) {
+        self.regs.store(offset::ANLP1, 0);
     }
 
     /// A memory of the card has an error that it cannot correct.

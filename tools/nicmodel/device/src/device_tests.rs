@@ -112,6 +112,20 @@ fn firmware_shows_in_eeprom_and_registers_until_it_is_mended() {
 }
 
 #[test]
+fn negotiation_is_held_until_it_is_mended_or_reset() {
+    let device = device();
+    let begun = device.register_read(offset::ANLP1);
+    assert_ne!(begun, 0);
+    device.hold_negotiation();
+    assert_eq!(device.register_read(offset::ANLP1), 0);
+    device.mend();
+    assert_eq!(device.register_read(offset::ANLP1), begun);
+    device.hold_negotiation();
+    device.reset_registers();
+    assert_eq!(device.register_read(offset::ANLP1), begun);
+}
+
+#[test]
 fn master_disable_is_confirmed_in_status() {
     let device = device();
     assert!(get::<Status>(&device).gio());

@@ -61,6 +61,9 @@ const AUTOC: Autoc = Autoc::ZERO
     .with_ansf(u5::new(1))
     .with_lms(LinkMode::Serial10G);
 /// The transmitter is off.
+/// Value of ANLP1: negotiation has left its first state.
+pub(crate) const NEGOTIATION_BEGUN: u32 = 0x0001_0000;
+
 const DMATXCTL: Dmatxctl = Dmatxctl::ZERO.with_vt(VLAN);
 /// All but FIN and PSH.
 const DTXTCPFLGL: Dtxtcpflgl = Dtxtcpflgl::ZERO
@@ -274,8 +277,7 @@ pub const REGISTERS: &[Entry] = &[
     effect("LINKS", offset::LINKS, 0, Effect::Links),
     one("AUTOC2", offset::AUTOC2, 0, Memory),
     one("AUTOC3", 0x042ac, 0, Memory),
-    // Autonegotiation has left its first state.
-    one("ANLP1", 0x042b0, 0x0001_0000, ReadOnly),
+    one("ANLP1", offset::ANLP1, NEGOTIATION_BEGUN, ReadOnly),
     one("ANLP2", 0x042b4, 0, ReadOnly),
     effect("MMNGC", offset::MMNGC, 0, Effect::Mmngc),
     one("MDFTC1", 0x042b8, 0, Memory),

@@ -90,6 +90,7 @@ pub const MFLCN: u32 = 0x04294;
 pub const MAXFRS: u32 = 0x04268;
 pub const AUTOC: u32 = 0x042a0;
 pub const LINKS: u32 = 0x042a4;
+pub const ANLP1: u32 = 0x042b0;
 pub const AUTOC2: u32 = 0x042a8;
 pub const MMNGC: u32 = 0x042d0;
 pub const CORECTL: u32 = 0x14f00;

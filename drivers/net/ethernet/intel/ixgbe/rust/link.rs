@@ -96,7 +96,7 @@ fn enable(bar: &Bar0<'_>) {
 /// Changes the mode of the link and starts it, unless the firmware forbids that.
 ///
 /// The other half of all modes is in effect for a moment, without which not all of the pipeline
-/// would be reset.
+/// would be reset. [`ETIMEDOUT`] if negotiation has not begun in it; the mode has changed even so.
 fn restart(bar: &Bar0<'_>, firmware: &Firmware, change: impl FnOnce(AUTOC) -> AUTOC) -> Result {
     const OTHER_HALF: u32 = 1 << 2;
 

@@ -304,6 +304,20 @@ def link_without_the_bus(cfg):
 
 
 @ksft_disruptive
+def link_without_negotiation(cfg):
+    """ A link that comes up is used, whatever the negotiation says. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.fault(0, "no_negotiation")
+    cfg.model.module(0, "lr")
+    log.wait("the link did not start")
+    settled(cfg)
+    cfg.settle()
+    cfg.check_forwarded(100)
+    ksft_eq(log.text().count("the link did not start"), 1)
+
+
+@ksft_disruptive
 def firmware_is_old(cfg):
     """ Old firmware is told. """
     defer(restore, cfg)
@@ -366,7 +380,7 @@ def main():
                          opened_with, unusable, silent, probed_with, two_speeds,
                          no_link_in_an_empty_cage, no_link_for_a_moment,
                          firmware_shares, firmware_manages_link, firmware_forbids,
-                         link_without_the_bus,
+                         link_without_the_bus, link_without_negotiation,
                          firmware_is_old, forwards_after("firmware")]),
                  args=(cfg, ))
     ksft_exit()

@@ -211,8 +211,11 @@ impl Port<'_> {
             if !medium.fails {
                 dev_warn!(netdev, "the link did not start: {:?}\n", error);
             }
-            // The next check-up tries again.
-            medium.cage = Cage::Identified(module);
+            // The mode is in effect even if negotiation does not show that the pipeline was reset:
+            // the link may come up. Else the next check-up tries again.
+            if error != ETIMEDOUT {
+                medium.cage = Cage::Identified(module);
+            }
         }
         medium.fails = started.is_err();
     }
