@@ -187,8 +187,10 @@ impl Driver for PortDriver {
     }
 
     fn reset<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, _rtnl: &mut Rtnl) -> Result {
-        // The rest is `start()`'s.
-        hw::reset(port.pdev.as_ref(), &port.bar)
+        hw::reset(port.pdev.as_ref(), &port.bar)?;
+        // The rest is `start()`'s, if the port is up.
+        port.stop_link();
+        Ok(())
     }
 
     // Inlined into the poll callbacks of both transmit paths.

@@ -40,10 +40,8 @@ def _device(port):
 
 def reset_function(port):
     """ Have the kernel reset a port. """
-    path = _device(port) / "reset"
-    if not path.exists():
+    if not port.reset_function():
         raise KsftSkipEx("the kernel has no way to reset the port")
-    path.write_text("1", encoding="utf-8")
 
 
 def _needs_injection():

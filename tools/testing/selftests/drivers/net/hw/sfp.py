@@ -190,6 +190,24 @@ def probed_with(cfg):
 
 
 @ksft_disruptive
+def dark_while_down(cfg):
+    """ The laser of a port that is down is off, from the beginning and after a reset. """
+    port = cfg.ports[0]
+    defer(cfg.set_up)
+    port.unbind()
+    port.bind(cfg.driver)
+    cfg.card.find()
+    ksft_eq(esdp(cfg) >> 3 & 1, 1)
+    ip(f"link set {port.ifname} up")
+    carrier(cfg, True)
+    ksft_eq(esdp(cfg) >> 3 & 1, 0)
+    ip(f"link set {port.ifname} down")
+    ksft_eq(esdp(cfg) >> 3 & 1, 1)
+    if port.reset_function():
+        ksft_eq(esdp(cfg) >> 3 & 1, 1)
+
+
+@ksft_disruptive
 def two_speeds(cfg):
     """ A module for two speeds finds that of its link partner, and another one later. """
     defer(restore, cfg)
@@ -377,7 +395,8 @@ def main():
             skip_program("only a judged card looks at the mode of the link")
         ksft_run(judged([set_up, module_info, module_bytes, module_absent,
                          pulled_and_put_back, exchanged, forwards_after("exchanges"),
-                         opened_with, unusable, silent, probed_with, two_speeds,
+                         opened_with, unusable, silent, probed_with, dark_while_down,
+                         two_speeds,
                          no_link_in_an_empty_cage, no_link_for_a_moment,
                          firmware_shares, firmware_manages_link, firmware_forbids,
                          link_without_the_bus, link_without_negotiation,

@@ -39,7 +39,10 @@ use crate::{
         Bar0, //
     },
     irq,
-    link::Media,
+    link::{
+        self,
+        Media, //
+    },
     moderation::Setting,
     regs::{
         queue::MAX_PAIRS,
@@ -142,6 +145,10 @@ impl<'bound> Port<'bound> {
         }
         hw::reset(dev, &bar)?;
         eeprom::check(dev, &bar)?;
+        if media == Media::SfpPlus {
+            // The reset has turned it on. A port that is down must not look like a link partner.
+            link::laser_off(&bar);
+        }
         let firmware = Firmware::read(dev, &bar, media);
         let number = bar.read(STATUS).lan_id().get();
 

@@ -57,6 +57,14 @@ class Port:
         path = Path("/sys/bus/pci/drivers") / driver / "bind"
         path.write_text(self.pci, encoding="utf-8")
 
+    def reset_function(self):
+        """ Have the kernel reset the port. Return whether it can. """
+        path = self._device / "reset"
+        if not path.exists():
+            return False
+        path.write_text("1", encoding="utf-8")
+        return True
+
     def is_bus_master(self):
         """ Return whether the port may access memory. """
         command = (self._device / "config").read_bytes()[4:6]
