@@ -167,8 +167,8 @@ pub(crate) fn raise_queues(bar: &Bar0<'_>) {
     bar.write(EICS_EX::at(0), unmasked.into());
 }
 
-/// Masks memory errors until the port is started again. Such an error persists, and would raise
-/// interrupts without end.
+/// Masks memory errors until the port is started again. Such an error persists until the card is
+/// reset, and would raise interrupts without end.
 pub(crate) fn mask_memory_errors(bar: &Bar0<'_>) {
     bar.write_reg(EIMC::zeroed().with_ecc(true));
 }

@@ -78,15 +78,16 @@ def counted_as_errors(cfg, name):
 
 @ksft_disruptive
 def memory_error(cfg):
-    """ An error in a memory of the device is logged, and only once. """
+    """ An error in a memory of the device is logged, only once, and the port restarted. """
+    resets = cfg.model.stats(0)["resets"]
     log = kernel_log()
     said = "the card reports an uncorrectable memory error"
     cfg.model.fault(0, "memory_error")
     wait_until(lambda: said in kernel_log()[len(log):], 10, "the driver logs the error")
+    wait_until(lambda: cfg.model.stats(0)["resets"] > resets, 10, "the card is reset")
+    cfg.card.wait_up()
     time.sleep(0.5)
     ksft_eq(kernel_log()[len(log):].count(said), 1)
-    cfg.both("down")
-    cfg.both("up")
 
 
 def full_counters(cfg):

@@ -7,7 +7,8 @@ use kernel::{
         CheckUp,
         Device, //
     },
-    prelude::*, //
+    prelude::*,
+    sync::atomic::Relaxed, //
 };
 
 use crate::{
@@ -27,6 +28,9 @@ impl Port<'_> {
         }
         // The card's counters stick at their maximum, the one of frames after about 290 s.
         self.stats.save_hw(bar);
+        if self.memory_error.load(Relaxed) {
+            return CheckUp::Restart;
+        }
         self.check_cage(netdev, false);
         self.update_link(netdev);
 

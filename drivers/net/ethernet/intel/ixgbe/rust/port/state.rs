@@ -23,7 +23,10 @@ use kernel::{
     },
     prelude::*,
     sync::{
-        atomic::Atomic,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         new_mutex,
         Mutex, //
     }, //
@@ -123,6 +126,8 @@ pub(crate) struct Port<'bound> {
     pub(crate) pause: RtnlCell<Pause>,
     pub(crate) media: Media,
     pub(super) firmware: Firmware,
+    /// A memory of the card has had an error since it was reset. Nothing in it can be trusted.
+    pub(super) memory_error: Atomic<bool>,
     /// Which port of the card this is.
     pub(super) number: u32,
     pub(super) vectors: IrqVectorRegistration<'bound>,
@@ -217,6 +222,7 @@ impl<'bound> Port<'bound> {
                 pause: RtnlCell::new(flow::DEFAULT),
                 media,
                 firmware,
+                memory_error: Atomic::new(false),
                 number,
                 vectors,
                 bar,
@@ -251,6 +257,7 @@ impl Port<'_> {
         let rings = self.rings.get(rtnl);
 
         hw::reset(dev, bar)?;
+        self.memory_error.store(false, Relaxed);
         hw::configure(bar);
         self.spread.get(rtnl).apply(bar);
         self.hashing.apply(bar, pairs);
@@ -299,8 +306,10 @@ impl Port<'_> {
             irq::mask_memory_errors(&self.bar);
             dev_err!(
                 self.pdev,
-                "the card reports an uncorrectable memory error; reload the driver\n"
+                "the card reports an uncorrectable memory error; restarting\n"
             );
+            // The next check-up does so.
+            self.memory_error.store(true, Relaxed);
         }
         if events.module {
             self.check_cage(netdev, true);
