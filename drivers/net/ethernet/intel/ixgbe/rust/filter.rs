@@ -67,6 +67,21 @@ fn write_entry(bar: &Bar0<'_>, index: usize, low: RAL, high: RAH) {
     }
 }
 
+/// Returns whether entry `index` of the exact filter holds `address`.
+fn is_entry(bar: &Bar0<'_>, index: usize, address: &MacAddress) -> bool {
+    let (low, high) = registers_of(address);
+
+    if let (Some(ral), Some(rah)) = (RAL::try_at(index), RAH::try_at(index)) {
+        let found = bar.read(rah);
+        bar.read(ral).into_raw() == low.into_raw() && found.av() && found.rah() == high.rah()
+    } else if let (Some(ral), Some(rah)) = (RAL_ALL::try_at(index), RAH_ALL::try_at(index)) {
+        let found = bar.read(rah);
+        bar.read(ral).into_raw() == low.into_raw() && found.av() && found.rah() == high.rah()
+    } else {
+        false
+    }
+}
+
 /// Sets entry `index` of the exact filter to `address`, or clears it.
 fn set_entry(bar: &Bar0<'_>, index: usize, address: Option<&MacAddress>) {
     let (low, high) = address.map_or((RAL::zeroed(), RAH::zeroed()), registers_of);
@@ -167,7 +182,11 @@ where
     let mut overflow = false;
     for address in selection.unicast {
         if used < UNICAST_ENTRIES {
-            set_entry(bar, used, Some(&address));
+            // Writing an entry takes it out for a moment. While one that goes makes others move up,
+            // each of these has two entries.
+            if !is_entry(bar, used, &address) {
+                set_entry(bar, used, Some(&address));
+            }
             used += 1;
         } else {
             // More addresses than entries: become promiscuous, and let the stack filter.

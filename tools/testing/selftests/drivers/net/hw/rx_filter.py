@@ -9,6 +9,7 @@ mode, further unicast addresses.
 import contextlib
 import socket
 import struct
+import threading
 import time
 
 from lib.py import CmdExitFailure, KsftNamedVariant, KsftSkipEx
@@ -21,6 +22,8 @@ BROADCAST = "ff:ff:ff:ff:ff:ff"
 OTHER = "02:00:00:00:77:77"
 GROUP = "01:00:5e:01:02:03"
 FRAMES = 20
+# Enough that some arrive while the filters change.
+OTHERS = 1000
 # More than any filter table of the card holds.
 GROUPS = 200
 
@@ -45,14 +48,14 @@ def _in_effect(cfg):
     cmd(f"ethtool -S {cfg.ifname}")
 
 
-def _check_arrive(cfg, expected, mac):
-    """ Check how many frames to an address reach the stack. """
+def _check_arrive(cfg, expected, mac, count=FRAMES):
+    """ Check how many of some frames to an address reach the stack. """
     _in_effect(cfg)
     port = cfg.ports[0]
     # An experimental EtherType: nothing answers to it.
     frame = bytes.fromhex(mac.replace(":", "") + "02000000000288b5") + bytes(46)
     before = port.stat("rx_packets")
-    for _ in range(FRAMES):
+    for _ in range(count):
         cfg.model.inject(0, frame)
     end = time.monotonic() + (3 if expected else 0.5)
     while time.monotonic() < end:
@@ -194,6 +197,31 @@ def second_unicast(cfg):
     _check_arrive(cfg, FRAMES, OTHER)
 
 
+def _keep_changing(cfg, over):
+    """ Join a group and leave it, again and again. """
+    request = struct.pack("=iHH8s", cfg.ifindex, PACKET_MR_MULTICAST, 6, _group(1))
+    while not over.is_set():
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as member:
+            member.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, request)
+
+
+def second_unicast_stays(cfg):
+    """ No frame to a second unicast address is lost while groups are joined. """
+    if cfg.driver not in ("ixgbe", "ixgbe_rust"):
+        raise KsftSkipEx("this driver writes all addresses anew")
+    try:
+        _fdb(cfg, "add")
+    except CmdExitFailure as error:
+        raise KsftSkipEx("bridge fdb add is not possible here") from error
+    defer(_fdb, cfg, "del")
+    over = threading.Event()
+    changes = threading.Thread(target=_keep_changing, args=(cfg, over), daemon=True)
+    changes.start()
+    defer(changes.join)
+    defer(over.set)
+    _check_arrive(cfg, OTHERS, OTHER, OTHERS)
+
+
 def second_unicast_gone(cfg):
     """ Frames to the second address are filtered after its removal. """
     _check_arrive(cfg, 0, OTHER)
@@ -258,7 +286,8 @@ def main():
                              all_multicast_other, all_multicast_no_more,
                              group_survives, promiscuous_survives,
                              groups_joined, groups_one_of_many,
-                             groups_left, second_unicast, second_unicast_gone,
+                             groups_left, second_unicast, second_unicast_stays,
+                             second_unicast_gone,
                              new_address, new_address_frames, old_address_frames,
                              forwards_after("new_address"), address_refused,
                              new_address_survives, new_address_survives_frames,
