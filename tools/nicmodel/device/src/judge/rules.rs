@@ -425,6 +425,13 @@ pub const RULES: &[Rule] = &[
         the MAC's registers (SW_FW_SYNC)",
         |f| f.at == offset::AUTOC && f.device.faults.lesm() && !f.owns_mac(),
     ),
+    on(
+        Moment::Write,
+        "eeprom-busy",
+        "8.2.3.2.2",
+        "a word of the EEPROM is asked for when the last one was read: EERD holds one",
+        |f| f.asks_twice(),
+    ),
     // Link.
     on(
         Moment::LinkRestart,

@@ -6,8 +6,8 @@ use super::queue::{Direction, ENABLE, Place, Queue, RingRegister, Stage};
 use super::tables::Tables;
 use crate::device::Device;
 use crate::regs::bits::{
-    Causes, Ctrl, CtrlExt, Eec, Esdp, GcrExt, Gssr, Hlreg0, Mrqc, Rdlen, Rdrxctl, Register, Rxctrl,
-    Rxpbsize, Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
+    Causes, Ctrl, CtrlExt, Eec, Eerd, Esdp, GcrExt, Gssr, Hlreg0, Mrqc, Rdlen, Rdrxctl, Register,
+    Rxctrl, Rxpbsize, Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
 };
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Effect, Entry, offset};
@@ -50,6 +50,8 @@ pub(crate) struct Port {
     asked_for: bool,
     /// When the laser was turned on.
     laser_since: Option<u64>,
+    /// A word of the EEPROM was asked for, and EERD not read since then.
+    word_asked: bool,
 }
 
 impl Port {
@@ -119,6 +121,7 @@ impl Port {
                 }
                 self.secrx_polled = false;
             }
+            offset::EERD => self.word_asked = Eerd::from_raw(value).start(),
             offset::RXCTRL => self.active |= Rxctrl::from_raw(value).rxen(),
             offset::SWSM => {
                 let swsm = Swsm::from_raw(value);
@@ -161,6 +164,7 @@ impl Port {
                 }
                 self.secrx_polled = regs.get::<Secrxctrl>().rx_dis();
             }
+            offset::EERD => self.word_asked = false,
             offset::SWSM => {
                 let swsm = Swsm::from_raw(value);
                 self.smbi |= !swsm.smbi();
@@ -222,6 +226,11 @@ impl Facts<'_> {
         self.port
             .laser_since
             .is_some_and(|then| since(then) < LASER_TIME)
+    }
+
+    /// Whether the write asks for a word of the EEPROM while another one may be on its way.
+    pub(crate) fn asks_twice(&self) -> bool {
+        self.at == offset::EERD && self.port.word_asked && Eerd::from_raw(self.value).start()
     }
 
     /// Whether the access configures the card, as opposed to resetting it.

@@ -96,7 +96,7 @@ const BACKPLANE: &[LinkMode] = &[
 impl Controls for PortDriver {
     fn firmware<'bound>(port: Pin<&port::Port<'bound>>, firmware: &mut Firmware<'_>) {
         // The serial number of the whole EEPROM image, as `ixgbe` shows it.
-        if let Ok(number) = eeprom::track_id(&port.bar) {
+        if let Ok(number) = port.with_eeprom(eeprom::track_id) {
             firmware.version(fmt!("0x{:08x}", number));
         }
     }
@@ -118,7 +118,7 @@ impl Controls for PortDriver {
         bytes: &mut [u8],
         _rtnl: &mut Rtnl,
     ) -> Result {
-        eeprom::read_bytes(&port.bar, offset, bytes)
+        port.with_eeprom(|bar| eeprom::read_bytes(bar, offset, bytes))
     }
 
     fn module_eeprom<'bound>(

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use arbitrary_int::traits::Integer;
-use arbitrary_int::{u2, u5};
+use arbitrary_int::{u2, u5, u14};
 
 use super::Driver;
 use crate::fault::Kind as Fault;
 use crate::module::{Kind, Module};
-use crate::regs::bits::{Autoc, Autoc2, Esdp, Gssr, I2cctl, Swsm};
+use crate::regs::bits::{Autoc, Autoc2, Eerd, Esdp, Gssr, I2cctl, Swsm};
 use crate::regs::offset;
 
 /// Milliseconds in nanoseconds.
@@ -48,6 +48,11 @@ pub(super) fn breach(rule: &str) -> Option<BTreeSet<&'static str>> {
     match rule {
         "i2c-semaphore" => driver.set(I2cctl::ZERO.with_clk_out(true)),
         "corectl-semaphore" => driver.write(offset::CORECTL, 1),
+        "eeprom-busy" => {
+            for word in [1, 2] {
+                driver.set(Eerd::ZERO.with_addr(u14::new(word)).with_start(true));
+            }
+        }
         "module-init" => driver.restart_link(),
         "laser-time" => {
             driver.set_up_module();
@@ -74,6 +79,7 @@ fn each_breach_is_one_rule() {
     for rule in [
         "i2c-semaphore",
         "corectl-semaphore",
+        "eeprom-busy",
         "module-init",
         "laser-time",
         "link-veto",
@@ -109,6 +115,10 @@ fn kept_rules() {
     device.manage_link();
     driver.owns_mac(true);
     driver.restart_link();
+    for word in [1, 2] {
+        driver.set(Eerd::ZERO.with_addr(u14::new(word)).with_start(true));
+        assert!(driver.read::<Eerd>().done());
+    }
     assert_eq!(driver.broken(), BTreeSet::new());
 }
 

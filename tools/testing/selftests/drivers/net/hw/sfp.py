@@ -10,6 +10,7 @@ touched.
 
 import contextlib
 import subprocess
+import threading
 import time
 
 from lib.py import CmdExitFailure, KsftNamedVariant, defer, ethtool, ip
@@ -187,6 +188,27 @@ def probed_with(cfg):
         cfg.card.find()
         ip(f"link set {port.ifname} up")
         ksft_eq(port.attr("carrier"), "0")
+
+
+def _keep_reading(cfg, over):
+    """ Read the EEPROM, again and again. """
+    while not over.is_set():
+        subprocess.run(["ethtool", "-e", cfg.ifname, "raw", "on", "length", "512"],
+                       stdout=subprocess.DEVNULL, check=True)
+
+
+@ksft_disruptive
+def exchanged_while_eeprom_is_read(cfg):
+    """ The settings of a module and others who read the EEPROM take turns. """
+    defer(restore, cfg)
+    over = threading.Event()
+    reader = threading.Thread(target=_keep_reading, args=(cfg, over), daemon=True)
+    reader.start()
+    defer(reader.join)
+    defer(over.set)
+    for kind in ("lr", "passive", "active", "sr"):
+        cfg.model.module(0, kind)
+        settled(cfg)
 
 
 @ksft_disruptive
@@ -394,7 +416,8 @@ def main():
         if not cfg.model.ask("judge")["judged"]:
             skip_program("only a judged card looks at the mode of the link")
         ksft_run(judged([set_up, module_info, module_bytes, module_absent,
-                         pulled_and_put_back, exchanged, forwards_after("exchanges"),
+                         pulled_and_put_back, exchanged, exchanged_while_eeprom_is_read,
+                         forwards_after("exchanges"),
                          opened_with, unusable, silent, probed_with, dark_while_down,
                          two_speeds,
                          no_link_in_an_empty_cage, no_link_for_a_moment,

@@ -9,6 +9,7 @@ use kernel::{
 };
 
 use crate::{
+    hw::Bar0,
     i2c::{
         self,
         Page, //
@@ -324,6 +325,14 @@ impl Port<'_> {
     /// Returns the module in the cage, if it can be used.
     pub(crate) fn module(&self) -> Option<Module> {
         self.medium.lock().module()
+    }
+
+    /// Lets `read` read the EEPROM, of which the card reads one word at a time. The settings of a
+    /// module come from there, too, with the cage locked.
+    pub(crate) fn with_eeprom<R>(&self, read: impl FnOnce(&Bar0<'_>) -> R) -> R {
+        let _medium = self.medium.lock();
+
+        read(&self.bar)
     }
 
     /// Reads a page of the module.
