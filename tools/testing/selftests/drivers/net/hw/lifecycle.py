@@ -52,9 +52,10 @@ def reload(cfg, state):
 
 @ksft_disruptive
 def unload_removes_interfaces(cfg):
-    """ No interface is left after unloading. """
+    """ No interface is left after unloading, and no device enabled. """
     cfg.card.unload()
     ksft_eq([port.find() for port in cfg.ports], [False, False])
+    ksft_eq([port.users() for port in cfg.ports], [0, 0])
     cfg.card.load()
 
 

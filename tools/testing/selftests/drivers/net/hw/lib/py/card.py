@@ -65,6 +65,10 @@ class Port:
         path.write_text("1", encoding="utf-8")
         return True
 
+    def users(self):
+        """ Return how often the device has been enabled without being disabled. """
+        return int((self._device / "enable").read_text(encoding="utf-8"))
+
     def is_bus_master(self):
         """ Return whether the port may access memory. """
         command = (self._device / "config").read_bytes()[4:6]
