@@ -147,12 +147,13 @@ impl pci::Driver for Ixgbe {
         id_info: Option<&'bound Self::IdInfo>,
     ) -> impl PinInit<(), Error> + 'bound {
         pin_init::pin_init_scope(move || {
-            // An ID added at run time (new_id) does not determine the media.
-            let media = id_info.copied().unwrap_or(Media::Backplane);
-
             pdev.enable_device_mem()?;
             let combining = module_parameters::combine_tx.value();
-            let setup = Setup { media, combining };
+            let setup = Setup {
+                // An ID added at run time (new_id) does not tell.
+                media: id_info.copied(),
+                combining,
+            };
             if combining {
                 device::register_with::<PortDriver, Combining>(pdev, setup)?;
             } else {

@@ -3,6 +3,7 @@
 //! Link setup and state (datasheet 3.7, MAC and link).
 
 use kernel::{
+    fmt,
     io::Io,
     prelude::*,
     time::{
@@ -36,6 +37,29 @@ pub(crate) enum Media {
     Backplane,
 }
 
+impl Media {
+    /// Returns the medium of a card by the mode of the link that its EEPROM has chosen.
+    pub(crate) fn of(autoc: AUTOC, autoc2: AUTOC2) -> Self {
+        let is_serial = autoc.lms().get() == link_mode::SERIAL_10G;
+
+        // Modules are connected by SFI, serial backplanes by KR.
+        if is_serial && autoc2.pma_pmd_10g_serial().get() == SFI {
+            Self::SfpPlus
+        } else {
+            Self::Backplane
+        }
+    }
+}
+
+impl fmt::Display for Media {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SfpPlus => "a cage for SFP+ modules",
+            Self::Backplane => "a backplane",
+        })
+    }
+}
+
 /// State of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
@@ -44,6 +68,9 @@ pub(crate) enum Link {
     /// The link is up at this speed, in Mb/s.
     Up(u32),
 }
+
+/// Value of [`AUTOC2`]'s physical layer for 10 Gb/s over one lane: SFI.
+const SFI: u32 = 2;
 
 /// Time in which a laser gets dark, and lit.
 const LASER_OFF: Delta = Delta::from_micros(100);
@@ -78,7 +105,7 @@ pub(crate) fn start_serial(
     }
 
     enable(bar);
-    bar.update(AUTOC2, |r| r.with_const_pma_pmd_10g_serial::<2>());
+    bar.update(AUTOC2, |r| r.with_const_pma_pmd_10g_serial::<SFI>());
     restart(bar, firmware, |r| match speed {
         Speed::Ten => r.with_const_lms::<{ link_mode::SERIAL_10G }>(),
         Speed::One => r
@@ -165,4 +192,22 @@ pub(crate) fn state(bar: &Bar0<'_>) -> Link {
 pub(crate) fn confirm(bar: &Bar0<'_>) -> Link {
     fsleep(NOISE);
     state(bar)
+}
+
+#[kunit_tests(ixgbe_rust_link)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_by_the_mode_of_the_link() {
+        let media =
+            |lms: u32, serial: u32| Media::of(AUTOC::from(lms << 13), AUTOC2::from(serial << 16));
+
+        assert_eq!(media(3, 2), Media::SfpPlus);
+        // KR without negotiation, and the modes with it.
+        assert_eq!(media(3, 0), Media::Backplane);
+        for lms in [1, 4, 6] {
+            assert_eq!(media(lms, 2), Media::Backplane);
+        }
+    }
 }

@@ -48,6 +48,10 @@ use crate::{
     },
     moderation::Setting,
     regs::{
+        medium::{
+            AUTOC,
+            AUTOC2, //
+        },
         queue::MAX_PAIRS,
         STATUS, //
     },
@@ -87,7 +91,8 @@ pub(super) const FLAG_COMBINE_TX: u32 = 1 << 1;
 
 /// Parameters of a new port.
 pub(crate) struct Setup {
-    pub(crate) media: Media,
+    /// The medium, if it is known.
+    pub(crate) media: Option<Media>,
     /// Let [`FLAG_COMBINE_TX`] be set.
     pub(crate) combining: bool,
 }
@@ -150,6 +155,11 @@ impl<'bound> Port<'bound> {
         }
         hw::reset(dev, &bar)?;
         eeprom::check(dev, &bar)?;
+        let media = media.unwrap_or_else(|| {
+            let media = Media::of(bar.read(AUTOC), bar.read(AUTOC2));
+            dev_info!(dev, "unknown device, taken for one with {}\n", media);
+            media
+        });
         if media == Media::SfpPlus {
             // The reset has turned it on. A port that is down must not look like a link partner.
             link::laser_off(&bar);
