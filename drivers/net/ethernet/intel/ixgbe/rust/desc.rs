@@ -283,6 +283,10 @@ const TCP_CHECKSUM: u16 = 16;
 /// The least data in a segment: with less, a single packet would become very many.
 const MIN_SEGMENT: u16 = 64;
 
+/// The most bytes of headers in front of each segment. The datasheet limits their sum (7.2.3.2.3),
+/// and that of the 82598 has a buffer of 240 bytes for them, into which a VLAN tag goes as well.
+const MAX_SEGMENT_HEADERS: u32 = 240 - 4;
+
 /// A context descriptor: where the checksum of the following packet starts and is stored, and how
 /// the packet is split.
 #[derive(Clone, Copy)]
@@ -322,7 +326,7 @@ impl TxContext {
     ///
     /// Returns [`None`] if the device cannot do so.
     pub(crate) fn segmented(segmentation: &Segmentation) -> Option<Self> {
-        if segmentation.size < MIN_SEGMENT {
+        if segmentation.size < MIN_SEGMENT || segmentation.headers > MAX_SEGMENT_HEADERS {
             return None;
         }
         let checksum = PartialChecksum {
@@ -416,6 +420,16 @@ mod tests {
             ..SEGMENTATION
         };
         assert!(TxContext::segmented(&tiny).is_none());
+
+        // IPv6 with extension headers, just short enough and too long.
+        let long = |headers| Segmentation {
+            ipv4: false,
+            transport: headers - 20,
+            headers,
+            ..SEGMENTATION
+        };
+        assert!(TxContext::segmented(&long(MAX_SEGMENT_HEADERS)).is_some());
+        assert!(TxContext::segmented(&long(MAX_SEGMENT_HEADERS + 1)).is_none());
     }
 
     #[test]
