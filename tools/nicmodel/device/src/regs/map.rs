@@ -104,7 +104,8 @@ pub const REGISTERS: &[Entry] = &[
     ),
     effect("FRTIMER", 0x00048, 0, Effect::Frtimer),
     one("TCPTIMER", 0x0004c, 0, Memory),
-    one("LEDCTL", 0x00200, 0, Memory),
+    // LED 2 shows the link and its activity.
+    one("LEDCTL", 0x00200, 0x0004_0000, Memory),
     one("TSSDP", 0x0003c, 0, Memory),
     // Interrupts
     array("PFVFLREC", 0x00600, 2, 4, 0, Memory),

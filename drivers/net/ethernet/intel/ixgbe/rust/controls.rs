@@ -28,7 +28,8 @@ use kernel::{
         OpsLocked,
         Rtnl, //
     },
-    prelude::*, //
+    prelude::*,
+    sync::atomic::Relaxed, //
 };
 
 use crate::{
@@ -144,12 +145,19 @@ impl Controls for PortDriver {
     }
 
     fn identify<'bound>(port: Pin<&port::Port<'bound>>, on: Option<bool>) -> Result {
-        // LED 2, the one of the link, as `ixgbe` does by default.
-        let mode = match on {
-            Some(true) => led::ON,
-            Some(false) => led::OFF,
-            None => led::LINK_UP,
+        let lights = port.lights.load(Relaxed);
+        let Some(on) = on else {
+            port.bar.write_reg(LEDCTL::from(lights));
+            port.lights.store(port::NO_LIGHTS, Relaxed);
+            return Ok(());
         };
+        if lights == port::NO_LIGHTS {
+            // The EEPROM has chosen their modes.
+            port.lights.store(port.bar.read(LEDCTL).into_raw(), Relaxed);
+        }
+
+        // LED 2, the one of the link, as `ixgbe` does by default.
+        let mode = if on { led::ON } else { led::OFF };
         port.bar.update(LEDCTL, |r| {
             r.with_led2_blink(false)
                 .try_with_led2_mode(mode)

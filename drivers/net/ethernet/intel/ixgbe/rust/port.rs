@@ -79,7 +79,8 @@ use self::state::{
 };
 pub(crate) use self::state::{
     Port,
-    Setup, //
+    Setup,
+    NO_LIGHTS, //
 };
 
 /// The network device driver.

@@ -239,8 +239,6 @@ register! {
 }
 /// Values of [`LEDCTL`]'s modes.
 pub(crate) mod led {
-    /// Lit while the link is up.
-    pub(crate) const LINK_UP: u32 = 0;
     /// Always lit.
     pub(crate) const ON: u32 = 0xe;
     /// Never lit.

@@ -27,7 +27,7 @@ PAIR = ["EITR", "RDBAL", "RDBAH", "RDLEN", "RDH", "RDT", "RXDCTL", "SRRCTL", "TD
         "TDT", "TXDCTL"]
 PAIRS = 16
 EEPROM_WORDS = 0x40
-LED2_ON, LED2_OFF, LED2_LINK = 0xe, 0xf, 0
+LED2_ON, LED2_OFF, LED2_ACTIVITY = 0xe, 0xf, 4
 KEY = bytes(range(40))
 
 RFCE, TFCE = 1 << 3, 1 << 3
@@ -80,14 +80,14 @@ def eeprom(cfg):
 
 
 def identify(cfg):
-    """ The LED is on and off in turns, and then that of the link again. """
+    """ The LED is on and off in turns, and then what it was before. """
     def mode():
         return _registers(cfg)[0]["LEDCTL"] >> 16 & 0xf
 
     with bkg(f"ethtool -p {cfg.ifname} 60"):
         for state in (LED2_ON, LED2_OFF, LED2_ON):
             wait_until(lambda state=state: mode() == state, 20, f"the LED is in mode {state}", 0)
-    ksft_eq(mode(), LED2_LINK)
+    ksft_eq(mode(), LED2_ACTIVITY)
 
 
 def link(cfg):

@@ -89,6 +89,9 @@ pub(super) const FLAG_BULK_FREE: u32 = 1 << 0;
 /// this, since it changes the path through the stack for the lifetime of the port.
 pub(super) const FLAG_COMBINE_TX: u32 = 1 << 1;
 
+/// No value of LEDCTL, of which several bits are reserved.
+pub(crate) const NO_LIGHTS: u32 = u32::MAX;
+
 /// Parameters of a new port.
 pub(crate) struct Setup {
     /// The medium, if it is known.
@@ -127,6 +130,8 @@ pub(crate) struct Port<'bound> {
     pub(super) vlans: RtnlCell<Members>,
     pub(crate) spread: RtnlCell<Spread>,
     pub(crate) moderation: Setting,
+    /// LEDCTL as it was before one of the lights was to identify the port, else [`NO_LIGHTS`].
+    pub(crate) lights: Atomic<u32>,
     /// The use of pause frames.
     pub(crate) pause: RtnlCell<Pause>,
     pub(crate) media: Media,
@@ -229,6 +234,7 @@ impl<'bound> Port<'bound> {
                 vlans: RtnlCell::new(Members::new()),
                 spread: RtnlCell::new(Spread::new()),
                 moderation: Setting::new(),
+                lights: Atomic::new(NO_LIGHTS),
                 pause: RtnlCell::new(flow::DEFAULT),
                 media,
                 firmware,
