@@ -161,6 +161,13 @@ pub const RULES: &[Rule] = &[
     ),
     on(
         Moment::Reset,
+        "reset-kind",
+        "4.2.1.7; C ixgbe_82599.c:973",
+        "a reset is one of the device (CTRL.RST) or of the link as well (CTRL.LRST), not both",
+        |f| f.resets_twofold(),
+    ),
+    on(
+        Moment::Reset,
         "reset-flush",
         "SU clarification 9; C ixgbe_common.c:3824",
         "if STATUS.GIO \

@@ -228,6 +228,12 @@ impl Facts<'_> {
             .is_some_and(|then| since(then) < LASER_TIME)
     }
 
+    /// Whether the write asks for both kinds of reset.
+    pub(crate) fn resets_twofold(&self) -> bool {
+        let ctrl = Ctrl::from_raw(self.value);
+        ctrl.rst() && ctrl.lnk_rst()
+    }
+
     /// Whether the write asks for a word of the EEPROM while another one may be on its way.
     pub(crate) fn asks_twice(&self) -> bool {
         self.at == offset::EERD && self.port.word_asked && Eerd::from_raw(self.value).start()

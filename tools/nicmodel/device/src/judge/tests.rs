@@ -271,6 +271,7 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
             driver.set(Ctrl::ZERO.with_rst(true));
             driver.set(Gpie::ZERO);
         }
+        "reset-kind" => driver.set(Ctrl::ZERO.with_rst(true).with_lnk_rst(true)),
         "reset-master" => {
             driver.start();
             driver.reset_once();

@@ -22,8 +22,11 @@ use kernel::{
 
 use crate::{
     flush,
+    link::{
+        self,
+        Link, //
+    },
     regs::{
-        medium::LINKS,
         queue::*,
         *, //
     }, //
@@ -136,9 +139,10 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     };
 
     for _ in 0..resets {
-        // Leave a link that is up alone, since the firmware may use it. Reset a link that is down.
-        let link_up = bar.read(LINKS).link_up();
-        bar.update(CTRL, |r| r.with_rst(true).with_lrst(!link_up));
+        // Leave a link that is up alone, since the firmware may use it. The reset of a link that is
+        // down resets all else as well.
+        let link_up = link::state(bar) != Link::Down;
+        bar.update(CTRL, |r| r.with_rst(link_up).with_lrst(!link_up));
         flush(bar);
         // The datasheet wants a delay before the next register access.
         fsleep(Delta::from_millis(1));
@@ -301,7 +305,7 @@ pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     flush(bar);
 
     // Without a link, transmit queues with packets do not stop. The next reset clears them.
-    let transmits = bar.read(LINKS).link_up();
+    let transmits = link::state(bar) != Link::Down;
     let is_enabled = |pair: Pair| {
         bar.read(RXDCTL::at(pair.at())).enable()
             || transmits && bar.read(TXDCTL::at(pair.at())).enable()

@@ -19,7 +19,7 @@ register! {
     pub(crate) CTRL(u32) @ 0x00000 {
         /// Device reset: also known as software reset. Clears itself.
         26:26   rst => bool;
-        /// Link reset: resets the link and the MAC. Clears itself.
+        /// Link reset: a device reset that includes the link and the MAC. Clears itself.
         3:3     lrst => bool;
         /// PCIe Master Disable: the device starts no new transactions.
         2:2     pcie_master_disable => bool;
