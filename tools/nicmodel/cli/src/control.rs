@@ -284,6 +284,7 @@ impl Control {
             (FaultKind::OldFirmware, None) => device.age_firmware(),
             (FaultKind::NoCrosstalk, None) => device.rule_out_crosstalk(),
             (FaultKind::NoNegotiation, None) => device.hold_negotiation(),
+            (FaultKind::FirmwareDead, None) => device.kill_firmware(),
             (_, None) => device.mend(),
         }
         Ok(Answer::Done(Done {}))

@@ -168,6 +168,8 @@ pub enum FaultKind {
     NoCrosstalk,
     /// Negotiation does not leave its first state, until the next reset.
     NoNegotiation,
+    /// The firmware has died as the owner of all that is shared.
+    FirmwareDead,
     /// [`Kind::RxLength`].
     RxLength,
     /// [`Kind::RxNoEop`].
@@ -202,7 +204,8 @@ impl FaultKind {
             | Self::Lesm
             | Self::OldFirmware
             | Self::NoCrosstalk
-            | Self::NoNegotiation => None,
+            | Self::NoNegotiation
+            | Self::FirmwareDead => None,
             Self::RxLength => Some(Kind::RxLength),
             Self::RxNoEop => Some(Kind::RxNoEop),
             Self::RxOnes => Some(Kind::RxOnes),
@@ -513,8 +516,9 @@ pub const REQUESTS: &[Entry] = &[
             must(
                 "kind",
                 "clear (or none), remove, stuck, interrupt, memory_error, counters, veto, lesm, \
-                 old_firmware, no_crosstalk, no_negotiation, rx_length, rx_no_eop, rx_ones, \
-                 rx_error, tx_no_done, tx_head, slow_poll, false_link or firmware_busy",
+                 old_firmware, no_crosstalk, no_negotiation, firmware_dead, rx_length, \
+                 rx_no_eop, rx_ones, rx_error, tx_no_done, tx_head, slow_poll, false_link or \
+                 firmware_busy",
             ),
             may(
                 "count",

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use arbitrary_int::u5;
+
 use crate::clock::Clock;
 use crate::config::{Config, MSIX_BAR, MSIX_BAR_SIZE};
 use crate::counters::{Totals, WideCounters, bump};
@@ -17,7 +19,7 @@ use crate::irq::{CAUSE_ECC, Interrupts, VECTORS};
 use crate::judge::{self, Judge};
 use crate::link::Link;
 use crate::memory::DmaMemory;
-use crate::regs::bits::{Autoc, Hlreg0, LinkMode, Rah};
+use crate::regs::bits::{Autoc, Gssr, Hlreg0, LinkMode, Rah};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 use crate::trace::Trace;
@@ -291,6 +293,7 @@ impl Device {
         slow.eeprom.set_sure(false);
         drop(slow);
         self.regs.store(offset::ANLP1, map::NEGOTIATION_BEGUN);
+        self.set_firmware_owns(0);
         if was_lost {
             self.reset_registers();
         }
@@ -318,6 +321,16 @@ impl Device {
     /// By the EEPROM, whatever the card takes for a link is one.
     pub fn rule_out_crosstalk(&self) {
         self.slow().eeprom.set_sure(true);
+    }
+
+    /// The firmware has died as the owner of all that is shared, but the EEPROM.
+    pub fn kill_firmware(&self) {
+        self.set_firmware_owns(0x1e);
+    }
+
+    fn set_firmware_owns(&self, resources: u8) {
+        let gssr = self.regs.get::<Gssr>();
+        self.regs.set(gssr.with_firmware(u5::new(resources)));
     }
 
     /// Negotiation does not leave its first state, until the next reset.

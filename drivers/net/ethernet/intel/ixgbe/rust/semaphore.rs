@@ -98,6 +98,15 @@ impl<'a, 'bound> Register<'a, 'bound> {
         owners
     }
 
+    /// Takes a resource away from all owners.
+    fn free(&self, resource: Resource) {
+        self.set(resource, false);
+        self.0.update(SW_FW_SYNC, |r| {
+            let firmware = r.firmware().get() & !(resource as u32);
+            r.try_with_firmware(firmware).unwrap_or(r)
+        });
+    }
+
     fn set(&self, resource: Resource, owned: bool) {
         self.0.update(SW_FW_SYNC, |r| {
             let bit = resource as u32;
@@ -125,27 +134,24 @@ fn is_free(owners: SW_FW_SYNC, resource: Resource) -> bool {
 }
 
 /// Takes a resource; sleeps while another driver or the firmware has it, a second at most.
+///
+/// After that, [`EBUSY`], and the resource is free.
 pub(crate) fn take<'a, 'bound>(
     bar: &'a Bar0<'bound>,
     resource: Resource,
 ) -> Result<Owned<'a, 'bound>> {
-    let mut owners = SW_FW_SYNC::zeroed();
-
     for _ in 0..ATTEMPTS {
         if hw::is_gone(bar) {
             return Err(ENODEV);
         }
-        owners = Register::take(bar)?.try_resource(resource);
+        let owners = Register::take(bar)?.try_resource(resource);
         if is_free(owners, resource) {
             return Ok(Owned { bar, resource });
         }
         fsleep(PAUSE);
     }
-    // A driver that has died does not give it back. The firmware does, if it has to be restarted
-    // for that.
-    if owners.firmware().get() & resource as u32 == 0 {
-        Register::take(bar)?.set(resource, false);
-    }
+    // A driver or firmware that has died does not give it back. The caller may try again.
+    Register::take(bar)?.free(resource);
     Err(EBUSY)
 }
 

@@ -136,6 +136,20 @@ fn another_module_needs_its_settings() {
 }
 
 #[test]
+fn dead_firmware_holds_what_it_has_until_it_is_taken() {
+    let driver = Driver::new();
+    driver.card.device.kill_firmware();
+    assert_eq!(driver.read::<Gssr>().firmware(), u5::new(0x1e));
+    assert_eq!(driver.read::<Gssr>().firmware(), u5::new(0x1e));
+    driver.share(driver.read::<Gssr>().with_firmware(u5::ZERO));
+    driver.owns_mac(true);
+    assert_eq!(driver.broken(), BTreeSet::new());
+    driver.card.device.kill_firmware();
+    driver.card.device.mend();
+    assert_eq!(driver.read::<Gssr>().firmware(), u5::ZERO);
+}
+
+#[test]
 fn busy_firmware_holds_all_and_lets_go() {
     let driver = Driver::new();
     let device = &driver.card.device;

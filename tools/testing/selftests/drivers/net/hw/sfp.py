@@ -284,6 +284,17 @@ def firmware_shares(cfg):
 
 
 @ksft_disruptive
+def firmware_dies(cfg):
+    """ What firmware that has died owned is taken from it after a second. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.fault(0, "firmware_dead")
+    cfg.model.module(0, "lr")
+    log.wait("10GBASE-LR")
+    settled(cfg)
+
+
+@ksft_disruptive
 def firmware_manages_link(cfg):
     """ Firmware that manages the link is asked before the link is changed. """
     defer(cfg.set_up)
@@ -421,7 +432,8 @@ def main():
                          opened_with, unusable, silent, probed_with, dark_while_down,
                          two_speeds,
                          no_link_in_an_empty_cage, no_link_for_a_moment,
-                         firmware_shares, firmware_manages_link, firmware_forbids,
+                         firmware_shares, firmware_dies, firmware_manages_link,
+                         firmware_forbids,
                          link_without_the_bus, link_without_negotiation,
                          firmware_is_old, forwards_after("firmware")]),
                  args=(cfg, ))
