@@ -60,6 +60,8 @@ pub enum LinkMode {
     Base10000Sr = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseSR_Full_BIT,
     /// 10 Gb/s over a fibre, for long distances.
     Base10000Lr = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseLR_Full_BIT,
+    /// 10 Gb/s over a fibre, for very long distances.
+    Base10000Er = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseER_Full_BIT,
     /// 10 Gb/s over four lanes of a backplane.
     Base10000Kx4 = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseKX4_Full_BIT,
     /// 10 Gb/s over one lane of a backplane.

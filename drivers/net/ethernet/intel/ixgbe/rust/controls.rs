@@ -68,6 +68,7 @@ fn abilities(module: &Module) -> &'static [LinkMode] {
         Kind::Sr if module.is_dual => &[Base10000Sr, Base1000X, Autoneg, Fibre, Pause],
         Kind::Lr if module.is_dual => &[Base10000Lr, Base1000X, Autoneg, Fibre, Pause],
         Kind::Sr => &[Base10000Sr, Fibre, Pause],
+        Kind::Er => &[Base10000Er, Fibre, Pause],
         // The kernel has no mode for one fibre.
         Kind::Lr | Kind::Bx10G => &[Base10000Lr, Fibre, Pause],
         Kind::T => &[Base1000T, Autoneg, TwistedPair, Pause],

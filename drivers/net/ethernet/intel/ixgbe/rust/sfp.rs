@@ -48,6 +48,7 @@ mod id {
     pub(super) const CODES_10G: usize = 3;
     pub(super) const SR: u8 = 1 << 4;
     pub(super) const LR: u8 = 1 << 5;
+    pub(super) const ER: u8 = 1 << 7;
 
     pub(super) const CODES_1G: usize = 6;
     pub(super) const SX: u8 = 1 << 0;
@@ -92,6 +93,8 @@ pub(crate) enum Kind {
     Sr,
     /// 10GBASE-LR.
     Lr,
+    /// 10GBASE-ER.
+    Er,
     /// 10 Gb/s in both directions of one fibre.
     Bx10G,
     /// 1000BASE-T.
@@ -165,8 +168,10 @@ impl Module {
             Kind::Sr
         } else if ten & id::LR != 0 {
             Kind::Lr
+        } else if ten & id::ER != 0 {
+            Kind::Er
         } else if ten != 0 {
-            // Over other fibres, which need more than the card has.
+            // 10GBASE-LRM, which needs more than the card has.
             return None;
         } else if one & id::T != 0 {
             Kind::T
@@ -197,9 +202,12 @@ impl Module {
     /// The speed to try first.
     pub(crate) fn speed(&self) -> Speed {
         match self.kind {
-            Kind::PassiveCable | Kind::ActiveCable | Kind::Sr | Kind::Lr | Kind::Bx10G => {
-                Speed::Ten
-            }
+            Kind::PassiveCable
+            | Kind::ActiveCable
+            | Kind::Sr
+            | Kind::Lr
+            | Kind::Er
+            | Kind::Bx10G => Speed::Ten,
             Kind::T | Kind::Sx | Kind::Lx | Kind::Bx => Speed::One,
         }
     }
@@ -227,6 +235,7 @@ impl fmt::Display for Kind {
             Self::ActiveCable => "active cable",
             Self::Sr => "10GBASE-SR",
             Self::Lr => "10GBASE-LR",
+            Self::Er => "10GBASE-ER",
             Self::Bx10G => "10GBASE-BX",
             Self::T => "1000BASE-T",
             Self::Sx => "1000BASE-SX",
@@ -372,6 +381,7 @@ mod tests {
     fn kinds() {
         assert_eq!(kind(&[(3, 0x10)]), Some(Kind::Sr));
         assert_eq!(kind(&[(3, 0x20)]), Some(Kind::Lr));
+        assert_eq!(kind(&[(3, 0x80)]), Some(Kind::Er));
         assert_eq!(kind(&[(8, 4), (3, 0x10)]), Some(Kind::PassiveCable));
         assert_eq!(kind(&[(8, 8), (60, 4)]), Some(Kind::ActiveCable));
         assert_eq!(kind(&[(6, 8)]), Some(Kind::T));

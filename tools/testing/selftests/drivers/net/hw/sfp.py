@@ -130,6 +130,17 @@ def exchanged(cfg, kind, name, mbps):
 
 
 @ksft_disruptive
+def exchanged_for_er(cfg):
+    """ A module for long distances is used as one for short ones. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.module(0, "sr", id="03040780")
+    log.wait("10GBASE-ER")
+    settled(cfg)
+    ksft_in("10000baseER/Full", ethtool(cfg.ifname).stdout)
+
+
+@ksft_disruptive
 def opened_with(cfg):
     """ A module is exchanged while the port is down, and used when it is up. """
     defer(restore, cfg)
@@ -427,7 +438,8 @@ def main():
         if not cfg.model.ask("judge")["judged"]:
             skip_program("only a judged card looks at the mode of the link")
         ksft_run(judged([set_up, module_info, module_bytes, module_absent,
-                         pulled_and_put_back, exchanged, exchanged_while_eeprom_is_read,
+                         pulled_and_put_back, exchanged, exchanged_for_er,
+                         exchanged_while_eeprom_is_read,
                          forwards_after("exchanges"),
                          opened_with, unusable, silent, probed_with, dark_while_down,
                          two_speeds,
