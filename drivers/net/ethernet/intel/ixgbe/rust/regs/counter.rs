@@ -10,12 +10,6 @@ register! {
     /// CRC Error Count.
     pub(crate) CRCERRS(u32) @ 0x04000 {}
 
-    /// Illegal Byte Error Count.
-    pub(crate) ILLERRC(u32) @ 0x04004 {}
-
-    /// Error Byte Count.
-    pub(crate) ERRBC(u32) @ 0x04008 {}
-
     /// Link XON Transmitted Count.
     pub(crate) LXONTXC(u32) @ 0x03f60 {}
 
