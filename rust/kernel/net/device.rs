@@ -33,7 +33,7 @@ use crate::{
 };
 use core::ops::Range;
 
-// What drivers can choose in place of the defaults in `tx_path`.
+// Alternatives to the defaults in `tx_path`, for drivers that choose them.
 pub mod combining;
 pub mod deferring;
 
