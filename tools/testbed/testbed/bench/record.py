@@ -99,7 +99,9 @@ def commit(clone: Path) -> str:
     head = proc.output(["git", "-C", str(clone), "rev-parse", "--short=7", "HEAD"])
     # A run that writes several records does not count its own.
     sources = [".", *(f":!{one}" for one in RECORDED)]
-    changed = proc.output(["git", "-C", str(clone), "status", "--porcelain", "-uno", "--", *sources])
+    changed = proc.output(
+        ["git", "-C", str(clone), "status", "--porcelain", "-uno", "--", *sources]
+    )
     return f"{head.strip()}{'+' if changed and changed.strip() else ''}" if head else "unknown"
 
 

@@ -57,7 +57,10 @@ class Records(unittest.TestCase):
         self.assertEqual(record.rows_of("forward", [ROW]), [])
         self.assertEqual(len(record.rows_of("memory", [ROW])), 1)
         rows = [replace(ROW, bench=name) for name in ("forward-cost", "window", "window-events")]
-        for part, benches in (("forward", ["forward-cost"]), ("window", ["window", "window-events"])):
+        for part, benches in {
+            "forward": ["forward-cost"],
+            "window": ["window", "window-events"],
+        }.items():
             found = [one["bench"] for one in record.rows_of(part, rows)]
             self.assertEqual(found, benches)
 

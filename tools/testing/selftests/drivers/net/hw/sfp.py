@@ -296,7 +296,7 @@ def firmware_shares(cfg):
 
 @ksft_disruptive
 def firmware_dies(cfg):
-    """ What firmware that has died owned is taken from it after a second. """
+    """ Dead firmware loses its resources to the driver after a second. """
     log = Log()
     defer(restore, cfg)
     cfg.model.fault(0, "firmware_dead")
