@@ -9,7 +9,7 @@ use arbitrary_int::{u2, u5, u14};
 use super::Driver;
 use crate::fault::Kind as Fault;
 use crate::module::{Kind, Module};
-use crate::regs::bits::{Autoc, Autoc2, Eerd, Esdp, Gssr, I2cctl, Swsm};
+use crate::regs::bits::{Autoc, Autoc2, Eec, Eerd, Esdp, Gssr, I2cctl, Swsm};
 use crate::regs::offset;
 
 /// Milliseconds in nanoseconds.
@@ -49,6 +49,7 @@ pub(super) fn breach(rule: &str) -> Option<BTreeSet<&'static str>> {
         "i2c-semaphore" => driver.set(I2cctl::ZERO.with_clk_out(true)),
         "corectl-semaphore" => driver.write(offset::CORECTL, 1),
         "eeprom-busy" => {
+            driver.poll::<Eec>(|eec| eec.auto_rd());
             for word in [1, 2] {
                 driver.set(Eerd::ZERO.with_addr(u14::new(word)).with_start(true));
             }
@@ -115,6 +116,7 @@ fn kept_rules() {
     device.manage_link();
     driver.owns_mac(true);
     driver.restart_link();
+    assert!(driver.poll::<Eec>(|eec| eec.auto_rd()));
     for word in [1, 2] {
         driver.set(Eerd::ZERO.with_addr(u14::new(word)).with_start(true));
         assert!(driver.read::<Eerd>().done());
