@@ -24,6 +24,7 @@ pub(in crate::net::device) mod restart;
 mod suspend;
 mod tx_rings;
 mod unbind;
+mod validate;
 mod wake;
 
 use self::{

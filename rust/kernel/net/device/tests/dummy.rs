@@ -459,10 +459,11 @@ impl Driver for Dummy {
     }
 
     fn features_check<'bound>(
-        _data: Pin<&Data<'bound>>,
+        data: Pin<&Data<'bound>>,
         skb: &SkBuff,
         features: Features,
     ) -> Features {
+        data.log.features_checks.fetch_add(1, Relaxed);
         // It cannot do anything for packets of this length, and claims another feature.
         if skb.len() == 64 {
             features.without(Feature::ChecksumAny).with(Feature::RxHash)

@@ -149,6 +149,8 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) addresses: Atomic<u32>,
     pub(in crate::net::device) restart_mtu: Atomic<u32>,
     pub(in crate::net::device) flags: Atomic<u32>,
+    /// The number of packets that the driver was asked about.
+    pub(in crate::net::device) features_checks: Atomic<u32>,
     /// The number of packets that the ring holds, if not zero.
     pub(in crate::net::device) room: Atomic<usize>,
     /// Complete packets when another CPU has stopped the queue.
@@ -208,6 +210,7 @@ impl Log {
                 addresses: Atomic::new(0),
                 restart_mtu: Atomic::new(0),
                 flags: Atomic::new(0),
+                features_checks: Atomic::new(0),
                 room: Atomic::new(0),
                 complete_late: Atomic::new(0),
                 taken: Atomic::new(0),
