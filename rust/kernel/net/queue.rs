@@ -227,6 +227,14 @@ impl<'a> Completions<'a> {
         }
     }
 
+    /// Whether the queue is stopped: the ring is full, or byte queue limits are reached. Packets may
+    /// wait in the stack for others to be completed.
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        // SAFETY: By the type invariants, the queue is valid if there is one.
+        !self.raw.is_null() && unsafe { bindings::netif_xmit_stopped(self.raw) }
+    }
+
     /// Accounts for packets that the card has sent, and wakes the queue if there is room again.
     ///
     /// To be called once per batch, after its descriptors were freed. `free` returns the number of

@@ -35,6 +35,8 @@ use crate::{
     }, //
 };
 
+use core::ptr;
+
 /// The number of times that they race, unless the machine is too busy for that.
 const ROUNDS: u32 = 200_000;
 const TIME: Delta = Delta::from_secs(2);
@@ -151,6 +153,42 @@ mod cases {
     #[test]
     fn packets_without_bytes_wake_the_queue() -> Result {
         assert!(matches!(missed_wakeups(0)?, None | Some(0)));
+        Ok(())
+    }
+
+    #[test]
+    fn completions_know_whether_the_queue_is_stopped() -> Result {
+        let device = Fixture::new(1)?;
+        let napi = KBox::pin_init(Napi::new(), GFP_KERNEL)?;
+
+        device.up()?;
+        let is_limited = device.set_limit(0);
+        // SAFETY: The device has this queue.
+        let raw = unsafe { bindings::netdev_get_tx_queue(device.dev(), 0) };
+        // SAFETY: The instance is not polled.
+        let cx = unsafe { Poll::new(&napi, 64, 0, QueuePair::of(0), &WakeNow) };
+        // SAFETY: This is the queue of the device, and no queue. No packets are completed otherwise.
+        let (queue, none) = unsafe {
+            (
+                Completions::from_raw(raw, &cx),
+                Completions::from_raw(ptr::null_mut(), &cx),
+            )
+        };
+
+        assert!(!queue.is_stopped() && !none.is_stopped());
+        // SAFETY: The queue is valid.
+        unsafe { bindings::netif_tx_stop_queue(raw) };
+        assert!(queue.is_stopped());
+        // SAFETY: As above.
+        unsafe { bindings::netif_tx_start_queue(raw) };
+        assert!(!queue.is_stopped());
+
+        // By its limit.
+        // SAFETY: The queue is not transmitted to otherwise.
+        let _ = unsafe { TxQueue::from_raw(raw, 0, None) }.sent(64, false);
+        assert_eq!(queue.is_stopped(), is_limited);
+        queue.completed(1, 64, || 64, 1);
+        assert!(!queue.is_stopped());
         Ok(())
     }
 

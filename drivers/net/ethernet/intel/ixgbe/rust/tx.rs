@@ -85,7 +85,8 @@ const STOP_BELOW: usize = MAX_DESCRIPTORS;
 /// the stack, which are kept there and sent in small portions.
 const WAKE_AT: usize = RING_SIZE / 2;
 
-/// Maximum number of packets that one poll completes: as many as it receives.
+/// Maximum number of packets that one poll completes: as many as it receives. More if it has fallen
+/// behind, see [`most_completed`].
 ///
 /// The CPU's cache of SKBs holds twice as many. While a vector that receives and one that completes
 /// take turns, all SKBs come from there and return there; more at a time would go to the slab
@@ -338,6 +339,21 @@ impl TxRing<'_> {
     }
 }
 
+/// Returns the maximum number of packets that a poll completes.
+///
+/// While vectors take turns, as many packets arrive as are completed. So a backlog would not shrink:
+/// when the queue has been stopped, packets wait in the queueing discipline, and those that follow
+/// wait behind them. Nor would byte queue limits grow, as they do when everything that was sent is
+/// completed: they would take our portions for the speed of the card. The same holds for the ring
+/// itself, which would be full at last.
+fn most_completed(is_stopped: bool, free: usize) -> usize {
+    if is_stopped || free < WAKE_AT {
+        2 * MAX_COMPLETED
+    } else {
+        MAX_COMPLETED
+    }
+}
+
 /// The side that removes sent packets from the ring.
 pub(crate) struct TxCompletion<'a> {
     consumer: TxConsumer<'a>,
@@ -345,7 +361,7 @@ pub(crate) struct TxCompletion<'a> {
 }
 
 impl TxCompletion<'_> {
-    /// Frees packets that the card has sent, up to [`MAX_COMPLETED`], in bulk if `bulk` is set.
+    /// Frees packets that the card has sent, up to [`most_completed`], in bulk if `bulk` is set.
     /// Returns their number, and whether these were all.
     // Not inlined: in a function of its own, the loop's variables stay in registers.
     #[inline(never)]
@@ -356,13 +372,13 @@ impl TxCompletion<'_> {
         stats: &PairStats,
         bulk: bool,
     ) -> (usize, bool) {
+        let limit = most_completed(queue.is_stopped(), self.consumer.free());
         let ring = &*self.desc;
         let done = {
             // The end of this block frees the list: passing it to `drop()` would copy it.
             let mut free = SkbFreeList::with_bulk(cx, &stats.bulk_free, bulk);
-            self.consumer.complete(&mut free, MAX_COMPLETED, |slot| {
-                desc::is_tx_done(ring, slot)
-            })
+            self.consumer
+                .complete(&mut free, limit, |slot| desc::is_tx_done(ring, slot))
         };
 
         if done.packets == 0 {
@@ -371,7 +387,7 @@ impl TxCompletion<'_> {
         stats.poll.tx_packets.add(done.packets as u64);
         stats.poll.tx_bytes.add(done.bytes as u64);
         queue.completed(done.packets, done.bytes, || self.consumer.free(), WAKE_AT);
-        (done.packets, done.packets < MAX_COMPLETED)
+        (done.packets, done.packets < limit)
     }
 
     /// Frees the remaining packets after the card was stopped, and counts them as sent or lost.
@@ -451,5 +467,18 @@ impl TxRegisters {
         )
         .inspect_err(|_| dev_err!(dev, "transmit queue {} does not start\n", at))?;
         Ok(())
+    }
+}
+
+#[kunit_tests(ixgbe_rust_tx)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_that_is_behind_catches_up() {
+        assert_eq!(most_completed(false, RING_SIZE - 1), 64);
+        assert_eq!(most_completed(false, RING_SIZE / 2), 64);
+        assert_eq!(most_completed(false, RING_SIZE / 2 - 1), 128);
+        assert_eq!(most_completed(true, RING_SIZE - 1), 128);
     }
 }
