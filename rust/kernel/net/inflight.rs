@@ -41,6 +41,7 @@
 //!             Napi,
 //!             Poll, //
 //!         },
+//!         queue::RingLen,
 //!         skb_free::{
 //!             BulkStats,
 //!             SkbFreeList, //
@@ -61,7 +62,7 @@
 //!     dev: &'a Device<Bound>,
 //!     napi: &Napi,
 //! ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
-//!     inflight::pair(dev, napi, 512, LIMITS)
+//!     inflight::pair(dev, napi, RingLen::of::<512>(), LIMITS)
 //! }
 //!
 //! fn start_xmit(tx: &mut TxProducer<'_>, skb: SkBuff) {
@@ -91,6 +92,7 @@
 
 use super::{
     napi::Napi,
+    queue::RingLen,
     skbuff::SkBuff, //
 };
 use crate::{
@@ -147,18 +149,24 @@ pub struct Limits {
 
 impl Limits {
     /// The number of free descriptors at which a queue is woken that [`TxProducer::finish`] has
-    /// stopped: there is room for two packets.
-    pub const fn wake_at(self) -> usize {
-        self.descriptors.saturating_mul(2)
+    /// stopped, of a ring of `len`: there is room for two packets, or in a short ring for one and
+    /// for half of the rest.
+    pub const fn wake_at(self, len: usize) -> usize {
+        wake_at(self.descriptors, len)
     }
 }
 
-/// Number of descriptors of the largest ring.
-///
-/// The number of a packet's descriptors is kept in 16 bits.
-pub const MAX_DESCRIPTORS: usize = 1 << 15;
+const fn wake_at(packet: usize, len: usize) -> usize {
+    let (long, short) = (packet.saturating_mul(2), packet.saturating_add(len) / 2);
 
-/// Creates the two ends for a ring of `napi` with `descriptors` descriptors.
+    if long < short {
+        long
+    } else {
+        short
+    }
+}
+
+/// Creates the two ends for a ring of `napi` with `len` descriptors.
 ///
 /// `dev` must be the parent of the network device.
 ///
@@ -167,21 +175,21 @@ pub const MAX_DESCRIPTORS: usize = 1 << 15;
 ///
 /// # Errors
 ///
-/// [`EINVAL`] if `descriptors` is not a power of two from 2 to [`MAX_DESCRIPTORS`], or if `limits`
-/// are zero, or if `dev` is another device; [`ENOMEM`] if there is no memory. May sleep.
+/// [`EINVAL`] if `limits` are zero, or if `dev` is another device; [`ENOMEM`] if there is no
+/// memory. May sleep.
 pub fn pair<'a>(
     dev: &'a Device<Bound>,
     napi: &Napi,
-    descriptors: usize,
+    len: RingLen,
     limits: Limits,
 ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
     napi.check_parent(dev)?;
 
-    // SAFETY: The instance has been added to a device. The producer is part of the driver's state
-    // of that device: there is no other place in which a driver can keep a value whose lifetime it
-    // does not know, see [`Driver`](super::device::Driver). That state is dropped before the
-    // network device is freed.
-    unsafe { pair_of(dev, (*napi.as_raw()).dev, descriptors, limits) }
+    // SAFETY: The instance has been added to a device. The producer is part of what the driver
+    // keeps of that device: there is no other place in which a driver can keep a value whose
+    // lifetime it does not know, see [`Driver`](super::device::Driver). All of this is dropped
+    // before the network device is freed.
+    unsafe { pair_of(dev, (*napi.as_raw()).dev, len, limits) }
 }
 
 /// # Safety
@@ -190,15 +198,15 @@ pub fn pair<'a>(
 unsafe fn pair_of<'a>(
     dev: &'a Device<Bound>,
     netdev: *mut bindings::net_device,
-    descriptors: usize,
+    len: RingLen,
     limits: Limits,
 ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
     let segment_len = NonZero::new(limits.segment_len).ok_or(EINVAL)?;
-    if !(2..=MAX_DESCRIPTORS).contains(&descriptors) || limits.descriptors == 0 {
+    if limits.descriptors == 0 {
         return Err(EINVAL);
     }
 
-    let (producer, consumer) = alf_queue::spsc::<Record<'a>>(descriptors, GFP_KERNEL)?;
+    let (producer, consumer) = alf_queue::spsc::<Record<'a>>(len.get(), GFP_KERNEL)?;
     // SAFETY: By the safety requirements.
     let producer =
         unsafe { TxProducer::new(dev, netdev, producer, segment_len, limits.descriptors) };

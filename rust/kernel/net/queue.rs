@@ -33,10 +33,18 @@ use core::{
 static_assert!(SkBuff::MAX_LEN == bindings::GSO_MAX_SIZE);
 
 mod le;
+mod ring;
 
-pub use self::le::{
-    bus_address,
-    Le64, //
+pub(super) use self::ring::{
+    RingMemory,
+    RingSlots, //
+};
+pub use self::{
+    le::{
+        bus_address,
+        Le64, //
+    },
+    ring::RingLen, //
 };
 
 /// The driver's answer to a packet that is to be transmitted.

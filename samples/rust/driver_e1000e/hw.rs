@@ -225,7 +225,7 @@ pub(crate) fn permanent_address(bar: &Bar0<'_>) -> MacAddress {
 
 /// Tells the card where the rings are. It does not use them before [`start`].
 pub(crate) fn place_rings(bar: &Bar0<'_>, rx: u64, rx_tail: usize, tx: u64) {
-    const LEN: u32 = size_of::<[[u64; 2]; ring::SIZE]>() as u32;
+    const LEN: u32 = ring::LEN.bytes();
 
     bar.write_reg(RDBAL::from(rx as u32));
     bar.write_reg(RDBAH::from((rx >> 32) as u32));

@@ -23,7 +23,10 @@ use kernel::{
             Layout,
             RxFormat, //
         },
-        queue::Xmit,
+        queue::{
+            RingLen,
+            Xmit, //
+        },
         rx_list::Protocol,
         skbuff::{
             DropReason,
@@ -43,10 +46,10 @@ use crate::{
 };
 
 /// Number of descriptors of a ring.
-pub(crate) const SIZE: usize = 256;
+pub(crate) const LEN: RingLen = RingLen::of::<256>();
 
 /// Number of receive buffers at hand: those of forwarded packets come back in batches.
-pub(crate) const POOL_PAGES: u32 = 2 * SIZE as u32;
+pub(crate) const POOL_PAGES: u32 = 2 * LEN.get() as u32;
 
 /// Size of a receive buffer: the one that the card assumes unless told otherwise. A frame takes as
 /// many as it needs.
@@ -78,7 +81,7 @@ bitfield! {
 /// The card's receive descriptors.
 pub(crate) struct RxDescriptor;
 
-pub(crate) type RxRing = page_pool::FrameRing<RxDescriptor, SIZE>;
+pub(crate) type RxRing = page_pool::FrameRing<RxDescriptor>;
 
 impl RxFormat for RxDescriptor {
     const LAYOUT: Layout = match Layout::new(HEADROOM, BUFFER_LEN) {
@@ -216,11 +219,11 @@ impl TxFormat for TxDescriptor {
 const MIN_LEN: u32 = 17;
 
 /// The completing end of the transmit ring, for the poll function.
-pub(crate) type TxCompletion<'a> = inflight::TxCompletion<'a, TxDescriptor, SIZE>;
+pub(crate) type TxCompletion<'a> = inflight::TxCompletion<'a, TxDescriptor>;
 
 /// The filling end, for the holder of the queue's lock.
 pub(crate) struct TxRing<'a> {
-    pub(crate) ring: inflight::TxRing<'a, TxDescriptor, SIZE>,
+    pub(crate) ring: inflight::TxRing<'a, TxDescriptor>,
     /// The context that the card has: packets with the same one need not repeat it.
     pub(crate) context: Option<u64>,
 }

@@ -197,8 +197,8 @@ impl Driver for Nic {
         let irq = |vector| data.vectors.index(vector as usize);
 
         let make_rings = |napi: &Napi| {
-            let rx = RxRing::new(dev, napi, ring::POOL_PAGES)?;
-            let (ring, tx) = inflight::ring(dev, napi)?;
+            let rx = RxRing::new(dev, napi, ring::LEN, ring::POOL_PAGES)?;
+            let (ring, tx) = inflight::ring(dev, napi, ring::LEN)?;
 
             hw::place_rings(&data.bar, rx.dma_address(), rx.tail(), ring.dma_address());
             let context = None;

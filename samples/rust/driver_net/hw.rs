@@ -201,7 +201,7 @@ pub(crate) fn permanent_address(bar: &Bar0<'_>) -> MacAddress {
 
 /// Tells the card where the rings are. It does not use them before [`start`].
 pub(crate) fn place_rings(bar: &Bar0<'_>, rx: u64, tx: u64) {
-    const LEN: u32 = size_of::<[[u64; 2]; ring::SIZE]>() as u32;
+    const LEN: u32 = ring::LEN.bytes();
 
     bar.write_reg(RDBAL::from(rx as u32));
     bar.write_reg(RDBAH::from((rx >> 32) as u32));
@@ -239,7 +239,7 @@ pub(crate) fn start(bar: &Bar0<'_>) -> Result {
     bar.write_reg(RXDCTL::zeroed().with_enable(true));
     wait(|| bar.read(RXDCTL).enable())?;
     // The tail may only move when the queue is enabled. All buffers but one are the card's.
-    rx_doorbell(bar, ring::SIZE - 1);
+    rx_doorbell(bar, ring::LEN.get() - 1);
     bar.update(RXCTRL, |r| r.with_rxen(true));
 
     bar.write_reg(

@@ -11,11 +11,6 @@ use kernel::{
         self,
         Bound, //
     },
-    dma::Coherent,
-    io::{
-        io_read,
-        io_write, //
-    },
     net::{
         inflight::{
             self,
@@ -37,8 +32,7 @@ use kernel::{
             RxFormat, //
         },
         queue::{
-            bus_address,
-            Le64,
+            RingLen,
             TxQueue,
             Xmit, //
         },
@@ -63,20 +57,8 @@ use crate::hw::{
     Bar0, //
 };
 
-/// Number of descriptors of a ring, a power of two: indices count on and are masked.
-pub(crate) const SIZE: usize = 256;
-const MASK: usize = SIZE - 1;
-
-type Words = Coherent<[[Le64; 2]; SIZE]>;
-
-fn write(ring: &Words, index: usize, low: u64, high: u64) {
-    io_write!(ring, [build: index & MASK][build: 0], Le64::new(low));
-    io_write!(ring, [build: index & MASK][build: 1], Le64::new(high));
-}
-
-fn read_high(ring: &Words, index: usize) -> u64 {
-    io_read!(ring, [build: index & MASK][build: 1]).get()
-}
+/// Number of descriptors of a ring.
+pub(crate) const LEN: RingLen = RingLen::of::<256>();
 
 // [rx]
 bitfield! {
@@ -118,12 +100,12 @@ pub(crate) struct Received {
 }
 
 /// The receive ring. Only the poll function uses it.
-pub(crate) struct RxRing(page_pool::RxRing<Format, SIZE>);
+pub(crate) struct RxRing(page_pool::RxRing<Format>);
 
 impl RxRing {
     /// Allocates the ring and all of its buffers.
     pub(crate) fn new(dev: &device::Device<Bound>, napi: &Napi) -> Result<Self> {
-        let ring = page_pool::RxRing::new(dev, napi, SIZE as u32)?;
+        let ring = page_pool::RxRing::new(dev, napi, LEN, LEN.get() as u32)?;
 
         if ring.missing() > 0 {
             return Err(ENOMEM);
@@ -222,8 +204,8 @@ pub(crate) fn transmit<'a>(
     dev: &'a device::Device<Bound>,
     napi: &Napi,
 ) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
-    let desc = Descriptors::new(dev, napi)?;
-    let (producer, consumer) = inflight::pair(dev, napi, SIZE, LIMITS)?;
+    let desc = Descriptors::new(dev, napi, LEN)?;
+    let (producer, consumer) = inflight::pair(dev, napi, LEN, LIMITS)?;
 
     Ok((
         TxRing {
@@ -236,14 +218,14 @@ pub(crate) fn transmit<'a>(
 
 /// The filling end of the transmit ring, for the holder of the queue's lock.
 pub(crate) struct TxRing<'a> {
-    desc: Descriptors<'a, SIZE>,
+    desc: Descriptors<'a>,
     producer: TxProducer<'a>,
 }
 
 impl TxRing<'_> {
     /// The address of the ring for the card.
     pub(crate) fn dma_address(&self) -> u64 {
-        bus_address(self.desc.dma_address())
+        self.desc.dma_address()
     }
 
     /// Puts a packet into the ring, or drops it.
@@ -263,14 +245,14 @@ impl TxRing<'_> {
             .with_const_kind::<3>();
 
         // Maps the packet and takes it over. The closure writes the descriptors.
-        let desc = &*self.desc;
+        let desc = &self.desc;
         let submitted = self.producer.submit(skb, 0, |index, entry| {
             if let Entry::Segment(segment) = entry {
                 let word = packet
                     .with_len(segment.len as u16)
                     .with_end(segment.last)
                     .with_report(segment.last);
-                write(desc, index, segment.addr, word.into_raw());
+                desc.write(index, [segment.addr, word.into_raw()]);
             }
         });
 
@@ -302,17 +284,17 @@ impl TxRing<'_> {
 
 /// The completing end of the transmit ring, for the poll function.
 pub(crate) struct TxCompletion<'a> {
-    desc: Descriptors<'a, SIZE>,
+    desc: Descriptors<'a>,
     consumer: TxConsumer<'a>,
 }
 
 impl TxCompletion<'_> {
     /// Frees the packets that the card has sent, in bulk.
     pub(crate) fn complete(&mut self, cx: &Poll<'_>, freed: &BulkStats) -> Completed {
-        let desc = &*self.desc;
+        let desc = &self.desc;
         let mut list = SkbFreeList::new(cx, freed);
-        let sent = self.consumer.complete(&mut list, SIZE, |index| {
-            TxWord::from_raw(read_high(desc, index)).done()
+        let sent = self.consumer.complete(&mut list, LEN.get(), |index| {
+            TxWord::from_raw(desc.status(index)).done()
         });
 
         cx.tx_queue()

@@ -32,6 +32,7 @@ use kernel::{
             Napi,
             Poll, //
         },
+        queue::RingLen,
         rx_list::{
             Protocol,
             RxList, //
@@ -168,7 +169,7 @@ pub fn open<'a>(dev: &'a Device<Bound>, napi: &Napi) -> Result<(TxProducer<'a>, 
     inflight::pair(
         dev,
         napi,
-        512,
+        RingLen::of::<512>(),
         Limits {
             segment_len: 4096,
             descriptors: 40,

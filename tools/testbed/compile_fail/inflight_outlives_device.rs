@@ -17,7 +17,8 @@ use kernel::{
             TxConsumer,
             TxProducer, //
         },
-        napi::Napi, //
+        napi::Napi,
+        queue::RingLen, //
     },
     prelude::*, //
 };
@@ -26,7 +27,7 @@ pub fn open<'a>(
     dev: &'a Device<Bound>,
     napi: &Napi,
     limits: Limits,
-//~ ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
+    //~ ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
 ) -> Result<(TxProducer<'static>, TxConsumer<'static>)> {
-    inflight::pair(dev, napi, 512, limits)
+    inflight::pair(dev, napi, RingLen::of::<512>(), limits)
 }

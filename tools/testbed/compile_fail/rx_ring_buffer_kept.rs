@@ -15,7 +15,7 @@ use kernel::net::{
 };
 
 pub struct Poller<'a, F: RxFormat> {
-    ring: RxRing<F, 256>,
+    ring: RxRing<F>,
     received: Option<CpuBuffer<'a>>,
 }
 

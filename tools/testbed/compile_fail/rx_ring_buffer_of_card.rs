@@ -13,7 +13,7 @@ use kernel::net::{
     }, //
 };
 
-pub fn read<F: RxFormat>(ring: &mut RxRing<F, 256>, cx: &Poll<'_>) {
+pub fn read<F: RxFormat>(ring: &mut RxRing<F>, cx: &Poll<'_>) {
     let _ = cx;
     //~ let _ = ring.poll(cx).map(|mut ring| ring.next());
     let _ = ring.memory;

@@ -10,8 +10,8 @@ use kernel::net::page_pool::{
     RxRing, //
 };
 
-//~ pub fn refill<F: RxFormat>(ring: &mut RxRing<F, 256>, cx: &kernel::net::napi::Poll<'_>) {
-pub fn refill<F: RxFormat>(ring: &mut RxRing<F, 256>) {
+//~ pub fn refill<F: RxFormat>(ring: &mut RxRing<F>, cx: &kernel::net::napi::Poll<'_>) {
+pub fn refill<F: RxFormat>(ring: &mut RxRing<F>) {
     //~ let _ = ring.refill(cx);
     let _ = ring.refill();
 }

@@ -16,7 +16,7 @@ use kernel::{
     prelude::*, //
 };
 
-pub fn receive<F: RxFormat>(ring: &mut RxRing<F, 256>, cx: &Poll<'_>) -> Result {
+pub fn receive<F: RxFormat>(ring: &mut RxRing<F>, cx: &Poll<'_>) -> Result {
     let mut one = ring.poll(cx)?;
     //~ drop(one.next());
     let _two = ring.poll(cx)?;

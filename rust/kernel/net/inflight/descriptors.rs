@@ -7,34 +7,37 @@ use crate::{
         Bound,
         Device, //
     },
-    dma::Coherent,
     net::{
         napi::{
             Attached,
             Napi, //
         },
-        queue::Le64, //
+        queue::{
+            RingLen,
+            RingMemory,
+            RingSlots, //
+        }, //
     },
     prelude::*,
     sync::Arc, //
 };
-use core::{
-    marker::PhantomData,
-    ops::Deref, //
-};
+use core::marker::PhantomData;
 
-/// The words of `N` descriptors.
-type Words<const N: usize> = Coherent<[[Le64; 2]; N]>;
+impl Attached for RingMemory {}
 
-impl<const N: usize> Attached for Words<N> {}
-
-/// The memory of `N` transmit descriptors: two words of 64 bits each, little endian.
+/// The memory of transmit descriptors: two words of 64 bits each, little endian.
 ///
 /// A card reads its descriptors, and writes to those of packets that it has sent. So their memory
 /// belongs to the NAPI instance of the queue vector. This is a handle to it: to drop or to replace
 /// all handles, also in a poll function, frees nothing that the card may still write to. The memory
 /// is freed with the queue vector, after the card was stopped. A handle that is kept longer keeps
 /// it, at most until the device is unbound.
+///
+/// Indices count on: they are masked.
+///
+/// # Invariants
+///
+/// `slots` are those of `memory`.
 ///
 /// # Examples
 ///
@@ -52,7 +55,8 @@ impl<const N: usize> Attached for Words<N> {}
 ///             TxConsumer,
 ///             TxProducer, //
 ///         },
-///         napi::Napi, //
+///         napi::Napi,
+///         queue::RingLen, //
 ///     }, //
 /// };
 ///
@@ -62,18 +66,22 @@ impl<const N: usize> Attached for Words<N> {}
 /// };
 ///
 /// struct Tx<'a> {
-///     desc: Descriptors<'a, 512>,
+///     desc: Descriptors<'a>,
 ///     producer: TxProducer<'a>,
 /// }
 ///
 /// struct Completion<'a> {
-///     desc: Descriptors<'a, 512>,
+///     desc: Descriptors<'a>,
 ///     consumer: TxConsumer<'a>,
 /// }
 ///
-/// fn open<'a>(dev: &'a Device<Bound>, napi: &Napi) -> Result<(Tx<'a>, Completion<'a>)> {
-///     let desc = Descriptors::new(dev, napi)?;
-///     let (producer, consumer) = inflight::pair(dev, napi, 512, LIMITS)?;
+/// fn open<'a>(
+///     dev: &'a Device<Bound>,
+///     napi: &Napi,
+///     len: RingLen,
+/// ) -> Result<(Tx<'a>, Completion<'a>)> {
+///     let desc = Descriptors::new(dev, napi, len)?;
+///     let (producer, consumer) = inflight::pair(dev, napi, len, LIMITS)?;
 ///
 ///     Ok((
 ///         Tx {
@@ -85,12 +93,13 @@ impl<const N: usize> Attached for Words<N> {}
 /// }
 /// ```
 #[derive(Clone)]
-pub struct Descriptors<'a, const N: usize> {
-    words: Arc<Words<N>>,
+pub struct Descriptors<'a> {
+    slots: RingSlots,
+    memory: Arc<RingMemory>,
     _bound: PhantomData<&'a Device<Bound>>,
 }
 
-impl<'a, const N: usize> Descriptors<'a, N> {
+impl<'a> Descriptors<'a> {
     /// Allocates the descriptors of a ring of `napi`, all of whose words are zero.
     ///
     /// `dev` must be the parent of the network device.
@@ -100,24 +109,44 @@ impl<'a, const N: usize> Descriptors<'a, N> {
     /// # Errors
     ///
     /// [`ENOMEM`] if there is no memory; [`EINVAL`] if `dev` is another device.
-    pub fn new(dev: &'a Device<Bound>, napi: &Napi) -> Result<Self> {
+    pub fn new(dev: &'a Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self> {
         // The parent is bound until the instance has dropped the memory.
         napi.check_parent(dev)?;
 
-        let words = Arc::new(Words::zeroed(dev, GFP_KERNEL)?, GFP_KERNEL)?;
-        napi.attach(words.clone())?;
+        let memory = Arc::new(RingMemory::new(dev, len)?, GFP_KERNEL)?;
+        let slots = memory.slots(len)?;
+        napi.attach(memory.clone())?;
+        // INVARIANT: The slots are those of the memory.
         Ok(Self {
-            words,
+            slots,
+            memory,
             _bound: PhantomData,
         })
     }
-}
 
-impl<const N: usize> Deref for Descriptors<'_, N> {
-    type Target = Words<N>;
+    /// The address of the ring for the card.
+    pub fn dma_address(&self) -> u64 {
+        self.memory.address()
+    }
 
+    /// Number of descriptors.
     #[inline(always)]
-    fn deref(&self) -> &Words<N> {
-        &self.words
+    #[expect(clippy::len_without_is_empty, reason = "a ring has descriptors")]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Writes a descriptor, the first word first.
+    #[inline(always)]
+    pub fn write(&self, index: usize, words: [u64; 2]) {
+        // SAFETY: By the type invariants, we have a reference to the memory.
+        unsafe { self.slots.write(index, words) };
+    }
+
+    /// Reads the second word of a descriptor, to which cards write that they are done.
+    #[inline(always)]
+    pub fn status(&self, index: usize) -> u64 {
+        // SAFETY: As above.
+        unsafe { self.slots.second(index) }
     }
 }

@@ -3,6 +3,7 @@
 //! The end of a transmission: flow control and the doorbell, or the fate of a refused packet.
 
 use super::{
+    wake_at,
     Refusal,
     Refused,
     Submitted,
@@ -94,6 +95,6 @@ impl TxProducer<'_> {
     }
 
     fn wake_at(&self) -> usize {
-        self.max_descriptors.saturating_mul(2)
+        wake_at(self.max_descriptors, self.capacity())
     }
 }

@@ -19,11 +19,6 @@ use crate::{
         Bound,
         Device, //
     },
-    dma::Coherent,
-    io::{
-        io_read,
-        io_write, //
-    },
     net::{
         device::Doorbell,
         napi::{
@@ -31,8 +26,7 @@ use crate::{
             Poll, //
         },
         queue::{
-            bus_address,
-            Le64,
+            RingLen,
             TxQueue,
             Xmit, //
         },
@@ -56,23 +50,23 @@ pub trait TxFormat {
     const DONE: u64;
 }
 
-/// The filling end of a ring of `N` descriptors, for the transmit function of a queue.
+/// The filling end of a ring, for the transmit function of a queue.
 ///
 /// This is a [`TxProducer`] with its [`Descriptors`].
-pub struct TxRing<'a, F: TxFormat, const N: usize> {
-    desc: Descriptors<'a, N>,
+pub struct TxRing<'a, F: TxFormat> {
+    desc: Descriptors<'a>,
     producer: TxProducer<'a>,
     _format: PhantomData<fn(F) -> F>,
 }
 
 /// The completing end of such a ring, for the poll function.
-pub struct TxCompletion<'a, F: TxFormat, const N: usize> {
-    desc: Descriptors<'a, N>,
+pub struct TxCompletion<'a, F: TxFormat> {
+    desc: Descriptors<'a>,
     consumer: TxConsumer<'a>,
     _format: PhantomData<fn(F) -> F>,
 }
 
-/// Makes both ends of a ring of `napi`.
+/// Makes both ends of a ring of `napi` with `len` descriptors.
 ///
 /// `dev` must be the parent of the network device. The memory of the descriptors is freed with the
 /// queue vector, even if both ends are dropped before.
@@ -82,12 +76,13 @@ pub struct TxCompletion<'a, F: TxFormat, const N: usize> {
 /// # Errors
 ///
 /// As [`Descriptors::new`] and [`pair`].
-pub fn ring<'a, F: TxFormat, const N: usize>(
+pub fn ring<'a, F: TxFormat>(
     dev: &'a Device<Bound>,
     napi: &Napi,
-) -> Result<(TxRing<'a, F, N>, TxCompletion<'a, F, N>)> {
-    let desc = Descriptors::new(dev, napi)?;
-    let (producer, consumer) = pair(dev, napi, N, F::LIMITS)?;
+    len: RingLen,
+) -> Result<(TxRing<'a, F>, TxCompletion<'a, F>)> {
+    let desc = Descriptors::new(dev, napi, len)?;
+    let (producer, consumer) = pair(dev, napi, len, F::LIMITS)?;
 
     Ok((
         TxRing {
@@ -103,27 +98,16 @@ pub fn ring<'a, F: TxFormat, const N: usize>(
     ))
 }
 
-impl<'a, F: TxFormat, const N: usize> TxRing<'a, F, N> {
-    const MASK: usize = {
-        assert!(N.is_power_of_two(), "a power of two");
-        N - 1
-    };
-
+impl<F: TxFormat> TxRing<'_, F> {
     /// The address of the ring for the card.
     pub fn dma_address(&self) -> u64 {
-        bus_address(self.desc.dma_address())
+        self.desc.dma_address()
     }
 
     /// Index of the next descriptor to be filled: the value for the card's tail register.
     #[inline(always)]
     pub fn tail(&self) -> usize {
         self.producer.next_slot()
-    }
-
-    #[inline(always)]
-    fn write(desc: &Coherent<[[Le64; 2]; N]>, index: usize, [first, second]: [u64; 2]) {
-        io_write!(desc, [build: index & Self::MASK][build: 0], Le64::new(first));
-        io_write!(desc, [build: index & Self::MASK][build: 1], Le64::new(second));
     }
 
     /// Puts a packet into the ring, with the words that `describe` returns for each descriptor.
@@ -140,10 +124,10 @@ impl<'a, F: TxFormat, const N: usize> TxRing<'a, F, N> {
         contexts: usize,
         describe: impl Fn(Entry) -> [u64; 2],
     ) -> Result<Submitted, Refused> {
-        let desc = &*self.desc;
+        let desc = &self.desc;
 
         self.producer.submit(skb, contexts, |index, entry| {
-            Self::write(desc, index, describe(entry));
+            desc.write(index, describe(entry));
         })
     }
 
@@ -160,10 +144,10 @@ impl<'a, F: TxFormat, const N: usize> TxRing<'a, F, N> {
         skb: SkBuff,
         describe: impl FnOnce(Segment) -> [u64; 2],
     ) -> Result<Submitted, Refused> {
-        let desc = &*self.desc;
+        let desc = &self.desc;
 
         self.producer.submit_one(skb, |index, segment| {
-            Self::write(desc, index, describe(segment));
+            desc.write(index, describe(segment));
         })
     }
 
@@ -191,18 +175,17 @@ impl<'a, F: TxFormat, const N: usize> TxRing<'a, F, N> {
     }
 }
 
-impl<F: TxFormat, const N: usize> TxCompletion<'_, F, N> {
+impl<F: TxFormat> TxCompletion<'_, F> {
     /// Frees the packets that the card has sent, in bulk, and wakes the queue if that makes room.
     #[inline(never)]
     pub fn complete(&mut self, cx: &Poll<'_>, freed: &BulkStats) -> Completed {
         const { assert!(F::DONE != 0, "a card sets a bit when it is done") };
-        let desc = &*self.desc;
+        let desc = &self.desc;
         let sent = {
             // The end of this block frees the list.
             let mut list = SkbFreeList::new(cx, freed);
-            self.consumer.complete(&mut list, N, |index| {
-                let at = index & TxRing::<'_, F, N>::MASK;
-                io_read!(desc, [build: at][build: 1]).get() & F::DONE != 0
+            self.consumer.complete(&mut list, desc.len(), |index| {
+                desc.status(index) & F::DONE != 0
             })
         };
 
@@ -210,7 +193,7 @@ impl<F: TxFormat, const N: usize> TxCompletion<'_, F, N> {
             sent.packets,
             sent.bytes,
             || self.consumer.free(),
-            F::LIMITS.wake_at(),
+            F::LIMITS.wake_at(desc.len()),
         );
         sent
     }

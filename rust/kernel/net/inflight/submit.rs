@@ -153,6 +153,12 @@ impl<'a> TxProducer<'a> {
         self.records.free_seen().saturating_sub(1)
     }
 
+    /// Number of descriptors of the ring.
+    #[inline]
+    pub(super) fn capacity(&self) -> usize {
+        self.records.capacity()
+    }
+
     /// Returns the index of the descriptor that is used next.
     #[inline]
     pub fn next_slot(&self) -> usize {

@@ -19,6 +19,7 @@ use crate::{
             Napi,
             Poll, //
         },
+        queue::RingLen,
         rx_list::{
             Protocol,
             RxList, //
@@ -55,32 +56,30 @@ pub struct ReceivedFrames {
 }
 
 /// An [`RxRing`] of a card that receives Ethernet frames, in one or several buffers each.
-pub struct FrameRing<F: FrameFormat, const N: usize> {
-    ring: RxRing<F, N>,
+pub struct FrameRing<F: FrameFormat> {
+    ring: RxRing<F>,
     frames: Assembler,
+    /// Number of missing buffers from which on they are replaced: a batch is cheaper.
+    batch: usize,
 }
 
-impl<F: FrameFormat, const N: usize> FrameRing<F, N> {
-    /// Number of missing buffers from which on they are replaced: a batch is cheaper.
-    const BATCH: usize = {
-        assert!(N >= 8, "a ring has at least eight buffers");
-        if N / 4 < 32 {
-            N / 4
-        } else {
-            32
-        }
-    };
-
+impl<F: FrameFormat> FrameRing<F> {
     /// Makes the ring of `napi`, see [`RxRing::new`].
     ///
     /// # Errors
     ///
     /// As there.
-    pub fn new(dev: &device::Device<Bound>, napi: &Napi, pages: u32) -> Result<Self> {
+    pub fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingLen, pages: u32) -> Result<Self> {
         Ok(Self {
-            ring: RxRing::new(dev, napi, pages)?,
+            ring: RxRing::new(dev, napi, len, pages)?,
             frames: Assembler::new(),
+            batch: (len.get() / 4).clamp(1, 32),
         })
+    }
+
+    /// Number of buffers that the ring has not got for want of memory, see [`RxRing::missing`].
+    pub fn missing(&self) -> usize {
+        self.ring.missing()
     }
 
     /// The address of the ring for the card.
@@ -158,12 +157,12 @@ impl<F: FrameFormat, const N: usize> FrameRing<F, N> {
     /// polling has to go on.
     #[inline]
     pub fn refill(&mut self, cx: &Poll<'_>, doorbell: impl FnOnce(usize)) -> bool {
-        if self.ring.missing() < Self::BATCH {
+        if self.ring.missing() < self.batch {
             return true;
         }
         if self.ring.refill(cx).is_ok_and(|added| added > 0) {
             doorbell(self.ring.tail());
         }
-        self.ring.in_use() >= Self::BATCH
+        self.ring.in_use() >= self.batch
     }
 }

@@ -31,14 +31,6 @@ use crate::{
         self,
         Bound, //
     },
-    dma::{
-        Coherent,
-        DmaAddress, //
-    },
-    io::{
-        io_read,
-        io_write, //
-    },
     net::{
         napi::{
             Attached,
@@ -47,8 +39,10 @@ use crate::{
         },
         queue::{
             bus_address,
-            Le64, //
-        },
+            RingLen,
+            RingMemory,
+            RingSlots, //
+        }, //
     },
     prelude::*,
     sync::{
@@ -62,7 +56,6 @@ use core::{
     mem,
     ptr::NonNull, //
 };
-use pin_init::Wrapper;
 
 /// The format of a card's receive descriptors: two words of 64 bits, little-endian.
 ///
@@ -82,31 +75,68 @@ pub trait RxFormat {
 /// The memory of a ring, which the NAPI instance owns.
 ///
 /// Only the [`RxRing`] that was made with it uses it, as long as the instance exists.
-#[pin_data]
-struct Memory<const N: usize> {
-    desc: Coherent<[[Le64; 2]; N]>,
+struct Memory {
+    desc: RingMemory,
     /// The buffers that the card has, each at the index of its descriptor. They are from the pool
     /// that was made with the ring.
-    #[pin]
-    buffers: UnsafeCell<[Option<DeviceBuffer>; N]>,
+    buffers: UnsafeCell<KVVec<Option<DeviceBuffer>>>,
 }
 
 // SAFETY: The one user of `buffers` has its handle exclusively.
-unsafe impl<const N: usize> Sync for Memory<N> {}
+unsafe impl Sync for Memory {}
 
-impl<const N: usize> Attached for Memory<N> {}
+impl Attached for Memory {}
 
-/// A receive ring of `N` descriptors with their buffers.
-///
-/// `N` is a power of two.
+impl Memory {
+    /// Allocates a ring of `len` descriptors, without buffers.
+    fn new(dev: &device::Device<Bound>, len: RingLen) -> Result<Self> {
+        let mut buffers = KVVec::with_capacity(len.get(), GFP_KERNEL)?;
+
+        for _ in 0..len.get() {
+            buffers.push(None, GFP_KERNEL)?;
+        }
+        Ok(Self {
+            desc: RingMemory::new(dev, len)?,
+            buffers: UnsafeCell::new(buffers),
+        })
+    }
+}
+
+/// The access to the descriptors and buffers of a [`Memory`].
 ///
 /// # Invariants
 ///
-/// - `memory` belongs to the NAPI instance that `pool` was made for, which keeps it as long as that
-///   has not been deleted. No other handle uses it.
+/// As long as the memory exists, `desc` and `buffers` are those of the same one, which has as many
+/// buffers as descriptors.
+#[derive(Clone, Copy)]
+struct Slots {
+    desc: RingSlots,
+    buffers: NonNull<Option<DeviceBuffer>>,
+}
+
+impl Slots {
+    /// The buffer of a descriptor.
+    ///
+    /// # Safety
+    ///
+    /// The memory must exist during the lifetime, with no other access to this buffer.
+    #[inline(always)]
+    unsafe fn buffer<'a>(self, index: usize) -> &'a mut Option<DeviceBuffer> {
+        // SAFETY: By the type invariants, there is one for each index below the mask, and by the
+        // safety requirements.
+        unsafe { self.buffers.add(index & self.desc.mask()).as_mut() }
+    }
+}
+
+/// A receive ring: descriptors with their buffers.
+///
+/// # Invariants
+///
+/// - `slots` are those of memory that belongs to the NAPI instance that `pool` was made for, which
+///   keeps it as long as that has not been deleted. No other handle uses it.
 /// - `pool` has the layout of `F`.
-/// - Indices are free-running. `next_free` is at most `N - 1` ahead of `next_done`. The descriptors
-///   from `next_done` to `next_free` have a buffer, the others have none.
+/// - Indices are free-running. `next_free` is ahead of `next_done` by less than the number of
+///   descriptors. Those from `next_done` to `next_free` have a buffer, the others have none.
 ///
 /// # Examples
 ///
@@ -138,7 +168,7 @@ impl<const N: usize> Attached for Memory<N> {}
 ///     }
 /// }
 ///
-/// fn receive(ring: &mut RxRing<Format, 256>, cx: &Poll<'_>) -> Result<usize> {
+/// fn receive(ring: &mut RxRing<Format>, cx: &Poll<'_>) -> Result<usize> {
 ///     let mut list = RxList::new(cx);
 ///     let mut ring = ring.poll(cx)?;
 ///     let mut received = 0;
@@ -155,32 +185,28 @@ impl<const N: usize> Attached for Memory<N> {}
 ///     Ok(received)
 /// }
 /// ```
-pub struct RxRing<F: RxFormat, const N: usize> {
-    memory: NonNull<Memory<N>>,
+pub struct RxRing<F: RxFormat> {
+    slots: Slots,
     /// The descriptor that the card completes next.
     next_done: usize,
     /// The descriptor that is given to the card next. If it were the one that the card completes
     /// next, the card would take a full ring for an empty one.
     next_free: usize,
-    address: DmaAddress,
+    address: u64,
     pool: PagePool,
     // Invariant: a type that `F` is a subtype of can be another format.
     _format: PhantomData<fn(F) -> F>,
 }
 
 // SAFETY: The handle is not tied to a thread; what it refers to is `Send`.
-unsafe impl<F: RxFormat, const N: usize> Send for RxRing<F, N> {}
+unsafe impl<F: RxFormat> Send for RxRing<F> {}
 
 // SAFETY: Nothing can be done with a shared reference but to read numbers.
-unsafe impl<F: RxFormat, const N: usize> Sync for RxRing<F, N> {}
+unsafe impl<F: RxFormat> Sync for RxRing<F> {}
 
-impl<F: RxFormat, const N: usize> RxRing<F, N> {
-    const MASK: usize = {
-        assert!(N.is_power_of_two() && N > 1, "a power of two");
-        N - 1
-    };
-
-    /// Makes the ring of `napi`, and fills it with buffers as far as there is memory.
+impl<F: RxFormat> RxRing<F> {
+    /// Makes the ring of `napi` with `len` descriptors, and fills it with buffers as far as there
+    /// is memory.
     ///
     /// `buffers` is the number of buffers that the ring's pool keeps at hand; see [`Self::missing`]
     /// for buffers that the ring has not got. `dev` must be the parent of the network device.
@@ -191,25 +217,30 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
     ///
     /// [`ENOMEM`] if there is no memory, also if there is none for a single buffer; [`EINVAL`] if
     /// `dev` is another device.
-    pub fn new(dev: &device::Device<Bound>, napi: &Napi, buffers: u32) -> Result<Self> {
+    pub fn new(
+        dev: &device::Device<Bound>,
+        napi: &Napi,
+        len: RingLen,
+        buffers: u32,
+    ) -> Result<Self> {
         const { assert!(F::DONE != 0, "a card sets a bit when it is done") };
 
-        let memory = Arc::pin_init(
-            try_pin_init!(Memory {
-                desc: Coherent::zeroed(dev, GFP_KERNEL)?,
-                buffers <- UnsafeCell::pin_init(pin_init::init_array_from_fn(|_| None)),
-            }),
-            GFP_KERNEL,
-        )?;
-        let pointer = NonNull::from(&*memory);
-        let address = memory.desc.dma_address();
+        let memory = Arc::new(Memory::new(dev, len)?, GFP_KERNEL)?;
+        let address = memory.desc.address();
+        // SAFETY: There is no other access yet.
+        let first = unsafe { (*memory.buffers.get()).as_mut_ptr() };
+        // INVARIANT: Both are of this memory.
+        let slots = Slots {
+            desc: memory.desc.slots(len)?,
+            buffers: NonNull::new(first).ok_or(EINVAL)?,
+        };
 
         // The instance drops the buffers before it destroys the pool that they return to.
         napi.attach(memory)?;
 
         // INVARIANT: `napi` owns the memory and the pool, and there is no other handle.
         let mut this = Self {
-            memory: pointer,
+            slots,
             next_done: 0,
             next_free: 0,
             address,
@@ -220,7 +251,7 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
         // SAFETY: The pool was made with this layout.
         let mut pool = unsafe { this.pool.initial_allocator(napi, F::LAYOUT)? };
         // SAFETY: The instance exists.
-        this.next_free = unsafe { Self::fill(this.memory, &mut pool, 0, Self::MASK) };
+        this.next_free = unsafe { Self::fill(slots, &mut pool, 0, len.get() - 1) };
         if this.next_free == 0 {
             return Err(ENOMEM);
         }
@@ -232,28 +263,26 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
     ///
     /// # Safety
     ///
-    /// `memory` must be that of a ring, for which there is exclusive access, of an instance that
+    /// `slots` must be those of a ring, for which there is exclusive access, of an instance that
     /// exists. There must be `count` descriptors from `index` on that the card does not have.
     #[inline(always)]
     unsafe fn fill(
-        memory: NonNull<Memory<N>>,
+        slots: Slots,
         pool: &mut Allocator<'_>,
         mut index: usize,
         count: usize,
     ) -> usize {
-        // SAFETY: By the safety requirements.
-        let memory = unsafe { memory.as_ref() };
-        // SAFETY: By the safety requirements, there is no other access.
-        let buffers = unsafe { &mut *memory.buffers.get() };
-
         pool.alloc(count, |buffer| {
-            let address = Le64::new(bus_address(buffer.dma_address(F::LAYOUT)));
+            let address = bus_address(buffer.dma_address(F::LAYOUT));
 
             // This also clears the notice of the descriptor's last use.
-            io_write!(memory.desc, [build: index & Self::MASK][build: 0], address);
-            io_write!(memory.desc, [build: index & Self::MASK][build: 1], Le64::new(0));
+            //
+            // SAFETY: By the safety requirements.
+            unsafe { slots.desc.write(index, [address, 0]) };
             // By the type invariants, there was none: no need to look for one to drop.
-            mem::forget(buffers[index & Self::MASK].replace(buffer));
+            //
+            // SAFETY: By the safety requirements.
+            mem::forget(unsafe { slots.buffer(index) }.replace(buffer));
             index = index.wrapping_add(1);
         });
         index
@@ -264,13 +293,13 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
     /// The ring stays there until the queue vector goes away.
     #[inline]
     pub fn dma_address(&self) -> u64 {
-        bus_address(self.address)
+        self.address
     }
 
     /// The descriptor behind the last one that has a buffer: a value for the card's tail register.
     #[inline]
     pub fn tail(&self) -> usize {
-        self.next_free & Self::MASK
+        self.next_free & self.slots.desc.mask()
     }
 
     /// Plays the card: completes a descriptor.
@@ -278,10 +307,7 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
     pub(in crate::net) fn write_back(&self, cx: &Poll<'_>, index: usize, words: [u64; 2]) {
         assert!(self.pool.napi == cx.napi().id());
         // SAFETY: By the type invariants; the instance is being polled.
-        let memory = unsafe { self.memory.as_ref() };
-
-        io_write!(memory.desc, [build: index & Self::MASK][build: 0], Le64::new(words[0]));
-        io_write!(memory.desc, [build: index & Self::MASK][build: 1], Le64::new(words[1]));
+        unsafe { self.slots.desc.write(index, words) };
     }
 
     /// Plays the card: fills the buffer of a descriptor. Returns its bus address.
@@ -291,13 +317,11 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
         cx: &Poll<'_>,
         index: usize,
         byte: u8,
-    ) -> Option<DmaAddress> {
+    ) -> Option<crate::dma::DmaAddress> {
         assert!(self.pool.napi == cx.napi().id());
-        // SAFETY: By the type invariants; the instance is being polled.
-        let memory = unsafe { self.memory.as_ref() };
-        // SAFETY: Nothing else accesses the buffers now.
-        let buffers = unsafe { &*memory.buffers.get() };
-        let buffer = buffers[index & Self::MASK].as_ref()?;
+        // SAFETY: By the type invariants; the instance is being polled, and nothing else accesses
+        // the buffers now.
+        let buffer = unsafe { self.slots.buffer(index) }.as_ref()?;
 
         // SAFETY: The page is valid, and the bytes are within the buffer, by its layout.
         unsafe {
@@ -305,13 +329,20 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
             let start = buffer.offset(F::LAYOUT) + usize::from(F::LAYOUT.headroom());
             page.add(start).write_bytes(byte, F::LAYOUT.len().into());
         }
-        Some(io_read!(memory.desc, [build: index & Self::MASK][build: 0]).get() as DmaAddress)
+        // SAFETY: As above.
+        Some(unsafe { self.slots.desc.first(index) } as crate::dma::DmaAddress)
     }
 
     /// The ring's pool, for as long as it exists.
     #[cfg(CONFIG_KUNIT)]
     pub(in crate::net) fn pool(&self) -> NonNull<crate::bindings::page_pool> {
         self.pool.pool
+    }
+
+    /// Number of descriptors.
+    #[inline]
+    pub fn descriptors(&self) -> usize {
+        self.slots.desc.len()
     }
 
     /// Number of buffers that the card has.
@@ -323,7 +354,7 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
     /// Number of buffers that could be given to the card.
     #[inline]
     pub fn missing(&self) -> usize {
-        Self::MASK.saturating_sub(self.in_use())
+        self.slots.desc.mask().saturating_sub(self.in_use())
     }
 
     /// Replaces all buffers that are missing, as far as there is memory. Returns the number of
@@ -341,7 +372,7 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
 
         // SAFETY: The instance is being polled, and the handle is borrowed exclusively. The card
         // does not have the missing buffers' descriptors.
-        let next_free = unsafe { Self::fill(self.memory, &mut pool, before, missing) };
+        let next_free = unsafe { Self::fill(self.slots, &mut pool, before, missing) };
         // INVARIANT: No more were added than were missing.
         self.next_free = next_free;
         Ok(next_free.wrapping_sub(before))
@@ -354,16 +385,13 @@ impl<F: RxFormat, const N: usize> RxRing<F, N> {
     /// [`EINVAL`] if `cx` is not the poll function that this ring was made for, and [`EBUSY`] if
     /// this is netpoll.
     #[inline]
-    pub fn poll<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<Polling<'a, 'p, F, N>> {
+    pub fn poll<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<Polling<'a, 'p, F>> {
         let receiver = self.pool.receiver(cx, F::LAYOUT)?;
 
-        // SAFETY: By the type invariants; the instance is being polled, longer than `'p`.
-        let memory = unsafe { self.memory.as_ref() };
-        // INVARIANT: The instance is being polled.
+        // INVARIANT: The instance is being polled, longer than `'p`. The handle is borrowed
+        // exclusively, and by the type invariants there is no other.
         Ok(Polling {
-            desc: &memory.desc,
-            // SAFETY: The handle is borrowed exclusively, and there is no other.
-            buffers: unsafe { &mut *memory.buffers.get() },
+            slots: self.slots,
             index: self.next_done,
             next_done: &mut self.next_done,
             receiver,
@@ -386,18 +414,18 @@ pub struct Received<'p> {
 ///
 /// # Invariants
 ///
-/// The instance of the ring is being polled. `index` is the ring's `next_done`, unless `self` has
-/// advanced it; descriptors before it have no buffer any more.
-pub struct Polling<'a, 'p, F: RxFormat, const N: usize> {
-    desc: &'a Coherent<[[Le64; 2]; N]>,
-    buffers: &'a mut [Option<DeviceBuffer>; N],
+/// The instance of the ring is being polled, whose memory `slots` give access to, with no other
+/// access. `index` is the ring's `next_done`, unless `self` has advanced it; descriptors before it
+/// have no buffer any more.
+pub struct Polling<'a, 'p, F: RxFormat> {
+    slots: Slots,
     index: usize,
     next_done: &'a mut usize,
     receiver: Receiver<'a, 'p>,
     _format: PhantomData<fn(F) -> F>,
 }
 
-impl<'p, F: RxFormat, const N: usize> Polling<'_, 'p, F, N> {
+impl<'p, F: RxFormat> Polling<'_, 'p, F> {
     /// Takes the next descriptor, if the card is done with it.
     #[expect(
         clippy::should_implement_trait,
@@ -405,20 +433,26 @@ impl<'p, F: RxFormat, const N: usize> Polling<'_, 'p, F, N> {
     )]
     #[inline(always)]
     pub fn next(&mut self) -> Option<Received<'p>> {
-        let at = self.index & RxRing::<F, N>::MASK;
+        let (desc, at) = (self.slots.desc, self.index);
 
-        let status = io_read!(self.desc, [build: at][build: 1]).get();
+        // SAFETY: By the type invariants.
+        let status = unsafe { desc.second(at) };
         if status & F::DONE == 0 {
             return None;
         }
         // A descriptor that the card has not got has no buffer: this is an old notice.
-        let buffer = self.buffers[at].take()?;
+        //
+        // SAFETY: By the type invariants.
+        let buffer = unsafe { self.slots.buffer(at) }.take()?;
         // The card wrote the first word and the buffer before the second word.
         barrier::dma_mb(barrier::Read);
         // Half of this word may be from before the card's write.
+        //
+        // SAFETY: By the type invariants.
         #[cfg(not(CONFIG_64BIT))]
-        let status = io_read!(self.desc, [build: at][build: 1]).get();
-        let info = io_read!(self.desc, [build: at][build: 0]).get();
+        let status = unsafe { desc.second(at) };
+        // SAFETY: By the type invariants.
+        let info = unsafe { desc.first(at) };
 
         self.index = self.index.wrapping_add(1);
         // SAFETY: The ring's buffers are from its pool, and the card has given notice.
@@ -431,7 +465,7 @@ impl<'p, F: RxFormat, const N: usize> Polling<'_, 'p, F, N> {
     }
 }
 
-impl<F: RxFormat, const N: usize> Drop for Polling<'_, '_, F, N> {
+impl<F: RxFormat> Drop for Polling<'_, '_, F> {
     #[inline(always)]
     fn drop(&mut self) {
         *self.next_done = self.index;

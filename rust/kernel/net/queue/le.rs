@@ -18,7 +18,7 @@ use crate::{
 
 /// A number of 64 bits in memory that is shared with a card, little-endian on any CPU.
 ///
-/// A ring of such words, `Coherent<[[Le64; 2]; N]>`, does not take a number of the CPU by mistake.
+/// Memory of such words, `Coherent<[Le64; N]>`, does not take a number of the CPU by mistake.
 ///
 /// A CPU of 32 bits accesses the halves of a word one after the other. There, a reader that finds
 /// a card's notice in one of them has to read the word again, behind a barrier, for the other.

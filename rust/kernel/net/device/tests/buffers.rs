@@ -42,6 +42,7 @@ mod imp {
                 RxFormat,
                 RxRing, //
             },
+            queue::RingLen,
             skbuff::SkBuff, //
         },
         page::PAGE_SIZE,
@@ -84,10 +85,10 @@ mod imp {
     /// The ring of a poller, if it has one.
     pub(in super::super) enum Rings {
         None,
-        Half(RxRing<Half, 16>),
-        Page(RxRing<Page, 16>),
-        Pages(RxRing<Pages, 16>),
-        Large(RxRing<Large, 32>),
+        Half(RxRing<Half>),
+        Page(RxRing<Page>),
+        Pages(RxRing<Pages>),
+        Large(RxRing<Large>),
     }
 
     impl Rings {
@@ -98,10 +99,18 @@ mod imp {
         ) -> Result<Self> {
             Ok(match which {
                 None => Self::None,
-                Some(BufferKind::Half) => Self::Half(RxRing::new(dev, napi, 16)?),
-                Some(BufferKind::Page) => Self::Page(RxRing::new(dev, napi, 16)?),
-                Some(BufferKind::Pages) => Self::Pages(RxRing::new(dev, napi, 16)?),
-                Some(BufferKind::Large) => Self::Large(RxRing::new(dev, napi, 32)?),
+                Some(BufferKind::Half) => {
+                    Self::Half(RxRing::new(dev, napi, RingLen::of::<16>(), 16)?)
+                }
+                Some(BufferKind::Page) => {
+                    Self::Page(RxRing::new(dev, napi, RingLen::of::<16>(), 16)?)
+                }
+                Some(BufferKind::Pages) => {
+                    Self::Pages(RxRing::new(dev, napi, RingLen::of::<16>(), 16)?)
+                }
+                Some(BufferKind::Large) => {
+                    Self::Large(RxRing::new(dev, napi, RingLen::of::<32>(), 32)?)
+                }
             })
         }
 
@@ -121,7 +130,7 @@ mod imp {
     }
 
     /// Receives a full buffer from each of the ring's. `sharing` buffers share a page.
-    fn check<F: RxFormat>(ring: &mut RxRing<F, 16>, cx: &Poll<'_>, sharing: usize) -> Result {
+    fn check<F: RxFormat>(ring: &mut RxRing<F>, cx: &Poll<'_>, sharing: usize) -> Result {
         let (len, size) = (F::LAYOUT.len(), F::LAYOUT.size());
         let first = ring.tail() + 1;
         let mut addresses = [0; BUFFERS];
@@ -188,7 +197,7 @@ mod imp {
     }
 
     /// Receives a packet that would get too long with one more buffer, but not too many fragments.
-    fn check_longest<F: RxFormat>(ring: &mut RxRing<F, 32>, cx: &Poll<'_>) -> Result {
+    fn check_longest<F: RxFormat>(ring: &mut RxRing<F>, cx: &Poll<'_>) -> Result {
         let len = F::LAYOUT.len();
         let fitting = SkBuff::MAX_LEN / u32::from(len);
         if fitting > bindings::MAX_SKB_FRAGS {

@@ -20,6 +20,7 @@ mod imp {
                 RxFormat,
                 RxRing, //
             },
+            queue::RingLen,
             skbuff::UniqueSkBuff, //
         },
         new_spinlock,
@@ -47,7 +48,7 @@ mod imp {
         len << 32 | Format::DONE
     }
 
-    type Ring = RxRing<Format, 16>;
+    type Ring = RxRing<Format>;
 
     /// The packet keeps the memory of the pool.
     struct Packet {
@@ -77,7 +78,7 @@ mod imp {
 
         /// Makes a ring for `napi`.
         pub(in super::super) fn make(&self, dev: &Device<Bound>, napi: &Napi) -> Result {
-            let ring = Ring::new(dev, napi, 16)?;
+            let ring = Ring::new(dev, napi, RingLen::of::<16>(), 16)?;
 
             assert_eq!((ring.in_use(), ring.missing(), ring.tail()), (15, 0, 15));
             *self.ring.lock() = Some(ring);

@@ -22,7 +22,8 @@ use crate::{
             TxFormat,
             TxRing, //
         },
-        napi::Napi, //
+        napi::Napi,
+        queue::RingLen, //
     },
     prelude::*,
     sync::atomic::Relaxed, //
@@ -39,11 +40,13 @@ impl TxFormat for Format {
     const DONE: u64 = 1;
 }
 
-type Ends<'a> = (TxRing<'a, Format, 16>, TxCompletion<'a, Format, 16>);
+const LEN: RingLen = RingLen::of::<16>();
+
+type Ends<'a> = (TxRing<'a, Format>, TxCompletion<'a, Format>);
 
 /// Makes a ring of `napi`.
 pub(super) fn make<'a>(dev: &'a device::Device<Bound>, napi: &Napi) -> Result<Ends<'a>> {
-    inflight::ring(dev, napi)
+    inflight::ring(dev, napi, LEN)
 }
 
 /// The number of references to a device. Each piece of its DMA memory has one.
@@ -130,7 +133,7 @@ mod cases {
 
     #[test]
     fn memory_is_that_of_the_parent() -> Result {
-        let refusal = refusal(|dev, napi| Descriptors::<16>::new(dev, napi).err())?;
+        let refusal = refusal(|dev, napi| Descriptors::new(dev, napi, LEN).err())?;
 
         assert_eq!(refusal, Some(EINVAL));
         Ok(())
@@ -138,7 +141,7 @@ mod cases {
 
     #[test]
     fn packets_are_mapped_for_the_parent() -> Result {
-        let refusal = refusal(|dev, napi| inflight::pair(dev, napi, 16, Format::LIMITS).err())?;
+        let refusal = refusal(|dev, napi| inflight::pair(dev, napi, LEN, Format::LIMITS).err())?;
 
         assert_eq!(refusal, Some(EINVAL));
         Ok(())

@@ -7,13 +7,9 @@
 
 use kernel::{
     bitfield,
-    dma::Coherent,
-    io::{
-        io_read,
-        io_write, //
-    },
     net::{
-        queue::Le64,
+        inflight::Descriptors,
+        queue::RingLen,
         rx_list::Protocol,
         skbuff::{
             PartialChecksum,
@@ -27,30 +23,10 @@ use kernel::{
 };
 
 /// Number of descriptors of a ring.
-pub(crate) const RING_SIZE: usize = 512;
+pub(crate) const RING_LEN: RingLen = RingLen::of::<512>();
 
-/// Mask that turns a free-running index into a position in the ring.
-pub(crate) const RING_MASK: usize = RING_SIZE - 1;
-
-const _: () = assert!(RING_SIZE.is_power_of_two() && RING_SIZE * 16 % 128 == 0);
-
-/// A ring of descriptors in memory shared with the device.
-pub(crate) type DescRing = Coherent<[[Le64; 2]; RING_SIZE]>;
-
-/// Writes a descriptor. `index` is free-running.
-#[inline(always)]
-pub(crate) fn write(ring: &DescRing, index: usize, words: [u64; 2]) {
-    let [low, high] = words;
-
-    io_write!(ring, [build: index & RING_MASK][build: 0], Le64::new(low));
-    io_write!(ring, [build: index & RING_MASK][build: 1], Le64::new(high));
-}
-
-/// Reads the second word of a descriptor, which holds the done bit.
-#[inline(always)]
-fn read_high(ring: &DescRing, index: usize) -> u64 {
-    io_read!(ring, [build: index & RING_MASK][build: 1]).get()
-}
+// The device takes multiples of 128 bytes.
+const _: () = assert!(RING_LEN.bytes() % 128 == 0);
 
 bitfield! {
     /// Second word of an advanced receive descriptor as the device writes it back.
@@ -233,17 +209,24 @@ impl TxTemplate {
 
     /// Writes the data descriptor for one buffer of the packet.
     #[inline(always)]
-    pub(crate) fn write(self, ring: &DescRing, index: usize, address: u64, len: u16, last: bool) {
+    pub(crate) fn write(
+        self,
+        ring: &Descriptors<'_>,
+        index: usize,
+        address: u64,
+        len: u16,
+        last: bool,
+    ) {
         let word = self.0.with_dtalen(len).with_eop(last).with_rs(last);
 
-        write(ring, index, [address, word.into_raw()]);
+        ring.write(index, [address, word.into_raw()]);
     }
 }
 
 /// Returns whether the device has sent the packet whose last descriptor is `index`.
 #[inline(always)]
-pub(crate) fn is_tx_done(ring: &DescRing, index: usize) -> bool {
-    TxData::from_raw(read_high(ring, index)).dd()
+pub(crate) fn is_tx_done(ring: &Descriptors<'_>, index: usize) -> bool {
+    TxData::from_raw(ring.status(index)).dd()
 }
 
 bitfield! {
@@ -373,8 +356,8 @@ impl TxContext {
 
     /// Writes the descriptor.
     #[inline(always)]
-    pub(crate) fn write(self, ring: &DescRing, index: usize) {
-        write(ring, index, [self.low.into_raw(), self.high.into_raw()]);
+    pub(crate) fn write(self, ring: &Descriptors<'_>, index: usize) {
+        ring.write(index, [self.low.into_raw(), self.high.into_raw()]);
     }
 }
 

@@ -28,7 +28,7 @@ use kernel::{
 };
 
 use crate::{
-    desc::RING_SIZE,
+    desc::RING_LEN,
     hw::Bar0,
     regs::{
         queue::Pair,
@@ -49,7 +49,7 @@ const FEW_PACKETS: usize = 4;
 /// This many received packets share the cost of an interrupt well enough.
 const ENOUGH_RECEIVED: usize = 64;
 /// The same for sent packets, which nobody waits for. Most of the ring stays free.
-const ENOUGH_SENT: usize = RING_SIZE / 4;
+const ENOUGH_SENT: usize = RING_LEN.get() / 4;
 /// Number of interrupts over which packets are averaged.
 const SAMPLE: usize = 16;
 /// Number of samples after which a longer interval has to prove itself again.
@@ -411,7 +411,7 @@ mod tests {
             sample(&mut rule, stream);
         }
         let packets = 6 * usize::from(rule.interval);
-        assert!((ENOUGH_SENT..RING_SIZE / 2).contains(&packets));
+        assert!((ENOUGH_SENT..RING_LEN.get() / 2).contains(&packets));
     }
 
     #[test]

@@ -47,6 +47,7 @@ use kernel::{
 };
 
 use crate::{
+    desc::RING_LEN,
     filter,
     hw,
     irq,
@@ -149,8 +150,8 @@ impl Driver for PortDriver {
             let stats = data.stats.pair(number)?;
 
             cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
-                let rx = RxRing::new(dev, napi, pair, &stats.poll)?;
-                let (ring, tx) = tx::ring(dev, napi, pair)?;
+                let rx = RxRing::new(dev, napi, pair, RING_LEN, &stats.poll)?;
+                let (ring, tx) = tx::ring(dev, napi, pair, RING_LEN)?;
 
                 rings.push(
                     PairRegisters {

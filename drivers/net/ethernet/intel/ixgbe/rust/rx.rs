@@ -26,6 +26,7 @@ use kernel::{
             Layout,
             RxFormat, //
         },
+        queue::RingLen,
         rx_list::{
             RxList,
             RxOffloads, //
@@ -40,8 +41,7 @@ use kernel::{
 use crate::{
     desc::{
         RxInfo,
-        RxStatus,
-        RING_SIZE, //
+        RxStatus, //
     },
     hw::{
         self,
@@ -158,12 +158,16 @@ struct Received {
 /// The pages of forwarded packets return in batches, from a transmit ring, also when the receive
 /// ring is full. Pages that do not fit in the pool are unmapped and freed, and others have to be
 /// allocated and mapped later.
-const POOL_PAGES: u32 = 2 * RING_SIZE as u32;
+fn pool_pages(len: RingLen) -> u32 {
+    // CAST: At most `RingLen::MAX`.
+    2 * len.get() as u32
+}
 
 /// The receive ring of a queue.
 pub(crate) struct RxRing {
     pair: Pair,
-    ring: page_pool::RxRing<Format, RING_SIZE>,
+    ring: page_pool::RxRing<Format>,
+    len: RingLen,
     frame: Frame,
 }
 
@@ -173,9 +177,10 @@ impl RxRing {
         dev: &device::Device<Bound>,
         napi: &Napi,
         pair: Pair,
+        len: RingLen,
         counters: &PollCounters,
     ) -> Result<Self> {
-        let ring = page_pool::RxRing::new(dev, napi, POOL_PAGES)?;
+        let ring = page_pool::RxRing::new(dev, napi, len, pool_pages(len))?;
 
         if ring.missing() > 0 {
             counters.rx_no_buffer.add(1);
@@ -183,6 +188,7 @@ impl RxRing {
         Ok(Self {
             pair,
             ring,
+            len,
             frame: Frame::None,
         })
     }
@@ -192,6 +198,7 @@ impl RxRing {
         RxRegisters {
             pair: self.pair,
             base: self.ring.dma_address(),
+            len: self.len,
             tail: self.ring.tail() as u32,
         }
     }
@@ -486,6 +493,7 @@ impl Checksum {
 pub(crate) struct RxRegisters {
     pair: Pair,
     base: u64,
+    len: RingLen,
     tail: u32,
 }
 
@@ -506,10 +514,7 @@ impl RxRegisters {
         bar.write(RXDCTL::at(at), RXDCTL::zeroed());
         bar.write(RDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
         bar.write(RDBAH::at(at), ((self.base >> 32) as u32).into());
-        bar.write(
-            RDLEN::at(at),
-            (size_of::<[[u64; 2]; RING_SIZE]>() as u32).into(),
-        );
+        bar.write(RDLEN::at(at), self.len.bytes().into());
         bar.write(RDH::at(at), RDH::zeroed());
         bar.write(RDT::at(at), RDT::zeroed());
 

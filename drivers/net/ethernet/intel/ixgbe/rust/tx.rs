@@ -32,6 +32,7 @@ use kernel::{
         },
         queue::{
             Completions,
+            RingLen,
             Xmit, //
         },
         skb_free::SkbFreeList,
@@ -49,7 +50,6 @@ use crate::{
     desc::{
         self,
         TxTemplate,
-        RING_SIZE,
         TX_MAX_SEGMENT, //
     },
     hw::{
@@ -82,8 +82,10 @@ const LIMITS: Limits = Limits {
 const STOP_BELOW: usize = MAX_DESCRIPTORS;
 
 /// Wake it when half of the ring is free: a queue that stops again at once would return packets to
-/// the stack, which are kept there and sent in small portions.
-const WAKE_AT: usize = RING_SIZE / 2;
+/// the stack, which are kept there and sent in small portions. In a short ring, that is not enough.
+fn wake_at(len: usize) -> usize {
+    LIMITS.wake_at(len).max(len / 2)
+}
 
 /// Maximum number of packets that one poll completes: as many as it receives. More if it has fallen
 /// behind, see [`most_completed`].
@@ -102,17 +104,23 @@ pub(crate) fn ring<'a>(
     dev: &'a device::Device<Bound>,
     napi: &Napi,
     pair: Pair,
+    len: RingLen,
 ) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
-    let desc = Descriptors::new(dev, napi)?;
-    let (producer, consumer) = inflight::pair(dev, napi, RING_SIZE, LIMITS)?;
+    let desc = Descriptors::new(dev, napi, len)?;
+    let (producer, consumer) = inflight::pair(dev, napi, len, LIMITS)?;
 
     Ok((
         TxRing {
             pair,
             producer,
             desc: desc.clone(),
+            len,
         },
-        TxCompletion { consumer, desc },
+        TxCompletion {
+            consumer,
+            desc,
+            wake_at: wake_at(len.get()),
+        },
     ))
 }
 
@@ -120,7 +128,8 @@ pub(crate) fn ring<'a>(
 pub(crate) struct TxRing<'a> {
     pair: Pair,
     producer: TxProducer<'a>,
-    desc: Descriptors<'a, RING_SIZE>,
+    desc: Descriptors<'a>,
+    len: RingLen,
 }
 
 impl TxRing<'_> {
@@ -129,6 +138,7 @@ impl TxRing<'_> {
         TxRegisters {
             pair: self.pair,
             base: self.desc.dma_address(),
+            len: self.len,
         }
     }
 
@@ -159,7 +169,7 @@ impl TxRing<'_> {
             return self.xmit_any(bar, queue, counters, skb, more);
         };
 
-        let ring = &*self.desc;
+        let ring = &self.desc;
         let submitted = self.producer.submit_one(skb, |slot, segment| {
             // CAST: Segments are at most `TX_MAX_SEGMENT` bytes long.
             template.write(ring, slot, segment.addr, segment.len as u16, segment.last)
@@ -204,7 +214,7 @@ impl TxRing<'_> {
             context, template, ..
         } = offload;
 
-        let ring = &*self.desc;
+        let ring = &self.desc;
         let submitted =
             self.producer.submit(
                 skb,
@@ -252,7 +262,7 @@ impl TxRing<'_> {
         if queue.stop_if_low(
             || self.producer.free_or_enough(STOP_BELOW),
             STOP_BELOW,
-            WAKE_AT,
+            wake_at(self.len.get()),
         ) {
             counters.tx_ring_full.add(1);
         }
@@ -327,7 +337,8 @@ impl TxRing<'_> {
     ) -> Xmit {
         counters.tx_ring_full.add(1);
         self.doorbell(bar, counters);
-        if queue.stop_if_low(|| self.producer.free(), WAKE_AT, WAKE_AT) {
+        let wake = wake_at(self.len.get());
+        if queue.stop_if_low(|| self.producer.free(), wake, wake) {
             return Xmit::Busy(skb);
         }
 
@@ -346,8 +357,8 @@ impl TxRing<'_> {
 /// wait behind them. Nor would byte queue limits grow, as they do when everything that was sent is
 /// completed: they would take our portions for the speed of the card. The same holds for the ring
 /// itself, which would be full at last.
-fn most_completed(is_stopped: bool, free: usize) -> usize {
-    if is_stopped || free < WAKE_AT {
+fn most_completed(is_stopped: bool, free: usize, wake_at: usize) -> usize {
+    if is_stopped || free < wake_at {
         2 * MAX_COMPLETED
     } else {
         MAX_COMPLETED
@@ -357,7 +368,8 @@ fn most_completed(is_stopped: bool, free: usize) -> usize {
 /// The side that removes sent packets from the ring.
 pub(crate) struct TxCompletion<'a> {
     consumer: TxConsumer<'a>,
-    desc: Descriptors<'a, RING_SIZE>,
+    desc: Descriptors<'a>,
+    wake_at: usize,
 }
 
 impl TxCompletion<'_> {
@@ -372,8 +384,8 @@ impl TxCompletion<'_> {
         stats: &PairStats,
         bulk: bool,
     ) -> (usize, bool) {
-        let limit = most_completed(queue.is_stopped(), self.consumer.free());
-        let ring = &*self.desc;
+        let limit = most_completed(queue.is_stopped(), self.consumer.free(), self.wake_at);
+        let ring = &self.desc;
         let done = {
             // The end of this block frees the list: passing it to `drop()` would copy it.
             let mut free = SkbFreeList::with_bulk(cx, &stats.bulk_free, bulk);
@@ -386,13 +398,18 @@ impl TxCompletion<'_> {
         }
         stats.poll.tx_packets.add(done.packets as u64);
         stats.poll.tx_bytes.add(done.bytes as u64);
-        queue.completed(done.packets, done.bytes, || self.consumer.free(), WAKE_AT);
+        queue.completed(
+            done.packets,
+            done.bytes,
+            || self.consumer.free(),
+            self.wake_at,
+        );
         (done.packets, done.packets < limit)
     }
 
     /// Frees the remaining packets after the card was stopped, and counts them as sent or lost.
     pub(crate) fn finish(self, counters: &PollCounters) {
-        let ring = &*self.desc;
+        let ring = &self.desc;
         let finished = self.consumer.finish(|slot| desc::is_tx_done(ring, slot));
 
         counters.tx_packets.add(finished.sent.packets as u64);
@@ -428,6 +445,7 @@ pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u1
 pub(crate) struct TxRegisters {
     pair: Pair,
     base: u64,
+    len: RingLen,
 }
 
 impl TxRegisters {
@@ -442,10 +460,7 @@ impl TxRegisters {
         bar.write(TXDCTL::at(at), TXDCTL::zeroed());
         bar.write(TDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
         bar.write(TDBAH::at(at), ((self.base >> 32) as u32).into());
-        bar.write(
-            TDLEN::at(at),
-            (size_of::<[[u64; 2]; RING_SIZE]>() as u32).into(),
-        );
+        bar.write(TDLEN::at(at), self.len.bytes().into());
         bar.write(TDH::at(at), TDH::zeroed());
         bar.write(TDT::at(at), TDT::zeroed());
 
@@ -476,9 +491,9 @@ mod tests {
 
     #[test]
     fn a_vector_that_is_behind_catches_up() {
-        assert_eq!(most_completed(false, RING_SIZE - 1), 64);
-        assert_eq!(most_completed(false, RING_SIZE / 2), 64);
-        assert_eq!(most_completed(false, RING_SIZE / 2 - 1), 128);
-        assert_eq!(most_completed(true, RING_SIZE - 1), 128);
+        assert_eq!(most_completed(false, 511, 256), 64);
+        assert_eq!(most_completed(false, 256, 256), 64);
+        assert_eq!(most_completed(false, 255, 256), 128);
+        assert_eq!(most_completed(true, 511, 256), 128);
     }
 }
