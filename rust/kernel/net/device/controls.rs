@@ -28,6 +28,7 @@ use core::marker::PhantomData;
 mod hardware;
 mod link;
 mod mac_stats;
+mod messages;
 mod moderation;
 mod module;
 mod pause;
@@ -38,6 +39,7 @@ pub use self::{
     hardware::Firmware,
     link::{
         LinkMode,
+        LinkRequest,
         LinkSettings,
         Port, //
     },
@@ -48,6 +50,10 @@ pub use self::{
         LengthStats,
         MacStats,
         PauseStats, //
+    },
+    messages::{
+        Message,
+        Messages, //
     },
     moderation::Moderation,
     module::ModulePlace,
@@ -157,6 +163,26 @@ pub trait Controls: Driver {
     /// [`Driver::link_speed`].
     fn link<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> LinkSettings {
         let _ = (data, dev, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Changes the settings of the link, for `ethtool -s`. The core has filled in those of
+    /// [`Controls::link`] for what users do not change.
+    fn set_link<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        request: LinkRequest<'_>,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        let _ = (data, dev, request, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// The kinds of messages that the driver logs, which users change by `ethtool -s DEV msglvl`.
+    ///
+    /// Any context.
+    fn messages<'a>(data: &'a Self::Data<'_>) -> &'a Messages {
+        let _ = data;
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -344,6 +370,9 @@ impl<T: Controls> ControlOps<T> {
                 ),
                 set_phys_id: if_has!(T::HAS_IDENTIFY, Self::set_phys_id),
                 get_link_ksettings: if_has!(T::HAS_LINK, Self::get_link_ksettings),
+                set_link_ksettings: if_has!(T::HAS_SET_LINK, Self::set_link_ksettings),
+                get_msglevel: if_has!(T::HAS_MESSAGES, Self::get_msglevel),
+                set_msglevel: if_has!(T::HAS_MESSAGES, Self::set_msglevel),
                 get_coalesce: if_has!(T::HAS_MODERATION, Self::get_coalesce),
                 set_coalesce: if_has!(T::HAS_SET_MODERATION, Self::set_coalesce),
                 get_pauseparam: if_has!(T::HAS_PAUSE, Self::get_pauseparam),

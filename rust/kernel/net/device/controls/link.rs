@@ -13,6 +13,7 @@ use super::{
 
 use crate::{
     bindings,
+    error::from_result,
     prelude::*, //
 };
 
@@ -83,6 +84,35 @@ pub struct LinkSettings {
     pub advertised: &'static [LinkMode],
 }
 
+/// A user's wish for a link, see [`Controls::set_link`].
+#[derive(Clone, Copy, Debug)]
+pub struct LinkRequest<'a> {
+    /// The speed in Mb/s; [`None`] if it is not known.
+    pub speed: Option<u32>,
+    /// To send and to receive at a time.
+    pub full_duplex: bool,
+    /// Negotiate the mode.
+    pub autoneg: bool,
+    advertised: &'a [c_ulong],
+}
+
+impl LinkRequest<'_> {
+    /// Whether the modes to advertise are these, and no others.
+    pub fn advertises(&self, modes: &[LinkMode]) -> bool {
+        let mut bitmap = BITMAP;
+
+        set(&mut bitmap, modes);
+        self.advertised == bitmap
+    }
+}
+
+/// An empty bitmap of link modes, as long as those of the core.
+const BITMAP: [c_ulong; LINK_MODES.div_ceil(c_ulong::BITS as usize)] =
+    [0; LINK_MODES.div_ceil(c_ulong::BITS as usize)];
+
+const LINK_MODES: usize =
+    bindings::ethtool_link_mode_bit_indices___ETHTOOL_LINK_MODE_MASK_NBITS as usize;
+
 /// Sets bits in a bitmap of link modes.
 fn set(bitmap: &mut [c_ulong], modes: &[LinkMode]) {
     for mode in modes {
@@ -128,6 +158,38 @@ impl<T: Controls> ControlOps<T> {
         set(&mut settings.link_modes.advertising, link.advertised);
         0
     }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with valid `settings`.
+    pub(super) unsafe extern "C" fn set_link_ksettings(
+        dev: *mut bindings::net_device,
+        settings: *const bindings::ethtool_link_ksettings,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device, with valid `settings`, and holds
+            // RTNL.
+            let (inner, settings, mut rtnl) = unsafe {
+                (
+                    ops::inner::<T>(dev),
+                    &*settings,
+                    Ethtool::<T>::assume_rtnl(),
+                )
+            };
+            let base = &settings.base;
+            let request = LinkRequest {
+                speed: (base.speed != u32::MAX).then_some(base.speed),
+                // While the link is down, that is not known either.
+                full_duplex: u32::from(base.duplex) != bindings::DUPLEX_HALF,
+                autoneg: base.autoneg != 0,
+                advertised: &settings.link_modes.advertising,
+            };
+
+            inner.check_reachable()?;
+            T::set_link(inner.data(), inner.dev(), request, &mut rtnl)?;
+            Ok(0)
+        })
+    }
 }
 
 #[macros::kunit_tests(rust_net_link_settings)]
@@ -142,5 +204,21 @@ mod tests {
         assert_eq!(bitmap, [1 << 6 | 1 << 12, 0]);
         // A bitmap that is too short.
         set(&mut [], &[LinkMode::Pause]);
+    }
+
+    #[test]
+    fn requests_are_compared_as_a_whole() {
+        let mut bitmap = BITMAP;
+
+        set(&mut bitmap, &[LinkMode::Fibre, LinkMode::Base10000T]);
+        let request = LinkRequest {
+            speed: None,
+            full_duplex: true,
+            autoneg: false,
+            advertised: &bitmap,
+        };
+        assert!(request.advertises(&[LinkMode::Base10000T, LinkMode::Fibre]));
+        assert!(!request.advertises(&[LinkMode::Base10000T]));
+        assert!(!request.advertises(&[LinkMode::Base10000T, LinkMode::Fibre, LinkMode::Pause]));
     }
 }
