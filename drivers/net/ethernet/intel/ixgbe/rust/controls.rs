@@ -13,8 +13,10 @@ use kernel::{
             LengthRanges,
             LengthStats,
             LinkMode,
+            LinkRequest,
             LinkSettings,
             MacStats,
+            Messages,
             Moderation,
             ModulePlace,
             Pause,
@@ -189,6 +191,36 @@ impl Controls for PortDriver {
             supported,
             advertised,
         }
+    }
+
+    fn set_link<'bound>(
+        port: Pin<&port::Port<'bound>>,
+        dev: &Device,
+        request: LinkRequest<'_>,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        let link = Self::link(port, dev, rtnl);
+        let speed = if link.autoneg {
+            // A result.
+            link.speed
+        } else {
+            port.module().map(|module| module.speed().mbps())
+        };
+
+        // The medium decides on the mode, and the port advertises all of its abilities: it goes on
+        // with that.
+        if request.autoneg != link.autoneg
+            || !request.full_duplex
+            || request.speed.is_some() && request.speed != speed
+            || !request.advertises(link.advertised)
+        {
+            return Err(EINVAL);
+        }
+        Ok(())
+    }
+
+    fn messages<'a>(port: &'a port::Port<'_>) -> &'a Messages {
+        &port.messages
     }
 
     fn moderation<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> Moderation {

@@ -7,7 +7,10 @@ use kernel::{
     net::{
         device::{
             combining::Combine,
-            controls::ControlOps,
+            controls::{
+                ControlOps,
+                Message, //
+            },
             deferring::{
                 Defer,
                 Deferring, //
@@ -341,7 +344,9 @@ impl Driver for PortDriver {
     }
 
     fn tx_timeout<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, queue: u16) {
-        tx::report_hang(port.pdev.as_ref(), &port.bar, queue);
+        if port.messages.have(Message::TxError) {
+            tx::report_hang(port.pdev.as_ref(), &port.bar, queue);
+        }
     }
 
     fn ethtool_statistics<'bound>(

@@ -116,6 +116,16 @@ pub(crate) enum Speed {
     Ten,
 }
 
+impl Speed {
+    /// The number of Mb/s.
+    pub(crate) fn mbps(self) -> u32 {
+        match self {
+            Self::One => 1_000,
+            Self::Ten => 10_000,
+        }
+    }
+}
+
 /// A module that the card can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Module {

@@ -11,13 +11,14 @@ import socket
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 from lib.py import CmdExitFailure, KsftNamedVariant, NetdevFamily, bkg, cmd
 from lib.py import defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_ge, ksft_in, ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
-from lib.py.support import SOL_PACKET, sum16, wait_until
+from lib.py.support import SOL_PACKET, kernel_log, sum16, wait_until
 
 # The order of registers in the dump: see dump.rs of the driver.
 GENERAL = ["CTRL", "STATUS", "CTRL_EXT", "ESDP", "LEDCTL", "EEC", "EIAC", "EIMS", "GPIE",
@@ -96,6 +97,59 @@ def link(cfg):
     ksft_in("Speed: 10000Mb/s", said)
     ksft_in("Duplex: Full", said)
     ksft_in("10000base", said)
+
+
+def link_as_it_is(cfg):
+    """ A request for the settings that the link has anyway changes nothing. """
+    negotiates = "Auto-negotiation: on" in ethtool(cfg.ifname).stdout
+    ethtool(f"-s {cfg.ifname} "
+            + ("autoneg on" if negotiates else "speed 10000 duplex full autoneg off"))
+    link(cfg)
+
+
+@ksft_variants([KsftNamedVariant("speed", "speed 1000"),
+                KsftNamedVariant("duplex", "duplex half"),
+                KsftNamedVariant("modes", "advertise 0x20")])
+def link_refused(cfg, what):
+    """ Settings that the port does not have are refused, and the link stays. """
+    down = cfg.ports[0].attr("carrier_down_count")
+    try:
+        ethtool(f"-s {cfg.ifname} {what}")
+        ksft_eq(what, "refused")
+    except CmdExitFailure as error:
+        ksft_in("link settings update failed", str(error))
+    ksft_eq(cfg.ports[0].attr("carrier_down_count"), down)
+    link(cfg)
+
+
+def _says(cfg):
+    """ Return the kinds of messages that are logged. """
+    said = ethtool(cfg.ifname).stdout
+    return said.split("Current message level:")[1].splitlines()[1].split()
+
+
+def _link_messages(cfg):
+    """ Let the link go down and up. Return the number of messages about it. """
+    mark = f"controls: messages about the link, {time.monotonic()}"
+    Path("/dev/kmsg").write_text(f"{mark}\n", encoding="utf-8")
+    for state in (False, True):
+        cfg.model.link(0, state)
+        wait_until(lambda state=state: cfg.ports[0].attr("carrier") == str(int(state)), 10,
+                   "the link")
+    return sum("link is" in line and f"{cfg.ifname}: " in line
+               for line in kernel_log().split(mark)[-1].splitlines())
+
+
+@ksft_disruptive
+def messages(cfg):
+    """ Users choose the kinds of messages that are logged. """
+    kinds = _says(cfg)
+    ksft_in("link", kinds)
+    ksft_eq(_link_messages(cfg), 2)
+    defer(ethtool, f"-s {cfg.ifname} msglvl link on")
+    ethtool(f"-s {cfg.ifname} msglvl link off")
+    ksft_eq(_says(cfg), [kind for kind in kinds if kind != "link"])
+    ksft_eq(_link_messages(cfg), 0)
 
 
 def _moderation(cfg):
@@ -334,8 +388,9 @@ def main():
     with NicModelEnv(__file__, drivers=("ixgbe_rust", ),
                      why="the layout of the dump is that of ixgbe_rust") as cfg:
         cfg.netnl = NetdevFamily()
-        ksft_run(judged([set_up, registers, eeprom, identify, link, moderation_adapts,
-                         moderation_fixed, moderation_survives, moderation_refused,
+        ksft_run(judged([set_up, registers, eeprom, identify, link, link_as_it_is,
+                         link_refused, messages, moderation_adapts, moderation_fixed,
+                         moderation_survives, moderation_refused,
                          pause, pause_refused, two_queues, rss_spreads, rss_table,
                          rss_table_survives, rss_refused, rx_hash, one_queue, queue_stats,
                          forwards_after("settings")]), args=(cfg, ))

@@ -141,6 +141,24 @@ def exchanged_for_er(cfg):
 
 
 @ksft_disruptive
+def modes(cfg):
+    """ The module decides on the mode of the link: ethtool accepts it, and no other. """
+    defer(restore, cfg)
+    for kind, accepted, refused in (("lr", "speed 10000 autoneg off", "speed 1000 autoneg off"),
+                                    ("sx", "speed 1000 autoneg on", "speed 10000 autoneg off"),
+                                    ("dual", "autoneg on", "speed 1000 autoneg on")):
+        cfg.model.module(0, kind)
+        settled(cfg)
+        ethtool(f"-s {cfg.ifname} duplex full {accepted}")
+        with ksft_raises(CmdExitFailure):
+            ethtool(f"-s {cfg.ifname} duplex full {refused}")
+    cfg.model.module(0, "absent")
+    carrier(cfg, False)
+    with ksft_raises(CmdExitFailure):
+        ethtool(f"-s {cfg.ifname} speed 10000 autoneg off")
+
+
+@ksft_disruptive
 def opened_with(cfg):
     """ A module is exchanged while the port is down, and used when it is up. """
     defer(restore, cfg)
@@ -438,7 +456,7 @@ def main():
         if not cfg.model.ask("judge")["judged"]:
             skip_program("only a judged card looks at the mode of the link")
         ksft_run(judged([set_up, module_info, module_bytes, module_absent,
-                         pulled_and_put_back, exchanged, exchanged_for_er,
+                         pulled_and_put_back, exchanged, modes, exchanged_for_er,
                          exchanged_while_eeprom_is_read,
                          forwards_after("exchanges"),
                          opened_with, unusable, silent, probed_with, dark_while_down,

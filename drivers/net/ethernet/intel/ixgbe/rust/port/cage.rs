@@ -4,7 +4,10 @@
 
 use kernel::{
     io::Io,
-    net::device::Device,
+    net::device::{
+        controls::Message,
+        Device, //
+    },
     prelude::*, //
 };
 
@@ -311,11 +314,15 @@ impl Port<'_> {
         }
         match state {
             Link::Up(speed) if !dev.is_carrier_ok() => {
-                dev_info!(dev, "link is up at {} Mb/s\n", speed);
+                if self.messages.have(Message::Link) {
+                    dev_info!(dev, "link is up at {} Mb/s\n", speed);
+                }
                 dev.carrier_on();
             }
             Link::Down if dev.is_carrier_ok() => {
-                dev_info!(dev, "link is down\n");
+                if self.messages.have(Message::Link) {
+                    dev_info!(dev, "link is down\n");
+                }
                 dev.carrier_off();
             }
             Link::Up(_) | Link::Down => (),

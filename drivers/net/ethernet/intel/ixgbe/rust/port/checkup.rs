@@ -4,6 +4,7 @@
 
 use kernel::{
     net::device::{
+        controls::Message,
         CheckUp,
         Device, //
     },
@@ -39,10 +40,12 @@ impl Port<'_> {
         } else if flush::is_pending(bar) {
             // The stack does not notice: its watchdog needs a carrier. Meanwhile the packets would
             // keep their memory, and leave when the link is back.
-            dev_info!(
-                self.pdev,
-                "restarting to drop packets that were queued when the link went down\n"
-            );
+            if self.messages.have(Message::TxError) {
+                dev_info!(
+                    self.pdev,
+                    "restarting to drop packets that were queued when the link went down\n"
+                );
+            }
             return CheckUp::Restart;
         }
         CheckUp::Fine

@@ -7,7 +7,11 @@ use kernel::{
     io::Io,
     net::device::{
         self,
-        controls::Pause,
+        controls::{
+            Message,
+            Messages,
+            Pause, //
+        },
         Device,
         Feature,
         Features,
@@ -132,6 +136,8 @@ pub(crate) struct Port<'bound> {
     pub(crate) moderation: Setting,
     /// LEDCTL as it was before one of the lights was to identify the port, else [`NO_LIGHTS`].
     pub(crate) lights: Atomic<u32>,
+    /// The kinds of messages that are logged while the port is in use.
+    pub(crate) messages: Messages,
     /// The use of pause frames.
     pub(crate) pause: RtnlCell<Pause>,
     pub(crate) media: Media,
@@ -235,6 +241,7 @@ impl<'bound> Port<'bound> {
                 spread: RtnlCell::new(Spread::new()),
                 moderation: Setting::new(),
                 lights: Atomic::new(NO_LIGHTS),
+                messages: Messages::new(&[Message::Link, Message::TxError, Message::Hardware]),
                 pause: RtnlCell::new(flow::DEFAULT),
                 media,
                 firmware,
@@ -320,10 +327,12 @@ impl Port<'_> {
 
         if events.memory_error {
             irq::mask_memory_errors(&self.bar);
-            dev_err!(
-                self.pdev,
-                "the card reports an uncorrectable memory error; restarting\n"
-            );
+            if self.messages.have(Message::Hardware) {
+                dev_err!(
+                    self.pdev,
+                    "the card reports an uncorrectable memory error; restarting\n"
+                );
+            }
             // The next check-up does so.
             self.memory_error.store(true, Relaxed);
         }
