@@ -36,39 +36,40 @@ const MRQE_RSS: u32 = 1;
 
 /// The fields of a frame that are hashed.
 ///
-/// The ports of TCP always are. Those of UDP are not by default: only the first fragment of a
+/// The addresses always are. The ports of UDP are not by default: only the first fragment of a
 /// datagram has ports, so fragments of one flow could arrive on different queues, out of order.
 pub(crate) struct Hashing {
+    tcp_ipv4_ports: Atomic<bool>,
+    tcp_ipv6_ports: Atomic<bool>,
     udp_ipv4_ports: Atomic<bool>,
     udp_ipv6_ports: Atomic<bool>,
 }
 
 impl Hashing {
-    /// The default: the ports of UDP are not hashed.
+    /// The default: the ports of TCP are hashed, those of UDP are not.
     pub(crate) fn new() -> Self {
         Self {
+            tcp_ipv4_ports: Atomic::new(true),
+            tcp_ipv6_ports: Atomic::new(true),
             udp_ipv4_ports: Atomic::new(false),
             udp_ipv6_ports: Atomic::new(false),
         }
     }
 
-    /// Returns the setting for the ports of `flow`, if it can be changed.
+    /// Returns the setting for the ports of `flow`, if it has any.
     fn ports_of(&self, flow: Flow) -> Option<&Atomic<bool>> {
         match flow {
+            Flow::TcpIpv4 => Some(&self.tcp_ipv4_ports),
+            Flow::TcpIpv6 => Some(&self.tcp_ipv6_ports),
             Flow::UdpIpv4 => Some(&self.udp_ipv4_ports),
             Flow::UdpIpv6 => Some(&self.udp_ipv6_ports),
-            Flow::TcpIpv4 | Flow::TcpIpv6 | Flow::OtherIpv4 | Flow::OtherIpv6 => None,
+            Flow::OtherIpv4 | Flow::OtherIpv6 => None,
         }
     }
 
     /// Returns the fields that are hashed in packets of `flow`.
     pub(crate) fn get(&self, flow: Flow) -> FlowHash {
-        let ports = match (self.ports_of(flow), flow) {
-            (Some(ports), _) => ports.load(Relaxed),
-            (None, flow) => matches!(flow, Flow::TcpIpv4 | Flow::TcpIpv6),
-        };
-
-        if ports {
+        if self.ports_of(flow).is_some_and(|ports| ports.load(Relaxed)) {
             FlowHash::AddressesAndPorts
         } else {
             FlowHash::Addresses
@@ -93,10 +94,10 @@ impl Hashing {
         MRQC::zeroed()
             .with_const_mrqe::<MRQE_RSS>()
             .with_ipv4(true)
-            .with_ipv4_tcp(true)
+            .with_ipv4_tcp(self.tcp_ipv4_ports.load(Relaxed))
             .with_ipv4_udp(self.udp_ipv4_ports.load(Relaxed))
             .with_ipv6(true)
-            .with_ipv6_tcp(true)
+            .with_ipv6_tcp(self.tcp_ipv6_ports.load(Relaxed))
             .with_ipv6_udp(self.udp_ipv6_ports.load(Relaxed))
     }
 
@@ -234,10 +235,14 @@ mod tests {
         assert_eq!(hashing.set(Flow::UdpIpv4, FlowHash::Addresses), Ok(()));
         assert_eq!(hashing.command(16).into_raw(), 0x00b3_0001);
 
-        // TCP is always hashed with its ports.
         assert_eq!(hashing.get(Flow::TcpIpv4), ports);
-        assert_eq!(hashing.set(Flow::TcpIpv4, ports), Ok(()));
-        assert_eq!(hashing.set(Flow::TcpIpv4, FlowHash::Addresses), Err(EINVAL));
+        assert_eq!(hashing.set(Flow::TcpIpv4, FlowHash::Addresses), Ok(()));
+        assert_eq!(hashing.command(16).into_raw(), 0x00b2_0001);
+        assert_eq!(hashing.get(Flow::TcpIpv4), FlowHash::Addresses);
+        assert_eq!(hashing.set(Flow::TcpIpv6, FlowHash::Addresses), Ok(()));
+        assert_eq!(hashing.command(16).into_raw(), 0x0092_0001);
+        // Other packets have none that the card knows.
+        assert_eq!(hashing.get(Flow::OtherIpv4), FlowHash::Addresses);
         assert_eq!(hashing.set(Flow::OtherIpv4, ports), Err(EINVAL));
     }
 }

@@ -32,6 +32,7 @@ LED2_ON, LED2_OFF, LED2_ACTIVITY = 0xe, 0xf, 4
 KEY = bytes(range(40))
 
 RFCE, TFCE = 1 << 3, 1 << 3
+HASH_TCP4 = 1 << 16
 
 PACKET_RX_RING, PACKET_VERSION, TPACKET_V3 = 5, 10, 2
 FILL_RXHASH = 1
@@ -358,6 +359,13 @@ def rx_hash(cfg):
     frame = (mac + bytes.fromhex("0200000000020800") + header + ports
              + struct.pack("!IIBBHHH", 1, 0, 0x50, 2, 100, 0, 0)).ljust(60, b"\0")
     expected = _toeplitz(KEY, addresses + ports)
+    ksft_eq(_hash_of(cfg, frame), expected)
+    # Without ports. The stack computes another hash then, for which it takes them.
+    ksft_eq(_registers(cfg)[0]["MRQC"] & HASH_TCP4, HASH_TCP4)
+    ethtool(f"-N {cfg.ifname} rx-flow-hash tcp4 sd")
+    without = _registers(cfg)[0]["MRQC"], _hash_of(cfg, frame)
+    ethtool(f"-N {cfg.ifname} rx-flow-hash tcp4 sdfn")
+    ksft_eq((without[0] & HASH_TCP4, without[1] == expected), (0, False))
     ksft_eq(_hash_of(cfg, frame), expected)
     ethtool(f"-K {cfg.ifname} rxhash off")
     defer(ethtool, f"-K {cfg.ifname} rxhash on")

@@ -179,7 +179,7 @@ def queue_counters_add_up(cfg):
 def hash_refused(cfg):
     """ A hash that the card does not support is refused. """
     with ksft_raises(CmdExitFailure):
-        ethtool(f"-N {cfg.ifname} rx-flow-hash tcp4 sd")
+        ethtool(f"-N {cfg.ifname} rx-flow-hash tcp4 s")
 
 
 def _require_xps(cfg):
