@@ -51,6 +51,7 @@ mod opening;
 mod ops;
 mod ops_lock;
 mod registration;
+mod rings;
 mod rss;
 mod rx_mode;
 mod stats;
@@ -89,6 +90,11 @@ pub use self::{
     registration::{
         register,
         register_with, //
+    },
+    rings::{
+        RingLens,
+        RingRange,
+        Rings, //
     },
     rss::{
         online_cpus,

@@ -13,6 +13,7 @@ use kernel::{
     },
     net::device::{
         MacAddress,
+        RingLens,
         RxMode, //
     },
     pci,
@@ -22,8 +23,6 @@ use kernel::{
         Delta, //
     }, //
 };
-
-use crate::ring;
 
 /// Size of the register space.
 pub(crate) const BAR_SIZE: usize = 0x20000;
@@ -223,18 +222,29 @@ pub(crate) fn permanent_address(bar: &Bar0<'_>) -> MacAddress {
     MacAddress::from([a, b, c, d, e, f])
 }
 
+/// The rings, as the card has to know them.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) lens: RingLens,
+    /// Bus addresses.
+    pub(crate) rx: u64,
+    pub(crate) tx: u64,
+    /// How far the receive ring is filled.
+    pub(crate) rx_tail: usize,
+}
+
 /// Tells the card where the rings are. It does not use them before [`start`].
-pub(crate) fn place_rings(bar: &Bar0<'_>, rx: u64, rx_tail: usize, tx: u64) {
-    const LEN: u32 = ring::LEN.bytes();
+pub(crate) fn place_rings(bar: &Bar0<'_>, place: Place) {
+    let Place { rx, tx, .. } = place;
 
     bar.write_reg(RDBAL::from(rx as u32));
     bar.write_reg(RDBAH::from((rx >> 32) as u32));
-    bar.write_reg(RDLEN::from(LEN));
+    bar.write_reg(RDLEN::from(place.lens.rx.bytes()));
     bar.write_reg(RDH::zeroed());
-    rx_doorbell(bar, rx_tail);
+    rx_doorbell(bar, place.rx_tail);
     bar.write_reg(TDBAL::from(tx as u32));
     bar.write_reg(TDBAH::from((tx >> 32) as u32));
-    bar.write_reg(TDLEN::from(LEN));
+    bar.write_reg(TDLEN::from(place.lens.tx.bytes()));
     bar.write_reg(TDH::zeroed());
     bar.write_reg(TDT::zeroed());
 }

@@ -8,6 +8,10 @@
 use kernel::{
     bitfield,
     net::{
+        device::{
+            RingRange,
+            Rings, //
+        },
         inflight::{
             self,
             Entry,
@@ -45,11 +49,17 @@ use crate::{
     TxQueue, //
 };
 
-/// Number of descriptors of a ring.
-pub(crate) const LEN: RingLen = RingLen::of::<256>();
+/// The numbers of descriptors that rings can have.
+pub(crate) const RINGS: Rings = Rings::alike(RingRange {
+    least: RingLen::of::<64>(),
+    most: RingLen::of::<4096>(),
+    at_first: RingLen::of::<256>(),
+});
 
 /// Number of receive buffers at hand: those of forwarded packets come back in batches.
-pub(crate) const POOL_PAGES: u32 = 2 * LEN.get() as u32;
+pub(crate) fn pool_pages(len: RingLen) -> u32 {
+    2 * len.get() as u32
+}
 
 /// Size of a receive buffer: the one that the card assumes unless told otherwise. A frame takes as
 /// many as it needs.

@@ -22,6 +22,10 @@ use kernel::{
     net::{
         self,
         device::{
+            controls::{
+                ControlOps,
+                Controls, //
+            },
             deferring::{
                 Defer,
                 Deferring, //
@@ -34,7 +38,9 @@ use kernel::{
             MacAddress,
             Opening,
             PollStats,
+            Rings,
             Rtnl,
+            RtnlCell,
             RxMode,
             Statistics,
             Stats64, //
@@ -92,6 +98,8 @@ struct Data<'bound> {
     /// Sums of the card's counters.
     crc_errors: Atomic<u64>,
     missed: Atomic<u64>,
+    /// The rings that the card gets when it is started.
+    place: RtnlCell<Option<hw::Place>>,
     interrupts: Interrupts,
     vectors: IrqVectorRegistration<'bound>,
     bar: Bar0<'bound>,
@@ -183,6 +191,7 @@ impl Driver for Nic {
                 freed: BulkStats::new(),
                 crc_errors: Atomic::new(0),
                 missed: Atomic::new(0),
+                place: RtnlCell::new(None),
                 interrupts,
                 vectors,
                 bar,
@@ -195,25 +204,44 @@ impl Driver for Nic {
         let data = cx.data().get_ref();
         let dev = data.pdev.as_ref();
         let irq = |vector| data.vectors.index(vector as usize);
+        let (lens, is_up) = (cx.ring_lens(), cx.is_up());
+        let mut place = None;
 
         let make_rings = |napi: &Napi| {
-            let rx = RxRing::new(dev, napi, ring::LEN, ring::POOL_PAGES)?;
-            let (ring, tx) = inflight::ring(dev, napi, ring::LEN)?;
+            let rx = RxRing::new(dev, napi, lens.rx, ring::pool_pages(lens.rx))?;
+            let (ring, tx) = inflight::ring(dev, napi, lens.tx)?;
+            if is_up && rx.missing() > 0 {
+                return Err(ENOMEM);
+            }
 
-            hw::place_rings(&data.bar, rx.dma_address(), rx.tail(), ring.dma_address());
+            place = Some(hw::Place {
+                lens,
+                rx: rx.dma_address(),
+                tx: ring.dma_address(),
+                rx_tail: rx.tail(),
+            });
             let context = None;
             Ok((Poller { rx, tx }, TxRing { ring, context }))
         };
         match data.interrupts {
             Interrupts::Several => {
                 cx.add_split_queue_vector(irq(hw::RX_VECTOR)?, irq(hw::TX_VECTOR)?, make_rings)?;
-                cx.add_event_vector(irq(hw::LINK_VECTOR)?, c"link")
+                cx.add_event_vector(irq(hw::LINK_VECTOR)?, c"link")?;
             }
-            Interrupts::One => cx.add_queue_vector(irq(0)?, c"all", make_rings).map(|_| ()),
+            Interrupts::One => {
+                cx.add_queue_vector(irq(0)?, c"all", make_rings)?;
+            }
         }
+        *data.place.get_mut(cx.rtnl()) = place;
+        Ok(())
     }
 
-    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    const OPEN_WHILE_UP: bool = true;
+    const RINGS: Option<Rings> = Some(ring::RINGS);
+    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
+
+    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result {
+        hw::place_rings(&data.bar, data.place.get(rtnl).ok_or(EINVAL)?);
         hw::start(&data.bar, &dev.mac_address(), data.interrupts);
         // Interrupts report later changes.
         data.report_link(dev);
@@ -351,6 +379,9 @@ impl Driver for Nic {
         hw::link(&data.bar)
     }
 }
+
+#[vtable]
+impl Controls for Nic {}
 
 /// The PCI driver. The network device does everything else.
 struct NicPci;

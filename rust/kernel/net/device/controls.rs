@@ -19,11 +19,18 @@ use super::{
 use crate::{
     bindings,
     error::VTABLE_DEFAULT_ERROR,
+    fmt,
     prelude::*,
-    str::CStr, //
+    str::{
+        CStr,
+        NullTerminatedFormatter, //
+    }, //
 };
 
-use core::marker::PhantomData;
+use core::{
+    fmt::Write,
+    marker::PhantomData, //
+};
 
 mod hardware;
 mod link;
@@ -33,6 +40,7 @@ mod moderation;
 mod module;
 mod pause;
 mod queue_stats;
+mod rings;
 mod rss;
 
 pub use self::{
@@ -88,6 +96,26 @@ impl ExtAck<'_> {
         if !self.raw.is_null() {
             // SAFETY: The pointer is valid. The reason is static.
             unsafe { (*self.raw)._msg = reason.as_char_ptr() };
+        }
+        error
+    }
+
+    /// As [`Self::refuse`], with a reason of up to 79 characters that depends on the case.
+    pub fn refuse_with(&self, error: Error, reason: fmt::Arguments<'_>) -> Error {
+        if !self.raw.is_null() {
+            // SAFETY: The pointer is valid, and the buffer there is for such messages. Its
+            // characters are bytes.
+            let buffer = unsafe {
+                &mut *(&raw mut (*self.raw)._msg_buf)
+                    .cast::<[u8; bindings::NETLINK_MAX_FMTMSG_LEN as usize]>()
+            };
+
+            if let Some(mut buffer) = NullTerminatedFormatter::new(buffer) {
+                // It is truncated if it does not fit.
+                let _ = buffer.write_fmt(reason);
+            }
+            // SAFETY: The pointer is valid, and the message ends within the buffer.
+            unsafe { (*self.raw)._msg = (&raw const (*self.raw)._msg_buf).cast() };
         }
         error
     }
@@ -373,6 +401,8 @@ impl<T: Controls> ControlOps<T> {
                 set_link_ksettings: if_has!(T::HAS_SET_LINK, Self::set_link_ksettings),
                 get_msglevel: if_has!(T::HAS_MESSAGES, Self::get_msglevel),
                 set_msglevel: if_has!(T::HAS_MESSAGES, Self::set_msglevel),
+                get_ringparam: if_has!(T::RINGS.is_some(), Self::get_ringparam),
+                set_ringparam: if_has!(T::RINGS.is_some(), Self::set_ringparam),
                 get_coalesce: if_has!(T::HAS_MODERATION, Self::get_coalesce),
                 set_coalesce: if_has!(T::HAS_SET_MODERATION, Self::set_coalesce),
                 get_pauseparam: if_has!(T::HAS_PAUSE, Self::get_pauseparam),

@@ -11,6 +11,7 @@ use super::{
         Features,
         Info, //
     },
+    rings::Rings,
     rss::{
         Flow,
         FlowHash, //
@@ -154,8 +155,25 @@ pub trait Driver: Sized + 'static {
     /// optionally an interrupt for other events, with [`Opening::add_event_vector`].
     ///
     /// To add are [`Opening::queues`] queue vectors. If this fails, [`Driver::quiesce`] is called
-    /// nevertheless. Process context, RTNL held.
+    /// nevertheless, unless the device [stays up](Driver::OPEN_WHILE_UP). Process context, RTNL
+    /// held.
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result;
+
+    /// Whether [`Driver::open`] can be called while the device is up: it neither accesses the card
+    /// nor changes what the other callbacks use before [`Driver::start`].
+    ///
+    /// Then the number of queues and the lengths of rings change without a risk for the device: the
+    /// new vectors are made first, and only then it goes down, and up with them. If there is no
+    /// memory for them, the device has not noticed. Else it has to go down first.
+    ///
+    /// The card must not know of rings that `open()` has made before `start()`: if `open()` fails
+    /// while the device is up, they are freed, and the card is not stopped for that.
+    const OPEN_WHILE_UP: bool = false;
+
+    /// The lengths that the rings can have, if users can change them (`ethtool -G`; a driver needs
+    /// [`Controls`](super::controls::Controls) for that). [`Opening::ring_lens`] are those of the
+    /// rings to be made.
+    const RINGS: Option<Rings> = None;
 
     /// Turns on the card: rings and interrupts are in place. An interrupt that comes before this
     /// has returned is not lost: its callbacks are called after that.

@@ -37,6 +37,7 @@ use core::{
 };
 
 // `bindgen` does not see through `BIT()`.
+const NEEDS_RTNL_SRINGPARAM: u32 = 1 << 2;
 const NEEDS_RTNL_SCHANNELS: u32 = 1 << 3;
 
 const NAME_LEN: usize = bindings::ETH_GSTRING_LEN as usize;
@@ -121,7 +122,11 @@ impl<T: Driver> Ethtool<T> {
         } else {
             T::CONTROLS.ethtool.get_link_ksettings
         },
-        op_needs_rtnl: if T::OPS_LOCK { NEEDS_RTNL_SCHANNELS } else { 0 },
+        op_needs_rtnl: if T::OPS_LOCK {
+            NEEDS_RTNL_SRINGPARAM | NEEDS_RTNL_SCHANNELS
+        } else {
+            0
+        },
         get_channels: Some(Self::get_channels),
         set_channels: Some(Self::set_channels),
         get_rxfh_fields: if T::HAS_FLOW_HASH {

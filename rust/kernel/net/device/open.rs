@@ -164,8 +164,15 @@ pub(super) struct Up<T: Driver> {
 impl<T: Driver> Up<T> {
     /// Takes the device up, which is down.
     pub(super) fn new(inner: &Inner<T>, locks: &mut Configuring) -> Result<Self> {
+        let mut up = Self::empty();
+        let opened = T::open(&mut Opening::new(&mut up, inner, locks));
+
+        up.start_if(opened, inner, locks)
+    }
+
+    fn empty() -> Self {
         // INVARIANT: There are no vectors.
-        let mut up = Self {
+        Self {
             check_ups: None,
             event: None,
             tx: KVec::new(),
@@ -174,13 +181,20 @@ impl<T: Driver> Up<T> {
             failed: KVec::new(),
             enabled: false,
             installed: false,
-        };
+        }
+    }
 
-        let opened = T::open(&mut Opening::new(&mut up, inner, locks));
-        match opened.and_then(|()| up.start(inner, locks)) {
-            Ok(()) => Ok(up),
+    /// Goes on with a device that is down, or ends that.
+    fn start_if(
+        mut self,
+        opened: Result,
+        inner: &Inner<T>,
+        locks: &mut Configuring,
+    ) -> Result<Self> {
+        match opened.and_then(|()| self.start(inner, locks)) {
+            Ok(()) => Ok(self),
             Err(error) => {
-                up.end(inner, Reach::Card, locks);
+                self.end(inner, Reach::Card, locks);
                 Err(error)
             }
         }
@@ -333,5 +347,26 @@ impl<T: Driver> Up<T> {
         if let Ok(room) = KBox::new_uninit(GFP_KERNEL) {
             *KEPT.get_mut(locks) = KBox::into_raw(room.write(kept)).addr();
         }
+    }
+}
+
+/// The vectors that a device gets which is up with others now.
+///
+/// Its NAPI instances are disabled, its interrupts are not requested, and the card does not know of
+/// its rings, see [`Driver::OPEN_WHILE_UP`]: to drop it frees all of them.
+pub(super) struct Spare<T: Driver>(Up<T>);
+
+impl<T: Driver> Spare<T> {
+    /// Has the driver make the vectors.
+    pub(super) fn new(inner: &Inner<T>, locks: &mut Configuring) -> Result<Self> {
+        let mut up = Up::empty();
+
+        // If this fails, they are dropped.
+        T::open(&mut Opening::while_up(&mut up, inner, locks)).map(|()| Self(up))
+    }
+
+    /// Takes the device up with them. It is down.
+    pub(super) fn take_up(self, inner: &Inner<T>, locks: &mut Configuring) -> Result<Up<T>> {
+        self.0.start_if(Ok(()), inner, locks)
     }
 }

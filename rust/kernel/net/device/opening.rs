@@ -12,6 +12,7 @@ use super::{
         OpsLocked, //
     },
     registration::Inner,
+    rings::RingLens,
     trigger::{
         Interrupt,
         Interrupts,
@@ -50,6 +51,7 @@ pub struct Opening<'up, 'bound: 'up, T: Driver> {
     up: &'up mut Up<T>,
     inner: &'up Inner<T>,
     locks: &'up mut Configuring,
+    is_up: bool,
     _bound: PhantomData<fn(&'bound ()) -> &'bound ()>,
 }
 
@@ -64,7 +66,20 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
             up,
             inner,
             locks,
+            is_up: false,
             _bound: PhantomData,
+        }
+    }
+
+    /// As [`Self::new`], for a device that is up with other vectors.
+    pub(super) fn while_up(
+        up: &'up mut Up<T>,
+        inner: &'up Inner<T>,
+        locks: &'up mut Configuring,
+    ) -> Self {
+        Self {
+            is_up: true,
+            ..Self::new(up, inner, locks)
         }
     }
 
@@ -101,6 +116,26 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     #[inline]
     pub fn queues(&self) -> u16 {
         self.inner.channels(self.locks.ops())
+    }
+
+    /// The lengths of the rings to make, see [`Driver::RINGS`].
+    #[inline]
+    pub fn ring_lens(&self) -> RingLens {
+        const {
+            assert!(
+                T::RINGS.is_some(),
+                "a driver with rings of any length has `RINGS`"
+            )
+        };
+
+        self.inner.rings(self.locks.ops())
+    }
+
+    /// Whether the device is up with other rings, which it keeps if this fails. So rather than to
+    /// go on with less memory than it takes, it should fail. See [`Driver::OPEN_WHILE_UP`].
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        self.is_up
     }
 
     /// RTNL, which is held.
@@ -273,7 +308,8 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         self.up.failed.reserve(1, GFP_KERNEL)?;
 
         // SAFETY: `inner` outlives the time that the device is up. The device has these queues,
-        // which no vector has got yet.
+        // which no vector of `up` has got yet. If there are others, they are dropped before NAPI is
+        // enabled in these.
         let vector = unsafe { Vector::new(self.inner, index, queues, interrupts, self.locks) }?;
         let (poller, tx) = match make(vector.napi()) {
             Ok(parts) => parts,

@@ -17,6 +17,7 @@ use super::{
     },
     open::{
         Reach,
+        Spare,
         Up, //
     },
     ops::{
@@ -27,6 +28,10 @@ use super::{
         Configuring,
         OpsCell,
         OpsLocked, //
+    },
+    rings::{
+        Config,
+        RingLens, //
     },
     tx_path::{
         self,
@@ -87,8 +92,8 @@ pub struct Inner<T: Driver> {
     /// The card must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is
     /// followed by a grace period of RCU.
     pub(super) suspended: Atomic<bool>,
-    /// The number of queue vectors when the device goes up next.
-    channels: OpsCell<'static, u16>,
+    /// The settings with which the device goes up next.
+    pub(super) config: OpsCell<'static, Config>,
     /// The number of statistics for ethtool, once they have been counted: users of the callbacks
     /// allocate buffers of that size.
     pub(super) statistics: RtnlCell<Option<c_int>>,
@@ -126,7 +131,13 @@ impl<T: Driver> Inner<T> {
 
     /// The number of queue vectors with both kinds of queues that the device has when it is up.
     pub(super) fn channels(&self, lock: &OpsLocked<'static>) -> u16 {
-        *self.channels.get(lock)
+        self.config.get(lock).channels
+    }
+
+    /// The lengths of the rings that the device has when it is up, for drivers with
+    /// [`Driver::RINGS`].
+    pub(super) fn rings(&self, lock: &OpsLocked<'static>) -> RingLens {
+        self.config.get(lock).rings
     }
 
     pub(super) fn restart_work(&self) -> *mut bindings::work_struct {
@@ -163,6 +174,11 @@ impl<T: Driver> Inner<T> {
 
     /// Takes the device up. If it is up already, nothing happens.
     pub(super) fn go_up(&self, locks: &mut Configuring) -> Result {
+        self.go_up_with(None, locks)
+    }
+
+    /// As [`Self::go_up`], with vectors that have been made before, if there are any.
+    fn go_up_with(&self, spare: Option<Spare<T>>, locks: &mut Configuring) -> Result {
         self.check_reachable()?;
         if *self.stuck.get(locks.ops()) {
             dev_err!(
@@ -172,7 +188,10 @@ impl<T: Driver> Inner<T> {
             return Err(EIO);
         }
         if self.up.get(locks.ops()).is_none() {
-            let up = Up::new(self, locks)?;
+            let up = match spare {
+                Some(spare) => spare.take_up(self, locks)?,
+                None => Up::new(self, locks)?,
+            };
             *self.up.get_mut(locks.ops_mut()) = Some(up);
         }
         Ok(())
@@ -267,10 +286,25 @@ impl<T: Driver> Inner<T> {
         }
     }
 
+    /// Whether the device is up, other than as the core believes.
+    pub(super) fn is_up(&self, locks: &Configuring) -> bool {
+        self.up.get(locks.ops()).is_some()
+    }
+
+    /// Makes vectors for [`Self::restart_with`]; the device need not be down.
+    pub(super) fn make_spare(&self, locks: &mut Configuring) -> Result<Spare<T>> {
+        Spare::new(self, locks)
+    }
+
     /// Takes a device that the core believes to be up down, and up again.
     pub(super) fn restart(&self, locks: &mut Configuring) -> Result {
+        self.restart_with(None, locks)
+    }
+
+    /// As [`Self::restart`], with vectors that have been made before, if there are any.
+    pub(super) fn restart_with(&self, spare: Option<Spare<T>>, locks: &mut Configuring) -> Result {
         self.go_down(locks);
-        self.go_up(locks)?;
+        self.go_up_with(spare, locks)?;
         self.dev().refresh_rx_mode(locks);
         Ok(())
     }
@@ -283,24 +317,6 @@ impl<T: Driver> Inner<T> {
                 "closed, since it cannot be restarted: {error:?}\n"
             );
             self.dev().close(locks);
-        })
-    }
-
-    /// Changes the number of queue vectors; if the device is up, it is restarted with them.
-    pub(super) fn set_channels(&self, count: u16, locks: &mut Configuring) -> Result {
-        let counts = self.counts;
-        if count > counts.pairs || !counts.with_pairs(count).is_complete() {
-            return Err(EINVAL);
-        }
-        let old = mem::replace(self.channels.get_mut(locks.ops_mut()), count);
-        if count == old || !self.dev().is_running() {
-            return Ok(());
-        }
-
-        self.restart(locks).or_else(|error| {
-            // Fall back to the old number.
-            *self.channels.get_mut(locks.ops_mut()) = old;
-            self.restart_or_close(locks).and(Err(error))
         })
     }
 }
@@ -412,7 +428,10 @@ impl<T: Driver> Registration<T> {
             relies: OpsCell::new(false),
             early_events: Early::new(),
             suspended: Atomic::new(false),
-            channels: OpsCell::new(counts.at_first(info)),
+            config: OpsCell::new(Config {
+                channels: counts.at_first(info),
+                rings: RingLens::at_first(T::RINGS),
+            }),
             statistics: RtnlCell::new(None),
             restart <- Restart::<T>::init(),
             data <- data,

@@ -21,6 +21,7 @@ mod plain;
 mod pool;
 mod queues;
 pub(in crate::net::device) mod restart;
+mod rings;
 mod suspend;
 mod tx_rings;
 mod unbind;

@@ -52,7 +52,8 @@ use core::{
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
 ///   owner of `self` only, while it is not.
 /// - Those of `interrupts` that are requested are so with `self` as their cookie.
-/// - The queues of `queues` belong to the device, and to no other vector that has a poller.
+/// - The queues of `queues` belong to the device, and to no other vector in which NAPI is enabled
+///   at the same time.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
 pub(super) struct Vector<T: Driver> {
@@ -76,7 +77,7 @@ impl<T: Driver> Vector<T> {
     /// # Safety
     ///
     /// `inner` must be valid and outlive the vector. Its device must have the queues, and no other
-    /// vector with one of them that has a poller.
+    /// vector with one of them in which NAPI is enabled at the same time.
     pub(super) unsafe fn new(
         inner: *const Inner<T>,
         index: u16,

@@ -25,6 +25,8 @@ use super::{
         Opening,
         OpsCell,
         OpsLocked,
+        RingRange,
+        Rings,
         Rtnl,
         Trigger, //
     },
@@ -49,6 +51,7 @@ use crate::{
             Polled, //
         },
         queue::{
+            RingLen,
             TxQueue,
             Xmit, //
         },
@@ -72,9 +75,44 @@ use crate::{
 /// The number of vectors that a device can have.
 const VECTORS: usize = 4;
 
+/// The lengths that rings can have, if there were any.
+const RINGS: Rings = {
+    const fn range(at_first: RingLen) -> RingRange {
+        RingRange {
+            least: RingLen::of::<16>(),
+            most: RingLen::of::<128>(),
+            at_first,
+        }
+    }
+
+    Rings {
+        rx: range(RingLen::of::<32>()),
+        tx: range(RingLen::of::<64>()),
+    }
+};
+
 /// The lock that a callback was called with.
 pub(super) const RTNL: u32 = 1;
 pub(super) const INSTANCE: u32 = 2;
+
+/// A callback that takes a device up or down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Step {
+    Open = 1,
+    Start,
+    Quiesce,
+}
+
+/// Some of them, in their order: two bits each, and those of the last one are the lowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Steps(u32);
+
+impl<const N: usize> From<[Step; N]> for Steps {
+    fn from(steps: [Step; N]) -> Self {
+        Self(steps.iter().fold(0, |all, step| all << 2 | *step as u32))
+    }
+}
 
 /// The device that a test wants, and what it has seen.
 pub(super) struct Plan {
@@ -103,6 +141,13 @@ pub(super) struct Plan {
     /// The locks that were held in the last callback that says so.
     pub(super) locks: Atomic<u32>,
     pub(super) ring_errno: Atomic<i32>,
+    pub(super) steps: Atomic<u32>,
+    /// The lengths of the rings that were made last.
+    pub(super) lens: [Atomic<u32>; 2],
+    /// Fail to open, with the vectors added.
+    pub(super) fail: Atomic<u32>,
+    /// Fail to start, once.
+    pub(super) fail_start: Atomic<u32>,
 }
 
 impl Plan {
@@ -127,7 +172,26 @@ impl Plan {
             stop: Atomic::new(0),
             locks: Atomic::new(0),
             ring_errno: Atomic::new(0),
+            steps: Atomic::new(0),
+            lens: [const { Atomic::new(0) }; 2],
+            fail: Atomic::new(0),
+            fail_start: Atomic::new(0),
         }
+    }
+
+    /// The steps since this was called last.
+    pub(super) fn steps(&self) -> Steps {
+        Steps(self.steps.xchg(0, Relaxed))
+    }
+
+    fn step(&self, step: Step) {
+        let steps = self.steps.load(Relaxed);
+        self.steps.store(steps << 2 | step as u32, Relaxed);
+    }
+
+    /// The lengths of the rings that were made last.
+    pub(super) fn lens(&self) -> (u32, u32) {
+        (self.lens[0].load(Relaxed), self.lens[1].load(Relaxed))
     }
 
     /// How often each vector was polled.
@@ -212,6 +276,10 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         let plan = &data.plan;
 
         plan.note_locks(cx.device());
+        plan.step(Step::Open);
+        let lens = cx.ring_lens();
+        plan.lens[0].store(lens.rx.get() as u32, Relaxed);
+        plan.lens[1].store(lens.tx.get() as u32, Relaxed);
         *data.opened.get_mut(cx.ops_lock()) += 1;
 
         let mut index = 0;
@@ -257,15 +325,26 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
             let queue = usize::from(cx.queues()) + queue;
             cx.add_tx_vector(trigger(), |napi| pair(napi, queue))?;
         }
+        if plan.fail.load(Relaxed) != 0 {
+            return Err(ENOMEM);
+        }
         Ok(())
     }
 
-    fn start<'bound>(_data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    const OPEN_WHILE_UP: bool = true;
+    const RINGS: Option<Rings> = Some(RINGS);
+
+    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        data.plan.step(Step::Start);
+        if data.plan.fail_start.xchg(0, Relaxed) != 0 {
+            return Err(EIO);
+        }
         dev.carrier_on();
         Ok(())
     }
 
-    fn quiesce<'bound>(_data: Pin<&Data<'bound>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn quiesce<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        data.plan.step(Step::Quiesce);
         Ok(())
     }
 
@@ -524,6 +603,76 @@ impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
             }
         });
         channels
+    }
+
+    pub(super) fn set_channels(&self, count: u32) -> c_int {
+        let mut channels = self.channels();
+
+        channels.combined_count = count;
+        self.with_both_locks(|dev| {
+            // SAFETY: The device is registered, and both locks are held.
+            unsafe {
+                (*(*dev).ethtool_ops)
+                    .set_channels
+                    .map(|set| set(dev, &mut channels))
+            }
+        })
+    }
+
+    pub(super) fn rings(&self) -> bindings::ethtool_ringparam {
+        let mut rings = bindings::ethtool_ringparam::default();
+        let (kernel, extack) = (core::ptr::null_mut(), core::ptr::null_mut());
+
+        self.with_ops_lock(|dev| {
+            // SAFETY: As in `channels()`.
+            unsafe {
+                if let Some(get) = (*(*dev).ethtool_ops).get_ringparam {
+                    get(dev, &mut rings, kernel, extack);
+                }
+            }
+        });
+        rings
+    }
+
+    pub(super) fn set_rings(
+        &self,
+        rx: u32,
+        tx: u32,
+        extack: &mut bindings::netlink_ext_ack,
+    ) -> c_int {
+        let mut rings = self.rings();
+
+        (rings.rx_pending, rings.tx_pending) = (rx, tx);
+        self.with_both_locks(|dev| {
+            // SAFETY: As in `set_channels()`.
+            unsafe {
+                (*(*dev).ethtool_ops)
+                    .set_ringparam
+                    .map(|set| set(dev, &mut rings, core::ptr::null_mut(), extack))
+            }
+        })
+    }
+
+    /// Runs `f` with RTNL and the lock of the device's operations held. Without a result, there is
+    /// no such callback.
+    fn with_both_locks(&self, f: impl FnOnce(*mut bindings::net_device) -> Option<c_int>) -> c_int {
+        let result = self.with_rtnl(|dev| {
+            // SAFETY: The device is registered, and this is process context. Nothing is locked if
+            // the device has no lock of its own.
+            unsafe { bindings::netdev_lock_ops(dev) };
+            let result = f(dev);
+            // SAFETY: Locked above.
+            unsafe { bindings::netdev_unlock_ops(dev) };
+            result
+        });
+
+        result.unwrap_or(EOPNOTSUPP.to_errno())
+    }
+
+    /// Whether the stack believes that there is a link.
+    pub(super) fn is_linked(&self) -> bool {
+        // SAFETY: The device is registered.
+        unsafe { bindings::netif_carrier_ok(self.dev()) }
     }
 
     /// The counters of receive queue `index`.
