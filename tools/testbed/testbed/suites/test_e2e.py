@@ -65,6 +65,7 @@ GENERAL = (
     "leaks.py",
     "lifecycle.py",
     "reconfig_traffic.py",
+    "ring_sizes.py",
     "rx_filter.py",
     "tcp_stream.py",
     "tx_features.py",

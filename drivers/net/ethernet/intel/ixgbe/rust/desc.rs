@@ -8,6 +8,10 @@
 use kernel::{
     bitfield,
     net::{
+        device::{
+            RingRange,
+            Rings, //
+        },
         inflight::Descriptors,
         queue::RingLen,
         rx_list::Protocol,
@@ -22,11 +26,15 @@ use kernel::{
     prelude::*, //
 };
 
-/// Number of descriptors of a ring.
-pub(crate) const RING_LEN: RingLen = RingLen::of::<512>();
+/// The numbers of descriptors that rings can have, as with `ixgbe`, but powers of two only.
+pub(crate) const RINGS: Rings = Rings::alike(RingRange {
+    least: RingLen::of::<64>(),
+    most: RingLen::of::<4096>(),
+    at_first: RingLen::of::<512>(),
+});
 
 // The device takes multiples of 128 bytes.
-const _: () = assert!(RING_LEN.bytes() % 128 == 0);
+const _: () = assert!(RINGS.rx.least.bytes() % 128 == 0 && RINGS.tx.least.bytes() % 128 == 0);
 
 bitfield! {
     /// Second word of an advanced receive descriptor as the device writes it back.

@@ -18,7 +18,10 @@ use kernel::{
         register::Array,
         Io, //
     },
-    net::device::controls,
+    net::device::{
+        controls,
+        RingLens, //
+    },
     num::Bounded,
     prelude::*,
     sync::atomic::{
@@ -28,7 +31,6 @@ use kernel::{
 };
 
 use crate::{
-    desc::RING_LEN,
     hw::Bar0,
     regs::{
         queue::Pair,
@@ -46,10 +48,9 @@ const MIN_INTERVAL: u16 = 5;
 const MAX_INTERVAL: u16 = 31;
 /// Fewer packets than this in an interrupt reset the interval: the load is latency-bound.
 const FEW_PACKETS: usize = 4;
-/// This many received packets share the cost of an interrupt well enough.
+/// This many received packets share the cost of an interrupt well enough, if most of the ring stays
+/// free.
 const ENOUGH_RECEIVED: usize = 64;
-/// The same for sent packets, which nobody waits for. Most of the ring stays free.
-const ENOUGH_SENT: usize = RING_LEN.get() / 4;
 /// Number of interrupts over which packets are averaged.
 const SAMPLE: usize = 16;
 /// Number of samples after which a longer interval has to prove itself again.
@@ -83,16 +84,25 @@ impl Packets {
     }
 }
 
+/// The packets of an interrupt that share its cost well enough. Nobody waits for those that were
+/// sent, so they can be more.
+fn enough(lens: RingLens) -> Packets {
+    Packets {
+        received: ENOUGH_RECEIVED.min(lens.rx.get() / 4),
+        sent: lens.tx.get() / 4,
+    }
+}
+
 impl Moderation {
     /// Starts with the interval that [`configure`] sets.
-    pub(crate) const fn new(pair: Pair) -> Self {
+    pub(crate) fn new(pair: Pair, lens: RingLens) -> Self {
         Self {
             pair,
             since: Packets {
                 received: 0,
                 sent: 0,
             },
-            rule: Rule::new(),
+            rule: Rule::new(enough(lens)),
         }
     }
 
@@ -188,6 +198,8 @@ fn set(bar: &Bar0<'_>, pair: Pair, interval: u16) {
 
 /// The rule that chooses the interval.
 struct Rule {
+    /// The packets that are enough for an interrupt.
+    enough: Packets,
     interval: u16,
     /// The sample that is being taken.
     interrupts: usize,
@@ -202,8 +214,9 @@ struct Rule {
 }
 
 impl Rule {
-    const fn new() -> Self {
+    fn new(enough: Packets) -> Self {
         Self {
+            enough,
             interval: MIN_INTERVAL,
             interrupts: 0,
             packets: Packets {
@@ -250,9 +263,12 @@ impl Rule {
         // Completions that nobody waits for can as well wait for the longest time at once: several
         // turns of a closed loop may fit into that.
         let (enough, longer) = if sample.received == 0 {
-            (SAMPLE * ENOUGH_SENT, MAX_INTERVAL)
+            (SAMPLE * self.enough.sent, MAX_INTERVAL)
         } else {
-            (SAMPLE * ENOUGH_RECEIVED, self.interval + self.interval / 2)
+            (
+                SAMPLE * self.enough.received,
+                self.interval + self.interval / 2,
+            )
         };
         self.interrupts = 0;
         self.age = self.age.saturating_add(1);
@@ -293,9 +309,28 @@ fn is_more(packets: usize, shorter: usize) -> bool {
 #[kunit_tests(ixgbe_rust_moderation)]
 mod tests {
     use super::*;
+    use kernel::net::queue::RingLen;
 
     fn received(received: usize) -> Packets {
         Packets { received, sent: 0 }
+    }
+
+    fn rule() -> Rule {
+        let len = RingLen::of::<512>();
+
+        Rule::new(enough(RingLens { rx: len, tx: len }))
+    }
+
+    #[test]
+    fn most_of_a_short_ring_stays_free() {
+        let enough = |rx, tx| {
+            let enough = enough(RingLens { rx, tx });
+            (enough.received, enough.sent)
+        };
+
+        let (short, long) = (RingLen::of::<64>(), RingLen::of::<4096>());
+        assert_eq!(enough(short, long), (16, 1024));
+        assert_eq!(enough(long, short), (64, 16));
     }
 
     fn sent(sent: usize) -> Packets {
@@ -328,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_stream_lengthens_the_interval_until_there_are_enough() {
-        let mut rule = Rule::new();
+        let mut rule = rule();
         let stream = |interval| received(4 * usize::from(interval));
 
         for _ in 0..8 {
@@ -340,7 +375,7 @@ mod tests {
 
     #[test]
     fn a_slow_stream_gets_the_longest_interval() {
-        let mut rule = Rule::new();
+        let mut rule = rule();
 
         for _ in 0..8 {
             sample(&mut rule, |interval| received(usize::from(interval)));
@@ -351,7 +386,7 @@ mod tests {
     #[test]
     fn a_closed_loop_keeps_the_shortest_interval() {
         for window in [FEW_PACKETS, 8, 16, 24, 32, 48] {
-            let mut rule = Rule::new();
+            let mut rule = rule();
             let mut longer = 0;
 
             for _ in 0..1000 {
@@ -365,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_loop_of_many_packets_does_not_wait() {
-        let mut rule = Rule::new();
+        let mut rule = rule();
 
         for _ in 0..100 {
             sample(&mut rule, |_| received(ENOUGH_RECEIVED));
@@ -375,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_becomes_a_closed_loop_is_found_out() {
-        let mut rule = Rule::new();
+        let mut rule = rule();
 
         for _ in 0..8 {
             sample(&mut rule, |interval| received(usize::from(interval)));
@@ -395,7 +430,7 @@ mod tests {
 
     #[test]
     fn too_many_packets_shorten_it() {
-        let mut rule = Rule::new();
+        let mut rule = rule();
         rule.interval = MAX_INTERVAL;
 
         sample(&mut rule, |_| received(2 * ENOUGH_RECEIVED));
@@ -404,19 +439,19 @@ mod tests {
 
     #[test]
     fn completions_wait_for_longer() {
-        let mut rule = Rule::new();
+        let mut rule = rule();
         let stream = |interval| sent(6 * usize::from(interval));
 
         for _ in 0..8 {
             sample(&mut rule, stream);
         }
         let packets = 6 * usize::from(rule.interval);
-        assert!((ENOUGH_SENT..RING_LEN.get() / 2).contains(&packets));
+        assert!((128..256).contains(&packets));
     }
 
     #[test]
     fn a_single_packet_resets_it_at_once() {
-        let mut rule = Rule::new();
+        let mut rule = rule();
         rule.interval = MAX_INTERVAL;
 
         rule.interrupt(received(FEW_PACKETS));
@@ -429,7 +464,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_without_packets_says_nothing() {
-        let mut rule = Rule::new();
+        let mut rule = rule();
         rule.interval = MAX_INTERVAL;
 
         for _ in 0..2 * SAMPLE {

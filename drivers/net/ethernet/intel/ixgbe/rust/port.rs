@@ -26,6 +26,7 @@ use kernel::{
             MacAddress,
             MtuChange,
             Opening,
+            Rings,
             Rtnl,
             RxMode,
             Statistics,
@@ -50,7 +51,7 @@ use kernel::{
 };
 
 use crate::{
-    desc::RING_LEN,
+    desc,
     filter,
     hw,
     irq,
@@ -146,6 +147,7 @@ impl Driver for PortDriver {
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
         let data = cx.data().get_ref();
         let dev = data.pdev.as_ref();
+        let (lens, is_up) = (cx.ring_lens(), cx.is_up());
         let mut rings = KVec::with_capacity(cx.queues().into(), GFP_KERNEL)?;
 
         for number in 0..cx.queues() {
@@ -153,8 +155,8 @@ impl Driver for PortDriver {
             let stats = data.stats.pair(number)?;
 
             cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
-                let rx = RxRing::new(dev, napi, pair, RING_LEN, &stats.poll)?;
-                let (ring, tx) = tx::ring(dev, napi, pair, RING_LEN)?;
+                let rx = RxRing::new(dev, napi, pair, lens.rx, is_up, &stats.poll)?;
+                let (ring, tx) = tx::ring(dev, napi, pair, lens.tx)?;
 
                 rings.push(
                     PairRegisters {
@@ -170,7 +172,7 @@ impl Driver for PortDriver {
                 let poller = Poller {
                     tx,
                     rx,
-                    moderation: Moderation::new(pair),
+                    moderation: Moderation::new(pair, lens),
                     stats,
                 };
                 Ok((poller, sender))
@@ -179,9 +181,12 @@ impl Driver for PortDriver {
         let event = data.event_vector();
         cx.add_event_vector(data.vectors.index(event.into())?, c"event")?;
 
-        *data.rings.get_mut(cx.rtnl()) = rings;
+        *data.opened.get_mut(cx.rtnl()) = rings;
         Ok(())
     }
+
+    const OPEN_WHILE_UP: bool = true;
+    const RINGS: Option<Rings> = Some(desc::RINGS);
 
     fn start<'bound>(port: Pin<&Port<'bound>>, netdev: &Device, rtnl: &mut Rtnl) -> Result {
         port.start(netdev, rtnl)

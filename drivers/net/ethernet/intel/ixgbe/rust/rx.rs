@@ -172,17 +172,22 @@ pub(crate) struct RxRing {
 }
 
 impl RxRing {
-    /// Allocates a ring and its buffers.
+    /// Allocates a ring and its buffers. With `whole`, it fails if there is not memory for all of
+    /// them.
     pub(crate) fn new(
         dev: &device::Device<Bound>,
         napi: &Napi,
         pair: Pair,
         len: RingLen,
+        whole: bool,
         counters: &PollCounters,
     ) -> Result<Self> {
         let ring = page_pool::RxRing::new(dev, napi, len, pool_pages(len))?;
 
         if ring.missing() > 0 {
+            if whole {
+                return Err(ENOMEM);
+            }
             counters.rx_no_buffer.add(1);
         }
         Ok(Self {

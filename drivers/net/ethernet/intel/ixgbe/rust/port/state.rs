@@ -36,6 +36,8 @@ use kernel::{
     }, //
 };
 
+use core::mem;
+
 use crate::{
     eeprom,
     filter,
@@ -120,6 +122,8 @@ pub(crate) struct Port<'bound> {
     pub(crate) stats: PortStats,
     /// One for each queue pair while the port is open.
     pub(super) rings: RtnlCell<KVec<PairRegisters>>,
+    /// Those that it is started with. Meanwhile it may be open with others.
+    pub(super) opened: RtnlCell<KVec<PairRegisters>>,
     /// The link and what it goes over. Held while that is set up, up to a second.
     #[pin]
     pub(super) medium: Mutex<Medium>,
@@ -230,6 +234,7 @@ impl<'bound> Port<'bound> {
             try_pin_init!(Port {
                 stats <- stats,
                 rings: RtnlCell::new(KVec::new()),
+                opened: RtnlCell::new(KVec::new()),
                 medium <- new_mutex!(Medium::new(), "ixgbe_rust::medium"),
                 unicast_entries: RtnlCell::new(1),
                 flags: Atomic::new(
@@ -273,6 +278,8 @@ impl Port<'_> {
         let bar = &self.bar;
         // `filter::init()` leaves one.
         *self.unicast_entries.get_mut(rtnl) = 1;
+        let opened = mem::take(self.opened.get_mut(rtnl));
+        *self.rings.get_mut(rtnl) = opened;
         let pairs = self.pairs(rtnl);
         if !netdev.is_rss_configured(rtnl) {
             self.spread.get_mut(rtnl).even(pairs);
