@@ -36,6 +36,7 @@ mod le;
 mod ring;
 
 pub(super) use self::ring::{
+    Place,
     RingMemory,
     RingSlots, //
 };

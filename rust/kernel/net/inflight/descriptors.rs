@@ -14,8 +14,7 @@ use crate::{
         },
         queue::{
             RingLen,
-            RingMemory,
-            RingSlots, //
+            RingMemory, //
         }, //
     },
     prelude::*,
@@ -34,10 +33,6 @@ impl Attached for RingMemory {}
 /// it, at most until the device is unbound.
 ///
 /// Indices count on: they are masked.
-///
-/// # Invariants
-///
-/// `slots` are those of `memory`.
 ///
 /// # Examples
 ///
@@ -94,7 +89,7 @@ impl Attached for RingMemory {}
 /// ```
 #[derive(Clone)]
 pub struct Descriptors<'a> {
-    slots: RingSlots,
+    // Its slots are not kept here, too: the handle of a transmit ring would grow by a cache line.
     memory: Arc<RingMemory>,
     _bound: PhantomData<&'a Device<Bound>>,
 }
@@ -114,11 +109,8 @@ impl<'a> Descriptors<'a> {
         napi.check_parent(dev)?;
 
         let memory = Arc::new(RingMemory::new(dev, len)?, GFP_KERNEL)?;
-        let slots = memory.slots(len)?;
         napi.attach(memory.clone())?;
-        // INVARIANT: The slots are those of the memory.
         Ok(Self {
-            slots,
             memory,
             _bound: PhantomData,
         })
@@ -129,24 +121,33 @@ impl<'a> Descriptors<'a> {
         self.memory.address()
     }
 
+    /// The size of the ring, in bytes, for the card.
+    pub fn bytes(&self) -> u32 {
+        self.memory.bytes()
+    }
+
     /// Number of descriptors.
     #[inline(always)]
     #[expect(clippy::len_without_is_empty, reason = "a ring has descriptors")]
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.memory.len()
     }
 
     /// Writes a descriptor, the first word first.
     #[inline(always)]
     pub fn write(&self, index: usize, words: [u64; 2]) {
-        // SAFETY: By the type invariants, we have a reference to the memory.
-        unsafe { self.slots.write(index, words) };
+        let place = self.memory.place(index);
+
+        // SAFETY: We have a reference to the memory, and this is a place there.
+        unsafe { self.memory.slots().write(place, words) };
     }
 
     /// Reads the second word of a descriptor, to which cards write that they are done.
     #[inline(always)]
     pub fn status(&self, index: usize) -> u64 {
+        let place = self.memory.place(index);
+
         // SAFETY: As above.
-        unsafe { self.slots.second(index) }
+        unsafe { self.memory.slots().second(place) }
     }
 }

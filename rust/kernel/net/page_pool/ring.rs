@@ -39,6 +39,7 @@ use crate::{
         },
         queue::{
             bus_address,
+            Place,
             RingLen,
             RingMemory,
             RingSlots, //
@@ -107,7 +108,7 @@ impl Memory {
 /// # Invariants
 ///
 /// As long as the memory exists, `desc` and `buffers` are those of the same one, which has as many
-/// buffers as descriptors.
+/// buffers as descriptors, each at the place of its descriptor.
 #[derive(Clone, Copy)]
 struct Slots {
     desc: RingSlots,
@@ -119,12 +120,15 @@ impl Slots {
     ///
     /// # Safety
     ///
-    /// The memory must exist during the lifetime, with no other access to this buffer.
+    /// The memory must exist during the lifetime, with no other access to this buffer, and `place`
+    /// must be one of this ring.
     #[inline(always)]
-    unsafe fn buffer<'a>(self, index: usize) -> &'a mut Option<DeviceBuffer> {
-        // SAFETY: By the type invariants, there is one for each index below the mask, and by the
-        // safety requirements.
-        unsafe { self.buffers.add(index & self.desc.mask()).as_mut() }
+    unsafe fn buffer<'a>(&self, place: Place) -> &'a mut Option<DeviceBuffer> {
+        let offset = place.offset::<Option<DeviceBuffer>>();
+
+        // SAFETY: By the type invariants and the safety requirements, there is one at this offset,
+        // and no other access to it.
+        unsafe { self.buffers.byte_add(offset).as_mut() }
     }
 }
 
@@ -135,8 +139,8 @@ impl Slots {
 /// - `slots` are those of memory that belongs to the NAPI instance that `pool` was made for, which
 ///   keeps it as long as that has not been deleted. No other handle uses it.
 /// - `pool` has the layout of `F`.
-/// - Indices are free-running. `next_free` is ahead of `next_done` by less than the number of
-///   descriptors. Those from `next_done` to `next_free` have a buffer, the others have none.
+/// - Positions are free-running, and count words. `next_free` is ahead of `next_done` by less than
+///   the ring has. Descriptors from `next_done` to `next_free` have a buffer, the others have none.
 ///
 /// # Examples
 ///
@@ -231,7 +235,7 @@ impl<F: RxFormat> RxRing<F> {
         let first = unsafe { (*memory.buffers.get()).as_mut_ptr() };
         // INVARIANT: Both are of this memory.
         let slots = Slots {
-            desc: memory.desc.slots(len)?,
+            desc: memory.desc.slots(),
             buffers: NonNull::new(first).ok_or(EINVAL)?,
         };
 
@@ -258,34 +262,35 @@ impl<F: RxFormat> RxRing<F> {
         Ok(this)
     }
 
-    /// Gives up to `count` buffers to the card, from the descriptor `index` on. Returns the index
-    /// behind the last one.
+    /// Gives up to `count` buffers to the card, from the descriptor at `position` on. Returns the
+    /// position behind the last one.
     ///
     /// # Safety
     ///
     /// `slots` must be those of a ring, for which there is exclusive access, of an instance that
-    /// exists. There must be `count` descriptors from `index` on that the card does not have.
+    /// exists. There must be `count` descriptors from there on that the card does not have.
     #[inline(always)]
     unsafe fn fill(
         slots: Slots,
         pool: &mut Allocator<'_>,
-        mut index: usize,
+        mut position: usize,
         count: usize,
     ) -> usize {
         pool.alloc(count, |buffer| {
             let address = bus_address(buffer.dma_address(F::LAYOUT));
+            let place = slots.desc.place(position);
 
             // This also clears the notice of the descriptor's last use.
             //
             // SAFETY: By the safety requirements.
-            unsafe { slots.desc.write(index, [address, 0]) };
+            unsafe { slots.desc.write(place, [address, 0]) };
             // By the type invariants, there was none: no need to look for one to drop.
             //
             // SAFETY: By the safety requirements.
-            mem::forget(unsafe { slots.buffer(index) }.replace(buffer));
-            index = index.wrapping_add(1);
+            mem::forget(unsafe { slots.buffer(place) }.replace(buffer));
+            position = position.wrapping_add(RingSlots::WORDS);
         });
-        index
+        position
     }
 
     /// The address of the first descriptor for the card.
@@ -299,15 +304,16 @@ impl<F: RxFormat> RxRing<F> {
     /// The descriptor behind the last one that has a buffer: a value for the card's tail register.
     #[inline]
     pub fn tail(&self) -> usize {
-        self.next_free & self.slots.desc.mask()
+        self.slots.desc.index(self.next_free)
     }
 
     /// Plays the card: completes a descriptor.
     #[cfg(CONFIG_KUNIT)]
     pub(in crate::net) fn write_back(&self, cx: &Poll<'_>, index: usize, words: [u64; 2]) {
         assert!(self.pool.napi == cx.napi().id());
+        let place = self.slots.desc.place(RingSlots::position(index));
         // SAFETY: By the type invariants; the instance is being polled.
-        unsafe { self.slots.desc.write(index, words) };
+        unsafe { self.slots.desc.write(place, words) };
     }
 
     /// Plays the card: fills the buffer of a descriptor. Returns its bus address.
@@ -319,9 +325,10 @@ impl<F: RxFormat> RxRing<F> {
         byte: u8,
     ) -> Option<crate::dma::DmaAddress> {
         assert!(self.pool.napi == cx.napi().id());
+        let place = self.slots.desc.place(RingSlots::position(index));
         // SAFETY: By the type invariants; the instance is being polled, and nothing else accesses
         // the buffers now.
-        let buffer = unsafe { self.slots.buffer(index) }.as_ref()?;
+        let buffer = unsafe { self.slots.buffer(place) }.as_ref()?;
 
         // SAFETY: The page is valid, and the bytes are within the buffer, by its layout.
         unsafe {
@@ -330,7 +337,7 @@ impl<F: RxFormat> RxRing<F> {
             page.add(start).write_bytes(byte, F::LAYOUT.len().into());
         }
         // SAFETY: As above.
-        Some(unsafe { self.slots.desc.first(index) } as crate::dma::DmaAddress)
+        Some(unsafe { self.slots.desc.first(place) } as crate::dma::DmaAddress)
     }
 
     /// The ring's pool, for as long as it exists.
@@ -348,13 +355,13 @@ impl<F: RxFormat> RxRing<F> {
     /// Number of buffers that the card has.
     #[inline]
     pub fn in_use(&self) -> usize {
-        self.next_free.wrapping_sub(self.next_done)
+        self.next_free.wrapping_sub(self.next_done) / RingSlots::WORDS
     }
 
     /// Number of buffers that could be given to the card.
     #[inline]
     pub fn missing(&self) -> usize {
-        self.slots.desc.mask().saturating_sub(self.in_use())
+        (self.descriptors() - 1).saturating_sub(self.in_use())
     }
 
     /// Replaces all buffers that are missing, as far as there is memory. Returns the number of
@@ -375,7 +382,7 @@ impl<F: RxFormat> RxRing<F> {
         let next_free = unsafe { Self::fill(self.slots, &mut pool, before, missing) };
         // INVARIANT: No more were added than were missing.
         self.next_free = next_free;
-        Ok(next_free.wrapping_sub(before))
+        Ok(next_free.wrapping_sub(before) / RingSlots::WORDS)
     }
 
     /// Starts to take what the card has received.
@@ -391,8 +398,8 @@ impl<F: RxFormat> RxRing<F> {
         // INVARIANT: The instance is being polled, longer than `'p`. The handle is borrowed
         // exclusively, and by the type invariants there is no other.
         Ok(Polling {
-            slots: self.slots,
-            index: self.next_done,
+            slots: &self.slots,
+            position: self.next_done,
             next_done: &mut self.next_done,
             receiver,
             _format: PhantomData,
@@ -415,11 +422,12 @@ pub struct Received<'p> {
 /// # Invariants
 ///
 /// The instance of the ring is being polled, whose memory `slots` give access to, with no other
-/// access. `index` is the ring's `next_done`, unless `self` has advanced it; descriptors before it
-/// have no buffer any more.
+/// access. `position` is the ring's `next_done`, unless `self` has advanced it; descriptors before
+/// it have no buffer any more.
 pub struct Polling<'a, 'p, F: RxFormat> {
-    slots: Slots,
-    index: usize,
+    // Borrowed: in a driver's loop, a copy would take the registers of other variables.
+    slots: &'a Slots,
+    position: usize,
     next_done: &'a mut usize,
     receiver: Receiver<'a, 'p>,
     _format: PhantomData<fn(F) -> F>,
@@ -433,28 +441,29 @@ impl<'p, F: RxFormat> Polling<'_, 'p, F> {
     )]
     #[inline(always)]
     pub fn next(&mut self) -> Option<Received<'p>> {
-        let (desc, at) = (self.slots.desc, self.index);
+        let desc = &self.slots.desc;
+        let place = desc.place(self.position);
 
         // SAFETY: By the type invariants.
-        let status = unsafe { desc.second(at) };
+        let status = unsafe { desc.second(place) };
         if status & F::DONE == 0 {
             return None;
         }
         // A descriptor that the card has not got has no buffer: this is an old notice.
         //
         // SAFETY: By the type invariants.
-        let buffer = unsafe { self.slots.buffer(at) }.take()?;
+        let buffer = unsafe { self.slots.buffer(place) }.take()?;
         // The card wrote the first word and the buffer before the second word.
         barrier::dma_mb(barrier::Read);
         // Half of this word may be from before the card's write.
         //
         // SAFETY: By the type invariants.
         #[cfg(not(CONFIG_64BIT))]
-        let status = unsafe { desc.second(at) };
+        let status = unsafe { desc.second(place) };
         // SAFETY: By the type invariants.
-        let info = unsafe { desc.first(at) };
+        let info = unsafe { desc.first(place) };
 
-        self.index = self.index.wrapping_add(1);
+        self.position = self.position.wrapping_add(RingSlots::WORDS);
         // SAFETY: The ring's buffers are from its pool, and the card has given notice.
         let buffer = unsafe { self.receiver.complete(buffer, F::len(status)) };
         Some(Received {
@@ -468,6 +477,6 @@ impl<'p, F: RxFormat> Polling<'_, 'p, F> {
 impl<F: RxFormat> Drop for Polling<'_, '_, F> {
     #[inline(always)]
     fn drop(&mut self) {
-        *self.next_done = self.index;
+        *self.next_done = self.position;
     }
 }

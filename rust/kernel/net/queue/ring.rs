@@ -11,7 +11,6 @@ use crate::{
     dma::Coherent,
     prelude::*, //
 };
-use core::ptr::NonNull;
 
 /// A descriptor.
 type Words = [Le64; 2];
@@ -93,45 +92,78 @@ impl RingLen {
 }
 
 /// The memory of a ring, all of whose words are zero at first.
-pub(in crate::net) struct RingMemory(Coherent<[Words]>);
+///
+/// # Invariants
+///
+/// `mask` is one less than the number of descriptors of `memory`, a power of two.
+pub(in crate::net) struct RingMemory {
+    /// For indices.
+    mask: usize,
+    memory: Coherent<[Words]>,
+}
 
 impl RingMemory {
     /// Allocates it. May sleep.
     pub(in crate::net) fn new(dev: &device::Device<Bound>, len: RingLen) -> Result<Self> {
-        Coherent::zeroed_slice(dev, len.get(), GFP_KERNEL).map(Self)
+        let memory: Coherent<[Words]> = Coherent::zeroed_slice(dev, len.get(), GFP_KERNEL)?;
+
+        // INVARIANT: The memory has that many descriptors, a power of two.
+        Ok(Self {
+            mask: len.get() - 1,
+            memory,
+        })
     }
 
     /// The address of the ring for the card.
     pub(in crate::net) fn address(&self) -> u64 {
-        super::bus_address(self.0.dma_address())
+        super::bus_address(self.memory.dma_address())
     }
 
-    /// The access to the ring for `len` descriptors, if it has as many.
-    pub(in crate::net) fn slots(&self, len: RingLen) -> Result<RingSlots> {
-        if self.0.len() != len.get() {
-            return Err(EINVAL);
-        }
-        let first = NonNull::new(self.0.as_mut_ptr().cast::<Words>()).ok_or(EINVAL)?;
+    /// The size of the ring.
+    pub(in crate::net) fn bytes(&self) -> u32 {
+        // CAST: At most that of [`RingLen::MAX`] descriptors.
+        self.memory.size() as u32
+    }
 
-        // INVARIANT: The ring has that many descriptors, a power of two.
-        Ok(RingSlots {
-            first,
-            mask: len.get() - 1,
-        })
+    /// The number of descriptors.
+    #[inline(always)]
+    pub(in crate::net) fn len(&self) -> usize {
+        self.mask + 1
+    }
+
+    /// The place of the descriptor with this index, which counts on.
+    #[inline(always)]
+    pub(in crate::net) fn place(&self, index: usize) -> Place {
+        // Not by [`RingSlots::place`]: the compiler would shift the mask, too.
+        //
+        // INVARIANT: This is its position under the mask of the ring.
+        Place(RingSlots::position(index & self.mask))
+    }
+
+    /// The access to the descriptors.
+    #[inline(always)]
+    pub(in crate::net) fn slots(&self) -> RingSlots {
+        // INVARIANT: By the type invariants.
+        RingSlots {
+            first: self.memory.as_mut_ptr().cast::<Le64>(),
+            mask: RingSlots::position(self.mask),
+        }
     }
 }
 
 /// The access to the descriptors of a [`RingMemory`].
 ///
-/// The number of descriptors is not part of the type: users change it. To mask an index takes one
-/// instruction all the same, with the mask in memory rather than in the instruction.
+/// The number of descriptors is not part of the type: users change it. So to find one costs a mask
+/// in memory rather than in the instruction. It takes no shift, nor does what belongs to it in
+/// another array: positions count words, and CPUs scale them to words when they access memory.
 ///
 /// # Invariants
 ///
-/// As long as the memory exists, `first` points to `mask + 1` descriptors, a power of two.
+/// As long as the memory exists, `first` points to the words of `mask / 2 + 1` descriptors, a power
+/// of two. The lowest bit of `mask` is clear.
 #[derive(Clone, Copy)]
 pub(in crate::net) struct RingSlots {
-    first: NonNull<Words>,
+    first: *mut Le64,
     mask: usize,
 }
 
@@ -141,39 +173,70 @@ unsafe impl Send for RingSlots {}
 // SAFETY: As for `Send`.
 unsafe impl Sync for RingSlots {}
 
-impl RingSlots {
-    /// The mask of indices, which count on.
+/// The place of a descriptor in a ring, in words.
+///
+/// # Invariants
+///
+/// It is a position under the mask of a ring.
+#[derive(Clone, Copy)]
+pub(in crate::net) struct Place(usize);
+
+impl Place {
+    /// The offset in bytes in an array that has a `T` for each descriptor.
     #[inline(always)]
-    pub(in crate::net) fn mask(self) -> usize {
-        self.mask
+    pub(in crate::net) const fn offset<T>(self) -> usize {
+        const { assert!(size_of::<T>() % RingSlots::WORDS == 0) };
+
+        self.0 * (size_of::<T>() / RingSlots::WORDS)
+    }
+}
+
+impl RingSlots {
+    /// The number of words of a descriptor: positions of descriptors are that far apart.
+    pub(in crate::net) const WORDS: usize = size_of::<Words>() / size_of::<Le64>();
+
+    /// The position of a descriptor. Both numbers count on.
+    #[inline(always)]
+    pub(in crate::net) const fn position(index: usize) -> usize {
+        index.wrapping_mul(Self::WORDS)
+    }
+
+    /// The index of the descriptor at a position.
+    #[inline(always)]
+    pub(in crate::net) fn index(&self, position: usize) -> usize {
+        (position & self.mask) / Self::WORDS
     }
 
     /// The number of descriptors.
     #[inline(always)]
-    pub(in crate::net) fn len(self) -> usize {
-        self.mask + 1
+    pub(in crate::net) fn len(&self) -> usize {
+        self.mask / Self::WORDS + 1
     }
 
+    /// The place of the descriptor at a position.
     #[inline(always)]
-    fn at(self, index: usize) -> *mut Le64 {
-        // By the type invariants, this is a descriptor of the ring if the memory exists.
-        self.first
-            .as_ptr()
-            .wrapping_add(index & self.mask)
-            .cast::<Le64>()
+    pub(in crate::net) fn place(&self, position: usize) -> Place {
+        // INVARIANT: This is the mask of a ring.
+        Place(position & self.mask)
+    }
+
+    /// The first word of a descriptor, if the memory exists and the place is one of this ring.
+    #[inline(always)]
+    fn word(&self, place: Place) -> *mut Le64 {
+        self.first.wrapping_add(place.0)
     }
 
     /// Writes a descriptor, the first word first.
     ///
     /// # Safety
     ///
-    /// The memory must exist.
+    /// The memory must exist, and `place` must be one of this ring.
     #[inline(always)]
-    pub(in crate::net) unsafe fn write(self, index: usize, [first, second]: [u64; 2]) {
-        let at = self.at(index);
+    pub(in crate::net) unsafe fn write(&self, place: Place, [first, second]: [u64; 2]) {
+        let at = self.word(place);
 
-        // SAFETY: By the type invariants, these are the words of a descriptor. The accesses are
-        // volatile, since the card may access them at the same time.
+        // SAFETY: By the type invariants and the safety requirements, these are the words of a
+        // descriptor. The accesses are volatile, since the card may access them at the same time.
         unsafe {
             at.write_volatile(Le64::new(first));
             at.add(1).write_volatile(Le64::new(second));
@@ -186,9 +249,9 @@ impl RingSlots {
     ///
     /// As for [`Self::write`].
     #[inline(always)]
-    pub(in crate::net) unsafe fn first(self, index: usize) -> u64 {
+    pub(in crate::net) unsafe fn first(&self, place: Place) -> u64 {
         // SAFETY: As there. All bit patterns are valid.
-        unsafe { self.at(index).read_volatile() }.get()
+        unsafe { self.word(place).read_volatile() }.get()
     }
 
     /// Reads the second word of a descriptor.
@@ -197,9 +260,9 @@ impl RingSlots {
     ///
     /// As for [`Self::write`].
     #[inline(always)]
-    pub(in crate::net) unsafe fn second(self, index: usize) -> u64 {
+    pub(in crate::net) unsafe fn second(&self, place: Place) -> u64 {
         // SAFETY: As there. All bit patterns are valid.
-        unsafe { self.at(index).add(1).read_volatile() }.get()
+        unsafe { self.word(place).add(1).read_volatile() }.get()
     }
 }
 
@@ -217,6 +280,27 @@ mod tests {
             RingLen::new(RingLen::MAX).map(RingLen::bytes),
             Some(1 << 19)
         );
+    }
+
+    #[test]
+    fn places_are_those_of_descriptors() {
+        // INVARIANT: There is no memory.
+        let slots = RingSlots {
+            first: core::ptr::null_mut(),
+            mask: RingSlots::position(8 - 1),
+        };
+
+        assert_eq!(slots.len(), 8);
+        for index in [0, 1, 7, 8, 13, usize::MAX] {
+            let position = RingSlots::position(index);
+            let place = slots.place(position);
+
+            assert_eq!(slots.index(position), index % 8);
+            assert_eq!(place.offset::<Words>(), 16 * (index % 8));
+            assert_eq!(place.offset::<u64>(), 8 * (index % 8));
+            // No position leads elsewhere.
+            assert_eq!(slots.place(position + 1).0, place.0);
+        }
     }
 
     #[test]

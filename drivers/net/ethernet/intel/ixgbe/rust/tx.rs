@@ -114,7 +114,6 @@ pub(crate) fn ring<'a>(
             pair,
             producer,
             desc: desc.clone(),
-            len,
         },
         TxCompletion {
             consumer,
@@ -129,7 +128,6 @@ pub(crate) struct TxRing<'a> {
     pair: Pair,
     producer: TxProducer<'a>,
     desc: Descriptors<'a>,
-    len: RingLen,
 }
 
 impl TxRing<'_> {
@@ -138,7 +136,7 @@ impl TxRing<'_> {
         TxRegisters {
             pair: self.pair,
             base: self.desc.dma_address(),
-            len: self.len,
+            bytes: self.desc.bytes(),
         }
     }
 
@@ -262,7 +260,7 @@ impl TxRing<'_> {
         if queue.stop_if_low(
             || self.producer.free_or_enough(STOP_BELOW),
             STOP_BELOW,
-            wake_at(self.len.get()),
+            wake_at(self.desc.len()),
         ) {
             counters.tx_ring_full.add(1);
         }
@@ -337,7 +335,7 @@ impl TxRing<'_> {
     ) -> Xmit {
         counters.tx_ring_full.add(1);
         self.doorbell(bar, counters);
-        let wake = wake_at(self.len.get());
+        let wake = wake_at(self.desc.len());
         if queue.stop_if_low(|| self.producer.free(), wake, wake) {
             return Xmit::Busy(skb);
         }
@@ -445,7 +443,7 @@ pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u1
 pub(crate) struct TxRegisters {
     pair: Pair,
     base: u64,
-    len: RingLen,
+    bytes: u32,
 }
 
 impl TxRegisters {
@@ -460,7 +458,7 @@ impl TxRegisters {
         bar.write(TXDCTL::at(at), TXDCTL::zeroed());
         bar.write(TDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
         bar.write(TDBAH::at(at), ((self.base >> 32) as u32).into());
-        bar.write(TDLEN::at(at), self.len.bytes().into());
+        bar.write(TDLEN::at(at), self.bytes.into());
         bar.write(TDH::at(at), TDH::zeroed());
         bar.write(TDT::at(at), TDT::zeroed());
 
