@@ -203,7 +203,7 @@ impl RxRing {
         RxRegisters {
             pair: self.pair,
             base: self.ring.dma_address(),
-            len: self.len,
+            bytes: self.len.bytes(),
             tail: self.ring.tail() as u32,
         }
     }
@@ -498,7 +498,7 @@ impl Checksum {
 pub(crate) struct RxRegisters {
     pair: Pair,
     base: u64,
-    len: RingLen,
+    bytes: u32,
     tail: u32,
 }
 
@@ -519,7 +519,7 @@ impl RxRegisters {
         bar.write(RXDCTL::at(at), RXDCTL::zeroed());
         bar.write(RDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
         bar.write(RDBAH::at(at), ((self.base >> 32) as u32).into());
-        bar.write(RDLEN::at(at), self.len.bytes().into());
+        bar.write(RDLEN::at(at), self.bytes.into());
         bar.write(RDH::at(at), RDH::zeroed());
         bar.write(RDT::at(at), RDT::zeroed());
 
