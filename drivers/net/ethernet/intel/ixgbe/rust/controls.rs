@@ -51,6 +51,7 @@ use crate::{
     },
     regs::*,
     rss,
+    rx,
     sfp::{
         Kind,
         Module, //
@@ -262,7 +263,10 @@ impl Controls for PortDriver {
         *port.pause.get_mut(rtnl) = pause;
         // If the device is down, `start()` passes it to the card.
         if dev.is_running() {
+            let pairs = port.pairs(rtnl);
+
             flow::apply(&port.bar, pause);
+            rx::set_drop(&port.bar, pairs, flow::drops(pause, pairs));
         }
         Ok(())
     }

@@ -41,6 +41,14 @@ pub(crate) const DEFAULT: Pause = Pause {
     tx: true,
 };
 
+/// Returns whether a receive queue without descriptors drops frames.
+///
+/// Else its frames wait in the packet buffer. That stalls the other queues behind them, but makes
+/// the card ask its link partner to pause. Without that, the buffer would only run over.
+pub(crate) fn drops(pause: Pause, pairs: u16) -> bool {
+    pairs > 1 && !pause.tx
+}
+
 /// Passes the setting to the card.
 pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause) {
     for index in 0..4 {
@@ -75,4 +83,21 @@ pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause) {
             r.with_const_tfce::<0>()
         }
     });
+}
+
+#[kunit_tests(ixgbe_rust_flow)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_drop_unless_the_link_partner_pauses() {
+        let pause = |rx, tx| Pause { rx, tx, ..DEFAULT };
+
+        assert!(!drops(DEFAULT, 16));
+        assert!(!drops(pause(false, true), 2));
+        assert!(drops(pause(true, false), 2));
+        assert!(drops(pause(false, false), 16));
+        // There is none to be stalled by the only one.
+        assert!(!drops(pause(false, false), 1));
+    }
 }

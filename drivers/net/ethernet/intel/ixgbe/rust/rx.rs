@@ -493,6 +493,13 @@ impl Checksum {
     }
 }
 
+/// Sets whether these many queues, which are running, drop frames when they have no buffers left.
+pub(crate) fn set_drop(bar: &Bar0<'_>, pairs: u16, drop: bool) {
+    for pair in Pair::first(pairs) {
+        bar.update(SRRCTL::at(pair.at()), |r| r.with_drop_en(drop));
+    }
+}
+
 /// The register values that describe a receive ring to the card.
 #[derive(Clone, Copy)]
 pub(crate) struct RxRegisters {

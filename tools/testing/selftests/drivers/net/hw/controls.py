@@ -261,6 +261,22 @@ def two_queues(cfg):
     ksft_eq(_rss(cfg)["rss-indirection-table"], [0, 1] * 64, "both have equal shares")
 
 
+@ksft_variants([KsftNamedVariant("drop", False), KsftNamedVariant("pause", True)])
+@ksft_disruptive
+def pause_or_drop(cfg, tx):
+    """ A full queue of several drops, unless the link partner is asked to pause. """
+    def drops():
+        return [pair["SRRCTL"] >> 28 & 1 for pair in _registers(cfg)[1][:2]]
+
+    before = drops()
+    ksft_eq(before, [int(tx)] * 2, "dropping before the change")
+    ethtool(f"-A {cfg.ifname} tx {'on' if tx else 'off'}")
+    ksft_eq(drops(), [int(not tx)] * 2)
+    cfg.both("down")
+    cfg.set_up()
+    ksft_eq(drops(), [int(not tx)] * 2, "after down and up")
+
+
 def _per_queue(cfg):
     """ Return the packets that each queue has received. """
     stats = cfg.netnl.qstats_get({"ifindex": cfg.ifindex, "scope": {"queue"}}, dump=True)
@@ -399,7 +415,7 @@ def main():
         ksft_run(judged([set_up, registers, eeprom, identify, link, link_as_it_is,
                          link_refused, messages, moderation_adapts, moderation_fixed,
                          moderation_survives, moderation_refused,
-                         pause, pause_refused, two_queues, rss_spreads, rss_table,
+                         pause, pause_refused, two_queues, pause_or_drop, rss_spreads, rss_table,
                          rss_table_survives, rss_refused, rx_hash, one_queue, queue_stats,
                          forwards_after("settings")]), args=(cfg, ))
     ksft_exit()

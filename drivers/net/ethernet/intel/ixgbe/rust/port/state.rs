@@ -210,7 +210,7 @@ impl<'bound> Port<'bound> {
 
         let mut info = Info::new(address);
         info.queues = pairs;
-        // With several queues, a full one drops instead of stalling the others.
+        // With several queues, a full one stalls the others, or drops.
         info.queues_at_first = 1;
         info.max_mtu = MAX_MTU;
         info.features = Features::NONE
@@ -295,7 +295,8 @@ impl Port<'_> {
         self.vlans.get(rtnl).apply(bar);
         vlan::filter(bar, netdev.features().contains(Feature::VlanFilter));
         hw::set_max_frame(bar, max_frame(netdev.mtu()));
-        flow::apply(bar, *self.pause.get(rtnl));
+        let pause = *self.pause.get(rtnl);
+        flow::apply(bar, pause);
         let cage = self.media == Media::SfpPlus;
         irq::configure(bar, &self.moderation, pairs, self.event_vector(), cage);
 
@@ -303,8 +304,7 @@ impl Port<'_> {
         hw::enable_tx(bar);
         for pair in rings {
             pair.tx.start(dev, bar)?;
-            // With several queues, one without buffers drops instead of stalling the others.
-            pair.rx.start(dev, bar, pairs > 1, strip)?;
+            pair.rx.start(dev, bar, flow::drops(pause, pairs), strip)?;
         }
         hw::enable_rx(bar);
 
