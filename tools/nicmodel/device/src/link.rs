@@ -119,14 +119,14 @@ impl Device {
         self.link.set_up.store(true, Ordering::Release);
     }
 
-    /// Whether a module that works lacks its settings.
+    /// Whether a module that works lacks its settings, if it has any.
     pub(crate) fn lacks_set_up(&self) -> bool {
         !self.link.set_up.load(Ordering::Acquire)
             && self
                 .slow()
                 .sfp
                 .module()
-                .is_some_and(|module| module.answers && (module.ten() || module.one()))
+                .is_some_and(|module| module.answers && module.has_settings())
     }
 
     /// The speed at which there is a link now.

@@ -159,6 +159,14 @@ impl Module {
         self.is_sfp() && self.id[at::CODES_1G] & 0x4b != 0
     }
 
+    /// Whether the EEPROM has settings for it. Active cables have some only if they say that their
+    /// amplifiers are limiting.
+    pub fn has_settings(&self) -> bool {
+        let other_cable =
+            self.id[at::CABLE] & 0x0c == 0x08 && self.id[at::CABLE_COMPLIANCE] & 0x04 == 0;
+        (self.ten() || self.one()) && !other_cable
+    }
+
     fn is_sfp(&self) -> bool {
         self.id[at::IDENTIFIER] == 0x03
     }
@@ -192,6 +200,15 @@ mod tests {
             let module = Module::new(kind);
             assert_eq!((module.ten(), module.one()), (ten, one), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn active_cables_have_settings_if_they_are_limiting() {
+        let mut module = Module::new(Kind::Active);
+        assert!(module.has_settings() && Module::new(Kind::Passive).has_settings());
+        module.id[at::CABLE_COMPLIANCE] = 0;
+        assert!(module.ten() && !module.has_settings());
+        assert!(!Module::new(Kind::Qsfp).has_settings());
     }
 
     #[test]

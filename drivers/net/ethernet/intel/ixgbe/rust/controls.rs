@@ -67,7 +67,9 @@ fn abilities(module: &Module) -> &'static [LinkMode] {
     use LinkMode::*;
 
     match module.kind {
-        Kind::PassiveCable | Kind::ActiveCable => &[Base10000Cr, Fibre, Pause],
+        Kind::PassiveCable | Kind::ActiveCable | Kind::OtherActiveCable => {
+            &[Base10000Cr, Fibre, Pause]
+        }
         Kind::Sr if module.is_dual => &[Base10000Sr, Base1000X, Autoneg, Fibre, Pause],
         Kind::Lr if module.is_dual => &[Base10000Lr, Base1000X, Autoneg, Fibre, Pause],
         Kind::Sr => &[Base10000Sr, Fibre, Pause],
@@ -82,7 +84,7 @@ fn abilities(module: &Module) -> &'static [LinkMode] {
 /// Its connector.
 fn connector(module: &Module) -> Port {
     match module.kind {
-        Kind::PassiveCable | Kind::ActiveCable => Port::DirectAttach,
+        Kind::PassiveCable | Kind::ActiveCable | Kind::OtherActiveCable => Port::DirectAttach,
         Kind::T => Port::TwistedPair,
         _ => Port::Fibre,
     }

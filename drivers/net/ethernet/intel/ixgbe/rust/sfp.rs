@@ -89,6 +89,8 @@ pub(crate) enum Kind {
     PassiveCable,
     /// The same with limiting amplifiers.
     ActiveCable,
+    /// The same with others, or with ones of which the cable says nothing, as optical ones do.
+    OtherActiveCable,
     /// 10GBASE-SR.
     Sr,
     /// 10GBASE-LR.
@@ -170,10 +172,11 @@ impl Module {
         let kind = if cable & id::PASSIVE != 0 {
             Kind::PassiveCable
         } else if cable & id::ACTIVE != 0 {
-            if page[id::AMPLIFIER] & id::LIMITING == 0 {
-                return None;
+            if page[id::AMPLIFIER] & id::LIMITING != 0 {
+                Kind::ActiveCable
+            } else {
+                Kind::OtherActiveCable
             }
-            Kind::ActiveCable
         } else if ten & id::SR != 0 {
             Kind::Sr
         } else if ten & id::LR != 0 {
@@ -214,6 +217,7 @@ impl Module {
         match self.kind {
             Kind::PassiveCable
             | Kind::ActiveCable
+            | Kind::OtherActiveCable
             | Kind::Sr
             | Kind::Lr
             | Kind::Er
@@ -222,14 +226,16 @@ impl Module {
         }
     }
 
-    /// The number of its settings in the EEPROM. All but passive cables have those of 10GBASE-SR.
-    fn settings(&self, port: u32) -> u16 {
+    /// The number of its settings in the EEPROM, if it has any there. All that do have those of
+    /// 10GBASE-SR, except passive cables.
+    fn settings(&self, port: u32) -> Option<u16> {
         let first = match self.kind {
             Kind::PassiveCable => 3,
+            Kind::OtherActiveCable => return None,
             _ => 5,
         };
 
-        first + u16::from(port != 0)
+        Some(first + u16::from(port != 0))
     }
 
     /// Whether to tell that nobody has tested it.
@@ -243,6 +249,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::PassiveCable => "passive cable",
             Self::ActiveCable => "active cable",
+            Self::OtherActiveCable => "active cable without limiting amplifiers",
             Self::Sr => "10GBASE-SR",
             Self::Lr => "10GBASE-LR",
             Self::Er => "10GBASE-ER",
@@ -343,12 +350,15 @@ fn find_settings(bar: &Bar0<'_>, wanted: u16) -> Result<u16> {
     Err(EOPNOTSUPP)
 }
 
-/// Passes the settings for a module from the EEPROM to the physical layer. The link has to be
-/// started after that.
+/// Passes the settings for a module from the EEPROM to the physical layer, if it needs any. The link
+/// has to be started after that.
 ///
 /// [`EOPNOTSUPP`] if there are none, [`EBUSY`] if the firmware does not let us.
 pub(crate) fn set_up(bar: &Bar0<'_>, port: u32, module: &Module) -> Result {
-    let settings = find_settings(bar, module.settings(port))?;
+    let Some(number) = module.settings(port) else {
+        return Ok(());
+    };
+    let settings = find_settings(bar, number)?;
     let owned = semaphore::take(bar, Resource::Mac)?;
 
     for offset in 1..=MAX_SETTINGS {
@@ -394,6 +404,7 @@ mod tests {
         assert_eq!(kind(&[(3, 0x80)]), Some(Kind::Er));
         assert_eq!(kind(&[(8, 4), (3, 0x10)]), Some(Kind::PassiveCable));
         assert_eq!(kind(&[(8, 8), (60, 4)]), Some(Kind::ActiveCable));
+        assert_eq!(kind(&[(8, 8)]), Some(Kind::OtherActiveCable));
         assert_eq!(kind(&[(6, 8)]), Some(Kind::T));
         assert_eq!(kind(&[(6, 1)]), Some(Kind::Sx));
         assert_eq!(kind(&[(6, 2)]), Some(Kind::Lx));
@@ -404,10 +415,9 @@ mod tests {
 
     #[test]
     fn what_the_card_cannot_use() {
-        // A QSFP+ module, an active cable with linear amplifiers, 10GBASE-LRM, none of all codes,
-        // 1000BASE-BX10 at another rate, a short fibre.
+        // A QSFP+ module, 10GBASE-LRM, none of all codes, 1000BASE-BX10 at another rate, a short
+        // fibre.
         assert_eq!(kind(&[(0, 0x0d), (3, 0x10)]), None);
-        assert_eq!(kind(&[(8, 8)]), None);
         assert_eq!(kind(&[(3, 0x40)]), None);
         assert_eq!(kind(&[]), None);
         assert_eq!(kind(&[(6, 0x40), (12, 12)]), None);
@@ -433,9 +443,12 @@ mod tests {
         let module = |bytes: &[(usize, u8)]| Module::parse(&page(bytes)).ok_or(EINVAL);
 
         let cable = module(&[(8, 4)])?;
-        assert_eq!([cable.settings(0), cable.settings(1)], [3, 4]);
+        assert_eq!([cable.settings(0), cable.settings(1)], [Some(3), Some(4)]);
         let fibre = module(&[(6, 1)])?;
-        assert_eq!([fibre.settings(0), fibre.settings(1)], [5, 6]);
+        assert_eq!([fibre.settings(0), fibre.settings(1)], [Some(5), Some(6)]);
+        let active = module(&[(8, 8), (60, 4)])?;
+        assert_eq!(active.settings(0), Some(5));
+        assert_eq!(module(&[(8, 8)])?.settings(0), None);
         Ok(())
     }
 

@@ -108,8 +108,10 @@ fn kept_rules() {
     driver.set(Esdp::ZERO);
     device.faults.clear();
     driver.clock.advance(100 * MS);
-    // A cage that is empty, or holds what cannot be used, needs no settings.
-    for module in [None, Some(Module::new(Kind::Qsfp))] {
+    // A cage that is empty, or holds what cannot be used or has no settings, needs none.
+    let mut cable = Module::new(Kind::Passive);
+    cable.id[8] = 0x08;
+    for module in [None, Some(Module::new(Kind::Qsfp)), Some(cable)] {
         device.set_module(module);
         driver.restart_link();
     }

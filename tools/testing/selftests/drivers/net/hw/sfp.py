@@ -36,7 +36,7 @@ MODULES = [
 NAME = b"skbulk model"
 CANNOT_USE = "the module in the cage is of a kind that the card cannot use"
 NO_ANSWER = "the module in the cage does not answer"
-# An active cable with linear amplifiers, an LRM module, and one without any code.
+# A QSFP+ module, noise, a module without any code, and LRM.
 UNUSABLE = [("qsfp", {}), ("garbage", {}), ("sr", {"id": "030407" + "00" * 64}),
             ("sr", {"id": "03040740"})]
 
@@ -156,6 +156,20 @@ def modes(cfg):
     carrier(cfg, False)
     with ksft_raises(CmdExitFailure):
         ethtool(f"-s {cfg.ifname} speed 10000 autoneg off")
+
+
+@ksft_disruptive
+def exchanged_for_optical_cable(cfg):
+    """ An active cable that says nothing about its amplifiers needs no settings. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.module(0, "passive", id="030421000000000008")
+    log.wait("active cable without limiting amplifiers")
+    settled(cfg)
+    ksft_eq(speed(cfg), 10000)
+    cfg.settle()
+    cfg.check_forwarded(100)
+    ksft_in("Port: Direct Attach Copper", ethtool(cfg.ifname).stdout)
 
 
 @ksft_disruptive
@@ -457,7 +471,7 @@ def main():
             skip_program("only a judged card looks at the mode of the link")
         ksft_run(judged([set_up, module_info, module_bytes, module_absent,
                          pulled_and_put_back, exchanged, modes, exchanged_for_er,
-                         exchanged_while_eeprom_is_read,
+                         exchanged_for_optical_cable, exchanged_while_eeprom_is_read,
                          forwards_after("exchanges"),
                          opened_with, unusable, silent, probed_with, dark_while_down,
                          two_speeds,
