@@ -32,6 +32,9 @@ use core::ops::Deref;
 /// A reference to an implementing type must be valid for as long as the network device is
 /// registered, regardless of the lifetime of the reference that it was obtained from.
 pub unsafe trait Parent: Sync + 'static {
+    /// Whether there is a card. Without one, nothing accesses memory but the driver's code.
+    const HAS_CARD: bool = true;
+
     /// The device itself, if there is one.
     fn as_device(&self) -> Option<&device::Device<Bound>>;
 

@@ -257,6 +257,10 @@ impl<T: Driver> Inner<T> {
     ///
     /// Returns whether it is certain that it does not.
     fn forbid_dma(&self, locks: &mut Configuring) -> bool {
+        // All virtual devices have the same parent, which is none.
+        if !T::Bus::HAS_CARD {
+            return true;
+        }
         if !self.bus.forbid_dma() {
             return false;
         }

@@ -33,13 +33,10 @@ static NO_PARENT: NoParent = NoParent(());
 
 // SAFETY: There is one, which is static.
 unsafe impl Parent for NoParent {
+    const HAS_CARD: bool = false;
+
     fn as_device(&self) -> Option<&device::Device<Bound>> {
         None
-    }
-
-    fn forbid_dma(&self) -> bool {
-        // There is no card.
-        true
     }
 }
 

@@ -4,6 +4,11 @@
 
 use super::{
     super::{
+        registration::Registration,
+        tx_path::{
+            self,
+            Direct, //
+        },
         Device,
         Driver,
         Immediate,
@@ -14,11 +19,13 @@ use super::{
     },
     registrations::NOTIFIER,
     NoParent,
-    VirtualDevice, //
+    VirtualDevice,
+    NO_PARENT, //
 };
 
 use crate::{
     bindings,
+    error::to_result,
     net::{
         napi::{
             Poll,
@@ -42,7 +49,10 @@ use crate::{
     ModuleMetadata, //
 };
 
-use core::mem;
+use core::{
+    mem,
+    ptr, //
+};
 
 /// A module, of which there is only the state.
 struct Fake(Opaque<bindings::module>);
@@ -92,6 +102,8 @@ struct Data {
     gone: Arc<Atomic<u32>>,
     /// Tries to register another device then.
     again: bool,
+    /// It does not stop.
+    hangs: bool,
     _other: Option<VirtualDevice>,
 }
 
@@ -100,6 +112,7 @@ impl Data {
         Self {
             gone: gone.clone(),
             again: false,
+            hangs: false,
             _other: None,
         }
     }
@@ -109,11 +122,7 @@ impl Drop for Data {
     fn drop(&mut self) {
         self.gone.fetch_add(1, Relaxed);
         if self.again {
-            mem::forget(VirtualDevice::new::<Port>(Data {
-                gone: self.gone.clone(),
-                again: false,
-                _other: None,
-            }));
+            mem::forget(VirtualDevice::new::<Port>(Data::new(&self.gone)));
         }
     }
 }
@@ -140,7 +149,10 @@ impl Driver for Port {
         Ok(())
     }
 
-    fn quiesce(_data: Pin<&Data>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn quiesce(data: Pin<&Data>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        if data.hangs {
+            return Err(EIO);
+        }
         Ok(())
     }
 
@@ -235,6 +247,35 @@ mod cases {
         assert!(VirtualDevice::new::<Port>(Data::new(&gone)).err() == Some(ENODEV));
         assert_eq!(gone.load(Relaxed), 3);
         Ok(())
+    }
+
+    /// Virtual devices have no card in common, which would be kept from accessing memory.
+    #[test]
+    fn one_that_does_not_stop_concerns_no_other() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        FAKE.live();
+        let mut data = Data::new(&gone);
+        data.hangs = true;
+        let (info, data) = Port::probe(&NO_PARENT, data)?;
+        let new_path = tx_path::new::<Port, Direct>;
+        let mut device = Registration::<Port>::new(&NO_PARENT, &info, data, new_path)?;
+        device.register(&info)?;
+
+        // It is stopped, since it cannot be opened.
+        //
+        // SAFETY: The device is registered. Tests run in process context.
+        let opened = unsafe {
+            bindings::rtnl_lock();
+            let result = bindings::dev_open(device.dev.as_ptr(), ptr::null_mut());
+            bindings::rtnl_unlock();
+            result
+        };
+        assert_eq!(to_result(opened), Err(ENODEV));
+
+        drop(VirtualDevice::new::<Port>(Data::new(&gone))?);
+        drop(device);
+        FAKE.go()
     }
 
     /// The data of a driver can have the handle of another device.
