@@ -303,10 +303,18 @@ pub fn reset_all(dev: &Device<CoreInternal<'_>>, why: Suspension) -> Result {
 
 /// Resumes the registrations that were suspended for this reason, the oldest first.
 ///
-/// Those that are suspended for another reason, too, stay so. Returns the first error.
+/// All of them are reset before, unless they have been since then: one that is resumed may use what
+/// they share, which is not safe while another part of the device still has its old state. Those
+/// that are suspended for another reason, too, stay so. Returns the first error.
 pub fn resume_all(dev: &Device<CoreInternal<'_>>, why: Suspension) -> Result {
     let mut result = Ok(());
 
+    for entry in entries(dev, Order::OldestFirst) {
+        if entry.reasons.get() == why.bit() && !entry.is_reset.get() {
+            // If this fails, it is tried again below, where the error is told.
+            entry.is_reset.set(entry.registration.reset().is_ok());
+        }
+    }
     for entry in entries(dev, Order::OldestFirst) {
         let before = entry.reasons.get();
         let after = before & !why.bit();

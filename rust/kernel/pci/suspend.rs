@@ -34,7 +34,8 @@ use core::marker::PhantomData;
 ///
 /// - The system sleeps: registrations are suspended, the newest first, then [`suspend`] is called,
 ///   and the bus saves the configuration and lowers the power. Afterwards it restores both, then
-///   [`resume`] is called, and registrations are reset and resumed, the oldest first.
+///   [`resume`] is called, and registrations are reset, the oldest first. When all of them are,
+///   they are resumed in the same order.
 /// - The function is reset, for instance by sysfs: the same, without a change of power.
 /// - The bus reports an error: registrations are suspended, [`suspend`] is called, and the bus
 ///   resets the slot. Then the configuration is restored, [`resume`] is called, and registrations

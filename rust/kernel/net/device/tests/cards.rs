@@ -3,6 +3,7 @@
 //! Tests of cards that share a bus device, and of limits that no card has.
 
 use super::super::{
+    ops_lock::Configuring,
     registration::Registration,
     tx_path::{
         self,
@@ -186,6 +187,17 @@ fn close(registration: &Registration<Card>) {
     }
 }
 
+/// Restarts a device, as its watchdog does.
+fn restart(registration: &Registration<Card>) -> Result {
+    let inner = registration.inner();
+
+    Configuring::with(inner, |locks| inner.restart_or_close(locks))
+}
+
+fn is_up(registration: &Registration<Card>) -> bool {
+    registration.inner().dev().is_running()
+}
+
 fn is_master() -> bool {
     FUNCTION.is_master.load(Relaxed) != 0
 }
@@ -214,6 +226,38 @@ mod cases {
         let second = register(&other)?;
         assert!(is_master());
         drop(second);
+        Ok(())
+    }
+
+    #[test]
+    fn one_that_does_not_stop_takes_others_down() -> Result {
+        let (hanging, other) = (plan(info())?, plan(info())?);
+        let (first, second) = (register(&hanging)?, register(&other)?);
+
+        open(&first)?;
+        open(&second)?;
+        hanging.hangs.store(1, Relaxed);
+        close(&first);
+        assert!(!is_master());
+
+        // The second one hangs now. To restart it does not help.
+        assert!(is_up(&second));
+        assert_eq!(restart(&second), Err(EIO));
+        assert!(!is_up(&second));
+        assert_eq!(open(&second), Err(EIO));
+        assert!(!is_master());
+
+        for one in [&second, &first] {
+            one.suspend(Suspension::Reset)?;
+        }
+        for one in [&first, &second] {
+            one.reset()?;
+        }
+        for one in [&first, &second] {
+            one.resume(true)?;
+        }
+        open(&second)?;
+        assert!(is_master());
         Ok(())
     }
 

@@ -64,6 +64,9 @@ static LOG: SetOnce<Arc<Log>> = SetOnce::new();
 /// Whether the driver of the bus device gives up after it has registered the network device.
 static FAIL: Atomic<u32> = Atomic::new(0);
 
+/// Whether it registers a second one.
+static TWO: Atomic<u32> = Atomic::new(0);
+
 /// The driver of the bus device.
 struct BusDriver;
 
@@ -90,6 +93,9 @@ impl platform::Driver for BusDriver {
             let log = LOG.as_ref().ok_or(ENODEV)?;
 
             register::<Dummy>(pdev.as_ref(), log.clone())?;
+            if TWO.load(Relaxed) != 0 {
+                register::<Dummy>(pdev.as_ref(), log.clone())?;
+            }
             if FAIL.load(Relaxed) != 0 {
                 return Err(EIO);
             }
@@ -113,7 +119,7 @@ impl BusDevice {
         from_err_ptr(unsafe { bindings::platform_device_register_full(&info) }).map(Self)
     }
 
-    /// The network device, if there is one. It must not be used when the bus device is gone.
+    /// The first network device, if there is one. It must not be used when the bus device is gone.
     fn child(&self) -> Option<*mut bindings::net_device> {
         // SAFETY: The device is registered.
         let child = unsafe {
@@ -323,6 +329,26 @@ mod cases {
         assert!(log.take(&[Event::Reset]));
         bus.resume(Suspension::Error)?;
         assert!(log.take(UP));
+        Ok(())
+    }
+
+    #[test]
+    fn all_are_reset_before_one_is_resumed() -> Result {
+        TWO.store(1, Relaxed);
+        let device = Fixture::new();
+        TWO.store(0, Relaxed);
+        let device = device?;
+        let (bus, log) = (&device.bus, device.log);
+
+        // The older one; the other one stays down.
+        device.up()?;
+        assert!(log.take(UP));
+        for why in [Suspension::Sleep, Suspension::Reset, Suspension::Error] {
+            bus.suspend(why)?;
+            assert!(log.take(QUIET));
+            bus.resume(why)?;
+            assert!(log.take(&[Event::Reset, Event::Reset, Event::Open, Event::Start]));
+        }
         Ok(())
     }
 
