@@ -367,7 +367,8 @@ pub const REGISTERS: &[Entry] = &[
     array("RAL", offset::RAL, 16, 8, 0, Control),
     array("RAH", offset::RAL + 4, 16, 8, 0, Control),
     array("PSRTYPE", 0x05480, 16, 4, 0, Memory),
-    one("WUC", 0x05800, 0, Memory),
+    // The EEPROM turns on wake-up by magic packets.
+    one("WUC", 0x05800, 1, Memory),
     one("WUFC", 0x05808, 0, Memory),
     one("WUS", 0x05810, 0, Memory),
     one("MRQC", offset::MRQC, 0, Control),

@@ -43,6 +43,11 @@ const GOOD_VERSION: u16 = 6;
 const CAPABILITIES: u16 = 0x2c;
 const NO_CROSSTALK: u16 = 1 << 7;
 
+/// The second word of the EEPROM about the card's operation, and one of its bits: the clock of the
+/// core stops while the card sleeps (D3).
+const CONTROL_2: u16 = 0x01;
+const CLOCK_STOPS: u16 = 1 << 1;
+
 /// Value of [`FWSM`]'s mode: packets are passed to a management controller.
 const PASS_THROUGH: u32 = 2;
 
@@ -53,6 +58,8 @@ pub(crate) struct Firmware {
     lesm: bool,
     /// A link is one only if the cage is full, and if it is still there a moment later.
     pub(crate) doubts_link: bool,
+    /// The card can turn its link off while it sleeps (D3).
+    pub(crate) link_sleeps: bool,
 }
 
 /// Follows a pointer in the EEPROM; [`None`] if there is nothing at its end.
@@ -82,9 +89,11 @@ impl Firmware {
             );
         }
         let capabilities = eeprom::read(bar, CAPABILITIES).unwrap_or(0);
+        let control = eeprom::read(bar, CONTROL_2).unwrap_or(0);
         Self {
             lesm: word(bar, LESM_POINTER, LESM_STATE).is_some_and(|w| w & LESM_ENABLED != 0),
             doubts_link: cage && capabilities & NO_CROSSTALK == 0,
+            link_sleeps: control & CLOCK_STOPS != 0,
         }
     }
 
@@ -105,10 +114,13 @@ pub(crate) fn forbids_changes(bar: &Bar0<'_>) -> bool {
     bar.read(MMNGC).mng_veto()
 }
 
+/// Returns whether the firmware passes packets to a management controller, of one of the ports.
+pub(crate) fn passes_packets(bar: &Bar0<'_>) -> bool {
+    bar.read(FWSM).fw_mode().get() == PASS_THROUGH
+}
+
 /// Returns whether a management controller receives packets from the port, so that the laser has
 /// to stay on.
 pub(crate) fn uses_port(bar: &Bar0<'_>) -> bool {
-    bar.read(FWSM).fw_mode().get() == PASS_THROUGH
-        && bar.read(MANC).rcv_tco_en()
-        && !bar.read(FACTPS).mngcg()
+    passes_packets(bar) && bar.read(MANC).rcv_tco_en() && !bar.read(FACTPS).mngcg()
 }

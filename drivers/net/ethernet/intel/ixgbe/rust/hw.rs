@@ -190,7 +190,12 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
             dev,
             "the receive DMA engine did not start after the reset\n"
         )
-    })
+    })?;
+
+    // The machine sleeps on, whatever the EEPROM says.
+    bar.write_reg(WUC::zeroed());
+    bar.write_reg(WUFC::zeroed());
+    Ok(())
 }
 
 /// Configures everything that all queues share (datasheet 4.6.7 and 4.6.8). The engines stay off.

@@ -72,6 +72,9 @@ pub(crate) enum Link {
 /// Value of [`AUTOC2`]'s physical layer for 10 Gb/s over one lane: SFI.
 const SFI: u32 = 2;
 
+/// Bits of [`AUTOC2`]'s switch for the link: off while the card sleeps (D3).
+const OFF_IN_D3: u32 = 0b101;
+
 /// Time in which a laser gets dark, and lit.
 const LASER_OFF: Delta = Delta::from_micros(100);
 const LASER_ON: Delta = Delta::from_millis(100);
@@ -118,6 +121,17 @@ pub(crate) fn start_serial(
 fn enable(bar: &Bar0<'_>) {
     bar.update(AUTOC2, |r| r.with_const_link_disable::<0>());
     hw::flush(bar);
+}
+
+/// Lets the link go off when the card sleeps (D3), unless the firmware may use it then. The next
+/// start of the link takes that back.
+pub(crate) fn turn_off_in_d3(bar: &Bar0<'_>) {
+    if !firmware::passes_packets(bar) && !firmware::forbids_changes(bar) {
+        bar.update(AUTOC2, |r| {
+            r.try_with_link_disable(r.link_disable().get() | OFF_IN_D3)
+                .unwrap_or(r)
+        });
+    }
 }
 
 /// Changes the mode of the link and starts it, unless the firmware forbids that.

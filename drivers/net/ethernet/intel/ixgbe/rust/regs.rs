@@ -53,6 +53,12 @@ register! {
         2:2     sdp2_data => bool;
     }
 
+    /// Wake Up Control: of ports that wake the machine by a packet, as the EEPROM may have it.
+    pub(crate) WUC(u32) @ 0x05800 {}
+
+    /// Wake Up Filter Control: the packets that do so.
+    pub(crate) WUFC(u32) @ 0x05808 {}
+
     /// Control of the lights.
     pub(crate) LEDCTL(u32) @ 0x00200 {
         /// LED 2 blinks.

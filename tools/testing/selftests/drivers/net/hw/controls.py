@@ -23,7 +23,8 @@ from lib.py.support import SOL_PACKET, kernel_log, sum16, wait_until
 # The order of registers in the dump: see dump.rs of the driver.
 GENERAL = ["CTRL", "STATUS", "CTRL_EXT", "ESDP", "LEDCTL", "EEC", "EIAC", "EIMS", "GPIE",
            "IVAR_MISC", "HLREG0", "MAXFRS", "AUTOC", "AUTOC2", "RXCSUM", "FCTRL", "MRQC",
-           "RDRXCTL", "RXCTRL", "DMATXCTL", "MFLCN", "FCCFG", "FCRTL", "FCRTH"]
+           "RDRXCTL", "RXCTRL", "DMATXCTL", "MFLCN", "FCCFG", "FCRTL", "FCRTH",
+           "WUC", "WUFC"]
 PAIR = ["EITR", "RDBAL", "RDBAH", "RDLEN", "RDH", "RDT", "RXDCTL", "SRRCTL", "TDLEN", "TDH",
         "TDT", "TXDCTL"]
 PAIRS = 16
@@ -31,6 +32,8 @@ EEPROM_WORDS = 0x40
 LED2_ON, LED2_OFF, LED2_ACTIVITY = 0xe, 0xf, 4
 KEY = bytes(range(40))
 
+# In AUTOC2.
+LINK_OFF_IN_D3 = 5 << 28
 RFCE, TFCE = 1 << 3, 1 << 3
 HASH_TCP4 = 1 << 16
 
@@ -64,6 +67,20 @@ def registers(cfg):
     ip(f"link set {cfg.ifname} mtu 9000")
     defer(ip, f"link set {cfg.ifname} mtu 1500")
     ksft_eq(_registers(cfg)[0]["MAXFRS"] >> 16, 9018)
+
+
+@ksft_disruptive
+def stays_asleep(cfg):
+    """ The card neither wakes the machine nor keeps its link meanwhile. """
+    def state():
+        general = _registers(cfg)[0]
+        return general["WUC"], general["WUFC"], general["AUTOC2"] & LINK_OFF_IN_D3
+
+    ksft_eq(state(), (0, 0, 0))
+    cfg.both("down")
+    ksft_eq(state(), (0, 0, LINK_OFF_IN_D3))
+    cfg.set_up()
+    ksft_eq(state(), (0, 0, 0))
 
 
 def _eeprom(cfg, *part):
@@ -412,11 +429,11 @@ def main():
     with NicModelEnv(__file__, drivers=("ixgbe_rust", ),
                      why="the layout of the dump is that of ixgbe_rust") as cfg:
         cfg.netnl = NetdevFamily()
-        ksft_run(judged([set_up, registers, eeprom, identify, link, link_as_it_is,
+        ksft_run(judged([set_up, registers, stays_asleep, eeprom, identify, link, link_as_it_is,
                          link_refused, messages, moderation_adapts, moderation_fixed,
-                         moderation_survives, moderation_refused,
-                         pause, pause_refused, two_queues, pause_or_drop, rss_spreads, rss_table,
-                         rss_table_survives, rss_refused, rx_hash, one_queue, queue_stats,
+                         moderation_survives, moderation_refused, pause, pause_refused,
+                         two_queues, pause_or_drop, rss_spreads, rss_table, rss_table_survives,
+                         rss_refused, rx_hash, one_queue, queue_stats,
                          forwards_after("settings")]), args=(cfg, ))
     ksft_exit()
 

@@ -130,6 +130,9 @@ impl Port<'_> {
         if self.media == Media::SfpPlus {
             link::laser_off(&self.bar);
         }
+        if self.firmware.link_sleeps {
+            link::turn_off_in_d3(&self.bar);
+        }
     }
 
     /// Looks what is in the cage, and starts the link over it.

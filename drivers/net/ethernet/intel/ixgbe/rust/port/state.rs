@@ -180,6 +180,9 @@ impl<'bound> Port<'bound> {
             link::laser_off(&bar);
         }
         let firmware = Firmware::read(dev, &bar, media);
+        if firmware.link_sleeps {
+            link::turn_off_in_d3(&bar);
+        }
         let number = bar.read(STATUS).lan_id().get();
 
         let address = filter::permanent_address(&bar);
