@@ -258,17 +258,21 @@ impl Controls for PortDriver {
         pause: Pause,
         rtnl: &mut Rtnl,
     ) -> Result {
-        // Link partners at 10 Gb/s over a fibre do not negotiate it.
+        // Link partners at 10 Gb/s over a fibre do not negotiate it, and at 1 Gb/s the setting is
+        // in effect whatever they say.
         if pause.autoneg {
             return Err(EOPNOTSUPP);
         }
-        *port.pause.get_mut(rtnl) = pause;
+        let old = core::mem::replace(port.pause.get_mut(rtnl), pause);
         // If the device is down, `start()` passes it to the card.
         if dev.is_running() {
             let pairs = port.pairs(rtnl);
 
             flow::apply(&port.bar, pause);
             rx::set_drop(&port.bar, pairs, flow::drops(pause, pairs));
+            if pause != old {
+                port.negotiate_anew(dev);
+            }
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ use crate::{
 const PER_PAIR: usize = 12;
 
 /// Number of registers for the port.
-const GENERAL: usize = 26;
+const GENERAL: usize = 27;
 
 /// Number of all registers.
 pub(crate) const LEN: usize = GENERAL + PER_PAIR * MAX_PAIRS as usize;
@@ -58,6 +58,7 @@ fn general(bar: &Bar0<'_>) -> [u32; GENERAL] {
         bar.read(FCRTH::at(0)).into_raw(),
         bar.read(WUC).into_raw(),
         bar.read(WUFC).into_raw(),
+        bar.read(PCS1GANA).into_raw(),
     ]
 }
 

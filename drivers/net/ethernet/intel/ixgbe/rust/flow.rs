@@ -49,7 +49,16 @@ pub(crate) fn drops(pause: Pause, pairs: u16) -> bool {
     pairs > 1 && !pause.tx
 }
 
-/// Passes the setting to the card.
+/// Returns the bits of the advertisement, for pause frames in both directions and in one.
+///
+/// To receive them only cannot be advertised: a link partner that sends them may be told that it
+/// will get some.
+fn advertised(pause: Pause) -> (bool, bool) {
+    (pause.rx, pause.rx || pause.tx)
+}
+
+/// Passes the setting to the card. A link partner with which the card negotiates gets to know it
+/// when the link is started.
 pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause) {
     for index in 0..4 {
         // PANIC: `try_at()` never fails here, but the compiler cannot prove it in a loop.
@@ -75,6 +84,8 @@ pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause) {
             .with_const_rth::<{ (RX_PACKET_BUFFER - HEADROOM) * UNITS }>()
             .with_fcen(pause.tx),
     );
+    let (both, one) = advertised(pause);
+    bar.update(PCS1GANA, |r| r.with_sym_pause(both).with_asm_pause(one));
     bar.update(MFLCN, |r| r.with_dpf(true).with_rfce(pause.rx));
     bar.update(FCCFG, |r| {
         if pause.tx {
@@ -88,6 +99,16 @@ pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause) {
 #[kunit_tests(ixgbe_rust_flow)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_advertisement_is_that_of_the_standard() {
+        let pause = |rx, tx| Pause { rx, tx, ..DEFAULT };
+
+        assert_eq!(advertised(DEFAULT), (true, true));
+        assert_eq!(advertised(pause(true, false)), (true, true));
+        assert_eq!(advertised(pause(false, true)), (false, true));
+        assert_eq!(advertised(pause(false, false)), (false, false));
+    }
 
     #[test]
     fn queues_drop_unless_the_link_partner_pauses() {

@@ -228,6 +228,14 @@ register! {
         0:0     txcrcen => bool;
     }
 
+    /// Advertisement of the negotiation at 1 Gb/s (IEEE 802.3, clause 37).
+    pub(crate) PCS1GANA(u32) @ 0x04218 {
+        /// Pause frames in one direction.
+        8:8     asm_pause => bool;
+        /// Pause frames in both directions.
+        7:7     sym_pause => bool;
+    }
+
     /// MAC Flow Control.
     pub(crate) MFLCN(u32) @ 0x04294 {
         /// Transmission pauses when the link partner asks for it.

@@ -24,11 +24,13 @@ from lib.py.support import SOL_PACKET, kernel_log, sum16, wait_until
 GENERAL = ["CTRL", "STATUS", "CTRL_EXT", "ESDP", "LEDCTL", "EEC", "EIAC", "EIMS", "GPIE",
            "IVAR_MISC", "HLREG0", "MAXFRS", "AUTOC", "AUTOC2", "RXCSUM", "FCTRL", "MRQC",
            "RDRXCTL", "RXCTRL", "DMATXCTL", "MFLCN", "FCCFG", "FCRTL", "FCRTH",
-           "WUC", "WUFC"]
+           "WUC", "WUFC", "PCS1GANA"]
 PAIR = ["EITR", "RDBAL", "RDBAH", "RDLEN", "RDH", "RDT", "RXDCTL", "SRRCTL", "TDLEN", "TDH",
         "TDT", "TXDCTL"]
 PAIRS = 16
 EEPROM_WORDS = 0x40
+# Pause frames in the advertisement at 1 Gb/s: in both directions, in one.
+SYM, ASM = 1 << 7, 1 << 8
 LED2_ON, LED2_OFF, LED2_ACTIVITY = 0xe, 0xf, 4
 KEY = bytes(range(40))
 
@@ -246,6 +248,7 @@ def pause(cfg, rx, tx):
     ksft_eq(_pause(cfg), ((rx, tx), (rx, tx)))
     general = _registers(cfg)[0]
     ksft_eq(general["FCRTH"] >> 31, int(tx), "the card watches its packet buffer")
+    ksft_eq(general["PCS1GANA"] & (SYM | ASM), SYM * rx | ASM * (rx or tx))
     # Asked to pause with room for some frames, and to go on when there is room again.
     high, low = ((general[name] & 0x7ffff) // 1024 for name in ("FCRTH", "FCRTL"))
     ksft_in(high, range(256, 512 - 32))

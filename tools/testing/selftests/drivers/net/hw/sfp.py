@@ -173,6 +173,27 @@ def exchanged_for_optical_cable(cfg):
 
 
 @ksft_disruptive
+def advertised_anew(cfg):
+    """ A link that negotiates starts again when the use of pause frames changes. """
+    def writes():
+        return [cfg.model.writes(0, name) for name in ("PCS1GANA", "AUTOC")]
+
+    defer(restore, cfg)
+    cfg.model.module(0, "sx")
+    settled(cfg)
+    cfg.model.ask("trace", port=0, phase="pause")
+    defer(cfg.model.ask, "trace", port=0)
+    defer(ethtool, f"-A {cfg.ifname} rx on tx on")
+    before = writes()
+    ethtool(f"-A {cfg.ifname} rx off tx off")
+    # The pipeline is reset by a detour to another mode.
+    ksft_eq([after - old for after, old in zip(writes(), before, strict=True)], [1, 2])
+    settled(cfg)
+    cfg.settle()
+    cfg.check_forwarded(100)
+
+
+@ksft_disruptive
 def opened_with(cfg):
     """ A module is exchanged while the port is down, and used when it is up. """
     defer(restore, cfg)
@@ -471,7 +492,8 @@ def main():
             skip_program("only a judged card looks at the mode of the link")
         ksft_run(judged([set_up, module_info, module_bytes, module_absent,
                          pulled_and_put_back, exchanged, modes, exchanged_for_er,
-                         exchanged_for_optical_cable, exchanged_while_eeprom_is_read,
+                         exchanged_for_optical_cable, advertised_anew,
+                         exchanged_while_eeprom_is_read,
                          forwards_after("exchanges"),
                          opened_with, unusable, silent, probed_with, dark_while_down,
                          two_speeds,

@@ -227,6 +227,15 @@ impl Port<'_> {
         medium.fails = started.is_err();
     }
 
+    /// Starts a link that negotiates anew, so that the link partner gets to know a new setting.
+    pub(crate) fn negotiate_anew(&self, netdev: &Device) {
+        let mut medium = self.medium.lock();
+
+        if let (Some(module), Speed::One) = (medium.module(), medium.speed) {
+            self.start_at(netdev, &mut medium, module);
+        }
+    }
+
     fn empty(&self, netdev: &Device, medium: &mut Medium) {
         if medium.told.take().is_some() {
             dev_info!(netdev, "the SFP+ module is gone\n");

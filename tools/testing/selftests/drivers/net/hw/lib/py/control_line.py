@@ -146,6 +146,11 @@ class NicModel:
         """ Clear all faults of a port. """
         self.ask("fault", port=port, kind="clear")
 
+    def writes(self, port, register):
+        """ Count the writes to a register while it was traced, since the model runs. """
+        return sum(one["writes"] for phase in self.ask("accesses", port=port)["phases"]
+                   for one in phase["registers"] if one["name"] == register)
+
     def reset(self):
         """ Restore both ports: no wire, link up, its first module, no faults. """
         for port in (0, 1):
