@@ -419,6 +419,25 @@ def link_without_the_bus(cfg):
 
 
 @ksft_disruptive
+def empty_without_the_pin(cfg):
+    """ An empty cage is no module that does not answer, if the bus alone tells. """
+    log = Log()
+    defer(_bind_anew, cfg)
+    defer(restore, cfg)
+    cfg.model.fault(0, "no_crosstalk")
+    _bind_anew(cfg)
+    cfg.model.module(0, "absent")
+    carrier(cfg, False)
+    ip(f"link set {cfg.ports[0].ifname} down")
+    ip(f"link set {cfg.ports[0].ifname} up")
+    stays_down(cfg, 5)
+    ksft_not_in(NO_ANSWER, log.text())
+    cfg.model.module(0, "lr")
+    log.wait("10GBASE-LR")
+    carrier(cfg, True)
+
+
+@ksft_disruptive
 def link_without_negotiation(cfg):
     """ A link that comes up is used, whatever the negotiation says. """
     log = Log()
@@ -500,7 +519,8 @@ def main():
                          no_link_in_an_empty_cage, no_link_for_a_moment,
                          firmware_shares, firmware_dies, firmware_manages_link,
                          firmware_forbids,
-                         link_without_the_bus, link_without_negotiation,
+                         link_without_the_bus, empty_without_the_pin,
+                         link_without_negotiation,
                          firmware_is_old, forwards_after("firmware")]),
                  args=(cfg, ))
     ksft_exit()

@@ -160,6 +160,10 @@ impl Port<'_> {
                 medium.told = None;
                 Cage::Unusable
             }
+            // Nothing else tells on this card whether the cage is full.
+            Err(error) if error == ENXIO && !self.firmware.doubts_link => {
+                return self.empty(netdev, medium);
+            }
             Err(error) => {
                 if looks + 1 == PATIENCE {
                     dev_err!(
