@@ -44,12 +44,12 @@ mod rings;
 mod rss;
 
 pub use self::{
-    hardware::Firmware,
+    hardware::FirmwareVersion,
     link::{
+        Connector,
         LinkMode,
         LinkRequest,
-        LinkSettings,
-        Port, //
+        LinkSettings, //
     },
     mac_stats::{
         ControlStats,
@@ -128,8 +128,8 @@ impl ExtAck<'_> {
 #[vtable]
 pub trait Controls: Driver {
     /// The version of the firmware, for `ethtool -i`.
-    fn firmware<'bound>(data: Pin<&Self::Data<'bound>>, firmware: &mut Firmware<'_>) {
-        let _ = (data, firmware);
+    fn firmware<'bound>(data: Pin<&Self::Data<'bound>>, version: &mut FirmwareVersion<'_>) {
+        let _ = (data, version);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

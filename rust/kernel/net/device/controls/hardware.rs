@@ -27,11 +27,11 @@ use core::{
 const VERSION_LEN: usize = bindings::ETHTOOL_FWVERS_LEN as usize;
 
 /// Takes the version of the firmware, see [`Controls::firmware`].
-pub struct Firmware<'a>(&'a mut [u8; VERSION_LEN]);
+pub struct FirmwareVersion<'a>(&'a mut [u8; VERSION_LEN]);
 
-impl Firmware<'_> {
-    /// Sets the version, of up to 31 characters.
-    pub fn version(&mut self, version: fmt::Arguments<'_>) {
+impl FirmwareVersion<'_> {
+    /// Sets it, up to 31 characters.
+    pub fn set(&mut self, version: fmt::Arguments<'_>) {
         if let Some(mut buffer) = NullTerminatedFormatter::new(self.0.as_mut_slice()) {
             // It is truncated if it does not fit.
             let _ = buffer.write_fmt(version);
@@ -60,7 +60,7 @@ impl<T: Controls> ControlOps<T> {
         };
 
         if inner.check_reachable().is_ok() {
-            T::firmware(inner.data(), &mut Firmware(version));
+            T::firmware(inner.data(), &mut FirmwareVersion(version));
         }
     }
 

@@ -20,7 +20,7 @@ use crate::{
 /// The kind of connector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Port {
+pub enum Connector {
     /// Twisted pair.
     TwistedPair = bindings::PORT_TP as u8,
     /// A fibre, or a cage for modules.
@@ -75,7 +75,7 @@ pub struct LinkSettings {
     /// The speed in Mb/s, if the link is up. It is full duplex.
     pub speed: Option<u32>,
     /// The connector.
-    pub port: Port,
+    pub connector: Connector,
     /// The mode is negotiated.
     pub autoneg: bool,
     /// The modes that the port supports.
@@ -152,7 +152,7 @@ impl<T: Controls> ControlOps<T> {
             Some(speed) => (speed, bindings::DUPLEX_FULL as u8),
             None => (u32::MAX, bindings::DUPLEX_UNKNOWN as u8),
         };
-        base.port = link.port as u8;
+        base.port = link.connector as u8;
         base.autoneg = link.autoneg.into();
         set(&mut settings.link_modes.supported, link.supported);
         set(&mut settings.link_modes.advertising, link.advertised);

@@ -6,10 +6,11 @@ use kernel::{
     io::Io,
     net::device::{
         controls::{
+            Connector,
             ControlStats,
             Controls,
             ExtAck,
-            Firmware,
+            FirmwareVersion,
             LengthRanges,
             LengthStats,
             LinkMode,
@@ -21,7 +22,6 @@ use kernel::{
             ModulePlace,
             Pause,
             PauseStats,
-            Port,
             RssChange,
             RxQueueStats,
             TxQueueStats, //
@@ -46,8 +46,9 @@ use crate::{
     },
     moderation,
     port::{
-        self,
-        PortDriver, //
+        Port,
+        PortDriver,
+        NO_LIGHTS, //
     },
     regs::*,
     rss,
@@ -82,11 +83,11 @@ fn abilities(module: &Module) -> &'static [LinkMode] {
 }
 
 /// Its connector.
-fn connector(module: &Module) -> Port {
+fn connector(module: &Module) -> Connector {
     match module.kind {
-        Kind::PassiveCable | Kind::ActiveCable | Kind::OtherActiveCable => Port::DirectAttach,
-        Kind::T => Port::TwistedPair,
-        _ => Port::Fibre,
+        Kind::PassiveCable | Kind::ActiveCable | Kind::OtherActiveCable => Connector::DirectAttach,
+        Kind::T => Connector::TwistedPair,
+        _ => Connector::Fibre,
     }
 }
 
@@ -101,26 +102,26 @@ const BACKPLANE: &[LinkMode] = &[
 
 #[vtable]
 impl Controls for PortDriver {
-    fn firmware<'bound>(port: Pin<&port::Port<'bound>>, firmware: &mut Firmware<'_>) {
+    fn firmware<'bound>(port: Pin<&Port<'bound>>, version: &mut FirmwareVersion<'_>) {
         // The serial number of the whole EEPROM image, as `ixgbe` shows it.
         if let Ok(number) = port.with_eeprom(eeprom::track_id) {
-            firmware.version(fmt!("0x{:08x}", number));
+            version.set(fmt!("0x{:08x}", number));
         }
     }
 
     const REGISTERS: usize = dump::LEN;
     const REGISTERS_VERSION: u32 = dump::VERSION;
 
-    fn registers<'bound>(port: Pin<&port::Port<'bound>>, values: &mut [u32], _rtnl: &mut Rtnl) {
+    fn registers<'bound>(port: Pin<&Port<'bound>>, values: &mut [u32], _rtnl: &mut Rtnl) {
         dump::fill(&port.bar, values);
     }
 
-    fn eeprom_len<'bound>(port: Pin<&port::Port<'bound>>) -> usize {
+    fn eeprom_len<'bound>(port: Pin<&Port<'bound>>) -> usize {
         eeprom::len(&port.bar)
     }
 
     fn read_eeprom<'bound>(
-        port: Pin<&port::Port<'bound>>,
+        port: Pin<&Port<'bound>>,
         offset: usize,
         bytes: &mut [u8],
         _rtnl: &mut Rtnl,
@@ -129,7 +130,7 @@ impl Controls for PortDriver {
     }
 
     fn module_eeprom<'bound>(
-        port: Pin<&port::Port<'bound>>,
+        port: Pin<&Port<'bound>>,
         place: ModulePlace,
         bytes: &mut [u8],
         _rtnl: &mut Rtnl,
@@ -150,14 +151,14 @@ impl Controls for PortDriver {
             })
     }
 
-    fn identify<'bound>(port: Pin<&port::Port<'bound>>, on: Option<bool>) -> Result {
+    fn identify<'bound>(port: Pin<&Port<'bound>>, on: Option<bool>) -> Result {
         let lights = port.lights.load(Relaxed);
         let Some(on) = on else {
             port.bar.write_reg(LEDCTL::from(lights));
-            port.lights.store(port::NO_LIGHTS, Relaxed);
+            port.lights.store(NO_LIGHTS, Relaxed);
             return Ok(());
         };
-        if lights == port::NO_LIGHTS {
+        if lights == NO_LIGHTS {
             // The EEPROM has chosen their modes.
             port.lights.store(port.bar.read(LEDCTL).into_raw(), Relaxed);
         }
@@ -172,12 +173,12 @@ impl Controls for PortDriver {
         Ok(())
     }
 
-    fn link<'bound>(port: Pin<&port::Port<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> LinkSettings {
+    fn link<'bound>(port: Pin<&Port<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> LinkSettings {
         let pause = port.pause.get(rtnl);
         let (supported, connector) = match (port.media, port.module()) {
             (Media::SfpPlus, Some(module)) => (abilities(&module), connector(&module)),
-            (Media::SfpPlus, None) => (CAGE, Port::None),
-            (Media::Backplane, _) => (BACKPLANE, Port::None),
+            (Media::SfpPlus, None) => (CAGE, Connector::None),
+            (Media::Backplane, _) => (BACKPLANE, Connector::None),
         };
         let advertised = match supported.split_last() {
             Some((LinkMode::Pause, others)) if !(pause.rx && pause.tx) => others,
@@ -189,7 +190,7 @@ impl Controls for PortDriver {
                 Link::Up(speed) if dev.is_carrier_ok() => Some(speed),
                 Link::Up(_) | Link::Down => None,
             },
-            port: connector,
+            connector,
             autoneg: supported.contains(&LinkMode::Autoneg),
             supported,
             advertised,
@@ -197,7 +198,7 @@ impl Controls for PortDriver {
     }
 
     fn set_link<'bound>(
-        port: Pin<&port::Port<'bound>>,
+        port: Pin<&Port<'bound>>,
         dev: &Device,
         request: LinkRequest<'_>,
         rtnl: &mut Rtnl,
@@ -222,16 +223,16 @@ impl Controls for PortDriver {
         Ok(())
     }
 
-    fn messages<'a>(port: &'a port::Port<'_>) -> &'a Messages {
+    fn messages<'a>(port: &'a Port<'_>) -> &'a Messages {
         &port.messages
     }
 
-    fn moderation<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> Moderation {
+    fn moderation<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> Moderation {
         port.moderation.get()
     }
 
     fn set_moderation<'bound>(
-        port: Pin<&port::Port<'bound>>,
+        port: Pin<&Port<'bound>>,
         dev: &Device,
         wanted: Moderation,
         rtnl: &mut Rtnl,
@@ -248,12 +249,12 @@ impl Controls for PortDriver {
         Ok(())
     }
 
-    fn pause<'bound>(port: Pin<&port::Port<'bound>>, rtnl: &mut Rtnl) -> Pause {
+    fn pause<'bound>(port: Pin<&Port<'bound>>, rtnl: &mut Rtnl) -> Pause {
         *port.pause.get(rtnl)
     }
 
     fn set_pause<'bound>(
-        port: Pin<&port::Port<'bound>>,
+        port: Pin<&Port<'bound>>,
         dev: &Device,
         pause: Pause,
         rtnl: &mut Rtnl,
@@ -277,22 +278,22 @@ impl Controls for PortDriver {
         Ok(())
     }
 
-    fn mac_stats<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> MacStats {
+    fn mac_stats<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> MacStats {
         let (hw, mac) = port.stats.mac(&port.bar);
         mac.mac(hw)
     }
 
-    fn control_stats<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> ControlStats {
+    fn control_stats<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> ControlStats {
         port.stats.mac(&port.bar).1.control()
     }
 
-    fn pause_stats<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> PauseStats {
+    fn pause_stats<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> PauseStats {
         port.stats.mac(&port.bar).1.pauses()
     }
 
     const LENGTH_RANGES: LengthRanges = stats::LENGTH_RANGES;
 
-    fn length_stats<'bound>(port: Pin<&port::Port<'bound>>, _rtnl: &mut Rtnl) -> LengthStats {
+    fn length_stats<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> LengthStats {
         let (hw, mac) = port.stats.mac(&port.bar);
         mac.lengths(hw)
     }
@@ -301,7 +302,7 @@ impl Controls for PortDriver {
     const RSS_KEY_LEN: usize = rss::KEY_LEN;
 
     fn rss<'bound>(
-        port: Pin<&port::Port<'bound>>,
+        port: Pin<&Port<'bound>>,
         table: Option<&mut [u32]>,
         key: Option<&mut [u8]>,
         rtnl: &mut Rtnl,
@@ -321,7 +322,7 @@ impl Controls for PortDriver {
     }
 
     fn set_rss<'bound>(
-        port: Pin<&port::Port<'bound>>,
+        port: Pin<&Port<'bound>>,
         dev: &Device,
         change: RssChange<'_>,
         rtnl: &mut Rtnl,
@@ -345,7 +346,7 @@ impl Controls for PortDriver {
     }
 
     fn rx_queue_stats<'bound>(
-        port: Pin<&port::Port<'bound>>,
+        port: Pin<&Port<'bound>>,
         queue: u16,
         _lock: &mut OpsLocked<'bound>,
     ) -> RxQueueStats {
@@ -353,7 +354,7 @@ impl Controls for PortDriver {
     }
 
     fn tx_queue_stats<'bound>(
-        port: Pin<&port::Port<'bound>>,
+        port: Pin<&Port<'bound>>,
         queue: u16,
         _lock: &mut OpsLocked<'bound>,
     ) -> TxQueueStats {
