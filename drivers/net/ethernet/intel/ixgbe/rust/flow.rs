@@ -25,11 +25,11 @@ const DURATION: u16 = u16::MAX;
 /// KiB of the packet buffer that are left when the link partner is asked to pause. By then it may
 /// have begun a frame of the largest size, and so may this port, behind which the request waits;
 /// the rest is on its way: through 100 m of cable, and through both ports.
-const HEADROOM: u32 = 2 * 10 + 36;
+const RESERVE: u32 = 2 * 10 + 36;
 
 /// Below it, in KiB, the link partner is asked to go on. More than that is no shortage, and less
 /// would leave the card without frames while the request is on its way.
-const LOW: u32 = HEADROOM;
+const LOW: u32 = RESERVE;
 
 /// Units of 32 bytes in a KiB.
 const UNITS: u32 = 32;
@@ -81,7 +81,7 @@ pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause) {
     bar.write(
         FCRTH::at(0),
         FCRTH::zeroed()
-            .with_const_rth::<{ (RX_PACKET_BUFFER - HEADROOM) * UNITS }>()
+            .with_const_rth::<{ (RX_PACKET_BUFFER - RESERVE) * UNITS }>()
             .with_fcen(pause.tx),
     );
     let (both, one) = advertised(pause);

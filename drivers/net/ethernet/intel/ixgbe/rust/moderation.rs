@@ -59,7 +59,7 @@ const MAX_AGE: u16 = 64;
 const MAX_PAUSE: u16 = 1024;
 
 /// The moderation of one queue vector.
-pub(crate) struct Moderation {
+pub(crate) struct PairModeration {
     pair: Pair,
     /// Packets since the last interrupt.
     since: Packets,
@@ -93,7 +93,7 @@ fn enough(lens: RingLens) -> Packets {
     }
 }
 
-impl Moderation {
+impl PairModeration {
     /// Starts with the interval that [`configure`] sets.
     pub(crate) fn new(pair: Pair, lens: RingLens) -> Self {
         Self {

@@ -56,8 +56,8 @@ use crate::{
     hw,
     irq,
     moderation::{
-        Moderation,
         Packets, //
+        PairModeration,
     },
     offload,
     regs::queue::Pair,
@@ -99,7 +99,7 @@ pub(crate) type TxQueue<'a> = queue::TxQueue<'a, <PortDriver as Driver>::Doorbel
 pub(crate) struct Poller<'bound> {
     tx: TxCompletion<'bound>,
     rx: RxRing,
-    moderation: Moderation,
+    moderation: PairModeration,
     stats: Arc<PairStats>,
 }
 
@@ -172,7 +172,7 @@ impl Driver for PortDriver {
                 let poller = Poller {
                     tx,
                     rx,
-                    moderation: Moderation::new(pair, lens),
+                    moderation: PairModeration::new(pair, lens),
                     stats,
                 };
                 Ok((poller, sender))

@@ -41,7 +41,7 @@ const TURN_1G: u8 = 1;
 
 /// The content of a cage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cage {
+enum Content {
     /// Nothing, as far as is known.
     Empty,
     /// Something that has not answered so many times.
@@ -54,9 +54,9 @@ enum Cage {
     Ready(Module),
 }
 
-/// The medium of a port as it is now.
-pub(crate) struct Medium {
-    cage: Cage,
+/// The cage of a port, and the link over what is in it. Of a port without one, the link alone.
+pub(crate) struct Cage {
+    content: Content,
     /// The module that the log is about.
     told: Option<Module>,
     /// The speed that is tried, or that the link has.
@@ -67,10 +67,10 @@ pub(crate) struct Medium {
     fails: bool,
 }
 
-impl Medium {
+impl Cage {
     pub(super) fn new() -> Self {
         Self {
-            cage: Cage::Empty,
+            content: Content::Empty,
             told: None,
             speed: Speed::Ten,
             waited: 0,
@@ -80,8 +80,8 @@ impl Medium {
 
     /// Returns the module, if it can be used.
     fn module(&self) -> Option<Module> {
-        match self.cage {
-            Cage::Ready(module) => Some(module),
+        match self.content {
+            Content::Ready(module) => Some(module),
             _ => None,
         }
     }
@@ -112,7 +112,7 @@ impl Port<'_> {
 
     /// Starts the link after a reset.
     pub(super) fn start_link(&self, netdev: &Device) {
-        let mut medium = self.medium.lock();
+        let mut cage = self.cage.lock();
 
         match self.media {
             Media::Backplane => {
@@ -120,8 +120,8 @@ impl Port<'_> {
                     dev_warn!(netdev, "the link did not start: {:?}\n", error);
                 }
             }
-            Media::SfpPlus if self.is_cage_full() => self.look(netdev, &mut medium),
-            Media::SfpPlus => self.empty(netdev, &mut medium),
+            Media::SfpPlus if self.is_cage_full() => self.look(netdev, &mut cage),
+            Media::SfpPlus => self.empty(netdev, &mut cage),
         }
     }
 
@@ -136,33 +136,33 @@ impl Port<'_> {
     }
 
     /// Looks what is in the cage, and starts the link over it.
-    fn look(&self, netdev: &Device, medium: &mut Medium) {
-        let looks = match medium.cage {
-            Cage::Silent(looks) => looks,
+    fn look(&self, netdev: &Device, cage: &mut Cage) {
+        let looks = match cage.content {
+            Content::Silent(looks) => looks,
             _ => 0,
         };
 
-        medium.cage = match sfp::identify(&self.bar, self.number) {
+        cage.content = match sfp::identify(&self.bar, self.number) {
             Ok(module) => {
-                if medium.told != Some(module) {
-                    medium.told = Some(module);
+                if cage.told != Some(module) {
+                    cage.told = Some(module);
                     tell(netdev, &module);
                 }
-                Cage::Identified(module)
+                Content::Identified(module)
             }
             Err(error) if error == EOPNOTSUPP => {
-                if medium.cage != Cage::Unusable {
+                if cage.content != Content::Unusable {
                     dev_err!(
                         netdev,
                         "the module in the cage is of a kind that the card cannot use\n"
                     );
                 }
-                medium.told = None;
-                Cage::Unusable
+                cage.told = None;
+                Content::Unusable
             }
             // Nothing else tells on this card whether the cage is full.
             Err(error) if error == ENXIO && !self.firmware.doubts_link => {
-                return self.empty(netdev, medium);
+                return self.empty(netdev, cage);
             }
             Err(error) => {
                 if looks + 1 == PATIENCE {
@@ -172,25 +172,25 @@ impl Port<'_> {
                         error
                     );
                 }
-                Cage::Silent(looks.saturating_add(1).min(PATIENCE))
+                Content::Silent(looks.saturating_add(1).min(PATIENCE))
             }
         };
-        match medium.cage {
-            Cage::Identified(module) => self.set_up(netdev, medium, module),
+        match cage.content {
+            Content::Identified(module) => self.set_up(netdev, cage, module),
             _ => link::laser_off(&self.bar),
         }
     }
 
     /// Sets up the physical layer for a module, and starts the link.
-    fn set_up(&self, netdev: &Device, medium: &mut Medium, module: Module) {
+    fn set_up(&self, netdev: &Device, cage: &mut Cage, module: Module) {
         match sfp::set_up(&self.bar, self.number, &module) {
-            Ok(()) => medium.cage = Cage::Ready(module),
+            Ok(()) => cage.content = Content::Ready(module),
             // The next check-up tries again.
             Err(error) if error == EBUSY => {
-                if !medium.fails {
+                if !cage.fails {
                     dev_warn!(netdev, "the firmware does not let go of the link\n");
                 }
-                medium.fails = true;
+                cage.fails = true;
                 return;
             }
             Err(error) => {
@@ -199,52 +199,52 @@ impl Port<'_> {
                     "the EEPROM has no settings for this kind of module: {:?}\n",
                     error
                 );
-                medium.cage = Cage::Unusable;
+                cage.content = Content::Unusable;
                 link::laser_off(&self.bar);
                 return;
             }
         }
 
-        medium.speed = module.speed();
+        cage.speed = module.speed();
         if module.is_dual {
             // A link partner that has settled on another speed looks for a new one.
             link::laser_off(&self.bar);
         }
         link::laser_on(&self.bar);
-        self.start_at(netdev, medium, module);
+        self.start_at(netdev, cage, module);
     }
 
     /// Starts the link at the speed whose turn it is.
-    fn start_at(&self, netdev: &Device, medium: &mut Medium, module: Module) {
-        medium.waited = 0;
-        let started = link::start_serial(&self.bar, &self.firmware, medium.speed, module.is_dual);
+    fn start_at(&self, netdev: &Device, cage: &mut Cage, module: Module) {
+        cage.waited = 0;
+        let started = link::start_serial(&self.bar, &self.firmware, cage.speed, module.is_dual);
         if let Err(error) = started {
-            if !medium.fails {
+            if !cage.fails {
                 dev_warn!(netdev, "the link did not start: {:?}\n", error);
             }
             // The mode is in effect even if negotiation does not show that the pipeline was reset:
             // the link may come up. Else the next check-up tries again.
             if error != ETIMEDOUT {
-                medium.cage = Cage::Identified(module);
+                cage.content = Content::Identified(module);
             }
         }
-        medium.fails = started.is_err();
+        cage.fails = started.is_err();
     }
 
     /// Starts a link that negotiates anew, so that the link partner gets to know a new setting.
     pub(crate) fn negotiate_anew(&self, netdev: &Device) {
-        let mut medium = self.medium.lock();
+        let mut cage = self.cage.lock();
 
-        if let (Some(module), Speed::One) = (medium.module(), medium.speed) {
-            self.start_at(netdev, &mut medium, module);
+        if let (Some(module), Speed::One) = (cage.module(), cage.speed) {
+            self.start_at(netdev, &mut cage, module);
         }
     }
 
-    fn empty(&self, netdev: &Device, medium: &mut Medium) {
-        if medium.told.take().is_some() {
+    fn empty(&self, netdev: &Device, cage: &mut Cage) {
+        if cage.told.take().is_some() {
             dev_info!(netdev, "the SFP+ module is gone\n");
         }
-        medium.cage = Cage::Empty;
+        cage.content = Content::Empty;
         link::laser_off(&self.bar);
     }
 
@@ -253,40 +253,38 @@ impl Port<'_> {
         if self.media != Media::SfpPlus {
             return;
         }
-        let mut medium = self.medium.lock();
-        let was = medium.cage;
+        let mut cage = self.cage.lock();
+        let was = cage.content;
 
         if inserted {
-            return self.look(netdev, &mut medium);
+            return self.look(netdev, &mut cage);
         }
         // A card that does not know whether the cage is full has to ask the module.
         let full = if self.firmware.doubts_link {
             self.is_cage_full()
         } else {
             match was {
-                Cage::Empty | Cage::Silent(_) | Cage::Identified(_) => true,
-                Cage::Unusable => sfp::may_be_there(&self.bar, self.number),
+                Content::Empty | Content::Silent(_) | Content::Identified(_) => true,
+                Content::Unusable => sfp::may_be_there(&self.bar, self.number),
                 // A link needs a module. The bus may fail while the link is well, and the firmware
                 // may use it.
-                Cage::Ready(_) => {
-                    self.link_state(&medium) != Link::Down
+                Content::Ready(_) => {
+                    self.link_state(&cage) != Link::Down
                         || sfp::may_be_there(&self.bar, self.number)
                 }
             }
         };
 
         match was {
-            Cage::Empty if !full => (),
-            _ if !full => self.empty(netdev, &mut medium),
-            Cage::Empty | Cage::Silent(_) => self.look(netdev, &mut medium),
-            Cage::Identified(module) => self.set_up(netdev, &mut medium, module),
-            Cage::Unusable => (),
-            Cage::Ready(module) => {
-                if module.is_dual
-                    && self.link_state(&medium) == Link::Down
-                    && medium.try_other_speed()
+            Content::Empty if !full => (),
+            _ if !full => self.empty(netdev, &mut cage),
+            Content::Empty | Content::Silent(_) => self.look(netdev, &mut cage),
+            Content::Identified(module) => self.set_up(netdev, &mut cage, module),
+            Content::Unusable => (),
+            Content::Ready(module) => {
+                if module.is_dual && self.link_state(&cage) == Link::Down && cage.try_other_speed()
                 {
-                    self.start_at(netdev, &mut medium, module);
+                    self.start_at(netdev, &mut cage, module);
                 }
             }
         }
@@ -294,22 +292,22 @@ impl Port<'_> {
 
     /// Starts the link anew: the light from the link partner has come or gone.
     pub(super) fn light_changed(&self, netdev: &Device) {
-        let mut medium = self.medium.lock();
+        let mut cage = self.cage.lock();
 
         // The others have one speed, at which the link comes by itself.
-        if let Some(module) = medium.module().filter(|module| module.is_dual) {
-            if self.link_state(&medium) == Link::Down {
-                medium.speed = module.speed();
-                self.start_at(netdev, &mut medium, module);
+        if let Some(module) = cage.module().filter(|module| module.is_dual) {
+            if self.link_state(&cage) == Link::Down {
+                cage.speed = module.speed();
+                self.start_at(netdev, &mut cage, module);
             }
         }
     }
 
     /// Returns the state of the link. The card may mistake noise for a link.
-    fn link_state(&self, medium: &Medium) -> Link {
+    fn link_state(&self, cage: &Cage) -> Link {
         let possible = match self.media {
             Media::Backplane => true,
-            Media::SfpPlus => medium.module().is_some() && self.is_cage_full(),
+            Media::SfpPlus => cage.module().is_some() && self.is_cage_full(),
         };
 
         if possible {
@@ -322,8 +320,8 @@ impl Port<'_> {
     /// Reads the link state and reports it to the stack.
     pub(super) fn update_link(&self, dev: &Device) {
         // Serializes this, so that the last report is current.
-        let medium = self.medium.lock();
-        let mut state = self.link_state(&medium);
+        let cage = self.cage.lock();
+        let mut state = self.link_state(&cage);
 
         if state != Link::Down && !dev.is_carrier_ok() && self.firmware.doubts_link {
             state = link::confirm(&self.bar);
@@ -347,13 +345,13 @@ impl Port<'_> {
 
     /// Returns the module in the cage, if it can be used.
     pub(crate) fn module(&self) -> Option<Module> {
-        self.medium.lock().module()
+        self.cage.lock().module()
     }
 
     /// Lets `read` read the EEPROM, of which the card reads one word at a time. The settings of a
     /// module come from there, too, with the cage locked.
     pub(crate) fn with_eeprom<R>(&self, read: impl FnOnce(&Bar0<'_>) -> R) -> R {
-        let _medium = self.medium.lock();
+        let _cage = self.cage.lock();
 
         read(&self.bar)
     }
@@ -363,7 +361,7 @@ impl Port<'_> {
         if self.media != Media::SfpPlus {
             return Err(EOPNOTSUPP);
         }
-        let _medium = self.medium.lock();
+        let _cage = self.cage.lock();
 
         i2c::read(&self.bar, self.number, page, offset, bytes)
     }
@@ -389,12 +387,12 @@ mod tests {
 
     #[test]
     fn two_speeds_take_turns() {
-        let mut medium = Medium::new();
+        let mut cage = Cage::new();
         let mut tried = [Speed::Ten; 6];
 
         for speed in &mut tried {
-            medium.try_other_speed();
-            *speed = medium.speed;
+            cage.try_other_speed();
+            *speed = cage.speed;
         }
         let [ten, one] = [Speed::Ten, Speed::One];
         assert_eq!(tried, [ten, one, ten, ten, one, ten]);

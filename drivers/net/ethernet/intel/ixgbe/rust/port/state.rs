@@ -74,7 +74,7 @@ use crate::{
     }, //
 };
 
-use super::cage::Medium;
+use super::cage::Cage;
 
 /// The maximum MTU, the same as the C driver's.
 const MAX_MTU: u32 = 9710;
@@ -124,9 +124,9 @@ pub(crate) struct Port<'bound> {
     pub(super) rings: RtnlCell<KVec<PairRegisters>>,
     /// Those that it is started with. Meanwhile it may be open with others.
     pub(super) opened: RtnlCell<KVec<PairRegisters>>,
-    /// The link and what it goes over. Held while that is set up, up to a second.
+    /// The cage and the link. Held while that is set up, up to a second.
     #[pin]
-    pub(super) medium: Mutex<Medium>,
+    pub(super) cage: Mutex<Cage>,
     /// Number of entries of the exact filter in use.
     pub(super) unicast_entries: RtnlCell<usize>,
     /// The private flags, see [`FLAG_NAMES`].
@@ -238,7 +238,7 @@ impl<'bound> Port<'bound> {
                 stats <- stats,
                 rings: RtnlCell::new(KVec::new()),
                 opened: RtnlCell::new(KVec::new()),
-                medium <- new_mutex!(Medium::new(), "ixgbe_rust::medium"),
+                cage <- new_mutex!(Cage::new(), "ixgbe_rust::cage"),
                 unicast_entries: RtnlCell::new(1),
                 flags: Atomic::new(
                     FLAG_BULK_FREE | if combining { FLAG_COMBINE_TX } else { 0 }
