@@ -70,9 +70,14 @@ const SIZE_SHIFT: u32 = 6;
 
 /// Reads bytes. The lower half of a word comes first.
 pub(crate) fn read_bytes(bar: &Bar0<'_>, offset: usize, bytes: &mut [u8]) -> Result {
+    let mut last = None;
+
     for (at, byte) in (offset..).zip(bytes) {
-        let word = read(bar, u16::try_from(at / 2)?)?;
-        let [low, high] = word.to_le_bytes();
+        let [low, high] = match last {
+            Some(word) if at % 2 != 0 => word,
+            _ => read(bar, u16::try_from(at / 2)?)?.to_le_bytes(),
+        };
+        last = Some([low, high]);
         *byte = if at % 2 == 0 { low } else { high };
     }
     Ok(())

@@ -100,6 +100,20 @@ def eeprom(cfg):
     ksft_in(f"firmware-version: 0x{high << 16 | low:08x}", info)
 
 
+def eeprom_words(cfg):
+    """ Each word is read once. """
+    def reads(length):
+        before = cfg.model.writes(0, "EERD")
+        _eeprom(cfg, "offset", "3", "length", str(length))
+        return cfg.model.writes(0, "EERD") - before
+
+    cfg.model.ask("trace", port=0, phase="eeprom")
+    defer(cfg.model.ask, "trace", port=0)
+    # The version of the firmware is read, too.
+    first = reads(1)
+    ksft_eq(reads(7) - first, 3)
+
+
 def identify(cfg):
     """ The LED is on and off in turns, and then what it was before. """
     def mode():
@@ -432,10 +446,11 @@ def main():
     with NicModelEnv(__file__, drivers=("ixgbe_rust", ),
                      why="the layout of the dump is that of ixgbe_rust") as cfg:
         cfg.netnl = NetdevFamily()
-        ksft_run(judged([set_up, registers, stays_asleep, eeprom, identify, link, link_as_it_is,
-                         link_refused, messages, moderation_adapts, moderation_fixed,
-                         moderation_survives, moderation_refused, pause, pause_refused,
-                         two_queues, pause_or_drop, rss_spreads, rss_table, rss_table_survives,
+        ksft_run(judged([set_up, registers, stays_asleep, eeprom, eeprom_words, identify, link,
+                         link_as_it_is, link_refused, messages, moderation_adapts,
+                         moderation_fixed, moderation_survives, moderation_refused, pause,
+                         pause_refused, two_queues, pause_or_drop, rss_spreads, rss_table,
+                         rss_table_survives,
                          rss_refused, rx_hash, one_queue, queue_stats,
                          forwards_after("settings")]), args=(cfg, ))
     ksft_exit()
