@@ -1,4 +1,4 @@
-//@ error: E0277 the trait bound `SkBuff: Link` is not satisfied
+//@ error: E0277 Link` is not satisfied
 // SPDX-License-Identifier: GPL-2.0
 
 //! A packet that may have other owners cannot be put on a list: it has one place for a link.

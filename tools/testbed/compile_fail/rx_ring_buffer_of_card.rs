@@ -1,4 +1,4 @@
-//@ error: E0616 field `memory` of struct `RxRing` is private
+//@ error: E0616 field `slots` of struct `RxRing` is private
 // SPDX-License-Identifier: GPL-2.0
 
 //! A buffer is out of reach until the card has given notice.
@@ -16,5 +16,5 @@ use kernel::net::{
 pub fn read<F: RxFormat>(ring: &mut RxRing<F>, cx: &Poll<'_>) {
     let _ = cx;
     //~ let _ = ring.poll(cx).map(|mut ring| ring.next());
-    let _ = ring.memory;
+    let _ = ring.slots;
 }

@@ -185,7 +185,7 @@ mod cases {
 
         // By its limit.
         // SAFETY: The queue is not transmitted to otherwise.
-        let _ = unsafe { TxQueue::from_raw(raw, 0, None) }.sent(64, false);
+        let _ = unsafe { TxQueue::from_raw(raw, 0, &Immediate) }.sent(64, false);
         assert_eq!(queue.is_stopped(), is_limited);
         queue.completed(1, 64, || 64, 1);
         assert!(!queue.is_stopped());
