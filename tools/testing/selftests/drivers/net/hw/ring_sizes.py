@@ -15,7 +15,7 @@ from lib.py.support import rounds
 
 LEAST, MOST = 64, 4096
 # In a dump of the registers of ixgbe_rust, by words: see dump.rs of the driver.
-RDLEN, TDLEN = 24 + 3, 24 + 8
+RDLEN, TDLEN = 3 - 16 * 12, 8 - 16 * 12
 
 
 def set_up(cfg):
