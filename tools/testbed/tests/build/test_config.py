@@ -6,6 +6,8 @@ from __future__ import annotations
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 from testbed import settings
 from testbed.build import kernel
@@ -34,6 +36,32 @@ class FragmentTest(unittest.TestCase):
         none = Fragment("mine", 'CONFIG_KEYS=""\nCONFIG_E=n\n')
         self.assertEqual(missing_symbols([none], ""), [])
         self.assertEqual(missing_symbols(parts[:1], "CONFIG_A=m\nCONFIG_B=y\n"), [])
+
+
+class ConfigureTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.top = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def configure(self, *, partial: bool) -> None:
+        """Configure a tree that knows none of our symbols."""
+        env = Env(settings.read("test", {}), CLONE, self.top, self.top, Path("/"), CLONE, "", 1)
+        env.__dict__["toolchain_key"] = "tools"
+        source, build = self.top / "tree", self.top / "build-uml-tools"
+
+        def run(command: list[str], *_: object, **__: Any) -> None:
+            if "allnoconfig" in command:
+                (build / ".config").write_text("CONFIG_NET=y\n")
+
+        with mock.patch.object(kernel.proc, "run", run):
+            kernel._configure(env, source, build, kernel.UML, self.top / "log", partial=partial)
+
+    def test_a_tree_without_our_symbols_is_refused(self) -> None:
+        with self.assertRaisesRegex(Failure, "does not support the uml configuration"):
+            self.configure(partial=False)
+
+    def test_a_tree_with_the_first_patches_of_the_series_is_not(self) -> None:
+        self.configure(partial=True)
+        self.assertTrue((self.top / "build-uml-tools/.skbulk-config").exists())
 
 
 class OurConfigsTest(unittest.TestCase):
