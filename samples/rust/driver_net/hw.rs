@@ -36,7 +36,6 @@ pub(crate) const BUFFER_KIB: u16 = 2;
 register! {
     /// Device Control.
     CTRL(u32) @ 0x00000 {
-        26:26   rst => bool;
         3:3     lrst => bool;
         2:2     pcie_master_disable => bool;
     }
@@ -183,10 +182,11 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     bar.update(CTRL, |r| r.with_pcie_master_disable(true));
     let _ = wait(|| !bar.read(STATUS).pcie_master_enable_status());
 
-    bar.update(CTRL, |r| r.with_rst(true).with_lrst(true));
+    // The reset of the link resets all else as well.
+    bar.update(CTRL, |r| r.with_lrst(true));
     // The registers must be left alone for a while.
     fsleep(Delta::from_millis(10));
-    wait(|| !bar.read(CTRL).rst())?;
+    wait(|| !bar.read(CTRL).lrst())?;
     bar.write_reg(EIMC::from(u32::MAX));
     wait(|| bar.read(RDRXCTL).dmaidone())
 }

@@ -30,7 +30,7 @@ impl<F> RxFormat for Format<F> {
 pub type Any = Format<for<'a> fn(&'a ())>;
 pub type Certain = Format<fn(&'static ())>;
 
-//~ pub fn change(ring: RxRing<Any, 256>) -> RxRing<Any, 256> {
-pub fn change(ring: RxRing<Any, 256>) -> RxRing<Certain, 256> {
+//~ pub fn change(ring: RxRing<Any>) -> RxRing<Any> {
+pub fn change(ring: RxRing<Any>) -> RxRing<Certain> {
     ring
 }
