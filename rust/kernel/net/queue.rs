@@ -236,8 +236,8 @@ impl<'a> Completions<'a> {
         }
     }
 
-    /// Whether the queue is stopped: the ring is full, or byte queue limits are reached. Packets may
-    /// wait in the stack for others to be completed.
+    /// Whether the queue is stopped: the ring is full, or byte queue limits are reached. Packets
+    /// may wait in the stack for others to be completed.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         // SAFETY: By the type invariants, the queue is valid if there is one.

@@ -11,8 +11,8 @@
 //!    keeps the card from accessing memory.
 //! 3. The card may not access memory, which includes that it raises no interrupts.
 //! 4. The bus does its part, until the card can be reached again.
-//! 5. [`Driver::reset`]. When the cards of all network devices of the bus device are reset, they may
-//!    access memory.
+//! 5. [`Driver::reset`]. When the cards of all network devices of the bus device are reset, they
+//!    may access memory.
 //! 6. If it was up, the device goes up. If that fails, it is closed.
 //! 7. The device is marked as present.
 //!

@@ -14,8 +14,6 @@ use crate::{
     sync::atomic::Relaxed, //
 };
 
-use core::ffi::CStr;
-
 /// The lengths of receive and transmit rings, for users.
 fn lens<const OPS_LOCK: bool>(device: &PlainDevice<OPS_LOCK>) -> (u32, u32) {
     let rings = device.rings();
@@ -35,7 +33,7 @@ fn set<const OPS_LOCK: bool>(
         &[]
     } else {
         // SAFETY: The message ends with a zero, and is in `extack` or static.
-        unsafe { CStr::from_ptr(extack._msg.cast()) }.to_bytes()
+        unsafe { CStr::from_char_ptr(extack._msg) }.to_bytes()
     };
     (result, reason.ends_with(b"ring has 16 to 128 descriptors"))
 }

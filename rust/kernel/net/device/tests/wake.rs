@@ -167,7 +167,7 @@ mod cases {
         let raw = unsafe { bindings::netdev_get_tx_queue(device.dev(), 0) };
         // SAFETY: The instance is not polled.
         let cx = unsafe { Poll::new(&napi, 64, 0, QueuePair::of(0), &WakeNow) };
-        // SAFETY: This is the queue of the device, and no queue. No packets are completed otherwise.
+        // SAFETY: This is the queue of the device, and no queue. Nothing else completes packets.
         let (queue, none) = unsafe {
             (
                 Completions::from_raw(raw, &cx),

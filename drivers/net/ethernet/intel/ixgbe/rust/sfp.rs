@@ -350,8 +350,8 @@ fn find_settings(bar: &Bar0<'_>, wanted: u16) -> Result<u16> {
     Err(EOPNOTSUPP)
 }
 
-/// Passes the settings for a module from the EEPROM to the physical layer, if it needs any. The link
-/// has to be started after that.
+/// Passes the settings for a module from the EEPROM to the physical layer, if it needs any. The
+/// link has to be started after that.
 ///
 /// [`EOPNOTSUPP`] if there are none, [`EBUSY`] if the firmware does not let us.
 pub(crate) fn set_up(bar: &Bar0<'_>, port: u32, module: &Module) -> Result {

@@ -350,11 +350,11 @@ impl TxRing<'_> {
 
 /// Returns the maximum number of packets that a poll completes.
 ///
-/// While vectors take turns, as many packets arrive as are completed. So a backlog would not shrink:
-/// when the queue has been stopped, packets wait in the queueing discipline, and those that follow
-/// wait behind them. Nor would byte queue limits grow, as they do when everything that was sent is
-/// completed: they would take our portions for the speed of the card. The same holds for the ring
-/// itself, which would be full at last.
+/// While vectors take turns, as many packets arrive as are completed. So a backlog would not
+/// shrink: when the queue has been stopped, packets wait in the queueing discipline, and those that
+/// follow wait behind them. Nor would byte queue limits grow, as they do when everything that was
+/// sent is completed: they would take our portions for the speed of the card. The same holds for
+/// the ring itself, which would be full at last.
 fn most_completed(is_stopped: bool, free: usize, wake_at: usize) -> usize {
     if is_stopped || free < wake_at {
         2 * MAX_COMPLETED
