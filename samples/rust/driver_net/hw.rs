@@ -36,6 +36,7 @@ pub(crate) const BUFFER_KIB: u16 = 2;
 register! {
     /// Device Control.
     CTRL(u32) @ 0x00000 {
+        26:26   rst => bool;
         3:3     lrst => bool;
         2:2     pcie_master_disable => bool;
     }
@@ -186,7 +187,11 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     bar.update(CTRL, |r| r.with_lrst(true));
     // The registers must be left alone for a while.
     fsleep(Delta::from_millis(10));
-    wait(|| !bar.read(CTRL).lrst())?;
+    wait(|| {
+        let ctrl = bar.read(CTRL);
+
+        !ctrl.rst() && !ctrl.lrst()
+    })?;
     bar.write_reg(EIMC::from(u32::MAX));
     wait(|| bar.read(RDRXCTL).dmaidone())
 }
