@@ -26,7 +26,8 @@ def set_up(cfg):
 
 def _get(port):
     rings = ethtool(f"-g {port.ifname}", json=True)[0]
-    ksft_eq((rings["rx-max"], rings["tx-max"]), (MOST, MOST))
+    # The C driver allows longer ones.
+    ksft_ge(min(rings["rx-max"], rings["tx-max"]), MOST)
     return rings["rx"], rings["tx"]
 
 
