@@ -61,8 +61,8 @@ impl Fixture {
         let before = self.log.features_checks.load(Relaxed);
         let mut again = false;
 
-        // SAFETY: The packet is ours, and is given away. What comes back is ours: a single packet,
-        // as the tests have none that can be split.
+        // SAFETY: The packet is ours, and is given away. The core returns none, or one that is ours
+        // again: the tests have no packet that it can split.
         let left = unsafe {
             (*skb)
                 .__bindgen_anon_1
