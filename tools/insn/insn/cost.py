@@ -20,6 +20,8 @@ RECORD = Path("tools/insn/record/insn.json")
 RENEW = "make bench ONLY=insn RECORD=1 renews the record; commit it with the change"
 # A larger growth beyond the record is a failure.
 TOLERANCE = 0.01
+# The share of a disturbed boot that the C driver's growth in it can excuse.
+_MOST_DISTURBANCE = 0.1
 # Functions with fewer instructions per packet are not listed.
 _LEAST = 0.05
 # The minimum growth of a function to be named as a cause.
@@ -185,23 +187,22 @@ def save(path: Path, found: Mapping[str, Cost], kernel: str, frames: int) -> Non
 
 
 def judge(
-    record: Mapping[str, Any], found: Cost, c_all: float | None = None
+    record: Mapping[str, Any], found: Cost, c_driver: Cost | None = None
 ) -> dict[str, str | None]:
     """For each case of the Rust driver, growth beyond the record, with its causes.
 
-    `c_all` is the total of the C driver in the same boot. A machine starved of processor time adds
-    timer interrupts to both alike, 6 % and more, which is subtracted.
+    `c_driver` is the cost of the C driver in the same boot, which shows how disturbed that boot
+    was (see _disturbance()). Nothing excuses growth in the driver itself.
     """
     known = record["drivers"]["rust"]
-    starved = max(c_all / float(record["drivers"]["c"]["all"]), 1.0) if c_all else 1.0
     verdicts: dict[str, str | None] = {}
     for case in JUDGED:
         before, now = float(known[case]), found.cases[case]
-        if case == "all":
-            now /= starved
+        if c_driver and case != "driver":
+            now /= _disturbance(float(record["drivers"]["c"][case]), c_driver.cases[case])
         verdicts[case] = None
         if now > before * (1 + TOLERANCE):
-            grown = _grown(known["functions"], found, MODULES["rust"] if case == "driver" else "")
+            grown = _grown(known["functions"], found, case)
             verdicts[case] = (
                 f"{now:.1f} instructions per packet, {100 * (now / before - 1):.1f} % more than "
                 f"the record's {before:.1f}; grew: {', '.join(grown) or 'no single function'}; "
@@ -210,12 +211,30 @@ def judge(
     return verdicts
 
 
-def _grown(known: Mapping[str, float], found: Cost, module: str) -> list[str]:
-    """The functions that have grown, the worst first."""
+def _disturbance(before: float, now: float) -> float:
+    """The factor by which a case of the C driver has grown, within limits.
+
+    A machine that is short of processor time adds timer interrupts to both drivers alike, 6 %
+    and more. It also lets packets pile up until the caches of SKBs and pages overflow: the C
+    driver was seen to take a third more instructions for memory in a boot in which the Rust
+    driver took 3 % more. The limit keeps such a boot from excusing everything.
+    """
+    return min(max(now / before, 1.0), 1 + _MOST_DISTURBANCE)
+
+
+def _grown(known: Mapping[str, float], found: Cost, case: str) -> list[str]:
+    """The functions of a case that have grown, the worst first."""
     growth = {
         name: now - float(known.get(name, 0.0))
         for name, now in found.functions.items()
-        if name.startswith(f"{module} " if module else "")
+        if _belongs(name, case)
     }
     worst = sorted(growth.items(), key=lambda item: -item[1])[:5]
     return [f"{short(name)} (+{more:.1f})" for name, more in worst if more >= _GREW]
+
+
+def _belongs(name: str, case: str) -> bool:
+    module, _, function = name.partition(" ")
+    if case == "driver":
+        return module == MODULES["rust"]
+    return case != "memory" or is_memory(function)

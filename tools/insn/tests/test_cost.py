@@ -7,6 +7,7 @@ import json
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 
 from insn import cost as insn_cost
 from insn.cost import Cost
@@ -121,13 +122,30 @@ class RecordTest(unittest.TestCase):
         self.assertIn("ixgbe_rust poll (+10.0)", found["driver"] or "")
         self.assertIn("RECORD=1", found["driver"] or "")
 
-    def test_a_starved_machine_is_no_excuse_for_the_driver(self) -> None:
+    def test_a_disturbed_boot_is_no_excuse_for_the_driver(self) -> None:
         known = insn_cost.load(self.path)
+        disturbed = self.c_driver(known, all=1.05)
         slow = insn_cost.cost(window("rust", 40_000, 170_000), 100)
-        found = insn_cost.judge(known, slow, c_all=2200.0 * 1.05)
+        self.assertIsNotNone(insn_cost.judge(known, slow)["all"])
+        found = insn_cost.judge(known, slow, disturbed)
         self.assertEqual(found, dict.fromkeys(("driver", "memory", "all")))
         worse = insn_cost.cost(window("rust", 42_000, 170_000), 100)
-        self.assertIsNotNone(insn_cost.judge(known, worse, c_all=2200.0 * 1.05)["driver"])
+        self.assertIsNotNone(insn_cost.judge(known, worse, disturbed)["driver"])
+
+    def test_caches_that_overflow_in_both_drivers_are_a_disturbance(self) -> None:
+        known = insn_cost.load(self.path)
+        known["drivers"]["rust"]["memory"] = known["drivers"]["c"]["memory"] = 100.0
+        slow = insn_cost.Cost({**self.rust.cases, "memory": 105.0})
+        self.assertIsNotNone(insn_cost.judge(known, slow, self.c_driver(known))["memory"])
+        disturbed = self.c_driver(known, memory=1.34)
+        self.assertIsNone(insn_cost.judge(known, slow, disturbed)["memory"])
+        worse = insn_cost.Cost({**self.rust.cases, "memory": 112.0})
+        self.assertIsNotNone(insn_cost.judge(known, worse, disturbed)["memory"])
+
+    @staticmethod
+    def c_driver(known: dict[str, Any], **grown: float) -> Cost:
+        before = known["drivers"]["c"]
+        return Cost({case: before[case] * grown.get(case, 1.0) for case in insn_cost.CASES})
 
     def test_growth_outside_of_the_driver_is_named_too(self) -> None:
         found = self.judge(insn_cost.cost(window("rust", 40_000, 170_000), 100))

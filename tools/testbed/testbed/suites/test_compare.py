@@ -84,4 +84,4 @@ def _verdicts(
     for case in insn_cost.JUDGED:
         say(f"    instructions per packet, {case}: {found.cases[case]:,.1f}, "
             f"record {known['drivers']['rust'][case]:,.1f}")  # fmt: skip
-    return insn_cost.judge(known, found, c_all=costs["c"].cases["all"])
+    return insn_cost.judge(known, found, costs["c"])
