@@ -93,7 +93,10 @@
 use super::{
     napi::Napi,
     queue::RingLen,
-    skbuff::SkBuff, //
+    skbuff::{
+        Outgoing,
+        SkBuff, //
+    }, //
 };
 use crate::{
     bindings,

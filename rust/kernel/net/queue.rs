@@ -12,7 +12,10 @@ use super::{
         Immediate, //
     },
     napi::Poll,
-    skbuff::SkBuff, //
+    skbuff::{
+        SkBuff,
+        TxSkBuff, //
+    }, //
 };
 
 use crate::{
@@ -50,7 +53,7 @@ pub use self::{
 
 /// The driver's answer to a packet that is to be transmitted.
 #[must_use]
-pub enum Xmit {
+pub enum Xmit<'call> {
     /// The driver has accepted it: it is queued to the card, or was dropped.
     Taken,
     /// There is no room. The stack keeps the packet, and retries when the queue is woken.
@@ -58,7 +61,7 @@ pub enum Xmit {
     /// The queue must have been stopped, which [`TxQueue::stop_if_low`] does: a queue that accepts
     /// packets only to return them makes the stack spin. If it is not stopped, the packet is
     /// dropped and counted.
-    Busy(SkBuff),
+    Busy(TxSkBuff<'call>),
 }
 
 /// The transmit side of a queue, for [`Driver::start_xmit`].

@@ -22,9 +22,11 @@
 //! | [`UnsharedSkBuff`] | none | may be shared | also link it, receive it past GRO |
 //! | [`UniqueSkBuff`] | none | ours alone | also edit it, receive it by GRO |
 //!
-//! The stack transmits a [`SkBuff`]. A packet that was just allocated, or built around a receive
-//! buffer, is a [`UniqueSkBuff`]. Each state can be converted to those above it in the table, and
-//! back with a check, which copies what is shared: [`SkBuff::unshare`], [`SkBuff::into_unique`].
+//! The stack transmits a [`SkBuff`], which a driver gets as a [`TxSkBuff`]: that can be returned as
+//! long as it is the packet of the stack. A packet that was just allocated, or built around a
+//! receive buffer, is a [`UniqueSkBuff`]. Each state can be converted to those above it in the
+//! table, and back with a check, which copies what is shared: [`SkBuff::unshare`],
+//! [`SkBuff::into_unique`].
 //!
 //! [`napi::Poll::receive`]: super::napi::Poll::receive
 
@@ -48,6 +50,7 @@ use core::{
 mod offload;
 mod segmentation;
 mod tests;
+mod tx;
 mod unique;
 mod unshared;
 
@@ -63,6 +66,10 @@ pub use self::{
     segmentation::{
         Segmentation, //
         SegmentedProtocol,
+    },
+    tx::{
+        Outgoing,
+        TxSkBuff, //
     },
     unique::UniqueSkBuff,
     unshared::UnsharedSkBuff, //
@@ -273,10 +280,7 @@ impl SkBuff {
     /// Makes the packet ours alone, as if it had just come from a wire.
     ///
     /// Shared data is copied, and the state of its sender is removed: socket, route, connection,
-    /// timestamps. A packet that was transmitted has to go through this before it is received. It
-    /// cannot be returned to its sender after that, as with [`Xmit::Busy`], also if this fails.
-    ///
-    /// [`Xmit::Busy`]: crate::net::queue::Xmit::Busy
+    /// timestamps. A packet that was transmitted has to go through this before it is received.
     ///
     /// # Errors
     ///

@@ -35,7 +35,8 @@ use kernel::{
         skbuff::{
             DropReason,
             PartialChecksum,
-            SkBuff, //
+            SkBuff,
+            TxSkBuff, //
         }, //
     },
     prelude::*, //
@@ -250,13 +251,13 @@ impl TxRing<'_> {
     /// This is the fast path for a linear packet without a checksum to insert, as forwarding
     /// produces.
     #[inline(always)]
-    pub(crate) fn xmit(
+    pub(crate) fn xmit<'call>(
         &mut self,
         bar: &Bar0<'_>,
         queue: &TxQueue<'_>,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         if skb.len() < MIN_LEN || skb.partial_checksum().is_some() {
             return self.xmit_any(bar, queue, skb, more);
         }
@@ -275,7 +276,13 @@ impl TxRing<'_> {
 
     /// Puts any packet into the ring, or drops it.
     #[inline(never)]
-    fn xmit_any(&mut self, bar: &Bar0<'_>, queue: &TxQueue<'_>, skb: SkBuff, more: bool) -> Xmit {
+    fn xmit_any<'call>(
+        &mut self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        skb: TxSkBuff<'call>,
+        more: bool,
+    ) -> Xmit<'call> {
         let doorbell = |tail| hw::tx_doorbell(bar, tail);
         let Ok(skb) = skb.pad_to(MIN_LEN) else {
             return self.ring.finish_dropped(queue, more, doorbell);

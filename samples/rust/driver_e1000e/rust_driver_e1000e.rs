@@ -57,7 +57,10 @@ use kernel::{
         },
         rx_list::RxList,
         skb_free::BulkStats,
-        skbuff::SkBuff, //
+        skbuff::{
+            SkBuff,
+            TxSkBuff, //
+        }, //
     },
     pci::{
         self,
@@ -297,13 +300,13 @@ impl Driver for Nic {
     }
 
     #[inline(always)]
-    fn start_xmit<'bound>(
+    fn start_xmit<'bound, 'call>(
         data: Pin<&Data<'bound>>,
         tx: &mut TxRing<'bound>,
         queue: &TxQueue<'_>,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         tx.xmit(&data.bar, queue, skb, more)
     }
 

@@ -46,7 +46,7 @@ use kernel::{
         },
         skbuff::{
             DropReason,
-            SkBuff, //
+            TxSkBuff, //
         }, //
     },
     prelude::*, //
@@ -229,13 +229,13 @@ impl TxRing<'_> {
     }
 
     /// Puts a packet into the ring, or drops it.
-    pub(crate) fn xmit(
+    pub(crate) fn xmit<'call>(
         &mut self,
         bar: &Bar0<'_>,
         queue: &TxQueue<'_>,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         let Ok(packet) = TxWord::zeroed().try_with_packet_len(skb.len()) else {
             return self.refuse(bar, queue, skb, more);
         };
@@ -273,7 +273,13 @@ impl TxRing<'_> {
     }
 
     /// Drops a packet, but not the doorbell that earlier ones have deferred.
-    fn refuse(&self, bar: &Bar0<'_>, queue: &TxQueue<'_>, skb: SkBuff, more: bool) -> Xmit {
+    fn refuse<'call>(
+        &self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        skb: TxSkBuff<'call>,
+        more: bool,
+    ) -> Xmit<'call> {
         skb.drop_with(DropReason::NotSpecified);
         if !more || queue.is_stopped() {
             hw::tx_doorbell(bar, self.producer.next_slot());

@@ -41,7 +41,7 @@ use kernel::{
             Xmit, //
         },
         skb_free::BulkStats,
-        skbuff::SkBuff, //
+        skbuff::TxSkBuff, //
     },
     pci::{
         self,
@@ -224,13 +224,13 @@ impl Driver for Nic {
     // [/poll]
 
     // [xmit]
-    fn start_xmit<'bound>(
+    fn start_xmit<'bound, 'call>(
         data: Pin<&Data<'bound>>,
         tx: &mut Tx<'bound>,
         queue: &TxQueue<'_>,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         tx.ring.xmit(&data.bar, queue, skb, more)
     }
     // [/xmit]

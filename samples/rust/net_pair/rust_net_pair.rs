@@ -41,6 +41,7 @@ use kernel::{
         skbuff::{
             DropReason,
             SkBuff,
+            TxSkBuff,
             UniqueSkBuff, //
         }, //
     },
@@ -153,10 +154,16 @@ impl Driver for Port {
 
     fn rearm(_port: Pin<&Self>, _vector: u16) {}
 
-    fn start_xmit(port: Pin<&Self>, (): &mut (), _: &TxQueue<'_>, skb: SkBuff, more: bool) -> Xmit {
+    fn start_xmit<'call>(
+        port: Pin<&Self>,
+        (): &mut (),
+        _: &TxQueue<'_>,
+        skb: TxSkBuff<'call>,
+        more: bool,
+    ) -> Xmit<'call> {
         let len = skb.len() as usize;
 
-        match port.out.push(skb) {
+        match port.out.push(skb.into()) {
             Ok(()) => port.stats.sent(1, len),
             Err(skb) => {
                 port.dropped.fetch_add(1, Relaxed);

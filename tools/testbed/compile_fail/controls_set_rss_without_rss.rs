@@ -35,7 +35,7 @@ use kernel::{
             TxQueue,
             Xmit, //
         },
-        skbuff::SkBuff, //
+        skbuff::TxSkBuff, //
     },
     prelude::*, //
 };
@@ -113,7 +113,13 @@ impl Driver for Card {
 
     fn rearm<'bound>(_: Data<'_>, _: u16) {}
 
-    fn start_xmit<'bound>(_: Data<'_>, _: &mut (), _: &TxQueue<'_>, _: SkBuff, _: bool) -> Xmit {
+    fn start_xmit<'bound, 'call>(
+        _: Data<'_>,
+        _: &mut (),
+        _: &TxQueue<'_>,
+        _: TxSkBuff<'call>,
+        _: bool,
+    ) -> Xmit<'call> {
         Xmit::Taken
     }
 

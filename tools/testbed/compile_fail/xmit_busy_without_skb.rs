@@ -7,12 +7,15 @@
 
 use kernel::net::{
     queue::Xmit,
-    skbuff::SkBuff, //
+    skbuff::{
+        DropReason,
+        TxSkBuff, //
+    }, //
 };
 
-pub fn start_xmit(skb: SkBuff) -> Xmit {
+pub fn start_xmit<'call>(skb: TxSkBuff<'call>) -> Xmit<'call> {
     //~
-    skb.consume();
+    skb.drop_with(DropReason::NotSpecified);
     //~ Xmit::Busy(skb)
     Xmit::Busy(())
 }

@@ -37,7 +37,10 @@ use crate::{
             TxQueue,
             Xmit, //
         },
-        skbuff::SkBuff, //
+        skbuff::{
+            SkBuff,
+            TxSkBuff, //
+        }, //
     },
     prelude::*, //
 };
@@ -237,13 +240,13 @@ pub trait Driver: Sized + 'static {
     ///
     /// `more` promises that another call follows at once, so the doorbell need not be rung yet, see
     /// [`TxQueue::sent`]. Bottom halves off, queue locked; with netpoll, in hard interrupt context.
-    fn start_xmit<'bound>(
+    fn start_xmit<'bound, 'call>(
         data: Pin<&Self::Data<'bound>>,
         tx: &mut Self::Tx<'bound>,
         queue: &TxQueue<'_, Self::Doorbell>,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         more: bool,
-    ) -> Xmit;
+    ) -> Xmit<'call>;
 
     /// Withdraws features from a packet that the card cannot process with all of `features`.
     ///

@@ -218,48 +218,6 @@ mod cases {
     }
 
     #[test]
-    fn busy_needs_the_same_packet() -> Result {
-        let device = Fixture::new(1)?;
-
-        device.up()?;
-        device
-            .log
-            .on_xmit
-            .store(OnXmit::BusyWithAnother as u32, Relaxed);
-        assert_eq!(device.transmit()?, bindings::netdev_tx::NETDEV_TX_OK.0);
-        assert_eq!(device.stats().tx_dropped, 1);
-        Ok(())
-    }
-
-    #[test]
-    fn busy_needs_a_packet_that_is_not_new() -> Result {
-        let device = Fixture::new(1)?;
-
-        device.up()?;
-        device
-            .log
-            .on_xmit
-            .store(OnXmit::BusyWithReused as u32, Relaxed);
-        assert_eq!(device.transmit()?, bindings::netdev_tx::NETDEV_TX_OK.0);
-        assert_eq!(device.stats().tx_dropped, 1);
-        Ok(())
-    }
-
-    #[test]
-    fn busy_needs_a_packet_with_its_sender() -> Result {
-        let device = Fixture::new(1)?;
-
-        device.up()?;
-        device
-            .log
-            .on_xmit
-            .store(OnXmit::BusyWithScrubbed as u32, Relaxed);
-        assert_eq!(device.transmit()?, bindings::netdev_tx::NETDEV_TX_OK.0);
-        assert_eq!(device.stats().tx_dropped, 1);
-        Ok(())
-    }
-
-    #[test]
     fn busy_although_woken_by_now() -> Result {
         let device = Fixture::new(1)?;
 

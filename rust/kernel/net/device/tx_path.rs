@@ -44,10 +44,7 @@ use crate::{
 
 use core::{
     marker::PhantomData,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 
 mod direct;
@@ -199,16 +196,6 @@ pub(super) fn drop_unsent<T: Driver>(inner: &Inner<T>, skb: SkBuff) -> bindings:
     // SAFETY: The device is valid.
     unsafe { bindings::dev_core_stats_tx_dropped_inc(inner.dev().as_raw()) };
     bindings::netdev_tx::NETDEV_TX_OK
-}
-
-/// Whether `skb`, which the driver returns, is the packet at `original` that the core gave it for
-/// `dev`.
-///
-/// The address alone does not tell: a driver can free the packet and make a new one, which is then
-/// likely to be in the same place. The core does not know that one; it is on no device. Nor is a
-/// packet that has lost the state of its sender, see [`SkBuff::into_unique`].
-pub(super) fn is_same(skb: &SkBuff, original: *mut bindings::sk_buff, dev: &Device) -> bool {
-    ptr::eq(skb.as_raw(), original) && ptr::eq(skb.device(), dev.as_raw())
 }
 
 /// Returns a packet to the core, which keeps it and tries again.

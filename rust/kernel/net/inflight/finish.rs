@@ -16,7 +16,10 @@ use crate::{
             TxQueue,
             Xmit, //
         },
-        skbuff::DropReason, //
+        skbuff::{
+            DropReason,
+            Outgoing, //
+        }, //
     },
     prelude::*, //
 };
@@ -27,20 +30,21 @@ impl TxProducer<'_> {
     /// The packet is accounted for. `queue` is stopped if there is no more room for a packet of the
     /// most descriptors; it should be woken when there is room for two, see
     /// [`Limits::wake_at`](super::Limits::wake_at). A packet that was refused is dropped, or
-    /// returned to the stack if the ring is full.
+    /// returned to the stack if the ring is full and the packet is still a
+    /// [`TxSkBuff`](crate::net::skbuff::TxSkBuff).
     ///
     /// `doorbell` tells the card how far the ring is filled, and is called unless that can wait:
     /// for the next packet, which `more` announces, or for [`Driver::Doorbell`].
     ///
     /// [`Driver::Doorbell`]: crate::net::device::Driver::Doorbell
     #[inline(always)]
-    pub fn finish(
+    pub fn finish<'call>(
         &self,
         queue: &TxQueue<'_, impl Doorbell>,
-        submitted: Result<Submitted, Refused>,
+        submitted: Result<Submitted, Refused<impl Outgoing<'call>>>,
         more: bool,
         doorbell: impl FnOnce(usize),
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         match submitted {
             Ok(submitted) => {
                 let (stop, wake) = (self.max_descriptors, self.wake_at());
@@ -58,12 +62,12 @@ impl TxProducer<'_> {
     /// Ends a transmission whose packet was dropped, so that earlier packets, whose doorbell was
     /// left to it, do not wait.
     #[cold]
-    pub fn finish_dropped(
+    pub fn finish_dropped<'call>(
         &self,
         queue: &TxQueue<'_, impl Doorbell>,
         more: bool,
         doorbell: impl FnOnce(usize),
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         if !more || queue.is_stopped() {
             doorbell(self.next_slot());
         }
@@ -71,26 +75,29 @@ impl TxProducer<'_> {
     }
 
     #[cold]
-    fn refused(
+    fn refused<'call>(
         &self,
         queue: &TxQueue<'_, impl Doorbell>,
-        Refused { reason, skb }: Refused,
+        Refused { reason, skb }: Refused<impl Outgoing<'call>>,
         more: bool,
         doorbell: impl FnOnce(usize),
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         if reason != Refusal::Full {
-            skb.drop_with(DropReason::NotSpecified);
+            skb.into().drop_with(DropReason::NotSpecified);
             return self.finish_dropped(queue, more, doorbell);
         }
 
         // A safety net: the queue should have been stopped.
         doorbell(self.next_slot());
         if queue.stop_if_low(|| self.free(), self.wake_at(), self.wake_at()) {
-            return Xmit::Busy(skb);
+            return skb.give_back().unwrap_or_else(|skb| {
+                skb.drop_with(DropReason::FullRing);
+                Xmit::Taken
+            });
         }
         // There is room by now, so the queue is not stopped. If the packet were returned, the stack
         // would retry in a tight loop.
-        skb.drop_with(DropReason::FullRing);
+        skb.into().drop_with(DropReason::FullRing);
         Xmit::Taken
     }
 

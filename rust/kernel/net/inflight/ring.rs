@@ -34,7 +34,7 @@ use crate::{
             BulkStats,
             SkbFreeList, //
         },
-        skbuff::SkBuff, //
+        skbuff::Outgoing, //
     },
     prelude::*, //
 };
@@ -118,12 +118,12 @@ impl<F: TxFormat> TxRing<'_, F> {
     ///
     /// As there.
     #[inline]
-    pub fn submit(
+    pub fn submit<'call, P: Outgoing<'call>>(
         &mut self,
-        skb: SkBuff,
+        skb: P,
         contexts: usize,
         describe: impl Fn(Entry) -> [u64; 2],
-    ) -> Result<Submitted, Refused> {
+    ) -> Result<Submitted, Refused<P>> {
         let desc = &self.desc;
 
         self.producer.submit(skb, contexts, |index, entry| {
@@ -139,11 +139,11 @@ impl<F: TxFormat> TxRing<'_, F> {
     ///
     /// As there.
     #[inline(always)]
-    pub fn submit_one(
+    pub fn submit_one<'call, P: Outgoing<'call>>(
         &mut self,
-        skb: SkBuff,
+        skb: P,
         describe: impl FnOnce(Segment) -> [u64; 2],
-    ) -> Result<Submitted, Refused> {
+    ) -> Result<Submitted, Refused<P>> {
         let desc = &self.desc;
 
         self.producer.submit_one(skb, |index, segment| {
@@ -153,24 +153,24 @@ impl<F: TxFormat> TxRing<'_, F> {
 
     /// Ends a transmission, see [`TxProducer::finish`].
     #[inline(always)]
-    pub fn finish(
+    pub fn finish<'call>(
         &self,
         queue: &TxQueue<'_, impl Doorbell>,
-        submitted: Result<Submitted, Refused>,
+        submitted: Result<Submitted, Refused<impl Outgoing<'call>>>,
         more: bool,
         doorbell: impl FnOnce(usize),
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         self.producer.finish(queue, submitted, more, doorbell)
     }
 
     /// Ends a transmission whose packet was dropped, see [`TxProducer::finish_dropped`].
     #[inline]
-    pub fn finish_dropped(
+    pub fn finish_dropped<'call>(
         &self,
         queue: &TxQueue<'_, impl Doorbell>,
         more: bool,
         doorbell: impl FnOnce(usize),
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         self.producer.finish_dropped(queue, more, doorbell)
     }
 }

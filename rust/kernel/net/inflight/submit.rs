@@ -4,6 +4,7 @@
 
 use super::{
     record::Record,
+    Outgoing,
     SkBuff, //
 };
 use crate::{
@@ -77,11 +78,11 @@ pub enum Refusal {
 }
 
 /// A packet that was not accepted. It is unchanged.
-pub struct Refused {
+pub struct Refused<P = SkBuff> {
     /// The reason.
     pub reason: Refusal,
     /// The packet.
-    pub skb: SkBuff,
+    pub skb: P,
 }
 
 /// The end that puts packets into flight.
@@ -178,12 +179,12 @@ impl<'a> TxProducer<'a> {
     /// unless the reason is [`Refusal::Mapping`]: then all mappings have been undone, and the next
     /// packet overwrites the descriptors that were written. The card does not know of them.
     #[inline]
-    pub fn submit(
+    pub fn submit<'call, P: Outgoing<'call>>(
         &mut self,
-        skb: SkBuff,
+        skb: P,
         contexts: usize,
         mut emit: impl FnMut(usize, Entry),
-    ) -> Result<Submitted, Refused> {
+    ) -> Result<Submitted, Refused<P>> {
         if contexts != 0 {
             return self.submit_several(skb, contexts, &mut emit);
         }
@@ -206,13 +207,13 @@ impl<'a> TxProducer<'a> {
     /// As [`Self::submit`], and [`Refusal::Several`] if the packet is empty or takes more: pass it
     /// to [`Self::submit`].
     #[inline(always)]
-    pub fn submit_one(
+    pub fn submit_one<'call, P: Outgoing<'call>>(
         &mut self,
-        skb: SkBuff,
+        skb: P,
         emit: impl FnOnce(usize, Segment),
-    ) -> Result<Submitted, Refused> {
-        let len = skb.len();
-        if is_nonlinear(&skb) || len == 0 || len > self.segment_len.get() {
+    ) -> Result<Submitted, Refused<P>> {
+        let len = skb.as_skb().len();
+        if is_nonlinear(skb.as_skb()) || len == 0 || len > self.segment_len.get() {
             return Err(Refused {
                 reason: Refusal::Several,
                 skb,
@@ -226,7 +227,7 @@ impl<'a> TxProducer<'a> {
             });
         };
         // SAFETY: The record owns the packet from here on.
-        let Some(mut record) = (unsafe { Record::map_head(self.dev, &skb) }) else {
+        let Some(mut record) = (unsafe { Record::map_head(self.dev, skb.as_skb()) }) else {
             // Nothing has been written that a drop would have to take back.
             core::mem::forget(batch);
             return Err(Refused {
@@ -235,6 +236,7 @@ impl<'a> TxProducer<'a> {
             });
         };
 
+        let skb: SkBuff = skb.into();
         // SAFETY: By the type invariants; the packet is transmitted now.
         unsafe { skb.take_tx_timestamp(self.netdev) };
         let slot = batch.slot();
@@ -267,13 +269,13 @@ impl<'a> TxProducer<'a> {
 
     /// Puts a packet into flight that needs any number of descriptors.
     #[inline(never)]
-    fn submit_several(
+    fn submit_several<'call, P: Outgoing<'call>>(
         &mut self,
-        skb: SkBuff,
+        skb: P,
         contexts: usize,
         emit: &mut impl FnMut(usize, Entry),
-    ) -> Result<Submitted, Refused> {
-        let descriptors = match self.descriptors_of(&skb, contexts) {
+    ) -> Result<Submitted, Refused<P>> {
+        let descriptors = match self.descriptors_of(skb.as_skb(), contexts) {
             Ok(descriptors) => descriptors,
             Err(reason) => return Err(Refused { reason, skb }),
         };
@@ -310,7 +312,7 @@ impl<'a> TxProducer<'a> {
             left: descriptors.wrapping_sub(contexts),
             bytes: 0,
         };
-        if mapper.map(&skb, emit).is_none() {
+        if mapper.map(skb.as_skb(), emit).is_none() {
             // This drops the records and with them their mappings, while the packet exists.
             drop(mapper);
             return Err(Refused {
@@ -322,6 +324,7 @@ impl<'a> TxProducer<'a> {
         let Mapper {
             mut batch, bytes, ..
         } = mapper;
+        let skb: SkBuff = skb.into();
         // SAFETY: By the type invariants; the packet is transmitted now.
         unsafe { skb.take_tx_timestamp(self.netdev) };
         if let Some(first) = batch.get_mut(0) {

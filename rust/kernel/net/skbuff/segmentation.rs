@@ -169,8 +169,7 @@ impl SkBuff {
     /// The length in the network header becomes zero, as does the checksum of IPv4. The transport
     /// checksum becomes the sum of the pseudo header without a length, so that the card only has to
     /// add each segment's own. Headers that are shared with a clone are copied, which TCP's are
-    /// not. To be called before the packet is mapped. The packet cannot be returned to the stack
-    /// after that, which would pass it to this function again.
+    /// not. To be called before the packet is mapped.
     ///
     /// # Errors
     ///

@@ -105,7 +105,7 @@ impl UnsharedSkBuff {
             bindings::skb_forward_csum(self.as_raw());
         }
         offload::clear_priority(self);
-        // It is on no device until one receives it: its sender cannot have it back.
+        // It is on no device until one receives it: no queue takes it for one of its own.
         //
         // SAFETY: The packet is valid, and there is no other reference to it.
         unsafe {

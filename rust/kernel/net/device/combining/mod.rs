@@ -46,7 +46,6 @@ use super::{
     tx_path::{
         busy,
         drop_unsent,
-        is_same,
         Callbacks,
         DoorbellOf,
         TxPath, //
@@ -284,15 +283,12 @@ fn send_alone<T: Combine>(
     skb: SkBuff,
     more: bool,
 ) -> bindings::netdev_tx_t {
-    let original = skb.as_raw();
-
     if queue.is_blocked() {
         return busy(skb);
     }
     match queue.send(skb, more) {
         Ok(()) => bindings::netdev_tx::NETDEV_TX_OK,
-        Err(skb) if is_same(&skb, original, inner.dev()) => busy(skb),
-        Err(skb) => drop_unsent(inner, skb),
+        Err(skb) => busy(skb),
     }
 }
 

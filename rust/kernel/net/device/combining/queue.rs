@@ -24,6 +24,7 @@ use crate::{
         },
         skbuff::{
             SkBuff,
+            TxSkBuff,
             UnsharedSkBuff, //
         }, //
     },
@@ -151,13 +152,13 @@ impl<T: Combine> Drop for LockedQueue<'_, T> {
 /// [`Driver::start_xmit`](crate::net::device::Driver::start_xmit), out of line: the one copy that
 /// is inlined is that of the default path.
 #[inline(never)]
-fn start_xmit_apart<T: Combine>(
+fn start_xmit_apart<'call, T: Combine>(
     data: Pin<&T::Data<'static>>,
     tx: &mut T::Tx<'static>,
     queue: &TxQueue<'_, T::Doorbell>,
-    skb: SkBuff,
+    skb: TxSkBuff<'call>,
     more: bool,
-) -> Xmit {
+) -> Xmit<'call> {
     T::start_xmit(data, tx, queue, skb, more)
 }
 
@@ -197,16 +198,15 @@ impl<T: Combine> LockedQueue<'_, T> {
         // SAFETY: By the type invariants, the queue is locked, with bottom halves disabled, and
         // `slot` belongs to it.
         let queue = unsafe { slot.tx_queue(raw, index) };
-        let original = skb.as_raw();
 
         self.has_sent.set(true);
-        match start_xmit_apart::<T>(inner.data(), tx, &queue, skb, more) {
+        match start_xmit_apart::<T>(inner.data(), tx, &queue, TxSkBuff::new(skb), more) {
             Xmit::Taken => Ok(()),
-            Xmit::Busy(skb) if queue.is_stopped() && skb.as_raw() == original => Err(skb),
+            Xmit::Busy(skb) if queue.is_stopped() => Err(skb.into()),
             Xmit::Busy(skb) => {
                 // Earlier packets may rely on it for the doorbell.
                 T::kick(inner.data(), tx);
-                state.drop_accepted(inner, skb);
+                state.drop_accepted(inner, skb.into());
                 Ok(())
             }
         }

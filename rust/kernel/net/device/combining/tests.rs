@@ -237,17 +237,6 @@ mod cases {
     }
 
     #[test]
-    fn busy_needs_a_packet_that_is_not_new() -> Result {
-        let device = device()?;
-
-        device.log.flags.store(0, Relaxed);
-        device.on_xmit(OnXmit::BusyWithReused);
-        assert_eq!(device.transmit()?, OK);
-        assert_eq!(device.stats().tx_dropped, 1);
-        Ok(())
-    }
-
-    #[test]
     fn busy_needs_a_stopped_queue() -> Result {
         let device = device()?;
 

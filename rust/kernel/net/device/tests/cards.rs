@@ -39,7 +39,10 @@ use crate::{
             TxQueue,
             Xmit, //
         },
-        skbuff::SkBuff, //
+        skbuff::{
+            SkBuff,
+            TxSkBuff, //
+        }, //
     },
     prelude::*,
     sync::{
@@ -126,14 +129,14 @@ impl Driver for Card {
 
     fn rearm<'bound>(_: Pin<&Arc<Plan>>, _: u16) {}
 
-    fn start_xmit<'bound>(
+    fn start_xmit<'bound, 'call>(
         _: Pin<&Arc<Plan>>,
         (): &mut (),
         _: &TxQueue<'_>,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         _: bool,
-    ) -> Xmit {
-        skb.consume();
+    ) -> Xmit<'call> {
+        SkBuff::from(skb).consume();
         Xmit::Taken
     }
 }

@@ -62,6 +62,7 @@ use crate::{
         },
         skbuff::{
             SkBuff,
+            TxSkBuff,
             UniqueSkBuff,
             UnsharedSkBuff, //
         }, //
@@ -363,13 +364,13 @@ impl Driver for Dummy {
         data.log.add(Event::Rearm);
     }
 
-    fn start_xmit<'bound>(
+    fn start_xmit<'bound, 'call>(
         data: Pin<&Data<'bound>>,
         tx: &mut Tx,
         queue: &TxQueue<'_, Self::Doorbell>,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         let what = data.log.on_xmit.load(Relaxed);
 
         data.log.add(Event::Xmit);
@@ -398,34 +399,6 @@ impl Driver for Dummy {
         if what == OnXmit::TakeAndStop as u32 {
             assert!(queue.stop_if_low(|| 0, 1, 1));
         }
-        if what == OnXmit::BusyWithAnother as u32 {
-            assert!(queue.stop_if_low(|| 0, 1, 1));
-            if let Ok(another) = UniqueSkBuff::alloc(64, GFP_ATOMIC) {
-                return Xmit::Busy(another.into());
-            }
-        }
-
-        if what == OnXmit::BusyWithReused as u32 {
-            assert!(queue.stop_if_low(|| 0, 1, 1));
-            // SAFETY: The packet is ours. A new one would be on no device.
-            unsafe {
-                (*skb.as_raw())
-                    .__bindgen_anon_1
-                    .__bindgen_anon_1
-                    .__bindgen_anon_1
-                    .dev = core::ptr::null_mut();
-            }
-            return Xmit::Busy(skb);
-        }
-
-        if what == OnXmit::BusyWithScrubbed as u32 {
-            assert!(queue.stop_if_low(|| 0, 1, 1));
-            return Xmit::Busy(
-                skb.into_unique(GFP_ATOMIC)
-                    .map_or_else(|skb| skb, SkBuff::from),
-            );
-        }
-
         if data.log.nested.xchg(0, Relaxed) != 0 {
             // SAFETY: The packet is one of a device.
             let dev = unsafe {
@@ -443,7 +416,7 @@ impl Driver for Dummy {
 
         let len = skb.len();
         data.log.note(&skb);
-        let _ = tx.wire.packets.lock().push(skb, GFP_ATOMIC);
+        let _ = tx.wire.packets.lock().push(skb.into(), GFP_ATOMIC);
         let room = data.log.room.load(Relaxed);
         if room != 0 {
             let free = || room.saturating_sub(tx.wire.packets.lock().len());

@@ -55,7 +55,10 @@ use crate::{
             TxQueue,
             Xmit, //
         },
-        skbuff::SkBuff, //
+        skbuff::{
+            SkBuff,
+            TxSkBuff, //
+        }, //
     },
     prelude::*,
     str::CString,
@@ -392,13 +395,13 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         data.plan.events.fetch_add(1, Relaxed);
     }
 
-    fn start_xmit<'bound>(
+    fn start_xmit<'bound, 'call>(
         data: Pin<&Data<'bound>>,
         tx: &mut Tx,
         queue: &TxQueue<'_>,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         let wire = &tx.wire;
 
         assert_eq!(usize::from(queue.index()), wire.queue);
@@ -409,7 +412,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         wire.bytes.fetch_add(skb.len() as usize, Relaxed);
         data.plan.sent[wire.queue].fetch_add(1, Relaxed);
         let _ = queue.sent(skb.len(), more);
-        skb.consume();
+        SkBuff::from(skb).consume();
         Xmit::Taken
     }
 

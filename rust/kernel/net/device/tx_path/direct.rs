@@ -10,7 +10,6 @@ use super::{
     },
     busy,
     drop_unsent,
-    is_same,
     Callbacks,
     TxPath, //
 };
@@ -23,7 +22,10 @@ use crate::{
             WakeQueue,
             Xmit, //
         },
-        skbuff::SkBuff, //
+        skbuff::{
+            SkBuff,
+            TxSkBuff, //
+        }, //
     },
     prelude::*, //
 };
@@ -43,7 +45,6 @@ impl<T: Driver> TxPath<T> for Direct {
         dev: &Device,
         skb: SkBuff,
     ) -> bindings::netdev_tx_t {
-        let original = skb.as_raw();
         let index = skb.queue_mapping();
         let Some(slot) = inner.slot(index) else {
             return drop_unsent(inner, skb);
@@ -73,11 +74,10 @@ impl<T: Driver> TxPath<T> for Direct {
         // SAFETY: We are called for a packet that is being transmitted.
         let more = unsafe { bindings::netdev_xmit_more() };
 
-        match T::start_xmit(inner.data(), tx, &queue, skb, more) {
+        match T::start_xmit(inner.data(), tx, &queue, TxSkBuff::new(skb), more) {
             Xmit::Taken => bindings::netdev_tx::NETDEV_TX_OK,
-            // The core goes on with the packet that it gave us, so that must be the one.
-            Xmit::Busy(skb) if queue.was_stopped() && is_same(&skb, original, dev) => busy(skb),
-            Xmit::Busy(skb) => drop_unsent(inner, skb),
+            Xmit::Busy(skb) if queue.was_stopped() => busy(skb.into()),
+            Xmit::Busy(skb) => drop_unsent(inner, skb.into()),
         }
     }
 

@@ -35,7 +35,7 @@ use crate::{
             TxQueue,
             Xmit, //
         },
-        skbuff::SkBuff, //
+        skbuff::TxSkBuff, //
     },
     prelude::*,
     sync::{
@@ -162,13 +162,13 @@ impl Driver for Port {
 
     fn rearm(_data: Pin<&Data>, _vector: u16) {}
 
-    fn start_xmit(
+    fn start_xmit<'call>(
         _data: Pin<&Data>,
         _tx: &mut (),
         _queue: &TxQueue<'_>,
-        _skb: SkBuff,
+        _skb: TxSkBuff<'call>,
         _more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         Xmit::Taken
     }
 }

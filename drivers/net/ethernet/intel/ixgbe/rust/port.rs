@@ -40,7 +40,10 @@ use kernel::{
             self,
             Xmit, //
         },
-        skbuff::SkBuff, //
+        skbuff::{
+            SkBuff,
+            TxSkBuff, //
+        }, //
     },
     pci,
     prelude::*,
@@ -241,13 +244,13 @@ impl Driver for PortDriver {
 
     // Inlined into `ndo_start_xmit()` of the default path, although another path calls it, too.
     #[inline(always)]
-    fn start_xmit<'bound>(
+    fn start_xmit<'bound, 'call>(
         port: Pin<&Port<'bound>>,
         tx: &mut Sender<'bound>,
         queue: &TxQueue<'_>,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         tx.ring.xmit(&port.bar, queue, &tx.stats.xmit, skb, more)
     }
 

@@ -38,7 +38,8 @@ use kernel::{
         skb_free::SkbFreeList,
         skbuff::{
             DropReason,
-            SkBuff, //
+            SkBuff,
+            TxSkBuff, //
         }, //
     },
     num::Bounded,
@@ -146,14 +147,14 @@ impl TxRing<'_> {
     /// tag to insert, as forwarding produces, while there is plenty of room. [`Self::xmit_any`]
     /// handles all others.
     #[inline(always)]
-    pub(crate) fn xmit(
+    pub(crate) fn xmit<'call>(
         &mut self,
         bar: &Bar0<'_>,
         queue: &TxQueue<'_>,
         counters: &XmitCounters,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         let len = skb.len();
         let is_ordinary = (MIN_LEN..=TX_MAX_SEGMENT).contains(&len)
             && skb.partial_checksum().is_none()
@@ -184,15 +185,15 @@ impl TxRing<'_> {
     // Cold to [`Self::xmit`]: after several branches in a row, the compiler would take the fast
     // path for rare, and call functions there that it inlines otherwise.
     #[cold]
-    fn xmit_any(
+    fn xmit_any<'call>(
         &mut self,
         bar: &Bar0<'_>,
         queue: &TxQueue<'_>,
         counters: &XmitCounters,
-        skb: SkBuff,
+        skb: TxSkBuff<'call>,
         more: bool,
-    ) -> Xmit {
-        // A packet whose headers have been prepared cannot be returned to the stack any more.
+    ) -> Xmit<'call> {
+        // First, as a packet whose headers have been prepared cannot be returned to the stack.
         if self.producer.free_or_enough(MAX_DESCRIPTORS) < MAX_DESCRIPTORS {
             // A safety net: with so little room, the queue should have been stopped.
             return self.full(bar, queue, counters, skb);
@@ -203,7 +204,7 @@ impl TxRing<'_> {
             self.doorbell_if_last(bar, queue, counters, more);
             return Xmit::Taken;
         };
-        let Ok((skb, offload)) = Offload::prepare(skb) else {
+        let Ok((skb, offload)) = Offload::prepare(skb.into()) else {
             counters.tx_refused.add(1);
             self.doorbell_if_last(bar, queue, counters, more);
             return Xmit::Taken;
@@ -241,14 +242,14 @@ impl TxRing<'_> {
     /// Completes a transmit: accounts the packet, stops the queue if the ring is nearly full, and
     /// rings the doorbell; or handles the refusal.
     #[inline]
-    fn finish(
+    fn finish<'call>(
         &mut self,
         bar: &Bar0<'_>,
         queue: &TxQueue<'_>,
         counters: &XmitCounters,
         submitted: Result<Submitted, Refused>,
         more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         let submitted = match submitted {
             Ok(submitted) => submitted,
             Err(refused) => {
@@ -270,14 +271,14 @@ impl TxRing<'_> {
 
     /// Accounts for a packet that is in the ring, and rings the doorbell unless that can wait.
     #[inline(always)]
-    fn sent(
+    fn sent<'call>(
         &self,
         bar: &Bar0<'_>,
         queue: &TxQueue<'_>,
         counters: &XmitCounters,
         bytes: u32,
         more: bool,
-    ) -> Xmit {
+    ) -> Xmit<'call> {
         if queue.sent(bytes, more) {
             self.doorbell(bar, counters);
         }
@@ -326,13 +327,13 @@ impl TxRing<'_> {
 
     /// Returns a packet that does not fit in the ring to the stack.
     #[cold]
-    fn full(
+    fn full<'call>(
         &mut self,
         bar: &Bar0<'_>,
         queue: &TxQueue<'_>,
         counters: &XmitCounters,
-        skb: SkBuff,
-    ) -> Xmit {
+        skb: TxSkBuff<'call>,
+    ) -> Xmit<'call> {
         counters.tx_ring_full.add(1);
         self.doorbell(bar, counters);
         let wake = wake_at(self.desc.len());
@@ -406,7 +407,7 @@ impl TxCompletion<'_> {
     }
 
     /// Frees the remaining packets after the card was stopped, and counts them as sent or lost.
-    pub(crate) fn finish(self, counters: &PollCounters) {
+    pub(crate) fn finish<'call>(self, counters: &PollCounters) {
         let ring = &self.desc;
         let finished = self.consumer.finish(|slot| desc::is_tx_done(ring, slot));
 

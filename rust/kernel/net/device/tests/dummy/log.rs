@@ -71,12 +71,6 @@ pub(in crate::net::device) enum OnXmit {
     BusyAndStop,
     /// Stop, be woken by another CPU, and return the packet.
     BusyAndWoken,
-    /// Stop, and return another packet.
-    BusyWithAnother,
-    /// Stop, and return a new packet, which is where the one was that was freed.
-    BusyWithReused,
-    /// Stop, and return the packet without the state of its sender.
-    BusyWithScrubbed,
     /// Take it as the last one for which there is room.
     TakeAndStop,
 }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Packets that the stack has given to a driver, and can have back.
+
+use super::{
+    DropReason,
+    SkBuff, //
+};
+use crate::{
+    net::queue::Xmit,
+    prelude::*, //
+};
+use core::{
+    marker::PhantomData,
+    ops::Deref, //
+};
+
+/// The packet that a call of [`Driver::start_xmit`] is for.
+///
+/// Only this very packet can be returned to the stack with [`Xmit::Busy`]: the stack goes on with
+/// the packet that it gave away, and with nothing else. So there is one value of this type in a
+/// call, `'call` names that call and no other one, and whatever makes another packet of it, or
+/// changes it so that the stack could not transmit it again, takes a [`SkBuff`]. There is no way
+/// back from that.
+///
+/// # Invariants
+///
+/// The packet is the one that the stack gave to the call `'call`, as it gave it, apart from padding.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::net::{
+///     queue::Xmit,
+///     skbuff::{
+///         DropReason,
+///         TxSkBuff, //
+///     }, //
+/// };
+///
+/// fn start_xmit<'call>(is_full: bool, skb: TxSkBuff<'call>) -> Xmit<'call> {
+///     if is_full {
+///         return Xmit::Busy(skb);
+///     }
+///     skb.drop_with(DropReason::NotSpecified);
+///     Xmit::Taken
+/// }
+/// ```
+///
+/// [`Driver::start_xmit`]: crate::net::device::Driver::start_xmit
+#[repr(transparent)]
+pub struct TxSkBuff<'call> {
+    skb: SkBuff,
+    /// Makes the type invariant in `'call`.
+    _call: PhantomData<fn(&'call ()) -> &'call ()>,
+}
+
+impl TxSkBuff<'_> {
+    /// Makes the packet for a call of [`Driver::start_xmit`], which must not get another one.
+    ///
+    /// [`Driver::start_xmit`]: crate::net::device::Driver::start_xmit
+    #[inline]
+    pub(in crate::net) fn new(skb: SkBuff) -> Self {
+        // INVARIANT: The caller is about to call `start_xmit()`, which is generic in the lifetime:
+        // it has no other packet with this one.
+        Self {
+            skb,
+            _call: PhantomData,
+        }
+    }
+
+    /// Drops the packet, see [`SkBuff::drop_with`].
+    #[inline]
+    pub fn drop_with(self, reason: DropReason) {
+        self.skb.drop_with(reason);
+    }
+
+    /// Pads a short packet, see [`SkBuff::pad_to`].
+    ///
+    /// # Errors
+    ///
+    /// As there. The packet is dropped.
+    #[inline]
+    pub fn pad_to(self, len: u32) -> Result<Self> {
+        // INVARIANT: It is the same packet: other references to it are an error.
+        Ok(Self {
+            skb: self.skb.pad_to(len)?,
+            _call: PhantomData,
+        })
+    }
+}
+
+impl Deref for TxSkBuff<'_> {
+    type Target = SkBuff;
+
+    #[inline]
+    fn deref(&self) -> &SkBuff {
+        &self.skb
+    }
+}
+
+impl From<TxSkBuff<'_>> for SkBuff {
+    #[inline]
+    fn from(packet: TxSkBuff<'_>) -> Self {
+        packet.skb
+    }
+}
+
+/// A packet that can be put into flight, during the call `'call` of [`Driver::start_xmit`] at
+/// least.
+///
+/// [`Driver::start_xmit`]: crate::net::device::Driver::start_xmit
+pub trait Outgoing<'call>: Sealed + Into<SkBuff> {
+    /// The answer that returns the packet to the stack, or the packet, if there is no way back.
+    fn give_back(self) -> Result<Xmit<'call>, SkBuff>;
+}
+
+/// A packet, behind whatever wraps it. Only types of this module implement it, so the packet is
+/// always the one that [`Into::into`] makes.
+pub trait Sealed {
+    /// The packet.
+    fn as_skb(&self) -> &SkBuff;
+}
+
+impl Sealed for TxSkBuff<'_> {
+    #[inline]
+    fn as_skb(&self) -> &SkBuff {
+        self
+    }
+}
+
+impl Sealed for SkBuff {
+    #[inline]
+    fn as_skb(&self) -> &SkBuff {
+        self
+    }
+}
+
+impl<'call> Outgoing<'call> for TxSkBuff<'call> {
+    #[inline]
+    fn give_back(self) -> Result<Xmit<'call>, SkBuff> {
+        Ok(Xmit::Busy(self))
+    }
+}
+
+impl<'call> Outgoing<'call> for SkBuff {
+    #[inline]
+    fn give_back(self) -> Result<Xmit<'call>, SkBuff> {
+        Err(self)
+    }
+}
