@@ -99,8 +99,27 @@ pub(crate) struct Received {
     pub(crate) bytes: usize,
 }
 
+/// Tells frames of one buffer from parts of longer ones.
+#[derive(Default)]
+struct Frames {
+    /// The next buffer belongs to a frame that has begun before.
+    goes_on: bool,
+}
+
+impl Frames {
+    /// Whether the buffer with this status, which follows the one before, holds a whole frame.
+    fn is_whole(&mut self, status: RxStatus) -> bool {
+        let begins = !core::mem::replace(&mut self.goes_on, !status.end());
+
+        begins && status.end()
+    }
+}
+
 /// The receive ring. Only the poll function uses it.
-pub(crate) struct RxRing(page_pool::RxRing<Format>);
+pub(crate) struct RxRing {
+    ring: page_pool::RxRing<Format>,
+    frames: Frames,
+}
 
 impl RxRing {
     /// Allocates the ring and all of its buffers.
@@ -110,21 +129,24 @@ impl RxRing {
         if ring.missing() > 0 {
             return Err(ENOMEM);
         }
-        Ok(Self(ring))
+        Ok(Self {
+            ring,
+            frames: Frames::default(),
+        })
     }
 
     /// The address of the ring for the card.
     pub(crate) fn dma_address(&self) -> u64 {
-        self.0.dma_address()
+        self.ring.dma_address()
     }
 
     /// Replaces the used buffers. Returns whether the card has any.
     pub(crate) fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>) -> bool {
-        if self.0.refill(cx).is_ok_and(|added| added > 0) {
+        if self.ring.refill(cx).is_ok_and(|added| added > 0) {
             // Ordered after the writes to the descriptors.
-            hw::rx_doorbell(bar, self.0.tail());
+            hw::rx_doorbell(bar, self.ring.tail());
         }
-        self.0.in_use() > 0
+        self.ring.in_use() > 0
     }
 
     /// Receives frames, as many as the budget allows.
@@ -132,7 +154,7 @@ impl RxRing {
         let mut received = Received::default();
         // Its packets go to the stack when it is dropped.
         let mut list = RxList::new(cx);
-        let Ok(mut ring) = self.0.poll(cx) else {
+        let Ok(mut ring) = self.ring.poll(cx) else {
             return received;
         };
 
@@ -141,13 +163,15 @@ impl RxRing {
                 break;
             };
             let status = RxStatus::from_raw(done.status);
+            // No frame within the MTU takes more than one buffer. All buffers of others are
+            // dropped: the last one looks like a frame, with contents that a sender chose.
+            let is_whole = self.frames.is_whole(status);
 
             // The card is not to be trusted: there is no buffer if its length makes no sense.
             let Some(buffer) = done.buffer else {
                 continue;
             };
-            // No frame within the MTU takes more than one buffer. Others are dropped.
-            if status.error() || !status.end() {
+            if status.error() || !is_whole {
                 continue;
             }
             received.packets += 1;
@@ -309,3 +333,17 @@ impl TxCompletion<'_> {
     }
 }
 // [/tx]
+
+#[kunit_tests(rust_driver_net_ring)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_long_frame_is_no_frame() {
+        let mut frames = Frames::default();
+        let ends = [true, false, false, true, true, false, true, true];
+        let whole = ends.map(|end| frames.is_whole(RxStatus::zeroed().with_end(end)));
+
+        assert_eq!(whole, [true, false, false, false, true, false, false, true]);
+    }
+}
