@@ -7,6 +7,8 @@
 #include <linux/rtnetlink.h>
 #include <linux/static_key.h>
 #include <net/pkt_sched.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
 #include <net/xmit_llist.h>
 
 #define COUNT	8
@@ -527,39 +529,49 @@ static void what_was_put_last_is_not_overtaken(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, in_order(0, 2));
 }
 
+/* Sends a packet of @sk through a qdisc, and checks whether its flow is known. */
+static void send_of(struct kunit *test, const char *name, struct sock *sk,
+		    bool busy, bool known)
+{
+	struct Qdisc *q = make_qdisc(test, name, COUNT);
+	struct sk_buff *skb = packet(test, 0, 64);
+	struct fixture *fix = test->priv;
+
+	rcu_assign_pointer(fix->txq->qdisc, q);
+	skb_clear_hash(skb);
+	skb->sk = sk;
+	/* The packet stays in the qdisc, or on the list. */
+	netif_tx_stop_queue(fix->txq);
+	if (busy)
+		WRITE_ONCE(q->defer_list.first, (void *)XMIT_LLIST_BUSY);
+	skb_get(skb);
+	KUNIT_EXPECT_EQ(test, dev_queue_xmit(skb), NET_XMIT_SUCCESS);
+	KUNIT_EXPECT_EQ(test, !!skb->sw_hash, known);
+	KUNIT_EXPECT_EQ(test, q->q.qlen, !busy);
+	WRITE_ONCE(q->defer_list.first, NULL);
+	rcu_assign_pointer(fix->txq->qdisc, fix->q);
+	synchronize_net();
+	/* The list owned the packet. */
+	if (busy)
+		kfree_skb(skb);
+	put_qdisc(q);
+	kfree_skb(skb);
+	netif_tx_start_queue(fix->txq);
+}
+
 static void the_flow_is_known_before_the_lock_is_taken(struct kunit *test)
 {
-	static const char *const names[] = { "pfifo", "fq" };
-	struct fixture *fix = test->priv;
-	struct sk_buff *skb;
-	struct Qdisc *q;
-	int i, busy;
+	struct sock *listener = kunit_kzalloc(test, sizeof(*listener), GFP_KERNEL);
+	int busy;
 
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		for (busy = 0; busy < 2; busy++) {
-			q = make_qdisc(test, names[i], COUNT);
-			rcu_assign_pointer(fix->txq->qdisc, q);
-			skb = packet(test, i, 64);
-			skb_clear_hash(skb);
-			/* The packet stays in the qdisc, or on the list. */
-			netif_tx_stop_queue(fix->txq);
-			if (busy)
-				WRITE_ONCE(q->defer_list.first,
-					   (void *)XMIT_LLIST_BUSY);
-			skb_get(skb);
-			KUNIT_EXPECT_EQ(test, dev_queue_xmit(skb), NET_XMIT_SUCCESS);
-			KUNIT_EXPECT_EQ(test, !!skb->sw_hash, !!i);
-			KUNIT_EXPECT_EQ(test, q->q.qlen, !busy);
-			WRITE_ONCE(q->defer_list.first, NULL);
-			rcu_assign_pointer(fix->txq->qdisc, fix->q);
-			synchronize_net();
-			/* The list owned the packet. */
-			if (busy)
-				kfree_skb(skb);
-			put_qdisc(q);
-			kfree_skb(skb);
-			netif_tx_start_queue(fix->txq);
-		}
+	KUNIT_ASSERT_NOT_NULL(test, listener);
+	listener->sk_state = TCP_LISTEN;
+	for (busy = 0; busy < 2; busy++) {
+		send_of(test, "pfifo", NULL, busy, false);
+		send_of(test, "pfifo", listener, busy, false);
+		send_of(test, "fq", NULL, busy, true);
+		/* An answer to a SYN: there are many of them in a flood. */
+		send_of(test, "fq", listener, busy, true);
 	}
 }
 

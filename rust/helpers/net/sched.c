@@ -146,11 +146,14 @@ __rust_helper void rust_helper_qdisc_root_lock_wait(struct Qdisc *q)
 
 /*
  * Computes the flow hash that a qdisc with TCQ_F_FLOW_HASH would compute under its
- * lock. Packets of a connected socket are classified by the socket.
+ * lock. Packets of a connected socket are classified by the socket. An answer to a
+ * SYN is none: it has the request or the listener for a socket.
  */
 __rust_helper void rust_helper_qdisc_hash_flow(struct sk_buff *skb)
 {
-	if (!skb->sk || skb->sk->sk_state == TCP_CLOSE)
+	const struct sock *sk = skb->sk;
+
+	if (!sk || sk_listener_or_tw(sk) || sk->sk_state == TCP_CLOSE)
 		skb_get_hash(skb);
 }
 
