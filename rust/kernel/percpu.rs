@@ -146,7 +146,12 @@ impl<T> PerCpu<T> {
     /// The caller has to make sure that it may access the value.
     #[cfg_attr(not(CONFIG_QMEMPOOL), expect(dead_code, reason = "for qmempool"))]
     pub(crate) fn of_cpu(&self, cpu: CpuId) -> *mut T {
-        if possible_cpus().any(|possible| possible == cpu) {
+        // The first possible CPU from this one on. Not a search for it: callers go over all CPUs.
+        //
+        // SAFETY: This takes any number from -1 on.
+        let possible = unsafe { bindings::next_possible_cpu(i32::from(cpu) - 1) };
+
+        if possible == cpu.as_u32() {
             of_cpu(self.base, cpu).as_ptr()
         } else {
             core::ptr::null_mut()
