@@ -26,8 +26,8 @@
 //!
 //! Objects can be allocated in any context that the allocation flags permit, and freed in any
 //! context but NMI, one by one and in bulk, with interrupts enabled or disabled. With
-//! `CONFIG_PREEMPT_RT`, both need a context that can sleep. Creating, shrinking and dropping a
-//! cache may sleep.
+//! `CONFIG_PREEMPT_RT`, both need a context that can sleep. Creating, shrinking, measuring and
+//! dropping a cache may sleep.
 //!
 //! C header: [`include/linux/slab.h`](srctree/include/linux/slab.h)
 //!
@@ -261,8 +261,9 @@ impl<T> Cache<T> {
 
     /// Returns the memory that the cache takes, including objects in use.
     ///
-    /// This walks lists of the allocator; it is for statistics and tests. Returns [`None`] without
-    /// `CONFIG_SLUB_DEBUG`.
+    /// This walks lists of the allocator; it is for statistics and tests. May sleep, and takes a
+    /// lock that is held where memory is allocated, so a shrinker must not call it. Returns
+    /// [`None`] without `CONFIG_SLUB_DEBUG`.
     pub fn footprint(&self) -> Option<Footprint> {
         // SAFETY: By the type invariants, the cache is valid.
         unsafe { footprint::of(self.raw) }
