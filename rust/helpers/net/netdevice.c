@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
+#include <linux/build_bug.h>
 #include <linux/etherdevice.h>
+#include <linux/ethtool.h>
 #include <linux/if_vlan.h>
 #include <linux/interrupt.h>
 #include <linux/netdevice.h>
@@ -11,6 +13,12 @@
 #include <net/netdev_queues.h>
 
 #ifdef CONFIG_NET
+
+/* Rust code has copies of these: bindgen does not evaluate BIT(). */
+static_assert(ETHTOOL_OP_NEEDS_RTNL_SRINGPARAM == 1 << 2);
+static_assert(ETHTOOL_OP_NEEDS_RTNL_SCHANNELS == 1 << 3);
+static_assert(ETHTOOL_COALESCE_RX_USECS == 1 << 0);
+static_assert(ETHTOOL_COALESCE_USE_ADAPTIVE_RX == 1 << 9);
 
 __rust_helper void *rust_helper_netdev_priv(const struct net_device *dev)
 {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
+#include <linux/build_bug.h>
 #include <linux/prefetch.h>
 #include <linux/skbuff.h>
 #include <net/page_pool/helpers.h>
 
 #ifdef CONFIG_PAGE_POOL
+/* Rust code has copies of these: bindgen does not evaluate BIT(). */
+static_assert(PP_FLAG_DMA_MAP == 1 << 0);
+static_assert(PP_FLAG_DMA_SYNC_DEV == 1 << 1);
+
 __rust_helper struct page *
 rust_helper_page_pool_dev_alloc_frag(struct page_pool *pool, unsigned int *offset,
 				     unsigned int size)

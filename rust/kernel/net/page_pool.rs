@@ -77,7 +77,7 @@ pub use self::{
     }, //
 };
 
-// `bindgen` does not see through `BIT()`.
+// `bindgen` does not see through `BIT()`. The helpers in C check the values.
 const PP_FLAG_DMA_MAP: c_uint = 1 << 0;
 const PP_FLAG_DMA_SYNC_DEV: c_uint = 1 << 1;
 

@@ -36,7 +36,7 @@ use core::{
     slice, //
 };
 
-// `bindgen` does not see through `BIT()`.
+// `bindgen` does not see through `BIT()`. The helpers in C check the values.
 const NEEDS_RTNL_SRINGPARAM: u32 = 1 << 2;
 const NEEDS_RTNL_SCHANNELS: u32 = 1 << 3;
 

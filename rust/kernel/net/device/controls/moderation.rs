@@ -32,7 +32,8 @@ pub struct Moderation {
 }
 
 /// The parameters that users can set. The core refuses others.
-// CAST: The constants are bits of a `u32`.
+// ETHTOOL_COALESCE_RX_USECS and ETHTOOL_COALESCE_USE_ADAPTIVE_RX: `bindgen` does not see through
+// `BIT()`. The helpers in C check the values.
 pub(super) const PARAMS: u32 = 1 << 0 | 1 << 9;
 
 impl<T: Controls> ControlOps<T> {
