@@ -512,6 +512,23 @@ static void lockless_ends_after_enough(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_free(qdisc_lock(q)));
 }
 
+/* dev_weight times dev_weight_tx_bias can overflow. */
+static void lockless_ends_with_a_negative_weight(struct kunit *test)
+{
+	struct Qdisc *q = go_lockless(test);
+	int i;
+
+	WRITE_ONCE(net_hotdata.dev_tx_weight, -1);
+	for (i = 0; i < 3; i++)
+		meanwhile[i] = packet(test, 1 + i, 64);
+	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
+	until_sent(4);
+	KUNIT_EXPECT_TRUE(test, in_order(0, 4));
+	/* The role was given up before each packet was sent: none waited for it. */
+	KUNIT_EXPECT_EQ(test, in_batches, 0);
+	KUNIT_EXPECT_NULL(test, q->defer_list.first);
+}
+
 static void what_was_put_last_is_not_overtaken(struct kunit *test)
 {
 	struct sk_buff *skb = packet(test, 0, 64), *to_free = NULL;
@@ -587,6 +604,7 @@ static struct kunit_case xmit_llist_cases[] = {
 	KUNIT_CASE(lockless_wants_batches_or_no_list),
 	KUNIT_CASE(lockless_gets_what_is_left_at_once),
 	KUNIT_CASE(lockless_ends_after_enough),
+	KUNIT_CASE(lockless_ends_with_a_negative_weight),
 	KUNIT_CASE(what_was_put_last_is_not_overtaken),
 	KUNIT_CASE(the_flow_is_known_before_the_lock_is_taken),
 	{}

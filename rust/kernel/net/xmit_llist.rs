@@ -201,14 +201,19 @@ unsafe extern "C" fn xmit_llist_rust(
     let root_lock = unsafe { SpinLock::<()>::from_raw(&raw mut (*q).q.lock) };
     // SAFETY: By the safety requirements, a packet is not null.
     let packet = LlistSkb(unsafe { NonNull::new_unchecked(skb) });
-    // SAFETY: Nothing but a volatile access is needed to read what a sysctl may write. CAST: It is
-    // not negative.
-    let limit = unsafe { (&raw const bindings::net_hotdata.qdisc_max_burst).read_volatile() };
+    // CAST: A negative number is no limit, as in C.
+    //
+    // SAFETY: Nothing but a volatile access is needed to read what a sysctl may write.
+    let limit =
+        unsafe { (&raw const bindings::net_hotdata.qdisc_max_burst).read_volatile() } as usize;
     // The number of packets that a CPU sends at most in one run of the qdisc. Handing over earlier
     // does not pay: the next CPU must pull in the list's and qdisc's cache lines.
     //
     // SAFETY: As above.
     let bound = unsafe { (&raw const bindings::net_hotdata.dev_tx_weight).read_volatile() };
+    // It is the product of two sysctls, which can be negative: a run of the qdisc ends after a
+    // packet then.
+    let bound = usize::try_from(bound).unwrap_or(0);
     // INVARIANT: By the safety requirements. Nothing is to be freed yet.
     let mut target = Target {
         q,
@@ -230,8 +235,8 @@ unsafe extern "C" fn xmit_llist_rust(
     let submitted = if flags & bindings::TCQ_F_NOLOCK == 0 {
         list.submit(
             packet,
-            limit as usize,
-            bound as usize,
+            limit,
+            bound,
             || root_lock.lock(),
             |_locked, batch| {
                 // SAFETY: The qdisc has a root lock, which is held.
@@ -239,11 +244,11 @@ unsafe extern "C" fn xmit_llist_rust(
             },
         )
     } else {
-        match list.push(packet, limit as usize) {
+        match list.push(packet, limit) {
             Pushed::Behind => Ok(Disposition::Delegated),
             Pushed::Refused(packet) => Err(packet),
             Pushed::First(turn) => {
-                target.work_lockless(turn, root_lock, bound as usize);
+                target.work_lockless(turn, root_lock, bound);
                 Ok(Disposition::Done)
             }
         }
