@@ -163,6 +163,8 @@ fn one_cpu(report: &Report, cx: Softirq<'_>) -> Result {
 /// The state that the two threads of a run share.
 struct Race {
     go: Pin<KBox<Completion>>,
+    /// One of the threads could not be started. Written before `go` is completed.
+    failed: Atomic<bool>,
     ready: Atomic<u32>,
     nanoseconds: Atomic<u64>,
 }
@@ -171,6 +173,7 @@ impl Race {
     fn new() -> Result<Self> {
         Ok(Self {
             go: KBox::pin_init(Completion::new(), GFP_KERNEL)?,
+            failed: Atomic::new(false),
             ready: Atomic::new(0),
             nanoseconds: Atomic::new(0),
         })
@@ -179,6 +182,9 @@ impl Race {
     /// Runs `body` at the same time as the other thread, and keeps the longer of the two times.
     fn run(&self, body: impl FnOnce(Softirq<'_>)) {
         self.go.wait_for_completion();
+        if self.failed.load(Relaxed) {
+            return;
+        }
         let Some(guard) = BhGuard::new() else {
             return;
         };
@@ -215,10 +221,8 @@ where
     kthread::scope(|scope| {
         scope.spawn_on(first, c"bulk_bench/a", move || race.run(a))?;
         let second = scope.spawn_on(second, c"bulk_bench/b", move || race.run(b));
-        if second.is_err() {
-            // Release the first thread: it would spin for the second one without end.
-            race.ready.fetch_add(1u32, Relaxed);
-        }
+        // Alone, the first thread would wait without end: for the other one, or for room.
+        race.failed.store(second.is_err(), Relaxed);
         race.go.complete_all();
         second
     })?;

@@ -161,12 +161,15 @@ struct Shelf<'c> {
     lots: Pin<KBox<SpinLock<KVec<Lot<'c>>>>>,
     /// Number of lots, for a look without the lock.
     filled: Atomic<u32>,
+    /// No further lots come.
+    closed: Atomic<bool>,
 }
 
 impl<'c> Shelf<'c> {
     fn new(lots: KVec<Lot<'c>>) -> Result<Self> {
         Ok(Self {
             filled: Atomic::new(lots.len() as u32),
+            closed: Atomic::new(false),
             lots: KBox::pin_init(new_spinlock!(lots), GFP_KERNEL)?,
         })
     }
@@ -177,10 +180,18 @@ impl<'c> Shelf<'c> {
         self.filled.store(lots.len() as u32, Release);
     }
 
+    fn close(&self) {
+        self.closed.store(true, Relaxed);
+    }
+
+    /// Waits for a lot. Returns [`None`] if none comes any more.
     fn take(&self) -> Option<Lot<'c>> {
         loop {
             let mut patience = 10_000;
             while self.filled.load(Acquire) == 0 {
+                if self.closed.load(Relaxed) {
+                    return None;
+                }
                 core::hint::spin_loop();
                 patience -= 1;
                 if patience == 0 {
@@ -249,18 +260,17 @@ fn across(report: &Report, batch: usize) -> Result {
 
     // The first lots fill the pool.
     const WARM: u64 = LOTS / 10;
-    let side = |cpu: CpuId| {
+    // Returns [`None`] if there is no memory, or if the other side has given up.
+    let rounds = |cpu: CpuId| -> Option<()> {
         let (from, to) = if cpu == allocates {
             (&empty, &full)
         } else {
             (&full, &empty)
         };
-        let Ok(mut times) = KVec::with_capacity(LOTS as usize, GFP_KERNEL) else {
-            return;
-        };
+        let mut times = KVec::with_capacity(LOTS as usize, GFP_KERNEL).ok()?;
         for round in 0..WARM + LOTS {
-            let Some(mut lot) = from.take() else { return };
-            let Some(guard) = BhGuard::new() else { return };
+            let mut lot = from.take()?;
+            let guard = BhGuard::new()?;
             let local = pool.local(guard.softirq());
             let start = Instant::<Monotonic>::now();
             if cpu == allocates {
@@ -278,8 +288,29 @@ fn across(report: &Report, batch: usize) -> Result {
         times.sort_unstable();
         let median = times.get(times.len() / 2).copied().unwrap_or(0);
         busy.add(u64::try_from(median).unwrap_or(0), Relaxed);
+        Some(())
     };
-    kthread::run_on_each([allocates, frees].into_iter(), c"bulk_bench", side)?;
+    // Neither side waits for the other one without end.
+    let give_up = || {
+        empty.close();
+        full.close();
+    };
+    let side = &|cpu: CpuId| {
+        if rounds(cpu).is_none() {
+            give_up();
+        }
+    };
+    kthread::scope(|scope| {
+        scope.spawn_on(allocates, c"bulk_bench", move || side(allocates))?;
+        let second = scope.spawn_on(frees, c"bulk_bench", move || side(frees));
+        if second.is_err() {
+            give_up();
+        }
+        second
+    })?;
+    if full.closed.load(Relaxed) {
+        return Err(ENOMEM);
+    }
 
     let time = busy.load(Relaxed) * 1000 / LOT as u64;
     report.time("qmempool-xcpu", fmt!("batch {batch}"), time);

@@ -90,6 +90,8 @@ static int one_cpu(void)
 struct race {
 	struct ptr_ring ring;
 	struct completion go;
+	/* A thread could not be started. Written before @go is completed. */
+	bool failed;
 	atomic_t ready;
 	u64 ns[2];
 };
@@ -145,6 +147,8 @@ static int racer(void *data)
 	u64 start;
 
 	wait_for_completion(&race->go);
+	if (race->failed)
+		goto stop;
 	local_bh_disable();
 	atomic_inc(&race->ready);
 	while (atomic_read_acquire(&race->ready) != 2)
@@ -154,6 +158,7 @@ static int racer(void *data)
 	race->ns[racer->number] = ktime_get_ns() - start;
 	local_bh_enable();
 
+stop:
 	/* Wait for kthread_stop(). */
 	while (!kthread_should_stop())
 		schedule_timeout_interruptible(1);
@@ -185,8 +190,8 @@ static int run_race(const char *name, u64 elements, void (*a)(struct ptr_ring *r
 	for (int i = 0; i < 2; i++) {
 		if (IS_ERR(tasks[i])) {
 			err = PTR_ERR(tasks[i]);
-			/* Release the other thread, which would spin for this one. */
-			atomic_inc(&race.ready);
+			/* Alone, the other thread would spin without end. */
+			race.failed = true;
 		}
 	}
 	complete_all(&race.go);
