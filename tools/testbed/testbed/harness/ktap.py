@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.selftests.results import FAIL, SKIP, XFAIL, Case, Program
+from testbed.selftests.results import FAIL, PASS, SKIP, XFAIL, Case, Program
 
 _STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[ *[CT]\d+\])? ?")
 _KTAP = re.compile(r"^ *(?:KTAP version \d|1\.\.\d+|(?:not )?ok \d|# )")
+_CASE = re.compile(r"^ +(not )?ok \d+ (\S+)(?: # SKIP ?(.*))?")
 _DIRECTIVES = {SKIP: " # SKIP", XFAIL: " # XFAIL"}
 
 
@@ -20,6 +21,16 @@ def of_console(console: str) -> str:
     found = [line for line in lines if _KTAP.match(line)]
     first = next((n for n, line in enumerate(found) if line.startswith("KTAP version")), None)
     return "".join(f"{line}\n" for line in found[first:]) if first is not None else ""
+
+
+def cases(console: str) -> list[tuple[str, Case]]:
+    """The cases of a console's text, of suites in modules too: no plan has their number."""
+    lines = [_STAMP.sub("", line.rstrip("\r")) for line in console.split("\n")]
+    return [
+        (found[2], Case(FAIL if found[1] else SKIP if found[3] is not None else PASS))
+        for found in map(_CASE.match, lines)
+        if found
+    ]
 
 
 def of_programs(programs: Sequence[Program]) -> str:

@@ -16,10 +16,13 @@ from testbed.harness import ktap
 from testbed.harness.results import Results
 from testbed.host import proc
 from testbed.host.ui import Failure, Step, say
+from testbed.selftests.results import PASS, SKIP
 from testbed.suites.conftest import Ready
 from testbed.workshop import Built
 
 WORDS = ("kunit.enable=1", "kunit.autorun=1")
+# Drivers have their cases in modules, which run when the module is loaded.
+MODULES = ("ixgbe_rust", "rust_driver_e1000e", "rust_driver_net")
 
 
 @pytest.mark.suite("kunit")
@@ -43,6 +46,30 @@ def test_uml(ready: Ready, results: Results) -> None:
     with Step("KUnit and doc examples in User-Mode Linux, 2 CPUs"):
         outcome = built.uml("kunit-uml").run(job)
     judge(built, "kunit-uml", built.kernels[UML], outcome, results)
+
+
+@pytest.mark.suite("kunit-uml")
+def test_modules(ready: Ready, results: Results) -> None:
+    """Those of drivers, natively: nothing else loads their modules with KUnit on."""
+    built = ready(UML)
+    for module in MODULES:
+        script = built.env.logs / f"kunit-{module}.sh"
+        script.write_text(f"#!/bin/sh\nexec modprobe {module}\n")
+        # The name of a module begins those of its suites: leave out all others.
+        job = Job(script, "none", timeout=120, ports=0, cpus=2,
+                  kernel_words=(*WORDS, f"kunit.filter_glob={module}*"))  # fmt: skip
+        with Step(f"KUnit of {module} in User-Mode Linux"):
+            outcome = built.uml(f"kunit-{module}").run(job)
+        found = ktap.cases(outcome.console)
+        for name, case in found:
+            if case.result == SKIP:
+                results.skip(f"{module}: {name}", "skipped by KUnit")
+            else:
+                results.add(f"{module}: {name}", None if case.result == PASS else "FAIL")
+        if outcome.code or not found:
+            raise Failure(f"{module} ran {len(found)} cases", f"exit code {outcome.code}")
+        bad = [str(one) for one in outcome.complaints]
+        results.add(f"{module}: the kernel does not complain", "; ".join(bad[:3]) or None)
 
 
 def nothing(built: Built) -> Path:
