@@ -7,7 +7,7 @@ import re
 import unittest
 from pathlib import Path
 
-from testbed.suites.test_e2e import programs
+from testbed.selftests.kinds import programs
 
 CLONE = Path(__file__).parents[3]
 DOCUMENTS = sorted((CLONE / "Documentation").rglob("*.rst"))
