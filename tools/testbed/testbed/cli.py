@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from testbed.env import Env
+from testbed.host.claim import claimed
 from testbed.host.ui import Failure
 from testbed.settings import HELP
 
@@ -29,7 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(number, _interrupt)
     try:
         env = Env.read(words[0])
-        return int(importlib.import_module(f"testbed.verbs.{words[0]}").main(env))
+        verb = importlib.import_module(f"testbed.verbs.{words[0]}")
+        if "list" in env.settings.names("ONLY"):
+            return int(verb.main(env))
+        with claimed(env.out, words[0], terminal=sys.stdin.isatty()):
+            return int(verb.main(env))
     except Failure as error:
         sys.stdout.flush()
         print(f"\nerror: {error}", file=sys.stderr)
