@@ -9,6 +9,10 @@ MAKEFLAGS += --no-print-directory
 # unknown ones are refused; tools/testbed/testbed/settings.py lists all variables.
 export SKBULK_GIVEN := $(foreach v,$(.VARIABLES),$(if $(findstring command,$(origin $v)),$v))
 
+# All verbs are checked before the first one begins, and run one after the other.
+export SKBULK_GOALS := $(MAKECMDGOALS)
+.NOTPARALLEL:
+
 TESTBED := tools/buildroot testbed
 CHECK := tools/buildroot check
 
@@ -27,3 +31,7 @@ doctor:
 clean distclean:
 	@$(CHECK) $@
 	@tools/buildroot $@
+
+# Names the verbs that there are.
+.DEFAULT:
+	@$(CHECK) $@

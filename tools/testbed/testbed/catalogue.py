@@ -48,6 +48,8 @@ ON_REQUEST = (
     "e2e-debug", "e2e-debug-e1000e", "bounce", "iommu", "cfi", "rt", "arm64", "arm64-82599",
     "arm", "kcsan", "bisect", "mutants", "mutants-few", "selftests", "ports",
 )  # fmt: skip
+# Suites of which ONLY=suite/part runs a part, beside those of selftests/kinds.py.
+IN_PARTS = ("lint", "mutants", "mutants-few", "ports")
 
 # The benchmarks of make bench.
 BENCHES = {

@@ -39,7 +39,7 @@ class Env:
             settings=values,
             clone=clone,
             cache=Path(values.internal.get("SKBULK_CACHE") or cache / "skbulk"),
-            out=Path(values.internal.get("SKBULK_OUT") or clone / "out"),
+            out=clone / "out",
             # Without a build root the host's own root takes its place.
             root=Path(values.internal.get("SKBULK_ROOT") or "/"),
             kdir=values.path("KDIR"),

@@ -24,8 +24,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.catalogue import BENCHES, SUITES
+from testbed.catalogue import BENCHES, IN_PARTS, SUITES
 from testbed.host.ui import Failure
+from testbed.selftests import kinds
 
 HELP = """\
 skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
@@ -55,8 +56,8 @@ skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
   make results     render RESULTS.md and the tables in README.md from the records
   make lint        the linters alone
   make doctor      list missing tools, and how to get them
-  make clean       remove out/ and builds (kernels, model); the build root and the
-                   kernel's source stay
+  make clean       remove out/, and the builds of all clones in the cache (kernels,
+                   model); the build root and the kernel's source stay
   make distclean   remove skbulk's cache folder, and out/
   make help        this text
 
@@ -124,7 +125,7 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       made, and make bench with insn the instruction counts that make test
       compares with, tools/insn/record/insn.json; make test updates the durations
       that SHARD uses; make results takes the counts of the last make test.
-  FRAMES=1000..            for demo; default 1000000
+  FRAMES=1000..100000000   for demo; default 1000000
       Frames per driver.
   SKB_POOL=0|1             for demo; default 0
       CPUs exchange skb heads through a pool.
@@ -132,7 +133,7 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       Packets in front of a qdisc are combined in Rust and enqueued in batches.
   JOBS=1..1024             for demo, test, bench, run, shell, debug, deb, model, lint
       The number of compilers at the same time (one per processor).
-  KDIR=FOLDER              for demo, test, bench, run, shell, debug, deb, patches
+  KDIR=TREE                for demo, test, bench, run, shell, debug, deb, patches
       Build on your own tree instead of Debian's source: a git tree or not, with
       changes of your own, with the series (or a part of it) applied or without.
       It is copied, never changed; missing parts of the series are added.
@@ -151,14 +152,19 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
 A switch (0|1) takes no and yes, too.
 """
 
+KVM = Path("/dev/kvm")
+# The interfaces of this machine.
+NET = Path("/sys/class/net")
 # Set by the build root, never by hand; proxies and CI are the caller's.
 INTERNAL = (
-    "SKBULK_CACHE", "SKBULK_ROOT", "SKBULK_LLVM", "SKBULK_OUT",
-    "SKBULK_GUEST_ARM64", "CI",
+    "SKBULK_CACHE", "SKBULK_ROOT", "SKBULK_LLVM", "SKBULK_GUEST_ARM64", "CI",
     "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 )  # fmt: skip
 # The names of the variables on make's command line, from the Makefile.
 _GIVEN = "SKBULK_GIVEN"
+# The verbs there: each of them is checked before the first one begins.
+_GOALS = "SKBULK_GOALS"
+_CLONE = Path(__file__).resolve().parents[3]
 
 _VERB = re.compile(r"^  make (\w+) ", re.M)
 _ENTRY = re.compile(
@@ -243,9 +249,22 @@ def _driver(text: str) -> list[str]:
     return []
 
 
+def _tree(text: str) -> list[str]:
+    makefile = Path(text) / "Makefile"
+    if not makefile.parent.is_dir():
+        return ["there is no such folder"]
+    try:
+        top = makefile.read_text(errors="replace")[:4000]
+    except OSError:
+        top = ""
+    if not re.search(r"^VERSION *= *\d", top, re.M) or not re.search(r"^PATCHLEVEL *=", top, re.M):
+        return ["this is no kernel tree: no Makefile in it names a version",
+                "KDIR is the top folder of Linux's source"]  # fmt: skip
+    return []
+
+
 def _series(text: str) -> list[str]:
-    listing = Path(__file__).resolve().parents[3] / "patches/series"
-    known = re.findall(r"^\[([\w-]+)\]", listing.read_text(), re.M)
+    known = re.findall(r"^\[([\w-]+)\]", (_CLONE / "patches/series").read_text(), re.M)
     return [] if text in known else ["there is no such series", f"there are {', '.join(known)}"]
 
 
@@ -257,7 +276,7 @@ def _unless(good: Callable[[str], object], *why: str) -> Callable[[str], Sequenc
 _KINDS: Mapping[str, Callable[[str], Sequence[str]]] = {
     "FILE": _unless(os.path.isfile, "there is no such file"),
     "FILES": _files,
-    "FOLDER": _unless(os.path.isdir, "there is no such folder"),
+    "TREE": _tree,
     "PATH": _unless(os.path.isabs, "the path has to be absolute, from / on"),
     "URL": _unless(re.compile("https?://|file:|copy:").match,
                    "an address begins with http://, https:// or file:"),
@@ -337,7 +356,7 @@ class Settings:
 def read(verb: str, environment: Mapping[str, str] | None = None) -> Settings:
     """Read and check the variables of a verb; the first mistake is a `Failure`."""
     environment = os.environ if environment is None else environment
-    given = environment.get(_GIVEN, "").split()
+    given, goals = environment.get(_GIVEN, "").split(), goals_of(verb, environment)
     _known(verb, given)
     values: dict[str, str] = {}
     for variable in VARIABLES.values():
@@ -346,7 +365,7 @@ def read(verb: str, environment: Mapping[str, str] | None = None) -> Settings:
             continue
         if variable.taken_by(verb):
             values[variable.name] = variable.read(text)
-        elif variable.name in given:
+        elif variable.name in given and not any(variable.taken_by(one) for one in goals):
             verbs = ", ".join(f"make {one}" for one in variable.verbs)
             raise Failure(f"{variable.name}={text}: make {verb} takes no {variable.name}",
                           f"{variable.name} is for {verbs}")  # fmt: skip
@@ -354,6 +373,12 @@ def read(verb: str, environment: Mapping[str, str] | None = None) -> Settings:
     settings = Settings(verb, values, internal)
     _together(settings)
     return settings
+
+
+def goals_of(verb: str, environment: Mapping[str, str]) -> list[str]:
+    """The verbs on make's command line, or this one alone."""
+    goals = environment.get(_GOALS, "").split()
+    return goals if verb in goals else [verb]
 
 
 def _known(verb: str, given: Iterable[str]) -> None:
@@ -386,6 +411,8 @@ def _together(settings: Settings) -> None:
     if settings.switch("RECORD") and card != "82599":
         raise Failure(f"RECORD=1: the record is of the modelled card, not of {card}",
                       "leave RECORD out, or CARD")  # fmt: skip
+    _accel(settings, uml=uml, config=config)
+    _overlay(settings, uml=uml)
     rust = settings.given("DRIVER") and settings.text("DRIVER") == "rust"
     # A tree of the user's own may have the driver.
     if rust and not settings.switch("OVERLAY") and not settings.given("KDIR"):
@@ -400,9 +427,37 @@ def _together(settings: Settings) -> None:
     _only(settings)
 
 
+def _accel(settings: Settings, *, uml: bool, config: str) -> None:
+    """The accelerator is QEMU's, and KVM runs this machine's own architecture."""
+    accel = settings.text("ACCEL")
+    if accel and uml:
+        raise Failure(f"ACCEL={accel}: User-Mode Linux has no accelerator",
+                      "leave ACCEL out, or MACHINE=uml")  # fmt: skip
+    if accel == "kvm" and config.startswith("arm"):
+        raise Failure(f"ACCEL=kvm: CONFIG={config} is emulated", "leave ACCEL out, or CONFIG")
+    if accel == "kvm" and not os.access(KVM, os.R_OK | os.W_OK):
+        raise Failure(f"ACCEL=kvm: {KVM} is missing or not accessible",
+                      "leave ACCEL out: without KVM it is tcg")  # fmt: skip
+
+
+def _overlay(settings: Settings, *, uml: bool) -> None:
+    """Without the series the demo has one driver and no switches of ours."""
+    if settings.verb != "demo":
+        return
+    for name in ("SKB_POOL", "XMIT_LLIST"):
+        if settings.switch(name) and not settings.switch("OVERLAY"):
+            raise Failure(f"{name}=1: with OVERLAY=0 the kernel has no such code",
+                          f"leave {name} out, or OVERLAY=0")  # fmt: skip
+    if settings.switch("RECORD") and (uml or not settings.switch("OVERLAY")):
+        other = "MACHINE=uml" if uml else "OVERLAY=0"
+        raise Failure("RECORD=1: the record of the demo takes both drivers, in QEMU",
+                      f"leave RECORD out, or {other}")  # fmt: skip
+
+
 def _trace(settings: Settings) -> None:
     """A trace is of the life of a port in User-Mode Linux, of another driver beside ixgbe."""
-    for name in ("SCRIPT", "MACHINE", "CARD", "CONFIG", "JUDGE", "CPUS"):
+    for name in ("SCRIPT", "MACHINE", "CARD", "CONFIG", "JUDGE", "CPUS", "ACCEL", "TIMEOUT",
+                 "KERNEL_ARGS"):  # fmt: skip
         fixed = {"MACHINE": "uml", "CARD": "82599", "JUDGE": "0", "CPUS": "2"}.get(name)
         if settings.given(name) and settings.text(name) != fixed:
             raise Failure(f"{name}={settings.text(name)}: a trace has its own script, and is made"
@@ -418,20 +473,41 @@ def _only(settings: Settings) -> None:
     what = "suite" if settings.verb == "test" else "benchmark"
     names = settings.names("ONLY")
     for name in names:
-        if name.partition("/")[0] not in known and name != "list":
+        first, slash, program = name.partition("/")
+        if name != "list" and (first not in known or (slash and settings.verb == "bench")):
             near = difflib.get_close_matches(name, known, 1)
             raise Failure(
                 f"ONLY={name}: there is no such {what}",
                 *([f"did you mean {near[0]}?"] if near else []),
                 f"there are {', '.join(known)}",
             )
+        if slash:
+            _program(first, program)
     if settings.verb == "test" and "bisect" in names and len(names) > 1:
         raise Failure(f"ONLY={settings.text('ONLY')}: bisect goes alone",
                       "it changes the kernel tree that the others use")  # fmt: skip
+    if settings.verb == "test" and settings.given("SERIES") and names != ["bisect"]:
+        raise Failure(f"SERIES={settings.text('SERIES')}: only the suite bisect takes a series",
+                      "add ONLY=bisect, or leave SERIES out")  # fmt: skip
     _ports(settings, names)
     if settings.given("CASES") and names and "forward" not in names:
         raise Failure(f"CASES={settings.text('CASES')}: only the benchmark forward has such cases",
                       "add forward to ONLY, or leave CASES out")  # fmt: skip
+
+
+def _program(suite: str, program: str) -> None:
+    """The program is one of its suite."""
+    name = f"{suite}/{program}"
+    known = [Path(one).stem for one in kinds.programs_of(_CLONE, suite)]
+    if known and program.removesuffix(".py") not in known:
+        near = difflib.get_close_matches(program, known, 1)
+        raise Failure(
+            f"ONLY={name}: the suite {suite} runs no program of that name",
+            *([f"did you mean {suite}/{near[0]}?"] if near else []),
+            f"it runs {', '.join(known)}",
+        )
+    if not known and (suite not in IN_PARTS or not program):
+        raise Failure(f"ONLY={name}: the suite {suite} runs as a whole", f"call it ONLY={suite}")
 
 
 def _ports(settings: Settings, names: Sequence[str]) -> None:
@@ -441,6 +517,9 @@ def _ports(settings: Settings, names: Sequence[str]) -> None:
     if settings.given("NETIF") != settings.given("REMOTE"):
         lacking = "REMOTE" if netif else "NETIF"
         raise Failure(f"{lacking} is missing: NETIF and REMOTE are both ends of a cable", example)
+    if netif and not (NET / netif).exists():
+        raise Failure(f"NETIF={netif}: this machine has no such interface",
+                      "ip link shows the names")  # fmt: skip
     if netif and os.geteuid() != 0:
         raise Failure(f"NETIF={netif}: the tests change interfaces of this machine",
                       "call make as root")  # fmt: skip
@@ -458,12 +537,14 @@ def child_environment(**more: str) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """settings.py help, or settings.py check VERB: the verb's variables, before any work."""
+    """settings.py help, or settings.py check VERB: the variables of the verb, and of all others
+    on make's command line, before any work."""
     if arguments == ["help"]:
         sys.stdout.write(HELP)
         return 0
     try:
-        read(arguments[1])
+        for verb in goals_of(arguments[1], os.environ):
+            read(verb)
     except Failure as error:
         print(f"error: {error}", *error.hints, sep="\n  ", file=sys.stderr)
         return 1

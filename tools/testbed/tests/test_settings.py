@@ -7,8 +7,10 @@ import importlib.util
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from testbed import settings
 from testbed.boot.card import CARDS
@@ -65,7 +67,8 @@ class Traces(unittest.TestCase):
 
     def test_a_trace_is_made_in_user_mode_linux_without_the_judge(self) -> None:
         for name, value in (("SCRIPT", __file__), ("MACHINE", "qemu"), ("CONFIG", "debug"),
-                            ("JUDGE", "1"), ("CPUS", "4"), ("CARD", "e1000e")):  # fmt: skip
+                            ("JUDGE", "1"), ("CPUS", "4"), ("CARD", "e1000e"), ("ACCEL", "tcg"),
+                            ("TIMEOUT", "5"), ("KERNEL_ARGS", "quiet")):  # fmt: skip
             said = complaint("run", TRACE="1", **{name: value})
             self.assertIn(f"leave {name} out", said)
 
@@ -105,7 +108,7 @@ class Table(unittest.TestCase):
 
         self.assertEqual(names(), list(settings.VARIABLES))
         # Those whose files and folders it binds.
-        for kinds in ("FILE|FOLDER|DRIVER", "FILES"):
+        for kinds in ("FILE|TREE|DRIVER", "FILES"):
             known = [one.name for one in settings.VARIABLES.values()
                      if one.kind in kinds.split("|")]  # fmt: skip
             self.assertEqual(names(kinds), known)
@@ -136,13 +139,16 @@ class Table(unittest.TestCase):
 
 class Values(unittest.TestCase):
     WRONG = (
-        ("demo", "FRAMES", "abc", "1000 or more"),
-        ("demo", "FRAMES", "999", "1000 or more"),
+        ("demo", "FRAMES", "abc", "from 1000"),
+        ("demo", "FRAMES", "999", "from 1000"),
+        ("demo", "FRAMES", "9" * 20, "from 1000 to"),
         ("demo", "SKB_POOL", "maybe", "0 or 1"),
         ("demo", "CONFIG", "kcsan", "the demo measures"),
         ("demo", "ACCEL", "foo", "kvm, tcg"),
         ("demo", "JOBS", "0", "from 1"),
         ("demo", "KDIR", "/nonexistent", "no such folder"),
+        ("demo", "KDIR", str(CLONE), "no kernel tree"),
+        ("demo", "KDIR", "/", "no kernel tree"),
         ("run", "SCRIPT", "/nonexistent", "no such file"),
         ("shell", "CPUS", "9", "from 1 to 8"),
         ("shell", "CPUS", "abc", "from 1 to 8"),
@@ -159,6 +165,13 @@ class Values(unittest.TestCase):
         ("bench", "ONLY", "slob", "did you mean slab"),
         ("test", "ONLY", "kunut", "did you mean kunit"),
         ("test", "ONLY", ",", "no name"),
+        ("test", "ONLY", "e2e-uml/forwards", "did you mean e2e-uml/forward?"),
+        ("test", "ONLY", "e2e-c/net_pair", "it runs combine_tx"),
+        ("test", "ONLY", "e2e-uml/", "no program of that name"),
+        ("test", "ONLY", "python/test_settings", "runs as a whole"),
+        ("test", "ONLY", "lint/", "runs as a whole"),
+        ("test", "SERIES", "benchmarks", "add ONLY=bisect"),
+        ("bench", "ONLY", "forward/latency", "no such benchmark"),
         ("test", "SHARD", "3/2", "I/N"),
         ("test", "SHARD", "0/2", "I/N"),
         ("demo", "SKBULK_HOST", "2", "0 or 1"),
@@ -183,7 +196,9 @@ class Values(unittest.TestCase):
     def test_what_makes_no_sense_together(self) -> None:
         self.assertIn("one kernel only", complaint("shell", MACHINE="uml", CONFIG="perf"))
         self.assertIn("no Rust driver", complaint("shell", OVERLAY="0", DRIVER="rust"))
-        own = settings.read("shell", {"OVERLAY": "0", "DRIVER": "rust", "KDIR": "/usr"})
+        with tempfile.TemporaryDirectory() as tree:
+            Path(tree, "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 3\n")
+            own = settings.read("shell", {"OVERLAY": "0", "DRIVER": "rust", "KDIR": tree})
         self.assertEqual(own.text("DRIVER"), "rust")
         self.assertIn("add forward", complaint("bench", ONLY="slab", CASES="1 flow"))
         self.assertIn("no script", complaint("run"))
@@ -209,6 +224,33 @@ class Values(unittest.TestCase):
 
     def test_programs_of_a_suite_can_be_named(self) -> None:
         self.assertEqual(complaint("test", ONLY="e2e-rust/forward.py,python"), "")
+        self.assertEqual(complaint("test", ONLY="e2e-uml,e2e-uml/forward,mutants/x"), "")
+        self.assertEqual(complaint("test", ONLY="lint/mypy"), "")
+
+    def test_values_that_nothing_would_look_at(self) -> None:
+        self.assertIn("no such code", complaint("demo", OVERLAY="0", SKB_POOL="1"))
+        self.assertIn("takes both drivers", complaint("demo", OVERLAY="0", RECORD="1"))
+        self.assertIn("takes both drivers", complaint("demo", MACHINE="uml", RECORD="1"))
+        self.assertIn("no accelerator", complaint("shell", MACHINE="uml", ACCEL="tcg"))
+        self.assertIn("is emulated", complaint("shell", CONFIG="arm64", ACCEL="kvm"))
+        self.assertEqual(complaint("test", ONLY="bisect", SERIES="benchmarks"), "")
+
+    def test_a_device_that_is_not_there(self) -> None:
+        nowhere = Path("/nonexistent")
+        with mock.patch.object(settings, "KVM", nowhere):
+            self.assertIn("missing", complaint("demo", ACCEL="kvm"))
+        with mock.patch.object(settings, "NET", nowhere):
+            said = complaint("test", NETIF="eth2", REMOTE="netns:x")
+        self.assertIn("NETIF=eth2: this machine has no such interface", said)
+
+    def test_all_verbs_of_a_command_line_are_checked_together(self) -> None:
+        both = {"SKBULK_GOALS": "demo test", "SKBULK_GIVEN": "FRAMES ONLY CPUS"}
+        settings.read("test", {**both, "FRAMES": "2000", "ONLY": "lint"})
+        with self.assertRaisesRegex(Failure, "make test takes no CPUS"):
+            settings.read("test", {**both, "CPUS": "2"})
+        self.assertEqual(settings.goals_of("demo", both), ["demo", "test"])
+        # A verb inside of another: the unit tests, which make test calls.
+        self.assertEqual(settings.goals_of("shell", both), ["shell"])
 
     def test_an_unknown_verb(self) -> None:
         self.assertIn("there are demo", complaint("dmeo"))

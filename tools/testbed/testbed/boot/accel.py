@@ -12,6 +12,7 @@ from testbed.boot.vm import Vm, accel_key
 from testbed.build.kernel import Kernel
 from testbed.env import Env
 from testbed.host.ui import Failure, Step
+from testbed.settings import KVM
 
 # With a working KVM the probe takes 2 s.
 _PROBE_TIMEOUT = 20.0
@@ -36,7 +37,7 @@ def choose(env: Env, kernel: Kernel, tools: Path) -> str:
     """
     if env.settings.given("ACCEL"):
         return env.settings.text("ACCEL")
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+    if not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"
     cache = env.cache / "accel.json"
     key = accel_key()

@@ -87,6 +87,9 @@ def main(env: Env) -> int:
         for name, text in BENCHES.items():
             say(f"{name:<13} {text}")
         return 0
+    if _FORWARD in names:
+        # An unknown case is refused before anything is built.
+        forward.plans(env.settings.text("CASES"))
     timed = [name for name in names if name in MEMORY]
     rows: list[Row] = []
     raced: measure.Measured | None = None

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +14,6 @@ from testbed.env import Env
 from testbed.harness import lanes, shards
 from testbed.harness.summary import Summary
 from testbed.host.ui import Failure, clock, say, since_start
-from testbed.suites import test_e2e
 
 _UNIT_TESTS = ("testbed/tests", "insn/tests", "txsim/tests")
 
@@ -28,22 +25,7 @@ def main(env: Env) -> int:
         for name, text in SUITES.items():
             say(f"{name:<13} {text}{', on request' if name in ON_REQUEST else ''}")
         return 0
-    check_programs(env.clone, names)
     return run(env, names or (["ports"] if env.settings.given("NETIF") else []))
-
-
-def check_programs(clone: Path, names: Sequence[str]) -> None:
-    """Each program that ONLY names is one of its suite."""
-    for name in names:
-        suite, _, program = name.partition("/")
-        known = [Path(one).stem for one in test_e2e.programs_of(clone, suite)]
-        if program and known and program.removesuffix(".py") not in known:
-            near = difflib.get_close_matches(program, known, 1)
-            raise Failure(
-                f"ONLY={name}: the suite {suite} runs no program of that name",
-                *([f"did you mean {suite}/{near[0]}?"] if near else []),
-                f"it runs {', '.join(known)}",
-            )
 
 
 def run(env: Env, names: Sequence[str]) -> int:

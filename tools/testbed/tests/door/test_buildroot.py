@@ -204,6 +204,12 @@ class CheckTest(SandboxTest):
             "run": "no script to run",
             "run SCRIPT=/nowhere": "SCRIPT=/nowhere: there is no such file",
             "demo KDIR=/nowhere": "KDIR=/nowhere: there is no such folder",
+            "demo KDIR=/srv": "KDIR=/srv: this is no kernel tree",
+            "dmeo": "there is no verb dmeo",
+            # Nothing of the first verb is done if the second is wrong.
+            "help dmeo": "there is no verb dmeo",
+            "demo test FRAMES=5": "FRAMES=5: FRAMES is a number",
+            "demo shell FRAMES=2000 CPUS=99": "CPUS=99: CPUS is a number",
             "shell DRIVR=c": "DRIVR: there is no such variable",
             "patches AUTHOR=me": "AUTHOR=me: this is no name and address",
         }
@@ -219,6 +225,17 @@ class CheckTest(SandboxTest):
                     self.assert_fails(done, message)
                     self.assertLess(took, _SOON)
                     self.assertNotIn("build root:", done.stdout)
+
+    def test_a_user_without_a_home(self) -> None:
+        for home in ("", "relative"):
+            done = self.run_script("make -C $CLONE demo", HOME=home, XDG_CACHE_HOME="")
+            self.assert_fails(done, f"no place for the cache: HOME={home} ", "an absolute path")
+
+    def test_a_variable_of_one_verb_of_two(self) -> None:
+        good = "SKBULK_GOALS='demo test' SKBULK_GIVEN='FRAMES ONLY' FRAMES=2000 ONLY=lint"
+        for _ in ("with Python", "without"):
+            self.assert_succeeds(self.run_script(f"{good} $BUILDROOT check test"))
+            self.program("python3", "exit 127")
 
     def test_good_values_pass_without_python(self) -> None:
         self.program("python3", "exit 127")
@@ -298,6 +315,13 @@ class EnterTest(SandboxTest):
         # The newest is what a new clone begins with.
         self.assert_succeeds(done, "removing", "cargo-2\ncargo-3\n")
         self.assertNotIn("\ncargo-1\n", done.stdout)
+
+    def test_nothing_is_removed_while_another_call_writes_to_out(self) -> None:
+        done = self.run_in_root(
+            "mkdir -p /opt/a/out && cp -a $CLONE/tools /opt/a/\n"
+            "exec 8>/opt/a/out/.lock; flock 8; /opt/a/tools/buildroot clean || ls -A /opt/a/out"
+        )
+        self.assert_succeeds(done, "in use by another skbulk: /opt/a/out", "\n.lock\n")
 
     def test_a_folder_of_debian_itself_is_refused(self) -> None:
         done = self.run_in_root("touch /usr/local/x; $BUILDROOT enter true", KDIR="/usr/local")

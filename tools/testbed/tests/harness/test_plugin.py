@@ -26,7 +26,7 @@ def test_many(results):
     results.skip("c", "no such thing")
 
 @pytest.mark.suite("e2e-uml")
-@pytest.mark.parametrize("program", ["x.py", "y.py"])
+@pytest.mark.parametrize("program", ["forward.py", "vlan.py"])
 def test_program(results, program):
     say(f"{program} in {os.getpid()}")
     results.add("case")
@@ -99,7 +99,8 @@ def test_each_result_is_a_test_of_its_own(tmp_path: Path, words: tuple[str, ...]
     assert run.last == "6 passed, 2 failed", run.text
     assert run.code == 1
     assert run.passed() == {
-        "compile-fail::test_first", "kunit::a", "kunit::same", "e2e-uml.x::case", "e2e-uml.y::case",
+        "compile-fail::test_first", "kunit::a", "kunit::same", "e2e-uml.forward::case",
+        "e2e-uml.vlan::case",
         "python.test_them::test_unit",
     }  # fmt: skip
     suite = next(run.junit.iter("testsuite"))
@@ -118,7 +119,7 @@ def test_a_lane_is_a_process_and_keeps_the_order(tmp_path: Path) -> None:
         for lane in ("qemu", "rest")
     }
     assert [name for name, _ in lanes["qemu"]] == ["compile-fail", "kunit", "objects"], run.text
-    assert [name for name, _ in lanes["rest"]] == ["x.py", "y.py"], run.text
+    assert [name for name, _ in lanes["rest"]] == ["forward.py", "vlan.py"], run.text
     assert len({pid for _, pid in lanes["qemu"]}) == 1
     assert len({pid for _, pid in lanes["rest"]}) == 1
 
@@ -128,8 +129,8 @@ def test_a_lane_is_a_process_and_keeps_the_order(tmp_path: Path) -> None:
     [
         ("python", "1 passed, 0 failed"),
         ("e2e-uml", "2 passed, 0 failed"),
-        ("e2e-uml/y", "1 passed, 0 failed"),
-        ("e2e-uml/y.py", "1 passed, 0 failed"),
+        ("e2e-uml/vlan", "1 passed, 0 failed"),
+        ("e2e-uml/vlan.py", "1 passed, 0 failed"),
         ("kcsan,python", "2 passed, 0 failed"),
     ],
 )

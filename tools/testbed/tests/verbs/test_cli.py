@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from testbed import cli
+from testbed import cli, settings
 from testbed.catalogue import BENCHES, SUITES
+from testbed.env import Env
+from testbed.host.ui import Failure
 from testbed.settings import HELP
+from testbed.verbs import bench
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -52,3 +57,16 @@ def test_only_list_names_all_and_builds_nothing(
     code, out, err = run(capsys, verb)
     assert (code, err) == (0, "")
     assert [line.split()[0] for line in out.splitlines()] == list(known)
+
+
+def test_an_unknown_case_is_refused_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def built(*_: object) -> None:
+        raise AssertionError("it builds")
+
+    monkeypatch.setattr(bench, "built", built)
+    values = settings.read("bench", {"ONLY": "forward", "CASES": "nosuch"})
+    env = Env(values, tmp_path, tmp_path, tmp_path, tmp_path, None, "", 1)
+    with pytest.raises(Failure, match="CASES=nosuch: no case has that in its name"):
+        bench.main(env)
