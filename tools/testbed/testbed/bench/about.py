@@ -65,7 +65,8 @@ ABOUT: Mapping[str, str] = {
     "demo": "Compares both drivers in the same kernel and the same boot, in turn. Packets per "
     "second are those of an emulated CPU: they mean nothing as rates, and as a ratio only on a "
     "quiet machine. Instructions are counted by a QEMU plugin and hardly vary. The C driver calls "
-    "`napi_consume_skb()` once per SKB, counted in a shorter run and scaled.",
+    "`napi_consume_skb()` once per SKB, counted in a shorter run and scaled. The last column is "
+    "Rust divided by C in each row, so that fewer instructions are below 1.",
     "durations": "Compares a run without any cache (build root, kernel and model are built) with "
     "one where nothing has changed; means nothing for another machine or package mirror.",
     "forward": "Compares the Rust driver with the C driver: time between two forwarded packets. "
@@ -75,10 +76,11 @@ ABOUT: Mapping[str, str] = {
     "counts it: waiting for the model costs nothing here. Means nothing for latency.",
     "forward-option": "Compares a driver with itself, option on against off. Means nothing where "
     "the spread includes 1.",
-    "forward-option-cost": "The same by processor time. Bulk free shows no measurable gain here: "
-    "`napi_consume_skb()` of Linux 7.3 gathers heads and frees them in bulk by itself.",
-    "forward-scaling": "Compares the slowdown of 64 flows on two queue pairs against one flow. On "
-    "two processors it mostly reflects contention with the model, not the drivers.",
+    "forward-option-cost": "The same by processor time. Bulk free shows no measurable gain here, "
+    "though it takes fewer instructions (insn-option): `napi_consume_skb()` of Linux 7.3 gathers "
+    "heads and frees them in bulk by itself. Means nothing where the spread includes 1.",
+    "forward-scaling": "Compares the slowdown of 64 flows on two queue pairs against one flow. "
+    "Means little on two processors, where it mostly reflects contention with the model.",
     "window": "Compares the drivers with a number of packets under way: up to 256 the sender waits "
     "for answers, as TCP does; beyond, rings and queues are full. Time between two forwarded "
     "packets. Means nothing for a stream that does not wait.",
@@ -88,46 +90,59 @@ ABOUT: Mapping[str, str] = {
     "doorbell per packet, and does not count them. Means nothing for a card with other rings.",
     "insn": "Compares instructions per forwarded packet, counted in an emulated processor. The row "
     "memory has those that allocate, free and recycle SKBs and receive buffers, wherever they are; "
-    "with the Rust driver, they also set the fields of a received SKB. Means "
-    "nothing for time: an instruction is no nanosecond.",
+    "with the Rust driver, they also set the fields of a received SKB. Means nothing for time: an "
+    "instruction is no nanosecond.",
     "insn-option": "Compares the Rust driver with itself, option on against off, in instructions. "
-    "Fewer instructions for bulk free do not show in time; the reason is not known.",
+    "Means nothing for time: those that bulk free saves do not show in forward-option-cost, and "
+    "why is not known.",
     "xmit": "Compares the combiner with the list of `__dev_xmit_skb()`, both in front of a sink of "
     "fixed cost. Means nothing if the senders' CPUs also wait for the host's other work.",
-    "xmit-lock": "Compares lists with a spinlock in front of the same sink. As above.",
+    "xmit-lock": "Compares lists with a spinlock in front of the same sink. Means nothing in the "
+    "same case.",
     "xmit-ring": "Compares the combiner with the TX queue lock in front of a simulated ring; rows "
-    "with doorbells count them per 1000 packets. As above.",
+    "with doorbells count them per 1000 packets. Means nothing in the same case.",
     "xmit-qdisc": "Compares the list in Rust with the list in C, and sch_alf with pfifo_fast, in "
-    "front of a dummy device. Rows with rings and udp are limited by sockets on two CPUs and say "
-    "hardly anything about queues.",
+    "front of a dummy device. Rows with rings and udp mean little: sockets are the limit on two "
+    "CPUs, and not queues.",
     "xmit-nic": "Compares combining with the TX queue lock on one ring of the modelled card. With "
     "shared tails the model is the bottleneck, so the times mean little; doorbells do.",
     "slab": "Compares `Batch` with `kmem_cache_*_bulk()`, allocation and free of 232-byte objects. "
-    "The plain cache has sheaves of the default capacity. "
-    "Means nothing for caches that other CPUs free to.",
-    "slab-sized": "The same, with sheaves as large as those of `Batch`: the cost of the type.",
-    "slab-loop": "Compares `Batch` with a loop of single calls.",
-    "slab-single": "Compares `Cache::alloc()` with `kmem_cache_alloc()`.",
-    "slab-rest": "Memory that a cache keeps after the benchmark, and after `Cache::shrink()`.",
+    "The plain cache has sheaves of the default capacity. Means nothing for caches that other CPUs "
+    "free to.",
+    "slab-sized": "The same, with sheaves as large as those of `Batch`: the cost of the type. "
+    "Means nothing in the same case.",
+    "slab-loop": "Compares `Batch` with a loop of single calls. Means nothing for caches that "
+    "other CPUs free to.",
+    "slab-single": "Compares `Cache::alloc()` with `kmem_cache_alloc()`, one object at a time. "
+    "Means nothing for batches.",
+    "slab-rest": "Memory that a cache keeps after the benchmark, and after `Cache::shrink()`: "
+    "`Batch` with its large sheaves, and the plain cache. Means nothing for other sizes of "
+    "objects.",
     "alf_queue": "Compares queues with `ptr_ring` and its locks, put in and taken out on one CPU. "
     "Means nothing for contention.",
     "alf_queue-2cpu": "The same with producers and consumers on two CPUs. Means nothing if the two "
     "virtual CPUs do not run at the same time.",
     "alf_queue-unlocked": "`ptr_ring` without its locks, for one user on each side, to be read "
-    "beside the rows of spsc.",
+    "beside the rows of spsc. Means nothing for contention.",
     "qmempool": "Compares pools with single calls of `kmem_cache`, and with bulk calls above one "
-    "object; process context shows when not to use a pool.",
+    "object; process context shows when not to use a pool. Means nothing for objects that another "
+    "CPU frees.",
     "qmempool-xcpu": "Compares pools with `kmem_cache` where another CPU frees. In User-Mode Linux "
-    "the reference pays for interrupts that are signals of the host: the direction counts, not the "
-    "size.",
+    "the reference pays for interrupts that are signals of the host: the direction counts, and the "
+    "size means nothing.",
     "skb": "Compares `napi_build_skb()` and `napi_consume_skb()` with `net.core.skb_qmempool` on "
-    "and off. As above for two CPUs.",
+    "and off. With two CPUs, the direction counts and not the size, as in qmempool-xcpu. Means "
+    "nothing for a driver: nothing is received or sent.",
     "seed": "Compares the rates that commit 100dfa74ca tells after its change with those that the "
     "simulation predicts from the rates before. Rests on estimates made with all four rates known: "
-    "it checks that the model has the right parts and proves no number.",
+    "it checks that the model has the right parts, and means nothing as a proof of a number.",
     "sensitivity": "The same with one estimate wrong by a quarter and the transfer times fitted "
-    "anew.",
+    "anew. Means nothing for several estimates that are wrong at once.",
     "selftests": "Compares the drivers by the cases of `drivers/net` and `drivers/net/hw` that "
-    "pass, fail and are skipped on a port of the modelled card. Means nothing for hardware.",
-    "checks": "Counts the checks that passed by suite; a skipped check is not counted.",
+    "pass, fail and are skipped on a port of the modelled card. A program that fails in the same "
+    "cases with both drivers mostly needs something that the testbed's kernel, tools or card lack. "
+    "Means nothing for hardware.",
+    "checks": "Counts the checks that passed by suite, in the run of that commit; a skipped check "
+    "is not counted, nor is a suite that runs only on request. Means nothing about what they "
+    "check.",
 }

@@ -29,7 +29,8 @@ A benchmark runs both sides in alternation. Tables show medians: of times, in na
 packet, element or object unless a unit is given, and of the ratios of pairs of rounds, with their
 spread. A ratio above 1 means that ours is better. Single times vary by tens of percent from run to
 run on a virtual machine, so ratios near 1 are not significant. All rows of a run are shown,
-regressions and missed targets included.
+regressions and missed targets included. Each section is of its own date, commit and machine: a
+figure of one section says nothing about one of another.
 """
 _BLOCK = re.compile(r"^<!-- recorded: (\w+) -->\n.*?^<!-- end of recorded -->\n", re.M | re.S)
 

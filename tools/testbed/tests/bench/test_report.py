@@ -33,6 +33,14 @@ end
 """
 
 
+class About(unittest.TestCase):
+    """The paragraphs in front of the tables."""
+
+    def test_each_table_has_the_limits_of_its_meaning(self) -> None:
+        for name, text in ABOUT.items():
+            self.assertRegex(text, r"\b[Mm]eans? (?:nothing|little)\b", name)
+
+
 class Records(unittest.TestCase):
     """Files of results."""
 
