@@ -35,6 +35,23 @@ class Documentation(unittest.TestCase):
         self.assertNotIn("code-block:: rust", text)
         self.assertIn("samples/rust/driver_net/rust_driver_net.rs", text)
 
+    def test_every_callback_of_a_driver_is_explained(self) -> None:
+        code = (CLONE / "rust/kernel/net/device/driver.rs").read_text()
+        trait = code[code.index("\npub trait Driver: ") :]
+        callbacks = re.findall(r"^    fn (\w+)", trait[: trait.index("\n}\n")], re.M)
+        self.assertGreater(len(callbacks), 20)
+        text = (CLONE / "Documentation/rust/netdev.rst").read_text()
+        self.assertEqual(
+            [one for one in callbacks if not re.search(rf"``{one}(?:\(\))?``", text)], []
+        )
+
+    def test_every_folder_of_the_testbed_has_a_purpose(self) -> None:
+        testbed = CLONE / "tools/testbed"
+        text = (testbed / "README.md").read_text()
+        folders = [path.parent.name for path in testbed.glob("testbed/*/__init__.py")]
+        self.assertGreater(len(folders), 5)
+        self.assertEqual([one for one in folders if f"| `testbed/{one}/`" not in text], [])
+
     def test_every_document_is_in_an_index(self) -> None:
         patches = "".join(path.read_text() for path in (CLONE / "patches").glob("*.patch"))
         for document in DOCUMENTS:
