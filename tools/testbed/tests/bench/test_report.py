@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tempfile
 import unittest
@@ -134,6 +135,16 @@ class Report(unittest.TestCase):
         for name, content in records.items():
             for row in content.get("rows", []):
                 self.assertIn(row["bench"], ABOUT, name)
+
+    def test_each_table_of_a_benchmark_of_memory_has_its_texts(self) -> None:
+        folder = CLONE / "samples/rust/bulk_bench/reference"
+        for path in folder.glob("bench_*.c"):
+            # Without these, RECORD=1 fails after the measurement.
+            tables = set(re.findall(r'bench_(?:time|figure)\("([\w-]+)"', path.read_text()))
+            name = path.stem.removeprefix("bench_").removesuffix("_reference")
+            for table in tables | {name}:
+                self.assertIn(table, ABOUT, path.name)
+        self.assertEqual([name for name in MEMORY if name not in REFERENCES], [])
 
     def test_a_benchmark_of_memory_has_its_modules(self) -> None:
         folder = CLONE / "samples/rust/bulk_bench"
