@@ -96,12 +96,12 @@ class Circumstances:
 
 def commit(clone: Path) -> str:
     """The commit of a clone, with a + if the work tree differs from it."""
-    head = proc.output(["git", "-C", str(clone), "rev-parse", "--short=7", "HEAD"])
+    # It may belong to another user, also where a user namespace makes the owner another one.
+    git = ["git", "-c", f"safe.directory={clone}", "-C", str(clone)]
+    head = proc.output([*git, "rev-parse", "--short=7", "HEAD"])
     # A run that writes several records does not count its own.
     sources = [".", *(f":!{one}" for one in RECORDED)]
-    changed = proc.output(
-        ["git", "-C", str(clone), "status", "--porcelain", "-uno", "--", *sources]
-    )
+    changed = proc.output([*git, "status", "--porcelain", "-uno", "--", *sources])
     return f"{head.strip()}{'+' if changed and changed.strip() else ''}" if head else "unknown"
 
 

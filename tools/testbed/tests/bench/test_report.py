@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -112,6 +113,17 @@ class Records(unittest.TestCase):
         junit.write_text("no XML")
         with self.assertRaisesRegex(Failure, "no report of make test"):
             record.checks(junit)
+
+    def test_the_commit_of_another_users_clone_is_known(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("only root can give a folder away")
+        clone = self.folder()
+        git = ["git", "-C", clone, "-c", "user.name=x", "-c", "user.email=x@localhost"]
+        subprocess.run([*git, "init", "-q"], check=True)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+        for path in (clone, clone / ".git"):
+            os.chown(path, 65534, 65534)
+        self.assertRegex(record.commit(clone), r"^[0-9a-f]{7}$")
 
     def test_the_commit_of_no_repository_is_unknown(self) -> None:
         self.assertEqual(record.commit(self.folder()), "unknown")
