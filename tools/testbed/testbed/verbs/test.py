@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,7 @@ def run(env: Env, names: Sequence[str]) -> int:
     only = [name.partition("/")[0] for name in names]
     suites = [name for name in SUITES if name in only or (not only and name not in ON_REQUEST)]
     summary = Summary()
+    forget(env.out / "results")
     sys.stdout.flush()
     # The output of lanes comes by standard error.
     os.dup2(1, 2)
@@ -50,6 +52,12 @@ def run(env: Env, names: Sequence[str]) -> int:
         shards.save(env.clone, summary.seconds)
     say(summary.last_line)
     return code
+
+
+def forget(results: Path) -> None:
+    """Remove the results of an earlier run: readers take all files for those of the last one."""
+    for path in (*results.glob("*.ktap"), results / "junit.xml"):
+        path.unlink(missing_ok=True)
 
 
 def _words(env: Env, suites: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make test: its results are those of the last run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from testbed.verbs import test
+
+
+def test_results_of_an_earlier_run_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    for name in ("e2e-uml.ktap", "junit.xml", "bench.log"):
+        (results / name).touch()
+    seen: list[str] = []
+
+    def run(*_: object, **__: object) -> int:
+        seen.extend(path.name for path in results.iterdir())
+        return 0
+
+    monkeypatch.setattr(test.pytest, "main", run)
+    monkeypatch.setattr(test.os, "dup2", lambda *_: None)
+    env: Any = SimpleNamespace(
+        out=tmp_path,
+        logs=tmp_path,
+        clone=tmp_path,
+        settings=SimpleNamespace(switch=lambda _: False),
+    )
+    assert test.run(env, ["lint"]) == 0
+    # Files of scripts and measurements stay.
+    assert seen == ["bench.log"]
