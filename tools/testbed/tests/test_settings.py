@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from testbed import settings
+from testbed import combinations, settings
 from testbed.boot.card import CARDS
 from testbed.host.ui import Failure
 
@@ -237,11 +237,16 @@ class Values(unittest.TestCase):
 
     def test_a_device_that_is_not_there(self) -> None:
         nowhere = Path("/nonexistent")
-        with mock.patch.object(settings, "KVM", nowhere):
+        with mock.patch.object(combinations, "KVM", nowhere):
             self.assertIn("missing", complaint("demo", ACCEL="kvm"))
-        with mock.patch.object(settings, "NET", nowhere):
+        with mock.patch.object(combinations, "NET", nowhere):
             said = complaint("test", NETIF="eth2", REMOTE="netns:x")
         self.assertIn("NETIF=eth2: this machine has no such interface", said)
+        with tempfile.TemporaryDirectory() as here:
+            (Path(here) / "eth2").touch()
+            with mock.patch.object(combinations, "NET", Path(here)):
+                said = complaint("test", NETIF="eth2", REMOTE="netns:nowhere")
+        self.assertIn("netns:nowhere: there is no such network namespace", said)
 
     def test_all_verbs_of_a_command_line_are_checked_together(self) -> None:
         both = {"SKBULK_GOALS": "demo test", "SKBULK_GIVEN": "FRAMES ONLY CPUS"}

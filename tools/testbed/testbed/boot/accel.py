@@ -10,9 +10,9 @@ from pathlib import Path
 from testbed.boot.job import Job
 from testbed.boot.vm import Vm, accel_key
 from testbed.build.kernel import Kernel
+from testbed.combinations import KVM
 from testbed.env import Env
 from testbed.host.ui import Failure, Step
-from testbed.settings import KVM
 
 # With a working KVM the probe takes 2 s.
 _PROBE_TIMEOUT = 20.0
