@@ -233,6 +233,10 @@ def _is_shard(text: str) -> bool:
 DRIVERS = ("rust", "c", "none")
 
 
+# The top Makefile of the kernel refuses such paths.
+_BREAKS_KBUILD = re.compile(r"[\s:]")
+
+
 def _driver(text: str) -> list[str]:
     if text in DRIVERS:
         return []
@@ -240,9 +244,19 @@ def _driver(text: str) -> list[str]:
     if not folder.is_dir():
         what = "there is no such folder" if "/" in text else "there is no such driver"
         return [what, f"DRIVER is one of {', '.join(DRIVERS)}, or the folder of a driver"]
+    if _BREAKS_KBUILD.search(str(folder.resolve())):
+        return ["the kernel's build takes no path with blanks or colons", "rename that folder"]
     if not any((folder / name).is_file() for name in ("Kbuild", "Makefile")):
         return ["there is neither a Makefile nor a Kbuild file in that folder",
                 "its one line is: obj-m += NAME.o"]  # fmt: skip
+    return []
+
+
+def _path(text: str) -> list[str]:
+    if not os.path.isabs(text):
+        return ["the path has to be absolute, from / on"]
+    if _BREAKS_KBUILD.search(text):
+        return ["the kernel's build takes no path with blanks or colons", "choose another one"]
     return []
 
 
@@ -274,7 +288,7 @@ _KINDS: Mapping[str, Callable[[str], Sequence[str]]] = {
     "FILE": _unless(os.path.isfile, "there is no such file"),
     "FILES": _files,
     "TREE": _tree,
-    "PATH": _unless(os.path.isabs, "the path has to be absolute, from / on"),
+    "PATH": _path,
     "URL": _unless(re.compile("https?://|file:|copy:").match,
                    "an address begins with http://, https:// or file:"),
     "SECONDS": _unless(_is_seconds, "this is a number of seconds, more than 0"),

@@ -178,6 +178,7 @@ class Values(unittest.TestCase):
         ("demo", "OVERLAY", "off", "0 or 1"),
         ("demo", "SKBULK_MIRROR", "debian", "http://"),
         ("demo", "XDG_CACHE_HOME", "cache", "absolute"),
+        ("demo", "XDG_CACHE_HOME", "/my cache", "blanks or colons"),
         # A verb that does not take it, and names that no verb takes.
         ("demo", "CPUS", "2", "CPUS is for make run, make shell"),
         ("clean", "DRIVER", "c", "make clean takes no DRIVER"),
@@ -208,6 +209,11 @@ class Values(unittest.TestCase):
         self.assertEqual(found.text("DRIVER"), "rust")
         with self.assertRaises(Failure):
             settings.read("shell", {"DRIVER": "e1000"})
+
+    def test_a_path_that_the_kernels_build_refuses(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="my driver") as folder:
+            Path(folder, "Makefile").write_text("obj-m += x.o\n")
+            self.assertIn("blanks or colons", complaint("shell", DRIVER=folder))
 
     def test_a_driver_is_a_word_or_a_folder(self) -> None:
         self.assertIsNone(settings.read("shell", {"DRIVER": "c"}).driver_folder())

@@ -231,6 +231,10 @@ class CheckTest(SandboxTest):
             done = self.run_script("make -C $CLONE demo", HOME=home, XDG_CACHE_HOME="")
             self.assert_fails(done, f"no place for the cache: HOME={home} ", "an absolute path")
 
+    def test_a_cache_that_the_kernels_build_refuses(self) -> None:
+        done = self.run_script("make -C $CLONE demo", HOME="/srv/a b", XDG_CACHE_HOME="")
+        self.assert_fails(done, "/srv/a b/.cache/skbulk: the kernel's build takes no path")
+
     def test_a_variable_of_one_verb_of_two(self) -> None:
         good = "SKBULK_GOALS='demo test' SKBULK_GIVEN='FRAMES ONLY' FRAMES=2000 ONLY=lint"
         for _ in ("with Python", "without"):
