@@ -97,8 +97,7 @@ def run(ready: Built) -> list[Row]:
         insn_cost.save(record, worst, str(kernel["release"]), FRAMES)
         say(f"written: {record}")
     else:
-        c_all = first["c"].cases["all"]
-        verdicts = insn_cost.judge(insn_cost.load(record), first["rust"], c_all=c_all)
+        verdicts = insn_cost.judge(insn_cost.load(record), first["rust"], first["c"])
         for case, wrong in verdicts.items():
             say(f"record, {case}: {wrong or 'kept'}")
     return [*insn_cost.rows(found), *_options(ready, found["rust"])]
