@@ -46,6 +46,7 @@ pub struct Parsed {
 }
 
 /// Two bytes in network order; 0 past the end.
+#[inline]
 pub fn be16(data: &[u8], at: usize) -> u16 {
     match data.get(at..at + 2) {
         Some(bytes) => u16::from_be_bytes([bytes[0], bytes[1]]),
@@ -54,6 +55,7 @@ pub fn be16(data: &[u8], at: usize) -> u16 {
 }
 
 /// Puts two bytes in network order; nothing past the end.
+#[inline]
 pub fn put_be16(data: &mut [u8], at: usize, value: u16) {
     if let Some(bytes) = data.get_mut(at..at + 2) {
         bytes.copy_from_slice(&value.to_be_bytes());

@@ -2,13 +2,14 @@
 //! The frames of the generator: every byte follows from the run and the sequence number, so
 //! that the checker can make the same frame again and compare.
 
-use nicmodel_device::checksum::{finish, insert_ipv4, sum};
+use nicmodel_device::checksum::{finish, sum};
 use nicmodel_device::packet::{MIN_FRAME, be16, put_be16};
 
 use crate::spec::Generate;
 
 const MAGIC: [u8; 4] = *b"skbw";
 const L3: usize = 14;
+const ADDRESSES: usize = 26;
 const L4: usize = 34;
 const MARK: usize = 42;
 const PATTERN: usize = 54;
@@ -51,20 +52,22 @@ pub(crate) fn resembles(spec: &Generate, frame: &[u8]) -> bool {
 /// goes on at the same time. Its checksum covers the mark.
 pub(crate) fn of_another_run(frame: &[u8], run: u16) -> bool {
     let length = usize::from(be16(frame, L4 + 4));
-    let Some(datagram) = frame.get(L4..L4 + length) else {
+    let Some(datagram) = frame.get(ADDRESSES..L4 + length) else {
         return false;
     };
-    let pseudo = sum(&frame[L3 + 12..L3 + 20], 17 + length as u32);
-    mark(frame).is_some_and(|mark| mark.run != run) && finish(sum(datagram, pseudo)) == 0
+    mark(frame).is_some_and(|mark| mark.run != run)
+        && finish(sum(datagram, 17 + length as u32)) == 0
 }
 
 /// Makes frames of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct Maker {
     template: Vec<u8>,
+    /// Sums of what is the same in all frames, for their checksums.
+    header: u32,
+    datagram: u32,
     run: u16,
     flows: u16,
-    size: usize,
 }
 
 impl Maker {
@@ -76,19 +79,21 @@ impl Maker {
         template[L3] = 0x45;
         put_be16(&mut template, L3 + 2, (spec.size - L3) as u16);
         put_be16(&mut template, L3 + 6, 0x4000);
-        template[L3 + 8] = TTL;
         template[L3 + 9] = 17;
-        template[L3 + 12..L3 + 16].copy_from_slice(&spec.src_ip.octets());
-        template[L3 + 16..L3 + 20].copy_from_slice(&spec.dst_ip.octets());
+        template[ADDRESSES..ADDRESSES + 4].copy_from_slice(&spec.src_ip.octets());
+        template[ADDRESSES + 4..L4].copy_from_slice(&spec.dst_ip.octets());
         put_be16(&mut template, L4 + 2, TO_PORT);
         put_be16(&mut template, L4 + 4, (spec.size - L4) as u16);
         template[MARK..MARK + 4].copy_from_slice(&MAGIC);
         put_be16(&mut template, MARK + 4, run);
+        // The addresses of the pseudo header stand in front of the datagram.
+        let length = (spec.size - L4) as u32;
         Self {
+            header: sum(&template[L3..L4], 0),
+            datagram: sum(&template[ADDRESSES..], 17 + length),
             template,
             run,
             flows: spec.flows,
-            size: spec.size,
         }
     }
 
@@ -103,21 +108,28 @@ impl Maker {
 
     /// The frame as it goes into the first port.
     pub(crate) fn make(&self, sequence: u32, frame: &mut Vec<u8>) {
+        self.build(sequence, TTL, frame);
+    }
+
+    fn build(&self, sequence: u32, ttl: u8, frame: &mut Vec<u8>) {
         frame.clear();
         frame.extend_from_slice(&self.template);
-        let flow = self.flow(sequence);
-        put_be16(frame, L3 + 4, sequence as u16);
-        put_be16(frame, L4, FIRST_PORT.wrapping_add(flow));
+        let [id, flow] = [sequence as u16, self.flow(sequence)];
+        let port = FIRST_PORT.wrapping_add(flow);
+        let [high, low] = [(sequence >> 16) as u16, sequence as u16];
+        put_be16(frame, L3 + 4, id);
+        frame[L3 + 8] = ttl;
+        put_be16(frame, L4, port);
         put_be16(frame, MARK + 6, flow);
-        put_be16(frame, MARK + 8, (sequence >> 16) as u16);
-        put_be16(frame, MARK + 10, sequence as u16);
+        put_be16(frame, MARK + 8, high);
+        put_be16(frame, MARK + 10, low);
         for (i, byte) in frame[PATTERN..].iter_mut().enumerate() {
             *byte = (sequence as u8).wrapping_mul(31).wrapping_add(i as u8);
         }
-        insert_ipv4(frame, L3, 20);
-        let length = (self.size - L4) as u32;
-        let pseudo = sum(&frame[L3 + 12..L3 + 20], 17 + length);
-        let value = match finish(sum(&frame[L4..], pseudo)) {
+        let header = self.header + u32::from(id) + (u32::from(ttl) << 8);
+        put_be16(frame, L3 + 10, finish(header));
+        let marks: u32 = [port, flow, high, low].map(u32::from).iter().sum();
+        let value = match finish(sum(&frame[PATTERN..], self.datagram + marks)) {
             0 => 0xffff,
             value => value,
         };
@@ -127,7 +139,7 @@ impl Maker {
     /// The frame as it must leave the last port. Addresses that are not checked are those of
     /// the frame that came.
     pub(crate) fn expect(&self, sequence: u32, spec: &Generate, came: &[u8], frame: &mut Vec<u8>) {
-        self.make(sequence, frame);
+        self.build(sequence, spec.expect_ttl, frame);
         match spec.expect_dst_mac {
             Some(mac) => frame[..6].copy_from_slice(&mac.0),
             None => frame[..6].copy_from_slice(&came[..6]),
@@ -136,8 +148,6 @@ impl Maker {
             Some(mac) => frame[6..12].copy_from_slice(&mac.0),
             None => frame[6..12].copy_from_slice(&came[6..12]),
         }
-        frame[L3 + 8] = spec.expect_ttl;
-        insert_ipv4(frame, L3, 20);
         if frame.len() < MIN_FRAME {
             frame.resize(MIN_FRAME, 0);
         }
