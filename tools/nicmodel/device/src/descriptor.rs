@@ -10,6 +10,9 @@ use bitbybit::{bitenum, bitfield};
 /// Bytes of a descriptor of any kind.
 pub const SIZE: u32 = 16;
 
+/// A descriptor of any kind.
+pub(crate) type Descriptor = [u64; 2];
+
 /// The parts of a frame that its hash covers.
 #[bitenum(u4, exhaustive = false)]
 #[derive(Debug, PartialEq, Eq)]

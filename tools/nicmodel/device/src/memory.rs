@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use vm_memory::{
-    Bytes, GuestAddress, GuestAddressSpace, GuestMemoryAtomic, GuestMemoryMmap, GuestRegionMmap,
+    Bytes, GuestAddress, GuestAddressSpace, GuestMemoryAtomic, GuestMemoryBackend,
+    GuestMemoryLoadGuard, GuestMemoryMmap, GuestMemoryRegion, GuestRegionMmap, VolatileMemory,
+    VolatileSlice,
 };
+
+use crate::descriptor::Descriptor;
 
 /// A DMA access that does not lie in the guest's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,47 +24,108 @@ pub struct DmaError {
 
 /// One consistent view of guest memory; cheap to take, valid while held.
 #[derive(Debug)]
-pub struct View(Arc<GuestMemoryMmap<()>>);
+pub struct View(GuestMemoryLoadGuard<GuestMemoryMmap<()>>);
 
 impl View {
+    /// The memory of an access, if it lies in one region, as nearly all do.
+    #[inline]
+    fn slice(&self, address: u64, length: usize) -> Option<VolatileSlice<'_>> {
+        let region = self.0.find_region(GuestAddress(address))?;
+        let inside = usize::try_from(address - region.start_addr().0).ok()?;
+        VolatileMemory::get_slice(&**region, inside, length).ok()
+    }
+
+    fn error(address: u64, length: usize) -> DmaError {
+        DmaError { address, length }
+    }
+
     /// Copies out of guest memory.
     pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), DmaError> {
-        let length = data.len();
+        if let Some(slice) = self.slice(address, data.len()) {
+            slice.copy_to(data);
+            return Ok(());
+        }
         self.0
             .read_slice(data, GuestAddress(address))
-            .map_err(|_| DmaError { address, length })
+            .map_err(|_| Self::error(address, data.len()))
     }
 
     /// Copies into guest memory.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), DmaError> {
+        if let Some(slice) = self.slice(address, data.len()) {
+            slice.copy_from(data);
+            return Ok(());
+        }
         self.0
             .write_slice(data, GuestAddress(address))
-            .map_err(|_| DmaError {
-                address,
-                length: data.len(),
-            })
+            .map_err(|_| Self::error(address, data.len()))
     }
 
     /// Reads one aligned 64-bit word in one access.
     pub fn load64(&self, address: u64) -> Result<u64, DmaError> {
-        self.0
-            .load::<u64>(GuestAddress(address), Ordering::Acquire)
+        self.slice(address, 8)
+            .and_then(|slice| slice.load::<u64>(0, Ordering::Acquire).ok())
             .map(u64::from_le)
-            .map_err(|_| DmaError { address, length: 8 })
+            .ok_or(Self::error(address, 8))
     }
 
     /// Writes one aligned 64-bit word in one access, after everything written before.
     pub fn store64(&self, address: u64, value: u64) -> Result<(), DmaError> {
-        self.0
-            .store(value.to_le(), GuestAddress(address), Ordering::Release)
-            .map_err(|_| DmaError { address, length: 8 })
+        self.slice(address, 8)
+            .and_then(|slice| slice.store(value.to_le(), 0, Ordering::Release).ok())
+            .ok_or(Self::error(address, 8))
     }
 
     /// Writes one aligned 32-bit word in one access, after everything written before.
     pub fn store32(&self, address: u64, value: u32) -> Result<(), DmaError> {
-        self.0
-            .store(value.to_le(), GuestAddress(address), Ordering::Release)
-            .map_err(|_| DmaError { address, length: 4 })
+        self.slice(address, 4)
+            .and_then(|slice| slice.store(value.to_le(), 0, Ordering::Release).ok())
+            .ok_or(Self::error(address, 4))
+    }
+
+    /// Reads descriptors, which must not cross the end of a page.
+    pub(crate) fn load_descriptors(
+        &self,
+        address: u64,
+        descriptors: &mut [Descriptor],
+    ) -> Result<(), DmaError> {
+        let words = descriptors.as_flattened_mut();
+        let length = size_of_val(words);
+        let slice = self
+            .slice(address, length)
+            .ok_or(Self::error(address, length))?;
+        let source = slice
+            .get_array_ref::<u64>(0, words.len())
+            .map_err(|_| Self::error(address, length))?;
+        source.copy_to(words);
+        for word in words {
+            *word = u64::from_le(*word);
+        }
+        Ok(())
+    }
+
+    /// Writes a descriptor back: the second word, which drivers poll, after the first one and
+    /// everything written before, and each in one access.
+    pub(crate) fn store_descriptor(
+        &self,
+        address: u64,
+        descriptor: Descriptor,
+    ) -> Result<(), DmaError> {
+        let [low, high] = descriptor.map(u64::to_le);
+        self.slice(address, size_of::<Descriptor>())
+            .and_then(|slice| {
+                slice.store(low, 0, Ordering::Release).ok()?;
+                slice.store(high, 8, Ordering::Release).ok()
+            })
+            .ok_or(Self::error(address, size_of::<Descriptor>()))
+    }
+
+    /// Lets the processor fetch the memory at `address`, if there is any, while it goes on.
+    pub(crate) fn touch(&self, address: u64) {
+        if let Some(slice) = self.slice(address, 1) {
+            // A load with an order is not left out, although nothing uses its result.
+            let _ = slice.load::<u8>(0, Ordering::Acquire);
+        }
     }
 }
 
@@ -82,7 +147,7 @@ impl DmaMemory {
 
     /// The memory as it is now.
     pub fn view(&self) -> View {
-        View(self.0.memory().into_inner())
+        View(self.0.memory())
     }
 
     /// The map itself, for a transport that exchanges it as a whole.
@@ -126,5 +191,67 @@ impl DmaMemory {
     /// Removes everything.
     pub fn clear(&self) {
         self.change(|_| Some(GuestMemoryMmap::new()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: u64 = 4096;
+
+    fn view() -> View {
+        let page = |at: u64| (GuestAddress(at), PAGE as usize);
+        let map = GuestMemoryMmap::from_ranges(&[page(PAGE), page(2 * PAGE), page(8 * PAGE)]);
+        DmaMemory::new(map.expect("memory")).view()
+    }
+
+    #[test]
+    fn an_access_may_cross_from_one_region_into_the_next() {
+        let view = view();
+        let at = 2 * PAGE - 3;
+        view.write(at, b"across").expect("both are there");
+        let mut bytes = [0; 6];
+        view.read(at, &mut bytes).expect("both are there");
+        assert_eq!(&bytes, b"across");
+        view.read(2 * PAGE, &mut bytes[..3]).expect("the second");
+        assert_eq!(&bytes[..3], b"oss");
+    }
+
+    #[test]
+    fn an_access_outside_of_memory_is_an_error_that_names_it() {
+        let view = view();
+        for address in [0, PAGE - 8, 3 * PAGE, 8 * PAGE - 8, u64::MAX - 7] {
+            let error = Err(DmaError { address, length: 8 });
+            assert_eq!(view.write(address, &[0; 8]), error);
+            assert_eq!(view.read(address, &mut [0; 8]), error);
+            assert_eq!(view.store64(address, 0), error);
+            assert_eq!(view.load64(address).map(|_| ()), error);
+            view.touch(address);
+            let error = Err(DmaError {
+                address,
+                length: 16,
+            });
+            assert_eq!(view.store_descriptor(address, [0; 2]), error);
+            assert_eq!(view.load_descriptors(address, &mut [[0; 2]]), error);
+        }
+        let at = 9 * PAGE - 4;
+        let error = Err(DmaError {
+            address: at,
+            length: 8,
+        });
+        assert_eq!(view.write(at, &[0; 8]), error, "only a part is there");
+        assert_eq!(view.load64(at).map(|_| ()), error, "only a part is there");
+    }
+
+    #[test]
+    fn descriptors_have_their_words_in_order() {
+        let view = view();
+        view.store_descriptor(PAGE, [1, 2]).expect("in memory");
+        view.store_descriptor(PAGE + 16, [3, 4]).expect("in memory");
+        let mut found = [[0; 2]; 2];
+        view.load_descriptors(PAGE, &mut found).expect("in memory");
+        assert_eq!(found, [[1, 2], [3, 4]]);
+        assert_eq!(view.load64(PAGE + 24), Ok(4));
     }
 }

@@ -14,7 +14,7 @@ use crate::packet::FCS;
 use crate::pause::Pause;
 use crate::regs::bits::{Ctrl, Dmatxctl, Hlreg0};
 use crate::regs::offset;
-use crate::rx::{self, Outcome};
+use crate::rx::{Outcome, RxQueues, sort};
 use crate::tx::{Progress, TxQueue};
 
 pub use crate::tx::MAX_SEND;
@@ -85,6 +85,7 @@ pub struct Datapath {
     buffered: usize,
     spare: Vec<Vec<u8>>,
     flushed: Vec<(u32, Loss)>,
+    rings: RxQueues,
     queues: Vec<TxQueue>,
     next_queue: u32,
     /// Transmit queues that were enabled when they were last looked at, and when that is again.
@@ -111,6 +112,7 @@ impl Datapath {
             buffered: 0,
             spare: Vec::new(),
             flushed: Vec::new(),
+            rings: RxQueues::default(),
             queues: (0..QUEUES).map(|_| TxQueue::default()).collect(),
             next_queue: 0,
             enabled: 0,
@@ -167,6 +169,7 @@ impl Datapath {
     /// Ends a turn: counters and interrupts. Returns when a moderated interrupt, or the end of a
     /// pause, is due.
     pub fn end(&mut self) -> Option<u64> {
+        self.rings.close(&self.device);
         self.account();
         let device = &self.device;
         let next = device.irq.deliver(&device.regs, self.now);
@@ -282,12 +285,13 @@ impl Datapath {
         let Some(view) = &self.view else {
             return Outcome::Disabled;
         };
-        let queue = rx::queue_of(&self.config, frame);
-        let outcome = rx::deliver(
+        let sorted = sort(&self.config, frame);
+        let queue = sorted.queue;
+        let outcome = self.rings.deliver(
             &self.device,
             view,
             &self.config,
-            queue,
+            &sorted,
             frame,
             &mut self.scratch,
         );

@@ -11,10 +11,11 @@ use crate::fault::Kind;
 use crate::filter::RxConfig;
 use crate::judge::{receive_label, rules};
 use crate::memory::{DmaError, View};
-use crate::packet::{Network, SCTP, TCP, UDP, be16, parse};
+use crate::packet::{Network, Parsed, SCTP, TCP, UDP, be16, parse};
 use crate::regs::bits::{Rxdctl, Srrctl};
 use crate::regs::offset;
-use crate::ring::Ring;
+use crate::ring::{Fetched, Ring};
+use crate::rss::Hash;
 
 /// The fate of a frame at a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,58 +38,195 @@ struct Report {
     vlan: u16,
 }
 
-/// Queue of a frame.
-pub(crate) fn queue_of(config: &RxConfig, frame: &[u8]) -> u32 {
-    config
-        .rss
-        .as_ref()
-        .map_or(0, |rss| rss.queue(rss.hash(frame, &parse(frame))))
+/// The queue of a frame, and what a driver is told about its contents.
+pub(crate) struct Sorted {
+    pub queue: u32,
+    parsed: Parsed,
+    hash: Option<Hash>,
 }
 
-/// Puts a frame into the ring of `queue`.
-pub(crate) fn deliver(
-    device: &Device,
-    view: &View,
-    config: &RxConfig,
-    queue: u32,
-    frame: &[u8],
-    scratch: &mut Vec<u8>,
-) -> Outcome {
-    let control = device.regs.nth::<Rxdctl>(queue);
-    if !control.enable() {
-        return Outcome::Disabled;
-    }
-    let srrctl = device.regs.nth::<Srrctl>(queue);
-    let size = srrctl.bsizepacket().as_usize() * 1024;
-    let ring = Ring::receive(&device.regs, queue);
-    let (Some(ring), true) = (ring, size != 0) else {
-        bump(&device.totals.malformed, 1);
-        return Outcome::Disabled;
+/// Looks at the headers of a frame.
+pub(crate) fn sort(config: &RxConfig, frame: &[u8]) -> Sorted {
+    let parsed = parse(frame);
+    let hash = config.rss.as_ref().map(|rss| rss.hash(frame, &parsed));
+    let queue = match (&config.rss, hash) {
+        (Some(rss), Some(hash)) => rss.queue(hash),
+        _ => 0,
     };
-
-    let report = report(config, control, frame);
-    let frame = body(config, report.vlan_stripped(), frame, scratch);
-    let needed = frame.len().div_ceil(size).max(1);
-    if ring.filled() < needed {
-        return if srrctl.drop_en() {
-            Outcome::Drop
-        } else {
-            Outcome::Full
-        };
+    Sorted {
+        queue,
+        parsed,
+        hash,
     }
-    let legacy = srrctl.desctype() == Srrctl::LEGACY;
-    match write(device, view, &ring, legacy, size, frame, &report) {
-        Ok(head) => {
-            device.regs.store(offset::RDH + queue * offset::QUEUE, head);
-            Outcome::Done(frame.len())
+}
+
+/// Receive queues that a frame can be sorted into.
+const QUEUES: usize = 16;
+
+/// A receive ring during a turn: its registers, and some of its descriptors, are read once.
+#[derive(Debug)]
+struct RxQueue {
+    ring: Ring,
+    control: Rxdctl,
+    srrctl: Srrctl,
+    fetched: Fetched,
+    /// RDH as the driver sees it.
+    published: u32,
+}
+
+impl RxQueue {
+    /// None if the queue is disabled, or its registers make no sense.
+    fn open(device: &Device, number: u32) -> Option<Self> {
+        let control = device.regs.nth::<Rxdctl>(number);
+        if !control.enable() {
+            return None;
         }
-        Err(error) => {
-            bump(&device.totals.dma_errors, 1);
-            if let Some(judge) = device.judge() {
-                let queue = Some(receive_label(queue));
-                judge.note(rules::DMA_OUTSIDE, queue, error.to_string());
+        let srrctl = device.regs.nth::<Srrctl>(number);
+        let ring = Ring::receive(&device.regs, number);
+        let (Some(ring), true) = (ring, srrctl.bsizepacket().as_usize() != 0) else {
+            bump(&device.totals.malformed, 1);
+            return None;
+        };
+        Some(Self {
+            published: ring.head,
+            ring,
+            control,
+            srrctl,
+            fetched: Fetched::default(),
+        })
+    }
+
+    /// Shows the driver how far the ring is used, unless it has set the head meanwhile.
+    fn publish(&self, device: &Device, number: u32) {
+        let at = offset::RDH + number * offset::QUEUE;
+        if self.ring.head != self.published && device.regs.load(at) == self.published {
+            device.regs.store(at, self.ring.head);
+        }
+    }
+
+    /// Bytes of a buffer.
+    fn size(&self) -> usize {
+        self.srrctl.bsizepacket().as_usize() * 1024
+    }
+
+    /// Fills one descriptor after the other, of which there are enough.
+    fn write(
+        &mut self,
+        device: &Device,
+        view: &View,
+        frame: &[u8],
+        report: &Report,
+    ) -> Result<(), DmaError> {
+        let legacy = self.srrctl.desctype() == Srrctl::LEGACY;
+        let size = self.size();
+        let mut rest = frame;
+        loop {
+            let (chunk, more) = rest.split_at(rest.len().min(size));
+            let at = self.ring.descriptor(self.ring.head);
+            let [buffer, _] = self.fetched.next(view, &self.ring)?;
+            view.write(buffer, chunk)?;
+            let last = more.is_empty();
+            let mut status = report.status.with_eop(last);
+            let mut length = chunk.len() as u16;
+            let mut ones = false;
+            if last {
+                (status, length, ones) = lie(device, status, length);
             }
-            Outcome::Disabled
+            let descriptor = if ones {
+                [u64::MAX; 2]
+            } else if legacy {
+                let high = legacy_high(status, length, report.vlan);
+                [buffer, high.raw_value()]
+            } else {
+                let result = RxResult::ZERO
+                    .with_status(status)
+                    .with_pkt_len(length)
+                    .with_vlan(report.vlan);
+                [report.info.raw_value(), result.raw_value()]
+            };
+            view.store_descriptor(at, descriptor)?;
+            self.ring.head = self.ring.next(self.ring.head);
+            if last {
+                return Ok(());
+            }
+            rest = more;
+        }
+    }
+}
+
+/// The receive rings of the frames of one turn.
+#[derive(Debug, Default)]
+pub(crate) struct RxQueues {
+    queues: [Option<RxQueue>; QUEUES],
+    /// Which of them there are, a bit for each.
+    open: u32,
+}
+
+impl RxQueues {
+    /// Puts a frame into its ring.
+    pub(crate) fn deliver(
+        &mut self,
+        device: &Device,
+        view: &View,
+        config: &RxConfig,
+        sorted: &Sorted,
+        frame: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Outcome {
+        let number = sorted.queue;
+        let Some(slot) = self.queues.get_mut(number as usize) else {
+            return Outcome::Disabled;
+        };
+        if slot.is_none() {
+            *slot = RxQueue::open(device, number);
+        }
+        let Some(queue) = slot else {
+            return Outcome::Disabled;
+        };
+        self.open |= 1 << number;
+
+        let report = report(queue.control, frame, sorted);
+        let frame = body(config, report.vlan_stripped(), frame, scratch);
+        let needed = frame.len().div_ceil(queue.size()).max(1);
+        if queue.ring.filled() < needed {
+            // The driver may have added some since.
+            queue.publish(device, number);
+            *slot = RxQueue::open(device, number);
+        }
+        let Some(queue) = slot else {
+            return Outcome::Disabled;
+        };
+        if queue.ring.filled() < needed {
+            return if queue.srrctl.drop_en() {
+                Outcome::Drop
+            } else {
+                Outcome::Full
+            };
+        }
+        let before = queue.ring.head;
+        match queue.write(device, view, frame, &report) {
+            Ok(()) => Outcome::Done(frame.len()),
+            Err(error) => {
+                queue.ring.head = before;
+                queue.fetched.clear();
+                bump(&device.totals.dma_errors, 1);
+                if let Some(judge) = device.judge() {
+                    let queue = Some(receive_label(number));
+                    judge.note(rules::DMA_OUTSIDE, queue, error.to_string());
+                }
+                Outcome::Disabled
+            }
+        }
+    }
+
+    /// The turn ends: the registers count again.
+    pub(crate) fn close(&mut self, device: &Device) {
+        while self.open != 0 {
+            let number = self.open.trailing_zeros();
+            self.open &= self.open - 1;
+            if let Some(queue) = self.queues[number as usize].take() {
+                queue.publish(device, number);
+            }
         }
     }
 }
@@ -117,9 +255,9 @@ fn body<'a>(config: &RxConfig, strip: bool, frame: &'a [u8], scratch: &'a mut Ve
     scratch
 }
 
-fn report(config: &RxConfig, control: Rxdctl, frame: &[u8]) -> Report {
-    let parsed = parse(frame);
-    let verdict = checksum::verify(frame, &parsed);
+fn report(control: Rxdctl, frame: &[u8], sorted: &Sorted) -> Report {
+    let parsed = &sorted.parsed;
+    let verdict = checksum::verify(frame, parsed);
     let mut info = match parsed.network {
         Network::Other => RxInfo::ZERO,
         Network::V4 if parsed.l4 > parsed.l3 + 20 => RxInfo::ZERO.with_ipv4e(true),
@@ -139,8 +277,7 @@ fn report(config: &RxConfig, control: Rxdctl, frame: &[u8]) -> Report {
         .with_l4cs(verdict.l4_checked)
         .with_udpcs(verdict.l4_checked && parsed.protocol == Some(UDP))
         .with_l4e(verdict.l4_bad);
-    if let Some(rss) = &config.rss {
-        let hash = rss.hash(frame, &parsed);
+    if let Some(hash) = sorted.hash {
         info = info.with_rss_hash(hash.value).with_rss_type(hash.kind);
     }
     let tagged = be16(frame, 12) == 0x8100 && frame.len() >= 18;
@@ -151,52 +288,6 @@ fn report(config: &RxConfig, control: Rxdctl, frame: &[u8]) -> Report {
         0
     };
     Report { info, status, vlan }
-}
-
-/// Fills one descriptor after the other; returns the new head.
-fn write(
-    device: &Device,
-    view: &View,
-    ring: &Ring,
-    legacy: bool,
-    size: usize,
-    frame: &[u8],
-    report: &Report,
-) -> Result<u32, DmaError> {
-    let mut head = ring.head;
-    let mut rest = frame;
-    loop {
-        let (chunk, more) = rest.split_at(rest.len().min(size));
-        let at = ring.descriptor(head);
-        let buffer = view.load64(at)?;
-        view.write(buffer, chunk)?;
-        let last = more.is_empty();
-        let mut status = report.status.with_eop(last);
-        let mut length = chunk.len() as u16;
-        let mut ones = false;
-        if last {
-            (status, length, ones) = lie(device, status, length);
-        }
-        let (low, high) = if ones {
-            (u64::MAX, u64::MAX)
-        } else if legacy {
-            (buffer, legacy_high(status, length, report.vlan).raw_value())
-        } else {
-            let result = RxResult::ZERO
-                .with_status(status)
-                .with_pkt_len(length)
-                .with_vlan(report.vlan);
-            (report.info.raw_value(), result.raw_value())
-        };
-        view.store64(at, low)?;
-        // Drivers poll this half: it is written last, and in one store.
-        view.store64(at + 8, high)?;
-        head = ring.next(head);
-        if last {
-            return Ok(head);
-        }
-        rest = more;
-    }
 }
 
 fn legacy_high(status: RxStatus, length: u16, vlan: u16) -> RxLegacy {

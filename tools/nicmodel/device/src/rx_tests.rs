@@ -3,7 +3,7 @@
 
 use arbitrary_int::{u10, u12};
 
-use crate::card::{COUNT, Card, RX_BUFFERS, SRRCTL, TX_DATA, whole};
+use crate::card::{COUNT, Card, RX_BUFFERS, RX_RING, SRRCTL, TX_DATA, whole};
 use crate::fault::Kind;
 use crate::function::PciFunction;
 use crate::port::{Arrival, Loss};
@@ -157,6 +157,73 @@ fn the_tag_is_stripped_where_the_queue_asks() {
         .read(RX_BUFFERS + 0x800, &mut bytes)
         .expect("in memory");
     assert_eq!(bytes, plain);
+}
+
+#[test]
+fn descriptors_that_come_during_a_turn_are_used_in_it() {
+    let mut card = Card::new();
+    card.receive_ring();
+    assert!(card.path.begin());
+    for _ in 1..COUNT {
+        card.path.receive(0, &udp_frame(60));
+    }
+    card.free(0);
+    card.write(offset::RDT, 0);
+    card.path.receive(0, &udp_frame(60));
+    assert!(!card.path.waiting());
+    card.path.end();
+    assert!(card.result(COUNT - 1).status().dd());
+    assert_eq!(card.device.register_read(offset::RDH), 0);
+}
+
+#[test]
+fn descriptors_are_read_anew_in_each_turn() {
+    let mut card = Card::new();
+    card.receive_ring();
+    card.receive(&udp_frame(60));
+    // As after another set-up of the ring, with its head where it was.
+    let view = card.device.memory.view();
+    view.store64(RX_RING + 16, RX_BUFFERS + 0x8000)
+        .expect("in memory");
+    card.receive(&udp_frame(60));
+    let mut bytes = vec![0; 60];
+    view.read(RX_BUFFERS + 0x8000, &mut bytes)
+        .expect("in memory");
+    assert_eq!(bytes, udp_frame(60));
+}
+
+#[test]
+fn the_head_that_a_driver_sets_during_a_turn_stays() {
+    let mut card = Card::new();
+    card.receive_ring();
+    assert!(card.path.begin());
+    card.path.receive(0, &udp_frame(60));
+    card.write(offset::RDH, 5);
+    card.path.end();
+    assert_eq!(card.device.register_read(offset::RDH), 5);
+}
+
+#[test]
+fn a_frame_with_a_buffer_outside_of_memory_uses_no_descriptor() {
+    let mut card = Card::new();
+    card.set(Hlreg0::ZERO.with_jumboen(true));
+    card.set(Maxfrs::ZERO.with_mfs(9018));
+    card.receive_ring();
+    let view = card.device.memory.view();
+    view.store64(RX_RING + 16, u64::MAX - 4096)
+        .expect("in memory");
+    assert!(card.path.begin());
+    let large = udp_frame(2000);
+    assert_eq!(card.path.receive(0, &large), Arrival::Lost(Loss::Disabled));
+    card.free(1);
+    assert_eq!(card.path.receive(0, &large), Arrival::Taken);
+    card.path.end();
+    assert_eq!(card.total("dma_errors"), 1);
+    assert_eq!(card.device.register_read(offset::RDH), 2);
+    let mut bytes = vec![0; large.len() - 1024];
+    view.read(RX_BUFFERS + 0x800, &mut bytes)
+        .expect("in memory");
+    assert_eq!(bytes, large[1024..]);
 }
 
 #[test]

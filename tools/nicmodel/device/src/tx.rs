@@ -11,7 +11,7 @@ use crate::memory::{DmaError, View};
 use crate::packet::{MIN_FRAME, put_be16};
 use crate::regs::bits::{Dtxtcpflgh, Dtxtcpflgl, Hlreg0, Tdwbal, Txdctl};
 use crate::regs::offset;
-use crate::ring::Ring;
+use crate::ring::{Fetched, Ring};
 use crate::tso::{Context, FlagMasks, Nonsense, checksums, segment};
 
 /// The reported status: the upper half of a data descriptor with nothing but DD.
@@ -48,6 +48,7 @@ pub(crate) struct TxQueue {
     /// Descriptors of that packet that want their status reported.
     report: Vec<u64>,
     head: u32,
+    fetched: Fetched,
 }
 
 /// The result of a run of a queue.
@@ -104,7 +105,7 @@ impl TxQueue {
         out: &mut dyn FnMut(u32, &[u8]),
     ) -> Progress {
         let mut progress = Progress::default();
-        let Some(ring) = Ring::transmit(&device.regs, queue) else {
+        let Some(mut ring) = Ring::transmit(&device.regs, queue) else {
             bump(&device.totals.malformed, 1);
             return progress;
         };
@@ -113,6 +114,7 @@ impl TxQueue {
             self.forget_packet();
             self.head = ring.head;
         }
+        self.fetched.clear();
         let mut cost = 0;
         while self.head != ring.tail && cost < *budget {
             cost += DESCRIPTOR_COST;
@@ -120,6 +122,7 @@ impl TxQueue {
                 cost += frame.len() + FRAME_COST;
                 out(queue, frame);
             };
+            ring.head = self.head;
             match self.step(device, view, &ring, queue, scratch, &mut counted) {
                 Ok(reported) => progress.reported |= reported,
                 Err(error) => {
@@ -163,8 +166,14 @@ impl TxQueue {
         out: &mut dyn FnMut(u32, &[u8]),
     ) -> Result<bool, DmaError> {
         let at = ring.descriptor(self.head);
-        let low = view.load64(at)?;
-        let raw = view.load64(at + 8)?;
+        if self.fetched.rest().is_empty() {
+            self.fetched.fetch(view, ring)?;
+            // All packets begin to travel before the first one is needed.
+            for [buffer, _] in self.fetched.rest() {
+                view.touch(*buffer);
+            }
+        }
+        let [low, raw] = self.fetched.next(view, ring)?;
         let high = TxData::new_with_raw_value(raw);
         self.head = ring.next(self.head);
         if high.dext() {

@@ -257,6 +257,29 @@ fn a_queue_that_is_set_up_anew_forgets_half_a_packet() {
 }
 
 #[test]
+fn descriptors_of_the_next_turn_are_read_in_it() {
+    let mut card = Card::new();
+    card.transmit_ring();
+    let frames = [udp_frame(60), udp_frame(70), udp_frame(80)];
+    for (i, frame) in (0..).zip(&frames) {
+        card.data(TX_DATA + 0x1000 * i, frame);
+    }
+    card.descriptor(0, TX_DATA, whole(60));
+    card.descriptor(1, TX_DATA + 0x1000, whole(70));
+    card.write(offset::TDT, 2);
+    let mut sent = Vec::new();
+    for budget in [1, usize::MAX] {
+        assert!(card.path.begin());
+        card.path
+            .transmit(budget, |frame, _| sent.push(frame.to_vec()));
+        card.path.end();
+        // As after another set-up of the ring, with its head where it was.
+        card.descriptor(1, TX_DATA + 0x2000, whole(80));
+    }
+    assert_eq!(sent, [udp_frame(60), udp_frame(80)]);
+}
+
+#[test]
 fn disabled_transmit_moves_nothing() {
     let mut card = Card::new();
     card.transmit_ring();
