@@ -25,7 +25,7 @@ pub const QUEUES: u32 = 64;
 const BUFFER_OVERHEAD: usize = 16;
 /// Nanoseconds for which a transmit queue that was just enabled may go unnoticed: looking at all of
 /// them costs more than most turns have to do.
-pub(crate) const NOTICE: u64 = 10_000;
+pub(crate) const NOTICE: u64 = 100_000;
 
 /// Why a frame did not get into the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
