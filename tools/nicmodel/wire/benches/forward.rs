@@ -9,7 +9,7 @@
 //!
 //! Only figures of the same minute on the same machine can be compared: run two builds in turn.
 //!
-//!     cargo bench --bench forward [-- alone|apart|idle [ROUNDS]]
+//!     cargo bench --package nicmodel-wire --bench forward [-- alone|apart|idle [ROUNDS]]
 #![allow(clippy::unwrap_used)] // it ends there
 
 use std::sync::Arc;
