@@ -10,6 +10,7 @@
 //! for, and names them with [`Driver::CONTROLS`](super::Driver::CONTROLS).
 
 use super::{
+    ethtool::Statistics,
     ops_lock::OpsLocked,
     Device,
     Driver,
@@ -42,6 +43,7 @@ mod pause;
 mod queue_stats;
 mod rings;
 mod rss;
+mod self_test;
 
 pub use self::{
     hardware::FirmwareVersion,
@@ -71,7 +73,12 @@ pub use self::{
         RxQueueStats,
         TxQueueStats, //
     },
-    rss::RssChange, //
+    rss::RssChange,
+    self_test::{
+        SelfTest,
+        TestFailure,
+        TestResult, //
+    }, //
 };
 
 /// The means to tell the user why a request is refused.
@@ -186,6 +193,12 @@ pub trait Controls: Driver {
         let _ = (data, on);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
+
+    /// The tests of the card, for `ethtool -t`.
+    ///
+    /// For offline ones, a device that is up goes down, and up again after them, as for a restart;
+    /// after those of a device that is down there is [`Driver::reset`].
+    const SELF_TESTS: &'static [SelfTest<Self>] = &[];
 
     /// The state and the abilities of the link, for `ethtool DEV`. To be used instead of
     /// [`Driver::link_speed`].
@@ -339,6 +352,10 @@ pub trait Controls: Driver {
 /// The callbacks of [`Controls`] that a driver has, for [`Driver::CONTROLS`].
 pub struct ControlOps<T> {
     pub(super) ethtool: bindings::ethtool_ops,
+    /// The number of tests.
+    pub(super) self_tests: usize,
+    /// Adds their names.
+    pub(super) name_self_tests: fn(&mut Statistics<'_>),
     pub(super) stat: Option<bindings::netdev_stat_ops>,
     // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
     _driver: PhantomData<fn(T) -> T>,
@@ -348,6 +365,8 @@ impl<T: Driver> ControlOps<T> {
     /// None.
     pub const NONE: Self = Self {
         ethtool: pin_init::zeroed(),
+        self_tests: 0,
+        name_self_tests: |_names| (),
         stat: None,
         _driver: PhantomData,
     };
@@ -397,6 +416,7 @@ impl<T: Controls> ControlOps<T> {
                     Self::get_module_eeprom_by_page
                 ),
                 set_phys_id: if_has!(T::HAS_IDENTIFY, Self::set_phys_id),
+                self_test: if_has!(!T::SELF_TESTS.is_empty(), Self::self_test),
                 get_link_ksettings: if_has!(T::HAS_LINK, Self::get_link_ksettings),
                 set_link_ksettings: if_has!(T::HAS_SET_LINK, Self::set_link_ksettings),
                 get_msglevel: if_has!(T::HAS_MESSAGES, Self::get_msglevel),
@@ -418,6 +438,8 @@ impl<T: Controls> ControlOps<T> {
                 set_rxfh: if_has!(T::HAS_SET_RSS, Self::set_rxfh),
                 ..pin_init::zeroed()
             },
+            self_tests: T::SELF_TESTS.len(),
+            name_self_tests: Self::name_self_tests,
             stat: if T::HAS_RX_QUEUE_STATS && T::HAS_TX_QUEUE_STATS {
                 Some(Self::STAT)
             } else {

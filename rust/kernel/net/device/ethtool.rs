@@ -92,12 +92,12 @@ impl<T: Driver> Ethtool<T> {
         } else {
             None
         },
-        get_sset_count: if T::HAS_ETHTOOL_STATISTICS || T::HAS_PRIVATE_FLAGS {
+        get_sset_count: if Self::HAS_NAMES {
             Some(Self::get_sset_count)
         } else {
             None
         },
-        get_strings: if T::HAS_ETHTOOL_STATISTICS || T::HAS_PRIVATE_FLAGS {
+        get_strings: if Self::HAS_NAMES {
             Some(Self::get_strings)
         } else {
             None
@@ -143,6 +143,12 @@ impl<T: Driver> Ethtool<T> {
     };
 
     const STAT: Option<bindings::netdev_stat_ops> = T::CONTROLS.stat;
+
+    const SELF_TESTS: usize = T::CONTROLS.self_tests;
+
+    /// There is a set of names.
+    const HAS_NAMES: bool =
+        T::HAS_ETHTOOL_STATISTICS || T::HAS_PRIVATE_FLAGS || Self::SELF_TESTS != 0;
 
     /// The names of the private flags: one for each bit of a `u32` at most.
     const FLAGS: &'static [&'static str] = {
@@ -241,6 +247,9 @@ impl<T: Driver> Ethtool<T> {
             Ok(bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS) if T::HAS_PRIVATE_FLAGS => {
                 c_int::try_from(Self::FLAGS.len()).unwrap_or(0)
             }
+            Ok(bindings::ethtool_stringset_ETH_SS_TEST) if Self::SELF_TESTS != 0 => {
+                c_int::try_from(Self::SELF_TESTS).unwrap_or(0)
+            }
             Ok(bindings::ethtool_stringset_ETH_SS_STATS) if T::HAS_ETHTOOL_STATISTICS => {
                 // SAFETY: The core calls us for a registered device, and holds RTNL.
                 let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
@@ -256,17 +265,24 @@ impl<T: Driver> Ethtool<T> {
     /// Must only be called by the core, for a device of driver `T`. `data` must have room for as
     /// many names as `get_sset_count()` returns for `set`.
     unsafe extern "C" fn get_strings(dev: *mut bindings::net_device, set: u32, data: *mut u8) {
-        if set == bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS {
+        let fixed = match set {
+            bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS => Self::FLAGS.len(),
+            bindings::ethtool_stringset_ETH_SS_TEST => Self::SELF_TESTS,
+            _ => 0,
+        };
+        if fixed != 0 {
             // SAFETY: The core has allocated `data` for that many names, zeroed.
-            let names = unsafe {
-                slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), Self::FLAGS.len())
-            };
+            let names = unsafe { slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), fixed) };
             let mut statistics = Statistics {
                 added: 0,
                 pass: Pass::Names(names),
             };
-            for name in Self::FLAGS {
-                statistics.add(fmt!("{}", *name), 0);
+            if set == bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS {
+                for name in Self::FLAGS {
+                    statistics.add(fmt!("{}", *name), 0);
+                }
+            } else {
+                (T::CONTROLS.name_self_tests)(&mut statistics);
             }
             return;
         }

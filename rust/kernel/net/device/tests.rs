@@ -22,6 +22,7 @@ mod pool;
 mod queues;
 pub(in crate::net::device) mod restart;
 mod rings;
+mod self_test;
 mod suspend;
 mod tx_rings;
 mod unbind;

@@ -285,6 +285,9 @@ impl Control {
             (FaultKind::NoCrosstalk, None) => device.rule_out_crosstalk(),
             (FaultKind::NoNegotiation, None) => device.hold_negotiation(),
             (FaultKind::FirmwareDead, None) => device.kill_firmware(),
+            (FaultKind::DamagedEeprom, None) => device.damage_eeprom(),
+            (FaultKind::DeadRegister, None) => device.faults.kill_register(fault.value),
+            (FaultKind::LostInterrupts, None) => device.lose_interrupts(),
             (_, None) => device.mend(),
         }
         Ok(Answer::Done(Done {}))

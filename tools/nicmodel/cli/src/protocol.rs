@@ -170,6 +170,12 @@ pub enum FaultKind {
     NoNegotiation,
     /// The firmware has died as the owner of all that is shared.
     FirmwareDead,
+    /// The EEPROM has another content than its checksum says.
+    DamagedEeprom,
+    /// The register at the offset of the value keeps its value whatever is written.
+    DeadRegister,
+    /// Interrupts get lost on their way.
+    LostInterrupts,
     /// [`Kind::RxLength`].
     RxLength,
     /// [`Kind::RxNoEop`].
@@ -205,7 +211,10 @@ impl FaultKind {
             | Self::OldFirmware
             | Self::NoCrosstalk
             | Self::NoNegotiation
-            | Self::FirmwareDead => None,
+            | Self::FirmwareDead
+            | Self::DamagedEeprom
+            | Self::DeadRegister
+            | Self::LostInterrupts => None,
             Self::RxLength => Some(Kind::RxLength),
             Self::RxNoEop => Some(Kind::RxNoEop),
             Self::RxOnes => Some(Kind::RxOnes),
@@ -516,9 +525,9 @@ pub const REQUESTS: &[Entry] = &[
             must(
                 "kind",
                 "clear (or none), remove, stuck, interrupt, memory_error, counters, veto, lesm, \
-                 old_firmware, no_crosstalk, no_negotiation, firmware_dead, rx_length, \
-                 rx_no_eop, rx_ones, rx_error, tx_no_done, tx_head, slow_poll, false_link or \
-                 firmware_busy",
+                 old_firmware, no_crosstalk, no_negotiation, firmware_dead, damaged_eeprom, \
+                 dead_register, lost_interrupts, rx_length, rx_no_eop, rx_ones, rx_error, \
+                 tx_no_done, tx_head, slow_poll, false_link or firmware_busy",
             ),
             may(
                 "count",
@@ -527,8 +536,8 @@ pub const REQUESTS: &[Entry] = &[
             ),
             may(
                 "value",
-                "what rx_length, rx_error or tx_head says, or milliseconds of slow_poll, of which a \
-                 second counts, in 32 bits",
+                "what rx_length, rx_error or tx_head says, the offset of dead_register, or \
+                 milliseconds of slow_poll, of which a second counts, in 32 bits",
                 "0",
             ),
         ],

@@ -290,8 +290,11 @@ impl Device {
         let mut slow = self.slow();
         slow.eeprom.set_lesm(false);
         slow.eeprom.set_old(false);
+        // This one leaves the checksum alone, and the next one does not.
+        slow.eeprom.set_damaged(false);
         slow.eeprom.set_sure(false);
         drop(slow);
+        self.irq.lose(false);
         self.regs.store(offset::ANLP1, map::NEGOTIATION_BEGUN);
         self.set_firmware_owns(0);
         if was_lost {
@@ -321,6 +324,16 @@ impl Device {
     /// By the EEPROM, whatever the card takes for a link is one.
     pub fn rule_out_crosstalk(&self) {
         self.slow().eeprom.set_sure(true);
+    }
+
+    /// The EEPROM has another content than its checksum says.
+    pub fn damage_eeprom(&self) {
+        self.slow().eeprom.set_damaged(true);
+    }
+
+    /// The messages of interrupts get lost on their way.
+    pub fn lose_interrupts(&self) {
+        self.irq.lose(true);
     }
 
     /// The firmware has died as the owner of all that is shared, but the EEPROM.
@@ -461,6 +474,9 @@ impl Device {
             Some(judge) => judge.write(self, at, value),
             None => value,
         };
+        if self.faults.ignores_write(at) {
+            return;
+        }
         match Index::get().lookup(at) {
             Some((entry, i)) => match entry.access {
                 Access::Memory => self.regs.store(at, value),

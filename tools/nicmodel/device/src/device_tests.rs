@@ -112,6 +112,23 @@ fn firmware_shows_in_eeprom_and_registers_until_it_is_mended() {
 }
 
 #[test]
+fn a_card_that_fails_its_self_test_is_mended() {
+    let device = device();
+    let sum = || (0..=0x3f).fold(0_u16, |sum, word| sum.wrapping_add(eeprom(&device, word)));
+    device.damage_eeprom();
+    device.faults.kill_register(offset::MTA + 4);
+    for at in [offset::MTA, offset::MTA + 4] {
+        device.register_write(at, 7);
+    }
+    let words = |at| device.register_read(at);
+    assert_eq!((words(offset::MTA), words(offset::MTA + 4)), (7, 0));
+    assert_ne!(sum(), 0xbaba);
+    device.mend();
+    device.register_write(offset::MTA + 4, 7);
+    assert_eq!((words(offset::MTA + 4), sum()), (7, 0xbaba));
+}
+
+#[test]
 fn negotiation_is_held_until_it_is_mended_or_reset() {
     let device = device();
     let begun = device.register_read(offset::ANLP1);

@@ -11,6 +11,8 @@ const SECTION_POINTERS: std::ops::Range<usize> = 0x03..0x0f;
 const FIRMWARE_POINTER: usize = 0x0f;
 const PART_NUMBER: usize = 0x15;
 const SERIAL_MAC: usize = 0x11;
+/// A word that the checksum covers and that nothing else uses.
+const SPARE_WORD: usize = 0x20;
 const SFP_INIT_POINTER: usize = 0x2b;
 const DEVICE_CAPS: usize = 0x2c;
 /// In the word of the card's abilities: no link is taken for one that is none.
@@ -81,6 +83,11 @@ impl Eeprom {
         self.0[CHECKSUM_WORD] = CHECKSUM_SUM.wrapping_sub(self.sum());
     }
 
+    /// Has a word that does not go with the checksum, or not.
+    pub fn set_damaged(&mut self, damaged: bool) {
+        self.0[SPARE_WORD] = if damaged { 0 } else { 0xffff };
+    }
+
     /// Sum over the range of the checksum, without the checksum word itself.
     fn sum(&self) -> u16 {
         let mut sum = self.0[..CHECKSUM_WORD]
@@ -127,8 +134,10 @@ mod tests {
     #[test]
     fn a_changed_word_breaks_the_checksum() {
         let mut eeprom = Eeprom::new([2, 0, 0, 0, 0, 1]);
-        eeprom.0[0x20] ^= 1;
+        eeprom.set_damaged(true);
         assert!(!eeprom.valid());
+        eeprom.set_damaged(false);
+        assert!(eeprom.valid());
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub struct Faults {
     veto: AtomicBool,
     /// The firmware manages the state of the link.
     lesm: AtomicBool,
+    /// The register that keeps its value whatever is written; 0, CTRL, for none.
+    dead_register: AtomicU32,
 }
 
 impl Faults {
@@ -83,6 +85,7 @@ impl Faults {
         self.stuck.store(false, Ordering::Release);
         self.veto.store(false, Ordering::Release);
         self.lesm.store(false, Ordering::Release);
+        self.dead_register.store(0, Ordering::Release);
     }
 
     /// Takes one occasion of `kind`, with the value to report.
@@ -125,6 +128,15 @@ impl Faults {
 
     pub(crate) fn lesm(&self) -> bool {
         self.lesm.load(Ordering::Acquire)
+    }
+
+    /// Makes a register, but CTRL, keep its value whatever is written.
+    pub fn kill_register(&self, at: u32) {
+        self.dead_register.store(at, Ordering::Release);
+    }
+
+    pub(crate) fn ignores_write(&self, at: u32) -> bool {
+        at != 0 && self.dead_register.load(Ordering::Acquire) == at
     }
 
     /// Whether the card cannot be stopped.

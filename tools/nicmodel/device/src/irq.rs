@@ -5,7 +5,7 @@
 //! nothing is masked on delivery, the one that sets the `asserted` bit) sends it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use arbitrary_int::traits::Integer;
 use arbitrary_int::u14;
@@ -58,6 +58,8 @@ pub struct Interrupts {
     sent_at: [AtomicU64; VECTORS],
     vectors: [ArcSwapOption<Arc<dyn Notifier>>; VECTORS],
     sent: AtomicU64,
+    /// Messages get lost on their way.
+    lossy: AtomicBool,
 }
 
 impl Default for Interrupts {
@@ -76,6 +78,7 @@ impl Default for Interrupts {
             sent_at: std::array::from_fn(|_| AtomicU64::new(0)),
             vectors: std::array::from_fn(|_| ArcSwapOption::empty()),
             sent: AtomicU64::new(0),
+            lossy: AtomicBool::new(false),
         }
     }
 }
@@ -86,6 +89,11 @@ impl Interrupts {
         if let Some(slot) = self.vectors.get(vector as usize) {
             slot.store(notifier.map(Arc::new));
         }
+    }
+
+    /// Lets messages get lost on their way, or not.
+    pub fn lose(&self, lossy: bool) {
+        self.lossy.store(lossy, Ordering::Release);
     }
 
     /// Back to the state after reset; vectors stay connected.
@@ -208,6 +216,9 @@ impl Interrupts {
             return;
         };
         self.sent_at[vector as usize].store(now.max(1), Ordering::Release);
+        if self.lossy.load(Ordering::Acquire) {
+            return;
+        }
         if let Some(notifier) = slot.load().as_ref() {
             self.sent.fetch_add(1, Ordering::Relaxed);
             notifier.signal();

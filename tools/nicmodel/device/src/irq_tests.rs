@@ -78,6 +78,20 @@ impl Setup {
 }
 
 #[test]
+fn a_message_that_is_lost_has_been_sent_for_the_card() {
+    let setup = Setup::new();
+    setup.device.register_write(offset::EIMS_EX, 1);
+    setup.device.lose_interrupts();
+    setup.raise();
+    assert_eq!(setup.counts(), (0, 0));
+    assert_eq!(setup.device.register_read(offset::EIMS_EX), 0);
+    setup.device.mend();
+    setup.device.register_write(offset::EIMS_EX, 1);
+    setup.raise();
+    assert_eq!(setup.counts(), (1, 0));
+}
+
+#[test]
 fn nothing_is_sent_while_masked_and_it_comes_when_unmasked() {
     let setup = Setup::new();
     // Without the mask on delivery, which would hold it back by itself.

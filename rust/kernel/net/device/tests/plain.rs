@@ -8,6 +8,9 @@ use super::{
             ControlOps,
             Controls,
             RxQueueStats,
+            SelfTest,
+            TestFailure,
+            TestResult,
             TxQueueStats, //
         },
         ops,
@@ -98,22 +101,25 @@ const RINGS: Rings = {
 pub(super) const RTNL: u32 = 1;
 pub(super) const INSTANCE: u32 = 2;
 
-/// A callback that takes a device up or down.
+/// A callback that takes a device up or down, or tests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Step {
     Open = 1,
     Start,
     Quiesce,
+    Reset,
+    OnlineTest,
+    OfflineTest,
 }
 
-/// Some of them, in their order: two bits each, and those of the last one are the lowest.
+/// Some of them, in their order: three bits each, and those of the last one are the lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Steps(u32);
 
 impl<const N: usize> From<[Step; N]> for Steps {
     fn from(steps: [Step; N]) -> Self {
-        Self(steps.iter().fold(0, |all, step| all << 2 | *step as u32))
+        Self(steps.iter().fold(0, |all, step| all << 3 | *step as u32))
     }
 }
 
@@ -151,6 +157,8 @@ pub(super) struct Plan {
     pub(super) fail: Atomic<u32>,
     /// Fail to start, once.
     pub(super) fail_start: Atomic<u32>,
+    /// The codes of the tests, zero for those that do not fail.
+    pub(super) codes: [Atomic<u32>; 2],
 }
 
 impl Plan {
@@ -179,6 +187,7 @@ impl Plan {
             lens: [const { Atomic::new(0) }; 2],
             fail: Atomic::new(0),
             fail_start: Atomic::new(0),
+            codes: [const { Atomic::new(0) }; 2],
         }
     }
 
@@ -189,7 +198,15 @@ impl Plan {
 
     fn step(&self, step: Step) {
         let steps = self.steps.load(Relaxed);
-        self.steps.store(steps << 2 | step as u32, Relaxed);
+        self.steps.store(steps << 3 | step as u32, Relaxed);
+    }
+
+    fn test(&self, step: Step, index: usize) -> TestResult {
+        self.step(step);
+        match self.codes[index].load(Relaxed) {
+            0 => Ok(()),
+            code => Err(TestFailure::with_code(code)),
+        }
     }
 
     /// The lengths of the rings that were made last.
@@ -352,6 +369,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     }
 
     fn reset<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        data.plan.step(Step::Reset);
         data.plan.note_locks(dev);
         Ok(())
     }
@@ -421,6 +439,20 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
 
 #[vtable]
 impl<const OPS_LOCK: bool> Controls for Plain<OPS_LOCK> {
+    // They need RTNL.
+    const SELF_TESTS: &'static [SelfTest<Self>] = if OPS_LOCK {
+        &[]
+    } else {
+        &[
+            SelfTest::offline("Second", |data, _dev, _rtnl| {
+                data.plan.test(Step::OfflineTest, 0)
+            }),
+            SelfTest::online("First", |data, _dev, _rtnl| {
+                data.plan.test(Step::OnlineTest, 1)
+            }),
+        ]
+    };
+
     fn rx_queue_stats<'bound>(
         data: Pin<&Data<'bound>>,
         queue: u16,

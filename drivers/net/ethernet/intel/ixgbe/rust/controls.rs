@@ -24,6 +24,7 @@ use kernel::{
             PauseStats,
             RssChange,
             RxQueueStats,
+            SelfTest,
             TxQueueStats, //
         },
         Device,
@@ -53,6 +54,7 @@ use crate::{
     regs::*,
     rss,
     rx,
+    self_test,
     sfp::{
         Kind,
         Module, //
@@ -172,6 +174,8 @@ impl Controls for PortDriver {
         });
         Ok(())
     }
+
+    const SELF_TESTS: &'static [SelfTest<Self>] = self_test::TESTS;
 
     fn link<'bound>(port: Pin<&Port<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> LinkSettings {
         let pause = port.pause.get(rtnl);

@@ -7,7 +7,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`port`] | the callbacks of the network device, and the state they share |
-//! | [`controls`], [`dump`] | what users see and change with `ethtool` |
+//! | [`controls`], [`dump`], [`self_test`] | what users see, change and test with `ethtool` |
 //! | [`rx`], [`tx`] | the descriptor rings |
 //! | [`rss`] | receive side scaling |
 //! | [`desc`] | descriptor formats |
@@ -50,6 +50,7 @@ mod port;
 mod regs;
 mod rss;
 mod rx;
+mod self_test;
 mod semaphore;
 mod sfp;
 mod stats;

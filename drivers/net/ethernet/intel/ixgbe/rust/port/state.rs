@@ -3,15 +3,18 @@
 //! The state of a port, and bringing the card up and down.
 
 use kernel::{
-    device::Bound,
+    device::{
+        self,
+        Bound, //
+    },
     io::Io,
     net::device::{
-        self,
         controls::{
             Message,
             Messages,
             Pause, //
         },
+        online_cpus,
         Device,
         Feature,
         Features,
@@ -192,7 +195,7 @@ impl<'bound> Port<'bound> {
         }
 
         // One pair per CPU if there are enough of them, and at least one.
-        let wanted = device::online_cpus().min(MAX_PAIRS);
+        let wanted = online_cpus().min(MAX_PAIRS);
         let least = 1 + irq::OTHER_VECTORS;
         let vectors = pdev
             .alloc_irq_vectors(
@@ -264,8 +267,13 @@ impl<'bound> Port<'bound> {
 }
 
 impl Port<'_> {
+    /// Returns the bus device.
+    pub(crate) fn device(&self) -> &device::Device<Bound> {
+        self.pdev.as_ref()
+    }
+
     /// Returns the event vector, which follows those of all possible queue pairs.
-    pub(super) fn event_vector(&self) -> u16 {
+    pub(crate) fn event_vector(&self) -> u16 {
         max_pairs(&self.vectors)
     }
 

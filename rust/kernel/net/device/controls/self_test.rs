@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests that a card makes of itself.
+
+use super::{
+    super::{
+        ethtool::Statistics,
+        ops,
+        ops_lock::Configuring,
+        registration::Inner,
+        Device,
+        Driver,
+        Rtnl, //
+    },
+    ControlOps,
+    Controls, //
+};
+
+use crate::{
+    bindings,
+    fmt,
+    prelude::*, //
+};
+
+use core::slice;
+
+const OFFLINE: u32 = bindings::ethtool_test_flags_ETH_TEST_FL_OFFLINE;
+const FAILED: u32 = bindings::ethtool_test_flags_ETH_TEST_FL_FAILED;
+
+/// A test has failed. Users see the code, which is not zero: a number of the driver's that tells
+/// where to look, or that of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestFailure(u64);
+
+impl TestFailure {
+    /// A failure with this code; zero stands for success, and becomes one.
+    #[inline]
+    pub fn with_code(code: u32) -> Self {
+        Self(u64::from(code.max(1)))
+    }
+}
+
+impl From<Error> for TestFailure {
+    fn from(error: Error) -> Self {
+        Self::with_code(error.to_errno().unsigned_abs())
+    }
+}
+
+/// The result of a test.
+pub type TestResult = Result<(), TestFailure>;
+
+/// A function that makes a test.
+type Run<T> = for<'a, 'bound> fn(
+    Pin<&'a <T as Driver>::Data<'bound>>,
+    &'a Device,
+    &'a mut Rtnl,
+) -> TestResult;
+
+/// A test of a card for `ethtool -t`, see [`Controls::SELF_TESTS`].
+pub struct SelfTest<T: Driver> {
+    /// Its name, without a remark on whether it is made offline.
+    name: &'static str,
+    is_offline: bool,
+    run: Run<T>,
+}
+
+impl<T: Driver> SelfTest<T> {
+    /// A test that leaves a card alone which is in use. It is always made, whether the device is up
+    /// or down.
+    pub const fn online(name: &'static str, run: Run<T>) -> Self {
+        Self {
+            name,
+            is_offline: false,
+            run,
+        }
+    }
+
+    /// A test that needs the card for itself. It is made if users ask for all tests, while the
+    /// device is down: [`Driver::quiesce`] has stopped the card, and it knows of no memory.
+    pub const fn offline(name: &'static str, run: Run<T>) -> Self {
+        Self {
+            name,
+            is_offline: true,
+            run,
+        }
+    }
+
+    /// Makes the test.
+    fn run(&self, inner: &Inner<T>, rtnl: &mut Rtnl) -> TestResult {
+        (self.run)(inner.data(), inner.dev(), rtnl)
+    }
+}
+
+/// Makes all tests of a kind. Returns whether one of them has failed.
+fn run_all<T: Controls>(
+    is_offline: bool,
+    codes: &mut [u64],
+    mut run: impl FnMut(&SelfTest<T>) -> TestResult,
+) -> bool {
+    let mut has_failed = false;
+
+    for (test, code) in T::SELF_TESTS.iter().zip(codes) {
+        if test.is_offline != is_offline {
+            continue;
+        }
+        *code = match run(test) {
+            Ok(()) => 0,
+            Err(TestFailure(code)) => {
+                has_failed = true;
+                code
+            }
+        };
+    }
+    has_failed
+}
+
+/// Takes the device down, makes the offline tests, and takes it up again. Returns whether something
+/// has failed.
+fn run_offline<T: Controls>(inner: &Inner<T>, codes: &mut [u64], locks: &mut Configuring) -> bool {
+    let was_up = inner.dev().is_running();
+
+    inner.go_down(locks);
+    let is_stuck = *inner.stuck.get(locks.ops());
+    let mut has_failed = run_all::<T>(true, codes, |test| {
+        if is_stuck {
+            Err(EIO.into())
+        } else {
+            test.run(inner, locks)
+        }
+    });
+
+    // Either resets the card.
+    if was_up {
+        has_failed |= inner.restart_or_close(locks).is_err();
+    } else if !is_stuck {
+        if let Err(error) = T::reset(inner.data(), inner.dev(), locks) {
+            dev_err!(
+                inner.dev(),
+                "the card cannot be reset after its test: {error:?}\n"
+            );
+            has_failed = true;
+        }
+    }
+    has_failed
+}
+
+impl<T: Controls> ControlOps<T> {
+    /// Adds the names of the tests.
+    pub(super) fn name_self_tests(names: &mut Statistics<'_>) {
+        for test in T::SELF_TESTS {
+            let when = if test.is_offline { "off" } else { "on/off" };
+
+            names.add(fmt!("{} ({}line)", test.name, when), 0);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with a valid `test`. `codes`
+    /// must have room for as many values as the driver has tests.
+    pub(super) unsafe extern "C" fn self_test(
+        dev: *mut bindings::net_device,
+        test: *mut bindings::ethtool_test,
+        codes: *mut u64,
+    ) {
+        const {
+            assert!(
+                T::HAS_RESET || !has_offline::<T>(T::SELF_TESTS),
+                "offline tests need `reset`"
+            );
+        }
+
+        // SAFETY: The core calls us for a registered device, with a valid `test`, and has allocated
+        // `codes` for as many tests as `get_sset_count()` has returned, zeroed.
+        let (inner, test, codes) = unsafe {
+            (
+                ops::inner::<T>(dev),
+                &mut *test,
+                slice::from_raw_parts_mut(codes, T::SELF_TESTS.len()),
+            )
+        };
+        const { assert!(!T::OPS_LOCK, "self-tests need RTNL") };
+        // SAFETY: RTNL is held, and is the lock of the device's operations.
+        let mut locks = unsafe { Configuring::assume_held(inner) };
+
+        if let Err(error) = inner.check_reachable() {
+            codes.fill(TestFailure::from(error).0);
+            test.flags |= FAILED;
+            return;
+        }
+        // The state of the link, for instance, is that before the device goes down.
+        let mut has_failed = run_all::<T>(false, codes, |test| test.run(inner, &mut locks));
+        if test.flags & OFFLINE != 0 && const { has_offline::<T>(T::SELF_TESTS) } {
+            has_failed |= run_offline(inner, codes, &mut locks);
+        }
+        if has_failed {
+            test.flags |= FAILED;
+        }
+    }
+}
+
+/// Whether there are offline tests among these.
+const fn has_offline<T: Driver>(tests: &[SelfTest<T>]) -> bool {
+    let mut index = 0;
+
+    while index < tests.len() {
+        if tests[index].is_offline {
+            return true;
+        }
+        index += 1;
+    }
+    false
+}
