@@ -74,6 +74,7 @@ pub use self::{
     checkup::CheckUp,
     driver::{
         Driver,
+        FeaturesChange,
         MtuChange, //
     },
     ethtool::Statistics,

@@ -33,6 +33,7 @@ use core::{
     marker::PhantomData, //
 };
 
+mod flow_rules;
 mod hardware;
 mod link;
 mod mac_stats;
@@ -46,6 +47,16 @@ mod rss;
 mod self_test;
 
 pub use self::{
+    flow_rules::{
+        FlowAction,
+        FlowMatch,
+        FlowPackets,
+        FlowRule,
+        FlowRules,
+        FlowTransport,
+        Masked,
+        PortProtocol, //
+    },
     hardware::FirmwareVersion,
     link::{
         Connector,
@@ -323,6 +334,47 @@ pub trait Controls: Driver {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// Number of rules by which the card directs received packets. Their locations are less than
+    /// that.
+    const FLOW_RULES: u32 = 0;
+
+    /// The rules, for `ethtool -n` and `-N`. They are kept here, and the driver has a place for
+    /// them.
+    ///
+    /// A driver with this has [`Feature::Ntuple`](super::Feature::Ntuple), with which users switch
+    /// the rules off and on: they cannot insert any while it is off, and those that there are have
+    /// no effect. If it is on, [`Driver::start`] passes all of them to the card.
+    fn flow_rules<'a>(data: &'a Self::Data<'_>) -> &'a FlowRules {
+        let _ = data;
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Inserts a rule, if the card can have it together with the others. If the device is up, it
+    /// takes effect at once.
+    ///
+    /// The queue of the rule exists, and users cannot take it away while it has a rule. There is no
+    /// `extack` for this: the log may tell the reason of a refusal.
+    fn insert_flow_rule<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        rule: &FlowRule,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        let _ = (data, dev, rule, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Removes a rule, which is not among the others any more.
+    fn remove_flow_rule<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        rule: &FlowRule,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        let _ = (data, dev, rule, rtnl);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// The counters of a receive queue, which may be one that is not in use now.
     ///
     /// Process context, with the lock of the device's operations held, which need not be RTNL; the
@@ -398,6 +450,12 @@ impl<T: Controls> ControlOps<T> {
                 T::HAS_MODERATION || !T::HAS_SET_MODERATION,
                 "`set_moderation` needs `moderation`"
             );
+            assert!(
+                T::HAS_FLOW_RULES == (T::FLOW_RULES != 0)
+                    && T::HAS_FLOW_RULES == T::HAS_INSERT_FLOW_RULE
+                    && T::HAS_FLOW_RULES == T::HAS_REMOVE_FLOW_RULE,
+                "rules need `FLOW_RULES`, `flow_rules`, and callbacks for both changes"
+            );
         }
         Self {
             ethtool: bindings::ethtool_ops {
@@ -431,6 +489,8 @@ impl<T: Controls> ControlOps<T> {
                 get_eth_mac_stats: if_has!(T::HAS_MAC_STATS, Self::get_eth_mac_stats),
                 get_eth_ctrl_stats: if_has!(T::HAS_CONTROL_STATS, Self::get_eth_ctrl_stats),
                 get_rmon_stats: if_has!(T::HAS_LENGTH_STATS, Self::get_rmon_stats),
+                get_rxnfc: if_has!(T::HAS_FLOW_RULES, Self::get_rxnfc),
+                set_rxnfc: if_has!(T::HAS_FLOW_RULES, Self::set_rxnfc),
                 get_rx_ring_count: if_has!(T::HAS_RSS, Self::get_rx_ring_count),
                 get_rxfh_key_size: if_has!(T::HAS_RSS, Self::get_rxfh_key_size),
                 get_rxfh_indir_size: if_has!(T::HAS_RSS, Self::get_rxfh_indir_size),

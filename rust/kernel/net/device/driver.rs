@@ -54,6 +54,15 @@ pub enum MtuChange {
     Restart,
 }
 
+/// How a driver wants a new set of features to take effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeaturesChange {
+    /// It is in effect already, or with the next packet.
+    Live,
+    /// The device has to be stopped and started again.
+    Restart,
+}
+
 /// A network device driver.
 ///
 /// The implementing type is a marker: it holds nothing. The state of a driver is split by the
@@ -350,14 +359,16 @@ pub trait Driver: Sized + 'static {
 
     /// Applies a new set of features, which [`Device::features`] returns if this succeeds.
     ///
-    /// It takes effect at once. Not needed for features that the driver reads for each packet.
-    /// Process context, RTNL held, while the device is up: else [`Driver::start`] applies them.
+    /// It takes effect at once, or when the device is started again if this asks for
+    /// [`FeaturesChange::Restart`]: then [`Device::features`] returns it already. Not needed for
+    /// features that the driver reads for each packet. Process context, RTNL held, while the device
+    /// is up: else [`Driver::start`] applies them.
     fn set_features<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         features: Features,
         rtnl: &mut Rtnl,
-    ) -> Result {
+    ) -> Result<FeaturesChange> {
         let _ = (data, dev, features, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }

@@ -42,6 +42,9 @@ pub enum Feature {
     VlanFilter = bindings::NETIF_F_HW_VLAN_CTAG_FILTER_BIT,
     /// Splits UDP into datagrams.
     Uso = bindings::NETIF_F_GSO_UDP_L4_BIT,
+    /// Directs received packets by rules of users, see
+    /// [`Controls::flow_rules`](super::controls::Controls::flow_rules).
+    Ntuple = bindings::NETIF_F_NTUPLE_BIT,
 }
 
 /// A set of [`Feature`]s.
@@ -80,6 +83,11 @@ impl Features {
             .without(Feature::VlanFilter)
     }
 
+    /// The features of both sets.
+    pub(super) const fn union(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
     /// Whether `feature` is in the set.
     pub const fn contains(self, feature: Feature) -> bool {
         self.0 & 1 << feature as u32 != 0
@@ -107,6 +115,8 @@ pub struct Info {
     pub tx_only: u16,
     /// The capabilities of the card.
     pub features: Features,
+    /// More of them, which are off until users turn them on.
+    pub features_off: Features,
     /// The smallest MTU.
     pub min_mtu: u32,
     /// The largest MTU.
@@ -133,6 +143,7 @@ impl Info {
             rx_only: 0,
             tx_only: 0,
             features: Features::NONE,
+            features_off: Features::NONE,
             min_mtu: bindings::ETH_MIN_MTU,
             max_mtu: bindings::ETH_DATA_LEN,
             max_segmented_len: bindings::GSO_LEGACY_MAX_SIZE,

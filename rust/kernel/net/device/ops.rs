@@ -8,6 +8,7 @@ use super::{
     Device,
     Driver,
     Features,
+    FeaturesChange,
     MacAddress,
     MtuChange,
     Rtnl,
@@ -268,18 +269,28 @@ impl<T: Driver> Ops<T> {
 
     /// # Safety
     ///
-    /// See [`Ops`]. RTNL is held.
+    /// See [`Ops`]. RTNL and the lock of the device's operations are held.
     unsafe extern "C" fn set_features(
         dev: *mut bindings::net_device,
         features: bindings::netdev_features_t,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The device is registered, and RTNL is held.
-            let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
+            // SAFETY: The device is registered.
+            let inner = unsafe { inner::<T>(dev) };
+            // SAFETY: Both locks are held.
+            let locks = &mut unsafe { Configuring::assume_held(inner) };
 
-            if inner.dev().is_running() && inner.check_reachable().is_ok() {
-                let features = Features::from_raw(features);
-                T::set_features(inner.data(), inner.dev(), features, &mut rtnl)?;
+            if !inner.dev().is_running() || inner.check_reachable().is_err() {
+                return Ok(0);
+            }
+            let (old, new) = (inner.dev().features(), Features::from_raw(features));
+            if T::set_features(inner.data(), inner.dev(), new, locks)? == FeaturesChange::Restart {
+                // The driver starts with the new set. The core, which sets it after this, acts upon
+                // the difference.
+                inner.dev().set_features(new, locks);
+                let restarted = inner.restart(locks);
+                inner.dev().set_features(old, locks);
+                restarted.or_else(|error| inner.restart_or_close(locks).and(Err(error)))?;
             }
             Ok(0)
         })
@@ -345,6 +356,15 @@ impl Device {
     fn set_mtu(&self, mtu: u32, _rtnl: &mut Rtnl) {
         // SAFETY: The device is valid. The MTU is read concurrently, see `mtu()`.
         unsafe { core::ptr::write_volatile(&raw mut (*self.as_raw()).mtu, mtu) };
+    }
+
+    /// Changes the set of features.
+    fn set_features(&self, features: Features, _rtnl: &mut Rtnl) {
+        // SAFETY: By the type invariants, the device is valid. The features are read concurrently,
+        // see `features()`.
+        unsafe {
+            core::ptr::write_volatile(&raw mut (*self.as_raw()).features, features.0);
+        };
     }
 }
 

@@ -488,7 +488,8 @@ impl<T: Driver> Registration<T> {
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.request_ops_lock = T::OPS_LOCK;
             dev.features = features;
-            dev.hw_features = features & !(1 << Feature::HighDma as u32);
+            dev.hw_features =
+                info.features.union(info.features_off).0 & !(1 << Feature::HighDma as u32);
             dev.vlan_features = info.features.without_vlan().0;
             dev.min_mtu = info.min_mtu;
             dev.max_mtu = info.max_mtu;

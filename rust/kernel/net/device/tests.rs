@@ -13,6 +13,7 @@ mod early;
 mod ethtool;
 mod features;
 pub(in crate::net::device) mod fixture;
+mod flow_rules;
 mod irq;
 #[cfg(all(CONFIG_KUNIT = "y", CONFIG_PAGE_POOL))]
 mod new_skbs;

@@ -31,6 +31,8 @@ pub enum RssType {
     Ipv4Udp = 7,
     /// IPv6 addresses and UDP ports.
     Ipv6Udp = 8,
+    /// None: in place of the hash is the filter that the frame matches.
+    Filter = 15,
 }
 
 /// First quadword of an advanced receive write-back.
@@ -71,6 +73,9 @@ pub struct RxStatus {
     /// The frame ends in this buffer.
     #[bit(1, rw)]
     pub eop: bool,
+    /// The frame matches a filter of the flow director.
+    #[bit(2, rw)]
+    pub flm: bool,
     /// A VLAN tag was stripped.
     #[bit(3, rw)]
     pub vp: bool,

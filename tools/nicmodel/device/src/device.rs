@@ -14,6 +14,7 @@ use crate::counters::{Totals, WideCounters, bump};
 use crate::eeprom::Eeprom;
 use crate::effects::Slow;
 use crate::fault::{Faults, Kind, is_polled};
+use crate::fdir::Filters;
 use crate::function::{Kick, Notifier, PciFunction};
 use crate::irq::{CAUSE_ECC, Interrupts, VECTORS};
 use crate::judge::{self, Judge};
@@ -65,6 +66,8 @@ pub struct Device {
     pub faults: Faults,
     /// The register accesses, on request.
     pub trace: Trace,
+    /// Filters that choose queues.
+    pub filters: Filters,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) slow: Mutex<Slow>,
     config: Config,
@@ -106,6 +109,7 @@ impl Device {
             wide: WideCounters::default(),
             faults: Faults::default(),
             trace: Trace::default(),
+            filters: Filters::default(),
             clock,
             config,
             link: Link::default(),
@@ -254,6 +258,7 @@ impl Device {
             self.irq.reset();
             self.wide.clear();
             self.slow().reset();
+            self.filters.clear();
             self.load_defaults();
             self.epoch.fetch_add(1, Ordering::AcqRel);
             self.changed();

@@ -17,9 +17,6 @@ use crate::regs::bits::{
 use crate::regs::{Effect, offset};
 use crate::sfp::Sfp;
 
-/// The command in FDIRCMD, which clears itself.
-const FDIR_COMMAND: u32 = 3;
-
 /// State that only the slow path uses.
 #[derive(Debug)]
 pub(crate) struct Slow {
@@ -84,6 +81,7 @@ impl Device {
             Effect::Eimc | Effect::EicsEx | Effect::EimcEx => 0,
             Effect::Ctrl
             | Effect::Fdircmd
+            | Effect::Fdirctrl
             | Effect::Eec
             | Effect::Eerd
             | Effect::Msca
@@ -110,8 +108,8 @@ impl Device {
                 self.kick();
             }
             Effect::Esdp => self.watch_link(|| self.regs.store(at, value)),
-            // The command is done at once; there are no filters.
-            Effect::Fdircmd => self.regs.store(at, value & !FDIR_COMMAND),
+            Effect::Fdircmd => self.write_fdircmd(value),
+            Effect::Fdirctrl => self.write_fdirctrl(value),
             Effect::Eec => {
                 let value = Eec::from_raw(value);
                 let fixed = self.regs.get::<Eec>().fixed();

@@ -4,6 +4,7 @@
 use arbitrary_int::traits::Integer;
 
 use crate::device::Device;
+use crate::fdir::Director;
 use crate::packet::{FCS, be16};
 use crate::regs::bits::{
     Ctrl, Fctrl, Hlreg0, Maxfrs, Mcstctrl, Rah, Rdrxctl, Rxctrl, Rxpbsize, Vlnctrl, ral,
@@ -24,6 +25,7 @@ pub(crate) struct RxConfig {
     /// Bytes of packet buffer.
     pub buffer: usize,
     pub rss: Option<Rss>,
+    pub director: Option<Director>,
     max_frame: usize,
     unicast: Vec<[u8; 6]>,
     fctrl: Fctrl,
@@ -61,6 +63,7 @@ impl RxConfig {
             strip_fcs: regs.get::<Rdrxctl>().crcstrip(),
             buffer: regs.get::<Rxpbsize>().size().as_usize() * 1024,
             rss: Rss::load(regs),
+            director: Director::load(device),
             max_frame: if jumbo {
                 usize::from(regs.get::<Maxfrs>().mfs())
             } else {

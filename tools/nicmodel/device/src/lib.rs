@@ -18,6 +18,7 @@ pub mod device;
 pub mod eeprom;
 mod effects;
 pub mod fault;
+pub mod fdir;
 pub mod filter;
 pub mod function;
 pub mod irq;

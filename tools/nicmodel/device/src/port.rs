@@ -258,6 +258,10 @@ impl Datapath {
                 Outcome::Done(_) => return Arrival::Taken,
                 Outcome::Full => {}
                 Outcome::Drop => return self.lose_no_descriptor(),
+                Outcome::Filtered => {
+                    bump(&self.device.totals.rx_filtered, 1);
+                    return Arrival::Lost(Loss::Filtered);
+                }
                 Outcome::Disabled => {
                     bump(&self.device.totals.rx_disabled, 1);
                     return Arrival::Lost(Loss::Disabled);
@@ -286,7 +290,6 @@ impl Datapath {
             return Outcome::Disabled;
         };
         let sorted = sort(&self.config, frame);
-        let queue = sorted.queue;
         let outcome = self.rings.deliver(
             &self.device,
             view,
@@ -295,9 +298,17 @@ impl Datapath {
             frame,
             &mut self.scratch,
         );
-        match outcome {
-            Outcome::Done(length) => self.count_receive(queue, frame, length),
-            Outcome::Drop if !self.device.ring_pages_mapped() && queue < 16 => {
+        // A frame that waits is counted when it goes on.
+        if self.config.director.is_some() && !matches!(outcome, Outcome::Full) {
+            let counter = match sorted.filter {
+                Some(_) => offset::FDIRMATCH,
+                None => offset::FDIRMISS,
+            };
+            self.device.regs.add(counter, 1);
+        }
+        match (outcome, sorted.queue) {
+            (Outcome::Done(length), Some(queue)) => self.count_receive(queue, frame, length),
+            (Outcome::Drop, Some(queue)) if !self.device.ring_pages_mapped() && queue < 16 => {
                 let at = offset::QPRDC + queue * offset::QUEUE;
                 self.device.regs.add(at, 1);
             }
@@ -337,6 +348,10 @@ impl Datapath {
                 Outcome::Disabled => {
                     bump(&self.device.totals.rx_disabled, 1);
                     self.flushed.push((waiting.tag, Loss::Disabled));
+                }
+                Outcome::Filtered => {
+                    bump(&self.device.totals.rx_filtered, 1);
+                    self.flushed.push((waiting.tag, Loss::Filtered));
                 }
             }
             moved = true;

@@ -5,9 +5,10 @@ use arbitrary_int::traits::Integer;
 
 use crate::checksum;
 use crate::counters::bump;
-use crate::descriptor::{RxInfo, RxLegacy, RxResult, RxStatus};
+use crate::descriptor::{RssType, RxInfo, RxLegacy, RxResult, RxStatus};
 use crate::device::Device;
 use crate::fault::Kind;
+use crate::fdir::Match;
 use crate::filter::RxConfig;
 use crate::judge::{receive_label, rules};
 use crate::memory::{DmaError, View};
@@ -28,6 +29,8 @@ pub(crate) enum Outcome {
     Drop,
     /// The queue is disabled, or its registers make no sense.
     Disabled,
+    /// A filter drops it.
+    Filtered,
 }
 
 /// The write-back without lengths.
@@ -38,30 +41,39 @@ struct Report {
     vlan: u16,
 }
 
-/// The queue of a frame, and what a driver is told about its contents.
+/// Where a frame goes, and what a driver is told about its contents.
 pub(crate) struct Sorted {
-    pub queue: u32,
+    /// The queue, unless the frame is dropped.
+    pub queue: Option<u32>,
+    /// The filter that has chosen it.
+    pub filter: Option<Match>,
     parsed: Parsed,
     hash: Option<Hash>,
 }
 
-/// Looks at the headers of a frame.
+/// Looks at the headers of a frame, which goes by a filter, else by the hash.
 pub(crate) fn sort(config: &RxConfig, frame: &[u8]) -> Sorted {
     let parsed = parse(frame);
     let hash = config.rss.as_ref().map(|rss| rss.hash(frame, &parsed));
-    let queue = match (&config.rss, hash) {
-        (Some(rss), Some(hash)) => rss.queue(hash),
-        _ => 0,
+    let filter = config
+        .director
+        .as_ref()
+        .and_then(|director| director.find(frame, &parsed));
+    let queue = match (filter, &config.rss, hash) {
+        (Some(found), _, _) => found.queue,
+        (None, Some(rss), Some(hash)) => Some(rss.queue(hash)),
+        _ => Some(0),
     };
     Sorted {
         queue,
+        filter,
         parsed,
         hash,
     }
 }
 
 /// Receive queues that a frame can be sorted into.
-const QUEUES: usize = 16;
+const QUEUES: usize = 64;
 
 /// A receive ring during a turn: its registers, and some of its descriptors, are read once.
 #[derive(Debug)]
@@ -155,11 +167,20 @@ impl RxQueue {
 }
 
 /// The receive rings of the frames of one turn.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RxQueues {
     queues: [Option<RxQueue>; QUEUES],
     /// Which of them there are, a bit for each.
-    open: u32,
+    open: u64,
+}
+
+impl Default for RxQueues {
+    fn default() -> Self {
+        Self {
+            queues: [const { None }; QUEUES],
+            open: 0,
+        }
+    }
 }
 
 impl RxQueues {
@@ -173,7 +194,9 @@ impl RxQueues {
         frame: &[u8],
         scratch: &mut Vec<u8>,
     ) -> Outcome {
-        let number = sorted.queue;
+        let Some(number) = sorted.queue else {
+            return Outcome::Filtered;
+        };
         let Some(slot) = self.queues.get_mut(number as usize) else {
             return Outcome::Disabled;
         };
@@ -279,6 +302,10 @@ fn report(control: Rxdctl, frame: &[u8], sorted: &Sorted) -> Report {
         .with_l4e(verdict.l4_bad);
     if let Some(hash) = sorted.hash {
         info = info.with_rss_hash(hash.value).with_rss_type(hash.kind);
+    }
+    if let Some(report) = sorted.filter.and_then(|filter| filter.report) {
+        info = info.with_rss_hash(report).with_rss_type(RssType::Filter);
+        status = status.with_flm(true);
     }
     let tagged = be16(frame, 12) == 0x8100 && frame.len() >= 18;
     let vlan = if tagged && control.vme() {

@@ -15,12 +15,20 @@ pub(in crate::net::device) use self::log::{
 
 use super::{
     super::{
+        controls::{
+            ControlOps,
+            Controls,
+            FlowAction,
+            FlowRule,
+            FlowRules, //
+        },
         deferring::Deferring,
         ops,
         CheckUp,
         Driver,
         Feature,
         Features,
+        FeaturesChange,
         Flow,
         FlowHash,
         Info,
@@ -101,6 +109,7 @@ pub(in crate::net::device) struct SpinLockWire {
 pub(in crate::net::device) struct Data<'bound> {
     pub(in crate::net::device) log: Arc<Log>,
     parent: &'bound device::Device<Bound>,
+    rules: FlowRules,
     #[pin]
     pub(in crate::net::device) kept: Kept,
 }
@@ -184,6 +193,7 @@ impl Driver for Dummy {
             queues: log.queues.load(Relaxed) as u16,
             max_mtu: 9000,
             features: Features::NONE.with(Feature::RxHash),
+            features_off: Features::NONE.with(Feature::Ntuple),
             ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 1]))
         };
 
@@ -192,6 +202,7 @@ impl Driver for Dummy {
             try_pin_init!(Data {
                 log,
                 parent: bus,
+                rules: FlowRules::new(),
                 kept <- Kept::new(),
             }? Error),
         ))
@@ -260,6 +271,7 @@ impl Driver for Dummy {
 
     fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
         data.log.add(Event::Start);
+        data.log.started_with.store(dev.features().0, Relaxed);
         if data.log.fail.load(Relaxed) == Fail::Start as u32 {
             return Err(EIO);
         }
@@ -450,9 +462,13 @@ impl Driver for Dummy {
         _dev: &Device,
         _features: Features,
         _rtnl: &mut Rtnl,
-    ) -> Result {
+    ) -> Result<FeaturesChange> {
         data.log.add(Event::Features);
-        Ok(())
+        if data.log.restart_features.load(Relaxed) != 0 {
+            Ok(FeaturesChange::Restart)
+        } else {
+            Ok(FeaturesChange::Live)
+        }
     }
 
     fn event<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
@@ -577,6 +593,56 @@ impl Driver for Dummy {
         for index in 0..data.log.statistics.load(Relaxed) {
             statistics.add(fmt!("statistic_{index}"), u64::from(index) + 1);
         }
+    }
+
+    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
+}
+
+#[vtable]
+impl Controls for Dummy {
+    const FLOW_RULES: u32 = 8;
+
+    fn flow_rules<'a>(data: &'a Data<'_>) -> &'a FlowRules {
+        &data.rules
+    }
+
+    fn insert_flow_rule<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        rule: &FlowRule,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        // The new one is not among them.
+        if data
+            .rules
+            .iter(rtnl)
+            .any(|other| other.location == rule.location)
+        {
+            return Err(EEXIST);
+        }
+        if data.log.refuse.load(Relaxed) == queue_of(rule.action) {
+            return Err(EBUSY);
+        }
+        data.log.rules.fetch_add(1 << rule.location, Relaxed);
+        Ok(())
+    }
+
+    fn remove_flow_rule<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        rule: &FlowRule,
+        _rtnl: &mut Rtnl,
+    ) -> Result {
+        data.log.rules.fetch_sub(1 << rule.location, Relaxed);
+        Ok(())
+    }
+}
+
+/// The queue of a rule, counted from one.
+fn queue_of(action: FlowAction) -> u32 {
+    match action {
+        FlowAction::Drop => 0,
+        FlowAction::Queue(queue) => u32::from(queue) + 1,
     }
 }
 

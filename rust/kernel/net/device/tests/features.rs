@@ -7,7 +7,10 @@ use super::{
         Feature,
         Features, //
     },
-    dummy::Event,
+    dummy::{
+        Event,
+        Fail, //
+    },
     fixture::Fixture,
     DOWN,
     UP, //
@@ -20,7 +23,8 @@ use crate::{
         SkBuff,
         UniqueSkBuff, //
     },
-    prelude::*, //
+    prelude::*,
+    sync::atomic::Relaxed, //
 };
 
 impl Fixture {
@@ -48,7 +52,7 @@ impl Fixture {
     }
 
     /// Changes what users want. Returns what they get.
-    fn want(&self, features: Features) -> u64 {
+    pub(super) fn want(&self, features: Features) -> u64 {
         let dev = self.dev();
 
         // SAFETY: The device is registered. Tests run in process context.
@@ -122,6 +126,36 @@ mod cases {
         assert!(log.take(&[Event::Features]));
         device.down();
         assert!(log.take(DOWN));
+        Ok(())
+    }
+
+    #[test]
+    fn a_device_that_has_to_starts_with_the_new_ones() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+
+        assert_eq!(device.want(Features::NONE) & HASH.0, 0);
+        device.up()?;
+        assert!(log.take(UP));
+        assert_eq!(log.started_with.load(Relaxed) & HASH.0, 0);
+
+        log.restart_features.store(1, Relaxed);
+        assert_eq!(device.want(HASH) & HASH.0, HASH.0);
+        assert_eq!(log.started_with.load(Relaxed) & HASH.0, HASH.0);
+        assert!(log.take(&[
+            Event::Features,
+            Event::Quiesce,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::Open,
+            Event::Start,
+        ]));
+
+        // If it does not start with others, it has the old ones.
+        log.fail.store(Fail::Start as u32, Relaxed);
+        device.want(Features::NONE);
+        assert_eq!(log.started_with.load(Relaxed) & HASH.0, HASH.0);
+        log.fail.store(Fail::No as u32, Relaxed);
         Ok(())
     }
 }

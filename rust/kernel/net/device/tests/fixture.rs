@@ -206,7 +206,7 @@ impl Fixture {
     }
 
     /// Runs `f` with RTNL held.
-    fn locked<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
+    pub(super) fn locked<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
         // SAFETY: Tests run in process context.
         unsafe { bindings::rtnl_lock() };
         let result = f(self.dev());
@@ -378,7 +378,7 @@ impl Fixture {
         false
     }
 
-    fn ethtool_ops(&self) -> &bindings::ethtool_ops {
+    pub(super) fn ethtool_ops(&self) -> &bindings::ethtool_ops {
         // SAFETY: The device is registered.
         unsafe { &*(*self.dev()).ethtool_ops }
     }

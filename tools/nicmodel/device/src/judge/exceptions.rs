@@ -35,6 +35,11 @@ pub const DRIVERS: &[Driver] = &[
                 why: "waits 50 ms after a reset and never looks at RDRXCTL.DMAIDONE",
             },
             Exception {
+                rule: "fdir-command",
+                place: "ixgbe_82599.c:1733",
+                why: "does not wait until a filter is removed; by the next command it is",
+            },
+            Exception {
                 rule: "power-state",
                 place: "ixgbe_main.c:7537",
                 why: "an interface that is closed after shutdown writes CTRL_EXT in D3",

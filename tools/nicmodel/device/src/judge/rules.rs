@@ -332,8 +332,8 @@ pub const RULES: &[Rule] = &[
         Moment::ReceiveEnable,
         "packet-buffers",
         "4.6.11.3.4",
-        "the packet buffers have no more memory than there is: 512 KiB to receive, 160 KiB to \
-        transmit",
+        "the packet buffers have no more memory than there is: 512 KiB to receive, with that of \
+        the flow director, and 160 KiB to transmit",
         |f| f.packet_buffers_overlap(),
     ),
     on(
@@ -349,6 +349,36 @@ pub const RULES: &[Rule] = &[
         "8.2.3.7.5; C ixgbe_main.c:4375",
         "RXCSUM.PCSD is set with RSS: without it descriptors hold a checksum instead of the hash",
         |f| f.regs.get::<Mrqc>().mrqe() == Mrqc::RSS && !f.regs.get::<Rxcsum>().pcsd(),
+    ),
+    // Flow director.
+    on(
+        Moment::Write,
+        "fdir-receiver",
+        "7.1.2.7, 8.2.3.21.1",
+        "the table of the flow director is set up before the receiver is enabled",
+        |f| f.sets_up_table() && f.regs.get::<Rxctrl>().rxen(),
+    ),
+    on(
+        Moment::Write,
+        "fdir-init",
+        "8.2.3.21.1",
+        "FDIRCTRL.INIT_DONE is read as 1 before a command is written to FDIRCMD",
+        |f| f.commands() && !f.port.table_seen,
+    ),
+    on(
+        Moment::Write,
+        "fdir-command",
+        "7.1.2.7, 8.2.3.21",
+        "a command to the flow director, and its filter, are written when FDIRCMD has said that \
+        the last one is done",
+        |f| f.commands_twice(),
+    ),
+    on(
+        Moment::Write,
+        "fdir-masks",
+        "7.1.2.7, 8.2.3.21",
+        "the masks of the flow director do not change while there are filters",
+        |f| f.masks_filters(),
     ),
     // Firmware.
     on(

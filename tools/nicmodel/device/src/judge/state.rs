@@ -6,8 +6,8 @@ use super::queue::{Direction, ENABLE, Place, Queue, RingRegister, Stage};
 use super::tables::Tables;
 use crate::device::Device;
 use crate::regs::bits::{
-    Causes, Ctrl, CtrlExt, Eec, Eerd, Esdp, GcrExt, Gssr, Hlreg0, Mrqc, Rdlen, Rdrxctl, Register,
-    Rxctrl, Rxpbsize, Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
+    Causes, Ctrl, CtrlExt, Eec, Eerd, Esdp, Fdircmd, Fdirctrl, GcrExt, Gssr, Hlreg0, Mrqc, Rdlen,
+    Rdrxctl, Register, Rxctrl, Rxpbsize, Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
 };
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Effect, Entry, offset};
@@ -15,6 +15,9 @@ use crate::regs::{Access, Effect, Entry, offset};
 /// Owner bits of software in SW_FW_SYNC, and how far those of firmware lie above them.
 const SOFTWARE_OWNERS: u32 = 0x1f;
 const FIRMWARE_SHIFT: u32 = 5;
+const FDIRCMD: u32 = offset::FDIRHASH + 4;
+const FDIRDIP4M: u32 = offset::FDIRSIP4M - 4;
+const FDIRUDPM: u32 = offset::FDIRTCPM + 4;
 /// Nanoseconds that a laser takes to light up: 100 ms, less what clocks of host and guest differ.
 const LASER_TIME: u64 = 95_000_000;
 
@@ -52,6 +55,12 @@ pub(crate) struct Port {
     laser_since: Option<u64>,
     /// A word of the EEPROM was asked for, and EERD not read since then.
     word_asked: bool,
+    /// FDIRCTRL.INIT_DONE was read as 1 since the table was set up.
+    pub(crate) table_seen: bool,
+    /// A command was written to FDIRCMD, and not seen done.
+    pub(crate) commanded: bool,
+    table_left: Delay,
+    command_left: Delay,
 }
 
 impl Port {
@@ -123,6 +132,14 @@ impl Port {
             }
             offset::EERD => self.word_asked = Eerd::from_raw(value).start(),
             offset::RXCTRL => self.active |= Rxctrl::from_raw(value).rxen(),
+            offset::FDIRCTRL => {
+                self.table_seen = false;
+                self.table_left = chance.delay(6);
+            }
+            FDIRCMD if Fdircmd::from_raw(value).command() != Fdircmd::NONE => {
+                self.commanded = true;
+                self.command_left = chance.delay(6);
+            }
             offset::SWSM => {
                 let swsm = Swsm::from_raw(value);
                 self.smbi &= swsm.smbi();
@@ -163,6 +180,21 @@ impl Port {
                     return Secrxstat::from_raw(value).with_secrx_rdy(false).raw();
                 }
                 self.secrx_polled = regs.get::<Secrxctrl>().rx_dis();
+            }
+            offset::FDIRCTRL => {
+                if !self.table_left.is_over(now) {
+                    return Fdirctrl::from_raw(value).with_init_done(false).raw();
+                }
+                self.table_seen |= Fdirctrl::from_raw(value).init_done();
+            }
+            FDIRCMD if self.commanded => {
+                if !self.command_left.is_over(now) {
+                    return Fdircmd::from_raw(value)
+                        .with_command(Fdircmd::ADD)
+                        .with_filter_valid(false)
+                        .raw();
+                }
+                self.commanded = false;
             }
             offset::EERD => self.word_asked = false,
             offset::SWSM => {
@@ -325,7 +357,44 @@ impl Facts<'_> {
                 })
                 .sum::<u32>()
         };
-        sum(offset::RXPBSIZE) > 512 || sum(offset::TXPBSIZE) > 160
+        let filters = match self.regs.get::<Fdirctrl>().pballoc().value() {
+            0 => 0,
+            size => 32 << size,
+        };
+        sum(offset::RXPBSIZE) + filters > 512 || sum(offset::TXPBSIZE) > 160
+    }
+
+    /// Whether filters are perfect ones.
+    fn matches_perfectly(&self) -> bool {
+        self.regs.get::<Fdirctrl>().perfect_match()
+    }
+
+    /// Whether the write sets up the table of the flow director in another way.
+    pub(crate) fn sets_up_table(&self) -> bool {
+        // A driver may set up the same table again, to empty it.
+        let done = Fdirctrl::ZERO.with_init_done(true).raw();
+        self.at == offset::FDIRCTRL && (self.regs.load(self.at) ^ self.value) & !done != 0
+    }
+
+    /// Whether the write is a command to the flow director.
+    pub(crate) fn commands(&self) -> bool {
+        self.at == FDIRCMD && Fdircmd::from_raw(self.value).command() != Fdircmd::NONE
+    }
+
+    /// Whether the write is one of the next command, or of its filter, while the last one may not
+    /// be done. Signature filters have no answer.
+    pub(crate) fn commands_twice(&self) -> bool {
+        let is_filter = (offset::FDIRIP..FDIRCMD).contains(&self.at);
+        self.port.commanded && self.matches_perfectly() && (is_filter || self.commands())
+    }
+
+    /// Whether the write changes the masks of filters that there are.
+    pub(crate) fn masks_filters(&self) -> bool {
+        let masks = matches!(self.at, FDIRDIP4M..=FDIRUDPM | offset::FDIRM);
+        masks
+            && self.regs.load(self.at) != self.value
+            && self.matches_perfectly()
+            && !self.device.filters.are_none()
     }
 
     /// Whether the write tells the firmware that the driver goes.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Each rule, kept and broken.
 
+mod flow;
 mod module;
 mod segmentation;
 mod setup;
@@ -352,7 +353,10 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
             driver.read::<Status>();
         }
         rules::DMA_OUTSIDE => return Driver::breaks_with(&[], &[(1 << 40, good(60))]),
-        _ => match setup::breach(rule).or_else(|| module::breach(rule)) {
+        _ => match setup::breach(rule)
+            .or_else(|| module::breach(rule))
+            .or_else(|| flow::breach(rule))
+        {
             Some(broken) => return broken,
             None => return transmit_breach(rule),
         },

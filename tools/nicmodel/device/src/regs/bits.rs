@@ -5,7 +5,7 @@
 //! 8.2.3; each group below names its section), so that a type can be read next to it. A bit that
 //! no field names keeps its value: `with_…` changes only its field.
 
-use arbitrary_int::{u2, u3, u4, u5, u6, u9, u10, u12, u13, u14, u30};
+use arbitrary_int::{u2, u3, u4, u5, u6, u7, u9, u10, u12, u13, u14, u15, u30};
 use bitbybit::{bitenum, bitfield};
 
 use super::offset;
@@ -100,6 +100,10 @@ registers! {
     Secrxctrl at offset::SECRXCTRL;
     Secrxstat at offset::SECRXSTAT;
     GcrExt at offset::GCR_EXT;
+    Fdirctrl at offset::FDIRCTRL;
+    Fdirhash at offset::FDIRHASH;
+    Fdircmd at offset::FDIRHASH + 4;
+    Fdirm at offset::FDIRM;
 }
 
 /// The first 24 vectors have their EITR in one place, the rest in another.
@@ -752,6 +756,102 @@ impl Links {
     pub const SPEED_1G: u2 = u2::new(2);
     /// LINK_SPEED: 10 Gb/s.
     pub const SPEED_10G: u2 = u2::new(3);
+}
+
+// 8.2.3.21, flow director registers.
+
+/// Flow director control.
+#[bitfield(u32, default = 0, debug)]
+pub struct Fdirctrl {
+    /// Memory for filters: none, or 64, 128 or 256 KiB of the receive packet buffer.
+    #[bits(0..=1, rw)]
+    pub pballoc: u2,
+    /// The table is ready.
+    #[bit(3, rw)]
+    pub init_done: bool,
+    /// Filters match all of their fields, rather than a signature of them.
+    #[bit(4, rw)]
+    pub perfect_match: bool,
+    /// Descriptors tell of filters in place of the hash.
+    #[bit(5, rw)]
+    pub report_status: bool,
+    /// The queue of packets that are dropped.
+    #[bits(8..=14, rw)]
+    pub drop_queue: u7,
+    /// Where the flexible bytes are in a packet, in units of two bytes.
+    #[bits(16..=20, rw)]
+    pub flex_offset: u5,
+}
+
+/// Flow director filter hash.
+#[bitfield(u32, default = 0, debug)]
+pub struct Fdirhash {
+    /// Hash of the filter's fields.
+    #[bits(0..=14, rw)]
+    pub hash: u15,
+    /// The driver's number of the filter.
+    #[bits(16..=30, rw)]
+    pub soft_index: u15,
+}
+
+/// Flow director command.
+#[bitfield(u32, default = 0, debug)]
+pub struct Fdircmd {
+    /// The command; 0 when it is done.
+    #[bits(0..=1, rw)]
+    pub command: u2,
+    /// A query has found the filter.
+    #[bit(2, rw)]
+    pub filter_valid: bool,
+    /// Adding a filter that is there updates it.
+    #[bit(3, rw)]
+    pub filter_update: bool,
+    /// Transport protocol of the filter: 1 for UDP, 2 for TCP, 3 for SCTP.
+    #[bits(5..=6, rw)]
+    pub l4type: u2,
+    /// Clears the table.
+    #[bit(8, rw)]
+    pub clear_table: bool,
+    /// Packets that match are dropped.
+    #[bit(9, rw)]
+    pub drop: bool,
+    /// The filter has a queue.
+    #[bit(15, rw)]
+    pub queue_en: bool,
+    /// The queue.
+    #[bits(16..=22, rw)]
+    pub rx_queue: u7,
+}
+
+impl Fdircmd {
+    /// No command.
+    pub const NONE: u2 = u2::new(0);
+    /// Adds a filter.
+    pub const ADD: u2 = u2::new(1);
+    /// Removes a filter.
+    pub const REMOVE: u2 = u2::new(2);
+    /// Asks for a filter.
+    pub const QUERY: u2 = u2::new(3);
+}
+
+/// Flow director other masks: set bits for fields that are not compared.
+#[bitfield(u32, default = 0, debug)]
+pub struct Fdirm {
+    /// The id in a VLAN tag.
+    #[bit(0, rw)]
+    pub vlan_id: bool,
+    /// The priority in it.
+    #[bit(1, rw)]
+    pub vlan_priority: bool,
+    /// The pool.
+    #[bit(2, rw)]
+    pub pool: bool,
+    /// The transport protocol, and its ports.
+    #[bit(3, rw)]
+    pub l4_protocol: bool,
+    /// The flexible bytes.
+    #[bit(4, rw)]
+    pub flex: bool,
 }
 
 #[cfg(test)]

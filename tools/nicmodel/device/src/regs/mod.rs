@@ -37,6 +37,7 @@ pub enum Effect {
     Status,
     Esdp,
     Fdircmd,
+    Fdirctrl,
     Eec,
     Eerd,
     I2cctl,

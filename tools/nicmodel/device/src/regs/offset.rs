@@ -113,6 +113,30 @@ pub const SECTXSTAT: u32 = 0x08804;
 pub const SECRXCTRL: u32 = 0x08d00;
 pub const SECRXSTAT: u32 = 0x08d04;
 pub const FDIRHASH: u32 = 0x0ee28;
+/// Flow director: control.
+pub const FDIRCTRL: u32 = 0x0ee00;
+/// Flow director: addresses of a filter, the last two of them for IPv4.
+pub const FDIRIP: u32 = 0x0ee0c;
+/// Flow director: ports of a filter, followed by its VLAN tag and flexible bytes.
+pub const FDIRPORT: u32 = 0x0ee20;
+/// Flow director: filters for which there is room.
+pub const FDIRFREE: u32 = 0x0ee38;
+/// Flow director: mask of IPv4 source addresses, after that of destinations.
+pub const FDIRSIP4M: u32 = 0x0ee40;
+/// Flow director: mask of TCP ports, followed by that of UDP ports.
+pub const FDIRTCPM: u32 = 0x0ee44;
+/// Flow director: filters added and removed.
+pub const FDIRUSTAT: u32 = 0x0ee50;
+/// Flow director: commands that failed.
+pub const FDIRFSTAT: u32 = 0x0ee54;
+/// Flow director: packets with a filter.
+pub const FDIRMATCH: u32 = 0x0ee58;
+/// Flow director: packets without one.
+pub const FDIRMISS: u32 = 0x0ee5c;
+/// Flow director: key of the hash that chooses a bucket.
+pub const FDIRHKEY: u32 = 0x0ee68;
+/// Flow director: fields that are not compared.
+pub const FDIRM: u32 = 0x0ee70;
 pub const SYSTIML: u32 = 0x08c0c;
 pub const SYSTIMH: u32 = 0x08c10;
 pub const EEC: u32 = 0x10010;

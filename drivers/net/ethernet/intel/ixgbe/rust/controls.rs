@@ -11,6 +11,8 @@ use kernel::{
             Controls,
             ExtAck,
             FirmwareVersion,
+            FlowRule,
+            FlowRules,
             LengthRanges,
             LengthStats,
             LinkMode,
@@ -28,6 +30,7 @@ use kernel::{
             TxQueueStats, //
         },
         Device,
+        Feature,
         OpsLocked,
         Rtnl, //
     },
@@ -39,6 +42,10 @@ use crate::{
     dump,
     eeprom,
     flow,
+    flow_director::{
+        self,
+        Filter, //
+    },
     i2c::Page,
     link::{
         self,
@@ -61,6 +68,11 @@ use crate::{
     },
     stats, //
 };
+
+/// Returns whether the flow director is at work.
+fn directs(dev: &Device) -> bool {
+    dev.is_running() && dev.features().contains(Feature::Ntuple)
+}
 
 /// The abilities of a cage without a module that can be used.
 const CAGE: &[LinkMode] = &[LinkMode::Fibre, LinkMode::Pause];
@@ -273,7 +285,7 @@ impl Controls for PortDriver {
         if dev.is_running() {
             let pairs = port.pairs(rtnl);
 
-            flow::apply(&port.bar, pause);
+            flow::apply(&port.bar, pause, directs(dev));
             rx::set_drop(&port.bar, pairs, flow::drops(pause, pairs));
             if pause != old {
                 port.negotiate_anew(dev);
@@ -345,6 +357,53 @@ impl Controls for PortDriver {
         // If the device is down, `start()` passes it to the card.
         if dev.is_running() {
             spread.apply(&port.bar);
+        }
+        Ok(())
+    }
+
+    const FLOW_RULES: u32 = flow_director::FILTERS;
+
+    fn flow_rules<'a>(port: &'a Port<'_>) -> &'a FlowRules {
+        &port.flow_rules
+    }
+
+    fn insert_flow_rule<'bound>(
+        port: Pin<&Port<'bound>>,
+        dev: &Device,
+        rule: &FlowRule,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        let refuse = |reason| {
+            dev_notice!(dev, "rule {}: {}\n", rule.location, reason);
+            EINVAL
+        };
+        let filter = Filter::new(&rule.packets).map_err(refuse)?;
+        let mut is_first = true;
+
+        for other in port.flow_rules.iter(rtnl) {
+            let other = Filter::new(&other.packets).map_err(refuse)?;
+            filter.goes_with(&other).map_err(refuse)?;
+            is_first = false;
+        }
+        // If the device is down, `start()` passes it to the card.
+        if directs(dev) {
+            if is_first {
+                filter.set_mask(&port.bar);
+            }
+            filter.add(&port.bar, rule.location, rule.action)?;
+        }
+        Ok(())
+    }
+
+    fn remove_flow_rule<'bound>(
+        port: Pin<&Port<'bound>>,
+        dev: &Device,
+        rule: &FlowRule,
+        _rtnl: &mut Rtnl,
+    ) -> Result {
+        if directs(dev) {
+            let filter = Filter::new(&rule.packets).map_err(|_| EINVAL)?;
+            filter.remove(&port.bar, rule.location)?;
         }
         Ok(())
     }

@@ -79,6 +79,10 @@ bitfield! {
 /// The values of `rss_type` for which ports were hashed, as bits: TCP and UDP over IPv4 and IPv6.
 const HASHED_PORTS: u32 = 1 << 1 | 1 << 3 | 1 << 7 | 1 << 8;
 
+/// The value of `rss_type` with a filter of the flow director in place of the hash. The driver does
+/// not ask for that.
+const FILTER: u64 = 15;
+
 impl RxInfo {
     /// Returns the hash over the packet, if there is one.
     #[inline(always)]
@@ -87,7 +91,7 @@ impl RxInfo {
         let hash = self.rss_hash().get() as u32;
 
         match self.rss_type().get() {
-            0 => None,
+            0 | FILTER => None,
             kind if HASHED_PORTS >> kind & 1 != 0 => Some(RxHash::L4(hash)),
             _ => Some(RxHash::L3(hash)),
         }

@@ -12,6 +12,7 @@ use kernel::{
 };
 
 use crate::{
+    flow_director,
     hw::{
         Bar0,
         RX_PACKET_BUFFER, //
@@ -59,7 +60,9 @@ fn advertised(pause: Pause) -> (bool, bool) {
 
 /// Passes the setting to the card. A link partner with which the card negotiates gets to know it
 /// when the link is started.
-pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause) {
+///
+/// With `directs`, the flow director has a part of the packet buffer.
+pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause, directs: bool) {
     for index in 0..4 {
         // PANIC: `try_at()` never fails here, but the compiler cannot prove it in a loop.
         if let Some(timer) = FCTTV::try_at(index) {
@@ -78,12 +81,13 @@ pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause) {
             .with_const_rtl::<{ LOW * UNITS }>()
             .with_xone(pause.tx),
     );
-    bar.write(
-        FCRTH::at(0),
+    let high = if directs {
         FCRTH::zeroed()
-            .with_const_rth::<{ (RX_PACKET_BUFFER - RESERVE) * UNITS }>()
-            .with_fcen(pause.tx),
-    );
+            .with_const_rth::<{ (RX_PACKET_BUFFER - flow_director::MEMORY - RESERVE) * UNITS }>()
+    } else {
+        FCRTH::zeroed().with_const_rth::<{ (RX_PACKET_BUFFER - RESERVE) * UNITS }>()
+    };
+    bar.write(FCRTH::at(0), high.with_fcen(pause.tx));
     let (both, one) = advertised(pause);
     bar.update(PCS1GANA, |r| r.with_sym_pause(both).with_asm_pause(one));
     bar.update(MFLCN, |r| r.with_dpf(true).with_rfce(pause.rx));

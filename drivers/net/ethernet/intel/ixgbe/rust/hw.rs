@@ -21,6 +21,7 @@ use kernel::{
 };
 
 use crate::{
+    flow_director,
     flush,
     link::{
         self,
@@ -199,13 +200,19 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
 }
 
 /// Configures everything that all queues share (datasheet 4.6.7 and 4.6.8). The engines stay off.
-pub(crate) fn configure(bar: &Bar0<'_>) {
+///
+/// With `directs`, the flow director gets its memory.
+pub(crate) fn configure(bar: &Bar0<'_>, directs: bool) {
     bar.update(CTRL_EXT, |r| r.with_ns_dis(true));
 
     // There is one traffic class; it gets all of the packet buffers.
     bar.write(
         RXPBSIZE::at(0),
-        RXPBSIZE::zeroed().with_const_size::<RX_PACKET_BUFFER>(),
+        if directs {
+            RXPBSIZE::zeroed().with_const_size::<{ RX_PACKET_BUFFER - flow_director::MEMORY }>()
+        } else {
+            RXPBSIZE::zeroed().with_const_size::<RX_PACKET_BUFFER>()
+        },
     );
     bar.write(
         TXPBSIZE::at(0),

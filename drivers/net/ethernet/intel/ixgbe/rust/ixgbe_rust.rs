@@ -9,7 +9,7 @@
 //! | [`port`] | the callbacks of the network device, and the state they share |
 //! | [`controls`], [`dump`], [`self_test`] | what users see, change and test with `ethtool` |
 //! | [`rx`], [`tx`] | the descriptor rings |
-//! | [`rss`] | receive side scaling |
+//! | [`rss`], [`flow_director`] | the queues of received frames: by a hash, or by rules |
 //! | [`desc`] | descriptor formats |
 //! | [`offload`] | offloads of transmitted packets |
 //! | [`hw`], [`irq`], [`moderation`], [`flow`], [`flush`], [`eeprom`] | the card |
@@ -39,6 +39,7 @@ mod eeprom;
 mod filter;
 mod firmware;
 mod flow;
+mod flow_director;
 mod flush;
 mod hw;
 mod i2c;

@@ -20,6 +20,7 @@ use kernel::{
             Driver,
             Feature,
             Features,
+            FeaturesChange,
             Flow,
             FlowHash,
             Info,
@@ -285,10 +286,15 @@ impl Driver for PortDriver {
 
     fn set_features<'bound>(
         port: Pin<&Port<'bound>>,
-        _netdev: &Device,
+        netdev: &Device,
         features: Features,
         rtnl: &mut Rtnl,
-    ) -> Result {
+    ) -> Result<FeaturesChange> {
+        let before = netdev.features();
+        if before.contains(Feature::Ntuple) != features.contains(Feature::Ntuple) {
+            // The memory of the flow director can be set up before reception only.
+            return Ok(FeaturesChange::Restart);
+        }
         // The others are read for each packet or poll.
         vlan::filter(&port.bar, features.contains(Feature::VlanFilter));
         vlan::strip(
@@ -296,7 +302,7 @@ impl Driver for PortDriver {
             port.pairs(rtnl),
             features.contains(Feature::VlanStrip),
         );
-        Ok(())
+        Ok(FeaturesChange::Live)
     }
 
     fn set_rx_mode<'bound>(

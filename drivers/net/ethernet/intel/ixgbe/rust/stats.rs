@@ -42,6 +42,10 @@ use crate::{
     },
     regs::{
         counter::*,
+        director::{
+            FDIRMATCH,
+            FDIRMISS, //
+        },
         queue::MAX_PAIRS, //
     }, //
 };
@@ -181,6 +185,10 @@ counters! {
         hw_local_faults,
         /// Remote faults: loss of signal on the link partner's side.
         hw_remote_faults,
+        /// Frames that match a rule.
+        hw_fdir_match,
+        /// Frames that match none, while there can be rules.
+        hw_fdir_miss,
     }
 }
 
@@ -222,6 +230,8 @@ impl HwCounters {
         add(&self.hw_tx_good, bar.read(GPTC).into_raw());
         add(&self.hw_local_faults, bar.read(MLFC).into_raw());
         add(&self.hw_remote_faults, bar.read(MRFC).into_raw());
+        add(&self.hw_fdir_match, bar.read(FDIRMATCH).into_raw());
+        add(&self.hw_fdir_miss, bar.read(FDIRMISS).into_raw());
     }
 }
 

@@ -142,6 +142,14 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) received: Atomic<u64>,
     pub(in crate::net::device) addresses: Atomic<u32>,
     pub(in crate::net::device) restart_mtu: Atomic<u32>,
+    /// Refuse rules with this queue, counted from one.
+    pub(in crate::net::device) refuse: Atomic<u32>,
+    /// The rules that the card has, as bits.
+    pub(in crate::net::device) rules: Atomic<u32>,
+    /// Restart for another set of features.
+    pub(in crate::net::device) restart_features: Atomic<u32>,
+    /// The set of the last start.
+    pub(in crate::net::device) started_with: Atomic<u64>,
     pub(in crate::net::device) flags: Atomic<u32>,
     /// The number of packets that the driver was asked about.
     pub(in crate::net::device) features_checks: Atomic<u32>,
@@ -203,6 +211,10 @@ impl Log {
                 received: Atomic::new(0),
                 addresses: Atomic::new(0),
                 restart_mtu: Atomic::new(0),
+                refuse: Atomic::new(u32::MAX),
+                rules: Atomic::new(0),
+                restart_features: Atomic::new(0),
+                started_with: Atomic::new(0),
                 flags: Atomic::new(0),
                 features_checks: Atomic::new(0),
                 room: Atomic::new(0),

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use arbitrary_int::u10;
+use arbitrary_int::{u2, u10};
 
 use super::{Driver, good};
 use crate::card::{TX_DATA, TX_RING};
 use crate::function::PciFunction;
 use crate::regs::bits::{
-    Autoc2, Causes, CtrlExt, Dmatxctl, Esdp, Hlreg0, Register, Rttdcs, Rxpbsize, Txdctl,
+    Autoc2, Causes, CtrlExt, Dmatxctl, Esdp, Fdircmd, Fdirctrl, Hlreg0, Register, Rttdcs, Rxpbsize,
+    Txdctl,
 };
 use crate::regs::offset;
 use crate::testing::udp_frame;
@@ -91,9 +92,11 @@ fn kept_rules() {
 fn a_filter_of_flow_director_is_one_write() {
     let driver = Driver::new();
     let device = &driver.card.device;
+    driver.set(Fdirctrl::ZERO.with_pballoc(u2::new(1)));
+    assert!(driver.poll::<Fdirctrl>(|control| control.init_done()));
     device.bar_write(0, offset::FDIRHASH.into(), &[1, 0, 0, 0, 5, 1, 0, 0]);
     // The command is done.
-    assert_eq!(device.register_read(offset::FDIRHASH + 4), 0x104);
+    assert!(driver.poll::<Fdircmd>(|command| command.raw() == 0x100));
     assert_eq!(driver.broken(), BTreeSet::new());
     device.bar_write(0, offset::FDIRHASH.into(), &[1, 0]);
     assert_eq!(driver.broken(), BTreeSet::from([super::rules::ACCESS_SIZE]));

@@ -10,6 +10,7 @@ use kernel::{
     io::Io,
     net::device::{
         controls::{
+            FlowRules,
             Message,
             Messages,
             Pause, //
@@ -46,6 +47,7 @@ use crate::{
     filter,
     firmware::Firmware,
     flow,
+    flow_director,
     hw::{
         self,
         Bar0, //
@@ -140,6 +142,8 @@ pub(crate) struct Port<'bound> {
     /// The VLANs whose frames are received.
     pub(super) vlans: RtnlCell<Members>,
     pub(crate) spread: RtnlCell<Spread>,
+    /// The rules for the flow director.
+    pub(crate) flow_rules: FlowRules,
     pub(crate) moderation: Setting,
     /// LEDCTL as it was before one of the lights was to identify the port, else [`NO_LIGHTS`].
     pub(crate) lights: Atomic<u32>,
@@ -232,6 +236,8 @@ impl<'bound> Port<'bound> {
             .with(Feature::Tso)
             .with(Feature::Tso6)
             .with(Feature::Uso);
+        // With rules, a part of the packet buffer is theirs.
+        info.features_off = Features::NONE.with(Feature::Ntuple);
         info.max_segmented_len = MAX_SEGMENTED_LEN;
 
         let stats = PortStats::new(pairs)?;
@@ -250,6 +256,7 @@ impl<'bound> Port<'bound> {
                 hashing: Hashing::new(),
                 vlans: RtnlCell::new(Members::new()),
                 spread: RtnlCell::new(Spread::new()),
+                flow_rules: FlowRules::new(),
                 moderation: Setting::new(),
                 lights: Atomic::new(NO_LIGHTS),
                 messages: Messages::new(&[Message::Link, Message::TxError, Message::Hardware]),
@@ -299,7 +306,8 @@ impl Port<'_> {
 
         hw::reset(dev, bar)?;
         self.memory_error.store(false, Relaxed);
-        hw::configure(bar);
+        let directs = netdev.features().contains(Feature::Ntuple);
+        hw::configure(bar, directs);
         self.spread.get(rtnl).apply(bar);
         self.hashing.apply(bar, pairs);
         filter::init(bar, &netdev.mac_address());
@@ -307,7 +315,10 @@ impl Port<'_> {
         vlan::filter(bar, netdev.features().contains(Feature::VlanFilter));
         hw::set_max_frame(bar, max_frame(netdev.mtu()));
         let pause = *self.pause.get(rtnl);
-        flow::apply(bar, pause);
+        flow::apply(bar, pause, directs);
+        if directs {
+            flow_director::start(dev, bar, pairs, self.flow_rules.iter(rtnl))?;
+        }
         let cage = self.media == Media::SfpPlus;
         irq::configure(bar, &self.moderation, pairs, self.event_vector(), cage);
 

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The flow director, whose filters direct packets to queues by the fields of their headers
+//! (datasheet 7.1.2.7), in its mode of perfect matches.
+//!
+//! A filter is found by a hash over its fields, which the driver computes, and then compared. All
+//! filters have one mask. Those for IPv6, flexible bytes and pools are not used.
+
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    io::Io,
+    net::device::controls::{
+        FlowAction,
+        FlowMatch,
+        FlowPackets,
+        FlowRule,
+        FlowTransport,
+        Masked,
+        PortProtocol, //
+    },
+    prelude::*,
+    time::Delta, //
+};
+
+use crate::{
+    hw::{
+        self,
+        Bar0, //
+    },
+    regs::director::*, //
+};
+
+/// The number of filters, of which 64 KiB of the packet buffer hold this many.
+pub(crate) const FILTERS: u32 = 2046;
+
+/// Memory for them, in KiB.
+pub(crate) const MEMORY: u32 = 64;
+
+/// A queue that does not exist for the driver, and stands for dropping a packet.
+const DROP_QUEUE: u32 = 127;
+
+/// The key of the hash. Any will do; this one is that of `ixgbe`.
+const KEY: u32 = 0x3dad_14e2;
+
+/// Values of [`FDIRCMD`]'s command.
+mod command {
+    pub(super) const ADD: u32 = 1;
+    pub(super) const REMOVE: u32 = 2;
+}
+
+/// Bits of a VLAN tag that are compared, or not, as a whole.
+const VLAN_ID: u16 = 0x0fff;
+const VLAN_PRIORITY: u16 = 0xe000;
+
+/// The fields of a filter, or their masks, as numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fields {
+    source: u32,
+    destination: u32,
+    source_port: u16,
+    destination_port: u16,
+    vlan: u16,
+    /// 1 for UDP, 2 for TCP, 3 as a mask.
+    protocol: u8,
+}
+
+impl Fields {
+    /// The hash, which chooses one of 8192 buckets.
+    ///
+    /// Each bit of the key adds the fields, moved by as many bits, seen as a ring of 351 bits: the
+    /// type and the tag are its last ones, so that one half of the key meets them twice.
+    fn hash(&self) -> u32 {
+        let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
+        let body = self.source ^ self.destination ^ ports;
+        let head = u32::from(self.protocol) << 16 | u32::from(self.vlan);
+        let upper = body ^ head ^ head >> 16;
+        let lower = body.rotate_left(16);
+        let mut hash = 0;
+
+        for bit in 0..16 {
+            if KEY >> (bit + 16) & 1 != 0 {
+                hash ^= upper >> bit;
+            }
+            if KEY >> bit & 1 != 0 {
+                let head = if bit == 0 { 0 } else { head ^ head << 16 };
+                hash ^= (lower ^ head) >> bit;
+            }
+        }
+        hash & 0x1fff
+    }
+}
+
+/// A filter, and the mask that it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Filter {
+    fields: Fields,
+    mask: Fields,
+}
+
+/// The reason why the card cannot have a rule.
+type Refusal = &'static str;
+
+fn word(masked: Masked<4>) -> (u32, u32) {
+    (
+        u32::from_be_bytes(masked.value()),
+        u32::from_be_bytes(masked.mask()),
+    )
+}
+
+fn half(masked: Masked<2>) -> (u16, u16) {
+    (
+        u16::from_be_bytes(masked.value()),
+        u16::from_be_bytes(masked.mask()),
+    )
+}
+
+/// The number of a transport protocol for the card, if it has a mask for its ports.
+fn number(protocol: PortProtocol) -> Result<u8, Refusal> {
+    match protocol {
+        PortProtocol::Udp => Ok(1),
+        PortProtocol::Tcp => Ok(2),
+        PortProtocol::Sctp => Err("the card has no mask for the ports of SCTP"),
+    }
+}
+
+impl Filter {
+    /// The filter for these packets.
+    pub(crate) fn new(packets: &FlowMatch) -> Result<Self, Refusal> {
+        const TCP: u8 = 6;
+        const UDP: u8 = 17;
+
+        let FlowPackets::Ipv4 {
+            source,
+            destination,
+            service,
+            transport,
+        } = packets.packets
+        else {
+            return Err("the card has filters for IPv4 only");
+        };
+        if !service.is_any() {
+            return Err("the card does not compare the type of service");
+        }
+        if !packets.destination.is_any()
+            || !packets.vlan_protocol.is_any()
+            || !packets.user_data.is_any()
+        {
+            return Err("of Ethernet, the card compares the VLAN tag only");
+        }
+
+        let (mut fields, mut mask) = (Fields::default(), Fields::default());
+        (fields.source, mask.source) = word(source);
+        (fields.destination, mask.destination) = word(destination);
+        match transport {
+            FlowTransport::Ports {
+                protocol,
+                source,
+                destination,
+            } => {
+                (fields.protocol, mask.protocol) = (number(protocol)?, 3);
+                (fields.source_port, mask.source_port) = half(source);
+                (fields.destination_port, mask.destination_port) = half(destination);
+            }
+            FlowTransport::Any { first, .. } if !first.is_any() => {
+                return Err("the card compares the ports of TCP and UDP only");
+            }
+            FlowTransport::Any { protocol, .. } if protocol.is_any() => (),
+            FlowTransport::Any { protocol, .. } if protocol.is_exact() => {
+                mask.protocol = 3;
+                fields.protocol = match protocol.value() {
+                    [TCP] => number(PortProtocol::Tcp)?,
+                    [UDP] => number(PortProtocol::Udp)?,
+                    _ => return Err("the card knows TCP and UDP only"),
+                };
+            }
+            FlowTransport::Any { .. } => return Err("a protocol has a mask as a whole or none"),
+        }
+
+        let (tag, bits) = half(packets.vlan_tag);
+        for part in [VLAN_ID, VLAN_PRIORITY] {
+            match bits & part {
+                0 => (),
+                all if all == part => mask.vlan |= part,
+                _ => return Err("VLAN id and priority have masks as a whole or none"),
+            }
+        }
+        fields.vlan = tag & mask.vlan;
+        Ok(Self { fields, mask })
+    }
+
+    /// Whether the card can have this filter together with another one.
+    pub(crate) fn goes_with(&self, other: &Self) -> Result<(), Refusal> {
+        if self.mask != other.mask {
+            return Err("all rules have to compare the same fields: there is one mask");
+        }
+        if self.fields == other.fields {
+            return Err("there is a rule for the same packets");
+        }
+        Ok(())
+    }
+
+    /// Passes the mask to the card, which must have no filters.
+    pub(crate) fn set_mask(&self, bar: &Bar0<'_>) {
+        let mask = &self.mask;
+
+        bar.write_reg(
+            FDIRM::zeroed()
+                .with_dipv6(true)
+                .with_flex(true)
+                .with_pool(true)
+                .with_l4p(mask.protocol == 0)
+                .with_vlanp(mask.vlan & VLAN_PRIORITY == 0)
+                .with_vlanid(mask.vlan & VLAN_ID == 0),
+        );
+        let source = !mask.source_port.reverse_bits();
+        let destination = !mask.destination_port.reverse_bits();
+        bar.write_reg(
+            FDIRTCPM::zeroed()
+                .with_source(source)
+                .with_destination(destination),
+        );
+        bar.write_reg(
+            FDIRUDPM::zeroed()
+                .with_source(source)
+                .with_destination(destination),
+        );
+        bar.write_reg(FDIRSIP4M::from((!mask.source).swap_bytes()));
+        bar.write_reg(FDIRDIP4M::from((!mask.destination).swap_bytes()));
+    }
+
+    /// The place of the filter for the card.
+    fn place(&self, location: u32) -> Result<FDIRHASH> {
+        Ok(FDIRHASH::zeroed()
+            .try_with_hash(self.fields.hash())?
+            .try_with_soft_index(location)?)
+    }
+
+    /// Gives the filter to the card, in place of the one at the location if there is one.
+    pub(crate) fn add(&self, bar: &Bar0<'_>, location: u32, action: FlowAction) -> Result {
+        let fields = &self.fields;
+        let (queue, drop) = match action {
+            FlowAction::Drop => (DROP_QUEUE, true),
+            FlowAction::Queue(queue) => (queue.into(), false),
+        };
+        let command = FDIRCMD::zeroed()
+            .with_const_cmd::<{ command::ADD }>()
+            .with_filter_update(true)
+            .with_last(true)
+            .with_queue_en(true)
+            .with_drop(drop)
+            .try_with_l4type(u32::from(fields.protocol))?
+            .try_with_rx_queue(queue)?;
+
+        bar.write_reg(FDIRIPSA::from(fields.source.swap_bytes()));
+        bar.write_reg(FDIRIPDA::from(fields.destination.swap_bytes()));
+        bar.write_reg(
+            FDIRPORT::zeroed()
+                .with_source(fields.source_port)
+                .with_destination(fields.destination_port),
+        );
+        bar.write_reg(FDIRVLAN::zeroed().with_vlan(fields.vlan));
+        bar.write_reg(self.place(location)?);
+        run(bar, command)
+    }
+
+    /// Takes the filter away from the card.
+    pub(crate) fn remove(&self, bar: &Bar0<'_>, location: u32) -> Result {
+        bar.write_reg(self.place(location)?);
+        run(
+            bar,
+            FDIRCMD::zeroed().with_const_cmd::<{ command::REMOVE }>(),
+        )
+    }
+}
+
+/// Has the card carry out a command, and waits until it is done.
+fn run(bar: &Bar0<'_>, command: FDIRCMD) -> Result {
+    hw::flush(bar);
+    bar.write_reg(command);
+    let done = hw::poll(
+        || bar.read(FDIRCMD),
+        // A card that is gone reads as all ones.
+        |r| r.cmd().get() == 0 || r.into_raw() == u32::MAX,
+        Delta::from_micros(10),
+        Delta::from_millis(1),
+    )?;
+
+    if done.into_raw() == u32::MAX {
+        return Err(ENODEV);
+    }
+    Ok(())
+}
+
+/// Sets up the table and gives all rules to the card. The receiver is off, and the packet buffer
+/// leaves [`MEMORY`] to the table.
+pub(crate) fn start<'a>(
+    dev: &device::Device<Bound>,
+    bar: &Bar0<'_>,
+    pairs: u16,
+    rules: impl Iterator<Item = &'a FlowRule>,
+) -> Result {
+    bar.write_reg(FDIRHKEY::from(KEY));
+    bar.write_reg(
+        FDIRCTRL::zeroed()
+            .with_const_pballoc::<1>()
+            .with_perfect_match(true)
+            .with_const_drop_queue::<DROP_QUEUE>()
+            .with_const_flex_offset::<6>()
+            .with_const_max_length::<10>()
+            .with_const_full_thresh::<4>(),
+    );
+    hw::poll(
+        || bar.read(FDIRCTRL),
+        |r| r.init_done(),
+        Delta::from_micros(100),
+        Delta::from_millis(100),
+    )
+    .inspect_err(|_| dev_err!(dev, "the table of the flow director is not ready\n"))?;
+
+    for (number, rule) in rules.enumerate() {
+        let Ok(filter) = Filter::new(&rule.packets) else {
+            // It has been tried before.
+            continue;
+        };
+        if number == 0 {
+            filter.set_mask(bar);
+        }
+        if matches!(rule.action, FlowAction::Queue(queue) if queue >= pairs) {
+            dev_warn!(dev, "rule {} has lost its queue\n", rule.location);
+            continue;
+        }
+        filter
+            .add(bar, rule.location, rule.action)
+            .inspect_err(|_| dev_err!(dev, "the flow director does not answer\n"))?;
+    }
+    Ok(())
+}
+
+#[kunit_tests(ixgbe_rust_flow_director)]
+mod tests {
+    use super::*;
+
+    const UDP_TO_PORT: FlowMatch = FlowMatch {
+        packets: FlowPackets::Ipv4 {
+            source: Masked::ANY,
+            destination: Masked::ANY,
+            service: Masked::ANY,
+            transport: FlowTransport::Any {
+                protocol: Masked::ANY,
+                first: Masked::ANY,
+            },
+        },
+        vlan_tag: Masked::ANY,
+        vlan_protocol: Masked::ANY,
+        destination: Masked::ANY,
+        user_data: Masked::ANY,
+    };
+
+    fn to_port(protocol: PortProtocol, port: u16, mask: u16) -> FlowMatch {
+        FlowMatch {
+            packets: FlowPackets::Ipv4 {
+                source: Masked::ANY,
+                destination: Masked::new([10, 0, 1, 2], [255; 4]),
+                service: Masked::ANY,
+                transport: FlowTransport::Ports {
+                    protocol,
+                    source: Masked::ANY,
+                    destination: Masked::new(port.to_be_bytes(), mask.to_be_bytes()),
+                },
+            },
+            ..UDP_TO_PORT
+        }
+    }
+
+    #[test]
+    fn hashes_are_those_of_the_card() {
+        let fields = |source, destination, ports: u32, vlan, protocol| Fields {
+            source,
+            destination,
+            source_port: (ports >> 16) as u16,
+            destination_port: ports as u16,
+            vlan,
+            protocol,
+        };
+
+        // As the function of `ixgbe` computes them.
+        assert_eq!(fields(0, 0x0a00_0102, 9, 0, 1).hash(), 0x154);
+        assert_eq!(
+            fields(0x0a00_0002, 0x0a00_0102, 0x04d2_0050, 0, 2).hash(),
+            0xb51
+        );
+        assert_eq!(fields(0xc0a8_0101, 0, 0, 0x6123, 0).hash(), 0x1fd0);
+    }
+
+    #[test]
+    fn one_mask_and_no_packets_twice() -> Result {
+        let filter = |packets: &FlowMatch| Filter::new(packets).map_err(|_| EINVAL);
+        let first = filter(&to_port(PortProtocol::Udp, 9, u16::MAX))?;
+
+        let second = filter(&to_port(PortProtocol::Udp, 10, u16::MAX))?;
+        assert!(first.goes_with(&second).is_ok());
+        let tcp = filter(&to_port(PortProtocol::Tcp, 9, u16::MAX))?;
+        assert!(first.goes_with(&tcp).is_ok());
+        assert!(first.goes_with(&first).is_err());
+        let masked = filter(&to_port(PortProtocol::Udp, 10, 0xff00))?;
+        assert!(first.goes_with(&masked).is_err());
+        let any = filter(&UDP_TO_PORT)?;
+        assert!(first.goes_with(&any).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn what_the_card_does_not_compare_is_refused() {
+        let with = |change: fn(&mut FlowMatch)| {
+            let mut packets = to_port(PortProtocol::Udp, 9, u16::MAX);
+            change(&mut packets);
+            Filter::new(&packets).is_ok()
+        };
+
+        assert!(with(|_| ()));
+        assert!(with(
+            |packets| packets.vlan_tag = Masked::new([0, 5], [0xff; 2])
+        ));
+        assert!(with(
+            |packets| packets.vlan_tag = Masked::new([0x60, 0], [0xe0, 0])
+        ));
+        assert!(!with(
+            |packets| packets.vlan_tag = Masked::new([0, 5], [0, 0xff])
+        ));
+        assert!(!with(
+            |packets| packets.vlan_protocol = Masked::new([0x81, 0], [0xff; 2])
+        ));
+        assert!(!with(
+            |packets| packets.destination = Masked::new([2; 6], [0xff; 6])
+        ));
+        assert!(!with(
+            |packets| packets.user_data = Masked::new([1; 8], [1; 8])
+        ));
+        assert!(!with(|packets| packets.packets = FlowPackets::Ethernet {
+            source: Masked::ANY,
+            destination: Masked::ANY,
+            protocol: Masked::ANY,
+        }));
+        assert!(Filter::new(&to_port(PortProtocol::Sctp, 9, 0)).is_err());
+    }
+}

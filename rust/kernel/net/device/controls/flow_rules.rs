@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Rules by which users direct received packets to queues, or drop them.
+
+use super::{
+    super::{
+        ethtool::Ethtool,
+        ops,
+        ops_lock::OpsLocked,
+        registration::Inner,
+        Feature,
+        Rtnl,
+        RtnlCell, //
+    },
+    ControlOps,
+    Controls, //
+};
+
+use crate::{
+    bindings,
+    error::from_result,
+    prelude::*, //
+};
+
+use core::slice;
+
+mod packets;
+
+pub use self::packets::{
+    FlowMatch,
+    FlowPackets,
+    FlowTransport,
+    Masked,
+    PortProtocol, //
+};
+
+/// Values of the field for the action that are not a queue.
+const DROP: u64 = u64::MAX;
+const WAKE: u64 = u64::MAX - 1;
+
+/// The fate of the packets of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowAction {
+    /// They are dropped.
+    Drop,
+    /// They go to this queue.
+    Queue(u16),
+}
+
+impl FlowAction {
+    /// The action of a request, for a device with so many queues.
+    fn of(raw: u64, queues: u16) -> Result<Self> {
+        match raw {
+            DROP => Ok(Self::Drop),
+            WAKE => Err(EOPNOTSUPP),
+            // A virtual function would be in the bits above the queue.
+            queue => match u16::try_from(queue) {
+                Ok(queue) if queue < queues => Ok(Self::Queue(queue)),
+                _ => Err(EINVAL),
+            },
+        }
+    }
+}
+
+/// A rule: packets that match, and their fate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowRule {
+    /// The number of the rule. Of all rules that a packet matches, the one with the least number
+    /// counts.
+    pub location: u32,
+    /// The packets.
+    pub packets: FlowMatch,
+    /// Their fate.
+    pub action: FlowAction,
+}
+
+/// A rule with the request that it was made of.
+struct Kept {
+    rule: FlowRule,
+    spec: bindings::ethtool_rx_flow_spec,
+}
+
+/// The rules of a device, which its driver has among its data, see [`Controls::flow_rules`].
+///
+/// They stay when the device goes down.
+pub struct FlowRules {
+    /// In the order of their locations.
+    kept: RtnlCell<KVVec<Kept>>,
+}
+
+impl FlowRules {
+    /// None.
+    pub const fn new() -> Self {
+        Self {
+            kept: RtnlCell::new(KVVec::new()),
+        }
+    }
+
+    /// The rules, the one with the least location first.
+    ///
+    /// In [`Controls::insert_flow_rule`] the new one is not among them, nor is one that it replaces.
+    pub fn iter<'a>(&'a self, rtnl: &'a Rtnl) -> impl Iterator<Item = &'a FlowRule> {
+        self.kept.get(rtnl).iter().map(|kept| &kept.rule)
+    }
+
+    /// The place of the rule with this location, or the one where it would be.
+    fn find(&self, location: u32, rtnl: &Rtnl) -> Result<usize, usize> {
+        self.kept
+            .get(rtnl)
+            .binary_search_by_key(&location, |kept| kept.rule.location)
+    }
+
+    /// The greatest location that is free: that of a rule which comes after all others.
+    fn last_free(&self, count: u32, rtnl: &Rtnl) -> Result<u32> {
+        (0..count)
+            .rev()
+            .find(|location| self.find(*location, rtnl).is_err())
+            .ok_or(ENOSPC)
+    }
+
+    /// Takes a rule out.
+    fn take(&self, place: usize, rtnl: &mut Rtnl) -> Result<Kept> {
+        self.kept.get_mut(rtnl).remove(place).map_err(|_| ENOENT)
+    }
+
+    /// Puts a rule in, for which there is room.
+    fn put(&self, kept: Kept, rtnl: &mut Rtnl) -> Result {
+        let (Ok(place) | Err(place)) = self.find(kept.rule.location, rtnl);
+
+        self.kept
+            .get_mut(rtnl)
+            .insert_within_capacity(place, kept)
+            .map_err(|_| ENOMEM)
+    }
+}
+
+impl Default for FlowRules {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Inserts a rule. Returns its location.
+fn insert<T: Controls>(
+    inner: &Inner<T>,
+    mut spec: bindings::ethtool_rx_flow_spec,
+    queues: u16,
+    rtnl: &mut Rtnl,
+) -> Result<u32> {
+    let (data, dev) = (inner.data(), inner.dev());
+    let rules = T::flow_rules(data.get_ref());
+
+    if !dev.features().contains(Feature::Ntuple) {
+        return Err(EOPNOTSUPP);
+    }
+    let action = FlowAction::of(spec.ring_cookie, queues)?;
+    let packets = FlowMatch::of(&spec)?;
+    if spec.location == bindings::RX_CLS_LOC_ANY {
+        spec.location = rules.last_free(T::FLOW_RULES, rtnl)?;
+    }
+    let location = spec.location;
+    if location >= T::FLOW_RULES {
+        return Err(EINVAL);
+    }
+    let rule = FlowRule {
+        location,
+        packets,
+        action,
+    };
+    // From here on, there is nothing to allocate.
+    rules.kept.get_mut(rtnl).reserve(1, GFP_KERNEL)?;
+
+    let old = match rules.find(location, rtnl) {
+        Ok(place) => {
+            let old = rules.take(place, rtnl)?;
+            if let Err(error) = T::remove_flow_rule(data, dev, &old.rule, rtnl) {
+                rules.put(old, rtnl)?;
+                return Err(error);
+            }
+            Some(old)
+        }
+        Err(_) => None,
+    };
+    match T::insert_flow_rule(data, dev, &rule, rtnl) {
+        Ok(()) => {
+            rules.put(Kept { rule, spec }, rtnl)?;
+            Ok(location)
+        }
+        Err(error) => {
+            if let Some(old) = old {
+                match T::insert_flow_rule(data, dev, &old.rule, rtnl) {
+                    Ok(()) => rules.put(old, rtnl)?,
+                    Err(error) => {
+                        dev_err!(dev, "rule {location} is lost: {error:?}\n");
+                    }
+                }
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Removes a rule.
+fn remove<T: Controls>(inner: &Inner<T>, location: u32, rtnl: &mut Rtnl) -> Result {
+    let rules = T::flow_rules(inner.data().get_ref());
+    let place = rules.find(location, rtnl).map_err(|_| ENOENT)?;
+    let old = rules.take(place, rtnl)?;
+
+    T::remove_flow_rule(inner.data(), inner.dev(), &old.rule, rtnl).or_else(|error| {
+        rules.put(old, rtnl)?;
+        Err(error)
+    })
+}
+
+impl<T: Controls> ControlOps<T> {
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with a valid `info`. If that
+    /// asks for the locations of rules, `locations` must have room for as many as it says.
+    pub(super) unsafe extern "C" fn get_rxnfc(
+        dev: *mut bindings::net_device,
+        info: *mut bindings::ethtool_rxnfc,
+        locations: *mut u32,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device, with a valid `info`, and holds
+            // RTNL.
+            let (inner, info, rtnl) = unsafe {
+                (
+                    ops::inner::<T>(dev),
+                    &mut *info,
+                    Ethtool::<T>::assume_rtnl(),
+                )
+            };
+            let rules = T::flow_rules(inner.data().get_ref());
+            let kept = rules.kept.get(&rtnl);
+
+            info.data = T::FLOW_RULES.into();
+            match info.cmd {
+                bindings::ETHTOOL_GRXCLSRLCNT => {
+                    // Users need not choose a location.
+                    info.data |= u64::from(bindings::RX_CLS_LOC_SPECIAL);
+                    info.__bindgen_anon_1.rule_cnt = u32::try_from(kept.len())?;
+                }
+                bindings::ETHTOOL_GRXCLSRULE => {
+                    let place = rules.find(info.fs.location, &rtnl).map_err(|_| ENOENT)?;
+                    info.fs = kept.get(place).ok_or(ENOENT)?.spec;
+                }
+                bindings::ETHTOOL_GRXCLSRLALL => {
+                    // SAFETY: For this command, it is the number of rules for which there is room.
+                    let room = unsafe { info.__bindgen_anon_1.rule_cnt } as usize;
+                    if kept.len() > room {
+                        return Err(EMSGSIZE);
+                    }
+                    if !kept.is_empty() {
+                        // SAFETY: The core has allocated that many locations, zeroed. There are
+                        // some, so `locations` is not null.
+                        let locations = unsafe { slice::from_raw_parts_mut(locations, room) };
+                        for (location, kept) in locations.iter_mut().zip(kept.iter()) {
+                            *location = kept.rule.location;
+                        }
+                    }
+                    info.__bindgen_anon_1.rule_cnt = u32::try_from(kept.len())?;
+                }
+                _ => return Err(EOPNOTSUPP),
+            }
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with a valid `info`.
+    pub(super) unsafe extern "C" fn set_rxnfc(
+        dev: *mut bindings::net_device,
+        info: *mut bindings::ethtool_rxnfc,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device, with a valid `info`, and holds
+            // RTNL.
+            let (inner, info, mut rtnl) = unsafe {
+                (
+                    ops::inner::<T>(dev),
+                    &mut *info,
+                    Ethtool::<T>::assume_rtnl(),
+                )
+            };
+
+            inner.check_reachable()?;
+            match info.cmd {
+                bindings::ETHTOOL_SRXCLSRLINS => {
+                    // SAFETY: RTNL is the lock of the device's operations, see above.
+                    let queues = inner.channels(unsafe { &OpsLocked::assume_held(inner) });
+                    info.fs.location = insert(inner, info.fs, queues, &mut rtnl)?;
+                }
+                bindings::ETHTOOL_SRXCLSRLDEL => remove(inner, info.fs.location, &mut rtnl)?,
+                _ => return Err(EOPNOTSUPP),
+            }
+            Ok(0)
+        })
+    }
+}
