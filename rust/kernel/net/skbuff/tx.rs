@@ -25,7 +25,7 @@ use core::{
 ///
 /// # Invariants
 ///
-/// The packet is the one that the stack gave to the call `'call`, as it gave it, apart from padding.
+/// The packet is the one that the stack gave to the call `'call`, as it gave it but for padding.
 ///
 /// # Examples
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What the engine spends on a frame that a guest forwards from one port to the other: nanoseconds,
-//! without a kernel.
+//! The time that the engine spends on a frame which a guest forwards from one port to the other, in
+//! nanoseconds, without a kernel.
 //!
 //! `alone`: guest and engine take turns in one thread, and only the engine's turns are timed. This
 //! compares two versions of the code. `apart`: the guest is another thread on another processor, as

@@ -278,7 +278,6 @@ impl WakeQueue for QueueState {
 
 /// Sends a packet as if there were no combining.
 fn send_alone<T: Combine>(
-    inner: &Inner<T>,
     queue: &LockedQueue<'_, T>,
     skb: SkBuff,
     more: bool,
@@ -368,7 +367,7 @@ impl<T: Combine> TxPath<T> for Combining {
         if unsafe { bindings::irqs_disabled() } {
             // SAFETY: Bottom halves are disabled.
             return match unsafe { queue.try_lock() } {
-                Some(locked) => send_alone(inner, &locked, skb, more),
+                Some(locked) => send_alone(&locked, skb, more),
                 None => busy(skb),
             };
         }
@@ -376,7 +375,7 @@ impl<T: Combine> TxPath<T> for Combining {
         // the lock held.
         if !T::combines(inner.data()) && !queue.state.list.is_busy() {
             // SAFETY: Bottom halves are disabled and interrupts are not. We do not hold the lock.
-            return send_alone(inner, &unsafe { queue.lock() }, skb, more);
+            return send_alone(&unsafe { queue.lock() }, skb, more);
         }
 
         if queue.is_stopped() || queue.state.holds_any() {

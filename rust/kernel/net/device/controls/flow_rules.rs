@@ -98,7 +98,7 @@ impl FlowRules {
 
     /// The rules, the one with the least location first.
     ///
-    /// In [`Controls::insert_flow_rule`] the new one is not among them, nor is one that it replaces.
+    /// In [`Controls::insert_flow_rule`], neither the new one nor one that it replaces is there.
     pub fn iter<'a>(&'a self, rtnl: &'a Rtnl) -> impl Iterator<Item = &'a FlowRule> {
         self.kept.get(rtnl).iter().map(|kept| &kept.rule)
     }

@@ -18,7 +18,6 @@ use super::{
 
 use crate::{
     bindings,
-    fmt,
     prelude::*, //
 };
 

@@ -71,7 +71,6 @@ use crate::{
         skbuff::{
             SkBuff,
             TxSkBuff,
-            UniqueSkBuff,
             UnsharedSkBuff, //
         }, //
     },

@@ -233,9 +233,9 @@ impl Filter {
 
     /// The place of the filter for the card.
     fn place(&self, location: u32) -> Result<FDIRHASH> {
-        Ok(FDIRHASH::zeroed()
+        FDIRHASH::zeroed()
             .try_with_hash(self.fields.hash())?
-            .try_with_soft_index(location)?)
+            .try_with_soft_index(location)
     }
 
     /// Gives the filter to the card, in place of the one at the location if there is one.

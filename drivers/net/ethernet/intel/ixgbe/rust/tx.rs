@@ -407,7 +407,7 @@ impl TxCompletion<'_> {
     }
 
     /// Frees the remaining packets after the card was stopped, and counts them as sent or lost.
-    pub(crate) fn finish<'call>(self, counters: &PollCounters) {
+    pub(crate) fn finish(self, counters: &PollCounters) {
         let ring = &self.desc;
         let finished = self.consumer.finish(|slot| desc::is_tx_done(ring, slot));
 
