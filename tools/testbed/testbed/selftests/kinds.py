@@ -65,10 +65,12 @@ _QUEUES = (
 # Programs that e2e-uml runs in a fraction of the time that they take in the debug kernel.
 _LONG = (
     "controls.py",
+    "flow_rules.py",
     "mac_stats.py",
     "net_pair.py",
     "pci_error.py",
     "segmentation.py",
+    "self_test.py",
     "sfp.py",
     "vlan.py",
 )
