@@ -255,7 +255,8 @@ class Run:
             on_start(child.pid)
             problem = self._wait(child, name, lines, began)
         finally:
-            proc.stop(child)
+            # User-Mode Linux would halt in its signal handler, and complain until it is killed.
+            proc.stop(child, 0.0 if self.job.stop.is_set() else proc.GRACE)
             lines.poll(last=True)
         return self._judge(name, problem, log, lines.text, time.monotonic() - began)
 

@@ -17,6 +17,8 @@ from testbed.settings import child_environment
 
 _ERROR_LINE = re.compile(r"\b(error|Error|ERROR|undefined|fatal|FAILED)\b")
 _FULL = os.strerror(errno.ENOSPC)
+# Seconds that a child gets to end by itself.
+GRACE = 3.0
 
 
 def last_errors(log: Path, count: int = 8) -> list[str]:
@@ -29,8 +31,8 @@ def last_errors(log: Path, count: int = 8) -> list[str]:
     return [line[:240] for line in (errors or lines)[-count:]]
 
 
-def stop(child: subprocess.Popen[bytes], grace: float = 3.0) -> None:
-    """End a child: ask, wait, then kill. Safe to call on a dead one."""
+def stop(child: subprocess.Popen[bytes], grace: float = GRACE) -> None:
+    """End a child: ask, wait for `grace` seconds, then kill. Safe to call on a dead one."""
     if child.poll() is not None:
         return
     child.send_signal(signal.SIGTERM)
