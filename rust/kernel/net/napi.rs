@@ -53,6 +53,7 @@ use crate::{
 };
 
 use core::{
+    cell::Cell,
     marker::PhantomData,
     ptr, //
 };
@@ -237,6 +238,7 @@ pub struct Poll<'p> {
     queues: QueuePair,
     /// Wakes the transmit queue of the vector.
     waker: &'p dyn WakeQueue,
+    is_repeated: Cell<bool>,
     _not_send: NotThreadSafe,
 }
 
@@ -263,8 +265,22 @@ impl<'p> Poll<'p> {
             index,
             queues,
             waker,
+            is_repeated: Cell::new(false),
             _not_send: NotThreadSafe,
         }
+    }
+
+    /// The driver has polled: if it is called again in this context, that is a repetition.
+    #[inline]
+    pub(super) fn has_polled(&self) {
+        self.is_repeated.set(true);
+    }
+
+    /// Whether the driver was idle in this context already, and is called again without an interrupt
+    /// in between.
+    #[inline]
+    pub fn is_repeated(&self) -> bool {
+        self.is_repeated.get()
     }
 
     /// Wakes the transmit queue of this vector.

@@ -101,7 +101,7 @@ pub trait TxPath<T: Driver>: Send + Sync + 'static {
         &self,
         _inner: &Inner<T>,
         cx: &Poll<'_>,
-        poll: impl FnOnce(&Poll<'_>) -> Polled,
+        poll: impl FnMut(&Poll<'_>) -> Polled,
     ) -> Polled
     where
         Self: Sized,

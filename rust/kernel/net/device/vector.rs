@@ -323,7 +323,12 @@ impl<T: Driver> Vector<T> {
         // SAFETY: This is the poll function of a vector of the device.
         Some(unsafe {
             path.poll(inner, &cx, |cx| match poller {
-                Some(poller) => T::poll(inner.data(), poller, cx),
+                Some(poller) => {
+                    let polled = T::poll(inner.data(), poller, cx);
+
+                    cx.has_polled();
+                    polled
+                }
                 None => Polled::Idle { received: 0 },
             })
         })

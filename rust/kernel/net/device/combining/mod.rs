@@ -414,7 +414,7 @@ impl<T: Combine> TxPath<T> for Combining {
         &self,
         inner: &Inner<T>,
         cx: &Poll<'_>,
-        poll: impl FnOnce(&Poll<'_>) -> Polled,
+        poll: impl FnMut(&Poll<'_>) -> Polled,
     ) -> Polled {
         // SAFETY: By the safety requirements.
         let polled = unsafe { T::Doorbell::poll(cx, poll) };

@@ -140,6 +140,7 @@ mod cases {
             Event::Poll,
             Event::Xmit,
             Event::Xmit,
+            Event::Told,
             Event::Xmit,
             Event::Kick,
             Event::Rearm

@@ -14,7 +14,8 @@ use super::{
         fixture::Fixture,
         UP, //
     },
-    Defer, //
+    Defer,
+    REPEATS, //
 };
 
 use crate::{
@@ -70,11 +71,13 @@ mod cases {
 
         // Twice, so that nothing is left of the first time.
         for _ in 0..2 {
-            device.log.forward.store(3, Relaxed);
+            device.log.forward.store(4, Relaxed);
             device.interrupt(0);
             assert!(device.log.take(&[
                 Event::Poll,
                 Event::Xmit,
+                Event::Xmit,
+                Event::Told,
                 Event::Xmit,
                 Event::Xmit,
                 Event::Kick,
@@ -108,16 +111,18 @@ mod cases {
     fn few_wait_at_first_and_more_later() -> Result {
         let device = device()?;
 
-        // Four wait, and the fifth packet rings; then eight, sixteen, and from then on thirty-two.
-        // Each poll begins anew.
+        // One waits, and the next one rings; then two, four, eight and so on. Each poll begins
+        // anew.
         for (packets, told, kicked) in [
-            (4, 0, 1),
-            (5, 1, 0),
-            (13, 1, 1),
-            (14, 2, 0),
-            (30, 2, 1),
-            (31, 3, 0),
-            (4, 0, 1),
+            (1, 0, 1),
+            (2, 1, 0),
+            (4, 1, 1),
+            (5, 2, 0),
+            (9, 2, 1),
+            (10, 3, 0),
+            (18, 3, 1),
+            (19, 4, 0),
+            (1, 0, 1),
         ] {
             device.log.forward.store(packets, Relaxed);
             device.interrupt(0);
@@ -135,9 +140,64 @@ mod cases {
     fn no_more_than_a_number_wait() -> Result {
         let device = device()?;
 
-        device.log.forward.store(31 + 33 + 33 + 32, Relaxed);
+        // Doorbells with packets 2, 5, 10, 19 and 36.
+        device.log.forward.store(36 + 33 + 33 + 32, Relaxed);
         device.interrupt(0);
-        assert_eq!(device.log.told.load(Relaxed), 5);
+        assert_eq!(device.log.told.load(Relaxed), 7);
+        Ok(())
+    }
+
+    #[test]
+    fn a_poll_that_has_transmitted_is_repeated() -> Result {
+        let device = device()?;
+
+        device.interrupt(0);
+        assert_eq!(device.log.repeated.load(Relaxed), 0);
+        assert!(device.log.take(&[Event::Poll, Event::Rearm]));
+
+        device.log.forward.store(1, Relaxed);
+        device.interrupt(0);
+        assert_eq!(device.log.repeated.load(Relaxed), REPEATS);
+        assert!(device
+            .log
+            .take(&[Event::Poll, Event::Xmit, Event::Kick, Event::Rearm]));
+        Ok(())
+    }
+
+    #[test]
+    fn answers_do_not_wait_for_an_interrupt() -> Result {
+        let device = device()?;
+
+        // Each comes at the last moment. Its doorbell is rung at once: it is alone.
+        device.log.forward.store(1, Relaxed);
+        device.log.forward_repeated.store(2, Relaxed);
+        device.log.pause.store(REPEATS - 1, Relaxed);
+        device.interrupt(0);
+        assert_eq!(device.log.repeated.load(Relaxed), 3 * REPEATS);
+        assert!(device.log.take(&[
+            Event::Poll,
+            Event::Xmit,
+            Event::Kick,
+            Event::Xmit,
+            Event::Kick,
+            Event::Xmit,
+            Event::Kick,
+            Event::Rearm
+        ]));
+        Ok(())
+    }
+
+    #[test]
+    fn no_poll_is_repeated_without_end() -> Result {
+        let device = device()?;
+
+        // A driver that transmits each time, and says that it has received nothing.
+        device.log.forward.store(1, Relaxed);
+        device.log.forward_repeated.store(150, Relaxed);
+        device.interrupt(0);
+        // It is stopped when they have used up the budget, and continues when the core wants it to.
+        assert_eq!(device.log.repeated.load(Relaxed), 63);
+        device.log.clear();
         Ok(())
     }
 
@@ -175,12 +235,11 @@ mod cases {
     fn a_queue_that_is_taken_away_is_told_before() -> Result {
         let device = device()?;
 
-        device.log.forward.store(2, Relaxed);
+        device.log.forward.store(1, Relaxed);
         device.log.take_queue.store(1, Relaxed);
         device.interrupt(0);
         assert!(device.log.take(&[
             Event::Poll,
-            Event::Xmit,
             Event::Xmit,
             Event::Kick,
             Event::QueueTaken,

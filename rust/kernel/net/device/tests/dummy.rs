@@ -319,11 +319,15 @@ impl Driver for Dummy {
     ) -> Polled {
         let (mut packets, mut bytes) = (0, 0);
 
-        data.log.add(if cx.is_netpoll() {
-            Event::PollNetpoll
+        if cx.is_repeated() {
+            data.log.repeat();
         } else {
-            Event::Poll
-        });
+            data.log.add(if cx.is_netpoll() {
+                Event::PollNetpoll
+            } else {
+                Event::Poll
+            });
+        }
 
         // As netpoll may.
         if cfg!(CONFIG_NETPOLL) && data.log.reenter.xchg(0, Relaxed) != 0 {

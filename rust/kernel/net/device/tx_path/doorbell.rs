@@ -46,13 +46,13 @@ pub trait DoorbellOf<T: Driver>: Doorbell + Send + Sized + 'static {
     /// valid yet.
     fn new(inner: *const Inner<T>, index: u16) -> Self;
 
-    /// Calls `poll`, the driver's poll function.
+    /// Calls `poll`, the driver's poll function, once or several times.
     ///
     /// # Safety
     ///
     /// To be called by the poll function of a vector of a device of driver `T`.
     #[inline]
-    unsafe fn poll(cx: &Poll<'_>, poll: impl FnOnce(&Poll<'_>) -> Polled) -> Polled {
+    unsafe fn poll(cx: &Poll<'_>, mut poll: impl FnMut(&Poll<'_>) -> Polled) -> Polled {
         poll(cx)
     }
 

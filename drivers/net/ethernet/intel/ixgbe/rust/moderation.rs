@@ -115,13 +115,18 @@ impl PairModeration {
         setting: &Setting,
         packets: Packets,
         all: bool,
+        is_repeated: bool,
     ) {
         self.since.add(packets);
         if !all {
             return;
         }
+        let packets = core::mem::take(&mut self.since);
+        if is_repeated {
+            return self.rule.more(packets);
+        }
         let before = self.rule.interval;
-        self.rule.interrupt(core::mem::take(&mut self.since));
+        self.rule.interrupt(packets);
         if self.rule.interval != before {
             self.adapt(bar, setting);
         }
@@ -244,6 +249,12 @@ impl Rule {
         if self.interrupts >= SAMPLE {
             self.judge();
         }
+    }
+
+    /// Accounts packets that came right after those of the last interrupt, and without another one.
+    #[inline]
+    fn more(&mut self, packets: Packets) {
+        self.packets.add(packets);
     }
 
     /// Goes back to the shortest interval.
@@ -460,6 +471,17 @@ mod tests {
         assert_eq!(rule.interval, MIN_INTERVAL);
         // The sample begins anew.
         assert_eq!((rule.interrupts, rule.packets.all()), (0, 0));
+    }
+
+    #[test]
+    fn packets_of_a_repeated_poll_belong_to_the_interrupt() {
+        let mut rule = rule();
+        rule.interval = MAX_INTERVAL;
+
+        rule.interrupt(received(16));
+        rule.more(received(1));
+        assert_eq!((rule.interval, rule.interrupts), (MAX_INTERVAL, 1));
+        assert_eq!(rule.packets.all(), 17);
     }
 
     #[test]

@@ -223,9 +223,13 @@ impl Driver for PortDriver {
         }
         let (received, drained) = poller.rx.poll(&port.bar, cx, &poller.stats.poll);
         let all = completed && drained;
-        poller
-            .moderation
-            .polled(&port.bar, &port.moderation, Packets { received, sent }, all);
+        poller.moderation.polled(
+            &port.bar,
+            &port.moderation,
+            Packets { received, sent },
+            all,
+            cx.is_repeated(),
+        );
 
         if all {
             Polled::Idle { received }

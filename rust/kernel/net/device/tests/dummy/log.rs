@@ -117,6 +117,12 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) doorbells: Atomic<u32>,
     /// Transmit that many packets from within the poll function.
     pub(in crate::net::device) forward: Atomic<u32>,
+    /// Transmit a packet in each of the next repetitions of a poll, with pauses of that many.
+    pub(in crate::net::device) forward_repeated: Atomic<u32>,
+    pub(in crate::net::device) pause: Atomic<u32>,
+    /// The number of repetitions, and of those since the last packet.
+    pub(in crate::net::device) repeated: Atomic<u32>,
+    pub(in crate::net::device) empty: Atomic<u32>,
     /// Take the queue from the stack within the poll function, after that.
     pub(in crate::net::device) take_queue: Atomic<u32>,
     /// Account for that many bytes with each packet, if not zero.
@@ -197,6 +203,10 @@ impl Log {
                 queues: Atomic::new(1),
                 doorbells: Atomic::new(0),
                 forward: Atomic::new(0),
+                forward_repeated: Atomic::new(0),
+                pause: Atomic::new(0),
+                repeated: Atomic::new(0),
+                empty: Atomic::new(0),
                 take_queue: Atomic::new(0),
                 claim: Atomic::new(0),
                 overcount: Atomic::new(0),
@@ -237,6 +247,20 @@ impl Log {
         let index = self.len.fetch_add(1, Relaxed);
         if let Some(slot) = self.events.get(index) {
             slot.store(event as u32, Relaxed);
+        }
+    }
+
+    /// A poll is repeated, in which there may be packets to forward.
+    pub(in crate::net::device) fn repeat(&self) {
+        self.repeated.fetch_add(1, Relaxed);
+        if self.empty.fetch_add(1, Relaxed) < self.pause.load(Relaxed) {
+            return;
+        }
+        self.empty.store(0, Relaxed);
+        let left = self.forward_repeated.load(Relaxed);
+        if left > 0 {
+            self.forward_repeated.store(left - 1, Relaxed);
+            self.forward.store(1, Relaxed);
         }
     }
 
