@@ -1,28 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 """make bench ONLY=forward: both drivers forward natively, in turn, in one guest.
 
-Each machine (processors, transport) is one boot of User-Mode Linux in which
-both drivers are loaded; guest/forward_bench.py measures there. This module
-selects the cases and turns the results into rows: ours is Rust, the reference
-is C, in nanoseconds per packet.
+guest/forward_bench.py measures there. This module has the cases and makes rows, in
+nanoseconds per packet.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
-from statistics import mean
 from typing import Any
 
-from testbed.bench.guest import run_bench
+from testbed.bench.in_turn import Cell, InTurn, Machine
 from testbed.bench.rows import Row
-from testbed.boot.job import Job
-from testbed.host.awake import awake
-from testbed.host.ui import Failure, say
-from testbed.workshop import Built
+from testbed.host.ui import say
 
 BENCH, OPTIONS = "forward", "forward-option"
 # Processor time of the guest per packet, and its growth from one queue to several
@@ -34,8 +26,6 @@ EVENTS = ("lost", "drops", "requeues", "interrupts", "doorbells")
 # The rules of the driver were chosen with some of them; 24, 48, 96 and 512 are others.
 WINDOWS = (1, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 4096)
 _FRAMES = 100_000
-FILE = "forward.jsonl"
-_SHARED = "shared tails"
 # Characters of the longest bar.
 _BAR = 50
 _ONE, _MANY = "1 flow", "64 flows"
@@ -45,37 +35,11 @@ _ONE, _MANY = "1 flow", "64 flows"
 Values = defaultdict[tuple[str, str], dict[bool, dict[int, float]]]
 
 
-@dataclass(frozen=True)
-class Machine:
-    """A guest to measure in."""
-
-    cpus: int
-    shared: bool
-    # Queue pairs of each port, each polled by a thread on a CPU of its own; 0
-    # for the driver's default.
-    queues: int = 0
-
-    @property
-    def needs(self) -> int:
-        """The number of processors without which its cases make no sense.
-
-        Threads that poll queues never yield: the model needs a processor besides theirs.
-        """
-        return self.cpus + 1 if self.queues else 1
-
-    @property
-    def suffix(self) -> str:
-        """The end of its cases' names."""
-        words = [f"{self.queues} queues"] if self.queues else []
-        words.append(f"{self.cpus} cpu{'s' if self.cpus > 1 else ''}")
-        return " ".join([*words, *([_SHARED] if self.shared else [])])
-
-
-def _cell(machine: Machine, name: str, kind: str, **more: Any) -> dict[str, Any]:
+def _cell(machine: Machine, name: str, kind: str, **more: Any) -> Cell:
     return {"case": f"{name} {machine.suffix}", "kind": kind, "frames": _FRAMES, **more}
 
 
-def cells(machine: Machine) -> list[dict[str, Any]]:
+def cells(machine: Machine) -> list[Cell]:
     """The cases of a guest."""
     if machine.queues:
         # One flow has one queue: the reference for many flows on several queues.
@@ -110,92 +74,6 @@ MACHINES = tuple(
     for cpus, queues in ((1, 0), (2, 0), (2, 2))
     for shared in (False, True)
 )
-
-
-def plans(text: str) -> list[tuple[Machine, list[dict[str, Any]]]]:
-    """The machines with their cases: all, or those with one of these words in their names."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    found = []
-    for machine in MACHINES:
-        wanted = [cell for cell in cells(machine)
-                  if not words or any(word in cell["case"] for word in words)]  # fmt: skip
-        if wanted:
-            found.append((machine, wanted))
-    if not found:
-        known = sorted({cell["case"] for machine in MACHINES for cell in cells(machine)})
-        raise Failure(f"CASES={text}: no case has that in its name", "there are:", *known)
-    return found
-
-
-@dataclass
-class Measured:
-    """The rows, and the cases without."""
-
-    rows: list[Row]
-    # The reasons.
-    failed: list[str]
-    skipped: list[str]
-
-
-def run(ready: Built, rounds: int) -> Measured:
-    """Boot, measure, and return the rows. A case that fails takes no other one with it."""
-    found = Measured([], [], [])
-    processors = len(os.sched_getaffinity(0))
-    for machine, wanted in plans(ready.env.settings.text("CASES")):
-        if machine.needs > processors:
-            found.skipped += [f"{cell['case']}: needs {machine.needs} processors, here are "
-                              f"{processors}" for cell in wanted]  # fmt: skip
-            continue
-        lines = []
-        try:
-            lines = _measure(ready, machine, wanted, rounds)
-        except Failure as error:
-            found.failed.append(f"{machine.suffix}: {error.on_one_line}")
-            path = ready.env.out / f"results/{FILE}"
-            lines = path.read_text().splitlines() if path.exists() else []
-        found.failed += failures(lines)
-        found.rows += parse(lines)
-    # A bench is a block of the table: options have their own.
-    found.rows.sort(key=lambda row: row.bench)
-    return found
-
-
-def failures(lines: Iterable[str]) -> list[str]:
-    """The cases that failed, with their reasons."""
-    records = [json.loads(line) for line in lines]
-    return [f"{one['case']}: {one['failed']} (pair {one['pair']}, exit code of the guest 2)"
-            for one in records if "failed" in one]  # fmt: skip
-
-
-def _measure(
-    ready: Built, machine: Machine, wanted: list[dict[str, Any]], rounds: int
-) -> list[str]:
-    env = ready.env
-    drivers = ["c"] if env.overlay_off else ["rust", "c"]
-    for driver in drivers:
-        ready.kernels["uml"].module(driver)
-    plan = {"pairs": rounds, "drivers": drivers, "cells": wanted, "queues": machine.queues}
-    job = Job(
-        env.clone / "tools/testbed/guest/forward_bench.py",
-        "none",
-        timeout=900,
-        cpus=machine.cpus,
-        ports=2 * len(drivers),
-        accel="native",
-        variables={"PLAN": json.dumps(plan)},
-        shared_tails=machine.shared,
-        pinned=True,
-    )
-    name = f"forward-{machine.suffix.replace(' ', '-')}"
-    uml = ready.uml(name)
-    processors = sorted(os.sched_getaffinity(0))[: machine.cpus]
-    title = f"forwarding in User-Mode Linux, {machine.suffix}: {rounds} pairs"
-    (env.out / f"results/{FILE}").unlink(missing_ok=True)
-    with awake(processors, os.getpid()):
-        outcome = run_bench(uml, job, title, "forward: ", failed_cases=2)
-    text = outcome.results.get(FILE, "")
-    (env.out / f"results/{FILE}").rename(env.out / f"results/{name}.jsonl")
-    return text.splitlines()
 
 
 def parse(lines: Iterable[str]) -> list[Row]:
@@ -233,9 +111,8 @@ def parse(lines: Iterable[str]) -> list[Row]:
 
 def _row(bench: str, case: str, ours: dict[int, float], reference: dict[int, float]) -> Row:
     if bench == WINDOW_EVENTS:
-        both = [1000 * mean(one.values()) if one else None for one in (ours, reference)]
-        # Most of them are none: there is nothing to divide.
-        return Row(bench, case, "per 1000", both[0], both[1], ())
+        both = [[1000 * value for value in one.values()] for one in (ours, reference)]
+        return Row.of_events(bench, case, "per 1000", *both)
     return Row.of_pairs(bench, case, "times" if bench == SCALING else "ns", ours, reference)
 
 
@@ -249,6 +126,9 @@ def _scaling(values: Values) -> None:
         for rust, pairs in many.items():
             for pair in pairs.keys() & alone[rust].keys():
                 values[SCALING, rest.strip()][rust][pair] = pairs[pair] / alone[rust][pair]
+
+
+FORWARD = InTurn(BENCH, "forwarding", MACHINES, cells, parse)
 
 
 def curve(rows: Iterable[Row]) -> list[str]:

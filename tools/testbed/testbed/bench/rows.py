@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 from testbed.bench.about import REFERENCES
@@ -48,6 +48,15 @@ class Row:
         """A row of events per packet."""
         ratios = (reference / ours,) if ours else ()
         return cls(bench, case, "per 1000", 1000 * ours, 1000 * reference, ratios)
+
+    @classmethod
+    def of_events(
+        cls, bench: str, case: str, unit: str, ours: Iterable[float], reference: Iterable[float]
+    ) -> Row:
+        """A row of means, without a ratio: most often there is nothing to divide by."""
+        both = [list(values) for values in (ours, reference)]
+        means = [mean(values) if values else None for values in both]
+        return cls(bench, case, unit, means[0], means[1], ())
 
     @property
     def ratio(self) -> float | None:

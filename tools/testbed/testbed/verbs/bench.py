@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.bench import forward, forward_plot, instructions, plots, record, report
+from testbed.bench import forward, forward_plot, in_turn, instructions, plots, record, report
 from testbed.bench.about import MEMORY
 from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row, met, parse, table, target
@@ -24,8 +24,8 @@ from txsim import simulation
 _ROUNDS = 7
 # Counts instructions, in QEMU, where other load on the machine matters little.
 _INSN = "insn"
-# Forwards packets in User-Mode Linux.
-_FORWARD = forward.BENCH
+# Both drivers in turn, in User-Mode Linux.
+_IN_TURN = (forward.FORWARD,)
 # Measures senders, and then simulates more of them than there are processors.
 _XMIT = measure.BENCH
 # Simulates alone, with the last measurement.
@@ -87,24 +87,25 @@ def main(env: Env) -> int:
         for name, text in BENCHES.items():
             say(f"{name:<13} {text}")
         return 0
-    if _FORWARD in names:
+    both_drivers = [one for one in _IN_TURN if one.name in names]
+    if both_drivers:
         # An unknown case is refused before anything is built.
-        forward.plans(env.settings.text("CASES"))
+        in_turn.check(both_drivers, env.settings.text("CASES"))
     timed = [name for name in names if name in MEMORY]
     rows: list[Row] = []
     raced: measure.Measured | None = None
-    forwarded = forward.Measured([], [], [])
+    compared: list[in_turn.Measured] = []
     quiet, release = True, ""
-    if timed or _FORWARD in names or _XMIT in names:
+    if timed or both_drivers or _XMIT in names:
         rounds = env.settings.number("ROUNDS", _ROUNDS)
         with built(env, UML) as ready:
             release = ready.kernels[UML].release
             quiet = _is_quiet()
             if timed:
                 rows += run(ready, timed, rounds)
-            if _FORWARD in names:
-                forwarded = forward.run(ready, rounds)
-                rows += forwarded.rows
+            for one in both_drivers:
+                compared.append(in_turn.run(one, ready, rounds))
+                rows += compared[-1].rows
             if _XMIT in names:
                 raced = measure.run(ready, rounds)
                 rows += raced.rows()
@@ -122,16 +123,17 @@ def main(env: Env) -> int:
     if env.settings.switch("RECORD"):
         _record(env, names, rows, release, quiet=quiet)
     say(f"all of it took {clock(since_start())}")
-    return _ended(forwarded)
+    return _ended(compared)
 
 
-def _ended(forwarded: forward.Measured) -> int:
+def _ended(compared: Sequence[in_turn.Measured]) -> int:
     """Print the cases without figures; the exit code."""
-    for one in forwarded.skipped:
-        say(f"skipped: {one}")
-    for one in forwarded.failed:
-        say(f"failed: {one}")
-    return 1 if forwarded.failed else 0
+    for text in (text for one in compared for text in one.skipped):
+        say(f"skipped: {text}")
+    failed = [text for one in compared for text in one.failed]
+    for text in failed:
+        say(f"failed: {text}")
+    return 1 if failed else 0
 
 
 def _raced_written(env: Env, raced: measure.Measured, quiet: bool) -> list[Path]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from testbed.bench import forward
-from testbed.bench.forward import BENCH, COST, MACHINES, OPTIONS, SCALING, cells, parse, plans
+from testbed.bench import forward, in_turn
+from testbed.bench.forward import BENCH, COST, FORWARD, MACHINES, OPTIONS, SCALING, cells, parse
 from testbed.bench.forward_plot import spread
 from testbed.bench.rows import table, target
 from testbed.boot.job import Job
@@ -107,7 +107,7 @@ class Rows(unittest.TestCase):
         failed = {"case": "drop 1 cpu", "failed": "frames got lost", "pair": 3}
         text = lines(one("c", 1, 1000.0), failed, one("rust", 1, 1000.0))
         self.assertEqual([row.case for row in parse(text)], ["1 flow 1 cpu"])
-        [reason] = forward.failures(text)
+        [reason] = in_turn.failures(text)
         for part in ("drop 1 cpu", "frames got lost", "pair 3", "exit code"):
             self.assertIn(part, reason)
 
@@ -150,13 +150,13 @@ class Plans(unittest.TestCase):
         )  # fmt: skip
 
     def test_words_choose_cases_and_boots(self) -> None:
-        chosen = plans("latency, GRO 1 cpu shared")
+        chosen = FORWARD.plans("latency, GRO 1 cpu shared")
         self.assertEqual([len(wanted) for _, wanted in chosen], [1, 2])
-        self.assertEqual(len(plans("")), len(MACHINES))
+        self.assertEqual(len(FORWARD.plans("")), len(MACHINES))
 
     def test_an_unknown_word_lists_the_cases(self) -> None:
         with self.assertRaises(Failure) as caught:
-            plans("latenzy")
+            in_turn.check([FORWARD], "latenzy")
         self.assertIn("CASES=latenzy", str(caught.exception))
         self.assertIn("latency 1 cpu", caught.exception.hints)
 
@@ -164,11 +164,11 @@ class Plans(unittest.TestCase):
 class Runs(unittest.TestCase):
     """Guests that fail, and processors that are missing."""
 
-    def measured(self, folder: Path, processors: int, failing: str) -> forward.Measured:
-        def measure(ready: Any, machine: forward.Machine, *_: Any) -> list[str]:
+    def measured(self, folder: Path, processors: int, failing: str) -> in_turn.Measured:
+        def measure(_: Any, ready: Any, machine: in_turn.Machine, *__: Any) -> list[str]:
             record = json.dumps(one("c", 1, 1000.0) | {"case": f"x {machine.suffix}"})
             if machine.suffix == failing:
-                (folder / "results" / forward.FILE).write_text(record + "\n")
+                (folder / "results" / FORWARD.file).write_text(record + "\n")
                 raise Failure("no end after 900 s", "console: log")
             return [record]
 
@@ -177,10 +177,10 @@ class Runs(unittest.TestCase):
         ready.env.settings.text.return_value = ""
         (folder / "results").mkdir()
         with (
-            mock.patch.object(forward, "_measure", measure),
+            mock.patch.object(in_turn, "measure", measure),
             mock.patch.object(os, "sched_getaffinity", return_value=set(range(processors))),
         ):
-            return forward.run(ready, 1)
+            return in_turn.run(FORWARD, ready, 1)
 
     def test_a_guest_that_fails_keeps_its_rows_and_leaves_the_others(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Benchmarks of both drivers in turn in one guest: selected, booted, read.
+
+Each machine (processors, transport) is one boot of User-Mode Linux in which
+both drivers are loaded; a program of guest/ measures there. A benchmark gives its
+cases, and turns the guest's lines into rows: ours is Rust, the reference is C.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.bench.guest import run_bench
+from testbed.bench.rows import Row
+from testbed.boot.job import Job
+from testbed.host.awake import awake
+from testbed.host.ui import Failure
+from testbed.workshop import Built
+
+SHARED = "shared tails"
+# Of a guest with one pair.
+_SECONDS = 180
+# Of a guest, at least.
+_LEAST_SECONDS = 900
+
+Cell = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A guest to measure in."""
+
+    cpus: int
+    shared: bool
+    # Queue pairs of each port, each polled by a thread on a CPU of its own; 0
+    # for the driver's default.
+    queues: int = 0
+
+    @property
+    def needs(self) -> int:
+        """The number of processors without which its cases make no sense.
+
+        Threads that poll queues never yield: the model needs a processor besides theirs.
+        """
+        return self.cpus + 1 if self.queues else 1
+
+    @property
+    def suffix(self) -> str:
+        """The end of its cases' names."""
+        words = [f"{self.queues} queues"] if self.queues else []
+        words.append(f"{self.cpus} cpu{'s' if self.cpus > 1 else ''}")
+        return " ".join([*words, *([SHARED] if self.shared else [])])
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """A benchmark of both drivers."""
+
+    name: str
+    # The subject, for messages.
+    title: str
+    machines: Sequence[Machine]
+    # The cases of a guest.
+    cells: Callable[[Machine], list[Cell]]
+    # Rows from the guest's lines, in the order of their first line.
+    parse: Callable[[Iterable[str]], list[Row]]
+
+    @property
+    def program(self) -> str:
+        """The path of the guest's program in the clone."""
+        return f"tools/testbed/guest/{self.name}_bench.py"
+
+    @property
+    def file(self) -> str:
+        """The file with the guest's lines."""
+        return f"{self.name}.jsonl"
+
+    def plans(self, text: str) -> list[tuple[Machine, list[Cell]]]:
+        """The machines with their cases: all, or those with one of these words in their names."""
+        words = [word.strip() for word in text.split(",") if word.strip()]
+        found = []
+        for machine in self.machines:
+            wanted = [cell for cell in self.cells(machine)
+                      if not words or any(word in cell["case"] for word in words)]  # fmt: skip
+            if wanted:
+                found.append((machine, wanted))
+        return found
+
+
+def check(benches: Sequence[InTurn], text: str) -> None:
+    """Refuse words that choose no case at all."""
+    if not any(bench.plans(text) for bench in benches):
+        known = sorted({cell["case"] for bench in benches for machine in bench.machines
+                        for cell in bench.cells(machine)})  # fmt: skip
+        raise Failure(f"CASES={text}: no case has that in its name", "there are:", *known)
+
+
+@dataclass
+class Measured:
+    """The rows, and the cases without."""
+
+    rows: list[Row]
+    # The reasons.
+    failed: list[str]
+    skipped: list[str]
+
+
+def run(bench: InTurn, ready: Built, rounds: int) -> Measured:
+    """Boot, measure, and return the rows. A case that fails takes no other one with it."""
+    found = Measured([], [], [])
+    processors = len(os.sched_getaffinity(0))
+    for machine, wanted in bench.plans(ready.env.settings.text("CASES")):
+        if machine.needs > processors:
+            found.skipped += [f"{cell['case']}: needs {machine.needs} processors, here are "
+                              f"{processors}" for cell in wanted]  # fmt: skip
+            continue
+        lines = []
+        try:
+            lines = measure(bench, ready, machine, wanted, rounds)
+        except Failure as error:
+            found.failed.append(f"{machine.suffix}: {error.on_one_line}")
+            path = ready.env.out / f"results/{bench.file}"
+            lines = path.read_text().splitlines() if path.exists() else []
+        found.failed += failures(lines)
+        found.rows += bench.parse(lines)
+    # A bench is a block of the table: options have their own.
+    found.rows.sort(key=lambda row: row.bench)
+    return found
+
+
+def failures(lines: Iterable[str]) -> list[str]:
+    """The cases that failed, with their reasons."""
+    records = [json.loads(line) for line in lines]
+    return [f"{one['case']}: {one['failed']} (pair {one['pair']}, exit code of the guest 2)"
+            for one in records if "failed" in one]  # fmt: skip
+
+
+def measure(
+    bench: InTurn, ready: Built, machine: Machine, wanted: list[Cell], rounds: int
+) -> list[str]:
+    """The lines of one guest."""
+    env = ready.env
+    drivers = ["c"] if env.overlay_off else ["rust", "c"]
+    for driver in drivers:
+        ready.kernels["uml"].module(driver)
+    plan = {"pairs": rounds, "drivers": drivers, "cells": wanted, "queues": machine.queues}
+    job = Job(
+        env.clone / bench.program,
+        "none",
+        timeout=max(_LEAST_SECONDS, _SECONDS * rounds),
+        cpus=machine.cpus,
+        ports=2 * len(drivers),
+        accel="native",
+        variables={"PLAN": json.dumps(plan)},
+        shared_tails=machine.shared,
+        pinned=True,
+    )
+    name = f"{bench.name}-{machine.suffix.replace(' ', '-')}"
+    uml = ready.uml(name)
+    processors = sorted(os.sched_getaffinity(0))[: machine.cpus]
+    title = f"{bench.title} in User-Mode Linux, {machine.suffix}: {rounds} pairs"
+    (env.out / f"results/{bench.file}").unlink(missing_ok=True)
+    with awake(processors, os.getpid()):
+        outcome = run_bench(uml, job, title, "bench: ", failed_cases=2)
+    text = outcome.results.get(bench.file, "")
+    (env.out / f"results/{bench.file}").rename(env.out / f"results/{name}.jsonl")
+    return text.splitlines()
