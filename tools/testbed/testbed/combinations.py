@@ -125,9 +125,9 @@ def _only(settings: Settings) -> None:
         raise Failure(f"SERIES={settings.text('SERIES')}: only the suite bisect takes a series",
                       "add ONLY=bisect, or leave SERIES out")  # fmt: skip
     _ports(settings, names)
-    if settings.given("CASES") and names and "forward" not in names:
-        raise Failure(f"CASES={settings.text('CASES')}: only the benchmark forward has such cases",
-                      "add forward to ONLY, or leave CASES out")  # fmt: skip
+    if settings.given("CASES") and names and not {"forward", "tcp"} & {*names}:
+        raise Failure(f"CASES={settings.text('CASES')}: only the benchmarks forward and tcp have "
+                      "such cases", "add forward or tcp to ONLY, or leave CASES out")  # fmt: skip
 
 
 def _program(suite: str, program: str) -> None:

@@ -35,8 +35,8 @@ skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
                    print the comparison and write it to out/demo.json
   make test        everything that must pass; the last line is "N passed, N failed"
   make bench       time bulk memory natively in User-Mode Linux, ours against the C
-                   it wraps, and forwarding, Rust driver against C driver; count
-                   instructions per forwarded packet; tables, out/bench.json,
+                   it wraps, and forwarding and TCP, Rust driver against C driver;
+                   count instructions per forwarded packet; tables, out/bench.json,
                    out/bench-*.svg, and flame graphs, out/insn-*.svg
   make run         boot the VM and run SCRIPT in it as root with both ports present;
                    prints the script's output. Its exit code (99: the script was
@@ -113,7 +113,7 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   ROUNDS=1..1000           for bench
       Rounds of make bench (7; 3 boots for insn).
   CASES=NAMES              for bench
-      With ONLY=forward: the cases with one of these words in their names
+      Of forward and tcp: the cases with one of these words in their names
       (CASES="1 flow,latency"; an unknown word lists all cases).
   AUTHOR=PERSON            for patches
       "Name <mail>": the sender of the patches, with a sign-off. Without it they

@@ -201,7 +201,10 @@ class Values(unittest.TestCase):
             Path(tree, "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 3\n")
             own = settings.read("shell", {"OVERLAY": "0", "DRIVER": "rust", "KDIR": tree})
         self.assertEqual(own.text("DRIVER"), "rust")
-        self.assertIn("add forward", complaint("bench", ONLY="slab", CASES="1 flow"))
+        self.assertIn("add forward or tcp", complaint("bench", ONLY="slab", CASES="1 flow"))
+        for name in ("forward", "tcp", "slab,tcp"):
+            found = settings.read("bench", {"ONLY": name, "CASES": "1 flow"})
+            self.assertEqual(found.text("CASES"), "1 flow")
         self.assertIn("no script", complaint("run"))
 
     def test_the_environment_may_hold_more_than_a_verb_takes(self) -> None:

@@ -38,6 +38,9 @@ REFERENCES = {
     "window": "the C driver",
     "window-cost": "the C driver",
     "window-events": "the C driver",
+    "tcp": "the C driver",
+    "tcp-cost": "the C driver",
+    "tcp-events": "the C driver",
     "xmit": "the list of __dev_xmit_skb()",
     "xmit-lock": "a spinlock",
     "xmit-ring": "TX queue lock",
@@ -51,6 +54,7 @@ TITLES: Mapping[str, str] = {
     "durations": "How long the commands take",
     "forward": "Forwarding, natively",
     "window": "Forwarding with few packets under way, and with many",
+    "tcp": "TCP over a cable, natively",
     "insn": "Instructions per forwarded packet",
     "memory": "Bulk memory",
     "xmit": "Transmitting from many CPUs",
@@ -88,6 +92,17 @@ ABOUT: Mapping[str, str] = {
     "window-events": "Losses, packets that the queueing discipline dropped or got back from a full "
     "ring, interrupts of both ports, and doorbells, per 1000 packets. The C driver rings one "
     "doorbell per packet, and does not count them. Means nothing for a card with other rings.",
+    "tcp": "Compares the drivers at both ends of a cable between two ports of the model: payload "
+    "that arrives, in Mbit/s, on warm connections; reverse is from the peer to the first port. "
+    "Writes and windows are those of the sockets: TCP makes the window smaller by the memory that "
+    "received frames take, a page with the Rust driver and half a page with the C driver. Delay is "
+    "netem at the sender, and UDP waits for reports of the receiver. Both ends share one "
+    "processor, so the rates are those of its work, and mean nothing for a link.",
+    "tcp-cost": "The same by processor time of the guest, both ends together, in nanoseconds per "
+    "KiB. Means nothing for latency.",
+    "tcp-events": "Segments (or datagrams) that were sent again, frames lost because a port had "
+    "no receive buffer, and interrupts of both ports, per MiB. Means nothing for a card with other "
+    "rings.",
     "insn": "Compares instructions per forwarded packet, counted in an emulated processor. The row "
     "memory has those that allocate, free and recycle SKBs and receive buffers, wherever they are; "
     "with the Rust driver, they also set the fields of a received SKB. Means nothing for time: an "

@@ -33,12 +33,15 @@ RECORDED = (str(FOLDER), "tools/insn/record", "RESULTS.md", "README.md")
 PARTS: Mapping[str, frozenset[str]] = {
     "forward": frozenset({"forward"}),
     "window": frozenset({"forward"}),
+    "tcp": frozenset({"tcp"}),
     "insn": frozenset({"insn"}),
     "xmit": frozenset({"xmit"}),
     "memory": frozenset(MEMORY),
 }
 # Parts whose tables bear their own name, not that of the benchmark which measures them.
 FAMILIES = frozenset({"window"})
+# Parts whose cases CASES= selects, with a value that selects all of them.
+WITH_CASES: Mapping[str, str] = {"forward": "", "window": "window", "tcp": ""}
 Content = dict[str, Any]
 
 
@@ -115,7 +118,7 @@ def refusals(names: Iterable[str], cases: str, quiet: bool) -> dict[str, str]:
         found[part] = ""
         if missing := sorted(benches - measured):
             found[part] = f"it needs {', '.join(missing)} as well"
-        elif (part == "forward" and cases) or (part == "window" and cases not in ("", part)):
+        elif part in WITH_CASES and cases not in ("", WITH_CASES[part]):
             found[part] = f"CASES={cases} leaves some out"
         elif part != "insn" and not quiet:
             found[part] = "the machine was busy"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.bench import in_turn, tcp
 from testbed.bench import rows as bench_rows
 from testbed.bench.about import MEMORY, REFERENCES
 from testbed.bench.rows import Row
@@ -17,12 +18,18 @@ from testbed.suites.conftest import Ready
 from testbed.verbs import bench
 from testbed.workshop import Built
 
+# Units of figures that both sides have.
+_JUDGED = {"ns", *bench_rows.RATES}
+
 
 @pytest.mark.suite("bench")
 def test_bench(ready: Ready, results: Results) -> None:
     """Every case reports both sides."""
     built = ready(UML)
     rows = bench.run(built, list(MEMORY), 1)
+    compared = in_turn.run(tcp.SHORT, built, 1)
+    rows += compared.rows
+    results.add("TCP over a cable", "; ".join(compared.failed) or None)
     for make in (_qdiscs, _rings):
         try:
             rows += make(built)
@@ -31,7 +38,7 @@ def test_bench(ready: Ready, results: Results) -> None:
     for line in bench_rows.table(rows):
         say(f"    {line}".rstrip())
     for row in rows:
-        missing = row.unit == "ns" and row.ours is not None and row.reference is None
+        missing = row.unit in _JUDGED and row.ours is not None and row.reference is None
         why = "the reference reported nothing" if missing else None
         results.add(f"{row.bench} {row.case}", why)
     reported = {row.bench for row in rows}

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.bench import forward, forward_plot, in_turn, instructions, plots, record, report
+from testbed.bench import driver_plots, forward, in_turn, instructions, plots, record, report, tcp
 from testbed.bench.about import MEMORY
 from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row, met, parse, table, target
@@ -25,7 +25,7 @@ _ROUNDS = 7
 # Counts instructions, in QEMU, where other load on the machine matters little.
 _INSN = "insn"
 # Both drivers in turn, in User-Mode Linux.
-_IN_TURN = (forward.FORWARD,)
+_IN_TURN = (forward.FORWARD, tcp.TCP)
 # Measures senders, and then simulates more of them than there are processors.
 _XMIT = measure.BENCH
 # Simulates alone, with the last measurement.
@@ -155,4 +155,4 @@ def _rows_written(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
     with_target = [row for row in rows if target(row.bench, row.case) is not None]
     reached = sum(met(row) for row in with_target)
     say(f"\n{reached} of {len(with_target)} targets met")
-    return [path, *plots.draw(rows, env.out), *forward_plot.draw(rows, env.out)]
+    return [path, *plots.draw(rows, env.out), *driver_plots.draw(rows, env.out)]

@@ -99,7 +99,10 @@ class Records(unittest.TestCase):
         self.assertEqual(refusals(every, "", quiet=True), dict.fromkeys(PARTS, ""))
         self.assertEqual(refusals(["insn"], "1 flow", quiet=False), {"insn": ""})
         self.assertIn("busy", refusals(["forward"], "", quiet=False)["forward"])
-        self.assertIn("CASES=1 flow", refusals(["forward"], "1 flow", quiet=True)["forward"])
+        for part in ("forward", "tcp"):
+            self.assertIn("CASES=1 flow", refusals([part], "1 flow", quiet=True)[part])
+        found = refusals(["forward"], "window", quiet=True)
+        self.assertEqual((bool(found["forward"]), found["window"]), (True, ""))
         self.assertIn("qmempool, skb", refusals(["slab", "alf_queue"], "", quiet=True)["memory"])
 
     def test_checks_that_passed_are_counted_by_suite(self) -> None:

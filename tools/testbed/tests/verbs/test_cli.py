@@ -59,14 +59,15 @@ def test_only_list_names_all_and_builds_nothing(
     assert [line.split()[0] for line in out.splitlines()] == list(known)
 
 
+@pytest.mark.parametrize("only", ["forward", "tcp", "forward,tcp"])
 def test_an_unknown_case_is_refused_before_anything_is_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: str
 ) -> None:
     def built(*_: object) -> None:
         raise AssertionError("it builds")
 
     monkeypatch.setattr(bench, "built", built)
-    values = settings.read("bench", {"ONLY": "forward", "CASES": "nosuch"})
+    values = settings.read("bench", {"ONLY": only, "CASES": "nosuch"})
     env = Env(values, tmp_path, tmp_path, tmp_path, tmp_path, None, "", 1)
     with pytest.raises(Failure, match="CASES=nosuch: no case has that in its name"):
         bench.main(env)

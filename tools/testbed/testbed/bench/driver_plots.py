@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Draws the ratios of the forwarding benchmark, a plot for each of its tables."""
+"""Draws the ratios of the benchmarks of both drivers, a plot for each of their tables."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from testbed.bench import tcp
 from testbed.bench.about import REFERENCES
 from testbed.bench.forward import BENCH, OPTIONS, WINDOW
 from testbed.bench.plots import files_only, powers_of_two, save
@@ -13,6 +14,7 @@ from testbed.bench.rows import Row, target
 _TITLES = {
     BENCH: "Rust driver against C driver: how many times as fast",
     OPTIONS: "options: how many times as fast with the option on",
+    tcp.BENCH: "TCP over a cable, Rust driver against C driver: how many times as fast",
 }
 
 
@@ -43,7 +45,7 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
         axes.axvline(1.0, color="gray", linewidth=0.8)
         axes.set_yticks(places, [row.case for row in block])
         axes.invert_yaxis()
-        axes.set_xlabel(f"{REFERENCES[bench]} / ours, time per packet; right of 1 ours is faster")
+        axes.set_xlabel(f"ours against {REFERENCES[bench]}; right of 1 ours is faster")
         axes.set_title(title)
         axes.grid(alpha=0.3, axis="x")
         axes.legend(fontsize=8)
