@@ -13,7 +13,7 @@ from lib.py import ksft_exit, ksft_ge, ksft_gt, ksft_lt, ksft_run, ksft_true
 from lib.py import ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv
-from lib.py.support import driver_stats
+from lib.py.support import driver_stats, wait_until
 
 COUNTERS = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
 ERRORS = ("rx_errors", "rx_dropped", "tx_errors", "tx_dropped")
@@ -176,6 +176,28 @@ def rx_checksum_told(cfg, state):
             f"{cfg.checksums[state]} packets")
 
 
+def _wrong_sum(mac):
+    """ Return a UDP datagram whose checksum is wrong. """
+    ip_header = "4500002e000000004011" + "66bd" + "0a000002" + "0a000001"
+    return bytes.fromhex(mac + "0200000000020800" + ip_header + "1f901f90001adead") + bytes(18)
+
+
+@ksft_variants([KsftNamedVariant("wrong_sum", _wrong_sum),
+                # Nothing that the card could sum up.
+                KsftNamedVariant("no_sum", lambda mac: bytes.fromhex(mac + "02000000000288b5")
+                                 + bytes(46))])
+def rx_checksum_unverified(cfg, frame):
+    """ A frame whose checksum the card has not found right is not said to be verified. """
+    cfg.require_driver("ixgbe_rust", ONLY_RUST)
+    port = cfg.ports[0]
+    frame = frame(port.attr("address").replace(":", ""))
+    received, before = port.stat("rx_packets"), driver_stats(cfg.ifname)["rx_csum_good"]
+    for _ in range(20):
+        cfg.model.inject(0, frame)
+    wait_until(lambda: port.stat("rx_packets") >= received + 20, 10, "the frames are received")
+    ksft_eq(driver_stats(cfg.ifname)["rx_csum_good"] - before, 0)
+
+
 def main():
     """ Ksft boiler plate main """
 
@@ -185,7 +207,8 @@ def main():
         ksft_run(judged([set_up, info, link_detected, lists_counters, frames_counted,
                          growth, no_errors, updown, updown_keeps,
                          forwards_after_updown, bulk_free_counted, *_bulk_free(),
-                         rx_checksum, rx_checksum_told]), args=(cfg, ))
+                         rx_checksum, rx_checksum_told, rx_checksum_unverified]),
+                 args=(cfg, ))
     ksft_exit()
 
 
