@@ -51,7 +51,7 @@ mod cases {
         let wrong = Atomic::new(0u32);
 
         kthread::run_on_each(kthread::online_cpus(), c"qmempool", |cpu: CpuId| {
-            for round in 0..1000u64 {
+            for round in 0..1000u32 {
                 let Some(guard) = BhGuard::new() else {
                     wrong.add(1u32, Relaxed);
                     return;
@@ -60,7 +60,7 @@ mod cases {
                 // The number changes from round to round, so that magazines become full and empty.
                 let some = (round / 50 % 4) as usize * 10;
                 for i in 0..some as u64 {
-                    let id = u64::from(cpu.as_u32()) << 32 | round << 8 | i;
+                    let id = u64::from(cpu.as_u32()) << 32 | u64::from(round) << 8 | i;
                     if let Ok(object) = local.alloc([id; 8], GFP_ATOMIC) {
                         // An object that does not fit is dropped, which frees it to the slab.
                         let _ = shelf.lock().push_within_capacity(object);

@@ -175,12 +175,18 @@ unsafe fn bytes<'a>(skb: *mut bindings::sk_buff) -> [&'a [u8]; 3] {
     // SAFETY: By the safety requirements.
     unsafe {
         let from = offset_of!(bindings::sk_buff, __bindgen_anon_2);
+        // The last are the offsets of the data, which elsewhere than on 64 bit are addresses.
         // Padding may follow.
-        let to = offset_of!(bindings::sk_buff, end) + 4;
+        #[cfg(CONFIG_64BIT)]
+        let (to, info) = (
+            offset_of!(bindings::sk_buff, end) + 4,
+            (*skb).head.add((*skb).end as usize),
+        );
+        #[cfg(not(CONFIG_64BIT))]
+        let (to, info) = (offset_of!(bindings::sk_buff, tail), (*skb).end);
         let rest = offset_of!(bindings::sk_buff, truesize);
         let end = offset_of!(bindings::sk_buff, users) + 4;
         let start = skb.cast::<u8>();
-        let info = (*skb).head.add((*skb).end as usize);
 
         [
             slice::from_raw_parts(start.add(from), to - from),
