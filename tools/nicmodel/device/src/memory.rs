@@ -12,14 +12,20 @@ use vm_memory::{
 
 use crate::descriptor::Descriptor;
 
-/// A DMA access that does not lie in the guest's memory.
+/// A DMA access that does not lie in the guest's memory, or that the memory does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("DMA at {address:#x}, {length} bytes, is outside the guest's memory")]
+#[error("DMA at {address:#x}, {length} bytes, is not to memory that allows it")]
 pub struct DmaError {
     /// First byte of the access.
     pub address: u64,
     /// Length of the access.
     pub length: usize,
+}
+
+/// Behind an IOMMU, memory that a driver has mapped for reading only allows no writes.
+#[inline]
+fn allows_writes(region: &GuestRegionMmap<()>) -> bool {
+    region.prot() & libc::PROT_WRITE != 0
 }
 
 /// One consistent view of guest memory; cheap to take, valid while held.
@@ -33,6 +39,32 @@ impl View {
         let region = self.0.find_region(GuestAddress(address))?;
         let inside = usize::try_from(address - region.start_addr().0).ok()?;
         VolatileMemory::get_slice(&**region, inside, length).ok()
+    }
+
+    /// The same for a write, which not all memory allows.
+    #[inline]
+    fn writable(&self, address: u64, length: usize) -> Option<VolatileSlice<'_>> {
+        let region = self.0.find_region(GuestAddress(address))?;
+        if !allows_writes(region) {
+            return None;
+        }
+        let inside = usize::try_from(address - region.start_addr().0).ok()?;
+        VolatileMemory::get_slice(&**region, inside, length).ok()
+    }
+
+    /// Whether all of it, in however many regions, is memory that allows writes.
+    fn all_writable(&self, address: u64, length: usize) -> bool {
+        let Some(end) = address.checked_add(length as u64) else {
+            return false;
+        };
+        let mut at = address;
+        while at < end {
+            match self.0.find_region(GuestAddress(at)) {
+                Some(region) if allows_writes(region) => at = region.last_addr().0 + 1,
+                _ => return false,
+            }
+        }
+        true
     }
 
     fn error(address: u64, length: usize) -> DmaError {
@@ -52,9 +84,12 @@ impl View {
 
     /// Copies into guest memory.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), DmaError> {
-        if let Some(slice) = self.slice(address, data.len()) {
+        if let Some(slice) = self.writable(address, data.len()) {
             slice.copy_from(data);
             return Ok(());
+        }
+        if !self.all_writable(address, data.len()) {
+            return Err(Self::error(address, data.len()));
         }
         self.0
             .write_slice(data, GuestAddress(address))
@@ -71,14 +106,14 @@ impl View {
 
     /// Writes one aligned 64-bit word in one access, after everything written before.
     pub fn store64(&self, address: u64, value: u64) -> Result<(), DmaError> {
-        self.slice(address, 8)
+        self.writable(address, 8)
             .and_then(|slice| slice.store(value.to_le(), 0, Ordering::Release).ok())
             .ok_or(Self::error(address, 8))
     }
 
     /// Writes one aligned 32-bit word in one access, after everything written before.
     pub fn store32(&self, address: u64, value: u32) -> Result<(), DmaError> {
-        self.slice(address, 4)
+        self.writable(address, 4)
             .and_then(|slice| slice.store(value.to_le(), 0, Ordering::Release).ok())
             .ok_or(Self::error(address, 4))
     }
@@ -112,7 +147,7 @@ impl View {
         descriptor: Descriptor,
     ) -> Result<(), DmaError> {
         let [low, high] = descriptor.map(u64::to_le);
-        self.slice(address, size_of::<Descriptor>())
+        self.writable(address, size_of::<Descriptor>())
             .and_then(|slice| {
                 slice.store(low, 0, Ordering::Release).ok()?;
                 slice.store(high, 8, Ordering::Release).ok()
@@ -197,6 +232,7 @@ impl DmaMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vm_memory::MmapRegion;
 
     const PAGE: u64 = 4096;
 
@@ -242,6 +278,30 @@ mod tests {
         });
         assert_eq!(view.write(at, &[0; 8]), error, "only a part is there");
         assert_eq!(view.load64(at).map(|_| ()), error, "only a part is there");
+    }
+
+    #[test]
+    fn memory_for_reading_only_is_not_written_to() {
+        let region = |at: u64, prot| {
+            let flags = libc::MAP_ANONYMOUS | libc::MAP_PRIVATE;
+            let mapping = MmapRegion::build(None, PAGE as usize, prot, flags).expect("memory");
+            GuestRegionMmap::new(mapping, GuestAddress(at)).expect("a region")
+        };
+        let memory = DmaMemory::default();
+        assert!(memory.insert(region(PAGE, libc::PROT_READ | libc::PROT_WRITE)));
+        assert!(memory.insert(region(2 * PAGE, libc::PROT_READ)));
+        let view = memory.view();
+        let at = 2 * PAGE;
+        assert_eq!(view.read(at - 4, &mut [0; 8]), Ok(()));
+        assert_eq!(view.load64(at), Ok(0));
+        for (address, length) in [(at, 8), (at - 4, 8), (at + PAGE - 1, 1)] {
+            let error = Err(DmaError { address, length });
+            assert_eq!(view.write(address, &vec![1; length]), error);
+        }
+        assert!(view.store64(at, 1).is_err());
+        assert!(view.store32(at, 1).is_err());
+        assert!(view.store_descriptor(at, [1; 2]).is_err());
+        assert_eq!(view.load64(at - 8), Ok(0), "nor is a part of it");
     }
 
     #[test]

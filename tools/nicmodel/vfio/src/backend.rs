@@ -74,11 +74,9 @@ impl ServerBackend for Backend<'_> {
         size: u64,
         fd: Option<File>,
     ) -> io::Result<()> {
-        // A region that the device may only read may not be mapped for writing, and the device
-        // has no business in a ROM.
+        let file = fd.map(|file| (file, offset));
         let writable = flags.contains(DmaMapFlags::WRITE);
-        let file = fd.filter(|_| writable).map(|file| (file, offset));
-        self.mappings.map(address, size, file)
+        self.mappings.map(address, size, file, writable)
     }
 
     fn dma_unmap(&mut self, flags: DmaUnmapFlags, address: u64, size: u64) -> io::Result<()> {

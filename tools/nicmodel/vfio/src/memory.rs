@@ -44,6 +44,9 @@ impl Mappings {
 
     /// Maps `size` bytes of `file`, from `offset`, at `address` of the guest.
     ///
+    /// Memory that is not `writable` is mapped, too: behind an IOMMU that is what the device
+    /// transmits from.
+    ///
     /// Memory without a file (ROM, frame buffer, BARs of other devices) is accepted and left
     /// out: reaching it would take messages that the transport does not have. An access is a DMA
     /// error, as on many machines.
@@ -52,6 +55,7 @@ impl Mappings {
         address: u64,
         size: u64,
         file: Option<(File, u64)>,
+        writable: bool,
     ) -> io::Result<()> {
         let Some((file, offset)) = file else {
             return Ok(());
@@ -67,7 +71,10 @@ impl Mappings {
             )));
         }
         let place = FileOffset::from_arc(self.one(file, &metadata), offset);
-        let mapping = MmapRegion::from_file(place, length).map_err(io::Error::other)?;
+        let write = if writable { libc::PROT_WRITE } else { 0 };
+        let flags = libc::MAP_NORESERVE | libc::MAP_SHARED;
+        let mapping = MmapRegion::build(Some(place), length, libc::PROT_READ | write, flags)
+            .map_err(io::Error::other)?;
         let region = GuestRegionMmap::new(mapping, GuestAddress(address))
             .ok_or_else(|| invalid(format!("{size:#x} bytes at {address:#x} wrap around")))?;
         if !self.memory.insert(region) {
@@ -116,9 +123,11 @@ mod tests {
     fn maps_where_told_and_unmaps_by_range() {
         let memory = DmaMemory::default();
         let mut mappings = Mappings::new(memory.clone());
-        mappings.map(0, 0x1000, Some((file(), 0))).expect("first");
         mappings
-            .map(0x10000, 0x2000, Some((file(), 0x1000)))
+            .map(0, 0x1000, Some((file(), 0)), true)
+            .expect("first");
+        mappings
+            .map(0x10000, 0x2000, Some((file(), 0x1000)), true)
             .expect("second");
         memory.view().write(0x10ffe, &[1, 2, 3, 4]).expect("inside");
         assert!(memory.view().write(0x1000, &[0]).is_err(), "a hole");
@@ -141,7 +150,7 @@ mod tests {
         let guest = file();
         let copy = guest.try_clone().expect("descriptor");
         mappings
-            .map(0x5000, 0x1000, Some((guest, 0x2000)))
+            .map(0x5000, 0x1000, Some((guest, 0x2000)), true)
             .expect("map");
         memory.view().write(0x5010, b"here").expect("write");
         let mut bytes = [0; 4];
@@ -159,46 +168,80 @@ mod tests {
         };
         let mut mappings = Mappings::new(DmaMemory::default());
         mappings
-            .map(0, 0x1000, Some((guest.try_clone().expect("descriptor"), 0)))
+            .map(
+                0,
+                0x1000,
+                Some((guest.try_clone().expect("descriptor"), 0)),
+                true,
+            )
             .expect("first");
         let before = count();
         for page in 1..65 {
             let same = guest.try_clone().expect("descriptor");
             mappings
-                .map(page * 0x1000, 0x1000, Some((same, 0)))
+                .map(page * 0x1000, 0x1000, Some((same, 0)), true)
                 .expect("another");
         }
         // Other tests may open and close some at the same time.
         assert!(count() < before + 32, "a descriptor for each page");
         mappings.clear();
-        mappings.map(0, 0x1000, Some((guest, 0))).expect("again");
+        mappings
+            .map(0, 0x1000, Some((guest, 0)), true)
+            .expect("again");
+    }
+
+    #[test]
+    fn memory_for_reading_is_mapped_for_reading() {
+        use std::os::unix::fs::FileExt;
+        let memory = DmaMemory::default();
+        let mut mappings = Mappings::new(memory.clone());
+        let guest = file();
+        guest.write_all_at(b"sent", 0x1000).expect("fill");
+        mappings
+            .map(0x5000, 0x1000, Some((guest, 0x1000)), false)
+            .expect("map");
+        let mut bytes = [0; 4];
+        memory.view().read(0x5000, &mut bytes).expect("mapped");
+        assert_eq!(&bytes, b"sent");
+        assert!(memory.view().write(0x5000, b"over").is_err(), "not allowed");
     }
 
     #[test]
     fn memory_without_a_file_is_left_out() {
         let memory = DmaMemory::default();
         let mut mappings = Mappings::new(memory.clone());
-        mappings.map(0xf_0000, 0x1_0000, None).expect("accepted");
+        mappings
+            .map(0xf_0000, 0x1_0000, None, true)
+            .expect("accepted");
         assert!(memory.view().write(0xf_0000, &[0]).is_err());
     }
 
     #[test]
     fn overlap_and_nonsense_are_errors() {
         let mut mappings = Mappings::new(DmaMemory::default());
-        mappings.map(0, 0x2000, Some((file(), 0))).expect("first");
-        assert!(
-            mappings.map(0x1000, 0x1000, Some((file(), 0))).is_err(),
-            "overlap"
-        );
-        assert!(mappings.map(0x8000, 0, Some((file(), 0))).is_err(), "empty");
+        mappings
+            .map(0, 0x2000, Some((file(), 0)), true)
+            .expect("first");
         assert!(
             mappings
-                .map(u64::MAX - 0xfff, 0x2000, Some((file(), 0)))
+                .map(0x1000, 0x1000, Some((file(), 0)), true)
+                .is_err(),
+            "overlap"
+        );
+        assert!(
+            mappings.map(0x8000, 0, Some((file(), 0)), true).is_err(),
+            "empty"
+        );
+        assert!(
+            mappings
+                .map(u64::MAX - 0xfff, 0x2000, Some((file(), 0)), true)
                 .is_err(),
             "wraps"
         );
         assert!(
-            mappings.map(0x10_0000, 1 << 40, Some((file(), 0))).is_err(),
+            mappings
+                .map(0x10_0000, 1 << 40, Some((file(), 0)), true)
+                .is_err(),
             "beyond the file"
         );
     }
