@@ -276,8 +276,8 @@ impl<'p> Poll<'p> {
         self.is_repeated.set(true);
     }
 
-    /// Whether the driver was idle in this context already, and is called again without an interrupt
-    /// in between.
+    /// Whether the driver was idle in this context already, and is called again without an
+    /// interrupt in between.
     #[inline]
     pub fn is_repeated(&self) -> bool {
         self.is_repeated.get()

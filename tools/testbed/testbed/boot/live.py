@@ -25,6 +25,8 @@ REQUESTS = "requests"
 END = "end"
 # The last lines of a program may reach the console after its output.
 _CONSOLE_DELAY = 10.0
+# Seconds of silence after which `enough` is asked.
+_LOOK = 1.0
 
 
 class Live:
@@ -48,10 +50,17 @@ class Live:
         """Whether it can run another program."""
         return not self.died
 
-    def run(self, request: str, seconds: float, follow: Callable[[str], None]) -> list[str]:
+    def run(
+        self,
+        request: str,
+        seconds: float,
+        follow: Callable[[str], None],
+        enough: Callable[[], bool] = lambda: False,
+    ) -> list[str]:
         """Run a program: its lines, from its begin mark to its end mark if it has one.
 
-        The guest ends a program that takes too long; if it cannot, it is ended after `seconds`.
+        The guest ends a program that takes too long; if it cannot, it is ended after `seconds`,
+        or when the program says nothing and there is `enough`.
         """
         self._ask(request)
         name = request.split()[0]
@@ -59,8 +68,11 @@ class Live:
         deadline = time.monotonic() + seconds
         while True:
             try:
-                line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.0))
+                left = deadline - time.monotonic()
+                line = self._lines.get(timeout=min(max(left, 0.0), _LOOK))
             except queue.Empty:
+                if left > 0 and not enough():
+                    continue
                 self._job.stop.set()
                 line = self._lines.get()
             if line is None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -162,6 +163,16 @@ def test_a_guest_that_hangs_is_ended(tmp_path: Path) -> None:
     live = _live(tmp_path)
     assert live.run("hangs", 0.1, lambda _: None) == ["# begin hangs"]
     assert live.died == "it was stopped"
+
+
+def test_a_guest_that_hangs_is_ended_when_there_is_enough(tmp_path: Path) -> None:
+    live = _live(tmp_path)
+    asked = iter([False, True])
+    began = time.monotonic()
+    assert live.run("hangs", 60, lambda _: None, lambda: next(asked)) == ["# begin hangs"]
+    assert time.monotonic() - began < 30
+    assert live.died == "it was stopped"
+    assert next(asked, None) is None
 
 
 def test_a_guest_can_be_ended(tmp_path: Path) -> None:

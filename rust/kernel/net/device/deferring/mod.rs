@@ -11,8 +11,8 @@
 //!
 //! The card begins late with packets that share a doorbell, so their answers come when the poll
 //! function has just found nothing more. To turn interrupts on for these few is dear: an interrupt
-//! costs as much as many polls without a packet. So a poll that has transmitted is repeated until it
-//! finds nothing [`REPEATS`] times in a row, or its budget is used up.
+//! costs as much as many polls without a packet. So a poll that has transmitted is repeated until
+//! it finds nothing [`REPEATS`] times in a row, or its budget is used up.
 //!
 //! A driver chooses this with [`Driver::Doorbell`], and implements [`Defer`].
 //!
