@@ -44,6 +44,7 @@ pub mod controls;
 mod driver;
 mod early;
 mod ethtool;
+mod extack;
 mod gate;
 mod info;
 mod open;
@@ -78,6 +79,7 @@ pub use self::{
         MtuChange, //
     },
     ethtool::Statistics,
+    extack::ExtAck,
     info::{
         Feature,
         Features,

@@ -9,6 +9,8 @@
 //! All of it is optional: a driver implements the callbacks of [`Controls`] that its card has a use
 //! for, and names them with [`Driver::CONTROLS`](super::Driver::CONTROLS).
 
+pub use super::ExtAck;
+
 use super::{
     ethtool::Statistics,
     ops_lock::OpsLocked,
@@ -20,18 +22,10 @@ use super::{
 use crate::{
     bindings,
     error::VTABLE_DEFAULT_ERROR,
-    fmt,
-    prelude::*,
-    str::{
-        CStr,
-        NullTerminatedFormatter, //
-    }, //
+    prelude::*, //
 };
 
-use core::{
-    fmt::Write,
-    marker::PhantomData, //
-};
+use core::marker::PhantomData;
 
 mod flow_rules;
 mod hardware;
@@ -91,53 +85,6 @@ pub use self::{
         TestResult, //
     }, //
 };
-
-/// The means to tell the user why a request is refused.
-pub struct ExtAck<'a> {
-    raw: *mut bindings::netlink_ext_ack,
-    _request: PhantomData<&'a ()>,
-}
-
-impl ExtAck<'_> {
-    /// # Safety
-    ///
-    /// `raw` must be null, or valid during the lifetime.
-    unsafe fn new(raw: *mut bindings::netlink_ext_ack) -> Self {
-        Self {
-            raw,
-            _request: PhantomData,
-        }
-    }
-
-    /// Notes the reason for a refusal, and returns `error`.
-    pub fn refuse(&self, error: Error, reason: &'static CStr) -> Error {
-        if !self.raw.is_null() {
-            // SAFETY: The pointer is valid. The reason is static.
-            unsafe { (*self.raw)._msg = reason.as_char_ptr() };
-        }
-        error
-    }
-
-    /// As [`Self::refuse`], with a reason of up to 79 characters that depends on the case.
-    pub fn refuse_with(&self, error: Error, reason: fmt::Arguments<'_>) -> Error {
-        if !self.raw.is_null() {
-            // SAFETY: The pointer is valid, and the buffer there is for such messages. Its
-            // characters are bytes.
-            let buffer = unsafe {
-                &mut *(&raw mut (*self.raw)._msg_buf)
-                    .cast::<[u8; bindings::NETLINK_MAX_FMTMSG_LEN as usize]>()
-            };
-
-            if let Some(mut buffer) = NullTerminatedFormatter::new(buffer) {
-                // It is truncated if it does not fit.
-                let _ = buffer.write_fmt(reason);
-            }
-            // SAFETY: The pointer is valid, and the message ends within the buffer.
-            unsafe { (*self.raw)._msg = (&raw const (*self.raw)._msg_buf).cast() };
-        }
-        error
-    }
-}
 
 /// Callbacks for `ethtool` and netlink.
 ///

@@ -7,6 +7,7 @@ use super::{
     checkup::CheckUp,
     controls::ControlOps,
     ethtool::Statistics,
+    extack::ExtAck,
     info::{
         Features,
         Info, //
@@ -449,7 +450,7 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Changes the fields that [`Driver::flow_hash`] returns.
+    /// Changes the fields that [`Driver::flow_hash`] returns, or tells the user why it does not.
     ///
     /// Process context, RTNL held; the device may be up or down.
     fn set_flow_hash<'bound>(
@@ -458,8 +459,9 @@ pub trait Driver: Sized + 'static {
         flow: Flow,
         hash: FlowHash,
         rtnl: &mut Rtnl,
+        extack: &ExtAck<'_>,
     ) -> Result {
-        let _ = (data, dev, flow, hash, rtnl);
+        let _ = (data, dev, flow, hash, rtnl, extack);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

@@ -7,6 +7,7 @@
 //! The core takes the name of the driver, its version and the bus address from the parent device.
 
 use super::{
+    extack::ExtAck,
     ops,
     ops_lock::{
         Configuring,
@@ -433,22 +434,35 @@ impl<T: Driver> Ethtool<T> {
 
     /// # Safety
     ///
-    /// Must only be called by the core, for a device of driver `T`, with valid `fields`.
+    /// Must only be called by the core, for a device of driver `T`, with valid `fields` and an
+    /// `extack` that is valid or null.
     unsafe extern "C" fn set_rxfh_fields(
         dev: *mut bindings::net_device,
         fields: *const bindings::ethtool_rxfh_fields,
-        _extack: *mut bindings::netlink_ext_ack,
+        extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with valid `fields`, and holds
-            // RTNL.
-            let (inner, fields, mut rtnl) =
-                unsafe { (ops::inner::<T>(dev), &*fields, Self::assume_rtnl()) };
-            let flow = Flow::from_raw(fields.flow_type).ok_or(EINVAL)?;
-            let hash = FlowHash::from_raw(fields.data).ok_or(EINVAL)?;
+            // RTNL. `extack` is valid or null.
+            let (inner, fields, mut rtnl, extack) = unsafe {
+                (
+                    ops::inner::<T>(dev),
+                    &*fields,
+                    Self::assume_rtnl(),
+                    ExtAck::new(extack),
+                )
+            };
+            let flow = Flow::from_raw(fields.flow_type)
+                .ok_or_else(|| extack.refuse(EINVAL, c"packets of other flows are not hashed"))?;
+            let hash = FlowHash::from_raw(fields.data).ok_or_else(|| {
+                extack.refuse(
+                    EINVAL,
+                    c"the hash is over both addresses, or both ports too",
+                )
+            })?;
 
             inner.check_reachable()?;
-            T::set_flow_hash(inner.data(), inner.dev(), flow, hash, &mut rtnl)?;
+            T::set_flow_hash(inner.data(), inner.dev(), flow, hash, &mut rtnl, &extack)?;
             Ok(0)
         })
     }

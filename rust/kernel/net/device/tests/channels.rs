@@ -132,16 +132,19 @@ mod cases {
         let all = addresses | bindings::RXH_L4_B_0_1 | bindings::RXH_L4_B_2_3;
 
         assert_eq!(device.flow_hash(udp), Some(Ok(addresses)));
-        assert_eq!(device.set_flow_hash(udp, all), Some(Ok(())));
+        assert_eq!(device.set_flow_hash(udp, all), Some((Ok(()), false)));
         assert_eq!(device.flow_hash(udp), Some(Ok(all)));
         assert_eq!(device.flow_hash(tcp), Some(Ok(addresses)));
-        assert_eq!(device.set_flow_hash(udp, addresses), Some(Ok(())));
+        assert_eq!(device.set_flow_hash(udp, addresses), Some((Ok(()), false)));
         assert_eq!(device.flow_hash(udp), Some(Ok(addresses)));
 
-        // A flow that the driver refuses, half of the ports, and a flow that is not IP.
-        assert_eq!(device.set_flow_hash(tcp, all), Some(Err(EBUSY)));
+        // A flow that the driver refuses, half of the ports, and a flow that is not IP: all of them
+        // with a reason.
+        let ether = bindings::ETHER_FLOW;
+        assert_eq!(device.set_flow_hash(tcp, all), Some((Err(EBUSY), true)));
         let half = addresses | bindings::RXH_L4_B_0_1;
-        assert_eq!(device.set_flow_hash(udp, half), Some(Err(EINVAL)));
+        assert_eq!(device.set_flow_hash(udp, half), Some((Err(EINVAL), true)));
+        assert_eq!(device.set_flow_hash(ether, all), Some((Err(EINVAL), true)));
         assert_eq!(device.flow_hash(bindings::ETHER_FLOW), Some(Err(EINVAL)));
         Ok(())
     }

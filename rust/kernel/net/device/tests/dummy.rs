@@ -26,6 +26,7 @@ use super::{
         ops,
         CheckUp,
         Driver,
+        ExtAck,
         Feature,
         Features,
         FeaturesChange,
@@ -568,9 +569,10 @@ impl Driver for Dummy {
         flow: Flow,
         hash: FlowHash,
         _rtnl: &mut Rtnl,
+        extack: &ExtAck<'_>,
     ) -> Result {
         if flow != Flow::UdpIpv4 {
-            return Err(EBUSY);
+            return Err(extack.refuse(EBUSY, c"busy"));
         }
         let ports = u32::from(hash == FlowHash::AddressesAndPorts);
         data.log.udp_ports.store(ports, Relaxed);

@@ -463,11 +463,13 @@ impl Fixture {
         })
     }
 
+    /// The result, and whether a reason for a refusal goes with it.
     pub(in crate::net::device) fn set_flow_hash(
         &self,
         flow_type: u32,
         data: u32,
-    ) -> Option<Result> {
+    ) -> Option<(Result, bool)> {
+        let mut extack = bindings::netlink_ext_ack::default();
         let fields = bindings::ethtool_rxfh_fields {
             flow_type,
             data,
@@ -477,8 +479,8 @@ impl Fixture {
         self.locked(|dev| {
             let set = self.ethtool_ops().set_rxfh_fields?;
             // SAFETY: The device is registered and RTNL is held.
-            let result = unsafe { set(dev, &fields, core::ptr::null_mut()) };
-            Some(to_result(result))
+            let result = unsafe { set(dev, &fields, &mut extack) };
+            Some((to_result(result), !extack._msg.is_null()))
         })
     }
 

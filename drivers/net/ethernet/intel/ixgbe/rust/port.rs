@@ -18,6 +18,7 @@ use kernel::{
             CheckUp,
             Device,
             Driver,
+            ExtAck,
             Feature,
             Features,
             FeaturesChange,
@@ -407,8 +408,14 @@ impl Driver for PortDriver {
         flow: Flow,
         hash: FlowHash,
         rtnl: &mut Rtnl,
+        extack: &ExtAck<'_>,
     ) -> Result {
-        port.hashing.set(flow, hash)?;
+        port.hashing.set(flow, hash).map_err(|error| {
+            extack.refuse(
+                error,
+                c"the ports of TCP and UDP are hashed, of no other protocol",
+            )
+        })?;
         // If the device is down, `start()` passes it to the card.
         if netdev.is_running() {
             port.hashing.apply(&port.bar, port.pairs(rtnl));
