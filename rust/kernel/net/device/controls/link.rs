@@ -186,6 +186,14 @@ impl<T: Controls> ControlOps<T> {
             };
 
             inner.check_reachable()?;
+            // No driver has a choice of these. The core adds what the user does not mention.
+            let link = T::link(inner.data(), inner.dev(), &mut rtnl);
+            if base.port != link.connector as u8
+                || base.phy_address != 0
+                || base.eth_tp_mdix_ctrl != 0
+            {
+                return Err(EINVAL);
+            }
             T::set_link(inner.data(), inner.dev(), request, &mut rtnl)?;
             Ok(0)
         })

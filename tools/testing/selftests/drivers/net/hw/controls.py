@@ -143,7 +143,9 @@ def link_as_it_is(cfg):
 
 @ksft_variants([KsftNamedVariant("speed", "speed 1000"),
                 KsftNamedVariant("duplex", "duplex half"),
-                KsftNamedVariant("modes", "advertise 0x20")])
+                KsftNamedVariant("modes", "advertise 0x20"),
+                KsftNamedVariant("port", "port mii"), KsftNamedVariant("phy", "phyad 1"),
+                KsftNamedVariant("mdix", "mdix on")])
 def link_refused(cfg, what):
     """ Settings that the port does not have are refused, and the link stays. """
     down = cfg.ports[0].attr("carrier_down_count")
