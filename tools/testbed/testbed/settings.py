@@ -67,6 +67,9 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       The script to run. In the VM, $PORT0 and $PORT1 are the ports, the command
       wire talks to the modelled card, load-driver and unload-driver change the
       driver, and files in /mnt/job/results appear in out/results.
+  ARGS=WORDS               for run
+      For a SCRIPT that is a selftest: its arguments and variables, for example
+      ARGS="-t mtu SEED=5".
   DRIVER=DRIVER            for run, shell, debug; default rust
       The driver to load: rust, c, none, or the folder of one of your own, whose
       Makefile has a line obj-m += NAME.o (samples/rust/driver_net is an example).

@@ -11,7 +11,7 @@ from testbed.boot.job import Job, print_line
 from testbed.build.driver import Driver
 from testbed.build.kernel import UML
 from testbed.env import Env
-from testbed.host.ui import say
+from testbed.host.ui import Failure, say
 from testbed.trace import compare
 from testbed.workshop import Built, built, chosen_driver, default_config
 
@@ -24,6 +24,7 @@ def main(env: Env) -> int:
     if env.settings.switch("TRACE"):
         return compare.main(env)
     script, timeout = env.clone / env.settings.text("SCRIPT"), float(env.settings.text("TIMEOUT"))
+    line_of(selftest_of(env.clone, script), env.settings.text("ARGS"))
     return run_script(env, script, timeout)
 
 
@@ -38,9 +39,10 @@ def run_script(env: Env, script: Path, timeout: float) -> int:
         machine = ready.machine(config, "run")
         job = job_of(ready, script, driver, config, timeout)
         if selftest is not None:
+            line = line_of(selftest, env.settings.text("ARGS"))
             # It needs the files installed beside it.
             job = replace(job, script=env.clone / SELFTEST_RUNNER, selftests=ready.selftests,
-                          variables={"PROGRAMS": selftest})  # fmt: skip
+                          variables={"PROGRAMS": line})  # fmt: skip
         say(f"==> {script.name} in {place(config)}: {driver.name} driver, {job.accel}")
         outcome = machine.run(job, print_line, ready.release)
     report_complaints(outcome.complaints)
@@ -60,6 +62,13 @@ def selftest_of(clone: Path, script: Path) -> str | None:
     if not script.resolve().is_relative_to(folder):
         return None
     return str(script.resolve().relative_to(folder))
+
+
+def line_of(selftest: str | None, words: str) -> str:
+    """The line for the runner of selftests; other scripts take no words."""
+    if selftest is None and words:
+        raise Failure(f"ARGS={words}: the script is no selftest", "put them into a script of yours")
+    return f"{selftest} {words}".strip()
 
 
 def place(config: str) -> str:

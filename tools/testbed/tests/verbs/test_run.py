@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.verbs.run import SELFTEST_RUNNER, selftest_of
+from testbed.host.ui import Failure
+from testbed.verbs.run import SELFTEST_RUNNER, line_of, selftest_of
 
 CLONE = Path(__file__).resolve().parents[4]
 
@@ -23,6 +24,14 @@ CLONE = Path(__file__).resolve().parents[4]
 )
 def test_selftests_run_by_their_names(script: str, name: str | None) -> None:
     assert selftest_of(CLONE, CLONE / script) == name
+
+
+def test_selftests_take_words_and_other_scripts_do_not() -> None:
+    assert line_of("net/one.py", "") == "net/one.py"
+    assert line_of("net/one.py", "SEED=5 -t mtu") == "net/one.py SEED=5 -t mtu"
+    line_of(None, "")
+    with pytest.raises(Failure, match="no selftest"):
+        line_of(None, "SEED=5")
 
 
 def test_their_runner_is_there() -> None:
