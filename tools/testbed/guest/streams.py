@@ -6,8 +6,8 @@ Each line of its standard input is an order as JSON, each line of its output an
 answer. It receives, or sends, until a number of bytes has passed. The first
 `warm` of them warm the connections up: the receiver takes the time from there.
 
-A stream of UDP has a window, too: the receiver reports its count of bytes. What is
-not reported in time is taken for lost, and the sender sends as much again.
+A stream of UDP has a window, too: the receiver reports its count of bytes. Bytes that it
+does not report in time are taken for lost, and the sender sends as much again.
 """
 
 from __future__ import annotations
