@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Checksums that a device cannot insert, because the header is too long or the
-position unusual, are inserted by the stack: such packets are sent, not dropped.
+Packets that a device cannot send as they are. Checksums that it cannot insert,
+because the header is too long or the position unusual, are inserted by the
+stack, and frames that are too short are padded: they are sent, not dropped.
 """
 
 import socket
@@ -20,6 +21,8 @@ PACKET_VNET_HDR = 15
 TP_STATUS_CSUMNOTREADY = 1 << 3
 NEEDS_CSUM = 1
 ETH_P_IP = 0x0800
+# An experimental one (IEEE 802).
+ETH_P_EXPERIMENT = 0x88b5
 ETH_HLEN = 14
 IP_HLEN = 20
 L4 = ETH_HLEN + IP_HLEN
@@ -91,12 +94,33 @@ def checksum(cfg, start, offset):
         ksft_eq(sum16(got[start:len(frame)]), 0xffff, "its checksum")
 
 
+@ksft_variants([14, 15, 16, 17, 18, 33, 59, 60])
+def short(cfg, length):
+    """ A frame of this many bytes arrives, followed by nothing but zeros. """
+    macs = bytes.fromhex((cfg.remote_dev["address"] + cfg.dev["address"]).replace(":", ""))
+    frame = (macs + struct.pack("!H", ETH_P_EXPERIMENT)).ljust(length, b"\xa5")
+    with NetNSEnter(cfg.remote_ns):
+        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
+                                 socket.htons(ETH_P_EXPERIMENT))
+        receiver.bind((cfg.remote_ifname, ETH_P_EXPERIMENT))
+    receiver.settimeout(3)
+    with receiver, socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender:
+        sender.bind((cfg.ifname, ETH_P_EXPERIMENT))
+        # Old data, which padding could hold.
+        sender.send(frame[:ETH_HLEN].ljust(300, b"\xff"))
+        ksft_eq(len(receiver.recv(1 << 16)), 300, "the long frame arrives")
+        sender.send(frame)
+        got = receiver.recv(1 << 16)
+    ksft_eq(got[:length], frame, "what was sent")
+    ksft_eq(got[length:].strip(b"\0"), b"", "what follows")
+
+
 def main():
     """ Ksft boiler plate main """
 
     with CableEnv(__file__) as cfg:
         cfg.know_each_other()
-        ksft_run([checksum], args=(cfg, ))
+        ksft_run([checksum, short], args=(cfg, ))
     ksft_exit()
 
 
