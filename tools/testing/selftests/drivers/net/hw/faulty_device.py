@@ -35,8 +35,8 @@ LIES = {
 # for its addresses is dropped.
 CHANGES = ("length_of_1", "no_end_of_packet_once", "no_end_of_packet_40_times",
            "never_an_end_of_packet")
-ERRORS = ("length_of_0", "length_beyond_the_buffer", "greatest_length",
-          "write_back_of_ones", "all_error_bits")
+ERRORS = ("length_of_0", "length_of_1", "length_beyond_the_buffer",
+          "greatest_length", "write_back_of_ones", "all_error_bits")
 
 
 def set_up(cfg):
