@@ -42,6 +42,8 @@ _REFUSED_BY = re.compile(r"^Refused-by: (\w+\.py.*)$", re.M)
 _ALIVE_BEFORE = re.compile(r"^Alive-before: yes$", re.M)
 _BOOT_TIME = 900.0
 _PROGRAM_TIME = 600.0
+# How KTAP begins the line of a failed case.
+_FAILED = "not ok "
 
 
 @dataclass(frozen=True)
@@ -94,16 +96,23 @@ def _source(env: Env, mutant: Mutant) -> Path:
 def _run(live: Live, program: str) -> str | None:
     """The first objection to a driver, if there is any."""
     broken: list[Breach] = []
+    failed: list[str] = []
+
+    def follow(line: str) -> None:
+        if line.startswith(_FAILED):
+            failed.append(line)
 
     def is_caught() -> bool:
         broken.extend(live.breaches())
-        return bool(broken)
+        return bool(broken or failed)
 
-    # A driver that breaks a rule may well be one whose packets the program waits for.
-    lines = live.run(f"drivers/net/hw/{program}", _PROGRAM_TIME, lambda _: None, is_caught)
-    if is_caught():
+    # A defect that one case or the judge has noticed may well be one that all other cases wait
+    # for in vain.
+    lines = live.run(f"drivers/net/hw/{program}", _PROGRAM_TIME, follow, is_caught)
+    broken.extend(live.breaches())
+    if broken:
         return f"judge: {broken[0].rule}"
-    if live.died:
+    if live.died and not failed:
         return f"the guest ended: {live.died}"
     name = f"drivers/net/hw/{program.split()[0]}"
     seen = 0
