@@ -78,7 +78,7 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       instruction counts.
   CARD=82599|e1000e        for demo, run, shell, debug; default 82599
       The card in the VM: the modelled 82599, or the 82574L that QEMU itself models.
-  CONFIG=perf|debug|kcsan|cfi|iommu|rt|arm64  for demo, run, shell, debug; default perf
+  CONFIG=perf|debug|kcsan|cfi|rt|arm64  for demo, run, shell, debug; default perf
       The kernel in the VM. MACHINE=uml has one of its own; the demo uses perf.
   CONFIG_EXTRA=FILES       for demo, test, bench, run, shell, debug, deb
       Fragments of a kernel configuration (CONFIG_X=y, one per line) for every

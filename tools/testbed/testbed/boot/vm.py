@@ -32,8 +32,9 @@ _FIRST_STEP = (
 _MEMORY = {"debug": "2G", "kcsan": "2G", "rt": "2G"}
 _ENOUGH = "1G"
 
-# In caching mode, the kernel tells of new translations, too: QEMU passes them to the model, which
-# has no others. The kernel uses it if the command line says so.
+# The machine has an IOMMU if the kernel is told to use it. In caching mode, the kernel tells of new
+# translations, too: QEMU passes them to the model, which has no others.
+_USE_IOMMU = "intel_iommu=on"
 _IOMMU = ("-device", "intel-iommu,caching-mode=on,intremap=off")
 
 
@@ -68,7 +69,7 @@ class Vm(Machine):
             "-smp", str(job.cpus), "-m", memory,
             "-object", f"memory-backend-memfd,id=ram,size={memory},share=on",
             # Before the cards that it translates for.
-            *(_IOMMU if self.kernel.config == "iommu" else ()),
+            *(_IOMMU if _USE_IOMMU in job.words else ()),
             "-device", "pcie-root-port,id=virtio,chassis=99",
             "-device", _virtio("virtio-serial-pci", 0, "max_ports=16"),
             "-kernel", str(folder / "kernel"), "-append", self._append(job), *serial,

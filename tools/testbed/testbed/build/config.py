@@ -22,7 +22,6 @@ _BELOW = {
     "debug": ("common", "qemu", "q35", "kunit"),
     "kcsan": ("common", "qemu", "q35", "kunit"),
     "cfi": ("common", "qemu", "q35", "sleep", "kunit"),
-    "iommu": ("common", "qemu", "q35", "perf"),
     "rt": ("common", "qemu", "q35", "sleep", "kunit"),
     "arm64": ("common", "qemu", "virt", "kunit"),
     "arm": ("common", "virt", "kunit"),

@@ -27,14 +27,14 @@ from testbed.source import overlay, own_tree, tree
 from testbed.source.tree import Tree
 
 # In QEMU; then the ones for User-Mode Linux and for a real machine.
-CONFIGS = ("perf", "debug", "kcsan", "cfi", "iommu", "rt", "arm64", "arm")
+CONFIGS = ("perf", "debug", "kcsan", "cfi", "rt", "arm64", "arm")
 UML = "uml"
 # For the kernel's own tests of drivers, in User-Mode Linux, too.
 SELFTESTS = "selftests"
 NATIVE = (UML, SELFTESTS)
 DEB = "deb"
 # Configurations that have few symbols more than another, whose build theirs begins with.
-_LIKE = {SELFTESTS: UML, "iommu": "perf"}
+_LIKE = {SELFTESTS: UML}
 # In a build folder: symbols that its tree or architecture lacks.
 _LACKING = ".skbulk-lacking"
 _BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(?:\[M\] +)?\S+", re.M)

@@ -100,9 +100,9 @@ KINDS = (
     Kind(
         "iommu",
         "rust",
-        "iommu",
+        "debug",
         (*GENERAL, *_DATA),
-        words=("intel_iommu=on", "iommu.strict=1", "loglevel=7"),
+        words=("intel_iommu=on", "iommu.strict=1"),
         sign="DMAR: Intel(R) Virtualization Technology for Directed I/O",
         judged=True,
     ),

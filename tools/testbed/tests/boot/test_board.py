@@ -20,9 +20,10 @@ def made(config: str) -> Any:
     return SimpleNamespace(config=config, image=Path("/image"))
 
 
-def command(config: str, accel: str = "tcg") -> str:
+def command(config: str, accel: str = "tcg", words: tuple[str, ...] = ()) -> str:
     env: Any = SimpleNamespace(clone=Path("/c"), guest_root=lambda one: Path(f"/root-{one.name}"))
-    run = job.Run(env, job.Job(None, "rust", accel=accel), Path("/log"), Path("/run"), None)
+    one = job.Job(None, "rust", accel=accel, kernel_words=words)
+    run = job.Run(env, one, Path("/log"), Path("/run"), None)
     with mock.patch.object(vm.Machine, "__init__", lambda self, *_: None):
         machine = vm.Vm(env, made(config), Path("/tools"), "x")
     machine.env, machine.kernel, machine.tools = env, made(config), Path("/tools")
@@ -41,6 +42,11 @@ def test_each_architecture_has_its_board() -> None:
     assert "-machine virt,gic-version=3,its=on,memory-backend=ram " in arm
     assert "console=ttyAMA0" in arm
     assert "path=/root-arm64," in arm
+
+
+def test_a_kernel_that_is_to_use_an_iommu_has_one() -> None:
+    assert "-device intel-iommu," in command("debug", words=("intel_iommu=on", "iommu.strict=1"))
+    assert "iommu" not in command("debug")
 
 
 def test_kvm_runs_the_processor_of_the_machine() -> None:
@@ -76,7 +82,7 @@ def test_the_console_is_the_outcome(tmp_path: Path) -> None:
 def test_every_configuration_has_an_architecture() -> None:
     names = {config: arch.of(config).name for config in (*kernel.CONFIGS, *kernel.NATIVE)}
     assert names == {
-        "perf": "", "debug": "", "kcsan": "", "cfi": "", "iommu": "", "rt": "", "arm64": "arm64",
+        "perf": "", "debug": "", "kcsan": "", "cfi": "", "rt": "", "arm64": "arm64",
         "arm": "arm", "uml": "um", "selftests": "um",
     }  # fmt: skip
 
