@@ -36,6 +36,7 @@ SUITES = {
     "arm64": "KUnit and end to end, in an emulated 64-bit Arm machine (not seen to pass yet)",
     "arm64-82599": "end to end, Rust driver, in that machine (not seen to pass yet)",
     "arm": "KUnit in an emulated 32-bit Arm machine, ARMv7 (not seen to pass yet)",
+    "up": "KUnit in a kernel for one processor (without SMP)",
     "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",
     "mutants": "seeded defects of the Rust driver, which the selftests must refuse",
@@ -46,7 +47,7 @@ SUITES = {
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
 ON_REQUEST = (
     "e2e-debug", "e2e-debug-e1000e", "bounce", "iommu", "cfi", "rt", "arm64", "arm64-82599",
-    "arm", "kcsan", "bisect", "mutants", "mutants-few", "selftests", "ports",
+    "arm", "up", "kcsan", "bisect", "mutants", "mutants-few", "selftests", "ports",
 )  # fmt: skip
 # Suites of which ONLY=suite/part runs a part, beside those of selftests/kinds.py.
 IN_PARTS = ("lint", "mutants", "mutants-few", "ports")

@@ -29,7 +29,7 @@ ARM = Arch("arm", "zImage", "arch/arm/boot/zImage")
 FOREIGN = (ARM64, ARM)
 
 # By configuration; the others are kernels for this machine's own architecture.
-_ARCHES = {"uml": UM, "selftests": UM, "arm64": ARM64, "arm": ARM}
+_ARCHES = {"uml": UM, "selftests": UM, "up": UM, "arm64": ARM64, "arm": ARM}
 
 
 def of(config: str) -> Arch:

@@ -27,6 +27,7 @@ _BELOW = {
     "arm": ("common", "virt", "kunit"),
     "uml": ("common", "router"),
     "selftests": ("common", "router", "uml"),
+    "up": ("common", "router", "uml"),
     "deb": (),
 }
 # The folders of the tree whose config files list the needs of their tests.

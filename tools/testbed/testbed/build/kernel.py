@@ -31,7 +31,9 @@ CONFIGS = ("perf", "debug", "kcsan", "cfi", "rt", "arm64", "arm")
 UML = "uml"
 # For the kernel's own tests of drivers, in User-Mode Linux, too.
 SELFTESTS = "selftests"
-NATIVE = (UML, SELFTESTS)
+# Without CONFIG_SMP.
+UP = "up"
+NATIVE = (UML, SELFTESTS, UP)
 DEB = "deb"
 # Configurations that have few symbols more than another, whose build theirs begins with.
 _LIKE = {SELFTESTS: UML}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from testbed.boot.job import Job, Outcome
-from testbed.build.kernel import UML, Kernel
+from testbed.build.kernel import UML, UP, Kernel
 from testbed.harness import ktap
 from testbed.harness.results import Results
 from testbed.host import proc
@@ -23,6 +24,8 @@ from testbed.workshop import Built
 WORDS = ("kunit.enable=1", "kunit.autorun=1")
 # Drivers have their cases in modules, which run when the module is loaded.
 MODULES = ("ixgbe_rust", "rust_driver_e1000e", "rust_driver_net")
+# The kernel's first line names the options that change all of it.
+_UP = re.compile(r"^Linux version .* #\d+ (?!.*\bSMP\b)", re.M)
 
 
 @pytest.mark.suite("kunit")
@@ -46,6 +49,18 @@ def test_uml(ready: Ready, results: Results) -> None:
     with Step("KUnit and doc examples in User-Mode Linux, 2 CPUs"):
         outcome = built.uml("kunit-uml").run(job)
     judge(built, "kunit-uml", built.kernels[UML], outcome, results)
+
+
+@pytest.mark.suite("up")
+def test_one_processor(ready: Ready, results: Results) -> None:
+    """Natively, in a kernel for one processor only."""
+    built = ready(UP)
+    job = Job(nothing(built), "none", timeout=300, ports=0, cpus=1, kernel_words=WORDS)
+    with Step("KUnit and doc examples in User-Mode Linux without SMP"):
+        outcome = built.uml("kunit-up", UP).run(job)
+    judge(built, "kunit-up", built.kernels[UP], outcome, results)
+    on = _UP.search(outcome.console)
+    results.add("this kernel is for one processor", None if on else "it says SMP, or nothing")
 
 
 @pytest.mark.suite("kunit-uml")
