@@ -60,6 +60,7 @@ pub(in crate::net) use self::{
 };
 pub use self::{
     offload::{
+        ChecksumKind,
         PartialChecksum,
         RxHash, //
     },

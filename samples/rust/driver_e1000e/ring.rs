@@ -33,6 +33,7 @@ use kernel::{
         },
         rx_list::Protocol,
         skbuff::{
+            ChecksumKind,
             DropReason,
             PartialChecksum,
             SkBuff,
@@ -200,6 +201,9 @@ bitfield! {
 impl TxContext {
     /// The context for a checksum; an error if its places are out of the card's reach.
     fn new(checksum: PartialChecksum) -> Result<Self> {
+        if checksum.kind != ChecksumKind::Internet {
+            return Err(EOPNOTSUPP);
+        }
         Self::zeroed()
             .try_with_start(checksum.start)?
             .try_with_offset(checksum.start.saturating_add(checksum.offset.into()))
@@ -321,11 +325,20 @@ mod tests {
 
     #[test]
     fn context_holds_places_within_reach() {
-        let at = |start, offset| TxContext::new(PartialChecksum { start, offset }).ok();
+        let of = |start, offset, kind| {
+            let checksum = PartialChecksum {
+                start,
+                offset,
+                kind,
+            };
+            TxContext::new(checksum).ok().map(TxContext::into_raw)
+        };
+        let at = |start, offset| of(start, offset, ChecksumKind::Internet);
 
-        assert_eq!(at(34, 16).map(TxContext::into_raw), Some(0x3222_0000_0000));
+        assert_eq!(at(34, 16), Some(0x3222_0000_0000));
         assert!(at(256, 6).is_none());
         assert!(at(250, 6).is_none());
+        assert!(of(34, 8, ChecksumKind::Crc32c).is_none());
     }
 
     #[test]

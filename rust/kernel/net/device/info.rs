@@ -17,12 +17,16 @@ pub enum Feature {
     ScatterGather = bindings::NETIF_F_SG_BIT,
     /// Reaches all of the memory.
     HighDma = bindings::NETIF_F_HIGHDMA_BIT,
-    /// Completes any checksum, see [`PartialChecksum`](crate::net::skbuff::PartialChecksum).
+    /// Completes any checksum of the Internet kind, see
+    /// [`PartialChecksum`](crate::net::skbuff::PartialChecksum).
     ChecksumAny = bindings::NETIF_F_HW_CSUM_BIT,
     /// Completes checksums of TCP and UDP over IPv4.
     ChecksumIpv4 = bindings::NETIF_F_IP_CSUM_BIT,
     /// Completes checksums of TCP and UDP over IPv6.
     ChecksumIpv6 = bindings::NETIF_F_IPV6_CSUM_BIT,
+    /// Completes checksums of SCTP, see
+    /// [`ChecksumKind::Crc32c`](crate::net::skbuff::ChecksumKind::Crc32c).
+    ChecksumSctp = bindings::NETIF_F_SCTP_CRC_BIT,
     /// Verifies the checksums of received packets.
     RxChecksum = bindings::NETIF_F_RXCSUM_BIT,
     /// Computes a hash over received packets.

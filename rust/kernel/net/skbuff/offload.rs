@@ -12,7 +12,7 @@ use crate::bindings;
 
 /// A checksum that the card is asked to complete.
 ///
-/// The sum over all bytes from `start` to the end of the packet belongs into the two bytes at
+/// The sum over all bytes from `start` to the end of the packet belongs into the bytes at
 /// `start + offset`. Both count from the first byte of [`SkBuff::data`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialChecksum {
@@ -20,6 +20,18 @@ pub struct PartialChecksum {
     pub start: u32,
     /// Where the checksum goes, from `start`.
     pub offset: u16,
+    /// How to sum.
+    pub kind: ChecksumKind,
+}
+
+/// A kind of [`PartialChecksum`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChecksumKind {
+    /// The ones' complement sum of TCP and UDP, in two bytes (RFC 1071).
+    Internet,
+    /// The CRC-32C of SCTP, in four bytes (RFC 9260). The stack asks for it only if the device has
+    /// [`Feature::ChecksumSctp`](crate::net::device::Feature::ChecksumSctp).
+    Crc32c,
 }
 
 /// A hash that the card has computed over a received packet.
@@ -49,15 +61,21 @@ impl SkBuff {
     #[inline]
     pub fn partial_checksum(&self) -> Option<PartialChecksum> {
         // SAFETY: `self` holds a valid packet.
-        let (start, offset) = unsafe {
+        let (start, offset, crc32c) = unsafe {
             let header = header!(self);
 
             if u32::from((*header).ip_summed()) != bindings::CHECKSUM_PARTIAL {
                 return None;
             }
 
+            // Packets have this field only for the sake of SCTP.
+            #[cfg(CONFIG_IP_SCTP)]
+            let crc32c = (*header).csum_not_inet() != 0;
+            #[cfg(not(CONFIG_IP_SCTP))]
+            let crc32c = false;
+
             let csum = &(*header).__bindgen_anon_1.__bindgen_anon_1;
-            (u32::from(csum.csum_start), csum.csum_offset)
+            (u32::from(csum.csum_start), csum.csum_offset, crc32c)
         };
 
         Some(PartialChecksum {
@@ -65,6 +83,11 @@ impl SkBuff {
             // that start inside of the packet.
             start: start.wrapping_sub(self.headroom()),
             offset,
+            kind: if crc32c {
+                ChecksumKind::Crc32c
+            } else {
+                ChecksumKind::Internet
+            },
         })
     }
 

@@ -7,7 +7,10 @@
 //! differ: lengths, checksums, the identification of IPv4, the sequence number and flags of TCP.
 
 use super::{
-    offload::PartialChecksum,
+    offload::{
+        ChecksumKind,
+        PartialChecksum, //
+    },
     SkBuff, //
 };
 use crate::{
@@ -77,6 +80,9 @@ impl Segmentation {
         network: u32,
         checksum: PartialChecksum,
     ) -> Option<Self> {
+        if checksum.kind != ChecksumKind::Internet {
+            return None;
+        }
         let transport = checksum.start;
         let header = data.get(transport as usize..)?;
         let (protocol, len) = match (gso_type & !DODGY, checksum.offset) {
@@ -211,7 +217,12 @@ mod tests {
     }
 
     fn of(data: &[u8], gso_type: u32, start: u32, offset: u16) -> Option<Segmentation> {
-        Segmentation::of(data, gso_type, 1448, 14, PartialChecksum { start, offset })
+        let checksum = PartialChecksum {
+            start,
+            offset,
+            kind: ChecksumKind::Internet,
+        };
+        Segmentation::of(data, gso_type, 1448, 14, checksum)
     }
 
     #[test]

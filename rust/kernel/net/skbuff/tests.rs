@@ -30,6 +30,36 @@ mod cases {
     }
 
     #[test]
+    fn a_checksum_that_is_to_be_completed_has_a_kind() -> Result {
+        let skb = packet(&[0; 64])?;
+        assert_eq!(skb.partial_checksum(), None);
+
+        // SAFETY: The packet is ours.
+        assert!(unsafe { bindings::skb_partial_csum_set(skb.as_raw(), 34, 8) });
+        let asked = |kind| {
+            Some(PartialChecksum {
+                start: 34,
+                offset: 8,
+                kind,
+            })
+        };
+        assert_eq!(skb.partial_checksum(), asked(ChecksumKind::Internet));
+
+        // As SCTP marks it.
+        #[cfg(CONFIG_IP_SCTP)]
+        {
+            // SAFETY: As above.
+            unsafe {
+                let header = &raw mut (*skb.as_raw()).__bindgen_anon_4.__bindgen_anon_1;
+                (*header.cast::<bindings::sk_buff__bindgen_ty_4__bindgen_ty_1>())
+                    .set_csum_not_inet(1);
+            }
+            assert_eq!(skb.partial_checksum(), asked(ChecksumKind::Crc32c));
+        }
+        Ok(())
+    }
+
+    #[test]
     fn no_packet_is_allocated_that_is_too_long() -> Result {
         // The last ones would be rounded up to nothing.
         for size in [

@@ -16,6 +16,7 @@ use kernel::{
         queue::RingLen,
         rx_list::Protocol,
         skbuff::{
+            ChecksumKind,
             PartialChecksum,
             RxHash,
             Segmentation, //
@@ -271,9 +272,10 @@ bitfield! {
     }
 }
 
-/// Offsets of the checksum in the headers of UDP and TCP.
+/// Offsets of the checksum in the headers of UDP, TCP and SCTP.
 const UDP_CHECKSUM: u16 = 6;
 const TCP_CHECKSUM: u16 = 16;
+const SCTP_CHECKSUM: u16 = 8;
 
 /// The least data in a segment: with less, a single packet would become very many.
 const MIN_SEGMENT: u16 = 64;
@@ -297,9 +299,10 @@ impl TxContext {
     /// Returns [`None`] if the device cannot insert such a checksum.
     pub(crate) fn new(checksum: PartialChecksum, network_offset: u32) -> Option<Self> {
         // The device knows the offset of the checksum in the headers of these protocols.
-        let l4t = match checksum.offset {
-            UDP_CHECKSUM => Bounded::<u64, 2>::new::<0>(),
-            TCP_CHECKSUM => Bounded::<u64, 2>::new::<1>(),
+        let l4t = match (checksum.kind, checksum.offset) {
+            (ChecksumKind::Internet, UDP_CHECKSUM) => Bounded::<u64, 2>::new::<0>(),
+            (ChecksumKind::Internet, TCP_CHECKSUM) => Bounded::<u64, 2>::new::<1>(),
+            (ChecksumKind::Crc32c, SCTP_CHECKSUM) => Bounded::<u64, 2>::new::<2>(),
             _ => return None,
         };
         let iplen = checksum.start.checked_sub(network_offset)?;
@@ -330,6 +333,7 @@ impl TxContext {
                 SegmentedProtocol::Tcp => TCP_CHECKSUM,
                 SegmentedProtocol::Udp => UDP_CHECKSUM,
             },
+            kind: ChecksumKind::Internet,
         };
         let Self { low, high } = Self::new(checksum, segmentation.network)?;
         let l4len = segmentation.headers.checked_sub(segmentation.transport)?;
@@ -377,18 +381,38 @@ impl TxContext {
 mod tests {
     use super::*;
 
+    const fn internet(start: u32, offset: u16) -> PartialChecksum {
+        PartialChecksum {
+            start,
+            offset,
+            kind: ChecksumKind::Internet,
+        }
+    }
+
     #[test]
     fn context_of_tcp() {
-        let checksum = PartialChecksum {
-            start: 34,
-            offset: 16,
-        };
+        let checksum = internet(34, 16);
         let Some(context) = TxContext::new(checksum, 14) else {
             panic!("the device can do TCP");
         };
 
         assert_eq!(context.low.into_raw(), 14 << 9 | 20);
         assert_eq!(context.high.into_raw(), 1 << 29 | 2 << 20 | 1 << 11);
+    }
+
+    #[test]
+    fn context_of_sctp() {
+        let checksum = PartialChecksum {
+            start: 34,
+            offset: 8,
+            kind: ChecksumKind::Crc32c,
+        };
+        let Some(context) = TxContext::new(checksum, 14) else {
+            panic!("the device can do SCTP");
+        };
+
+        assert_eq!(context.low.into_raw(), 14 << 9 | 20);
+        assert_eq!(context.high.into_raw(), 1 << 29 | 2 << 20 | 2 << 11);
     }
 
     const SEGMENTATION: Segmentation = Segmentation {
@@ -443,22 +467,18 @@ mod tests {
 
     #[test]
     fn context_of_the_unknown() {
-        let sctp = PartialChecksum {
-            start: 34,
-            offset: 8,
+        // A sum where that of SCTP is, and a CRC where the sum of UDP is.
+        assert!(TxContext::new(internet(34, 8), 14).is_none());
+        let crc_of_udp = PartialChecksum {
+            kind: ChecksumKind::Crc32c,
+            ..internet(34, 6)
         };
-        assert!(TxContext::new(sctp, 14).is_none());
+        assert!(TxContext::new(crc_of_udp, 14).is_none());
 
-        let backwards = PartialChecksum {
-            start: 10,
-            offset: 16,
-        };
+        let backwards = internet(10, 16);
         assert!(TxContext::new(backwards, 14).is_none());
 
-        let far = PartialChecksum {
-            start: 14 + 512,
-            offset: 16,
-        };
+        let far = internet(14 + 512, 16);
         assert!(TxContext::new(far, 14).is_none());
     }
 

@@ -156,6 +156,7 @@ fn features_asked(skb: &SkBuff, features: Features) -> Features {
         return features
             .without(Feature::ChecksumIpv4)
             .without(Feature::ChecksumIpv6)
+            .without(Feature::ChecksumSctp)
             .without(Feature::VlanInsert)
             .without_segmentation();
     }

@@ -228,6 +228,7 @@ impl<'bound> Port<'bound> {
             .with(Feature::HighDma)
             .with(Feature::ChecksumIpv4)
             .with(Feature::ChecksumIpv6)
+            .with(Feature::ChecksumSctp)
             .with(Feature::RxChecksum)
             .with(Feature::RxHash)
             .with(Feature::VlanInsert)
