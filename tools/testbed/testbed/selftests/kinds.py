@@ -74,8 +74,10 @@ _LONG = (
     "sfp.py",
     "vlan.py",
 )
+# The debug kernel has no SCTP.
+_NOT_DEBUG = ("sctp.py",)
 KINDS = (
-    Kind("e2e-rust", "rust", "debug", without=_LONG, judged=True),
+    Kind("e2e-rust", "rust", "debug", without=(*_LONG, *_NOT_DEBUG), judged=True),
     Kind("e2e-debug", "rust", "debug", (*_LONG, "leaks.py"), judged=True),
     Kind("e2e-debug-e1000e", "rust", "debug", (*GENERAL, "alloc_fail.py"), card="e1000e"),
     Kind("e2e-uml", "rust", "uml", judged=True),
