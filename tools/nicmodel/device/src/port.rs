@@ -9,7 +9,6 @@ use crate::device::Device;
 use crate::filter::{Refusal, RxConfig};
 use crate::irq::Direction;
 use crate::judge::{rules, transmit_label};
-use crate::memory::View;
 use crate::packet::FCS;
 use crate::pause::Pause;
 use crate::regs::bits::{Ctrl, Dmatxctl, Hlreg0};
@@ -77,7 +76,8 @@ struct Local {
 /// The engine's side of a device. One thread owns it.
 pub struct Datapath {
     device: Arc<Device>,
-    view: Option<View>,
+    /// A turn has begun.
+    turning: bool,
     config: RxConfig,
     generation: u64,
     epoch: u64,
@@ -107,7 +107,7 @@ impl Datapath {
             config: RxConfig::load(&device),
             generation: 0,
             epoch: device.epoch(),
-            view: None,
+            turning: false,
             buffer: VecDeque::new(),
             buffered: 0,
             spare: Vec::new(),
@@ -162,7 +162,7 @@ impl Datapath {
             self.config = RxConfig::load(&self.device);
         }
         self.may_access_memory = self.device.may_access_memory();
-        self.view = Some(self.device.memory.view());
+        self.turning = true;
         true
     }
 
@@ -174,7 +174,7 @@ impl Datapath {
         let device = &self.device;
         let next = device.irq.deliver(&device.regs, self.now);
         bump(&device.totals.interrupts, device.irq.take_sent());
-        self.view = None;
+        self.turning = false;
         self.device.leave();
         [next, self.pause.until(self.now)]
             .into_iter()
@@ -231,7 +231,7 @@ impl Datapath {
             bump(&totals.rx_link_down, 1);
             return Arrival::Lost(Loss::LinkDown);
         }
-        if self.view.is_none() || !self.config.enabled || !self.may_access_memory {
+        if !self.turning || !self.config.enabled || !self.may_access_memory {
             bump(&totals.rx_disabled, 1);
             return Arrival::Lost(Loss::Disabled);
         }
@@ -286,13 +286,12 @@ impl Datapath {
     }
 
     fn deliver(&mut self, frame: &[u8]) -> Outcome {
-        let Some(view) = &self.view else {
+        if !self.turning {
             return Outcome::Disabled;
-        };
+        }
         let sorted = sort(&self.config, frame);
         let outcome = self.rings.deliver(
             &self.device,
-            view,
             &self.config,
             &sorted,
             frame,
@@ -368,9 +367,9 @@ impl Datapath {
     /// overdraw it.
     pub fn transmit(&mut self, mut budget: usize, mut out: impl FnMut(&[u8], bool)) -> bool {
         let device = Arc::clone(&self.device);
-        let Some(view) = &self.view else {
+        if !self.turning {
             return false;
-        };
+        }
         if self.pause.until(self.now).is_some() {
             return false;
         }
@@ -425,7 +424,6 @@ impl Datapath {
                 reported,
             } = queue.run(
                 &device,
-                view,
                 number,
                 &mut self.scratch,
                 &mut budget,

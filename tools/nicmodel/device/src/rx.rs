@@ -79,6 +79,8 @@ const QUEUES: usize = 64;
 #[derive(Debug)]
 struct RxQueue {
     ring: Ring,
+    /// Taken after the tail: behind an IOMMU, buffers bring mappings of their own.
+    view: View,
     control: Rxdctl,
     srrctl: Srrctl,
     fetched: Fetched,
@@ -102,6 +104,7 @@ impl RxQueue {
         Some(Self {
             published: ring.head,
             ring,
+            view: device.memory.view(),
             control,
             srrctl,
             fetched: Fetched::default(),
@@ -125,10 +128,10 @@ impl RxQueue {
     fn write(
         &mut self,
         device: &Device,
-        view: &View,
         frame: &[u8],
         report: &Report,
     ) -> Result<(), DmaError> {
+        let view = &self.view;
         let legacy = self.srrctl.desctype() == Srrctl::LEGACY;
         let size = self.size();
         let mut rest = frame;
@@ -188,7 +191,6 @@ impl RxQueues {
     pub(crate) fn deliver(
         &mut self,
         device: &Device,
-        view: &View,
         config: &RxConfig,
         sorted: &Sorted,
         frame: &[u8],
@@ -227,7 +229,7 @@ impl RxQueues {
             };
         }
         let before = queue.ring.head;
-        match queue.write(device, view, frame, &report) {
+        match queue.write(device, frame, &report) {
             Ok(()) => Outcome::Done(frame.len()),
             Err(error) => {
                 queue.ring.head = before;

@@ -9,7 +9,7 @@ use crate::function::PciFunction;
 use crate::port::{Arrival, Loss};
 use crate::regs::bits::{Hlreg0, Maxfrs, Rxdctl, Rxpbsize, Srrctl};
 use crate::regs::offset;
-use crate::testing::udp_frame;
+use crate::testing::{map_page, udp_frame};
 
 #[test]
 fn a_frame_is_written_back_with_length_and_status() {
@@ -35,6 +35,23 @@ fn a_frame_is_written_back_with_length_and_status() {
     assert_eq!(card.device.register_read(offset::GPRC), 1);
     assert_eq!(card.device.register_read(offset::GORCL), 104);
     assert_eq!(card.device.register_read(offset::QPRC), 1);
+}
+
+#[test]
+fn a_buffer_that_is_mapped_during_a_turn_is_found() {
+    let mut card = Card::new();
+    card.receive_ring();
+    let frame = udp_frame(100);
+    assert!(card.path.begin());
+    let at = map_page(&card.device);
+    let now = card.device.memory.view();
+    now.store64(RX_RING, at).expect("in memory");
+    assert_eq!(card.path.receive(0, &frame), Arrival::Taken);
+    card.path.end();
+    let mut bytes = vec![0; 100];
+    now.read(at, &mut bytes).expect("in memory");
+    assert_eq!(bytes, frame);
+    assert_eq!(card.total("dma_errors"), 0);
 }
 
 #[test]

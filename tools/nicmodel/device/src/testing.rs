@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use vm_memory::{GuestAddress, GuestMemoryMmap};
+use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap};
 
 use crate::checksum::{finish, insert_ipv4, pseudo, sum};
 use crate::clock::ManualClock;
@@ -27,6 +27,14 @@ pub(crate) fn device_with(clock: Arc<ManualClock>) -> Device {
     let map = GuestMemoryMmap::from_ranges(&[(GuestAddress(0), MEMORY)]).expect("memory");
     device.memory = DmaMemory::new(map);
     device
+}
+
+/// Maps a page behind the others, as an IOMMU does for a packet, and returns its address.
+pub(crate) fn map_page(device: &Device) -> u64 {
+    let at = GuestAddress(MEMORY as u64);
+    let region = GuestRegionMmap::from_range(at, 0x1000, None).expect("memory");
+    assert!(device.memory.insert(region));
+    at.0
 }
 
 /// Writes a register as a driver does; of an array, the first one.

@@ -98,7 +98,6 @@ impl TxQueue {
     pub(crate) fn run(
         &mut self,
         device: &Device,
-        view: &View,
         queue: u32,
         scratch: &mut Vec<u8>,
         budget: &mut usize,
@@ -109,6 +108,8 @@ impl TxQueue {
             bump(&device.totals.malformed, 1);
             return progress;
         };
+        // After the tail: behind an IOMMU, packets bring mappings of their own.
+        let view = &device.memory.view();
         if ring.head != self.head {
             // The driver set the ring up anew.
             self.forget_packet();

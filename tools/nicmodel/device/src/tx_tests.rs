@@ -10,7 +10,7 @@ use crate::packet::{UDP, parse, put_be16};
 use crate::port::{Arrival, Loss, MAX_SEND, NOTICE};
 use crate::regs::bits::{Ctrl, Dmatxctl, Tdwbal};
 use crate::regs::offset;
-use crate::testing::{MEMORY, tcp_send, udp_frame};
+use crate::testing::{MEMORY, map_page, tcp_send, udp_frame};
 
 /// Context 0 for IPv4 in an untagged frame, in descriptor 0.
 fn context(card: &Card, vlan: u16, l4t: Transport, l4len: u8, mss: u16) {
@@ -50,6 +50,24 @@ fn a_packet_of_several_buffers_leaves_as_one_frame() {
     assert_eq!(card.device.register_read(offset::TDH), 2);
     assert_eq!(card.device.register_read(offset::GPTC), 1);
     assert_eq!(card.device.register_read(offset::QPTC), 1);
+}
+
+#[test]
+fn a_packet_that_is_mapped_during_a_turn_is_found() {
+    let mut card = Card::new();
+    card.transmit_ring();
+    let frame = udp_frame(100);
+    assert!(card.path.begin());
+    let at = map_page(&card.device);
+    card.data(at, &frame);
+    card.descriptor(0, at, whole(100));
+    card.write(offset::TDT, 1);
+    let mut frames = Vec::new();
+    card.path
+        .transmit(1 << 20, |frame, _| frames.push(frame.to_vec()));
+    card.path.end();
+    assert_eq!(frames, [frame]);
+    assert_eq!(card.total("dma_errors"), 0);
 }
 
 #[test]
