@@ -71,6 +71,7 @@ _LONG = (
     "pci_error.py",
     "segmentation.py",
     "self_test.py",
+    "setters_fuzz.py",
     "sfp.py",
     "vlan.py",
 )
