@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tests of testbed.suites.test_kunit."""
 
+import re
+
 import pytest
 
-from testbed.suites.test_kunit import _UP
+from testbed.suites.test_kunit import _UP, has_in_trace
 
 
 @pytest.mark.parametrize(
@@ -14,3 +16,13 @@ def test_a_kernel_tells_whether_it_is_for_one_processor(words: str, is_for_one: 
     """Its first line."""
     console = f"Core dump limits\nLinux version 7.3.4 (root@x) (clang version 19) {words} 2026\n"
     assert bool(_UP.search(console)) == is_for_one
+
+
+def test_a_complaint_is_known_if_all_of_its_traces_are() -> None:
+    """The function of another suite is no excuse."""
+    known = re.compile("spinlock5tests")
+    once = "[ 1.0] WARNING: at check\n[ 1.0] Call Trace:\n[ 1.0]  spinlock5tests::run\n"
+    other = "[ 2.0] WARNING: at check\n[ 2.0] Call Trace:\n[ 2.0]  net::run\n"
+    assert has_in_trace(once, "WARNING: at check", known)
+    assert not has_in_trace(once + 60 * "x\n" + other, "WARNING: at check", known)
+    assert not has_in_trace(once, "WARNING: at another", known)
