@@ -422,13 +422,7 @@ impl Datapath {
             let Progress {
                 descriptors,
                 reported,
-            } = queue.run(
-                &device,
-                number,
-                &mut self.scratch,
-                &mut budget,
-                &mut send,
-            );
+            } = queue.run(&device, number, &mut self.scratch, &mut budget, &mut send);
             if reported {
                 device.irq.raise_queue(&device.regs, number, Direction::Tx);
             }

@@ -125,12 +125,7 @@ impl RxQueue {
     }
 
     /// Fills one descriptor after the other, of which there are enough.
-    fn write(
-        &mut self,
-        device: &Device,
-        frame: &[u8],
-        report: &Report,
-    ) -> Result<(), DmaError> {
+    fn write(&mut self, device: &Device, frame: &[u8], report: &Report) -> Result<(), DmaError> {
         let view = &self.view;
         let legacy = self.srrctl.desctype() == Srrctl::LEGACY;
         let size = self.size();

@@ -143,7 +143,8 @@ def judge(
 
 def has_in_trace(console: str, line: str, what: re.Pattern[str]) -> bool:
     """Whether each complaint with this line is followed by a trace that has it."""
-    found = [at for at, one in enumerate(lines := console.splitlines()) if line in one]
+    lines = console.splitlines()
+    found = [at for at, one in enumerate(lines) if line in one]
     return bool(found) and all(
         any(what.search(one) for one in lines[at : at + _TRACE]) for at in found
     )
