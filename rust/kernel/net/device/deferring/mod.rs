@@ -12,7 +12,8 @@
 //! The card begins late with packets that share a doorbell, so their answers come when the poll
 //! function has just found nothing more. To turn interrupts on for these few is dear: an interrupt
 //! costs as much as many polls without a packet. So a poll that has transmitted is repeated until
-//! it finds nothing [`REPEATS`] times in a row, or its budget is used up.
+//! it has found nothing for 2 µs, or its budget is used up. A CPU on which that is in vain most of
+//! the time does so for one of 16 poll functions, see [`patience`].
 //!
 //! A driver chooses this with [`Driver::Doorbell`], and implements [`Defer`].
 //!
@@ -56,16 +57,19 @@ use core::{
     ptr, //
 };
 
+mod patience;
 #[cfg(CONFIG_KUNIT)]
 mod tests;
+
+use self::patience::{
+    Prospect,
+    Wait, //
+};
 
 /// The most packets for which a doorbell is deferred. The next packet rings it.
 const MAX_PACKETS: u32 = 32;
 /// The same at the start of a poll.
 const FIRST_PACKETS: u32 = 1;
-/// The number of times that a poll without packets is repeated after one that has transmitted. In
-/// all they take about as long as an interrupt would.
-const REPEATS: u32 = 8;
 
 /// The most queues whose doorbells one poll function can ring. Further ones are not deferred.
 const MAX_QUEUES: usize = 8;
@@ -155,23 +159,22 @@ impl<T: Defer> DoorbellOf<T> for Deferring {
     #[inline]
     unsafe fn poll(cx: &Poll<'_>, mut poll: impl FnMut(&Poll<'_>) -> Polled) -> Polled {
         // SAFETY: By the safety requirements. The result is dropped before this returns.
-        let deferral = unsafe { Deferral::new(cx) };
+        let Some(deferral) = (unsafe { Deferral::new(cx) }) else {
+            return poll(cx);
+        };
+        let mut wait = Wait::new(deferral.prospect());
         let mut total = 0_usize;
         let mut used = 0_usize;
-        let mut left = 0;
 
         loop {
             let received = match poll(cx) {
                 Polled::Busy => return Polled::Busy,
                 Polled::Idle { received } => received,
             };
-            let has_rung = deferral.as_ref().is_some_and(Deferral::ring);
+            let has_rung = deferral.ring();
 
             total = total.saturating_add(received);
-            if has_rung {
-                left = REPEATS;
-            }
-            if left == 0 {
+            if !wait.goes_on(received > 0, has_rung) {
                 return Polled::Idle { received: total };
             }
             // A poll without packets takes time as well: this ends whatever the driver says.
@@ -179,7 +182,6 @@ impl<T: Defer> DoorbellOf<T> for Deferring {
             if used >= cx.budget().packets() {
                 return Polled::Busy;
             }
-            left -= 1;
         }
     }
 
@@ -276,6 +278,7 @@ impl Deferring {
 /// The doorbells that the poll function which runs on a CPU has to ring.
 struct PollDoorbells {
     running: Cell<bool>,
+    prospect: Prospect,
     len: Cell<usize>,
     queues: [Cell<Option<QueueRef>>; MAX_QUEUES],
 }
@@ -291,6 +294,7 @@ unsafe impl Sync for CpuStatic {}
 #[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
 static DOORBELLS: CpuStatic = CpuStatic(PollDoorbells {
     running: Cell::new(false),
+    prospect: Prospect::new(),
     len: Cell::new(0),
     queues: [const { Cell::new(None) }; MAX_QUEUES],
 });
@@ -356,6 +360,14 @@ impl Deferral {
         }
         // INVARIANT: The flag was not set.
         Some(Self(NotThreadSafe))
+    }
+
+    /// Whether it is worth waiting for answers on this CPU.
+    #[inline]
+    fn prospect(&self) -> &Prospect {
+        // SAFETY: By the type invariants, we are in the context in which the deferral began, and
+        // `self` does not leave it.
+        unsafe { &this_cpu().prospect }
     }
 
     /// Rings the doorbells that were deferred. Returns whether packets have been transmitted since

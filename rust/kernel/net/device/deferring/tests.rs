@@ -14,14 +14,65 @@ use super::{
         fixture::Fixture,
         UP, //
     },
-    Defer,
-    REPEATS, //
+    patience::PATIENCE,
+    Defer, //
 };
 
 use crate::{
     prelude::*,
-    sync::atomic::Relaxed, //
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
 };
+
+/// The time, if it does not pass by itself but with each look at it, by so much.
+static TIME: Atomic<i64> = Atomic::new(0);
+static STEP: Atomic<i64> = Atomic::new(0);
+/// Wait whatever the past says, if not zero.
+static HOPE: Atomic<u32> = Atomic::new(0);
+
+/// The time of a test, if one runs.
+pub(super) fn now() -> Option<i64> {
+    match STEP.load(Relaxed) {
+        0 => None,
+        step => Some(TIME.fetch_add(step, Relaxed)),
+    }
+}
+
+/// Whether to wait whatever the past says.
+pub(super) fn is_hopeful() -> bool {
+    HOPE.load(Relaxed) != 0
+}
+
+/// Looks at the clock until no packet is waited for any longer. The first one is at the beginning.
+const LOOKS: u32 = 9;
+/// Repetitions of a poll that has transmitted: the packet comes back to the device in the first.
+const REPEATS: u32 = 1 + LOOKS;
+
+/// The clock of a test.
+struct Clock;
+
+impl Clock {
+    /// Lets a part of the longest time pass with each look.
+    fn new() -> Self {
+        STEP.store(PATIENCE / i64::from(LOOKS - 1), Relaxed);
+        Self
+    }
+
+    /// As [`Self::new`], and waits are worth it.
+    fn of_hope() -> Self {
+        HOPE.store(1, Relaxed);
+        Self::new()
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        STEP.store(0, Relaxed);
+        HOPE.store(0, Relaxed);
+    }
+}
 
 impl Defer for Dummy {
     fn kick<'bound>(data: Pin<&Data<'bound>>, _tx: &mut Tx) {
@@ -149,7 +200,7 @@ mod cases {
 
     #[test]
     fn a_poll_that_has_transmitted_is_repeated() -> Result {
-        let device = device()?;
+        let (device, _clock) = (device()?, Clock::of_hope());
 
         device.interrupt(0);
         assert_eq!(device.log.repeated.load(Relaxed), 0);
@@ -166,7 +217,7 @@ mod cases {
 
     #[test]
     fn answers_do_not_wait_for_an_interrupt() -> Result {
-        let device = device()?;
+        let (device, _clock) = (device()?, Clock::of_hope());
 
         // Each comes at the last moment. Its doorbell is rung at once: it is alone.
         device.log.forward.store(1, Relaxed);
@@ -189,7 +240,7 @@ mod cases {
 
     #[test]
     fn no_poll_is_repeated_without_end() -> Result {
-        let device = device()?;
+        let (device, _clock) = (device()?, Clock::of_hope());
 
         // A driver that transmits each time, and says that it has received nothing.
         device.log.forward.store(1, Relaxed);
@@ -198,6 +249,36 @@ mod cases {
         // It is stopped when they have used up the budget, and continues when the core wants it to.
         assert_eq!(device.log.repeated.load(Relaxed), 63);
         device.log.clear();
+        Ok(())
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_ends_with_the_budget() -> Result {
+        let (device, _clock) = (device()?, Clock::of_hope());
+
+        STEP.store(1, Relaxed);
+        device.log.forward.store(1, Relaxed);
+        device.interrupt(0);
+        assert_eq!(device.log.repeated.load(Relaxed), 63);
+        device.log.clear();
+        Ok(())
+    }
+
+    #[test]
+    fn waits_in_vain_are_given_up() -> Result {
+        const POLLS: u32 = 64;
+        let (device, _clock) = (device()?, Clock::new());
+
+        for _ in 0..POLLS {
+            device.log.forward.store(1, Relaxed);
+            device.interrupt(0);
+            device.log.clear();
+        }
+        // Each is repeated until it finds nothing. Whatever there was before, half of them wait for
+        // longer at most.
+        let repeated = device.log.repeated.load(Relaxed) - 2 * POLLS;
+        assert!(repeated > 0);
+        assert!(repeated <= POLLS / 2 * (LOOKS - 1));
         Ok(())
     }
 

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Waiting for the answers to packets that a poll function has transmitted.
+//!
+//! To wait is to poll again. It is worth its time if it saves an interrupt, which is not known
+//! before. So a CPU waits for as long as an interrupt takes, not longer, and as long as it has
+//! been worth it: where answers come later than that, or not at all, it does so now and then, to
+//! find out whether that is still so.
+
+use crate::time::{
+    ClockSource,
+    Monotonic, //
+};
+
+use core::cell::Cell;
+
+#[cfg(CONFIG_KUNIT)]
+use super::tests;
+
+/// The longest time without a packet, in nanoseconds.
+pub(super) const PATIENCE: i64 = 2000;
+
+/// Whether it is worth waiting, by the past of a CPU.
+///
+/// Not negative: it is. Negative: it was not; so many poll functions do not wait before one tries
+/// again.
+pub(super) struct Prospect(Cell<i8>);
+
+impl Prospect {
+    /// The greatest credit.
+    const MOST: i8 = 8;
+    /// The credit for packets that came. A wait in vain takes one.
+    const GAIN: i8 = 2;
+    /// The poll functions that do not wait between two trials.
+    const PAUSE: i8 = 15;
+
+    pub(super) const fn new() -> Self {
+        Self(Cell::new(0))
+    }
+
+    /// Whether a poll function should wait.
+    fn is_good(&self) -> bool {
+        #[cfg(CONFIG_KUNIT)]
+        if tests::is_hopeful() {
+            return true;
+        }
+        let credit = self.0.get();
+
+        if credit < 0 {
+            self.0.set(credit + 1);
+        }
+        credit >= 0
+    }
+
+    /// Accounts the result of a poll function that has waited.
+    fn add(&self, found: bool) {
+        let credit = self.0.get();
+
+        self.0.set(match (found, credit) {
+            (true, credit) => credit.saturating_add(Self::GAIN).min(Self::MOST),
+            (false, credit) if credit > 0 => credit - 1,
+            (false, _) => -Self::PAUSE,
+        });
+    }
+}
+
+/// The wait of one run of a poll function.
+pub(super) struct Wait<'a> {
+    prospect: &'a Prospect,
+    /// Whether packets have been transmitted.
+    is_on: bool,
+    /// Whether the CPU waits, once that is decided.
+    waits: Option<bool>,
+    /// The time of the first poll without packets since the last ones came.
+    since: Option<i64>,
+    /// Whether packets came meanwhile.
+    found: bool,
+}
+
+impl<'a> Wait<'a> {
+    pub(super) fn new(prospect: &'a Prospect) -> Self {
+        Self {
+            prospect,
+            is_on: false,
+            waits: None,
+            since: None,
+            found: false,
+        }
+    }
+
+    /// Accounts a poll that has received packets or not, and transmitted or not. Returns whether to
+    /// poll again.
+    #[inline]
+    pub(super) fn goes_on(&mut self, has_received: bool, has_transmitted: bool) -> bool {
+        if has_transmitted {
+            self.is_on = true;
+        }
+        if !self.is_on {
+            return false;
+        }
+        if has_received || has_transmitted {
+            self.found |= self.since.take().is_some();
+            return true;
+        }
+        self.is_in_time()
+    }
+
+    /// Whether it is worth waiting for longer.
+    fn is_in_time(&mut self) -> bool {
+        let prospect = self.prospect;
+
+        if !*self.waits.get_or_insert_with(|| prospect.is_good()) {
+            return false;
+        }
+        let now = now();
+        now.wrapping_sub(*self.since.get_or_insert(now)) < PATIENCE
+    }
+}
+
+impl Drop for Wait<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.waits == Some(true) {
+            self.prospect.add(self.found);
+        }
+    }
+}
+
+/// The time, in nanoseconds.
+fn now() -> i64 {
+    #[cfg(CONFIG_KUNIT)]
+    if let Some(now) = tests::now() {
+        return now;
+    }
+    Monotonic::ktime_get()
+}
+
+#[macros::kunit_tests(rust_net_patience)]
+mod cases {
+    use super::*;
+
+    /// The number of poll functions that wait, of so many whose wait is worth it or not.
+    fn waits(prospect: &Prospect, polls: usize, found: impl Fn(usize) -> bool) -> usize {
+        (0..polls)
+            .filter(|poll| {
+                let waits = prospect.is_good();
+
+                if waits {
+                    prospect.add(found(*poll));
+                }
+                waits
+            })
+            .count()
+    }
+
+    #[test]
+    fn it_waits_where_answers_come() {
+        let prospect = Prospect::new();
+
+        assert_eq!(waits(&prospect, 100, |_| true), 100);
+        // Also where every second one is in time.
+        assert_eq!(waits(&prospect, 100, |poll| poll % 2 == 0), 100);
+    }
+
+    #[test]
+    fn it_stops_where_none_comes() {
+        let prospect = Prospect::new();
+
+        waits(&prospect, 100, |_| true);
+        // The credit, and then one of sixteen.
+        assert_eq!(waits(&prospect, 8 + 160, |_| false), 8 + 10);
+        // Few answers are not worth it.
+        assert!(waits(&prospect, 160, |poll| poll % 8 == 0) < 80);
+    }
+
+    #[test]
+    fn a_trial_that_succeeds_makes_it_wait_again() {
+        let prospect = Prospect::new();
+
+        waits(&prospect, 1, |_| false);
+        assert_eq!(waits(&prospect, 115, |_| true), 100);
+    }
+}
