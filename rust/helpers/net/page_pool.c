@@ -17,6 +17,11 @@ rust_helper_page_pool_dev_alloc_frag(struct page_pool *pool, unsigned int *offse
 	return page_pool_dev_alloc_frag(pool, offset, size);
 }
 
+__rust_helper void rust_helper_page_pool_fragment_page(struct page *page, long nr)
+{
+	page_pool_fragment_page(page, nr);
+}
+
 __rust_helper void rust_helper_page_pool_put_full_page(struct page_pool *pool,
 						       struct page *page,
 						       bool allow_direct)

@@ -2,6 +2,7 @@
 
 //! Tests of freeing packets whose data is a page of a page pool, in bulk.
 
+mod halves;
 mod lab;
 
 use self::lab::{
