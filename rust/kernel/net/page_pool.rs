@@ -335,18 +335,13 @@ struct Allocator<'a> {
 
 impl Allocator<'_> {
     /// Allocates up to `count` buffers, as far as there is memory, and passes each of them to
-    /// `put`.
+    /// `put`. If two of them share a page, `count` must be even.
     ///
     /// Does not sleep.
     #[inline(always)]
     fn alloc(&mut self, count: usize, mut put: impl FnMut(DeviceBuffer)) {
-        if self.layout.is_half() {
-            (0..count).map_while(|_| self.alloc_half()).for_each(put);
-            return;
-        }
-
         let pool = self.pool.pool.as_ptr();
-        let mut left = count;
+        let mut left = count / self.layout.per_page();
         while left != 0 {
             let mut pages = [const { MaybeUninit::<NonNull<bindings::page>>::uninit() }; BATCH];
             let wanted = left.min(BATCH);
@@ -368,35 +363,24 @@ impl Allocator<'_> {
             };
             for page in pages {
                 // SAFETY: That many pages were written, which are not null. They were allocated
-                // from a page pool with the flag in question.
-                put(unsafe { DeviceBuffer::new(page.assume_init()) });
+                // from a page pool with the flag in question. If it has two halves, there is a
+                // reference for each: nobody else has one to a page that was just allocated.
+                unsafe {
+                    let page = page.assume_init();
+
+                    if self.layout.is_half() {
+                        bindings::page_pool_fragment_page(page.as_ptr(), 2);
+                    }
+                    put(DeviceBuffer::new(page));
+                    if self.layout.is_half() {
+                        put(DeviceBuffer::second_half(page));
+                    }
+                }
             }
             if got < wanted {
                 break;
             }
             left -= got;
         }
-    }
-
-    /// Allocates one of two buffers that share a page.
-    #[inline]
-    fn alloc_half(&mut self) -> Option<DeviceBuffer> {
-        // CAST: It was a `u32`.
-        let (mut offset, size) = (0, self.layout.size() as u32);
-        // SAFETY: By the type invariants the pool is alive and nothing else uses its cache.
-        let page = unsafe {
-            bindings::page_pool_dev_alloc_frag(self.pool.pool.as_ptr(), &mut offset, size)
-        };
-        let page = NonNull::new(page)?;
-
-        // SAFETY: The page was allocated from a page pool with the flag in question, with a
-        // reference for this half: all fragments of the pool are halves of pages.
-        Some(unsafe {
-            if offset == 0 {
-                DeviceBuffer::new(page)
-            } else {
-                DeviceBuffer::second_half(page)
-            }
-        })
     }
 }

@@ -115,6 +115,16 @@ impl Layout {
         self.size() < bindings::PAGE_SIZE
     }
 
+    /// Number of buffers that are allocated together, since they share a page.
+    #[inline]
+    pub(super) const fn per_page(self) -> usize {
+        if self.is_half() {
+            2
+        } else {
+            1
+        }
+    }
+
     /// The order of the pages of a buffer, or of the one that two of them share.
     pub(super) const fn order(self) -> u32 {
         if self.is_half() {

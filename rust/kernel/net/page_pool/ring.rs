@@ -220,7 +220,7 @@ impl<F: RxFormat> RxRing<F> {
     /// # Errors
     ///
     /// [`ENOMEM`] if there is no memory, also if there is none for a single buffer; [`EINVAL`] if
-    /// `dev` is another device.
+    /// `dev` is another device, or if two buffers share a page and there are two descriptors.
     pub fn new(
         dev: &device::Device<Bound>,
         napi: &Napi,
@@ -229,6 +229,9 @@ impl<F: RxFormat> RxRing<F> {
     ) -> Result<Self> {
         const { assert!(F::DONE != 0, "a card sets a bit when it is done") };
 
+        if Self::capacity(len.get()) == 0 {
+            return Err(EINVAL);
+        }
         let memory = Arc::new(Memory::new(dev, len)?, GFP_KERNEL)?;
         let address = memory.desc.address();
         // SAFETY: There is no other access yet.
@@ -255,7 +258,7 @@ impl<F: RxFormat> RxRing<F> {
         // SAFETY: The pool was made with this layout.
         let mut pool = unsafe { this.pool.initial_allocator(napi, F::LAYOUT)? };
         // SAFETY: The instance exists.
-        this.next_free = unsafe { Self::fill(slots, &mut pool, 0, len.get() - 1) };
+        this.next_free = unsafe { Self::fill(slots, &mut pool, 0, Self::capacity(len.get())) };
         if this.next_free == 0 {
             return Err(ENOMEM);
         }
@@ -263,7 +266,7 @@ impl<F: RxFormat> RxRing<F> {
     }
 
     /// Gives up to `count` buffers to the card, from the descriptor at `position` on. Returns the
-    /// position behind the last one.
+    /// position behind the last one. If two buffers share a page, `count` must be even.
     ///
     /// # Safety
     ///
@@ -358,10 +361,22 @@ impl<F: RxFormat> RxRing<F> {
         self.next_free.wrapping_sub(self.next_done) / RingSlots::WORDS
     }
 
-    /// Number of buffers that could be given to the card.
+    /// Number of buffers that could be given to the card. If two of them share a page, both are
+    /// given to it at the same time: the number is even.
     #[inline]
     pub fn missing(&self) -> usize {
-        (self.descriptors() - 1).saturating_sub(self.in_use())
+        let missing = Self::capacity(self.descriptors()).saturating_sub(self.in_use());
+
+        missing - missing % F::LAYOUT.per_page()
+    }
+
+    /// The most buffers that the card has in a ring of `descriptors`, all but one of which can be
+    /// in use.
+    #[inline(always)]
+    const fn capacity(descriptors: usize) -> usize {
+        let most = descriptors - 1;
+
+        most - most % F::LAYOUT.per_page()
     }
 
     /// Replaces all buffers that are missing, as far as there is memory. Returns the number of

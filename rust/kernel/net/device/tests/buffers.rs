@@ -52,7 +52,7 @@ mod imp {
 
     const DONE: u64 = 1;
 
-    /// The number of buffers that the card has.
+    /// The greatest number of buffers that the card has: all descriptors but one.
     const BUFFERS: usize = 15;
 
     const fn done(len: u16) -> u64 {
@@ -132,25 +132,32 @@ mod imp {
     /// Receives a full buffer from each of the ring's. `sharing` buffers share a page.
     fn check<F: RxFormat>(ring: &mut RxRing<F>, cx: &Poll<'_>, sharing: usize) -> Result {
         let (len, size) = (F::LAYOUT.len(), F::LAYOUT.size());
-        let first = ring.tail() + 1;
+        // A page is given to the card as a whole.
+        let count = BUFFERS - BUFFERS % sharing;
+        let first = ring.tail() + ring.descriptors() - count;
         let mut addresses = [0; BUFFERS];
+        let addresses = &mut addresses[..count];
+
+        if (ring.in_use(), ring.missing()) != (count, 0) {
+            return Err(ENOSR);
+        }
 
         for (number, address) in addresses.iter_mut().enumerate() {
             *address = ring
                 .write_buffer(cx, first + number, number as u8 + 1)
                 .ok_or(ENOENT)?;
         }
-        do_not_overlap(&addresses, size)?;
-        if pages(&addresses) != BUFFERS.div_ceil(sharing) {
+        do_not_overlap(addresses, size)?;
+        if pages(addresses) != count / sharing {
             return Err(EDOM);
         }
-        for number in 0..BUFFERS {
+        for number in 0..count {
             ring.write_back(cx, first + number, [0, done(len)]);
         }
 
         let mut polling = ring.poll(cx)?;
         let mut packet = None;
-        for number in 1..=BUFFERS as u8 {
+        for number in 1..=count as u8 {
             let buffer = polling.next().ok_or(ENODATA)?.buffer.ok_or(EMSGSIZE)?;
             if buffer.len() != len || buffer.data().iter().any(|byte| *byte != number) {
                 return Err(EBADMSG);
@@ -164,10 +171,10 @@ mod imp {
 
         // All of them are in one packet, each at its place.
         let skb = packet.ok_or(ENODATA)?;
-        if skb.len() as usize != BUFFERS * usize::from(len) {
+        if skb.len() as usize != count * usize::from(len) {
             return Err(EFBIG);
         }
-        for number in 0..BUFFERS {
+        for number in 0..count {
             let mut byte = 0u8;
             // SAFETY: The packet has that many bytes, and `byte` takes one.
             let error = unsafe {
@@ -184,12 +191,12 @@ mod imp {
         }
         // SAFETY: The packet is ours.
         let truesize = unsafe { (*skb.as_raw()).truesize } as usize;
-        if truesize < BUFFERS * size || truesize > BUFFERS * size + 1024 {
+        if truesize < count * size || truesize > count * size + 1024 {
             return Err(ERANGE);
         }
         drop(skb);
 
-        if ring.refill(cx)? == BUFFERS {
+        if ring.refill(cx)? == count {
             Ok(())
         } else {
             Err(ENOBUFS)
