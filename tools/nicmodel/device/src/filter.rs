@@ -14,6 +14,8 @@ use crate::rss::Rss;
 
 /// Largest frame with FCS, unless jumbo frames are enabled.
 const STANDARD_FRAME: usize = 1518;
+/// Bytes of a VLAN tag, which the limit does not count.
+const TAG: usize = 4;
 /// Receive addresses.
 const RAR_ENTRIES: u32 = 128;
 
@@ -78,10 +80,16 @@ impl RxConfig {
         }
     }
 
+    /// The most bytes of a frame that get to memory.
+    pub(crate) fn longest(&self) -> usize {
+        let fcs = if self.strip_fcs { FCS } else { 0 };
+        (self.max_frame + TAG).saturating_sub(fcs)
+    }
+
     /// Whether the receiver takes a frame.
     pub(crate) fn accept(&self, frame: &[u8]) -> Result<(), Refusal> {
         let tagged = be16(frame, 12) == 0x8100;
-        let tag = if tagged { 4 } else { 0 };
+        let tag = if tagged { TAG } else { 0 };
         if frame.len() < crate::packet::ETH_HEADER || frame.len() + FCS > self.max_frame + tag {
             return Err(Refusal::Length);
         }

@@ -124,17 +124,28 @@ impl RxQueue {
         self.srrctl.bsizepacket().as_usize() * 1024
     }
 
-    /// Fills one descriptor after the other, of which there are enough.
-    fn write(&mut self, device: &Device, frame: &[u8], report: &Report) -> Result<(), DmaError> {
+    /// Fills one descriptor after the other, of which there are enough. Returns a buffer that the
+    /// card could have left, with `longest` as the limit to what it writes.
+    fn write(
+        &mut self,
+        device: &Device,
+        frame: &[u8],
+        report: &Report,
+        longest: usize,
+    ) -> Result<Option<u64>, DmaError> {
         let view = &self.view;
         let legacy = self.srrctl.desctype() == Srrctl::LEGACY;
         let size = self.size();
+        let mut left = None;
         let mut rest = frame;
         loop {
             let (chunk, more) = rest.split_at(rest.len().min(size));
             let at = self.ring.descriptor(self.ring.head);
             let [buffer, _] = self.fetched.next(view, &self.ring)?;
             view.write(buffer, chunk)?;
+            if leaves_half(buffer, size.min(longest)) {
+                left = Some(buffer);
+            }
             let last = more.is_empty();
             let mut status = report.status.with_eop(last);
             let mut length = chunk.len() as u16;
@@ -157,11 +168,19 @@ impl RxQueue {
             view.store_descriptor(at, descriptor)?;
             self.ring.head = self.ring.next(self.ring.head);
             if last {
-                return Ok(());
+                return Ok(left);
             }
             rest = more;
         }
     }
+}
+
+/// Whether so many bytes at an address leave the second half of a page. A buffer that begins there
+/// shares the page with another one.
+fn leaves_half(buffer: u64, bytes: usize) -> bool {
+    const PAGE: u64 = 4096;
+    let start = buffer % PAGE;
+    start >= PAGE / 2 && start + bytes as u64 > PAGE
 }
 
 /// The receive rings of the frames of one turn.
@@ -224,8 +243,14 @@ impl RxQueues {
             };
         }
         let before = queue.ring.head;
-        match queue.write(device, frame, &report) {
-            Ok(()) => Outcome::Done(frame.len()),
+        match queue.write(device, frame, &report, config.longest()) {
+            Ok(left) => {
+                if let (Some(buffer), Some(judge)) = (left, device.judge()) {
+                    let queue = Some(receive_label(number));
+                    judge.note(rules::RX_HALF, queue, format!("{buffer:#x}"));
+                }
+                Outcome::Done(frame.len())
+            }
             Err(error) => {
                 queue.ring.head = before;
                 queue.fetched.clear();

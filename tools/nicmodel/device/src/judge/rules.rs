@@ -104,6 +104,8 @@ pub(crate) const DMA_MASTER: &str = "dma-master";
 pub(crate) const POWER_STATE: &str = "power-state";
 /// DMA to an address that is not in memory.
 pub(crate) const DMA_OUTSIDE: &str = "dma-outside";
+/// A receive buffer that the card may leave.
+pub(crate) const RX_HALF: &str = "rx-half";
 /// Packets outlive a link loss.
 pub(crate) const LINK_LOSS: &str = "link-loss-queued";
 /// An access that is not one aligned 32-bit word.
@@ -516,6 +518,12 @@ pub const RULES: &[Rule] = &[
         DMA_OUTSIDE,
         "7.1.5, 7.2.3",
         "descriptors and rings name memory",
+    ),
+    noted(
+        RX_HALF,
+        "C ixgbe_main.c:4755",
+        "a receive buffer in the second half of a page ends with the page: by BSIZEPACKET, or by \
+        the frame limit",
     ),
     // Transmit descriptors.
     noted(TX_TYPE, "7.2.3.2.2", "DTYP is that of a context or of data"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Each rule, kept and broken.
 
+mod buffers;
 mod flow;
 mod module;
 mod segmentation;
@@ -356,6 +357,7 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
         _ => match setup::breach(rule)
             .or_else(|| module::breach(rule))
             .or_else(|| flow::breach(rule))
+            .or_else(|| buffers::breach(rule))
         {
             Some(broken) => return broken,
             None => return transmit_breach(rule),
@@ -488,6 +490,7 @@ fn one_breach_is_one_rule() {
         "tx-rs-eop",
         rules::LINK_LOSS,
         rules::DMA_MASTER,
+        rules::RX_HALF,
     ] {
         assert_eq!(breach(rule), BTreeSet::from([rule]));
     }
