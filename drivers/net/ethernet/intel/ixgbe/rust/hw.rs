@@ -30,7 +30,8 @@ use crate::{
     regs::{
         queue::*,
         *, //
-    }, //
+    },
+    rx::FrameLimit, //
 };
 
 /// Size of the register space.
@@ -266,16 +267,9 @@ pub(crate) fn set_driver_loaded(bar: &Bar0<'_>, loaded: bool) {
     bar.update(CTRL_EXT, |r| r.with_drv_load(loaded));
 }
 
-/// Sets the maximum size of a received frame, in bytes without frame check sequence.
-///
-/// A port receives ordinary frames in any case: its MTU is about frames that it sends, and the MTU
-/// of its peer may be larger.
-pub(crate) fn set_max_frame(bar: &Bar0<'_>, len: u16) {
-    const FCS_LEN: u16 = 4;
-    const ORDINARY_LEN: u16 = 1514;
-
-    let len = len.max(ORDINARY_LEN).saturating_add(FCS_LEN);
-    bar.update(MAXFRS, |r| r.with_mfs(len));
+/// Sets the limit to the length of received frames.
+pub(crate) fn set_frame_limit(bar: &Bar0<'_>, limit: FrameLimit) {
+    bar.update(MAXFRS, |r| r.with_mfs(limit.bytes()));
 }
 
 /// Enables reception.

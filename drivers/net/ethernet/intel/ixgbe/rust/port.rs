@@ -66,7 +66,10 @@ use crate::{
     },
     offload,
     regs::queue::Pair,
-    rx::RxRing,
+    rx::{
+        FrameLimit,
+        RxRing, //
+    },
     stats::PairStats,
     tx::{
         self,
@@ -81,7 +84,6 @@ mod checkup;
 mod state;
 
 use self::state::{
-    max_frame,
     PairRegisters,
     FLAG_BULK_FREE,
     FLAG_COMBINE_TX,
@@ -153,6 +155,7 @@ impl Driver for PortDriver {
         let data = cx.data().get_ref();
         let dev = data.pdev.as_ref();
         let (lens, is_up) = (cx.ring_lens(), cx.is_up());
+        let limit = FrameLimit::of_mtu(cx.device().mtu());
         let mut rings = KVec::with_capacity(cx.queues().into(), GFP_KERNEL)?;
 
         for number in 0..cx.queues() {
@@ -160,7 +163,7 @@ impl Driver for PortDriver {
             let stats = data.stats.pair(number)?;
 
             cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
-                let rx = RxRing::new(dev, napi, pair, lens.rx, is_up, &stats.poll)?;
+                let rx = RxRing::new(dev, napi, pair, lens.rx, limit, is_up, &stats.poll)?;
                 let (ring, tx) = tx::ring(dev, napi, pair, lens.tx)?;
 
                 rings.push(
@@ -351,9 +354,13 @@ impl Driver for PortDriver {
         mtu: u32,
         _rtnl: &mut Rtnl,
     ) -> Result<MtuChange> {
-        // A frame takes as many buffers as it needs, so the rings stay as they are.
+        let (old, new) = (FrameLimit::of_mtu(netdev.mtu()), FrameLimit::of_mtu(mtu));
+        if old.fits_half() != new.fits_half() {
+            return Ok(MtuChange::Restart);
+        }
+        // The buffers stay as they are: if a frame does not fit, it takes several.
         if netdev.is_running() {
-            hw::set_max_frame(&port.bar, max_frame(mtu));
+            hw::set_frame_limit(&port.bar, new);
         }
         Ok(MtuChange::Live)
     }

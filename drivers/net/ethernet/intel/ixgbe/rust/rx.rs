@@ -12,26 +12,13 @@ use kernel::{
         Io, //
     },
     net::{
-        device::{
-            Feature,
-            Features, //
-        },
         napi::{
             Napi,
             Poll, //
         },
-        page_pool::{
-            self,
-            CpuBuffer,
-            Layout,
-            RxFormat, //
-        },
+        page_pool,
         queue::RingLen,
-        rx_list::{
-            RxList,
-            RxOffloads, //
-        },
-        skbuff::UniqueSkBuff, //
+        rx_list::RxList, //
     },
     num::Bounded,
     prelude::*,
@@ -51,101 +38,29 @@ use crate::{
     stats::PollCounters, //
 };
 
-/// Number of bytes that the card may write into a buffer, a multiple of 1 KiB.
-///
-/// The rest of the page holds the headroom and `struct skb_shared_info`, so that an SKB is built
-/// around the page without copying.
-const BUFFER_LEN: u16 = 3072;
+mod buffers;
+mod frames;
 
-/// Room in front of a frame, for headers added on forwarding.
-const HEADROOM: u16 = 128;
+use self::{
+    buffers::{
+        Buffers,
+        Halves,
+        Pages,
+        HEADER_LEN, //
+    },
+    frames::{
+        Frame,
+        Wanted,
+        Words, //
+    }, //
+};
 
-/// Length of an Ethernet header. The card does not receive shorter frames.
-const HEADER_LEN: u16 = 14;
-
-/// Advanced receive descriptors, see [`RxStatus`].
-struct Format;
-
-impl RxFormat for Format {
-    const LAYOUT: Layout = match Layout::new(HEADROOM, BUFFER_LEN) {
-        Some(layout) => layout,
-        None => panic!("the buffer does not fit into a page"),
-    };
-
-    const DONE: u64 = RxStatus::DD_MASK;
-
-    #[inline(always)]
-    fn len(status: u64) -> u16 {
-        RxStatus::from_raw(status).pkt_len().cast::<u16>().get()
-    }
-}
+pub(crate) use self::buffers::FrameLimit;
 
 /// Refill when this many buffers are missing: a batch is cheaper than single buffers.
 const REFILL_BATCH: usize = 32;
 
-/// A frame whose last buffer has not arrived yet.
-enum Frame {
-    /// No frame is pending: the next buffer starts one.
-    None,
-    /// The buffers so far.
-    Partial(UniqueSkBuff),
-    /// The frame had an error: drop its remaining buffers.
-    Discard,
-}
-
-/// The words of a descriptor that the card has completed.
-#[derive(Clone, Copy)]
-struct Words {
-    status: RxStatus,
-    info: RxInfo,
-}
-
-/// The results of the card's work that the stack wants, as the bits of descriptors that tell of
-/// them.
-#[derive(Clone, Copy)]
-struct Wanted {
-    hash: u64,
-    tag: u64,
-    checksum: u64,
-}
-
-impl Wanted {
-    /// Those of the features that are on.
-    fn of(features: Features) -> Self {
-        let mask = |feature, mask| if features.contains(feature) { mask } else { 0 };
-
-        Self {
-            hash: mask(Feature::RxHash, RxInfo::RSS_TYPE_MASK),
-            tag: mask(Feature::VlanStrip, RxStatus::VP_MASK),
-            // With the feature off, the stack verifies all checksums itself.
-            checksum: mask(Feature::RxChecksum, RxStatus::L4I_MASK),
-        }
-    }
-
-    /// Returns whether the card has verified the checksum of a frame without errors.
-    #[inline(always)]
-    fn is_verified(self, status: RxStatus) -> bool {
-        status.into_raw() & self.checksum != 0
-    }
-
-    /// Reads the hash and the VLAN tag.
-    fn offloads(self, words: Words) -> RxOffloads {
-        RxOffloads {
-            hash: if self.hash != 0 {
-                words.info.hash()
-            } else {
-                None
-            },
-            vlan: if self.tag != 0 {
-                words.status.vlan_tag()
-            } else {
-                None
-            },
-        }
-    }
-}
-
-/// Totals of one [`RxRing::poll`], added to the counters once at its end.
+/// Totals of one [`Ring::poll`], added to the counters once at its end.
 #[derive(Default)]
 struct Received {
     packets: usize,
@@ -153,22 +68,20 @@ struct Received {
     csum_good: u64,
 }
 
-/// Number of pages that the pool can cache.
+/// Number of buffers that the pool can cache.
 ///
 /// The pages of forwarded packets return in batches, from a transmit ring, also when the receive
 /// ring is full. Pages that do not fit in the pool are unmapped and freed, and others have to be
 /// allocated and mapped later.
-fn pool_pages(len: RingLen) -> u32 {
+fn pool_buffers(len: RingLen) -> u32 {
     // CAST: At most `RingLen::MAX`.
     2 * len.get() as u32
 }
 
-/// The receive ring of a queue.
-pub(crate) struct RxRing {
-    pair: Pair,
-    ring: page_pool::RxRing<Format>,
-    len: RingLen,
-    frame: Frame,
+/// The receive ring of a queue, with buffers for the frame limit that it was made for.
+pub(crate) enum RxRing {
+    Halves(Ring<Halves>),
+    Pages(Ring<Pages>),
 }
 
 impl RxRing {
@@ -179,10 +92,62 @@ impl RxRing {
         napi: &Napi,
         pair: Pair,
         len: RingLen,
+        limit: FrameLimit,
         whole: bool,
         counters: &PollCounters,
     ) -> Result<Self> {
-        let ring = page_pool::RxRing::new(dev, napi, len, pool_pages(len))?;
+        if limit.fits_half() {
+            Ring::new(dev, napi, pair, len, whole, counters).map(Self::Halves)
+        } else {
+            Ring::new(dev, napi, pair, len, whole, counters).map(Self::Pages)
+        }
+    }
+
+    /// Returns the register values that describe the ring to the card.
+    pub(crate) fn registers(&self) -> RxRegisters {
+        match self {
+            Self::Halves(ring) => ring.registers(),
+            Self::Pages(ring) => ring.registers(),
+        }
+    }
+
+    /// Receives up to `budget` frames.
+    ///
+    /// Returns their number, and whether the ring has been drained and refilled.
+    // The choice is one per poll: what depends on the buffers are constants in the ring's loops.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        bar: &Bar0<'_>,
+        cx: &Poll<'_>,
+        counters: &PollCounters,
+    ) -> (usize, bool) {
+        match self {
+            Self::Halves(ring) => ring.poll(bar, cx, counters),
+            Self::Pages(ring) => ring.poll(bar, cx, counters),
+        }
+    }
+}
+
+/// A receive ring with buffers of one sort.
+pub(crate) struct Ring<F: Buffers> {
+    pair: Pair,
+    ring: page_pool::RxRing<F>,
+    len: RingLen,
+    frame: Frame,
+}
+
+impl<F: Buffers> Ring<F> {
+    /// See [`RxRing::new`].
+    fn new(
+        dev: &device::Device<Bound>,
+        napi: &Napi,
+        pair: Pair,
+        len: RingLen,
+        whole: bool,
+        counters: &PollCounters,
+    ) -> Result<Self> {
+        let ring = page_pool::RxRing::new(dev, napi, len, pool_buffers(len))?;
 
         if ring.missing() > 0 {
             if whole {
@@ -198,12 +163,13 @@ impl RxRing {
         })
     }
 
-    /// Returns the register values that describe the ring to the card.
-    pub(crate) fn registers(&self) -> RxRegisters {
+    fn registers(&self) -> RxRegisters {
         RxRegisters {
             pair: self.pair,
             base: self.ring.dma_address(),
             bytes: self.len.bytes(),
+            buffer_kib: F::KIB,
+            needs_limit: F::NEEDS_LIMIT,
             tail: self.ring.tail() as u32,
         }
     }
@@ -230,16 +196,9 @@ impl RxRing {
         self.ring.in_use() >= REFILL_BATCH
     }
 
-    /// Receives up to `budget` frames.
-    ///
-    /// Returns their number, and whether the ring has been drained and refilled.
+    /// See [`RxRing::poll`].
     #[inline]
-    pub(crate) fn poll(
-        &mut self,
-        bar: &Bar0<'_>,
-        cx: &Poll<'_>,
-        counters: &PollCounters,
-    ) -> (usize, bool) {
+    fn poll(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> (usize, bool) {
         let mut left = cx.budget().packets();
         let mut packets = 0;
 
@@ -313,8 +272,7 @@ impl RxRing {
                     list.push_buffer(buffer, words.info.protocol(), verified);
                 }
                 Some(buffer) => {
-                    let frame = &mut self.frame;
-                    let taken = Self::take_other(frame, buffer, words, wanted, list, counters);
+                    let taken = self.frame.take(buffer, words, wanted, list, counters);
                     if let Some((len, verified)) = taken {
                         left -= 1;
                         bytes += u64::from(len);
@@ -324,7 +282,7 @@ impl RxRing {
                 // The buffer went back to the pool. Its frame is lost.
                 None => {
                     counters.rx_bad_descriptors.add(1);
-                    Self::discard(&mut self.frame, words.status);
+                    self.frame.discard(words.status);
                 }
             }
         }
@@ -338,157 +296,6 @@ impl RxRing {
             packets,
             bytes: bytes.saturating_sub(lost.bytes as u64),
             csum_good: (packets as u64).saturating_sub(unverified),
-        }
-    }
-
-    /// Takes a buffer that is not a frame as most are. Returns the length of the frame that it
-    /// completes, if that is received, and whether the card has verified its checksum.
-    // Not inlined: the way of other frames stays short.
-    #[inline(never)]
-    fn take_other(
-        frame: &mut Frame,
-        buffer: CpuBuffer<'_>,
-        words: Words,
-        wanted: Wanted,
-        list: &mut RxList<'_>,
-        counters: &PollCounters,
-    ) -> Option<(u32, bool)> {
-        let Words { status, info } = words;
-        let offloads = wanted.offloads(words);
-
-        if status.is_whole_and_good() && buffer.len() >= HEADER_LEN && matches!(frame, Frame::None)
-        {
-            let len = buffer.len();
-            let verified = wanted.is_verified(status);
-            list.push_buffer_with(buffer, info.protocol(), verified, offloads);
-            return Some((len.into(), verified));
-        }
-
-        let mut skb = Self::assemble(frame, buffer, status, counters)?;
-        let len = skb.len();
-        offloads.apply(&mut skb);
-        let trusted = wanted.checksum != 0;
-        let verified = Self::receive(skb, status, info, list, counters, trusted)?;
-        Some((len, verified))
-    }
-
-    /// Adds a buffer to the current frame, and returns the frame when it is complete.
-    #[inline(never)]
-    fn assemble(
-        current: &mut Frame,
-        buffer: CpuBuffer<'_>,
-        status: RxStatus,
-        counters: &PollCounters,
-    ) -> Option<UniqueSkBuff> {
-        let frame = match core::mem::replace(current, Frame::Discard) {
-            // The card fills a buffer before it uses the next one, so a whole header must be here.
-            Frame::None if buffer.len() < HEADER_LEN => {
-                counters.rx_bad_descriptors.add(1);
-                Frame::Discard
-            }
-            Frame::None => match buffer.into_skb() {
-                Some(skb) => Frame::Partial(skb),
-                None => {
-                    counters.rx_no_skb.add(1);
-                    Frame::Discard
-                }
-            },
-            Frame::Partial(mut skb) => {
-                if buffer.add_to(&mut skb).is_ok() {
-                    Frame::Partial(skb)
-                } else {
-                    // More buffers than the largest frame needs.
-                    counters.rx_bad_descriptors.add(1);
-                    Frame::Discard
-                }
-            }
-            Frame::Discard => Frame::Discard,
-        };
-
-        if !status.eop() {
-            *current = frame;
-            return None;
-        }
-
-        *current = Frame::None;
-        match frame {
-            Frame::Partial(skb) => Some(skb),
-            Frame::None | Frame::Discard => None,
-        }
-    }
-
-    /// Drops the current frame, including its buffers still to come.
-    #[cold]
-    fn discard(frame: &mut Frame, status: RxStatus) {
-        *frame = if status.eop() {
-            Frame::None
-        } else {
-            Frame::Discard
-        };
-    }
-
-    /// Hands a complete frame to the stack. Returns whether the card verified its checksum, or
-    /// [`None`] if the frame was damaged and dropped.
-    #[inline(never)]
-    fn receive(
-        mut skb: UniqueSkBuff,
-        status: RxStatus,
-        info: RxInfo,
-        list: &mut RxList<'_>,
-        counters: &PollCounters,
-        trusted: bool,
-    ) -> Option<bool> {
-        if status.rxe() {
-            counters.rx_frame_errors.add(1);
-            return None;
-        }
-
-        let mut verified = false;
-        match Checksum::of(status) {
-            _ if !trusted => (),
-            Checksum::Unknown => (),
-            Checksum::Good => {
-                skb.set_checksum_verified();
-                verified = true;
-            }
-            Checksum::Bad => Self::bad_checksum(info, counters),
-        }
-
-        list.push(skb, info.protocol());
-        Some(verified)
-    }
-
-    /// Counts a bad checksum. The stack checks it again, and drops the frame.
-    #[cold]
-    fn bad_checksum(info: RxInfo, counters: &PollCounters) {
-        // The card reports UDP without a checksum as a checksum error.
-        if !info.udp() {
-            counters.rx_csum_errors.add(1);
-        }
-    }
-}
-
-/// The card's verdict on the checksums of a frame.
-enum Checksum {
-    /// The card did not check all of them.
-    Unknown,
-    /// They are correct.
-    Good,
-    /// One of them is wrong.
-    Bad,
-}
-
-impl Checksum {
-    #[inline]
-    fn of(status: RxStatus) -> Self {
-        if status.ipcs() && status.ipe() {
-            Self::Bad
-        } else if !status.l4i() {
-            Self::Unknown
-        } else if status.l4e() {
-            Self::Bad
-        } else {
-            Self::Good
         }
     }
 }
@@ -507,9 +314,16 @@ pub(crate) struct RxRegisters {
     base: u64,
     bytes: u32,
     tail: u32,
+    buffer_kib: u32,
+    needs_limit: bool,
 }
 
 impl RxRegisters {
+    /// Whether the ring has buffers for all frames up to a limit.
+    pub(crate) fn takes(&self, limit: FrameLimit) -> bool {
+        !self.needs_limit || limit.fits_half()
+    }
+
     /// Sets up the ring's registers and enables the queue (datasheet 4.6.7.1).
     ///
     /// All buffers pass to the card. With `drop`, the queue drops frames when it has no buffers
@@ -536,7 +350,7 @@ impl RxRegisters {
                 .with_drop_en(drop)
                 .with_const_desctype::<1>()
                 .with_const_bsizeheader::<4>()
-                .with_bsizepacket(Bounded::<u32, 5>::new::<{ BUFFER_LEN as u32 / 1024 }>()),
+                .with_bsizepacket(Bounded::<u32, 5>::from_expr(self.buffer_kib & 0x1f)),
         );
 
         bar.write(

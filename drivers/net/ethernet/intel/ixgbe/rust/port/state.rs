@@ -70,7 +70,10 @@ use crate::{
         Hashing,
         Spread, //
     },
-    rx::RxRegisters,
+    rx::{
+        FrameLimit,
+        RxRegisters, //
+    },
     stats::PortStats,
     tx::TxRegisters,
     vlan::{
@@ -83,9 +86,6 @@ use super::cage::Cage;
 
 /// The maximum MTU, the same as the C driver's.
 const MAX_MTU: u32 = 9710;
-
-/// Length of an Ethernet header. The card adds the length of VLAN tags to its limit by itself.
-const HEADER_LEN: u16 = 14;
 
 /// The most bytes of a packet that the card splits: the length without headers has 18 bits.
 const MAX_SEGMENTED_LEN: u32 = (1 << 18) - 1;
@@ -314,7 +314,12 @@ impl Port<'_> {
         filter::init(bar, &netdev.mac_address());
         self.vlans.get(rtnl).apply(bar);
         vlan::filter(bar, netdev.features().contains(Feature::VlanFilter));
-        hw::set_max_frame(bar, max_frame(netdev.mtu()));
+        let limit = FrameLimit::of_mtu(netdev.mtu());
+        if !rings.iter().all(|pair| pair.rx.takes(limit)) {
+            // They were made for another MTU, which does not happen.
+            return Err(EINVAL);
+        }
+        hw::set_frame_limit(bar, limit);
         let pause = *self.pause.get(rtnl);
         flow::apply(bar, pause, directs);
         if directs {
@@ -385,11 +390,4 @@ fn max_pairs(vectors: &IrqVectorRegistration<'_>) -> u16 {
         .unwrap_or(u16::MAX)
         .saturating_sub(irq::OTHER_VECTORS)
         .min(MAX_PAIRS)
-}
-
-/// Returns the maximum frame size for an MTU, without frame check sequence.
-pub(super) fn max_frame(mtu: u32) -> u16 {
-    u16::try_from(mtu)
-        .unwrap_or(u16::MAX)
-        .saturating_add(HEADER_LEN)
 }

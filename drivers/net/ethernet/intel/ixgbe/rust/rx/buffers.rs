@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Receive buffers, and the frames that fit into them.
+//!
+//! The rest of a buffer holds the headroom and `struct skb_shared_info`, so that an SKB is built
+//! around it without copying. The less memory a frame takes, the more of them fit into the receive
+//! buffer of a socket: so ordinary frames get half of a page each.
+//!
+//! The card writes a frame to as many buffers as it needs. The size of a buffer (SRRCTL) is a
+//! multiple of 1 KiB: 3 KiB in a page, which has room for that much. Half of a page has room for
+//! 1.5 KiB, and the size is 2 KiB. There, the frame limit (MAXFRS) is what keeps the card within
+//! the buffer:
+//!
+//! - The card drops longer frames before they get to a queue, those that it receives from its own
+//!   transmitter in a loopback, too. Damaged frames would be stored on demand only (FCTRL.SBP).
+//! - The limit counts the frame check sequence, which the card strips, but not the tags of VLANs.
+//!   So halves are for limits at which a frame fits with two tags.
+//! - Each frame begins with a buffer of its own: the card does not merge frames (RSC is off).
+//! - Frames that were received with a higher limit may wait in the card's packet buffer. A reset
+//!   empties it, so buffers of another sort come with a reset only.
+//!
+//! `ixgbe` relies on the same.
+
+use kernel::{
+    net::page_pool::{
+        Layout,
+        RxFormat, //
+    },
+    prelude::*, //
+};
+
+use crate::desc::RxStatus;
+
+/// Length of an Ethernet header. The card does not receive shorter frames.
+pub(super) const HEADER_LEN: u16 = 14;
+/// Length of the frame check sequence.
+const FCS_LEN: u16 = 4;
+/// The longest frame of an Ethernet that knows no jumbo frames, without frame check sequence.
+const ORDINARY_LEN: u16 = 1514;
+/// Length of the tags of a VLAN within another one.
+const TAGS_LEN: u16 = 8;
+
+/// Room in front of a frame, for headers added on forwarding.
+const HEADROOM: u16 = 128;
+/// Number of bytes that the card may write into a page, a multiple of 1 KiB.
+const PAGE_LEN: u16 = 3072;
+/// The same for half of a page.
+const HALF_LEN: u16 = 1536;
+
+const PAGE: Layout = match Layout::new(HEADROOM, PAGE_LEN) {
+    Some(layout) => layout,
+    None => panic!("the buffer does not fit into a page"),
+};
+/// [`None`] if this kernel's `struct skb_shared_info` is too long for it.
+const HALF: Option<Layout> = Layout::half_page(HEADROOM, HALF_LEN);
+
+/// The limit to the length of received frames: it includes the frame check sequence, but no tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameLimit(u16);
+
+impl FrameLimit {
+    /// The limit for an MTU.
+    ///
+    /// A port receives ordinary frames in any case: its MTU is about frames that it sends, and the
+    /// MTU of its peer may be larger.
+    pub(crate) fn of_mtu(mtu: u32) -> Self {
+        let len = u16::try_from(mtu)
+            .unwrap_or(u16::MAX)
+            .saturating_add(HEADER_LEN);
+
+        Self(len.max(ORDINARY_LEN).saturating_add(FCS_LEN))
+    }
+
+    /// The number of bytes.
+    pub(crate) fn bytes(self) -> u16 {
+        self.0
+    }
+
+    /// Whether all frames fit into half of a page.
+    pub(crate) fn fits_half(self) -> bool {
+        HALF.is_some() && self.0.saturating_add(TAGS_LEN) <= HALF_LEN
+    }
+}
+
+/// Advanced receive descriptors, see [`RxStatus`], and their buffers.
+pub(crate) trait Buffers: RxFormat {
+    /// Size of a buffer for the card, in KiB.
+    const KIB: u32 = Self::LAYOUT.len().div_ceil(1024) as u32;
+    /// Whether the frame limit has to keep the card within the buffer.
+    const NEEDS_LIMIT: bool = Self::KIB * 1024 > Self::LAYOUT.len() as u32;
+}
+
+/// Buffers for frames of any length.
+pub(crate) struct Pages;
+
+/// Buffers for frames with a limit of which [`FrameLimit::fits_half`] is true.
+pub(crate) struct Halves;
+
+macro_rules! buffers {
+    ($name:ident, $layout:expr) => {
+        impl RxFormat for $name {
+            const LAYOUT: Layout = $layout;
+            const DONE: u64 = RxStatus::DD_MASK;
+
+            #[inline(always)]
+            fn len(status: u64) -> u16 {
+                RxStatus::from_raw(status).pkt_len().cast::<u16>().get()
+            }
+        }
+
+        impl Buffers for $name {}
+    };
+}
+
+buffers!(Pages, PAGE);
+buffers!(
+    Halves,
+    match HALF {
+        Some(layout) => layout,
+        // They are not used.
+        None => PAGE,
+    }
+);
+
+const _: () = assert!(!Pages::NEEDS_LIMIT);
+
+#[kunit_tests(ixgbe_rust_buffers)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_frames_are_received_with_any_mtu() {
+        for (mtu, bytes) in [(68, 1518), (1500, 1518), (1501, 1519), (9710, 9728)] {
+            assert_eq!(FrameLimit::of_mtu(mtu).bytes(), bytes);
+        }
+        assert_eq!(FrameLimit::of_mtu(u32::MAX).bytes(), u16::MAX);
+    }
+
+    #[test]
+    fn frames_with_two_tags_fit_into_halves() {
+        if HALF.is_none() {
+            return;
+        }
+        for mtu in [68, 1500, 1504, 1510] {
+            assert!(FrameLimit::of_mtu(mtu).fits_half());
+        }
+        for mtu in [1511, 2048, 9710, u32::MAX] {
+            assert!(!FrameLimit::of_mtu(mtu).fits_half());
+        }
+    }
+
+    #[test]
+    fn the_card_is_told_of_whole_kibibytes() {
+        assert_eq!(Pages::KIB, 3);
+        assert_eq!(Halves::KIB, if HALF.is_some() { 2 } else { 3 });
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Received frames that are not as most are.
+
+use kernel::{
+    net::{
+        device::{
+            Feature,
+            Features, //
+        },
+        page_pool::CpuBuffer,
+        rx_list::{
+            RxList,
+            RxOffloads, //
+        },
+        skbuff::UniqueSkBuff, //
+    },
+    prelude::*, //
+};
+
+use super::buffers::HEADER_LEN;
+use crate::{
+    desc::{
+        RxInfo,
+        RxStatus, //
+    },
+    stats::PollCounters, //
+};
+
+/// A frame whose last buffer has not arrived yet.
+pub(super) enum Frame {
+    /// No frame is pending: the next buffer starts one.
+    None,
+    /// The buffers so far.
+    Partial(UniqueSkBuff),
+    /// The frame had an error: drop its remaining buffers.
+    Discard,
+}
+
+/// The words of a descriptor that the card has completed.
+#[derive(Clone, Copy)]
+pub(super) struct Words {
+    pub(super) status: RxStatus,
+    pub(super) info: RxInfo,
+}
+
+/// The results of the card's work that the stack wants, as the bits of descriptors that tell of
+/// them.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    hash: u64,
+    tag: u64,
+    checksum: u64,
+}
+
+impl Wanted {
+    /// Those of the features that are on.
+    pub(super) fn of(features: Features) -> Self {
+        let mask = |feature, mask| if features.contains(feature) { mask } else { 0 };
+
+        Self {
+            hash: mask(Feature::RxHash, RxInfo::RSS_TYPE_MASK),
+            tag: mask(Feature::VlanStrip, RxStatus::VP_MASK),
+            // With the feature off, the stack verifies all checksums itself.
+            checksum: mask(Feature::RxChecksum, RxStatus::L4I_MASK),
+        }
+    }
+
+    /// Returns whether the card has verified the checksum of a frame without errors.
+    #[inline(always)]
+    pub(super) fn is_verified(self, status: RxStatus) -> bool {
+        status.into_raw() & self.checksum != 0
+    }
+
+    /// Reads the hash and the VLAN tag.
+    fn offloads(self, words: Words) -> RxOffloads {
+        RxOffloads {
+            hash: if self.hash != 0 {
+                words.info.hash()
+            } else {
+                None
+            },
+            vlan: if self.tag != 0 {
+                words.status.vlan_tag()
+            } else {
+                None
+            },
+        }
+    }
+}
+
+impl Frame {
+    /// Takes a buffer that is not a frame as most are. Returns the length of the frame that it
+    /// completes, if that is received, and whether the card has verified its checksum.
+    // Not inlined: the way of other frames stays short.
+    #[inline(never)]
+    pub(super) fn take(
+        &mut self,
+        buffer: CpuBuffer<'_>,
+        words: Words,
+        wanted: Wanted,
+        list: &mut RxList<'_>,
+        counters: &PollCounters,
+    ) -> Option<(u32, bool)> {
+        let Words { status, info } = words;
+        let offloads = wanted.offloads(words);
+
+        if status.is_whole_and_good() && buffer.len() >= HEADER_LEN && matches!(self, Self::None) {
+            let len = buffer.len();
+            let verified = wanted.is_verified(status);
+            list.push_buffer_with(buffer, info.protocol(), verified, offloads);
+            return Some((len.into(), verified));
+        }
+
+        let mut skb = self.assemble(buffer, status, counters)?;
+        let len = skb.len();
+        offloads.apply(&mut skb);
+        let trusted = wanted.checksum != 0;
+        let verified = Self::receive(skb, status, info, list, counters, trusted)?;
+        Some((len, verified))
+    }
+
+    /// Adds a buffer to the current frame, and returns the frame when it is complete.
+    #[inline(never)]
+    fn assemble(
+        &mut self,
+        buffer: CpuBuffer<'_>,
+        status: RxStatus,
+        counters: &PollCounters,
+    ) -> Option<UniqueSkBuff> {
+        let frame = match core::mem::replace(self, Self::Discard) {
+            // The card fills a buffer before it uses the next one, so a whole header must be here.
+            Self::None if buffer.len() < HEADER_LEN => {
+                counters.rx_bad_descriptors.add(1);
+                Self::Discard
+            }
+            Self::None => match buffer.into_skb() {
+                Some(skb) => Self::Partial(skb),
+                None => {
+                    counters.rx_no_skb.add(1);
+                    Self::Discard
+                }
+            },
+            Self::Partial(mut skb) => {
+                if buffer.add_to(&mut skb).is_ok() {
+                    Self::Partial(skb)
+                } else {
+                    // More buffers than the largest frame needs.
+                    counters.rx_bad_descriptors.add(1);
+                    Self::Discard
+                }
+            }
+            Self::Discard => Self::Discard,
+        };
+
+        if !status.eop() {
+            *self = frame;
+            return None;
+        }
+
+        *self = Self::None;
+        match frame {
+            Self::Partial(skb) => Some(skb),
+            Self::None | Self::Discard => None,
+        }
+    }
+
+    /// Drops the current frame, including its buffers still to come.
+    #[cold]
+    pub(super) fn discard(&mut self, status: RxStatus) {
+        *self = if status.eop() {
+            Self::None
+        } else {
+            Self::Discard
+        };
+    }
+
+    /// Hands a complete frame to the stack. Returns whether the card verified its checksum, or
+    /// [`None`] if the frame was damaged and dropped.
+    #[inline(never)]
+    fn receive(
+        mut skb: UniqueSkBuff,
+        status: RxStatus,
+        info: RxInfo,
+        list: &mut RxList<'_>,
+        counters: &PollCounters,
+        trusted: bool,
+    ) -> Option<bool> {
+        if status.rxe() {
+            counters.rx_frame_errors.add(1);
+            return None;
+        }
+
+        let mut verified = false;
+        match Checksum::of(status) {
+            _ if !trusted => (),
+            Checksum::Unknown => (),
+            Checksum::Good => {
+                skb.set_checksum_verified();
+                verified = true;
+            }
+            Checksum::Bad => Self::bad_checksum(info, counters),
+        }
+
+        list.push(skb, info.protocol());
+        Some(verified)
+    }
+
+    /// Counts a bad checksum. The stack checks it again, and drops the frame.
+    #[cold]
+    fn bad_checksum(info: RxInfo, counters: &PollCounters) {
+        // The card reports UDP without a checksum as a checksum error.
+        if !info.udp() {
+            counters.rx_csum_errors.add(1);
+        }
+    }
+}
+
+/// The card's verdict on the checksums of a frame.
+enum Checksum {
+    /// The card did not check all of them.
+    Unknown,
+    /// They are correct.
+    Good,
+    /// One of them is wrong.
+    Bad,
+}
+
+impl Checksum {
+    #[inline]
+    fn of(status: RxStatus) -> Self {
+        if status.ipcs() && status.ipe() {
+            Self::Bad
+        } else if !status.l4i() {
+            Self::Unknown
+        } else if status.l4e() {
+            Self::Bad
+        } else {
+            Self::Good
+        }
+    }
+}
