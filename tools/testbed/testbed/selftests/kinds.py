@@ -53,7 +53,14 @@ GENERAL = (
     "tx_timestamp.py",
 )
 # Programs that look at the data of frames, on the modelled card.
-_DATA = ("faulty_device.py", "link_loss.py", "multiqueue.py", "segmentation.py", "vlan.py")
+_DATA = (
+    "faulty_device.py",
+    "link_loss.py",
+    "multiqueue.py",
+    "rx_buffers.py",
+    "segmentation.py",
+    "vlan.py",
+)
 # Programs about queues of the stack.
 _QUEUES = (
     "net_pair.py",

@@ -14,8 +14,9 @@ from lib.py.nicmodel import traffic_intact
 from lib.py.support import rounds, wait_until
 
 ETH_HLEN = 14
-# Frames in less than a buffer, in more than one of 2048 bytes, and in several.
-MTUS = (1400, 2048, 9000)
+# Frames in less than a buffer, on both sides of the limit above which ixgbe_rust receives into
+# other buffers, in more than one of 2048 bytes, and in several.
+MTUS = (1400, 1510, 1511, 2048, 9000)
 
 
 def set_up(cfg):

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Receive buffers: the memory that a frame takes, frames that just fit into a buffer or do not,
+and a stream while the buffers change with the MTU.
+"""
+
+import array
+import mmap
+import random
+import socket
+import struct
+import threading
+
+from lib.py import KsftNamedVariant, KsftSkipEx, defer, ethtool, ip, ksft_disruptive
+from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_lt, ksft_run, ksft_variants
+from lib.py.judge import judged
+from lib.py.nicmodel import CableEnv
+from lib.py.support import SOL_PACKET, driver_stats, rounds, wait_until
+from tcp_stream import transfer
+
+ETH_P_ALL, ETH_P_VLAN, ETH_P_TEST = 3, 0x8100, 0x88b5
+ETH_HLEN, VLAN_HLEN = 14, 4
+PEER = bytes.fromhex("020000000002")
+SO_MEMINFO, SO_RCVBUF_FORCE = 55, 33
+PACKET_STATISTICS = 6
+PAGE = 4096
+# Both halves of several pages.
+FRAMES = 24
+# The greatest MTU with which ixgbe_rust receives into halves of pages is 1510.
+MTUS = (1500, 1510, 1511, 9000)
+
+
+def _set_mtu(cfg, mtu):
+    ip(f"link set {cfg.ifname} mtu {mtu}")
+    # The other port is in the namespace.
+    cfg.card.wait_up(cfg.card.ports[:1])
+
+
+def _with_mtu(cfg, mtu):
+    _set_mtu(cfg, mtu)
+    defer(_set_mtu, cfg, 1500)
+
+
+def _listen(cfg, protocol):
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(protocol))
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUF_FORCE, 1 << 20)
+    sock.bind((cfg.ifname, protocol))
+    sock.settimeout(5)
+    return sock
+
+
+def _frame(cfg, number, length, tag=b""):
+    """ Build a frame of that length without its tag; no two have the same data. """
+    mac = bytes.fromhex(cfg.dev["address"].replace(":", ""))
+    data = random.Random(number).randbytes(length - ETH_HLEN)
+    return mac + PEER + tag + struct.pack("!H", ETH_P_TEST) + data
+
+
+def _check_arrive(cfg, frames, expected):
+    """ Inject frames, and check that only those that are expected arrive, whole. """
+    left = [frame.hex() for frame in expected]
+    with _listen(cfg, ETH_P_ALL) as sock:
+        for frame in frames:
+            cfg.model.inject(0, frame)
+        while left:
+            frame = sock.recv(20000)
+            if frame[12:14] == struct.pack("!H", ETH_P_TEST):
+                ksft_eq(frame.hex(), left.pop(0), f"{len(left)} are left")
+
+
+@ksft_variants(MTUS)
+def frames_that_fit(cfg, mtu):
+    """ The longest frames arrive whole, and so do shorter ones. """
+    _with_mtu(cfg, mtu)
+    lengths = (mtu + ETH_HLEN, mtu + ETH_HLEN - 1, 60, 600)
+    frames = [_frame(cfg, number, lengths[number % 4]) for number in range(FRAMES)]
+    _check_arrive(cfg, frames, frames)
+
+
+@ksft_variants([KsftNamedVariant(f"{mtu}_strip_{state}", mtu, state)
+                for mtu in MTUS for state in ("on", "off")])
+def tagged_frames_that_fit(cfg, mtu, strip):
+    """ The longest frames of a VLAN arrive whole: the limit does not count the tag. """
+    _with_mtu(cfg, mtu)
+    ethtool(f"-K {cfg.ifname} rxvlan {strip} rx-vlan-filter off")
+    defer(ethtool, f"-K {cfg.ifname} rxvlan on rx-vlan-filter on")
+    tag = struct.pack("!HH", ETH_P_VLAN, 100)
+    tagged, plain = ([_frame(cfg, number, mtu + ETH_HLEN, one) for number in range(FRAMES)]
+                     for one in (tag, b""))
+    # The stack removes the tags that the card leaves in place.
+    _check_arrive(cfg, tagged, plain)
+
+
+@ksft_variants(MTUS)
+def frames_that_are_too_long(cfg, mtu):
+    """ The card drops frames above the limit; those before and after them arrive whole. """
+    _with_mtu(cfg, mtu)
+    before = driver_stats(cfg.ifname).get("rx_bad_descriptors", 0)
+    frames, good = [], []
+    for number in range(FRAMES):
+        good.append(_frame(cfg, number, mtu + ETH_HLEN))
+        frames += [_frame(cfg, number, mtu + ETH_HLEN + more) for more in (1, VLAN_HLEN, 500)]
+        frames.append(good[-1])
+    for frame in frames:
+        if len(frame) > mtu + ETH_HLEN:
+            ksft_eq(cfg.model.ask("inject", port=0, hex=frame.hex())["taken"], False)
+    _check_arrive(cfg, frames, good)
+    ksft_eq(driver_stats(cfg.ifname).get("rx_bad_descriptors", 0), before)
+
+
+def _memory(cfg, length):
+    """ Return the memory that a frame of that length takes in a socket. """
+    taken = 0
+    with _listen(cfg, ETH_P_TEST) as sock:
+        for number in range(FRAMES):
+            cfg.model.inject(0, _frame(cfg, number, length))
+
+        def all_are_there():
+            nonlocal taken
+            statistics = sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)
+            taken += struct.unpack("=II", statistics)[0]
+            return taken == FRAMES
+
+        wait_until(all_are_there, 5, "all frames are in the socket")
+        counts = array.array("I", sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 36))
+    return counts[0] / FRAMES
+
+
+def memory(cfg):
+    """ A frame takes half of a page, or more if the MTU needs more. """
+    if mmap.PAGESIZE != PAGE:
+        raise KsftSkipEx("needs pages of 4 KiB")
+    ksft_lt(_memory(cfg, 1514), PAGE)
+    _with_mtu(cfg, 9000)
+    ksft_ge(_memory(cfg, 1514), PAGE)
+
+
+@ksft_disruptive
+def stream_while_the_mtu_changes(cfg):
+    """ A TCP stream arrives as it was sent, whatever the buffers at its ends. """
+    end = threading.Event()
+    errors = []
+
+    def change():
+        try:
+            for count in range(rounds(cfg.card, 6, 2)):
+                for mtu in MTUS[count % 2:] + MTUS[:1]:
+                    ip(f"link set {cfg.ifname} mtu {mtu}")
+                    ip(f"link set {cfg.remote_ifname} mtu {mtu}", host=cfg.remote)
+                    cfg.card.wait_up(cfg.card.ports[:1])
+        except Exception as error:  # pylint: disable=broad-except
+            errors.append(error)
+        finally:
+            end.set()
+
+    for one, host in ((cfg.ifname, None), (cfg.remote_ifname, cfg.remote)):
+        defer(ip, f"link set {one} mtu 1500", host=host)
+    thread = threading.Thread(target=change)
+    thread.start()
+    times = 0
+    while not end.is_set() or not times:
+        transfer(cfg, 2_000_000, "sendfile")
+        times += 1
+    thread.join()
+    ksft_eq(errors, [])
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with CableEnv(__file__, v6=False, modelled=True) as cfg:
+        ksft_run(judged([frames_that_fit, tagged_frames_that_fit, frames_that_are_too_long,
+                         memory, stream_while_the_mtu_changes]), args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
