@@ -34,6 +34,7 @@ use crate::{
         self,
         Bound, //
     },
+    dma::DmaAddress,
     error::from_err_ptr,
     net::napi::{
         self,
@@ -335,11 +336,12 @@ struct Allocator<'a> {
 
 impl Allocator<'_> {
     /// Allocates up to `count` buffers, as far as there is memory, and passes each of them to
-    /// `put`. If two of them share a page, `count` must be even.
+    /// `put`, with the bus address of the part that the device writes. If two of them share a page,
+    /// `count` must be even.
     ///
     /// Does not sleep.
     #[inline(always)]
-    fn alloc(&mut self, count: usize, mut put: impl FnMut(DeviceBuffer)) {
+    fn alloc(&mut self, count: usize, mut put: impl FnMut(DeviceBuffer, DmaAddress)) {
         let pool = self.pool.pool.as_ptr();
         let mut left = count / self.layout.per_page();
         while left != 0 {
@@ -363,17 +365,22 @@ impl Allocator<'_> {
             };
             for page in pages {
                 // SAFETY: That many pages were written, which are not null. They were allocated
-                // from a page pool with the flag in question. If it has two halves, there is a
-                // reference for each: nobody else has one to a page that was just allocated.
+                // from a page pool with the flag in question, so they are mapped. If it has two
+                // halves, there is a reference for each: nobody else has one to a page that was
+                // just allocated.
                 unsafe {
                     let page = page.assume_init();
+                    let address = bindings::page_pool_get_dma_addr(page.as_ptr())
+                        + DmaAddress::from(self.layout.headroom());
 
                     if self.layout.is_half() {
                         bindings::page_pool_fragment_page(page.as_ptr(), 2);
                     }
-                    put(DeviceBuffer::new(page));
+                    put(DeviceBuffer::new(page), address);
                     if self.layout.is_half() {
-                        put(DeviceBuffer::second_half(page));
+                        // CAST: An offset within a page.
+                        let address = address + self.layout.size() as DmaAddress;
+                        put(DeviceBuffer::second_half(page), address);
                     }
                 }
             }

@@ -5,7 +5,6 @@
 use super::Layout;
 use crate::{
     bindings,
-    dma::DmaAddress,
     net::{
         napi,
         skbuff::{
@@ -97,16 +96,6 @@ impl DeviceBuffer {
         } else {
             0
         }
-    }
-
-    /// The bus address of the part of the buffer that the device writes.
-    #[inline]
-    pub(super) fn dma_address(&self, layout: Layout) -> DmaAddress {
-        // SAFETY: By the type invariant the page was allocated from a pool that maps its pages.
-        let page = unsafe { bindings::page_pool_get_dma_addr(self.page_of(layout)) };
-
-        // CAST: An offset within a page.
-        page + self.offset(layout) as DmaAddress + DmaAddress::from(layout.headroom())
     }
 
     /// Returns the pool that the page belongs to.

@@ -279,8 +279,8 @@ impl<F: RxFormat> RxRing<F> {
         mut position: usize,
         count: usize,
     ) -> usize {
-        pool.alloc(count, |buffer| {
-            let address = bus_address(buffer.dma_address(F::LAYOUT));
+        pool.alloc(count, |buffer, address| {
+            let address = bus_address(address);
             let place = slots.desc.place(position);
 
             // This also clears the notice of the descriptor's last use.
