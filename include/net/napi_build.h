@@ -7,24 +7,27 @@
 
 #include <linux/types.h>
 
+struct encoded_page;
 struct list_head;
 struct net_device;
-struct page;
 
 /* The card has verified the checksum of the transport layer. */
 #define NAPI_BUILD_CSUM_VERIFIED	0x01
-/* The buffer is the second one of that size in its page. */
-#define NAPI_BUILD_SECOND_HALF		0x02
 /* There is a hash. */
-#define NAPI_BUILD_HASH			0x04
+#define NAPI_BUILD_HASH			0x02
 /* The hash covers the ports. */
-#define NAPI_BUILD_HASH_L4		0x08
+#define NAPI_BUILD_HASH_L4		0x04
 /* There is the tag of a VLAN of 802.1Q. */
-#define NAPI_BUILD_VLAN			0x10
+#define NAPI_BUILD_VLAN			0x08
+
+/* The bit of an encoded page that says that the buffer is the second one of that size
+ * in the page.
+ */
+#define NAPI_BUILD_SECOND_HALF		1ul
 
 /**
  * struct napi_build_frame - a received Ethernet frame in a buffer of a page pool
- * @page: page of the buffer, not a tail page
+ * @page: page of the buffer, not a tail page, with NAPI_BUILD_SECOND_HALF or 0
  * @size: size of the whole buffer
  * @hash: flow hash
  * @len: length of the frame, at least ETH_HLEN
@@ -33,7 +36,7 @@ struct page;
  * @flags: flags of type NAPI_BUILD_*
  */
 struct napi_build_frame {
-	struct page *page;
+	struct encoded_page *page;
 	u32 size;
 	u32 hash;
 	u16 len;

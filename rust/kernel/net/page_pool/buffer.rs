@@ -26,12 +26,13 @@ use core::{
 ///
 /// `tagged` is the address of the first page of a buffer, which was allocated from a page pool with
 /// `PP_FLAG_DMA_MAP`. `self` owns a reference to it. If it is the second half of the page, the
-/// lowest bit is set, else clear: a `struct page` is aligned.
+/// lowest bit is set, else clear: the same as in an encoded page of `napi_build_skb_list()`.
 pub(super) struct DeviceBuffer {
     tagged: NonNull<bindings::page>,
 }
 
-const _: () = assert!(align_of::<bindings::page>() > 1);
+const _: () = assert!(align_of::<bindings::page>() > bindings::ENCODED_PAGE_BITS as usize);
+const _: () = assert!(bindings::NAPI_BUILD_SECOND_HALF == 1);
 
 // SAFETY: A page of a page pool can be given back by any thread. Buffers are in rings, which are
 // dropped in process context, or in the hands of a poll function.
@@ -193,19 +194,14 @@ impl CpuBuffer<'_> {
         let this = ManuallyDrop::new(self);
 
         bindings::napi_build_frame {
-            page: this.buffer.page_of(this.layout),
+            page: this.buffer.tagged.as_ptr().cast(),
             // CAST: It was a `u32`.
             size: this.layout.size() as u32,
             hash: 0,
             len: this.len,
             headroom: this.layout.headroom(),
             vlan_tci: 0,
-            flags: if this.layout.is_half() && this.buffer.tag() != 0 {
-                // CAST: The flags fit into 16 bits.
-                bindings::NAPI_BUILD_SECOND_HALF as u16
-            } else {
-                0
-            },
+            flags: 0,
         }
     }
 
@@ -216,16 +212,10 @@ impl CpuBuffer<'_> {
     /// `frame` comes from [`Self::into_frame`], and the buffer has not been taken over by an SKB,
     /// nor taken back.
     pub(in crate::net) unsafe fn device_buffer_of(frame: &bindings::napi_build_frame) -> impl Drop {
-        // SAFETY: The page was that of a buffer.
-        let page = unsafe { NonNull::new_unchecked(frame.page) };
-
-        // SAFETY: By the safety requirements.
-        unsafe {
-            if u32::from(frame.flags) & bindings::NAPI_BUILD_SECOND_HALF == 0 {
-                DeviceBuffer::new(page)
-            } else {
-                DeviceBuffer::second_half(page)
-            }
+        // INVARIANT: By the safety requirements, it was that of a buffer.
+        DeviceBuffer {
+            // SAFETY: So it is not null.
+            tagged: unsafe { NonNull::new_unchecked(frame.page) }.cast(),
         }
     }
 
