@@ -145,7 +145,9 @@ pub(crate) fn segment(
             put_be16(frame, l3 + 2, (context.ip_len + l4_total) as u16);
             let id = be16(frame, l3 + 4).wrapping_add(i as u16);
             put_be16(frame, l3 + 4, id);
-            insert_ipv4(frame, l3, context.ip_len);
+            // The field counts as the driver left it: in a tunnel, it cancels the further headers.
+            let value = finish(sum(&frame[l3..l4], 0));
+            put_be16(frame, l3 + 10, value);
         } else {
             put_be16(frame, l3 + 4, (context.ip_len - 40 + l4_total) as u16);
         }
@@ -244,6 +246,40 @@ mod tests {
         // PSH and FIN only at the end, CWR only at the start.
         assert_eq!(flags, [0x90, 0x10, 0x10, 0x19]);
         assert_eq!(sequences, [0, 1000, 2000, 3000]);
+    }
+
+    #[test]
+    fn a_tunnel_has_an_outer_header_of_its_own() {
+        let payload = [7_u8; 2500];
+        let inner = tcp_send(&payload);
+        // VXLAN: all between the outer header and the inner TCP is the same in each segment.
+        let mut send = inner[..34].to_vec();
+        send[23] = UDP;
+        send.extend_from_slice(&[0x30, 1, 0x12, 0xb5, 4, 30, 0, 0, 8, 0, 0, 0, 0, 0, 7, 0]);
+        send.extend_from_slice(&inner);
+        let l4 = 34 + 16 + 34;
+        let cancels = finish(sum(&send[34..l4], 0));
+        put_be16(&mut send, 24, cancels);
+        let mut context = context(Transport::Tcp, 20, 1000);
+        context.ip_len = l4 - 14;
+        let mut lengths = Vec::new();
+        segment(&send, &context, MASKS, &mut Vec::new(), |frame| {
+            assert_eq!(finish(sum(&frame[14..34], 0)), 0, "the outer checksum");
+            assert_eq!(frame[34..l4 - 20], send[34..l4 - 20]);
+            lengths.push((frame.len(), usize::from(be16(frame, 16)), be16(frame, 18)));
+        })
+        .expect("fits");
+        let id = be16(&send, 18);
+        let long = l4 + 20 + 1000;
+        let short = l4 + 20 + 500;
+        assert_eq!(
+            lengths,
+            [
+                (long, long - 14, id),
+                (long, long - 14, id + 1),
+                (short, short - 14, id + 2)
+            ]
+        );
     }
 
     #[test]

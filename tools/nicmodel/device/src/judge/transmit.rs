@@ -32,9 +32,27 @@ struct Headers {
     protocol: u8,
 }
 
+/// The headers that a context is about: the outer network header, and one of the transport headers
+/// that follow, each in a network header of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Nested {
+    outer: Headers,
+    inner: Headers,
+}
+
 const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
 /// Hop-by-hop options, routing, destination options: headers of 8 bytes and more.
 const IPV6_OPTIONS: [u8; 3] = [0, 43, 60];
+/// Protocols of tunnels, and the flags of GRE's header for a field each.
+const IPIP: u8 = 4;
+const IPV6: u8 = 41;
+const GRE: u8 = 47;
+const GRE_CHECKSUM: u16 = 0x8000;
+const GRE_KEY: u16 = 0x2000;
+const GRE_SEQUENCE: u16 = 0x1000;
+const VXLAN_PORT: u16 = 4789;
+/// More tunnels in each other are not looked into.
+const MAX_DEPTH: usize = 4;
 
 impl Headers {
     fn of(data: &[u8]) -> Option<Self> {
@@ -44,6 +62,11 @@ impl Headers {
             kind = be16(data, l3 + 2);
             l3 += 4;
         }
+        Self::at(data, l3, kind)
+    }
+
+    /// Those behind a type of Ethernet.
+    fn at(data: &[u8], l3: usize, kind: u16) -> Option<Self> {
         match kind {
             0x0800 => Some(Self {
                 l3,
@@ -70,7 +93,49 @@ impl Headers {
     }
 }
 
+impl Headers {
+    /// The headers within, if this is a tunnel.
+    fn inner(self, data: &[u8]) -> Option<Self> {
+        let word = |at: usize| data.get(at..at + 2).map(|_| be16(data, at));
+        let ethernet = |at: usize| Self::at(data, at + 14, word(at + 12)?);
+        match self.protocol {
+            IPIP => Self::at(data, self.l4, 0x0800),
+            IPV6 => Self::at(data, self.l4, 0x86dd),
+            GRE => {
+                let flags = word(self.l4)?;
+                let fields = (flags & (GRE_CHECKSUM | GRE_KEY | GRE_SEQUENCE)).count_ones();
+                let next = self.l4 + 4 + 4 * fields as usize;
+                match word(self.l4 + 2)? {
+                    0x6558 => ethernet(next),
+                    kind => Self::at(data, next, kind),
+                }
+            }
+            UDP => match word(self.l4 + 2)? {
+                VXLAN_PORT => ethernet(self.l4 + 16),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Nested {
+    /// The headers of a packet: those whose transport header is at `l4`, or else the outer ones.
+    fn of(data: &[u8], l4: usize) -> Option<Self> {
+        let outer = Headers::of(data)?;
+        let chain = std::iter::successors(Some(outer), |one| one.inner(data)).take(MAX_DEPTH);
+        let inner = chain.into_iter().find(|one| one.l4 == l4).unwrap_or(outer);
+        Some(Self { outer, inner })
+    }
+}
+
 impl Packet<'_> {
+    /// The headers that the context is about.
+    fn headers(&self) -> Option<(Nested, Context)> {
+        let said = self.context?;
+        Nested::of(self.data, said.mac_len + said.ip_len).zip(Some(said))
+    }
+
     pub(crate) fn advanced(&self) -> bool {
         self.first.dext()
     }
@@ -96,33 +161,32 @@ impl Packet<'_> {
 
     /// Whether the context has the headers where they are.
     pub(crate) fn headers_agree(&self) -> bool {
-        match (Headers::of(self.data), self.context) {
-            (Some(is), Some(said)) => is.l3 == said.mac_len && is.l4 == said.mac_len + said.ip_len,
-            _ => false,
-        }
+        self.headers().is_some_and(|(is, said)| {
+            is.outer.l3 == said.mac_len && is.inner.l4 == said.mac_len + said.ip_len
+        })
     }
 
     /// Whether the context names the protocols of the packet.
     pub(crate) fn types_agree(&self) -> bool {
-        let (Some(is), Some(said)) = (Headers::of(self.data), self.context) else {
+        let Some((is, said)) = self.headers() else {
             return false;
         };
         // IPV4 selects the checksum of the header and the fields that segments change.
         let uses_ip = self.first.tse() || self.first.ixsm();
         let uses_transport = self.first.tse() || self.first.txsm();
         let transport = match said.transport {
-            Transport::Tcp => is.protocol == TCP,
-            Transport::Udp => is.protocol == UDP,
-            Transport::Sctp => is.protocol == SCTP,
+            Transport::Tcp => is.inner.protocol == TCP,
+            Transport::Udp => is.inner.protocol == UDP,
+            Transport::Sctp => is.inner.protocol == SCTP,
             Transport::Reserved => false,
         };
-        (!uses_ip || is.ipv4 == said.ipv4) && (!uses_transport || transport)
+        (!uses_ip || is.outer.ipv4 == said.ipv4) && (!uses_transport || transport)
     }
 
     /// The context of a packet that the card cuts, if it knows the packet's headers.
-    fn cut(&self) -> Option<(Headers, Context)> {
+    fn cut(&self) -> Option<(Nested, Context)> {
         let cut = self.advanced() && self.first.tse();
-        Headers::of(self.data).zip(self.context.filter(|_| cut))
+        self.headers().filter(|_| cut)
     }
 
     /// Whether each segment has payload, and fits a frame.
@@ -134,36 +198,50 @@ impl Packet<'_> {
     /// Whether the checksums that each segment needs are asked for.
     pub(crate) fn segments_are_summed(&self) -> bool {
         self.cut()
-            .is_none_or(|(is, _)| self.first.txsm() && (!is.ipv4 || self.first.ixsm()))
+            .is_none_or(|(is, _)| self.first.txsm() && (!is.outer.ipv4 || self.first.ixsm()))
     }
 
     /// Whether the context has the length of the transport header.
     pub(crate) fn transport_length_agrees(&self) -> bool {
-        self.cut().is_none_or(|(is, said)| match is.protocol {
-            TCP => said.l4_len == usize::from(be16(self.data, is.l4 + 12) >> 12) * 4,
+        self.cut().is_none_or(|(is, said)| match is.inner.protocol {
+            TCP => said.l4_len == usize::from(be16(self.data, is.inner.l4 + 12) >> 12) * 4,
             UDP => said.l4_len == 8,
             _ => true,
         })
     }
 
-    /// Whether the fields that differ between segments are ready: no length and no checksum in
-    /// the network header, and no length in the sum of the pseudo header.
+    /// Whether the fields that differ between segments are ready: no length in the outer network
+    /// header, no checksum but for what cancels the headers of a tunnel, and no length in the sum of
+    /// the pseudo header.
     pub(crate) fn fields_are_ready(&self) -> bool {
-        self.cut().is_none_or(|(is, _)| {
-            let field = match is.protocol {
-                TCP => be16(self.data, is.l4 + 16),
-                UDP => be16(self.data, is.l4 + 6),
+        self.cut().is_none_or(|(Nested { outer, inner }, _)| {
+            let field = match inner.protocol {
+                TCP => be16(self.data, inner.l4 + 16),
+                UDP => be16(self.data, inner.l4 + 6),
                 _ => return true,
             };
-            let (addresses, rest) = if is.ipv4 {
-                let rest = be16(self.data, is.l3 + 2) | be16(self.data, is.l3 + 10);
-                (is.l3 + 12..is.l3 + 20, rest)
+            let is_blank = if outer.ipv4 {
+                let tunnel = self.data.get(outer.l4..inner.l4).unwrap_or_default();
+                let checksum = be16(self.data, outer.l3 + 10);
+                let cancels = finish(sum(tunnel, checksum.into())) == 0;
+                let is_right = if tunnel.is_empty() {
+                    checksum == 0
+                } else {
+                    cancels
+                };
+                be16(self.data, outer.l3 + 2) == 0 && is_right
             } else {
-                (is.l3 + 8..is.l3 + 40, be16(self.data, is.l3 + 4))
+                be16(self.data, outer.l3 + 4) == 0
+            };
+            let addresses = if inner.ipv4 {
+                inner.l3 + 12..inner.l3 + 20
+            } else {
+                inner.l3 + 8..inner.l3 + 40
             };
             let addresses = self.data.get(addresses).unwrap_or_default();
+            let seed = !finish(sum(addresses, inner.protocol.into()));
             // Two representations of zero.
-            rest == 0 && (!finish(sum(addresses, is.protocol.into()))).abs_diff(field) % 0xffff == 0
+            is_blank && seed.abs_diff(field) % 0xffff == 0
         })
     }
 }

@@ -7,6 +7,7 @@ use arbitrary_int::u18;
 
 use super::{Driver, context, good};
 use crate::card::TX_DATA;
+use crate::checksum::{finish, sum};
 use crate::descriptor::{Transport, TxContextHigh, TxData};
 use crate::packet::{be16, put_be16};
 use crate::regs::bits::{Mrqc, Rxcsum};
@@ -16,6 +17,7 @@ use crate::testing::tcp_send;
 /// A send of 3,000 bytes in segments of 1,000, as the contract wants it.
 struct Send {
     data: Vec<u8>,
+    ip_len: u16,
     l4_len: u8,
     mss: u16,
     request: TxData,
@@ -31,6 +33,7 @@ impl Send {
             .with_ixsm(true);
         Self {
             data,
+            ip_len: 20,
             l4_len: 20,
             mss: 1000,
             request,
@@ -38,12 +41,82 @@ impl Send {
     }
 
     fn broken(&self) -> BTreeSet<&'static str> {
-        let (low, high) = context(14, 20, true, Transport::Tcp);
+        let (low, high) = context(14, self.ip_len, true, Transport::Tcp);
         let high = TxContextHigh::new_with_raw_value(high.raw_value())
             .with_l4len(self.l4_len)
             .with_mss(self.mss);
         let high = TxData::new_with_raw_value(high.raw_value());
         Driver::breaks_with(&self.data, &[(low, high), (TX_DATA, self.request)])
+    }
+}
+
+/// The headers of tunnels behind IPv4, by the protocol in it: those up to the inner IPv4, which may
+/// be behind Ethernet.
+const TUNNELS: [(u8, &[u8], bool); 5] = [
+    (4, &[], false),
+    (47, &[0, 0, 8, 0], false),
+    (47, &[0x20, 0, 0x65, 0x58, 0, 0, 0, 7], true),
+    (
+        47,
+        &[0xb0, 0, 0x65, 0x58, 1, 2, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1],
+        true,
+    ),
+    (
+        17,
+        &[0x30, 1, 0x12, 0xb5, 4, 0, 0, 0, 8, 0, 0, 0, 0, 0, 7, 0],
+        true,
+    ),
+];
+
+impl Send {
+    /// The same within a tunnel.
+    fn within(protocol: u8, headers: &[u8], ethernet: bool) -> Self {
+        let mut send = Self::new();
+        let inner = send.data.split_off(if ethernet { 0 } else { 14 });
+        let mut data = tcp_send(&[])[..34].to_vec();
+        data[23] = protocol;
+        data.extend_from_slice(headers);
+        let tunnel = headers.len() + if ethernet { 34 } else { 20 };
+        data.extend_from_slice(&inner);
+        let cancels = finish(sum(&data[34..34 + tunnel], 0));
+        put_be16(&mut data, 24, cancels);
+        send.request = good(data.len())
+            .with_paylen(u18::new(3000))
+            .with_tse(true)
+            .with_txsm(true)
+            .with_ixsm(true);
+        send.ip_len = 20 + tunnel as u16;
+        send.data = data;
+        send
+    }
+}
+
+#[test]
+fn rules_are_kept_in_tunnels() {
+    for (protocol, headers, ethernet) in TUNNELS {
+        let send = Send::within(protocol, headers, ethernet);
+        assert_eq!(send.broken(), BTreeSet::new(), "{protocol} {headers:?}");
+    }
+}
+
+#[test]
+fn rules_are_broken_in_tunnels() {
+    for (protocol, headers, ethernet) in TUNNELS {
+        let within = || Send::within(protocol, headers, ethernet);
+        let mut send = within();
+        put_be16(&mut send.data, 24, 0);
+        assert_eq!(send.broken(), BTreeSet::from(["tx-tse-fields"]));
+        send = within();
+        let sequence = usize::from(send.ip_len) + 14 + 16;
+        put_be16(&mut send.data, sequence, 0x1234);
+        assert_eq!(send.broken(), BTreeSet::from(["tx-tse-fields"]));
+        send = within();
+        send.ip_len += 4;
+        assert!(send.broken().contains("tx-context-headers"));
+        // An unknown tunnel.
+        send = within();
+        send.data[23] = 99;
+        assert!(send.broken().contains("tx-context-headers"));
     }
 }
 
