@@ -35,6 +35,21 @@ pub enum Feature {
     Tso = bindings::NETIF_F_TSO_BIT,
     /// Splits TCP over IPv6 into segments.
     Tso6 = bindings::NETIF_F_TSO6_BIT,
+    /// May leave the identification of IPv4 headers as it is when it splits TCP, or change it: users
+    /// allow this, see [`Info::tunnels`].
+    TsoMangleId = bindings::NETIF_F_TSO_MANGLEID_BIT,
+    /// Splits packets in tunnels of GRE, see [`Info::tunnels`].
+    TunnelGre = bindings::NETIF_F_GSO_GRE_BIT,
+    /// The same, with checksums of GRE.
+    TunnelGreChecksum = bindings::NETIF_F_GSO_GRE_CSUM_BIT,
+    /// Splits packets in tunnels within IPv4 that have no header of their own.
+    TunnelIpv4 = bindings::NETIF_F_GSO_IPXIP4_BIT,
+    /// The same, within IPv6.
+    TunnelIpv6 = bindings::NETIF_F_GSO_IPXIP6_BIT,
+    /// Splits packets in tunnels of UDP, as those of VXLAN and Geneve.
+    TunnelUdp = bindings::NETIF_F_GSO_UDP_TUNNEL_BIT,
+    /// The same, with checksums in the header of UDP.
+    TunnelUdpChecksum = bindings::NETIF_F_GSO_UDP_TUNNEL_CSUM_BIT,
     /// Inserts the VLAN tag of transmitted packets, see
     /// [`SkBuff::vlan_tag`](crate::net::skbuff::SkBuff::vlan_tag).
     VlanInsert = bindings::NETIF_F_HW_VLAN_CTAG_TX_BIT,
@@ -78,6 +93,25 @@ impl Features {
         self.without(Feature::Tso)
             .without(Feature::Tso6)
             .without(Feature::Uso)
+    }
+
+    /// The set for a packet in a tunnel, see [`Info::tunnels`].
+    #[inline]
+    pub const fn for_tunnel(self) -> Self {
+        if self.contains(Feature::TsoMangleId) {
+            self
+        } else {
+            self.without(Feature::Tso)
+        }
+    }
+
+    /// The tunnels in the set, if there are any, and that the stack helps with them.
+    pub(super) const fn with_partial(self) -> Self {
+        if self.0 == 0 {
+            self
+        } else {
+            Self(self.0 | 1 << bindings::NETIF_F_GSO_PARTIAL_BIT)
+        }
     }
 
     /// The set without those that handle VLAN tags: interfaces of a VLAN have the rest.
@@ -129,6 +163,17 @@ pub struct Info {
     /// [`Self::MIN_SEGMENTED_LEN`]. Users can lower it, and the stack goes beyond 64 KiB only if
     /// users raise its own limit (BIG TCP).
     pub max_segmented_len: u32,
+    /// Tunnels whose packets the card splits as [`Self::features`] say, although it knows nothing of
+    /// tunnels (GSO partial). The stack cuts packets so that all segments have the same headers
+    /// between the outer network header and the inner transport header, which are as one long
+    /// network header to the card: it may have checksums and be split if it has such a header.
+    ///
+    /// The identification of inner headers of IPv4 is the same in all segments, so such packets
+    /// come only if users have turned on [`Feature::TsoMangleId`] and the packet may not be
+    /// fragmented: a driver that has tunnels removes [`Feature::Tso`] in
+    /// [`Driver::features_check`](super::Driver::features_check) otherwise, see
+    /// [`Features::for_tunnel`].
+    pub tunnels: Features,
     /// The time for which a transmit queue may be stopped before the device is restarted.
     pub tx_timeout_ms: u32,
 }
@@ -151,6 +196,7 @@ impl Info {
             min_mtu: bindings::ETH_MIN_MTU,
             max_mtu: bindings::ETH_DATA_LEN,
             max_segmented_len: bindings::GSO_LEGACY_MAX_SIZE,
+            tunnels: Features::NONE,
             tx_timeout_ms: 5_000,
         }
     }

@@ -462,7 +462,7 @@ impl<T: Driver> Registration<T> {
 
     /// Describes the device to the stack, and registers it.
     pub(super) fn register(&mut self, info: &Info) -> Result {
-        let features = info.features.0;
+        let features = info.features.union(info.tunnels.with_partial());
         let mut flags = 0;
 
         if T::HAS_SET_RX_MODE {
@@ -487,10 +487,13 @@ impl<T: Driver> Registration<T> {
             dev.netdev_ops = inner.path().callbacks().ops;
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.request_ops_lock = T::OPS_LOCK;
-            dev.features = features;
-            dev.hw_features =
-                info.features.union(info.features_off).0 & !(1 << Feature::HighDma as u32);
-            dev.vlan_features = info.features.without_vlan().0;
+            dev.features = features.0;
+            dev.hw_features = features.union(info.features_off).0 & !(1 << Feature::HighDma as u32);
+            dev.vlan_features = features.without_vlan().0;
+            dev.gso_partial_features = info.tunnels.0;
+            if info.tunnels.0 != 0 {
+                dev.hw_enc_features = dev.vlan_features;
+            }
             dev.min_mtu = info.min_mtu;
             dev.max_mtu = info.max_mtu;
             dev.watchdog_timeo =

@@ -57,6 +57,13 @@ macro_rules! header {
 }
 
 impl SkBuff {
+    /// Whether the packet is in a tunnel, and the card may have to do something about what is in it.
+    #[inline]
+    pub fn is_encapsulated(&self) -> bool {
+        // SAFETY: The packet is valid.
+        unsafe { (*header!(self)).encapsulation() != 0 }
+    }
+
     /// The checksum that the card has to complete before it sends this packet, if any.
     #[inline]
     pub fn partial_checksum(&self) -> Option<PartialChecksum> {

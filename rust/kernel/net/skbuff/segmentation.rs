@@ -5,6 +5,10 @@
 //! The stack passes a card that can do so the headers and data of several segments as one packet.
 //! The card sends the headers in front of each piece of the data, with the fields changed that
 //! differ: lengths, checksums, the identification of IPv4, the sequence number and flags of TCP.
+//!
+//! For packets in tunnels, the card need not know of these (GSO partial): the stack sees to it that
+//! all segments have the same headers between the outer network header and the inner transport
+//! header. The card takes them for a part of the network header.
 
 use super::{
     offload::{
@@ -40,21 +44,36 @@ pub struct Segmentation {
     pub ipv4: bool,
     /// Number of bytes of data in each segment; the last one may have fewer. Not zero.
     pub size: u16,
-    /// Offset of the network header.
+    /// Offset of the network header, the outer one in a tunnel.
     pub network: u32,
+    /// Length of the network header. The headers of a tunnel and the inner network header follow, up
+    /// to the transport header.
+    pub network_len: u32,
     /// Offset of the transport header.
     pub transport: u32,
     /// Offset of the data: the length of all headers together.
     pub headers: u32,
 }
 
-// CAST: Single bits, none of which is the sign.
+// CAST: Single bits.
 
 const TCP_IPV4: u32 = bindings::SKB_GSO_TCPV4 as u32;
 const TCP_IPV6: u32 = bindings::SKB_GSO_TCPV6 as u32;
 const UDP: u32 = bindings::SKB_GSO_UDP_L4 as u32;
 /// The packet is from an untrusted source. The stack has verified it.
 const DODGY: u32 = bindings::SKB_GSO_DODGY as u32;
+/// The packets that were merged into this one had the same identification of IPv4, in the outer or
+/// inner header. The stack passes it only to a card that may change it.
+const FIXED_ID: u32 =
+    bindings::SKB_GSO_TCP_FIXEDID as u32 | bindings::SKB_GSO_TCP_FIXEDID_INNER as u32;
+/// The headers of a tunnel are the same in all segments.
+const PARTIAL: u32 = bindings::SKB_GSO_PARTIAL as u32;
+const TUNNELS: u32 = bindings::SKB_GSO_GRE as u32
+    | bindings::SKB_GSO_GRE_CSUM as u32
+    | bindings::SKB_GSO_IPXIP4 as u32
+    | bindings::SKB_GSO_IPXIP6 as u32
+    | bindings::SKB_GSO_UDP_TUNNEL as u32
+    | bindings::SKB_GSO_UDP_TUNNEL_CSUM as u32;
 
 /// Offsets in headers.
 const IPV4_TOTAL_LEN: usize = 2;
@@ -85,7 +104,8 @@ impl Segmentation {
         }
         let transport = checksum.start;
         let header = data.get(transport as usize..)?;
-        let (protocol, len) = match (gso_type & !DODGY, checksum.offset) {
+        let inner_type = gso_type & !(DODGY | FIXED_ID | PARTIAL | TUNNELS);
+        let (protocol, len) = match (inner_type, checksum.offset) {
             (TCP_IPV4 | TCP_IPV6, TCP_CHECKSUM) => {
                 let words = u32::from(*header.get(TCP_DATA_OFFSET)? >> 4);
                 (SegmentedProtocol::Tcp, (4 * words).max(TCP_MIN_LEN))
@@ -93,16 +113,17 @@ impl Segmentation {
             (UDP, UDP_CHECKSUM) => (SegmentedProtocol::Udp, UDP_LEN),
             _ => return None,
         };
-        let ipv4 = match *data.get(network as usize)? >> 4 {
-            4 => true,
-            6 => false,
+        let first = *data.get(network as usize)?;
+        let (ipv4, least) = match first >> 4 {
+            4 => (true, (4 * u32::from(first & 0xf)).max(IPV4_MIN_LEN)),
+            6 => (false, IPV6_MIN_LEN),
             _ => return None,
         };
-        let network_len = transport.checked_sub(network)?;
-        let min_len = if ipv4 { IPV4_MIN_LEN } else { IPV6_MIN_LEN };
+        let most = transport.checked_sub(network)?;
+        let network_len = if gso_type & TUNNELS != 0 { least } else { most };
 
         // CAST: `usize` has at least 32 bits wherever the kernel runs.
-        if network_len < min_len || header.len() < len as usize {
+        if most < least || header.len() < len as usize {
             return None;
         }
         Some(Self {
@@ -110,6 +131,7 @@ impl Segmentation {
             ipv4,
             size,
             network,
+            network_len,
             transport,
             headers: transport + len,
         })
@@ -118,10 +140,15 @@ impl Segmentation {
     /// Writes the initial values to the headers that a card expects, see
     /// [`SkBuff::seed_segments`]. `len` is the length of the packet.
     fn seed(&self, headers: &mut [u8], len: u32) -> Option<()> {
-        let network = headers.get_mut(self.network as usize..self.transport as usize)?;
+        let (network, tunnel) = headers
+            .get_mut(self.network as usize..self.transport as usize)?
+            .split_at_mut_checked(self.network_len as usize)?;
         if self.ipv4 {
+            // The card sums up the tunnel as well: this cancels it.
+            let checksum = if tunnel.is_empty() { 0 } else { !sum(tunnel) };
+
             *network.get_mut(IPV4_TOTAL_LEN..)?.first_chunk_mut()? = [0; 2];
-            *network.get_mut(IPV4_CHECKSUM..)?.first_chunk_mut()? = [0; 2];
+            *network.get_mut(IPV4_CHECKSUM..)?.first_chunk_mut()? = checksum.to_be_bytes();
         } else {
             *network.get_mut(IPV6_PAYLOAD_LEN..)?.first_chunk_mut()? = [0; 2];
         }
@@ -150,12 +177,20 @@ fn fold(sum: u32) -> u16 {
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
+/// The sum of a few bytes, as in checksums of the Internet protocols. Not more than 64 KiB.
+fn sum(bytes: &[u8]) -> u16 {
+    let words = bytes
+        .chunks(2)
+        .map(|word| u16::from_be_bytes([word[0], *word.get(1).unwrap_or(&0)]));
+
+    fold(words.map(u32::from).fold(0, u32::wrapping_add))
+}
+
 impl SkBuff {
     /// How the card has to split the packet.
     ///
     /// Returns [`None`] if it is one packet, see [`Self::gso_size`], or one that is split in a way
-    /// that is not known here: packets in tunnels, for instance. The stack passes those only to
-    /// cards that have features for them.
+    /// that is not known here. The stack passes those only to cards that have features for them.
     pub fn segmentation(&self) -> Option<Segmentation> {
         let size = self.gso_size()?;
         // SAFETY: The shared info of a valid packet is valid.
@@ -172,14 +207,16 @@ impl SkBuff {
 
     /// Prepares the headers of a packet that the card is to split, as most cards want them.
     ///
-    /// The length in the network header becomes zero, as does the checksum of IPv4. The transport
-    /// checksum becomes the sum of the pseudo header without a length, so that the card only has to
-    /// add each segment's own. Headers that are shared with a clone are copied, which TCP's are
-    /// not. To be called before the packet is mapped.
+    /// The length in the network header becomes zero, as does the checksum of IPv4; in a tunnel, this
+    /// becomes what makes up for the further headers, which the card takes for a part of this
+    /// one. The transport checksum becomes the sum of the pseudo header without a length, so that
+    /// the card only has to add each segment's own. Headers that are shared with a clone are copied,
+    /// which TCP's are not. To be called before the packet is mapped.
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if [`Self::segmentation`] is [`None`], [`EBUSY`] if there are other references to
+    /// [`EINVAL`] if [`Self::segmentation`] is [`None`], or the packet is in a tunnel and the stack has
+    /// not prepared it, see [`Info::tunnels`](crate::net::device::Info::tunnels); [`EBUSY`] if there are other references to
     /// the packet, [`ENOMEM`] if there is no memory. The packet is dropped.
     pub fn seed_segments(self) -> Result<(Self, Segmentation)> {
         if self.is_shared() {
@@ -188,6 +225,11 @@ impl SkBuff {
 
         // SAFETY: The packet is valid, and there is no other reference to it.
         to_result(unsafe { bindings::skb_cow_head(self.as_raw(), 0) })?;
+        // SAFETY: The shared info of a valid packet is valid.
+        let gso_type = unsafe { (*self.shared_info()).gso_type };
+        if gso_type & TUNNELS != 0 && gso_type & PARTIAL == 0 {
+            return Err(EINVAL);
+        }
         let segmentation = self.segmentation().ok_or(EINVAL)?;
 
         // SAFETY: The headers are in the linear part, of which they are the beginning. They are not
@@ -237,6 +279,7 @@ mod tests {
                 ipv4: true,
                 size: 1448,
                 network: 14,
+                network_len: 20,
                 transport: 34,
                 headers: 66,
             })
@@ -248,9 +291,7 @@ mod tests {
     fn headers_that_do_not_fit() -> Result {
         let mut data = tcp_ipv4(0)?;
 
-        // A tunnel; another protocol; a checksum elsewhere; no IPv4 header in front of it.
-        let tunnel = TCP_IPV4 | bindings::SKB_GSO_UDP_TUNNEL as u32;
-        assert!(of(&data, tunnel, 34, TCP_CHECKSUM).is_none());
+        // Another protocol; a checksum elsewhere; no IPv4 header in front of it.
         assert!(of(&data, bindings::SKB_GSO_SCTP as u32, 34, 8).is_none());
         assert!(of(&data, TCP_IPV4, 34, UDP_CHECKSUM).is_none());
         assert!(of(&data, TCP_IPV4, 33, TCP_CHECKSUM).is_none());
@@ -258,6 +299,9 @@ mod tests {
         assert!(of(&data, TCP_IPV4, 10, TCP_CHECKSUM).is_none());
         // The header ends behind the linear part.
         assert!(of(&data[..65], TCP_IPV4, 34, TCP_CHECKSUM).is_none());
+        // The network header is longer than its place.
+        data[ETH] = 0x46;
+        assert!(of(&data, TCP_IPV4, 34, TCP_CHECKSUM).is_none());
         // IPv6 needs 40 bytes.
         data[ETH] = 0x60;
         assert!(of(&data, TCP_IPV6, 34, TCP_CHECKSUM).is_none());
@@ -274,6 +318,60 @@ mod tests {
             !udp.ipv4 && udp.protocol == SegmentedProtocol::Udp && udp.headers == 62
         }));
         Ok(())
+    }
+
+    const VXLAN: u32 = TCP_IPV4 | bindings::SKB_GSO_UDP_TUNNEL as u32;
+    /// The headers of UDP, VXLAN, Ethernet and IPv4.
+    const TUNNEL: usize = 8 + 8 + 14 + 20;
+
+    /// Makes the headers of a TCP packet in a tunnel over IPv4.
+    fn tunnel() -> Result<KVec<u8>> {
+        let mut data = KVec::from_elem(0, ETH + 20 + TUNNEL + 20, GFP_KERNEL)?;
+        data[ETH] = 0x45;
+        data[ETH + IPV4_TOTAL_LEN] = 0x12;
+        for (number, byte) in data[ETH + 20..][..TUNNEL].iter_mut().enumerate() {
+            *byte = 7 * number as u8 + 200;
+        }
+        data[ETH + 20 + TUNNEL + TCP_DATA_OFFSET] = 0x50;
+        Ok(data)
+    }
+
+    #[test]
+    fn headers_of_a_tunnel() -> Result {
+        let mut data = tunnel()?;
+        for gso_type in [VXLAN, VXLAN | PARTIAL, VXLAN | PARTIAL | FIXED_ID] {
+            let found = of(&data, gso_type, 34 + TUNNEL as u32, TCP_CHECKSUM).ok_or(EINVAL)?;
+            assert_eq!((found.network, found.network_len), (14, 20));
+            assert_eq!((found.transport, found.headers), (84, 104));
+        }
+        // The inner one of IPv6 is as long.
+        data[ETH] = 0x60;
+        let found = of(&data, VXLAN, 34 + TUNNEL as u32, TCP_CHECKSUM).ok_or(EINVAL)?;
+        assert_eq!((found.ipv4, found.network_len), (false, 40));
+        Ok(())
+    }
+
+    #[test]
+    fn a_tunnel_cancels_out() -> Result {
+        let mut data = tunnel()?;
+        let segmentation =
+            of(&data, VXLAN | PARTIAL, 34 + TUNNEL as u32, TCP_CHECKSUM).ok_or(EINVAL)?;
+        segmentation.seed(&mut data, 104 + 2000).ok_or(EINVAL)?;
+
+        // The card sums up everything up to the transport header; the outer header is all that is
+        // to be left. It has no length yet.
+        let all = sum(&data[ETH..][..20 + TUNNEL]);
+        data[ETH + IPV4_CHECKSUM..][..2].fill(0);
+        assert_eq!(all, sum(&data[ETH..][..20]));
+        assert_eq!(data[ETH + IPV4_TOTAL_LEN], 0);
+        Ok(())
+    }
+
+    #[test]
+    fn sums_of_bytes() {
+        assert_eq!(sum(&[]), 0);
+        assert_eq!(sum(&[1, 2, 3]), 0x0402);
+        assert_eq!(sum(&[0xff; 512]), 0xffff);
     }
 
     #[test]

@@ -193,6 +193,7 @@ impl Driver for Dummy {
             queues: log.queues.load(Relaxed) as u16,
             max_mtu: 9000,
             features: Features::NONE.with(Feature::RxHash),
+            tunnels: Features::NONE.with(Feature::TunnelUdp),
             features_off: Features::NONE.with(Feature::Ntuple),
             ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 1]))
         };

@@ -112,6 +112,36 @@ mod cases {
     }
 
     #[test]
+    fn the_stack_helps_with_tunnels() -> Result {
+        const TUNNEL: u64 = 1 << bindings::NETIF_F_GSO_UDP_TUNNEL_BIT;
+        const PARTIAL: u64 = 1 << bindings::NETIF_F_GSO_PARTIAL_BIT;
+        let device = Fixture::new(1)?;
+        // SAFETY: The device is registered.
+        let (partial, all, inner) = unsafe {
+            let dev = &*device.dev();
+            (dev.gso_partial_features, dev.features, dev.hw_enc_features)
+        };
+
+        assert_eq!(partial, TUNNEL);
+        assert_eq!(all & (TUNNEL | PARTIAL), TUNNEL | PARTIAL);
+        assert_eq!(
+            inner & (TUNNEL | PARTIAL | HASH.0),
+            TUNNEL | PARTIAL | HASH.0
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn identifications_of_inner_headers_stay() {
+        let tso = Features::NONE.with(Feature::Tso).with(Feature::Tso6);
+
+        assert_eq!(tso.for_tunnel(), Features::NONE.with(Feature::Tso6));
+        let same = tso.with(Feature::TsoMangleId);
+        assert_eq!(same.for_tunnel(), same);
+        assert_eq!(Features::NONE.with_partial(), Features::NONE);
+    }
+
+    #[test]
     fn a_device_is_told_while_it_is_up() -> Result {
         let device = Fixture::new(1)?;
         let log = &device.log;
