@@ -420,6 +420,7 @@ mod tests {
         ipv4: true,
         size: 1448,
         network: 14,
+        network_len: 20,
         transport: 34,
         headers: 66,
     };
@@ -448,6 +449,11 @@ mod tests {
             ..SEGMENTATION
         };
         assert!(TxContext::segmented(&long(MAX_SEGMENT_HEADERS)).is_some());
+        // In a tunnel, the network header is one up to the transport header.
+        let Some(context) = TxContext::segmented(&long(104)) else {
+            panic!("the device can do TSO in tunnels");
+        };
+        assert_eq!(context.low.into_raw(), 14 << 9 | 70);
         assert!(TxContext::segmented(&long(MAX_SEGMENT_HEADERS + 1)).is_none());
     }
 

@@ -160,8 +160,13 @@ fn features_asked(skb: &SkBuff, features: Features) -> Features {
             .without(Feature::VlanInsert)
             .without_segmentation();
     }
-    if skb.gso_size().is_some() && !is_segmentable(skb) {
-        return features.without_segmentation();
+    if skb.gso_size().is_some() {
+        if !is_segmentable(skb) {
+            return features.without_segmentation();
+        }
+        if skb.is_encapsulated() {
+            return features.for_tunnel();
+        }
     }
     features
 }
@@ -183,6 +188,7 @@ mod tests {
             ipv4: true,
             size: 1000,
             network: 14,
+            network_len: 20,
             transport: 34,
             headers: 54,
         };

@@ -239,6 +239,14 @@ impl<'bound> Port<'bound> {
             .with(Feature::Uso);
         // With rules, a part of the packet buffer is theirs.
         info.features_off = Features::NONE.with(Feature::Ntuple);
+        // The card has a network header of up to 511 bytes, whatever is in it.
+        info.tunnels = Features::NONE
+            .with(Feature::TunnelGre)
+            .with(Feature::TunnelGreChecksum)
+            .with(Feature::TunnelIpv4)
+            .with(Feature::TunnelIpv6)
+            .with(Feature::TunnelUdp)
+            .with(Feature::TunnelUdpChecksum);
         info.max_segmented_len = MAX_SEGMENTED_LEN;
 
         let stats = PortStats::new(pairs)?;
