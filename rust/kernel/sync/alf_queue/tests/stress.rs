@@ -99,8 +99,10 @@ mod cases {
         if since.elapsed() > PATIENCE {
             board.wrong.add(1u32, Relaxed);
         }
+        // On a single CPU, the other thread could run only after a time slice otherwise.
+        //
         // SAFETY: May be called in process context at any time.
-        unsafe { bindings::schedule() };
+        unsafe { bindings::yield_() };
         board.wrong.load(Relaxed) == 0
     }
 
