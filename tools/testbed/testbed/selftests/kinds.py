@@ -82,8 +82,8 @@ _LONG = (
     "sfp.py",
     "vlan.py",
 )
-# The debug kernel has no SCTP.
-_NOT_DEBUG = ("sctp.py",)
+# The debug kernel has neither SCTP nor tunnels.
+_NOT_DEBUG = ("sctp.py", "tunnels.py")
 KINDS = (
     Kind("e2e-rust", "rust", "debug", without=(*_LONG, *_NOT_DEBUG), judged=True),
     Kind("e2e-debug", "rust", "debug", (*_LONG, "leaks.py"), judged=True),

@@ -30,6 +30,10 @@ V6 = (socket.inet_pton(socket.AF_INET6, "2001:db8:9::70"),
 TCP_CWR, TCP_ACK, TCP_PSH, TCP_FIN = 0x80, 0x10, 0x08, 0x01
 
 
+def _macs(cfg):
+    return bytes.fromhex((cfg.remote_dev["address"] + cfg.dev["address"]).replace(":", ""))
+
+
 def _transport(kind, size, flags, options):
     """ Build the transport header and the data, with zero as the checksum. """
     data = bytes(range(251)) * (size // 251 + 1)
@@ -41,14 +45,14 @@ def _transport(kind, size, flags, options):
     return header + b"\1" * (4 * options) + data[:size]
 
 
-def _packet(cfg, kind, size, flags, options):
+def build_packet(macs, kind, size, flags, options, fragment=0):
     """ Return a packet, and the offset of its transport header. """
     body = _transport(kind, size, flags, options)
     protocol = socket.IPPROTO_UDP if kind.startswith("udp") else socket.IPPROTO_TCP
     length = len(body)
     if kind.endswith("4"):
-        network = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + length & 0xffff, 0xfffe, 0, 64,
-                              protocol, 0, *V4)
+        network = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + length & 0xffff, 0xfffe,
+                              fragment, 64, protocol, 0, *V4)
         network = network[:10] + struct.pack("!H", 0xffff - sum16(network)) + network[12:]
         pseudo = b"".join(V4)
     else:
@@ -57,7 +61,6 @@ def _packet(cfg, kind, size, flags, options):
     at = 6 if kind.startswith("udp") else 16
     seed = sum16(pseudo + struct.pack("!II", length, protocol))
     body = body[:at] + struct.pack("!H", seed) + body[at + 2:]
-    macs = bytes.fromhex((cfg.remote_dev["address"] + cfg.dev["address"]).replace(":", ""))
     kind_of_payload = 0x0800 if kind.endswith("4") else 0x86dd
     return macs + struct.pack("!H", kind_of_payload) + network + body, ETH_HLEN + len(network)
 
@@ -117,7 +120,7 @@ def _offloaded(cfg):
 ])
 def frames(cfg, kind, size, length, flags, options):
     """ The frames are those of the stack. """
-    packet, transport = _packet(cfg, kind, length, flags, options)
+    packet, transport = build_packet(_macs(cfg), kind, length, flags, options)
     count = -(-length // size)
 
     _features(cfg, "off")
@@ -146,7 +149,7 @@ def split_by_the_stack(cfg, kind, size, length):
     """ A packet that the device cannot split is split by the stack. """
     if cfg.card and cfg.card.driver == "ixgbe":
         raise KsftSkipEx("the C driver leaves it to the card")
-    packet, transport = _packet(cfg, kind, length, TCP_ACK, 0)
+    packet, transport = build_packet(_macs(cfg), kind, length, TCP_ACK, 0)
     dropped = netdev_stat(cfg.ifname, "tx_dropped")
     before = _offloaded(cfg)
     found = _frames(cfg, kind, packet, transport, size, -(-length // size))

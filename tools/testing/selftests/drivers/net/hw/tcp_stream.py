@@ -85,8 +85,8 @@ def _send(address, port, file, how):
         peer.recv(1)
 
 
-def transfer(cfg, size, how, ipver="4"):
-    """ Send to the remote end and compare size and checksum. """
+def transfer(cfg, size, how, ipver="4", address=None):
+    """ Send to the remote end, or one of its addresses, and compare size and checksum. """
     cfg.require_ipver(ipver)
     file, digest = _source(size)
     port = rand_port()
@@ -94,7 +94,7 @@ def transfer(cfg, size, how, ipver="4"):
     with file, bkg(f"python3 {receiver} {port}", host=cfg.remote,
                    exit_wait=True) as peer:
         wait_port_listen(port, host=cfg.remote, deadline=PATIENCE)
-        _send(cfg.remote_addr_v[ipver], port, file, how)
+        _send(address or cfg.remote_addr_v[ipver], port, file, how)
     ksft_eq(peer.stdout.split(), [str(size), digest])
 
 
