@@ -2,20 +2,17 @@
 
 //! Received frames that are not as most are.
 
-use kernel::{
-    net::{
-        device::{
-            Feature,
-            Features, //
-        },
-        page_pool::CpuBuffer,
-        rx_list::{
-            RxList,
-            RxOffloads, //
-        },
-        skbuff::UniqueSkBuff, //
+use kernel::net::{
+    device::{
+        Feature,
+        Features, //
     },
-    prelude::*, //
+    page_pool::CpuBuffer,
+    rx_list::{
+        RxList,
+        RxOffloads, //
+    },
+    skbuff::UniqueSkBuff, //
 };
 
 use super::buffers::HEADER_LEN;
