@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from insn import panic_path, symbols
+from insn import panic_path, stack, symbols
 from testbed.build import compile_fail
 from testbed.build.kernel import Kernel
 from testbed.env import Env
@@ -128,6 +128,26 @@ def _hot(results: Results, code: dict[str, set[str]], name: str, end: str) -> No
         ways = panic_path.way(code, root)
         results.add(f"{name} cannot panic", " calls ".join(ways) or None)
         say(f"    {name} and {len(panic_path.reached(code, root)) - 1} functions that it reaches")
+
+
+# Bytes of stack that a function may take: a quarter of the smallest stack.
+_MOST_STACK = 4096
+
+
+@pytest.mark.suite("objects")
+def test_stack(env: Env, ready: Ready, results: Results) -> None:
+    """No function of the kernel crate takes too much of the stack; its tests are in there."""
+    kernel = ready("uml").kernels["uml"]
+    with Step("stack frames of the kernel crate"):
+        found = stack.measure(f"llvm-objdump{env.llvm}", kernel.build / "rust/kernel.o")
+        if not found:
+            raise Failure(f"there is no function in {kernel.build}/rust/kernel.o")
+        largest = sorted(found.items(), key=lambda one: -one[1])
+        say(f"    {len(found)} functions, the largest: {largest[0][1]} bytes")
+        bad = [f"{symbols.readable(name)} takes {size} bytes"
+               for name, size in largest if size > _MOST_STACK]  # fmt: skip
+        results.add(f"no function takes more than {_MOST_STACK} bytes of stack",
+                    "; ".join(bad[:5]) or None)  # fmt: skip
 
 
 @pytest.mark.suite("compile-fail")
