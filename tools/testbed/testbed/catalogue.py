@@ -30,7 +30,7 @@ SUITES = {
     "e2e-debug": "end to end, Rust driver in the debug kernel: what e2e-rust leaves out",
     "e2e-debug-e1000e": "end to end, the sample driver for the 82574L in the debug kernel",
     "bounce": "end to end, Rust driver, each DMA through a bounce buffer (swiotlb=force)",
-    "iommu": "end to end, Rust driver, behind a strict IOMMU (not seen to pass yet)",
+    "iommu": "end to end, Rust driver, behind a strict IOMMU",
     "cfi": "KUnit, end to end, a million frames, in a kernel that checks calls (kCFI)",
     "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT; not seen to pass yet)",
     "arm64": "KUnit and end to end, in an emulated 64-bit Arm machine (not seen to pass yet)",
