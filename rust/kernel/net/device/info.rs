@@ -35,8 +35,8 @@ pub enum Feature {
     Tso = bindings::NETIF_F_TSO_BIT,
     /// Splits TCP over IPv6 into segments.
     Tso6 = bindings::NETIF_F_TSO6_BIT,
-    /// May leave the identification of IPv4 headers as it is when it splits TCP, or change it: users
-    /// allow this, see [`Info::tunnels`].
+    /// May leave the identification of IPv4 headers as it is when it splits TCP, or change it:
+    /// users allow this, see [`Info::tunnels`].
     TsoMangleId = bindings::NETIF_F_TSO_MANGLEID_BIT,
     /// Splits packets in tunnels of GRE, see [`Info::tunnels`].
     TunnelGre = bindings::NETIF_F_GSO_GRE_BIT,
@@ -163,8 +163,8 @@ pub struct Info {
     /// [`Self::MIN_SEGMENTED_LEN`]. Users can lower it, and the stack goes beyond 64 KiB only if
     /// users raise its own limit (BIG TCP).
     pub max_segmented_len: u32,
-    /// Tunnels whose packets the card splits as [`Self::features`] say, although it knows nothing of
-    /// tunnels (GSO partial). The stack cuts packets so that all segments have the same headers
+    /// Tunnels whose packets the card splits as [`Self::features`] say, although it knows nothing
+    /// of tunnels (GSO partial). The stack cuts packets so that all segments have the same headers
     /// between the outer network header and the inner transport header, which are as one long
     /// network header to the card: it may have checksums and be split if it has such a header.
     ///

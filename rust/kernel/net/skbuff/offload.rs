@@ -57,7 +57,8 @@ macro_rules! header {
 }
 
 impl SkBuff {
-    /// Whether the packet is in a tunnel, and the card may have to do something about what is in it.
+    /// Whether the packet is in a tunnel, and the card may have to do something about what is in
+    /// it.
     #[inline]
     pub fn is_encapsulated(&self) -> bool {
         // SAFETY: The packet is valid.

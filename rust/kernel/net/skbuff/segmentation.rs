@@ -46,8 +46,8 @@ pub struct Segmentation {
     pub size: u16,
     /// Offset of the network header, the outer one in a tunnel.
     pub network: u32,
-    /// Length of the network header. The headers of a tunnel and the inner network header follow, up
-    /// to the transport header.
+    /// Length of the network header. The headers of a tunnel and the inner network header follow,
+    /// up to the transport header.
     pub network_len: u32,
     /// Offset of the transport header.
     pub transport: u32,
@@ -207,17 +207,18 @@ impl SkBuff {
 
     /// Prepares the headers of a packet that the card is to split, as most cards want them.
     ///
-    /// The length in the network header becomes zero, as does the checksum of IPv4; in a tunnel, this
-    /// becomes what makes up for the further headers, which the card takes for a part of this
+    /// The length in the network header becomes zero, as does the checksum of IPv4; in a tunnel,
+    /// this becomes what makes up for the further headers, which the card takes for a part of this
     /// one. The transport checksum becomes the sum of the pseudo header without a length, so that
-    /// the card only has to add each segment's own. Headers that are shared with a clone are copied,
-    /// which TCP's are not. To be called before the packet is mapped.
+    /// the card only has to add each segment's own. Headers that are shared with a clone are
+    /// copied, which TCP's are not. To be called before the packet is mapped.
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if [`Self::segmentation`] is [`None`], or the packet is in a tunnel and the stack has
-    /// not prepared it, see [`Info::tunnels`](crate::net::device::Info::tunnels); [`EBUSY`] if there are other references to
-    /// the packet, [`ENOMEM`] if there is no memory. The packet is dropped.
+    /// [`EINVAL`] if [`Self::segmentation`] is [`None`], or the packet is in a tunnel and the stack
+    /// has not prepared it, see [`Info::tunnels`](crate::net::device::Info::tunnels); [`EBUSY`] if
+    /// there are other references to the packet, [`ENOMEM`] if there is no memory. The packet is
+    /// dropped.
     pub fn seed_segments(self) -> Result<(Self, Segmentation)> {
         if self.is_shared() {
             return Err(EBUSY);

@@ -210,11 +210,11 @@ fn compare(frames: &[Frame]) -> Result<Option<usize>> {
     let mut copy = KVec::with_capacity(frames.len(), GFP_KERNEL)?;
     copy.extend_from_slice(frames, GFP_KERNEL)?;
     let frames = copy;
-    let mut described = KVec::with_capacity(frames.len(), GFP_KERNEL)?;
     let address = dev.0.as_ptr() as usize;
 
     in_poll(64, move |_| {
         let dev = address as *mut bindings::net_device;
+        let mut described = KVec::with_capacity(frames.len(), GFP_ATOMIC)?;
         for frame in &frames {
             described.push(frame.described().ok_or(ENOMEM)?, GFP_ATOMIC)?;
         }
