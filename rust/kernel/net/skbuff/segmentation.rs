@@ -331,7 +331,7 @@ mod tests {
         data[ETH] = 0x45;
         data[ETH + IPV4_TOTAL_LEN] = 0x12;
         for (number, byte) in data[ETH + 20..][..TUNNEL].iter_mut().enumerate() {
-            *byte = 7 * number as u8 + 200;
+            *byte = (7 * number) as u8;
         }
         data[ETH + 20 + TUNNEL + TCP_DATA_OFFSET] = 0x50;
         Ok(data)
