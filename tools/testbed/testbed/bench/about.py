@@ -95,7 +95,7 @@ ABOUT: Mapping[str, str] = {
     "tcp": "Compares the drivers at both ends of a cable between two ports of the model: payload "
     "that arrives, in Mbit/s, on warm connections; reverse is from the peer to the first port. "
     "Writes and windows are those of the sockets: TCP makes the window smaller by the memory that "
-    "received frames take, a page with the Rust driver and half a page with the C driver. Delay is "
+    "received frames take, half a page each. Delay is "
     "netem at the sender, and UDP waits for reports of the receiver. Both ends share one "
     "processor, so the rates are those of its work, and mean nothing for a link.",
     "tcp-cost": "The same by processor time of the guest, both ends together, in nanoseconds per "
