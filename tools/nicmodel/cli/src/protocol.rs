@@ -180,6 +180,10 @@ pub enum FaultKind {
     RxLength,
     /// [`Kind::RxNoEop`].
     RxNoEop,
+    /// [`Kind::RxNext`].
+    RxNext,
+    /// [`Kind::RxCount`].
+    RxCount,
     /// [`Kind::RxOnes`].
     RxOnes,
     /// [`Kind::RxError`].
@@ -194,6 +198,10 @@ pub enum FaultKind {
     FalseLink,
     /// [`Kind::FirmwareBusy`].
     FirmwareBusy,
+    /// [`Kind::LoopedLost`].
+    LoopedLost,
+    /// [`Kind::LoopedDamaged`].
+    LoopedDamaged,
 }
 
 impl FaultKind {
@@ -217,6 +225,8 @@ impl FaultKind {
             | Self::LostInterrupts => None,
             Self::RxLength => Some(Kind::RxLength),
             Self::RxNoEop => Some(Kind::RxNoEop),
+            Self::RxNext => Some(Kind::RxNext),
+            Self::RxCount => Some(Kind::RxCount),
             Self::RxOnes => Some(Kind::RxOnes),
             Self::RxError => Some(Kind::RxError),
             Self::TxNoDone => Some(Kind::TxNoDone),
@@ -224,6 +234,8 @@ impl FaultKind {
             Self::SlowPoll => Some(Kind::SlowPoll),
             Self::FalseLink => Some(Kind::FalseLink),
             Self::FirmwareBusy => Some(Kind::FirmwareBusy),
+            Self::LoopedLost => Some(Kind::LoopedLost),
+            Self::LoopedDamaged => Some(Kind::LoopedDamaged),
         }
     }
 }
@@ -526,12 +538,14 @@ pub const REQUESTS: &[Entry] = &[
                 "kind",
                 "clear (or none), remove, stuck, interrupt, memory_error, counters, veto, lesm, \
                  old_firmware, no_crosstalk, no_negotiation, firmware_dead, damaged_eeprom, \
-                 dead_register, lost_interrupts, rx_length, rx_no_eop, rx_ones, rx_error, \
-                 tx_no_done, tx_head, slow_poll, false_link or firmware_busy",
+                 dead_register, lost_interrupts, rx_length, rx_no_eop, rx_next, \
+                 rx_count, rx_ones, rx_error, \
+                 tx_no_done, tx_head, slow_poll, false_link, firmware_busy, looped_lost or \
+                 looped_damaged",
             ),
             may(
                 "count",
-                "on how many occasions one of the last nine lies, is slow or busy, in 32 bits",
+                "on how many occasions one of the last eleven lies, is slow or busy, in 32 bits",
                 "1",
             ),
             may(

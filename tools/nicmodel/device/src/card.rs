@@ -26,13 +26,19 @@ pub(crate) const SRRCTL: Srrctl = Srrctl::ZERO
 pub(crate) struct Card {
     pub(crate) device: Arc<Device>,
     pub(crate) path: Datapath,
+    pub(crate) clock: Arc<ManualClock>,
 }
 
 impl Card {
     pub(crate) fn new() -> Self {
-        let device = Arc::new(device_with(Arc::new(ManualClock::default())));
+        let clock = Arc::new(ManualClock::default());
+        let device = Arc::new(device_with(Arc::clone(&clock)));
         let path = Datapath::new(Arc::clone(&device));
-        Self { device, path }
+        Self {
+            device,
+            path,
+            clock,
+        }
     }
 
     pub(crate) fn write(&self, at: u32, value: u32) {

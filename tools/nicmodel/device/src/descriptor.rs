@@ -4,7 +4,7 @@
 //! Names are those of the data sheet: 7.1.5 legacy and 7.1.6 advanced receive descriptors, 7.2.3
 //! transmit descriptors.
 
-use arbitrary_int::{u7, u9, u12, u18};
+use arbitrary_int::{u4, u7, u9, u12, u18};
 use bitbybit::{bitenum, bitfield};
 
 /// Bytes of a descriptor of any kind.
@@ -59,6 +59,9 @@ pub struct RxInfo {
     /// It carries SCTP.
     #[bit(10, rw)]
     pub sctp: bool,
+    /// Packets that begin in this buffer, and one: 0 unless they are coalesced.
+    #[bits(17..=20, rw)]
+    pub rsccnt: u4,
     /// The RSS hash.
     #[bits(32..=63, rw)]
     pub rss_hash: u32,
@@ -76,6 +79,9 @@ pub struct RxStatus {
     /// The frame matches a filter of the flow director.
     #[bit(2, rw)]
     pub flm: bool,
+    /// The descriptor with which a packet goes on that is coalesced. There only if it does.
+    #[bits(4..=19, rw)]
+    pub nextp: u16,
     /// A VLAN tag was stripped.
     #[bit(3, rw)]
     pub vp: bool,

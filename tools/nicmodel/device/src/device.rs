@@ -2,7 +2,7 @@
 //! One function of the card: everything that its two threads share.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ use crate::irq::{CAUSE_ECC, Interrupts, VECTORS};
 use crate::judge::{self, Judge};
 use crate::link::Link;
 use crate::memory::DmaMemory;
-use crate::regs::bits::{Autoc, Gssr, Hlreg0, LinkMode, Rah};
+use crate::port::QUEUES;
+use crate::regs::bits::{Autoc, Gssr, Hlreg0, LinkMode, Rah, Register, Rxdctl};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 use crate::trace::Trace;
@@ -78,6 +79,8 @@ pub struct Device {
     generation: AtomicU64,
     /// Changes with every reset.
     epoch: AtomicU64,
+    /// Change whenever a receive queue is disabled.
+    lives: [AtomicU32; QUEUES as usize],
     gate: Gate,
     /// The guest has ring pages mapped: no access to them is seen.
     mapped: AtomicBool,
@@ -117,6 +120,7 @@ impl Device {
             kick: OnceLock::new(),
             generation: AtomicU64::new(1),
             epoch: AtomicU64::new(1),
+            lives: [const { AtomicU32::new(0) }; QUEUES as usize],
             gate: Gate::default(),
             judge: None,
         };
@@ -151,14 +155,47 @@ impl Device {
 
     /// Whether frames leave: a judged card stops its transmitter without a link.
     pub(crate) fn transmits(&self) -> bool {
-        self.judge.is_none() || self.link() || self.regs.get::<Hlreg0>().lpbk()
+        self.judge.is_none() || self.mac_link() || self.loopback()
+    }
+
+    /// Whether sent frames loop back to the port instead of leaving.
+    pub(crate) fn loopback(&self) -> bool {
+        self.regs.get::<Hlreg0>().lpbk()
     }
 
     /// A queue starts or stops some time after it was told to.
     pub(crate) fn queue_changes(&self, at: u32, value: u32) {
+        self.end_life(at, value);
         self.regs.store(at, value);
         self.quiesce();
         self.kick();
+    }
+
+    /// Number of the current life of a receive queue: it changes whenever the queue is disabled.
+    pub(crate) fn life(&self, queue: u32) -> u32 {
+        let life = self.lives.get(queue as usize);
+        life.map_or(0, |life| life.load(Ordering::Acquire))
+    }
+
+    /// All receive queues are disabled.
+    pub(crate) fn end_lives(&self) {
+        for life in &self.lives {
+            life.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Follows a write that may disable a receive queue.
+    fn end_life(&self, at: u32, value: u32) {
+        let (queue, register) = (
+            at.wrapping_sub(offset::RDBAL) / offset::QUEUE,
+            at % offset::QUEUE,
+        );
+        if register == offset::RXDCTL % offset::QUEUE
+            && !Rxdctl::from_raw(value).enable()
+            && let Some(life) = self.lives.get(queue as usize)
+        {
+            life.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// Sets the engine's waker. Only the first call counts.
@@ -490,6 +527,7 @@ impl Device {
                     self.changed();
                 }
                 Access::Doorbell => {
+                    self.end_life(at, value);
                     self.regs.store(at, value);
                     self.kick();
                 }

@@ -9,7 +9,8 @@ use arbitrary_int::u14;
 use crate::device::Device;
 use crate::fault::Kind;
 use crate::function::{Kick, PciFunction};
-use crate::regs::bits::{Ctrl, Eerd, Links, Mmngc, Rah, Register, Rxctrl, Status, Swsm};
+use crate::irq::CAUSE_LSC;
+use crate::regs::bits::{Autoc, Ctrl, Eerd, Links, Mmngc, Rah, Register, Rxctrl, Status, Swsm};
 use crate::regs::offset;
 use crate::testing::{MAC, device, set};
 
@@ -80,6 +81,27 @@ fn link_state_shows_in_links() {
     let device = device();
     assert_eq!(get::<Links>(&device).raw(), 0x7000_0080);
     device.set_link(false);
+    assert!(!get::<Links>(&device).link_up());
+}
+
+#[test]
+fn a_forced_link_is_one_for_the_mac_alone() {
+    let device = device();
+    device.set_link(false);
+    device.irq.read_eicr();
+    set(&device, get::<Autoc>(&device).with_flu(true));
+    assert_eq!(get::<Links>(&device).raw(), 0x7000_0080);
+    assert!(!device.link());
+    assert_ne!(device.irq.causes() & CAUSE_LSC, 0);
+    device.irq.read_eicr();
+    device.set_link(true);
+    assert_eq!(
+        device.irq.causes() & CAUSE_LSC,
+        CAUSE_LSC,
+        "it has another reason"
+    );
+    device.set_link(false);
+    set(&device, get::<Autoc>(&device).with_flu(false));
     assert!(!get::<Links>(&device).link_up());
 }
 

@@ -103,6 +103,7 @@ impl Device {
                 self.changed();
                 if was.rxen() && !Rxctrl::from_raw(value).rxen() {
                     // After the write the card no longer writes to the guest's buffers.
+                    self.end_lives();
                     self.quiesce();
                 }
                 self.kick();
@@ -164,7 +165,9 @@ impl Device {
     }
 
     fn links(&self) -> Links {
-        let speed = match self.speed() {
+        let forced = self.regs.get::<Autoc>().flu();
+        let speed = self.speed().or_else(|| forced.then(|| self.forced_speed()));
+        let speed = match speed {
             Some(Speed::Ten) => Links::SPEED_10G,
             Some(Speed::One) => Links::SPEED_1G,
             None if self.faults.take(Kind::FalseLink).is_some() => Links::SPEED_10G,
@@ -177,7 +180,7 @@ impl Device {
     }
 
     /// Changes causes or masks and sends due interrupts; the engine delays the others.
-    fn interrupt(&self, change: impl FnOnce()) {
+    pub(crate) fn interrupt(&self, change: impl FnOnce()) {
         change();
         self.deliver();
         self.kick();
@@ -197,6 +200,7 @@ impl Device {
         self.regs.set(value);
         self.changed();
         if value.gio_dis() {
+            self.end_lives();
             self.quiesce();
         }
         self.kick();

@@ -12,6 +12,10 @@ pub enum Kind {
     RxLength,
     /// Descriptor done, but never end of packet.
     RxNoEop,
+    /// A coalesced packet goes on in the descriptor of the fault's value.
+    RxNext,
+    /// The number of packets in a buffer, and one, is the fault's value.
+    RxCount,
     /// The whole write-back is ones.
     RxOnes,
     /// The error bits of the write-back are the fault's value.
@@ -27,12 +31,18 @@ pub enum Kind {
     FalseLink,
     /// A read of SW_FW_SYNC finds all that is shared in the firmware's hands.
     FirmwareBusy,
+    /// A frame does not come back in loopback.
+    LoopedLost,
+    /// A frame comes back damaged in loopback.
+    LoopedDamaged,
 }
 
 /// All kinds.
 pub const KINDS: &[Kind] = &[
     Kind::RxLength,
     Kind::RxNoEop,
+    Kind::RxNext,
+    Kind::RxCount,
     Kind::RxOnes,
     Kind::RxError,
     Kind::TxNoDone,
@@ -40,6 +50,8 @@ pub const KINDS: &[Kind] = &[
     Kind::SlowPoll,
     Kind::FalseLink,
     Kind::FirmwareBusy,
+    Kind::LoopedLost,
+    Kind::LoopedDamaged,
 ];
 
 #[derive(Debug, Default)]

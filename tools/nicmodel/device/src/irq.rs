@@ -28,6 +28,8 @@ pub const CAUSE_LIGHT: u32 = Causes::ZERO.with_gpi_sdp1(true).raw_value();
 pub const CAUSE_MODULE: u32 = Causes::ZERO.with_gpi_sdp2(true).raw_value();
 /// Uncorrectable error in a memory of the card.
 pub const CAUSE_ECC: u32 = Causes::ZERO.with_ecc(true).raw_value();
+/// The table of the flow director is nearly full.
+pub const CAUSE_TABLE_FULL: u32 = Causes::ZERO.with_flow_dir(true).raw_value();
 /// Causes that a read of EICR clears under GPIE.OCD.
 const OTHER_CAUSES: u32 = Causes::ZERO.with_other(u14::MAX).raw_value();
 
@@ -171,6 +173,22 @@ impl Interrupts {
         let sent = self.sent_at.get(vector as usize)?.load(Ordering::Acquire);
         let end = sent.saturating_add(interval);
         (sent != 0 && now < end).then_some(end)
+    }
+
+    /// End of the interval in which the interrupt of a receive queue must keep quiet.
+    pub(crate) fn receive_held_until(
+        &self,
+        regs: &RegisterFile,
+        queue: u32,
+        now: u64,
+    ) -> Option<u64> {
+        let ivar = regs.nth::<Ivar>(queue / 2);
+        let entry = ivar.entry((2 * (queue & 1)) as usize + Direction::Rx as usize);
+        if entry.int_alloc_val() {
+            self.held_until(regs, entry.int_alloc().value().into(), now)
+        } else {
+            None
+        }
     }
 
     fn send_queue(&self, vector: u32, now: u64) {

@@ -31,6 +31,7 @@ mod pause;
 pub mod port;
 pub mod regs;
 mod ring;
+mod rsc;
 mod rss;
 mod rx;
 pub mod sfp;
@@ -44,6 +45,8 @@ mod card;
 mod device_tests;
 #[cfg(test)]
 mod irq_tests;
+#[cfg(test)]
+mod rsc_tests;
 #[cfg(test)]
 mod rx_tests;
 #[cfg(test)]

@@ -69,6 +69,19 @@ impl Device {
         Speed::from_number(self.link.speed.load(Ordering::Acquire))
     }
 
+    /// Whether the link is up as the MAC sees it, which can be told to see one (AUTOC.FLU).
+    pub(crate) fn mac_link(&self) -> bool {
+        self.link() || self.regs.get::<Autoc>().flu()
+    }
+
+    /// The speed of a link that the MAC was told to see.
+    pub(crate) fn forced_speed(&self) -> Speed {
+        match self.regs.get::<Autoc>().lms() {
+            Ok(LinkMode::Gigabit | LinkMode::GigabitNegotiated) => Speed::One,
+            Ok(LinkMode::Serial10G | LinkMode::Parallel10G) | Err(_) => Speed::Ten,
+        }
+    }
+
     pub(crate) fn has_cage(&self) -> bool {
         self.identity.device_id == WITH_CAGE
     }
@@ -176,15 +189,17 @@ impl Device {
             .change
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        let was_up = self.mac_link();
         change();
         let number = self.find_speed().map_or(0, |speed| speed as u8);
         let was = self.link.speed.swap(number, Ordering::AcqRel);
+        let is_up = self.mac_link();
         drop(guard);
-        if was == number {
+        if was == number && was_up == is_up {
             return;
         }
         if let Some(judge) = self.judge() {
-            judge.link_changes(self, number != 0);
+            judge.link_changes(self, is_up);
         }
         self.irq.raise_other(CAUSE_LSC);
         self.deliver();

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use crate::counters::{bump, wide};
 use crate::device::Device;
+use crate::fault::Kind;
 use crate::filter::{Refusal, RxConfig};
 use crate::irq::Direction;
 use crate::judge::{rules, transmit_label};
 use crate::packet::FCS;
 use crate::pause::Pause;
-use crate::regs::bits::{Ctrl, Dmatxctl, Hlreg0};
+use crate::regs::bits::{Ctrl, Dmatxctl};
 use crate::regs::offset;
 use crate::rx::{Outcome, RxQueues, sort};
 use crate::tx::{Progress, TxQueue};
@@ -35,7 +36,7 @@ pub enum Loss {
     Disabled,
     /// Not for this port, or of a length it does not take.
     Filtered,
-    /// No link.
+    /// No link, or none that the receiver listens to: it is in loopback.
     LinkDown,
 }
 
@@ -154,6 +155,7 @@ impl Datapath {
                 queue.reset();
             }
             self.pause = Pause::default();
+            self.rings.forget();
             self.flush(Loss::Disabled);
         }
         let generation = self.device.generation();
@@ -169,6 +171,9 @@ impl Datapath {
     /// Ends a turn: counters and interrupts. Returns when a moderated interrupt, or the end of a
     /// pause, is due.
     pub fn end(&mut self) -> Option<u64> {
+        let enabled = self.config.enabled && self.may_access_memory;
+        let (ended, held) = self.rings.end_due(&self.device, self.now, enabled);
+        self.local.rx_raised |= ended;
         self.rings.close(&self.device);
         self.account();
         let device = &self.device;
@@ -176,7 +181,7 @@ impl Datapath {
         bump(&device.totals.interrupts, device.irq.take_sent());
         self.turning = false;
         self.device.leave();
-        [next, self.pause.until(self.now)]
+        [next, held, self.pause.until(self.now)]
             .into_iter()
             .flatten()
             .min()
@@ -205,7 +210,7 @@ impl Datapath {
 
     /// Whether sent frames loop back to the port instead of leaving.
     pub fn loopback(&self) -> bool {
-        self.device.regs.get::<Hlreg0>().lpbk()
+        self.device.loopback()
     }
 
     /// Bytes held of the packet of a transmit queue that has not ended yet.
@@ -226,11 +231,44 @@ impl Datapath {
 
     /// A frame arrives from the wire, without FCS. Only between `begin` and `end`.
     pub fn receive(&mut self, tag: u32, frame: &[u8]) -> Arrival {
-        let totals = &self.device.totals;
-        if !self.device.link() {
-            bump(&totals.rx_link_down, 1);
-            return Arrival::Lost(Loss::LinkDown);
+        // In loopback, the receiver listens to the transmitter alone.
+        if !self.device.link() || self.loopback() {
+            return self.lose_without_link();
         }
+        self.take(tag, frame)
+    }
+
+    /// A frame comes back that the port has sent in loopback. Only between `begin` and `end`.
+    pub fn receive_looped(&mut self, frame: &[u8]) -> Arrival {
+        if !self.device.mac_link() {
+            if self.config.enabled
+                && let Some(judge) = self.device.judge()
+            {
+                let detail = "a frame is sent".to_owned();
+                judge.note(rules::LOOPBACK_LINK, None, detail);
+            }
+            return self.lose_without_link();
+        }
+        if self.device.faults.take(Kind::LoopedLost).is_some() {
+            return self.lose_without_link();
+        }
+        if self.device.faults.take(Kind::LoopedDamaged).is_some() {
+            let mut damaged = frame.to_vec();
+            if let Some(last) = damaged.last_mut() {
+                *last ^= 1;
+            }
+            return self.take(0, &damaged);
+        }
+        self.take(0, frame)
+    }
+
+    fn lose_without_link(&self) -> Arrival {
+        bump(&self.device.totals.rx_link_down, 1);
+        Arrival::Lost(Loss::LinkDown)
+    }
+
+    fn take(&mut self, tag: u32, frame: &[u8]) -> Arrival {
+        let totals = &self.device.totals;
         if !self.turning || !self.config.enabled || !self.may_access_memory {
             bump(&totals.rx_disabled, 1);
             return Arrival::Lost(Loss::Disabled);
@@ -255,7 +293,7 @@ impl Datapath {
         }
         if self.buffer.is_empty() {
             match self.deliver(frame) {
-                Outcome::Done(_) => return Arrival::Taken,
+                Outcome::Done(_) | Outcome::Held(_) => return Arrival::Taken,
                 Outcome::Full => {}
                 Outcome::Drop => return self.lose_no_descriptor(),
                 Outcome::Filtered => {
@@ -306,7 +344,11 @@ impl Datapath {
             self.device.regs.add(counter, 1);
         }
         match (outcome, sorted.queue) {
-            (Outcome::Done(length), Some(queue)) => self.count_receive(queue, frame, length),
+            (Outcome::Done(length), Some(queue)) => {
+                self.local.rx_raised |= 1 << queue;
+                self.count_receive(queue, frame, length);
+            }
+            (Outcome::Held(length), Some(queue)) => self.count_receive(queue, frame, length),
             (Outcome::Drop, Some(queue)) if !self.device.ring_pages_mapped() && queue < 16 => {
                 let at = offset::QPRDC + queue * offset::QUEUE;
                 self.device.regs.add(at, 1);
@@ -323,7 +365,6 @@ impl Datapath {
         local.rx_sizes[size_class(frame.len())] += 1;
         local.broadcast += u32::from(frame[..6] == [0xff; 6]);
         local.multicast += u32::from(frame[0] & 1 != 0 && frame[..6] != [0xff; 6]);
-        local.rx_raised |= 1 << queue;
         if let Some((frames, octets)) = local.rx_queue.get_mut(queue as usize) {
             *frames += 1;
             *octets += (length + FCS) as u64;
@@ -335,7 +376,7 @@ impl Datapath {
         let mut moved = false;
         while let Some(waiting) = self.buffer.pop_front() {
             match self.deliver(&waiting.frame) {
-                Outcome::Done(_) => {}
+                Outcome::Done(_) | Outcome::Held(_) => {}
                 Outcome::Full => {
                     self.buffer.push_front(waiting);
                     return moved;
@@ -407,9 +448,10 @@ impl Datapath {
                 break;
             }
             let link = device.link();
+            let sends = device.mac_link();
             let local = &mut self.local;
             let mut send = |queue: u32, frame: &[u8]| {
-                if link {
+                if sends {
                     count_transmit(local, queue, frame);
                 } else {
                     bump(&device.totals.tx_link_down, 1);
@@ -432,7 +474,8 @@ impl Datapath {
     }
 
     fn account(&mut self) {
-        if self.local.rx_frames == 0 && self.local.tx_frames == 0 {
+        let local = &self.local;
+        if local.rx_frames == 0 && local.tx_frames == 0 && local.rx_raised == 0 {
             return;
         }
         let local = std::mem::take(&mut self.local);

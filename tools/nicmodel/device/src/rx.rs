@@ -13,16 +13,23 @@ use crate::filter::RxConfig;
 use crate::judge::{receive_label, rules};
 use crate::memory::{DmaError, View};
 use crate::packet::{Network, Parsed, SCTP, TCP, UDP, be16, parse};
-use crate::regs::bits::{Rxdctl, Srrctl};
+use crate::regs::bits::{Psrtype, Rfctl, Rscctl, Rscdbu, Rxdctl, Srrctl};
 use crate::regs::offset;
 use crate::ring::{Fetched, Ring};
+use crate::rsc;
 use crate::rss::Hash;
+
+mod contexts;
+
+use self::contexts::{Arrival, Contexts, Fate};
 
 /// The fate of a frame at a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// In guest memory; the length that was written.
     Done(usize),
+    /// Part of a packet that is coalesced, and that the driver does not know of.
+    Held(usize),
     /// No descriptor; the frame may wait.
     Full,
     /// No descriptor, and the queue is set to drop.
@@ -34,6 +41,7 @@ pub(crate) enum Outcome {
 }
 
 /// The write-back without lengths.
+#[derive(Debug, Clone, Copy)]
 struct Report {
     /// First quadword of an advanced write-back.
     info: RxInfo,
@@ -86,6 +94,10 @@ struct RxQueue {
     fetched: Fetched,
     /// RDH as the driver sees it.
     published: u32,
+    /// The most descriptors of a coalesced packet; 0 if the queue does not coalesce.
+    most: u32,
+    /// So are segments without payload.
+    acknowledges: bool,
 }
 
 impl RxQueue {
@@ -101,7 +113,18 @@ impl RxQueue {
             bump(&device.totals.malformed, 1);
             return None;
         };
+        let coalescing = device.regs.nth::<Rscctl>(number);
+        let coalesces = coalescing.rscen()
+            && srrctl.desctype() == Srrctl::ADVANCED
+            && !device.regs.get::<Rfctl>().rsc_dis()
+            && device.regs.nth::<Psrtype>(0).tcphdr();
         Some(Self {
+            most: if coalesces {
+                coalescing.descriptors()
+            } else {
+                0
+            },
+            acknowledges: coalesces && !device.regs.get::<Rscdbu>().rscackdis(),
             published: ring.head,
             ring,
             view: device.memory.view(),
@@ -189,6 +212,8 @@ pub(crate) struct RxQueues {
     queues: [Option<RxQueue>; QUEUES],
     /// Which of them there are, a bit for each.
     open: u64,
+    /// Packets that are being coalesced, also from one turn to the next.
+    contexts: Contexts,
 }
 
 impl Default for RxQueues {
@@ -196,6 +221,7 @@ impl Default for RxQueues {
         Self {
             queues: [const { None }; QUEUES],
             open: 0,
+            contexts: Contexts::default(),
         }
     }
 }
@@ -227,6 +253,38 @@ impl RxQueues {
         let report = report(queue.control, frame, sorted);
         let frame = body(config, report.vlan_stripped(), frame, scratch);
         let needed = frame.len().div_ceil(queue.size()).max(1);
+        if queue.most != 0
+            && config.strip_fcs
+            && let Some(look) = rsc::look(frame, report.status, queue.acknowledges)
+        {
+            if queue.ring.filled() < needed {
+                queue.publish(device, number);
+                *slot = RxQueue::open(device, number);
+            }
+            let Some(queue) = slot else {
+                self.contexts.forget(number);
+                return Outcome::Disabled;
+            };
+            let arrival = Arrival {
+                number,
+                look,
+                report,
+                frame,
+            };
+            match self.contexts.take(device, queue, &arrival) {
+                Ok(Fate::Held) => return Outcome::Held(frame.len()),
+                Ok(Fate::Ended) => return Outcome::Done(frame.len()),
+                Ok(Fate::Alone) => {}
+                Err(error) => {
+                    queue.fetched.clear();
+                    note_dma_error(device, number, error);
+                    return Outcome::Disabled;
+                }
+            }
+        }
+        let Some(queue) = slot else {
+            return Outcome::Disabled;
+        };
         if queue.ring.filled() < needed {
             // The driver may have added some since.
             queue.publish(device, number);
@@ -254,14 +312,53 @@ impl RxQueues {
             Err(error) => {
                 queue.ring.head = before;
                 queue.fetched.clear();
-                bump(&device.totals.dma_errors, 1);
-                if let Some(judge) = device.judge() {
-                    let queue = Some(receive_label(number));
-                    judge.note(rules::DMA_OUTSIDE, queue, error.to_string());
-                }
+                note_dma_error(device, number, error);
                 Outcome::Disabled
             }
         }
+    }
+
+    /// Ends the coalesced packets of queues whose interrupts are due. Returns these queues, a bit
+    /// for each, and when the next one is due. With `enabled` false, nothing is written any more.
+    pub(crate) fn end_due(
+        &mut self,
+        device: &Device,
+        now: u64,
+        enabled: bool,
+    ) -> (u64, Option<u64>) {
+        if !enabled {
+            self.contexts.clear();
+        }
+        let mut next: Option<u64> = None;
+        let mut left = self.contexts.queues();
+        while left != 0 {
+            let number = left.trailing_zeros();
+            left &= left - 1;
+            if let Some(time) = device.irq.receive_held_until(&device.regs, number, now) {
+                next = Some(next.map_or(time, |next| next.min(time)));
+                continue;
+            }
+            let Some(slot) = self.queues.get_mut(number as usize) else {
+                continue;
+            };
+            if slot.is_none() {
+                *slot = RxQueue::open(device, number);
+                self.open |= 1 << number;
+            }
+            let Some(queue) = slot else {
+                self.contexts.forget(number);
+                continue;
+            };
+            if let Err(error) = self.contexts.end(device, number, queue) {
+                note_dma_error(device, number, error);
+            }
+        }
+        (self.contexts.take_ended(), next)
+    }
+
+    /// Forgets all coalesced packets: the card was reset.
+    pub(crate) fn forget(&mut self) {
+        self.contexts.clear();
     }
 
     /// The turn ends: the registers count again.
@@ -279,6 +376,14 @@ impl RxQueues {
 impl Report {
     fn vlan_stripped(&self) -> bool {
         self.status.vp()
+    }
+}
+
+fn note_dma_error(device: &Device, number: u32, error: DmaError) {
+    bump(&device.totals.dma_errors, 1);
+    if let Some(judge) = device.judge() {
+        let queue = Some(receive_label(number));
+        judge.note(rules::DMA_OUTSIDE, queue, error.to_string());
     }
 }
 

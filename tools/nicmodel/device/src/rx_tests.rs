@@ -7,7 +7,7 @@ use crate::card::{COUNT, Card, RX_BUFFERS, RX_RING, SRRCTL, TX_DATA, whole};
 use crate::fault::Kind;
 use crate::function::PciFunction;
 use crate::port::{Arrival, Loss};
-use crate::regs::bits::{Hlreg0, Maxfrs, Rxdctl, Rxpbsize, Srrctl};
+use crate::regs::bits::{Autoc, Hlreg0, Maxfrs, Rxdctl, Rxpbsize, Srrctl};
 use crate::regs::offset;
 use crate::testing::{map_page, udp_frame};
 
@@ -67,6 +67,47 @@ fn bad_checksums_are_flagged() {
     frame[22] ^= 1;
     card.receive(&frame);
     assert!(card.result(1).status().ipe());
+}
+
+#[test]
+fn a_receiver_in_loopback_listens_to_the_transmitter_alone() {
+    let mut card = Card::new();
+    card.receive_ring();
+    card.set(card.device.regs.get::<Hlreg0>().with_lpbk(true));
+    let mut frame = udp_frame(60);
+    let down = Arrival::Lost(Loss::LinkDown);
+    assert_eq!(card.receive(&frame), down);
+    let come_back = |card: &mut Card, frame: &[u8]| {
+        assert!(card.path.begin());
+        let arrival = card.path.receive_looped(frame);
+        card.path.end();
+        arrival
+    };
+    assert_eq!(come_back(&mut card, &frame), Arrival::Taken);
+    card.device.set_link(false);
+    assert_eq!(come_back(&mut card, &frame), down);
+    card.set(card.device.regs.get::<Autoc>().with_flu(true));
+    assert_eq!(come_back(&mut card, &frame), Arrival::Taken);
+    assert_eq!(card.receive(&frame), down);
+    for (fault, arrival) in [
+        (Kind::LoopedLost, down),
+        (Kind::LoopedDamaged, Arrival::Taken),
+    ] {
+        card.device.faults.arm(fault, 1, 0);
+        assert_eq!(come_back(&mut card, &frame), arrival);
+        assert_eq!(come_back(&mut card, &frame), Arrival::Taken);
+    }
+    assert_eq!(card.result(5).pkt_len(), 0, "five frames");
+    let mut bytes = vec![0; 60];
+    let view = card.device.memory.view();
+    view.read(RX_BUFFERS + 3 * 0x800, &mut bytes)
+        .expect("in memory");
+    frame[59] ^= 1;
+    assert_eq!(bytes, frame);
+    card.set(card.device.regs.get::<Hlreg0>().with_lpbk(false));
+    assert_eq!(card.receive(&frame), down);
+    card.device.set_link(true);
+    assert_eq!(card.receive(&frame), Arrival::Taken);
 }
 
 #[test]

@@ -70,6 +70,40 @@ pub(crate) fn udp_frame(length: usize) -> Vec<u8> {
     frame
 }
 
+/// An Ethernet frame with TCP in IPv4 and right checksums, with a timestamp or without.
+pub(crate) fn tcp_frame(seq: u32, payload: &[u8], stamped: bool) -> Vec<u8> {
+    let mut frame = vec![0_u8; if stamped { 66 } else { 54 }];
+    let header = frame.len() - 34;
+    frame[..6].copy_from_slice(&MAC);
+    frame[12] = 0x08;
+    frame[14] = 0x45;
+    frame[22] = 64;
+    frame[23] = TCP;
+    frame[26..34].copy_from_slice(&[10, 0, 0, 2, 10, 0, 1, 2]);
+    frame[35] = 9;
+    frame[37] = 80;
+    frame[38..42].copy_from_slice(&seq.to_be_bytes());
+    frame[46] = (header as u8 / 4) << 4;
+    frame[47] = 0x10; // ACK
+    if stamped {
+        frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
+    }
+    frame.extend_from_slice(payload);
+    let total = frame.len() - 14;
+    put_be16(&mut frame, 16, total as u16);
+    seal(&mut frame);
+    frame
+}
+
+/// Makes the checksums of TCP in IPv4 right again, after a change.
+pub(crate) fn seal(frame: &mut [u8]) {
+    insert_ipv4(frame, 14, 20);
+    put_be16(frame, 50, 0);
+    let start = pseudo(frame, &parse(frame), TCP) + (frame.len() - 34) as u32;
+    let value = finish(sum(&frame[34..], start));
+    put_be16(frame, 50, value);
+}
+
 /// A large TCP send as a driver hands it to the card: lengths zero, pseudo header in the field.
 pub(crate) fn tcp_send(payload: &[u8]) -> Vec<u8> {
     let mut send = vec![0_u8; 54];

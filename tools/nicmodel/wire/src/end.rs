@@ -76,6 +76,13 @@ impl End {
         }
     }
 
+    pub(crate) fn receive_looped(&mut self, frame: &[u8]) -> Arrival {
+        match self {
+            Self::Card(path) => path.receive_looped(frame),
+            Self::Stream(stream) => stream.receive(frame),
+        }
+    }
+
     pub(crate) fn drain(&mut self) -> bool {
         match self {
             Self::Card(path) => path.drain(),

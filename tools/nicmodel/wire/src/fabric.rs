@@ -305,14 +305,15 @@ impl Fabric {
                 Wire::Tap(tap) => tap.send(frame),
             }
         });
-        let to = match *wire {
-            _ if loopback => Some(i),
+        let peer = match *wire {
             Wire::Cable(peer) => Some(peer),
             _ => None,
         };
-        if let Some(to) = to {
-            for frame in self.outbox.frames() {
-                self.ports[to].path.receive(0, frame);
+        for frame in self.outbox.frames() {
+            if loopback {
+                self.ports[i].path.receive_looped(frame);
+            } else if let Some(peer) = peer {
+                self.ports[peer].path.receive(0, frame);
             }
         }
         self.outbox.clear();

@@ -7,6 +7,7 @@ mod guest;
 use std::path::PathBuf;
 
 use guest::{Bench, mac, route};
+use nicmodel_device::regs::bits::Hlreg0;
 use nicmodel_device::regs::offset::{TDH, TDT};
 use nicmodel_wire::Request;
 use serde_json::{Value, json};
@@ -47,6 +48,32 @@ fn a_cable_carries_both_ways_and_in_order() {
         assert_eq!(bench.ports[0].receive(), Some(frame(0, 1, i)));
     }
     assert_eq!(bench.ports[0].receive(), None);
+}
+
+#[test]
+fn in_loopback_nothing_leaves_and_nothing_comes() {
+    let mut bench = Bench::up();
+    bench.plug(0, r#"{"kind":"cable","peer":1}"#);
+    let hlreg0 = bench.ports[0].device.regs.get::<Hlreg0>();
+    bench.ports[0].set(hlreg0.with_lpbk(true));
+    for i in 0..10 {
+        bench.ports[0].send(&frame(0, 0, i));
+        // The filters are those of frames from the wire.
+        bench.ports[0].send(&frame(1, 0, i));
+        bench.ports[1].send(&frame(0, 1, i));
+    }
+    for _ in 0..5 {
+        bench.turn();
+    }
+    for i in 0..10 {
+        assert_eq!(bench.ports[0].receive(), Some(frame(0, 0, i)));
+    }
+    assert_eq!(bench.ports[0].receive(), None);
+    assert_eq!(bench.ports[1].receive(), None);
+    bench.ports[0].set(hlreg0);
+    bench.ports[0].send(&frame(1, 0, 99));
+    bench.turn();
+    assert_eq!(bench.ports[1].receive(), Some(frame(1, 0, 99)));
 }
 
 #[test]

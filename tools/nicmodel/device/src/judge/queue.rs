@@ -29,6 +29,8 @@ pub(crate) enum RingRegister {
     Control,
     /// SRRCTL.
     BufferSizes,
+    /// RSCCTL.
+    Coalescing,
 }
 
 /// The queue to which a register belongs.
@@ -61,6 +63,7 @@ impl Place {
             0x10 => RingRegister::Head,
             0x18 => RingRegister::Tail,
             0x28 => RingRegister::Control,
+            0x2c if direction == Direction::Receive => RingRegister::Coalescing,
             0x14 if direction == Direction::Receive => RingRegister::BufferSizes,
             _ => return None,
         };

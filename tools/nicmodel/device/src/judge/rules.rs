@@ -108,6 +108,8 @@ pub(crate) const DMA_OUTSIDE: &str = "dma-outside";
 pub(crate) const RX_HALF: &str = "rx-half";
 /// Packets outlive a link loss.
 pub(crate) const LINK_LOSS: &str = "link-loss-queued";
+/// A frame that the receiver does not see in loopback.
+pub(crate) const LOOPBACK_LINK: &str = "loopback-link";
 /// An access that is not one aligned 32-bit word.
 pub(crate) const ACCESS_SIZE: &str = "access-size";
 /// A descriptor of a kind that does not exist.
@@ -205,7 +207,8 @@ pub const RULES: &[Rule] = &[
         Moment::RingWrite,
         "ring-enabled",
         "4.6.7.1, 4.6.8.1",
-        "base, length, head and buffer sizes of a ring are written only while its queue is disabled",
+        "base, length, head, buffer sizes and coalescing of a ring are written only while its \
+        queue is disabled",
         |f| f.was_asked_to_run() && f.changes_ring(),
     ),
     on(
@@ -293,6 +296,28 @@ pub const RULES: &[Rule] = &[
         "BSIZEPACKET is not 0, and BSIZEHEADER not 0 \
         with advanced descriptors",
         |f| !f.is_transmit() && !f.buffer_sizes_are_good(),
+    ),
+    on(
+        Moment::QueueEnable,
+        "rsc-buffers",
+        "7.11, 8.2.3.8.13",
+        "a queue that coalesces has advanced descriptors, BSIZEHEADER is 128 bytes at least, and \
+        MAXDESC buffers have less than 64 KiB together",
+        |f| f.coalesces() && !f.joined_packets_fit(),
+    ),
+    on(
+        Moment::QueueEnable,
+        "rsc-crc",
+        "7.11, 8.2.3.8.8",
+        "RDRXCTL.CRCSTRIP is set before a queue that coalesces is enabled",
+        |f| f.coalesces() && !f.regs.get::<Rdrxctl>().crcstrip(),
+    ),
+    on(
+        Moment::InterruptEnable,
+        "rsc-moderation",
+        "7.3.2.1.1, 7.11; C ixgbe_ethtool.c:2556",
+        "the interrupt of a queue that coalesces has an interval: packets end with it",
+        |f| f.coalesces_without_interval(),
     ),
     // Receiver.
     on(
@@ -506,6 +531,12 @@ pub const RULES: &[Rule] = &[
         "C ixgbe_main.c:8270",
         "packets that were queued when the link was lost are \
         gone when it is back: the card is reset meanwhile",
+    ),
+    noted(
+        LOOPBACK_LINK,
+        "C ixgbe_ethtool.c, ixgbe_setup_loopback_test()",
+        "in loopback with the receiver enabled, the link is up, or forced (AUTOC.FLU), \
+        when frames are sent",
     ),
     // Memory.
     noted(

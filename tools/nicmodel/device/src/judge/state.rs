@@ -6,8 +6,9 @@ use super::queue::{Direction, ENABLE, Place, Queue, RingRegister, Stage};
 use super::tables::Tables;
 use crate::device::Device;
 use crate::regs::bits::{
-    Causes, Ctrl, CtrlExt, Eec, Eerd, Esdp, Fdircmd, Fdirctrl, GcrExt, Gssr, Hlreg0, Mrqc, Rdlen,
-    Rdrxctl, Register, Rxctrl, Rxpbsize, Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
+    Causes, Ctrl, CtrlExt, Eec, Eerd, Eitr, Esdp, Fdircmd, Fdirctrl, GcrExt, Gssr, Hlreg0, Ivar,
+    Mrqc, Rdlen, Rdrxctl, Register, Rfctl, Rscctl, Rxctrl, Rxdctl, Rxpbsize, Secrxctrl, Secrxstat,
+    Srrctl, Status, Swsm,
 };
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Effect, Entry, offset};
@@ -330,6 +331,48 @@ impl Facts<'_> {
         let srrctl = self.regs.nth::<Srrctl>(place.queue);
         let advanced = srrctl.desctype() != Srrctl::LEGACY;
         srrctl.bsizepacket().value() != 0 && (!advanced || srrctl.bsizeheader().value() != 0)
+    }
+
+    /// Whether the queue coalesces.
+    pub(crate) fn coalesces(&self) -> bool {
+        self.queue.is_some_and(|(place, _)| {
+            place.direction == Direction::Receive && self.is_coalescing(place.queue)
+        })
+    }
+
+    fn is_coalescing(&self, queue: u32) -> bool {
+        queue < crate::port::QUEUES
+            && self.regs.nth::<Rscctl>(queue).rscen()
+            && !self.regs.get::<Rfctl>().rsc_dis()
+    }
+
+    /// Whether buffers and their number are good for a queue that coalesces.
+    pub(crate) fn joined_packets_fit(&self) -> bool {
+        let queue = self.queue.map_or(0, |(place, _)| place.queue);
+        let srrctl = self.regs.nth::<Srrctl>(queue);
+        let size = u32::from(srrctl.bsizepacket().value()) * 1024;
+        srrctl.desctype() == Srrctl::ADVANCED
+            && srrctl.bsizeheader().value() >= 2
+            && self.regs.nth::<Rscctl>(queue).descriptors() * size < 1 << 16
+    }
+
+    /// Whether a running queue coalesces whose vector has no interval.
+    pub(crate) fn coalesces_without_interval(&self) -> bool {
+        (0..crate::port::QUEUES).any(|queue| {
+            let entry = self
+                .regs
+                .nth::<Ivar>(queue / 2)
+                .entry(2 * (queue as usize & 1));
+            self.is_coalescing(queue)
+                && self.regs.nth::<Rxdctl>(queue).enable()
+                && entry.int_alloc_val()
+                && self
+                    .regs
+                    .nth::<Eitr>(entry.int_alloc().value().into())
+                    .itr_interval()
+                    .value()
+                    == 0
+        })
     }
 
     /// Whether a ring register changes that must not while its queue is enabled. DROP_EN may: the

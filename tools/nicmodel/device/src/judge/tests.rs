@@ -2,6 +2,7 @@
 //! Each rule, kept and broken.
 
 mod buffers;
+mod coalescing;
 mod flow;
 mod module;
 mod segmentation;
@@ -50,7 +51,11 @@ impl Driver {
         device.config_write(4, &[0x06, 0x00]);
         let path = Datapath::new(Arc::clone(&device));
         Self {
-            card: Card { device, path },
+            card: Card {
+                device,
+                path,
+                clock: Arc::clone(&clock),
+            },
             clock,
         }
     }
@@ -144,11 +149,15 @@ impl Driver {
     }
 
     fn receive_queue(&self) {
+        self.receive_queue_with(SRRCTL);
+    }
+
+    fn receive_queue_with(&self, srrctl: Srrctl) {
         for i in 0..u64::from(COUNT) {
             self.card.free(i);
         }
         self.ring(offset::RDBAL, RX_RING);
-        self.set(SRRCTL);
+        self.set(srrctl);
         self.set(Rxdctl::ZERO.with_enable(true));
         assert!(self.poll::<Rxdctl>(|rxdctl| rxdctl.enable()));
         self.write(offset::RDT, COUNT - 1);
@@ -342,6 +351,7 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
             driver.set(Autoc::ZERO.with_restart_an(true));
         }
         rules::LINK_LOSS => return link_loss(false),
+        rules::LOOPBACK_LINK => return loopback(false),
         rules::DMA_MASTER => {
             driver.start();
             driver.card.device.config_write(4, &[0x02, 0x00]);
@@ -358,6 +368,7 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
             .or_else(|| module::breach(rule))
             .or_else(|| flow::breach(rule))
             .or_else(|| buffers::breach(rule))
+            .or_else(|| coalescing::breach(rule))
         {
             Some(broken) => return broken,
             None => return transmit_breach(rule),
@@ -489,11 +500,29 @@ fn one_breach_is_one_rule() {
         "tx-context-type",
         "tx-rs-eop",
         rules::LINK_LOSS,
+        rules::LOOPBACK_LINK,
         rules::DMA_MASTER,
         rules::RX_HALF,
     ] {
         assert_eq!(breach(rule), BTreeSet::from([rule]));
     }
+}
+
+/// A frame is sent in loopback without a link; returns the rules that this breaks.
+fn loopback(forces: bool) -> BTreeSet<&'static str> {
+    let mut driver = Driver::started(&udp_frame(100));
+    driver.card.device.set_link(false);
+    driver.set(driver.read::<Hlreg0>().with_lpbk(true));
+    driver.set(driver.read::<Autoc>().with_flu(forces));
+    assert!(driver.card.path.begin());
+    driver.card.path.receive_looped(&udp_frame(100));
+    driver.card.path.end();
+    driver.broken()
+}
+
+#[test]
+fn a_forced_link_is_one_in_loopback() {
+    assert_eq!(loopback(true), BTreeSet::new());
 }
 
 #[test]

@@ -81,6 +81,10 @@ registers! {
     Srrctl at offset::SRRCTL, every 4, found by srrctl;
     Rdrxctl at offset::RDRXCTL;
     Rxctrl at offset::RXCTRL;
+    Rscctl at offset::RSCCTL, every offset::QUEUE;
+    Rscdbu at offset::RSCDBU;
+    Psrtype at offset::PSRTYPE, every 4;
+    Rfctl at offset::RFCTL;
     Rxpbsize at offset::RXPBSIZE, every 4;
     Rttdcs at offset::RTTDCS;
     Dmatxctl at offset::DMATXCTL;
@@ -301,6 +305,9 @@ pub struct Causes {
     /// Causes other than the queues, by EICR's bit number less 16.
     #[bits(16..=29, rw)]
     pub other: u14,
+    /// The table of the flow director is nearly full.
+    #[bit(16, rw)]
+    pub flow_dir: bool,
     /// Link status change.
     #[bit(20, rw)]
     pub lsc: bool,
@@ -536,6 +543,53 @@ pub struct Rdrxctl {
     pub fcoe_wrfix: bool,
 }
 
+/// Coalescing of one receive queue.
+#[bitfield(u32, default = 0, debug)]
+pub struct Rscctl {
+    /// The queue coalesces.
+    #[bit(0, rw)]
+    pub rscen: bool,
+    /// The most descriptors of a packet, see [`Rscctl::descriptors`].
+    #[bits(2..=3, rw)]
+    pub maxdesc: u2,
+}
+
+impl Rscctl {
+    /// The most descriptors of a packet.
+    pub fn descriptors(self) -> u32 {
+        match self.maxdesc().value() {
+            0 => 1,
+            1 => 4,
+            2 => 8,
+            _ => 16,
+        }
+    }
+}
+
+/// Control of the buffer of coalescing.
+#[bitfield(u32, default = 0, debug)]
+pub struct Rscdbu {
+    /// Segments without payload stay alone.
+    #[bit(7, rw)]
+    pub rscackdis: bool,
+}
+
+/// The headers that the receiver looks for.
+#[bitfield(u32, default = 0, debug)]
+pub struct Psrtype {
+    /// That of TCP.
+    #[bit(4, rw)]
+    pub tcphdr: bool,
+}
+
+/// Receive filter control.
+#[bitfield(u32, default = 0, debug)]
+pub struct Rfctl {
+    /// No queue coalesces.
+    #[bit(5, rw)]
+    pub rsc_dis: bool,
+}
+
 /// Receive control.
 #[bitfield(u32, default = 0, debug)]
 pub struct Rxctrl {
@@ -678,6 +732,9 @@ pub struct Maxfrs {
 /// Autonegotiation control.
 #[bitfield(u32, default = 0, debug)]
 pub struct Autoc {
+    /// The MAC takes the link for up, whether there is one or not.
+    #[bit(0, rw)]
+    pub flu: bool,
     /// Selector field of autonegotiation; 1 is IEEE 802.3.
     #[bits(2..=6, rw)]
     pub ansf: u5,
@@ -781,6 +838,9 @@ pub struct Fdirctrl {
     /// Where the flexible bytes are in a packet, in units of two bytes.
     #[bits(16..=20, rw)]
     pub flex_offset: u5,
+    /// The table is reported as full when fewer filters than 16 times this are free.
+    #[bits(28..=31, rw)]
+    pub full_thresh: u4,
 }
 
 /// Flow director filter hash.
@@ -789,7 +849,7 @@ pub struct Fdirhash {
     /// Hash of the filter's fields.
     #[bits(0..=14, rw)]
     pub hash: u15,
-    /// The driver's number of the filter.
+    /// The driver's number of a perfect filter; the signature of another one.
     #[bits(16..=30, rw)]
     pub soft_index: u15,
 }
@@ -852,6 +912,9 @@ pub struct Fdirm {
     /// The flexible bytes.
     #[bit(4, rw)]
     pub flex: bool,
+    /// Destination addresses of IPv6.
+    #[bit(5, rw)]
+    pub ipv6_destination: bool,
 }
 
 #[cfg(test)]

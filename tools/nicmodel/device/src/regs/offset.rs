@@ -32,6 +32,7 @@ pub const RDH: u32 = 0x01010;
 pub const SRRCTL_HIGH: u32 = 0x01014;
 pub const RDT: u32 = 0x01018;
 pub const RXDCTL: u32 = 0x01028;
+pub const RSCCTL: u32 = 0x0102c;
 pub const QPRC: u32 = 0x01030;
 pub const QBRC_L: u32 = 0x01034;
 pub const QBRC_H: u32 = 0x01038;
@@ -39,6 +40,8 @@ pub const QPRDC: u32 = 0x01430;
 pub const SRRCTL: u32 = 0x02100;
 pub const RDRXCTL: u32 = 0x02f00;
 pub const RXCTRL: u32 = 0x03000;
+pub const RSCDBU: u32 = 0x03028;
+pub const PSRTYPE: u32 = 0x05480;
 pub const RXPBSIZE: u32 = 0x03c00;
 pub const MPC: u32 = 0x03fa0;
 
@@ -96,6 +99,7 @@ pub const MMNGC: u32 = 0x042d0;
 pub const CORECTL: u32 = 0x14f00;
 
 pub const RXCSUM: u32 = 0x05000;
+pub const RFCTL: u32 = 0x05008;
 pub const VLNCTRL: u32 = 0x05088;
 pub const FCTRL: u32 = 0x05080;
 pub const MCSTCTRL: u32 = 0x05090;
@@ -135,6 +139,8 @@ pub const FDIRMATCH: u32 = 0x0ee58;
 pub const FDIRMISS: u32 = 0x0ee5c;
 /// Flow director: key of the hash that chooses a bucket.
 pub const FDIRHKEY: u32 = 0x0ee68;
+/// Flow director: key of the signature.
+pub const FDIRSKEY: u32 = 0x0ee6c;
 /// Flow director: fields that are not compared.
 pub const FDIRM: u32 = 0x0ee70;
 pub const SYSTIML: u32 = 0x08c0c;

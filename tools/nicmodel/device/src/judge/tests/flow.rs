@@ -17,11 +17,15 @@ const ADD: Fdircmd = Fdircmd::ZERO.with_command(Fdircmd::ADD);
 impl Driver {
     /// A driver that has set up the table, and does not receive yet.
     fn directs() -> Self {
+        Self::directs_by(TABLE)
+    }
+
+    fn directs_by(table: Fdirctrl) -> Self {
         let driver = Self::new();
         driver.reset();
         driver.initialise();
         driver.set(Rxpbsize::ZERO.with_size(u10::new(448)));
-        driver.set(TABLE);
+        driver.set(table);
         driver
     }
 
@@ -82,6 +86,28 @@ fn kept_rules() {
     driver.write(offset::FDIRSIP4M, 2);
     driver.add_filter();
     assert_eq!(driver.broken(), BTreeSet::new());
+}
+
+#[test]
+fn signatures_have_no_answer() {
+    let table = TABLE.with_perfect_match(false);
+    let driver = Driver::directs_by(table);
+    assert!(driver.table_is_ready());
+    driver.receiver();
+    driver.add_filter();
+    driver.add_filter();
+    // The table is emptied while frames are received.
+    assert!(driver.command_is_done());
+    driver.set(Fdircmd::ZERO.with_clear_table(true));
+    driver.set(Fdircmd::ZERO);
+    driver.set(table);
+    assert!(driver.table_is_ready());
+    driver.add_filter();
+    assert_eq!(driver.broken(), BTreeSet::new());
+    // A filter that is added meanwhile gets lost.
+    driver.set(table);
+    driver.add_filter();
+    assert_eq!(driver.broken(), BTreeSet::from(["fdir-init"]));
 }
 
 #[test]
