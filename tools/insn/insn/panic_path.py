@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import bisect
 import re
-import subprocess
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from insn.disassembly import FUNCTION, listing
 from insn.symbols import is_panic, readable
-from testbed.host import proc
-from testbed.host.ui import Failure
 
 _SECTION = re.compile(r"^Disassembly of section (\S+):$")
-_FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _TARGET = re.compile(r"\s(?:call|j[a-z]+)q?\s+0x[0-9a-f]+ <([^>+]+)(?:\+0x[0-9a-f]+)?>")
 _RELOCATION = re.compile(r"\sR_X86_64_\w+\s+([^\s+-]\S*?)([+-]0x[0-9a-f]+)?$")
 # A relative reference counts from the end of its four bytes.
@@ -39,17 +36,17 @@ class _Section:
         return self.names[index] if index >= 0 else None
 
 
-def references(listing: Iterable[str]) -> dict[str, set[str]]:
+def references(lines: Iterable[str]) -> dict[str, set[str]]:
     """The references of each function, from the output of `objdump -dr`."""
     sections: dict[str, _Section] = {}
     found: dict[str, set[str]] = {}
     # References to local functions may be offsets into sections, which are resolved at the end.
     local: list[tuple[str, str, int]] = []
     section, function = _Section(), ""
-    for line in listing:
+    for line in lines:
         if start := _SECTION.match(line):
             section = sections.setdefault(start[1], _Section())
-        elif head := _FUNCTION.match(line):
+        elif head := FUNCTION.match(line):
             function = head[2]
             section.starts.append(int(head[1], 16))
             section.names.append(function)
@@ -71,13 +68,7 @@ def references(listing: Iterable[str]) -> dict[str, set[str]]:
 
 def disassemble(objdump: str, path: Path) -> dict[str, set[str]]:
     """The references of each function of an object file or module."""
-    try:
-        done = proc.capture([objdump, "-dr", "--no-show-raw-insn", path], stderr=subprocess.PIPE)
-    except OSError as error:
-        raise Failure(f"{objdump}: {error.strerror}") from error
-    if done.returncode != 0:
-        raise Failure(f"{objdump} cannot read {path}: {done.stderr.strip()}")
-    return references(done.stdout.splitlines())
+    return references(listing(objdump, path, "-dr"))
 
 
 def way(graph: Mapping[str, set[str]], root: str) -> list[str]:
