@@ -6,17 +6,22 @@
 #include <linux/if_vlan.h>
 #include <linux/interrupt.h>
 #include <linux/netdevice.h>
+#include <linux/nsproxy.h>
 #include <linux/rtnetlink.h>
+#include <linux/sched.h>
 #include <net/busy_poll.h>
 #include <net/gro.h>
 #include <net/netdev_lock.h>
 #include <net/netdev_queues.h>
+#include <net/netdev_rx_queue.h>
 
 #ifdef CONFIG_NET
 
 /* Rust code has copies of these: bindgen does not evaluate BIT(). */
 static_assert(ETHTOOL_OP_NEEDS_RTNL_SRINGPARAM == 1 << 2);
 static_assert(ETHTOOL_OP_NEEDS_RTNL_SCHANNELS == 1 << 3);
+static_assert(ETHTOOL_OP_NEEDS_RTNL_GLINK == 1 << 8);
+static_assert(ETHTOOL_OP_NEEDS_RTNL_TEST == 1 << 9);
 static_assert(ETHTOOL_COALESCE_RX_USECS == 1 << 0);
 static_assert(ETHTOOL_COALESCE_USE_ADAPTIVE_RX == 1 << 9);
 
@@ -96,6 +101,17 @@ rust_helper_netdev_features_left(struct sk_buff *skb, netdev_features_t features
 	if (!(features & NETIF_F_CSUM_MASK))
 		features &= ~NETIF_F_GSO_MASK;
 	return vlan_features_check(skb, features);
+}
+
+/* Then DSA has replaced the ethtool operations by its own, which call those. */
+__rust_helper bool
+rust_helper_netdev_is_dsa_conduit(const struct net_device *dev)
+{
+#if IS_ENABLED(CONFIG_NET_DSA)
+	return dev->dsa_ptr;
+#else
+	return false;
+#endif
 }
 
 /* The address can change concurrently, as for any lockless reader. */
@@ -194,6 +210,31 @@ __rust_helper bool rust_helper___netif_tx_trylock(struct netdev_queue *txq)
 __rust_helper void rust_helper___netif_tx_unlock(struct netdev_queue *txq)
 {
 	__netif_tx_unlock(txq);
+}
+
+/*
+ * As __dev_direct_xmit(), but the device need neither run nor have a carrier. The
+ * packet is a frame in its linear part, and stays the caller's if this fails.
+ */
+__rust_helper bool rust_helper_netdev_xmit_frame(struct net_device *dev,
+						 struct sk_buff *skb, u16 index)
+{
+	struct netdev_queue *txq = netdev_get_tx_queue(dev, index);
+	netdev_tx_t ret = NETDEV_TX_BUSY;
+
+	skb->dev = dev;
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, ETH_HLEN);
+	skb->protocol = eth_hdr(skb)->h_proto;
+	skb_set_queue_mapping(skb, index);
+
+	local_bh_disable();
+	HARD_TX_LOCK(dev, txq, smp_processor_id());
+	if (!netif_xmit_frozen_or_drv_stopped(txq))
+		ret = netdev_start_xmit(skb, dev, txq, false);
+	HARD_TX_UNLOCK(dev, txq);
+	local_bh_enable();
+	return dev_xmit_complete(ret);
 }
 
 __rust_helper void rust_helper_txq_trans_cond_update(struct netdev_queue *txq)
@@ -309,6 +350,38 @@ __rust_helper void rust_helper_napi_disable_ops(struct napi_struct *napi)
 	netdev_unlock_full_to_ops(dev);
 }
 
+/* A device of the task's network namespace, or NULL. The caller unlocks it. */
+__rust_helper struct net_device *
+rust_helper_netdev_find_and_lock(int ifindex)
+{
+	/* Only the task itself changes it. One that exits has none. */
+	struct nsproxy *spaces = current->nsproxy;
+
+	if (!spaces)
+		return NULL;
+	return netdev_get_by_index_lock(spaces->net_ns, ifindex);
+}
+
+__rust_helper void rust_helper_netdev_unlock(struct net_device *dev)
+{
+	netdev_unlock(dev);
+}
+
+__rust_helper int rust_helper_netdev_restart_rx_queue(struct net_device *dev,
+						      unsigned int index)
+{
+	/* The core asks them for the configuration of the queue. */
+	if (!dev->queue_mgmt_ops)
+		return -EOPNOTSUPP;
+	if (index >= dev->real_num_rx_queues)
+		return -ERANGE;
+	return netdev_rx_queue_restart(dev, index);
+}
+
+/*
+ * The interrupt has been requested after the instance was enabled, which is when the
+ * core restores the affinity of one that it knows of.
+ */
 __rust_helper void rust_helper_netif_napi_set_irq_ops(struct napi_struct *napi,
 						      int irq)
 {
@@ -316,6 +389,9 @@ __rust_helper void rust_helper_netif_napi_set_irq_ops(struct napi_struct *napi,
 
 	netdev_lock_ops_to_full(dev);
 	netif_napi_set_irq_locked(napi, irq);
+	if (dev->irq_affinity_auto &&
+	    test_bit(NAPI_STATE_HAS_NOTIFIER, &napi->state))
+		irq_set_affinity(irq, &napi->config->affinity_mask);
 	netdev_unlock_full_to_ops(dev);
 }
 
@@ -336,6 +412,12 @@ __rust_helper void rust_helper_napi_schedule_irqoff(struct napi_struct *napi)
 }
 
 /* Reception */
+
+/* For handlers of GRO: a packet goes on as it is, and at once. */
+__rust_helper void rust_helper_skb_gro_pass(struct sk_buff *skb)
+{
+	NAPI_GRO_CB(skb)->flush |= 1;
+}
 
 __rust_helper bool rust_helper_netif_elide_gro(const struct net_device *dev)
 {

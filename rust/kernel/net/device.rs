@@ -51,6 +51,8 @@ mod open;
 mod opening;
 mod ops;
 mod ops_lock;
+mod queue_mgmt;
+mod queue_restart;
 mod registration;
 mod rings;
 mod rss;
@@ -87,9 +89,16 @@ pub use self::{
     },
     opening::Opening,
     ops_lock::{
+        Locks,
         OpsCell,
         OpsLocked, //
     },
+    queue_mgmt::{
+        QueueManagement,
+        QueueOps,
+        RxMaking, //
+    },
+    queue_restart::restart_rx_queue,
     registration::{
         register,
         register_with, //

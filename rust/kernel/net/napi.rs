@@ -53,13 +53,21 @@ use crate::{
 };
 
 use core::{
-    cell::Cell,
+    cell::{
+        Cell,
+        UnsafeCell, //
+    },
     marker::PhantomData,
     ptr, //
 };
 
+mod attached;
 mod scheduler;
 
+pub(crate) use self::attached::{
+    Attached,
+    Leftovers, //
+};
 pub use self::scheduler::Scheduler;
 
 /// The result of a poll function.
@@ -75,15 +83,8 @@ pub enum Polled {
     },
 }
 
-/// An object that a [`Napi`] owns on behalf of a driver.
-///
-/// It is dropped when the vector goes away, in process context, while NAPI is disabled, the
-/// `struct napi_struct` still exists and the device is still bound. A driver cannot delay that: it
-/// only has a handle to such an object, which is useless without the [`Napi`] that the object
-/// belongs to, see [`Id`]. Transmit descriptors alone stay for longer if their handles do.
-pub(crate) trait Attached: Send + Sync {}
-
-/// The identity of a [`Napi`]. Unlike an address, it is never reused.
+/// The identity of a [`Napi`] with the memory that its receive queue has. Unlike an address, it is
+/// never reused: that of other memory is another one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Id(u64);
 
@@ -106,17 +107,21 @@ static ATTACHED: &CStr = c"Napi::attached";
 ///
 /// # Invariants
 ///
-/// `inner` is a `struct napi_struct` that has been added to a device, and is deleted before the
-/// `Napi` is dropped.
+/// - `inner` is a `struct napi_struct` that has been added to a device, and is deleted before the
+///   `Napi` is dropped.
+/// - `id` changes only while the instance is disabled, with the lock of the device's operations
+///   held. It is read by the poll function, or with that lock held.
 #[pin_data]
 #[repr(C)]
 pub struct Napi {
     // First, so that a pointer to the one is a pointer to the other.
     #[pin]
     inner: Opaque<bindings::napi_struct>,
-    id: Id,
+    id: UnsafeCell<Id>,
+    making: attached::Making,
     #[pin]
-    attached: Mutex<KVec<Arc<dyn Attached>>>,
+    attached: Mutex<attached::Owned>,
+    leftovers: Arc<Leftovers>,
 }
 
 // SAFETY: Only C accesses the members of `struct napi_struct` that change, and takes care of
@@ -127,12 +132,15 @@ unsafe impl Send for Napi {}
 unsafe impl Sync for Napi {}
 
 impl Napi {
-    /// Returns the initializer for an instance that has not been added to a device.
-    pub(super) fn new() -> impl PinInit<Self> {
+    /// Returns the initializer for an instance that has not been added to a device, whose objects
+    /// can become leftovers.
+    pub(super) fn new(leftovers: Arc<Leftovers>) -> impl PinInit<Self> {
         pin_init!(Self {
             inner: Opaque::zeroed(),
-            id: Id::new(),
-            attached <- Mutex::new(KVec::new(), ATTACHED, static_lock_class!()),
+            id: UnsafeCell::new(Id::new()),
+            making: attached::Making::none(),
+            attached <- Mutex::new(attached::Owned::new(), ATTACHED, static_lock_class!()),
+            leftovers,
         })
     }
 
@@ -144,15 +152,9 @@ impl Napi {
 
     /// The identity of this instance.
     #[inline]
-    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
     pub(crate) fn id(&self) -> Id {
-        self.id
-    }
-
-    /// Takes over `object`, until the vector goes away. If this fails, it is dropped at once.
-    pub(crate) fn attach(&self, object: Arc<dyn Attached>) -> Result {
-        self.attached.lock().push(object, GFP_KERNEL)?;
-        Ok(())
+        // SAFETY: By the type invariants, it does not change meanwhile.
+        unsafe { *self.id.get() }
     }
 
     /// Checks whether `dev` is the parent of the network device, which is bound for as long as
@@ -167,14 +169,6 @@ impl Napi {
         } else {
             Err(EINVAL)
         }
-    }
-
-    /// Drops all objects that belong to this instance.
-    ///
-    /// To be called when NAPI is disabled and not yet deleted.
-    pub(super) fn drop_attached(&self) {
-        // Not with the lock held.
-        drop(core::mem::take(&mut *self.attached.lock()));
     }
 }
 

@@ -18,15 +18,18 @@
 //! The pool allocates from a lockless cache, and an SKB that is freed on the CPU that currently
 //! polls the pool's NAPI instance puts its pages straight into that cache. Both are sound because:
 //!
-//! * Allocating takes the pool by `&mut`, and either the [`Napi`] that it was made for, which
-//!   drivers see only while it is being set up and cannot run yet, or its [`napi::Poll`], on the
-//!   CPU that polls it and not from netpoll. Either way there is no other access to the cache.
-//! * The pool belongs to the NAPI instance, and is destroyed before the instance is deleted. The
+//! * Allocating takes the pool by `&mut`, and either the [`Napi`] that it was made for, when the
+//!   pool is being made and none of its pages is in use, or its [`napi::Poll`], on the CPU that
+//!   polls it and not from netpoll. Either way there is no other access to the cache.
+//! * The pool belongs to the NAPI instance, and is destroyed before the instance is deleted, or
+//!   while it is disabled, when its receive queue has got other memory. The
 //!   driver's [`RxRing`] is only a handle, which is useless without the instance that owns ring and
 //!   pool. So no mapping outlives the binding of the device, even if a driver keeps or forgets the
 //!   handle.
 //! * Pages may be returned after the pool was destroyed. C removes their DMA mappings when the pool
-//!   is destroyed, and keeps the pool's memory until the last page was returned.
+//!   is destroyed, and keeps the pool's memory until the last page was returned. Where pages have
+//!   no room for the index that this takes, as in User-Mode Linux, a mapping lasts as long as its
+//!   page is in use; the pool has a reference to the device until then.
 
 use crate::{
     bindings,
@@ -71,6 +74,12 @@ pub use self::{
         ReceivedFrames, //
     },
     ring::{
+        ChainFormat,
+        ChainPolling,
+        ChainRing,
+        Chained,
+        Link,
+        Piece,
         Polling,
         Received,
         RxFormat,
@@ -100,12 +109,23 @@ unsafe impl Send for Owned {}
 // SAFETY: Nothing can be done with a shared reference that is not safe to do concurrently.
 unsafe impl Sync for Owned {}
 
-impl Attached for Owned {}
+impl Attached for Owned {
+    fn is_of_rx_queue(&self) -> bool {
+        true
+    }
+
+    unsafe fn connect(&self, napi: *mut bindings::napi_struct) {
+        // SAFETY: The pool is ours. It is destroyed before the instance is deleted, and while that
+        // is disabled: this is for pools in use.
+        unsafe { bindings::page_pool_enable_direct_recycling(self.pool.as_ptr(), napi) };
+    }
+}
 
 impl Drop for Owned {
     fn drop(&mut self) {
         // SAFETY: By the type invariant the pool is ours. The NAPI instance is disabled, so that
-        // pages are not recycled directly at this time, and is deleted only after this.
+        // pages are not recycled directly at this time, and is deleted only after this; or the pool
+        // was made while it was running, and has not been connected to it.
         unsafe { bindings::page_pool_destroy(self.pool.as_ptr()) };
     }
 }
@@ -116,8 +136,8 @@ impl Drop for Owned {
 ///
 /// # Invariants
 ///
-/// `pool` was created for the NAPI instance `napi` and buffers of `layout`, and is valid as long as
-/// that has not been deleted.
+/// `pool` was created for the NAPI instance that has or had the identity `napi`, and buffers of
+/// `layout`, and is valid as long as the instance has that identity and has not been deleted.
 struct PagePool {
     pool: NonNull<bindings::page_pool>,
     napi: napi::Id,
@@ -137,16 +157,20 @@ impl PagePool {
     /// which must be the parent of the network device, since that is bound until the pool is gone;
     /// else the result is [`EINVAL`].
     ///
-    /// Context: process context, while `napi` is being set up.
+    /// Context: process context, while `napi` is being set up, or while other memory is made for
+    /// its receive queue.
     fn new(dev: &device::Device<Bound>, napi: &Napi, buffers: u32, layout: Layout) -> Result<Self> {
         // Pages, and the part of each that the device writes.
-        let (pages, offset, len) = if layout.is_half() {
-            (buffers.div_ceil(2), 0, bindings::PAGE_SIZE as u32)
+        let pages = if layout.is_half() {
+            buffers.div_ceil(2)
         } else {
-            (buffers, layout.headroom().into(), layout.len().into())
+            buffers
         };
+        // From the first buffer of the page to the end of the last one.
+        let written = layout.size() * (layout.per_page() - 1) + usize::from(layout.len());
 
         napi.check_parent(dev)?;
+        let id = napi.id_of_new();
         // SAFETY: `napi` has been added to a device.
         let netdev = unsafe { (*napi.as_raw()).dev };
 
@@ -156,10 +180,14 @@ impl PagePool {
         params.__bindgen_anon_1.fast.pool_size = pages;
         params.__bindgen_anon_1.fast.nid = bindings::NUMA_NO_NODE;
         params.__bindgen_anon_1.fast.dev = dev.as_raw();
-        params.__bindgen_anon_1.fast.napi = napi.as_raw();
+        // Pages are not recycled directly before the instance is disabled, and uses the pool.
+        if !napi.is_making(id) {
+            params.__bindgen_anon_1.fast.napi = napi.as_raw();
+        }
         params.__bindgen_anon_1.fast.dma_dir = bindings::dma_data_direction::DMA_FROM_DEVICE;
-        params.__bindgen_anon_1.fast.offset = offset;
-        params.__bindgen_anon_1.fast.max_len = len;
+        params.__bindgen_anon_1.fast.offset = layout.headroom().into();
+        // CAST: It is within a page, or fits into 16 bits.
+        params.__bindgen_anon_1.fast.max_len = written as u32;
         params.__bindgen_anon_2.slow.netdev = netdev;
         params.__bindgen_anon_2.slow.flags = PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
 
@@ -168,8 +196,8 @@ impl PagePool {
         let pool = from_err_ptr(unsafe { bindings::page_pool_create(&params) })?;
         let pool = NonNull::new(pool).ok_or(ENOMEM)?;
 
-        // If there is no memory for this, or for attaching it, the pool is destroyed with it. The
-        // NAPI instance has not been enabled, so no page is recycled yet.
+        // If there is no memory for this, or for attaching it, the pool is destroyed with it. No
+        // page is recycled yet.
         //
         // INVARIANT: The pool was just created with these properties, and is ours.
         let owned = Owned { pool };
@@ -178,12 +206,13 @@ impl PagePool {
         // INVARIANT: `napi` owns the pool.
         Ok(Self {
             pool,
-            napi: napi.id(),
+            napi: id,
             layout,
         })
     }
 
-    /// Starts to allocate the first buffers, while `napi` is being set up.
+    /// Starts to allocate the first buffers, while `napi` is being set up, or other memory is made
+    /// for its receive queue.
     ///
     /// Returns [`EINVAL`] if `napi` is not the instance that this pool was made for.
     ///
@@ -195,11 +224,12 @@ impl PagePool {
         napi: &'a Napi,
         layout: Layout,
     ) -> Result<Allocator<'a>> {
-        if self.napi != napi.id() {
+        if !napi.has(self.napi) {
             return Err(EINVAL);
         }
 
-        // INVARIANT: The instance exists, and cannot run yet. The layout is that of the pool.
+        // INVARIANT: The instance exists, and cannot run yet, or does not use the pool yet. The
+        // layout is that of the pool.
         Ok(Allocator { pool: self, layout })
     }
 
@@ -292,12 +322,8 @@ impl<'p> Receiver<'_, 'p> {
         }
 
         if self.sync {
-            // The pool has been told of the headroom, unless two buffers share a page.
-            let offset = if self.layout.is_half() {
-                buffer.offset(self.layout) + usize::from(self.layout.headroom())
-            } else {
-                0
-            };
+            // The pool has been told of the headroom.
+            let offset = buffer.offset(self.layout);
             // CAST: An offset within a page.
             //
             // SAFETY: The page belongs to this pool, whose vector is being polled, so it is mapped.
@@ -364,24 +390,26 @@ impl Allocator<'_> {
                 break;
             };
             for page in pages {
-                // SAFETY: That many pages were written, which are not null. They were allocated
-                // from a page pool with the flag in question, so they are mapped. If it has two
-                // halves, there is a reference for each: nobody else has one to a page that was
-                // just allocated.
-                unsafe {
-                    let page = page.assume_init();
-                    let address = bindings::page_pool_get_dma_addr(page.as_ptr())
-                        + DmaAddress::from(self.layout.headroom());
+                // SAFETY: C has written that many pointers, none of which is null.
+                let page = unsafe { page.assume_init() };
+                // SAFETY: The page is from a pool with `PP_FLAG_DMA_MAP`, so it is mapped.
+                let address = unsafe { bindings::page_pool_get_dma_addr(page.as_ptr()) }
+                    + DmaAddress::from(self.layout.headroom());
 
-                    if self.layout.is_half() {
-                        bindings::page_pool_fragment_page(page.as_ptr(), 2);
-                    }
-                    put(DeviceBuffer::new(page), address);
-                    if self.layout.is_half() {
-                        // CAST: An offset within a page.
-                        let address = address + self.layout.size() as DmaAddress;
-                        put(DeviceBuffer::second_half(page), address);
-                    }
+                if self.layout.is_half() {
+                    // SAFETY: The page was just allocated, so there is no reference to it but
+                    // ours, which becomes one for each half.
+                    unsafe { bindings::page_pool_fragment_page(page.as_ptr(), 2) };
+                }
+                // SAFETY: The page is from a pool with the flag, and we pass on a reference: the
+                // only one, or that of the first half.
+                let buffer = unsafe { DeviceBuffer::new(page) };
+                put(buffer, address);
+                if self.layout.is_half() {
+                    // SAFETY: As above, with the reference of the second half.
+                    let buffer = unsafe { DeviceBuffer::second_half(page) };
+                    // CAST: An offset within a page.
+                    put(buffer, address + self.layout.size() as DmaAddress);
                 }
             }
             if got < wanted {

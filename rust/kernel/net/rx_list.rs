@@ -128,6 +128,8 @@ pub struct Lost {
     pub frames: usize,
     /// The bytes in them.
     pub bytes: usize,
+    /// The number of those whose checksums the card had not verified.
+    pub unverified: usize,
 }
 
 // A pointer to a packet is a pointer to its list links.
@@ -370,6 +372,10 @@ impl<'a> RxList<'a> {
 
             self.lost.frames += 1;
             self.lost.bytes += usize::from(frame.len);
+            // CAST: The flags fit into 16 bits.
+            if frame.flags & bindings::NAPI_BUILD_CSUM_VERIFIED as u16 == 0 {
+                self.lost.unverified += 1;
+            }
             // SAFETY: The frame comes from `into_frame()`, and its buffer is ours.
             drop(unsafe { CpuBuffer::device_buffer_of(frame) });
         }

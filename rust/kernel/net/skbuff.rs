@@ -47,6 +47,7 @@ use core::{
     slice, //
 };
 
+mod joined;
 mod offload;
 mod segmentation;
 mod tests;

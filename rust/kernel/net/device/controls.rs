@@ -11,13 +11,7 @@
 
 pub use super::ExtAck;
 
-use super::{
-    ethtool::Statistics,
-    ops_lock::OpsLocked,
-    Device,
-    Driver,
-    Rtnl, //
-};
+use super::{ethtool::Statistics, ops_lock::OpsLocked, Device, Driver};
 
 use crate::{
     bindings,
@@ -88,8 +82,8 @@ pub use self::{
 
 /// Callbacks for `ethtool` and netlink.
 ///
-/// All of them run in process context with RTNL held, while the device is up or down, but not while
-/// it is suspended. Exceptions are noted.
+/// All of them run in process context with the lock of the device's operations held, while the
+/// device is up or down, but not while it is suspended. Exceptions are noted.
 #[vtable]
 pub trait Controls: Driver {
     /// The version of the firmware, for `ethtool -i`.
@@ -105,8 +99,12 @@ pub trait Controls: Driver {
     const REGISTERS_VERSION: u32 = 0;
 
     /// Reads [`Controls::REGISTERS`] registers, preferably those that do not change by that.
-    fn registers<'bound>(data: Pin<&Self::Data<'bound>>, values: &mut [u32], rtnl: &mut Rtnl) {
-        let _ = (data, values, rtnl);
+    fn registers<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        values: &mut [u32],
+        lock: &mut OpsLocked<'bound>,
+    ) {
+        let _ = (data, values, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -121,9 +119,9 @@ pub trait Controls: Driver {
         data: Pin<&Self::Data<'bound>>,
         offset: usize,
         bytes: &mut [u8],
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Result {
-        let _ = (data, offset, bytes, rtnl);
+        let _ = (data, offset, bytes, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -135,10 +133,10 @@ pub trait Controls: Driver {
         data: Pin<&Self::Data<'bound>>,
         place: ModulePlace,
         bytes: &mut [u8],
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
-        let _ = (data, place, bytes, rtnl, extack);
+        let _ = (data, place, bytes, lock, extack);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -146,7 +144,7 @@ pub trait Controls: Driver {
     /// [`None`]; for `ethtool -p`.
     ///
     /// Called with `Some(true)` first, and with [`None`] last. Not called concurrently for a
-    /// device, but without RTNL: it is released while the light blinks.
+    /// device, but without the lock: it is released while the light blinks.
     fn identify<'bound>(data: Pin<&Self::Data<'bound>>, on: Option<bool>) -> Result {
         let _ = (data, on);
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -160,8 +158,12 @@ pub trait Controls: Driver {
 
     /// The state and the abilities of the link, for `ethtool DEV`. To be used instead of
     /// [`Driver::link_speed`].
-    fn link<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> LinkSettings {
-        let _ = (data, dev, rtnl);
+    fn link<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        lock: &mut OpsLocked<'bound>,
+    ) -> LinkSettings {
+        let _ = (data, dev, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -171,9 +173,9 @@ pub trait Controls: Driver {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         request: LinkRequest<'_>,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Result {
-        let _ = (data, dev, request, rtnl);
+        let _ = (data, dev, request, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -186,8 +188,11 @@ pub trait Controls: Driver {
     }
 
     /// The moderation of interrupts, for `ethtool -c`.
-    fn moderation<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> Moderation {
-        let _ = (data, rtnl);
+    fn moderation<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        lock: &mut OpsLocked<'bound>,
+    ) -> Moderation {
+        let _ = (data, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -196,16 +201,16 @@ pub trait Controls: Driver {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         moderation: Moderation,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
-        let _ = (data, dev, moderation, rtnl, extack);
+        let _ = (data, dev, moderation, lock, extack);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// The use of pause frames, for `ethtool -a`.
-    fn pause<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> Pause {
-        let _ = (data, rtnl);
+    fn pause<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> Pause {
+        let _ = (data, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -214,27 +219,33 @@ pub trait Controls: Driver {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         pause: Pause,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Result {
-        let _ = (data, dev, pause, rtnl);
+        let _ = (data, dev, pause, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// The counters of the MAC. The device is not suspended; this holds for the next three, too.
-    fn mac_stats<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> MacStats {
-        let _ = (data, rtnl);
+    fn mac_stats<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> MacStats {
+        let _ = (data, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// The counters of MAC control frames.
-    fn control_stats<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> ControlStats {
-        let _ = (data, rtnl);
+    fn control_stats<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        lock: &mut OpsLocked<'bound>,
+    ) -> ControlStats {
+        let _ = (data, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// The counters of pause frames.
-    fn pause_stats<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> PauseStats {
-        let _ = (data, rtnl);
+    fn pause_stats<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        lock: &mut OpsLocked<'bound>,
+    ) -> PauseStats {
+        let _ = (data, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -242,8 +253,11 @@ pub trait Controls: Driver {
     const LENGTH_RANGES: LengthRanges = LengthRanges::NONE;
 
     /// The counters of frames by their lengths.
-    fn length_stats<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> LengthStats {
-        let _ = (data, rtnl);
+    fn length_stats<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        lock: &mut OpsLocked<'bound>,
+    ) -> LengthStats {
+        let _ = (data, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -259,9 +273,9 @@ pub trait Controls: Driver {
         data: Pin<&Self::Data<'bound>>,
         table: Option<&mut [u32]>,
         key: Option<&mut [u8]>,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) {
-        let _ = (data, table, key, rtnl);
+        let _ = (data, table, key, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -274,10 +288,10 @@ pub trait Controls: Driver {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         change: RssChange<'_>,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
-        let _ = (data, dev, change, rtnl, extack);
+        let _ = (data, dev, change, lock, extack);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -291,7 +305,7 @@ pub trait Controls: Driver {
     /// A driver with this has [`Feature::Ntuple`](super::Feature::Ntuple), with which users switch
     /// the rules off and on: they cannot insert any while it is off, and those that there are have
     /// no effect. If it is on, [`Driver::start`] passes all of them to the card.
-    fn flow_rules<'a>(data: &'a Self::Data<'_>) -> &'a FlowRules {
+    fn flow_rules<'a, 'bound: 'a>(data: &'a Self::Data<'bound>) -> &'a FlowRules<'bound> {
         let _ = data;
         build_error!(VTABLE_DEFAULT_ERROR)
     }
@@ -305,9 +319,9 @@ pub trait Controls: Driver {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         rule: &FlowRule,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Result {
-        let _ = (data, dev, rule, rtnl);
+        let _ = (data, dev, rule, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -316,16 +330,15 @@ pub trait Controls: Driver {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         rule: &FlowRule,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Result {
-        let _ = (data, dev, rule, rtnl);
+        let _ = (data, dev, rule, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// The counters of a receive queue, which may be one that is not in use now.
     ///
-    /// Process context, with the lock of the device's operations held, which need not be RTNL; the
-    /// device may be suspended.
+    /// The device may be suspended.
     fn rx_queue_stats<'bound>(
         data: Pin<&Self::Data<'bound>>,
         queue: u16,

@@ -12,6 +12,11 @@ use super::{
         Features,
         Info, //
     },
+    ops_lock::{
+        Locks,
+        OpsLocked, //
+    },
+    queue_mgmt::QueueOps,
     rings::Rings,
     rss::{
         Flow,
@@ -79,8 +84,10 @@ pub enum FeaturesChange {
 /// [`Data`] lives from [`register`](super::register) until the device is unbound; [`probe`] creates
 /// it. [`Poller`] and [`Tx`] live from [`open`], which creates them, until the device goes down.
 ///
-/// Callbacks that the core calls with RTNL held get its token, [`Rtnl`]. What only they use can be
-/// in an [`RtnlCell`](super::RtnlCell), without a lock of its own.
+/// Callbacks that the core calls with RTNL held get its token, [`Rtnl`], and those that it calls
+/// with the lock of the device's operations held get an [`OpsLocked`], or both, as [`Locks`]. What
+/// only the holders of a lock use can be in an [`RtnlCell`](super::RtnlCell) or an
+/// [`OpsCell`](super::OpsCell), without a lock of its own.
 ///
 /// The lifetime `'bound` stands for the time during which the parent device is bound to its driver.
 /// All callbacks run within it, and all of the parts above are dropped within it. Since the
@@ -175,9 +182,10 @@ pub trait Driver: Sized + 'static {
     /// Whether [`Driver::open`] can be called while the device is up: it neither accesses the card
     /// nor changes what the other callbacks use before [`Driver::start`].
     ///
-    /// Then the number of queues and the lengths of rings change without a risk for the device: the
-    /// new vectors are made first, and only then it goes down, and up with them. If there is no
-    /// memory for them, the device has not noticed. Else it has to go down first.
+    /// Then the number of queues, the lengths of rings, the MTU and features change without a risk
+    /// for the device: the new vectors are made first, and only then it goes down, and up with
+    /// them. If there is no memory for them, the device has not noticed. Else it has to go down
+    /// first.
     ///
     /// The card must not know of rings that `open()` has made before `start()`: if `open()` fails
     /// while the device is up, they are freed, and the card is not stopped for that.
@@ -192,18 +200,26 @@ pub trait Driver: Sized + 'static {
     /// has returned is not lost: its callbacks are called after that.
     ///
     /// If this fails, [`Driver::quiesce`] is called nevertheless. Process context, RTNL held.
-    fn start<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result;
+    fn start<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        locks: &mut Locks<'bound>,
+    ) -> Result;
 
     /// Turns off the card: masks its interrupts, stops DMA in both directions and waits until it
     /// has stopped.
     ///
     /// If the card does not stop, this fails. Then bus mastering is turned off; if that cannot be
-    /// relied on either, rings and buffers are not freed. The device cannot go up again before the
-    /// card is bound anew, and reset by [`Driver::probe`].
+    /// relied on either, rings and buffers are not freed before [`Driver::reset`]. Without a reset,
+    /// the device cannot go up again before the card is bound anew.
     ///
     /// The card may be gone, in which case reads return all ones: it has stopped. Process context,
     /// RTNL held.
-    fn quiesce<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result;
+    fn quiesce<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        locks: &mut Locks<'bound>,
+    ) -> Result;
 
     /// Resets the card, which can be reached again after it has lost its state, to the one in which
     /// [`Driver::probe`] has left it.
@@ -277,7 +293,8 @@ pub trait Driver: Sized + 'static {
     /// [`Driver::quiesce`] and after the transmit queues' state was dropped.
     ///
     /// The place to account for packets that were in flight. Without this callback, the state is
-    /// dropped. Process context, RTNL held.
+    /// dropped. If the card may still access memory, this is called after [`Driver::reset`].
+    /// Process context, RTNL held.
     fn closed<'bound>(data: Pin<&Self::Data<'bound>>, poller: Self::Poller<'bound>) {
         let _ = (data, poller);
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -358,6 +375,19 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// Returns which of the features that are wanted the device can have, with its other settings.
+    ///
+    /// Those that it cannot have stay wanted: the next change of features asks again. Process
+    /// context, RTNL held; the device may be up or down, or about to be registered.
+    fn fix_features<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        wanted: Features,
+    ) -> Features {
+        let _ = (data, dev, wanted);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Applies a new set of features, which [`Device::features`] returns if this succeeds.
     ///
     /// It takes effect at once, or when the device is started again if this asks for
@@ -368,9 +398,9 @@ pub trait Driver: Sized + 'static {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         features: Features,
-        rtnl: &mut Rtnl,
+        locks: &mut Locks<'bound>,
     ) -> Result<FeaturesChange> {
-        let _ = (data, dev, features, rtnl);
+        let _ = (data, dev, features, locks);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -396,22 +426,21 @@ pub trait Driver: Sized + 'static {
     ///
     /// This is called to count, to name and to read the statistics; it should add the same ones in
     /// the same order each time. They are counted when users first ask for them: what is added
-    /// beyond that number later is ignored. Process context, RTNL held; the device may be up or
+    /// beyond that number later is ignored. As long as there are none, users get [`EOPNOTSUPP`].
+    /// Process context, with the lock of the device's operations held; the device may be up or
     /// down.
     fn ethtool_statistics<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         statistics: &mut Statistics<'_>,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) {
-        let _ = (data, dev, statistics, rtnl);
+        let _ = (data, dev, statistics, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// The core calls the device's operations under a lock of the device, not only under RTNL, see
     /// [`OpsLocked`]. `ethtool` commands then do not wait for those of other devices.
-    ///
-    /// Such a driver cannot have callbacks for `ethtool` that get an [`Rtnl`].
     const OPS_LOCK: bool = false;
 
     /// Packets go to the card through [`inflight`](crate::net::inflight), which takes the time at
@@ -419,49 +448,57 @@ pub trait Driver: Sized + 'static {
     const TX_TIMESTAMPS: bool = false;
 
     /// Names of the flags that `ethtool --set-priv-flags` sets, see [`Driver::private_flags`]: up
-    /// to 32, of up to 31 characters. The first one is bit 0.
+    /// to 32, of up to 31 characters. The first one is bit 0. Without names there are no flags.
     const PRIVATE_FLAGS: &'static [&'static str] = &[];
 
     /// The private flags that are set.
     ///
-    /// Process context, RTNL held; the device may be up or down.
-    fn private_flags<'bound>(data: Pin<&Self::Data<'bound>>, rtnl: &mut Rtnl) -> u32 {
-        let _ = (data, rtnl);
+    /// Process context, with the lock of the device's operations held; the device may be up or
+    /// down.
+    fn private_flags<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> u32 {
+        let _ = (data, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// Sets the private flags to `flags`, in which there are only bits that have a name.
     ///
-    /// Process context, RTNL held; the device may be up or down.
+    /// Process context, with the lock of the device's operations held; the device may be up or
+    /// down.
     fn set_private_flags<'bound>(
         data: Pin<&Self::Data<'bound>>,
         flags: u32,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Result {
-        let _ = (data, flags, rtnl);
+        let _ = (data, flags, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// The header fields by which packets of `flow` are spread over queues, for `ethtool -n`.
     ///
-    /// Process context, RTNL held; the device may be up or down.
-    fn flow_hash<'bound>(data: Pin<&Self::Data<'bound>>, flow: Flow, rtnl: &mut Rtnl) -> FlowHash {
-        let _ = (data, flow, rtnl);
+    /// Process context, with the lock of the device's operations held; the device may be up or
+    /// down.
+    fn flow_hash<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        flow: Flow,
+        lock: &mut OpsLocked<'bound>,
+    ) -> FlowHash {
+        let _ = (data, flow, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// Changes the fields that [`Driver::flow_hash`] returns, or tells the user why it does not.
     ///
-    /// Process context, RTNL held; the device may be up or down.
+    /// Process context, with the lock of the device's operations held; the device may be up or
+    /// down.
     fn set_flow_hash<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         flow: Flow,
         hash: FlowHash,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
-        let _ = (data, dev, flow, hash, rtnl, extack);
+        let _ = (data, dev, flow, hash, lock, extack);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -469,15 +506,20 @@ pub trait Driver: Sized + 'static {
     /// [`Controls`](super::controls::Controls).
     const CONTROLS: ControlOps<Self> = ControlOps::NONE;
 
+    /// The restart of single receive queues, [`QueueOps::of_driver`] if the driver has
+    /// [`QueueManagement`](super::QueueManagement).
+    const QUEUES: QueueOps<Self> = QueueOps::NONE;
+
     /// Speed of the link in Mbit/s, for `ethtool` and the core; [`None`] if it is not known.
     ///
-    /// Process context, RTNL held; the device may be up or down.
+    /// Process context, with the lock of the device's operations held; the device may be up or
+    /// down.
     fn link_speed<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Option<u32> {
-        let _ = (data, dev, rtnl);
+        let _ = (data, dev, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 }

@@ -16,8 +16,7 @@ use super::{
     registration::Inner,
     Driver,
     Flow,
-    FlowHash,
-    Rtnl, //
+    FlowHash, //
 };
 
 use crate::{
@@ -40,6 +39,8 @@ use core::{
 // `bindgen` does not see through `BIT()`. The helpers in C check the values.
 const NEEDS_RTNL_SRINGPARAM: u32 = 1 << 2;
 const NEEDS_RTNL_SCHANNELS: u32 = 1 << 3;
+const NEEDS_RTNL_GLINK: u32 = 1 << 8;
+const NEEDS_RTNL_TEST: u32 = 1 << 9;
 
 const NAME_LEN: usize = bindings::ETH_GSTRING_LEN as usize;
 
@@ -103,12 +104,12 @@ impl<T: Driver> Ethtool<T> {
         } else {
             None
         },
-        get_priv_flags: if T::HAS_PRIVATE_FLAGS {
+        get_priv_flags: if Self::HAS_FLAGS {
             Some(Self::get_priv_flags)
         } else {
             None
         },
-        set_priv_flags: if T::HAS_PRIVATE_FLAGS {
+        set_priv_flags: if Self::HAS_FLAGS {
             Some(Self::set_priv_flags)
         } else {
             None
@@ -124,7 +125,7 @@ impl<T: Driver> Ethtool<T> {
             T::CONTROLS.ethtool.get_link_ksettings
         },
         op_needs_rtnl: if T::OPS_LOCK {
-            NEEDS_RTNL_SRINGPARAM | NEEDS_RTNL_SCHANNELS
+            NEEDS_RTNL_SRINGPARAM | NEEDS_RTNL_SCHANNELS | NEEDS_RTNL_GLINK | NEEDS_RTNL_TEST
         } else {
             0
         },
@@ -148,8 +149,7 @@ impl<T: Driver> Ethtool<T> {
     const SELF_TESTS: usize = T::CONTROLS.self_tests;
 
     /// There is a set of names.
-    const HAS_NAMES: bool =
-        T::HAS_ETHTOOL_STATISTICS || T::HAS_PRIVATE_FLAGS || Self::SELF_TESTS != 0;
+    const HAS_NAMES: bool = T::HAS_ETHTOOL_STATISTICS || Self::HAS_FLAGS || Self::SELF_TESTS != 0;
 
     /// The names of the private flags: one for each bit of a `u32` at most.
     const FLAGS: &'static [&'static str] = {
@@ -157,25 +157,8 @@ impl<T: Driver> Ethtool<T> {
         T::PRIVATE_FLAGS
     };
 
-    /// Creates the token of RTNL, for a callback of the core.
-    ///
-    /// Such a callback cannot be one of a device that has a lock of its own for its operations:
-    /// there, the core calls it without RTNL.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Rtnl::assume_held`], provided that the lock of the device's operations is held.
-    pub(super) unsafe fn assume_rtnl() -> Rtnl {
-        const {
-            assert!(
-                !T::OPS_LOCK,
-                "the core does not hold RTNL in this callback: `OPS_LOCK`"
-            );
-        }
-
-        // SAFETY: By the safety requirements. RTNL is the lock of the device's operations.
-        unsafe { Rtnl::assume_held() }
-    }
+    /// Flags without names are none: the core warns of a set of no names.
+    const HAS_FLAGS: bool = !Self::FLAGS.is_empty();
 
     pub(super) const fn vtable() -> &'static bindings::ethtool_ops {
         &Self::VTABLE
@@ -193,10 +176,15 @@ impl<T: Driver> Ethtool<T> {
     ///
     /// Must only be called by the core, for a device of driver `T`.
     unsafe extern "C" fn get_priv_flags(dev: *mut bindings::net_device) -> u32 {
-        // SAFETY: The core calls us for a registered device, and holds RTNL.
-        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
+        // SAFETY: The core calls us for a registered device, and holds its lock.
+        let (inner, mut lock) = unsafe {
+            (
+                ops::inner::<T>(dev),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
+            )
+        };
 
-        T::private_flags(inner.data(), &mut rtnl)
+        T::private_flags(inner.data(), &mut lock)
     }
 
     /// # Safety
@@ -208,36 +196,55 @@ impl<T: Driver> Ethtool<T> {
             return EINVAL.to_errno();
         }
         from_result(|| {
-            // SAFETY: The core calls us for a registered device, and holds RTNL.
-            let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
+            // SAFETY: The core calls us for a registered device, and holds its lock.
+            let (inner, mut lock) = unsafe {
+                (
+                    ops::inner::<T>(dev),
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
+                )
+            };
 
             inner.check_reachable()?;
-            T::set_private_flags(inner.data(), flags, &mut rtnl)?;
+            T::set_private_flags(inner.data(), flags, &mut lock)?;
             Ok(0)
         })
     }
 
     /// Asks the driver for its statistics. Returns how many it has added.
-    fn collect(inner: &Inner<T>, rtnl: &mut Rtnl, pass: Pass<'_>) -> usize {
+    fn collect(inner: &Inner<T>, lock: &mut OpsLocked<'static>, pass: Pass<'_>) -> usize {
         let mut statistics = Statistics { added: 0, pass };
 
-        T::ethtool_statistics(inner.data(), inner.dev(), &mut statistics, rtnl);
+        T::ethtool_statistics(inner.data(), inner.dev(), &mut statistics, lock);
         inner.path().statistics(&mut statistics);
         statistics.added
     }
 
-    /// The number of statistics, which is not negative and does not change.
+    /// The number of statistics, or an error if there are none.
     ///
     /// They are counted when they are first asked for. Before a device is registered, the driver
     /// must not get a reference to it: there are no references to its `struct device` to count.
-    fn count_statistics(inner: &Inner<T>, rtnl: &mut Rtnl) -> c_int {
-        if let Some(count) = *inner.statistics.get(rtnl) {
+    ///
+    /// As long as there are none, they are counted again: the core has not allocated anything for
+    /// an error. It warns of zero. But DSA takes over these operations, has its own statistics
+    /// behind ours, and cannot add to an error.
+    fn count_statistics(inner: &Inner<T>, lock: &mut OpsLocked<'static>) -> c_int {
+        if let Some(count) = *inner.statistics.get(lock) {
             return count;
         }
-        let count = c_int::try_from(Self::collect(inner, rtnl, Pass::Count)).unwrap_or(0);
+        let count = c_int::try_from(Self::collect(inner, lock, Pass::Count)).unwrap_or(0);
 
-        *inner.statistics.get_mut(rtnl) = Some(count);
+        // SAFETY: The device is valid, and this only looks at a pointer, which changes under RTNL.
+        if count == 0 && unsafe { !bindings::netdev_is_dsa_conduit(inner.dev().as_raw()) } {
+            return EOPNOTSUPP.to_errno();
+        }
+        *inner.statistics.get_mut(lock) = Some(count);
         count
+    }
+
+    /// The number of statistics for which users of the callbacks have room. Not negative.
+    fn counted_statistics(inner: &Inner<T>, lock: &OpsLocked<'static>) -> usize {
+        // CAST: They have been counted, from zero on.
+        inner.statistics.get(lock).map_or(0, |count| count as usize)
     }
 
     /// # Safety
@@ -245,17 +252,22 @@ impl<T: Driver> Ethtool<T> {
     /// Must only be called by the core, for a device of driver `T`.
     unsafe extern "C" fn get_sset_count(dev: *mut bindings::net_device, set: c_int) -> c_int {
         match u32::try_from(set) {
-            Ok(bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS) if T::HAS_PRIVATE_FLAGS => {
+            Ok(bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS) if Self::HAS_FLAGS => {
                 c_int::try_from(Self::FLAGS.len()).unwrap_or(0)
             }
             Ok(bindings::ethtool_stringset_ETH_SS_TEST) if Self::SELF_TESTS != 0 => {
                 c_int::try_from(Self::SELF_TESTS).unwrap_or(0)
             }
             Ok(bindings::ethtool_stringset_ETH_SS_STATS) if T::HAS_ETHTOOL_STATISTICS => {
-                // SAFETY: The core calls us for a registered device, and holds RTNL.
-                let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
+                // SAFETY: The core calls us for a registered device, and holds its lock.
+                let (inner, mut lock) = unsafe {
+                    (
+                        ops::inner::<T>(dev),
+                        OpsLocked::assume_held(ops::inner::<T>(dev)),
+                    )
+                };
 
-                Self::count_statistics(inner, &mut rtnl)
+                Self::count_statistics(inner, &mut lock)
             }
             _ => EOPNOTSUPP.to_errno(),
         }
@@ -291,15 +303,22 @@ impl<T: Driver> Ethtool<T> {
             return;
         }
 
-        // SAFETY: The core calls us for a registered device, and holds RTNL.
-        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
-        // CAST: Not negative.
-        let count = Self::count_statistics(inner, &mut rtnl) as usize;
-        // SAFETY: `get_sset_count()` has never returned another number. The core has allocated
-        // `data` for that many names, zeroed.
+        // SAFETY: The core calls us for a registered device, and holds its lock.
+        let (inner, mut lock) = unsafe {
+            (
+                ops::inner::<T>(dev),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
+            )
+        };
+        let count = Self::counted_statistics(inner, &lock);
+        if count == 0 {
+            return;
+        }
+        // SAFETY: `get_sset_count()` has never returned another number that is not zero. The core
+        // has allocated `data` for that many names, zeroed.
         let names = unsafe { slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), count) };
 
-        Self::collect(inner, &mut rtnl, Pass::Names(names));
+        Self::collect(inner, &mut lock, Pass::Names(names));
     }
 
     /// # Safety
@@ -311,23 +330,30 @@ impl<T: Driver> Ethtool<T> {
         stats: *mut bindings::ethtool_stats,
         data: *mut u64,
     ) {
-        // SAFETY: The core calls us for a registered device, and holds RTNL.
-        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
+        // SAFETY: The core calls us for a registered device, and holds its lock.
+        let (inner, mut lock) = unsafe {
+            (
+                ops::inner::<T>(dev),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
+            )
+        };
 
         // If the device is suspended, they stay zero.
         if inner.check_reachable().is_err() {
             return;
         }
-        // CAST: Not negative.
-        let count = Self::count_statistics(inner, &mut rtnl) as u32;
         // Entries behind ours belong to others: with DSA, to a switch.
         //
         // SAFETY: `stats` is valid.
-        let count = unsafe { (*stats).n_stats }.min(count);
+        let room = unsafe { (*stats).n_stats } as usize;
+        let count = Self::counted_statistics(inner, &lock).min(room);
+        if count == 0 {
+            return;
+        }
         // SAFETY: The core has allocated `data` for `n_stats` values, zeroed.
-        let values = unsafe { slice::from_raw_parts_mut(data, count as usize) };
+        let values = unsafe { slice::from_raw_parts_mut(data, count) };
 
-        Self::collect(inner, &mut rtnl, Pass::Values(values));
+        Self::collect(inner, &mut lock, Pass::Values(values));
     }
 
     /// # Safety
@@ -337,12 +363,17 @@ impl<T: Driver> Ethtool<T> {
         dev: *mut bindings::net_device,
         settings: *mut bindings::ethtool_link_ksettings,
     ) -> c_int {
-        // SAFETY: The core calls us for a registered device, and holds RTNL.
-        let (inner, mut rtnl) = unsafe { (ops::inner::<T>(dev), Self::assume_rtnl()) };
+        // SAFETY: The core calls us for a registered device, and holds its lock.
+        let (inner, mut lock) = unsafe {
+            (
+                ops::inner::<T>(dev),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
+            )
+        };
         if let Err(error) = inner.check_reachable() {
             return error.to_errno();
         }
-        let speed = T::link_speed(inner.data(), inner.dev(), &mut rtnl);
+        let speed = T::link_speed(inner.data(), inner.dev(), &mut lock);
 
         // SAFETY: The core gives us `settings` to fill in.
         let base = unsafe { &mut (*settings).base };
@@ -422,12 +453,17 @@ impl<T: Driver> Ethtool<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, gives us `fields` to fill in, and
-            // holds RTNL.
-            let (inner, fields, mut rtnl) =
-                unsafe { (ops::inner::<T>(dev), &mut *fields, Self::assume_rtnl()) };
+            // holds its lock.
+            let (inner, fields, mut lock) = unsafe {
+                (
+                    ops::inner::<T>(dev),
+                    &mut *fields,
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
+                )
+            };
             let flow = Flow::from_raw(fields.flow_type).ok_or(EINVAL)?;
 
-            fields.data = T::flow_hash(inner.data(), flow, &mut rtnl).to_raw();
+            fields.data = T::flow_hash(inner.data(), flow, &mut lock).to_raw();
             Ok(0)
         })
     }
@@ -443,12 +479,12 @@ impl<T: Driver> Ethtool<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with valid `fields`, and holds
-            // RTNL. `extack` is valid or null.
-            let (inner, fields, mut rtnl, extack) = unsafe {
+            // its lock. `extack` is valid or null.
+            let (inner, fields, mut lock, extack) = unsafe {
                 (
                     ops::inner::<T>(dev),
                     &*fields,
-                    Self::assume_rtnl(),
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
                     ExtAck::new(extack),
                 )
             };
@@ -462,7 +498,7 @@ impl<T: Driver> Ethtool<T> {
             })?;
 
             inner.check_reachable()?;
-            T::set_flow_hash(inner.data(), inner.dev(), flow, hash, &mut rtnl, &extack)?;
+            T::set_flow_hash(inner.data(), inner.dev(), flow, hash, &mut lock, &extack)?;
             Ok(0)
         })
     }

@@ -29,6 +29,11 @@ pub enum Feature {
     ChecksumSctp = bindings::NETIF_F_SCTP_CRC_BIT,
     /// Verifies the checksums of received packets.
     RxChecksum = bindings::NETIF_F_RXCSUM_BIT,
+    /// Joins received packets of a TCP connection to larger ones, see
+    /// [`UniqueSkBuff::set_joined`](crate::net::skbuff::UniqueSkBuff::set_joined). The stack turns
+    /// this off while it forwards, and it is off without [`Self::RxChecksum`]: the checksum of a
+    /// packet that was joined is none. Not for interfaces of a VLAN on top.
+    Lro = bindings::NETIF_F_LRO_BIT,
     /// Computes a hash over received packets.
     RxHash = bindings::NETIF_F_RXHASH_BIT,
     /// Splits TCP over IPv4 into segments.
@@ -57,7 +62,8 @@ pub enum Feature {
     /// [`UniqueSkBuff::set_vlan_tag`](crate::net::skbuff::UniqueSkBuff::set_vlan_tag).
     VlanStrip = bindings::NETIF_F_HW_VLAN_CTAG_RX_BIT,
     /// Receives the packets of the VLANs in use only, see
-    /// [`Driver::set_vlan`](super::Driver::set_vlan).
+    /// [`Driver::set_vlan`](super::Driver::set_vlan). Without that callback, the device is not
+    /// registered ([`EINVAL`]).
     VlanFilter = bindings::NETIF_F_HW_VLAN_CTAG_FILTER_BIT,
     /// Splits UDP into datagrams.
     Uso = bindings::NETIF_F_GSO_UDP_L4_BIT,
@@ -95,9 +101,10 @@ impl Features {
             .without(Feature::Uso)
     }
 
-    /// The set for a packet in a tunnel, see [`Info::tunnels`].
+    /// The features for a packet whose inner headers would share an identification when the card
+    /// splits it, see [`Info::tunnels`].
     #[inline]
-    pub const fn for_tunnel(self) -> Self {
+    pub(super) const fn with_same_ids(self) -> Self {
         if self.contains(Feature::TsoMangleId) {
             self
         } else {
@@ -114,16 +121,32 @@ impl Features {
         }
     }
 
-    /// The set without those that handle VLAN tags: interfaces of a VLAN have the rest.
+    /// The set without those that handle VLAN tags, or that the device has for all of its packets:
+    /// interfaces of a VLAN have the rest.
     pub(super) const fn without_vlan(self) -> Self {
         self.without(Feature::VlanInsert)
             .without(Feature::VlanStrip)
             .without(Feature::VlanFilter)
+            .without(Feature::Lro)
     }
 
-    /// The features of both sets.
+    /// The set without those that need others which are not in it.
+    pub(super) const fn consistent(self) -> Self {
+        if self.contains(Feature::RxChecksum) {
+            self
+        } else {
+            self.without(Feature::Lro)
+        }
+    }
+
+    /// The features that are in one of the sets.
     pub(super) const fn union(self, others: Self) -> Self {
         Self(self.0 | others.0)
+    }
+
+    /// The features that are in both sets.
+    pub(super) const fn common(self, others: Self) -> Self {
+        Self(self.0 & others.0)
     }
 
     /// Whether `feature` is in the set.
@@ -170,11 +193,14 @@ pub struct Info {
     ///
     /// The identification of inner headers of IPv4 is the same in all segments, so such packets
     /// come only if users have turned on [`Feature::TsoMangleId`] and the packet may not be
-    /// fragmented: a driver that has tunnels removes [`Feature::Tso`] in
-    /// [`Driver::features_check`](super::Driver::features_check) otherwise, see
-    /// [`Features::for_tunnel`].
+    /// fragmented. The stack splits others by itself.
+    ///
+    /// The device is not registered ([`EINVAL`]) if its driver has tunnels but no
+    /// [`Driver::features_check`](super::Driver::features_check), which withdraws what the card
+    /// cannot do with headers of that length.
     pub tunnels: Features,
-    /// The time for which a transmit queue may be stopped before the device is restarted.
+    /// The time for which a transmit queue may be stopped before the device is restarted, at most
+    /// [`i32::MAX`].
     pub tx_timeout_ms: u32,
 }
 

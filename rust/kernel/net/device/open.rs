@@ -20,8 +20,10 @@ use crate::{
         IrqReturn,
         ThreadedIrqReturn, //
     },
+    net::napi::Leftovers,
     prelude::*,
-    str::CString, //
+    str::CString,
+    sync::Arc, //
 };
 
 use core::mem::ManuallyDrop;
@@ -104,16 +106,17 @@ unsafe extern "C" fn event_thread<T: Driver>(
     bindings::irqreturn_t(IrqReturn::Handled as c_uint)
 }
 
-/// The state of a device whose card may still access memory.
-struct Kept<T: Driver> {
+/// The state of a device that is gone, but whose card may still access memory.
+struct Lost<T: Driver> {
     _up: ManuallyDrop<Up<T>>,
+    _leftovers: ManuallyDrop<Arc<Leftovers>>,
     /// That of the one before.
     _older: usize,
 }
 
-/// The address of the last [`Kept`], if there is any. It is for kmemleak, which takes memory for
-/// lost otherwise.
-static KEPT: RtnlCell<usize> = RtnlCell::new(0);
+/// The address of the last [`Lost`], if there is any. It is for kmemleak, which would report its
+/// memory otherwise.
+static LOST: RtnlCell<usize> = RtnlCell::new(0);
 
 /// The part of the hardware that can be reached when a device goes down.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -138,10 +141,14 @@ pub(super) enum Reach {
 /// 4. [`Driver::quiesce`]: the card neither raises interrupts nor touches memory. None of the above
 ///    is left to change that. This is also done if [`Driver::open`] has failed: it may have told
 ///    the card of rings, or turned them on. If it fails, or if the card cannot be reached, the bus
-///    keeps the card from it; if that is not certain either, producers and pollers are not dropped.
-///    From then on the card is not asked whether it has raised a shared interrupt.
+///    keeps the card from it; if that is not certain either, producers and pollers are not dropped
+///    before the card was reset, see [`Up::keep`]. From then on the card is not asked whether it
+///    has raised a shared interrupt.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
-///    instances deleted. Rings, buffers and mappings go with the producers and pollers.
+///    instances deleted. Rings, buffers and mappings go with the producers and pollers. Memory that
+///    the driver has kept a handle to beyond that, see [`Leftovers`], is freed if it has no more.
+///
+/// [`Leftovers`]: crate::net::napi::Leftovers
 ///
 /// # Invariants
 ///
@@ -233,7 +240,7 @@ impl<T: Driver> Up<T> {
 
         inner.early_events.begin();
         for vector in &self.vectors {
-            vector.as_ref().request_irqs()?;
+            vector.as_ref().request_irqs(locks)?;
             vector.set_phase(Phase::All);
         }
         if let Some(event) = &mut self.event {
@@ -322,30 +329,56 @@ impl<T: Driver> Up<T> {
             vector.set_phase(Phase::Quiet);
         }
         if !is_quiet {
-            return self.keep(locks);
+            return self.keep(inner, locks);
         }
+        self.free(inner);
+    }
 
+    /// Frees everything. NAPI is disabled, and the card knows of no memory.
+    fn free(mut self, inner: &Inner<T>) {
         self.tx.clear();
         self.vectors.clear();
         self.failed.clear();
+        inner.leftovers().drop_unused();
     }
 
     /// Takes the vectors away from the device without dropping the state of the driver: the card
     /// may access the memory. NAPI is disabled.
-    fn keep(self, locks: &mut Configuring) {
+    fn keep(self, inner: &Inner<T>, locks: &mut Configuring) {
         for vectors in [&self.vectors, &self.failed] {
             for vector in vectors {
-                // SAFETY: NAPI is disabled. `Kept` is never dropped.
-                unsafe { vector.detach() };
+                // SAFETY: NAPI is disabled.
+                unsafe { vector.detach(locks) };
             }
         }
 
-        let kept = Kept {
-            _up: ManuallyDrop::new(self),
-            _older: *KEPT.get(locks),
+        // The device does not go up with it, see `Inner::go_up()`, so there was none.
+        *inner.kept.get_mut(locks.ops_mut()) = Some(self);
+    }
+
+    /// Frees what [`Self::keep`] has kept. The card was reset, and knows of no memory.
+    pub(super) fn free_kept(inner: &Inner<T>, locks: &mut Configuring) {
+        let kept = inner.kept.get_mut(locks.ops_mut()).take();
+
+        if let Some(up) = kept {
+            up.free(inner);
+        }
+    }
+
+    /// Gives up what is kept still when the device goes away.
+    pub(super) fn lose_kept(inner: &Inner<T>, locks: &mut Configuring) {
+        let Some(up) = inner.kept.get_mut(locks.ops_mut()).take() else {
+            return;
         };
+        let lost = Lost {
+            _up: ManuallyDrop::new(up),
+            _leftovers: ManuallyDrop::new(inner.leftovers().clone()),
+            _older: *LOST.get(locks),
+        };
+
+        // Without room, kmemleak reports it.
         if let Ok(room) = KBox::new_uninit(GFP_KERNEL) {
-            *KEPT.get_mut(locks) = KBox::into_raw(room.write(kept)).addr();
+            *LOST.get_mut(locks) = KBox::into_raw(room.write(lost)).addr();
         }
     }
 }

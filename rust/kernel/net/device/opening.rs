@@ -46,6 +46,27 @@ use core::{
     ptr, //
 };
 
+/// The queues that a vector serves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// One of each kind.
+    Pair,
+    /// A receive queue alone.
+    Rx,
+    /// A transmit queue alone.
+    Tx,
+}
+
+impl Kind {
+    fn of(queues: QueuePair) -> Self {
+        match (queues.rx, queues.tx) {
+            (Some(_), Some(_)) => Self::Pair,
+            (Some(_), None) => Self::Rx,
+            (None, _) => Self::Tx,
+        }
+    }
+}
+
 /// The context of [`Driver::open`].
 pub struct Opening<'up, 'bound: 'up, T: Driver> {
     up: &'up mut Up<T>,
@@ -196,16 +217,14 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     ///
     /// `make` creates the state of both. Returns the number of the vector, which is its place in
     /// the order in which vectors are added. Each kind of queue is numbered by itself, in the same
-    /// order.
+    /// order. Fails with [`ENOSPC`] if there are as many vectors of this kind as
+    /// [`Info`](super::Info) says.
     pub fn add_vector(
         &mut self,
         trigger: Trigger<'up, '_>,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
     ) -> Result<u16> {
-        let queues = QueuePair {
-            rx: Some(self.next_rx()?),
-            tx: Some(self.next_tx()?),
-        };
+        let queues = self.next_queues(Kind::Pair)?;
 
         self.add(trigger, queues, |napi| {
             make(napi).map(|(poller, tx)| (poller, Some(tx)))
@@ -218,10 +237,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         trigger: Trigger<'up, '_>,
         make: impl FnOnce(&Napi) -> Result<T::Poller<'bound>>,
     ) -> Result<u16> {
-        let queues = QueuePair {
-            rx: Some(self.next_rx()?),
-            tx: None,
-        };
+        let queues = self.next_queues(Kind::Rx)?;
 
         self.add(trigger, queues, |napi| {
             make(napi).map(|poller| (poller, None))
@@ -236,33 +252,37 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         trigger: Trigger<'up, '_>,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
     ) -> Result<u16> {
-        let queues = QueuePair {
-            rx: None,
-            tx: Some(self.next_tx()?),
-        };
+        let queues = self.next_queues(Kind::Tx)?;
 
         self.add(trigger, queues, |napi| {
             make(napi).map(|(poller, tx)| (poller, Some(tx)))
         })
     }
 
-    /// The number of the next receive queue, if the device can have another one.
-    fn next_rx(&self) -> Result<u16> {
-        if self.up.rx < self.inner.rx_queues() {
-            Ok(self.up.rx)
-        } else {
-            Err(ENOSPC)
-        }
-    }
+    /// The numbers of the queues of the next vector, if the device can have another one of this
+    /// kind.
+    ///
+    /// That there are queues for it is not enough: the core keeps a configuration for each vector,
+    /// and the queues of some pairs would make more vectors of one queue each.
+    fn next_queues(&self, kind: Kind) -> Result<QueuePair> {
+        let can_have = self.inner.counts();
+        let most = match kind {
+            Kind::Pair => can_have.pairs,
+            Kind::Rx => can_have.rx_only,
+            Kind::Tx => can_have.tx_only,
+        };
+        let vectors = self.up.vectors.iter();
+        let has = vectors.filter(|vector| Kind::of(vector.queues()) == kind);
 
-    /// The number of the next transmit queue, if the device can have another one.
-    fn next_tx(&self) -> Result<u16> {
-        if self.up.tx.len() < self.inner.queues() {
-            // CAST: The number of queues is a `u16`.
-            Ok(self.up.tx.len() as u16)
-        } else {
-            Err(ENOSPC)
+        if has.count() >= usize::from(most) {
+            return Err(ENOSPC);
         }
+        // CAST: The number of queues is a `u16`.
+        let (rx, tx) = (self.up.rx, self.up.tx.len() as u16);
+        Ok(QueuePair {
+            rx: (kind != Kind::Tx).then_some(rx),
+            tx: (kind != Kind::Rx).then_some(tx),
+        })
     }
 
     fn interrupts(&self, trigger: Trigger<'up, '_>) -> Result<Interrupts> {

@@ -75,6 +75,7 @@ impl<T: Driver> Ops<T> {
         } else {
             None
         },
+        ndo_fix_features: Some(Self::fix_features),
         ndo_set_features: if T::HAS_SET_FEATURES {
             Some(Self::set_features)
         } else {
@@ -218,13 +219,10 @@ impl<T: Driver> Ops<T> {
                 return Ok(0);
             }
 
-            inner.go_down(locks);
             inner.dev().set_mtu(mtu, locks);
-            inner.restart(locks).or_else(|error| {
-                // Fall back to the old one.
+            inner.restart_or_undo(locks, |locks| {
                 let _ = T::change_mtu(inner.data(), inner.dev(), old, locks);
                 inner.dev().set_mtu(old, locks);
-                inner.restart_or_close(locks).and(Err(error))
             })?;
             Ok(0)
         })
@@ -246,9 +244,12 @@ impl<T: Driver> Ops<T> {
                 ManuallyDrop::new(SkBuff::from_raw(NonNull::new_unchecked(skb))),
             )
         };
-        let left =
+        let mut left =
             features & T::features_check(inner.data(), &packet, Features::from_raw(features)).0;
 
+        if packet.gso_size().is_some() && packet.is_encapsulated() && inner.dev().has_tunnels() {
+            left = Features::from_raw(left).with_same_ids().0;
+        }
         if left != features {
             return Self::withdrawn(&packet, left);
         }
@@ -256,7 +257,7 @@ impl<T: Driver> Ops<T> {
         unsafe { bindings::vlan_features_check(skb, features) }
     }
 
-    /// The features that are left when the driver has withdrawn all but `left`.
+    /// The features that are left when all but `left` have been withdrawn.
     // Not inlined: nearly all packets keep all of them.
     #[cold]
     fn withdrawn(
@@ -265,6 +266,24 @@ impl<T: Driver> Ops<T> {
     ) -> bindings::netdev_features_t {
         // SAFETY: The packet is valid.
         unsafe { bindings::netdev_features_left(packet.as_raw(), left) }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`].
+    unsafe extern "C" fn fix_features(
+        dev: *mut bindings::net_device,
+        features: bindings::netdev_features_t,
+    ) -> bindings::netdev_features_t {
+        let mut wanted = Features::from_raw(features);
+
+        if T::HAS_FIX_FEATURES {
+            // SAFETY: The device is registered, or has all that it needs to be.
+            let inner = unsafe { inner::<T>(dev) };
+            // It cannot add any.
+            wanted = wanted.common(T::fix_features(inner.data(), inner.dev(), wanted));
+        }
+        wanted.consistent().0
     }
 
     /// # Safety
@@ -288,9 +307,10 @@ impl<T: Driver> Ops<T> {
                 // The driver starts with the new set. The core, which sets it after this, acts upon
                 // the difference.
                 inner.dev().set_features(new, locks);
-                let restarted = inner.restart(locks);
+                let restarted =
+                    inner.restart_or_undo(locks, |locks| inner.dev().set_features(old, locks));
                 inner.dev().set_features(old, locks);
-                restarted.or_else(|error| inner.restart_or_close(locks).and(Err(error)))?;
+                restarted?;
             }
             Ok(0)
         })
@@ -352,6 +372,14 @@ impl<T: Driver> Ops<T> {
 }
 
 impl Device {
+    /// Whether the card splits packets in tunnels, see [`Info::tunnels`](super::Info::tunnels).
+    #[inline]
+    fn has_tunnels(&self) -> bool {
+        // SAFETY: By the type invariants, the device is valid. The field does not change once the
+        // device is registered.
+        unsafe { (*self.as_raw()).gso_partial_features != 0 }
+    }
+
     /// Changes the MTU.
     fn set_mtu(&self, mtu: u32, _rtnl: &mut Rtnl) {
         // SAFETY: The device is valid. The MTU is read concurrently, see `mtu()`.
@@ -359,7 +387,7 @@ impl Device {
     }
 
     /// Changes the set of features.
-    fn set_features(&self, features: Features, _rtnl: &mut Rtnl) {
+    pub(super) fn set_features(&self, features: Features, _rtnl: &mut Rtnl) {
         // SAFETY: By the type invariants, the device is valid. The features are read concurrently,
         // see `features()`.
         unsafe {

@@ -12,10 +12,11 @@
 //! | those of `struct net_device_ops` that configure the device | held | held |
 //! | `ethtool`, unless `op_needs_rtnl` has the bit of the command | not held | held |
 //! | counters of queues (`netdev_stat_ops`) | not held | held |
-//! | queue management, shapers (not supported yet) | maybe held | held |
+//! | queue management | maybe held | held |
 //!
 //! So a callback of the other kinds must not get an [`Rtnl`]. It gets an [`OpsLocked`], which is
-//! right for devices with an instance lock and without.
+//! right for devices with an instance lock and without. One of the first kind can get both, as
+//! [`Locks`].
 
 use super::{
     registration::Inner,
@@ -147,13 +148,30 @@ impl<'bound, T> OpsCell<'bound, T> {
 
 /// RTNL and the lock of a device's operations, both held, which it takes to configure the device.
 ///
-/// It is a mutable [`Rtnl`] for what needs no more.
-pub(super) struct Configuring {
+/// It is a mutable [`Rtnl`] for what needs no more. `'bound` is that of [`OpsLocked`].
+pub struct Locks<'bound> {
     rtnl: Rtnl,
-    ops: OpsLocked<'static>,
+    ops: OpsLocked<'bound>,
 }
 
-impl Configuring {
+/// The locks where there is no name for `'bound`, see [`OpsLocked::assume_held`].
+pub(super) type Configuring = Locks<'static>;
+
+impl<'bound> Locks<'bound> {
+    /// The token of the device's lock.
+    #[inline]
+    pub fn ops(&self) -> &OpsLocked<'bound> {
+        &self.ops
+    }
+
+    /// The token of the device's lock, for changes.
+    #[inline]
+    pub fn ops_mut(&mut self) -> &mut OpsLocked<'bound> {
+        &mut self.ops
+    }
+}
+
+impl Locks<'static> {
     /// Creates both tokens, for a callback of the core.
     ///
     /// # Safety
@@ -170,16 +188,6 @@ impl Configuring {
         }
     }
 
-    /// The token of the device's lock.
-    pub(super) fn ops(&self) -> &OpsLocked<'static> {
-        &self.ops
-    }
-
-    /// The token of the device's lock.
-    pub(super) fn ops_mut(&mut self) -> &mut OpsLocked<'static> {
-        &mut self.ops
-    }
-
     /// Waits for both locks, and runs `f` with them held. Process context.
     ///
     /// Not for callbacks: RTNL is held while they are waited for.
@@ -194,7 +202,7 @@ impl Configuring {
     }
 }
 
-impl Deref for Configuring {
+impl Deref for Locks<'_> {
     type Target = Rtnl;
 
     fn deref(&self) -> &Rtnl {
@@ -202,7 +210,7 @@ impl Deref for Configuring {
     }
 }
 
-impl DerefMut for Configuring {
+impl DerefMut for Locks<'_> {
     fn deref_mut(&mut self) -> &mut Rtnl {
         &mut self.rtnl
     }

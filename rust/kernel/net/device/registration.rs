@@ -29,6 +29,7 @@ use super::{
         OpsCell,
         OpsLocked, //
     },
+    queue_mgmt::QueueOps,
     rings::{
         Config,
         RingLens, //
@@ -40,18 +41,22 @@ use super::{
         TxPath, //
     },
     tx_slot::TxSlot,
+    vector::Vector,
     Device,
     Driver,
-    Rtnl,
-    RtnlCell, //
+    Rtnl, //
 };
 
 use crate::{
     bindings,
     driver::registrations,
     error::to_result,
+    net::napi::Leftovers,
     prelude::*,
-    sync::atomic::Atomic,
+    sync::{
+        atomic::Atomic,
+        Arc, //
+    },
     types::Opaque, //
 };
 
@@ -66,8 +71,8 @@ use core::{
 
 /// The private part of a network device.
 ///
-/// When this is dropped, `up` is [`None`], since the device has been closed. Only the driver's data
-/// is left.
+/// When this is dropped, `up` is [`None`], since the device has been closed, and so is `kept`. Only
+/// the driver's data is left.
 ///
 /// # Invariants
 ///
@@ -83,6 +88,9 @@ pub struct Inner<T: Driver> {
     counts: Counts,
     path: KBox<dyn TxPath<T>>,
     up: OpsCell<'static, Option<Up<T>>>,
+    /// The state that the device had when its card did not stop. Until the card was reset, it may
+    /// access that memory, and the device does not go up.
+    pub(super) kept: OpsCell<'static, Option<Up<T>>>,
     /// The card did not stop when the device went down.
     pub(super) stuck: OpsCell<'static, bool>,
     /// The card knows of memory that was freed, see [`bus::rely_on_no_access`].
@@ -96,11 +104,13 @@ pub struct Inner<T: Driver> {
     pub(super) config: OpsCell<'static, Config>,
     /// The number of statistics for ethtool, once they have been counted: users of the callbacks
     /// allocate buffers of that size.
-    pub(super) statistics: RtnlCell<Option<c_int>>,
+    pub(super) statistics: OpsCell<'static, Option<c_int>>,
     #[pin]
     pub(super) restart: Opaque<bindings::work_struct>,
     #[pin]
     data: T::Data<'static>,
+    /// Objects of vectors that have gone away. Last, since the driver's data has handles to them.
+    leftovers: Arc<Leftovers>,
 }
 
 impl<T: Driver> Inner<T> {
@@ -117,11 +127,6 @@ impl<T: Driver> Inner<T> {
     /// The number of transmit queues that the device can have.
     pub(super) fn queues(&self) -> usize {
         self.slots.len()
-    }
-
-    /// The number of receive queues that the device can have.
-    pub(super) fn rx_queues(&self) -> u16 {
-        self.counts.rx()
     }
 
     /// The queues that the device can have.
@@ -156,6 +161,11 @@ impl<T: Driver> Inner<T> {
         self.slots.get(usize::from(index))
     }
 
+    /// Objects of vectors that have gone away.
+    pub(super) fn leftovers(&self) -> &Arc<Leftovers> {
+        &self.leftovers
+    }
+
     /// The path of packets to the driver.
     pub(super) fn path(&self) -> &dyn TxPath<T> {
         &*self.path
@@ -180,7 +190,7 @@ impl<T: Driver> Inner<T> {
     /// As [`Self::go_up`], with vectors that have been made before, if there are any.
     fn go_up_with(&self, spare: Option<Spare<T>>, locks: &mut Configuring) -> Result {
         self.check_reachable()?;
-        if *self.stuck.get(locks.ops()) {
+        if *self.stuck.get(locks.ops()) || self.kept.get(locks.ops()).is_some() {
             dev_err!(
                 self.dev(),
                 "the card did not stop; it has to be bound again\n"
@@ -233,7 +243,7 @@ impl<T: Driver> Inner<T> {
         } else {
             dev_err!(
                 self.dev(),
-                "the card does not stop ({error:?}); its rings and buffers are not freed\n"
+                "the card does not stop ({error:?}); its rings are not freed before a reset\n"
             );
         }
         is_certain
@@ -249,7 +259,7 @@ impl<T: Driver> Inner<T> {
         if !is_certain {
             dev_err!(
                 self.dev(),
-                "the card cannot be reached; its rings and buffers are not freed\n"
+                "the card cannot be reached; its rings are not freed before a reset\n"
             );
         }
         is_certain
@@ -302,6 +312,19 @@ impl<T: Driver> Inner<T> {
         self.up.get(locks.ops()).is_some()
     }
 
+    /// The vector that serves a receive queue, if the device is up. It exists as long as the device
+    /// stays up, which takes the lock to change.
+    pub(super) fn rx_vector(
+        &self,
+        queue: u16,
+        lock: &OpsLocked<'static>,
+    ) -> Option<NonNull<Vector<T>>> {
+        let mut vectors = self.up.get(lock).as_ref()?.vectors.iter();
+        let vector = vectors.find(|vector| vector.queues().rx == Some(queue))?;
+
+        Some(NonNull::from(&**vector))
+    }
+
     /// Makes vectors for [`Self::restart_with`]; the device need not be down.
     pub(super) fn make_spare(&self, locks: &mut Configuring) -> Result<Spare<T>> {
         Spare::new(self, locks)
@@ -339,7 +362,8 @@ impl<T: Driver> Inner<T> {
 /// 1. `unregister_netdev()` closes the device, which takes it down as [`Up`] describes, and waits
 ///    until all references to it are gone: from then on there are no callbacks.
 /// 2. The work that restarts the device is cancelled, or waited for.
-/// 3. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors.
+/// 3. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors. Memory that the
+///    card may still access is lost.
 /// 4. `free_netdev()`.
 ///
 /// # Invariants
@@ -360,12 +384,16 @@ impl<T: Driver> Drop for Registration<T> {
     fn drop(&mut self) {
         let dev = self.dev.as_ptr();
 
+        // One that is not was never up. Nor does it take RTNL: any safe code can drop it.
         if self.registered {
             // SAFETY: By the type invariants, the device is registered.
             unsafe { bindings::unregister_netdev(dev) };
+            Configuring::with(self.inner(), |locks| {
+                // Before the card can access memory again, a driver resets it.
+                self.inner().rely_no_more(locks);
+                Up::lose_kept(self.inner(), locks);
+            });
         }
-        // Before the card can access memory again, a driver resets it.
-        Configuring::with(self.inner(), |locks| self.inner().rely_no_more(locks));
 
         // SAFETY: By the type invariants, the private part is a valid `Inner<T>`. There are no
         // callbacks any more, and the work cannot be queued again.
@@ -412,6 +440,15 @@ impl<T: Driver> Registration<T> {
         if info.max_segmented_len < Info::MIN_SEGMENTED_LEN {
             return Err(EINVAL);
         }
+        // `Ops::features_check()`, which protects identifications, comes with the driver's.
+        if info.tunnels.0 != 0 && !T::HAS_FEATURES_CHECK {
+            return Err(EINVAL);
+        }
+        // The core warns of this, as users could not say which VLANs are in use.
+        let features = info.features.union(info.features_off).union(info.tunnels);
+        if features.contains(Feature::VlanFilter) && !T::HAS_SET_VLAN {
+            return Err(EINVAL);
+        }
         let counts = Counts::new(info)?;
         let (tx, rx) = (counts.tx(), counts.rx());
         // CAST: Checked above.
@@ -435,6 +472,7 @@ impl<T: Driver> Registration<T> {
             counts,
             path: new_path(tx)?,
             up: OpsCell::new(None),
+            kept: OpsCell::new(None),
             stuck: OpsCell::new(false),
             relies: OpsCell::new(false),
             early_events: Early::new(),
@@ -443,9 +481,10 @@ impl<T: Driver> Registration<T> {
                 channels: counts.at_first(info),
                 rings: RingLens::at_first(T::RINGS),
             }),
-            statistics: RtnlCell::new(None),
+            statistics: OpsCell::new(None),
             restart <- Restart::<T>::init(),
             data <- data,
+            leftovers: Leftovers::new()?,
         }? Error);
 
         // SAFETY: The private part of a device has room for an `Inner<T>`, at the right alignment,
@@ -484,6 +523,7 @@ impl<T: Driver> Registration<T> {
                 dev.dev.parent = parent.as_raw();
             }
             dev.stat_ops = Ethtool::<T>::stat_ops();
+            dev.queue_mgmt_ops = QueueOps::<T>::of_device();
             dev.netdev_ops = inner.path().callbacks().ops;
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.request_ops_lock = T::OPS_LOCK;
@@ -496,6 +536,8 @@ impl<T: Driver> Registration<T> {
             }
             dev.min_mtu = info.min_mtu;
             dev.max_mtu = info.max_mtu;
+            // `msecs_to_jiffies()` takes longer times for none at all.
+            c_int::try_from(info.tx_timeout_ms)?;
             dev.watchdog_timeo =
                 c_int::try_from(crate::time::msecs_to_jiffies(info.tx_timeout_ms))?;
             bindings::netdev_add_priv_flags(raw, flags);

@@ -132,16 +132,30 @@ impl<T: Driver> Inner<T> {
             return Ok(());
         }
 
+        self.restart_or_undo(locks, |locks| *self.config.get_mut(locks.ops_mut()) = old)
+    }
+
+    /// Has a device that the core believes to be up go on with settings that were changed. If it
+    /// cannot, `undo` takes them back, and the device is up with the old ones.
+    pub(super) fn restart_or_undo(
+        &self,
+        locks: &mut Configuring,
+        undo: impl FnOnce(&mut Configuring),
+    ) -> Result {
         let spare = if T::OPEN_WHILE_UP && self.is_up(locks) {
-            // The device does not notice if this fails.
-            Some(self.make_spare(locks).inspect_err(|_| {
-                *self.config.get_mut(locks.ops_mut()) = old;
-            })?)
+            match self.make_spare(locks) {
+                Ok(spare) => Some(spare),
+                // The device does not notice.
+                Err(error) => {
+                    undo(locks);
+                    return Err(error);
+                }
+            }
         } else {
             None
         };
         self.restart_with(spare, locks).or_else(|error| {
-            *self.config.get_mut(locks.ops_mut()) = old;
+            undo(locks);
             self.restart_or_close(locks).and(Err(error))
         })
     }

@@ -11,15 +11,18 @@
 //!    keeps the card from accessing memory.
 //! 3. The card may not access memory, which includes that it raises no interrupts.
 //! 4. The bus does its part, until the card can be reached again.
-//! 5. [`Driver::reset`]. When the cards of all network devices of the bus device are reset, they
-//!    may access memory.
+//! 5. [`Driver::reset`]. Memory is freed that was kept, since the card may have accessed it. When
+//!    the cards of all network devices of the bus device are reset, they may access memory.
 //! 6. If it was up, the device goes up. If that fails, it is closed.
 //! 7. The device is marked as present.
 //!
 //! [`Up`]: super::open::Up
 
 use super::{
-    open::Reach,
+    open::{
+        Reach,
+        Up, //
+    },
     ops_lock::Configuring,
     registration::{
         Inner,
@@ -87,6 +90,7 @@ impl<T: Driver> Inner<T> {
         T::reset(self.data(), self.dev(), locks)?;
 
         // It does not know of any memory.
+        Up::free_kept(self, locks);
         *self.stuck.get_mut(locks.ops_mut()) = false;
         self.allow_dma(locks);
         Ok(())

@@ -15,14 +15,18 @@ mod features;
 pub(in crate::net::device) mod fixture;
 mod flow_rules;
 mod irq;
+mod loopback;
 #[cfg(all(CONFIG_KUNIT = "y", CONFIG_PAGE_POOL))]
 mod new_skbs;
 mod ops_lock;
 mod plain;
 mod pool;
 mod queues;
+mod reconfigure;
 pub(in crate::net::device) mod restart;
 mod rings;
+mod rss;
+mod rx_queue;
 mod self_test;
 mod suspend;
 mod tx_rings;
@@ -40,6 +44,9 @@ use self::{
 };
 
 use super::MacAddress;
+
+#[cfg(not(CONFIG_PREEMPT_RT))]
+use crate::softirq::BhGuard;
 
 use crate::{
     bindings,
@@ -233,20 +240,54 @@ mod cases {
         Ok(())
     }
 
+    /// As a filter of a queueing discipline maps packets.
     #[test]
-    fn no_packet_for_a_queue_that_is_not_locked() -> Result {
+    fn what_is_mapped_to_another_queue_goes_through_the_one_that_is_locked() -> Result {
+        let device = Fixture::new(2)?;
+        let log = &device.log;
+
+        device.up()?;
+        device.set_limit(1 << 20);
+        log.doorbells.store(1, Relaxed);
+        assert!(log.take(UP));
+
+        // One that is not locked, and one that there is not.
+        for queue in [1, 7] {
+            device.transmit_list([0, queue], true)?;
+            // The first packet relies on the second one for the doorbell.
+            assert!(log.take(&[Event::Xmit, Event::Xmit, Event::Told]));
+        }
+        assert_eq!(device.stats().tx_dropped, 0);
+        Ok(())
+    }
+
+    #[cfg(not(CONFIG_PREEMPT_RT))]
+    #[test]
+    fn no_packet_goes_through_a_queue_that_others_may_have_locked() -> Result {
         let device = Fixture::new(2)?;
         let log = &device.log;
 
         device.up()?;
         assert!(log.take(UP));
 
-        // The fixture locks queue 0.
-        assert!(device.transmit_late(1)?.is_some());
+        device.transmit_list([1, 1], false)?;
+        assert_eq!(device.stats().tx_dropped, 2);
+
+        // As if code that was interrupted had the lock of the other queue.
+        let _bh = BhGuard::new().ok_or(EBUSY)?;
+        // SAFETY: The device has this queue, and nobody takes its lock.
+        let own = |cpu| unsafe {
+            (*bindings::netdev_get_tx_queue(device.dev(), 1)).xmit_lock_owner = cpu;
+        };
+        // CAST: Numbers of CPUs are small.
+        //
+        // SAFETY: There are no requirements.
+        own(unsafe { bindings::raw_smp_processor_id() } as c_int);
+        let sent = device.transmit_list([7, 7], true);
+        own(-1);
+        sent?;
+        assert_eq!(device.stats().tx_dropped, 4);
         assert!(log.take(&[]));
-        assert_eq!(device.stats().tx_dropped, 1);
-        assert!(device.transmit_late(0)?.is_some());
-        assert!(log.take(&[Event::Xmit]));
         Ok(())
     }
 
@@ -307,6 +348,8 @@ mod cases {
             Event::PoolRefused,
             Event::Rearm
         ]));
+        // Nor does a card get its address.
+        assert_eq!(log.ring_errors.load(Relaxed), 0);
         Ok(())
     }
 

@@ -33,7 +33,8 @@ pub enum Trigger<'up, 'name> {
     /// and the number of the vector.
     Interrupt(IrqRequest<'up>, &'name CStr),
     /// An interrupt that others may raise: the card's events, its other vectors, or other devices
-    /// on the same line (INTx). [`Driver::claim`] finds out whether it was the card.
+    /// on the same line (INTx). [`Driver::claim`] finds out whether it was the card. The core does
+    /// not direct it to a CPU, as it does with the others.
     Shared(IrqRequest<'up>, &'name CStr),
     /// One interrupt that reports received packets, and one for transmitted packets, neither of
     /// which anything else raises. Both have the same poll function run, and [`Driver::rearm`]
@@ -107,6 +108,11 @@ impl Interrupt {
     pub(super) fn number(&self) -> c_int {
         // CAST: The core's type for the same number.
         self.irq as c_int
+    }
+
+    /// Whether others may request it, too.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     /// Requests the interrupt of `vector`.

@@ -35,22 +35,26 @@ use crate::{
 };
 
 use core::{
-    cell::UnsafeCell,
+    cell::{
+        Cell,
+        UnsafeCell, //
+    },
     marker::PhantomPinned, //
 };
 
 /// A queue vector.
 ///
-/// It may be dropped when NAPI is disabled and the card is quiet. It goes away in this order: the
-/// interrupt is freed, so nothing schedules NAPI any more; the poller is dropped, and with it rings
-/// and buffers; the other objects that belong to the NAPI instance are dropped; the NAPI instance
-/// is deleted, which waits for readers that may still look at it; then the memory is freed.
+/// It may be dropped when NAPI is disabled and the card is quiet, or was reset since. It goes away
+/// in this order: the interrupt is freed, so nothing schedules NAPI any more; the poller is
+/// dropped, and with it rings and buffers; the other objects that belong to the NAPI instance are
+/// dropped; the NAPI instance is deleted, which waits for readers that may still look at it; then
+/// the memory is freed.
 ///
 /// # Invariants
 ///
 /// - `napi` has been added to the device of `inner`, which outlives `self`.
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
-///   owner of `self` only, while it is not.
+///   owner of `self` only, while it is not. `paused` and `rx_lost` are for the latter.
 /// - Those of `interrupts` that are requested are so with `self` as their cookie.
 /// - The queues of `queues` belong to the device, and to no other vector in which NAPI is enabled
 ///   at the same time.
@@ -66,6 +70,10 @@ pub(super) struct Vector<T: Driver> {
     gate: Gate,
     early: Early,
     poller: UnsafeCell<Option<T::Poller<'static>>>,
+    /// NAPI is disabled for a while, with the lock of the device's operations held.
+    paused: Cell<bool>,
+    /// The card may access memory of the receive queue that the poller does not have.
+    rx_lost: Cell<bool>,
     interrupts: Interrupts,
     #[pin]
     _pin: PhantomPinned,
@@ -86,17 +94,25 @@ impl<T: Driver> Vector<T> {
         _locks: &mut Configuring,
     ) -> Result<Pin<KBox<Self>>> {
         // SAFETY: `inner` is valid by the safety requirements.
-        let (dev, path) = unsafe { ((*inner).dev().as_raw(), (*inner).path()) };
+        let (dev, path, leftovers) = unsafe {
+            (
+                (*inner).dev().as_raw(),
+                (*inner).path(),
+                (*inner).leftovers().clone(),
+            )
+        };
 
         let vector = KBox::pin_init(
             try_pin_init!(Self {
-                napi <- Napi::new(),
+                napi <- Napi::new(leftovers),
                 inner,
                 index,
                 queues,
                 gate: Gate::new(),
                 early: Early::new(),
                 poller: UnsafeCell::new(None),
+                paused: Cell::new(false),
+                rx_lost: Cell::new(false),
                 interrupts,
                 _pin: PhantomPinned,
                 _: {
@@ -140,6 +156,11 @@ impl<T: Driver> Vector<T> {
         unsafe { &*self.inner }
     }
 
+    /// The queues that it serves.
+    pub(super) fn queues(&self) -> QueuePair {
+        self.queues
+    }
+
     /// The number of the vector.
     pub(super) fn index(&self) -> u16 {
         self.index
@@ -173,13 +194,16 @@ impl<T: Driver> Vector<T> {
     }
 
     /// Takes a vector away from its device, but frees nothing that the card may access: neither
-    /// the poller nor the objects and mappings of the NAPI instance.
+    /// the poller nor the objects and mappings of the NAPI instance. That is done when it is
+    /// dropped.
     ///
     /// # Safety
     ///
-    /// NAPI must not be enabled. The vector must never be dropped.
-    pub(super) unsafe fn detach(&self) {
+    /// NAPI must not be enabled any more.
+    pub(super) unsafe fn detach(&self, _locks: &mut Configuring) {
         self.free_irq();
+        // A scheduler of the instance can be bound to the next one.
+        self.napi.drop_all_but_those_for_card();
         // SAFETY: The instance was added by `new()`. Its memory stays, as its objects use it.
         unsafe { bindings::netif_napi_del_ops(self.napi.as_raw()) };
     }
@@ -194,15 +218,9 @@ impl<T: Driver> Vector<T> {
         let napi = self.napi.as_raw();
 
         // SAFETY: The instance is valid and has not been enabled. The lock of the device's
-        // operations is held. The interrupt exists, and does not go away before the link to it is
-        // cut, in `PinnedDrop::drop()`.
+        // operations is held.
         unsafe {
             self.link(napi);
-            // Before NAPI is enabled, which restores the CPU affinity that the interrupt had. An
-            // instance knows of one.
-            if let Some(interrupt) = self.interrupt() {
-                bindings::netif_napi_set_irq_ops(napi, interrupt.number());
-            }
             bindings::napi_enable_ops(napi);
         }
     }
@@ -213,10 +231,63 @@ impl<T: Driver> Vector<T> {
     ///
     /// NAPI must have been enabled, and this must be called once.
     pub(super) unsafe fn disable(&self, _locks: &mut Configuring) {
-        // SAFETY: The instance is valid and enabled. The lock of the device's operations is held.
+        // SAFETY: The instance is valid and enabled, unless it is paused. The lock of the device's
+        // operations is held.
         unsafe {
-            bindings::napi_disable_ops(self.napi.as_raw());
+            if !self.paused.replace(false) {
+                bindings::napi_disable_ops(self.napi.as_raw());
+            }
             self.link(core::ptr::null_mut());
+        }
+    }
+
+    /// Disables NAPI for a while, and lends the poller. The queues stay linked to the instance.
+    ///
+    /// # Safety
+    ///
+    /// NAPI must have been enabled, or have been paused before. The lock of the device's operations
+    /// must be held, and there must be no other reference to the poller.
+    #[expect(clippy::mut_from_ref, reason = "the caller has no other reference")]
+    pub(super) unsafe fn pause(&self) -> Option<&mut T::Poller<'static>> {
+        if !self.paused.replace(true) {
+            // SAFETY: The instance is valid and enabled. The lock of the device's operations is
+            // held.
+            unsafe { bindings::napi_disable_ops(self.napi.as_raw()) };
+        }
+
+        // SAFETY: NAPI is disabled, and we are the owner of the vector. By the safety requirements,
+        // this is the only reference.
+        unsafe { (*self.poller.get()).as_mut() }
+    }
+
+    /// Notes that the card may access memory of the receive queue other than that in the poller.
+    pub(super) fn lose_rx(&self) {
+        self.rx_lost.set(true);
+    }
+
+    /// Whether that is so.
+    pub(super) fn is_rx_lost(&self) -> bool {
+        self.rx_lost.get()
+    }
+
+    /// Enables NAPI again after [`Self::pause`], and has the driver poll: interrupts that came
+    /// meanwhile were not handled, and are off.
+    ///
+    /// # Safety
+    ///
+    /// The lock of the device's operations must be held, and the poller not be used any more.
+    pub(super) unsafe fn resume(&self) {
+        if !self.paused.replace(false) {
+            return;
+        }
+
+        // SAFETY: The instance is valid, and was enabled before. Enabling bottom halves has it
+        // polled: this is process context.
+        unsafe {
+            bindings::napi_enable_ops(self.napi.as_raw());
+            bindings::local_bh_disable();
+            bindings::napi_schedule(self.napi.as_raw());
+            bindings::local_bh_enable();
         }
     }
 
@@ -259,11 +330,20 @@ impl<T: Driver> Vector<T> {
         }
     }
 
-    /// Requests the interrupts, if there are any.
-    pub(super) fn request_irqs(self: Pin<&Self>) -> Result {
+    /// Requests the interrupts, if there are any, and tells the core of one that is ours alone.
+    pub(super) fn request_irqs(self: Pin<&Self>, _locks: &mut Configuring) -> Result {
         for interrupt in self.interrupts.iter().flatten() {
             // SAFETY: It is ours, and freed when the vector is dropped.
             unsafe { interrupt.request::<T>(self.get_ref())? };
+        }
+
+        // The core watches and restores the affinity of an interrupt that it knows of. There is one
+        // watcher for each interrupt, whoever requests that, and none may be left when one of them
+        // frees it. So this is for interrupts that nobody else can request, which is certain now.
+        if let Some(interrupt) = self.interrupt().filter(|interrupt| !interrupt.is_shared()) {
+            // SAFETY: The instance is valid, and the lock of the device's operations is held. The
+            // link to the interrupt is cut before that is freed, in `free_irq()`.
+            unsafe { bindings::netif_napi_set_irq_ops(self.napi.as_raw(), interrupt.number()) };
         }
         Ok(())
     }
@@ -385,7 +465,8 @@ impl<T: Driver> PinnedDrop for Vector<T> {
 
         self.napi.drop_attached();
 
-        // SAFETY: `napi` has been added by `new()`. This waits until it has no users.
+        // SAFETY: `napi` has been added by `new()`. This waits until it has no users. After
+        // `detach()` it has none, and is not listed any more: then this does nothing else.
         unsafe { bindings::netif_napi_del_ops(self.napi.as_raw()) };
     }
 }

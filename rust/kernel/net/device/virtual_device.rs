@@ -7,6 +7,8 @@ mod registrations;
 #[cfg(all(CONFIG_KUNIT = "y", CONFIG_MODULES))]
 mod tests;
 
+use self::registrations::Registrable;
+
 use super::{
     registration::Registration,
     tx_path::{
@@ -14,6 +16,7 @@ use super::{
         Direct, //
     },
     Driver,
+    Info,
     Parent, //
 };
 
@@ -40,26 +43,46 @@ unsafe impl Parent for NoParent {
     }
 }
 
-/// A registered network device without a parent.
+/// A device with its description.
+struct Described<T: Driver> {
+    registration: Registration<T>,
+    info: Info,
+}
+
+impl<T: Driver> Registrable for Described<T> {
+    fn register(&mut self) -> Result {
+        self.registration.register(&self.info)
+    }
+}
+
+/// A network device without a parent.
 ///
 /// It is unregistered when this is dropped, or else when the module of its driver is unloaded: the
 /// registration belongs to the module, and this is a handle.
+///
+/// The device is registered and unregistered in the background, so a callback that is called with
+/// RTNL held, or for which its holder waits, can make and drop others. When a module has been
+/// loaded, the devices that it has made in its `init()` are there, and when it is unloaded, all are
+/// gone.
 pub struct VirtualDevice(u64);
 
 impl VirtualDevice {
-    /// Registers a network device of driver `T`, after [`Driver::probe`] has succeeded.
+    /// Makes a network device of driver `T`, to be registered soon, after [`Driver::probe`] has
+    /// succeeded.
+    ///
+    /// If it cannot be registered, this is logged, and the device is dropped.
     ///
     /// # Errors
     ///
-    /// `ENODEV` if the module of `T` is being unloaded.
+    /// That of [`Driver::probe`]; `ENODEV` if the module of `T` is being unloaded; `EINVAL` if the
+    /// description makes no sense; `ENOMEM`.
     pub fn new<T: Driver<Bus = NoParent>>(setup: T::Setup) -> Result<Self> {
         let (info, data) = T::probe(&NO_PARENT, setup)?;
         let new_path = tx_path::new::<T, Direct>;
-        let mut registration = Registration::<T>::new(&NO_PARENT, &info, data, new_path)?;
+        let registration = Registration::<T>::new(&NO_PARENT, &info, data, new_path)?;
+        let device = KBox::new(Described { registration, info }, GFP_KERNEL)?;
 
-        registration.register(&info)?;
-        let registration = KBox::new(registration, GFP_KERNEL)?;
-        registrations::add(this_module::<T::OwnerModule>(), registration).map(Self)
+        registrations::add(this_module::<T::OwnerModule>(), device).map(Self)
     }
 }
 

@@ -69,7 +69,11 @@ impl Scheduler {
 /// The part of a scheduler that an instance owns.
 struct Binding(Arc<Scheduler>);
 
-impl Attached for Binding {}
+impl Attached for Binding {
+    fn is_for_card(&self) -> bool {
+        false
+    }
+}
 
 impl Drop for Binding {
     fn drop(&mut self) {

@@ -5,6 +5,7 @@
 use super::Layout;
 use crate::{
     bindings,
+    dma::DmaAddress,
     net::{
         napi,
         skbuff::{
@@ -97,6 +98,15 @@ impl DeviceBuffer {
         } else {
             0
         }
+    }
+
+    /// The bus address of the part that the device writes, for a pool of that layout.
+    pub(super) fn dma_address(&self, layout: Layout) -> DmaAddress {
+        // SAFETY: By the type invariant, the page is from a pool with `PP_FLAG_DMA_MAP`.
+        let page = unsafe { bindings::page_pool_get_dma_addr(self.page_of(layout)) };
+
+        // CAST: An offset within a page.
+        page + (self.offset(layout) + usize::from(layout.headroom())) as DmaAddress
     }
 
     /// Returns the pool that the page belongs to.

@@ -53,6 +53,9 @@ pub struct ReceivedFrames {
     pub bytes: usize,
     /// Number of damaged frames, and of those that were lost for want of memory.
     pub dropped: usize,
+    /// The ring has no more frames. If it may have, the poll function has to go on: an interrupt
+    /// comes for new ones only. The number of packets does not tell, as frames can be lost.
+    pub has_drained: bool,
 }
 
 /// An [`RxRing`] of a card that receives Ethernet frames, in one or several buffers each.
@@ -77,14 +80,24 @@ impl<F: FrameFormat> FrameRing<F> {
         })
     }
 
+    /// The ring, for a test that plays the card.
+    #[cfg(CONFIG_KUNIT)]
+    pub(in crate::net) fn ring(&self) -> &RxRing<F> {
+        &self.ring
+    }
+
     /// Number of buffers that the ring has not got for want of memory, see [`RxRing::missing`].
     pub fn missing(&self) -> usize {
         self.ring.missing()
     }
 
-    /// The address of the ring for the card.
-    pub fn dma_address(&self) -> u64 {
-        self.ring.dma_address()
+    /// The address of the ring for the card, see [`RxRing::dma_address`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn dma_address(&self, napi: &Napi) -> Result<u64> {
+        self.ring.dma_address(napi)
     }
 
     /// How far the ring is filled: the value for the card's tail register.
@@ -105,6 +118,7 @@ impl<F: FrameFormat> FrameRing<F> {
 
         while sum.packets < cx.budget().packets() {
             let Some(done) = ring.next() else {
+                sum.has_drained = true;
                 break;
             };
             let (status, is_last) = (done.status, F::is_last(done.status));

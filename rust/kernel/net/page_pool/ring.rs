@@ -10,7 +10,7 @@
 //! The memory of a ring belongs to the NAPI instance that it was made for. The driver's [`RxRing`]
 //! is a handle: to drop it, to forget it or to replace it, also in a poll function, frees nothing
 //! that the card may still write to. Buffers and descriptors are freed with the queue vector, after
-//! the card was stopped.
+//! the card was stopped. From then on, a handle is of no use, see [`RxRing::dma_address`].
 //!
 //! # Trust
 //!
@@ -55,7 +55,19 @@ use core::{
     cell::UnsafeCell,
     marker::PhantomData,
     mem,
-    ptr::NonNull, //
+    ptr::NonNull,
+    slice, //
+};
+
+mod chains;
+
+pub use self::chains::{
+    ChainFormat,
+    ChainPolling,
+    ChainRing,
+    Chained,
+    Link,
+    Piece, //
 };
 
 /// The format of a card's receive descriptors: two words of 64 bits, little-endian.
@@ -86,7 +98,11 @@ struct Memory {
 // SAFETY: The one user of `buffers` has its handle exclusively.
 unsafe impl Sync for Memory {}
 
-impl Attached for Memory {}
+impl Attached for Memory {
+    fn is_of_rx_queue(&self) -> bool {
+        true
+    }
+}
 
 impl Memory {
     /// Allocates a ring of `len` descriptors, without buffers.
@@ -137,7 +153,7 @@ impl Slots {
 /// # Invariants
 ///
 /// - `slots` are those of memory that belongs to the NAPI instance that `pool` was made for, which
-///   keeps it as long as that has not been deleted. No other handle uses it.
+///   keeps it as long as it keeps the pool. No other handle uses it.
 /// - `pool` has the layout of `F`.
 /// - Positions are free-running, and count words. `next_free` is ahead of `next_done` by less than
 ///   the ring has. Descriptors from `next_done` to `next_free` have a buffer, the others have none.
@@ -215,7 +231,8 @@ impl<F: RxFormat> RxRing<F> {
     /// `buffers` is the number of buffers that the ring's pool keeps at hand; see [`Self::missing`]
     /// for buffers that the ring has not got. `dev` must be the parent of the network device.
     ///
-    /// Context: process context, while `napi` is being set up.
+    /// Context: process context, while `napi` is being set up, or while its receive queue gets
+    /// other memory.
     ///
     /// # Errors
     ///
@@ -298,10 +315,68 @@ impl<F: RxFormat> RxRing<F> {
 
     /// The address of the first descriptor for the card.
     ///
-    /// The ring stays there until the queue vector goes away.
-    #[inline]
-    pub fn dma_address(&self) -> u64 {
-        self.address
+    /// The ring stays there until the queue vector of `napi` goes away. A handle that a driver has
+    /// kept longer has no address: no card gets that of memory that was freed.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if `napi` is not the instance that this ring was made for.
+    pub fn dma_address(&self, napi: &Napi) -> Result<u64> {
+        if !napi.has(self.pool.napi) {
+            return Err(EINVAL);
+        }
+        Ok(self.address)
+    }
+
+    /// Lets the card begin with the first descriptor again: all buffers that it has are given to it
+    /// anew, from there on. What it has received and [`Polling::next`] has not returned is lost.
+    ///
+    /// The card must have stopped to use the ring. It is told of [`Self::tail`] when it starts.
+    ///
+    /// Context: process context, while the vector of `napi` is not being polled.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if `napi` is not the instance that this ring was made for.
+    pub fn rewind(&mut self, napi: &Napi) -> Result {
+        if !napi.has(self.pool.napi) {
+            return Err(EINVAL);
+        }
+        let (len, first) = (self.descriptors(), self.slots.desc.index(self.next_done));
+        let in_use = self.in_use();
+
+        // SAFETY: By the type invariants, the memory exists and has that many buffers, to which
+        // this handle, borrowed exclusively, is the only access.
+        let buffers = unsafe { slice::from_raw_parts_mut(self.slots.buffers.as_ptr(), len) };
+        let Some((front, back)) = buffers.split_at_mut_checked(first) else {
+            return Err(EINVAL);
+        };
+        // Before anything changes: a poll that was forgotten may have left some out.
+        let rest = in_use.saturating_sub(back.len());
+        let are_there = |buffers: &[Option<DeviceBuffer>], count| {
+            buffers.iter().take(count).all(|buffer| buffer.is_some())
+        };
+        if !are_there(back, in_use) || !are_there(front, rest) {
+            return Err(EINVAL);
+        }
+        // Not `rotate_left()`, in which the compiler finds a way to panic.
+        front.reverse();
+        back.reverse();
+        buffers.reverse();
+        for (index, buffer) in buffers.iter().take(in_use).enumerate() {
+            let Some(buffer) = buffer else {
+                return Err(EINVAL);
+            };
+            let place = self.slots.desc.place(RingSlots::position(index));
+            let address = bus_address(buffer.dma_address(F::LAYOUT));
+
+            // SAFETY: By the type invariants, the memory exists.
+            unsafe { self.slots.desc.write(place, [address, 0]) };
+        }
+        // INVARIANT: The buffers were moved to the descriptors from the first one on.
+        self.next_done = 0;
+        self.next_free = RingSlots::position(in_use);
+        Ok(())
     }
 
     /// The descriptor behind the last one that has a buffer: a value for the card's tail register.
@@ -456,6 +531,20 @@ impl<'p, F: RxFormat> Polling<'_, 'p, F> {
     )]
     #[inline(always)]
     pub fn next(&mut self) -> Option<Received<'p>> {
+        let (info, status, buffer) = self.take()?;
+
+        // SAFETY: The ring's buffers are from its pool, and the card has given notice.
+        let buffer = unsafe { self.receiver.complete(buffer, F::len(status)) };
+        Some(Received {
+            info,
+            status,
+            buffer,
+        })
+    }
+
+    /// As [`Self::next`]: the words of the descriptor, and its buffer.
+    #[inline(always)]
+    fn take(&mut self) -> Option<(u64, u64, DeviceBuffer)> {
         let desc = &self.slots.desc;
         let place = desc.place(self.position);
 
@@ -479,13 +568,7 @@ impl<'p, F: RxFormat> Polling<'_, 'p, F> {
         let info = unsafe { desc.first(place) };
 
         self.position = self.position.wrapping_add(RingSlots::WORDS);
-        // SAFETY: The ring's buffers are from its pool, and the card has given notice.
-        let buffer = unsafe { self.receiver.complete(buffer, F::len(status)) };
-        Some(Received {
-            info,
-            status,
-            buffer,
-        })
+        Some((info, status, buffer))
     }
 }
 

@@ -201,6 +201,19 @@ mod cases {
     }
 
     #[test]
+    fn a_transmit_queue_is_not_taken_for_a_receive_queue() -> Result {
+        let skb = SkBuff::from(packet(b"hello")?);
+
+        // SAFETY: The packet is ours.
+        unsafe { (*skb.as_raw()).queue_mapping = 3 };
+        let mut unshared = skb.unshare(GFP_KERNEL).map_err(|_| EBUSY)?;
+        assert_eq!(unshared.queue_mapping(), 3);
+        unshared.scrub(GFP_KERNEL)?;
+        assert_eq!(unshared.queue_mapping(), 0);
+        Ok(())
+    }
+
+    #[test]
     fn nothing_of_the_sender_is_left() -> Result {
         let counter = Atomic::new(0);
         let skb = SkBuff::from(packet(b"hello")?);

@@ -105,10 +105,12 @@ impl UnsharedSkBuff {
             bindings::skb_forward_csum(self.as_raw());
         }
         offload::clear_priority(self);
-        // It is on no device until one receives it: no queue takes it for one of its own.
+        // It is on no device until one receives it: no queue takes it for one of its own, and the
+        // number of the queue that has transmitted it is not taken for that of a receive queue.
         //
         // SAFETY: The packet is valid, and there is no other reference to it.
         unsafe {
+            (*self.as_raw()).queue_mapping = 0;
             (*self.as_raw())
                 .__bindgen_anon_1
                 .__bindgen_anon_1

@@ -353,7 +353,10 @@ impl<T: Combine> TxPath<T> for Combining {
         _dev: &Device,
         skb: SkBuff,
     ) -> bindings::netdev_tx_t {
-        let Some(queue) = CombiningQueue::new(self, inner, skb.queue_mapping()) else {
+        // The packet before may rely on this one for the doorbell, even if it is mapped to a queue
+        // that there is not.
+        let queue = CombiningQueue::new(self, inner, skb.queue_mapping());
+        let Some(queue) = queue.or_else(|| CombiningQueue::new(self, inner, 0)) else {
             return drop_unsent(inner, skb);
         };
         if queue.is_owned() {

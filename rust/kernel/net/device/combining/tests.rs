@@ -131,6 +131,16 @@ mod cases {
     }
 
     #[test]
+    fn a_promise_is_kept_by_what_is_mapped_to_no_queue() -> Result {
+        let device = device()?;
+
+        device.transmit_list([0, 7], false)?;
+        assert!(device.log.take(&[Event::Xmit, Event::Xmit, Event::Told]));
+        assert_eq!(device.stats().tx_dropped, 0);
+        Ok(())
+    }
+
+    #[test]
     fn what_a_poll_forwards_waits_for_its_end() -> Result {
         let device = device()?;
 

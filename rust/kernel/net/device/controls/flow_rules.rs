@@ -4,13 +4,13 @@
 
 use super::{
     super::{
-        ethtool::Ethtool,
         ops,
-        ops_lock::OpsLocked,
+        ops_lock::{
+            OpsCell,
+            OpsLocked, //
+        },
         registration::Inner,
-        Feature,
-        Rtnl,
-        RtnlCell, //
+        Feature, //
     },
     ControlOps,
     Controls, //
@@ -83,58 +83,58 @@ struct Kept {
 /// The rules of a device, which its driver has among its data, see [`Controls::flow_rules`].
 ///
 /// They stay when the device goes down.
-pub struct FlowRules {
+pub struct FlowRules<'bound> {
     /// In the order of their locations.
-    kept: RtnlCell<KVVec<Kept>>,
+    kept: OpsCell<'bound, KVVec<Kept>>,
 }
 
-impl FlowRules {
+impl<'bound> FlowRules<'bound> {
     /// None.
     pub const fn new() -> Self {
         Self {
-            kept: RtnlCell::new(KVVec::new()),
+            kept: OpsCell::new(KVVec::new()),
         }
     }
 
     /// The rules, the one with the least location first.
     ///
     /// In [`Controls::insert_flow_rule`], neither the new one nor one that it replaces is there.
-    pub fn iter<'a>(&'a self, rtnl: &'a Rtnl) -> impl Iterator<Item = &'a FlowRule> {
-        self.kept.get(rtnl).iter().map(|kept| &kept.rule)
+    pub fn iter<'a>(&'a self, lock: &'a OpsLocked<'bound>) -> impl Iterator<Item = &'a FlowRule> {
+        self.kept.get(lock).iter().map(|kept| &kept.rule)
     }
 
     /// The place of the rule with this location, or the one where it would be.
-    fn find(&self, location: u32, rtnl: &Rtnl) -> Result<usize, usize> {
+    fn find(&self, location: u32, lock: &OpsLocked<'bound>) -> Result<usize, usize> {
         self.kept
-            .get(rtnl)
+            .get(lock)
             .binary_search_by_key(&location, |kept| kept.rule.location)
     }
 
     /// The greatest location that is free: that of a rule which comes after all others.
-    fn last_free(&self, count: u32, rtnl: &Rtnl) -> Result<u32> {
+    fn last_free(&self, count: u32, lock: &OpsLocked<'bound>) -> Result<u32> {
         (0..count)
             .rev()
-            .find(|location| self.find(*location, rtnl).is_err())
+            .find(|location| self.find(*location, lock).is_err())
             .ok_or(ENOSPC)
     }
 
     /// Takes a rule out.
-    fn take(&self, place: usize, rtnl: &mut Rtnl) -> Result<Kept> {
-        self.kept.get_mut(rtnl).remove(place).map_err(|_| ENOENT)
+    fn take(&self, place: usize, lock: &mut OpsLocked<'bound>) -> Result<Kept> {
+        self.kept.get_mut(lock).remove(place).map_err(|_| ENOENT)
     }
 
     /// Puts a rule in, for which there is room.
-    fn put(&self, kept: Kept, rtnl: &mut Rtnl) -> Result {
-        let (Ok(place) | Err(place)) = self.find(kept.rule.location, rtnl);
+    fn put(&self, kept: Kept, lock: &mut OpsLocked<'bound>) -> Result {
+        let (Ok(place) | Err(place)) = self.find(kept.rule.location, lock);
 
         self.kept
-            .get_mut(rtnl)
+            .get_mut(lock)
             .insert_within_capacity(place, kept)
             .map_err(|_| ENOMEM)
     }
 }
 
-impl Default for FlowRules {
+impl Default for FlowRules<'_> {
     fn default() -> Self {
         Self::new()
     }
@@ -145,7 +145,7 @@ fn insert<T: Controls>(
     inner: &Inner<T>,
     mut spec: bindings::ethtool_rx_flow_spec,
     queues: u16,
-    rtnl: &mut Rtnl,
+    lock: &mut OpsLocked<'static>,
 ) -> Result<u32> {
     let (data, dev) = (inner.data(), inner.dev());
     let rules = T::flow_rules(data.get_ref());
@@ -156,7 +156,7 @@ fn insert<T: Controls>(
     let action = FlowAction::of(spec.ring_cookie, queues)?;
     let packets = FlowMatch::of(&spec)?;
     if spec.location == bindings::RX_CLS_LOC_ANY {
-        spec.location = rules.last_free(T::FLOW_RULES, rtnl)?;
+        spec.location = rules.last_free(T::FLOW_RULES, lock)?;
     }
     let location = spec.location;
     if location >= T::FLOW_RULES {
@@ -168,28 +168,28 @@ fn insert<T: Controls>(
         action,
     };
     // From here on, there is nothing to allocate.
-    rules.kept.get_mut(rtnl).reserve(1, GFP_KERNEL)?;
+    rules.kept.get_mut(lock).reserve(1, GFP_KERNEL)?;
 
-    let old = match rules.find(location, rtnl) {
+    let old = match rules.find(location, lock) {
         Ok(place) => {
-            let old = rules.take(place, rtnl)?;
-            if let Err(error) = T::remove_flow_rule(data, dev, &old.rule, rtnl) {
-                rules.put(old, rtnl)?;
+            let old = rules.take(place, lock)?;
+            if let Err(error) = T::remove_flow_rule(data, dev, &old.rule, lock) {
+                rules.put(old, lock)?;
                 return Err(error);
             }
             Some(old)
         }
         Err(_) => None,
     };
-    match T::insert_flow_rule(data, dev, &rule, rtnl) {
+    match T::insert_flow_rule(data, dev, &rule, lock) {
         Ok(()) => {
-            rules.put(Kept { rule, spec }, rtnl)?;
+            rules.put(Kept { rule, spec }, lock)?;
             Ok(location)
         }
         Err(error) => {
             if let Some(old) = old {
-                match T::insert_flow_rule(data, dev, &old.rule, rtnl) {
-                    Ok(()) => rules.put(old, rtnl)?,
+                match T::insert_flow_rule(data, dev, &old.rule, lock) {
+                    Ok(()) => rules.put(old, lock)?,
                     Err(error) => {
                         dev_err!(dev, "rule {location} is lost: {error:?}\n");
                     }
@@ -201,13 +201,13 @@ fn insert<T: Controls>(
 }
 
 /// Removes a rule.
-fn remove<T: Controls>(inner: &Inner<T>, location: u32, rtnl: &mut Rtnl) -> Result {
+fn remove<T: Controls>(inner: &Inner<T>, location: u32, lock: &mut OpsLocked<'static>) -> Result {
     let rules = T::flow_rules(inner.data().get_ref());
-    let place = rules.find(location, rtnl).map_err(|_| ENOENT)?;
-    let old = rules.take(place, rtnl)?;
+    let place = rules.find(location, lock).map_err(|_| ENOENT)?;
+    let old = rules.take(place, lock)?;
 
-    T::remove_flow_rule(inner.data(), inner.dev(), &old.rule, rtnl).or_else(|error| {
-        rules.put(old, rtnl)?;
+    T::remove_flow_rule(inner.data(), inner.dev(), &old.rule, lock).or_else(|error| {
+        rules.put(old, lock)?;
         Err(error)
     })
 }
@@ -224,16 +224,16 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with a valid `info`, and holds
-            // RTNL.
-            let (inner, info, rtnl) = unsafe {
+            // its lock.
+            let (inner, info, lock) = unsafe {
                 (
                     ops::inner::<T>(dev),
                     &mut *info,
-                    Ethtool::<T>::assume_rtnl(),
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
                 )
             };
             let rules = T::flow_rules(inner.data().get_ref());
-            let kept = rules.kept.get(&rtnl);
+            let kept = rules.kept.get(&lock);
 
             info.data = T::FLOW_RULES.into();
             match info.cmd {
@@ -243,7 +243,7 @@ impl<T: Controls> ControlOps<T> {
                     info.__bindgen_anon_1.rule_cnt = u32::try_from(kept.len())?;
                 }
                 bindings::ETHTOOL_GRXCLSRULE => {
-                    let place = rules.find(info.fs.location, &rtnl).map_err(|_| ENOENT)?;
+                    let place = rules.find(info.fs.location, &lock).map_err(|_| ENOENT)?;
                     info.fs = kept.get(place).ok_or(ENOENT)?.spec;
                 }
                 bindings::ETHTOOL_GRXCLSRLALL => {
@@ -277,23 +277,22 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with a valid `info`, and holds
-            // RTNL.
-            let (inner, info, mut rtnl) = unsafe {
+            // its lock.
+            let (inner, info, mut lock) = unsafe {
                 (
                     ops::inner::<T>(dev),
                     &mut *info,
-                    Ethtool::<T>::assume_rtnl(),
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
                 )
             };
 
             inner.check_reachable()?;
             match info.cmd {
                 bindings::ETHTOOL_SRXCLSRLINS => {
-                    // SAFETY: RTNL is the lock of the device's operations, see above.
-                    let queues = inner.channels(unsafe { &OpsLocked::assume_held(inner) });
-                    info.fs.location = insert(inner, info.fs, queues, &mut rtnl)?;
+                    let queues = inner.current_rx_queues(&lock);
+                    info.fs.location = insert(inner, info.fs, queues, &mut lock)?;
                 }
-                bindings::ETHTOOL_SRXCLSRLDEL => remove(inner, info.fs.location, &mut rtnl)?,
+                bindings::ETHTOOL_SRXCLSRLDEL => remove(inner, info.fs.location, &mut lock)?,
                 _ => return Err(EOPNOTSUPP),
             }
             Ok(0)

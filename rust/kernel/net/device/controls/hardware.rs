@@ -4,8 +4,8 @@
 
 use super::{
     super::{
-        ethtool::Ethtool,
-        ops, //
+        ops,
+        ops_lock::OpsLocked, //
     },
     ControlOps,
     Controls, //
@@ -83,20 +83,20 @@ impl<T: Controls> ControlOps<T> {
         regs: *mut bindings::ethtool_regs,
         data: *mut c_void,
     ) {
-        // SAFETY: The core calls us for a registered device, and holds RTNL. It has allocated
+        // SAFETY: The core calls us for a registered device, and holds its lock. It has allocated
         // `data`, zeroed and aligned, for that many registers. `regs` is valid.
-        let (inner, mut rtnl, values) = unsafe {
+        let (inner, mut lock, values) = unsafe {
             (*regs).version = T::REGISTERS_VERSION;
             (
                 ops::inner::<T>(dev),
-                Ethtool::<T>::assume_rtnl(),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
                 slice::from_raw_parts_mut(data.cast::<u32>(), T::REGISTERS),
             )
         };
 
         // If the device is suspended, they stay zero.
         if inner.check_reachable().is_ok() {
-            T::registers(inner.data(), values, &mut rtnl);
+            T::registers(inner.data(), values, &mut lock);
         }
     }
 
@@ -123,12 +123,12 @@ impl<T: Controls> ControlOps<T> {
         data: *mut u8,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The core calls us for a registered device, and holds RTNL. `data` is as long
-            // as `eeprom` says, which is valid.
-            let (inner, mut rtnl, eeprom, bytes) = unsafe {
+            // SAFETY: The core calls us for a registered device, and holds its lock. `data` is as
+            // long as `eeprom` says, which is valid.
+            let (inner, mut lock, eeprom, bytes) = unsafe {
                 (
                     ops::inner::<T>(dev),
-                    Ethtool::<T>::assume_rtnl(),
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
                     &*eeprom,
                     slice::from_raw_parts_mut(data, (*eeprom).len as usize),
                 )
@@ -140,7 +140,7 @@ impl<T: Controls> ControlOps<T> {
             if end > T::eeprom_len(inner.data()) {
                 return Err(EINVAL);
             }
-            T::read_eeprom(inner.data(), offset, bytes, &mut rtnl)?;
+            T::read_eeprom(inner.data(), offset, bytes, &mut lock)?;
             Ok(0)
         })
     }

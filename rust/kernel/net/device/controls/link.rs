@@ -4,8 +4,8 @@
 
 use super::{
     super::{
-        ethtool::Ethtool,
-        ops, //
+        ops,
+        ops_lock::OpsLocked, //
     },
     ControlOps,
     Controls, //
@@ -133,18 +133,18 @@ impl<T: Controls> ControlOps<T> {
         settings: *mut bindings::ethtool_link_ksettings,
     ) -> c_int {
         // SAFETY: The core calls us for a registered device, gives us `settings` to fill in,
-        // zeroed, and holds RTNL.
-        let (inner, settings, mut rtnl) = unsafe {
+        // zeroed, and holds its lock.
+        let (inner, settings, mut lock) = unsafe {
             (
                 ops::inner::<T>(dev),
                 &mut *settings,
-                Ethtool::<T>::assume_rtnl(),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
             )
         };
         if let Err(error) = inner.check_reachable() {
             return error.to_errno();
         }
-        let link = T::link(inner.data(), inner.dev(), &mut rtnl);
+        let link = T::link(inner.data(), inner.dev(), &mut lock);
 
         let base = &mut settings.base;
         // CAST: The constants are -1 and 255, and small numbers.
@@ -168,12 +168,12 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with valid `settings`, and holds
-            // RTNL.
-            let (inner, settings, mut rtnl) = unsafe {
+            // its lock.
+            let (inner, settings, mut lock) = unsafe {
                 (
                     ops::inner::<T>(dev),
                     &*settings,
-                    Ethtool::<T>::assume_rtnl(),
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
                 )
             };
             let base = &settings.base;
@@ -187,14 +187,14 @@ impl<T: Controls> ControlOps<T> {
 
             inner.check_reachable()?;
             // No driver has a choice of these. The core adds what the user does not mention.
-            let link = T::link(inner.data(), inner.dev(), &mut rtnl);
+            let link = T::link(inner.data(), inner.dev(), &mut lock);
             if base.port != link.connector as u8
                 || base.phy_address != 0
                 || base.eth_tp_mdix_ctrl != 0
             {
                 return Err(EINVAL);
             }
-            T::set_link(inner.data(), inner.dev(), request, &mut rtnl)?;
+            T::set_link(inner.data(), inner.dev(), request, &mut lock)?;
             Ok(0)
         })
     }

@@ -6,8 +6,8 @@
 
 use super::{
     super::{
-        ethtool::Ethtool,
-        ops, //
+        ops,
+        ops_lock::OpsLocked, //
     },
     ControlOps,
     Controls, //
@@ -144,18 +144,18 @@ impl<T: Controls> ControlOps<T> {
         stats: *mut bindings::ethtool_eth_mac_stats,
     ) {
         // SAFETY: The core calls us for a registered device, gives us `stats` to fill in, of which
-        // both views are plain numbers, and holds RTNL.
-        let (inner, to, mut rtnl) = unsafe {
+        // both views are plain numbers, and holds its lock.
+        let (inner, to, mut lock) = unsafe {
             (
                 ops::inner::<T>(dev),
                 &mut (*stats).__bindgen_anon_1.__bindgen_anon_1,
-                Ethtool::<T>::assume_rtnl(),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
             )
         };
         if inner.check_reachable().is_err() {
             return;
         }
-        let from = T::mac_stats(inner.data(), &mut rtnl);
+        let from = T::mac_stats(inner.data(), &mut lock);
 
         put(&mut to.FramesTransmittedOK, from.tx_frames);
         put(&mut to.OctetsTransmittedOK, from.tx_octets);
@@ -178,17 +178,17 @@ impl<T: Controls> ControlOps<T> {
         stats: *mut bindings::ethtool_eth_ctrl_stats,
     ) {
         // SAFETY: As in `get_eth_mac_stats()`.
-        let (inner, to, mut rtnl) = unsafe {
+        let (inner, to, mut lock) = unsafe {
             (
                 ops::inner::<T>(dev),
                 &mut (*stats).__bindgen_anon_1.__bindgen_anon_1,
-                Ethtool::<T>::assume_rtnl(),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
             )
         };
         if inner.check_reachable().is_err() {
             return;
         }
-        let from = T::control_stats(inner.data(), &mut rtnl);
+        let from = T::control_stats(inner.data(), &mut lock);
 
         put(&mut to.MACControlFramesTransmitted, from.tx_frames);
         put(&mut to.MACControlFramesReceived, from.rx_frames);
@@ -203,17 +203,17 @@ impl<T: Controls> ControlOps<T> {
         stats: *mut bindings::ethtool_pause_stats,
     ) {
         // SAFETY: As in `get_eth_mac_stats()`.
-        let (inner, to, mut rtnl) = unsafe {
+        let (inner, to, mut lock) = unsafe {
             (
                 ops::inner::<T>(dev),
                 &mut (*stats).__bindgen_anon_1.__bindgen_anon_1,
-                Ethtool::<T>::assume_rtnl(),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
             )
         };
         if inner.check_reachable().is_err() {
             return;
         }
-        let from = T::pause_stats(inner.data(), &mut rtnl);
+        let from = T::pause_stats(inner.data(), &mut lock);
 
         put(&mut to.tx_pause_frames, from.tx_frames);
         put(&mut to.rx_pause_frames, from.rx_frames);
@@ -229,18 +229,18 @@ impl<T: Controls> ControlOps<T> {
         ranges: *mut *const LengthRange,
     ) {
         // SAFETY: As in `get_eth_mac_stats()`. `ranges` is valid.
-        let (inner, to, mut rtnl) = unsafe {
+        let (inner, to, mut lock) = unsafe {
             *ranges = T::LENGTH_RANGES.ranges.as_ptr();
             (
                 ops::inner::<T>(dev),
                 &mut (*stats).__bindgen_anon_1.__bindgen_anon_1,
-                Ethtool::<T>::assume_rtnl(),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
             )
         };
         if inner.check_reachable().is_err() {
             return;
         }
-        let from = T::length_stats(inner.data(), &mut rtnl);
+        let from = T::length_stats(inner.data(), &mut lock);
 
         put(&mut to.undersize_pkts, from.undersize);
         put(&mut to.oversize_pkts, from.oversize);

@@ -4,8 +4,8 @@
 
 use super::{
     super::{
-        ethtool::Ethtool,
-        ops, //
+        ops,
+        ops_lock::OpsLocked, //
     },
     ControlOps,
     Controls,
@@ -47,15 +47,15 @@ impl<T: Controls> ControlOps<T> {
         _extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
         // SAFETY: The core calls us for a registered device, gives us `coalesce` to fill in, and
-        // holds RTNL.
-        let (inner, coalesce, mut rtnl) = unsafe {
+        // holds its lock.
+        let (inner, coalesce, mut lock) = unsafe {
             (
                 ops::inner::<T>(dev),
                 &mut *coalesce,
-                Ethtool::<T>::assume_rtnl(),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
             )
         };
-        let moderation = T::moderation(inner.data(), &mut rtnl);
+        let moderation = T::moderation(inner.data(), &mut lock);
 
         coalesce.rx_coalesce_usecs = moderation.usecs;
         coalesce.use_adaptive_rx_coalesce = moderation.adaptive.into();
@@ -73,12 +73,12 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with valid arguments, and holds
-            // RTNL.
-            let (inner, coalesce, mut rtnl, extack) = unsafe {
+            // its lock.
+            let (inner, coalesce, mut lock, extack) = unsafe {
                 (
                     ops::inner::<T>(dev),
                     &*coalesce,
-                    Ethtool::<T>::assume_rtnl(),
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
                     ExtAck::new(extack),
                 )
             };
@@ -88,7 +88,7 @@ impl<T: Controls> ControlOps<T> {
             };
 
             inner.check_reachable()?;
-            T::set_moderation(inner.data(), inner.dev(), moderation, &mut rtnl, &extack)?;
+            T::set_moderation(inner.data(), inner.dev(), moderation, &mut lock, &extack)?;
             Ok(0)
         })
     }

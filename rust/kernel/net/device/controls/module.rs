@@ -4,8 +4,8 @@
 
 use super::{
     super::{
-        ethtool::Ethtool,
-        ops, //
+        ops,
+        ops_lock::OpsLocked, //
     },
     ControlOps,
     Controls,
@@ -66,12 +66,12 @@ impl<T: Controls> ControlOps<T> {
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The core calls us for a registered device, and holds RTNL. `page` and
+            // SAFETY: The core calls us for a registered device, and holds its lock. `page` and
             // `extack` are valid for the call.
-            let (inner, mut rtnl, page, extack) = unsafe {
+            let (inner, mut lock, page, extack) = unsafe {
                 (
                     ops::inner::<T>(dev),
-                    Ethtool::<T>::assume_rtnl(),
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
                     &*page,
                     ExtAck::new(extack),
                 )
@@ -85,7 +85,7 @@ impl<T: Controls> ControlOps<T> {
                 page.data.write_bytes(0, len);
                 slice::from_raw_parts_mut(page.data, len)
             };
-            T::module_eeprom(inner.data(), place, bytes, &mut rtnl, &extack)?;
+            T::module_eeprom(inner.data(), place, bytes, &mut lock, &extack)?;
             // CAST: No more than `PAGE_LEN`.
             Ok(len as c_int)
         })

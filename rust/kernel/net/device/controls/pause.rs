@@ -4,8 +4,8 @@
 
 use super::{
     super::{
-        ethtool::Ethtool,
-        ops, //
+        ops,
+        ops_lock::OpsLocked, //
     },
     ControlOps,
     Controls, //
@@ -37,15 +37,15 @@ impl<T: Controls> ControlOps<T> {
         pause: *mut bindings::ethtool_pauseparam,
     ) {
         // SAFETY: The core calls us for a registered device, gives us `pause` to fill in, and holds
-        // RTNL.
-        let (inner, to, mut rtnl) = unsafe {
+        // its lock.
+        let (inner, to, mut lock) = unsafe {
             (
                 ops::inner::<T>(dev),
                 &mut *pause,
-                Ethtool::<T>::assume_rtnl(),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
             )
         };
-        let from = T::pause(inner.data(), &mut rtnl);
+        let from = T::pause(inner.data(), &mut lock);
 
         to.autoneg = from.autoneg.into();
         to.rx_pause = from.rx.into();
@@ -61,9 +61,14 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with a valid `pause`, and holds
-            // RTNL.
-            let (inner, from, mut rtnl) =
-                unsafe { (ops::inner::<T>(dev), &*pause, Ethtool::<T>::assume_rtnl()) };
+            // its lock.
+            let (inner, from, mut lock) = unsafe {
+                (
+                    ops::inner::<T>(dev),
+                    &*pause,
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
+                )
+            };
             let pause = Pause {
                 autoneg: from.autoneg != 0,
                 rx: from.rx_pause != 0,
@@ -71,7 +76,7 @@ impl<T: Controls> ControlOps<T> {
             };
 
             inner.check_reachable()?;
-            T::set_pause(inner.data(), inner.dev(), pause, &mut rtnl)?;
+            T::set_pause(inner.data(), inner.dev(), pause, &mut lock)?;
             Ok(0)
         })
     }

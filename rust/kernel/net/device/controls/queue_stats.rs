@@ -189,7 +189,7 @@ impl<T: Controls> ControlOps<T> {
         // SAFETY: As above.
         let mut lock = unsafe { OpsLocked::assume_held(inner) };
 
-        (live_rx as usize..usize::from(inner.rx_queues()))
+        (live_rx as usize..usize::from(inner.counts().rx()))
             .map(|queue| Self::rx(inner, queue, &mut lock))
             .fold(RxQueueStats::default(), RxQueueStats::add)
             .fill(rx);

@@ -4,11 +4,10 @@
 
 use super::{
     super::{
-        ethtool::Ethtool,
         ops,
         ops_lock::OpsLocked,
-        Device,
-        Rtnl, //
+        registration::Inner,
+        Device, //
     },
     ControlOps,
     Controls,
@@ -37,9 +36,17 @@ pub struct RssChange<'a> {
 impl Device {
     /// Whether users have set the table by which received packets are spread over queues. If not,
     /// the driver spreads them evenly.
-    pub fn is_rss_configured(&self, _rtnl: &Rtnl) -> bool {
-        // SAFETY: By the type invariants, the device is valid. RTNL is held.
+    pub fn is_rss_configured(&self, _lock: &OpsLocked<'_>) -> bool {
+        // SAFETY: By the type invariants, the device is valid. The lock of its operations is held.
         unsafe { bindings::netif_is_rxfh_configured(self.as_raw()) }
+    }
+}
+
+impl<T: Controls> Inner<T> {
+    /// The number of receive queues that the device has when it is up. There is at least one: the
+    /// core divides by this.
+    pub(super) fn current_rx_queues(&self, lock: &OpsLocked<'static>) -> u16 {
+        self.counts().with_pairs(self.channels(lock)).rx()
     }
 }
 
@@ -68,7 +75,7 @@ impl<T: Controls> ControlOps<T> {
         // SAFETY: The lock of the device's operations is held.
         let lock = unsafe { OpsLocked::assume_held(inner) };
 
-        inner.channels(&lock).into()
+        inner.current_rx_queues(&lock).into()
     }
 
     /// # Safety
@@ -98,19 +105,19 @@ impl<T: Controls> ControlOps<T> {
         dev: *mut bindings::net_device,
         param: *mut bindings::ethtool_rxfh_param,
     ) -> c_int {
-        // SAFETY: The core calls us for a registered device, and holds RTNL. The buffers of `param`
-        // are ours to fill in.
-        let (inner, mut rtnl, table, key) = unsafe {
+        // SAFETY: The core calls us for a registered device, and holds its lock. The buffers of
+        // `param` are ours to fill in.
+        let (inner, mut lock, table, key) = unsafe {
             (*param).hfunc = TOEPLITZ;
             (
                 ops::inner::<T>(dev),
-                Ethtool::<T>::assume_rtnl(),
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
                 buffer((*param).indir, T::RSS_ENTRIES),
                 buffer((*param).key, T::RSS_KEY_LEN),
             )
         };
 
-        T::rss(inner.data(), table, key, &mut rtnl);
+        T::rss(inner.data(), table, key, &mut lock);
         0
     }
 
@@ -124,11 +131,11 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with valid arguments, and holds
-            // RTNL.
-            let (inner, mut rtnl, param, extack) = unsafe {
+            // its lock.
+            let (inner, mut lock, param, extack) = unsafe {
                 (
                     ops::inner::<T>(dev),
-                    Ethtool::<T>::assume_rtnl(),
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
                     &*param,
                     ExtAck::new(extack),
                 )
@@ -146,8 +153,7 @@ impl<T: Controls> ControlOps<T> {
                 )
             };
             let table = table.map(|table| &*table);
-            // SAFETY: RTNL is the lock of the device's operations, see above.
-            let queues = u32::from(inner.channels(unsafe { &OpsLocked::assume_held(inner) }));
+            let queues = u32::from(inner.current_rx_queues(&lock));
             if table.is_some_and(|table| table.iter().any(|queue| *queue >= queues)) {
                 return Err(extack.refuse(EINVAL, c"there is no such queue"));
             }
@@ -155,7 +161,7 @@ impl<T: Controls> ControlOps<T> {
             let change = RssChange { table, key };
 
             inner.check_reachable()?;
-            T::set_rss(inner.data(), inner.dev(), change, &mut rtnl, &extack)?;
+            T::set_rss(inner.data(), inner.dev(), change, &mut lock, &extack)?;
             Ok(0)
         })
     }

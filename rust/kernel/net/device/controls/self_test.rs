@@ -6,11 +6,14 @@ use super::{
     super::{
         ethtool::Statistics,
         ops,
-        ops_lock::Configuring,
+        ops_lock::{
+            Configuring,
+            Locks,
+            OpsLocked, //
+        },
         registration::Inner,
         Device,
-        Driver,
-        Rtnl, //
+        Driver, //
     },
     ControlOps,
     Controls, //
@@ -22,6 +25,8 @@ use crate::{
 };
 
 use core::slice;
+
+mod loopback;
 
 const OFFLINE: u32 = bindings::ethtool_test_flags_ETH_TEST_FL_OFFLINE;
 const FAILED: u32 = bindings::ethtool_test_flags_ETH_TEST_FL_FAILED;
@@ -52,15 +57,29 @@ pub type TestResult = Result<(), TestFailure>;
 type Run<T> = for<'a, 'bound> fn(
     Pin<&'a <T as Driver>::Data<'bound>>,
     &'a Device,
-    &'a mut Rtnl,
+    &'a mut OpsLocked<'bound>,
 ) -> TestResult;
+
+/// A function that puts a card into loopback, or takes it out again.
+type Switch<T> = for<'a, 'bound> fn(
+    Pin<&'a <T as Driver>::Data<'bound>>,
+    &'a Device,
+    bool,
+    &'a mut Locks<'bound>,
+) -> Result;
+
+/// The way in which a test is made.
+enum Kind<T: Driver> {
+    Online(Run<T>),
+    Offline(Run<T>),
+    Loopback(Switch<T>),
+}
 
 /// A test of a card for `ethtool -t`, see [`Controls::SELF_TESTS`].
 pub struct SelfTest<T: Driver> {
     /// Its name, without a remark on whether it is made offline.
     name: &'static str,
-    is_offline: bool,
-    run: Run<T>,
+    kind: Kind<T>,
 }
 
 impl<T: Driver> SelfTest<T> {
@@ -69,8 +88,7 @@ impl<T: Driver> SelfTest<T> {
     pub const fn online(name: &'static str, run: Run<T>) -> Self {
         Self {
             name,
-            is_offline: false,
-            run,
+            kind: Kind::Online(run),
         }
     }
 
@@ -79,14 +97,43 @@ impl<T: Driver> SelfTest<T> {
     pub const fn offline(name: &'static str, run: Run<T>) -> Self {
         Self {
             name,
-            is_offline: true,
-            run,
+            kind: Kind::Offline(run),
         }
     }
 
-    /// Makes the test.
-    fn run(&self, inner: &Inner<T>, rtnl: &mut Rtnl) -> TestResult {
-        (self.run)(inner.data(), inner.dev(), rtnl)
+    /// An offline test of frames that come back to the card. For it, the device goes up, out of
+    /// reach of the stack, and `switch` puts the card into loopback (`true`): what it sends it
+    /// receives, through its filters, and nothing leaves or comes from elsewhere, whether there is
+    /// a link or not. A driver that reports the carrier leaves that off meanwhile.
+    ///
+    /// The rest is done here: each transmit queue sends frames of several lengths to the address
+    /// of the device, which have to come back, undamaged, to any receive queue, and by GRO. Then
+    /// the device goes down, and `switch` takes the card out of loopback (`false`), also if it
+    /// could not put it there. That has no queues then, and need not undo what
+    /// [`Driver::start`] and [`Driver::reset`] do anyway.
+    ///
+    /// The code of a failure is the number of an error, or, above 65535, that of the first
+    /// transmit queue that fails, counted from 1, times 65536; plus 256 times the number of its
+    /// frames that have come twice, damaged or too late; plus that of those that have not come.
+    pub const fn loopback(name: &'static str, switch: Switch<T>) -> Self {
+        Self {
+            name,
+            kind: Kind::Loopback(switch),
+        }
+    }
+
+    const fn is_offline(&self) -> bool {
+        !matches!(self.kind, Kind::Online(_))
+    }
+
+    /// Makes the test. The device is down if it is one of those for that.
+    fn run(&self, inner: &Inner<T>, locks: &mut Configuring) -> TestResult {
+        match self.kind {
+            Kind::Online(run) | Kind::Offline(run) => {
+                run(inner.data(), inner.dev(), locks.ops_mut())
+            }
+            Kind::Loopback(switch) => loopback::run(inner, switch, locks),
+        }
     }
 }
 
@@ -99,7 +146,7 @@ fn run_all<T: Controls>(
     let mut has_failed = false;
 
     for (test, code) in T::SELF_TESTS.iter().zip(codes) {
-        if test.is_offline != is_offline {
+        if test.is_offline() != is_offline {
             continue;
         }
         *code = match run(test) {
@@ -119,9 +166,8 @@ fn run_offline<T: Controls>(inner: &Inner<T>, codes: &mut [u64], locks: &mut Con
     let was_up = inner.dev().is_running();
 
     inner.go_down(locks);
-    let is_stuck = *inner.stuck.get(locks.ops());
     let mut has_failed = run_all::<T>(true, codes, |test| {
-        if is_stuck {
+        if *inner.stuck.get(locks.ops()) {
             Err(EIO.into())
         } else {
             test.run(inner, locks)
@@ -130,8 +176,11 @@ fn run_offline<T: Controls>(inner: &Inner<T>, codes: &mut [u64], locks: &mut Con
 
     // Either resets the card.
     if was_up {
-        has_failed |= inner.restart_or_close(locks).is_err();
-    } else if !is_stuck {
+        match inner.restart_or_close(locks) {
+            Ok(()) => loopback::start_disciplines(inner.dev(), locks),
+            Err(_) => has_failed = true,
+        }
+    } else if !*inner.stuck.get(locks.ops()) {
         if let Err(error) = T::reset(inner.data(), inner.dev(), locks) {
             dev_err!(
                 inner.dev(),
@@ -147,7 +196,7 @@ impl<T: Controls> ControlOps<T> {
     /// Adds the names of the tests.
     pub(super) fn name_self_tests(names: &mut Statistics<'_>) {
         for test in T::SELF_TESTS {
-            let when = if test.is_offline { "off" } else { "on/off" };
+            let when = if test.is_offline() { "off" } else { "on/off" };
 
             names.add(fmt!("{} ({}line)", test.name, when), 0);
         }
@@ -178,8 +227,8 @@ impl<T: Controls> ControlOps<T> {
                 slice::from_raw_parts_mut(codes, T::SELF_TESTS.len()),
             )
         };
-        const { assert!(!T::OPS_LOCK, "self-tests need RTNL") };
-        // SAFETY: RTNL is held, and is the lock of the device's operations.
+        // SAFETY: The core holds the lock of the device's operations, and RTNL: if the lock is
+        // another one, `op_needs_rtnl` asks for that.
         let mut locks = unsafe { Configuring::assume_held(inner) };
 
         if let Err(error) = inner.check_reachable() {
@@ -203,7 +252,7 @@ const fn has_offline<T: Driver>(tests: &[SelfTest<T>]) -> bool {
     let mut index = 0;
 
     while index < tests.len() {
-        if tests[index].is_offline {
+        if tests[index].is_offline() {
             return true;
         }
         index += 1;

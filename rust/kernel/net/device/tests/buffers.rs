@@ -12,6 +12,10 @@ pub(super) enum BufferKind {
     Pages,
     /// Buffers of which a packet cannot have as many as fragments.
     Large,
+    /// A page for a frame, of which there are more than a budget.
+    Many,
+    /// Pages of frames whose buffers take turns.
+    Chained,
 }
 
 #[cfg(CONFIG_PAGE_POOL)]
@@ -38,11 +42,21 @@ mod imp {
                 Poll, //
             },
             page_pool::{
+                ChainFormat,
+                ChainRing,
+                FrameFormat,
+                FrameRing,
                 Layout,
+                Link,
+                Piece,
                 RxFormat,
                 RxRing, //
             },
             queue::RingLen,
+            rx_list::{
+                Protocol,
+                RxList, //
+            },
             skbuff::SkBuff, //
         },
         page::PAGE_SIZE,
@@ -80,7 +94,46 @@ mod imp {
     format!(Half, Layout::half_page(64, 1536));
     format!(Page, Layout::new(64, 3072));
     format!(Pages, Layout::pages(2, 64, 9216));
+    format!(Linked, Layout::new(64, 3072));
     format!(Large, Layout::pages(3, 64, 32256));
+
+    impl FrameFormat for Page {
+        fn is_last(_status: u64) -> bool {
+            true
+        }
+
+        fn is_damaged(_status: u64) -> bool {
+            false
+        }
+
+        fn is_verified(_status: u64) -> bool {
+            false
+        }
+
+        fn protocol(_info: u64, _status: u64) -> Protocol {
+            Protocol::Other
+        }
+    }
+
+    const END: u64 = 1 << 1;
+    /// In the first word: where the frame goes on is in the second one.
+    const LINKED: u64 = 1 << 0;
+
+    impl ChainFormat for Linked {
+        fn link(info: u64, status: u64) -> Link {
+            if status & END != 0 {
+                Link::End
+            } else if info & LINKED != 0 {
+                Link::At((status >> 4 & 0xffff) as usize)
+            } else {
+                Link::Following
+            }
+        }
+
+        fn packets(info: u64) -> u32 {
+            (info >> 8) as u32
+        }
+    }
 
     /// The ring of a poller, if it has one.
     pub(in super::super) enum Rings {
@@ -89,6 +142,8 @@ mod imp {
         Page(RxRing<Page>),
         Pages(RxRing<Pages>),
         Large(RxRing<Large>),
+        Many(FrameRing<Page>),
+        Chained(ChainRing<Linked>),
     }
 
     impl Rings {
@@ -111,7 +166,25 @@ mod imp {
                 Some(BufferKind::Large) => {
                     Self::Large(RxRing::new(dev, napi, RingLen::of::<32>(), 32)?)
                 }
+                Some(BufferKind::Many) => {
+                    Self::Many(FrameRing::new(dev, napi, RingLen::of::<128>(), 128)?)
+                }
+                Some(BufferKind::Chained) => {
+                    Self::Chained(ChainRing::new(dev, napi, RingLen::of::<16>(), 16)?)
+                }
             })
+        }
+
+        /// Lets the card begin anew.
+        pub(in super::super) fn rewind(&mut self, napi: &Napi) -> Result {
+            match self {
+                Self::Half(ring) => ring.rewind(napi),
+                Self::Page(ring) => ring.rewind(napi),
+                Self::Pages(ring) => ring.rewind(napi),
+                Self::Large(ring) => ring.rewind(napi),
+                Self::Chained(ring) => ring.rewind(napi),
+                Self::None | Self::Many(_) => Ok(()),
+            }
         }
 
         /// Receives packets in all buffers, twice, so that they are recycled.
@@ -123,6 +196,8 @@ mod imp {
                     Self::Page(ring) => check(ring, cx, 1)?,
                     Self::Pages(ring) => check(ring, cx, 1)?,
                     Self::Large(ring) => check_longest(ring, cx)?,
+                    Self::Many(ring) => check_many(ring, cx)?,
+                    Self::Chained(ring) => check_chained(ring, cx)?,
                 }
             }
             Ok(())
@@ -235,6 +310,155 @@ mod imp {
         }
     }
 
+    /// Receives more frames than the budget: the ring says whether there are others.
+    fn check_many(frames: &mut FrameRing<Page>, cx: &Poll<'_>) -> Result {
+        const MORE: usize = 3;
+        let budget = cx.budget().packets();
+        let ring = frames.ring();
+        let first = ring.tail() + 1;
+
+        for number in 0..budget + MORE {
+            ring.write_back(cx, first + number, [0, done(60)]);
+        }
+        for (packets, has_drained) in [(budget, false), (MORE, true), (0, true)] {
+            let mut list = RxList::new(cx);
+            let received = frames.receive(cx, &mut list);
+
+            list.deliver();
+            if (received.packets, received.has_drained) != (packets, has_drained) {
+                return Err(EBUSY);
+            }
+        }
+        if frames.refill(cx, |_| ()) {
+            Ok(())
+        } else {
+            Err(ENOBUFS)
+        }
+    }
+
+    /// The expected result of a descriptor.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Expected {
+        Single,
+        /// A frame of these buffers, and of that number of packets.
+        Whole(&'static [u8], u32),
+        Pending,
+        Bad,
+    }
+
+    /// Receives frames whose buffers take turns, and descriptors that make no sense.
+    fn check_chained(ring: &mut ChainRing<Linked>, cx: &Poll<'_>) -> Result {
+        const LEN: u16 = 100;
+        let first = ring.tail() + 1;
+        let write = |ring: &ChainRing<Linked>, number: usize, link: Link, len, packets: u64| {
+            let at = |number: usize| (first + number) % 16;
+            let (info, status) = match link {
+                Link::End => (0, END),
+                Link::Following => (0, 0),
+                // Numbers of this test, unless they are out of range.
+                Link::At(next @ 0..16) => (LINKED, (at(next) as u64) << 4),
+                Link::At(next) => (LINKED, (next as u64) << 4),
+            };
+            ring.write_back(
+                cx,
+                first + number,
+                [info | packets << 8, status | done(len)],
+            );
+        };
+
+        for number in 0..BUFFERS {
+            ring.write_buffer(cx, first + number, number as u8)
+                .ok_or(ENOENT)?;
+        }
+        // A frame may go on in another poll.
+        write(ring, 0, Link::At(2), LEN, 2);
+        expect(ring, cx, &[Expected::Pending])?;
+        for (number, link, len, packets) in [
+            (1, Link::At(3), LEN, 1),
+            (2, Link::End, LEN, 1),
+            (3, Link::At(5), LEN, 3),
+            (4, Link::End, LEN, 0),
+            (5, Link::End, LEN, 0),
+            (6, Link::Following, LEN, 0),
+            (7, Link::End, LEN, 0),
+            // Itself, one that the card has not got, none, and one of another frame.
+            (8, Link::At(8), LEN, 1),
+            (9, Link::At(15), LEN, 1),
+            (10, Link::At(0xffff), LEN, 1),
+            (11, Link::At(13), LEN, 1),
+            (12, Link::At(13), LEN, 1),
+            // A buffer without data.
+            (13, Link::End, 0, 1),
+            (14, Link::Following, LEN, 1),
+        ] {
+            write(ring, number, link, len, packets);
+        }
+        expect(
+            ring,
+            cx,
+            &[
+                Expected::Pending,
+                Expected::Whole(&[0, 2], 3),
+                Expected::Pending,
+                Expected::Single,
+                Expected::Whole(&[1, 3, 5], 4),
+                Expected::Pending,
+                Expected::Whole(&[6, 7], 0),
+                Expected::Bad,
+                Expected::Bad,
+                Expected::Bad,
+                Expected::Pending,
+                Expected::Bad,
+                Expected::Bad,
+                Expected::Bad,
+            ],
+        )?;
+        if ring.refill(cx)? == BUFFERS {
+            Ok(())
+        } else {
+            Err(ENOBUFS)
+        }
+    }
+
+    /// Takes all descriptors, which have to be these.
+    fn expect(ring: &mut ChainRing<Linked>, cx: &Poll<'_>, expected: &[Expected]) -> Result {
+        let mut polling = ring.poll(cx)?;
+
+        for one in expected {
+            let piece = polling.next().ok_or(ENODATA)?.piece;
+            let is_right = match (piece, one) {
+                (Piece::Single(_), Expected::Single)
+                | (Piece::Pending, Expected::Pending)
+                | (Piece::Bad, Expected::Bad) => true,
+                (Piece::Whole(skb, packets), Expected::Whole(buffers, number)) => {
+                    let each = skb.len() as usize / buffers.len();
+                    let begins = |(place, byte): (usize, &u8)| {
+                        let mut found = u8::MAX;
+                        // SAFETY: The packet has that many bytes, and `found` takes one.
+                        unsafe {
+                            bindings::skb_copy_bits(
+                                skb.as_raw(),
+                                (place * each) as c_int,
+                                (&raw mut found).cast(),
+                                1,
+                            )
+                        };
+                        found == *byte
+                    };
+                    packets == *number && each == 100 && buffers.iter().enumerate().all(begins)
+                }
+                _ => false,
+            };
+            if !is_right {
+                return Err(EILSEQ);
+            }
+        }
+        if polling.next().is_some() {
+            return Err(EBUSY);
+        }
+        Ok(())
+    }
+
     /// Fails if two buffers of `size` bytes with these addresses overlap.
     fn do_not_overlap(addresses: &[DmaAddress], size: usize) -> Result {
         for (index, one) in addresses.iter().enumerate() {
@@ -301,6 +525,18 @@ mod imp {
         }
 
         #[test]
+        fn a_ring_tells_whether_it_has_more() -> Result {
+            assert_eq!(receive(BufferKind::Many)?, (1, 0));
+            Ok(())
+        }
+
+        #[test]
+        fn buffers_of_frames_take_turns() -> Result {
+            assert_eq!(receive(BufferKind::Chained)?, (1, 0));
+            Ok(())
+        }
+
+        #[test]
         fn no_packet_of_buffers_is_too_long() -> Result {
             assert_eq!(receive(BufferKind::Large)?, (1, 0));
             Ok(())
@@ -333,6 +569,10 @@ mod imp {
             _napi: &Napi,
         ) -> Result<Self> {
             Ok(Self)
+        }
+
+        pub(in super::super) fn rewind(&mut self, _napi: &Napi) -> Result {
+            Ok(())
         }
 
         pub(in super::super) fn check(&mut self, _cx: &Poll<'_>) -> Result {

@@ -3,6 +3,7 @@
 //! Tests of cards that share a bus device, and of limits that no card has.
 
 use super::super::{
+    controls::ControlOps,
     ops_lock::Configuring,
     registration::Registration,
     tx_path::{
@@ -11,10 +12,14 @@ use super::super::{
     },
     Device,
     Driver,
+    Feature,
+    Features,
     Immediate,
     Info,
+    Locks,
     MacAddress,
     Opening,
+    OpsLocked,
     Parent,
     Rtnl, //
 };
@@ -55,7 +60,7 @@ use crate::{
 };
 
 /// A bus device with several cards.
-struct Function {
+pub(super) struct Function {
     is_master: Atomic<u32>,
 }
 
@@ -80,9 +85,9 @@ unsafe impl Parent for Function {
 }
 
 /// The driver of one of the cards.
-struct Card;
+pub(super) struct Card;
 
-struct Plan {
+pub(super) struct Plan {
     info: Info,
     /// It does not stop.
     hangs: Atomic<u32>,
@@ -108,11 +113,11 @@ impl Driver for Card {
         cx.add_virtual_queue_vector(|_| Ok(((), ()))).map(|_| ())
     }
 
-    fn start<'bound>(_: Pin<&Arc<Plan>>, _: &Device, _: &mut Rtnl) -> Result {
+    fn start<'bound>(_: Pin<&Arc<Plan>>, _: &Device, _: &mut Locks<'bound>) -> Result {
         Ok(())
     }
 
-    fn quiesce<'bound>(plan: Pin<&Arc<Plan>>, _: &Device, _: &mut Rtnl) -> Result {
+    fn quiesce<'bound>(plan: Pin<&Arc<Plan>>, _: &Device, _: &mut Locks<'bound>) -> Result {
         if plan.hangs.load(Relaxed) != 0 {
             return Err(EIO);
         }
@@ -139,9 +144,16 @@ impl Driver for Card {
         SkBuff::from(skb).consume();
         Xmit::Taken
     }
+
+    /// There are no names for them.
+    fn private_flags<'bound>(_: Pin<&Arc<Plan>>, _: &mut OpsLocked<'bound>) -> u32 {
+        0
+    }
+
+    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
 }
 
-fn plan(info: Info) -> Result<Arc<Plan>> {
+pub(super) fn plan(info: Info) -> Result<Arc<Plan>> {
     let plan = Plan {
         info,
         hangs: Atomic::new(0),
@@ -149,25 +161,31 @@ fn plan(info: Info) -> Result<Arc<Plan>> {
     Ok(Arc::new(plan, GFP_KERNEL)?)
 }
 
-fn info() -> Info {
+pub(super) fn info() -> Info {
     Info::new(MacAddress::from([2, 0, 0, 0, 0, 3]))
 }
 
-/// Registers a device of the driver.
-fn register(plan: &Arc<Plan>) -> Result<Registration<Card>> {
+/// Makes a device of the driver, but does not register it.
+fn make(plan: &Arc<Plan>) -> Result<Registration<Card>> {
     let (info, data) = Card::probe(&FUNCTION, plan.clone())?;
-    let mut registration = Registration::<Card>::new(
+
+    Registration::<Card>::new(
         &FUNCTION,
         &info,
         data,
         tx_path::new::<Card, Direct>, //
-    )?;
+    )
+}
+
+/// Registers a device of the driver.
+pub(super) fn register(plan: &Arc<Plan>) -> Result<Registration<Card>> {
+    let mut registration = make(plan)?;
 
     // IPv6 would send packets of its own.
     let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;
     // SAFETY: The device is valid, and not registered yet.
     unsafe { bindings::netdev_add_priv_flags(registration.dev.as_ptr(), no_addrconf) };
-    registration.register(&info)?;
+    registration.register(&plan.info)?;
     Ok(registration)
 }
 
@@ -300,5 +318,48 @@ mod cases {
             assert_eq!(limit(too_little), Err(EINVAL));
         }
         limit(Info::MIN_SEGMENTED_LEN)
+    }
+
+    /// The core has a look at such packets only if the driver has one, too.
+    #[test]
+    fn no_driver_splits_in_tunnels_without_a_look() -> Result {
+        let info = Info {
+            tunnels: Features::NONE.with(Feature::TunnelUdp),
+            ..info()
+        };
+
+        assert_eq!(register(&plan(info)?).err(), Some(EINVAL));
+        Ok(())
+    }
+
+    /// The core warns of a driver that does not get to know them.
+    #[test]
+    fn no_driver_filters_vlans_that_it_is_not_told_of() -> Result {
+        let filter = Features::NONE.with(Feature::VlanFilter);
+        let on = Info {
+            features: filter,
+            ..info()
+        };
+        let off = Info {
+            features_off: filter,
+            ..info()
+        };
+
+        assert_eq!(make(&plan(on)?).err(), Some(EINVAL));
+        assert_eq!(make(&plan(off)?).err(), Some(EINVAL));
+        make(&plan(info())?).map(drop)
+    }
+
+    /// The core warns of a set of no names.
+    #[test]
+    fn no_flags_without_names() -> Result {
+        let registration = register(&plan(info())?)?;
+        // SAFETY: The device is registered.
+        let ops = unsafe { &*(*registration.dev.as_ptr()).ethtool_ops };
+
+        assert!(ops.get_sset_count.is_none());
+        assert!(ops.get_priv_flags.is_none());
+        assert!(ops.set_priv_flags.is_none());
+        Ok(())
     }
 }

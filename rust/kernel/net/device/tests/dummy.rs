@@ -33,9 +33,11 @@ use super::{
         Flow,
         FlowHash,
         Info,
+        Locks,
         MacAddress,
         MtuChange,
         Opening,
+        OpsLocked,
         Rtnl,
         RxMode,
         Statistics,
@@ -109,9 +111,11 @@ pub(in crate::net::device) struct SpinLockWire {
 pub(in crate::net::device) struct Data<'bound> {
     pub(in crate::net::device) log: Arc<Log>,
     parent: &'bound device::Device<Bound>,
-    rules: FlowRules,
+    rules: FlowRules<'bound>,
     #[pin]
     pub(in crate::net::device) kept: Kept,
+    #[pin]
+    kept_tx: tx_rings::Kept<'bound>,
 }
 
 #[pinned_drop]
@@ -191,6 +195,7 @@ impl Driver for Dummy {
     ) -> Result<(Info, impl PinInit<Data<'bound>, Error>)> {
         let info = Info {
             queues: log.queues.load(Relaxed) as u16,
+            rx_only: log.rx_only.load(Relaxed) as u16,
             max_mtu: 9000,
             features: Features::NONE.with(Feature::RxHash),
             tunnels: Features::NONE.with(Feature::TunnelUdp),
@@ -205,6 +210,7 @@ impl Driver for Dummy {
                 parent: bus,
                 rules: FlowRules::new(),
                 kept <- Kept::new(),
+                kept_tx <- tx_rings::Kept::new(),
             }? Error),
         ))
     }
@@ -224,11 +230,20 @@ impl Driver for Dummy {
                 unsafe { IrqRequest::new(data.get_ref().parent, log.irq[index].load(Relaxed)) };
 
             cx.add_queue_vector(irq, c"dummy", |napi| {
+                // One that was kept, of another vector.
+                if data.kept.has_address(napi) == Some(true) {
+                    log.ring_errors.fetch_add(1, Relaxed);
+                }
                 if log.rx_ring.load(Relaxed) != 0 {
                     data.kept.make(data.parent, napi)?;
                 }
-                if log.tx_ring.load(Relaxed) != 0 {
-                    drop(tx_rings::make(data.get_ref().parent, napi)?);
+                match log.tx_ring.load(Relaxed) {
+                    tx_rings::DROP => drop(tx_rings::make(data.get_ref().parent, napi)?),
+                    tx_rings::KEEP => data.get_ref().kept_tx.make(data.parent, napi)?,
+                    _ => (),
+                }
+                if let Some(on_napi) = log.on_napi.as_ref() {
+                    on_napi(napi)?;
                 }
                 if index == 1 && log.fail.load(Relaxed) == Fail::SecondVector as u32 {
                     return Err(ENOMEM);
@@ -270,7 +285,7 @@ impl Driver for Dummy {
         Ok(())
     }
 
-    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _locks: &mut Locks<'bound>) -> Result {
         data.log.add(Event::Start);
         data.log.started_with.store(dev.features().0, Relaxed);
         if data.log.fail.load(Relaxed) == Fail::Start as u32 {
@@ -287,7 +302,11 @@ impl Driver for Dummy {
         Ok(())
     }
 
-    fn quiesce<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn quiesce<'bound>(
+        data: Pin<&Data<'bound>>,
+        dev: &Device,
+        _locks: &mut Locks<'bound>,
+    ) -> Result {
         assert!(!dev.is_carrier_ok());
         // SAFETY: The device has this queue.
         let is_stopped = unsafe {
@@ -353,6 +372,9 @@ impl Driver for Dummy {
             Some(false) => data.log.add(Event::PoolRefused),
         }
         work_with_ring(data.get_ref(), cx);
+        if data.log.drop_tx_ring.xchg(0, Relaxed) != 0 && !data.kept_tx.drop_handle() {
+            data.log.ring_errors.fetch_add(1, Relaxed);
+        }
 
         if data.log.complete_late.xchg(0, Relaxed) != 0 {
             wait_for_stop(cx.device());
@@ -466,7 +488,7 @@ impl Driver for Dummy {
         data: Pin<&Data<'bound>>,
         _dev: &Device,
         _features: Features,
-        _rtnl: &mut Rtnl,
+        _locks: &mut Locks<'bound>,
     ) -> Result<FeaturesChange> {
         data.log.add(Event::Features);
         if data.log.restart_features.load(Relaxed) != 0 {
@@ -543,11 +565,15 @@ impl Driver for Dummy {
 
     const PRIVATE_FLAGS: &'static [&'static str] = &["first", "second"];
 
-    fn private_flags<'bound>(data: Pin<&Data<'bound>>, _rtnl: &mut Rtnl) -> u32 {
+    fn private_flags<'bound>(data: Pin<&Data<'bound>>, _lock: &mut OpsLocked<'bound>) -> u32 {
         data.log.flags.load(Relaxed)
     }
 
-    fn set_private_flags<'bound>(data: Pin<&Data<'bound>>, flags: u32, _rtnl: &mut Rtnl) -> Result {
+    fn set_private_flags<'bound>(
+        data: Pin<&Data<'bound>>,
+        flags: u32,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> Result {
         // The second one cannot be set.
         if flags & 2 != 0 {
             return Err(EBUSY);
@@ -556,7 +582,11 @@ impl Driver for Dummy {
         Ok(())
     }
 
-    fn flow_hash<'bound>(data: Pin<&Data<'bound>>, flow: Flow, _rtnl: &mut Rtnl) -> FlowHash {
+    fn flow_hash<'bound>(
+        data: Pin<&Data<'bound>>,
+        flow: Flow,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> FlowHash {
         if flow == Flow::UdpIpv4 && data.log.udp_ports.load(Relaxed) != 0 {
             FlowHash::AddressesAndPorts
         } else {
@@ -569,7 +599,7 @@ impl Driver for Dummy {
         _dev: &Device,
         flow: Flow,
         hash: FlowHash,
-        _rtnl: &mut Rtnl,
+        _lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
         if flow != Flow::UdpIpv4 {
@@ -584,7 +614,7 @@ impl Driver for Dummy {
         data: Pin<&Data<'bound>>,
         dev: &Device,
         statistics: &mut Statistics<'_>,
-        _rtnl: &mut Rtnl,
+        _lock: &mut OpsLocked<'bound>,
     ) {
         // A driver may take a reference to the `struct device` in it.
         //
@@ -608,7 +638,7 @@ impl Driver for Dummy {
 impl Controls for Dummy {
     const FLOW_RULES: u32 = 8;
 
-    fn flow_rules<'a>(data: &'a Data<'_>) -> &'a FlowRules {
+    fn flow_rules<'a, 'bound: 'a>(data: &'a Data<'bound>) -> &'a FlowRules<'bound> {
         &data.rules
     }
 
@@ -616,12 +646,12 @@ impl Controls for Dummy {
         data: Pin<&Data<'bound>>,
         _dev: &Device,
         rule: &FlowRule,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Result {
         // The new one is not among them.
         if data
             .rules
-            .iter(rtnl)
+            .iter(lock)
             .any(|other| other.location == rule.location)
         {
             return Err(EEXIST);
@@ -637,7 +667,7 @@ impl Controls for Dummy {
         data: Pin<&Data<'bound>>,
         _dev: &Device,
         rule: &FlowRule,
-        _rtnl: &mut Rtnl,
+        _lock: &mut OpsLocked<'bound>,
     ) -> Result {
         data.log.rules.fetch_sub(1 << rule.location, Relaxed);
         Ok(())

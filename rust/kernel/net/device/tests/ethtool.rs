@@ -53,6 +53,21 @@ mod cases {
     }
 
     #[test]
+    fn no_statistics_are_not_supported_for_the_moment() -> Result {
+        let device = Fixture::new(1)?;
+
+        device.log.statistics.store(0, Relaxed);
+        assert_eq!(device.count_statistics(), Some(EOPNOTSUPP.to_errno()));
+        device.log.statistics.store(2, Relaxed);
+        // Nobody has room for those that have not been counted.
+        assert_eq!(device.statistic_values(2, [7; 2]), [7; 2]);
+        assert_eq!(device.statistic_names([[0x55; _]; 1])[0][0], 0x55);
+        assert_eq!(device.count_statistics(), Some(2));
+        assert_eq!(device.statistic_values(2, [7; 2]), [1, 2]);
+        Ok(())
+    }
+
+    #[test]
     fn no_driver_gets_a_device_without_references() -> Result {
         let device = Fixture::new(1)?;
 

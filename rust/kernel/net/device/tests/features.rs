@@ -51,6 +51,28 @@ impl Fixture {
         }
     }
 
+    /// The same for a packet that may be in a tunnel, and that is to be split if there is a size
+    /// of its segments.
+    fn features_left_in(
+        &self,
+        in_tunnel: bool,
+        gso_size: u16,
+        features: Features,
+    ) -> Result<Option<u64>> {
+        let mut skb = UniqueSkBuff::alloc(128, GFP_KERNEL)?;
+
+        skb.put(&[0; 65])?;
+        // SAFETY: The packet is ours.
+        unsafe {
+            let header = &raw mut (*skb.as_raw()).__bindgen_anon_4.__bindgen_anon_1;
+
+            (*header.cast::<bindings::sk_buff__bindgen_ty_4__bindgen_ty_1>())
+                .set_encapsulation(in_tunnel.into());
+            (*skb.shared_info()).gso_size = gso_size;
+        }
+        Ok(self.features_left_for(skb, features))
+    }
+
     /// Changes what users want. Returns what they get.
     pub(super) fn want(&self, features: Features) -> u64 {
         let dev = self.dev();
@@ -132,13 +154,37 @@ mod cases {
     }
 
     #[test]
-    fn identifications_of_inner_headers_stay() {
-        let tso = Features::NONE.with(Feature::Tso).with(Feature::Tso6);
+    fn identifications_of_inner_headers_stay() -> Result {
+        let device = Fixture::new(1)?;
+        let tso = Features::NONE
+            .with(Feature::ChecksumAny)
+            .with(Feature::Tso)
+            .with(Feature::Tso6);
 
-        assert_eq!(tso.for_tunnel(), Features::NONE.with(Feature::Tso6));
+        let left = device.features_left_in(true, 10, tso)?;
+        assert_eq!(left, Some(tso.without(Feature::Tso).0));
+        // Users allow it.
         let same = tso.with(Feature::TsoMangleId);
-        assert_eq!(same.for_tunnel(), same);
+        assert_eq!(device.features_left_in(true, 10, same)?, Some(same.0));
+        // Nothing is split, or there is no inner header.
+        assert_eq!(device.features_left_in(true, 0, tso)?, Some(tso.0));
+        assert_eq!(device.features_left_in(false, 10, tso)?, Some(tso.0));
+        Ok(())
+    }
+
+    #[test]
+    fn the_stack_does_not_help_without_tunnels() {
         assert_eq!(Features::NONE.with_partial(), Features::NONE);
+    }
+
+    #[test]
+    fn joined_packets_need_verified_checksums() {
+        let checksum = Features::NONE.with(Feature::RxChecksum);
+        let both = checksum.with(Feature::Lro);
+
+        assert_eq!(both.consistent(), both);
+        assert_eq!(HASH.with(Feature::Lro).consistent(), HASH);
+        assert_eq!(both.without_vlan(), checksum);
     }
 
     #[test]

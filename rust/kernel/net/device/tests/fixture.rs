@@ -34,6 +34,7 @@ use crate::{
         UniqueSkBuff, //
     },
     prelude::*,
+    softirq::BhGuard,
     sync::{
         atomic::Relaxed,
         Arc, //
@@ -122,11 +123,17 @@ impl Fixture {
 
     /// As [`Self::new`], with packets that take another path.
     pub(in crate::net::device) fn with_path<P: TxPath<Dummy>>(queues: u32) -> Result<Self> {
-        let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
-        let parent = faux::Registration::new(c"rust_net_test", None)?;
         let log = Log::new()?;
 
         log.queues.store(queues, Relaxed);
+        Self::with_log::<P>(log)
+    }
+
+    /// As [`Self::with_path`], with the numbers of queues that the log has.
+    pub(super) fn with_log<P: TxPath<Dummy>>(log: Arc<Log>) -> Result<Self> {
+        let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
+        let parent = faux::Registration::new(c"rust_net_test", None)?;
+
         log.irq[0].store(irqs[0].0, Relaxed);
         log.irq[1].store(irqs[1].0, Relaxed);
 
@@ -158,7 +165,7 @@ impl Fixture {
         }
     }
 
-    pub(in crate::net::device) fn data(&self) -> Pin<&Data<'_>> {
+    pub(in crate::net::device) fn data(&self) -> Pin<&Data<'static>> {
         // SAFETY: The device is registered.
         unsafe { ops::inner::<Dummy>(self.dev()) }.data()
     }
@@ -325,6 +332,41 @@ impl Fixture {
                 .map(|xmit| xmit(skb, self.dev()));
         });
         Ok(result)
+    }
+
+    /// Transmits two packets that are mapped to these queues, as the core does which has taken them
+    /// from a queueing discipline together. The lock of queue 0 is held if `locked`.
+    pub(in crate::net::device) fn transmit_list(&self, queues: [u16; 2], locked: bool) -> Result {
+        let bh = BhGuard::new().ok_or(EBUSY)?;
+        let dev = self.dev();
+        let skbs = [packet(GFP_ATOMIC)?, packet(GFP_ATOMIC)?].map(|skb| skb.into_raw().as_ptr());
+        let (mut rest, mut result) = (core::ptr::null_mut(), 0);
+
+        // SAFETY: The packets are ours, and are given away. The device has this queue.
+        let mut transmit = || unsafe {
+            for (skb, queue) in skbs.into_iter().zip(queues) {
+                (*skb).queue_mapping = queue;
+                (*skb)
+                    .__bindgen_anon_1
+                    .__bindgen_anon_1
+                    .__bindgen_anon_1
+                    .dev = dev;
+            }
+            (*skbs[0]).__bindgen_anon_1.__bindgen_anon_1.next = skbs[1];
+            let queue = bindings::netdev_get_tx_queue(dev, 0);
+            rest = bindings::dev_hard_start_xmit(skbs[0], dev, queue, &mut result);
+        };
+        if locked {
+            self.bh_disabled(transmit);
+        } else {
+            transmit();
+        }
+        drop(bh);
+        if rest.is_null() {
+            Ok(())
+        } else {
+            Err(EBUSY)
+        }
     }
 
     /// Calls the poll function, as netpoll does.

@@ -70,10 +70,11 @@ mod cases {
         let channels = device.channels();
         assert_eq!((channels.combined_count, channels.tx_count), (1, 2));
 
-        // Except to change the number of queues, and the lengths of rings.
+        // Except to change the number of queues and the lengths of rings, for the state of the
+        // link, and for tests.
         // SAFETY: The device is registered, and the table is static.
         let needs = unsafe { (*(*device.dev()).ethtool_ops).op_needs_rtnl };
-        assert_eq!(needs, 1 << 2 | 1 << 3);
+        assert_eq!(needs, 1 << 2 | 1 << 3 | 1 << 8 | 1 << 9);
         Ok(())
     }
 

@@ -22,15 +22,23 @@ use super::{
         Causes,
         Device,
         Driver,
+        Feature,
+        Features,
+        FeaturesChange,
         Immediate,
         Info,
+        Locks,
         MacAddress,
+        MtuChange,
         Opening,
         OpsCell,
         OpsLocked,
+        QueueManagement,
+        QueueOps,
         RingRange,
         Rings,
         Rtnl,
+        RxMaking,
         Trigger, //
     },
     buffers::BufferKind,
@@ -81,6 +89,9 @@ use crate::{
 /// The number of vectors that a device can have.
 const VECTORS: usize = 4;
 
+/// The feature of a device.
+pub(super) const FEATURE: Features = Features::NONE.with(Feature::RxHash);
+
 /// The lengths that rings can have, if there were any.
 const RINGS: Rings = {
     const fn range(at_first: RingLen) -> RingRange {
@@ -111,15 +122,28 @@ pub(super) enum Step {
     Reset,
     OnlineTest,
     OfflineTest,
+    MakeRx,
+    StopRx,
+    StartRx,
 }
 
-/// Some of them, in their order: three bits each, and those of the last one are the lowest.
+/// Some of them, in their order: four bits each, and those of the last one are the lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Steps(u32);
+pub(super) struct Steps(u64);
+
+impl Steps {
+    /// These, and others after them.
+    pub(super) fn and(self, others: impl Into<Self>) -> Self {
+        let Self(others) = others.into();
+        let bits = (u64::BITS - others.leading_zeros()).next_multiple_of(4);
+
+        Self(self.0 << bits | others)
+    }
+}
 
 impl<const N: usize> From<[Step; N]> for Steps {
     fn from(steps: [Step; N]) -> Self {
-        Self(steps.iter().fold(0, |all, step| all << 3 | *step as u32))
+        Self(steps.iter().fold(0, |all, step| all << 4 | *step as u64))
     }
 }
 
@@ -128,8 +152,8 @@ pub(super) struct Plan {
     pub(super) pairs: u16,
     pub(super) rx_only: u16,
     pub(super) tx_only: u16,
-    /// Vectors that only receive, beyond those that the device can have.
-    pub(super) extra: u16,
+    /// The pairs, receive and transmit queues that `open()` adds, if not those of the device.
+    pub(super) adds: Option<[u16; 3]>,
     /// The interrupts of the vectors; zero for none.
     pub(super) irqs: [u32; VECTORS],
     pub(super) is_shared: bool,
@@ -150,13 +174,19 @@ pub(super) struct Plan {
     /// The locks that were held in the last callback that says so.
     pub(super) locks: Atomic<u32>,
     pub(super) ring_errno: Atomic<i32>,
-    pub(super) steps: Atomic<u32>,
+    pub(super) steps: Atomic<u64>,
     /// The lengths of the rings that were made last.
     pub(super) lens: [Atomic<u32>; 2],
     /// Fail to open, with the vectors added.
     pub(super) fail: Atomic<u32>,
     /// Fail to start, once.
     pub(super) fail_start: Atomic<u32>,
+    /// How often a receive queue fails to be made, to stop and to start.
+    pub(super) fail_rx: [Atomic<u32>; 3],
+    /// Fail to stop it the second time.
+    pub(super) fail_second_stop: Atomic<u32>,
+    /// The device cannot have the feature that it has.
+    pub(super) no_feature: Atomic<u32>,
     /// The codes of the tests, zero for those that do not fail.
     pub(super) codes: [Atomic<u32>; 2],
 }
@@ -168,7 +198,7 @@ impl Plan {
             pairs,
             rx_only,
             tx_only,
-            extra: 0,
+            adds: None,
             irqs: [0; VECTORS],
             is_shared: false,
             is_split: false,
@@ -187,6 +217,9 @@ impl Plan {
             lens: [const { Atomic::new(0) }; 2],
             fail: Atomic::new(0),
             fail_start: Atomic::new(0),
+            fail_rx: [const { Atomic::new(0) }; 3],
+            fail_second_stop: Atomic::new(0),
+            no_feature: Atomic::new(0),
             codes: [const { Atomic::new(0) }; 2],
         }
     }
@@ -198,7 +231,18 @@ impl Plan {
 
     fn step(&self, step: Step) {
         let steps = self.steps.load(Relaxed);
-        self.steps.store(steps << 3 | step as u32, Relaxed);
+        self.steps.store(steps << 4 | step as u64, Relaxed);
+    }
+
+    /// Fails as often as a test wants.
+    fn may_fail(&self, which: usize, error: Error) -> Result {
+        match self.fail_rx[which].load(Relaxed) {
+            0 => Ok(()),
+            times => {
+                self.fail_rx[which].store(times - 1, Relaxed);
+                Err(error)
+            }
+        }
     }
 
     fn test(&self, step: Step, index: usize) -> TestResult {
@@ -278,6 +322,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
             queues: plan.pairs,
             rx_only: plan.rx_only,
             tx_only: plan.tx_only,
+            features: FEATURE,
             ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 2]))
         };
 
@@ -335,14 +380,15 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
             Ok((poller(napi, Some(wire.clone()))?, Tx { wire }))
         };
 
-        for queue in 0..usize::from(cx.queues()) {
+        let of_device = [cx.queues(), plan.rx_only, plan.tx_only];
+        let [pairs, rx_only, tx_only] = plan.adds.unwrap_or(of_device).map(usize::from);
+        for queue in 0..pairs {
             cx.add_vector(trigger(), |napi| pair(napi, queue))?;
         }
-        for _ in 0..plan.rx_only + plan.extra {
+        for _ in 0..rx_only {
             cx.add_rx_vector(trigger(), |napi| poller(napi, None))?;
         }
-        for queue in 0..usize::from(plan.tx_only) {
-            let queue = usize::from(cx.queues()) + queue;
+        for queue in pairs..pairs + tx_only {
             cx.add_tx_vector(trigger(), |napi| pair(napi, queue))?;
         }
         if plan.fail.load(Relaxed) != 0 {
@@ -354,7 +400,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     const OPEN_WHILE_UP: bool = true;
     const RINGS: Option<Rings> = Some(RINGS);
 
-    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _locks: &mut Locks<'bound>) -> Result {
         data.plan.step(Step::Start);
         if data.plan.fail_start.xchg(0, Relaxed) != 0 {
             return Err(EIO);
@@ -363,7 +409,11 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         Ok(())
     }
 
-    fn quiesce<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn quiesce<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _locks: &mut Locks<'bound>,
+    ) -> Result {
         data.plan.step(Step::Quiesce);
         Ok(())
     }
@@ -372,6 +422,31 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         data.plan.step(Step::Reset);
         data.plan.note_locks(dev);
         Ok(())
+    }
+
+    fn change_mtu<'bound>(
+        _data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _mtu: u32,
+        _rtnl: &mut Rtnl,
+    ) -> Result<MtuChange> {
+        Ok(MtuChange::Restart)
+    }
+
+    fn fix_features<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, wanted: Features) -> Features {
+        match data.plan.no_feature.load(Relaxed) {
+            0 => wanted.with(Feature::RxHash),
+            _ => wanted.without(Feature::RxHash),
+        }
+    }
+
+    fn set_features<'bound>(
+        _data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _features: Features,
+        _locks: &mut Locks<'bound>,
+    ) -> Result<FeaturesChange> {
+        Ok(FeaturesChange::Restart)
     }
 
     fn poll<'bound>(data: Pin<&Data<'bound>>, poller: &mut Poller, cx: &Poll<'_>) -> Polled {
@@ -435,23 +510,75 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     }
 
     const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
+    const QUEUES: QueueOps<Self> = if OPS_LOCK {
+        QueueOps::of_driver()
+    } else {
+        QueueOps::NONE
+    };
+}
+
+impl<const OPS_LOCK: bool> QueueManagement for Plain<OPS_LOCK> {
+    type Rx<'bound> = super::buffers::Rings;
+
+    fn rx<'a, 'bound: 'a>(poller: &'a mut Poller) -> &'a mut super::buffers::Rings {
+        &mut poller.ring
+    }
+
+    fn make_rx<'bound>(cx: &mut RxMaking<'_, 'bound, Self>) -> Result<super::buffers::Rings> {
+        let data = cx.data().get_ref();
+
+        data.plan.step(Step::MakeRx);
+        data.plan.note_locks(cx.device());
+        let rings = super::buffers::Rings::new(data.plan.ring, data.parent, cx.napi())?;
+        data.plan.may_fail(0, ENOMEM)?;
+        Ok(rings)
+    }
+
+    fn stop_rx<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _queue: u16,
+        _rx: &mut super::buffers::Rings,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> Result {
+        data.plan.step(Step::StopRx);
+        match data.plan.fail_second_stop.load(Relaxed) {
+            0 => data.plan.may_fail(1, EIO),
+            1 => {
+                data.plan.fail_second_stop.store(2, Relaxed);
+                Ok(())
+            }
+            _ => {
+                data.plan.fail_second_stop.store(0, Relaxed);
+                Err(EBUSY)
+            }
+        }
+    }
+
+    fn start_rx<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        napi: &Napi,
+        _queue: u16,
+        rx: &mut super::buffers::Rings,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> Result {
+        data.plan.step(Step::StartRx);
+        rx.rewind(napi)?;
+        data.plan.may_fail(2, EIO)
+    }
 }
 
 #[vtable]
 impl<const OPS_LOCK: bool> Controls for Plain<OPS_LOCK> {
-    // They need RTNL.
-    const SELF_TESTS: &'static [SelfTest<Self>] = if OPS_LOCK {
-        &[]
-    } else {
-        &[
-            SelfTest::offline("Second", |data, _dev, _rtnl| {
-                data.plan.test(Step::OfflineTest, 0)
-            }),
-            SelfTest::online("First", |data, _dev, _rtnl| {
-                data.plan.test(Step::OnlineTest, 1)
-            }),
-        ]
-    };
+    const SELF_TESTS: &'static [SelfTest<Self>] = &[
+        SelfTest::offline("Second", |data, _dev, _lock| {
+            data.plan.test(Step::OfflineTest, 0)
+        }),
+        SelfTest::online("First", |data, _dev, _lock| {
+            data.plan.test(Step::OnlineTest, 1)
+        }),
+    ];
 
     fn rx_queue_stats<'bound>(
         data: Pin<&Data<'bound>>,
@@ -565,7 +692,7 @@ impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
 
     /// Runs `f` with bottom halves disabled; softirqs that it raised run before this returns, or
     /// soon after that.
-    fn settle(&self, f: impl FnOnce()) {
+    pub(super) fn settle(&self, f: impl FnOnce()) {
         // SAFETY: The device has a queue, and `f` does not transmit.
         unsafe {
             let queue = bindings::netdev_get_tx_queue(self.dev(), 0);
@@ -688,6 +815,32 @@ impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
         })
     }
 
+    pub(super) fn set_mtu(&self, mtu: c_int) -> Result {
+        // SAFETY: The device is registered and RTNL is held.
+        self.with_rtnl(|dev| to_result(unsafe { bindings::dev_set_mtu(dev, mtu) }))
+    }
+
+    pub(super) fn mtu(&self) -> u32 {
+        // SAFETY: The device is registered, and tests alone change this.
+        unsafe { (*self.dev()).mtu }
+    }
+
+    /// Changes what users want. Returns the features that they can change and that are on.
+    pub(super) fn want(&self, features: Features) -> u64 {
+        let got = self.with_both_locks(|dev| {
+            // SAFETY: The device is registered, and both locks are held.
+            unsafe {
+                (*dev).wanted_features = features.0;
+                bindings::netdev_update_features(dev);
+            }
+            Some(0)
+        });
+
+        assert_eq!(got, 0);
+        // SAFETY: The device is registered, and tests alone change this.
+        unsafe { (*self.dev()).features & (*self.dev()).hw_features }
+    }
+
     /// Runs `f` with RTNL and the lock of the device's operations held. Without a result, there is
     /// no such callback.
     fn with_both_locks(&self, f: impl FnOnce(*mut bindings::net_device) -> Option<c_int>) -> c_int {
@@ -734,7 +887,13 @@ impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
             if let Some(timeout) = (*(*dev).netdev_ops).ndo_tx_timeout {
                 timeout(dev, 0);
             }
-            bindings::flush_work(ops::inner::<Plain<OPS_LOCK>>(dev).restart_work());
         }
+        self.wait_for_restart();
+    }
+
+    /// Waits for a restart that has been scheduled.
+    pub(super) fn wait_for_restart(&self) {
+        // SAFETY: The device is registered.
+        unsafe { bindings::flush_work(ops::inner::<Plain<OPS_LOCK>>(self.dev()).restart_work()) };
     }
 }

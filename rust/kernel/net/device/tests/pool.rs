@@ -81,8 +81,16 @@ mod imp {
             let ring = Ring::new(dev, napi, RingLen::of::<16>(), 16)?;
 
             assert_eq!((ring.in_use(), ring.missing(), ring.tail()), (15, 0, 15));
+            assert!(ring.dma_address(napi)? != 0);
             *self.ring.lock() = Some(ring);
             Ok(())
+        }
+
+        /// Whether the ring can be told to a card as one of `napi`; [`None`] if there is none.
+        pub(in super::super) fn has_address(&self, napi: &Napi) -> Option<bool> {
+            let ring = self.ring.lock();
+
+            Some((*ring).as_ref()?.dma_address(napi).is_ok())
         }
 
         /// Whether pages of the pool are mapped for the device; [`None`] if no packet is kept.
@@ -202,6 +210,10 @@ mod imp {
 
         pub(in super::super) fn make(&self, _dev: &Device<Bound>, _napi: &Napi) -> Result {
             Ok(())
+        }
+
+        pub(in super::super) fn has_address(&self, _napi: &Napi) -> Option<bool> {
+            None
         }
 
         pub(in super::super) fn is_mapped(&self) -> Option<bool> {

@@ -12,6 +12,7 @@ use super::{
 };
 
 use crate::{
+    bindings,
     driver::registrations::{
         Registration as _,
         Suspension, //
@@ -21,6 +22,17 @@ use crate::{
 };
 
 type Device = PlainDevice<false>;
+
+impl Device {
+    /// The interrupt of a transmit queue's vector, as far as the core knows of it.
+    fn interrupt_of(&self, queue: u16) -> Option<c_int> {
+        // SAFETY: The device is registered, and has this queue. The tests alone set it down.
+        unsafe {
+            let napi = (*bindings::netdev_get_tx_queue(self.dev(), queue.into())).napi;
+            napi.as_ref().map(|napi| napi.irq)
+        }
+    }
+}
 
 /// A device with one queue pair, whose interrupt is shared.
 fn sharing(irq: &Irq) -> Result<Device> {
@@ -164,10 +176,33 @@ mod cases {
         assert_eq!(Device::new(Plan::new(1, u16::MAX, 0)).err(), Some(EINVAL));
 
         let device = Device::new(Plan {
-            extra: 1,
+            adds: Some([0, 2, 1]),
             ..Plan::new(0, 1, 1)
         })?;
         assert_eq!(device.up(), Err(ENOSPC));
+        Ok(())
+    }
+
+    /// With as many queues, there are more vectors.
+    #[test]
+    fn vectors_of_other_kinds_are_refused() -> Result {
+        let irqs = [Irq::new()?, Irq::new()?, Irq::new()?, Irq::new()?];
+
+        for (has, adds) in [
+            ((2, 0, 0), [0, 2, 2]),
+            ((1, 1, 0), [0, 2, 1]),
+            ((1, 0, 1), [0, 0, 2]),
+            ((1, 1, 1), [2, 0, 0]),
+        ] {
+            let (pairs, rx_only, tx_only) = has;
+            let device = Device::new(Plan {
+                irqs: irqs.each_ref().map(|irq| irq.0),
+                adds: Some(adds),
+                ..Plan::new(pairs, rx_only, tx_only)
+            })?;
+
+            assert_eq!(device.up(), Err(ENOSPC));
+        }
         Ok(())
     }
 
@@ -204,6 +239,53 @@ mod cases {
         one.raise(&irq);
         assert_eq!(one.plan.polls()[0], 1);
         assert_eq!(other.plan.polls()[0], 1);
+        Ok(())
+    }
+
+    /// A line has one affinity, and the core one watcher of it.
+    #[test]
+    fn no_device_sets_the_affinity_of_a_shared_line() -> Result {
+        let irqs = [Irq::new()?, Irq::new()?];
+        let alone = Device::new(Plan {
+            irqs: [irqs[0].0, irqs[1].0, 0, 0],
+            ..Plan::new(2, 0, 0)
+        })?;
+        alone.up()?;
+        for (queue, irq) in (0..).zip(&irqs) {
+            assert_eq!(alone.interrupt_of(queue), Some(c_int::try_from(irq.0)?));
+        }
+        alone.down();
+
+        let [irq, _] = &irqs;
+        let device = Device::new(Plan {
+            irqs: [irq.0, irq.0, 0, 0],
+            is_shared: true,
+            ..Plan::new(2, 0, 0)
+        })?;
+        let other = sharing(irq)?;
+        device.up()?;
+        for queue in [0, 1] {
+            assert_eq!(device.interrupt_of(queue), Some(-1));
+        }
+        other.up()?;
+        // It frees the line. If that were watched, the core would warn.
+        other.down();
+        device.down();
+        Ok(())
+    }
+
+    #[test]
+    fn no_vector_sets_the_affinity_of_an_interrupt_that_it_does_not_get() -> Result {
+        let irqs = [Irq::new()?, Irq::new()?];
+        let device = Device::new(Plan {
+            irqs: [irqs[0].0, irqs[1].0, 0, 0],
+            is_split: true,
+            ..Plan::new(2, 0, 0)
+        })?;
+
+        // The second vector wants one of the first, which frees it then. If that were watched by
+        // the second one, the core would warn.
+        assert_eq!(device.up(), Err(EBUSY));
         Ok(())
     }
 

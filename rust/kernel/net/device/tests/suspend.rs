@@ -22,11 +22,11 @@ use crate::{
 };
 
 impl Fixture {
-    fn suspend(&self, why: Suspension) -> Result {
+    pub(in crate::net::device) fn suspend(&self, why: Suspension) -> Result {
         self.registration.as_ref().ok_or(ENODEV)?.suspend(why)
     }
 
-    fn resume(&self) -> Result {
+    pub(in crate::net::device) fn resume(&self) -> Result {
         self.registration.as_ref().ok_or(ENODEV)?.resume(false)
     }
 }
@@ -69,9 +69,16 @@ mod cases {
         device.suspend(Suspension::Failure)?;
         assert!(log.take(&[]));
 
-        // But a reset does that.
+        // But a reset does that, after which it is.
         device.resume()?;
-        assert!(log.take(RESUMED));
+        assert!(log.take(&[
+            Event::Reset,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::Open,
+            Event::Start
+        ]));
+        assert_eq!(device.transmit()?, 0);
         Ok(())
     }
 
@@ -177,7 +184,24 @@ mod cases {
 
         log.fail.store(Fail::No as u32, Relaxed);
         device.resume()?;
+        assert_eq!(log.count(Event::TxDropped), 1);
+        assert_eq!(log.count(Event::PollerDropped), 1);
         assert_eq!(device.transmit()?, 0);
+        Ok(())
+    }
+
+    #[test]
+    fn what_no_reset_has_freed_is_lost() -> Result {
+        let device = Fixture::new(1)?;
+        let log = device.log.clone();
+
+        device.up()?;
+        device.suspend(Suspension::Failure)?;
+        log.fail.store(Fail::Reset as u32, Relaxed);
+        assert_eq!(device.resume(), Err(EIO));
+        drop(device);
+        assert_eq!(log.count(Event::DataDropped), 1);
+        assert_eq!(log.count(Event::TxDropped), 0);
         Ok(())
     }
 }

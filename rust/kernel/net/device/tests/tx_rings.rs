@@ -25,8 +25,12 @@ use crate::{
         napi::Napi,
         queue::RingLen, //
     },
+    new_spinlock,
     prelude::*,
-    sync::atomic::Relaxed, //
+    sync::{
+        atomic::Relaxed,
+        SpinLock, //
+    }, //
 };
 
 /// Descriptors of the modelled card.
@@ -42,11 +46,47 @@ impl TxFormat for Format {
 
 const LEN: RingLen = RingLen::of::<16>();
 
+/// Drop both ends of a ring at once.
+pub(super) const DROP: u32 = 1;
+/// Keep a handle to its memory in the driver's data.
+pub(super) const KEEP: u32 = 2;
+
 type Ends<'a> = (TxRing<'a, Format>, TxCompletion<'a, Format>);
 
 /// Makes a ring of `napi`.
 pub(super) fn make<'a>(dev: &'a device::Device<Bound>, napi: &Napi) -> Result<Ends<'a>> {
     inflight::ring(dev, napi, LEN)
+}
+
+/// A handle in the driver's data.
+#[pin_data]
+pub(super) struct Kept<'a> {
+    #[pin]
+    desc: SpinLock<Option<Descriptors<'a>>>,
+}
+
+impl<'a> Kept<'a> {
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            desc <- new_spinlock!(None),
+        })
+    }
+
+    /// Makes the memory of a ring of `napi`.
+    pub(super) fn make(&self, dev: &'a device::Device<Bound>, napi: &Napi) -> Result {
+        let desc = Descriptors::new(dev, napi, LEN)?;
+
+        *self.desc.lock() = Some(desc);
+        Ok(())
+    }
+
+    /// Returns whether there was one.
+    pub(super) fn drop_handle(&self) -> bool {
+        // Elsewhere the lock is taken with bottom halves enabled, but not now.
+        self.desc
+            .try_lock()
+            .is_some_and(|mut desc| desc.take().is_some())
+    }
 }
 
 /// The number of references to a device. Each piece of its DMA memory has one.
@@ -67,7 +107,7 @@ mod cases {
         log.tx_ring.store(0, Relaxed);
         round()?;
         let without = log.references.load(Relaxed);
-        log.tx_ring.store(1, Relaxed);
+        log.tx_ring.store(DROP, Relaxed);
         round()?;
         let with = log.references.load(Relaxed);
         log.tx_ring.store(0, Relaxed);
@@ -109,6 +149,41 @@ mod cases {
         })?;
         drop(device);
         assert_eq!(kept, 2);
+        Ok(())
+    }
+
+    /// The driver may have told the card of memory that it has kept, and that no vector owns.
+    #[test]
+    fn memory_with_a_handle_outlives_its_vector() -> Result {
+        let device = Fixture::new(1)?;
+        let log = &device.log;
+        let stopped = || {
+            device.down();
+            log.references.load(Relaxed)
+        };
+
+        device.allow_dma()?;
+        device.up()?;
+        let without = stopped();
+
+        log.tx_ring.store(KEEP, Relaxed);
+        device.up()?;
+        let made = stopped();
+
+        // The last handle goes in a softirq, while the card is not quiet.
+        log.tx_ring.store(0, Relaxed);
+        device.up()?;
+        log.drop_tx_ring.store(1, Relaxed);
+        device.interrupt(0);
+        let is_dropped = log.drop_tx_ring.load(Relaxed) == 0;
+        let dropped = stopped();
+
+        device.up()?;
+        let after = stopped();
+        let errors = log.ring_errors.load(Relaxed);
+        drop(device);
+        assert_eq!((is_dropped, errors), (true, 0));
+        assert_eq!([made, dropped, after].map(|n| n - without), [1, 1, 0]);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::{
     net::{
         device::Immediate,
         napi::{
+            Leftovers,
             Napi,
             Poll,
             QueuePair, //
@@ -86,7 +87,7 @@ fn missed_wakeups(bytes: usize) -> Result<Option<u32>> {
         return Ok(None);
     };
     let device = &Fixture::new(1)?;
-    let napi = &*KBox::pin_init(Napi::new(), GFP_KERNEL)?;
+    let napi = &*KBox::pin_init(Napi::new(Leftovers::new()?), GFP_KERNEL)?;
     let (race, missed) = (&Race::new(), &Atomic::<u32>::new(0));
 
     // The device is down: nobody else uses its queue.
@@ -159,7 +160,7 @@ mod cases {
     #[test]
     fn completions_know_whether_the_queue_is_stopped() -> Result {
         let device = Fixture::new(1)?;
-        let napi = KBox::pin_init(Napi::new(), GFP_KERNEL)?;
+        let napi = KBox::pin_init(Napi::new(Leftovers::new()?), GFP_KERNEL)?;
 
         device.up()?;
         let is_limited = device.set_limit(0);

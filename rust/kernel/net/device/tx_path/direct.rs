@@ -5,6 +5,7 @@
 use super::{
     super::{
         registration::Inner,
+        tx_slot::TxSlot,
         Device,
         Driver, //
     },
@@ -33,32 +34,52 @@ use crate::{
 /// The core holds the lock of the transmit queue, and each packet goes to the driver at once.
 pub struct Direct;
 
-impl<T: Driver> TxPath<T> for Direct {
-    fn new(_queues: u16) -> Result<Self> {
-        Ok(Self)
-    }
+/// A transmit queue that is locked by this CPU.
+///
+/// # Invariants
+///
+/// `raw` is the queue `index` of the device that `slot` belongs to.
+struct Owned<'a, T: Driver> {
+    slot: &'a TxSlot<T>,
+    raw: *mut bindings::netdev_queue,
+    index: u16,
+}
 
+impl<'a, T: Driver> Owned<'a, T> {
+    /// The queue of this number, if there is one, and if this CPU holds its lock. Bottom halves are
+    /// disabled.
     #[inline(always)]
-    unsafe fn start_xmit(
-        &self,
-        inner: &Inner<T>,
-        dev: &Device,
-        skb: SkBuff,
-    ) -> bindings::netdev_tx_t {
-        let index = skb.queue_mapping();
-        let Some(slot) = inner.slot(index) else {
-            return drop_unsent(inner, skb);
-        };
+    fn of(inner: &'a Inner<T>, dev: &Device, index: u16) -> Option<Self> {
+        let slot = inner.slot(index)?;
         // SAFETY: There is a slot, so the device has this queue.
         let raw = unsafe { bindings::netdev_get_tx_queue(dev.as_raw(), c_uint::from(index)) };
 
-        // The core locks the queue of the first of several packets, and believes that the others
-        // are mapped to the same one. A filter of a queueing discipline can change that.
-        //
         // SAFETY: The queue is valid. Bottom halves are disabled.
         if unsafe { !bindings::netif_tx_owned(raw) } {
-            return drop_unsent(inner, skb);
+            return None;
         }
+        // INVARIANT: This is how we have found it.
+        Some(Self { slot, raw, index })
+    }
+
+    /// The queue that the core has locked for a packet that is mapped to another one, or to none.
+    ///
+    /// If this CPU holds the lock of yet another one, there is no telling which it is: one of them
+    /// may belong to code that was interrupted.
+    #[cold]
+    fn find(inner: &'a Inner<T>, dev: &Device) -> Option<Self> {
+        // CAST: The number of queues is a `u16`.
+        let queues = 0..inner.queues() as u16;
+        let mut owned = queues.filter_map(|index| Self::of(inner, dev, index));
+        let found = owned.next()?;
+
+        owned.next().is_none().then_some(found)
+    }
+
+    /// Hands a packet to the driver. The core unlocks the queue later.
+    #[inline(always)]
+    fn transmit(self, inner: &Inner<T>, skb: SkBuff) -> bindings::netdev_tx_t {
+        let Self { slot, raw, index } = self;
 
         // Netpoll keeps the packet, and tries again.
         let Some(_entered) = slot.enter() else {
@@ -78,6 +99,42 @@ impl<T: Driver> TxPath<T> for Direct {
             Xmit::Taken => bindings::netdev_tx::NETDEV_TX_OK,
             Xmit::Busy(skb) if queue.was_stopped() => busy(skb.into()),
             Xmit::Busy(skb) => drop_unsent(inner, skb.into()),
+        }
+    }
+
+    /// Hands a packet to the driver that is mapped to a queue which is not locked, or to none.
+    #[cold]
+    #[inline(never)]
+    fn transmit_by_another(
+        inner: &'a Inner<T>,
+        dev: &Device,
+        skb: SkBuff,
+    ) -> bindings::netdev_tx_t {
+        match Self::find(inner, dev) {
+            Some(queue) => queue.transmit(inner, skb),
+            None => drop_unsent(inner, skb),
+        }
+    }
+}
+
+impl<T: Driver> TxPath<T> for Direct {
+    fn new(_queues: u16) -> Result<Self> {
+        Ok(Self)
+    }
+
+    #[inline(always)]
+    unsafe fn start_xmit(
+        &self,
+        inner: &Inner<T>,
+        dev: &Device,
+        skb: SkBuff,
+    ) -> bindings::netdev_tx_t {
+        // The core locks the queue of the first of several packets, and believes that the others
+        // are mapped to the same one. A filter of a queueing discipline can change that. They go
+        // the way of the first one: it may rely on them for the doorbell.
+        match Owned::of(inner, dev, skb.queue_mapping()) {
+            Some(queue) => queue.transmit(inner, skb),
+            None => Owned::transmit_by_another(inner, dev, skb),
         }
     }
 

@@ -5,6 +5,7 @@
 use super::{
     super::{
         registration::Registration,
+        tests::fixture::Fixture,
         tx_path::{
             self,
             Direct, //
@@ -13,11 +14,14 @@ use super::{
         Driver,
         Immediate,
         Info,
+        Locks,
         MacAddress,
-        Opening,
-        Rtnl, //
+        Opening, //
     },
-    registrations::NOTIFIER,
+    registrations::{
+        flush,
+        NOTIFIER, //
+    },
     NoParent,
     VirtualDevice,
     NO_PARENT, //
@@ -25,11 +29,13 @@ use super::{
 
 use crate::{
     bindings,
+    driver::registrations::Suspension,
     error::to_result,
     net::{
         napi::{
             Poll,
-            Polled, //
+            Polled,
+            Scheduler, //
         },
         queue::{
             TxQueue,
@@ -43,7 +49,8 @@ use crate::{
             Atomic,
             Relaxed, //
         },
-        Arc, //
+        Arc,
+        SetOnce, //
     },
     types::Opaque,
     ModuleMetadata, //
@@ -76,13 +83,18 @@ impl Fake {
     /// Goes, as a module that was unloaded.
     fn go(&self) -> Result {
         let state = bindings::module_state_MODULE_STATE_GOING;
-        self.set_state(state);
 
+        self.set_state(state);
+        self.notify(state)
+    }
+
+    /// Tells the notifier of a new state.
+    fn notify(&self, state: bindings::module_state) -> Result {
         // SAFETY: The notifier is static.
         let call = unsafe { (*NOTIFIER.as_raw()).notifier_call }.ok_or(EINVAL)?;
         // CAST: This is how C passes it.
         //
-        // SAFETY: This is what the core does when a module goes.
+        // SAFETY: This is what the core does.
         unsafe { call(NOTIFIER.as_raw(), state as c_ulong, self.0.get().cast()) };
         Ok(())
     }
@@ -104,6 +116,8 @@ struct Data {
     again: bool,
     /// It does not stop.
     hangs: bool,
+    /// It has a description with which it cannot be registered.
+    is_bad: bool,
     _other: Option<VirtualDevice>,
 }
 
@@ -113,6 +127,7 @@ impl Data {
             gone: gone.clone(),
             again: false,
             hangs: false,
+            is_bad: false,
             _other: None,
         }
     }
@@ -138,18 +153,24 @@ impl Driver for Port {
     type Doorbell = Immediate;
 
     fn probe(_bus: &NoParent, data: Data) -> Result<(Info, impl PinInit<Data, Error>)> {
-        Ok((Info::new(MacAddress::from([0; 6])), Ok(data)))
+        let mut info = Info::new(MacAddress::from([0; 6]));
+
+        if data.is_bad {
+            // Longer than the core can express.
+            info.tx_timeout_ms = u32::MAX;
+        }
+        Ok((info, Ok(data)))
     }
 
     fn open<'bound>(_cx: &mut Opening<'_, 'bound, Self>) -> Result {
         Err(ENODEV)
     }
 
-    fn start(_data: Pin<&Data>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn start(_data: Pin<&Data>, _dev: &Device, _locks: &mut Locks<'_>) -> Result {
         Ok(())
     }
 
-    fn quiesce(data: Pin<&Data>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn quiesce(data: Pin<&Data>, _dev: &Device, _locks: &mut Locks<'_>) -> Result {
         if data.hangs {
             return Err(EIO);
         }
@@ -186,14 +207,101 @@ mod cases {
             VirtualDevice::new::<Port>(Data::new(&gone))?,
             VirtualDevice::new::<Port>(Data::new(&gone))?,
         ];
+        flush();
         assert_eq!(gone.load(Relaxed), 0);
         for (device, count) in devices.into_iter().zip(1..) {
             drop(device);
+            flush();
             assert_eq!(gone.load(Relaxed), count);
         }
         FAKE.go()?;
         assert_eq!(gone.load(Relaxed), 2);
         Ok(())
+    }
+
+    /// As a callback of the core may do, if another device belongs to its driver.
+    #[test]
+    fn rtnl_can_be_held_where_devices_come_and_go() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        FAKE.live();
+        let device = VirtualDevice::new::<Port>(Data::new(&gone))?;
+        flush();
+
+        // SAFETY: Tests run in process context.
+        unsafe { bindings::rtnl_lock() };
+        let both = VirtualDevice::new::<Port>(Data::new(&gone)).and_then(|other| {
+            drop(VirtualDevice::new::<Port>(Data::new(&gone))?);
+            Ok(other)
+        });
+        drop(device);
+        // SAFETY: Locked above.
+        unsafe { bindings::rtnl_unlock() };
+
+        let other = both?;
+        flush();
+        assert_eq!(gone.load(Relaxed), 2);
+        drop(other);
+        FAKE.go()?;
+        assert_eq!(gone.load(Relaxed), 3);
+        Ok(())
+    }
+
+    #[test]
+    fn a_device_that_cannot_be_registered_goes_at_once() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        FAKE.live();
+        let mut data = Data::new(&gone);
+        data.is_bad = true;
+        let bad = VirtualDevice::new::<Port>(data)?;
+        let good = VirtualDevice::new::<Port>(Data::new(&gone))?;
+        flush();
+        assert_eq!(gone.load(Relaxed), 1);
+
+        // The handle is that of no other device.
+        drop(bad);
+        flush();
+        assert_eq!(gone.load(Relaxed), 1);
+        drop(good);
+        FAKE.go()?;
+        assert_eq!(gone.load(Relaxed), 2);
+        Ok(())
+    }
+
+    /// With it, those of a module that has been loaded are there.
+    #[test]
+    fn the_notifier_waits_for_devices_that_are_new() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        FAKE.live();
+        let mut data = Data::new(&gone);
+        data.is_bad = true;
+        let device = VirtualDevice::new::<Port>(data)?;
+        FAKE.notify(bindings::module_state_MODULE_STATE_LIVE)?;
+        assert_eq!(gone.load(Relaxed), 1);
+        drop(device);
+        FAKE.go()
+    }
+
+    /// The holder of RTNL may wait for a module to be loaded.
+    #[test]
+    fn a_module_without_devices_waits_for_none() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        FAKE.live();
+        // SAFETY: Tests run in process context.
+        unsafe { bindings::rtnl_lock() };
+        let device = VirtualDevice::new::<Port>(Data::new(&gone));
+        let notified = OTHER
+            .notify(bindings::module_state_MODULE_STATE_LIVE)
+            .and_then(|()| OTHER.go());
+        // SAFETY: Locked above.
+        unsafe { bindings::rtnl_unlock() };
+
+        drop(device?);
+        FAKE.go()?;
+        notified
     }
 
     /// The core calls the notifier when the module's last function has returned.
@@ -209,6 +317,7 @@ mod cases {
                 GFP_KERNEL,
             )?);
         }
+        flush();
         OTHER.go()?;
         assert_eq!(gone.load(Relaxed), 0);
         FAKE.go()?;
@@ -242,6 +351,7 @@ mod cases {
         let mut data = Data::new(&gone);
         data.again = true;
         mem::forget(VirtualDevice::new::<Port>(data)?);
+        flush();
         FAKE.go()?;
         assert_eq!(gone.load(Relaxed), 2);
         assert!(VirtualDevice::new::<Port>(Data::new(&gone)).err() == Some(ENODEV));
@@ -273,8 +383,11 @@ mod cases {
         };
         assert_eq!(to_result(opened), Err(ENODEV));
 
-        drop(VirtualDevice::new::<Port>(Data::new(&gone))?);
-        drop(device);
+        let other = VirtualDevice::new::<Port>(Data::new(&gone))?;
+        flush();
+        // It would be gone if it could not be registered.
+        assert_eq!(gone.load(Relaxed), 0);
+        drop((device, other));
         FAKE.go()
     }
 
@@ -290,15 +403,46 @@ mod cases {
             data._other = Some(VirtualDevice::new::<Port>(Data::new(&gone))?);
             let device = VirtualDevice::new::<Port>(data)?;
 
+            flush();
             if is_forgotten {
                 mem::forget(device);
             } else {
                 drop(device);
+                flush();
                 assert_eq!(gone.load(Relaxed), 2);
             }
             FAKE.go()?;
             assert_eq!(gone.load(Relaxed), 2);
         }
+        Ok(())
+    }
+
+    /// A scheduler is nothing that a card accesses: it can be bound again, although the rest of the
+    /// vector is kept from being freed.
+    #[test]
+    fn a_scheduler_goes_on_to_the_next_vector() -> Result {
+        static SCHEDULER: SetOnce<Arc<Scheduler>> = SetOnce::new();
+
+        let device = Fixture::new(1)?;
+
+        SCHEDULER.populate(Scheduler::new()?);
+        let scheduler = SCHEDULER.as_ref().ok_or(ENOENT)?;
+        device
+            .log
+            .on_napi
+            .populate(|napi| napi.bind(SCHEDULER.as_ref().ok_or(ENOENT)?));
+
+        device.up()?;
+        assert!(scheduler.schedule());
+        // The parent cannot keep its card from memory.
+        device.suspend(Suspension::Failure)?;
+        assert!(!scheduler.schedule());
+        device.resume()?;
+        assert!(device.device().is_running());
+        assert!(scheduler.schedule());
+
+        device.down();
+        assert!(!scheduler.schedule());
         Ok(())
     }
 }

@@ -71,6 +71,8 @@ mod cases {
         Ok(())
     }
 
+    // See `pages_return_to_the_cache_of_this_consumer`.
+    #[cfg(not(CONFIG_PREEMPT_RT))]
     #[test]
     fn a_page_returns_to_the_cache_once() -> Result {
         for order in [&IN_TURN, &APART, &LATE] {

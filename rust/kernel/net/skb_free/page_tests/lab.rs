@@ -80,6 +80,12 @@ impl Lab<'_> {
         unsafe { (*self.pool.0.as_ptr()).cpuid = bindings::raw_smp_processor_id() as c_int };
     }
 
+    /// Number of pages that the cache of the consumer holds.
+    pub(super) fn cache_len(&self) -> usize {
+        // SAFETY: The pool is alive, and nothing else uses it now.
+        unsafe { self.pool.0.as_ref() }.alloc.cache.len()
+    }
+
     pub(super) fn page(&self) -> Option<NonNull<bindings::page>> {
         // SAFETY: Nothing else allocates from the pool.
         NonNull::new(unsafe {

@@ -5,14 +5,18 @@
 use super::super::fixture;
 
 use crate::{
-    net::skbuff::SkBuff,
+    net::{
+        napi::Napi,
+        skbuff::SkBuff, //
+    },
     prelude::*,
     sync::{
         atomic::{
             Atomic,
             Relaxed, //
         },
-        Arc, //
+        Arc,
+        SetOnce, //
     }, //
 };
 
@@ -113,6 +117,8 @@ pub(in crate::net::device) struct Log {
     /// Raise the interrupts of the queue and of events while the card is being started.
     pub(in crate::net::device) early: Atomic<u32>,
     pub(in crate::net::device) queues: Atomic<u32>,
+    /// The number of vectors with a receive queue alone.
+    pub(in crate::net::device) rx_only: Atomic<u32>,
     /// Log doorbells.
     pub(in crate::net::device) doorbells: Atomic<u32>,
     /// Transmit that many packets from within the poll function.
@@ -137,12 +143,17 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) lacking: [Atomic<u32>; 2],
     /// Receive with the ring.
     pub(in crate::net::device) use_ring: Atomic<u32>,
-    /// The number of errors of the two.
+    /// The number of errors with rings.
     pub(in crate::net::device) ring_errors: Atomic<u32>,
-    /// Make a transmit ring in each vector, and drop both of its ends.
+    /// Make a transmit ring in each vector, [`DROP`](super::tx_rings::DROP) or
+    /// [`KEEP`](super::tx_rings::KEEP).
     pub(in crate::net::device) tx_ring: Atomic<u32>,
+    /// Drop the handle to the one that was kept within the poll function.
+    pub(in crate::net::device) drop_tx_ring: Atomic<u32>,
     /// The number of references to the parent when the driver was last asked to stop the card.
     pub(in crate::net::device) references: Atomic<i32>,
+    /// Called with the instance of each vector.
+    pub(in crate::net::device) on_napi: SetOnce<fn(&Napi) -> Result>,
     /// Keep a resource of the bus device in the poller.
     pub(in crate::net::device) resource: Atomic<u32>,
     pub(in crate::net::device) received: Atomic<u64>,
@@ -201,6 +212,7 @@ impl Log {
                 event_irq: Atomic::new(0),
                 early: Atomic::new(0),
                 queues: Atomic::new(1),
+                rx_only: Atomic::new(0),
                 doorbells: Atomic::new(0),
                 forward: Atomic::new(0),
                 forward_repeated: Atomic::new(0),
@@ -216,7 +228,9 @@ impl Log {
                 use_ring: Atomic::new(0),
                 ring_errors: Atomic::new(0),
                 tx_ring: Atomic::new(0),
+                drop_tx_ring: Atomic::new(0),
                 references: Atomic::new(0),
+                on_napi: SetOnce::new(),
                 resource: Atomic::new(0),
                 received: Atomic::new(0),
                 addresses: Atomic::new(0),

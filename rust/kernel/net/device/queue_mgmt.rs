@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Queue management: one receive queue gets other memory, while the device stays up.
+//!
+//! C header: [`include/net/netdev_queues.h`](srctree/include/net/netdev_queues.h)
+//!
+//! The core has a queue restarted in these steps, all of them with the lock of the device's
+//! operations held, and maybe without RTNL:
+//!
+//! 1. New memory is made: [`QueueManagement::make_rx`]. The queue is running; if there is no
+//!    memory, nothing has changed.
+//! 2. NAPI of the vector is disabled, and [`QueueManagement::stop_rx`] stops the queue.
+//! 3. The new memory takes the place of the old one in the poller, and
+//!    [`QueueManagement::start_rx`] starts the queue. The old memory is freed, NAPI is enabled, and
+//!    the vector is polled: for interrupts that came meanwhile, and for the transmit queue.
+//!
+//! If the queue does not start with the new memory, it is stopped, the old memory takes its place
+//! again, and it is started with that. If the queue does not stop, or starts with neither, the
+//! device is restarted as a whole, or closed if that fails: by work, as it takes RTNL. Memory that
+//! the card may know of is not freed before the device has gone down with that; if it is new memory
+//! that neither started nor stopped, what the driver has beside objects of the instance is lost.
+//!
+//! The memory that a queue has stays in its poller, and the objects that the card accesses belong
+//! to the NAPI instance, whichever handles the driver drops or forgets. Memory for later has an
+//! identity of its own, so handles to memory that was freed are of no use, see
+//! [`napi::Id`](crate::net::napi::Id).
+//!
+//! A device that is down has no memory: it makes new memory when it goes up.
+
+use super::{
+    ops,
+    ops_lock::OpsLocked,
+    registration::Inner,
+    rings::RingLens,
+    vector::Vector,
+    Device,
+    Driver, //
+};
+
+use crate::{
+    bindings,
+    error::from_result,
+    net::napi::{
+        Id,
+        Napi, //
+    },
+    prelude::*, //
+};
+
+use core::{
+    marker::PhantomData,
+    mem, //
+};
+
+/// A driver whose receive queues can be restarted one by one, see [`Driver::QUEUES`].
+///
+/// In these callbacks, the poll function of the queue's vector does not run, except for
+/// [`QueueManagement::make_rx`]; those of others do. [`Driver::rearm`] may still be called for it,
+/// once. All of them run in process context, with the lock of the device's operations held, while
+/// the device is up and not suspended.
+pub trait QueueManagement: Driver {
+    /// The memory of a receive queue: its ring, with what belongs to it.
+    type Rx<'bound>: Send + 'bound;
+
+    /// The memory that is in use, as a part of the poller. Others may be moved there.
+    fn rx<'a, 'bound: 'a>(poller: &'a mut Self::Poller<'bound>) -> &'a mut Self::Rx<'bound>;
+
+    /// Makes memory for a queue that is in use, and goes on with what it has.
+    ///
+    /// The card must not be told of it. If there is not memory for all of it, this should fail
+    /// rather than go on with less. Memory of a transmit queue cannot be made here ([`EINVAL`]).
+    fn make_rx<'bound>(cx: &mut RxMaking<'_, 'bound, Self>) -> Result<Self::Rx<'bound>>;
+
+    /// Stops a queue, and waits until the card does not access its memory any more.
+    ///
+    /// This is also called for a queue that did not start. If it fails, the device is restarted.
+    fn stop_rx<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        queue: u16,
+        rx: &mut Self::Rx<'bound>,
+        lock: &mut OpsLocked<'bound>,
+    ) -> Result;
+
+    /// Starts a queue, which is stopped, with this memory: new one, or that with which it was
+    /// stopped before. `napi` is the instance of its vector.
+    fn start_rx<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        napi: &Napi,
+        queue: u16,
+        rx: &mut Self::Rx<'bound>,
+        lock: &mut OpsLocked<'bound>,
+    ) -> Result;
+}
+
+/// The context of [`QueueManagement::make_rx`].
+pub struct RxMaking<'a, 'bound, T: Driver> {
+    inner: &'a Inner<T>,
+    data: Pin<&'a T::Data<'bound>>,
+    napi: &'a Napi,
+    queue: u16,
+    lock: &'a mut OpsLocked<'bound>,
+    lens: RingLens,
+}
+
+impl<'a, 'bound, T: Driver> RxMaking<'a, 'bound, T> {
+    /// The device.
+    #[inline]
+    pub fn device(&self) -> &'a Device {
+        self.inner.dev()
+    }
+
+    /// The private data of the device.
+    #[inline]
+    pub fn data(&self) -> Pin<&'a T::Data<'bound>> {
+        self.data
+    }
+
+    /// The NAPI instance that the memory is to belong to. It is running.
+    #[inline]
+    pub fn napi(&self) -> &'a Napi {
+        self.napi
+    }
+
+    /// The number of the queue.
+    #[inline]
+    pub fn queue(&self) -> u16 {
+        self.queue
+    }
+
+    /// The lengths of the rings that the device has, see [`Driver::RINGS`].
+    #[inline]
+    pub fn ring_lens(&self) -> RingLens {
+        const {
+            assert!(
+                T::RINGS.is_some(),
+                "a driver with rings of any length has `RINGS`"
+            )
+        };
+
+        self.lens
+    }
+
+    /// The lock of the device's operations, which is held.
+    #[inline]
+    pub fn ops_lock(&mut self) -> &mut OpsLocked<'bound> {
+        self.lock
+    }
+}
+
+/// The callbacks of [`QueueManagement`] that a driver has, for [`Driver::QUEUES`].
+pub struct QueueOps<T> {
+    ops: Option<bindings::netdev_queue_mgmt_ops>,
+    // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
+    _driver: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Driver> QueueOps<T> {
+    /// None.
+    pub const NONE: Self = Self {
+        ops: None,
+        _driver: PhantomData,
+    };
+
+    const OPS: Option<bindings::netdev_queue_mgmt_ops> = T::QUEUES.ops;
+
+    /// Those of the driver for the core, or null.
+    pub(super) const fn of_device() -> *const bindings::netdev_queue_mgmt_ops {
+        match &Self::OPS {
+            Some(ops) => ops,
+            None => core::ptr::null(),
+        }
+    }
+}
+
+impl<T: QueueManagement> QueueOps<T> {
+    /// Those that the driver implements.
+    pub const fn of_driver() -> Self {
+        const {
+            // The core takes such a lock for every device that has these callbacks.
+            assert!(T::OPS_LOCK, "queue management needs `OPS_LOCK`");
+        }
+        Self {
+            ops: Some(bindings::netdev_queue_mgmt_ops {
+                ndo_queue_mem_size: size_of::<Place<T>>(),
+                ndo_queue_mem_alloc: Some(Self::mem_alloc),
+                ndo_queue_mem_free: Some(Self::mem_free),
+                ndo_queue_start: Some(Self::start),
+                ndo_queue_stop: Some(Self::stop),
+                ndo_queue_get_dma_dev: Some(Self::get_dma_dev),
+                ..pin_init::zeroed()
+            }),
+            _driver: PhantomData,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T` whose lock is held, with a
+    /// `place` that is zeroed.
+    unsafe extern "C" fn mem_alloc(
+        dev: *mut bindings::net_device,
+        _config: *mut bindings::netdev_queue_config,
+        place: *mut c_void,
+        queue: c_int,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device, with its lock held, and a place
+            // for us, in which zeroes are null.
+            let (inner, mut lock, place) = unsafe {
+                let inner = ops::inner::<T>(dev);
+                (
+                    inner,
+                    OpsLocked::assume_held(inner),
+                    &mut *place.cast::<Place<T>>(),
+                )
+            };
+
+            // The core takes this error for no fault.
+            inner.check_reachable().map_err(|_| ENETDOWN)?;
+            if inner.dev().is_running() {
+                place.0 = KBox::into_raw(Spare::new(inner, queue, &mut lock)?);
+            }
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T` whose lock is held, with a
+    /// `place` that is zeroed, or that other callbacks have written to.
+    unsafe extern "C" fn mem_free(dev: *mut bindings::net_device, place: *mut c_void) {
+        // SAFETY: As in `mem_alloc()`.
+        let (inner, lock, place) = unsafe {
+            let inner = ops::inner::<T>(dev);
+            (
+                inner,
+                OpsLocked::assume_held(inner),
+                &mut *place.cast::<Place<T>>(),
+            )
+        };
+
+        if let Some(spare) = place.take() {
+            KBox::into_inner(spare).free(inner, &lock);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T` that is up and whose lock is
+    /// held.
+    unsafe extern "C" fn stop(
+        dev: *mut bindings::net_device,
+        _place: *mut c_void,
+        queue: c_int,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device, with its lock held.
+            let (inner, mut lock) = unsafe {
+                let inner = ops::inner::<T>(dev);
+                (inner, OpsLocked::assume_held(inner))
+            };
+            let mut restart = Restart::new(inner, queue, &mut lock)?;
+
+            // The memory stays in the poller: `start()` finds it there, or puts other in its place.
+            if let Err(error) = restart.stop() {
+                restart.give_up("stop", error);
+                return Err(error);
+            }
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T` that is up and whose lock is
+    /// held, with a `place` that is zeroed, or that other callbacks have written to. The queue must
+    /// have been stopped.
+    unsafe extern "C" fn start(
+        dev: *mut bindings::net_device,
+        _config: *mut bindings::netdev_queue_config,
+        place: *mut c_void,
+        queue: c_int,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: As in `mem_alloc()`.
+            let (inner, mut lock, place) = unsafe {
+                let inner = ops::inner::<T>(dev);
+                (
+                    inner,
+                    OpsLocked::assume_held(inner),
+                    &mut *place.cast::<Place<T>>(),
+                )
+            };
+            let mut restart = Restart::new(inner, queue, &mut lock)?;
+
+            match place.take() {
+                Some(mut spare) => match restart.start_with(&mut spare) {
+                    Ok(()) => restart.finish(KBox::into_inner(spare)),
+                    Err(error) => {
+                        // The core has the queue started with its old memory next.
+                        place.0 = KBox::into_raw(spare);
+                        return Err(error);
+                    }
+                },
+                // It has been stopped, and has kept its memory.
+                None => match restart.start_again() {
+                    Ok(()) => restart.resume(),
+                    // The core could do nothing but warn.
+                    Err(error) => restart.give_up("start", error),
+                },
+            }
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`.
+    unsafe extern "C" fn get_dma_dev(
+        dev: *mut bindings::net_device,
+        _queue: c_int,
+    ) -> *mut bindings::device {
+        // SAFETY: The device is valid, and its parent does not change.
+        unsafe { (*dev).dev.parent }
+    }
+}
+
+/// A place that the core keeps for us: new memory, or null for none.
+///
+/// # Invariants
+///
+/// The pointer is null, or from [`KBox::into_raw`], and ours.
+#[repr(transparent)]
+struct Place<T: QueueManagement>(*mut Spare<T>);
+
+impl<T: QueueManagement> Place<T> {
+    /// Takes the memory out.
+    fn take(&mut self) -> Option<KBox<Spare<T>>> {
+        let spare = mem::replace(&mut self.0, core::ptr::null_mut());
+
+        if spare.is_null() {
+            return None;
+        }
+        // SAFETY: By the type invariants.
+        Some(unsafe { KBox::from_raw(spare) })
+    }
+}
+
+/// Memory of a receive queue that is not in use.
+struct Spare<T: QueueManagement> {
+    queue: u16,
+    /// The identity of its objects, which belong to the NAPI instance.
+    id: Id,
+    rx: T::Rx<'static>,
+    /// The card may know of it.
+    is_known: bool,
+}
+
+impl<T: QueueManagement> Spare<T> {
+    /// Has the driver make memory for a queue.
+    fn new(inner: &Inner<T>, queue: c_int, lock: &mut OpsLocked<'static>) -> Result<KBox<Self>> {
+        let queue = u16::try_from(queue)?;
+        let room = KBox::new_uninit(GFP_KERNEL)?;
+        let vector = inner.rx_vector(queue, lock).ok_or(ENETDOWN)?;
+        // SAFETY: It exists as long as the device is up, which does not change while the lock is
+        // held.
+        let napi = unsafe { vector.as_ref() }.napi();
+
+        let (id, rx) = napi.make_rx(|| {
+            T::make_rx(&mut RxMaking {
+                inner,
+                data: inner.data(),
+                napi,
+                queue,
+                lens: inner.rings(lock),
+                lock,
+            })
+        })?;
+        Ok(room.write(Self {
+            queue,
+            id,
+            rx,
+            is_known: false,
+        }))
+    }
+
+    /// Frees memory that no queue uses.
+    fn free(self, inner: &Inner<T>, lock: &OpsLocked<'static>) {
+        if self.is_known {
+            // The card did not stop, and nothing says when it does with this memory. The objects
+            // in it go with the vector; what else belongs to it is lost.
+            mem::forget(self.rx);
+            return;
+        }
+        // A handle; its objects follow.
+        drop(self.rx);
+        if let Some(vector) = inner.rx_vector(self.queue, lock) {
+            // SAFETY: As in `new()`.
+            unsafe { vector.as_ref() }.napi().drop_unused(self.id);
+        }
+    }
+}
+
+/// A queue that is being restarted: NAPI of its vector is disabled.
+struct Restart<'a, T: QueueManagement> {
+    inner: &'a Inner<T>,
+    vector: &'a Vector<T>,
+    /// That of the vector, which the poll function does not use now.
+    poller: &'a mut T::Poller<'static>,
+    queue: u16,
+    lock: &'a mut OpsLocked<'static>,
+}
+
+impl<'a, T: QueueManagement> Restart<'a, T> {
+    /// Disables NAPI, if it is not.
+    fn new(inner: &'a Inner<T>, queue: c_int, lock: &'a mut OpsLocked<'static>) -> Result<Self> {
+        let queue = u16::try_from(queue)?;
+        let vector = inner.rx_vector(queue, lock).ok_or(ENETDOWN)?;
+        // SAFETY: It exists as long as the device is up, which does not change while the lock is
+        // held.
+        let vector = unsafe { vector.as_ref() };
+
+        // SAFETY: The device is up, so NAPI is enabled, or was paused by us. The lock is held, and
+        // only we use the poller with that.
+        let Some(poller) = (unsafe { vector.pause() }) else {
+            // SAFETY: There is no poller.
+            unsafe { vector.resume() };
+            return Err(EINVAL);
+        };
+        Ok(Self {
+            inner,
+            vector,
+            poller,
+            queue,
+            lock,
+        })
+    }
+
+    /// Enables NAPI.
+    fn resume(self) {
+        // SAFETY: The lock is held, and we do not use the poller any more.
+        unsafe { self.vector.resume() };
+    }
+
+    /// Stops the queue.
+    fn stop(&mut self) -> Result {
+        T::stop_rx(
+            self.inner.data(),
+            self.inner.dev(),
+            self.queue,
+            T::rx(self.poller),
+            self.lock,
+        )
+    }
+
+    /// Starts the queue with the memory in the poller.
+    fn start(&mut self) -> Result {
+        T::start_rx(
+            self.inner.data(),
+            self.inner.dev(),
+            self.vector.napi(),
+            self.queue,
+            T::rx(self.poller),
+            self.lock,
+        )
+    }
+
+    /// Starts the queue with the memory with which it was stopped.
+    fn start_again(&mut self) -> Result {
+        if self.vector.is_rx_lost() {
+            return Err(EIO);
+        }
+        self.start()
+    }
+
+    /// Moves memory into the poller, and what was there out of it.
+    fn exchange(&mut self, spare: &mut Spare<T>) {
+        mem::swap(T::rx(self.poller), &mut spare.rx);
+        // SAFETY: NAPI is disabled, and the lock is held.
+        spare.id = unsafe { self.vector.napi().exchange_id(spare.id) };
+    }
+
+    /// Starts the queue with other memory, for which it gives up what it had. If this fails, the
+    /// queue has that again, stopped.
+    fn start_with(&mut self, spare: &mut KBox<Spare<T>>) -> Result {
+        self.exchange(spare);
+        if let Err(error) = self.start() {
+            // The card may have been told of the new memory.
+            if let Err(error) = self.stop() {
+                dev_err!(
+                    self.inner.dev(),
+                    "receive queue {} does not stop: {error:?}\n",
+                    self.queue
+                );
+                spare.is_known = true;
+                self.vector.lose_rx();
+            }
+            self.exchange(spare);
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Frees the memory that the queue had, and enables NAPI.
+    fn finish(self, old: Spare<T>) {
+        let napi = self.vector.napi();
+
+        // A handle; its objects follow.
+        drop(old.rx);
+        // SAFETY: NAPI is disabled, and the lock is held.
+        unsafe { napi.connect() };
+        napi.drop_used(old.id);
+        self.resume();
+    }
+
+    /// Restarts the device, as the queue can neither be stopped nor started. NAPI is enabled until
+    /// then, as it is for any device that goes down.
+    fn give_up(self, what: &str, error: Error) {
+        dev_err!(
+            self.inner.dev(),
+            "receive queue {} does not {what} ({error:?}); restarting the device\n",
+            self.queue
+        );
+        // SAFETY: The work is initialized. It is cancelled after the device is unregistered, which
+        // takes the lock that is held.
+        unsafe { bindings::schedule_work(self.inner.restart_work()) };
+        self.resume();
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of a device that needs other memory for another MTU or other features.
+
+use super::plain::{
+    PlainDevice,
+    Plan,
+    Step,
+    FEATURE, //
+};
+
+use super::super::Features;
+
+use crate::{
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+/// A device that is up.
+fn device() -> Result<PlainDevice<true>> {
+    let device = PlainDevice::new(Plan::new(2, 0, 0))?;
+
+    device.up()?;
+    device.plan.steps();
+    Ok(device)
+}
+
+#[macros::kunit_tests(rust_net_reconfigure)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn the_mtu_stays_if_there_is_no_memory() -> Result {
+        let device = device()?;
+        let plan = &device.plan;
+
+        plan.fail.store(1, Relaxed);
+        assert_eq!(device.set_mtu(1000), Err(ENOMEM));
+        // It was neither stopped nor started.
+        assert_eq!(plan.steps(), [Step::Open].into());
+        assert_eq!((device.mtu(), device.is_linked()), (1500, true));
+
+        plan.fail.store(0, Relaxed);
+        device.set_mtu(1000)?;
+        assert_eq!(
+            plan.steps(),
+            [Step::Open, Step::Quiesce, Step::Start].into()
+        );
+        assert_eq!(device.mtu(), 1000);
+        Ok(())
+    }
+
+    #[test]
+    fn the_mtu_is_undone_if_the_device_does_not_start() -> Result {
+        let device = device()?;
+        let plan = &device.plan;
+
+        plan.fail_start.store(1, Relaxed);
+        assert_eq!(device.set_mtu(1000), Err(EIO));
+        assert_eq!((device.mtu(), device.is_linked()), (1500, true));
+        device.transmit(1)
+    }
+
+    #[test]
+    fn features_stay_if_there_is_no_memory() -> Result {
+        let device = device()?;
+        let plan = &device.plan;
+
+        plan.no_feature.store(1, Relaxed);
+        plan.fail.store(1, Relaxed);
+        assert_eq!(device.want(FEATURE) & FEATURE.0, FEATURE.0);
+        assert_eq!(plan.steps(), [Step::Open].into());
+        assert!(device.is_linked());
+
+        plan.fail.store(0, Relaxed);
+        assert_eq!(device.want(FEATURE) & FEATURE.0, 0);
+        assert_eq!(
+            plan.steps(),
+            [Step::Open, Step::Quiesce, Step::Start].into()
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn a_feature_that_does_not_fit_stays_wanted() -> Result {
+        let device = device()?;
+        let plan = &device.plan;
+
+        plan.no_feature.store(1, Relaxed);
+        assert_eq!(device.want(FEATURE) & FEATURE.0, 0);
+        plan.no_feature.store(0, Relaxed);
+        assert_eq!(device.want(FEATURE) & FEATURE.0, FEATURE.0);
+
+        // Also while it is down.
+        device.down();
+        plan.no_feature.store(1, Relaxed);
+        assert_eq!(device.want(FEATURE) & FEATURE.0, 0);
+        Ok(())
+    }
+
+    #[test]
+    fn the_driver_adds_no_feature() -> Result {
+        let device = device()?;
+
+        assert_eq!(device.want(Features::NONE) & FEATURE.0, 0);
+        Ok(())
+    }
+}

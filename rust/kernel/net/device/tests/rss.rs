@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of the table by which received packets are spread over queues.
+
+use super::{
+    super::{
+        controls::{
+            Controls,
+            ExtAck,
+            RssChange, //
+        },
+        ops_lock::Configuring,
+        registration::Registration,
+        Device,
+        Info,
+        OpsLocked, //
+    },
+    cards::{
+        self,
+        Card,
+        Plan, //
+    }, //
+};
+
+use crate::{
+    bindings,
+    error::to_result,
+    prelude::*,
+    sync::Arc, //
+};
+
+#[vtable]
+impl Controls for Card {
+    const RSS_ENTRIES: usize = 2;
+
+    fn rss<'bound>(
+        _: Pin<&Arc<Plan>>,
+        _: Option<&mut [u32]>,
+        _: Option<&mut [u8]>,
+        _: &mut OpsLocked<'bound>,
+    ) {
+    }
+
+    fn set_rss<'bound>(
+        _: Pin<&Arc<Plan>>,
+        _: &Device,
+        _: RssChange<'_>,
+        _: &mut OpsLocked<'bound>,
+        _: &ExtAck<'_>,
+    ) -> Result {
+        Ok(())
+    }
+}
+
+/// A device with so many queue pairs, receive queues and transmit queues.
+fn device(queues: u16, rx_only: u16, tx_only: u16) -> Result<Registration<Card>> {
+    let info = Info {
+        queues,
+        rx_only,
+        tx_only,
+        ..cards::info()
+    };
+
+    cards::register(&cards::plan(info)?)
+}
+
+/// Runs `f` with the operations of a device, and RTNL held.
+fn locked<R>(
+    device: &Registration<Card>,
+    f: impl FnOnce(&bindings::ethtool_ops, *mut bindings::net_device) -> R,
+) -> R {
+    let dev = device.dev.as_ptr();
+
+    // SAFETY: The device is registered. Tests run in process context.
+    unsafe {
+        bindings::rtnl_lock();
+        let result = f(&*(*dev).ethtool_ops, dev);
+        bindings::rtnl_unlock();
+        result
+    }
+}
+
+/// The number by which the core divides.
+fn count(device: &Registration<Card>) -> Option<u32> {
+    locked(device, |ops, dev| {
+        let get = ops.get_rx_ring_count?;
+        // SAFETY: The device is registered, and RTNL is held.
+        Some(unsafe { get(dev) })
+    })
+}
+
+fn set_table(device: &Registration<Card>, mut table: [u32; 2]) -> Result {
+    let mut param = bindings::ethtool_rxfh_param {
+        indir: table.as_mut_ptr(),
+        ..Default::default()
+    };
+
+    locked(device, |ops, dev| {
+        let set = ops.set_rxfh.ok_or(EOPNOTSUPP)?;
+        // SAFETY: The device is registered, RTNL is held, and the table has as many entries as that
+        // of the driver.
+        to_result(unsafe { set(dev, &mut param, core::ptr::null_mut()) })
+    })
+}
+
+#[macros::kunit_tests(rust_net_rss)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn queues_that_only_receive_count() -> Result {
+        let device = device(0, 2, 2)?;
+
+        assert_eq!(count(&device), Some(2));
+        set_table(&device, [0, 1])?;
+        assert_eq!(set_table(&device, [0, 2]), Err(EINVAL));
+        Ok(())
+    }
+
+    #[test]
+    fn they_are_left_without_pairs() -> Result {
+        let device = device(2, 1, 1)?;
+        let inner = device.inner();
+
+        assert_eq!(count(&device), Some(3));
+        set_table(&device, [0, 2])?;
+        Configuring::with(inner, |locks| inner.set_channels(0, locks))?;
+        assert_eq!(count(&device), Some(1));
+        set_table(&device, [0, 0])?;
+        assert_eq!(set_table(&device, [0, 1]), Err(EINVAL));
+        Ok(())
+    }
+}

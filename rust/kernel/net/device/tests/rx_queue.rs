@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of a device one of whose receive queues is restarted.
+
+use super::{
+    super::{
+        ops_lock::Configuring,
+        restart_rx_queue, //
+    },
+    buffers::BufferKind,
+    plain::{
+        PlainDevice,
+        Plan,
+        Step,
+        Steps,
+        INSTANCE, //
+    }, //
+};
+
+use crate::{
+    driver::registrations::{
+        Registration as _,
+        Suspension, //
+    },
+    net::napi::Attached,
+    prelude::*,
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
+};
+
+/// The steps of a restart that works.
+const WORKS: [Step; 3] = [Step::MakeRx, Step::StopRx, Step::StartRx];
+
+/// The steps of a restart with new memory that the card does not take.
+const OLD_AGAIN: [Step; 5] = [
+    Step::MakeRx,
+    Step::StopRx,
+    Step::StartRx,
+    Step::StopRx,
+    Step::StartRx,
+];
+
+/// Those of a device that is restarted as a whole.
+const WHOLE: [Step; 3] = [Step::Quiesce, Step::Open, Step::Start];
+
+/// A device that is up, with two pairs of queues and buffers of this kind.
+fn device(ring: Option<BufferKind>) -> Result<PlainDevice<true>> {
+    let device = PlainDevice::new(Plan {
+        ring,
+        ..Plan::new(2, 0, 0)
+    })?;
+
+    device.up()?;
+    device.plan.steps();
+    Ok(device)
+}
+
+/// Restarts a queue. Returns the result.
+fn restart<const OPS_LOCK: bool>(device: &PlainDevice<OPS_LOCK>, queue: u32) -> Result {
+    // SAFETY: The device is registered.
+    let index = unsafe { (*device.dev()).ifindex };
+
+    restart_rx_queue(index, queue)
+}
+
+/// Restarts the last queue while the driver fails so many times to make, to stop and to start one.
+/// Returns the error and the steps.
+fn fail(device: &PlainDevice<true>, times: [u32; 3]) -> (Option<Error>, Steps) {
+    for (fail, times) in device.plan.fail_rx.iter().zip(times) {
+        fail.store(times, Relaxed);
+    }
+    let result = restart(device, 1);
+
+    (result.err(), device.plan.steps())
+}
+
+/// An object that belongs to a vector, and not to its receive queue.
+struct OfVector;
+
+impl Attached for OfVector {}
+
+/// Waits until the vectors have been polled, and returns whether buffers were received in.
+fn receives(device: &PlainDevice<true>) -> bool {
+    device.settle(|| ());
+    device.plan.ring_errno.load(Relaxed) == 0
+}
+
+#[macros::kunit_tests(rust_net_rx_queue)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn one_queue_gets_other_memory() -> Result {
+        for kind in [None, Some(BufferKind::Half), Some(BufferKind::Page)] {
+            let device = device(kind)?;
+
+            for restarts in 1..4 {
+                restart(&device, 1)?;
+                assert_eq!(device.plan.steps(), WORKS.into());
+                assert!(receives(&device));
+                // Only the vector whose interrupt may have come meanwhile.
+                assert_eq!(device.plan.polls(), [0, restarts, 0, 0]);
+            }
+            assert_ne!(device.plan.locks.load(Relaxed) & INSTANCE, 0);
+            device.transmit(1)?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn other_objects_do_not_pile_up() -> Result {
+        let device = device(None)?;
+        let inner = device.registration.as_ref().ok_or(ENODEV)?.inner();
+
+        let (made, attached) = Configuring::with(inner, |locks| {
+            let vector = inner.rx_vector(1, locks.ops()).ok_or(ENODEV)?;
+            // SAFETY: It exists while the device is up, which does not change with the locks held.
+            let napi = unsafe { vector.as_ref() }.napi();
+            let attach = || napi.attach(Arc::new(OfVector, GFP_KERNEL)?);
+
+            Ok::<_, Error>((napi.make_rx(attach).map(|_| ()), attach()))
+        })?;
+        assert_eq!((made, attached), (Err(EINVAL), Ok(())));
+        Ok(())
+    }
+
+    #[test]
+    fn without_memory_nothing_happens() -> Result {
+        let device = device(Some(BufferKind::Page))?;
+
+        let (error, steps) = fail(&device, [1, 0, 0]);
+        assert_eq!((error, steps), (Some(ENOMEM), [Step::MakeRx].into()));
+        assert_eq!(device.plan.polls(), [0; 4]);
+        restart(&device, 1)?;
+        assert!(receives(&device));
+        Ok(())
+    }
+
+    #[test]
+    fn the_old_memory_is_in_use_again() -> Result {
+        for kind in [BufferKind::Half, BufferKind::Page] {
+            let device = device(Some(kind))?;
+
+            // Twice, as the first one is not where it began any more.
+            for _ in 0..2 {
+                let (error, steps) = fail(&device, [0, 0, 1]);
+                assert_eq!((error, steps), (Some(EIO), OLD_AGAIN.into()));
+                assert!(receives(&device));
+            }
+            restart(&device, 1)?;
+            assert!(receives(&device));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_queue_that_does_not_stop_has_the_device_restarted() -> Result {
+        let device = device(Some(BufferKind::Page))?;
+
+        // The work may have run by now.
+        let (error, first) = fail(&device, [0, 1, 0]);
+        assert_eq!(error, Some(EIO));
+        device.wait_for_restart();
+        let steps = first.and(device.plan.steps());
+        assert_eq!(steps, Steps::from([Step::MakeRx, Step::StopRx]).and(WHOLE));
+        restart(&device, 1)?;
+        assert!(receives(&device));
+        Ok(())
+    }
+
+    #[test]
+    fn a_queue_that_starts_with_neither_has_the_device_restarted() -> Result {
+        let device = device(Some(BufferKind::Page))?;
+
+        let (error, first) = fail(&device, [0, 0, 2]);
+        assert_eq!(error, Some(EIO));
+        device.wait_for_restart();
+        assert_eq!(
+            first.and(device.plan.steps()),
+            Steps::from(OLD_AGAIN).and(WHOLE)
+        );
+        assert!(receives(&device));
+        Ok(())
+    }
+
+    #[test]
+    fn memory_that_the_card_may_know_of_is_not_replaced() -> Result {
+        let device = device(Some(BufferKind::Page))?;
+
+        // It neither starts with the new memory, nor stops after that.
+        device.plan.fail_second_stop.store(1, Relaxed);
+        let (error, first) = fail(&device, [0, 0, 1]);
+        assert_eq!(error, Some(EIO));
+        device.wait_for_restart();
+        let [make, stop, start, stop_again, _] = OLD_AGAIN;
+        let steps = Steps::from([make, stop, start, stop_again]).and(WHOLE);
+        assert_eq!(first.and(device.plan.steps()), steps);
+        assert!(receives(&device));
+        Ok(())
+    }
+
+    #[test]
+    fn a_device_that_is_down_has_no_memory_to_replace() -> Result {
+        let device = PlainDevice::<true>::new(Plan::new(2, 0, 0))?;
+
+        restart(&device, 1)?;
+        assert_eq!(device.plan.steps(), [].into());
+        device.up()?;
+        device.plan.steps();
+        restart(&device, 0)?;
+        device.down();
+        assert_eq!(device.plan.steps(), Steps::from(WORKS).and([Step::Quiesce]));
+        restart(&device, 0)?;
+        assert_eq!(device.plan.steps(), [].into());
+        Ok(())
+    }
+
+    #[test]
+    fn a_device_that_sleeps_is_left_alone() -> Result {
+        let device = device(None)?;
+        let registration = device.registration.as_ref().ok_or(ENODEV)?;
+
+        registration.suspend(Suspension::Sleep)?;
+        device.plan.steps();
+        assert_eq!(restart(&device, 0), Err(ENETDOWN));
+        assert_eq!(device.plan.steps(), [].into());
+        registration.resume(false)?;
+        restart(&device, 0)?;
+        Ok(())
+    }
+
+    #[test]
+    fn other_queues_and_devices_are_refused() -> Result {
+        let device = device(None)?;
+        let plain = PlainDevice::<false>::new(Plan::new(1, 0, 0))?;
+
+        assert_eq!(restart(&device, 2), Err(ERANGE));
+        assert_eq!(restart(&device, u32::MAX), Err(ERANGE));
+        assert_eq!(restart(&plain, 0), Err(EOPNOTSUPP));
+        assert_eq!(restart_rx_queue(i32::MAX, 0), Err(ENODEV));
+        assert_eq!(device.plan.steps(), [].into());
+        // SAFETY: The device is registered, and its operations do not change.
+        let parent = unsafe {
+            let dev = device.dev();
+            let get = (*(*dev).queue_mgmt_ops).ndo_queue_get_dma_dev;
+            get.map(|get| get(dev, 0) == (*dev).dev.parent)
+        };
+        assert_eq!(parent, Some(true));
+        Ok(())
+    }
+
+    #[test]
+    fn goes_away_after_a_restart() -> Result {
+        let mut device = device(Some(BufferKind::Half))?;
+
+        restart(&device, 0)?;
+        restart(&device, 1)?;
+        device.registration = None;
+        Ok(())
+    }
+}

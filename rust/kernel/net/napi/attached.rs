@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The objects that belong to NAPI instances, and those that outlive their instance.
+
+use super::{
+    Id,
+    Napi, //
+};
+
+use crate::{
+    bindings,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        static_lock_class,
+        Arc,
+        Mutex, //
+    }, //
+};
+
+use core::mem;
+
+/// An object that a [`Napi`] owns on behalf of a driver.
+///
+/// It is dropped when the vector goes away, in process context, while NAPI is disabled, the
+/// `struct napi_struct` still exists and the device is still bound. A driver only has a handle to
+/// such an object. Most handles are useless without the [`Napi`] that the object belongs to, see
+/// [`Id`], so the driver cannot delay that.
+///
+/// [`Napi`]: super::Napi
+/// [`Id`]: super::Id
+pub(crate) trait Attached: Send + Sync {
+    /// Whether there are handles that access the object without the [`Napi`](super::Napi). If there
+    /// are none, there will be none.
+    ///
+    /// Then the object stays when the vector goes away, among the [`Leftovers`] of the device.
+    fn is_in_use(&self) -> bool {
+        false
+    }
+
+    /// Whether the card may access the object, or what goes with it. Then it stays with a vector
+    /// whose card has not stopped.
+    fn is_for_card(&self) -> bool {
+        true
+    }
+
+    /// Whether the object belongs to the receive queue of the vector: it goes when that queue gets
+    /// other memory.
+    fn is_of_rx_queue(&self) -> bool {
+        false
+    }
+
+    /// The object was made while the instance was running, for a receive queue that has it now.
+    ///
+    /// # Safety
+    ///
+    /// `napi` must be the instance, which is disabled, and which owns the object until it is
+    /// deleted.
+    unsafe fn connect(&self, napi: *mut bindings::napi_struct) {
+        let _ = napi;
+    }
+}
+
+/// The objects of an instance, with the identity that it had for each of them, see
+/// [`Id`](super::Id).
+pub(super) type Owned = KVec<(Id, Arc<dyn Attached>)>;
+
+/// The identity for new objects, if that is not the current one of the instance.
+///
+/// Only the holder of the device's lock uses it; it is atomic so that looking at it does not sleep.
+pub(super) struct Making(Atomic<u64>);
+
+impl Making {
+    /// No identity has this number.
+    const NO_ID: u64 = u64::MAX;
+
+    pub(super) const fn none() -> Self {
+        Self(Atomic::new(Self::NO_ID))
+    }
+
+    fn get(&self) -> Option<Id> {
+        match self.0.load(Relaxed) {
+            Self::NO_ID => None,
+            id => Some(Id(id)),
+        }
+    }
+
+    fn set(&self, id: Option<Id>) {
+        self.0.store(id.map_or(Self::NO_ID, |id| id.0), Relaxed);
+    }
+}
+
+impl Napi {
+    /// Takes over `object`, until the vector goes away, or until its receive queue gets other
+    /// memory. If this fails, it is dropped at once: with [`EINVAL`] if it would stay although it
+    /// is made for a receive queue, and pile up with each restart of that.
+    pub(crate) fn attach(&self, object: Arc<dyn Attached>) -> Result {
+        if self.making.get().is_some() && !object.is_of_rx_queue() {
+            return Err(EINVAL);
+        }
+        let mut attached = self.attached.lock();
+
+        attached.reserve(1, GFP_KERNEL)?;
+        self.leftovers.reserve()?;
+        let id = self.making.get().unwrap_or(self.id());
+        // There is room.
+        let _ = attached.push_within_capacity((id, object));
+        Ok(())
+    }
+
+    /// The identity for a new object.
+    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
+    pub(crate) fn id_of_new(&self) -> Id {
+        self.making.get().unwrap_or(self.id())
+    }
+
+    /// Whether objects with this identity belong to the instance now, in use or being made.
+    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
+    pub(crate) fn has(&self, id: Id) -> bool {
+        id == self.id() || self.is_making(id)
+    }
+
+    /// Whether objects with this identity are being made, while others are in use.
+    pub(crate) fn is_making(&self, id: Id) -> bool {
+        self.making.get() == Some(id)
+    }
+
+    /// Runs `make`, whose objects get an identity of their own, for memory that the receive queue
+    /// of the vector may have later. Meanwhile the instance is running. If `make` fails, they are
+    /// dropped.
+    ///
+    /// Context: process context, with the lock of the device's operations held.
+    pub(in crate::net) fn make_rx<R>(&self, make: impl FnOnce() -> Result<R>) -> Result<(Id, R)> {
+        let id = Id::new();
+
+        self.making.set(Some(id));
+        let result = make();
+        self.making.set(None);
+        match result {
+            Ok(result) => Ok((id, result)),
+            Err(error) => {
+                self.drop_unused(id);
+                Err(error)
+            }
+        }
+    }
+
+    /// Lets the objects with this identity be used, rather than those before. Returns the identity
+    /// of the latter.
+    ///
+    /// # Safety
+    ///
+    /// The instance must be disabled, and the lock of the device's operations be held.
+    pub(in crate::net) unsafe fn exchange_id(&self, id: Id) -> Id {
+        // SAFETY: By the safety requirements, nothing else accesses it.
+        core::mem::replace(unsafe { &mut *self.id.get() }, id)
+    }
+
+    /// Connects the objects that are in use, which were made while others were.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::exchange_id`].
+    pub(in crate::net) unsafe fn connect(&self) {
+        let id = self.id();
+
+        for (of, object) in self.attached.lock().iter() {
+            if *of == id {
+                // SAFETY: We are the instance, which is disabled.
+                unsafe { object.connect(self.as_raw()) };
+            }
+        }
+    }
+
+    /// Drops the objects that were made with an identity, and that have never been in use.
+    pub(in crate::net) fn drop_unused(&self, id: Id) {
+        self.drop_if(|of, _object| of == id);
+    }
+
+    /// Drops the objects with an identity that the receive queue does not use any more. The card
+    /// must not know of them, and the instance must be disabled.
+    pub(in crate::net) fn drop_used(&self, id: Id) {
+        self.drop_if(|of, object| of == id && object.is_of_rx_queue());
+    }
+
+    /// Drops the objects that are not for the card, as [`Self::drop_attached`] does for all.
+    pub(in crate::net) fn drop_all_but_those_for_card(&self) {
+        self.drop_if(|_of, object| !object.is_for_card());
+    }
+
+    /// Drops all objects that belong to this instance, or leaves them behind if they are in use.
+    ///
+    /// To be called when NAPI is disabled and not yet deleted.
+    pub(in crate::net) fn drop_attached(&self) {
+        self.drop_if(|_of, _object| true);
+    }
+
+    /// Drops the objects for which `goes` says so, in their order.
+    fn drop_if(&self, mut goes: impl FnMut(Id, &dyn Attached) -> bool) {
+        // Not with the lock held: one after the other.
+        loop {
+            let object = {
+                let mut attached = self.attached.lock();
+                let found = attached
+                    .iter()
+                    .position(|(of, object)| goes(*of, &**object));
+
+                found.and_then(|place| attached.remove(place).ok())
+            };
+            match object {
+                Some((_of, object)) => self.leftovers.take_over(object),
+                None => return,
+            }
+        }
+    }
+}
+
+/// Objects whose vector has gone away, but to which drivers have handles; or had, since nothing
+/// happens to an object when its last handle is dropped, in whatever context that is.
+///
+/// There is one of these per device. A driver can use its handles with later vectors, and tell the
+/// card of the objects. So an object is dropped when the device is down, the card is quiet, and
+/// there are no handles.
+#[pin_data]
+pub(crate) struct Leftovers {
+    #[pin]
+    objects: Mutex<Objects>,
+}
+
+struct Objects {
+    /// With room for all objects that belong to a vector.
+    left: KVec<Arc<dyn Attached>>,
+    /// The number of those.
+    attached: usize,
+}
+
+/// The name of a lock class, see [`ATTACHED`](super::ATTACHED).
+static LEFTOVERS: &CStr = c"napi::Leftovers";
+
+impl Leftovers {
+    /// For a device without vectors.
+    pub(in crate::net) fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                objects <- Mutex::new(
+                    Objects {
+                        left: KVec::new(),
+                        attached: 0,
+                    },
+                    LEFTOVERS,
+                    static_lock_class!()
+                ),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Makes room for an object that is about to belong to a vector.
+    pub(super) fn reserve(&self) -> Result {
+        let mut objects = self.objects.lock();
+        let room = objects.attached + 1;
+
+        objects.left.reserve(room, GFP_KERNEL)?;
+        objects.attached = room;
+        Ok(())
+    }
+
+    /// Takes over an object of a vector that goes away, or drops it. [`Self::reserve`] was called
+    /// for it.
+    pub(super) fn take_over(&self, object: Arc<dyn Attached>) {
+        let unused = {
+            let mut objects = self.objects.lock();
+
+            objects.attached -= 1;
+            if object.is_in_use() {
+                // There is room.
+                let _ = objects.left.push_within_capacity(object);
+                None
+            } else {
+                Some(object)
+            }
+        };
+        // Not with the lock held.
+        drop(unused);
+    }
+
+    /// Drops the objects without handles. No card may know of them. Process context.
+    pub(in crate::net) fn drop_unused(&self) {
+        self.objects.lock().left.retain(|object| object.is_in_use());
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        for object in mem::take(&mut self.left) {
+            // The driver has forgotten a handle, or what has one.
+            if object.is_in_use() {
+                mem::forget(object);
+            }
+        }
+    }
+}
