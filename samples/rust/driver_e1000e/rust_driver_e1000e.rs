@@ -35,8 +35,10 @@ use kernel::{
             Feature,
             Features,
             Info,
+            Locks,
             MacAddress,
             Opening,
+            OpsLocked,
             PollStats,
             Rings,
             Rtnl,
@@ -219,7 +221,7 @@ impl Driver for Nic {
 
             place = Some(hw::Place {
                 lens,
-                rx: rx.dma_address(),
+                rx: rx.dma_address(napi)?,
                 tx: ring.dma_address(),
                 rx_tail: rx.tail(),
             });
@@ -243,15 +245,19 @@ impl Driver for Nic {
     const RINGS: Option<Rings> = Some(ring::RINGS);
     const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
 
-    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result {
-        hw::place_rings(&data.bar, data.place.get(rtnl).ok_or(EINVAL)?);
+    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, locks: &mut Locks<'bound>) -> Result {
+        hw::place_rings(&data.bar, data.place.get(locks).ok_or(EINVAL)?);
         hw::start(&data.bar, &dev.mac_address(), data.interrupts);
         // Interrupts report later changes.
         data.report_link(dev);
         Ok(())
     }
 
-    fn quiesce<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn quiesce<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _locks: &mut Locks<'bound>,
+    ) -> Result {
         // The reset clears the card's counters.
         data.count_errors();
         hw::reset(&data.bar)
@@ -286,7 +292,7 @@ impl Driver for Nic {
         // The card can fill its new buffers while the stack handles these frames.
         let refilled = (poller.rx).refill(cx, |tail| hw::rx_doorbell(&data.bar, tail));
         list.deliver();
-        if refilled && received.packets < cx.budget().packets() {
+        if refilled && received.has_drained {
             Polled::Idle {
                 received: received.packets,
             }
@@ -367,7 +373,7 @@ impl Driver for Nic {
         data: Pin<&Data<'bound>>,
         _dev: &Device,
         statistics: &mut Statistics<'_>,
-        _rtnl: &mut Rtnl,
+        _lock: &mut OpsLocked<'bound>,
     ) {
         for (class, calls) in BulkStats::CLASS_NAMES.iter().zip(data.freed.calls()) {
             statistics.add(fmt!("bulk_free_calls_{}", class), calls);
@@ -377,7 +383,7 @@ impl Driver for Nic {
     fn link_speed<'bound>(
         data: Pin<&Data<'bound>>,
         _dev: &Device,
-        _rtnl: &mut Rtnl,
+        _lock: &mut OpsLocked<'bound>,
     ) -> Option<u32> {
         hw::link(&data.bar)
     }

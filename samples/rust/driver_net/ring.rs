@@ -97,6 +97,8 @@ impl RxFormat for Format {
 pub(crate) struct Received {
     pub(crate) packets: usize,
     pub(crate) bytes: usize,
+    /// The ring has no more of them.
+    pub(crate) has_drained: bool,
 }
 
 /// Tells frames of one buffer from parts of longer ones.
@@ -136,8 +138,8 @@ impl RxRing {
     }
 
     /// The address of the ring for the card.
-    pub(crate) fn dma_address(&self) -> u64 {
-        self.ring.dma_address()
+    pub(crate) fn dma_address(&self, napi: &Napi) -> Result<u64> {
+        self.ring.dma_address(napi)
     }
 
     /// Replaces the used buffers. Returns whether the card has any.
@@ -160,6 +162,7 @@ impl RxRing {
 
         while received.packets < cx.budget().packets() {
             let Some(done) = ring.next() else {
+                received.has_drained = true;
                 break;
             };
             let status = RxStatus::from_raw(done.status);

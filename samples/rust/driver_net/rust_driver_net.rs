@@ -28,8 +28,8 @@ use kernel::{
             Features,
             Immediate,
             Info,
+            Locks,
             Opening,
-            Rtnl,
             Stats64, //
         },
         napi::{
@@ -167,7 +167,7 @@ impl Driver for Nic {
             let rx = RxRing::new(dev, napi)?;
             let (ring, tx) = ring::transmit(dev, napi)?;
 
-            hw::place_rings(&data.bar, rx.dma_address(), ring.dma_address());
+            hw::place_rings(&data.bar, rx.dma_address(napi)?, ring.dma_address());
             Ok((Poller { rx, tx }, Tx { ring }))
         })?;
 
@@ -175,14 +175,18 @@ impl Driver for Nic {
         cx.add_event_vector(event_irq, c"link")
     }
 
-    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _locks: &mut Locks<'bound>) -> Result {
         hw::start(&data.bar)?;
         // The interrupt reports later changes.
         Self::event(data, dev);
         Ok(())
     }
 
-    fn quiesce<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn quiesce<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _locks: &mut Locks<'bound>,
+    ) -> Result {
         hw::reset(&data.bar)
     }
     // [/open]
@@ -209,7 +213,7 @@ impl Driver for Nic {
 
         // If no buffers were left, nothing would ever interrupt again.
         let refilled = poller.rx.refill(&data.bar, cx);
-        if refilled && received.packets < cx.budget().packets() {
+        if refilled && received.has_drained {
             Polled::Idle {
                 received: received.packets,
             }

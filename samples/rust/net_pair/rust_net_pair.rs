@@ -17,11 +17,11 @@ use kernel::{
             Features,
             Immediate,
             Info,
+            Locks,
             MacAddress,
             NoParent,
             Opening,
             PollStats,
-            Rtnl,
             Stats64,
             VirtualDevice, //
         },
@@ -124,14 +124,14 @@ impl Driver for Port {
         Ok(())
     }
 
-    fn start(port: Pin<&Self>, dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn start(port: Pin<&Self>, dev: &Device, _locks: &mut Locks<'_>) -> Result {
         dev.carrier_on();
         // Packets may have come before there was a poll function to schedule.
         port.back.receiver.schedule();
         Ok(())
     }
 
-    fn quiesce(_port: Pin<&Self>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+    fn quiesce(_port: Pin<&Self>, _dev: &Device, _locks: &mut Locks<'_>) -> Result {
         Ok(())
     }
 

@@ -31,8 +31,7 @@ use kernel::{
         },
         Device,
         Feature,
-        OpsLocked,
-        Rtnl, //
+        OpsLocked, //
     },
     prelude::*,
     sync::atomic::Relaxed, //
@@ -44,7 +43,8 @@ use crate::{
     flow,
     flow_director::{
         self,
-        Filter, //
+        Filter,
+        Mode, //
     },
     i2c::Page,
     link::{
@@ -69,7 +69,7 @@ use crate::{
     stats, //
 };
 
-/// Returns whether the flow director is at work.
+/// Returns whether the flow director has rules.
 fn directs(dev: &Device) -> bool {
     dev.is_running() && dev.features().contains(Feature::Ntuple)
 }
@@ -126,7 +126,11 @@ impl Controls for PortDriver {
     const REGISTERS: usize = dump::LEN;
     const REGISTERS_VERSION: u32 = dump::VERSION;
 
-    fn registers<'bound>(port: Pin<&Port<'bound>>, values: &mut [u32], _rtnl: &mut Rtnl) {
+    fn registers<'bound>(
+        port: Pin<&Port<'bound>>,
+        values: &mut [u32],
+        _lock: &mut OpsLocked<'bound>,
+    ) {
         dump::fill(&port.bar, values);
     }
 
@@ -138,7 +142,7 @@ impl Controls for PortDriver {
         port: Pin<&Port<'bound>>,
         offset: usize,
         bytes: &mut [u8],
-        _rtnl: &mut Rtnl,
+        _lock: &mut OpsLocked<'bound>,
     ) -> Result {
         port.with_eeprom(|bar| eeprom::read_bytes(bar, offset, bytes))
     }
@@ -147,7 +151,7 @@ impl Controls for PortDriver {
         port: Pin<&Port<'bound>>,
         place: ModulePlace,
         bytes: &mut [u8],
-        _rtnl: &mut Rtnl,
+        _lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
         let page = match (place.address, place.page) {
@@ -189,8 +193,12 @@ impl Controls for PortDriver {
 
     const SELF_TESTS: &'static [SelfTest<Self>] = self_test::TESTS;
 
-    fn link<'bound>(port: Pin<&Port<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> LinkSettings {
-        let pause = port.pause.get(rtnl);
+    fn link<'bound>(
+        port: Pin<&Port<'bound>>,
+        dev: &Device,
+        lock: &mut OpsLocked<'bound>,
+    ) -> LinkSettings {
+        let pause = port.pause.get(lock);
         let (supported, connector) = match (port.media, port.module()) {
             (Media::SfpPlus, Some(module)) => (abilities(&module), connector(&module)),
             (Media::SfpPlus, None) => (CAGE, Connector::None),
@@ -217,9 +225,9 @@ impl Controls for PortDriver {
         port: Pin<&Port<'bound>>,
         dev: &Device,
         request: LinkRequest<'_>,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Result {
-        let link = Self::link(port, dev, rtnl);
+        let link = Self::link(port, dev, lock);
         let speed = if link.autoneg {
             // A result.
             link.speed
@@ -243,7 +251,7 @@ impl Controls for PortDriver {
         &port.messages
     }
 
-    fn moderation<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> Moderation {
+    fn moderation<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> Moderation {
         port.moderation.get()
     }
 
@@ -251,41 +259,45 @@ impl Controls for PortDriver {
         port: Pin<&Port<'bound>>,
         dev: &Device,
         wanted: Moderation,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
         if wanted.usecs > moderation::MAX_USECS {
             return Err(extack.refuse(ERANGE, c"the card waits for 1022 us at most"));
         }
+        let joins = dev.features().contains(Feature::Lro);
+        if joins && !wanted.adaptive && wanted.usecs <= moderation::MIN_JOINING_USECS - 2 {
+            return Err(extack.refuse(EINVAL, c"lro needs interrupts that are 8 us apart"));
+        }
         port.moderation.set(wanted);
         // If the device is down, `start()` passes it to the card.
         if dev.is_running() {
-            port.moderation.apply(&port.bar, port.pairs(rtnl));
+            port.moderation.apply(&port.bar, port.pairs(lock));
         }
         Ok(())
     }
 
-    fn pause<'bound>(port: Pin<&Port<'bound>>, rtnl: &mut Rtnl) -> Pause {
-        *port.pause.get(rtnl)
+    fn pause<'bound>(port: Pin<&Port<'bound>>, lock: &mut OpsLocked<'bound>) -> Pause {
+        *port.pause.get(lock)
     }
 
     fn set_pause<'bound>(
         port: Pin<&Port<'bound>>,
         dev: &Device,
         pause: Pause,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Result {
         // Link partners at 10 Gb/s over a fibre do not negotiate it, and at 1 Gb/s the setting is
         // in effect whatever they say.
         if pause.autoneg {
             return Err(EOPNOTSUPP);
         }
-        let old = core::mem::replace(port.pause.get_mut(rtnl), pause);
+        let old = core::mem::replace(port.pause.get_mut(lock), pause);
         // If the device is down, `start()` passes it to the card.
         if dev.is_running() {
-            let pairs = port.pairs(rtnl);
+            let pairs = port.pairs(lock);
 
-            flow::apply(&port.bar, pause, directs(dev));
+            flow::apply(&port.bar, pause, Mode::of(dev, pairs));
             rx::set_drop(&port.bar, pairs, flow::drops(pause, pairs));
             if pause != old {
                 port.negotiate_anew(dev);
@@ -294,22 +306,28 @@ impl Controls for PortDriver {
         Ok(())
     }
 
-    fn mac_stats<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> MacStats {
+    fn mac_stats<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> MacStats {
         let (hw, mac) = port.stats.mac(&port.bar);
         mac.mac(hw)
     }
 
-    fn control_stats<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> ControlStats {
+    fn control_stats<'bound>(
+        port: Pin<&Port<'bound>>,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> ControlStats {
         port.stats.mac(&port.bar).1.control()
     }
 
-    fn pause_stats<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> PauseStats {
+    fn pause_stats<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> PauseStats {
         port.stats.mac(&port.bar).1.pauses()
     }
 
     const LENGTH_RANGES: LengthRanges = stats::LENGTH_RANGES;
 
-    fn length_stats<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> LengthStats {
+    fn length_stats<'bound>(
+        port: Pin<&Port<'bound>>,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> LengthStats {
         let (hw, mac) = port.stats.mac(&port.bar);
         mac.lengths(hw)
     }
@@ -321,9 +339,9 @@ impl Controls for PortDriver {
         port: Pin<&Port<'bound>>,
         table: Option<&mut [u32]>,
         key: Option<&mut [u8]>,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) {
-        let spread = port.spread.get(rtnl);
+        let spread = port.spread.get(lock);
 
         if let Some(table) = table {
             for (to, from) in table.iter_mut().zip(spread.table()) {
@@ -341,10 +359,10 @@ impl Controls for PortDriver {
         port: Pin<&Port<'bound>>,
         dev: &Device,
         change: RssChange<'_>,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
-        let spread = port.spread.get_mut(rtnl);
+        let spread = port.spread.get_mut(lock);
 
         if let Some(table) = change.table {
             spread
@@ -363,7 +381,7 @@ impl Controls for PortDriver {
 
     const FLOW_RULES: u32 = flow_director::FILTERS;
 
-    fn flow_rules<'a>(port: &'a Port<'_>) -> &'a FlowRules {
+    fn flow_rules<'a, 'bound: 'a>(port: &'a Port<'bound>) -> &'a FlowRules<'bound> {
         &port.flow_rules
     }
 
@@ -371,7 +389,7 @@ impl Controls for PortDriver {
         port: Pin<&Port<'bound>>,
         dev: &Device,
         rule: &FlowRule,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
     ) -> Result {
         let refuse = |reason| {
             dev_notice!(dev, "rule {}: {}\n", rule.location, reason);
@@ -380,7 +398,7 @@ impl Controls for PortDriver {
         let filter = Filter::new(&rule.packets).map_err(refuse)?;
         let mut is_first = true;
 
-        for other in port.flow_rules.iter(rtnl) {
+        for other in port.flow_rules.iter(lock) {
             let other = Filter::new(&other.packets).map_err(refuse)?;
             filter.goes_with(&other).map_err(refuse)?;
             is_first = false;
@@ -399,7 +417,7 @@ impl Controls for PortDriver {
         port: Pin<&Port<'bound>>,
         dev: &Device,
         rule: &FlowRule,
-        _rtnl: &mut Rtnl,
+        _lock: &mut OpsLocked<'bound>,
     ) -> Result {
         if directs(dev) {
             let filter = Filter::new(&rule.packets).map_err(|_| EINVAL)?;

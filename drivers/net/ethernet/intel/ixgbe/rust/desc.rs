@@ -68,6 +68,8 @@ bitfield! {
     pub(crate) struct RxInfo(u64) {
         /// The hash, unless `rss_type` is zero.
         63:32   rss_hash;
+        /// The number of packets that begin in the buffer, and one. 0 if none was joined.
+        20:17   rsccnt;
         /// Packet type: UDP.
         9:9     udp => bool;
         /// Packet type: not an IP packet; the other bits have another meaning then.
@@ -98,6 +100,19 @@ impl RxInfo {
         }
     }
 
+    /// Returns the number of packets that begin in the buffer, if the card has joined them.
+    #[inline]
+    pub(crate) fn packets(self) -> u32 {
+        // CAST: It has 4 bits.
+        (self.rsccnt().get() as u32).saturating_sub(1)
+    }
+
+    /// Returns whether the buffer is of a packet that the card may have joined.
+    #[inline]
+    pub(crate) fn may_be_joined(self) -> bool {
+        self.into_raw() & Self::RSCCNT_MASK != 0
+    }
+
     /// Returns whether there is a hash.
     #[inline(always)]
     pub(crate) fn has_hash(self) -> bool {
@@ -124,6 +139,14 @@ impl RxStatus {
     pub(crate) fn vlan_tag(self) -> Option<u16> {
         // CAST: It has 16 bits.
         self.vp().then(|| self.vlan().get() as u16)
+    }
+
+    /// Returns the descriptor with which a packet goes on that the card joins, if this one is not
+    /// its last: the field is in the place of others that are about whole packets.
+    #[inline]
+    pub(crate) fn next_descriptor(self) -> usize {
+        // CAST: It has 16 bits.
+        (self.into_raw() >> 4 & 0xffff) as usize
     }
 
     /// Returns whether this is the last buffer of a frame without any error bit.
@@ -527,6 +550,19 @@ mod tests {
         assert_eq!(of(2), Some(RxHash::L3(0x1234_5678)));
         assert_eq!(of(5), Some(RxHash::L3(0x1234_5678)));
         assert_eq!(of(8), Some(RxHash::L4(0x1234_5678)));
+    }
+
+    #[test]
+    fn joined_packets() {
+        let info = RxInfo::from_raw(5 << 17);
+
+        assert!(info.may_be_joined());
+        assert_eq!(info.packets(), 4);
+        assert_eq!(RxInfo::from_raw(1 << 17).packets(), 0);
+        assert!(!RxInfo::from_raw(!(0xf << 17)).may_be_joined());
+        assert_eq!(RxInfo::from_raw(0).packets(), 0);
+        assert_eq!(RxStatus::from_raw(0x0001_2341).next_descriptor(), 0x1234);
+        assert_eq!(RxStatus::from_raw(0xffff_0001).next_descriptor(), 0xf000);
     }
 
     #[test]

@@ -12,7 +12,10 @@ use kernel::{
 };
 
 use crate::{
-    flow_director,
+    flow_director::{
+        self,
+        Mode, //
+    },
     hw::{
         Bar0,
         RX_PACKET_BUFFER, //
@@ -61,8 +64,8 @@ fn advertised(pause: Pause) -> (bool, bool) {
 /// Passes the setting to the card. A link partner with which the card negotiates gets to know it
 /// when the link is started.
 ///
-/// With `directs`, the flow director has a part of the packet buffer.
-pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause, directs: bool) {
+/// In a mode that takes memory, the flow director has a part of the packet buffer.
+pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause, mode: Mode) {
     for index in 0..4 {
         // PANIC: `try_at()` never fails here, but the compiler cannot prove it in a loop.
         if let Some(timer) = FCTTV::try_at(index) {
@@ -81,7 +84,7 @@ pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause, directs: bool) {
             .with_const_rtl::<{ LOW * UNITS }>()
             .with_xone(pause.tx),
     );
-    let high = if directs {
+    let high = if mode.takes_memory() {
         FCRTH::zeroed()
             .with_const_rth::<{ (RX_PACKET_BUFFER - flow_director::MEMORY - RESERVE) * UNITS }>()
     } else {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The flow director, whose filters direct packets to queues by the fields of their headers
-//! (datasheet 7.1.2.7), in its mode of perfect matches.
+//! (datasheet 7.1.2.7).
 //!
-//! A filter is found by a hash over its fields, which the driver computes, and then compared. All
-//! filters have one mask. Those for IPv6, flexible bytes and pools are not used.
+//! Rules of users become perfect filters. Such a filter is found by a hash over its fields, which
+//! the driver computes, and then compared. All filters have one mask. Those for IPv6, flexible
+//! bytes and pools are not used. The filters of the other mode are those of [`atr`](crate::atr).
 
 use kernel::{
     device::{
@@ -12,20 +13,29 @@ use kernel::{
         Bound, //
     },
     io::Io,
-    net::device::controls::{
-        FlowAction,
-        FlowMatch,
-        FlowPackets,
-        FlowRule,
-        FlowTransport,
-        Masked,
-        PortProtocol, //
+    net::device::{
+        controls::{
+            FlowAction,
+            FlowMatch,
+            FlowPackets,
+            FlowRule,
+            FlowTransport,
+            Masked,
+            PortProtocol, //
+        },
+        Device,
+        Feature, //
     },
     prelude::*,
     time::Delta, //
 };
 
 use crate::{
+    director_hash::{
+        hash,
+        BUCKET_KEY,
+        SIGNATURE_KEY, //
+    },
     hw::{
         self,
         Bar0, //
@@ -33,7 +43,7 @@ use crate::{
     regs::director::*, //
 };
 
-/// The number of filters, of which 64 KiB of the packet buffer hold this many.
+/// The number of perfect filters, of which 64 KiB of the packet buffer hold this many.
 pub(crate) const FILTERS: u32 = 2046;
 
 /// Memory for them, in KiB.
@@ -42,8 +52,34 @@ pub(crate) const MEMORY: u32 = 64;
 /// A queue that does not exist for the driver, and stands for dropping a packet.
 const DROP_QUEUE: u32 = 127;
 
-/// The key of the hash. Any will do; this one is that of `ixgbe`.
-const KEY: u32 = 0x3dad_14e2;
+/// The work of the flow director. The card is set up for one mode before it receives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Nothing, and it has no memory.
+    Off,
+    /// It compares packets with the rules of users.
+    Rules,
+    /// It remembers the queues of flows, see [`atr`](crate::atr).
+    Flows,
+}
+
+impl Mode {
+    /// The mode of a device with this many queue pairs: with one, there is nothing to choose.
+    pub(crate) fn of(dev: &Device, pairs: u16) -> Self {
+        if dev.features().contains(Feature::Ntuple) {
+            Self::Rules
+        } else if pairs > 1 {
+            Self::Flows
+        } else {
+            Self::Off
+        }
+    }
+
+    /// Whether a part of the packet buffer, [`MEMORY`], is the flow director's.
+    pub(crate) fn takes_memory(self) -> bool {
+        self != Self::Off
+    }
+}
 
 /// Values of [`FDIRCMD`]'s command.
 mod command {
@@ -69,27 +105,11 @@ struct Fields {
 
 impl Fields {
     /// The hash, which chooses one of 8192 buckets.
-    ///
-    /// Each bit of the key adds the fields, moved by as many bits, seen as a ring of 351 bits: the
-    /// type and the tag are its last ones, so that one half of the key meets them twice.
     fn hash(&self) -> u32 {
         let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
-        let body = self.source ^ self.destination ^ ports;
         let head = u32::from(self.protocol) << 16 | u32::from(self.vlan);
-        let upper = body ^ head ^ head >> 16;
-        let lower = body.rotate_left(16);
-        let mut hash = 0;
 
-        for bit in 0..16 {
-            if KEY >> (bit + 16) & 1 != 0 {
-                hash ^= upper >> bit;
-            }
-            if KEY >> bit & 1 != 0 {
-                let head = if bit == 0 { 0 } else { head ^ head << 16 };
-                hash ^= (lower ^ head) >> bit;
-            }
-        }
-        hash & 0x1fff
+        hash::<BUCKET_KEY>(head, self.source ^ self.destination ^ ports) & 0x1fff
     }
 }
 
@@ -294,24 +314,8 @@ fn run(bar: &Bar0<'_>, command: FDIRCMD) -> Result {
     Ok(())
 }
 
-/// Sets up the table and gives all rules to the card. The receiver is off, and the packet buffer
-/// leaves [`MEMORY`] to the table.
-pub(crate) fn start<'a>(
-    dev: &device::Device<Bound>,
-    bar: &Bar0<'_>,
-    pairs: u16,
-    rules: impl Iterator<Item = &'a FlowRule>,
-) -> Result {
-    bar.write_reg(FDIRHKEY::from(KEY));
-    bar.write_reg(
-        FDIRCTRL::zeroed()
-            .with_const_pballoc::<1>()
-            .with_perfect_match(true)
-            .with_const_drop_queue::<DROP_QUEUE>()
-            .with_const_flex_offset::<6>()
-            .with_const_max_length::<10>()
-            .with_const_full_thresh::<4>(),
-    );
+/// Waits until the card has set up the table.
+pub(crate) fn wait_for_table(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     hw::poll(
         || bar.read(FDIRCTRL),
         |r| r.init_done(),
@@ -319,6 +323,39 @@ pub(crate) fn start<'a>(
         Delta::from_millis(100),
     )
     .inspect_err(|_| dev_err!(dev, "the table of the flow director is not ready\n"))?;
+    Ok(())
+}
+
+/// The table of perfect filters, or of signatures.
+pub(crate) fn table(perfect: bool) -> FDIRCTRL {
+    FDIRCTRL::zeroed()
+        .with_const_pballoc::<1>()
+        .with_perfect_match(perfect)
+        .with_const_drop_queue::<DROP_QUEUE>()
+        .with_const_flex_offset::<6>()
+        .with_const_max_length::<10>()
+        .with_const_full_thresh::<4>()
+}
+
+/// Sets up the table for a mode, and gives all rules to the card if it is for them. The receiver is
+/// off, and the packet buffer leaves [`MEMORY`] to the table.
+pub(crate) fn start<'a>(
+    dev: &device::Device<Bound>,
+    bar: &Bar0<'_>,
+    mode: Mode,
+    pairs: u16,
+    rules: impl Iterator<Item = &'a FlowRule>,
+) -> Result {
+    if mode == Mode::Off {
+        return Ok(());
+    }
+    bar.write_reg(FDIRHKEY::from(BUCKET_KEY));
+    bar.write_reg(FDIRSKEY::from(SIGNATURE_KEY));
+    bar.write_reg(table(mode == Mode::Rules));
+    wait_for_table(dev, bar)?;
+    if mode != Mode::Rules {
+        return Ok(());
+    }
 
     for (number, rule) in rules.enumerate() {
         let Ok(filter) = Filter::new(&rule.packets) else {

@@ -21,7 +21,10 @@ use kernel::{
 };
 
 use crate::{
-    flow_director,
+    flow_director::{
+        self,
+        Mode, //
+    },
     flush,
     link::{
         self,
@@ -87,7 +90,7 @@ pub(crate) fn poll<T>(
 ///
 /// A removed device counts as success: it does no DMA, and callers check [`is_gone`] where it
 /// matters.
-fn wait_for<T>(
+pub(crate) fn wait_for<T>(
     bar: &Bar0<'_>,
     read: impl Fn() -> T,
     cond: impl Fn(&T) -> bool,
@@ -202,14 +205,14 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
 
 /// Configures everything that all queues share (datasheet 4.6.7 and 4.6.8). The engines stay off.
 ///
-/// With `directs`, the flow director gets its memory.
-pub(crate) fn configure(bar: &Bar0<'_>, directs: bool) {
+/// In a mode that takes memory, the flow director gets it. With `joins`, queues may join packets.
+pub(crate) fn configure(bar: &Bar0<'_>, mode: Mode, joins: bool) {
     bar.update(CTRL_EXT, |r| r.with_ns_dis(true));
 
     // There is one traffic class; it gets all of the packet buffers.
     bar.write(
         RXPBSIZE::at(0),
-        if directs {
+        if mode.takes_memory() {
             RXPBSIZE::zeroed().with_const_size::<{ RX_PACKET_BUFFER - flow_director::MEMORY }>()
         } else {
             RXPBSIZE::zeroed().with_const_size::<RX_PACKET_BUFFER>()
@@ -236,10 +239,26 @@ pub(crate) fn configure(bar: &Bar0<'_>, directs: bool) {
         }
     }
 
-    // Disable receive coalescing and the NFS filters.
+    // The card coalesces without the NFS filters only (datasheet 7.11.1).
     bar.update(RFCTL, |r| {
-        r.with_rsc_dis(true).with_nfsr_dis(true).with_nfsw_dis(true)
+        r.with_rsc_dis(!joins)
+            .with_nfsr_dis(true)
+            .with_nfsw_dis(true)
     });
+    if joins {
+        bar.update(RSCDBU, |r| r.with_rscackdis(true));
+        // It has to know the segments. Nothing is split by that: the format of descriptors has one
+        // buffer.
+        bar.write(
+            PSRTYPE,
+            PSRTYPE::zeroed()
+                .with_l2hdr(true)
+                .with_ipv4hdr(true)
+                .with_ipv6hdr(true)
+                .with_udphdr(true)
+                .with_tcphdr(true),
+        );
+    }
     bar.update(RXCSUM, |r| r.with_pcsd(true));
 
     // The layout of the transmit queues may only change while the arbiter is disabled.

@@ -10,6 +10,7 @@
 //! | [`controls`], [`dump`], [`self_test`] | what users see, change and test with `ethtool` |
 //! | [`rx`], [`tx`] | the descriptor rings |
 //! | [`rss`], [`flow_director`] | the queues of received frames: by a hash, or by rules |
+//! | [`atr`], [`director_hash`] | connections that stay with the queue that sends for them |
 //! | [`desc`] | descriptor formats |
 //! | [`offload`] | offloads of transmitted packets |
 //! | [`hw`], [`irq`], [`moderation`], [`flow`], [`flush`], [`eeprom`] | the card |
@@ -32,8 +33,10 @@ use kernel::{
     prelude::*, //
 };
 
+mod atr;
 mod controls;
 mod desc;
+mod director_hash;
 mod dump;
 mod eeprom;
 mod filter;

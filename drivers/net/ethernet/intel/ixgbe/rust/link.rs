@@ -163,6 +163,31 @@ fn restart(bar: &Bar0<'_>, firmware: &Firmware, change: impl FnOnce(AUTOC) -> AU
     left.map(|_| ())
 }
 
+/// Puts the MAC into loopback, where it needs no link, or takes it out again.
+///
+/// While the firmware forbids changes of the link, there has to be one.
+pub(crate) fn loop_back(bar: &Bar0<'_>, firmware: &Firmware, on: bool) -> Result {
+    /// Time in which the card notices the link.
+    const SETTLES: Delta = Delta::from_millis(100);
+
+    bar.update(HLREG0, |r| r.with_lpbk(on));
+    if !firmware::forbids_changes(bar) {
+        let _held = firmware.hold_link(bar)?;
+
+        bar.update(AUTOC, |r| r.with_flu(on));
+    }
+    hw::flush(bar);
+    if on {
+        hw::poll(
+            || state(bar),
+            |state| *state != Link::Down,
+            Delta::from_millis(10),
+            SETTLES,
+        )?;
+    }
+    Ok(())
+}
+
 /// Turns on the laser of a module, and waits until it is lit.
 pub(crate) fn laser_on(bar: &Bar0<'_>) {
     // A reset turns it on, too, some time ago.

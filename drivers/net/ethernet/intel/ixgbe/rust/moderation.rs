@@ -12,6 +12,10 @@
 //! packets by about as much. It ends where an interrupt brings enough. A vector that only completes
 //! sent packets finds more of them the longer it waits, as long as the stack goes on sending: it
 //! waits for longer than one that receives, by the same rule.
+//!
+//! A CPU that has much to do for each packet may need more time for those of an interrupt than the
+//! interval. A slightly longer one would change nothing then. So a trial goes beyond the time that
+//! has passed between interrupts.
 
 use kernel::{
     io::{
@@ -27,6 +31,10 @@ use kernel::{
     sync::atomic::{
         Atomic,
         Relaxed, //
+    },
+    time::{
+        ClockSource,
+        Monotonic, //
     }, //
 };
 
@@ -38,21 +46,36 @@ use crate::{
     }, //
 };
 
+mod tests;
+
 /// The longest fixed interval, in µs: the field has 9 bits.
 pub(crate) const MAX_USECS: u32 = 2 * 0x1ff;
 
 /// The shortest interval: the latency that moderation may add to a single packet. All intervals are
 /// in units of 2 µs.
 const MIN_INTERVAL: u16 = 5;
-/// The longest interval, well below the time in which a ring fills up.
-const MAX_INTERVAL: u16 = 31;
-/// Fewer packets than this in an interrupt reset the interval: the load is latency-bound.
+/// The longest interval, well below the time in which a ring fills up: at 10 Gb/s, 65 frames of
+/// full size come in it.
+const MAX_INTERVAL: u16 = 40;
+
+/// The shortest interval in which the card joins packets, in the same unit, as with `ixgbe`.
+const MIN_JOINING_INTERVAL: u16 = 4;
+
+/// The same in µs.
+pub(crate) const MIN_JOINING_USECS: u32 = 2 * MIN_JOINING_INTERVAL as u32;
+
+const _: () = assert!(MIN_JOINING_INTERVAL <= MIN_INTERVAL);
+/// Fewer packets than this in an interrupt, several times in a row, reset the interval: the load is
+/// latency-bound. A stream has such interrupts now and then, for an acknowledgment.
 const FEW_PACKETS: usize = 4;
+const FEW_IN_A_ROW: u8 = 4;
 /// This many received packets share the cost of an interrupt well enough, if most of the ring stays
 /// free.
 const ENOUGH_RECEIVED: usize = 64;
 /// Number of interrupts over which packets are averaged.
 const SAMPLE: usize = 16;
+/// Nanoseconds per unit of intervals.
+const UNIT: u32 = 2000;
 /// Number of samples after which a longer interval has to prove itself again.
 const MAX_AGE: u16 = 64;
 /// Greatest number of samples between a trial that failed and the next one.
@@ -66,7 +89,7 @@ pub(crate) struct PairModeration {
     rule: Rule,
 }
 
-/// Numbers of packets.
+/// Numbers of packets, as they are on the wire: one that the card splits is many.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Packets {
     pub(crate) received: usize,
@@ -126,7 +149,7 @@ impl PairModeration {
             return self.rule.more(packets);
         }
         let before = self.rule.interval;
-        self.rule.interrupt(packets);
+        self.rule.interrupt(packets, Monotonic::ktime_get);
         if self.rule.interval != before {
             self.adapt(bar, setting);
         }
@@ -168,6 +191,13 @@ impl Setting {
         (!self.adaptive.load(Relaxed)).then(|| self.interval.load(Relaxed) as u16)
     }
 
+    /// Returns whether the card can join packets: it does so between two interrupts (datasheet
+    /// 7.11). The datasheet has them end some time before the interrupt.
+    pub(crate) fn allows_joining(&self) -> bool {
+        self.fixed()
+            .is_none_or(|interval| interval >= MIN_JOINING_INTERVAL)
+    }
+
     /// Returns the setting as users see it.
     pub(crate) fn get(&self) -> controls::Moderation {
         controls::Moderation {
@@ -206,9 +236,13 @@ struct Rule {
     /// The packets that are enough for an interrupt.
     enough: Packets,
     interval: u16,
+    /// The last interrupts, all of which had few packets.
+    few: u8,
     /// The sample that is being taken.
     interrupts: usize,
     packets: Packets,
+    /// The time of its beginning in nanoseconds, if it is known.
+    since: Option<i64>,
     /// Packets of the last sample with a shorter interval, if a longer one is on trial.
     shorter: Option<usize>,
     /// Samples since the interval was the shortest.
@@ -216,6 +250,9 @@ struct Rule {
     /// Samples until the next trial, and the number of them after the next one that fails.
     wait: u16,
     pause: u16,
+    /// Packets of the sample before the last trial that has failed. With another load, there is no
+    /// reason to wait.
+    failed: usize,
 }
 
 impl Rule {
@@ -223,31 +260,39 @@ impl Rule {
         Self {
             enough,
             interval: MIN_INTERVAL,
+            few: 0,
             interrupts: 0,
             packets: Packets {
                 received: 0,
                 sent: 0,
             },
+            since: None,
             shorter: None,
             age: 0,
             wait: 0,
             pause: 1,
+            failed: 0,
         }
     }
 
-    /// Accounts an interrupt and its packets.
+    /// Accounts an interrupt and its packets. `now` tells the time in nanoseconds.
     #[inline]
-    fn interrupt(&mut self, packets: Packets) {
+    fn interrupt(&mut self, packets: Packets, now: impl FnOnce() -> i64) {
         match packets.all() {
             // Polling has already handled what the card raised it for.
             0 => return,
-            few if few < FEW_PACKETS => return self.reset(),
-            _ => (),
+            few if few < FEW_PACKETS => {
+                self.few = self.few.saturating_add(1);
+                if self.few >= FEW_IN_A_ROW && self.interval > MIN_INTERVAL {
+                    return self.reset();
+                }
+            }
+            _ => self.few = 0,
         }
         self.packets.add(packets);
         self.interrupts += 1;
         if self.interrupts >= SAMPLE {
-            self.judge();
+            self.judge(now());
         }
     }
 
@@ -258,30 +303,55 @@ impl Rule {
     }
 
     /// Goes back to the shortest interval.
-    fn reset(&mut self) {
+    fn shortest(&mut self) {
         self.interval = MIN_INTERVAL;
         self.shorter = None;
         self.age = 0;
+    }
+
+    /// Does so in the middle of a sample, also of one that is a trial.
+    fn reset(&mut self) {
+        self.fail();
         self.interrupts = 0;
         self.packets = Packets::default();
+        self.since = None;
+    }
+
+    /// Goes back to the shortest interval. If there was a trial, it has failed: the next one is put
+    /// off.
+    fn fail(&mut self) {
+        if let Some(shorter) = self.shorter {
+            self.failed = shorter;
+            self.wait = self.pause;
+            self.pause = self.pause.saturating_mul(2).min(MAX_PAUSE);
+        }
+        self.shortest();
+    }
+
+    /// Whether a sample is from another load than the one of the last trial that has failed.
+    fn is_another_load(&self, packets: usize) -> bool {
+        packets > self.failed.saturating_mul(2) || packets < self.failed / 2
     }
 
     /// Chooses the next interval, after a whole sample.
     #[inline(never)]
-    fn judge(&mut self) {
+    fn judge(&mut self, now: i64) {
         let sample = core::mem::take(&mut self.packets);
+        let since = self.since.replace(now);
+        self.interrupts = 0;
+        // Without its time, a sample says nothing about longer intervals.
+        let Some(since) = since else {
+            return;
+        };
+        let between = self.between_interrupts(now.wrapping_sub(since));
         let packets = sample.all();
         // Completions that nobody waits for can as well wait for the longest time at once: several
         // turns of a closed loop may fit into that.
         let (enough, longer) = if sample.received == 0 {
             (SAMPLE * self.enough.sent, MAX_INTERVAL)
         } else {
-            (
-                SAMPLE * self.enough.received,
-                self.interval + self.interval / 2,
-            )
+            (SAMPLE * self.enough.received, longer_than(between))
         };
-        self.interrupts = 0;
         self.age = self.age.saturating_add(1);
 
         if packets >= 2 * enough {
@@ -292,206 +362,51 @@ impl Rule {
             .is_some_and(|shorter| !is_more(packets, shorter))
         {
             // Waiting for longer was of no use.
-            self.reset();
-            self.wait = self.pause;
-            self.pause = self.pause.saturating_mul(2).min(MAX_PAUSE);
+            self.fail();
         } else if packets >= enough || self.interval >= MAX_INTERVAL {
             if self.shorter.take().is_some() {
                 self.pause = 1;
             }
             // The load may have become another one.
             if self.age >= MAX_AGE {
-                self.reset();
+                self.shortest();
             }
-        } else if self.wait > 0 {
+        } else if self.wait > 0 && !self.is_another_load(packets) {
             self.wait -= 1;
         } else {
+            if self.wait > 0 {
+                self.wait = 0;
+                self.pause = 1;
+            }
             self.shorter = Some(packets);
-            self.interval = longer.min(MAX_INTERVAL);
+            self.interval = longer;
         }
+    }
+
+    /// The interval, or the time from an interrupt to the next if that was longer, for a sample
+    /// that took so long. At most [`MAX_INTERVAL`].
+    fn between_interrupts(&self, nanos: i64) -> u16 {
+        // Without a division of 64 bits, which some CPUs do not have.
+        let units = u32::try_from(nanos).unwrap_or(u32::MAX) / (UNIT * SAMPLE as u32);
+
+        // CAST: It is in the range of an interval. Not `clamp()`, which can panic.
+        units.max(self.interval.into()).min(MAX_INTERVAL.into()) as u16
+    }
+}
+
+/// The next interval to try. It is longer by half, or up to twice as long if that is the longest: a
+/// step to that one must not be so small that it shows nothing.
+fn longer_than(interval: u16) -> u16 {
+    let longer = interval + interval / 2;
+
+    if longer + longer / 3 >= MAX_INTERVAL {
+        MAX_INTERVAL
+    } else {
+        longer
     }
 }
 
 /// Whether an interval that is longer by two fifths at least has brought more packets.
 fn is_more(packets: usize, shorter: usize) -> bool {
     packets.saturating_mul(5) >= shorter.saturating_mul(6)
-}
-
-#[kunit_tests(ixgbe_rust_moderation)]
-mod tests {
-    use super::*;
-    use kernel::net::queue::RingLen;
-
-    fn received(received: usize) -> Packets {
-        Packets { received, sent: 0 }
-    }
-
-    fn rule() -> Rule {
-        let len = RingLen::of::<512>();
-
-        Rule::new(enough(RingLens { rx: len, tx: len }))
-    }
-
-    #[test]
-    fn most_of_a_short_ring_stays_free() {
-        let enough = |rx, tx| {
-            let enough = enough(RingLens { rx, tx });
-            (enough.received, enough.sent)
-        };
-
-        let (short, long) = (RingLen::of::<64>(), RingLen::of::<4096>());
-        assert_eq!(enough(short, long), (16, 1024));
-        assert_eq!(enough(long, short), (64, 16));
-    }
-
-    fn sent(sent: usize) -> Packets {
-        Packets { received: 0, sent }
-    }
-
-    /// A sample of interrupts, each with the packets that come within the interval.
-    fn sample(rule: &mut Rule, packets: impl Fn(u16) -> Packets) {
-        for _ in 0..SAMPLE {
-            let interval = rule.interval;
-            rule.interrupt(packets(interval));
-        }
-    }
-
-    #[test]
-    fn users_can_fix_it() {
-        let setting = Setting::new();
-        let set = |usecs, adaptive| {
-            setting.set(controls::Moderation { usecs, adaptive });
-            (setting.get().usecs, setting.fixed())
-        };
-
-        assert!(setting.get().adaptive && setting.fixed().is_none());
-        assert_eq!(set(50, false), (50, Some(25)));
-        assert_eq!(set(51, false), (52, Some(26)));
-        assert_eq!(set(0, false), (0, Some(0)));
-        assert_eq!(set(u32::MAX, false), (MAX_USECS, Some(0x1ff)));
-        assert_eq!(set(20, true), (20, None));
-    }
-
-    #[test]
-    fn a_stream_lengthens_the_interval_until_there_are_enough() {
-        let mut rule = rule();
-        let stream = |interval| received(4 * usize::from(interval));
-
-        for _ in 0..8 {
-            sample(&mut rule, stream);
-        }
-        let packets = 4 * usize::from(rule.interval);
-        assert!((ENOUGH_RECEIVED..2 * ENOUGH_RECEIVED).contains(&packets));
-    }
-
-    #[test]
-    fn a_slow_stream_gets_the_longest_interval() {
-        let mut rule = rule();
-
-        for _ in 0..8 {
-            sample(&mut rule, |interval| received(usize::from(interval)));
-        }
-        assert_eq!(rule.interval, MAX_INTERVAL);
-    }
-
-    #[test]
-    fn a_closed_loop_keeps_the_shortest_interval() {
-        for window in [FEW_PACKETS, 8, 16, 24, 32, 48] {
-            let mut rule = rule();
-            let mut longer = 0;
-
-            for _ in 0..1000 {
-                sample(&mut rule, |_| received(window));
-                longer += u32::from(rule.interval > MIN_INTERVAL);
-            }
-            // The trials: each takes a sample, and the pauses between them grow.
-            assert!((1..=11).contains(&longer));
-        }
-    }
-
-    #[test]
-    fn a_loop_of_many_packets_does_not_wait() {
-        let mut rule = rule();
-
-        for _ in 0..100 {
-            sample(&mut rule, |_| received(ENOUGH_RECEIVED));
-            assert_eq!(rule.interval, MIN_INTERVAL);
-        }
-    }
-
-    #[test]
-    fn a_stream_that_becomes_a_closed_loop_is_found_out() {
-        let mut rule = rule();
-
-        for _ in 0..8 {
-            sample(&mut rule, |interval| received(usize::from(interval)));
-        }
-        assert_eq!(rule.interval, MAX_INTERVAL);
-
-        let mut samples = 0;
-        while rule.interval > MIN_INTERVAL {
-            sample(&mut rule, |_| received(16));
-            samples += 1;
-            assert!(samples <= MAX_AGE);
-        }
-        sample(&mut rule, |_| received(16));
-        sample(&mut rule, |_| received(16));
-        assert_eq!(rule.interval, MIN_INTERVAL);
-    }
-
-    #[test]
-    fn too_many_packets_shorten_it() {
-        let mut rule = rule();
-        rule.interval = MAX_INTERVAL;
-
-        sample(&mut rule, |_| received(2 * ENOUGH_RECEIVED));
-        assert_eq!(rule.interval, MAX_INTERVAL / 2);
-    }
-
-    #[test]
-    fn completions_wait_for_longer() {
-        let mut rule = rule();
-        let stream = |interval| sent(6 * usize::from(interval));
-
-        for _ in 0..8 {
-            sample(&mut rule, stream);
-        }
-        let packets = 6 * usize::from(rule.interval);
-        assert!((128..256).contains(&packets));
-    }
-
-    #[test]
-    fn a_single_packet_resets_it_at_once() {
-        let mut rule = rule();
-        rule.interval = MAX_INTERVAL;
-
-        rule.interrupt(received(FEW_PACKETS));
-        assert_eq!(rule.interval, MAX_INTERVAL);
-        rule.interrupt(received(1));
-        assert_eq!(rule.interval, MIN_INTERVAL);
-        // The sample begins anew.
-        assert_eq!((rule.interrupts, rule.packets.all()), (0, 0));
-    }
-
-    #[test]
-    fn packets_of_a_repeated_poll_belong_to_the_interrupt() {
-        let mut rule = rule();
-        rule.interval = MAX_INTERVAL;
-
-        rule.interrupt(received(16));
-        rule.more(received(1));
-        assert_eq!((rule.interval, rule.interrupts), (MAX_INTERVAL, 1));
-        assert_eq!(rule.packets.all(), 17);
-    }
-
-    #[test]
-    fn an_interrupt_without_packets_says_nothing() {
-        let mut rule = rule();
-        rule.interval = MAX_INTERVAL;
-
-        for _ in 0..2 * SAMPLE {
-            rule.interrupt(received(0));
-        }
-        assert_eq!((rule.interval, rule.interrupts), (MAX_INTERVAL, 0));
-    }
 }

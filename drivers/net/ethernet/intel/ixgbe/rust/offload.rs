@@ -160,13 +160,8 @@ fn features_asked(skb: &SkBuff, features: Features) -> Features {
             .without(Feature::VlanInsert)
             .without_segmentation();
     }
-    if skb.gso_size().is_some() {
-        if !is_segmentable(skb) {
-            return features.without_segmentation();
-        }
-        if skb.is_encapsulated() {
-            return features.for_tunnel();
-        }
+    if skb.gso_size().is_some() && !is_segmentable(skb) {
+        return features.without_segmentation();
     }
     features
 }

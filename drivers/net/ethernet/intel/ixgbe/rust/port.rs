@@ -25,9 +25,12 @@ use kernel::{
             Flow,
             FlowHash,
             Info,
+            Locks,
             MacAddress,
             MtuChange,
             Opening,
+            OpsLocked,
+            QueueOps,
             Rings,
             Rtnl,
             RxMode,
@@ -61,8 +64,9 @@ use crate::{
     hw,
     irq,
     moderation::{
-        Packets, //
-        PairModeration,
+        self,
+        Packets,
+        PairModeration, //
     },
     offload,
     regs::queue::Pair,
@@ -81,6 +85,7 @@ use crate::{
 
 mod cage;
 mod checkup;
+mod queues;
 mod state;
 
 use self::state::{
@@ -156,6 +161,7 @@ impl Driver for PortDriver {
         let dev = data.pdev.as_ref();
         let (lens, is_up) = (cx.ring_lens(), cx.is_up());
         let limit = FrameLimit::of_mtu(cx.device().mtu());
+        let joins = cx.device().features().contains(Feature::Lro);
         let mut rings = KVec::with_capacity(cx.queues().into(), GFP_KERNEL)?;
 
         for number in 0..cx.queues() {
@@ -163,12 +169,12 @@ impl Driver for PortDriver {
             let stats = data.stats.pair(number)?;
 
             cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
-                let rx = RxRing::new(dev, napi, pair, lens.rx, limit, is_up, &stats.poll)?;
+                let rx = RxRing::new(dev, napi, pair, lens.rx, limit, joins, is_up, &stats.poll)?;
                 let (ring, tx) = tx::ring(dev, napi, pair, lens.tx)?;
 
                 rings.push(
                     PairRegisters {
-                        rx: rx.registers(),
+                        rx: rx.registers(napi)?,
                         tx: ring.registers(),
                     },
                     GFP_KERNEL,
@@ -189,19 +195,28 @@ impl Driver for PortDriver {
         let event = data.event_vector();
         cx.add_event_vector(data.vectors.index(event.into())?, c"event")?;
 
-        *data.opened.get_mut(cx.rtnl()) = rings;
+        *data.opened.get_mut(cx.ops_lock()) = rings;
         Ok(())
     }
 
     const OPEN_WHILE_UP: bool = true;
+    const OPS_LOCK: bool = true;
     const RINGS: Option<Rings> = Some(desc::RINGS);
 
-    fn start<'bound>(port: Pin<&Port<'bound>>, netdev: &Device, rtnl: &mut Rtnl) -> Result {
-        port.start(netdev, rtnl)
+    fn start<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        locks: &mut Locks<'bound>,
+    ) -> Result {
+        port.start(netdev, locks)
     }
 
-    fn quiesce<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, rtnl: &mut Rtnl) -> Result {
-        port.quiesce(rtnl)
+    fn quiesce<'bound>(
+        port: Pin<&Port<'bound>>,
+        _netdev: &Device,
+        locks: &mut Locks<'bound>,
+    ) -> Result {
+        port.quiesce(locks)
     }
 
     fn reset<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, _rtnl: &mut Rtnl) -> Result {
@@ -260,7 +275,7 @@ impl Driver for PortDriver {
         skb: TxSkBuff<'call>,
         more: bool,
     ) -> Xmit<'call> {
-        tx.ring.xmit(&port.bar, queue, &tx.stats.xmit, skb, more)
+        tx.ring.xmit(&port, queue, &tx.stats.xmit, skb, more)
     }
 
     #[inline]
@@ -292,22 +307,39 @@ impl Driver for PortDriver {
             .set(id, member, live.then_some(&port.bar))
     }
 
+    fn fix_features<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        wanted: Features,
+    ) -> Features {
+        if !wanted.contains(Feature::Lro) || port.moderation.allows_joining() {
+            return wanted;
+        }
+        dev_notice!(
+            netdev,
+            "lro needs interrupts that are {} us apart (rx-usecs)\n",
+            moderation::MIN_JOINING_USECS
+        );
+        wanted.without(Feature::Lro)
+    }
+
     fn set_features<'bound>(
         port: Pin<&Port<'bound>>,
         netdev: &Device,
         features: Features,
-        rtnl: &mut Rtnl,
+        locks: &mut Locks<'bound>,
     ) -> Result<FeaturesChange> {
         let before = netdev.features();
-        if before.contains(Feature::Ntuple) != features.contains(Feature::Ntuple) {
-            // The memory of the flow director can be set up before reception only.
+        let changes = |feature: Feature| before.contains(feature) != features.contains(feature);
+        // Rings are of another sort; the flow director can be set up before reception only.
+        if changes(Feature::Lro) || changes(Feature::Ntuple) {
             return Ok(FeaturesChange::Restart);
         }
         // The others are read for each packet or poll.
         vlan::filter(&port.bar, features.contains(Feature::VlanFilter));
         vlan::strip(
             &port.bar,
-            port.pairs(rtnl),
+            port.pairs(locks.ops()),
             features.contains(Feature::VlanStrip),
         );
         Ok(FeaturesChange::Live)
@@ -379,7 +411,7 @@ impl Driver for PortDriver {
         port: Pin<&Port<'bound>>,
         _netdev: &Device,
         statistics: &mut Statistics<'_>,
-        _rtnl: &mut Rtnl,
+        _lock: &mut OpsLocked<'bound>,
     ) {
         port.stats.list(&port.bar, statistics);
     }
@@ -388,11 +420,15 @@ impl Driver for PortDriver {
 
     const PRIVATE_FLAGS: &'static [&'static str] = FLAG_NAMES;
 
-    fn private_flags<'bound>(port: Pin<&Port<'bound>>, _rtnl: &mut Rtnl) -> u32 {
+    fn private_flags<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> u32 {
         port.flags.load(Relaxed)
     }
 
-    fn set_private_flags<'bound>(port: Pin<&Port<'bound>>, flags: u32, _rtnl: &mut Rtnl) -> Result {
+    fn set_private_flags<'bound>(
+        port: Pin<&Port<'bound>>,
+        flags: u32,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> Result {
         if flags & FLAG_COMBINE_TX != 0 && !port.combining {
             dev_notice!(
                 port.pdev,
@@ -405,7 +441,11 @@ impl Driver for PortDriver {
         Ok(())
     }
 
-    fn flow_hash<'bound>(port: Pin<&Port<'bound>>, flow: Flow, _rtnl: &mut Rtnl) -> FlowHash {
+    fn flow_hash<'bound>(
+        port: Pin<&Port<'bound>>,
+        flow: Flow,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> FlowHash {
         port.hashing.get(flow)
     }
 
@@ -414,7 +454,7 @@ impl Driver for PortDriver {
         netdev: &Device,
         flow: Flow,
         hash: FlowHash,
-        rtnl: &mut Rtnl,
+        lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
         port.hashing.set(flow, hash).map_err(|error| {
@@ -425,10 +465,11 @@ impl Driver for PortDriver {
         })?;
         // If the device is down, `start()` passes it to the card.
         if netdev.is_running() {
-            port.hashing.apply(&port.bar, port.pairs(rtnl));
+            port.hashing.apply(&port.bar, port.pairs(lock));
         }
         Ok(())
     }
 
     const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
+    const QUEUES: QueueOps<Self> = QueueOps::of_driver();
 }

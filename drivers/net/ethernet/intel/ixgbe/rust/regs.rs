@@ -384,6 +384,21 @@ register! {
         1:1     crcstrip => bool;
     }
 
+    /// Packet Split Receive Type: the headers that the receiver looks for.
+    pub(crate) PSRTYPE(u32) @ 0x05480 {
+        12:12   l2hdr => bool;
+        9:9     ipv6hdr => bool;
+        8:8     ipv4hdr => bool;
+        5:5     udphdr => bool;
+        4:4     tcphdr => bool;
+    }
+
+    /// RSC Data Buffer Control.
+    pub(crate) RSCDBU(u32) @ 0x03028 {
+        /// Do not coalesce segments without data: acknowledgements that are the same count.
+        7:7     rscackdis => bool;
+    }
+
     /// Receive Control.
     pub(crate) RXCTRL(u32) @ 0x03000 {
         /// Receive Enable.

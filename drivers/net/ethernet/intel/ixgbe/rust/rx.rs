@@ -22,7 +22,10 @@ use kernel::{
     },
     num::Bounded,
     prelude::*,
-    time::Delta, //
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
 };
 
 use crate::{
@@ -40,6 +43,7 @@ use crate::{
 
 mod buffers;
 mod frames;
+mod joined;
 
 use self::{
     buffers::{
@@ -52,7 +56,8 @@ use self::{
         Frame,
         Wanted,
         Words, //
-    }, //
+    },
+    joined::Joining, //
 };
 
 pub(crate) use self::buffers::FrameLimit;
@@ -62,8 +67,12 @@ const REFILL_BATCH: usize = 32;
 
 /// Totals of one [`Ring::poll`], added to the counters once at its end.
 #[derive(Default)]
-struct Received {
+pub(crate) struct Received {
     packets: usize,
+    /// Frames that there was no memory for. They are part of the budget as well.
+    lost: usize,
+    /// Whether the card had not written back any more.
+    has_drained: bool,
     bytes: u64,
     csum_good: u64,
 }
@@ -80,23 +89,29 @@ fn pool_buffers(len: RingLen) -> u32 {
 
 /// The receive ring of a queue, with buffers for the frame limit that it was made for.
 pub(crate) enum RxRing {
-    Halves(Ring<Halves>),
-    Pages(Ring<Pages>),
+    Halves(Ring<Plain<Halves>>),
+    Pages(Ring<Plain<Pages>>),
+    /// The card joins frames.
+    Joined(Ring<Joining>),
 }
 
 impl RxRing {
     /// Allocates a ring and its buffers. With `whole`, it fails if there is not memory for all of
-    /// them.
+    /// them. With `joins`, the card joins packets of TCP connections.
+    #[expect(clippy::too_many_arguments, reason = "all of them describe the ring")]
     pub(crate) fn new(
         dev: &device::Device<Bound>,
         napi: &Napi,
         pair: Pair,
         len: RingLen,
         limit: FrameLimit,
+        joins: bool,
         whole: bool,
         counters: &PollCounters,
     ) -> Result<Self> {
-        if limit.fits_half() {
+        if joins {
+            Ring::new(dev, napi, pair, len, whole, counters).map(Self::Joined)
+        } else if limit.fits_half() {
             Ring::new(dev, napi, pair, len, whole, counters).map(Self::Halves)
         } else {
             Ring::new(dev, napi, pair, len, whole, counters).map(Self::Pages)
@@ -104,10 +119,21 @@ impl RxRing {
     }
 
     /// Returns the register values that describe the ring to the card.
-    pub(crate) fn registers(&self) -> RxRegisters {
+    pub(crate) fn registers(&self, napi: &Napi) -> Result<RxRegisters> {
         match self {
-            Self::Halves(ring) => ring.registers(),
-            Self::Pages(ring) => ring.registers(),
+            Self::Halves(ring) => ring.registers(napi),
+            Self::Pages(ring) => ring.registers(napi),
+            Self::Joined(ring) => ring.registers(napi),
+        }
+    }
+
+    /// Lets the card begin with the first descriptor, with all buffers that it has. The queue must
+    /// be stopped.
+    pub(crate) fn rewind(&mut self, napi: &Napi) -> Result {
+        match self {
+            Self::Halves(ring) => ring.source.rewind(napi),
+            Self::Pages(ring) => ring.source.rewind(napi),
+            Self::Joined(ring) => ring.source.rewind(napi),
         }
     }
 
@@ -125,19 +151,48 @@ impl RxRing {
         match self {
             Self::Halves(ring) => ring.poll(bar, cx, counters),
             Self::Pages(ring) => ring.poll(bar, cx, counters),
+            Self::Joined(ring) => ring.poll(bar, cx, counters),
         }
     }
 }
 
-/// A receive ring with buffers of one sort.
-pub(crate) struct Ring<F: Buffers> {
-    pair: Pair,
-    ring: page_pool::RxRing<F>,
-    len: RingLen,
-    frame: Frame,
+/// The descriptors and buffers of a ring, and the frames that have not ended.
+pub(crate) trait Source: Sized {
+    /// The buffers.
+    type Format: Buffers;
+    /// Whether the card joins frames.
+    const JOINS: bool;
+
+    /// Allocates the ring, and buffers as far as there is memory.
+    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self>;
+
+    /// The ring.
+    fn ring(&self) -> &page_pool::RxRing<Self::Format>;
+
+    /// See [`RxRing::rewind`].
+    fn rewind(&mut self, napi: &Napi) -> Result;
+
+    /// See [`page_pool::RxRing::refill`].
+    fn refill(&mut self, cx: &Poll<'_>) -> Result<usize>;
+
+    /// Moves completed frames to the list, up to `budget`.
+    fn take(
+        &mut self,
+        cx: &Poll<'_>,
+        list: &mut RxList<'_>,
+        budget: usize,
+        counters: &PollCounters,
+    ) -> Received;
 }
 
-impl<F: Buffers> Ring<F> {
+/// A receive ring of one sort.
+pub(crate) struct Ring<S: Source> {
+    pair: Pair,
+    len: RingLen,
+    source: S,
+}
+
+impl<S: Source> Ring<S> {
     /// See [`RxRing::new`].
     fn new(
         dev: &device::Device<Bound>,
@@ -147,53 +202,50 @@ impl<F: Buffers> Ring<F> {
         whole: bool,
         counters: &PollCounters,
     ) -> Result<Self> {
-        let ring = page_pool::RxRing::new(dev, napi, len, pool_buffers(len))?;
+        let source = S::new(dev, napi, len)?;
 
-        if ring.missing() > 0 {
+        if source.ring().missing() > 0 {
             if whole {
                 return Err(ENOMEM);
             }
             counters.rx_no_buffer.add(1);
         }
-        Ok(Self {
-            pair,
-            ring,
-            len,
-            frame: Frame::None,
-        })
+        Ok(Self { pair, len, source })
     }
 
-    fn registers(&self) -> RxRegisters {
-        RxRegisters {
+    fn registers(&self, napi: &Napi) -> Result<RxRegisters> {
+        Ok(RxRegisters {
             pair: self.pair,
-            base: self.ring.dma_address(),
+            base: self.source.ring().dma_address(napi)?,
             bytes: self.len.bytes(),
-            buffer_kib: F::KIB,
-            needs_limit: F::NEEDS_LIMIT,
-            tail: self.ring.tail() as u32,
-        }
+            buffer_kib: S::Format::KIB,
+            needs_limit: S::Format::NEEDS_LIMIT,
+            joins: S::JOINS,
+            tail: self.source.ring().tail() as u32,
+        })
     }
 
     /// Replaces used buffers and moves the tail register. Returns false if so few buffers are left
     /// that polling has to continue.
     #[inline(never)]
     fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
-        let missing = self.ring.missing();
+        let missing = self.source.ring().missing();
         if missing < REFILL_BATCH {
             return true;
         }
 
-        let added = self.ring.refill(cx).unwrap_or(0);
+        let added = self.source.refill(cx).unwrap_or(0);
         if added < missing {
             counters.rx_no_buffer.add(1);
         }
         if added > 0 {
             // The register write is ordered after the writes to the descriptors.
-            bar.write(RDT::at(self.pair.at()), (self.ring.tail() as u32).into());
+            let tail = self.source.ring().tail() as u32;
+            bar.write(RDT::at(self.pair.at()), tail.into());
         }
 
         // With hardly any buffers left, the card may raise no interrupt, and nothing would retry.
-        self.ring.in_use() >= REFILL_BATCH
+        self.source.ring().in_use() >= REFILL_BATCH
     }
 
     /// See [`RxRing::poll`].
@@ -205,7 +257,7 @@ impl<F: Buffers> Ring<F> {
         loop {
             let mut list = RxList::new(cx);
 
-            let received = self.take(cx, &mut list, left, counters);
+            let received = self.source.take(cx, &mut list, left, counters);
             let filled = self.refill(bar, cx, counters);
 
             if received.packets > 0 {
@@ -217,16 +269,49 @@ impl<F: Buffers> Ring<F> {
             list.deliver();
 
             packets += received.packets;
-            left = left.saturating_sub(received.packets);
+            left = left.saturating_sub(received.packets + received.lost);
             // It has, if the sender waits for answers and got the first ones: these frames need no
             // interrupt.
             if left == 0 || received.packets == 0 || !filled {
-                return (packets, left > 0 && filled);
+                return (packets, received.has_drained && filled);
             }
         }
     }
+}
 
-    /// Moves completed frames to the list, up to `budget`.
+/// A ring whose frames have their buffers next to each other.
+pub(crate) struct Plain<F: Buffers> {
+    ring: page_pool::RxRing<F>,
+    frame: Frame,
+}
+
+impl<F: Buffers> Source for Plain<F> {
+    type Format = F;
+    const JOINS: bool = false;
+
+    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self> {
+        Ok(Self {
+            ring: page_pool::RxRing::new(dev, napi, len, pool_buffers(len))?,
+            frame: Frame::None,
+        })
+    }
+
+    #[inline]
+    fn ring(&self) -> &page_pool::RxRing<F> {
+        &self.ring
+    }
+
+    fn rewind(&mut self, napi: &Napi) -> Result {
+        // The rest of the frame is not to come.
+        self.frame = Frame::None;
+        self.ring.rewind(napi)
+    }
+
+    #[inline]
+    fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
+        self.ring.refill(cx)
+    }
+
     // Not inlined: in a function of its own, the loop's variables stay in registers.
     #[inline(never)]
     fn take(
@@ -287,15 +372,34 @@ impl<F: Buffers> Ring<F> {
             }
         }
 
+        Received::of(list, counters, budget, left, bytes, unverified)
+    }
+}
+
+impl Received {
+    /// The totals of a budget of which there are `left`, with the frames on the list.
+    #[inline(always)]
+    fn of(
+        list: &mut RxList<'_>,
+        counters: &PollCounters,
+        budget: usize,
+        left: usize,
+        bytes: u64,
+        unverified: u64,
+    ) -> Self {
         let lost = list.build();
         if lost.frames != 0 {
             counters.rx_no_skb.add(lost.frames as u64);
         }
         let packets = (budget - left).saturating_sub(lost.frames);
-        Received {
+        Self {
             packets,
+            lost: lost.frames,
+            // Else the budget has ended the loop.
+            has_drained: left != 0,
             bytes: bytes.saturating_sub(lost.bytes as u64),
-            csum_good: (packets as u64).saturating_sub(unverified),
+            csum_good: (packets as u64)
+                .saturating_sub(unverified.saturating_sub(lost.unverified as u64)),
         }
     }
 }
@@ -307,6 +411,27 @@ pub(crate) fn set_drop(bar: &Bar0<'_>, pairs: u16, drop: bool) {
     }
 }
 
+/// Stops a queue while others are running, and waits until the card accesses neither its ring nor
+/// its buffers (datasheet 4.6.7.1.2).
+///
+/// Frames for it that arrive meanwhile, or wait in the packet buffer, are dropped. The filters may
+/// go on to select it: those of one queue have no other to select.
+pub(crate) fn stop(bar: &Bar0<'_>, pair: Pair) -> Result {
+    let at = pair.at();
+
+    // The card writes back what it has received.
+    bar.update(RXDCTL::at(at), |r| r.with_enable(false).with_swflsh(true));
+    hw::wait_for(
+        bar,
+        || bar.read(RXDCTL::at(at)),
+        |r| !r.enable(),
+        Delta::from_millis(100),
+    )?;
+    // The datasheet wants a delay before the memory is freed.
+    fsleep(Delta::from_micros(100));
+    Ok(())
+}
+
 /// The register values that describe a receive ring to the card.
 #[derive(Clone, Copy)]
 pub(crate) struct RxRegisters {
@@ -316,9 +441,15 @@ pub(crate) struct RxRegisters {
     tail: u32,
     buffer_kib: u32,
     needs_limit: bool,
+    joins: bool,
 }
 
 impl RxRegisters {
+    /// Whether the card joins frames.
+    pub(crate) fn joins(&self) -> bool {
+        self.joins
+    }
+
     /// Whether the ring has buffers for all frames up to a limit.
     pub(crate) fn takes(&self, limit: FrameLimit) -> bool {
         !self.needs_limit || limit.fits_half()
@@ -353,17 +484,25 @@ impl RxRegisters {
                 .with_bsizepacket(Bounded::<u32, 5>::from_expr(self.buffer_kib & 0x1f)),
         );
 
+        if self.joins {
+            bar.write(
+                RSCCTL::at(at),
+                RSCCTL::zeroed().with_rscen(true).with_const_maxdesc::<3>(),
+            );
+        }
+
         bar.write(
             RXDCTL::at(at),
             RXDCTL::zeroed().with_enable(true).with_vme(strip),
         );
+        // Not `at` itself: the compiler would lose sight of its bounds if it had an address.
         hw::poll(
-            || bar.read(RXDCTL::at(at)),
+            || bar.read(RXDCTL::at(self.pair.at())),
             |r| r.enable(),
             Delta::from_micros(100),
             Delta::from_millis(100),
         )
-        .inspect_err(|_| dev_err!(dev, "receive queue {} does not start\n", at))?;
+        .inspect_err(|_| dev_err!(dev, "receive queue {} does not start\n", self.pair.at()))?;
 
         // The tail may only be written when the queue is enabled.
         bar.write(RDT::at(at), self.tail.into());

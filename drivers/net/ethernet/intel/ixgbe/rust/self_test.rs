@@ -4,7 +4,10 @@
 
 use kernel::{
     io::{
-        register::RegisterArray,
+        register::{
+            Array,
+            RegisterArray, //
+        },
         Io, //
     },
     net::device::{
@@ -13,7 +16,7 @@ use kernel::{
             TestFailure,
             TestResult, //
         },
-        Rtnl, //
+        OpsLocked, //
     },
     prelude::*,
     time::Delta, //
@@ -38,12 +41,15 @@ use crate::{
 
 /// All tests.
 pub(crate) const TESTS: &[SelfTest<PortDriver>] = &[
-    SelfTest::offline("Register test", |port, _netdev, _rtnl| registers(&port)),
-    SelfTest::offline("EEPROM test", |port, _netdev, _rtnl| eeprom(&port)),
-    SelfTest::online("Interrupt test", |port, netdev, rtnl| {
-        interrupts(&port, netdev.is_running(), rtnl)
+    SelfTest::offline("Register test", |port, _netdev, _lock| registers(&port)),
+    SelfTest::offline("EEPROM test", |port, _netdev, _lock| eeprom(&port)),
+    SelfTest::loopback("Loopback test", |port, _netdev, on, _locks| {
+        port.loop_back(on)
     }),
-    SelfTest::online("Link test", |_port, netdev, _rtnl| {
+    SelfTest::online("Interrupt test", |port, netdev, lock| {
+        interrupts(&port, netdev.is_running(), lock)
+    }),
+    SelfTest::online("Link test", |_port, netdev, _lock| {
         link(netdev.is_carrier_ok())
     }),
 ];
@@ -113,6 +119,10 @@ fn registers(port: &Port<'_>) -> TestResult {
     if hw::is_gone(&port.bar) {
         return Err(ENODEV.into());
     }
+    // Without a link, transmit queues are not waited for, and may not stop before a reset.
+    if Pair::first(MAX_PAIRS).any(|pair| port.bar.read(TXDCTL::at(pair.at())).enable()) {
+        hw::reset(port.device(), &port.bar)?;
+    }
     for kind in REGISTERS {
         for index in 0..kind.count {
             let offset = kind.offset + index * kind.stride;
@@ -148,14 +158,18 @@ fn packets(port: &Port<'_>) -> [u64; MAX_PAIRS as usize] {
 ///
 /// The handlers run as for any other interrupt: they find no work, or the work that there is. A
 /// port that is down has no handlers.
-fn interrupts(port: &Port<'_>, is_running: bool, rtnl: &Rtnl) -> TestResult {
+fn interrupts<'bound>(
+    port: &Port<'bound>,
+    is_running: bool,
+    lock: &OpsLocked<'bound>,
+) -> TestResult {
     /// Longer than moderation and NAPI delay what the driver does.
     const TIMEOUT: Delta = Delta::from_millis(500);
 
     if !is_running {
         return Err(ENETDOWN.into());
     }
-    let pairs = port.pairs(rtnl);
+    let pairs = port.pairs(lock);
     let before = packets(port);
     let mut test = irq::Test::begin(&port.bar, pairs, port.event_vector());
 

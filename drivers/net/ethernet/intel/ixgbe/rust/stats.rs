@@ -133,6 +133,10 @@ counters! {
         tx_bytes,
         /// Packets that the card had not sent when the device was closed.
         tx_lost,
+        /// Packets of TCP that the card has joined.
+        rx_lro_segments,
+        /// The larger packets that have come of it. In `rx_packets`, they are one each.
+        rx_lro_packets,
     }
 }
 

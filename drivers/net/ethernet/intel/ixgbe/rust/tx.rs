@@ -42,12 +42,12 @@ use kernel::{
             TxSkBuff, //
         }, //
     },
-    num::Bounded,
     prelude::*,
-    time::Delta, //
+    sync::atomic::Relaxed, //
 };
 
 use crate::{
+    atr::Sampler,
     desc::{
         self,
         TxTemplate,
@@ -58,7 +58,10 @@ use crate::{
         Bar0, //
     },
     offload::Offload,
-    port::TxQueue,
+    port::{
+        Port,
+        TxQueue, //
+    },
     regs::{
         medium::LINKS,
         queue::*, //
@@ -69,6 +72,10 @@ use crate::{
         XmitCounters, //
     }, //
 };
+
+mod registers;
+
+pub(crate) use self::registers::TxRegisters;
 
 /// Maximum number of descriptors per packet: the card accepts up to 40.
 const MAX_DESCRIPTORS: usize = 40;
@@ -97,6 +104,9 @@ fn wake_at(len: usize) -> usize {
 /// interrupt, so a busy ring has room in time.
 const MAX_COMPLETED: usize = 64;
 
+/// Bytes of a frame on the wire, by which those are counted that the card makes of a packet.
+const FULL_FRAME: usize = 1514;
+
 /// Minimum length of a packet, in bytes; the card does not send shorter ones.
 const MIN_LEN: u32 = 17;
 
@@ -115,6 +125,7 @@ pub(crate) fn ring<'a>(
             pair,
             producer,
             desc: desc.clone(),
+            sampler: Sampler::new(),
         },
         TxCompletion {
             consumer,
@@ -129,6 +140,7 @@ pub(crate) struct TxRing<'a> {
     pair: Pair,
     producer: TxProducer<'a>,
     desc: Descriptors<'a>,
+    sampler: Sampler,
 }
 
 impl TxRing<'_> {
@@ -149,7 +161,7 @@ impl TxRing<'_> {
     #[inline(always)]
     pub(crate) fn xmit<'call>(
         &mut self,
-        bar: &Bar0<'_>,
+        port: &Port<'_>,
         queue: &TxQueue<'_>,
         counters: &XmitCounters,
         skb: TxSkBuff<'call>,
@@ -162,10 +174,10 @@ impl TxRing<'_> {
             // The queue need not be stopped after this packet.
             && self.producer.free_seen() > STOP_BELOW;
         if !is_ordinary {
-            return self.xmit_any(bar, queue, counters, skb, more);
+            return self.xmit_any(port, queue, counters, skb, more);
         }
         let Some(template) = TxTemplate::new(len, false) else {
-            return self.xmit_any(bar, queue, counters, skb, more);
+            return self.xmit_any(port, queue, counters, skb, more);
         };
 
         let ring = &self.desc;
@@ -175,9 +187,9 @@ impl TxRing<'_> {
         });
 
         match submitted {
-            Ok(submitted) => self.sent(bar, queue, counters, submitted.bytes, more),
+            Ok(submitted) => self.sent(&port.bar, queue, counters, submitted.bytes, more),
             // It takes several descriptors, or is refused there, too.
-            Err(refused) => self.xmit_any(bar, queue, counters, refused.skb, more),
+            Err(refused) => self.xmit_any(port, queue, counters, refused.skb, more),
         }
     }
 
@@ -187,12 +199,13 @@ impl TxRing<'_> {
     #[cold]
     fn xmit_any<'call>(
         &mut self,
-        bar: &Bar0<'_>,
+        port: &Port<'_>,
         queue: &TxQueue<'_>,
         counters: &XmitCounters,
         skb: TxSkBuff<'call>,
         more: bool,
     ) -> Xmit<'call> {
+        let bar = &port.bar;
         // First, as a packet whose headers have been prepared cannot be returned to the stack.
         if self.producer.free_or_enough(MAX_DESCRIPTORS) < MAX_DESCRIPTORS {
             // A safety net: with so little room, the queue should have been stopped.
@@ -209,6 +222,11 @@ impl TxRing<'_> {
             self.doorbell_if_last(bar, queue, counters, more);
             return Xmit::Taken;
         };
+        if port.directing.load(Relaxed) {
+            if let Some(flow) = self.sampler.sample(&skb) {
+                flow.direct_to(bar, &port.director, self.pair);
+            }
+        }
         let Offload {
             context, template, ..
         } = offload;
@@ -373,7 +391,8 @@ pub(crate) struct TxCompletion<'a> {
 
 impl TxCompletion<'_> {
     /// Frees packets that the card has sent, up to [`most_completed`], in bulk if `bulk` is set.
-    /// Returns their number, and whether these were all.
+    /// Returns the number of frames that they had, roughly if the card has split packets, and
+    /// whether these were all.
     // Not inlined: in a function of its own, the loop's variables stay in registers.
     #[inline(never)]
     pub(crate) fn poll(
@@ -403,7 +422,10 @@ impl TxCompletion<'_> {
             || self.consumer.free(),
             self.wake_at,
         );
-        (done.packets, done.packets < limit)
+        (
+            done.packets.max(done.bytes / FULL_FRAME),
+            done.packets < limit,
+        )
     }
 
     /// Frees the remaining packets after the card was stopped, and counts them as sent or lost.
@@ -437,51 +459,6 @@ pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u1
         bar.read(TXDCTL::at(at)).into_raw(),
         links.into_raw()
     );
-}
-
-/// The register values that describe a transmit ring to the card.
-#[derive(Clone, Copy)]
-pub(crate) struct TxRegisters {
-    pair: Pair,
-    base: u64,
-    bytes: u32,
-}
-
-impl TxRegisters {
-    /// Sets up the ring's registers and enables the queue (datasheet 4.6.8.1).
-    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
-        let at = self.pair.at();
-
-        // A reset may leave a limit on the rate of the queue.
-        bar.write_reg(RTTDQSEL::zeroed().with_txdq_idx(Bounded::<u32, 7>::from_expr(at as u32)));
-        bar.write_reg(RTTBCNRC::zeroed());
-
-        bar.write(TXDCTL::at(at), TXDCTL::zeroed());
-        bar.write(TDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
-        bar.write(TDBAH::at(at), ((self.base >> 32) as u32).into());
-        bar.write(TDLEN::at(at), self.bytes.into());
-        bar.write(TDH::at(at), TDH::zeroed());
-        bar.write(TDT::at(at), TDT::zeroed());
-
-        // Prefetch descriptors early, and write back each completion at once: a higher WTHRESH
-        // could delay the last one indefinitely.
-        bar.write(
-            TXDCTL::at(at),
-            TXDCTL::zeroed()
-                .with_const_pthresh::<32>()
-                .with_const_hthresh::<1>()
-                .with_const_wthresh::<1>()
-                .with_enable(true),
-        );
-        hw::poll(
-            || bar.read(TXDCTL::at(at)),
-            |r| r.enable(),
-            Delta::from_micros(100),
-            Delta::from_millis(100),
-        )
-        .inspect_err(|_| dev_err!(dev, "transmit queue {} does not start\n", at))?;
-        Ok(())
-    }
 }
 
 #[kunit_tests(ixgbe_rust_tx)]

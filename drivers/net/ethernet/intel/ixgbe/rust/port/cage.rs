@@ -65,6 +65,8 @@ pub(crate) struct Cage {
     waited: u8,
     /// The last attempt to start the link has failed, and the log says so.
     fails: bool,
+    /// The card is in loopback: there is no link that the stack could use.
+    loops: bool,
 }
 
 impl Cage {
@@ -75,6 +77,7 @@ impl Cage {
             speed: Speed::Ten,
             waited: 0,
             fails: false,
+            loops: false,
         }
     }
 
@@ -256,6 +259,9 @@ impl Port<'_> {
         let mut cage = self.cage.lock();
         let was = cage.content;
 
+        if cage.loops {
+            return;
+        }
         if inserted {
             return self.look(netdev, &mut cage);
         }
@@ -321,6 +327,9 @@ impl Port<'_> {
     pub(super) fn update_link(&self, dev: &Device) {
         // Serializes this, so that the last report is current.
         let cage = self.cage.lock();
+        if cage.loops {
+            return;
+        }
         let mut state = self.link_state(&cage);
 
         if state != Link::Down && !dev.is_carrier_ok() && self.firmware.doubts_link {
@@ -341,6 +350,19 @@ impl Port<'_> {
             }
             Link::Up(_) | Link::Down => (),
         }
+    }
+
+    /// Puts the card into loopback, or takes it out again.
+    pub(crate) fn loop_back(&self, on: bool) -> Result {
+        let mut cage = self.cage.lock();
+
+        cage.loops = on;
+        link::loop_back(&self.bar, &self.firmware, on)
+    }
+
+    /// Returns whether the card is in loopback.
+    pub(super) fn is_looping(&self) -> bool {
+        self.cage.lock().loops
     }
 
     /// Returns the module in the cage, if it can be used.

@@ -13,6 +13,7 @@ use kernel::{
 };
 
 use crate::{
+    atr,
     flush,
     hw,
     irq,
@@ -32,10 +33,16 @@ impl Port<'_> {
         if self.memory_error.load(Relaxed) {
             return CheckUp::Restart;
         }
+        if atr::empty_if_full(self.pdev.as_ref(), bar, &self.directing).is_err() {
+            dev_err!(
+                self.pdev,
+                "the flow director cannot be emptied; it stays off\n"
+            );
+        }
         self.check_cage(netdev, false);
         self.update_link(netdev);
 
-        if netdev.is_carrier_ok() {
+        if netdev.is_carrier_ok() || self.is_looping() {
             irq::raise_queues(bar);
         } else if flush::is_pending(bar) {
             // The stack does not notice: its watchdog needs a carrier. Meanwhile the packets would

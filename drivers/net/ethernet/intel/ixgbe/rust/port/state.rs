@@ -20,7 +20,9 @@ use kernel::{
         Feature,
         Features,
         Info,
-        Rtnl,
+        Locks,
+        OpsCell,
+        OpsLocked,
         RtnlCell, //
     },
     pci::{
@@ -36,7 +38,9 @@ use kernel::{
             Relaxed, //
         },
         new_mutex,
-        Mutex, //
+        new_spinlock,
+        Mutex,
+        SpinLock, //
     }, //
 };
 
@@ -47,7 +51,10 @@ use crate::{
     filter,
     firmware::Firmware,
     flow,
-    flow_director,
+    flow_director::{
+        self,
+        Mode, //
+    },
     hw::{
         self,
         Bar0, //
@@ -126,9 +133,9 @@ pub(crate) struct Port<'bound> {
     #[pin]
     pub(crate) stats: PortStats,
     /// One for each queue pair while the port is open.
-    pub(super) rings: RtnlCell<KVec<PairRegisters>>,
+    pub(super) rings: OpsCell<'bound, KVec<PairRegisters>>,
     /// Those that it is started with. Meanwhile it may be open with others.
-    pub(super) opened: RtnlCell<KVec<PairRegisters>>,
+    pub(super) opened: OpsCell<'bound, KVec<PairRegisters>>,
     /// The cage and the link. Held while that is set up, up to a second.
     #[pin]
     pub(super) cage: Mutex<Cage>,
@@ -141,16 +148,21 @@ pub(crate) struct Port<'bound> {
     pub(super) hashing: Hashing,
     /// The VLANs whose frames are received.
     pub(super) vlans: RtnlCell<Members>,
-    pub(crate) spread: RtnlCell<Spread>,
+    pub(crate) spread: OpsCell<'bound, Spread>,
     /// The rules for the flow director.
-    pub(crate) flow_rules: FlowRules,
+    pub(crate) flow_rules: FlowRules<'bound>,
+    /// Transmit functions may add filters to the flow director, see [`atr`](crate::atr).
+    pub(crate) directing: Atomic<bool>,
+    /// Held while one of them does so.
+    #[pin]
+    pub(crate) director: SpinLock<()>,
     pub(crate) moderation: Setting,
     /// LEDCTL as it was before one of the lights was to identify the port, else [`NO_LIGHTS`].
     pub(crate) lights: Atomic<u32>,
     /// The kinds of messages that are logged while the port is in use.
     pub(crate) messages: Messages,
     /// The use of pause frames.
-    pub(crate) pause: RtnlCell<Pause>,
+    pub(crate) pause: OpsCell<'bound, Pause>,
     pub(crate) media: Media,
     pub(super) firmware: Firmware,
     /// A memory of the card has had an error since it was reset. Nothing in it can be trusted.
@@ -237,8 +249,8 @@ impl<'bound> Port<'bound> {
             .with(Feature::Tso)
             .with(Feature::Tso6)
             .with(Feature::Uso);
-        // With rules, a part of the packet buffer is theirs.
-        info.features_off = Features::NONE.with(Feature::Ntuple);
+        // With rules, there is no ATR. Joining packets is for hosts that do not forward.
+        info.features_off = Features::NONE.with(Feature::Ntuple).with(Feature::Lro);
         // The card has a network header of up to 511 bytes, whatever is in it.
         info.tunnels = Features::NONE
             .with(Feature::TunnelGre)
@@ -254,8 +266,8 @@ impl<'bound> Port<'bound> {
             info,
             try_pin_init!(Port {
                 stats <- stats,
-                rings: RtnlCell::new(KVec::new()),
-                opened: RtnlCell::new(KVec::new()),
+                rings: OpsCell::new(KVec::new()),
+                opened: OpsCell::new(KVec::new()),
                 cage <- new_mutex!(Cage::new(), "ixgbe_rust::cage"),
                 unicast_entries: RtnlCell::new(1),
                 flags: Atomic::new(
@@ -264,12 +276,14 @@ impl<'bound> Port<'bound> {
                 combining,
                 hashing: Hashing::new(),
                 vlans: RtnlCell::new(Members::new()),
-                spread: RtnlCell::new(Spread::new()),
+                spread: OpsCell::new(Spread::new()),
                 flow_rules: FlowRules::new(),
+                directing: Atomic::new(false),
+                director <- new_spinlock!((), "ixgbe_rust::director"),
                 moderation: Setting::new(),
                 lights: Atomic::new(NO_LIGHTS),
                 messages: Messages::new(&[Message::Link, Message::TxError, Message::Hardware]),
-                pause: RtnlCell::new(flow::DEFAULT),
+                pause: OpsCell::new(flow::DEFAULT),
                 media,
                 firmware,
                 memory_error: Atomic::new(false),
@@ -282,7 +296,7 @@ impl<'bound> Port<'bound> {
     }
 }
 
-impl Port<'_> {
+impl<'bound> Port<'bound> {
     /// Returns the bus device.
     pub(crate) fn device(&self) -> &device::Device<Bound> {
         self.pdev.as_ref()
@@ -294,33 +308,33 @@ impl Port<'_> {
     }
 
     /// Returns the number of queue pairs, if the port is open.
-    pub(crate) fn pairs(&self, rtnl: &Rtnl) -> u16 {
+    pub(crate) fn pairs(&self, lock: &OpsLocked<'bound>) -> u16 {
         // CAST: There are no more than `MAX_PAIRS`.
-        self.rings.get(rtnl).len() as u16
+        self.rings.get(lock).len() as u16
     }
 
     /// Configures the card and starts all rings.
-    pub(super) fn start(&self, netdev: &Device, rtnl: &mut Rtnl) -> Result {
+    pub(super) fn start(&self, netdev: &Device, locks: &mut Locks<'bound>) -> Result {
         let dev = self.pdev.as_ref();
         let bar = &self.bar;
         // `filter::init()` leaves one.
-        *self.unicast_entries.get_mut(rtnl) = 1;
-        let opened = mem::take(self.opened.get_mut(rtnl));
-        *self.rings.get_mut(rtnl) = opened;
-        let pairs = self.pairs(rtnl);
-        if !netdev.is_rss_configured(rtnl) {
-            self.spread.get_mut(rtnl).even(pairs);
+        *self.unicast_entries.get_mut(locks) = 1;
+        let opened = mem::take(self.opened.get_mut(locks.ops_mut()));
+        *self.rings.get_mut(locks.ops_mut()) = opened;
+        let pairs = self.pairs(locks.ops());
+        if !netdev.is_rss_configured(locks.ops()) {
+            self.spread.get_mut(locks.ops_mut()).even(pairs);
         }
-        let rings = self.rings.get(rtnl);
+        let rings = self.rings.get(locks.ops());
 
         hw::reset(dev, bar)?;
         self.memory_error.store(false, Relaxed);
-        let directs = netdev.features().contains(Feature::Ntuple);
-        hw::configure(bar, directs);
-        self.spread.get(rtnl).apply(bar);
+        let mode = Mode::of(netdev, pairs);
+        hw::configure(bar, mode, rings.iter().any(|pair| pair.rx.joins()));
+        self.spread.get(locks.ops()).apply(bar);
         self.hashing.apply(bar, pairs);
         filter::init(bar, &netdev.mac_address());
-        self.vlans.get(rtnl).apply(bar);
+        self.vlans.get(locks).apply(bar);
         vlan::filter(bar, netdev.features().contains(Feature::VlanFilter));
         let limit = FrameLimit::of_mtu(netdev.mtu());
         if !rings.iter().all(|pair| pair.rx.takes(limit)) {
@@ -328,11 +342,10 @@ impl Port<'_> {
             return Err(EINVAL);
         }
         hw::set_frame_limit(bar, limit);
-        let pause = *self.pause.get(rtnl);
-        flow::apply(bar, pause, directs);
-        if directs {
-            flow_director::start(dev, bar, pairs, self.flow_rules.iter(rtnl))?;
-        }
+        let pause = *self.pause.get(locks.ops());
+        flow::apply(bar, pause, mode);
+        flow_director::start(dev, bar, mode, pairs, self.flow_rules.iter(locks.ops()))?;
+        self.directing.store(mode == Mode::Flows, Relaxed);
         let cage = self.media == Media::SfpPlus;
         irq::configure(bar, &self.moderation, pairs, self.event_vector(), cage);
 
@@ -353,12 +366,13 @@ impl Port<'_> {
     }
 
     /// Stops the card, so that it does no DMA.
-    pub(super) fn quiesce(&self, rtnl: &mut Rtnl) -> Result {
+    pub(super) fn quiesce(&self, locks: &mut Locks<'bound>) -> Result {
         let bar = &self.bar;
 
         let stopped = hw::stop(self.pdev.as_ref(), bar);
+        self.directing.store(false, Relaxed);
         self.stats.save_hw(bar);
-        self.rings.get_mut(rtnl).clear();
+        self.rings.get_mut(locks.ops_mut()).clear();
         self.stop_link();
         hw::set_driver_loaded(bar, false);
         stopped

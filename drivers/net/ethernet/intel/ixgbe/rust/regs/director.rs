@@ -26,6 +26,9 @@ register! {
     /// Flow Director Filters Lookup Table Hash Key: for the bucket of a packet.
     pub(crate) FDIRHKEY(u32) @ 0x0ee68 {}
 
+    /// Flow Director Filters Signature Hash Key.
+    pub(crate) FDIRSKEY(u32) @ 0x0ee6c {}
+
     /// Source address of a filter, in the order of the wire.
     pub(crate) FDIRIPSA(u32) @ 0x0ee18 {}
 
@@ -48,7 +51,7 @@ register! {
 
     /// Flow Director Filters Hash: the place of a filter.
     pub(crate) FDIRHASH(u32) @ 0x0ee28 {
-        /// The driver's number of the filter.
+        /// The driver's number of a perfect filter, or the signature of another one.
         30:16   soft_index;
         /// The hash over its fields.
         14:0    hash;
@@ -64,12 +67,22 @@ register! {
         11:11   last => bool;
         /// Packets are dropped.
         9:9     drop => bool;
+        /// Clear the table.
+        8:8     clear => bool;
+        /// The packets are of IPv6.
+        7:7     ipv6 => bool;
         /// The transport protocol.
         6:5     l4type;
         /// If there is this filter, change it.
         3:3     filter_update => bool;
         /// The command; 0 when it is done.
         1:0     cmd;
+    }
+
+    /// Flow Director Filters Free.
+    pub(crate) FDIRFREE(u32) @ 0x0ee38 {
+        /// Filters for which there is room.
+        15:0    free;
     }
 
     /// Mask of IPv4 destination addresses: bits that are not compared, in the order of the wire.

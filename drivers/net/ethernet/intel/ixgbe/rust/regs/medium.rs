@@ -69,6 +69,8 @@ register! {
         12:12   restart_an => bool;
         /// Physical layer for 1 Gb/s; 0 is SFI.
         9:9     pma_pmd_1g;
+        /// Force Link Up: the MAC takes the link for up, whether there is one or not.
+        0:0     flu => bool;
     }
 
     /// Auto-Negotiation Control 2.

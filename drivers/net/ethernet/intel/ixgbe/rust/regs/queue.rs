@@ -88,6 +88,14 @@ register! {
         25:25   enable => bool;
     }
 
+    /// Receive Side Coalescing Control.
+    pub(crate) RSCCTL(u32)[QUEUES, stride = 0x40] @ 0x0102c {
+        /// The most descriptors of a packet that is joined; 3 for 16.
+        3:2     maxdesc;
+        /// Join packets of TCP connections.
+        0:0     rscen => bool;
+    }
+
     /// Transmit Descriptor Base Address Low.
     pub(crate) TDBAL(u32)[QUEUES, stride = 0x40] @ 0x06000 {}
 

@@ -15,7 +15,8 @@
 //!   transmitter in a loopback, too. Damaged frames would be stored on demand only (FCTRL.SBP).
 //! - The limit counts the frame check sequence, which the card strips, but not the tags of VLANs.
 //!   So halves are for limits at which a frame fits with two tags.
-//! - Each frame begins with a buffer of its own: the card does not merge frames (RSC is off).
+//! - Each frame begins with a buffer of its own: the card does not join frames (RSC is off). If it
+//!   is to, frames of any length get whole pages.
 //! - Frames that were received with a higher limit may wait in the card's packet buffer. A reset
 //!   empties it, so buffers of another sort come with a reset only.
 //!
@@ -23,13 +24,18 @@
 
 use kernel::{
     net::page_pool::{
+        ChainFormat,
         Layout,
+        Link,
         RxFormat, //
     },
     prelude::*, //
 };
 
-use crate::desc::RxStatus;
+use crate::desc::{
+    RxInfo,
+    RxStatus, //
+};
 
 /// Length of an Ethernet header. The card does not receive shorter frames.
 pub(super) const HEADER_LEN: u16 = 14;
@@ -96,6 +102,29 @@ pub(crate) struct Pages;
 /// Buffers for frames with a limit of which [`FrameLimit::fits_half`] is true.
 pub(crate) struct Halves;
 
+/// Buffers for frames of any length, which the card may join to larger ones (datasheet 7.11).
+pub(crate) struct Joined;
+
+impl ChainFormat for Joined {
+    #[inline]
+    fn link(info: u64, status: u64) -> Link {
+        let status = RxStatus::from_raw(status);
+
+        if status.eop() {
+            Link::End
+        } else if RxInfo::from_raw(info).may_be_joined() {
+            Link::At(status.next_descriptor())
+        } else {
+            Link::Following
+        }
+    }
+
+    #[inline]
+    fn packets(info: u64) -> u32 {
+        RxInfo::from_raw(info).packets()
+    }
+}
+
 macro_rules! buffers {
     ($name:ident, $layout:expr) => {
         impl RxFormat for $name {
@@ -113,6 +142,7 @@ macro_rules! buffers {
 }
 
 buffers!(Pages, PAGE);
+buffers!(Joined, PAGE);
 buffers!(
     Halves,
     match HALF {
@@ -122,7 +152,13 @@ buffers!(
     }
 );
 
-const _: () = assert!(!Pages::NEEDS_LIMIT);
+const _: () = assert!(!Pages::NEEDS_LIMIT && !Joined::NEEDS_LIMIT);
+
+/// The most descriptors of a joined packet, see [`RSCCTL`](crate::regs::queue::RSCCTL).
+const JOINED_DESCRIPTORS: u32 = 16;
+
+// All of them together have to be shorter than 64 KiB.
+const _: () = assert!(JOINED_DESCRIPTORS * Joined::KIB < 64);
 
 #[kunit_tests(ixgbe_rust_buffers)]
 mod tests {
@@ -147,6 +183,17 @@ mod tests {
         for mtu in [1511, 2048, 9710, u32::MAX] {
             assert!(!FrameLimit::of_mtu(mtu).fits_half());
         }
+    }
+
+    #[test]
+    fn joined_frames_go_on_where_the_card_says() {
+        let link = |info, status| Joined::link(info, status);
+
+        assert_eq!(link(0, 3), Link::End);
+        assert_eq!(link(2 << 17, 0x73), Link::End);
+        assert_eq!(link(0, 0x1231), Link::Following);
+        assert_eq!(link(1 << 17, 0x1231), Link::At(0x123));
+        assert_eq!(Joined::packets(4 << 17), 3);
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Wanted {
     }
 
     /// Reads the hash and the VLAN tag.
-    fn offloads(self, words: Words) -> RxOffloads {
+    pub(super) fn offloads(self, words: Words) -> RxOffloads {
         RxOffloads {
             hash: if self.hash != 0 {
                 words.info.hash()
@@ -170,6 +170,34 @@ impl Frame {
         } else {
             Self::Discard
         };
+    }
+
+    /// Takes a frame that the card may have joined of `packets` ones. Returns as [`Self::take`].
+    #[inline(never)]
+    pub(super) fn take_joined(
+        mut skb: UniqueSkBuff,
+        packets: u32,
+        words: Words,
+        wanted: Wanted,
+        list: &mut RxList<'_>,
+        counters: &PollCounters,
+    ) -> Option<(u32, bool)> {
+        let Words { status, info } = words;
+        let len = skb.len();
+
+        if skb.head_len() < HEADER_LEN.into() || skb.set_joined(packets).is_err() {
+            counters.rx_bad_descriptors.add(1);
+            return None;
+        }
+        wanted.offloads(words).apply(&mut skb);
+        let trusted = wanted.checksum != 0;
+        let verified = Self::receive(skb, status, info, list, counters, trusted)?;
+
+        if packets > 1 {
+            counters.rx_lro_segments.add(packets.into());
+            counters.rx_lro_packets.add(1);
+        }
+        Some((len, verified))
     }
 
     /// Hands a complete frame to the stack. Returns whether the card verified its checksum, or

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The restart of one receive queue, while the others go on.
+
+use kernel::{
+    net::{
+        device::{
+            Device,
+            Feature,
+            OpsLocked,
+            QueueManagement,
+            RxMaking, //
+        },
+        napi::Napi, //
+    },
+    prelude::*, //
+};
+
+use crate::{
+    flow,
+    regs::queue::Pair,
+    rx::{
+        self,
+        FrameLimit,
+        RxRing, //
+    }, //
+};
+
+use super::{
+    Poller,
+    Port,
+    PortDriver, //
+};
+
+impl QueueManagement for PortDriver {
+    type Rx<'bound> = RxRing;
+
+    fn rx<'a, 'bound: 'a>(poller: &'a mut Poller<'bound>) -> &'a mut RxRing {
+        &mut poller.rx
+    }
+
+    fn make_rx<'bound>(cx: &mut RxMaking<'_, 'bound, Self>) -> Result<RxRing> {
+        let port = cx.data().get_ref();
+        // Buffers of another sort come with a restart of the port.
+        let rings = port.rings.get(cx.ops_lock());
+        let joins = rings.iter().any(|pair| pair.rx.joins());
+
+        RxRing::new(
+            port.pdev.as_ref(),
+            cx.napi(),
+            Pair::new(cx.queue()).ok_or(EINVAL)?,
+            cx.ring_lens().rx,
+            FrameLimit::of_mtu(cx.device().mtu()),
+            joins,
+            true,
+            &port.stats.pair(cx.queue())?.poll,
+        )
+    }
+
+    fn stop_rx<'bound>(
+        port: Pin<&Port<'bound>>,
+        _netdev: &Device,
+        queue: u16,
+        _rx: &mut RxRing,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> Result {
+        rx::stop(&port.bar, Pair::new(queue).ok_or(EINVAL)?)
+    }
+
+    fn start_rx<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        napi: &Napi,
+        _queue: u16,
+        rx: &mut RxRing,
+        lock: &mut OpsLocked<'bound>,
+    ) -> Result {
+        let drop = flow::drops(*port.pause.get(lock), port.pairs(lock));
+        let strip = netdev.features().contains(Feature::VlanStrip);
+
+        // It may have been in use before.
+        rx.rewind(napi)?;
+        rx.registers(napi)?
+            .start(port.device(), &port.bar, drop, strip)
+    }
+}

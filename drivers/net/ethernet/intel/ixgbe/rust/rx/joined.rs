@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The receive ring of a card that joins frames (receive side coalescing, datasheet 7.11).
+//!
+//! The card joins segments of a TCP connection over IPv4 that follow each other to a larger packet,
+//! until its interrupt is due. Several connections take turns in the ring, so a packet goes on in
+//! the descriptor that the card names.
+
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    net::{
+        napi::{
+            Napi,
+            Poll, //
+        },
+        page_pool::{
+            self,
+            ChainRing,
+            Chained,
+            Piece, //
+        },
+        queue::RingLen,
+        rx_list::RxList, //
+    },
+    prelude::*, //
+};
+
+use super::{
+    buffers::{
+        Joined,
+        HEADER_LEN, //
+    },
+    frames::{
+        Frame,
+        Wanted,
+        Words, //
+    },
+    pool_buffers,
+    Received,
+    Source, //
+};
+use crate::{
+    desc::{
+        RxInfo,
+        RxStatus, //
+    },
+    stats::PollCounters, //
+};
+
+/// A ring whose frames may be joined of others.
+pub(crate) struct Joining {
+    ring: ChainRing<Joined>,
+}
+
+impl Source for Joining {
+    type Format = Joined;
+    const JOINS: bool = true;
+
+    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self> {
+        Ok(Self {
+            ring: ChainRing::new(dev, napi, len, pool_buffers(len))?,
+        })
+    }
+
+    #[inline]
+    fn ring(&self) -> &page_pool::RxRing<Joined> {
+        &self.ring
+    }
+
+    fn rewind(&mut self, napi: &Napi) -> Result {
+        self.ring.rewind(napi)
+    }
+
+    #[inline]
+    fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
+        self.ring.refill(cx)
+    }
+
+    #[inline(never)]
+    fn take(
+        &mut self,
+        cx: &Poll<'_>,
+        list: &mut RxList<'_>,
+        budget: usize,
+        counters: &PollCounters,
+    ) -> Received {
+        let wanted = Wanted::of(cx.device().features());
+        let Ok(mut ring) = self.ring.poll(cx) else {
+            // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
+            return Received::default();
+        };
+        let mut left = budget;
+        let mut bytes = 0;
+        let mut unverified = 0;
+
+        while left != 0 {
+            let Some(done) = ring.next() else {
+                break;
+            };
+            if let Some((len, verified)) = take(done, wanted, list, counters) {
+                left -= 1;
+                bytes += u64::from(len);
+                unverified += u64::from(!verified);
+            }
+        }
+        Received::of(list, counters, budget, left, bytes, unverified)
+    }
+}
+
+/// Takes a descriptor. Returns the length of the frame that it completes, if that is received, and
+/// whether the card has verified its checksum.
+#[inline]
+fn take(
+    done: Chained<'_>,
+    wanted: Wanted,
+    list: &mut RxList<'_>,
+    counters: &PollCounters,
+) -> Option<(u32, bool)> {
+    let words = Words {
+        status: RxStatus::from_raw(done.status),
+        info: RxInfo::from_raw(done.info),
+    };
+    let Words { status, info } = words;
+    let (skb, packets) = match done.piece {
+        Piece::Single(buffer)
+            if status.is_whole_and_good() && info.packets() <= 1 && buffer.len() >= HEADER_LEN =>
+        {
+            let (len, verified) = (buffer.len(), wanted.is_verified(status));
+
+            list.push_buffer_with(buffer, info.protocol(), verified, wanted.offloads(words));
+            return Some((len.into(), verified));
+        }
+        Piece::Single(buffer) => (buffer.into_skb(), info.packets()),
+        Piece::Whole(skb, packets) => (Some(skb), packets),
+        Piece::NoMemory => (None, 0),
+        Piece::Pending => return None,
+        Piece::Bad => {
+            counters.rx_bad_descriptors.add(1);
+            return None;
+        }
+    };
+    let Some(skb) = skb else {
+        counters.rx_no_skb.add(1);
+        return None;
+    };
+    Frame::take_joined(skb, packets, words, wanted, list, counters)
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The registers of a transmit ring.
+
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    io::{
+        register::Array,
+        Io, //
+    },
+    num::Bounded,
+    prelude::*,
+    time::Delta, //
+};
+
+use crate::{
+    hw::{
+        self,
+        Bar0, //
+    },
+    regs::queue::*, //
+};
+
+/// The register values that describe a transmit ring to the card.
+#[derive(Clone, Copy)]
+pub(crate) struct TxRegisters {
+    pub(super) pair: Pair,
+    pub(super) base: u64,
+    pub(super) bytes: u32,
+}
+
+impl TxRegisters {
+    /// Sets up the ring's registers and enables the queue (datasheet 4.6.8.1).
+    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
+        let at = self.pair.at();
+
+        // A reset may leave a limit on the rate of the queue.
+        bar.write_reg(RTTDQSEL::zeroed().with_txdq_idx(Bounded::<u32, 7>::from_expr(at as u32)));
+        bar.write_reg(RTTBCNRC::zeroed());
+
+        bar.write(TXDCTL::at(at), TXDCTL::zeroed());
+        bar.write(TDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
+        bar.write(TDBAH::at(at), ((self.base >> 32) as u32).into());
+        bar.write(TDLEN::at(at), self.bytes.into());
+        bar.write(TDH::at(at), TDH::zeroed());
+        bar.write(TDT::at(at), TDT::zeroed());
+
+        // Prefetch descriptors early, and write back each completion at once: a higher WTHRESH
+        // could delay the last one indefinitely.
+        bar.write(
+            TXDCTL::at(at),
+            TXDCTL::zeroed()
+                .with_const_pthresh::<32>()
+                .with_const_hthresh::<1>()
+                .with_const_wthresh::<1>()
+                .with_enable(true),
+        );
+        hw::poll(
+            || bar.read(TXDCTL::at(at)),
+            |r| r.enable(),
+            Delta::from_micros(100),
+            Delta::from_millis(100),
+        )
+        .inspect_err(|_| dev_err!(dev, "transmit queue {} does not start\n", at))?;
+        Ok(())
+    }
+}
