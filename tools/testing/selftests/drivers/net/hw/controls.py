@@ -435,9 +435,16 @@ def one_queue(cfg):
 
 def queue_stats(cfg):
     """ The counters of the queues, and of those before, are those of the port. """
-    total = cfg.netnl.qstats_get({"ifindex": cfg.ifindex}, dump=True)[0]
-    before = [cfg.ports[0].stat(name) for name in ("rx_packets", "tx_packets")]
-    ksft_eq([total["rx-packets"], total["tx-packets"]], before)
+    total = {}
+
+    def they_agree():
+        nonlocal total
+        total = cfg.netnl.qstats_get({"ifindex": cfg.ifindex}, dump=True)[0]
+        return [total["rx-packets"], total["tx-packets"]] == [
+            cfg.ports[0].stat(name) for name in ("rx_packets", "tx_packets")]
+
+    # A neighbour may send something between the two.
+    wait_until(they_agree, 2, "the queues have the packets of the port")
     for name in ("tx-hw-gso-packets", "tx-hw-gso-wire-packets", "rx-alloc-fail", "tx-stop"):
         ksft_in(name, total)
 

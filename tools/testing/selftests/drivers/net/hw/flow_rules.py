@@ -27,7 +27,7 @@ def _driver(cfg):
     return re.search(r"^driver: (.+)$", cmd(f"ethtool -i {cfg.ifname}").stdout, re.M)[1]
 
 
-def _channels(cfg):
+def channels(cfg):
     return cfg.ethnl.channels_get({"header": {"dev-index": cfg.ifindex}})
 
 
@@ -35,14 +35,14 @@ def _reaches(cfg):
     return cmd(f"ping -q -c 1 -W 1 {cfg.remote_addr_v['4']}", fail=False).ret == 0
 
 
-def _come_back(cfg):
+def come_back(cfg):
     wait_until(lambda: _reaches(cfg), 40, "the remote end can be reached")
 
 
-def _switch(cfg, state):
+def switch(cfg, state):
     """ Turn the rules on or off, for which the device may go down for a moment. """
     ethtool(f"-K {cfg.ifname} ntuple {state}")
-    _come_back(cfg)
+    come_back(cfg)
 
 
 def _rules(cfg):
@@ -51,7 +51,7 @@ def _rules(cfg):
     return [int(number) for number in re.findall(r"^Filter: (\d+)$", said, re.M)]
 
 
-def _insert(cfg, rule):
+def insert(cfg, rule):
     """ Insert a rule, and return its location. """
     said = ethtool(f"-N {cfg.ifname} {rule}").stdout
     found = re.search(r"ID (\d+)", said)
@@ -62,12 +62,12 @@ def _delete(cfg, location):
     ethtool(f"-N {cfg.ifname} delete {location}")
 
 
-def _delete_all(cfg):
+def delete_all(cfg):
     for location in _rules(cfg):
         _delete(cfg, location)
 
 
-def _received(cfg):
+def received(cfg):
     """ Return the number of packets that each queue has received. """
     with contextlib.suppress(NlError):
         queues = cfg.netnl.qstats_get({"ifindex": cfg.ifindex, "scope": {"queue"}}, dump=True)
@@ -94,11 +94,11 @@ def _send(cfg, kind, port=PORT):
 
 def _queue_of(cfg, kind, port=PORT):
     """ Return the queue that gets packets. """
-    before = _received(cfg)
+    before = received(cfg)
     _send(cfg, kind, port)
 
     def queue():
-        now = _received(cfg)
+        now = received(cfg)
         return [number for number, count in now.items() if count - before[number] >= COUNT]
     wait_until(queue, 10, f"a queue receives {kind}")
     return queue()[0]
@@ -111,20 +111,20 @@ def _other(cfg):
 
 def set_up(cfg):
     """ There are two queues, and rules are on. """
-    cfg.count = _channels(cfg)["combined-count"]
+    cfg.count = channels(cfg)["combined-count"]
     if cfg.count != 2:
         ethtool(f"-L {cfg.ifname} combined 2")
-    _switch(cfg, "on")
+    switch(cfg, "on")
     ksft_eq(_rules(cfg), [])
 
 
 @ksft_disruptive
 def refused_while_off(cfg):
     """ Without the feature there are no rules. """
-    _switch(cfg, "off")
+    switch(cfg, "off")
     with ksft_raises(CmdExitFailure):
-        _insert(cfg, f"flow-type udp4 dst-port {PORT} action 1 loc 5")
-    _switch(cfg, "on")
+        insert(cfg, f"flow-type udp4 dst-port {PORT} action 1 loc 5")
+    switch(cfg, "on")
     ksft_eq(_rules(cfg), [])
 
 
@@ -139,7 +139,7 @@ def to_queue(cfg, kind, rule, has_port):
     before = [_queue_of(cfg, kind, port) for port in (PORT, OTHER)]
     other = 1 - min(1, before[0])
     rule = rule.format(port=PORT, remote=cfg.remote_addr_v["4"], local=cfg.addr_v["4"])
-    location = _insert(cfg, f"flow-type {rule} action {other} loc 5")
+    location = insert(cfg, f"flow-type {rule} action {other} loc 5")
     ksft_eq((location, _rules(cfg)), (5, [5]))
     said = ethtool(f"-n {cfg.ifname} rule 5").stdout
     ksft_in(f"Action: Direct to queue {other}", said)
@@ -166,22 +166,22 @@ def _gets(cfg, port):
 def dropped(cfg):
     """ Packets of a rule that drops are not received, and others are. """
     ksft_eq(_gets(cfg, PORT), True)
-    location = _insert(cfg, f"flow-type udp4 dst-port {PORT} action -1 loc 3")
+    location = insert(cfg, f"flow-type udp4 dst-port {PORT} action -1 loc 3")
     ksft_in("Action: Drop", ethtool(f"-n {cfg.ifname} rule {location}").stdout)
     ksft_eq((_gets(cfg, PORT), _gets(cfg, OTHER)), (False, True))
     # Another action takes the place of this one.
-    _insert(cfg, f"flow-type udp4 dst-port {PORT} action 0 loc 3")
+    insert(cfg, f"flow-type udp4 dst-port {PORT} action 0 loc 3")
     ksft_eq((_rules(cfg), _gets(cfg, PORT)), ([3], True))
     _delete(cfg, location)
 
 
 def several(cfg):
     """ Each of several rules has its packets. """
-    defer(_delete_all, cfg)
+    defer(delete_all, cfg)
     other = _other(cfg)
     ports = range(7100, 7132)
     for number, port in enumerate(ports):
-        _insert(cfg, f"flow-type udp4 dst-port {port} action {(other, 1 - other)[number % 2]} "
+        insert(cfg, f"flow-type udp4 dst-port {port} action {(other, 1 - other)[number % 2]} "
                      f"loc {2 * number}")
     ksft_eq(_rules(cfg), [2 * number for number in range(len(ports))])
     for number in (0, 1, 30, 31):
@@ -193,8 +193,8 @@ def several(cfg):
 
 def without_location(cfg):
     """ A rule without a location gets one that is free. """
-    defer(_delete_all, cfg)
-    found = [_insert(cfg, f"flow-type udp4 dst-port {port} action 0") for port in (PORT, OTHER)]
+    defer(delete_all, cfg)
+    found = [insert(cfg, f"flow-type udp4 dst-port {port} action 0") for port in (PORT, OTHER)]
     ksft_eq((len(set(found)), sorted(_rules(cfg))), (2, sorted(found)))
 
 
@@ -202,17 +202,17 @@ def one_mask(cfg):
     """ All rules compare the same fields, as the card does. """
     if _driver(cfg) not in INTEL:
         raise KsftSkipEx("other cards may have several masks")
-    defer(_delete_all, cfg)
-    _insert(cfg, f"flow-type udp4 dst-port {PORT} action 0 loc 1")
+    defer(delete_all, cfg)
+    insert(cfg, f"flow-type udp4 dst-port {PORT} action 0 loc 1")
     for rule in (f"udp4 src-port {PORT}", f"udp4 dst-port {PORT} m 0xff00", "ip4"):
         with ksft_raises(CmdExitFailure):
-            _insert(cfg, f"flow-type {rule} action 0 loc 2")
+            insert(cfg, f"flow-type {rule} action 0 loc 2")
     ksft_in("mask", kernel_log().splitlines()[-1])
     # Another protocol is no other mask, and the last rule may get another one.
-    _insert(cfg, f"flow-type tcp4 dst-port {PORT} action 0 loc 2")
+    insert(cfg, f"flow-type tcp4 dst-port {PORT} action 0 loc 2")
     _delete(cfg, 2)
     if _driver(cfg) != "ixgbe":
-        _insert(cfg, f"flow-type udp4 src-port {PORT} action 0 loc 1")
+        insert(cfg, f"flow-type udp4 src-port {PORT} action 0 loc 1")
     ksft_eq(_rules(cfg), [1])
 
 
@@ -229,7 +229,7 @@ def refused(cfg, rule):
     if _driver(cfg) not in INTEL:
         raise KsftSkipEx("other cards may take the rule")
     with ksft_raises(CmdExitFailure):
-        _insert(cfg, f"flow-type {rule}")
+        insert(cfg, f"flow-type {rule}")
     ksft_eq(_rules(cfg), [])
     with ksft_raises(CmdExitFailure):
         _delete(cfg, 1)
@@ -237,11 +237,11 @@ def refused(cfg, rule):
 
 def queue_stays(cfg):
     """ A queue with a rule is not taken away. """
-    _insert(cfg, f"flow-type udp4 dst-port {PORT} action 1 loc 5")
-    defer(_delete_all, cfg)
+    insert(cfg, f"flow-type udp4 dst-port {PORT} action 1 loc 5")
+    defer(delete_all, cfg)
     with ksft_raises(CmdExitFailure):
         ethtool(f"-L {cfg.ifname} combined 1")
-    ksft_eq(_channels(cfg)["combined-count"], 2)
+    ksft_eq(channels(cfg)["combined-count"], 2)
 
 
 def _down_and_up(cfg):
@@ -256,10 +256,10 @@ def _rings(cfg):
 
 
 def _off_and_on(cfg):
-    _switch(cfg, "off")
+    switch(cfg, "off")
     # Without effect, but not forgotten.
     ksft_eq(_gets(cfg, OTHER), True)
-    _switch(cfg, "on")
+    switch(cfg, "on")
 
 
 @ksft_variants([KsftNamedVariant("down_and_up", _down_and_up),
@@ -270,12 +270,12 @@ def survive(cfg, what):
     """ The rules are in effect again after a restart. """
     if what is _down_and_up and _driver(cfg) == "ixgbe":
         raise KsftSkipEx("the driver forgets its rules when it goes down")
-    defer(_delete_all, cfg)
+    defer(delete_all, cfg)
     other = _other(cfg)
-    _insert(cfg, f"flow-type udp4 dst-port {PORT} action {other} loc 5")
-    _insert(cfg, f"flow-type udp4 dst-port {OTHER} action -1 loc 6")
+    insert(cfg, f"flow-type udp4 dst-port {PORT} action {other} loc 5")
+    insert(cfg, f"flow-type udp4 dst-port {OTHER} action -1 loc 6")
     what(cfg)
-    _come_back(cfg)
+    come_back(cfg)
     ksft_eq(_rules(cfg), [5, 6])
     ksft_eq(_queue_of(cfg, "udp"), other)
     ksft_eq(_gets(cfg, OTHER), False)
@@ -286,15 +286,15 @@ def changed_while_down(cfg):
     """ Rules that are inserted and deleted while the device is down are so when it is up. """
     if _driver(cfg) == "ixgbe":
         raise KsftSkipEx("the driver writes to a card that it has stopped")
-    defer(_delete_all, cfg)
+    defer(delete_all, cfg)
     other = _other(cfg)
-    _insert(cfg, f"flow-type udp4 dst-port {OTHER} action -1 loc 6")
+    insert(cfg, f"flow-type udp4 dst-port {OTHER} action -1 loc 6")
     ip(f"link set {cfg.ifname} down")
     _delete(cfg, 6)
-    _insert(cfg, f"flow-type udp4 src-ip {cfg.remote_addr_v['4']} dst-port {PORT} "
+    insert(cfg, f"flow-type udp4 src-ip {cfg.remote_addr_v['4']} dst-port {PORT} "
                  f"action {other} loc 7")
     ip(f"link set {cfg.ifname} up")
-    _come_back(cfg)
+    come_back(cfg)
     ksft_eq((_rules(cfg), _queue_of(cfg, "udp"), _gets(cfg, OTHER)), ([7], other, True))
 
 
@@ -306,8 +306,8 @@ def counted(cfg):
         if not counts:
             raise KsftSkipEx("the driver has no such counter")
         return counts[0]
-    defer(_delete_all, cfg)
-    _insert(cfg, f"flow-type udp4 dst-port {PORT} action 1 loc 5")
+    defer(delete_all, cfg)
+    insert(cfg, f"flow-type udp4 dst-port {PORT} action 1 loc 5")
     before = matches()
     _send(cfg, "udp")
     # The C driver looks every two seconds.
@@ -320,11 +320,11 @@ def counted(cfg):
 @ksft_disruptive
 def set_back(cfg):
     """ The rules are off, and the number of queues is as it was. """
-    _delete_all(cfg)
-    _switch(cfg, "off")
+    delete_all(cfg)
+    switch(cfg, "off")
     if cfg.count != 2:
         ethtool(f"-L {cfg.ifname} combined {cfg.count}")
-        _come_back(cfg)
+        come_back(cfg)
     ksft_eq(_gets(cfg, PORT), True)
 
 
@@ -337,7 +337,7 @@ def main():
         why = None
         if re.search(r"ntuple-filters: off \[fixed\]", features):
             why = "the driver has no rules"
-        elif _channels(cfg).get("combined-max", 0) < 2:
+        elif channels(cfg).get("combined-max", 0) < 2:
             why = "needs two queues"
         if why:
             cfg.unplug()

@@ -17,14 +17,13 @@ from lib.py import KsftNamedVariant, KsftSkipEx, defer, ethtool, ip, ksft_disrup
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_lt, ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
-from lib.py.support import SOL_PACKET, driver_stats, rounds, wait_until
+from lib.py.support import driver_stats, frames_since, rounds, wait_until
 from tcp_stream import transfer
 
 ETH_P_ALL, ETH_P_VLAN, ETH_P_TEST = 3, 0x8100, 0x88b5
 ETH_HLEN, VLAN_HLEN = 14, 4
 PEER = bytes.fromhex("020000000002")
 SO_MEMINFO, SO_RCVBUF_FORCE = 55, 33
-PACKET_STATISTICS = 6
 PAGE = 4096
 # Both halves of several pages.
 FRAMES = 24
@@ -119,8 +118,7 @@ def _memory(cfg, length):
 
         def all_are_there():
             nonlocal taken
-            statistics = sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)
-            taken += struct.unpack("=II", statistics)[0]
+            taken += frames_since(sock)
             return taken == FRAMES
 
         wait_until(all_are_there, 5, "all frames are in the socket")

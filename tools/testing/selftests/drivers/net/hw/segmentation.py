@@ -9,6 +9,7 @@ byte for byte, as when the stack splits the packet.
 import os
 import socket
 import struct
+from functools import partial
 
 from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, defer, ethtool, ip
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
@@ -65,33 +66,38 @@ def build_packet(macs, kind, size, flags, options, fragment=0):
     return macs + struct.pack("!H", kind_of_payload) + network + body, ETH_HLEN + len(network)
 
 
-def _send(cfg, kind, packet, transport, size):
+def _send(ifname, kind, packet, transport, size):
     """ Send a packet that is to be split. """
     headers = transport + (8 if kind.startswith("udp") else packet[transport + 12] >> 4 << 2)
     at = 6 if kind.startswith("udp") else 16
     vnet = struct.pack("=BBHHHH", NEEDS_CSUM, GSO[kind], headers, size, transport, at)
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender:
         sender.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
-        sender.bind((cfg.ifname, 0x0800 if kind.endswith("4") else 0x86dd))
+        sender.bind((ifname, 0x0800 if kind.endswith("4") else 0x86dd))
         sender.send(vnet + packet)
 
 
-def _frames(cfg, kind, packet, transport, size, count):
-    """ Send a packet, and return the frames that arrive. """
+def send_and_receive(cfg, kind, packet, transport, size, count, tunnel=None, offset=0):
+    """
+    Send a packet that is to be split into segments of this size, and return the
+    frames that arrive, of which there should be @count. If it goes into a
+    tunnel, frames have @offset bytes of headers in front of it.
+    """
     with NetNSEnter(os.environ["REMOTE_ARGS"]):
         receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         receiver.bind((cfg.remote_ifname, 0))
     receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
     frames = []
+    at = offset + transport
     with receiver:
-        _send(cfg, kind, packet, transport, size)
+        _send(tunnel or cfg.ifname, kind, packet, transport, size)
         try:
             while True:
                 receiver.settimeout(5 if len(frames) < count else 0.3)
                 frame, address = receiver.recvfrom(1 << 17)
                 # The destination, behind the IP addresses.
                 if address[2] != PACKET_OUTGOING and \
-                   frame[transport:transport + 4] == packet[transport:transport + 4]:
+                   frame[at:at + 4] == packet[transport:transport + 4]:
                     frames.append(frame)
         except TimeoutError:
             return frames
@@ -101,8 +107,33 @@ def _features(cfg, state):
     ethtool(f"-K {cfg.ifname} " + " ".join(f"{name} {state}" for name in FEATURES))
 
 
-def _offloaded(cfg):
+def offloaded(cfg):
+    """ Return how many packets the device has split; None if it does not count them. """
     return driver_stats(cfg.ifname).get("tx_gso_packets")
+
+
+def check_split(cfg, count, switch, receive, comparable=list):
+    """
+    Check that receive() returns the same frames when the stack splits a packet,
+    after switch("off"), and when the device does, after switch("on").
+    comparable() takes out of frames what may differ.
+    """
+    switch("off")
+    before = offloaded(cfg)
+    expected = receive()
+    ksft_eq(len(expected), count, "frames when the stack splits")
+    ksft_eq(offloaded(cfg), before, "packets split by the device, with the features off")
+
+    switch("on")
+    sent = netdev_stat(cfg.ifname, "tx_packets")
+    found = receive()
+    ksft_eq(len(found), count, "frames when the device splits")
+    pairs = zip(comparable(expected), comparable(found), strict=False)
+    different = [number for number, pair in enumerate(pairs) if pair[0] != pair[1]]
+    ksft_eq(different, [], "frames that differ")
+    if before is not None:
+        ksft_eq(offloaded(cfg) - before, 1, "packets split by the device")
+        ksft_ge(netdev_stat(cfg.ifname, "tx_packets") - sent, count, "packets counted")
 
 
 @ksft_variants([
@@ -122,23 +153,8 @@ def frames(cfg, kind, size, length, flags, options):
     """ The frames are those of the stack. """
     packet, transport = build_packet(_macs(cfg), kind, length, flags, options)
     count = -(-length // size)
-
-    _features(cfg, "off")
-    before = _offloaded(cfg)
-    expected = _frames(cfg, kind, packet, transport, size, count)
-    ksft_eq(len(expected), count, "frames when the stack splits")
-    ksft_eq(_offloaded(cfg), before, "packets split by the device, with the features off")
-
-    _features(cfg, "on")
-    sent = netdev_stat(cfg.ifname, "tx_packets")
-    found = _frames(cfg, kind, packet, transport, size, count)
-    ksft_eq(len(found), count, "frames when the device splits")
-    different = [number for number, pair in enumerate(zip(expected, found, strict=False))
-                 if pair[0] != pair[1]]
-    ksft_eq(different, [], "frames that differ")
-    if before is not None:
-        ksft_eq(_offloaded(cfg) - before, 1, "packets split by the device")
-        ksft_ge(netdev_stat(cfg.ifname, "tx_packets") - sent, count, "packets counted")
+    check_split(cfg, count, partial(_features, cfg),
+                partial(send_and_receive, cfg, kind, packet, transport, size, count))
 
 
 @ksft_variants([
@@ -151,20 +167,21 @@ def split_by_the_stack(cfg, kind, size, length):
         raise KsftSkipEx("the C driver leaves it to the card")
     packet, transport = build_packet(_macs(cfg), kind, length, TCP_ACK, 0)
     dropped = netdev_stat(cfg.ifname, "tx_dropped")
-    before = _offloaded(cfg)
-    found = _frames(cfg, kind, packet, transport, size, -(-length // size))
-    ksft_eq(len(found), -(-length // size), "frames")
-    ksft_eq(_offloaded(cfg), before, "packets split by the device")
+    before = offloaded(cfg)
+    count = -(-length // size)
+    found = send_and_receive(cfg, kind, packet, transport, size, count)
+    ksft_eq(len(found), count, "frames")
+    ksft_eq(offloaded(cfg), before, "packets split by the device")
     ksft_eq(netdev_stat(cfg.ifname, "tx_dropped"), dropped, "packets dropped")
 
 
 @ksft_variants([KsftNamedVariant("v4", "4"), KsftNamedVariant("v6", "6")])
 def stream(cfg, ipver):
     """ A TCP stream arrives as it was sent, and most of it is split by the device. """
-    before = _offloaded(cfg)
+    before = offloaded(cfg)
     transfer(cfg, 20_000_000, "sendfile", ipver)
     if before is not None:
-        ksft_ge(_offloaded(cfg) - before, 100, "packets split by the device")
+        ksft_ge(offloaded(cfg) - before, 100, "packets split by the device")
 
 
 @ksft_variants([KsftNamedVariant("v4", "4"), KsftNamedVariant("v6", "6")])

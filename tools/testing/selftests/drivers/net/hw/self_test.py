@@ -5,9 +5,12 @@
 
 import contextlib
 import re
+import socket
+import time
 
-from lib.py import KsftFailEx, KsftNamedVariant, KsftSkipEx, bkg, cmd, ip
-from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_in, ksft_ne, ksft_run
+from lib.py import EthtoolFamily, KsftFailEx, KsftNamedVariant, KsftSkipEx, NetdevFamily
+from lib.py import NetNSEnter, bkg, cmd, ethtool, ip
+from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_ne, ksft_run
 from lib.py import ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
@@ -16,6 +19,14 @@ from lib.py.support import skip_program, wait_until
 # A word of the multicast table, which has a use in no case.
 DEAD_REGISTER = 0x5200 + 4 * 77
 JUMBO = 3000
+ETH_P_ALL = 3
+ETH_P_LOOPBACK = 0x9000
+# Its name if it is made by the core, by frames of that type, and their number for each queue.
+LOOPBACK_TEST = "loopback test (offline)"
+LOOPED = 8
+# Seconds after a test in which a driver notices that the link is lost, and resets its card. The
+# test holds the locks that the driver needs for that.
+NOTICE = 5
 
 
 def _driver(cfg):
@@ -54,6 +65,12 @@ def _code(codes, what):
         if what in name:
             return code
     raise KsftSkipEx(f"the driver has no test with '{what}' in its name")
+
+
+def _loops(cfg):
+    """ Skip the case if the core has no loopback test for the driver. """
+    if LOOPBACK_TEST not in _online(cfg)[1]:
+        raise KsftSkipEx("the driver has no loopback test, or one of its own")
 
 
 def _reaches(cfg, size=56):
@@ -120,22 +137,26 @@ def while_down(cfg):
             ksft_ne(_code(codes, "link"), 0)
             ksft_eq(_code(codes, "register"), 0)
             ksft_eq(_code(codes, "eeprom"), 0)
+            ksft_eq(codes.get(LOOPBACK_TEST, 0), 0)
             link = ip(f"link show dev {cfg.ifname}", json=True)[0]
             ksft_eq("UP" in link["flags"], False)
     finally:
         ip(f"link set {cfg.ifname} up")
-    _come_back(cfg)
+        _come_back(cfg)
 
 
+@ksft_variants([KsftNamedVariant("online", _online), KsftNamedVariant("offline", _offline)])
 @ksft_disruptive
-def no_link(cfg):
-    """ The link test alone fails without a link. """
-    cfg.model.link(0, False)
-    try:
-        wait_until(lambda: not _online(cfg)[0], 10, "the test fails")
-        passed, codes = _online(cfg)
-    finally:
-        cfg.model.link(0)
+def no_link(cfg, run):
+    """ The link test alone fails without a link, and nothing is queued when that is back. """
+    with bkg(f"ping -q -f -w 20 {cfg.remote_addr_v['4']}", fail=False, exit_wait=False):
+        cfg.model.link(0, False)
+        try:
+            wait_until(lambda: not _online(cfg)[0], 10, "the test fails")
+            passed, codes = run(cfg)
+        finally:
+            time.sleep(NOTICE)
+            cfg.model.link(0)
     ksft_eq((passed, [name for name, code in codes.items() if code]),
             (False, [name for name in codes if "link" in name]))
     _come_back(cfg)
@@ -160,6 +181,87 @@ def broken(cfg, what, kind, value):
     _come_back(cfg)
     ksft_eq(_offline(cfg)[0], True, "after the repair")
     _come_back(cfg)
+
+
+@ksft_variants([KsftNamedVariant("lost", "looped_lost", 1),
+                KsftNamedVariant("damaged", "looped_damaged", 1 << 8 | 1)])
+@ksft_disruptive
+def broken_loopback(cfg, kind, code):
+    """ A frame that does not come back as it was sent fails the test. """
+    _loops(cfg)
+    cfg.model.fault(0, kind)
+    try:
+        ksft_eq(_online(cfg)[0], True)
+        passed, codes = _offline(cfg)
+    finally:
+        cfg.model.mend(0)
+    ksft_eq((passed, {name: code for name, code in codes.items() if code}),
+            (False, {LOOPBACK_TEST: 1 << 16 | code}), "the first queue")
+    _come_back(cfg)
+    ksft_eq(_offline(cfg)[0], True, "after the repair")
+    _come_back(cfg)
+
+
+def _sent(cfg):
+    """ Return the packets that each transmit queue has sent. """
+    stats = NetdevFamily().qstats_get({"ifindex": cfg.ifindex, "scope": {"queue"}}, dump=True)
+    return {one["queue-id"]: one["tx-packets"] for one in stats if one["queue-type"] == "tx"}
+
+
+@ksft_disruptive
+def loopback_of_each_queue(cfg):
+    """ Each transmit queue sends its frames. """
+    _loops(cfg)
+    channels = EthtoolFamily().channels_get({"header": {"dev-index": cfg.ifindex}})
+    before, count = channels["combined-count"], min(2, channels["combined-max"])
+    with contextlib.ExitStack() as undo:
+        if before != count:
+            undo.callback(ethtool, f"-L {cfg.ifname} combined {before}")
+            ethtool(f"-L {cfg.ifname} combined {count}")
+        _come_back(cfg)
+        sent = _sent(cfg)
+        ksft_eq(_offline(cfg)[1][LOOPBACK_TEST], 0)
+        for queue, packets in _sent(cfg).items():
+            if queue < count:
+                ksft_ge(packets - sent[queue], LOOPED, f"queue {queue}")
+    _come_back(cfg)
+
+
+def _sniff(undo, ifname):
+    """ Return a socket that gets all frames of an interface. """
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    undo.callback(sock.close)
+    sock.bind((ifname, ETH_P_ALL))
+    sock.setblocking(False)
+    return sock
+
+
+def _types(sock):
+    """ Return the types of all frames that a socket has got. """
+    types = set()
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            types.add(int.from_bytes(sock.recv(64)[12:14], "big"))
+    return types
+
+
+@ksft_disruptive
+def loopback_stays_inside(cfg):
+    """ No frame of the loopback is on the wire, and no sniffer gets one. """
+    _loops(cfg)
+    with contextlib.ExitStack() as undo:
+        own = _sniff(undo, cfg.ifname)
+        with NetNSEnter(cfg.remote_ns):
+            remote = _sniff(undo, cfg.remote_ifname)
+        for gro in ("off", "on"):
+            ethtool(f"-K {cfg.ifname} gro {gro}")
+            ksft_eq(_offline(cfg)[1][LOOPBACK_TEST], 0)
+            ksft_in(f"generic-receive-offload: {gro}", cmd(f"ethtool -k {cfg.ifname}").stdout)
+            _come_back(cfg)
+            for name, sock in (("own", own), ("remote", remote)):
+                types = _types(sock)
+                ksft_eq(ETH_P_LOOPBACK in types, False, f"{name} sniffer")
+                ksft_ne(types, set(), f"{name} sniffer gets others")
 
 
 @ksft_disruptive
@@ -190,7 +292,8 @@ def main():
             cfg.unplug()
             skip_program("the driver has no self-test")
         ksft_run(judged([online, offline, settings_stay, under_traffic, while_down, no_link,
-                         broken, lost_interrupts]), args=(cfg, ))
+                         broken, broken_loopback, loopback_of_each_queue,
+                         loopback_stays_inside, lost_interrupts]), args=(cfg, ))
     ksft_exit()
 
 

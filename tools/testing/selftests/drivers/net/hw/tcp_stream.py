@@ -6,11 +6,13 @@ Two hosts over the device: ping of several sizes, and TCP streams compared by
 checksum, with and without scatter-gather.
 """
 
+import errno
 import hashlib
 import os
 import re
 import socket
 import tempfile
+import time
 
 from lib.py import KsftNamedVariant, KsftSkipEx, bkg, cmd, defer, ethtool
 from lib.py import ksft_eq, ksft_exit, ksft_run, ksft_variants, rand_port
@@ -20,6 +22,7 @@ from lib.py.nicmodel import CableEnv
 from lib.py.support import is_emulated
 
 PATIENCE = 120
+NO_ROUTE = (errno.EHOSTUNREACH, errno.ENETUNREACH)
 
 
 @ksft_variants([
@@ -71,8 +74,23 @@ def _source(size):
     return file, digest.hexdigest()
 
 
+def connect(address, port):
+    """
+    Connect to the remote end. It has no route while its link comes up: neighbours are not
+    found then.
+    """
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return socket.create_connection((address, port), PATIENCE)
+        except OSError as error:
+            if error.errno not in NO_ROUTE or time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
 def _send(address, port, file, how):
-    with socket.create_connection((address, port), PATIENCE) as peer:
+    with connect(address, port) as peer:
         if how == "sendfile":
             # The pages go to the device as fragments.
             peer.sendfile(file)

@@ -7,25 +7,23 @@ Packets in tunnels that the device splits, although it knows nothing of tunnels
 inner headers, and checksums in tunnels are right.
 """
 
-import os
-import socket
 import struct
+from functools import partial
 
-from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, cmd, defer, ethtool, ip
-from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
+from lib.py import KsftNamedVariant, KsftSkipEx, cmd, defer, ethtool, ip
+from lib.py import ksft_eq, ksft_exit, ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
-from lib.py.support import SOL_PACKET, driver_stats, netdev_stat, sum16
-from segmentation import TCP_ACK, TCP_PSH, build_packet
+from lib.py.support import sum16
+from segmentation import ETH_HLEN, TCP_ACK, TCP_PSH
+from segmentation import build_packet, check_split, offloaded, send_and_receive
 from tcp_stream import transfer
 
-ETH_HLEN, IPV4_HLEN, IPV6_HLEN, TCP_HLEN = 14, 20, 40, 20
-PACKET_VNET_HDR, PACKET_OUTGOING = 15, 4
-NEEDS_CSUM, GSO = 1, {"4": 1, "6": 4}
-PROTOCOL = {"4": 0x0800, "6": 0x86dd}
+IPV4_HLEN, IPV6_HLEN = 20, 40
 DONT_FRAGMENT = 0x4000
 INNER = {"4": ("10.77.0.1", "10.77.0.2", 24), "6": ("fd77::1", "fd77::2", 64)}
 SIZE, LENGTH = 1200, 30_000
+COUNT = LENGTH // SIZE
 OUTER_HLEN = {"4": IPV4_HLEN, "6": IPV6_HLEN}
 # The type of the interface, its options, the outer protocol, the length of the headers behind
 # the outer network header, and whether Ethernet is within.
@@ -65,7 +63,7 @@ def _add(cfg, name):
         cmd(f"ping -q -c 2 -i 0.05 -W 2 {cfg.remote_addr_v['6']}")
 
 
-def _partial(cfg, state, mangle_id=None):
+def _gso_partial(cfg, state, mangle_id=None):
     """ Let the stack split packets in tunnels, or the device. """
     ethtool(f"-K {cfg.ifname} tx-gso-partial {state} "
             f"tx-tcp-mangleid-segmentation {mangle_id or state}")
@@ -79,31 +77,6 @@ def _with_device(cfg):
     defer(ethtool, f"-K {cfg.ifname} tx-gso-partial on tx-tcp-mangleid-segmentation {was}")
 
 
-def _frames(cfg, packet, transport, inner, offset, count):
-    """ Send a packet into the tunnel, and return the frames that arrive. """
-    with NetNSEnter(os.environ["REMOTE_ARGS"]):
-        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        receiver.bind((cfg.remote_ifname, 0))
-    receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-    ports = packet[transport:transport + 4]
-    vnet = struct.pack("=BBHHHH", NEEDS_CSUM, GSO[inner], transport + TCP_HLEN, SIZE, transport,
-                       16)
-    frames = []
-    with receiver, socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender:
-        sender.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
-        sender.bind(("tunnel0", PROTOCOL[inner]))
-        sender.send(vnet + packet)
-        try:
-            while True:
-                receiver.settimeout(5 if len(frames) < count else 0.3)
-                frame, address = receiver.recvfrom(1 << 17)
-                at = offset + transport
-                if address[2] != PACKET_OUTGOING and frame[at:at + 4] == ports:
-                    frames.append(frame)
-        except TimeoutError:
-            return frames
-
-
 def _without_id(frame, at, first):
     """ Return a frame without the identification of IPv4 at this place, which counts from first.
     """
@@ -114,23 +87,19 @@ def _without_id(frame, at, first):
     return frame[:at] + blank + frame[at + IPV4_HLEN:]
 
 
-def _comparable(frames, outer, inner, inner_at):
+def _comparable(outer, inner, inner_at, received):
     """ Return frames without what may differ: the start of the outer identifications, and the
     inner ones. """
     found = []
-    for frame in frames:
+    for frame in received:
         if outer == "4":
-            first = struct.unpack("!H", frames[0][ETH_HLEN + 4:ETH_HLEN + 6])[0]
+            first = struct.unpack("!H", received[0][ETH_HLEN + 4:ETH_HLEN + 6])[0]
             frame = _without_id(frame, ETH_HLEN, first)
         if inner == "4":
             own = struct.unpack("!H", frame[inner_at + 4:inner_at + 6])[0]
             frame = _without_id(frame, inner_at, own)
         found.append(frame)
     return found
-
-
-def _split(cfg):
-    return driver_stats(cfg.ifname).get("tx_gso_packets")
 
 
 def _packet(name, inner):
@@ -151,39 +120,25 @@ def frames(cfg, name, inner):
     packet, transport = _packet(name, inner)
     offset = ETH_HLEN + OUTER_HLEN[outer] + headers
     inner_at = offset + (ETH_HLEN if ethernet else 0)
-    count = LENGTH // SIZE
-
-    _partial(cfg, "off")
-    before = _split(cfg)
-    expected = _frames(cfg, packet, transport, inner, offset, count)
-    ksft_eq(len(expected), count, "frames when the stack splits")
-    ksft_eq(_split(cfg), before, "packets split by the device, with the feature off")
-
-    _partial(cfg, "on")
-    sent = netdev_stat(cfg.ifname, "tx_packets")
-    found = _frames(cfg, packet, transport, inner, offset, count)
-    ksft_eq(len(found), count, "frames when the device splits")
-    pairs = zip(*(_comparable(some, outer, inner, inner_at) for some in (expected, found)),
-                strict=False)
-    different = [number for number, pair in enumerate(pairs) if pair[0] != pair[1]]
-    ksft_eq(different, [], "frames that differ")
-    if before is not None:
-        ksft_eq(_split(cfg) - before, 1, "packets split by the device")
-        ksft_ge(netdev_stat(cfg.ifname, "tx_packets") - sent, count, "packets counted")
+    check_split(cfg, COUNT, partial(_gso_partial, cfg),
+                partial(send_and_receive, cfg, f"tcp{inner}", packet, transport, SIZE, COUNT,
+                        "tunnel0", offset),
+                partial(_comparable, outer, inner, inner_at))
 
 
 def identifications_count(cfg):
     """ Unless users allow it, inner packets do not share an identification of IPv4. """
     _add(cfg, "vxlan")
     _with_device(cfg)
-    _partial(cfg, "on", "off")
+    _gso_partial(cfg, "on", "off")
     packet, transport = _packet("vxlan", "4")
     inner_at = ETH_HLEN + IPV4_HLEN + TUNNELS["vxlan"][2] + ETH_HLEN
-    before = _split(cfg)
-    found = _frames(cfg, packet, transport, "4", inner_at - ETH_HLEN, LENGTH // SIZE)
+    before = offloaded(cfg)
+    found = send_and_receive(cfg, "tcp4", packet, transport, SIZE, COUNT, "tunnel0",
+                             inner_at - ETH_HLEN)
     numbers = [struct.unpack("!H", frame[inner_at + 4:inner_at + 6])[0] for frame in found]
-    ksft_eq(len(set(numbers)), LENGTH // SIZE, f"identifications: {numbers}")
-    ksft_eq(_split(cfg), before, "packets split by the device")
+    ksft_eq(len(set(numbers)), COUNT, f"identifications: {numbers}")
+    ksft_eq(offloaded(cfg), before, "packets split by the device")
 
 
 @ksft_variants([KsftNamedVariant(f"{inner}_{state}", inner, state)
@@ -196,11 +151,11 @@ def stream(cfg, inner, state):
         cmd("sysctl -q net.ipv6.conf.tunnel0.disable_ipv6=0", host=host)
         ip(f"addr add {address}/{INNER[inner][2]} dev tunnel0 nodad", host=host)
     _with_device(cfg)
-    _partial(cfg, state)
-    before = _split(cfg)
+    _gso_partial(cfg, state)
+    before = offloaded(cfg)
     transfer(cfg, 5_000_000, "sendfile", inner, INNER[inner][1])
     if before is not None:
-        ksft_eq(_split(cfg) - before >= 50, state == "on", "packets split by the device")
+        ksft_eq(offloaded(cfg) - before >= 50, state == "on", "packets split by the device")
 
 
 def main():

@@ -17,12 +17,13 @@ far side of a card that others have modelled: then cases that need something of
 the card itself, such as faults or a change of the link, are skipped.
 """
 
+import contextlib
 import os
 import threading
 import time
 from pathlib import Path
 
-from lib.py import KsftFailEx, KsftSkipEx, NetDrvEnv, NetDrvEpEnv, NetNS
+from lib.py import KsftFailEx, KsftSkipEx, NetDrvEnv, NetDrvEpEnv, NetNS, NetNSEnter
 from lib.py import cmd, ip, ksft_eq, ksft_gt
 
 from .card import Card
@@ -259,11 +260,11 @@ class Cable:
         Switch IPv6 off where a test counts packets: only its own are sent
         then.
         """
-        path = f"/proc/sys/net/ipv6/conf/{ifname}/disable_ipv6"
         if os.path.exists("/proc/net/if_inet6"):
-            cmd(["sh", "-c", f"echo {int(not state)} >{path}"] if not ns else
-                ["ip", "netns", "exec", ns, "sh", "-c", f"echo {int(not state)} >{path}"],
-                shell=False)
+            # This shows the namespace of the thread that opens it.
+            path = Path(f"/proc/sys/net/ipv6/conf/{ifname}/disable_ipv6")
+            with NetNSEnter(ns) if ns else contextlib.nullcontext():
+                path.write_text(str(int(not state)), encoding="ascii")
 
     @staticmethod
     def reaches():

@@ -18,6 +18,7 @@ from net.lib.py import ktap_result
 from lib.py import KsftFailEx, cmd, ip, ksft_pr
 
 SOL_PACKET = 263
+PACKET_STATISTICS = 6
 PACKET_QDISC_BYPASS = 20
 # The ring of the driver is full, or its queue is stopped.
 BUSY = (errno.ENOBUFS, errno.EAGAIN)
@@ -116,6 +117,13 @@ def remove_module(name):
     cmd(f"rmmod {name}")
 
 
+def restart_rx_queue(ifindex, queue):
+    """ Restart a receive queue; the module is gone after that, whatever the result. """
+    module = "rust_rx_queue_restart"
+    insert_module(module, f"ifindex={ifindex} queue={queue}")
+    remove_module(module)
+
+
 def pages_back():
     """
     Receive a packet on each CPU. An skb freed by another CPU waits for that,
@@ -197,6 +205,12 @@ class Task:
             os.waitpid(self.pid, 0)
             os.close(self._read)
             self.pid = 0
+
+
+def frames_since(sock):
+    """ Return the number of frames for a packet socket since this was last asked. """
+    # Those that the socket had no room for are among them.
+    return struct.unpack("=II", sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[0]
 
 
 def flood(ifname, limit, seconds):
