@@ -23,9 +23,10 @@ use kernel::{
             Driver,
             Immediate,
             Info,
+            Locks,
             MacAddress,
             Opening,
-            Rtnl, //
+            OpsLocked, //
         },
         napi::{
             Poll,
@@ -68,14 +69,14 @@ type Key<'a> = Option<&'a mut [u8]>;
 impl Controls for Card {
     const RSS_ENTRIES: usize = 128;
 
-    //~ fn rss<'bound>(_: Data<'_>, _: Table<'_>, _: Key<'_>, _: &mut Rtnl) {}
+    //~ fn rss<'bound>(_: Data<'_>, _: Table<'_>, _: Key<'_>, _: &mut OpsLocked<'_>) {}
     const REGISTERS: usize = 0;
 
     fn set_rss<'bound>(
         _: Data<'_>,
         _: &device::Device,
         _: RssChange<'_>,
-        _: &mut Rtnl,
+        _: &mut OpsLocked<'_>,
         _: &ExtAck<'_>,
     ) -> Result {
         Ok(())
@@ -99,11 +100,11 @@ impl Driver for Card {
         Ok(())
     }
 
-    fn start<'bound>(_: Data<'_>, _: &device::Device, _: &mut Rtnl) -> Result {
+    fn start<'bound>(_: Data<'_>, _: &device::Device, _: &mut Locks<'_>) -> Result {
         Ok(())
     }
 
-    fn quiesce<'bound>(_: Data<'_>, _: &device::Device, _: &mut Rtnl) -> Result {
+    fn quiesce<'bound>(_: Data<'_>, _: &device::Device, _: &mut Locks<'_>) -> Result {
         Ok(())
     }
 

@@ -77,6 +77,10 @@ class Clock:
         if self._began is None and self.total >= self._warm:
             self._began = (self.total, time.monotonic_ns())
 
+    def most(self) -> int:
+        """The number of bytes to read at once: the warm-up ends between two reads."""
+        return BLOCK if self._began else min(BLOCK, max(1, self._warm - self.total))
+
     def answer(self) -> Answer:
         """Bytes, and seconds from the first to the last of them."""
         ended = time.monotonic_ns()
@@ -105,7 +109,7 @@ def _read(stream: socket.socket, clock: Clock) -> None:
     buffer = bytearray(BLOCK)
     limit(stream, PATIENCE)
     with stream:
-        while count := stream.recv_into(buffer):
+        while count := stream.recv_into(buffer, clock.most()):
             clock.add(count)
 
 
@@ -117,7 +121,7 @@ def _read_all(streams: list[socket.socket], clock: Clock) -> None:
             poll.register(number, select.EPOLLIN)
         while known:
             for number, _ in _events(poll):
-                count = known[number].recv_into(buffer)
+                count = known[number].recv_into(buffer, clock.most())
                 if count:
                     clock.add(count)
                 else:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from testbed.bench.about import MEMORY
 
-# The suites of make test; tools/testbed/suites holds them.
+# The suites of make test, in their order; tools/testbed/suites holds them. Those that look at the
+# kernels of both lanes come last, for they wait until the other lane has done with its one.
 SUITES = {
     "python": "unit tests of the Python packages in tools/",
     "lint": "formatters and linters of tools/",
@@ -21,21 +22,21 @@ SUITES = {
     "driver": "the tutorial's driver, built from its folder, in User-Mode Linux",
     "litmus": "litmus tests against the kernel's memory model (herd7)",
     "bench": "the benchmarks, one round, not judged by speed",
-    "objects": "what the compiler has made of the drivers",
-    "cfi-types": "Rust code compiled for kCFI: callbacks have the types that C calls them by",
-    "compare": "the demo in small, with its limits",
     "e2e-sleep": "end to end, Rust driver: sleep, resets and errors of the bus",
     "e2e-c": "end to end, stock C driver (the judge of the model)",
     "e2e-e1000e": "end to end, the sample driver of a card that QEMU models (82574L)",
+    "cfi-types": "Rust code compiled for kCFI: callbacks have the types that C calls them by",
+    "objects": "what the compiler has made of the drivers",
+    "compare": "the demo in small, with its limits",
     "e2e-debug": "end to end, Rust driver in the debug kernel: what e2e-rust leaves out",
     "e2e-debug-e1000e": "end to end, the sample driver for the 82574L in the debug kernel",
     "bounce": "end to end, Rust driver, each DMA through a bounce buffer (swiotlb=force)",
     "iommu": "end to end, Rust driver, behind a strict IOMMU",
     "cfi": "KUnit, end to end, a million frames, in a kernel that checks calls (kCFI)",
-    "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT; not seen to pass yet)",
-    "arm64": "KUnit and end to end, in an emulated 64-bit Arm machine (not seen to pass yet)",
-    "arm64-82599": "end to end, Rust driver, in that machine (not seen to pass yet)",
-    "arm": "KUnit in an emulated 32-bit Arm machine, ARMv7 (not seen to pass yet)",
+    "rt": "KUnit and end to end, in a real-time kernel (PREEMPT_RT)",
+    "arm64": "KUnit and end to end, in an emulated 64-bit Arm machine",
+    "arm64-82599": "end to end, Rust driver, in that machine",
+    "arm": "KUnit in an emulated 32-bit Arm machine, ARMv7",
     "up": "KUnit in a kernel for one processor (without SMP)",
     "kcsan": "KUnit with 4 CPUs in a kernel that looks for data races",
     "bisect": "the kernel builds after each patch of a series (SERIES=name, or all)",

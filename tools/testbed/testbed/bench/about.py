@@ -34,6 +34,7 @@ REFERENCES = {
     "forward-option": "option off",
     "forward-cost": "the C driver",
     "forward-option-cost": "option off",
+    "forward-option-events": "option off",
     "forward-scaling": "the C driver",
     "window": "the C driver",
     "window-cost": "the C driver",
@@ -83,6 +84,9 @@ ABOUT: Mapping[str, str] = {
     "forward-option-cost": "The same by processor time. Bulk free shows no measurable gain here, "
     "though it takes fewer instructions (insn-option): `napi_consume_skb()` of Linux 7.3 gathers "
     "heads and frees them in bulk by itself. Means nothing where the spread includes 1.",
+    "forward-option-events": "Interrupts of both ports and other events per 1000 packets in these "
+    "measurements: an option that changes their number changes the processor time by that. Means "
+    "nothing by itself.",
     "forward-scaling": "Compares the slowdown of 64 flows on two queue pairs against one flow. "
     "Means little on two processors, where it mostly reflects contention with the model.",
     "window": "Compares the drivers with a number of packets under way: up to 256 the sender waits "

@@ -20,6 +20,7 @@ BENCH, OPTIONS = "forward", "forward-option"
 # Processor time of the guest per packet, and its growth from one queue to several
 # queues with a processor each.
 COST, SCALING, OPTIONS_COST = "forward-cost", "forward-scaling", "forward-option-cost"
+OPTIONS_EVENTS = "forward-option-events"
 # The same with so many packets under way, and what happens per packet.
 WINDOW, WINDOW_COST, WINDOW_EVENTS = "window", "window-cost", "window-events"
 EVENTS = ("lost", "drops", "requeues", "interrupts", "doorbells")
@@ -97,6 +98,10 @@ def parse(lines: Iterable[str]) -> list[Row]:
             name = case if driver == "rust" else f"{case}, C driver"
             for bench, part in ((OPTIONS, "ns"), (OPTIONS_COST, "cost")):
                 values[bench, name][record["on"]][record["pair"]] = record[part]
+            for part in EVENTS:
+                if part in record:
+                    key = (OPTIONS_EVENTS, f"{name} {part}")
+                    values[key][record["on"]][record["pair"]] = record[part]
         elif "median" in record:
             for part in ("median", "p99"):
                 key = (BENCH, f"{case} {part}")
@@ -110,7 +115,7 @@ def parse(lines: Iterable[str]) -> list[Row]:
 
 
 def _row(bench: str, case: str, ours: dict[int, float], reference: dict[int, float]) -> Row:
-    if bench == WINDOW_EVENTS:
+    if bench in (OPTIONS_EVENTS, WINDOW_EVENTS):
         both = [[1000 * value for value in one.values()] for one in (ours, reference)]
         return Row.of_events(bench, case, "per 1000", *both)
     return Row.of_pairs(bench, case, "times" if bench == SCALING else "ns", ours, reference)

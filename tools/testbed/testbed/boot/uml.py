@@ -67,6 +67,8 @@ class Uml(Machine):
             f"SKBULK_TOOLS={self.tools}",
             f"SKBULK_WIRES={len(lines)}",
             "con=null", "con0=fd:0,fd:1", "ssl=null", "panic=-1", "loglevel=7",
+            # Tests look for what is behind the text that was there before: none may leave.
+            "log_buf_len=4M",
             *[f"ssl{number}=fd:{line}" for number, line in enumerate(lines)],
             f"virtio_pcidev.max_delay_us={_PATIENCE}",
             *job.words,

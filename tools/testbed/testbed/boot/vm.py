@@ -119,6 +119,8 @@ class Vm(Machine):
             f"console={board.of(self.kernel.config).console}", "root=rootfs", "rootfstype=9p",
             f"rootflags={_9P},cache=loose", "ro", "init=/bin/bash",
             "norandmaps", "panic=-1",
+            # Tests look for what is behind the text that was there before: none may leave.
+            "log_buf_len=4M",
             # The measured kernel prints important messages only: its console is slow.
             "loglevel=6" if self.kernel.config == "perf" else "ignore_loglevel",
             *job.words,

@@ -270,8 +270,11 @@ def build(env: Env, work: Tree, config: str) -> Kernel:
         _configure(env, work.work, folder, config, log)
         gdb = ["scripts_gdb"] if env.settings.verb == "debug" else []
         kernel = Kernel(work, config, folder, log)
-        _make(env, kernel, step, arch.of(config).target, "modules", *gdb)
-        warnings.update(folder, log.read_text(errors="replace"))
+        try:
+            _make(env, kernel, step, arch.of(config).target, "modules", *gdb)
+        finally:
+            # Crates that were compiled before something failed are not compiled again.
+            warnings.update(folder, log.read_text(errors="replace"))
     return kernel
 
 

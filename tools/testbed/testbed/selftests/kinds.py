@@ -71,11 +71,14 @@ _QUEUES = (
 )
 # Programs that e2e-uml runs in a fraction of the time that they take in the debug kernel.
 _LONG = (
+    "atr.py",
     "controls.py",
     "flow_rules.py",
+    "lro.py",
     "mac_stats.py",
     "net_pair.py",
     "pci_error.py",
+    "rx_queue_restart.py",
     "segmentation.py",
     "self_test.py",
     "setters_fuzz.py",

@@ -27,7 +27,7 @@ MODULES = ("ixgbe_rust", "rust_driver_e1000e", "rust_driver_net")
 # Lines of a complaint, with the registers and the calls.
 _TRACE = 60
 # The kernel's first line names the options that change all of it.
-_UP = re.compile(r"^Linux version .* #\d+ (?!.*\bSMP\b)", re.M)
+_UP = re.compile(r"^(?:\[[^]]*\] )?Linux version .* #\d+ (?!.*\bSMP\b)", re.M)
 
 
 @pytest.mark.suite("kunit")

@@ -51,6 +51,13 @@ class Rows(unittest.TestCase):
         self.assertEqual([row.case for row in rows], ["1 flow 1 cpu", "1 flow 1 cpu, C driver"])
         self.assertEqual([row.ratio for row in rows], [1.1, 0.5])
 
+    def test_an_option_has_events(self) -> None:
+        rows = parse(lines(*[one("rust", 1, 900.0, cost=400.0, on=on, interrupts=interrupts)
+                             for on, interrupts in ((True, 0.02), (False, 0.01))]))  # fmt: skip
+        [events] = [row for row in rows if row.bench == forward.OPTIONS_EVENTS]
+        self.assertEqual(events.case, "1 flow 1 cpu interrupts")
+        self.assertEqual((events.ours, events.reference, events.unit), (20.0, 10.0, "per 1000"))
+
     def test_latency_makes_two_rows(self) -> None:
         record = {"case": "latency 1 cpu", "pair": 1, "median": 10, "p99": 40}
         rows = parse(lines({**record, "driver": "rust"}, {**record, "driver": "c", "p99": 50}))

@@ -118,6 +118,13 @@ class MakeTest(SandboxTest):
         done = self.run_script("mount -t tmpfs -o ro small $CACHE\n$BUILDROOT make")
         self.assert_fails(done, "cannot be written to", "set XDG_CACHE_HOME")
 
+    def test_a_clone_of_another_user(self) -> None:
+        done = self.run_script(
+            "mkdir -p $CLONE/out; mount -t tmpfs -o ro small $CLONE/out\n$BUILDROOT testbed demo"
+        )
+        self.assert_fails(done, "/out cannot be written to", "a clone of your own")
+        self.assertNotIn("about 1 GB", done.stdout)
+
     def test_a_container_without_namespaces(self) -> None:
         self.program("mmdebstrap", MADE)
         done = self.run_script(
