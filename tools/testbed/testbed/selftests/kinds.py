@@ -36,6 +36,9 @@ class Kind:
     sign: str = ""
     # Whether the model judges the driver.
     judged: bool = False
+    # Whether the driver is the control, which tests the model and the tests. Its failure counts if
+    # it is there in a second run, too; one that is not is listed as a skipped case.
+    control: bool = False
 
 
 # Programs that need nothing of a card that only the modelled one has.
@@ -94,7 +97,7 @@ KINDS = (
     Kind("e2e-uml", "rust", "uml", judged=True),
     # A test of the model and its judge: the driver needs no checkers, and queues are the same
     # before each driver.
-    Kind("e2e-c", "c", "uml", without=_QUEUES, judged=True),
+    Kind("e2e-c", "c", "uml", without=_QUEUES, judged=True, control=True),
     # The other kernels in which make test runs the Rust driver cannot sleep.
     Kind("e2e-sleep", "rust", "perf", ("pci_error.py", "power.py"), judged=True),
     # The general ones: of the others, each case would skip itself.

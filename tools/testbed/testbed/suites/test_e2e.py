@@ -21,7 +21,7 @@ from testbed.harness import ktap
 from testbed.harness.results import Results
 from testbed.host.ui import Failure, Step, say
 from testbed.selftests.kinds import KINDS, Kind, programs_of
-from testbed.selftests.results import FAIL, SKIP, XFAIL, Program, parse
+from testbed.selftests.results import FAIL, SKIP, XFAIL, Case, Program, parse
 from testbed.suites.conftest import Ready
 
 _RUNNER = "tools/testbed/guest/run_selftests.py"
@@ -111,31 +111,67 @@ def _parameters() -> list[Any]:
     ]
 
 
+@dataclass
+class _Run:
+    """One run of a program."""
+
+    program: Program
+    # Rules of the data sheet that the driver broke.
+    broken: str
+    console: str
+
+    @classmethod
+    def of(cls, live: Live, kind: Kind, program: str) -> _Run:
+        name = f"drivers/net/hw/{program}"
+        with Step(f"{kind.suite}: {program}"):
+            lines = live.run(name, _PROGRAM_TIME, _follower(program))
+            console = live.console(name)
+            broken = "; ".join(str(one) for one in live.breaches()[:3])
+        found = parse(lines, f"the guest ended: {live.died}") or [_absent(name, live.died)]
+        return cls(found[0], broken, console)
+
+    def problems(self) -> dict[str, str]:
+        """What failed, and why."""
+        found = {
+            name: case.reason or "failed"
+            for name, case in self.program.cases.items()
+            if case.result == FAIL
+        }
+        if self.broken:
+            found["no rule of the data sheet broken"] = self.broken
+        if complaints := _complaints(self.console):
+            found["no kernel complaint"] = str(complaints[0])
+        return found
+
+    def after(self, first: _Run) -> _Run:
+        """This run, the second one, with the failures of the first as skipped cases."""
+        for name, why in first.problems().items():
+            self.program.add(f"{name}, first run", Case(SKIP, f"failed once: {why}"))
+        return self
+
+
 @pytest.mark.parametrize(("kind", "program"), _parameters())
 def test_program(guests: Guests, results: Results, kind: Kind, program: str) -> None:
     """A program: its cases, and that the kernel does not complain."""
     live, new = guests.of(kind)
-    name = f"drivers/net/hw/{program}"
-    with Step(f"{kind.suite}: {program}"):
-        lines = live.run(name, _PROGRAM_TIME, _follower(program))
-        console = live.console(name)
-        breaches = live.breaches()
-    found = (parse(lines, f"the guest ended: {live.died}") or [_absent(name, live.died)])[0]
-    guests.note(kind, found)
-    for case, result in found.cases.items():
-        if result.result in (SKIP, XFAIL):
-            results.skip(case, result.reason)
-        else:
-            results.add(case, result.reason or "failed" if result.result == FAIL else None)
-    broken = "; ".join(str(one) for one in breaches[:3])
-    results.add(f"no rule of the data sheet broken in {program}", broken or None)
+    run = _Run.of(live, kind, program)
+    boot, mark, console = run.console.partition(f"skbulk: begin drivers/net/hw/{program}")
     if new:
-        boot, mark, console = console.partition(f"skbulk: begin {name}")
         _judge_console(results, "boot and probe", boot + mark)
         if kind.sign:
             absent = None if kind.sign in boot else f"the console does not say '{kind.sign}'"
             results.add(f"{' '.join(kind.words)} is in effect", absent)
-    _judge_console(results, program, console)
+        run.console = console
+    if kind.control and live.alive and run.problems():
+        run = _Run.of(live, kind, program).after(run)
+    guests.note(kind, run.program)
+    for case, result in run.program.cases.items():
+        if result.result in (SKIP, XFAIL):
+            results.skip(case, result.reason)
+        else:
+            results.add(case, result.reason or "failed" if result.result == FAIL else None)
+    results.add(f"no rule of the data sheet broken in {program}", run.broken or None)
+    _judge_console(results, program, run.console)
 
 
 @pytest.mark.parametrize(
