@@ -131,7 +131,7 @@ class _Run:
         return cls(found[0], broken, console)
 
     def problems(self) -> dict[str, str]:
-        """What failed, and why."""
+        """The failures and their reasons."""
         found = {
             name: case.reason or "failed"
             for name, case in self.program.cases.items()

@@ -94,7 +94,7 @@ def test_a_complaint_of_the_kernel_is_a_failure_of_the_run() -> None:
 
 @pytest.mark.parametrize("suite", ["e2e-rust", "e2e-uml", "e2e-sleep", "cfi", "rt"])
 def test_the_driver_has_one_run(suite: str) -> None:
-    """What fails once with the driver under test has failed."""
+    """A failure of the driver under test is one, whatever a second run would say."""
     told = Told(suite, Guest(FAILS))
     assert told.failed == {"filter": "3 != 4"} and not told.skipped
 
