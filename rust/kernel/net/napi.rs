@@ -46,6 +46,7 @@ use crate::{
         Arc,
         Mutex, //
     },
+    task::Task,
     types::{
         NotThreadSafe,
         Opaque, //
@@ -275,6 +276,19 @@ impl<'p> Poll<'p> {
     #[inline]
     pub fn is_repeated(&self) -> bool {
         self.is_repeated.get()
+    }
+
+    /// Whether a process has to wait for this poll: the CPU has other work than packets.
+    ///
+    /// To wait for more of them takes time from that process, while an interrupt that comes later
+    /// costs nothing: the CPU does not idle until then. Polls that kernel threads run themselves do
+    /// not tell, and neither do those of an idle CPU.
+    #[inline]
+    pub fn delays_process(&self) -> bool {
+        // SAFETY: The current task exists, and changes its flags itself only.
+        let flags = unsafe { (*Task::current_raw()).flags };
+
+        flags & (bindings::PF_KTHREAD | bindings::PF_IDLE) == 0
     }
 
     /// Wakes the transmit queue of this vector.

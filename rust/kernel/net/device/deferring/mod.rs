@@ -13,7 +13,8 @@
 //! function has just found nothing more. To turn interrupts on for these few is dear: an interrupt
 //! costs as much as many polls without a packet. So a poll that has transmitted is repeated until
 //! it has found nothing for 2 µs, or its budget is used up. A CPU on which that is in vain most of
-//! the time does so for one of 16 poll functions, see [`patience`].
+//! the time does so for one of 16 poll functions, and one that a process waits for does not, see
+//! [`patience`].
 //!
 //! A driver chooses this with [`Driver::Doorbell`], and implements [`Defer`].
 //!
@@ -162,7 +163,7 @@ impl<T: Defer> DoorbellOf<T> for Deferring {
         let Some(deferral) = (unsafe { Deferral::new(cx) }) else {
             return poll(cx);
         };
-        let mut wait = Wait::new(deferral.prospect());
+        let mut wait = Wait::new(deferral.prospect(), cx.delays_process());
         let mut total = 0_usize;
         let mut used = 0_usize;
 

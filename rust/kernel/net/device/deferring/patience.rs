@@ -5,7 +5,8 @@
 //! To wait is to poll again. It is worth its time if it saves an interrupt, which is not known
 //! before. So a CPU waits for as long as an interrupt takes, not longer, and as long as it has
 //! been worth it: where answers come later than that, or not at all, it does so now and then, to
-//! find out whether that is still so.
+//! find out whether that is still so. A CPU with other work does not wait: it would gain an
+//! interrupt at most, and a process would lose that time.
 
 use crate::time::{
     ClockSource,
@@ -78,11 +79,12 @@ pub(super) struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    pub(super) fn new(prospect: &'a Prospect) -> Self {
+    /// `has_work`: the CPU has other work.
+    pub(super) fn new(prospect: &'a Prospect, has_work: bool) -> Self {
         Self {
             prospect,
             is_on: false,
-            waits: None,
+            waits: has_work.then_some(false),
             since: None,
             found: false,
         }
@@ -171,6 +173,19 @@ mod cases {
         assert_eq!(waits(&prospect, 8 + 160, |_| false), 8 + 10);
         // Few answers are not worth it.
         assert!(waits(&prospect, 160, |poll| poll % 8 == 0) < 80);
+    }
+
+    #[test]
+    fn a_cpu_with_other_work_does_not_wait() {
+        let prospect = Prospect::new();
+
+        for has_work in [false, true] {
+            let mut wait = Wait::new(&prospect, has_work);
+
+            // What has come already is no wait.
+            assert!(wait.goes_on(true, true) && wait.goes_on(true, false));
+            assert_eq!(wait.goes_on(false, false), !has_work);
+        }
     }
 
     #[test]
