@@ -13,6 +13,10 @@
 //! sent packets finds more of them the longer it waits, as long as the stack goes on sending: it
 //! waits for longer than one that receives, by the same rule.
 //!
+//! A CPU that has other work does not idle until the next interrupt, so the loop is not slower if
+//! that comes later. What an interrupt brings tells nothing about it then: the interval is
+//! lengthened without trial, as long as most interrupts keep a process from running.
+//!
 //! A CPU that has much to do for each packet may need more time for those of an interrupt than the
 //! interval. A slightly longer one would change nothing then. So a trial goes beyond the time that
 //! has passed between interrupts.
@@ -22,9 +26,12 @@ use kernel::{
         register::Array,
         Io, //
     },
-    net::device::{
-        controls,
-        RingLens, //
+    net::{
+        device::{
+            controls,
+            RingLens, //
+        },
+        napi::Poll, //
     },
     num::Bounded,
     prelude::*,
@@ -57,6 +64,8 @@ const MIN_INTERVAL: u16 = 5;
 /// The longest interval, well below the time in which a ring fills up: at 10 Gb/s, 65 frames of
 /// full size come in it.
 const MAX_INTERVAL: u16 = 40;
+/// The same while the CPU has other work: the longest one of `ixgbe`. 101 frames come in it.
+const MAX_WORKING_INTERVAL: u16 = 62;
 
 /// The shortest interval in which the card joins packets, in the same unit, as with `ixgbe`.
 const MIN_JOINING_INTERVAL: u16 = 4;
@@ -74,6 +83,8 @@ const FEW_IN_A_ROW: u8 = 4;
 const ENOUGH_RECEIVED: usize = 64;
 /// Number of interrupts over which packets are averaged.
 const SAMPLE: usize = 16;
+/// So many of them, if a process had to wait, tell that the CPU has other work.
+const MOST_OF_SAMPLE: usize = SAMPLE / 4 * 3;
 /// Nanoseconds per unit of intervals.
 const UNIT: u32 = 2000;
 /// Number of samples after which a longer interval has to prove itself again.
@@ -138,18 +149,19 @@ impl PairModeration {
         setting: &Setting,
         packets: Packets,
         all: bool,
-        is_repeated: bool,
+        cx: &Poll<'_>,
     ) {
         self.since.add(packets);
         if !all {
             return;
         }
         let packets = core::mem::take(&mut self.since);
-        if is_repeated {
+        if cx.is_repeated() {
             return self.rule.more(packets);
         }
         let before = self.rule.interval;
-        self.rule.interrupt(packets, Monotonic::ktime_get);
+        self.rule
+            .interrupt(packets, cx.delays_process(), Monotonic::ktime_get);
         if self.rule.interval != before {
             self.adapt(bar, setting);
         }
@@ -238,9 +250,12 @@ struct Rule {
     interval: u16,
     /// The last interrupts, all of which had few packets.
     few: u8,
-    /// The sample that is being taken.
+    /// The sample that is being taken, and those of its interrupts for which a process had to wait.
     interrupts: usize,
     packets: Packets,
+    working: usize,
+    /// Whether the CPU had other work during the last one.
+    works: bool,
     /// The time of its beginning in nanoseconds, if it is known.
     since: Option<i64>,
     /// Packets of the last sample with a shorter interval, if a longer one is on trial.
@@ -266,6 +281,8 @@ impl Rule {
                 received: 0,
                 sent: 0,
             },
+            working: 0,
+            works: false,
             since: None,
             shorter: None,
             age: 0,
@@ -275,9 +292,10 @@ impl Rule {
         }
     }
 
-    /// Accounts an interrupt and its packets. `now` tells the time in nanoseconds.
+    /// Accounts an interrupt and its packets. `works`: the CPU had other work. `now` tells the time
+    /// in nanoseconds.
     #[inline]
-    fn interrupt(&mut self, packets: Packets, now: impl FnOnce() -> i64) {
+    fn interrupt(&mut self, packets: Packets, works: bool, now: impl FnOnce() -> i64) {
         match packets.all() {
             // Polling has already handled what the card raised it for.
             0 => return,
@@ -291,6 +309,7 @@ impl Rule {
         }
         self.packets.add(packets);
         self.interrupts += 1;
+        self.working += usize::from(works);
         if self.interrupts >= SAMPLE {
             self.judge(now());
         }
@@ -313,6 +332,7 @@ impl Rule {
     fn reset(&mut self) {
         self.fail();
         self.interrupts = 0;
+        self.working = 0;
         self.packets = Packets::default();
         self.since = None;
     }
@@ -338,25 +358,40 @@ impl Rule {
     fn judge(&mut self, now: i64) {
         let sample = core::mem::take(&mut self.packets);
         let since = self.since.replace(now);
+        let works = core::mem::take(&mut self.working) >= MOST_OF_SAMPLE;
+        let worked = core::mem::replace(&mut self.works, works);
         self.interrupts = 0;
         // Without its time, a sample says nothing about longer intervals.
         let Some(since) = since else {
             return;
         };
-        let between = self.between_interrupts(now.wrapping_sub(since));
+        let longest = if works {
+            MAX_WORKING_INTERVAL
+        } else {
+            MAX_INTERVAL
+        };
+        let between = self.between_interrupts(now.wrapping_sub(since), longest);
         let packets = sample.all();
         // Completions that nobody waits for can as well wait for the longest time at once: several
         // turns of a closed loop may fit into that.
         let (enough, longer) = if sample.received == 0 {
-            (SAMPLE * self.enough.sent, MAX_INTERVAL)
+            (SAMPLE * self.enough.sent, longest)
         } else {
-            (SAMPLE * self.enough.received, longer_than(between))
+            (SAMPLE * self.enough.received, longer_than(between, longest))
         };
         self.age = self.age.saturating_add(1);
 
         if packets >= 2 * enough {
             self.shorter = None;
             self.interval = (self.interval / 2).max(MIN_INTERVAL);
+        } else if works {
+            // The CPU does not idle until the next interrupt, so a longer interval slows nothing.
+            self.shorter = None;
+            if packets < enough {
+                self.interval = longer;
+            }
+        } else if worked {
+            self.shortest();
         } else if self
             .shorter
             .is_some_and(|shorter| !is_more(packets, shorter))
@@ -384,23 +419,23 @@ impl Rule {
     }
 
     /// The interval, or the time from an interrupt to the next if that was longer, for a sample
-    /// that took so long. At most [`MAX_INTERVAL`].
-    fn between_interrupts(&self, nanos: i64) -> u16 {
+    /// that took so long. At most `longest`.
+    fn between_interrupts(&self, nanos: i64, longest: u16) -> u16 {
         // Without a division of 64 bits, which some CPUs do not have.
         let units = u32::try_from(nanos).unwrap_or(u32::MAX) / (UNIT * SAMPLE as u32);
 
         // CAST: It is in the range of an interval. Not `clamp()`, which can panic.
-        units.max(self.interval.into()).min(MAX_INTERVAL.into()) as u16
+        units.max(self.interval.into()).min(longest.into()) as u16
     }
 }
 
 /// The next interval to try. It is longer by half, or up to twice as long if that is the longest: a
 /// step to that one must not be so small that it shows nothing.
-fn longer_than(interval: u16) -> u16 {
+fn longer_than(interval: u16, longest: u16) -> u16 {
     let longer = interval + interval / 2;
 
-    if longer + longer / 3 >= MAX_INTERVAL {
-        MAX_INTERVAL
+    if longer + longer / 3 >= longest {
+        longest
     } else {
         longer
     }

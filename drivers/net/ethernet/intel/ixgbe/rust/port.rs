@@ -247,7 +247,7 @@ impl Driver for PortDriver {
             &port.moderation,
             Packets { received, sent },
             all,
-            cx.is_repeated(),
+            cx,
         );
 
         if all {

@@ -43,13 +43,18 @@ mod cases {
 
     /// The same, if the CPU takes so long for what an interrupt brings.
     fn busy_sample(rule: &mut Rule, busy: u16, packets: impl Fn(u16) -> Packets) {
+        some_sample(rule, busy, 0, packets);
+    }
+
+    /// The same, where so many interrupts keep a process from running.
+    fn some_sample(rule: &mut Rule, busy: u16, working: usize, packets: impl Fn(u16) -> Packets) {
         let mut now = *rule.since.get_or_insert(0);
 
-        for _ in 0..SAMPLE {
+        for number in 0..SAMPLE {
             let passed = rule.interval.max(busy);
 
             now += i64::from(passed) * i64::from(UNIT);
-            rule.interrupt(packets(passed), || now);
+            rule.interrupt(packets(passed), number < working, || now);
         }
     }
 
@@ -128,11 +133,30 @@ mod cases {
     }
 
     #[test]
+    fn a_closed_loop_of_a_cpu_with_other_work_waits() {
+        let mut rule = rule();
+
+        for _ in 0..8 {
+            some_sample(&mut rule, 20, MOST_OF_SAMPLE, |_| received(16));
+        }
+        assert_eq!(rule.interval, MAX_WORKING_INTERVAL);
+        // Enough is enough.
+        rule.interval = MIN_INTERVAL;
+        some_sample(&mut rule, 20, SAMPLE, |_| received(ENOUGH_RECEIVED));
+        assert_eq!(rule.interval, MIN_INTERVAL);
+        some_sample(&mut rule, 20, SAMPLE, |_| received(16));
+        assert!(rule.interval > MIN_INTERVAL);
+        // The first sample without other work ends it.
+        some_sample(&mut rule, 20, MOST_OF_SAMPLE - 1, |_| received(16));
+        assert_eq!(rule.interval, MIN_INTERVAL);
+    }
+
+    #[test]
     fn a_sample_without_its_time_says_nothing() {
         let mut rule = rule();
 
         for _ in 0..SAMPLE {
-            rule.interrupt(received(16), || 1_000_000);
+            rule.interrupt(received(16), false, || 1_000_000);
         }
         assert_eq!((rule.interval, rule.since), (MIN_INTERVAL, Some(1_000_000)));
     }
@@ -212,13 +236,13 @@ mod cases {
         // Now and then, they mean nothing.
         for _ in 0..2 {
             for _ in 1..FEW_IN_A_ROW {
-                rule.interrupt(received(1), || 0);
+                rule.interrupt(received(1), false, || 0);
             }
-            rule.interrupt(received(FEW_PACKETS), || 0);
+            rule.interrupt(received(FEW_PACKETS), false, || 0);
             assert_eq!(rule.interval, MAX_INTERVAL);
         }
         for _ in 0..FEW_IN_A_ROW {
-            rule.interrupt(received(1), || 0);
+            rule.interrupt(received(1), false, || 0);
         }
         assert_eq!(rule.interval, MIN_INTERVAL);
         // The sample begins anew.
@@ -247,7 +271,7 @@ mod cases {
         let mut rule = rule();
         rule.interval = MAX_INTERVAL;
 
-        rule.interrupt(received(16), || 0);
+        rule.interrupt(received(16), false, || 0);
         rule.more(received(1));
         assert_eq!((rule.interval, rule.interrupts), (MAX_INTERVAL, 1));
         assert_eq!(rule.packets.all(), 17);
@@ -259,7 +283,7 @@ mod cases {
         rule.interval = MAX_INTERVAL;
 
         for _ in 0..2 * SAMPLE {
-            rule.interrupt(received(0), || 0);
+            rule.interrupt(received(0), false, || 0);
         }
         assert_eq!((rule.interval, rule.interrupts), (MAX_INTERVAL, 0));
     }
