@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,18 @@ def can(side: Side, option: str) -> str | None:
     if option == "SKB pool" and not POOL.exists():
         return "the kernel has no pool of skb heads"
     return None
+
+
+@contextmanager
+def connections() -> Iterator[None]:
+    """Keep track of connections, as routers do that filter."""
+    run("nft", "add table inet router; add chain inet router forward "
+        "{ type filter hook forward priority 0; policy accept; }; "
+        "add rule inet router forward ct state invalid drop")  # fmt: skip
+    try:
+        yield
+    finally:
+        run("nft", "delete", "table", "inet", "router")
 
 
 def events(side: Side) -> dict[str, int]:
@@ -280,7 +293,10 @@ class Forwarding(Bench):
     def measure(self, side: Side, cell: dict[str, Any], short: bool = False) -> Figures:
         """Measure a case with one driver."""
         frames = max(cell["frames"] // 10, 1000) if short else cell["frames"]
-        return KINDS[cell["kind"]](side, cell, frames)
+        if not cell.get("conntrack"):
+            return KINDS[cell["kind"]](side, cell, frames)
+        with connections():
+            return KINDS[cell["kind"]](side, cell, frames)
 
     def compare(self, cell: dict[str, Any], pair: int) -> None:
         """Measure both drivers, or each of them with an option on and off."""

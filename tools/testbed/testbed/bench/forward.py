@@ -61,6 +61,13 @@ def cells(machine: Machine) -> list[Cell]:
             _cell(machine, "loss-free", "lossless", pairs=3),
             *[_cell(machine, name, "forward", option=name, frames=6 * _FRAMES)
               for name in ("bulk free", "SKB pool", "GRO")],
+            # Where it was measured first: behind a qdisc, and in a router with connections.
+            _cell(machine, "bulk free, transmit", "transmit", option="bulk free"),
+            _cell(machine, "bulk free, conntrack", "forward", option="bulk free",
+                  frames=3 * _FRAMES, conntrack=True),
+            # With fewer and with more packets under way.
+            *[_cell(machine, f"bulk free, window {window}", "window", option="bulk free",
+                    frames=3 * _FRAMES, window=window) for window in (48, 1024)],
         ]  # fmt: skip
     for window in WINDOWS:
         # A short loop takes its time per turn.
@@ -85,14 +92,7 @@ def parse(lines: Iterable[str]) -> list[Row]:
         if "failed" in record:
             continue
         case, driver = record["case"], record["driver"]
-        if "lost" in record:
-            for bench, part in ((WINDOW, "ns"), (WINDOW_COST, "cost")):
-                values[bench, case][driver == "rust"][record["pair"]] = record[part]
-            for part in EVENTS:
-                if part in record:
-                    key = (WINDOW_EVENTS, f"{case} {part}")
-                    values[key][driver == "rust"][record["pair"]] = record[part]
-        elif "missing" in record:
+        if "missing" in record:
             say(f"    {case}, {driver}: not measured: {record['missing']}")
         elif "on" in record:
             name = case if driver == "rust" else f"{case}, C driver"
@@ -102,6 +102,13 @@ def parse(lines: Iterable[str]) -> list[Row]:
                 if part in record:
                     key = (OPTIONS_EVENTS, f"{name} {part}")
                     values[key][record["on"]][record["pair"]] = record[part]
+        elif "lost" in record:
+            for bench, part in ((WINDOW, "ns"), (WINDOW_COST, "cost")):
+                values[bench, case][driver == "rust"][record["pair"]] = record[part]
+            for part in EVENTS:
+                if part in record:
+                    key = (WINDOW_EVENTS, f"{case} {part}")
+                    values[key][driver == "rust"][record["pair"]] = record[part]
         elif "median" in record:
             for part in ("median", "p99"):
                 key = (BENCH, f"{case} {part}")
