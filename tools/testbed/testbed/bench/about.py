@@ -33,11 +33,7 @@ REFERENCES = {
     "forward": "the C driver",
     "forward-option": "option off",
     "forward-cost": "the C driver",
-    "forward-option-cost": "The same by processor time. A CPU that is done with its packets sooner "
-    "waits for more, and an interrupt takes some 15 us of it in User-Mode Linux: an option that "
-    "saves work can cost time that way (forward-option-events). So the rows with conntrack tell "
-    "most of bulk free: there the CPU has no time to wait. Means nothing where the spread includes "
-    "1.",
+    "forward-option-cost": "option off",
     "forward-option-events": "option off",
     "forward-scaling": "the C driver",
     "window": "the C driver",
@@ -85,9 +81,11 @@ ABOUT: Mapping[str, str] = {
     "counts it: waiting for the model costs nothing here. Means nothing for latency.",
     "forward-option": "Compares a driver with itself, option on against off. Means nothing where "
     "the spread includes 1.",
-    "forward-option-cost": "The same by processor time. Bulk free shows no measurable gain here, "
-    "though it takes fewer instructions (insn-option): `napi_consume_skb()` of Linux 7.3 gathers "
-    "heads and frees them in bulk by itself. Means nothing where the spread includes 1.",
+    "forward-option-cost": "The same by processor time. A CPU that is done with its packets sooner "
+    "waits for more, and an interrupt takes some 15 us of it in User-Mode Linux: an option that "
+    "saves work can cost time that way (forward-option-events). So the rows with conntrack tell "
+    "most of bulk free: there the CPU has no time to wait. Means nothing where the spread includes "
+    "1.",
     "forward-option-events": "Interrupts of both ports and other events per 1000 packets in these "
     "measurements: an option that changes their number changes the processor time by that. Means "
     "nothing by itself.",

@@ -47,6 +47,7 @@ class Rows(unittest.TestCase):
                  one("c", 1, 1000.0, cost=700.0, on=False)]  # fmt: skip
         costs = [row for row in parse(lines(*sides)) if row.bench == forward.OPTIONS_COST]
         self.assertEqual([row.ratio for row in costs], [1.25, 1.0])
+        self.assertEqual({row.record()["reference_name"] for row in costs}, {"option off"})
         rows = [row for row in parse(lines(*sides)) if row.bench == OPTIONS]
         self.assertEqual([row.case for row in rows], ["1 flow 1 cpu", "1 flow 1 cpu, C driver"])
         self.assertEqual([row.ratio for row in rows], [1.1, 0.5])
