@@ -79,6 +79,7 @@ _LONG = (
     "flow_rules.py",
     "lro.py",
     "mac_stats.py",
+    "napi.py",
     "net_pair.py",
     "pci_error.py",
     "rx_queue_restart.py",
