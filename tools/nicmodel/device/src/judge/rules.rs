@@ -523,7 +523,7 @@ pub const RULES: &[Rule] = &[
         Moment::Write,
         "link-veto",
         "C ixgbe_phy.c, ixgbe_check_reset_blocked()",
-        "neither AUTOC nor the laser changes while the firmware forbids it (MMNGC.MNG_VETO)",
+        "AUTOC is not written, the laser not turned off, while firmware forbids it (MMNGC.MNG_VETO)",
         |f| f.device.faults.veto() && (f.at == offset::AUTOC || f.darkens()),
     ),
     noted(
