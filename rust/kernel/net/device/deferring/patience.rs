@@ -182,7 +182,7 @@ mod cases {
         for has_work in [false, true] {
             let mut wait = Wait::new(&prospect, has_work);
 
-            // What has come already is no wait.
+            // Packets that have come already are no wait.
             assert!(wait.goes_on(true, true) && wait.goes_on(true, false));
             assert_eq!(wait.goes_on(false, false), !has_work);
         }
