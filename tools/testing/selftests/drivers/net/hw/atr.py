@@ -19,7 +19,7 @@ from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_
 from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
 from lib.py.support import driver_stats, is_emulated, skip_program, wait_until
-from flow_rules import channels, come_back, delete_all, insert, received, switch
+from flow_rules import channels, delete_all, insert, received, set_channels, switch
 
 CPUS = (0, 1)
 PORT, CLOSED = 7003, 7004
@@ -170,18 +170,12 @@ def _set_threaded(cfg, threaded):
         file.write(str(threaded))
 
 
-def _set_channels(cfg, count):
-    if channels(cfg)["combined-count"] != count:
-        ethtool(f"-L {cfg.ifname} combined {count}")
-        come_back(cfg)
-
-
 @ksft_disruptive
 def set_up(cfg):
     """ There are two queues, and no rules. """
     cfg.count = channels(cfg)["combined-count"]
     _set_threaded(cfg, 1)
-    _set_channels(cfg, len(CPUS))
+    set_channels(cfg, len(CPUS))
     switch(cfg, "off")
 
 
@@ -252,8 +246,8 @@ def after_rules(cfg):
 @ksft_disruptive
 def not_with_one_queue(cfg):
     """ With one queue, there is nothing to choose. """
-    _set_channels(cfg, 1)
-    defer(_set_channels, cfg, len(CPUS))
+    set_channels(cfg, 1)
+    defer(set_channels, cfg, len(CPUS))
     before = _matches(cfg)
     ksft_eq(_queues(cfg, sources=SOURCES[:2]), [(0, 0)] * 2)
     time.sleep(CHECK_UP)
@@ -271,7 +265,7 @@ def after_one_queue(cfg):
 def set_back(cfg):
     """ The number of queues is as it was, and they are polled in softirqs. """
     _set_threaded(cfg, 0)
-    _set_channels(cfg, cfg.count)
+    set_channels(cfg, cfg.count)
     ksft_eq(channels(cfg)["combined-count"], cfg.count)
 
 

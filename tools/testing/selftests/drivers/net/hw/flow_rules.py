@@ -39,6 +39,13 @@ def come_back(cfg):
     wait_until(lambda: _reaches(cfg), 40, "the remote end can be reached")
 
 
+def set_channels(cfg, count):
+    """ Set the number of queues, for which the device may go down for a moment. """
+    if channels(cfg)["combined-count"] != count:
+        ethtool(f"-L {cfg.ifname} combined {count}")
+        come_back(cfg)
+
+
 def switch(cfg, state):
     """ Turn the rules on or off, for which the device may go down for a moment. """
     ethtool(f"-K {cfg.ifname} ntuple {state}")
@@ -112,8 +119,7 @@ def _other(cfg):
 def set_up(cfg):
     """ There are two queues, and rules are on. """
     cfg.count = channels(cfg)["combined-count"]
-    if cfg.count != 2:
-        ethtool(f"-L {cfg.ifname} combined 2")
+    set_channels(cfg, 2)
     switch(cfg, "on")
     ksft_eq(_rules(cfg), [])
 
@@ -322,9 +328,7 @@ def set_back(cfg):
     """ The rules are off, and the number of queues is as it was. """
     delete_all(cfg)
     switch(cfg, "off")
-    if cfg.count != 2:
-        ethtool(f"-L {cfg.ifname} combined {cfg.count}")
-        come_back(cfg)
+    set_channels(cfg, cfg.count)
     ksft_eq(_gets(cfg, PORT), True)
 
 

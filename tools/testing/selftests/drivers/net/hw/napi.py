@@ -15,14 +15,14 @@ import struct
 import time
 from pathlib import Path
 
-from lib.py import EthtoolFamily, KsftNamedVariant, KsftSkipEx, NetdevFamily, NetNSEnter
-from lib.py import defer, ethtool, ip
+from lib.py import EthtoolFamily, KsftFailEx, KsftNamedVariant, KsftSkipEx, NetdevFamily
+from lib.py import NetNSEnter, defer, ethtool, ip
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_not_in
 from lib.py import ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
 from lib.py.support import is_emulated, skip_program, wait_until
-from flow_rules import channels, come_back
+from flow_rules import channels, come_back, set_channels
 
 QUEUES = 2
 # The key of the hash is random, so flows differ in many bits.
@@ -72,17 +72,11 @@ def _set_all(cfg, settings):
         cfg.netnl.napi_set({"id": instance["id"], **NONE, **those})
 
 
-def _set_channels(cfg, count):
-    if channels(cfg)["combined-count"] != count:
-        ethtool(f"-L {cfg.ifname} combined {count}")
-        come_back(cfg)
-
-
 @ksft_disruptive
 def set_up(cfg):
     """ There are two queues. """
     cfg.count = channels(cfg)["combined-count"]
-    _set_channels(cfg, QUEUES)
+    set_channels(cfg, QUEUES)
 
 
 @ksft_variants([KsftNamedVariant("rx", "rx"), KsftNamedVariant("tx", "tx")])
@@ -122,9 +116,9 @@ def _rings(cfg):
 
 def _one_queue(cfg):
     """ The settings of a queue that there is not for a while are kept, too. """
-    _set_channels(cfg, 1)
+    set_channels(cfg, 1)
     ksft_eq(_settings(cfg), [SETTINGS[0]])
-    _set_channels(cfg, QUEUES)
+    set_channels(cfg, QUEUES)
 
 
 @ksft_variants([KsftNamedVariant(func.__name__.strip("_"), func)
@@ -158,6 +152,10 @@ class Talk:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """ Close both sockets. """
         self.near.close()
         self.far.close()
 
@@ -183,8 +181,8 @@ def _talk_by(cfg, queue):
         talk.turns(1)
         if talk.instance() == wanted:
             return talk
-        talk.__exit__()
-    raise KsftSkipEx("no flow hits the queue")
+        talk.close()
+    raise KsftFailEx(f"none of {len(CLIENTS)} flows is received by queue {queue}")
 
 
 BOTH_QUEUES = [KsftNamedVariant(f"queue{queue}", queue) for queue in range(QUEUES)]
@@ -265,6 +263,7 @@ def suspended_by_epoll(cfg, queue):
         _set_all(cfg, [SUSPENDED] * QUEUES)
         events.register(talk.near, select.EPOLLIN)
         fcntl.ioctl(events, EPIOCSPARAMS, struct.pack("=IHBx", BUSY_POLL_US, BUDGET, 1))
+
         def wait():
             events.poll(1)
 
@@ -292,7 +291,7 @@ def interrupts_come_back(cfg, queue):
 def set_back(cfg):
     """ The number of queues is as it was, and so are all settings. """
     ksft_eq(_settings(cfg), [NONE] * QUEUES)
-    _set_channels(cfg, cfg.count)
+    set_channels(cfg, cfg.count)
     ksft_eq(channels(cfg)["combined-count"], cfg.count)
 
 
