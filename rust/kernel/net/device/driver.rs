@@ -293,8 +293,9 @@ pub trait Driver: Sized + 'static {
     /// [`Driver::quiesce`] and after the transmit queues' state was dropped.
     ///
     /// The place to account for packets that were in flight. Without this callback, the state is
-    /// dropped. If the card may still access memory, this is called after [`Driver::reset`].
-    /// Process context, RTNL held.
+    /// dropped, as is one whose vector never ran: of a device that could not be opened, or of other
+    /// rings that could not be made while it is up. If the card may still access memory, this is
+    /// called after [`Driver::reset`]. Process context, RTNL held.
     fn closed<'bound>(data: Pin<&Self::Data<'bound>>, poller: Self::Poller<'bound>) {
         let _ = (data, poller);
         build_error!(VTABLE_DEFAULT_ERROR)

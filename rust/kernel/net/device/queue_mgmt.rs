@@ -49,7 +49,8 @@ use crate::{
 
 use core::{
     marker::PhantomData,
-    mem, //
+    mem,
+    ptr::NonNull, //
 };
 
 /// A driver whose receive queues can be restarted one by one, see [`Driver::QUEUES`].
@@ -407,8 +408,8 @@ impl<T: QueueManagement> Spare<T> {
 struct Restart<'a, T: QueueManagement> {
     inner: &'a Inner<T>,
     vector: &'a Vector<T>,
-    /// That of the vector, which the poll function does not use now.
-    poller: &'a mut T::Poller<'static>,
+    /// That of the vector. A pointer, as the poll function uses it again before this is gone.
+    poller: NonNull<T::Poller<'static>>,
     queue: u16,
     lock: &'a mut OpsLocked<'static>,
 }
@@ -444,27 +445,30 @@ impl<'a, T: QueueManagement> Restart<'a, T> {
         unsafe { self.vector.resume() };
     }
 
+    /// The receive queue in the poller, and the lock.
+    fn rx_and_lock(&mut self) -> (&mut T::Rx<'static>, &mut OpsLocked<'static>) {
+        // SAFETY: NAPI is disabled until `self` is consumed, the lock is held, and only we use the
+        // poller with that.
+        let poller = unsafe { self.poller.as_mut() };
+        let lock = &mut *self.lock;
+
+        (T::rx(poller), lock)
+    }
+
     /// Stops the queue.
     fn stop(&mut self) -> Result {
-        T::stop_rx(
-            self.inner.data(),
-            self.inner.dev(),
-            self.queue,
-            T::rx(self.poller),
-            self.lock,
-        )
+        let (inner, queue) = (self.inner, self.queue);
+        let (rx, lock) = self.rx_and_lock();
+
+        T::stop_rx(inner.data(), inner.dev(), queue, rx, lock)
     }
 
     /// Starts the queue with the memory in the poller.
     fn start(&mut self) -> Result {
-        T::start_rx(
-            self.inner.data(),
-            self.inner.dev(),
-            self.vector.napi(),
-            self.queue,
-            T::rx(self.poller),
-            self.lock,
-        )
+        let (inner, napi, queue) = (self.inner, self.vector.napi(), self.queue);
+        let (rx, lock) = self.rx_and_lock();
+
+        T::start_rx(inner.data(), inner.dev(), napi, queue, rx, lock)
     }
 
     /// Starts the queue with the memory with which it was stopped.
@@ -477,7 +481,7 @@ impl<'a, T: QueueManagement> Restart<'a, T> {
 
     /// Moves memory into the poller, and what was there out of it.
     fn exchange(&mut self, spare: &mut Spare<T>) {
-        mem::swap(T::rx(self.poller), &mut spare.rx);
+        mem::swap(self.rx_and_lock().0, &mut spare.rx);
         // SAFETY: NAPI is disabled, and the lock is held.
         spare.id = unsafe { self.vector.napi().exchange_id(spare.id) };
     }
@@ -516,7 +520,8 @@ impl<'a, T: QueueManagement> Restart<'a, T> {
     }
 
     /// Restarts the device, as the queue can neither be stopped nor started. NAPI is enabled until
-    /// then, as it is for any device that goes down.
+    /// then, as it is for any device that goes down, unless the card may have memory that the
+    /// poller has not: a poll would tell it of buffers by their places in other memory.
     fn give_up(self, what: &str, error: Error) {
         dev_err!(
             self.inner.dev(),
@@ -526,6 +531,8 @@ impl<'a, T: QueueManagement> Restart<'a, T> {
         // SAFETY: The work is initialized. It is cancelled after the device is unregistered, which
         // takes the lock that is held.
         unsafe { bindings::schedule_work(self.inner.restart_work()) };
-        self.resume();
+        if !self.vector.is_rx_lost() {
+            self.resume();
+        }
     }
 }

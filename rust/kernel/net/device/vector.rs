@@ -39,7 +39,8 @@ use core::{
         Cell,
         UnsafeCell, //
     },
-    marker::PhantomPinned, //
+    marker::PhantomPinned,
+    ptr::NonNull, //
 };
 
 /// A queue vector.
@@ -54,7 +55,7 @@ use core::{
 ///
 /// - `napi` has been added to the device of `inner`, which outlives `self`.
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
-///   owner of `self` only, while it is not. `paused` and `rx_lost` are for the latter.
+///   owner of `self` only, while it is not. `has_run`, `paused` and `rx_lost` are for the latter.
 /// - Those of `interrupts` that are requested are so with `self` as their cookie.
 /// - The queues of `queues` belong to the device, and to no other vector in which NAPI is enabled
 ///   at the same time.
@@ -68,6 +69,8 @@ pub(super) struct Vector<T: Driver> {
     index: u16,
     queues: QueuePair,
     gate: Gate,
+    /// NAPI has been enabled at some time, so the driver may have polled.
+    has_run: Cell<bool>,
     early: Early,
     poller: UnsafeCell<Option<T::Poller<'static>>>,
     /// NAPI is disabled for a while, with the lock of the device's operations held.
@@ -109,6 +112,7 @@ impl<T: Driver> Vector<T> {
                 index,
                 queues,
                 gate: Gate::new(),
+                has_run: Cell::new(false),
                 early: Early::new(),
                 poller: UnsafeCell::new(None),
                 paused: Cell::new(false),
@@ -217,6 +221,7 @@ impl<T: Driver> Vector<T> {
     pub(super) unsafe fn enable(&self, _locks: &mut Configuring) {
         let napi = self.napi.as_raw();
 
+        self.has_run.set(true);
         // SAFETY: The instance is valid and has not been enabled. The lock of the device's
         // operations is held.
         unsafe {
@@ -241,14 +246,14 @@ impl<T: Driver> Vector<T> {
         }
     }
 
-    /// Disables NAPI for a while, and lends the poller. The queues stay linked to the instance.
+    /// Disables NAPI for a while, and lends the poller: until [`Self::resume`], the poll function
+    /// does not use it. The queues stay linked to the instance.
     ///
     /// # Safety
     ///
     /// NAPI must have been enabled, or have been paused before. The lock of the device's operations
-    /// must be held, and there must be no other reference to the poller.
-    #[expect(clippy::mut_from_ref, reason = "the caller has no other reference")]
-    pub(super) unsafe fn pause(&self) -> Option<&mut T::Poller<'static>> {
+    /// must be held, and there must be no reference to the poller.
+    pub(super) unsafe fn pause(&self) -> Option<NonNull<T::Poller<'static>>> {
         if !self.paused.replace(true) {
             // SAFETY: The instance is valid and enabled. The lock of the device's operations is
             // held.
@@ -256,8 +261,8 @@ impl<T: Driver> Vector<T> {
         }
 
         // SAFETY: NAPI is disabled, and we are the owner of the vector. By the safety requirements,
-        // this is the only reference.
-        unsafe { (*self.poller.get()).as_mut() }
+        // this is the only reference, and it ends here.
+        unsafe { (*self.poller.get()).as_mut() }.map(NonNull::from)
     }
 
     /// Notes that the card may access memory of the receive queue other than that in the poller.
@@ -456,7 +461,8 @@ impl<T: Driver> PinnedDrop for Vector<T> {
         // poller, which is not pinned.
         let poller = unsafe { (*self.poller.get()).take() };
         match poller {
-            Some(poller) if T::HAS_CLOSED => {
+            // One that was made for nothing has polled nothing, and others may still be polling.
+            Some(poller) if T::HAS_CLOSED && self.has_run.get() => {
                 // SAFETY: By the type invariants, `inner` outlives the vector.
                 T::closed(unsafe { &*self.inner }.data(), poller);
             }

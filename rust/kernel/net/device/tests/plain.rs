@@ -169,6 +169,8 @@ pub(super) struct Plan {
     pub(super) mapping: [Atomic<u32>; VECTORS],
     pub(super) sent: [Atomic<u32>; VECTORS],
     pub(super) completed: [Atomic<u32>; VECTORS],
+    /// The vectors whose state was taken back.
+    pub(super) closed: Atomic<u32>,
     /// Stop the queue with the next packet.
     pub(super) stop: Atomic<u32>,
     /// The locks that were held in the last callback that says so.
@@ -210,6 +212,7 @@ impl Plan {
             mapping: [const { Atomic::new(u32::MAX) }; VECTORS],
             sent: [const { Atomic::new(0) }; VECTORS],
             completed: [const { Atomic::new(0) }; VECTORS],
+            closed: Atomic::new(0),
             stop: Atomic::new(0),
             locks: Atomic::new(0),
             ring_errno: Atomic::new(0),
@@ -470,6 +473,10 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
             None => cx.tx_queue().completed(1, 64, || 64, 1),
         }
         Polled::Idle { received: 0 }
+    }
+
+    fn closed<'bound>(data: Pin<&Data<'bound>>, _poller: Poller) {
+        data.plan.closed.fetch_add(1, Relaxed);
     }
 
     fn rearm<'bound>(_data: Pin<&Data<'bound>>, _vector: u16) {}

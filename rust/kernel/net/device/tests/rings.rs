@@ -129,9 +129,13 @@ mod cases {
         assert_eq!(plan.steps(), [Step::Open].into());
         assert_eq!((device.real_queues(), device.is_linked()), ((2, 2), true));
 
+        // The state of vectors that never ran has nothing to account for.
+        assert_eq!(plan.closed.load(Relaxed), 0);
+
         plan.fail.store(0, Relaxed);
         assert_eq!(set(&device, (64, 64)), (0, false));
         assert_eq!(lens(&device), (64, 64));
+        assert_eq!(plan.closed.load(Relaxed), 2);
         Ok(())
     }
 
