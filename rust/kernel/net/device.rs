@@ -38,6 +38,7 @@ pub mod combining;
 pub mod deferring;
 
 mod address;
+mod attributes;
 mod bus;
 mod checkup;
 pub mod controls;

@@ -67,6 +67,12 @@ pub enum FeaturesChange {
     Live,
     /// The device has to be stopped and started again.
     Restart,
+    /// Its receive queues have to be, one by one, with the memory that they have, see
+    /// [`QueueManagement`](super::QueueManagement): descriptors mean something else from then on.
+    /// The device stays up, and [`Device::features`] returns the new set while some of the queues
+    /// still are as they were: each of them has to know. Without that trait, the device is
+    /// restarted.
+    RestartRx,
 }
 
 /// A network device driver.
@@ -392,9 +398,10 @@ pub trait Driver: Sized + 'static {
     /// Applies a new set of features, which [`Device::features`] returns if this succeeds.
     ///
     /// It takes effect at once, or when the device is started again if this asks for
-    /// [`FeaturesChange::Restart`]: then [`Device::features`] returns it already. Not needed for
-    /// features that the driver reads for each packet. Process context, RTNL held, while the device
-    /// is up: else [`Driver::start`] applies them.
+    /// [`FeaturesChange::Restart`]: [`Device::features`] returns it from [`Driver::start`] on, and
+    /// what the device was before until then, see [`Opening::features`]. Not needed for features
+    /// that the driver reads for each packet. Process context, RTNL held, while the device is up:
+    /// else [`Driver::start`] applies them.
     fn set_features<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,

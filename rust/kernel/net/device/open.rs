@@ -3,6 +3,7 @@
 //! Taking devices up and down.
 
 use super::{
+    attributes::Attributes,
     checkup::CheckUps,
     opening::Opening,
     ops_lock::Configuring,
@@ -390,12 +391,16 @@ impl<T: Driver> Up<T> {
 pub(super) struct Spare<T: Driver>(Up<T>);
 
 impl<T: Driver> Spare<T> {
-    /// Has the driver make the vectors.
-    pub(super) fn new(inner: &Inner<T>, locks: &mut Configuring) -> Result<Self> {
+    /// Has the driver make the vectors, for a device that will have these attributes.
+    pub(super) fn new(
+        inner: &Inner<T>,
+        attributes: Attributes,
+        locks: &mut Configuring,
+    ) -> Result<Self> {
         let mut up = Up::empty();
 
         // If this fails, they are dropped.
-        T::open(&mut Opening::while_up(&mut up, inner, locks)).map(|()| Self(up))
+        T::open(&mut Opening::while_up(&mut up, inner, attributes, locks)).map(|()| Self(up))
     }
 
     /// Takes the device up with them. It is down.

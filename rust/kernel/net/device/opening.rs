@@ -3,6 +3,7 @@
 //! The context in which a driver adds the vectors of a device that goes up.
 
 use super::{
+    attributes::Attributes,
     open::{
         EventIrq,
         Up, //
@@ -21,6 +22,7 @@ use super::{
     vector::Vector,
     Device,
     Driver,
+    Features,
     Rtnl, //
 };
 
@@ -72,6 +74,7 @@ pub struct Opening<'up, 'bound: 'up, T: Driver> {
     up: &'up mut Up<T>,
     inner: &'up Inner<T>,
     locks: &'up mut Configuring,
+    attributes: Attributes,
     is_up: bool,
     _bound: PhantomData<fn(&'bound ()) -> &'bound ()>,
 }
@@ -87,18 +90,21 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
             up,
             inner,
             locks,
+            attributes: Attributes::of(inner.dev()),
             is_up: false,
             _bound: PhantomData,
         }
     }
 
-    /// As [`Self::new`], for a device that is up with other vectors.
+    /// As [`Self::new`], for a device that is up with other vectors, and maybe other attributes.
     pub(super) fn while_up(
         up: &'up mut Up<T>,
         inner: &'up Inner<T>,
+        attributes: Attributes,
         locks: &'up mut Configuring,
     ) -> Self {
         Self {
+            attributes,
             is_up: true,
             ..Self::new(up, inner, locks)
         }
@@ -150,6 +156,20 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         };
 
         self.inner.rings(self.locks.ops())
+    }
+
+    /// The MTU that the device has with the rings to be made. If it [is up](Self::is_up) with
+    /// others, [`Device::mtu`] is that of these.
+    #[inline]
+    pub fn mtu(&self) -> u32 {
+        self.attributes.mtu
+    }
+
+    /// The features that the device has with the rings to be made. If it [is up](Self::is_up) with
+    /// others, [`Device::features`] are those of these.
+    #[inline]
+    pub fn features(&self) -> Features {
+        self.attributes.features
     }
 
     /// Whether the device is up with other rings, which it keeps if this fails. So rather than to

@@ -3,7 +3,9 @@
 //! The callbacks of `struct net_device_ops`.
 
 use super::{
+    attributes::Attributes,
     ops_lock::Configuring,
+    queue_mgmt::QueueOps,
     registration::Inner,
     Device,
     Driver,
@@ -219,10 +221,12 @@ impl<T: Driver> Ops<T> {
                 return Ok(0);
             }
 
-            inner.dev().set_mtu(mtu, locks);
-            inner.restart_or_undo(locks, |locks| {
+            let new = Attributes {
+                mtu,
+                ..Attributes::of(inner.dev())
+            };
+            inner.restart_or_undo(new, locks, |locks| {
                 let _ = T::change_mtu(inner.data(), inner.dev(), old, locks);
-                inner.dev().set_mtu(old, locks);
             })?;
             Ok(0)
         })
@@ -303,15 +307,23 @@ impl<T: Driver> Ops<T> {
                 return Ok(0);
             }
             let (old, new) = (inner.dev().features(), Features::from_raw(features));
-            if T::set_features(inner.data(), inner.dev(), new, locks)? == FeaturesChange::Restart {
-                // The driver starts with the new set. The core, which sets it after this, acts upon
-                // the difference.
-                inner.dev().set_features(new, locks);
-                let restarted =
-                    inner.restart_or_undo(locks, |locks| inner.dev().set_features(old, locks));
-                inner.dev().set_features(old, locks);
-                restarted?;
+            match T::set_features(inner.data(), inner.dev(), new, locks)? {
+                FeaturesChange::Live => return Ok(0),
+                FeaturesChange::RestartRx if QueueOps::<T>::can_restart_all() => {
+                    inner.dev().set_features(new, locks);
+                    QueueOps::restart_all(inner, locks.ops_mut());
+                }
+                FeaturesChange::Restart | FeaturesChange::RestartRx => {
+                    let new = Attributes {
+                        features: new,
+                        ..Attributes::of(inner.dev())
+                    };
+                    inner.restart_or_undo(new, locks, |_| ())?;
+                }
             }
+
+            // The queues go on with the new set, which the core sets after this.
+            inner.dev().set_features(new.before_core(old), locks);
             Ok(0)
         })
     }
@@ -381,7 +393,7 @@ impl Device {
     }
 
     /// Changes the MTU.
-    fn set_mtu(&self, mtu: u32, _rtnl: &mut Rtnl) {
+    pub(super) fn set_mtu(&self, mtu: u32, _rtnl: &mut Rtnl) {
         // SAFETY: The device is valid. The MTU is read concurrently, see `mtu()`.
         unsafe { core::ptr::write_volatile(&raw mut (*self.as_raw()).mtu, mtu) };
     }

@@ -151,8 +151,9 @@ impl<'a, 'bound, T: Driver> RxMaking<'a, 'bound, T> {
 }
 
 /// The callbacks of [`QueueManagement`] that a driver has, for [`Driver::QUEUES`].
-pub struct QueueOps<T> {
+pub struct QueueOps<T: Driver> {
     ops: Option<bindings::netdev_queue_mgmt_ops>,
+    restart_all: Option<fn(&Inner<T>, &mut OpsLocked<'static>)>,
     // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
     _driver: PhantomData<fn(T) -> T>,
 }
@@ -161,6 +162,7 @@ impl<T: Driver> QueueOps<T> {
     /// None.
     pub const NONE: Self = Self {
         ops: None,
+        restart_all: None,
         _driver: PhantomData,
     };
 
@@ -171,6 +173,20 @@ impl<T: Driver> QueueOps<T> {
         match &Self::OPS {
             Some(ops) => ops,
             None => core::ptr::null(),
+        }
+    }
+
+    /// Whether there is anything that [`Self::restart_all`] does.
+    pub(super) const fn can_restart_all() -> bool {
+        T::QUEUES.restart_all.is_some()
+    }
+
+    /// Restarts all receive queues of a device that is up, one after another, with the memory that
+    /// they have. What they have received and is not polled is lost. If one of them neither stops
+    /// nor starts, the device is restarted.
+    pub(super) fn restart_all(inner: &Inner<T>, lock: &mut OpsLocked<'static>) {
+        if let Some(restart_all) = T::QUEUES.restart_all {
+            restart_all(inner, lock);
         }
     }
 }
@@ -192,6 +208,7 @@ impl<T: QueueManagement> QueueOps<T> {
                 ndo_queue_get_dma_dev: Some(Self::get_dma_dev),
                 ..pin_init::zeroed()
             }),
+            restart_all: Some(Restart::<T>::all),
             _driver: PhantomData,
         }
     }
@@ -437,6 +454,20 @@ impl<'a, T: QueueManagement> Restart<'a, T> {
             queue,
             lock,
         })
+    }
+
+    /// See [`QueueOps::restart_all`].
+    fn all(inner: &Inner<T>, lock: &mut OpsLocked<'static>) {
+        let mut queue = 0;
+
+        while let Ok(mut restart) = Restart::new(inner, queue, lock) {
+            match restart.stop().map(|()| restart.start_again()) {
+                Ok(Ok(())) => restart.resume(),
+                Ok(Err(error)) => return restart.give_up("start", error),
+                Err(error) => return restart.give_up("stop", error),
+            }
+            queue += 1;
+        }
     }
 
     /// Enables NAPI.

@@ -3,6 +3,7 @@
 //! Registration of network devices.
 
 use super::{
+    attributes::Attributes,
     bus::{
         self,
         BusDevice,
@@ -325,9 +326,14 @@ impl<T: Driver> Inner<T> {
         Some(NonNull::from(&**vector))
     }
 
-    /// Makes vectors for [`Self::restart_with`]; the device need not be down.
-    pub(super) fn make_spare(&self, locks: &mut Configuring) -> Result<Spare<T>> {
-        Spare::new(self, locks)
+    /// Makes vectors for [`Self::restart_with`] and a device that will have these attributes. It
+    /// need not be down.
+    pub(super) fn make_spare(
+        &self,
+        attributes: Attributes,
+        locks: &mut Configuring,
+    ) -> Result<Spare<T>> {
+        Spare::new(self, attributes, locks)
     }
 
     /// Takes a device that the core believes to be up down, and up again.

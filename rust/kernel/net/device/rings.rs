@@ -3,6 +3,7 @@
 //! The settings with which a device goes up: the number of its queues, and the lengths of rings.
 
 use super::{
+    attributes::Attributes,
     ops_lock::Configuring,
     registration::Inner,
     Driver, //
@@ -132,18 +133,25 @@ impl<T: Driver> Inner<T> {
             return Ok(());
         }
 
-        self.restart_or_undo(locks, |locks| *self.config.get_mut(locks.ops_mut()) = old)
+        let same = Attributes::of(self.dev());
+        self.restart_or_undo(same, locks, |locks| {
+            *self.config.get_mut(locks.ops_mut()) = old;
+        })
     }
 
-    /// Has a device that the core believes to be up go on with settings that were changed. If it
-    /// cannot, `undo` takes them back, and the device is up with the old ones.
+    /// Has a device that the core believes to be up go on with settings that were changed, and
+    /// with these attributes, which it gets while it is down: rings that were made with others are
+    /// not used with them. If it cannot, `undo` takes the settings back, and the device is up with
+    /// the old ones.
     pub(super) fn restart_or_undo(
         &self,
+        attributes: Attributes,
         locks: &mut Configuring,
         undo: impl FnOnce(&mut Configuring),
     ) -> Result {
+        let old = Attributes::of(self.dev());
         let spare = if T::OPEN_WHILE_UP && self.is_up(locks) {
-            match self.make_spare(locks) {
+            match self.make_spare(attributes, locks) {
                 Ok(spare) => Some(spare),
                 // The device does not notice.
                 Err(error) => {
@@ -154,7 +162,11 @@ impl<T: Driver> Inner<T> {
         } else {
             None
         };
+
+        self.go_down(locks);
+        attributes.apply(self.dev(), locks);
         self.restart_with(spare, locks).or_else(|error| {
+            old.apply(self.dev(), locks);
             undo(locks);
             self.restart_or_close(locks).and(Err(error))
         })

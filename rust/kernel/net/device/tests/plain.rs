@@ -187,6 +187,13 @@ pub(super) struct Plan {
     pub(super) fail_rx: [Atomic<u32>; 3],
     /// Fail to stop it the second time.
     pub(super) fail_second_stop: Atomic<u32>,
+    /// The MTU and the features when other rings were made beside those in use: of the device, and
+    /// of what it is to be.
+    pub(super) beside: [Atomic<u64>; 4],
+    /// The features with which the last queue was started alone.
+    pub(super) started_rx_with: Atomic<u64>,
+    /// The receive queues alone have to be restarted for other features.
+    pub(super) restart_rx: Atomic<u32>,
     /// The device cannot have the feature that it has.
     pub(super) no_feature: Atomic<u32>,
     /// The codes of the tests, zero for those that do not fail.
@@ -222,6 +229,9 @@ impl Plan {
             fail_start: Atomic::new(0),
             fail_rx: [const { Atomic::new(0) }; 3],
             fail_second_stop: Atomic::new(0),
+            beside: [const { Atomic::new(0) }; 4],
+            started_rx_with: Atomic::new(0),
+            restart_rx: Atomic::new(0),
             no_feature: Atomic::new(0),
             codes: [const { Atomic::new(0) }; 2],
         }
@@ -349,6 +359,19 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         plan.lens[0].store(lens.rx.get() as u32, Relaxed);
         plan.lens[1].store(lens.tx.get() as u32, Relaxed);
         *data.opened.get_mut(cx.ops_lock()) += 1;
+        if cx.is_up() {
+            let (dev, features) = (cx.device(), cx.features());
+            let beside = [
+                dev.mtu().into(),
+                dev.features().0,
+                cx.mtu().into(),
+                features.0,
+            ];
+
+            for (seen, value) in plan.beside.iter().zip(beside) {
+                seen.store(value, Relaxed);
+            }
+        }
 
         let mut index = 0;
         let mut trigger = || {
@@ -444,12 +467,15 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     }
 
     fn set_features<'bound>(
-        _data: Pin<&Data<'bound>>,
+        data: Pin<&Data<'bound>>,
         _dev: &Device,
         _features: Features,
         _locks: &mut Locks<'bound>,
     ) -> Result<FeaturesChange> {
-        Ok(FeaturesChange::Restart)
+        Ok(match data.plan.restart_rx.load(Relaxed) {
+            0 => FeaturesChange::Restart,
+            _ => FeaturesChange::RestartRx,
+        })
     }
 
     fn poll<'bound>(data: Pin<&Data<'bound>>, poller: &mut Poller, cx: &Poll<'_>) -> Polled {
@@ -564,13 +590,14 @@ impl<const OPS_LOCK: bool> QueueManagement for Plain<OPS_LOCK> {
 
     fn start_rx<'bound>(
         data: Pin<&Data<'bound>>,
-        _dev: &Device,
+        dev: &Device,
         napi: &Napi,
         _queue: u16,
         rx: &mut super::buffers::Rings,
         _lock: &mut OpsLocked<'bound>,
     ) -> Result {
         data.plan.step(Step::StartRx);
+        data.plan.started_rx_with.store(dev.features().0, Relaxed);
         rx.rewind(napi)?;
         data.plan.may_fail(2, EIO)
     }

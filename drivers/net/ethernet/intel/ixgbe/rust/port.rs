@@ -72,6 +72,7 @@ use crate::{
     regs::queue::Pair,
     rx::{
         FrameLimit,
+        Offloads,
         RxRing, //
     },
     stats::PairStats,
@@ -160,8 +161,7 @@ impl Driver for PortDriver {
         let data = cx.data().get_ref();
         let dev = data.pdev.as_ref();
         let (lens, is_up) = (cx.ring_lens(), cx.is_up());
-        let limit = FrameLimit::of_mtu(cx.device().mtu());
-        let joins = cx.device().features().contains(Feature::Lro);
+        let (limit, offloads) = (FrameLimit::of_mtu(cx.mtu()), Offloads::of(cx.features()));
         let mut rings = KVec::with_capacity(cx.queues().into(), GFP_KERNEL)?;
 
         for number in 0..cx.queues() {
@@ -169,7 +169,8 @@ impl Driver for PortDriver {
             let stats = data.stats.pair(number)?;
 
             cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
-                let rx = RxRing::new(dev, napi, pair, lens.rx, limit, joins, is_up, &stats.poll)?;
+                let poll = &stats.poll;
+                let rx = RxRing::new(dev, napi, pair, lens.rx, limit, offloads, is_up, poll)?;
                 let (ring, tx) = tx::ring(dev, napi, pair, lens.tx)?;
 
                 rings.push(
@@ -327,7 +328,7 @@ impl Driver for PortDriver {
         port: Pin<&Port<'bound>>,
         netdev: &Device,
         features: Features,
-        locks: &mut Locks<'bound>,
+        _locks: &mut Locks<'bound>,
     ) -> Result<FeaturesChange> {
         let before = netdev.features();
         let changes = |feature: Feature| before.contains(feature) != features.contains(feature);
@@ -335,13 +336,12 @@ impl Driver for PortDriver {
         if changes(Feature::Lro) || changes(Feature::Ntuple) {
             return Ok(FeaturesChange::Restart);
         }
-        // The others are read for each packet or poll.
         vlan::filter(&port.bar, features.contains(Feature::VlanFilter));
-        vlan::strip(
-            &port.bar,
-            port.pairs(locks.ops()),
-            features.contains(Feature::VlanStrip),
-        );
+        // A frame does not tell whether it had a tag, so the queues are told between two frames.
+        if changes(Feature::VlanStrip) {
+            return Ok(FeaturesChange::RestartRx);
+        }
+        // The others are read for each packet or poll.
         Ok(FeaturesChange::Live)
     }
 

@@ -12,6 +12,10 @@ use kernel::{
         Io, //
     },
     net::{
+        device::{
+            Feature,
+            Features, //
+        },
         napi::{
             Napi,
             Poll, //
@@ -77,6 +81,31 @@ pub(crate) struct Received {
     csum_good: u64,
 }
 
+/// The work of the card that gives descriptors another meaning. A ring has it from one start to the
+/// next, whatever features the device has meanwhile.
+#[derive(Clone, Copy)]
+pub(crate) struct Offloads {
+    /// It joins packets of TCP connections.
+    joins: bool,
+    /// It strips VLAN tags.
+    strips: bool,
+}
+
+impl Offloads {
+    /// Those for a device with these features.
+    pub(crate) fn of(features: Features) -> Self {
+        Self {
+            joins: features.contains(Feature::Lro),
+            strips: features.contains(Feature::VlanStrip),
+        }
+    }
+
+    /// The same, but joining packets as others do.
+    pub(crate) fn with_joins(self, joins: bool) -> Self {
+        Self { joins, ..self }
+    }
+}
+
 /// Number of buffers that the pool can cache.
 ///
 /// The pages of forwarded packets return in batches, from a transmit ring, also when the receive
@@ -97,7 +126,7 @@ pub(crate) enum RxRing {
 
 impl RxRing {
     /// Allocates a ring and its buffers. With `whole`, it fails if there is not memory for all of
-    /// them. With `joins`, the card joins packets of TCP connections.
+    /// them.
     #[expect(clippy::too_many_arguments, reason = "all of them describe the ring")]
     pub(crate) fn new(
         dev: &device::Device<Bound>,
@@ -105,16 +134,18 @@ impl RxRing {
         pair: Pair,
         len: RingLen,
         limit: FrameLimit,
-        joins: bool,
+        offloads: Offloads,
         whole: bool,
         counters: &PollCounters,
     ) -> Result<Self> {
+        let Offloads { joins, strips } = offloads;
+
         if joins {
-            Ring::new(dev, napi, pair, len, whole, counters).map(Self::Joined)
+            Ring::new(dev, napi, pair, len, strips, whole, counters).map(Self::Joined)
         } else if limit.fits_half() {
-            Ring::new(dev, napi, pair, len, whole, counters).map(Self::Halves)
+            Ring::new(dev, napi, pair, len, strips, whole, counters).map(Self::Halves)
         } else {
-            Ring::new(dev, napi, pair, len, whole, counters).map(Self::Pages)
+            Ring::new(dev, napi, pair, len, strips, whole, counters).map(Self::Pages)
         }
     }
 
@@ -127,13 +158,13 @@ impl RxRing {
         }
     }
 
-    /// Lets the card begin with the first descriptor, with all buffers that it has. The queue must
-    /// be stopped.
-    pub(crate) fn rewind(&mut self, napi: &Napi) -> Result {
+    /// Lets the card begin with the first descriptor, with all buffers that it has, and strip tags
+    /// or not. The queue must be stopped: what it has completed is not received.
+    pub(crate) fn rewind(&mut self, napi: &Napi, strips: bool) -> Result {
         match self {
-            Self::Halves(ring) => ring.source.rewind(napi),
-            Self::Pages(ring) => ring.source.rewind(napi),
-            Self::Joined(ring) => ring.source.rewind(napi),
+            Self::Halves(ring) => ring.rewind(napi, strips),
+            Self::Pages(ring) => ring.rewind(napi, strips),
+            Self::Joined(ring) => ring.rewind(napi, strips),
         }
     }
 
@@ -175,11 +206,13 @@ pub(crate) trait Source: Sized {
     /// See [`page_pool::RxRing::refill`].
     fn refill(&mut self, cx: &Poll<'_>) -> Result<usize>;
 
-    /// Moves completed frames to the list, up to `budget`.
+    /// Moves completed frames to the list, up to `budget`. With `strips`, the card has stripped
+    /// their VLAN tags.
     fn take(
         &mut self,
         cx: &Poll<'_>,
         list: &mut RxList<'_>,
+        strips: bool,
         budget: usize,
         counters: &PollCounters,
     ) -> Received;
@@ -189,6 +222,8 @@ pub(crate) trait Source: Sized {
 pub(crate) struct Ring<S: Source> {
     pair: Pair,
     len: RingLen,
+    /// The card strips VLAN tags, and reports them by descriptors.
+    strips: bool,
     source: S,
 }
 
@@ -199,6 +234,7 @@ impl<S: Source> Ring<S> {
         napi: &Napi,
         pair: Pair,
         len: RingLen,
+        strips: bool,
         whole: bool,
         counters: &PollCounters,
     ) -> Result<Self> {
@@ -210,7 +246,19 @@ impl<S: Source> Ring<S> {
             }
             counters.rx_no_buffer.add(1);
         }
-        Ok(Self { pair, len, source })
+        Ok(Self {
+            pair,
+            len,
+            strips,
+            source,
+        })
+    }
+
+    /// See [`RxRing::rewind`].
+    fn rewind(&mut self, napi: &Napi, strips: bool) -> Result {
+        self.source.rewind(napi)?;
+        self.strips = strips;
+        Ok(())
     }
 
     fn registers(&self, napi: &Napi) -> Result<RxRegisters> {
@@ -221,6 +269,7 @@ impl<S: Source> Ring<S> {
             buffer_kib: S::Format::KIB,
             needs_limit: S::Format::NEEDS_LIMIT,
             joins: S::JOINS,
+            strips: self.strips,
             tail: self.source.ring().tail() as u32,
         })
     }
@@ -257,7 +306,7 @@ impl<S: Source> Ring<S> {
         loop {
             let mut list = RxList::new(cx);
 
-            let received = self.source.take(cx, &mut list, left, counters);
+            let received = self.source.take(cx, &mut list, self.strips, left, counters);
             let filled = self.refill(bar, cx, counters);
 
             if received.packets > 0 {
@@ -318,10 +367,11 @@ impl<F: Buffers> Source for Plain<F> {
         &mut self,
         cx: &Poll<'_>,
         list: &mut RxList<'_>,
+        strips: bool,
         budget: usize,
         counters: &PollCounters,
     ) -> Received {
-        let wanted = Wanted::of(cx.device().features());
+        let wanted = Wanted::of(cx.device().features(), strips, Self::JOINS);
         let Ok(mut ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return Received::default();
@@ -442,6 +492,7 @@ pub(crate) struct RxRegisters {
     buffer_kib: u32,
     needs_limit: bool,
     joins: bool,
+    strips: bool,
 }
 
 impl RxRegisters {
@@ -458,14 +509,8 @@ impl RxRegisters {
     /// Sets up the ring's registers and enables the queue (datasheet 4.6.7.1).
     ///
     /// All buffers pass to the card. With `drop`, the queue drops frames when it has no buffers
-    /// left, rather than stalling the other queues. With `strip`, it strips VLAN tags.
-    pub(crate) fn start(
-        self,
-        dev: &device::Device<Bound>,
-        bar: &Bar0<'_>,
-        drop: bool,
-        strip: bool,
-    ) -> Result {
+    /// left, rather than stalling the other queues.
+    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>, drop: bool) -> Result {
         let at = self.pair.at();
 
         bar.write(RXDCTL::at(at), RXDCTL::zeroed());
@@ -493,7 +538,7 @@ impl RxRegisters {
 
         bar.write(
             RXDCTL::at(at),
-            RXDCTL::zeroed().with_enable(true).with_vme(strip),
+            RXDCTL::zeroed().with_enable(true).with_vme(self.strips),
         );
         // Not `at` itself: the compiler would lose sight of its bounds if it had an address.
         hw::poll(

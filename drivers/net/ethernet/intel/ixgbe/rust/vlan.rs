@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! VLANs (datasheet 7.1.1.2 and 7.4.5): the filter, and stripping of tags.
+//! The filter for VLANs (datasheet 7.1.1.2).
 
 use kernel::{
     io::{
@@ -12,10 +12,7 @@ use kernel::{
 
 use crate::{
     hw::Bar0,
-    regs::{
-        queue::*,
-        *, //
-    }, //
+    regs::*, //
 };
 
 /// Number of words of the filter: a bit for each VLAN.
@@ -82,13 +79,6 @@ pub(crate) fn filter(bar: &Bar0<'_>, on: bool) {
     let promiscuous = bar.read(FCTRL).upe();
 
     bar.update(VLNCTRL, |r| r.with_vfe(on && !promiscuous));
-}
-
-/// Turns stripping on or off for this many queues, which are running.
-pub(crate) fn strip(bar: &Bar0<'_>, pairs: u16, on: bool) {
-    for pair in Pair::first(pairs) {
-        bar.update(RXDCTL::at(pair.at()), |r| r.with_vme(on));
-    }
 }
 
 #[kunit_tests(ixgbe_rust_vlan)]

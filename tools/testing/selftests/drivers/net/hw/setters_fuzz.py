@@ -42,9 +42,12 @@ IOCTLS = 4
 TABOO = ("net-ns-pid", "net-ns-fd", "target-netnsid", "ifname", "new-ifindex", "new-netnsid",
          "alt-ifname", "af-spec", "linkinfo", "master")
 # Requests that may take the interface down and up again, because the card cannot change these
-# settings while it is in use. Of all features, these are the rules for received packets.
-RESTARTS = {"rings-set", "SRINGPARAM", "channels-set", "SCHANNELS", "TEST", "features-set",
-            "SFEATURES", "SFLAGS"}
+# settings while it is in use. Of all features, these are the rules for received packets and
+# joined ones.
+FEATURES = {"features-set", "SFEATURES", "SFLAGS"}
+RESTARTS = {"rings-set", "SRINGPARAM", "channels-set", "SCHANNELS", "TEST"} | FEATURES
+# The same of links: another MTU may need other buffers.
+LINK_RESTARTS = {"flags", "mtu"}
 # Requests whose errors come with a reason, as the kernel's interface has a way to give it.
 WITH_REASON = ("rings-set", "coalesce-set", "rss-set")
 # Errors that mean that something does not work, rather than that the request is wrong.
@@ -177,12 +180,16 @@ class Fuzz:
     def may_restart(self, request):
         """ Whether a request may take the carrier away. """
         return (request.name in RESTARTS
-                or (request.family == "rt-link" and "flags" in request.values))
+                or (request.family == "rt-link" and LINK_RESTARTS & set(request.values)))
 
     @staticmethod
     def rebuilds_queues(request):
-        """ Whether the stack takes its queues out of use for a request, which drops packets. """
-        return request.family == "rt-link" and "txqlen" in request.values
+        """
+        Whether queues are taken out of use for a request, which drops packets: those of the
+        stack, or the receive queues of a card that is to strip tags, or not.
+        """
+        return (request.name in FEATURES
+                or (request.family == "rt-link" and "txqlen" in request.values))
 
     def judge(self, request, answer):
         """ Note what is wrong with an answer. """

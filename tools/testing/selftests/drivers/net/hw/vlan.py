@@ -5,10 +5,13 @@
 VLANs: tags that the device inserts and strips, and its filter.
 """
 
+import contextlib
 import os
 import socket
 import struct
+import threading
 import time
+from pathlib import Path
 
 from lib.py import KsftNamedVariant, cmd, defer, ethtool, ip, ksft_disruptive
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
@@ -22,7 +25,9 @@ ETH_P_TEST = 0x88b5
 PACKET_AUXDATA = 8
 VLAN_VALID = 1 << 4
 ID, OTHER_ID, PRIORITY = 100, 101, 5
-FRAMES, TRIES = 20, 5
+FRAMES, TRIES, CHANGES = 20, 5, 20
+SOURCE = bytes.fromhex("020000000002")
+PLAIN = struct.pack("!H", ETH_P_TEST) + bytes(100)
 ADDRESSES = ("10.9.100.1", "10.9.100.2")
 
 
@@ -100,29 +105,46 @@ def stream(cfg):
     ksft_ge(driver_stats(cfg.ifname).get("tx_gso_packets", 0) - before, 50)
 
 
-def _receive(cfg, number):
-    """ Inject tagged frames; return the tags of those that arrive. """
+def _frame(cfg, number, payload=PLAIN):
+    """ A frame of a VLAN for the device. """
     mac = bytes.fromhex(cfg.dev["address"].replace(":", ""))
-    frame = mac + bytes.fromhex("020000000002") + struct.pack(
-        "!HHH", 0x8100, PRIORITY << 13 | number, ETH_P_TEST) + bytes(100)
-    tags = []
+    return mac + SOURCE + struct.pack("!HH", 0x8100, PRIORITY << 13 | number) + payload
+
+
+def _tags(data, auxiliary):
+    """ The tags of a frame beside it and in it, or None if it is not one of _frame(). """
+    tags = [tag for _, kind, value in auxiliary if kind == PACKET_AUXDATA
+            for status, *_, tag, _ in [struct.unpack("=IIIHHHH", value)]
+            if status & VLAN_VALID]
+    kind, tag = struct.unpack("!HH", data[12:16])
+    if data[6:12] != SOURCE:
+        return None
+    return [*tags, tag] if kind == 0x8100 else tags
+
+
+@contextlib.contextmanager
+def _sniffer(cfg):
+    """ A socket that gets all frames of the interface, with their tags beside them. """
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as sock:
         sock.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
         sock.bind((cfg.ifname, ETH_P_ALL))
+        sock.settimeout(0.5)
+        yield sock
+
+
+def _receive(cfg, number):
+    """ Inject tagged frames; return the tags of those that arrive. """
+    frame = _frame(cfg, number)
+    tags = []
+    with _sniffer(cfg) as sock:
         for _ in range(FRAMES):
             cfg.model.inject(0, frame)
         end = time.monotonic() + 3
-        sock.settimeout(0.5)
         while time.monotonic() < end and len(tags) < FRAMES:
             try:
-                data, auxiliary, _, _ = sock.recvmsg(200, 100)
+                tags += _tags(*sock.recvmsg(200, 100)[:2]) or []
             except TimeoutError:
                 break
-            for _, kind, value in auxiliary:
-                status, *_, tag, _ = struct.unpack("=IIIHHHH", value)
-                if kind == PACKET_AUXDATA and status & VLAN_VALID and \
-                   data[12:14] == struct.pack("!H", ETH_P_TEST):
-                    tags.append(tag)
     return tags
 
 
@@ -135,6 +157,79 @@ def strip(cfg):
         tags, seen[state] = _alone(cfg, "rx", lambda: _receive(cfg, ID))
         ksft_eq(tags, [PRIORITY << 13 | ID] * FRAMES, f"stripping {state}")
     ksft_eq(seen["off"] - seen["on"], 4 * FRAMES, "bytes less")
+
+
+def _seen_while(cfg, changes):
+    """
+    Have tagged frames arrive all the time while the features of the device change.
+
+    Return how many frames arrived with their tag, and how many otherwise: without it, as if
+    they were no VLAN's, or with two.
+    """
+    frame = _frame(cfg, ID, _datagram())
+    good = bad = 0
+    done = threading.Event()
+
+    def send():
+        while not done.is_set():
+            cfg.model.inject(0, frame)
+
+    def change():
+        for args in changes:
+            ethtool(f"-K {cfg.ifname} {args}")
+        done.set()
+
+    with _sniffer(cfg) as sock:
+        threads = [threading.Thread(target=one) for one in (send, change)]
+        for one in threads:
+            one.start()
+        while not done.is_set():
+            try:
+                tags = _tags(*sock.recvmsg(200, 100)[:2])
+            except TimeoutError:
+                # The link is coming up.
+                continue
+            if tags is not None:
+                good += tags == [PRIORITY << 13 | ID]
+                bad += tags != [PRIORITY << 13 | ID]
+        for one in threads:
+            one.join()
+    return good, bad
+
+
+def _datagram():
+    """ An IPv4 packet of UDP, which is hashed. """
+    return struct.pack("!HBBHHHBBH4s4sHHHH", 0x0800, 0x45, 0, 128, 1, 0, 64, 17, 0,
+                       bytes([10, 9, 101, 2]), bytes([10, 9, 101, 1]),
+                       1000, 9, 108, 0) + bytes(100)
+
+
+@ksft_variants([
+    KsftNamedVariant("alone", ("rxvlan off", "rxvlan on")),
+    KsftNamedVariant("with_rings", ("rxvlan off lro on", "rxvlan on lro off")),
+])
+def strip_while_it_changes(cfg, change):
+    """ No frame is taken for one without a VLAN while stripping is turned on or off. """
+    _add_vlan(cfg)
+    # The queue that is told last.
+    ethtool(f"-L {cfg.ifname} combined 2")
+    defer(ethtool, f"-L {cfg.ifname} combined 1")
+    ethtool(f"-X {cfg.ifname} start 1 equal 1")
+    defer(ethtool, f"-X {cfg.ifname} default")
+    defer(ethtool, f"-K {cfg.ifname} lro off rxvlan on")
+    good, bad = _seen_while(cfg, change * CHANGES)
+    ksft_eq(bad, 0, "frames with other tags")
+    ksft_ge(good, CHANGES, "frames with their tag")
+
+
+def strip_keeps_the_link(cfg):
+    """ The carrier stays while stripping is turned on and off. """
+    changes = Path(f"/sys/class/net/{cfg.ifname}/carrier_changes")
+    before = changes.read_text()
+    defer(ethtool, f"-K {cfg.ifname} rxvlan on")
+    for state in ("off", "on"):
+        ethtool(f"-K {cfg.ifname} rxvlan {state}")
+    ksft_eq(changes.read_text(), before, "changes of the carrier")
 
 
 def _check_arrive(cfg, expected, number=ID):
@@ -201,7 +296,8 @@ def main():
 
     with CableEnv(__file__, drivers=("ixgbe_rust", ), v6=False,
                   why="looks at counters of ixgbe_rust") as cfg:
-        ksft_run(judged([reach, insert, stream, strip, filter_member, filter_promiscuous,
+        ksft_run(judged([reach, insert, stream, strip, strip_while_it_changes,
+                         strip_keeps_the_link, filter_member, filter_promiscuous,
                          filter_off, filter_survives, priority_tagged]), args=(cfg, ))
     ksft_exit()
 

@@ -22,6 +22,7 @@ use crate::{
     rx::{
         self,
         FrameLimit,
+        Offloads,
         RxRing, //
     }, //
 };
@@ -42,8 +43,7 @@ impl QueueManagement for PortDriver {
     fn make_rx<'bound>(cx: &mut RxMaking<'_, 'bound, Self>) -> Result<RxRing> {
         let port = cx.data().get_ref();
         // Buffers of another sort come with a restart of the port.
-        let rings = port.rings.get(cx.ops_lock());
-        let joins = rings.iter().any(|pair| pair.rx.joins());
+        let joins = port.running.get(cx.ops_lock()).joins;
 
         RxRing::new(
             port.pdev.as_ref(),
@@ -51,7 +51,7 @@ impl QueueManagement for PortDriver {
             Pair::new(cx.queue()).ok_or(EINVAL)?,
             cx.ring_lens().rx,
             FrameLimit::of_mtu(cx.device().mtu()),
-            joins,
+            Offloads::of(cx.device().features()).with_joins(joins),
             true,
             &port.stats.pair(cx.queue())?.poll,
         )
@@ -76,11 +76,10 @@ impl QueueManagement for PortDriver {
         lock: &mut OpsLocked<'bound>,
     ) -> Result {
         let drop = flow::drops(*port.pause.get(lock), port.pairs(lock));
-        let strip = netdev.features().contains(Feature::VlanStrip);
+        let strips = netdev.features().contains(Feature::VlanStrip);
 
         // It may have been in use before.
-        rx.rewind(napi)?;
-        rx.registers(napi)?
-            .start(port.device(), &port.bar, drop, strip)
+        rx.rewind(napi, strips)?;
+        rx.registers(napi)?.start(port.device(), &port.bar, drop)
     }
 }

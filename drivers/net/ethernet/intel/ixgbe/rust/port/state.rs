@@ -124,6 +124,15 @@ pub(super) struct PairRegisters {
     pub(super) tx: TxRegisters,
 }
 
+/// The rings of a port that is open, or of one that is not.
+#[derive(Default)]
+pub(super) struct Running {
+    /// The number of queue pairs.
+    pub(super) pairs: u16,
+    /// The card joins frames.
+    pub(super) joins: bool,
+}
+
 /// The state that all callbacks of a port share.
 ///
 /// Fields are dropped in order: the interrupt vectors are freed before the registers are unmapped.
@@ -132,9 +141,9 @@ pub(super) struct PairRegisters {
 pub(crate) struct Port<'bound> {
     #[pin]
     pub(crate) stats: PortStats,
-    /// One for each queue pair while the port is open.
-    pub(super) rings: OpsCell<'bound, KVec<PairRegisters>>,
-    /// Those that it is started with. Meanwhile it may be open with others.
+    /// The rings that are in use, if the port is open.
+    pub(super) running: OpsCell<'bound, Running>,
+    /// Those that it is started with next. Meanwhile it may be open with others.
     pub(super) opened: OpsCell<'bound, KVec<PairRegisters>>,
     /// The cage and the link. Held while that is set up, up to a second.
     #[pin]
@@ -266,7 +275,7 @@ impl<'bound> Port<'bound> {
             info,
             try_pin_init!(Port {
                 stats <- stats,
-                rings: OpsCell::new(KVec::new()),
+                running: OpsCell::new(Running::default()),
                 opened: OpsCell::new(KVec::new()),
                 cage <- new_mutex!(Cage::new(), "ixgbe_rust::cage"),
                 unicast_entries: RtnlCell::new(1),
@@ -309,8 +318,7 @@ impl<'bound> Port<'bound> {
 
     /// Returns the number of queue pairs, if the port is open.
     pub(crate) fn pairs(&self, lock: &OpsLocked<'bound>) -> u16 {
-        // CAST: There are no more than `MAX_PAIRS`.
-        self.rings.get(lock).len() as u16
+        self.running.get(lock).pairs
     }
 
     /// Configures the card and starts all rings.
@@ -319,18 +327,19 @@ impl<'bound> Port<'bound> {
         let bar = &self.bar;
         // `filter::init()` leaves one.
         *self.unicast_entries.get_mut(locks) = 1;
-        let opened = mem::take(self.opened.get_mut(locks.ops_mut()));
-        *self.rings.get_mut(locks.ops_mut()) = opened;
-        let pairs = self.pairs(locks.ops());
+        let rings = mem::take(self.opened.get_mut(locks.ops_mut()));
+        // CAST: There are no more than `MAX_PAIRS`.
+        let pairs = rings.len() as u16;
+        let joins = rings.iter().any(|pair| pair.rx.joins());
+        *self.running.get_mut(locks.ops_mut()) = Running { pairs, joins };
         if !netdev.is_rss_configured(locks.ops()) {
             self.spread.get_mut(locks.ops_mut()).even(pairs);
         }
-        let rings = self.rings.get(locks.ops());
 
         hw::reset(dev, bar)?;
         self.memory_error.store(false, Relaxed);
         let mode = Mode::of(netdev, pairs);
-        hw::configure(bar, mode, rings.iter().any(|pair| pair.rx.joins()));
+        hw::configure(bar, mode, joins);
         self.spread.get(locks.ops()).apply(bar);
         self.hashing.apply(bar, pairs);
         filter::init(bar, &netdev.mac_address());
@@ -349,11 +358,10 @@ impl<'bound> Port<'bound> {
         let cage = self.media == Media::SfpPlus;
         irq::configure(bar, &self.moderation, pairs, self.event_vector(), cage);
 
-        let strip = netdev.features().contains(Feature::VlanStrip);
         hw::enable_tx(bar);
         for pair in rings {
             pair.tx.start(dev, bar)?;
-            pair.rx.start(dev, bar, flow::drops(pause, pairs), strip)?;
+            pair.rx.start(dev, bar, flow::drops(pause, pairs))?;
         }
         hw::enable_rx(bar);
 
@@ -372,7 +380,7 @@ impl<'bound> Port<'bound> {
         let stopped = hw::stop(self.pdev.as_ref(), bar);
         self.directing.store(false, Relaxed);
         self.stats.save_hw(bar);
-        self.rings.get_mut(locks.ops_mut()).clear();
+        *self.running.get_mut(locks.ops_mut()) = Running::default();
         self.stop_link();
         hw::set_driver_loaded(bar, false);
         stopped

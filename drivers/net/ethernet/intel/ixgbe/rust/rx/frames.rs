@@ -51,15 +51,22 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Those of the features that are on.
-    pub(super) fn of(features: Features) -> Self {
-        let mask = |feature, mask| if features.contains(feature) { mask } else { 0 };
+    /// Those of the features that are on, from a ring whose frames have had their tags stripped,
+    /// or not, and may be joined.
+    pub(super) fn of(features: Features, strips: bool, joins: bool) -> Self {
+        let mask = |is_wanted, mask| if is_wanted { mask } else { 0 };
 
         Self {
-            hash: mask(Feature::RxHash, RxInfo::RSS_TYPE_MASK),
-            tag: mask(Feature::VlanStrip, RxStatus::VP_MASK),
-            // With the feature off, the stack verifies all checksums itself.
-            checksum: mask(Feature::RxChecksum, RxStatus::L4I_MASK),
+            hash: mask(features.contains(Feature::RxHash), RxInfo::RSS_TYPE_MASK),
+            // The features may be about to change. A frame that was stripped must not go up without
+            // its tag, nor one that was not with a second one.
+            tag: mask(strips, RxStatus::VP_MASK),
+            // With the feature off, the stack verifies all checksums itself. It cannot do so for
+            // frames that were joined: theirs is that of the first one.
+            checksum: mask(
+                joins || features.contains(Feature::RxChecksum),
+                RxStatus::L4I_MASK,
+            ),
         }
     }
 

@@ -84,10 +84,11 @@ impl Source for Joining {
         &mut self,
         cx: &Poll<'_>,
         list: &mut RxList<'_>,
+        strips: bool,
         budget: usize,
         counters: &PollCounters,
     ) -> Received {
-        let wanted = Wanted::of(cx.device().features());
+        let wanted = Wanted::of(cx.device().features(), strips, Self::JOINS);
         let Ok(mut ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return Received::default();
