@@ -293,8 +293,8 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
     /// Takes the next descriptor, if the card is done with it.
     ///
     /// The contents of the descriptor are not trusted. A frame goes on in a descriptor that the
-    /// card has got, behind this one, and in which no other one goes on. So all of them end, or are
-    /// dropped with the ring.
+    /// card has got, behind this one, or that it gets next, and in which no other one goes on. So
+    /// all of them end, or are dropped with the ring.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would be borrowed by a `for` loop"
@@ -375,17 +375,18 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
     fn next_of(&self, index: usize, link: Link) -> Option<usize> {
         // A power of two.
         let descriptors = self.polling.slots.desc.len();
-        let next = match link {
+        let (next, reach) = match link {
             Link::End => return None,
-            Link::Following => (index + 1) & (descriptors - 1),
-            Link::At(next) => next,
+            // If the card has no other one, it waits for that.
+            Link::Following => ((index + 1) & (descriptors - 1), self.left + 1),
+            Link::At(next) => (next, self.left),
         };
         let distance = next.wrapping_sub(index) & (descriptors - 1);
         let is_taken = |slot: &Option<Chain>| slot.as_ref().is_some_and(|one| one.next == next);
 
         let is_good = next < descriptors
             && distance != 0
-            && distance <= self.left
+            && distance <= reach
             && !self.chains.iter().any(is_taken);
         is_good.then_some(next)
     }
