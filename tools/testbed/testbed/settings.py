@@ -76,8 +76,9 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   MACHINE=qemu|uml         for demo, run, shell; default qemu
       A VM, or User-Mode Linux, at this machine's own speed but without
       instruction counts.
-  CARD=82599|e1000e        for demo, run, shell, debug; default 82599
-      The card in the VM: the modelled 82599, or the 82574L that QEMU itself models.
+  CARD=82599|82599-kx4|e1000e  for demo, run, shell, debug; default 82599
+      The card in the VM: the modelled 82599 with a cage for modules or for a backplane, or the
+      82574L that QEMU itself models.
   CONFIG=perf|debug|kcsan|cfi|rt|arm64  for demo, run, shell, debug; default perf
       The kernel in the VM. MACHINE=uml has one of its own; the demo uses perf.
   CONFIG_EXTRA=FILES       for demo, test, bench, run, shell, debug, deb

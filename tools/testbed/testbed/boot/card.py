@@ -17,6 +17,8 @@ class Card:
     # The model's transport in QEMU.
     transport: str
     pci_id: str
+    # For the model's command line.
+    words: tuple[str, ...] = ()
 
     def module(self, driver: str) -> str:
         """The name of a driver's module."""
@@ -24,15 +26,14 @@ class Card:
 
 
 MODELLED = "82599"
+_IXGBE = {
+    "rust": "drivers/net/ethernet/intel/ixgbe/rust/ixgbe_rust.ko",
+    "c": "drivers/net/ethernet/intel/ixgbe/ixgbe.ko",
+}
 CARDS = {
-    MODELLED: Card(
-        {
-            "rust": "drivers/net/ethernet/intel/ixgbe/rust/ixgbe_rust.ko",
-            "c": "drivers/net/ethernet/intel/ixgbe/ixgbe.ko",
-        },
-        "vfio",
-        "8086:10fb",
-    ),
+    MODELLED: Card(_IXGBE, "vfio", "8086:10fb"),
+    # Its ports have no cage: they are those of a backplane.
+    "82599-kx4": Card(_IXGBE, "vfio", "8086:10f7", ("--device-id", "10f7")),
     # QEMU's own; the model is the far side of its ports only.
     "e1000e": Card(
         {

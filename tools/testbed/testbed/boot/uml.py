@@ -17,6 +17,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from testbed.boot import judge
+from testbed.boot.card import CARDS
 from testbed.boot.job import Job, OnLine, Outcome, Run
 from testbed.boot.machine import Machine
 from testbed.boot.nicmodel import WIRES, Model
@@ -48,6 +49,7 @@ class Uml(Machine):
         words = [] if job.shared_tails and not job.judge else ["--trap"]
         if job.judge:
             words += judge.words(job.driver)
+        words += CARDS[job.card].words
         program, (_, processors) = self.tools / "nicmodel", pins(job)
         return Model(program, folder, self._model_log, job.ports, "vhost", words, processors)
 

@@ -52,9 +52,14 @@ class Vm(Machine):
 
     def _model(self, job: Job, folder: Path) -> Model:
         words = judge.words(job.driver) if job.judge else []
-        transport = CARDS[job.card].transport
+        card = CARDS[job.card]
         return Model(
-            self.tools / "nicmodel", folder, self._model_log, job.ports, transport, words=words
+            self.tools / "nicmodel",
+            folder,
+            self._model_log,
+            job.ports,
+            card.transport,
+            [*words, *card.words],
         )
 
     def _command(self, run: Run, serial: Sequence[str]) -> list[str]:

@@ -64,6 +64,8 @@ _DATA = (
     "segmentation.py",
     "vlan.py",
 )
+# Programs that a link without a module makes a difference for.
+_BACKPLANE = ("backplane.py", "self_test.py")
 # Programs about queues of the stack.
 _QUEUES = (
     "net_pair.py",
@@ -99,6 +101,8 @@ KINDS = (
     # A test of the model and its judge: the driver needs no checkers, and queues are the same
     # before each driver.
     Kind("e2e-c", "c", "uml", without=_QUEUES, judged=True, control=True),
+    # Ports without a cage.
+    Kind("e2e-kx4", "rust", "uml", _BACKPLANE, card="82599-kx4", judged=True),
     # The other kernels in which make test runs the Rust driver cannot sleep.
     Kind("e2e-sleep", "rust", "perf", ("pci_error.py", "power.py"), judged=True),
     # The general ones: of the others, each case would skip itself.

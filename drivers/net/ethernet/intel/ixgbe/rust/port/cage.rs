@@ -118,14 +118,23 @@ impl Port<'_> {
         let mut cage = self.cage.lock();
 
         match self.media {
-            Media::Backplane => {
-                if let Err(error) = link::start_backplane(&self.bar, &self.firmware) {
-                    dev_warn!(netdev, "the link did not start: {:?}\n", error);
-                }
-            }
+            Media::Backplane => self.start_backplane(netdev, &mut cage),
             Media::SfpPlus if self.is_cage_full() => self.look(netdev, &mut cage),
             Media::SfpPlus => self.empty(netdev, &mut cage),
         }
+    }
+
+    /// Starts the link of a backplane.
+    fn start_backplane(&self, netdev: &Device, cage: &mut Cage) {
+        let started = link::start_backplane(&self.bar, &self.firmware);
+
+        if let Err(error) = started {
+            if !cage.fails {
+                dev_warn!(netdev, "the link did not start: {:?}\n", error);
+            }
+        }
+        // As in `start_at()`: the next check-up tries again, but for this.
+        cage.fails = started.is_err_and(|error| error != ETIMEDOUT);
     }
 
     /// Stops the link.
@@ -251,15 +260,19 @@ impl Port<'_> {
         link::laser_off(&self.bar);
     }
 
-    /// Looks after the cage. `inserted`: the card has said that there is a new module.
+    /// Looks after the cage, or the link of a port without one. `inserted`: the card has said that
+    /// there is a new module.
     pub(super) fn check_cage(&self, netdev: &Device, inserted: bool) {
-        if self.media != Media::SfpPlus {
-            return;
-        }
         let mut cage = self.cage.lock();
         let was = cage.content;
 
         if cage.loops {
+            return;
+        }
+        if self.media == Media::Backplane {
+            if cage.fails {
+                self.start_backplane(netdev, &mut cage);
+            }
             return;
         }
         if inserted {

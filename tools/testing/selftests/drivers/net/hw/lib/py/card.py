@@ -19,6 +19,7 @@ from .support import remove_module, skip_program, wait_until
 # By card: its drivers.
 MODULES = {
     "82599": {"rust": "ixgbe_rust", "c": "ixgbe"},
+    "82599-kx4": {"rust": "ixgbe_rust", "c": "ixgbe"},
     "e1000e": {"rust": "rust_driver_e1000e", "c": "e1000e"},
 }
 # Drivers under test; those of C are the measure.

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+Ports of a backplane: the link needs no module, its mode is that of the EEPROM,
+and firmware that manages the link is asked before the driver starts it.
+"""
+
+import os
+
+from lib.py import CmdExitFailure, defer, ethtool, ip, ksft_disruptive, ksft_eq
+from lib.py import ksft_exit, ksft_in, ksft_not_in, ksft_raises, ksft_run
+from lib.py.judge import judged
+from lib.py.nicmodel import NicModelEnv, forwards_after
+from lib.py.support import skip_program, wait_until
+from sfp import Log, carrier, set_up
+
+NO_START = "the link did not start"
+
+
+def link_by_itself(cfg):
+    """ The link is up at the speed of the card, and there is no module. """
+    carrier(cfg, True)
+    ksft_in("Speed: 10000Mb/s", ethtool(cfg.ifname).stdout)
+    with ksft_raises(CmdExitFailure):
+        ethtool(f"-m {cfg.ifname}")
+
+
+@ksft_disruptive
+def link_goes_and_comes(cfg):
+    """ The cable is pulled and put back. """
+    defer(cfg.model.link, 0, True)
+    for state in (False, True):
+        cfg.model.link(0, state)
+        carrier(cfg, state)
+    cfg.settle()
+    cfg.check_forwarded(100)
+
+
+def _bind_anew(cfg):
+    """ Let the driver read the EEPROM again. """
+    cfg.ports[0].unbind()
+    cfg.ports[0].bind(cfg.driver)
+    cfg.set_up()
+
+
+@ksft_disruptive
+def firmware_lets_go(cfg):
+    """ The link is started as soon as firmware that manages it lets go. """
+    def starts():
+        return cfg.model.writes(0, "AUTOC")
+
+    defer(_bind_anew, cfg)
+    defer(cfg.model.mend, 0)
+    cfg.model.fault(0, "lesm")
+    _bind_anew(cfg)
+    ip(f"link set {cfg.ports[0].ifname} down")
+    cfg.model.fault(0, "firmware_busy", count=1000000)
+    cfg.model.ask("trace", port=0, phase="firmware")
+    defer(cfg.model.ask, "trace", port=0)
+    before, log = starts(), Log()
+    ip(f"link set {cfg.ports[0].ifname} up")
+    log.wait(NO_START)
+    ksft_eq(starts() - before, 0, "writes to AUTOC meanwhile")
+    # It does not wait for the interface to be taken down and up.
+    cfg.model.fault(0, "firmware_busy", count=0)
+    wait_until(lambda: starts() - before == 2, 10, "the link is started")
+    ksft_eq(log.text().count(NO_START), 1)
+    cfg.set_up()
+    cfg.check_forwarded(100)
+
+
+@ksft_disruptive
+def firmware_is_asked(cfg):
+    """ Firmware that manages the link lets it be started. """
+    defer(_bind_anew, cfg)
+    defer(cfg.model.mend, 0)
+    log = Log()
+    cfg.model.fault(0, "lesm")
+    _bind_anew(cfg)
+    ksft_not_in(NO_START, log.text())
+    cfg.check_forwarded(100)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    if os.environ.get("CARD") != "82599-kx4":
+        skip_program("the card has cages for modules")
+    with NicModelEnv(__file__, drivers=("ixgbe_rust", ),
+                     why="the messages are those of ixgbe_rust") as cfg:
+        ksft_run(judged([set_up, link_by_itself, link_goes_and_comes, firmware_is_asked,
+                         firmware_lets_go, forwards_after("firmware")]), args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
