@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from testbed.boot.card import CARDS
 from testbed.catalogue import BENCHES, IN_PARTS, SUITES
 from testbed.host.ui import Failure
 from testbed.selftests import kinds
@@ -37,14 +38,14 @@ def together(settings: Settings) -> None:
         raise Failure(f"CONFIG={config}: the demo measures, and that kernel is slow",
                       "leave CONFIG out; make run takes it")  # fmt: skip
     card = settings.text("CARD")
-    if uml and card != "82599":
+    if uml and not CARDS[card].is_modelled:
         raise Failure(f"CARD={card}: only QEMU models that card",
                       "leave MACHINE=uml out, or CARD")  # fmt: skip
-    if settings.switch("JUDGE") and card != "82599":
+    if settings.switch("JUDGE") and not CARDS[card].is_modelled:
         raise Failure(f"JUDGE=1: there is no judge of the card {card}, which QEMU models",
                       "leave JUDGE out, or CARD")  # fmt: skip
     if settings.switch("RECORD") and card != "82599":
-        raise Failure(f"RECORD=1: the record is of the modelled card, not of {card}",
+        raise Failure(f"RECORD=1: the record is of the card 82599, not of {card}",
                       "leave RECORD out, or CARD")  # fmt: skip
     _accel(settings, uml=uml, config=config)
     _overlay(settings, uml=uml)

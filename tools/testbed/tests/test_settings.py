@@ -31,7 +31,7 @@ def complaint(verb: str, **values: str) -> str:
 
 class Cards(unittest.TestCase):
     def test_an_unknown_card_is_refused(self) -> None:
-        self.assertIn("CARD is one of 82599, e1000e", complaint("demo", CARD="e1000"))
+        self.assertIn("CARD is one of 82599, 82599-kx4, e1000e", complaint("demo", CARD="e1000"))
 
     def test_a_card_of_qemu_needs_qemu(self) -> None:
         self.assertIn("only QEMU models", complaint("demo", CARD="e1000e", MACHINE="uml"))
@@ -45,6 +45,12 @@ class Cards(unittest.TestCase):
         self.assertIn("not of e1000e", said)
         self.assertIn("leave RECORD out", said)
         self.assertEqual(complaint("shell", CARD="82599", JUDGE="1"), "")
+
+    def test_a_backplane_is_modelled_and_not_recorded(self) -> None:
+        card = "82599-kx4"
+        self.assertEqual(complaint("shell", CARD=card, JUDGE="1"), "")
+        self.assertEqual(complaint("shell", CARD=card, MACHINE="uml"), "")
+        self.assertIn("not of 82599-kx4", complaint("demo", CARD=card, RECORD="1"))
 
     def test_the_cards_are_those_that_a_guest_can_have(self) -> None:
         self.assertEqual(settings.VARIABLES["CARD"].kind.split("|"), list(CARDS))
@@ -166,7 +172,7 @@ class Values(unittest.TestCase):
         ("test", "ONLY", "kunut", "did you mean kunit"),
         ("test", "ONLY", ",", "no name"),
         ("test", "ONLY", "e2e-uml/forwards", "did you mean e2e-uml/forward?"),
-        ("test", "ONLY", "e2e-c/net_pair", "it runs atr, combine_tx"),
+        ("test", "ONLY", "e2e-c/net_pair", "it runs atr, backplane, combine_tx"),
         ("test", "ONLY", "e2e-uml/", "no program of that name"),
         ("test", "ONLY", "python/test_settings", "runs as a whole"),
         ("test", "ONLY", "lint/", "runs as a whole"),

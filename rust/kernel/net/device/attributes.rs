@@ -9,7 +9,7 @@ use super::{
     Rtnl, //
 };
 
-/// What a driver may make rings for, other than their number and lengths.
+/// The attributes that rings may be made for, other than their number and lengths.
 #[derive(Clone, Copy)]
 pub(super) struct Attributes {
     pub(super) mtu: u32,

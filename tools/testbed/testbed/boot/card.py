@@ -20,6 +20,11 @@ class Card:
     # For the model's command line.
     words: tuple[str, ...] = ()
 
+    @property
+    def is_modelled(self) -> bool:
+        """Whether the card is the model, and not one of QEMU's."""
+        return self.transport == "vfio"
+
     def module(self, driver: str) -> str:
         """The name of a driver's module."""
         return Path(self.paths[driver]).stem
