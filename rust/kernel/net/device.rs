@@ -77,6 +77,7 @@ pub use self::{
     },
     checkup::CheckUp,
     driver::{
+        CardStopped,
         Driver,
         FeaturesChange,
         MtuChange, //

@@ -14,9 +14,9 @@
 //! mappings, and frees them in bulk. Drivers see bus addresses, but never hold a mapping, so none
 //! can outlive its packet, and none can be forgotten: a record owns both.
 //!
-//! When both ends are dropped, packets that are still in flight are unmapped and freed. By then the
-//! card must not access the ring any more. The memory of the ring itself, which the card writes to,
-//! does not depend on that: see [`Descriptors`].
+//! The card reads packets that are in flight, so these belong to the NAPI instance, as does the
+//! memory of the ring, see [`Descriptors`]: to drop both ends frees nothing. That is done with the
+//! queue vector, after the card was stopped, or before by [`TxConsumer::finish`].
 //!
 //! C headers: [`include/linux/dma-mapping.h`](srctree/include/linux/dma-mapping.h),
 //! [`include/linux/skbuff.h`](srctree/include/linux/skbuff.h)
@@ -112,6 +112,7 @@ use core::num::NonZero;
 mod complete;
 mod descriptors;
 mod finish;
+mod keeper;
 mod record;
 mod ring;
 mod submit;
@@ -192,7 +193,11 @@ pub fn pair<'a>(
     // keeps of that device: there is no other place in which a driver can keep a value whose
     // lifetime it does not know, see [`Driver`](super::device::Driver). All of this is dropped
     // before the network device is freed.
-    unsafe { pair_of(dev, (*napi.as_raw()).dev, len, limits) }
+    let (mut producer, mut consumer) = unsafe { pair_of(dev, (*napi.as_raw()).dev, len, limits) }?;
+    // SAFETY: The parent is bound until the instance has dropped its objects.
+    let keeper = unsafe { producer.keep(napi) }?;
+    consumer.set_keeper(keeper);
+    Ok((producer, consumer))
 }
 
 /// # Safety

@@ -145,6 +145,12 @@ unsafe impl Send for SkBuff {}
 // SAFETY: With a shared reference, a `SkBuff` can be read only.
 unsafe impl Sync for SkBuff {}
 
+/// `flags` without memory that the kernel reaches by mappings for a while only: it could not copy a
+/// packet there.
+pub(in crate::net) fn allowed(flags: Flags) -> bindings::gfp_t {
+    flags.as_raw() & !__GFP_HIGHMEM.as_raw()
+}
+
 impl SkBuff {
     /// The most bytes that a packet has, `GSO_MAX_SIZE`.
     ///
@@ -229,6 +235,28 @@ impl SkBuff {
                 != 1
     }
 
+    /// Whether data of the packet can be replaced by a copy here.
+    ///
+    /// What a page pool or user space has lent returns to its owner then. That must not interrupt
+    /// the owner, which works with bottom halves disabled: interrupts have to be enabled.
+    #[inline]
+    fn can_be_copied(&self) -> bool {
+        // SAFETY: `self.ptr` is valid by the type invariants, and so is the shared info.
+        let (is_pooled, shared_info) = unsafe {
+            (
+                bindings::sk_buff::pp_recycle_raw(self.as_raw()) != 0,
+                &*self.shared_info(),
+            )
+        };
+        // Packets on a list of fragments have memory of their own.
+        let is_lent = is_pooled
+            || u32::from(shared_info.flags) & bindings::SKBFL_ZEROCOPY_ENABLE as u32 != 0
+            || !shared_info.frag_list.is_null();
+
+        // SAFETY: There are no requirements.
+        !is_lent || !unsafe { bindings::irqs_disabled() }
+    }
+
     /// Pads a short packet with zeroes to at least `len` bytes.
     ///
     /// Data that is shared is copied.
@@ -236,7 +264,8 @@ impl SkBuff {
     /// # Errors
     ///
     /// [`EMSGSIZE`] if it would get longer than [`Self::MAX_LEN`], [`EBUSY`] if there are other
-    /// references to the packet, [`ENOMEM`] if there is no memory. The packet is dropped.
+    /// references to the packet, or if interrupts are disabled and its memory is that of a page
+    /// pool or of user space; [`ENOMEM`] if there is no memory. The packet is dropped.
     #[inline]
     pub fn pad_to(self, len: u32) -> Result<Self> {
         if self.len() >= len {
@@ -245,7 +274,7 @@ impl SkBuff {
         if len > Self::MAX_LEN {
             return Err(EMSGSIZE);
         }
-        if self.is_shared() {
+        if self.is_shared() || !self.can_be_copied() {
             return Err(EBUSY);
         }
 
@@ -269,7 +298,7 @@ impl SkBuff {
     #[cold]
     fn clone_unshared(self, flags: Flags) -> Result<UnsharedSkBuff, Self> {
         // SAFETY: The packet is valid, and `flags` allow the context.
-        let clone = unsafe { bindings::skb_clone(self.as_raw(), flags.as_raw()) };
+        let clone = unsafe { bindings::skb_clone(self.as_raw(), allowed(flags)) };
         let Some(clone) = NonNull::new(clone) else {
             return Err(self);
         };

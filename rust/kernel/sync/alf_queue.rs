@@ -142,6 +142,7 @@ pub use self::{
     },
     single::{
         Consumer,
+        Kept,
         PopBatch,
         Producer,
         Reservation, //

@@ -51,6 +51,8 @@ use crate::{
     prelude::*, //
 };
 
+use core::marker::PhantomData;
+
 /// How a driver wants a new MTU to take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MtuChange {
@@ -73,6 +75,31 @@ pub enum FeaturesChange {
     /// still are as they were: each of them has to know. Without that trait, the device is
     /// restarted.
     RestartRx,
+}
+
+/// The proof that the card of a device accesses no memory, during a call of [`Driver::closed`].
+pub struct CardStopped<'a> {
+    dev: &'a Device,
+    // What it proves is not known elsewhere.
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl<'a> CardStopped<'a> {
+    /// # Safety
+    ///
+    /// The card of `dev` must not access memory during `'a`.
+    pub(in crate::net) unsafe fn new(dev: &'a Device) -> Self {
+        Self {
+            dev,
+            _not_send: PhantomData,
+        }
+    }
+
+    /// The device.
+    #[inline]
+    pub fn device(&self) -> &'a Device {
+        self.dev
+    }
 }
 
 /// A network device driver.
@@ -302,8 +329,12 @@ pub trait Driver: Sized + 'static {
     /// dropped, as is one whose vector never ran: of a device that could not be opened, or of other
     /// rings that could not be made while it is up. If the card may still access memory, this is
     /// called after [`Driver::reset`]. Process context, RTNL held.
-    fn closed<'bound>(data: Pin<&Self::Data<'bound>>, poller: Self::Poller<'bound>) {
-        let _ = (data, poller);
+    fn closed<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        poller: Self::Poller<'bound>,
+        card: &CardStopped<'_>,
+    ) {
+        let _ = (data, poller, card);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

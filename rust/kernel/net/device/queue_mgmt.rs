@@ -84,7 +84,7 @@ pub trait QueueManagement: Driver {
     ) -> Result;
 
     /// Starts a queue, which is stopped, with this memory: new one, or that with which it was
-    /// stopped before. `napi` is the instance of its vector.
+    /// stopped before. `napi` is the instance of its vector, and takes no other ([`EINVAL`]).
     fn start_rx<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
@@ -499,7 +499,7 @@ impl<'a, T: QueueManagement> Restart<'a, T> {
         let (inner, napi, queue) = (self.inner, self.vector.napi(), self.queue);
         let (rx, lock) = self.rx_and_lock();
 
-        T::start_rx(inner.data(), inner.dev(), napi, queue, rx, lock)
+        napi.without_new(|| T::start_rx(inner.data(), inner.dev(), napi, queue, rx, lock))
     }
 
     /// Starts the queue with the memory with which it was stopped.

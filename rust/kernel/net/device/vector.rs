@@ -4,6 +4,7 @@
 //! function.
 
 use super::{
+    driver::CardStopped,
     early::Early,
     gate::Gate,
     ops_lock::Configuring,
@@ -464,7 +465,12 @@ impl<T: Driver> PinnedDrop for Vector<T> {
             // One that was made for nothing has polled nothing, and others may still be polling.
             Some(poller) if T::HAS_CLOSED && self.has_run.get() => {
                 // SAFETY: By the type invariants, `inner` outlives the vector.
-                T::closed(unsafe { &*self.inner }.data(), poller);
+                let inner = unsafe { &*self.inner };
+                // SAFETY: Vectors are dropped when the card was stopped or reset, or is kept from
+                // memory by the bus.
+                let card = unsafe { CardStopped::new(inner.dev()) };
+
+                T::closed(inner.data(), poller, &card);
             }
             poller => drop(poller),
         }

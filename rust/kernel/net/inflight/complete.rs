@@ -2,13 +2,20 @@
 
 //! The completing side of packets in flight.
 
-use super::record::Record;
+use super::{
+    keeper::Keeper,
+    record::Record, //
+};
 use crate::{
     net::{
+        device::CardStopped,
         skb_free::SkbFreeList,
         skbuff::DropReason, //
     },
-    sync::alf_queue::Consumer, //
+    sync::{
+        alf_queue::Consumer,
+        aref::ARef, //
+    }, //
 };
 
 /// The packets that a run of [`TxConsumer::complete`] has completed.
@@ -36,11 +43,19 @@ pub struct Finished {
 /// It belongs to the poll function of a queue vector.
 pub struct TxConsumer<'a> {
     records: Consumer<Record<'a>>,
+    keeper: Option<ARef<Keeper>>,
 }
 
 impl<'a> TxConsumer<'a> {
     pub(super) fn new(records: Consumer<Record<'a>>) -> Self {
-        Self { records }
+        Self {
+            records,
+            keeper: None,
+        }
+    }
+
+    pub(super) fn set_keeper(&mut self, keeper: ARef<Keeper>) {
+        self.keeper = Some(keeper);
     }
 
     /// Returns the number of free descriptors. The other end may have used some already.
@@ -127,10 +142,16 @@ impl<'a> TxConsumer<'a> {
     ///
     /// `is_done` returns for each packet whether the card had processed it, as for
     /// [`Self::complete`]. Returns the packets that it had sent, and those that it had not, which
-    /// are lost. Not for poll functions.
-    ///
-    /// The card must not access the ring any more.
-    pub fn finish(mut self, mut is_done: impl FnMut(usize) -> bool) -> Finished {
+    /// are lost. `card` proves that it has stopped; if it is another device's, nothing happens.
+    pub fn finish(self, card: &CardStopped<'_>, is_done: impl FnMut(usize) -> bool) -> Finished {
+        match &self.keeper {
+            Some(keeper) if keeper.is_of(card.device().as_raw()) => self.finish_all(is_done),
+            _ => Finished::default(),
+        }
+    }
+
+    /// As [`Self::finish`], without the proof.
+    pub(super) fn finish_all(mut self, mut is_done: impl FnMut(usize) -> bool) -> Finished {
         let mut finished = Finished::default();
         let mut batch = self.records.batch();
 

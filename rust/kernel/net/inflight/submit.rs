@@ -3,6 +3,7 @@
 //! The transmitting side of packets in flight.
 
 use super::{
+    keeper::Keeper,
     record::Record,
     Outgoing,
     SkBuff, //
@@ -13,11 +14,17 @@ use crate::{
         Bound,
         Device, //
     },
-    net::queue::bus_address,
+    net::{
+        napi::Napi,
+        queue::bus_address, //
+    },
     prelude::*,
-    sync::alf_queue::{
-        Producer,
-        Reservation, //
+    sync::{
+        alf_queue::{
+            Producer,
+            Reservation, //
+        },
+        aref::ARef, //
     }, //
 };
 use core::num::NonZero;
@@ -98,6 +105,7 @@ pub struct TxProducer<'a> {
     records: Producer<Record<'a>>,
     segment_len: NonZero<u32>,
     pub(super) max_descriptors: usize,
+    keeper: Option<ARef<Keeper>>,
 }
 
 // SAFETY: `netdev` can be used by any thread, and the rest is `Send`.
@@ -124,7 +132,21 @@ impl<'a> TxProducer<'a> {
             records,
             segment_len,
             max_descriptors,
+            keeper: None,
         }
+    }
+
+    /// Has an instance keep the packets, see [`Keeper::attach`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    pub(super) unsafe fn keep(&mut self, napi: &Napi) -> Result<ARef<Keeper>> {
+        // SAFETY: By the safety requirements.
+        let keeper = unsafe { Keeper::attach(napi, &self.records) }?;
+
+        self.keeper = Some(keeper.clone());
+        Ok(keeper)
     }
 
     /// Returns the number of free descriptors. It may have grown already.

@@ -419,7 +419,7 @@ pub(super) mod cases {
         assert!(tx.submit(linear(3000)?, 0, |_, _| ()).is_ok());
         drop(tx);
 
-        let finished = rx.finish(|slot| slot == 1);
+        let finished = rx.finish_all(|slot| slot == 1);
         let sent = Completed {
             packets: 1,
             bytes: 60,

@@ -74,8 +74,9 @@ pub(super) type Owned = KVec<(Id, Arc<dyn Attached>)>;
 pub(super) struct Making(Atomic<u64>);
 
 impl Making {
-    /// No identity has this number.
+    /// No identity has these numbers.
     const NO_ID: u64 = u64::MAX;
+    const NOTHING: u64 = u64::MAX - 1;
 
     pub(super) const fn none() -> Self {
         Self(Atomic::new(Self::NO_ID))
@@ -83,7 +84,7 @@ impl Making {
 
     fn get(&self) -> Option<Id> {
         match self.0.load(Relaxed) {
-            Self::NO_ID => None,
+            Self::NO_ID | Self::NOTHING => None,
             id => Some(Id(id)),
         }
     }
@@ -91,14 +92,24 @@ impl Making {
     fn set(&self, id: Option<Id>) {
         self.0.store(id.map_or(Self::NO_ID, |id| id.0), Relaxed);
     }
+
+    fn is_refused(&self) -> bool {
+        self.0.load(Relaxed) == Self::NOTHING
+    }
+
+    fn refuse(&self) {
+        self.0.store(Self::NOTHING, Relaxed);
+    }
 }
 
 impl Napi {
     /// Takes over `object`, until the vector goes away, or until its receive queue gets other
     /// memory. If this fails, it is dropped at once: with [`EINVAL`] if it would stay although it
-    /// is made for a receive queue, and pile up with each restart of that.
+    /// is made for a receive queue, and pile up with each restart of that, or if it is made while
+    /// that is [started](Self::without_new).
     pub(crate) fn attach(&self, object: Arc<dyn Attached>) -> Result {
-        if self.making.get().is_some() && !object.is_of_rx_queue() {
+        let would_stay = self.making.get().is_some() && !object.is_of_rx_queue();
+        if would_stay || self.making.is_refused() {
             return Err(EINVAL);
         }
         let mut attached = self.attached.lock();
@@ -146,6 +157,16 @@ impl Napi {
                 Err(error)
             }
         }
+    }
+
+    /// Runs `f`, with which the receive queue starts, and which makes no objects.
+    ///
+    /// Context: as for [`Self::make_rx`].
+    pub(in crate::net) fn without_new<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.making.refuse();
+        let result = f();
+        self.making.set(None);
+        result
     }
 
     /// Lets the objects with this identity be used, rather than those before. Returns the identity

@@ -217,10 +217,10 @@ impl SkBuff {
     ///
     /// [`EINVAL`] if [`Self::segmentation`] is [`None`], or the packet is in a tunnel and the stack
     /// has not prepared it, see [`Info::tunnels`](crate::net::device::Info::tunnels); [`EBUSY`] if
-    /// there are other references to the packet, [`ENOMEM`] if there is no memory. The packet is
-    /// dropped.
+    /// there are other references to the packet, or as for [`SkBuff::pad_to`]; [`ENOMEM`] if there
+    /// is no memory. The packet is dropped.
     pub fn seed_segments(self) -> Result<(Self, Segmentation)> {
-        if self.is_shared() {
+        if self.is_shared() || !self.can_be_copied() {
             return Err(EBUSY);
         }
 

@@ -59,6 +59,61 @@ mod cases {
         Ok(())
     }
 
+    /// A packet whose data is taken for that of a page pool, or of user space.
+    fn lent(of_pool: bool) -> Result<SkBuff> {
+        let skb = SkBuff::from(packet(&[0; 40])?);
+
+        // SAFETY: The packet is ours. Memory is given back to what it is of, whatever this says.
+        unsafe {
+            if of_pool {
+                (*skb.as_raw()).set_pp_recycle(1);
+            } else {
+                let info = skb.shared_info();
+
+                (*info).flags |= bindings::SKBFL_ZEROCOPY_ENABLE as u8;
+                // Nobody is told when it is given back.
+                (*info).__bindgen_anon_2.destructor_arg = core::ptr::null_mut();
+            }
+        }
+        Ok(skb)
+    }
+
+    #[test]
+    fn memory_of_a_pool_is_not_given_back_with_interrupts_off() -> Result {
+        let skb = lent(true)?;
+        let own = SkBuff::from(packet(&[0; 40])?);
+
+        let (padded, padded_own) = {
+            let _off = local_interrupt_disable();
+            (skb.pad_to(60).err(), own.pad_to(60).err())
+        };
+        assert_eq!((padded, padded_own), (Some(EBUSY), None));
+        assert_eq!(lent(true)?.pad_to(60)?.len(), 60);
+        Ok(())
+    }
+
+    #[test]
+    fn nor_are_headers_replaced() -> Result {
+        for of_pool in [true, false] {
+            let skb = lent(of_pool)?;
+
+            let seeded = {
+                let _off = local_interrupt_disable();
+                skb.seed_segments().err()
+            };
+            assert_eq!(seeded, Some(EBUSY));
+        }
+        // It is no packet to be split.
+        assert_eq!(lent(true)?.seed_segments().err(), Some(EINVAL));
+        Ok(())
+    }
+
+    #[test]
+    fn packets_are_copied_to_memory_that_the_kernel_has_mapped() {
+        assert_eq!(allowed(GFP_KERNEL | __GFP_HIGHMEM), GFP_KERNEL.as_raw());
+        assert_eq!(allowed(GFP_ATOMIC), GFP_ATOMIC.as_raw());
+    }
+
     #[test]
     fn no_packet_is_allocated_that_is_too_long() -> Result {
         // The last ones would be rounded up to nothing.

@@ -3,6 +3,7 @@
 //! Packets that are ours alone.
 
 use super::{
+    allowed,
     SkBuff,
     UnsharedSkBuff, //
 };
@@ -63,7 +64,7 @@ impl UniqueSkBuff {
         }
 
         // SAFETY: `alloc_skb()` has no requirements apart from the context, which `flags` give.
-        let skb = unsafe { bindings::alloc_skb(size, flags.as_raw()) };
+        let skb = unsafe { bindings::alloc_skb(size, allowed(flags)) };
         let skb = NonNull::new(skb).ok_or(AllocError)?;
         // SAFETY: `alloc_skb()` returned the only reference to a valid `struct sk_buff`, which is
         // new.

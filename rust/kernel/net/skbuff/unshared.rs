@@ -3,6 +3,7 @@
 //! Packets to which there is no other reference.
 
 use super::{
+    allowed,
     offload,
     SkBuff,
     UniqueSkBuff, //
@@ -76,7 +77,7 @@ impl UnsharedSkBuff {
         }
         // SAFETY: The packet is valid, and there is no other reference to it. `flags` allow the
         // context.
-        if unsafe { bindings::skb_unclone(self.as_raw(), flags.as_raw()) } != 0 {
+        if unsafe { bindings::skb_unclone(self.as_raw(), allowed(flags)) } != 0 {
             return Err(self);
         }
         // SAFETY: There are no clones any more, and the packet has been scrubbed.
@@ -98,7 +99,7 @@ impl UnsharedSkBuff {
         // SAFETY: The packet is valid, and there is no other reference to it. Interrupts are
         // enabled, so this is a context in which sockets, routes and connections can be released.
         unsafe {
-            to_result(bindings::skb_orphan_frags(self.as_raw(), flags.as_raw()))?;
+            to_result(bindings::skb_orphan_frags(self.as_raw(), allowed(flags)))?;
             bindings::skb_orphan(self.as_raw());
             bindings::skb_scrub_packet(self.as_raw(), true);
             // A sum over the whole packet would not be right without the Ethernet header.

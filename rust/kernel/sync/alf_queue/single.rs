@@ -33,6 +33,11 @@ pub struct Producer<T> {
 // SAFETY: The end can be sent to another context if its elements can.
 unsafe impl<T: Send> Send for Producer<T> {}
 
+/// The elements of a queue, which are dropped when this and both ends have been.
+pub struct Kept<T> {
+    _ring: Arc<Ring<T>>,
+}
+
 impl<T> Producer<T> {
     /// Returns the producing end of a ring that is still at the position `start`.
     ///
@@ -45,6 +50,13 @@ impl<T> Producer<T> {
             view: ProducerView::new(start),
             slots: ring.slots(),
             ring,
+        }
+    }
+
+    /// Has the elements outlive both ends.
+    pub fn kept(&self) -> Kept<T> {
+        Kept {
+            _ring: self.ring.clone(),
         }
     }
 

@@ -19,6 +19,7 @@ use super::{
             self,
             Direct, //
         },
+        CardStopped,
         Causes,
         Device,
         Driver,
@@ -57,6 +58,7 @@ use crate::{
     irq::IrqRequest,
     net::{
         napi::{
+            Attached,
             Napi,
             Poll,
             Polled, //
@@ -107,6 +109,11 @@ const RINGS: Rings = {
         tx: range(RingLen::of::<64>()),
     }
 };
+
+/// An object that belongs to a vector, and not to its receive queue.
+pub(super) struct OfVector;
+
+impl Attached for OfVector {}
 
 /// The lock that a callback was called with.
 pub(super) const RTNL: u32 = 1;
@@ -185,6 +192,8 @@ pub(super) struct Plan {
     pub(super) fail_start: Atomic<u32>,
     /// How often a receive queue fails to be made, to stop and to start.
     pub(super) fail_rx: [Atomic<u32>; 3],
+    /// How an object was refused that was made while a queue was started alone.
+    pub(super) attach_errno: Atomic<i32>,
     /// Fail to stop it the second time.
     pub(super) fail_second_stop: Atomic<u32>,
     /// The MTU and the features when other rings were made beside those in use: of the device, and
@@ -228,6 +237,7 @@ impl Plan {
             fail: Atomic::new(0),
             fail_start: Atomic::new(0),
             fail_rx: [const { Atomic::new(0) }; 3],
+            attach_errno: Atomic::new(0),
             fail_second_stop: Atomic::new(0),
             beside: [const { Atomic::new(0) }; 4],
             started_rx_with: Atomic::new(0),
@@ -501,7 +511,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         Polled::Idle { received: 0 }
     }
 
-    fn closed<'bound>(data: Pin<&Data<'bound>>, _poller: Poller) {
+    fn closed<'bound>(data: Pin<&Data<'bound>>, _poller: Poller, _card: &CardStopped<'_>) {
         data.plan.closed.fetch_add(1, Relaxed);
     }
 
@@ -597,6 +607,9 @@ impl<const OPS_LOCK: bool> QueueManagement for Plain<OPS_LOCK> {
         _lock: &mut OpsLocked<'bound>,
     ) -> Result {
         data.plan.step(Step::StartRx);
+        let attached = napi.attach(Arc::new(OfVector, GFP_KERNEL)?);
+        let errno = attached.map_or_else(Error::to_errno, |()| 0);
+        data.plan.attach_errno.store(errno, Relaxed);
         data.plan.started_rx_with.store(dev.features().0, Relaxed);
         rx.rewind(napi)?;
         data.plan.may_fail(2, EIO)

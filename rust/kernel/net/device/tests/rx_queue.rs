@@ -9,6 +9,7 @@ use super::{
     },
     buffers::BufferKind,
     plain::{
+        OfVector,
         PlainDevice,
         Plan,
         Step,
@@ -22,7 +23,6 @@ use crate::{
         Registration as _,
         Suspension, //
     },
-    net::napi::Attached,
     prelude::*,
     sync::{
         atomic::Relaxed,
@@ -76,11 +76,6 @@ fn fail(device: &PlainDevice<true>, times: [u32; 3]) -> (Option<Error>, Steps) {
     (result.err(), device.plan.steps())
 }
 
-/// An object that belongs to a vector, and not to its receive queue.
-struct OfVector;
-
-impl Attached for OfVector {}
-
 /// Waits until the vectors have been polled, and returns whether buffers were received in.
 fn receives(device: &PlainDevice<true>) -> bool {
     device.settle(|| ());
@@ -123,6 +118,11 @@ mod cases {
             Ok::<_, Error>((napi.make_rx(attach).map(|_| ()), attach()))
         })?;
         assert_eq!((made, attached), (Err(EINVAL), Ok(())));
+
+        // Nor is one made for the queue in use while that starts.
+        restart(&device, 1)?;
+        let errno = device.plan.attach_errno.load(Relaxed);
+        assert_eq!(errno, EINVAL.to_errno());
         Ok(())
     }
 

@@ -3,8 +3,19 @@
 //! Tests of the memory of transmit rings.
 
 use super::{
+    super::{
+        CardStopped,
+        Device, //
+    },
     dummy::Fail,
-    fixture::Fixture, //
+    fixture::{
+        self,
+        Fixture, //
+    },
+    plain::{
+        PlainDevice,
+        Plan, //
+    }, //
 };
 
 use crate::{
@@ -17,13 +28,17 @@ use crate::{
         inflight::{
             self,
             Descriptors,
+            Finished,
             Limits,
             TxCompletion,
+            TxConsumer,
             TxFormat,
+            TxProducer,
             TxRing, //
         },
         napi::Napi,
-        queue::RingLen, //
+        queue::RingLen,
+        skbuff::SkBuff, //
     },
     new_spinlock,
     prelude::*,
@@ -32,6 +47,8 @@ use crate::{
         SpinLock, //
     }, //
 };
+
+use core::ptr::NonNull;
 
 /// Descriptors of the modelled card.
 pub(super) struct Format;
@@ -204,6 +221,76 @@ mod cases {
             &*(*queue).napi.cast::<Napi>()
         };
         Ok(make(other, napi))
+    }
+
+    /// The ends of a ring of the only vector of a device that is up, and its parent.
+    fn ends_of(device: &Fixture) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {
+        // SAFETY: The device is registered and up, and its only vector exists until it is down. The
+        // parent is bound.
+        let (dev, napi) = unsafe {
+            let queue = bindings::netdev_get_tx_queue(device.dev(), 0);
+            (
+                device::Device::from_raw((*device.dev()).dev.parent),
+                &*(*queue).napi.cast::<Napi>(),
+            )
+        };
+
+        inflight::pair(dev, napi, LEN, Format::LIMITS)
+    }
+
+    /// A packet, and a second reference to it.
+    fn packet() -> Result<(SkBuff, SkBuff)> {
+        let skb = fixture::packet(GFP_KERNEL)?;
+        let skb = NonNull::new(skb.into_raw().as_ptr()).ok_or(EINVAL)?;
+
+        // SAFETY: The packet is valid, and both references are ours.
+        unsafe {
+            bindings::refcount_inc(&raw mut (*skb.as_ptr()).users);
+            Ok((SkBuff::from_raw(skb), SkBuff::from_raw(skb)))
+        }
+    }
+
+    #[test]
+    fn packets_stay_until_the_card_is_quiet() -> Result {
+        let device = Fixture::new(1)?;
+
+        device.allow_dma()?;
+        device.up()?;
+        let (mut producer, consumer) = ends_of(&device)?;
+        let (skb, other) = packet()?;
+        let is_taken = producer.submit(skb, 0, |_, _| ()).is_ok();
+        drop(producer);
+        drop(consumer);
+        let is_kept = other.is_shared();
+        device.down();
+        drop(device);
+        assert!(is_taken);
+        assert!(is_kept);
+        assert!(!other.is_shared());
+        Ok(())
+    }
+
+    #[test]
+    fn only_the_own_card_proves_that_it_has_stopped() -> Result {
+        let device = Fixture::new(1)?;
+        let stopped = PlainDevice::<false>::new(Plan::new(1, 0, 0))?;
+
+        device.allow_dma()?;
+        device.up()?;
+        let (mut producer, consumer) = ends_of(&device)?;
+        let (skb, other) = packet()?;
+        let is_taken = producer.submit(skb, 0, |_, _| ()).is_ok();
+        // SAFETY: The device is registered, and was never up.
+        let card = unsafe { CardStopped::new(Device::from_raw(stopped.dev())) };
+        let finished = consumer.finish(&card, |_| true);
+        let is_kept = other.is_shared();
+        drop(producer);
+        drop(device);
+        drop(stopped);
+        assert!(is_taken);
+        assert!(is_kept);
+        assert_eq!(finished, Finished::default());
+        Ok(())
     }
 
     #[test]

@@ -193,8 +193,12 @@ impl<F: ChainFormat> ChainRing<F> {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there; [`EBUSY`] if interrupts are disabled: buffers return to their pool.
     pub fn rewind(&mut self, napi: &Napi) -> Result {
+        // SAFETY: There are no requirements.
+        if unsafe { bindings::irqs_disabled() } {
+            return Err(EBUSY);
+        }
         self.ring.rewind(napi)?;
 
         // SAFETY: `napi` is the instance of this ring, or that would have failed, so by the type

@@ -15,6 +15,7 @@ use kernel::{
                 Defer,
                 Deferring, //
             },
+            CardStopped,
             CheckUp,
             Device,
             Driver,
@@ -258,8 +259,8 @@ impl Driver for PortDriver {
         }
     }
 
-    fn closed<'bound>(_port: Pin<&Port<'bound>>, poller: Poller<'bound>) {
-        poller.tx.finish(&poller.stats.poll);
+    fn closed<'bound>(_port: Pin<&Port<'bound>>, poller: Poller<'bound>, card: &CardStopped<'_>) {
+        poller.tx.finish(card, &poller.stats.poll);
     }
 
     #[inline]

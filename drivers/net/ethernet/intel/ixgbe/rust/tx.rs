@@ -16,6 +16,7 @@ use kernel::{
         Io, //
     },
     net::{
+        device::CardStopped,
         inflight::{
             self,
             Descriptors,
@@ -429,9 +430,11 @@ impl TxCompletion<'_> {
     }
 
     /// Frees the remaining packets after the card was stopped, and counts them as sent or lost.
-    pub(crate) fn finish(self, counters: &PollCounters) {
+    pub(crate) fn finish(self, card: &CardStopped<'_>, counters: &PollCounters) {
         let ring = &self.desc;
-        let finished = self.consumer.finish(|slot| desc::is_tx_done(ring, slot));
+        let finished = self
+            .consumer
+            .finish(card, |slot| desc::is_tx_done(ring, slot));
 
         counters.tx_packets.add(finished.sent.packets as u64);
         counters.tx_bytes.add(finished.sent.bytes as u64);

@@ -53,6 +53,8 @@ WITH_REASON = ("rings-set", "coalesce-set", "rss-set")
 # Errors that mean that something does not work, rather than that the request is wrong.
 DEFECTS = (errno.EIO, errno.ENXIO, errno.EFAULT, errno.ETIMEDOUT, errno.ENETDOWN, errno.EPROTO,
            errno.EILSEQ, errno.ENOTRECOVERABLE)
+# A timer of a NAPI instance, in nanoseconds, that its packets wait for too long.
+LONG_TIMER = 100_000_000
 # A datagram that takes so long, in seconds, is worth a look.
 SLOW = 1.0
 # The most requests after which settings are put back that block or delay datagrams.
@@ -139,7 +141,7 @@ class Fuzz:
     def put_back(self, what):
         """ Put back what blocks datagrams. """
         self.due = None
-        if self.settings.link_changes():
+        if self.settings.link_changes() or self.settings.waits:
             # To put back the length of the queues, for example, drops packets as well.
             self.outages.begin(time.monotonic(), f"the link is put back after {what}")
         self.settings.put_link_back()
@@ -157,6 +159,9 @@ class Fuzz:
         # One about a link may be granted in part, although the answer is an error.
         if answer.code and request.family != "rt-link":
             return
+        if (request.name == "napi-set"
+                and request.values.get("gro-flush-timeout", 0) > LONG_TIMER):
+            self.settings.waits = True
         if request.name in ("channels-set", "SCHANNELS"):
             # A queue that comes back has the settings that it had.
             self.settings.put_napi_back()

@@ -61,6 +61,8 @@ class Settings:
         self.first = self._read()
         self.link = self._link()
         self.napi = []
+        # An instance may wait for a timer much longer than it should by the settings of the start.
+        self.waits = False
         self.know_napi()
         self._sysfs = self._files()
 
@@ -165,13 +167,22 @@ class Settings:
             cmd(f"ip link set dev {self.ifname} {words}")
 
     def put_napi_back(self):
-        """ Put the settings of NAPI instances back. """
+        """
+        Put the settings of NAPI instances back.
+
+        The timer of an instance goes on as it was started, whatever is set then: only the end
+        of the instance ends it.
+        """
         now = {one["id"]: one for one in self._napi()}
         for was in self.napi:
             changed = {key: was.get(key, 0) for key in NAPI
                        if was.get(key) != now.get(was["id"], {}).get(key)}
             if was["id"] in now and changed:
                 self._families["netdev"].napi_set({"id": was["id"]} | changed)
+        if self.waits:
+            self.waits = False
+            for state in ("down", "up"):
+                ip(f"link set {self.ifname} {state}")
 
     def remove_rules(self):
         """ Remove all rules for received packets. """
