@@ -237,8 +237,8 @@ impl SkBuff {
 
     /// Whether data of the packet can be replaced by a copy here.
     ///
-    /// What a page pool or user space has lent returns to its owner then. That must not interrupt
-    /// the owner, which works with bottom halves disabled: interrupts have to be enabled.
+    /// Memory that a page pool or user space has lent returns to its owner then. That must not
+    /// interrupt the owner, which works with bottom halves disabled: interrupts have to be enabled.
     #[inline]
     fn can_be_copied(&self) -> bool {
         // SAFETY: `self.ptr` is valid by the type invariants, and so is the shared info.
@@ -250,7 +250,7 @@ impl SkBuff {
         };
         // Packets on a list of fragments have memory of their own.
         let is_lent = is_pooled
-            || u32::from(shared_info.flags) & bindings::SKBFL_ZEROCOPY_ENABLE as u32 != 0
+            || u32::from(shared_info.flags) & bindings::SKBFL_ZEROCOPY_ENABLE != 0
             || !shared_info.frag_list.is_null();
 
         // SAFETY: There are no requirements.

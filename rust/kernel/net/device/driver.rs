@@ -80,7 +80,7 @@ pub enum FeaturesChange {
 /// The proof that the card of a device accesses no memory, during a call of [`Driver::closed`].
 pub struct CardStopped<'a> {
     dev: &'a Device,
-    // What it proves is not known elsewhere.
+    // It proves nothing elsewhere.
     _not_send: PhantomData<*mut ()>,
 }
 

@@ -71,7 +71,7 @@ mod cases {
                 let info = skb.shared_info();
 
                 (*info).flags |= bindings::SKBFL_ZEROCOPY_ENABLE as u8;
-                // Nobody is told when it is given back.
+                // There is no callback for when it is given back.
                 (*info).__bindgen_anon_2.destructor_arg = core::ptr::null_mut();
             }
         }

@@ -33,7 +33,6 @@ use crate::{
             TxCompletion,
             TxConsumer,
             TxFormat,
-            TxProducer,
             TxRing, //
         },
         napi::Napi,
@@ -47,8 +46,6 @@ use crate::{
         SpinLock, //
     }, //
 };
-
-use core::ptr::NonNull;
 
 /// Descriptors of the modelled card.
 pub(super) struct Format;
@@ -223,8 +220,9 @@ mod cases {
         Ok(make(other, napi))
     }
 
-    /// The ends of a ring of the only vector of a device that is up, and its parent.
-    fn ends_of(device: &Fixture) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {
+    /// Puts a packet into flight on a device that is up, and drops the filling end. Returns the
+    /// other one, and a second reference to the packet.
+    fn send(device: &Fixture) -> Result<(TxConsumer<'_>, SkBuff)> {
         // SAFETY: The device is registered and up, and its only vector exists until it is down. The
         // parent is bound.
         let (dev, napi) = unsafe {
@@ -234,20 +232,16 @@ mod cases {
                 &*(*queue).napi.cast::<Napi>(),
             )
         };
-
-        inflight::pair(dev, napi, LEN, Format::LIMITS)
-    }
-
-    /// A packet, and a second reference to it.
-    fn packet() -> Result<(SkBuff, SkBuff)> {
-        let skb = fixture::packet(GFP_KERNEL)?;
-        let skb = NonNull::new(skb.into_raw().as_ptr()).ok_or(EINVAL)?;
+        let (mut producer, consumer) = inflight::pair(dev, napi, LEN, Format::LIMITS)?;
+        let skb = fixture::packet(GFP_KERNEL)?.into_raw();
 
         // SAFETY: The packet is valid, and both references are ours.
-        unsafe {
+        let (skb, other) = unsafe {
             bindings::refcount_inc(&raw mut (*skb.as_ptr()).users);
-            Ok((SkBuff::from_raw(skb), SkBuff::from_raw(skb)))
-        }
+            (SkBuff::from_raw(skb), SkBuff::from_raw(skb))
+        };
+        producer.submit(skb, 0, |_, _| ()).map_err(|_| EBUSY)?;
+        Ok((consumer, other))
     }
 
     #[test]
@@ -256,17 +250,12 @@ mod cases {
 
         device.allow_dma()?;
         device.up()?;
-        let (mut producer, consumer) = ends_of(&device)?;
-        let (skb, other) = packet()?;
-        let is_taken = producer.submit(skb, 0, |_, _| ()).is_ok();
-        drop(producer);
+        let (consumer, skb) = send(&device)?;
         drop(consumer);
-        let is_kept = other.is_shared();
+        let is_kept = skb.is_shared();
         device.down();
         drop(device);
-        assert!(is_taken);
-        assert!(is_kept);
-        assert!(!other.is_shared());
+        assert_eq!((is_kept, skb.is_shared()), (true, false));
         Ok(())
     }
 
@@ -277,19 +266,13 @@ mod cases {
 
         device.allow_dma()?;
         device.up()?;
-        let (mut producer, consumer) = ends_of(&device)?;
-        let (skb, other) = packet()?;
-        let is_taken = producer.submit(skb, 0, |_, _| ()).is_ok();
+        let (consumer, skb) = send(&device)?;
         // SAFETY: The device is registered, and was never up.
         let card = unsafe { CardStopped::new(Device::from_raw(stopped.dev())) };
         let finished = consumer.finish(&card, |_| true);
-        let is_kept = other.is_shared();
-        drop(producer);
+        let is_kept = skb.is_shared();
         drop(device);
-        drop(stopped);
-        assert!(is_taken);
-        assert!(is_kept);
-        assert_eq!(finished, Finished::default());
+        assert_eq!((finished, is_kept), (Finished::default(), true));
         Ok(())
     }
 
