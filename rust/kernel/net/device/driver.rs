@@ -431,8 +431,9 @@ pub trait Driver: Sized + 'static {
     /// It takes effect at once, or when the device is started again if this asks for
     /// [`FeaturesChange::Restart`]: [`Device::features`] returns it from [`Driver::start`] on, and
     /// what the device was before until then, see [`Opening::features`]. Not needed for features
-    /// that the driver reads for each packet. Process context, RTNL held, while the device is up:
-    /// else [`Driver::start`] applies them.
+    /// that the driver reads for each packet. If there is no memory to restart it, this is called
+    /// with the old set. Process context, RTNL held, while the device is up: else [`Driver::start`]
+    /// applies them.
     fn set_features<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,

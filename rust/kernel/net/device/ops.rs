@@ -318,7 +318,12 @@ impl<T: Driver> Ops<T> {
                         features: new,
                         ..Attributes::of(inner.dev())
                     };
-                    inner.restart_or_undo(new, locks, |_| ())?;
+                    inner.restart_or_undo(new, locks, |locks| {
+                        // If it is up, it was not restarted, and may do some of them already.
+                        if inner.is_up(locks) {
+                            let _ = T::set_features(inner.data(), inner.dev(), old, locks);
+                        }
+                    })?;
                 }
             }
 

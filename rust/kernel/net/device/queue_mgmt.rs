@@ -551,8 +551,9 @@ impl<'a, T: QueueManagement> Restart<'a, T> {
     }
 
     /// Restarts the device, as the queue can neither be stopped nor started. NAPI is enabled until
-    /// then, as it is for any device that goes down, unless the card may have memory that the
-    /// poller has not: a poll would tell it of buffers by their places in other memory.
+    /// then, as it is for any device that goes down. If the card may have memory that the poller
+    /// has not, the driver is not called: it would tell the card of buffers by their places in
+    /// other memory.
     fn give_up(self, what: &str, error: Error) {
         dev_err!(
             self.inner.dev(),
@@ -562,8 +563,9 @@ impl<'a, T: QueueManagement> Restart<'a, T> {
         // SAFETY: The work is initialized. It is cancelled after the device is unregistered, which
         // takes the lock that is held.
         unsafe { bindings::schedule_work(self.inner.restart_work()) };
-        if !self.vector.is_rx_lost() {
-            self.resume();
+        if self.vector.is_rx_lost() {
+            self.vector.suspend_polls();
         }
+        self.resume();
     }
 }

@@ -276,6 +276,12 @@ impl<T: Driver> Vector<T> {
         self.rx_lost.get()
     }
 
+    /// Keeps the driver from being polled as long as the vector exists. NAPI need not be disabled
+    /// for that: the core waits for an instance that is, with the lock held.
+    pub(super) fn suspend_polls(&self) {
+        self.early.begin();
+    }
+
     /// Enables NAPI again after [`Self::pause`], and has the driver poll: interrupts that came
     /// meanwhile were not handled, and are off.
     ///

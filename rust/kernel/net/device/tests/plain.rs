@@ -199,6 +199,8 @@ pub(super) struct Plan {
     /// The MTU and the features when other rings were made beside those in use: of the device, and
     /// of what it is to be.
     pub(super) beside: [Atomic<u64>; 4],
+    /// The features that the driver was to apply last.
+    pub(super) told: Atomic<u64>,
     /// The features with which the last queue was started alone.
     pub(super) started_rx_with: Atomic<u64>,
     /// The receive queues alone have to be restarted for other features.
@@ -240,6 +242,7 @@ impl Plan {
             attach_errno: Atomic::new(0),
             fail_second_stop: Atomic::new(0),
             beside: [const { Atomic::new(0) }; 4],
+            told: Atomic::new(0),
             started_rx_with: Atomic::new(0),
             restart_rx: Atomic::new(0),
             no_feature: Atomic::new(0),
@@ -479,9 +482,10 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     fn set_features<'bound>(
         data: Pin<&Data<'bound>>,
         _dev: &Device,
-        _features: Features,
+        features: Features,
         _locks: &mut Locks<'bound>,
     ) -> Result<FeaturesChange> {
+        data.plan.told.store(features.0, Relaxed);
         Ok(match data.plan.restart_rx.load(Relaxed) {
             0 => FeaturesChange::Restart,
             _ => FeaturesChange::RestartRx,

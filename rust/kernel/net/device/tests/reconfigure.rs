@@ -79,6 +79,7 @@ mod cases {
         plan.fail.store(1, Relaxed);
         assert_eq!(device.want(FEATURE) & FEATURE.0, FEATURE.0);
         assert_eq!(plan.steps(), [Step::Open].into());
+        assert_eq!(plan.told.load(Relaxed) & FEATURE.0, FEATURE.0);
         assert!(device.is_linked());
 
         plan.fail.store(0, Relaxed);

@@ -19,6 +19,7 @@ use super::{
 };
 
 use crate::{
+    bindings,
     driver::registrations::{
         Registration as _,
         Suspension, //
@@ -191,8 +192,16 @@ mod cases {
 
         // It neither starts with the new memory, nor stops after that.
         device.plan.fail_second_stop.store(1, Relaxed);
-        let (error, first) = fail(&device, [0, 0, 1]);
+        let ((error, first), state) = device.with_rtnl(|dev| {
+            let failed = fail(&device, [0, 0, 1]);
+
+            // SAFETY: The device is registered, and up: its restart waits for RTNL.
+            let state = unsafe { (*(*bindings::netdev_get_tx_queue(dev, 1)).napi).state };
+            (failed, state)
+        });
         assert_eq!(error, Some(EIO));
+        // The core waits for an instance that is disabled, with the lock held.
+        assert_eq!(state & 1 << bindings::NAPI_STATE_NPSVC, 0);
         device.wait_for_restart();
         let [make, stop, start, stop_again, _] = OLD_AGAIN;
         let steps = Steps::from([make, stop, start, stop_again]).and(WHOLE);

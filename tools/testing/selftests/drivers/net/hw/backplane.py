@@ -7,6 +7,7 @@ and firmware that manages the link is asked before the driver starts it.
 """
 
 import os
+import time
 
 from lib.py import CmdExitFailure, defer, ethtool, ip, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_in, ksft_not_in, ksft_raises, ksft_run
@@ -44,29 +45,52 @@ def _bind_anew(cfg):
     cfg.set_up()
 
 
-@ksft_disruptive
-def firmware_lets_go(cfg):
-    """ The link is started as soon as firmware that manages it lets go. """
-    def starts():
-        return cfg.model.writes(0, "AUTOC")
-
+def _held(cfg, cable):
+    """
+    Take the interface up while firmware that manages the link holds it, with its cable plugged in
+    or not. Return the log since then, and a function that returns the number of writes to AUTOC.
+    """
     defer(_bind_anew, cfg)
     defer(cfg.model.mend, 0)
+    defer(cfg.model.link, 0, True)
     cfg.model.fault(0, "lesm")
     _bind_anew(cfg)
     ip(f"link set {cfg.ports[0].ifname} down")
+    cfg.model.link(0, cable)
     cfg.model.fault(0, "firmware_busy", count=1000000)
     cfg.model.ask("trace", port=0, phase="firmware")
     defer(cfg.model.ask, "trace", port=0)
-    before, log = starts(), Log()
+    before, log = cfg.model.writes(0, "AUTOC"), Log()
     ip(f"link set {cfg.ports[0].ifname} up")
     log.wait(NO_START)
-    ksft_eq(starts() - before, 0, "writes to AUTOC meanwhile")
+    return log, lambda: cfg.model.writes(0, "AUTOC") - before
+
+
+@ksft_disruptive
+def firmware_lets_go(cfg):
+    """ The link is started as soon as firmware that manages it lets go. """
+    log, starts = _held(cfg, False)
+    # Two check-ups, at least one of which tries.
+    time.sleep(2.5)
+    ksft_eq(starts(), 0, "writes to AUTOC meanwhile")
     # It does not wait for the interface to be taken down and up.
     cfg.model.fault(0, "firmware_busy", count=0)
-    wait_until(lambda: starts() - before == 2, 10, "the link is started")
+    wait_until(lambda: starts() == 2, 10, "the link is started")
     ksft_eq(log.text().count(NO_START), 1)
+    cfg.model.link(0, True)
     cfg.set_up()
+    cfg.check_forwarded(100)
+
+
+@ksft_disruptive
+def link_is_there(cfg):
+    """ A link that is there without a start is not taken away for one. """
+    _, starts = _held(cfg, True)
+    cfg.set_up()
+    cfg.model.fault(0, "firmware_busy", count=0)
+    # Three check-ups.
+    time.sleep(3.5)
+    ksft_eq(starts(), 0, "writes to AUTOC")
     cfg.check_forwarded(100)
 
 
@@ -90,7 +114,8 @@ def main():
     with NicModelEnv(__file__, drivers=("ixgbe_rust", ),
                      why="the messages are those of ixgbe_rust") as cfg:
         ksft_run(judged([set_up, link_by_itself, link_goes_and_comes, firmware_is_asked,
-                         firmware_lets_go, forwards_after("firmware")]), args=(cfg, ))
+                         firmware_lets_go, link_is_there, forwards_after("firmware")]),
+                 args=(cfg, ))
     ksft_exit()
 
 

@@ -117,6 +117,7 @@ impl Port<'_> {
     pub(super) fn start_link(&self, netdev: &Device) {
         let mut cage = self.cage.lock();
 
+        cage.fails = false;
         match self.media {
             Media::Backplane => self.start_backplane(netdev, &mut cage),
             Media::SfpPlus if self.is_cage_full() => self.look(netdev, &mut cage),
@@ -270,7 +271,8 @@ impl Port<'_> {
             return;
         }
         if self.media == Media::Backplane {
-            if cage.fails {
+            // One that is there by itself need not be started.
+            if cage.fails && self.link_state(&cage) == Link::Down {
                 self.start_backplane(netdev, &mut cage);
             }
             return;
