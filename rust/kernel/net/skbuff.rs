@@ -241,17 +241,19 @@ impl SkBuff {
     /// interrupt the owner, which works with bottom halves disabled: interrupts have to be enabled.
     #[inline]
     fn can_be_copied(&self) -> bool {
-        // SAFETY: `self.ptr` is valid by the type invariants, and so is the shared info.
-        let (is_pooled, shared_info) = unsafe {
+        // SAFETY: `self.ptr` is valid by the type invariants, and so is the shared info. Owners of
+        // clones write to other fields of that: there is no reference to it as a whole.
+        let (is_pooled, flags, frag_list) = unsafe {
             (
                 bindings::sk_buff::pp_recycle_raw(self.as_raw()) != 0,
-                &*self.shared_info(),
+                (*self.shared_info()).flags,
+                (*self.shared_info()).frag_list,
             )
         };
         // Packets on a list of fragments have memory of their own.
         let is_lent = is_pooled
-            || u32::from(shared_info.flags) & bindings::SKBFL_ZEROCOPY_ENABLE != 0
-            || !shared_info.frag_list.is_null();
+            || u32::from(flags) & bindings::SKBFL_ZEROCOPY_ENABLE != 0
+            || !frag_list.is_null();
 
         // SAFETY: There are no requirements.
         !is_lent || !unsafe { bindings::irqs_disabled() }

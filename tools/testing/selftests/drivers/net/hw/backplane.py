@@ -14,7 +14,7 @@ from lib.py import ksft_exit, ksft_in, ksft_not_in, ksft_raises, ksft_run
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import skip_program, wait_until
-from sfp import Log, carrier, set_up
+from sfp import Log, bind_anew, carrier, set_up
 
 NO_START = "the link did not start"
 
@@ -38,23 +38,16 @@ def link_goes_and_comes(cfg):
     cfg.check_forwarded(100)
 
 
-def _bind_anew(cfg):
-    """ Let the driver read the EEPROM again. """
-    cfg.ports[0].unbind()
-    cfg.ports[0].bind(cfg.driver)
-    cfg.set_up()
-
-
 def _held(cfg, cable):
     """
     Take the interface up while firmware that manages the link holds it, with its cable plugged in
     or not. Return the log since then, and a function that returns the number of writes to AUTOC.
     """
-    defer(_bind_anew, cfg)
+    defer(bind_anew, cfg)
     defer(cfg.model.mend, 0)
     defer(cfg.model.link, 0, True)
     cfg.model.fault(0, "lesm")
-    _bind_anew(cfg)
+    bind_anew(cfg)
     ip(f"link set {cfg.ports[0].ifname} down")
     cfg.model.link(0, cable)
     cfg.model.fault(0, "firmware_busy", count=1000000)
@@ -97,11 +90,11 @@ def link_is_there(cfg):
 @ksft_disruptive
 def firmware_is_asked(cfg):
     """ Firmware that manages the link lets it be started. """
-    defer(_bind_anew, cfg)
+    defer(bind_anew, cfg)
     defer(cfg.model.mend, 0)
     log = Log()
     cfg.model.fault(0, "lesm")
-    _bind_anew(cfg)
+    bind_anew(cfg)
     ksft_not_in(NO_START, log.text())
     cfg.check_forwarded(100)
 

@@ -151,6 +151,7 @@ class Fuzz:
 
     def send(self, request):
         """ Send a request and look after the interface. """
+        stripped = request.name in FEATURES and self.settings.strips()
         losses, begin = self.carrier_losses(), time.monotonic()
         answer = self.ask(request)
         self.sent.append((begin, time.monotonic(), request, answer))
@@ -172,7 +173,9 @@ class Fuzz:
         if dropped:
             self.settings.device.remove_rule(location_of(answer.body))
         blocks = self.settings.blocks()
-        loses = blocks or has_lost or dropped or self.rebuilds_queues(request)
+        # The receive queues are restarted for that, which the link survives.
+        told = request.name in FEATURES and self.settings.strips() != stripped
+        loses = blocks or has_lost or dropped or told or self.rebuilds_queues(request)
         # Settings of NAPI delay packets.
         stays = blocks or request.name == "napi-set"
         if stays or loses:
@@ -189,12 +192,8 @@ class Fuzz:
 
     @staticmethod
     def rebuilds_queues(request):
-        """
-        Whether queues are taken out of use for a request, which drops packets: those of the
-        stack, or the receive queues of a card that is to strip tags, or not.
-        """
-        return (request.name in FEATURES
-                or (request.family == "rt-link" and "txqlen" in request.values))
+        """ Whether the stack takes its queues out of use for a request, which drops packets. """
+        return request.family == "rt-link" and "txqlen" in request.values
 
     def judge(self, request, answer):
         """ Note what is wrong with an answer. """

@@ -384,7 +384,7 @@ def firmware_forbids(cfg):
     cfg.check_forwarded(100)
 
 
-def _bind_anew(cfg):
+def bind_anew(cfg):
     """ Let the driver read the EEPROM again. """
     cfg.ports[0].unbind()
     cfg.ports[0].bind(cfg.driver)
@@ -398,10 +398,10 @@ def link_without_the_bus(cfg):
     there. While the firmware has the bus, the link stays as it is.
     """
     log = Log()
-    defer(_bind_anew, cfg)
+    defer(bind_anew, cfg)
     defer(restore, cfg)
     cfg.model.fault(0, "no_crosstalk")
-    _bind_anew(cfg)
+    bind_anew(cfg)
     cfg.model.fault(0, "firmware_busy", count=1000000)
     end = time.monotonic() + 5
     while time.monotonic() < end:
@@ -422,10 +422,10 @@ def link_without_the_bus(cfg):
 def empty_without_the_pin(cfg):
     """ An empty cage is no module that does not answer, if the bus alone tells. """
     log = Log()
-    defer(_bind_anew, cfg)
+    defer(bind_anew, cfg)
     defer(restore, cfg)
     cfg.model.fault(0, "no_crosstalk")
-    _bind_anew(cfg)
+    bind_anew(cfg)
     cfg.model.module(0, "absent")
     carrier(cfg, False)
     ip(f"link set {cfg.ports[0].ifname} down")

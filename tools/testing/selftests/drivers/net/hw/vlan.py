@@ -13,11 +13,12 @@ import threading
 import time
 from pathlib import Path
 
-from lib.py import KsftNamedVariant, cmd, defer, ethtool, ip, ksft_disruptive
-from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
+from lib.py import EthtoolFamily, KsftNamedVariant, KsftSkipEx, cmd, defer, ethtool, ip
+from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
 from lib.py.support import SOL_PACKET, driver_stats
+from flow_rules import set_channels
 from tcp_stream import transfer
 
 ETH_P_ALL = 3
@@ -210,10 +211,12 @@ def _datagram():
 ])
 def strip_while_it_changes(cfg, change):
     """ No frame is taken for one without a VLAN while stripping is turned on or off. """
+    if os.cpu_count() < 2:
+        raise KsftSkipEx("needs two queues")
     _add_vlan(cfg)
     # The queue that is told last.
-    ethtool(f"-L {cfg.ifname} combined 2")
-    defer(ethtool, f"-L {cfg.ifname} combined 1")
+    set_channels(cfg, 2)
+    defer(set_channels, cfg, 1)
     ethtool(f"-X {cfg.ifname} start 1 equal 1")
     defer(ethtool, f"-X {cfg.ifname} default")
     defer(ethtool, f"-K {cfg.ifname} lro off rxvlan on")
@@ -224,6 +227,7 @@ def strip_while_it_changes(cfg, change):
 
 def strip_keeps_the_link(cfg):
     """ The carrier stays while stripping is turned on and off. """
+    cfg.card.wait_up(cfg.card.ports[:1])
     changes = Path(f"/sys/class/net/{cfg.ifname}/carrier_changes")
     before = changes.read_text()
     defer(ethtool, f"-K {cfg.ifname} rxvlan on")
@@ -296,6 +300,7 @@ def main():
 
     with CableEnv(__file__, drivers=("ixgbe_rust", ), v6=False,
                   why="looks at counters of ixgbe_rust") as cfg:
+        cfg.ethnl = EthtoolFamily()
         ksft_run(judged([reach, insert, stream, strip, strip_while_it_changes,
                          strip_keeps_the_link, filter_member, filter_promiscuous,
                          filter_off, filter_survives, priority_tagged]), args=(cfg, ))

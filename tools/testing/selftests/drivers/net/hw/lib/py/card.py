@@ -16,10 +16,11 @@ from .control_line import NicModel, NicModelError
 from .support import insert_module, ip_batch, netdev_stat, pages_back
 from .support import remove_module, skip_program, wait_until
 
+IXGBE = {"rust": "ixgbe_rust", "c": "ixgbe"}
 # By card: its drivers.
 MODULES = {
-    "82599": {"rust": "ixgbe_rust", "c": "ixgbe"},
-    "82599-kx4": {"rust": "ixgbe_rust", "c": "ixgbe"},
+    "82599": IXGBE,
+    "82599-kx4": IXGBE,
     "e1000e": {"rust": "rust_driver_e1000e", "c": "e1000e"},
 }
 # Drivers under test; those of C are the measure.

@@ -127,6 +127,11 @@ class Settings:
                         found[one.name] = tuple(policy.keys()) if policy else ()
         return found
 
+    def strips(self):
+        """ Whether the device strips VLAN tags. """
+        features = self._ask("features-get")
+        return features is not None and "rx-vlan-hw-parse" in bits_of(features["active"])
+
     def blocks(self):
         """ Return the reason why the interface does not pass datagrams, or none. """
         now = self._files()
