@@ -19,6 +19,10 @@ pub const DEVICE_IDS: &[(u16, &str)] = &[
 
 const COMMAND: usize = 0x04;
 const PM: usize = 0x40;
+/// The byte of the PMCSR with the bits about power management events, and these bits.
+const PME: usize = PM + 5;
+const PME_EN: u8 = 1 << 0;
+const PME_STATUS: u8 = 1 << 7;
 const MSIX: usize = 0x70;
 const PCIE: usize = 0xa0;
 
@@ -28,11 +32,13 @@ pub const MSIX_BAR: u32 = 3;
 pub const MSIX_BAR_SIZE: u64 = 0x4000;
 const MSIX_PBA: u32 = 0x2000;
 
-/// Configuration space: bytes, and which bits of each the guest may change.
+/// Configuration space: bytes, which bits of each the guest may change, and which it clears by
+/// writing 1.
 #[derive(Debug)]
 pub struct Config {
     bytes: Vec<AtomicU8>,
     writable: Vec<u8>,
+    cleared: Vec<u8>,
     reset: Vec<u8>,
 }
 
@@ -41,6 +47,7 @@ impl Config {
     pub fn new(device_id: u16) -> Self {
         let mut b = vec![0_u8; CONFIG_SIZE];
         let mut w = vec![0_u8; CONFIG_SIZE];
+        let mut c = vec![0_u8; CONFIG_SIZE];
         put(&mut b, 0x00, &VENDOR_INTEL.to_le_bytes());
         put(&mut b, 0x02, &device_id.to_le_bytes());
         put(&mut w, COMMAND, &0x0547_u16.to_le_bytes());
@@ -58,8 +65,10 @@ impl Config {
         b[0x34] = PM as u8;
         w[0x3c] = 0xff;
 
-        put(&mut b, PM, &[0x01, MSIX as u8, 0x23, 0x00, 0x00, 0x00]);
-        put(&mut w, PM + 4, &[0x03]);
+        // PME# from D0 and D3hot; there is no auxiliary power for D3cold.
+        put(&mut b, PM, &[0x01, MSIX as u8, 0x23, 0x48, 0x00, 0x00]);
+        put(&mut w, PM + 4, &[0x03, PME_EN]);
+        c[PME] = PME_STATUS;
 
         put(&mut b, MSIX, &[0x11, PCIE as u8]);
         put(&mut b, MSIX + 2, &(VECTORS as u16 - 1).to_le_bytes());
@@ -81,6 +90,7 @@ impl Config {
         Self {
             bytes: b.iter().map(|byte| AtomicU8::new(*byte)).collect(),
             writable: w,
+            cleared: c,
             reset: b,
         }
     }
@@ -94,13 +104,12 @@ impl Config {
         }
     }
 
-    /// Writes the writable bits.
+    /// Writes the writable bits, and clears those that are cleared by writing 1.
     pub fn write(&self, offset: u64, data: &[u8]) {
         for (i, new) in data.iter().enumerate() {
             if let Some(at) = self.at(offset, i) {
-                let mask = self.writable[at];
-                let old = self.bytes[at].load(Ordering::Acquire);
-                self.bytes[at].store(old & !mask | new & mask, Ordering::Release);
+                let (mask, cleared) = (self.writable[at], self.cleared[at]);
+                self.change(at, |old| (old & !mask | new & mask) & !(new & cleared));
             }
         }
     }
@@ -118,6 +127,45 @@ impl Config {
     /// Whether the function has no power for its registers: it is in another state than D0.
     pub fn is_asleep(&self) -> bool {
         self.power_state() != 0
+    }
+
+    /// Whether the function may ask for power (PMCSR, PME_En).
+    pub fn pme_enabled(&self) -> bool {
+        self.bytes[PME].load(Ordering::Acquire) & PME_EN != 0
+    }
+
+    /// Whether the function asks for power (PMCSR, PME_Status).
+    pub fn pme_status(&self) -> bool {
+        self.bytes[PME].load(Ordering::Acquire) & PME_STATUS != 0
+    }
+
+    pub(crate) fn enable_pme(&self, enabled: bool) {
+        let bit = if enabled { PME_EN } else { 0 };
+        self.change(PME, |old| old & !PME_EN | bit);
+    }
+
+    pub(crate) fn clear_pme_status(&self) {
+        self.change(PME, |old| old & !PME_STATUS);
+    }
+
+    /// Asks for power, if the function may. True if it did not ask before.
+    pub(crate) fn raise_pme(&self) -> bool {
+        let old = self.change(PME, |old| {
+            if old & PME_EN != 0 {
+                old | PME_STATUS
+            } else {
+                old
+            }
+        });
+        old & (PME_EN | PME_STATUS) == PME_EN
+    }
+
+    /// Changes a byte in one step, as engine and transport may both change it. Returns the old one.
+    fn change(&self, at: usize, new: impl Fn(u8) -> u8) -> u8 {
+        let byte = &self.bytes[at];
+        let update = |old| Some(new(old));
+        byte.fetch_update(Ordering::AcqRel, Ordering::Acquire, update)
+            .unwrap_or_else(|old| old)
     }
 
     fn at(&self, offset: u64, i: usize) -> Option<usize> {
@@ -173,6 +221,22 @@ mod tests {
         assert_eq!(word(&config, 0x44) & 0x08, 0, "No_Soft_Reset");
         config.reset();
         assert!(!config.is_asleep());
+    }
+
+    #[test]
+    fn asks_for_power_until_it_is_told_that_this_was_heard() {
+        let config = Config::new(0x10fb);
+        assert_eq!(word(&config, 0x42), 0x4823, "PME# from D0 and D3hot");
+        assert!(!config.raise_pme(), "it may not");
+        config.write(0x44, &[0x03, 0x81]);
+        assert_eq!(word(&config, 0x44), 0x0103);
+        assert!(config.raise_pme() && !config.raise_pme());
+        assert_eq!(word(&config, 0x44), 0x8103);
+        // As Linux does to power a function up.
+        config.write(0x44, &[0, 0]);
+        assert_eq!(word(&config, 0x44), 0x8000);
+        config.write(0x45, &[0x80]);
+        assert_eq!(word(&config, 0x44), 0);
     }
 
     #[test]

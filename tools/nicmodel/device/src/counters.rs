@@ -123,6 +123,8 @@ totals! {
     resets,
     /// Accesses to registers of the function while it was in D3.
     asleep_accesses,
+    /// Times that the function asked to be woken: PME_Status went from 0 to 1.
+    wake_ups,
 }
 
 /// Adds to a total.

@@ -25,6 +25,7 @@ use crate::regs::bits::{Autoc, Gssr, Hlreg0, LinkMode, Rah, Register, Rxdctl};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 use crate::trace::Trace;
+use crate::wake::Wake;
 
 /// The longest that a slow read takes.
 const LONGEST_POLL: Duration = Duration::from_secs(1);
@@ -71,8 +72,9 @@ pub struct Device {
     pub filters: Filters,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) slow: Mutex<Slow>,
-    config: Config,
+    pub(crate) config: Config,
     pub(crate) link: Link,
+    pub(crate) wake: Wake,
     unknown: Mutex<BTreeMap<u32, UnknownUse>>,
     kick: OnceLock<Arc<dyn Kick>>,
     /// Changes with every write that the engine's copy of the configuration may depend on.
@@ -116,6 +118,7 @@ impl Device {
             clock,
             config,
             link: Link::default(),
+            wake: Wake::default(),
             unknown: Mutex::new(BTreeMap::new()),
             kick: OnceLock::new(),
             generation: AtomicU64::new(1),
@@ -148,9 +151,9 @@ impl Device {
         self.config.power_state()
     }
 
-    /// Whether DMA is possible as configuration space is set. Without a judge it always is.
+    /// Whether DMA is possible as configuration space is set. Without a judge it always is in D0.
     pub(crate) fn may_access_memory(&self) -> bool {
-        self.judge.is_none() || (self.is_bus_master() && self.power_state() == 0)
+        !self.config.is_asleep() && (self.judge.is_none() || self.is_bus_master())
     }
 
     /// Whether frames leave: a judged card stops its transmitter without a link.
@@ -554,9 +557,11 @@ impl PciFunction for Device {
     fn config_write(&self, offset: u64, data: &[u8]) {
         let was_asleep = self.config.is_asleep();
         self.config.write(offset, data);
-        // A function loses its state when it is put to sleep (datasheet 4.2.1.4).
-        if was_asleep && !self.config.is_asleep() {
-            self.reset_registers();
+        match (was_asleep, self.config.is_asleep()) {
+            // A function loses its state when it is put to sleep (datasheet 4.2.1.4).
+            (true, false) => self.reset_registers(),
+            (false, true) => self.fall_asleep(),
+            _ => {}
         }
     }
 
@@ -636,6 +641,7 @@ impl PciFunction for Device {
     fn reset(&self) {
         self.reset_registers();
         self.config.reset();
+        self.wake.reset();
     }
 
     fn disconnect(&self) {

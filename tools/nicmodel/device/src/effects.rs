@@ -12,7 +12,7 @@ use crate::link::Speed;
 use crate::module::{self, Module};
 use crate::regs::bits::{
     Autoc, Ctrl, Eec, Eerd, Eitr, Esdp, Gssr, I2cctl, Links, Mmngc, Msca, Register, Rxctrl, Status,
-    Swsm,
+    Swsm, Wuc, Wus,
 };
 use crate::regs::{Effect, offset};
 use crate::sfp::Sfp;
@@ -74,6 +74,8 @@ impl Device {
                     (now >> 32) as u32
                 }
             }
+            Effect::Wuc => self.wuc().raw(),
+            Effect::Wus => self.wake.status().raw(),
             Effect::Eicr => self.irq.read_eicr(),
             Effect::Eics => self.irq.causes(),
             Effect::Eims => self.irq.mask(),
@@ -137,6 +139,8 @@ impl Device {
             }),
             Effect::Gssr => self.regs.store(at, value),
             Effect::Status | Effect::Links | Effect::Mmngc | Effect::Frtimer | Effect::Systim => {}
+            Effect::Wuc => self.write_wuc(Wuc::from_raw(value)),
+            Effect::Wus => self.wake.clear(Wus::from_raw(value)),
             Effect::Eicr => self.irq.write_eicr(value),
             Effect::Eics => self.interrupt(|| self.irq.write_eics(value)),
             Effect::Eims => self.interrupt(|| self.irq.write_eims(value)),

@@ -9,6 +9,7 @@ use crate::packet::{FCS, be16};
 use crate::regs::bits::{
     Ctrl, Fctrl, Hlreg0, Maxfrs, Mcstctrl, Rah, Rdrxctl, Rxctrl, Rxpbsize, Vlnctrl, ral,
 };
+use crate::regs::file::RegisterFile;
 use crate::regs::offset;
 use crate::rss::Rss;
 
@@ -46,18 +47,21 @@ pub enum Refusal {
     Length,
 }
 
+/// Receive address `entry`, if it is valid.
+pub(crate) fn receive_address(regs: &RegisterFile, entry: u32) -> Option<[u8; 6]> {
+    let high = regs.nth::<Rah>(entry);
+    let l = regs.load(ral(entry)).to_le_bytes();
+    let h = high.rah().to_le_bytes();
+    high.av().then_some([l[0], l[1], l[2], l[3], h[0], h[1]])
+}
+
+fn is_tagged(frame: &[u8]) -> bool {
+    be16(frame, 12) == 0x8100
+}
+
 impl RxConfig {
     pub(crate) fn load(device: &Device) -> Self {
         let regs = &device.regs;
-        let mut unicast = Vec::new();
-        for i in 0..RAR_ENTRIES {
-            let high = regs.nth::<Rah>(i);
-            if high.av() {
-                let l = regs.load(ral(i)).to_le_bytes();
-                let h = high.rah().to_le_bytes();
-                unicast.push([l[0], l[1], l[2], l[3], h[0], h[1]]);
-            }
-        }
         let table = |base: u32| std::array::from_fn(|i| regs.load(base + 4 * i as u32));
         let jumbo = regs.get::<Hlreg0>().jumboen();
         Self {
@@ -71,7 +75,9 @@ impl RxConfig {
             } else {
                 STANDARD_FRAME
             },
-            unicast,
+            unicast: (0..RAR_ENTRIES)
+                .filter_map(|i| receive_address(regs, i))
+                .collect(),
             fctrl: regs.get(),
             mcstctrl: regs.get(),
             multicast: table(offset::MTA),
@@ -88,24 +94,37 @@ impl RxConfig {
 
     /// Whether the receiver takes a frame.
     pub(crate) fn accept(&self, frame: &[u8]) -> Result<(), Refusal> {
-        let tagged = be16(frame, 12) == 0x8100;
-        let tag = if tagged { TAG } else { 0 };
-        if frame.len() < crate::packet::ETH_HEADER || frame.len() + FCS > self.max_frame + tag {
+        if !self.length(frame) {
             return Err(Refusal::Length);
         }
-        if !self.address(frame) {
+        if !self.address(frame) || !self.vlan(frame) {
             return Err(Refusal::Filtered);
-        }
-        if tagged && self.vlan_filter {
-            let id = usize::from(be16(frame, 14) & 0xfff);
-            if self.vlans[id >> 5] >> (id & 0x1f) & 1 == 0 {
-                return Err(Refusal::Filtered);
-            }
         }
         Ok(())
     }
 
-    fn address(&self, frame: &[u8]) -> bool {
+    /// Whether the length is one that the receiver takes.
+    pub(crate) fn length(&self, frame: &[u8]) -> bool {
+        let tag = if is_tagged(frame) { TAG } else { 0 };
+        frame.len() >= crate::packet::ETH_HEADER && frame.len() + FCS <= self.max_frame + tag
+    }
+
+    /// Whether the VLAN, if there is one, is in the table, if that filters.
+    pub(crate) fn vlan(&self, frame: &[u8]) -> bool {
+        if !is_tagged(frame) || !self.vlan_filter {
+            return true;
+        }
+        let id = usize::from(be16(frame, 14) & 0xfff);
+        self.vlans[id >> 5] >> (id & 0x1f) & 1 != 0
+    }
+
+    /// Whether the frame is for one of the receive addresses.
+    pub(crate) fn exact(&self, to: &[u8; 6]) -> bool {
+        self.unicast.contains(to)
+    }
+
+    /// Whether the receiver takes frames for this address.
+    pub(crate) fn address(&self, frame: &[u8]) -> bool {
         let Some(to) = frame.first_chunk::<6>() else {
             return false;
         };
@@ -113,9 +132,9 @@ impl RxConfig {
             return self.fctrl.bam() || self.fctrl.mpe();
         }
         if to[0] & 1 != 0 {
-            return self.fctrl.mpe() || self.multicast(to) || self.unicast.contains(to);
+            return self.fctrl.mpe() || self.multicast(to) || self.exact(to);
         }
-        self.fctrl.upe() || self.unicast.contains(to)
+        self.fctrl.upe() || self.exact(to)
     }
 
     /// Twelve bits of the address, from where MCSTCTRL says, select a bit of the table.

@@ -38,6 +38,7 @@ pub mod sfp;
 pub mod trace;
 mod tso;
 mod tx;
+mod wake;
 
 #[cfg(test)]
 mod card;

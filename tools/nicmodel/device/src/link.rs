@@ -198,6 +198,9 @@ impl Device {
         if was == number && was_up == is_up {
             return;
         }
+        if was != number {
+            self.feel_link();
+        }
         if let Some(judge) = self.judge() {
             judge.link_changes(self, is_up);
         }

@@ -96,6 +96,8 @@ pub struct Datapath {
     now: u64,
     /// Configuration space allowed DMA at that time.
     may_access_memory: bool,
+    /// The function was asleep at that time.
+    asleep: bool,
     scratch: Vec<u8>,
     local: Local,
     pause: Pause,
@@ -120,6 +122,7 @@ impl Datapath {
             look_again: 0,
             now: 0,
             may_access_memory: true,
+            asleep: false,
             scratch: Vec::new(),
             local: Local::default(),
             pause: Pause::default(),
@@ -164,6 +167,7 @@ impl Datapath {
             self.config = RxConfig::load(&self.device);
         }
         self.may_access_memory = self.device.may_access_memory();
+        self.asleep = self.device.is_asleep();
         self.turning = true;
         true
     }
@@ -234,6 +238,10 @@ impl Datapath {
         // In loopback, the receiver listens to the transmitter alone.
         if !self.device.link() || self.loopback() {
             return self.lose_without_link();
+        }
+        if self.turning && self.asleep {
+            // Also a frame that wakes is lost: the driver gets no more than the reason.
+            self.device.hear(&self.config, frame);
         }
         self.take(tag, frame)
     }
@@ -374,6 +382,9 @@ impl Datapath {
     /// Moves frames from the packet buffer into rings; true when one moved.
     pub fn drain(&mut self) -> bool {
         let mut moved = false;
+        if !self.may_access_memory {
+            return moved;
+        }
         while let Some(waiting) = self.buffer.pop_front() {
             match self.deliver(&waiting.frame) {
                 Outcome::Done(_) | Outcome::Held(_) => {}

@@ -75,6 +75,9 @@ registers! {
     Vlnctrl at offset::VLNCTRL;
     Mcstctrl at offset::MCSTCTRL;
     Rah at offset::RAL + 4, every 8, found by rah;
+    Wuc at offset::WUC;
+    Wufc at offset::WUFC;
+    Wus at offset::WUS;
     Mrqc at offset::MRQC;
     Rdlen at offset::RDLEN, every offset::QUEUE;
     Rxdctl at offset::RXDCTL, every offset::QUEUE;
@@ -754,6 +757,69 @@ pub struct Autoc2 {
     pub link_disable: u3,
 }
 
+impl Autoc2 {
+    /// Whether the link is off while the function is in D3. The bit between is not about that.
+    pub fn link_is_off_in_d3(self) -> bool {
+        self.link_disable().value() & 0b101 != 0
+    }
+}
+
+// 8.2.3.24, wake-up registers.
+
+/// Wake-up control.
+#[bitfield(u32, default = 0, debug)]
+pub struct Wuc {
+    /// PME_En of the PMCSR, which is the same bit.
+    #[bit(1, rw)]
+    pub pme_en: bool,
+    /// PME_Status of the PMCSR, which is the same bit; written as 1 to clear it.
+    #[bit(2, rw)]
+    pub pme_status: bool,
+    /// Wake-up from D3cold is advertised where there is auxiliary power.
+    #[bit(4, rw)]
+    pub advd3wuc: bool,
+}
+
+/// Wake-up filter control.
+#[bitfield(u32, default = 0, debug)]
+pub struct Wufc {
+    /// The link changes.
+    #[bit(0, rw)]
+    pub lnkc: bool,
+    /// A magic packet.
+    #[bit(1, rw)]
+    pub mag: bool,
+    /// A packet for one of the port's own addresses.
+    #[bit(2, rw)]
+    pub ex: bool,
+    /// A packet for a group that the port is in.
+    #[bit(3, rw)]
+    pub mc: bool,
+    /// A packet for everyone.
+    #[bit(4, rw)]
+    pub bc: bool,
+}
+
+/// Wake-up status: the filters that something has passed. Bits are cleared by writing 1.
+#[bitfield(u32, default = 0, debug)]
+pub struct Wus {
+    /// The link has changed.
+    #[bit(0, rw)]
+    pub lnkc: bool,
+    /// A magic packet.
+    #[bit(1, rw)]
+    pub mag: bool,
+    /// A packet for one of the port's own addresses.
+    #[bit(2, rw)]
+    pub ex: bool,
+    /// A packet for a group that the port is in.
+    #[bit(3, rw)]
+    pub mc: bool,
+    /// A packet for everyone.
+    #[bit(4, rw)]
+    pub bc: bool,
+}
+
 // 8.2.3.12, security; 8.2.3.3, PCIe.
 
 /// Security receive control.
@@ -939,6 +1005,7 @@ mod tests {
             (offset::DTXTCPFLGH, 0x0f7f),
             (offset::VLNCTRL, 0x8100),
             (offset::EEC, 0x2300),
+            (offset::WUC, 0x10),
             (offset::FWSM, 0x8000),
         ] {
             let (entry, _) = Index::get().lookup(at).expect("known");
@@ -1001,6 +1068,19 @@ mod tests {
             (Vlnctrl::ZERO.with_vfe(true).raw_value(), 30),
             (Mcstctrl::ZERO.with_mfe(true).raw_value(), 2),
             (Rah::ZERO.with_av(true).raw_value(), 31),
+            (Wuc::ZERO.with_pme_en(true).raw_value(), 1),
+            (Wuc::ZERO.with_pme_status(true).raw_value(), 2),
+            (Wuc::ZERO.with_advd3wuc(true).raw_value(), 4),
+            (Wufc::ZERO.with_lnkc(true).raw_value(), 0),
+            (Wufc::ZERO.with_mag(true).raw_value(), 1),
+            (Wufc::ZERO.with_ex(true).raw_value(), 2),
+            (Wufc::ZERO.with_mc(true).raw_value(), 3),
+            (Wufc::ZERO.with_bc(true).raw_value(), 4),
+            (Wus::ZERO.with_lnkc(true).raw_value(), 0),
+            (Wus::ZERO.with_mag(true).raw_value(), 1),
+            (Wus::ZERO.with_ex(true).raw_value(), 2),
+            (Wus::ZERO.with_mc(true).raw_value(), 3),
+            (Wus::ZERO.with_bc(true).raw_value(), 4),
             (Mrqc::ZERO.with_ipv4_tcp(true).raw_value(), 16),
             (Mrqc::ZERO.with_ipv4(true).raw_value(), 17),
             (Mrqc::ZERO.with_ipv6(true).raw_value(), 20),

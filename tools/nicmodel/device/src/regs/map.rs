@@ -6,7 +6,7 @@ use arbitrary_int::{u4, u5, u10, u12};
 use super::Access::{Control, Counter, Doorbell, Memory, ReadOnly, WideHigh, WideLow};
 use super::bits::{
     Autoc, Dmatxctl, Dtxtcpflgh, Dtxtcpflgl, Eec, Esdp, Fwsm, Hlreg0, I2cctl, LinkMode, Maxfrs,
-    Msrwd, Rdrxctl, Rxpbsize, Vlnctrl,
+    Msrwd, Rdrxctl, Rxpbsize, Vlnctrl, Wuc,
 };
 use super::{Access, Effect, Entry, offset};
 use crate::counters::wide;
@@ -73,6 +73,8 @@ const DTXTCPFLGL: Dtxtcpflgl = Dtxtcpflgl::ZERO
 const DTXTCPFLGH: Dtxtcpflgh = Dtxtcpflgh::ZERO.with_last_seg(u12::new(0xf7f));
 /// The VLAN table is off.
 const VLNCTRL: Vlnctrl = Vlnctrl::ZERO.with_vet(VLAN);
+/// By the EEPROM, the card could wake the machine from D3cold if it had auxiliary power.
+const WUC: Wuc = Wuc::ZERO.with_advd3wuc(true);
 /// An EEPROM of 1024 words that has been read.
 const EEC: Eec = Eec::ZERO
     .with_ee_pres(true)
@@ -367,10 +369,10 @@ pub const REGISTERS: &[Entry] = &[
     array("RAL", offset::RAL, 16, 8, 0, Control),
     array("RAH", offset::RAL + 4, 16, 8, 0, Control),
     array("PSRTYPE", offset::PSRTYPE, 16, 4, 0, Memory),
-    // The EEPROM turns on wake-up by magic packets.
-    one("WUC", 0x05800, 1, Memory),
-    one("WUFC", 0x05808, 0, Memory),
-    one("WUS", 0x05810, 0, Memory),
+    effect("WUC", offset::WUC, WUC.raw_value(), Effect::Wuc),
+    one("WUFC", offset::WUFC, 0, Memory),
+    // Kept over a reset, and not in this word.
+    effect("WUS", offset::WUS, 0, Effect::Wus),
     one("MRQC", offset::MRQC, 0, Control),
     one("VMD_CTL", 0x0581c, 0, Memory),
     one("MANC", 0x05820, 0, Memory),

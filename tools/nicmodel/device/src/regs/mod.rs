@@ -62,6 +62,8 @@ pub enum Effect {
     EiamEx,
     Gpie,
     Eitr,
+    Wuc,
+    Wus,
 }
 
 /// A register, or an array of them at equal distances.
