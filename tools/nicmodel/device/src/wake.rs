@@ -11,8 +11,9 @@ use crate::counters::bump;
 use crate::device::Device;
 use crate::filter::{RxConfig, receive_address};
 use crate::function::PciFunction;
+use crate::judge::rules;
 use crate::packet::ETH_HEADER;
-use crate::regs::bits::{Autoc2, Register, Wuc, Wufc, Wus};
+use crate::regs::bits::{Autoc2, Esdp, Register, Wuc, Wufc, Wus};
 use crate::regs::file::RegisterFile;
 
 /// Bytes of the pattern in a magic packet: six of ones, and sixteen times the address.
@@ -66,6 +67,37 @@ impl Device {
     pub(crate) fn fall_asleep(&self) {
         // From now on there is no DMA, and the engine listens for frames that wake.
         self.quiesce();
+        if self.config.pme_enabled()
+            && let Some(judge) = self.judge()
+            && let Some(reason) = self.deaf()
+        {
+            judge.note(rules::WAKE_UP, None, reason.to_owned());
+        }
+    }
+
+    /// Why nothing can wake the function, as the driver has left it.
+    fn deaf(&self) -> Option<&'static str> {
+        let regs = &self.regs;
+        let filters = regs.get::<Wufc>().raw() & Wufc::FILTERS;
+        let status = self.wake.status().raw();
+        let mut left = filters;
+        if status & !BY_LINK != 0 {
+            left &= BY_LINK;
+        }
+        if status & BY_LINK != 0 {
+            left &= !BY_LINK;
+        }
+        if filters == 0 {
+            Some("WUFC has no filter")
+        } else if regs.get::<Autoc2>().link_is_off_in_d3() {
+            Some("AUTOC2 turns the link off")
+        } else if self.has_cage() && regs.get::<Esdp>().sdp3_data() {
+            Some("the laser is off")
+        } else if left == 0 {
+            Some("WUS was not cleared")
+        } else {
+            None
+        }
     }
 
     /// A frame arrives at a function that is asleep.

@@ -102,6 +102,8 @@ const fn noted(id: &'static str, source: &'static str, about: &'static str) -> R
 pub(crate) const DMA_MASTER: &str = "dma-master";
 /// DMA was attempted, or a register used, although the function sleeps.
 pub(crate) const POWER_STATE: &str = "power-state";
+/// The function is told to wake the machine, and kept from it.
+pub(crate) const WAKE_UP: &str = "wake-up";
 /// DMA to an address that is not in memory.
 pub(crate) const DMA_OUTSIDE: &str = "dma-outside";
 /// A receive buffer that the card may leave.
@@ -545,6 +547,12 @@ pub const RULES: &[Rule] = &[
         "descriptors are handed over only while the function is bus master",
     ),
     noted(POWER_STATE, "5.2.2", "registers are used only in D0"),
+    noted(
+        WAKE_UP,
+        "5.3.2; C ixgbe_main.c, __ixgbe_shutdown()",
+        "a function that is put to sleep with PME_En set can be woken: WUFC has a filter, the link \
+        stays on, and WUS has nothing from the last time",
+    ),
     noted(
         DMA_OUTSIDE,
         "7.1.5, 7.2.3",

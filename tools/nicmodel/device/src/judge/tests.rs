@@ -7,6 +7,7 @@ mod flow;
 mod module;
 mod segmentation;
 mod setup;
+mod wake;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -369,6 +370,7 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
             .or_else(|| flow::breach(rule))
             .or_else(|| buffers::breach(rule))
             .or_else(|| coalescing::breach(rule))
+            .or_else(|| wake::breach(rule))
         {
             Some(broken) => return broken,
             None => return transmit_breach(rule),
@@ -503,6 +505,7 @@ fn one_breach_is_one_rule() {
         rules::LOOPBACK_LINK,
         rules::DMA_MASTER,
         rules::RX_HALF,
+        rules::WAKE_UP,
     ] {
         assert_eq!(breach(rule), BTreeSet::from([rule]));
     }

@@ -800,6 +800,11 @@ pub struct Wufc {
     pub bc: bool,
 }
 
+impl Wufc {
+    /// All filters of a card, of which the model has those with a name.
+    pub const FILTERS: u32 = 0x003f_00ff;
+}
+
 /// Wake-up status: the filters that something has passed. Bits are cleared by writing 1.
 #[bitfield(u32, default = 0, debug)]
 pub struct Wus {
