@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use nicmodel_device::device::Device;
@@ -125,6 +126,9 @@ impl Control {
             }
             Request::Inject(inject) => {
                 self.port("inject", inject.port)?;
+                if inject.asleep {
+                    wait_for_sleep(self.device("inject", inject.port)?)?;
+                }
                 self.ask(|reply| Work::Inject(inject.port, inject.hex, reply))
                     .map(Answer::Inject)
                     .map_err(|error| format!("inject: {error}"))
@@ -292,4 +296,19 @@ impl Control {
         }
         Ok(Answer::Done(Done {}))
     }
+}
+
+/// Waits until a card sleeps.
+fn wait_for_sleep(device: &Device) -> Result<(), String> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    let since = Instant::now();
+    while !device.is_asleep() {
+        if since.elapsed() > PATIENCE {
+            return Err("inject: the card was not put to sleep within a minute".to_owned());
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(())
 }

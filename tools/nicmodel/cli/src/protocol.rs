@@ -75,6 +75,9 @@ pub struct Inject {
     /// The frame without FCS.
     #[serde(deserialize_with = "hex")]
     pub hex: Vec<u8>,
+    /// Not before the card sleeps: its guest cannot ask for anything then.
+    #[serde(default)]
+    pub asleep: bool,
 }
 
 /// Plugs the cable of a port in or out.
@@ -471,6 +474,11 @@ pub const REQUESTS: &[Entry] = &[
                 "hex",
                 "the frame without FCS in hexadecimal; blanks and colons are skipped",
             ),
+            may(
+                "asleep",
+                "true: as soon as the card sleeps, within a minute",
+                "false",
+            ),
         ],
         example: r#"{"cmd":"inject","port":0,"hex":"ffffffffffff 020000000001 0800 4500"}"#,
     },
@@ -830,6 +838,10 @@ mod tests {
             (
                 r#"{"cmd":"inject","port":0,"hex":"abc"}"#,
                 "inject: hex: not pairs",
+            ),
+            (
+                r#"{"cmd":"inject","port":0,"hex":"00","asleep":1}"#,
+                "inject: asleep: invalid type",
             ),
             (
                 r#"{"cmd":"link","port":0,"up":true,"speed":40000}"#,

@@ -43,7 +43,8 @@ impl Wake {
 }
 
 impl Device {
-    pub(crate) fn is_asleep(&self) -> bool {
+    /// Whether the function sleeps: it is in another power state than D0.
+    pub fn is_asleep(&self) -> bool {
         self.config.is_asleep()
     }
 
