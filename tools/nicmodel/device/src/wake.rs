@@ -466,7 +466,7 @@ mod tests {
         assert_eq!(receive(&mut card, &plain(MAC)), 1);
         card.device.reset();
         assert_eq!((pmcsr(&card), wus(&card).raw()), (0, 0));
-        assert_eq!(card.device.register_read(offset::WUC), 0x10);
+        assert_eq!(card.device.register_read(offset::WUC), 0x11);
         card.set(ALL);
         write_pmcsr(&card, 0x0103);
         assert_eq!(receive(&mut card, &plain(MAC)), 2);

@@ -769,6 +769,9 @@ impl Autoc2 {
 /// Wake-up control.
 #[bitfield(u32, default = 0, debug)]
 pub struct Wuc {
+    /// The card looks for magic packets whatever the driver says, as the EEPROM has it.
+    #[bit(0, rw)]
+    pub apme: bool,
     /// PME_En of the PMCSR, which is the same bit.
     #[bit(1, rw)]
     pub pme_en: bool,
@@ -1010,7 +1013,7 @@ mod tests {
             (offset::DTXTCPFLGH, 0x0f7f),
             (offset::VLNCTRL, 0x8100),
             (offset::EEC, 0x2300),
-            (offset::WUC, 0x10),
+            (offset::WUC, 0x11),
             (offset::FWSM, 0x8000),
         ] {
             let (entry, _) = Index::get().lookup(at).expect("known");
@@ -1073,6 +1076,7 @@ mod tests {
             (Vlnctrl::ZERO.with_vfe(true).raw_value(), 30),
             (Mcstctrl::ZERO.with_mfe(true).raw_value(), 2),
             (Rah::ZERO.with_av(true).raw_value(), 31),
+            (Wuc::ZERO.with_apme(true).raw_value(), 0),
             (Wuc::ZERO.with_pme_en(true).raw_value(), 1),
             (Wuc::ZERO.with_pme_status(true).raw_value(), 2),
             (Wuc::ZERO.with_advd3wuc(true).raw_value(), 4),

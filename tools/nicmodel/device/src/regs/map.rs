@@ -73,8 +73,9 @@ const DTXTCPFLGL: Dtxtcpflgl = Dtxtcpflgl::ZERO
 const DTXTCPFLGH: Dtxtcpflgh = Dtxtcpflgh::ZERO.with_last_seg(u12::new(0xf7f));
 /// The VLAN table is off.
 const VLNCTRL: Vlnctrl = Vlnctrl::ZERO.with_vet(VLAN);
-/// By the EEPROM, the card could wake the machine from D3cold if it had auxiliary power.
-const WUC: Wuc = Wuc::ZERO.with_advd3wuc(true);
+/// By the EEPROM, the card could wake the machine from D3cold if it had auxiliary power, and looks
+/// for magic packets by itself.
+const WUC: Wuc = Wuc::ZERO.with_advd3wuc(true).with_apme(true);
 /// An EEPROM of 1024 words that has been read.
 const EEC: Eec = Eec::ZERO
     .with_ee_pres(true)
@@ -370,7 +371,7 @@ pub const REGISTERS: &[Entry] = &[
     array("RAH", offset::RAL + 4, 16, 8, 0, Control),
     array("PSRTYPE", offset::PSRTYPE, 16, 4, 0, Memory),
     effect("WUC", offset::WUC, WUC.raw_value(), Effect::Wuc),
-    one("WUFC", offset::WUFC, 0, Memory),
+    one("WUFC", offset::WUFC, 0, Control),
     // Kept over a reset, and not in this word.
     effect("WUS", offset::WUS, 0, Effect::Wus),
     one("MRQC", offset::MRQC, 0, Control),
