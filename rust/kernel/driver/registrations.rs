@@ -81,13 +81,41 @@ impl Suspension {
     }
 }
 
+/// The reason for which the registrations of a device are shut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// The machine goes off.
+    PowerOff,
+    /// It starts again, or another kernel does.
+    Restart,
+}
+
+impl Shutdown {
+    /// That of the shutdown which is under way.
+    pub(crate) fn current() -> Self {
+        // SAFETY: It was set before devices are shut down.
+        let state = unsafe { (&raw const bindings::system_state).read_volatile() };
+
+        if state == bindings::system_states_SYSTEM_POWER_OFF {
+            Self::PowerOff
+        } else {
+            Self::Restart
+        }
+    }
+}
+
 /// A registration with a subsystem, on behalf of a driver that is bound to a device.
 ///
 /// When it is dropped, the registration ends: it waits for callbacks that run, and there are none
 /// after that. The other functions are called in process context, with the device locked.
 pub trait Registration: Send + 'static {
     /// Quiets the device down, since the system goes down or starts another kernel.
-    fn shutdown(&self) {}
+    ///
+    /// Returns whether the device is ready to wake the machine, if that goes off.
+    fn shutdown(&self, why: Shutdown) -> bool {
+        let _ = why;
+        false
+    }
 
     /// Quiets the device down, since it will lose its state: when this returns, nothing accesses it
     /// before it is resumed, or dropped.
@@ -261,13 +289,14 @@ fn entries<'a>(
     })
 }
 
-/// Shuts the registrations of a device down, for [`Driver::shutdown`] of its bus.
+/// Shuts the registrations of a device down, for [`Driver::shutdown`] of its bus. Returns whether
+/// one of them is ready to wake the machine: then the bus has to let it.
 ///
 /// [`Driver::shutdown`]: srctree/include/linux/device/driver.h
-pub(crate) fn shutdown_all(dev: &Device<CoreInternal<'_>>) {
-    for entry in entries(dev, Order::NewestFirst) {
-        entry.registration.shutdown();
-    }
+pub(crate) fn shutdown_all(dev: &Device<CoreInternal<'_>>, why: Shutdown) -> bool {
+    entries(dev, Order::NewestFirst).fold(false, |wakes, entry| {
+        entry.registration.shutdown(why) || wakes
+    })
 }
 
 /// Suspends the registrations of a device, the newest first.

@@ -275,6 +275,23 @@ unsafe fn from_device<'a>(dev: *mut bindings::device) -> &'a Locked<'a> {
     unsafe { from_pci(crate::container_of!(dev, bindings::pci_dev, dev)) }
 }
 
+/// Lets a device wake the machine, which goes off, and lowers its power.
+///
+/// Not generic, so that this is not part of a driver's module.
+#[inline(never)]
+pub(super) fn wake_from_off(dev: &Locked<'_>) {
+    // `bindgen` does not see through the cast of the constant, `PCI_D3hot`.
+    const D3_HOT: bindings::pci_power_t = 3;
+
+    // If the device cannot have that, the machine stays off.
+    //
+    // SAFETY: The device is valid.
+    unsafe {
+        let _ = bindings::pci_wake_from_d3(dev.as_raw(), true);
+        let _ = bindings::pci_set_power_state(dev.as_raw(), D3_HOT);
+    }
+}
+
 /// Restores the configuration of a device after its slot was reset, and enables it as before.
 ///
 /// Not generic, so that this is not part of a driver's module.

@@ -11,7 +11,7 @@
 
 pub use super::ExtAck;
 
-use super::{ethtool::Statistics, ops_lock::OpsLocked, Device, Driver};
+use super::{ethtool::Statistics, ops_lock::OpsLocked, Device, Driver, Locks};
 
 use crate::{
     bindings,
@@ -33,6 +33,7 @@ mod queue_stats;
 mod rings;
 mod rss;
 mod self_test;
+mod wake_up;
 
 pub use self::{
     flow_rules::{
@@ -77,8 +78,14 @@ pub use self::{
         SelfTest,
         TestFailure,
         TestResult, //
+    },
+    wake_up::{
+        WakePacket,
+        WakePackets, //
     }, //
 };
+
+pub(super) use self::wake_up::WakeUp;
 
 /// Callbacks for `ethtool` and netlink.
 ///
@@ -184,6 +191,23 @@ pub trait Controls: Driver {
     /// Any context.
     fn messages<'a>(data: &'a Self::Data<'_>) -> &'a Messages {
         let _ = data;
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Has the card wake the machine by received packets of these kinds, which users have chosen
+    /// (`ethtool -s DEV wol`) among [`Info::wake`](super::Info::wake).
+    ///
+    /// The machine is about to sleep, or to go off. [`Driver::quiesce`] has been called if the
+    /// device was up, and the card may not access memory; it needs its link, and its filter of
+    /// addresses. The bus lowers its power after this. [`Driver::reset`] comes next, if anything
+    /// does.
+    fn arm_wake_up<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        packets: WakePackets,
+        locks: &mut Locks<'bound>,
+    ) {
+        let _ = (data, dev, packets, locks);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -362,13 +386,14 @@ pub trait Controls: Driver {
 }
 
 /// The callbacks of [`Controls`] that a driver has, for [`Driver::CONTROLS`].
-pub struct ControlOps<T> {
+pub struct ControlOps<T: Driver> {
     pub(super) ethtool: bindings::ethtool_ops,
     /// The number of tests.
     pub(super) self_tests: usize,
     /// Adds their names.
     pub(super) name_self_tests: fn(&mut Statistics<'_>),
     pub(super) stat: Option<bindings::netdev_stat_ops>,
+    arm_wake_up: Option<wake_up::Arm<T>>,
     // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
     _driver: PhantomData<fn(T) -> T>,
 }
@@ -380,6 +405,7 @@ impl<T: Driver> ControlOps<T> {
         self_tests: 0,
         name_self_tests: |_names| (),
         stat: None,
+        arm_wake_up: None,
         _driver: PhantomData,
     };
 }
@@ -439,6 +465,8 @@ impl<T: Controls> ControlOps<T> {
                 set_link_ksettings: if_has!(T::HAS_SET_LINK, Self::set_link_ksettings),
                 get_msglevel: if_has!(T::HAS_MESSAGES, Self::get_msglevel),
                 set_msglevel: if_has!(T::HAS_MESSAGES, Self::set_msglevel),
+                get_wol: if_has!(T::HAS_ARM_WAKE_UP, Self::get_wol),
+                set_wol: if_has!(T::HAS_ARM_WAKE_UP, Self::set_wol),
                 get_ringparam: if_has!(T::RINGS.is_some(), Self::get_ringparam),
                 set_ringparam: if_has!(T::RINGS.is_some(), Self::set_ringparam),
                 get_coalesce: if_has!(T::HAS_MODERATION, Self::get_coalesce),
@@ -465,6 +493,7 @@ impl<T: Controls> ControlOps<T> {
             } else {
                 None
             },
+            arm_wake_up: if_has!(T::HAS_ARM_WAKE_UP, Self::arm_wake_up),
             _driver: PhantomData,
         }
     }

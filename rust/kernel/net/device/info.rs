@@ -2,7 +2,10 @@
 
 //! The description of a network device by its driver.
 
-use super::MacAddress;
+use super::{
+    controls::WakePackets,
+    MacAddress, //
+};
 
 use crate::{
     bindings,
@@ -202,6 +205,11 @@ pub struct Info {
     /// The time for which a transmit queue may be stopped before the device is restarted, at most
     /// [`i32::MAX`].
     pub tx_timeout_ms: u32,
+    /// The packets by which the card can wake the machine, for drivers with
+    /// [`Controls::arm_wake_up`](super::controls::Controls::arm_wake_up).
+    pub wake: WakePackets,
+    /// Those by which it does, until users choose.
+    pub wake_at_first: WakePackets,
 }
 
 impl Info {
@@ -224,6 +232,8 @@ impl Info {
             max_segmented_len: bindings::GSO_LEGACY_MAX_SIZE,
             tunnels: Features::NONE,
             tx_timeout_ms: 5_000,
+            wake: WakePackets::NONE,
+            wake_at_first: WakePackets::NONE,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::{
         BusDevice,
         Parent, //
     },
+    controls::WakeUp,
     early::Early,
     ethtool::Ethtool,
     info::{
@@ -106,6 +107,8 @@ pub struct Inner<T: Driver> {
     /// The number of statistics for ethtool, once they have been counted: users of the callbacks
     /// allocate buffers of that size.
     pub(super) statistics: OpsCell<'static, Option<c_int>>,
+    /// The packets that wake the machine.
+    pub(super) wake_up: WakeUp,
     #[pin]
     pub(super) restart: Opaque<bindings::work_struct>,
     #[pin]
@@ -400,6 +403,7 @@ impl<T: Driver> Drop for Registration<T> {
                 Up::lose_kept(self.inner(), locks);
             });
         }
+        self.inner().end_wake_up();
 
         // SAFETY: By the type invariants, the private part is a valid `Inner<T>`. There are no
         // callbacks any more, and the work cannot be queued again.
@@ -488,6 +492,7 @@ impl<T: Driver> Registration<T> {
                 rings: RingLens::at_first(T::RINGS),
             }),
             statistics: OpsCell::new(None),
+            wake_up: WakeUp::new(info),
             restart <- Restart::<T>::init(),
             data <- data,
             leftovers: Leftovers::new()?,
@@ -573,6 +578,7 @@ impl<T: Driver> Registration<T> {
             }
             inner.bus.allow_dma();
         }
+        inner.begin_wake_up(info);
 
         // SAFETY: The device is valid. From here on there may be callbacks; the private part is
         // complete.

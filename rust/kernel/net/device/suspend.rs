@@ -9,7 +9,8 @@
 //!    it, and late callbacks are refused.
 //! 2. It goes down. If the card cannot be reached, [`Driver::quiesce`] is left out, and the bus
 //!    keeps the card from accessing memory.
-//! 3. The card may not access memory, which includes that it raises no interrupts.
+//! 3. The card may not access memory, which includes that it raises no interrupts. If it is to wake
+//!    the machine from sleep, it gets ready for that.
 //! 4. The bus does its part, until the card can be reached again.
 //! 5. [`Driver::reset`]. Memory is freed that was kept, since the card may have accessed it. When
 //!    the cards of all network devices of the bus device are reset, they may access memory.
@@ -36,6 +37,7 @@ use crate::{
     bindings,
     driver::registrations::{
         self,
+        Shutdown,
         Suspension, //
     },
     prelude::*,
@@ -79,6 +81,9 @@ impl<T: Driver> Inner<T> {
         // Nothing that the card knows of is left, so this is for interrupts only, and it does not
         // matter if it has no effect.
         self.bus().forbid_dma();
+        if why == Suspension::Sleep {
+            self.arm_wake_up(locks);
+        }
         Ok(())
     }
 
@@ -129,10 +134,13 @@ impl<T: Driver> Inner<T> {
 
 // As `Registration` describes, there are no callbacks after it was dropped.
 impl<T: Driver> registrations::Registration for Registration<T> {
-    fn shutdown(&self) {
+    fn shutdown(&self, why: Shutdown) -> bool {
         let inner = self.inner();
 
-        Configuring::with(inner, |locks| inner.dev().close_for_good(locks));
+        Configuring::with(inner, |locks| {
+            inner.dev().close_for_good(locks);
+            why == Shutdown::PowerOff && inner.check_reachable().is_ok() && inner.arm_wake_up(locks)
+        })
     }
 
     fn suspend(&self, why: Suspension) -> Result {

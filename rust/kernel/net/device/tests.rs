@@ -33,6 +33,7 @@ mod tx_rings;
 mod unbind;
 mod validate;
 mod wake;
+mod wake_up;
 
 use self::{
     dummy::{

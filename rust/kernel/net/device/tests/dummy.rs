@@ -20,7 +20,9 @@ use super::{
             Controls,
             FlowAction,
             FlowRule,
-            FlowRules, //
+            FlowRules,
+            WakePacket,
+            WakePackets, //
         },
         deferring::Deferring,
         ops,
@@ -200,6 +202,9 @@ impl Driver for Dummy {
             features: Features::NONE.with(Feature::RxHash),
             tunnels: Features::NONE.with(Feature::TunnelUdp),
             features_off: Features::NONE.with(Feature::Ntuple),
+            wake: WAKE
+                .iter()
+                .fold(WakePackets::NONE, |all, one| all.with(*one)),
             ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 1]))
         };
 
@@ -672,7 +677,29 @@ impl Controls for Dummy {
         data.log.rules.fetch_sub(1 << rule.location, Relaxed);
         Ok(())
     }
+
+    fn arm_wake_up<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        packets: WakePackets,
+        _locks: &mut Locks<'bound>,
+    ) {
+        let armed = WAKE.iter().filter(|one| packets.contains(**one));
+
+        data.log.add(Event::Armed);
+        data.log
+            .armed
+            .store(armed.fold(0, |bits, one| bits | *one as u32), Relaxed);
+    }
 }
+
+/// The packets by which the card can wake the machine.
+const WAKE: [WakePacket; 4] = [
+    WakePacket::Unicast,
+    WakePacket::Multicast,
+    WakePacket::Broadcast,
+    WakePacket::Magic,
+];
 
 /// The queue of a rule, counted from one.
 fn queue_of(action: FlowAction) -> u32 {

@@ -24,6 +24,7 @@ use crate::{
         self,
         registrations::{
             self,
+            Shutdown,
             Suspension, //
         }, //
     },
@@ -50,7 +51,7 @@ use crate::{
 use core::ptr;
 
 const NAME: &CStr = c"rust_net_unbind";
-const QUIET: &[Event] = &[
+pub(super) const QUIET: &[Event] = &[
     Event::Quiesce,
     Event::TxDropped,
     Event::PollerDropped,
@@ -105,7 +106,7 @@ impl platform::Driver for BusDriver {
 }
 
 /// A bus device.
-struct BusDevice(*mut bindings::platform_device);
+pub(super) struct BusDevice(*mut bindings::platform_device);
 
 impl BusDevice {
     fn new() -> Result<Self> {
@@ -147,16 +148,16 @@ impl Drop for BusDevice {
 }
 
 /// A bus device with its driver.
-struct Fixture {
+pub(super) struct Fixture {
     // In this order.
-    bus: BusDevice,
+    pub(super) bus: BusDevice,
     _driver: Pin<KBox<driver::Registration<platform::Adapter<BusDriver>>>>,
     irq: Irq,
-    log: &'static Arc<Log>,
+    pub(super) log: &'static Arc<Log>,
 }
 
 impl Fixture {
-    fn new() -> Result<Self> {
+    pub(super) fn new() -> Result<Self> {
         if LOG.as_ref().is_none() {
             LOG.populate(Log::new()?);
         }
@@ -174,7 +175,7 @@ impl Fixture {
         })
     }
 
-    fn up(&self) -> Result {
+    pub(super) fn up(&self) -> Result {
         let dev = self.bus.child().ok_or(ENODEV)?;
 
         // SAFETY: The device is registered. Tests run in process context.
@@ -183,6 +184,30 @@ impl Fixture {
             bindings::netdev_add_priv_flags(dev, bindings::netdev_priv_flags_IFF_NO_ADDRCONF);
             bindings::rtnl_lock();
             let result = to_result(bindings::dev_open(dev, ptr::null_mut()));
+            bindings::rtnl_unlock();
+            result
+        }
+    }
+}
+
+impl Fixture {
+    /// The bus device.
+    pub(super) fn parent(&self) -> *mut bindings::device {
+        // SAFETY: The device is registered. This only takes an address.
+        unsafe { &raw mut (*self.bus.0).dev }
+    }
+
+    /// Runs `f` with the `ethtool` operations of the network device, and RTNL held.
+    pub(super) fn with_ethtool<R>(
+        &self,
+        f: impl FnOnce(*mut bindings::net_device, &bindings::ethtool_ops) -> Result<R>,
+    ) -> Result<R> {
+        let dev = self.bus.child().ok_or(ENODEV)?;
+
+        // SAFETY: The device is registered. Tests run in process context.
+        unsafe {
+            bindings::rtnl_lock();
+            let result = f(dev, &*(*dev).ethtool_ops);
             bindings::rtnl_unlock();
             result
         }
@@ -198,11 +223,11 @@ impl BusDevice {
     }
 
     /// The bus's part of a shutdown of the system.
-    fn shut_down(&self) {
-        registrations::shutdown_all(self.device());
+    pub(super) fn shut_down(&self, why: Shutdown) -> bool {
+        registrations::shutdown_all(self.device(), why)
     }
 
-    fn suspend(&self, why: Suspension) -> Result {
+    pub(super) fn suspend(&self, why: Suspension) -> Result {
         registrations::suspend_all(self.device(), why)
     }
 
@@ -210,7 +235,7 @@ impl BusDevice {
         registrations::reset_all(self.device(), why)
     }
 
-    fn resume(&self, why: Suspension) -> Result {
+    pub(super) fn resume(&self, why: Suspension) -> Result {
         registrations::resume_all(self.device(), why)
     }
 }
@@ -277,7 +302,7 @@ mod cases {
         device.up()?;
         assert!(log.take(UP));
         for _ in 0..2 {
-            device.bus.shut_down();
+            assert!(!device.bus.shut_down(Shutdown::PowerOff));
         }
         assert!(log.take(&[
             Event::Quiesce,

@@ -41,6 +41,7 @@ pub(in crate::net::device) enum Event {
     Rearm,
     Quiesce,
     Reset,
+    Armed,
     Features,
     TxDropped,
     PollerDropped,
@@ -163,6 +164,8 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) refuse: Atomic<u32>,
     /// The rules that the card has, as bits.
     pub(in crate::net::device) rules: Atomic<u32>,
+    /// The packets by which the card was to wake the machine, as the core numbers them.
+    pub(in crate::net::device) armed: Atomic<u32>,
     /// Restart for another set of features.
     pub(in crate::net::device) restart_features: Atomic<u32>,
     /// The set of the last start.
@@ -237,6 +240,7 @@ impl Log {
                 restart_mtu: Atomic::new(0),
                 refuse: Atomic::new(u32::MAX),
                 rules: Atomic::new(0),
+                armed: Atomic::new(0),
                 restart_features: Atomic::new(0),
                 started_with: Atomic::new(0),
                 flags: Atomic::new(0),

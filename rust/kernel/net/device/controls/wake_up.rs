@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Waking the machine by received packets.
+
+use super::{
+    super::{
+        bus::Parent,
+        ops,
+        ops_lock::{
+            Configuring,
+            OpsCell,
+            OpsLocked, //
+        },
+        registration::Inner,
+        Driver,
+        Info, //
+    },
+    ControlOps,
+    Controls, //
+};
+
+use crate::{
+    bindings,
+    device::{
+        self,
+        Bound, //
+    },
+    error::{
+        from_result,
+        to_result, //
+    },
+    prelude::*, //
+};
+
+/// A kind of packets that can wake the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum WakePacket {
+    /// To an address of the port.
+    Unicast = bindings::WAKE_UCAST,
+    /// To a multicast address that the port receives.
+    Multicast = bindings::WAKE_MCAST,
+    /// To all.
+    Broadcast = bindings::WAKE_BCAST,
+    /// With the port's own address in it, sixteen times.
+    Magic = bindings::WAKE_MAGIC,
+}
+
+/// A set of [`WakePacket`]s.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::net::device::controls::{
+///     WakePacket,
+///     WakePackets, //
+/// };
+///
+/// let packets = WakePackets::NONE
+///     .with(WakePacket::Magic)
+///     .with(WakePacket::Broadcast);
+///
+/// assert!(packets.contains(WakePacket::Magic));
+/// assert!(!packets.contains(WakePacket::Unicast));
+/// assert!(!packets.is_empty());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakePackets(u32);
+
+impl WakePackets {
+    /// The empty set.
+    pub const NONE: Self = Self(0);
+
+    /// The set with one more kind.
+    pub const fn with(self, packet: WakePacket) -> Self {
+        Self(self.0 | packet as u32)
+    }
+
+    /// Whether a kind is in the set.
+    pub const fn contains(self, packet: WakePacket) -> bool {
+        self.0 & packet as u32 != 0
+    }
+
+    /// Whether nothing is in the set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// The setting of one device.
+pub(in super::super) struct WakeUp {
+    /// The kinds that the card knows.
+    can: WakePackets,
+    /// Those that users have chosen, or the driver at first.
+    wanted: OpsCell<'static, WakePackets>,
+}
+
+impl WakeUp {
+    pub(in super::super) fn new(info: &Info) -> Self {
+        let WakePackets(wanted) = info.wake_at_first;
+
+        Self {
+            can: info.wake,
+            wanted: OpsCell::new(WakePackets(wanted & info.wake.0)),
+        }
+    }
+}
+
+/// The callback that arms the card of a device.
+pub(in super::super) type Arm<T> = fn(&Inner<T>, WakePackets, &mut Configuring);
+
+/// The bus device of a device that can wake the machine, if the bus lets it.
+fn waker<T: Driver>(inner: &Inner<T>) -> Option<&'static device::Device<Bound>> {
+    T::CONTROLS.arm_wake_up?;
+    let parent = inner.bus().as_device()?;
+
+    // SAFETY: The device is valid.
+    unsafe { bindings::device_can_wakeup(parent.as_raw()) }.then_some(parent)
+}
+
+/// Whether the driver core lets it do so.
+fn may_wake_up(parent: &device::Device<Bound>) -> bool {
+    // SAFETY: The device is valid.
+    unsafe { bindings::device_may_wakeup(parent.as_raw()) }
+}
+
+impl<T: Driver> Inner<T> {
+    /// Tells the driver core whether the machine is to be woken, as the driver has it at first.
+    pub(in super::super) fn begin_wake_up(&self, info: &Info) {
+        if let (false, Some(parent)) = (info.wake.is_empty(), waker(self)) {
+            let is_wanted = !info.wake_at_first.is_empty();
+
+            // It fails for want of memory. Users see that it is off then, and can turn it on.
+            //
+            // SAFETY: The device is valid. Process context.
+            let _ = unsafe { bindings::device_set_wakeup_enable(parent.as_raw(), is_wanted) };
+        }
+    }
+
+    /// Tells it that the machine is not to be woken any more.
+    pub(in super::super) fn end_wake_up(&self) {
+        if let (false, Some(parent)) = (self.wake_up.can.is_empty(), waker(self)) {
+            // SAFETY: The device is valid. Process context.
+            let _ = unsafe { bindings::device_set_wakeup_enable(parent.as_raw(), false) };
+        }
+    }
+
+    /// Has the card wake the machine, if users want that, before the bus takes its power away.
+    /// Nothing else accesses it meanwhile. Returns whether it is armed.
+    pub(in super::super) fn arm_wake_up(&self, locks: &mut Configuring) -> bool {
+        let packets = *self.wake_up.wanted.get(locks.ops());
+        let (false, Some(arm), Some(parent)) = (
+            packets.is_empty() || *self.stuck.get(locks.ops()),
+            T::CONTROLS.arm_wake_up,
+            waker(self),
+        ) else {
+            return false;
+        };
+        // Users can turn it off in sysfs as well.
+        if !may_wake_up(parent) {
+            return false;
+        }
+        arm(self, packets, locks);
+        true
+    }
+}
+
+impl<T: Controls> ControlOps<T> {
+    pub(super) fn arm_wake_up(inner: &Inner<T>, packets: WakePackets, locks: &mut Configuring) {
+        T::arm_wake_up(inner.data(), inner.dev(), packets, locks);
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with a valid `info`.
+    pub(super) unsafe extern "C" fn get_wol(
+        dev: *mut bindings::net_device,
+        info: *mut bindings::ethtool_wolinfo,
+    ) {
+        // SAFETY: The core calls us for a registered device, gives us zeroed `info` to fill in, and
+        // holds its lock.
+        let (inner, info, lock) = unsafe {
+            (
+                ops::inner::<T>(dev),
+                &mut *info,
+                OpsLocked::assume_held(ops::inner::<T>(dev)),
+            )
+        };
+
+        if waker(inner).is_some() {
+            info.supported = inner.wake_up.can.0;
+            info.wolopts = inner.wake_up.wanted.get(&lock).0;
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with a valid `info`.
+    pub(super) unsafe extern "C" fn set_wol(
+        dev: *mut bindings::net_device,
+        info: *mut bindings::ethtool_wolinfo,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The core calls us for a registered device, with a valid `info`, and holds
+            // its lock.
+            let (inner, wanted, mut lock) = unsafe {
+                (
+                    ops::inner::<T>(dev),
+                    WakePackets((*info).wolopts),
+                    OpsLocked::assume_held(ops::inner::<T>(dev)),
+                )
+            };
+
+            if wanted.0 & !inner.wake_up.can.0 != 0 {
+                return Err(EINVAL);
+            }
+            let parent = match waker(inner) {
+                Some(parent) => parent,
+                None if wanted.is_empty() => return Ok(0),
+                None => return Err(EOPNOTSUPP),
+            };
+            let (is_on, is_wanted) = (may_wake_up(parent), !wanted.is_empty());
+            // It cannot be turned on twice.
+            if is_on != is_wanted {
+                // SAFETY: The device is valid. Process context.
+                to_result(unsafe {
+                    bindings::device_set_wakeup_enable(parent.as_raw(), is_wanted)
+                })?;
+            }
+            *inner.wake_up.wanted.get_mut(&mut lock) = wanted;
+            Ok(0)
+        })
+    }
+}
