@@ -25,6 +25,7 @@ SUITES = {
     "e2e-sleep": "end to end, Rust driver: sleep, resets and errors of the bus",
     "e2e-c": "end to end, stock C driver (the judge of the model)",
     "e2e-kx4": "end to end, the Rust driver with ports of a backplane, in User-Mode Linux",
+    "e2e-wake": "end to end, Rust driver: packets wake the machine",
     "e2e-e1000e": "end to end, the sample driver of a card that QEMU models (82574L)",
     "cfi-types": "Rust code compiled for kCFI: callbacks have the types that C calls them by",
     "objects": "what the compiler has made of the drivers",

@@ -27,9 +27,11 @@ use kernel::{
             RssChange,
             RxQueueStats,
             SelfTest,
-            TxQueueStats, //
+            TxQueueStats,
+            WakePackets, //
         },
         Device,
+        Locks,
         Feature,
         OpsLocked, //
     },
@@ -250,6 +252,15 @@ impl Controls for PortDriver {
     fn messages<'a>(port: &'a Port<'_>) -> &'a Messages {
         &port.messages
     }
+    fn arm_wake_up<'bound>(
+        port: Pin<&Port<'bound>>,
+        dev: &Device,
+        packets: WakePackets,
+        _locks: &mut Locks<'bound>,
+    ) {
+        port.arm_wake_up(dev, packets);
+    }
+
 
     fn moderation<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> Moderation {
         port.moderation.get()

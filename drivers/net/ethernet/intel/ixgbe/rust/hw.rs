@@ -197,9 +197,10 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         )
     })?;
 
-    // The machine sleeps on, whatever the EEPROM says.
-    bar.write_reg(WUC::zeroed());
+    // The machine sleeps on, whatever the EEPROM says, unless users have chosen packets.
+    bar.update(WUC, |r| r.with_apme(false).with_apmpme(false));
     bar.write_reg(WUFC::zeroed());
+    bar.write_reg(WUS::from(u32::MAX));
     Ok(())
 }
 

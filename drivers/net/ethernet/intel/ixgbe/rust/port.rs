@@ -89,6 +89,7 @@ mod cage;
 mod checkup;
 mod queues;
 mod state;
+mod wake_up;
 
 use self::state::{
     PairRegisters,

@@ -54,11 +54,29 @@ register! {
         2:2     sdp2_data => bool;
     }
 
-    /// Wake Up Control: of ports that wake the machine by a packet, as the EEPROM may have it.
-    pub(crate) WUC(u32) @ 0x05800 {}
+    /// Wake Up Control.
+    pub(crate) WUC(u32) @ 0x05800 {
+        /// Assert PME on APM Wake Up: wake the machine although nothing in its configuration space
+        /// allows it.
+        3:3     apmpme => bool;
+        /// Advance Power Management Enable: look for magic packets whatever the filters say.
+        0:0     apme => bool;
+    }
 
-    /// Wake Up Filter Control: the packets that do so.
-    pub(crate) WUFC(u32) @ 0x05808 {}
+    /// Wake Up Filter Control: the packets that wake the machine.
+    pub(crate) WUFC(u32) @ 0x05808 {
+        /// Broadcast.
+        4:4     bc => bool;
+        /// Directed Multicast: those that pass the filter.
+        3:3     mc => bool;
+        /// Directed Exact: to an address of the port.
+        2:2     ex => bool;
+        /// Magic Packet.
+        1:1     mag => bool;
+    }
+
+    /// Wake Up Status: the filters that have matched. Written ones clear them.
+    pub(crate) WUS(u32) @ 0x05810 {}
 
     /// Control of the lights.
     pub(crate) LEDCTL(u32) @ 0x00200 {

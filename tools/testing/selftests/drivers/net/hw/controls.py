@@ -36,6 +36,8 @@ KEY = bytes(range(40))
 
 # In AUTOC2.
 LINK_OFF_IN_D3 = 5 << 28
+# APME and APMPME of WUC.
+WAKES_BY_ITSELF = 0b1001
 RFCE, TFCE = 1 << 3, 1 << 3
 HASH_TCP4 = 1 << 16
 
@@ -76,7 +78,7 @@ def stays_asleep(cfg):
     """ The card neither wakes the machine nor keeps its link meanwhile. """
     def state():
         general = _registers(cfg)[0]
-        return general["WUC"], general["WUFC"], general["AUTOC2"] & LINK_OFF_IN_D3
+        return general["WUC"] & WAKES_BY_ITSELF, general["WUFC"], general["AUTOC2"] & LINK_OFF_IN_D3
 
     ksft_eq(state(), (0, 0, 0))
     cfg.both("down")

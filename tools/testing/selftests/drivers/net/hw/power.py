@@ -19,7 +19,8 @@ POWER = Path("/sys/power")
 DELAY = Path("/sys/module/suspend/parameters/pm_test_delay")
 
 
-def _offers_sleep():
+def offers_sleep():
+    """ Check whether the kernel can go through the steps of a suspend. """
     return (POWER / "pm_test").exists() and "freeze" in (POWER / "state").read_text(
         encoding="utf-8")
 
@@ -95,7 +96,7 @@ def nothing_touched_a_sleeping_card(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    if not _offers_sleep():
+    if not offers_sleep():
         skip_program("needs a kernel that can sleep (CONFIG_PM_SLEEP_DEBUG)")
     with NicModelEnv(__file__, drivers=["ixgbe_rust"],
                      why="the driver is not under test") as cfg:

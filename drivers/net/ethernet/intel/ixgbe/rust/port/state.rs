@@ -89,7 +89,10 @@ use crate::{
     }, //
 };
 
-use super::cage::Cage;
+use super::{
+    cage::Cage,
+    wake_up, //
+};
 
 /// The maximum MTU, the same as the C driver's.
 const MAX_MTU: u32 = 9710;
@@ -271,6 +274,8 @@ impl<'bound> Port<'bound> {
         info.max_segmented_len = MAX_SEGMENTED_LEN;
 
         let stats = PortStats::new(pairs)?;
+        info.wake = wake_up::packets(pdev);
+        info.wake_at_first = wake_up::AT_FIRST;
         Ok((
             info,
             try_pin_init!(Port {
