@@ -185,11 +185,16 @@ impl Flow {
     /// It takes two writes, with which those of other queues must not mix: `lock` is for that. A
     /// queue that does not get it at once leaves it: a filter that is not added costs some packets
     /// the way to their CPU, as does one that gets lost. There is no answer.
-    pub(crate) fn direct_to(self, bar: &Bar0<'_>, lock: &SpinLock<()>, pair: Pair) {
+    pub(crate) fn direct_to(self, bar: &Bar0<'_>, lock: &SpinLock<()>, table: &Table, pair: Pair) {
         let (bucket, signature) = self.hashes();
+        // Users who set the redirection table want packets where that has them.
+        if !table.spread_is_even.load(Relaxed) {
+            return;
+        }
         let Some(_guard) = lock.try_lock() else {
             return;
         };
+        table.is_used.store(true, Relaxed);
 
         bar.write_reg(
             FDIRHASH::zeroed()
@@ -210,22 +215,45 @@ impl Flow {
     }
 }
 
-/// Empties the table if it is nearly full. `directing` says whether transmit functions may add
-/// filters.
+/// The table of filters.
+pub(crate) struct Table {
+    /// Transmit functions may add filters.
+    pub(crate) is_open: Atomic<bool>,
+    /// One has been added since it was emptied.
+    is_used: Atomic<bool>,
+    /// Users have not set a redirection table of their own.
+    pub(crate) spread_is_even: Atomic<bool>,
+}
+
+impl Table {
+    /// That of a port which is down.
+    pub(crate) fn new() -> Self {
+        Self {
+            is_open: Atomic::new(false),
+            is_used: Atomic::new(false),
+            spread_is_even: Atomic::new(true),
+        }
+    }
+
+    /// Whether it has to be emptied.
+    fn is_spent(&self, free: impl FnOnce() -> u32) -> bool {
+        self.is_open.load(Relaxed)
+            && (free() < FEW || !self.spread_is_even.load(Relaxed) && self.is_used.load(Relaxed))
+    }
+}
+
+/// Empties the table if it is nearly full, or if users want packets elsewhere.
 ///
 /// Called by the check-up: that is in process context, and not while the port starts or stops.
-pub(crate) fn empty_if_full(
-    dev: &device::Device<Bound>,
-    bar: &Bar0<'_>,
-    directing: &Atomic<bool>,
-) -> Result {
-    if !directing.load(Relaxed) || bar.read(FDIRFREE).free().get() >= FEW {
+pub(crate) fn empty_if_spent(dev: &device::Device<Bound>, bar: &Bar0<'_>, table: &Table) -> Result {
+    if !table.is_spent(|| bar.read(FDIRFREE).free().get()) {
         return Ok(());
     }
 
     // Transmit functions run as readers of RCU. After this, none adds a filter.
-    directing.store(false, Relaxed);
+    table.is_open.store(false, Relaxed);
     rcu::synchronize_rcu();
+    table.is_used.store(false, Relaxed);
     hw::poll(
         || bar.read(FDIRCMD),
         |r| r.cmd().get() == 0,
@@ -243,7 +271,7 @@ pub(crate) fn empty_if_full(
     hw::flush(bar);
     bar.write_reg(flow_director::table(false));
     flow_director::wait_for_table(dev, bar)?;
-    directing.store(true, Relaxed);
+    table.is_open.store(true, Relaxed);
     Ok(())
 }
 
@@ -315,6 +343,23 @@ mod tests {
         data[ETH + 9] = TCP;
         data[ETH] = 0x55;
         assert_eq!(answering(&data, ETH, 20, None), None);
+    }
+
+    #[test]
+    fn a_table_is_emptied_when_full_or_unwanted() {
+        let table = Table::new();
+        assert!(!table.is_spent(|| 0));
+
+        table.is_open.store(true, Relaxed);
+        assert!(table.is_spent(|| FEW - 1));
+        assert!(!table.is_spent(|| FEW));
+        table.is_used.store(true, Relaxed);
+        assert!(!table.is_spent(|| FEW));
+        table.spread_is_even.store(false, Relaxed);
+        assert!(table.is_spent(|| FEW));
+        // There is nothing in it.
+        table.is_used.store(false, Relaxed);
+        assert!(!table.is_spent(|| FEW));
     }
 
     #[test]

@@ -378,6 +378,10 @@ impl Controls for PortDriver {
         if let Some(table) = change.table {
             spread
                 .set_table(table)
+            let pairs = port.pairs(lock);
+            port.filters
+                .spread_is_even
+                .store(port.spread.get(lock).is_even(pairs), Relaxed);
                 .map_err(|error| extack.refuse(error, c"an entry selects one of 16 queues"))?;
         }
         if let Some(key) = change.key {

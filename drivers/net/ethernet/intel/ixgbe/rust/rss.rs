@@ -135,6 +135,14 @@ impl Spread {
         }
     }
 
+    /// Returns whether each of this many pairs has an equal share, as without users.
+    pub(crate) fn is_even(&self, pairs: u16) -> bool {
+        self.table
+            .iter()
+            .enumerate()
+            .all(|(index, pair)| *pair == entry(index, pairs))
+    }
+
     /// Returns the pair of each entry.
     pub(crate) fn table(&self) -> &[u8] {
         &self.table
@@ -212,6 +220,7 @@ mod tests {
 
         spread.even(3);
         assert!(spread.table().starts_with(&[0, 1, 2, 0]));
+        assert!(spread.is_even(3) && !spread.is_even(2));
         assert_eq!(spread.set_table(&[15; ENTRIES]), Ok(()));
         assert!(spread.table().iter().all(|pair| *pair == 15));
         // An entry that the card does not have changes nothing.

@@ -223,9 +223,9 @@ impl TxRing<'_> {
             self.doorbell_if_last(bar, queue, counters, more);
             return Xmit::Taken;
         };
-        if port.directing.load(Relaxed) {
+        if port.filters.is_open.load(Relaxed) {
             if let Some(flow) = self.sampler.sample(&skb) {
-                flow.direct_to(bar, &port.director, self.pair);
+                flow.direct_to(bar, &port.director, &port.filters, self.pair);
             }
         }
         let Offload {

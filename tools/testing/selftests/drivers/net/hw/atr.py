@@ -244,6 +244,29 @@ def after_rules(cfg):
 
 
 @ksft_disruptive
+def not_with_a_table_of_users(cfg):
+    """ A redirection table that users have set has the last word. """
+    if cfg.card.driver == "ixgbe":
+        raise KsftSkipEx("ixgbe lets connections follow their CPUs all the same")
+    _pin_polls(cfg)
+    with _on(1), Connection(cfg) as connection:
+        ksft_eq(connection.queue(), 1)
+        defer(ethtool, f"-X {cfg.ifname} default")
+        ethtool(f"-X {cfg.ifname} equal 1")
+        time.sleep(CHECK_UP)
+        # Nor does one that there is already.
+        connection.talk()
+        ksft_eq(connection.queue(), 0)
+    ksft_eq(_queues(cfg), [(0, 0)] * len(SOURCES))
+
+
+@ksft_disruptive
+def after_a_table_of_users(cfg):
+    """ With the default, connections follow their CPUs again. """
+    _check_all_follow(cfg)
+
+
+@ksft_disruptive
 def not_with_one_queue(cfg):
     """ With one queue, there is nothing to choose. """
     set_channels(cfg, 1)
@@ -284,7 +307,8 @@ def main():
             cfg.unplug()
             skip_program(why)
         ksft_run(judged([set_up, follows, moves, counted, table_emptied, not_with_rules,
-                         after_rules, not_with_one_queue, after_one_queue, set_back]),
+                         after_rules, not_with_a_table_of_users, after_a_table_of_users,
+                         not_with_one_queue, after_one_queue, set_back]),
                  args=(cfg, ))
     ksft_exit()
 

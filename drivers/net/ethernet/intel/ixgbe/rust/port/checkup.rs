@@ -33,7 +33,7 @@ impl Port<'_> {
         if self.memory_error.load(Relaxed) {
             return CheckUp::Restart;
         }
-        if atr::empty_if_full(self.pdev.as_ref(), bar, &self.directing).is_err() {
+        if atr::empty_if_spent(self.pdev.as_ref(), bar, &self.filters).is_err() {
             dev_err!(
                 self.pdev,
                 "the flow director cannot be emptied; it stays off\n"

@@ -47,6 +47,7 @@ use kernel::{
 use core::mem;
 
 use crate::{
+    atr,
     eeprom,
     filter,
     firmware::Firmware,
@@ -163,8 +164,8 @@ pub(crate) struct Port<'bound> {
     pub(crate) spread: OpsCell<'bound, Spread>,
     /// The rules for the flow director.
     pub(crate) flow_rules: FlowRules<'bound>,
-    /// Transmit functions may add filters to the flow director, see [`atr`](crate::atr).
-    pub(crate) directing: Atomic<bool>,
+    /// The filters that transmit functions add to the flow director.
+    pub(crate) filters: atr::Table,
     /// Held while one of them does so.
     #[pin]
     pub(crate) director: SpinLock<()>,
@@ -292,7 +293,7 @@ impl<'bound> Port<'bound> {
                 vlans: RtnlCell::new(Members::new()),
                 spread: OpsCell::new(Spread::new()),
                 flow_rules: FlowRules::new(),
-                directing: Atomic::new(false),
+                filters: atr::Table::new(),
                 director <- new_spinlock!((), "ixgbe_rust::director"),
                 moderation: Setting::new(),
                 lights: Atomic::new(NO_LIGHTS),
@@ -345,7 +346,11 @@ impl<'bound> Port<'bound> {
         self.memory_error.store(false, Relaxed);
         let mode = Mode::of(netdev, pairs);
         hw::configure(bar, mode, joins);
-        self.spread.get(locks.ops()).apply(bar);
+        let spread = self.spread.get(locks.ops());
+        spread.apply(bar);
+        self.filters
+            .spread_is_even
+            .store(spread.is_even(pairs), Relaxed);
         self.hashing.apply(bar, pairs);
         filter::init(bar, &netdev.mac_address());
         self.vlans.get(locks).apply(bar);
@@ -359,7 +364,7 @@ impl<'bound> Port<'bound> {
         let pause = *self.pause.get(locks.ops());
         flow::apply(bar, pause, mode);
         flow_director::start(dev, bar, mode, pairs, self.flow_rules.iter(locks.ops()))?;
-        self.directing.store(mode == Mode::Flows, Relaxed);
+        self.filters.is_open.store(mode == Mode::Flows, Relaxed);
         let cage = self.media == Media::SfpPlus;
         irq::configure(bar, &self.moderation, pairs, self.event_vector(), cage);
 
@@ -383,7 +388,7 @@ impl<'bound> Port<'bound> {
         let bar = &self.bar;
 
         let stopped = hw::stop(self.pdev.as_ref(), bar);
-        self.directing.store(false, Relaxed);
+        self.filters.is_open.store(false, Relaxed);
         self.stats.save_hw(bar);
         *self.running.get_mut(locks.ops_mut()) = Running::default();
         self.stop_link();
