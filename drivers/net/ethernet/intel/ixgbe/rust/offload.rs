@@ -154,8 +154,7 @@ fn features_asked(skb: &SkBuff, features: Features) -> Features {
 
     if TxContext::new(checksum, skb.network_offset()).is_none() {
         return features
-            .without(Feature::ChecksumIpv4)
-            .without(Feature::ChecksumIpv6)
+            .without(Feature::ChecksumAny)
             .without(Feature::ChecksumSctp)
             .without(Feature::VlanInsert)
             .without_segmentation();

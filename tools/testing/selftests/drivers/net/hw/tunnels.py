@@ -36,6 +36,9 @@ TUNNELS = {
     "gre": ("gre", "4", 4, False),
     "ipip": ("ipip", "4", 0, False),
     "sit": ("sit", "4", 0, False),
+    # With an extension header behind the outer one, the limit of encapsulations.
+    "ip6gre": ("ip6gre", "6", 12, False),
+    "ip6tnl": ("ip6tnl mode any", "6", 8, False),
 }
 # The inner protocol of those that carry only one.
 ONLY = {"ipip": "4", "sit": "6"}
