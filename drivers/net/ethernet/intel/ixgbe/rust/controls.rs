@@ -7,7 +7,6 @@ use kernel::{
     net::device::{
         controls::{
             Connector,
-            ControlStats,
             Controls,
             ExtAck,
             FirmwareVersion,
@@ -320,13 +319,6 @@ impl Controls for PortDriver {
     fn mac_stats<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> MacStats {
         let (hw, mac) = port.stats.mac(&port.bar);
         mac.mac(hw)
-    }
-
-    fn control_stats<'bound>(
-        port: Pin<&Port<'bound>>,
-        _lock: &mut OpsLocked<'bound>,
-    ) -> ControlStats {
-        port.stats.mac(&port.bar).1.control()
     }
 
     fn pause_stats<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> PauseStats {

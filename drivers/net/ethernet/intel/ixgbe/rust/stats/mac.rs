@@ -8,7 +8,6 @@ use kernel::{
         Io, //
     },
     net::device::controls::{
-        ControlStats,
         LengthRange,
         LengthRanges,
         LengthStats,
@@ -27,9 +26,6 @@ use crate::{
     hw::Bar0,
     regs::counter::*, //
 };
-
-/// Bytes of a frame's header and check sequence.
-const FRAMING: u64 = 18;
 
 /// Bytes of a pause frame.
 const PAUSE_LEN: u64 = 64;
@@ -168,12 +164,7 @@ impl MacCounters {
     pub(crate) fn mac(&self, hw: &HwCounters) -> MacStats {
         let pauses = self.tx_pauses();
         let sent = hw.hw_tx_good.get().saturating_sub(pauses);
-        let sent_bytes = self
-            .hw_tx_bytes
-            .get()
-            .saturating_sub(pauses * PAUSE_LEN + sent * FRAMING);
-        let received = hw.hw_rx_good.get();
-        let received_bytes = self.hw_rx_bytes.get().saturating_sub(received * FRAMING);
+        let sent_bytes = self.hw_tx_bytes.get().saturating_sub(pauses * PAUSE_LEN);
 
         MacStats {
             tx_frames: Some(sent),
@@ -181,22 +172,13 @@ impl MacCounters {
             // Pause frames go to a multicast address.
             tx_multicast: Some(self.hw_tx_multicast.get().saturating_sub(pauses)),
             tx_broadcast: Some(self.hw_tx_broadcast.get()),
-            rx_frames: Some(received),
-            rx_octets: Some(received_bytes),
+            rx_frames: Some(hw.hw_rx_good.get()),
+            rx_octets: Some(self.hw_rx_bytes.get()),
             rx_multicast: Some(hw.hw_rx_multicast.get()),
             rx_broadcast: Some(self.hw_rx_broadcast.get()),
             rx_fcs_errors: Some(hw.hw_rx_crc_errors.get()),
             rx_length_errors: Some(hw.hw_rx_length_errors.get()),
             rx_too_long: Some(hw.hw_rx_oversize.get()),
-        }
-    }
-
-    /// The counters of MAC control frames. The card knows no others than those that pause.
-    pub(crate) fn control(&self) -> ControlStats {
-        ControlStats {
-            tx_frames: Some(self.tx_pauses()),
-            rx_frames: Some(self.rx_pauses()),
-            rx_unsupported: None,
         }
     }
 
