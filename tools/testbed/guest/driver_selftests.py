@@ -26,7 +26,8 @@ from pathlib import Path
 from run_selftests import ROOT, KernelLog, Program, Runner
 
 PEER = "peer"
-V4 = ("192.0.2.1", "192.0.2.2")
+# Not those of drivers/net/lib/py/env.py, which programs give to tunnels.
+V4 = ("198.51.100.1", "198.51.100.2")
 V6 = ("2001:db8:1::1", "2001:db8:1::2")
 # For addresses of containers behind NETIF.
 PREFIX_V6 = "2001:db8:2::/64"
@@ -151,6 +152,7 @@ class Bench:
             run(f"ip {where}addr add {V4[number]}/24 dev {name}")
             run(f"ip {where}addr add {V6[number]}/64 dev {name} nodad")
             run(f"ip {where}link set {name} up")
+        run(f"ip -n {PEER} route add {PREFIX_V6} via {V6[0]}")
         self.check()
         return {
             "NETIF": local, "REMOTE_TYPE": "netns", "REMOTE_ARGS": PEER,

@@ -17,6 +17,7 @@ from testbed.bench.about import ABOUT, TITLES
 from testbed.bench.record import PARTS, Circumstances, Content, load
 from testbed.bench.rows import Row, table
 from testbed.host.ui import Failure, clock
+from testbed.selftests import reasons
 from testbed.selftests import record as selftests
 
 RESULTS, README = "RESULTS.md", "README.md"
@@ -72,8 +73,9 @@ def _notes(content: Content) -> str:
 
 
 def _selftests(content: Content) -> str:
-    """Programs of the kernel's selftests with each driver, C beside Rust."""
-    return "\n".join(selftests.table(content)) + "\n"
+    """Programs of the kernel's selftests with each driver, C beside Rust; causes, of the latter."""
+    causes = ["", "Cases that fail or are skipped with the Rust driver, by their cause:", ""]
+    return "\n".join([*selftests.table(content), *causes, *reasons.table(content["rust"])]) + "\n"
 
 
 def _checks(content: Content) -> str:

@@ -30,8 +30,8 @@ use kernel::{
             WakePackets, //
         },
         Device,
-        Locks,
         Feature,
+        Locks,
         OpsLocked, //
     },
     prelude::*,
@@ -251,6 +251,7 @@ impl Controls for PortDriver {
     fn messages<'a>(port: &'a Port<'_>) -> &'a Messages {
         &port.messages
     }
+
     fn arm_wake_up<'bound>(
         port: Pin<&Port<'bound>>,
         dev: &Device,
@@ -259,7 +260,6 @@ impl Controls for PortDriver {
     ) {
         port.arm_wake_up(dev, packets);
     }
-
 
     fn moderation<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> Moderation {
         port.moderation.get()
@@ -370,10 +370,6 @@ impl Controls for PortDriver {
         if let Some(table) = change.table {
             spread
                 .set_table(table)
-            let pairs = port.pairs(lock);
-            port.filters
-                .spread_is_even
-                .store(port.spread.get(lock).is_even(pairs), Relaxed);
                 .map_err(|error| extack.refuse(error, c"an entry selects one of 16 queues"))?;
         }
         if let Some(key) = change.key {
@@ -382,6 +378,10 @@ impl Controls for PortDriver {
         // If the device is down, `start()` passes it to the card.
         if dev.is_running() {
             spread.apply(&port.bar);
+            let pairs = port.pairs(lock);
+            port.filters
+                .spread_is_even
+                .store(port.spread.get(lock).is_even(pairs), Relaxed);
         }
         Ok(())
     }

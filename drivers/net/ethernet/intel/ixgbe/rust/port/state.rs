@@ -274,10 +274,10 @@ impl<'bound> Port<'bound> {
             .with(Feature::TunnelUdp)
             .with(Feature::TunnelUdpChecksum);
         info.max_segmented_len = MAX_SEGMENTED_LEN;
-
-        let stats = PortStats::new(pairs)?;
         info.wake = wake_up::packets(pdev);
         info.wake_at_first = wake_up::AT_FIRST;
+
+        let stats = PortStats::new(pairs)?;
         Ok((
             info,
             try_pin_init!(Port {

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Why cases of the kernel's selftests do not pass with the Rust driver.
+
+A rule is about the cases of a program whose name, or whose own reason, has a word. The first one
+that fits counts. A case without a rule is listed as not explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.selftests.results import PASS
+
+CARD, DRIVER, TESTBED, TEST = "card", "driver", "testbed", "test"
+# The causes, in the order of the table.
+CAUSES = {
+    CARD: "the 82599 cannot",
+    DRIVER: "the driver does not have it",
+    TESTBED: "the testbed's kernel, tools or machine lack it",
+    TEST: "the case itself",
+}
+UNKNOWN = "not explained"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The cause for some cases of a program."""
+
+    program: str
+    word: str
+    cause: str
+    why: str
+
+    def fits(self, program: str, case: str, reason: str) -> bool:
+        """Whether it is about this case."""
+        return self.program == program and (self.word in case or self.word in reason)
+
+
+_XDP = "XDP, and AF_XDP without copies, are not there yet"
+_SPLIT = "split headers, for zero-copy reception, are not there yet"
+_HUGE = "no huge pages in User-Mode Linux; and " + _SPLIT
+_CONTEXTS = "one table and one key for the hash: no contexts"
+_SWITCH = "no embedded switch"
+_L3_STATS = "no counters of routes"
+_FOUR = "four processors, so four queues"
+_NO_IPV6 = "no perfect filters for IPv6"
+_AFFINITY = "User-Mode Linux does not direct interrupts to processors"
+
+RULES = (
+    Rule("devlink_port_split.py", "", CARD, "ports cannot be split"),
+    Rule("devlink_rate_cross_esw.py", "", CARD, _SWITCH),
+    Rule("devlink_rate_tc_bw.py", "", CARD, _SWITCH),
+    Rule("devmem.py", "", TESTBED, _HUGE),
+    Rule("nk_devmem.py", "", TESTBED, _HUGE),
+    Rule("userns_devmem.py", "", TESTBED, _HUGE),
+    Rule("hds.py", "", DRIVER, _SPLIT),
+    Rule("iou-zcrx.py", "", DRIVER, _SPLIT),
+    Rule("nk_qlease.py", "nr_hugepages", TESTBED, _HUGE),
+    Rule("nk_qlease.py", "", DRIVER, _SPLIT),
+    Rule("ethtool.sh", "", CARD, "the module decides on the speed"),
+    Rule("ethtool_extended_state.sh", "", CARD, "it does not tell why a link is down"),
+    Rule("ethtool_mm.sh", "", CARD, "no MAC merge"),
+    Rule("ethtool_std_stats.sh", "pause-tx", TEST, "pause frames that software sends"),
+    Rule("ethtool_std_stats.sh", "", CARD, "it does not count these"),
+    Rule("gro.py", "rx-gro-hw", CARD, "it joins packets by LRO"),
+    Rule("gro.py", "at least 8 queues", TESTBED, _FOUR),
+    Rule("gro.py", "_isolated", CARD, _NO_IPV6),
+    Rule("gro.py", ".lro_", CARD, "LRO is for TCP over IPv4 without options, and ends elsewhere"),
+    Rule("gro.py", "sw_ipv4_data_lrg_1byte", TEST, "fails with either driver"),
+    Rule("gro_hw.py", "", CARD, "it joins packets by LRO"),
+    Rule("hw_stats_l3.sh", "", CARD, _L3_STATS),
+    Rule("hw_stats_l3_gre.sh", "", CARD, _L3_STATS),
+    Rule("ipsec_vxlan.py", "", DRIVER, "no IPsec"),
+    Rule("irq.py", "", TESTBED, _AFFINITY),
+    Rule("loopback.sh", "", DRIVER, "the loopback is for self-tests only"),
+    Rule("macsec.py", "netdevsim", TEST, "for netdevsim only"),
+    Rule("macsec.py", "", CARD, "no MACsec"),
+    Rule("napi_threaded.py", "", TESTBED, "its ethtool has no JSON for -l"),
+    Rule("netpoll_basic.py", "", TESTBED, "no bpftrace, or no netconsole"),
+    Rule("nic_timestamp.py", "", DRIVER, "no time stamps by the card (PTP)"),
+    Rule("nk_netns.py", "", TESTBED, "needs a JIT for BPF"),
+    Rule("ntuple.py", "6.", CARD, _NO_IPV6),
+    Rule("ping.py", "xdp_offload", CARD, "no XDP in the card"),
+    Rule("ping.py", "xdp", DRIVER, _XDP),
+    Rule("pp_alloc_fail.py", "", TESTBED, "User-Mode Linux injects no errors into functions"),
+    Rule("psp.py", "netdevsim", TEST, "for netdevsim only"),
+    Rule("psp.py", "", CARD, "no PSP"),
+    Rule("ring_reconfig.py", "backlog", TEST, "the queue does not fill up"),
+    Rule("rss_api.py", "fields", CARD, "its hash is over both addresses, or both ports too"),
+    Rule("rss_api.py", "", CARD, _CONTEXTS),
+    Rule("rss_ctx.py", "Not enough queues", TESTBED, _FOUR),
+    Rule("rss_ctx.py", "channel count", TESTBED, _FOUR),
+    Rule("rss_ctx.py", "", CARD, _CONTEXTS),
+    Rule("rss_drv.py", "contexts", CARD, _CONTEXTS),
+    Rule("rss_drv.py", "", CARD, "a table of one size"),
+    Rule("rss_flow_label.py", "", CARD, "no flow labels in its hash"),
+    Rule("rss_input_xfrm.py", "", CARD, "its hash is not symmetric"),
+    Rule("shaper.py", "", DRIVER, "no rate limits"),
+    Rule("stats.py", "fec", CARD, "10 Gb/s over one lane has no FEC"),
+    Rule("toeplitz.py", "single core", TESTBED, _AFFINITY),
+    Rule("toeplitz.py", "test.udp", DRIVER, "ports of UDP are not hashed at first, as with ixgbe"),
+    Rule("xdp.py", "", DRIVER, _XDP),
+    Rule("xdp_metadata.py", "", DRIVER, _XDP),
+    Rule("xsk_reconfig.py", "", DRIVER, _XDP),
+)
+
+
+def explained(results: Mapping[str, Any]) -> dict[tuple[str, str, str], int]:
+    """The number of cases that do not pass: by program, cause and reason, in the order of rules."""
+    found: dict[tuple[str, str, str], int] = {}
+    for program, entry in results.items():
+        for name, case in entry["cases"].items():
+            if case["result"] == PASS:
+                continue
+            rule = next((r for r in RULES if r.fits(program, name, case["reason"])), None)
+            key = (program, rule.cause, rule.why) if rule else (program, UNKNOWN, name)
+            found[key] = found.get(key, 0) + 1
+    return found
+
+
+def table(results: Mapping[str, Any]) -> list[str]:
+    """The reasons as the lines of Markdown tables: sums by cause, and reasons by program."""
+    found = explained(results)
+    sums: dict[str, int] = {}
+    for (_, cause, _), count in found.items():
+        sums[cause] = sums.get(cause, 0) + count
+    lines = ["| cause | cases |", "| --- | ---: |"]
+    lines += [
+        f"| {text} ({cause}) | {sums[cause]} |" for cause, text in CAUSES.items() if cause in sums
+    ]
+    if UNKNOWN in sums:
+        lines.append(f"| {UNKNOWN} | {sums[UNKNOWN]} |")
+    lines += ["", "| program | cases | cause | |", "| --- | ---: | --- | --- |"]
+    lines += [
+        f"| {program} | {count} | {cause} | {why} |"
+        for (program, cause, why), count in found.items()
+    ]
+    return lines
