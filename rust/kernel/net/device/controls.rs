@@ -54,7 +54,6 @@ pub use self::{
         LinkSettings, //
     },
     mac_stats::{
-        ControlStats,
         LengthRange,
         LengthRanges,
         LengthStats,
@@ -249,17 +248,8 @@ pub trait Controls: Driver {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// The counters of the MAC. The device is not suspended; this holds for the next three, too.
+    /// The counters of the MAC. The device is not suspended; this holds for the next two, too.
     fn mac_stats<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> MacStats {
-        let _ = (data, lock);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
-    /// The counters of MAC control frames.
-    fn control_stats<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        lock: &mut OpsLocked<'bound>,
-    ) -> ControlStats {
         let _ = (data, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
@@ -475,7 +465,6 @@ impl<T: Controls> ControlOps<T> {
                 set_pauseparam: if_has!(T::HAS_SET_PAUSE, Self::set_pauseparam),
                 get_pause_stats: if_has!(T::HAS_PAUSE_STATS, Self::get_pause_stats),
                 get_eth_mac_stats: if_has!(T::HAS_MAC_STATS, Self::get_eth_mac_stats),
-                get_eth_ctrl_stats: if_has!(T::HAS_CONTROL_STATS, Self::get_eth_ctrl_stats),
                 get_rmon_stats: if_has!(T::HAS_LENGTH_STATS, Self::get_rmon_stats),
                 get_rxnfc: if_has!(T::HAS_FLOW_RULES, Self::get_rxnfc),
                 set_rxnfc: if_has!(T::HAS_FLOW_RULES, Self::set_rxnfc),

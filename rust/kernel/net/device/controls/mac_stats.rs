@@ -23,7 +23,8 @@ use crate::{
 pub struct MacStats {
     /// Frames sent, without those of MAC control.
     pub tx_frames: Option<u64>,
-    /// Bytes of their data and padding, without headers and check sequence.
+    /// Their bytes. IEEE 802.3 counts data and padding alone; drivers, and the kernel's test of
+    /// these counters, count headers and check sequence, too.
     pub tx_octets: Option<u64>,
     /// Those to multicast addresses.
     pub tx_multicast: Option<u64>,
@@ -31,7 +32,8 @@ pub struct MacStats {
     pub tx_broadcast: Option<u64>,
     /// Good frames received, without those of MAC control.
     pub rx_frames: Option<u64>,
-    /// Bytes of their data and padding, without headers and check sequence.
+    /// Their bytes. IEEE 802.3 counts data and padding alone; drivers, and the kernel's test of
+    /// these counters, count headers and check sequence, too.
     pub rx_octets: Option<u64>,
     /// Those to multicast addresses.
     pub rx_multicast: Option<u64>,
@@ -43,17 +45,6 @@ pub struct MacStats {
     pub rx_length_errors: Option<u64>,
     /// Frames that were too long.
     pub rx_too_long: Option<u64>,
-}
-
-/// Counters of MAC control frames, IEEE 802.3 clause 30.3.3: group `eth-ctrl`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ControlStats {
-    /// Frames sent.
-    pub tx_frames: Option<u64>,
-    /// Frames received.
-    pub rx_frames: Option<u64>,
-    /// Frames received with an unknown request.
-    pub rx_unsupported: Option<u64>,
 }
 
 /// Pause frames, for `ethtool -I -a DEV`.
@@ -168,31 +159,6 @@ impl<T: Controls> ControlOps<T> {
         put(&mut to.FrameCheckSequenceErrors, from.rx_fcs_errors);
         put(&mut to.InRangeLengthErrors, from.rx_length_errors);
         put(&mut to.FrameTooLongErrors, from.rx_too_long);
-    }
-
-    /// # Safety
-    ///
-    /// Must only be called by the core, for a device of driver `T`, with valid `stats`.
-    pub(super) unsafe extern "C" fn get_eth_ctrl_stats(
-        dev: *mut bindings::net_device,
-        stats: *mut bindings::ethtool_eth_ctrl_stats,
-    ) {
-        // SAFETY: As in `get_eth_mac_stats()`.
-        let (inner, to, mut lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                &mut (*stats).__bindgen_anon_1.__bindgen_anon_1,
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
-        if inner.check_reachable().is_err() {
-            return;
-        }
-        let from = T::control_stats(inner.data(), &mut lock);
-
-        put(&mut to.MACControlFramesTransmitted, from.tx_frames);
-        put(&mut to.MACControlFramesReceived, from.rx_frames);
-        put(&mut to.UnsupportedOpcodesReceived, from.rx_unsupported);
     }
 
     /// # Safety
