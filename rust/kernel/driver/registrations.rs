@@ -294,9 +294,12 @@ fn entries<'a>(
 ///
 /// [`Driver::shutdown`]: srctree/include/linux/device/driver.h
 pub(crate) fn shutdown_all(dev: &Device<CoreInternal<'_>>, why: Shutdown) -> bool {
-    entries(dev, Order::NewestFirst).fold(false, |wakes, entry| {
-        entry.registration.shutdown(why) || wakes
-    })
+    let mut wakes = false;
+
+    for entry in entries(dev, Order::NewestFirst) {
+        wakes |= entry.registration.shutdown(why);
+    }
+    wakes
 }
 
 /// Suspends the registrations of a device, the newest first.

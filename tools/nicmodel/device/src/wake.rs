@@ -478,7 +478,7 @@ mod tests {
         assert_eq!(receive(&mut card, &plain(MAC)), 1);
         write_pmcsr(&card, 0x0100);
         let wuc = || Wuc::from_raw(card.device.register_read(offset::WUC));
-        assert_eq!(wuc().raw(), 0x16);
+        assert_eq!(wuc().raw(), 0x17);
         card.set(Wuc::ZERO);
         assert_eq!((wuc().raw(), pmcsr(&card)), (4, 0x8000));
         card.set(Wuc::ZERO.with_pme_en(true).with_pme_status(true));

@@ -251,8 +251,8 @@ impl<'bound> Port<'bound> {
         info.features = Features::NONE
             .with(Feature::ScatterGather)
             .with(Feature::HighDma)
-            // Of TCP and UDP behind any headers, see `features_check()`. Without this, the stack would
-            // not leave it packets with extension headers of IPv6.
+            // Of TCP and UDP behind any headers, see `features_check()`. Without this, the stack
+            // would not leave it packets with extension headers of IPv6.
             .with(Feature::ChecksumAny)
             .with(Feature::ChecksumSctp)
             .with(Feature::RxChecksum)
