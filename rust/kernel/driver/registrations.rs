@@ -86,7 +86,7 @@ impl Suspension {
 pub enum Shutdown {
     /// The machine goes off.
     PowerOff,
-    /// It starts again, or another kernel does.
+    /// It halts or starts again, or another kernel does.
     Restart,
 }
 

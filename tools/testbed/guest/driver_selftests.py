@@ -26,8 +26,8 @@ from pathlib import Path
 from run_selftests import ROOT, KernelLog, Program, Runner
 
 PEER = "peer"
-# Not those of drivers/net/lib/py/env.py, which programs give to tunnels.
-V4 = ("198.51.100.1", "198.51.100.2")
+# Not 192.0.2 and 198.51.100, which programs give to tunnels.
+V4 = ("203.0.113.1", "203.0.113.2")
 V6 = ("2001:db8:1::1", "2001:db8:1::2")
 # For addresses of containers behind NETIF.
 PREFIX_V6 = "2001:db8:2::/64"

@@ -198,8 +198,9 @@ pub trait Controls: Driver {
     ///
     /// The machine is about to sleep, or to go off. [`Driver::quiesce`] has been called if the
     /// device was up, and the card may not access memory; it needs its link, and its filter of
-    /// addresses. The bus lowers its power after this. [`Driver::reset`] comes next, if anything
-    /// does.
+    /// addresses. The bus lowers its power after this, unless an image of the memory is made for
+    /// hibernation. [`Driver::reset`] comes next, or the driver's data is dropped, if anything
+    /// happens to it.
     fn arm_wake_up<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,

@@ -206,7 +206,8 @@ pub struct Info {
     /// [`i32::MAX`].
     pub tx_timeout_ms: u32,
     /// The packets by which the card can wake the machine, for drivers with
-    /// [`Controls::arm_wake_up`](super::controls::Controls::arm_wake_up).
+    /// [`Controls::arm_wake_up`](super::controls::Controls::arm_wake_up). Not of more than one
+    /// network device of a bus device: the bus has one setting for all.
     pub wake: WakePackets,
     /// Those by which it does, until users choose.
     pub wake_at_first: WakePackets,

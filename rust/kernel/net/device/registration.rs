@@ -402,8 +402,8 @@ impl<T: Driver> Drop for Registration<T> {
                 self.inner().rely_no_more(locks);
                 Up::lose_kept(self.inner(), locks);
             });
+            self.inner().end_wake_up();
         }
-        self.inner().end_wake_up();
 
         // SAFETY: By the type invariants, the private part is a valid `Inner<T>`. There are no
         // callbacks any more, and the work cannot be queued again.
@@ -587,7 +587,7 @@ impl<T: Driver> Registration<T> {
                 bindings::netif_set_affinity_auto(raw);
             }
             bindings::netif_carrier_off(raw);
-            to_result(bindings::register_netdev(raw))?;
+            to_result(bindings::register_netdev(raw)).inspect_err(|_| inner.end_wake_up())?;
         }
 
         // INVARIANT: The device is registered.

@@ -46,6 +46,7 @@ _SWITCH = "no embedded switch"
 _L3_STATS = "no counters of routes"
 _FOUR = "four processors, so four queues"
 _NO_IPV6 = "no perfect filters for IPv6"
+_JSON = "its ethtool has no JSON for what it asks"
 _AFFINITY = "User-Mode Linux does not direct interrupts to processors"
 
 RULES = (
@@ -75,10 +76,12 @@ RULES = (
     Rule("ipsec_vxlan.py", "", DRIVER, "no IPsec"),
     Rule("irq.py", "", TESTBED, _AFFINITY),
     Rule("loopback.sh", "", DRIVER, "the loopback is for self-tests only"),
+    Rule("macsec.py", "198.51.100", TESTBED, "its tunnel had the addresses of the ports"),
+    Rule("macsec.py", "test_vlan.software", TESTBED, "its tunnel had the addresses of the ports"),
     Rule("macsec.py", "netdevsim", TEST, "for netdevsim only"),
     Rule("macsec.py", "", CARD, "no MACsec"),
-    Rule("napi_threaded.py", "", TESTBED, "its ethtool has no JSON for -l"),
-    Rule("netpoll_basic.py", "", TESTBED, "no bpftrace, or no netconsole"),
+    Rule("napi_threaded.py", "", TESTBED, _JSON),
+    Rule("netpoll_basic.py", "", TESTBED, _JSON),
     Rule("nic_timestamp.py", "", DRIVER, "no time stamps by the card (PTP)"),
     Rule("nk_netns.py", "", TESTBED, "needs a JIT for BPF"),
     Rule("ntuple.py", "6.", CARD, _NO_IPV6),

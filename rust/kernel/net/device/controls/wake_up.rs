@@ -124,24 +124,29 @@ fn may_wake_up(parent: &device::Device<Bound>) -> bool {
     unsafe { bindings::device_may_wakeup(parent.as_raw()) }
 }
 
+/// Tells the driver core whether it may.
+fn let_wake_up(parent: &device::Device<Bound>, is_wanted: bool) -> Result {
+    // SAFETY: The device is valid. Process context.
+    match to_result(unsafe { bindings::device_set_wakeup_enable(parent.as_raw(), is_wanted) }) {
+        // It may already: users have turned it on in sysfs, or another driver has.
+        Err(error) if error == EEXIST => Ok(()),
+        result => result,
+    }
+}
+
 impl<T: Driver> Inner<T> {
     /// Tells the driver core whether the machine is to be woken, as the driver has it at first.
     pub(in super::super) fn begin_wake_up(&self, info: &Info) {
         if let (false, Some(parent)) = (info.wake.is_empty(), waker(self)) {
-            let is_wanted = !info.wake_at_first.is_empty();
-
             // It fails for want of memory. Users see that it is off then, and can turn it on.
-            //
-            // SAFETY: The device is valid. Process context.
-            let _ = unsafe { bindings::device_set_wakeup_enable(parent.as_raw(), is_wanted) };
+            let _ = let_wake_up(parent, !info.wake_at_first.is_empty());
         }
     }
 
     /// Tells it that the machine is not to be woken any more.
     pub(in super::super) fn end_wake_up(&self) {
         if let (false, Some(parent)) = (self.wake_up.can.is_empty(), waker(self)) {
-            // SAFETY: The device is valid. Process context.
-            let _ = unsafe { bindings::device_set_wakeup_enable(parent.as_raw(), false) };
+            let _ = let_wake_up(parent, false);
         }
     }
 
@@ -219,14 +224,7 @@ impl<T: Controls> ControlOps<T> {
                 None if wanted.is_empty() => return Ok(0),
                 None => return Err(EOPNOTSUPP),
             };
-            let (is_on, is_wanted) = (may_wake_up(parent), !wanted.is_empty());
-            // It cannot be turned on twice.
-            if is_on != is_wanted {
-                // SAFETY: The device is valid. Process context.
-                to_result(unsafe {
-                    bindings::device_set_wakeup_enable(parent.as_raw(), is_wanted)
-                })?;
-            }
+            let_wake_up(parent, !wanted.is_empty())?;
             *inner.wake_up.wanted.get_mut(&mut lock) = wanted;
             Ok(0)
         })

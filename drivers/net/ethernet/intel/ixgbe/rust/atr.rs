@@ -186,7 +186,6 @@ impl Flow {
     /// queue that does not get it at once leaves it: a filter that is not added costs some packets
     /// the way to their CPU, as does one that gets lost. There is no answer.
     pub(crate) fn direct_to(self, bar: &Bar0<'_>, lock: &SpinLock<()>, table: &Table, pair: Pair) {
-        let (bucket, signature) = self.hashes();
         // Users who set the redirection table want packets where that has them.
         if !table.spread_is_even.load(Relaxed) {
             return;
@@ -194,6 +193,7 @@ impl Flow {
         let Some(_guard) = lock.try_lock() else {
             return;
         };
+        let (bucket, signature) = self.hashes();
         table.is_used.store(true, Relaxed);
 
         bar.write_reg(

@@ -124,3 +124,8 @@ pub(crate) fn passes_packets(bar: &Bar0<'_>) -> bool {
 pub(crate) fn uses_port(bar: &Bar0<'_>) -> bool {
     passes_packets(bar) && bar.read(MANC).rcv_tco_en() && !bar.read(FACTPS).mngcg()
 }
+
+/// Returns whether a port is the first function of the card, wherever a hypervisor shows it.
+pub(crate) fn is_first(bar: &Bar0<'_>, number: u32) -> bool {
+    (number == 0) != bar.read(FACTPS).lfs()
+}

@@ -147,6 +147,7 @@ def off_in_sysfs(cfg):
         raise KsftSkipEx("ixgbe turns it on again before it sleeps")
     wakeup = _sysfs(cfg)
     defer(wakeup.write_text, "enabled", encoding="utf-8")
+    _choose(cfg, "g")
     wakeup.write_text("disabled", encoding="utf-8")
     mac = cfg.ports[0].mac().replace(":", "")
     ksft_eq(_sleep_with(cfg, _magic(mac)), 0)

@@ -125,6 +125,21 @@ impl Port<'_> {
         }
     }
 
+    /// Starts the link for packets that are to wake the machine: as it was, if it was started.
+    ///
+    /// There are no check-ups meanwhile, which would find another speed.
+    pub(super) fn keep_link(&self, netdev: &Device) {
+        let mut cage = self.cage.lock();
+
+        if let Content::Ready(module) = cage.content {
+            link::laser_on(&self.bar);
+            self.start_at(netdev, &mut cage, module);
+            return;
+        }
+        drop(cage);
+        self.start_link(netdev);
+    }
+
     /// Starts the link of a backplane.
     fn start_backplane(&self, netdev: &Device, cage: &mut Cage) {
         let started = link::start_backplane(&self.bar, &self.firmware);

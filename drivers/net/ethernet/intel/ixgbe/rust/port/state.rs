@@ -50,7 +50,10 @@ use crate::{
     atr,
     eeprom,
     filter,
-    firmware::Firmware,
+    firmware::{
+        self,
+        Firmware, //
+    },
     flow,
     flow_director::{
         self,
@@ -274,7 +277,7 @@ impl<'bound> Port<'bound> {
             .with(Feature::TunnelUdp)
             .with(Feature::TunnelUdpChecksum);
         info.max_segmented_len = MAX_SEGMENTED_LEN;
-        info.wake = wake_up::packets(pdev);
+        info.wake = wake_up::packets(pdev, firmware::is_first(&bar, number));
         info.wake_at_first = wake_up::AT_FIRST;
 
         let stats = PortStats::new(pairs)?;

@@ -39,6 +39,8 @@ register! {
 
     /// Power state and sharing of the functions of the card.
     pub(crate) FACTPS(u32) @ 0x10150 {
+        /// LAN Function Select: the two ports are each other's function.
+        30:30   lfs => bool;
         /// The clock of the management block is off.
         29:29   mngcg => bool;
     }
