@@ -6,7 +6,50 @@
 
 #![forbid(unsafe_code)]
 
-use kernel::net::device::controls::ControlOps;
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    net::{
+        device::{
+            self,
+            controls::ControlOps,
+            Driver,
+            Immediate,
+            Info,
+            Locks,
+            MacAddress,
+            Opening, //
+        },
+        napi::{
+            Poll,
+            Polled, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::TxSkBuff, //
+    },
+    prelude::*, //
+};
+
+module! {
+    type: Misused,
+    name: "misused",
+    authors: ["The skbulk authors"],
+    description: "Misused",
+    license: "GPL",
+}
+
+pub struct Misused;
+
+impl kernel::Module for Misused {
+    fn init(_: &'static ThisModule) -> Result<Self> {
+        Ok(Self)
+    }
+}
 
 pub struct Card<F>(pub F);
 
@@ -16,4 +59,48 @@ pub type Certain = fn(&'static ());
 //~ pub fn callbacks(ops: ControlOps<Card<Any>>) -> ControlOps<Card<Any>> {
 pub fn callbacks(ops: ControlOps<Card<Certain>>) -> ControlOps<Card<Any>> {
     ops
+}
+
+type Data<'a> = Pin<&'a ()>;
+
+#[vtable]
+impl<F: 'static> Driver for Card<F> {
+    type Bus = Device<Bound>;
+    type Setup = ();
+    type Data<'bound> = ();
+    type Poller<'bound> = ();
+    type Tx<'bound> = ();
+    type Doorbell = Immediate;
+
+    fn probe<'bound>(_: &'bound Device<Bound>, (): ()) -> Result<(Info, impl PinInit<(), Error>)> {
+        Ok((Info::new(MacAddress::BROADCAST), Ok(())))
+    }
+
+    fn open<'bound>(_: &mut Opening<'_, 'bound, Self>) -> Result {
+        Ok(())
+    }
+
+    fn start<'bound>(_: Data<'_>, _: &device::Device, _: &mut Locks<'_>) -> Result {
+        Ok(())
+    }
+
+    fn quiesce<'bound>(_: Data<'_>, _: &device::Device, _: &mut Locks<'_>) -> Result {
+        Ok(())
+    }
+
+    fn poll<'bound>(_: Data<'_>, _: &mut (), _: &Poll<'_>) -> Polled {
+        Polled::Idle { received: 0 }
+    }
+
+    fn rearm<'bound>(_: Data<'_>, _: u16) {}
+
+    fn start_xmit<'bound, 'call>(
+        _: Data<'_>,
+        _: &mut (),
+        _: &TxQueue<'_>,
+        _: TxSkBuff<'call>,
+        _: bool,
+    ) -> Xmit<'call> {
+        Xmit::Taken
+    }
 }
