@@ -132,6 +132,9 @@ impl Port<'_> {
         let mut cage = self.cage.lock();
 
         if let Content::Ready(module) = cage.content {
+            // A port that is down may have been reset since. If the firmware does not let go, the
+            // settings that there are have to do.
+            let _ = sfp::set_up(&self.bar, self.number, &module);
             link::laser_on(&self.bar);
             self.start_at(netdev, &mut cage, module);
             return;
