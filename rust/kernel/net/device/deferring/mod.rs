@@ -12,9 +12,9 @@
 //! The card begins late with packets that share a doorbell, so their answers come when the poll
 //! function has just found nothing more. To turn interrupts on for these few is dear: an interrupt
 //! costs as much as many polls without a packet. So a poll that has transmitted is repeated until
-//! it has found nothing for 2 µs, or its budget is used up. A CPU on which that is in vain most of
-//! the time does so for one of 16 poll functions, and one that a process waits for does not, see
-//! [`patience`].
+//! it has found nothing for 2 µs. If its budget is used up before, it goes on when the core calls
+//! it again. A CPU on which that is in vain most of the time does so for one of 16 poll functions,
+//! and one that a process waits for does not, see [`patience`].
 //!
 //! A driver chooses this with [`Driver::Doorbell`], and implements [`Defer`].
 //!
@@ -46,6 +46,7 @@ use super::{
 use crate::{
     bindings,
     net::napi::{
+        Id,
         Poll,
         Polled, //
     },
@@ -71,6 +72,10 @@ use self::patience::{
 const MAX_PACKETS: u32 = 32;
 /// The same at the start of a poll.
 const FIRST_PACKETS: u32 = 1;
+
+/// The most polls of one run of a poll function. They take time without packets as well: this ends
+/// a run whatever the driver and the clock say.
+const MAX_POLLS: u32 = 512;
 
 /// The most queues whose doorbells one poll function can ring. Further ones are not deferred.
 const MAX_QUEUES: usize = 8;
@@ -163,27 +168,30 @@ impl<T: Defer> DoorbellOf<T> for Deferring {
         let Some(deferral) = (unsafe { Deferral::new(cx) }) else {
             return poll(cx);
         };
-        let mut wait = Wait::new(deferral.prospect(), cx.delays_process());
+        let goes_on = deferral.is_interrupted(cx);
+        let mut wait = Wait::new(deferral.prospect(), cx.delays_process(), goes_on);
         let mut total = 0_usize;
-        let mut used = 0_usize;
 
-        loop {
-            let received = match poll(cx) {
-                Polled::Busy => return Polled::Busy,
+        for _ in 0..MAX_POLLS {
+            let polled = poll(cx);
+            let has_rung = deferral.ring();
+            let received = match polled {
+                Polled::Busy => {
+                    wait.begin(has_rung);
+                    return deferral.interrupt(&wait, cx);
+                }
                 Polled::Idle { received } => received,
             };
-            let has_rung = deferral.ring();
 
             total = total.saturating_add(received);
             if !wait.goes_on(received > 0, has_rung) {
                 return Polled::Idle { received: total };
             }
-            // A poll without packets takes time as well: this ends whatever the driver says.
-            used = used.saturating_add(received.max(1));
-            if used >= cx.budget().packets() {
-                return Polled::Busy;
+            if total >= cx.budget().packets() {
+                return deferral.interrupt(&wait, cx);
             }
         }
+        Polled::Busy
     }
 
     #[inline]
@@ -280,6 +288,8 @@ impl Deferring {
 struct PollDoorbells {
     running: Cell<bool>,
     prospect: Prospect,
+    /// The instance whose poll function was interrupted last, if none has run since then.
+    interrupted: Cell<Option<Id>>,
     len: Cell<usize>,
     queues: [Cell<Option<QueueRef>>; MAX_QUEUES],
 }
@@ -296,6 +306,7 @@ unsafe impl Sync for CpuStatic {}
 static DOORBELLS: CpuStatic = CpuStatic(PollDoorbells {
     running: Cell::new(false),
     prospect: Prospect::new(),
+    interrupted: Cell::new(None),
     len: Cell::new(0),
     queues: [const { Cell::new(None) }; MAX_QUEUES],
 });
@@ -369,6 +380,24 @@ impl Deferral {
         // SAFETY: By the type invariants, we are in the context in which the deferral began, and
         // `self` does not leave it.
         unsafe { &this_cpu().prospect }
+    }
+
+    /// Whether this poll function is the one that was interrupted last on this CPU.
+    #[inline]
+    fn is_interrupted(&self, cx: &Poll<'_>) -> bool {
+        // SAFETY: By the type invariants, we are in the context in which the deferral began.
+        unsafe { this_cpu() }.interrupted.take() == Some(cx.napi().id())
+    }
+
+    /// Interrupts a poll function that has used up its budget. If it has transmitted, its next run
+    /// goes on waiting for answers: else that would turn interrupts on if none has come yet.
+    #[inline]
+    fn interrupt(&self, wait: &Wait<'_>, cx: &Poll<'_>) -> Polled {
+        if wait.has_begun() {
+            // SAFETY: By the type invariants, we are in the context in which the deferral began.
+            unsafe { this_cpu() }.interrupted.set(Some(cx.napi().id()));
+        }
+        Polled::Busy
     }
 
     /// Rings the doorbells that were deferred. Returns whether packets have been transmitted since

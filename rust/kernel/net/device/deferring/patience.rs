@@ -79,24 +79,35 @@ pub(super) struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    /// `has_work`: the CPU has other work.
-    pub(super) fn new(prospect: &'a Prospect, has_work: bool) -> Self {
+    /// `has_work`: the CPU has other work. `goes_on`: a run that has transmitted was interrupted.
+    #[inline]
+    pub(super) fn new(prospect: &'a Prospect, has_work: bool, goes_on: bool) -> Self {
         Self {
             prospect,
-            is_on: false,
+            is_on: goes_on,
             waits: has_work.then_some(false),
             since: None,
             found: false,
         }
     }
 
+    /// Answers may come from now on, if a poll has transmitted.
+    #[inline]
+    pub(super) fn begin(&mut self, has_transmitted: bool) {
+        self.is_on |= has_transmitted;
+    }
+
+    /// Whether answers may come.
+    #[inline]
+    pub(super) fn has_begun(&self) -> bool {
+        self.is_on
+    }
+
     /// Accounts a poll that has received packets or not, and transmitted or not. Returns whether to
     /// poll again.
     #[inline]
     pub(super) fn goes_on(&mut self, has_received: bool, has_transmitted: bool) -> bool {
-        if has_transmitted {
-            self.is_on = true;
-        }
+        self.begin(has_transmitted);
         if !self.is_on {
             return false;
         }
@@ -180,7 +191,7 @@ mod cases {
         let prospect = Prospect::new();
 
         for has_work in [false, true] {
-            let mut wait = Wait::new(&prospect, has_work);
+            let mut wait = Wait::new(&prospect, has_work, false);
 
             // Packets that have come already are no wait.
             assert!(wait.goes_on(true, true) && wait.goes_on(true, false));

@@ -15,7 +15,8 @@ use super::{
         UP, //
     },
     patience::PATIENCE,
-    Defer, //
+    Defer,
+    MAX_POLLS, //
 };
 
 use crate::{
@@ -239,27 +240,43 @@ mod cases {
     }
 
     #[test]
-    fn no_poll_is_repeated_without_end() -> Result {
+    fn no_poll_is_repeated_beyond_its_budget() -> Result {
         let (device, _clock) = (device()?, Clock::of_hope());
 
-        // A driver that transmits each time, and says that it has received nothing.
+        // A driver that transmits each time, and receives what it has transmitted.
         device.log.forward.store(1, Relaxed);
         device.log.forward_repeated.store(150, Relaxed);
         device.interrupt(0);
-        // It is stopped when they have used up the budget, and continues when the core wants it to.
-        assert_eq!(device.log.repeated.load(Relaxed), 63);
+        // Two more runs, as the core wants it to continue; in the last one nothing comes any more.
+        assert_eq!(device.log.repeated.load(Relaxed), 150 + 1 + LOOKS);
         device.log.clear();
         Ok(())
     }
 
     #[test]
-    fn a_clock_that_stands_still_ends_with_the_budget() -> Result {
+    fn a_poll_that_was_interrupted_goes_on_waiting() -> Result {
+        let (device, _clock) = (device()?, Clock::of_hope());
+
+        for (forwarded, repeated) in [(1, LOOKS), (0, 0)] {
+            device.log.repeated.store(0, Relaxed);
+            device.log.busy.store(1, Relaxed);
+            device.log.forward.store(forwarded, Relaxed);
+            device.interrupt(0);
+            assert_eq!(device.log.repeated.load(Relaxed), repeated);
+            assert_eq!(device.log.count(Event::Poll), 2);
+            device.log.clear();
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_ends_with_the_polls() -> Result {
         let (device, _clock) = (device()?, Clock::of_hope());
 
         STEP.store(1, Relaxed);
         device.log.forward.store(1, Relaxed);
         device.interrupt(0);
-        assert_eq!(device.log.repeated.load(Relaxed), 63);
+        assert_eq!(device.log.repeated.load(Relaxed), MAX_POLLS - 1);
         device.log.clear();
         Ok(())
     }
