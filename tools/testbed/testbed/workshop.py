@@ -19,6 +19,7 @@ from testbed.build.driver import Driver
 from testbed.build.kernel import Kernel
 from testbed.build.selftests import Selftests
 from testbed.env import Env
+from testbed.host.aside import Aside, Watch
 from testbed.host.lock import Lock
 from testbed.host.ui import Failure
 from testbed.source import tree
@@ -101,13 +102,16 @@ class Workshop:
 
     def ready(self, *configs: str, with_selftests: bool = False) -> Built:
         """The tools, the kernels of some of the configurations, the kernel's selftests."""
-        tools = self._once("tools", self._build_tools)
-        programs = self.selftests() if with_selftests else None
-        kernels = {
-            config: self._once(f"kernel {config}", partial(self._build_kernel, config))
-            for config in configs
-        }
-        return Built(self.env, kernels, tools, self._locks, programs)
+        # A good part of a kernel's build, its Rust crates, keeps a single CPU busy.
+        with Aside(lambda watch: self._once("tools", partial(self._build_tools, watch))) as tools:
+            programs = self.selftests() if with_selftests else None
+            kernels = {
+                config: self._once(
+                    f"kernel {config}", partial(self._build_kernel, config, tools.check)
+                )
+                for config in configs
+            }
+            return Built(self.env, kernels, tools.result(), self._locks, programs)
 
     def selftests(self) -> Selftests:
         """The kernel's selftests alone, for this machine's own kernel."""
@@ -137,12 +141,12 @@ class Workshop:
         lock = Lock(tree.place(self.env) / "lock", "this kernel tree", shared=True)
         return kernel.shared_tree(self.env, self._hold(lock))
 
-    def _build_kernel(self, config: str) -> Kernel:
+    def _build_kernel(self, config: str, watch: Watch) -> Kernel:
         work = self._work()
         what = f"the {config} kernel of this tree"
         lock = self._hold(Lock(kernel.build_lock(self.env, config), what))
         try:
-            return kernel.build(self.env, work, config)
+            return kernel.build(self.env, work, config, watch)
         finally:
             lock.share()
 
@@ -152,9 +156,9 @@ class Workshop:
         with Lock(kernel.build_lock(self.env, "programs"), "the kernel's selftests"):
             return selftests.build(self.env, work)
 
-    def _build_tools(self) -> Path:
+    def _build_tools(self, watch: Watch) -> Path:
         with Lock(nicmodel.target_folder(self.env) / "skbulk.lock", "the host tools"):
-            return nicmodel.build(self.env)
+            return nicmodel.build(self.env, watch)
 
     def _hold(self, lock: Lock) -> Lock:
         self._locks.append(self._stack.enter_context(lock))

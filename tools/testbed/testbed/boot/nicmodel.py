@@ -17,6 +17,7 @@ from typing import Any
 
 from testbed.env import Env, short_hash
 from testbed.host import proc
+from testbed.host.aside import Watch
 from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step
 from testbed.settings import child_environment
@@ -74,20 +75,24 @@ def cargo_env(env: Env) -> dict[str, str]:
     }
 
 
-def build(env: Env) -> Path:
-    """Build every host tool; returns the folder with the programs."""
+def build(env: Env, watch: Watch | None = None) -> Path:
+    """Build every host tool; returns the folder with the programs.
+
+    `watch` is called about every second: the build runs beside another one.
+    """
     manifest = env.clone / "tools/Cargo.toml"
     if not manifest.exists():
         raise Failure(f"{manifest} is missing: this clone is not complete")
     log = env.logs / "cargo.log"
     log.unlink(missing_ok=True)
-    with Step("NIC model and host tools: cargo build"):
+    with Step("NIC model and host tools: cargo build", beside=watch is not None):
         proc.run(
             ["cargo", "build", "--release", "--locked", "--workspace", "--bins", "--lib",
              "--manifest-path", manifest, "-j", str(env.jobs)],
             log,
             what="building the NIC model",
             env=cargo_env(env),
+            watch=watch,
         )  # fmt: skip
     return target_folder(env) / "release"
 

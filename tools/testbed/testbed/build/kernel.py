@@ -21,6 +21,7 @@ from testbed.build.config import (
 )
 from testbed.env import Env, short_hash
 from testbed.host import proc
+from testbed.host.aside import Watch
 from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step, say
 from testbed.source import overlay, own_tree, tree
@@ -259,8 +260,11 @@ def prepare_tree(env: Env) -> Tree:
     return work
 
 
-def build(env: Env, work: Tree, config: str) -> Kernel:
-    """Build the kernel and its modules. The caller holds the tree's lock."""
+def build(env: Env, work: Tree, config: str, watch: Watch | None = None) -> Kernel:
+    """Build the kernel and its modules. The caller holds the tree's lock.
+
+    `watch` is called about every second, and may end the build.
+    """
     folder = build_folder(env, config)
     log = env.logs / f"kernel-{config}.log"
     log.unlink(missing_ok=True)
@@ -271,17 +275,26 @@ def build(env: Env, work: Tree, config: str) -> Kernel:
         gdb = ["scripts_gdb"] if env.settings.verb == "debug" else []
         kernel = Kernel(work, config, folder, log)
         try:
-            _make(env, kernel, step, arch.of(config).target, "modules", *gdb)
+            _make(env, kernel, step, arch.of(config).target, "modules", *gdb, more=watch)
         finally:
             # Crates that were compiled before something failed are not compiled again.
             warnings.update(folder, log.read_text(errors="replace"))
     return kernel
 
 
-def _make(env: Env, kernel: Kernel, step: Step, *targets: str, **variables: str) -> None:
+def _make(
+    env: Env,
+    kernel: Kernel,
+    step: Step,
+    *targets: str,
+    more: Watch | None = None,
+    **variables: str,
+) -> None:
     """Make targets of a configured kernel, with the number of built files as progress."""
 
     def watch() -> None:
+        if more is not None:
+            more()
         built = _BUILT_LINE.findall(kernel.log.read_text(errors="replace"))
         step.detail = f"{len(built)} files built"
 

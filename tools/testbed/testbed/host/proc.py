@@ -16,6 +16,8 @@ from testbed.host.ui import Failure
 from testbed.settings import child_environment
 
 _ERROR_LINE = re.compile(r"\b(error|Error|ERROR|undefined|fatal|FAILED)\b")
+# cargo tells a chain of causes, the root in the last one.
+_CAUSE = re.compile(r"^Caused by:\n(.+)", re.MULTILINE)
 _FULL = os.strerror(errno.ENOSPC)
 # Seconds that a child gets to end by itself.
 GRACE = 3.0
@@ -24,11 +26,13 @@ GRACE = 3.0
 def last_errors(log: Path, count: int = 8) -> list[str]:
     """The last lines of a log that look like errors, else its last lines."""
     try:
-        lines = log.read_text(errors="replace").splitlines()
+        text = log.read_text(errors="replace")
     except OSError:
         return []
+    lines = text.splitlines()
     errors = [line for line in lines if _ERROR_LINE.search(line)]
-    return [line[:240] for line in (errors or lines)[-count:]]
+    cause = _CAUSE.findall(text)[-1:]
+    return [line[:240] for line in [*(errors or lines)[-count:], *cause]]
 
 
 def stop(child: subprocess.Popen[bytes], grace: float = GRACE) -> None:
@@ -94,10 +98,16 @@ def run(
 
 def _hint(log: Path) -> str:
     """The way out of a failure that is none of the tool's."""
-    if _FULL in log.read_text(errors="replace"):
+    text = log.read_text(errors="replace")
+    if _FULL in text:
         return (
             "the disk is full: make clean removes builds, and XDG_CACHE_HOME=FOLDER "
             "puts them on another disk"
+        )
+    if "SSL certificate problem" in text:
+        return (
+            "a proxy with a certificate of its own? Add that to "
+            "/etc/ssl/certs/ca-certificates.crt (update-ca-certificates)"
         )
     return ""
 

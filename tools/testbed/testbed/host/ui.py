@@ -59,11 +59,13 @@ def since_start() -> float:
 class Step:
     """A step of work: prints its name, its progress, and its duration.
 
-    Use it as a context manager; `detail` may be set while it runs.
+    Use it as a context manager; `detail` may be set while it runs. A step that runs beside
+    another one leaves the progress lines to that.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, beside: bool = False) -> None:
         self.name = name
+        self._beside = beside
         self.detail = ""
         self.began = time.monotonic()
         self._done = threading.Event()
@@ -78,17 +80,20 @@ class Step:
 
     def __enter__(self) -> Step:
         say(f"==> {self.name}  [at {clock(since_start())}]")
-        self._ticker.start()
+        if not self._beside:
+            self._ticker.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._done.set()
-        self._ticker.join()
+        if not self._beside:
+            self._ticker.join()
         how = "done in" if kind is None else "failed after"
         if kind is KeyboardInterrupt:
             how = "interrupted after"
         tail = f": {self.detail}" if self.detail and kind is None else ""
-        say(f"    {how} {clock(self.elapsed)}{tail}")
+        name = f"{self.name}: " if self._beside else ""
+        say(f"    {name}{how} {clock(self.elapsed)}{tail}")
 
     def _tick(self) -> None:
         interval = 1.0 if self._tty else _LANE_INTERVAL if _lane else _QUIET_INTERVAL

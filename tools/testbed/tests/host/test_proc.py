@@ -24,6 +24,19 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
     assert "the disk is full: make clean" in raised.value.on_one_line
 
 
+def test_the_root_cause_of_cargo_is_shown(tmp_path: Path) -> None:
+    words = (
+        "error: failed to get `anyhow` as a dependency\n\nCaused by:\n  download failed\n\n"
+        "Caused by:\n  [60] (SSL certificate problem: unable to get local issuer certificate)\n"
+    )
+    with pytest.raises(Failure) as raised:
+        proc.run(["sh", "-c", f"echo '{words}'; exit 1"], tmp_path / "log", what="the build")
+    told = raised.value.on_one_line
+    assert "[60] (SSL certificate problem" in told
+    assert "download failed" not in told
+    assert "update-ca-certificates" in told
+
+
 def test_a_tool_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(Failure, match="no-such-tool is not installed"):
         proc.run(["no-such-tool"], tmp_path / "log", what="it")
