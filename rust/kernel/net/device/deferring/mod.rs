@@ -14,7 +14,8 @@
 //! costs as much as many polls without a packet. So a poll that has transmitted is repeated until
 //! it has found nothing for 2 µs. If its budget is used up before, it goes on when the core calls
 //! it again. A CPU on which that is in vain most of the time does so for one of 16 poll functions,
-//! and one that a process waits for does not, see [`patience`].
+//! and of up to 128 if that is in vain, too. A CPU that a process waits for does not, see
+//! [`patience`].
 //!
 //! A driver chooses this with [`Driver::Doorbell`], and implements [`Defer`].
 //!

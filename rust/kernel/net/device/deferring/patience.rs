@@ -23,20 +23,30 @@ pub(super) const PATIENCE: i64 = 2000;
 
 /// Whether it is worth waiting, by the past of a CPU.
 ///
-/// Not negative: it is. Negative: it was not; so many poll functions do not wait before one tries
-/// again.
-pub(super) struct Prospect(Cell<i8>);
+/// A wait in vain costs little, but where nearly all are, so does the trial that shows it, now and
+/// then, with another wait or two after a trial that succeeds by chance. So trials become rarer
+/// until two waits in a row are worth it.
+pub(super) struct Prospect {
+    /// Not negative: it is. Negative: it was not; so many poll functions do not wait before one
+    /// tries again.
+    credit: Cell<i8>,
+    /// The poll functions that do not wait after the next trial that is in vain.
+    pause: Cell<i8>,
+}
 
 impl Prospect {
     /// The greatest credit.
     const MOST: i8 = 8;
     /// The credit for packets that came. A wait in vain takes one.
     const GAIN: i8 = 2;
-    /// The poll functions that do not wait between two trials.
+    /// The poll functions that do not wait between two trials at first.
     const PAUSE: i8 = 15;
 
     pub(super) const fn new() -> Self {
-        Self(Cell::new(0))
+        Self {
+            credit: Cell::new(0),
+            pause: Cell::new(Self::PAUSE),
+        }
     }
 
     /// Whether a poll function should wait.
@@ -45,22 +55,32 @@ impl Prospect {
         if tests::is_hopeful() {
             return true;
         }
-        let credit = self.0.get();
+        let credit = self.credit.get();
 
         if credit < 0 {
-            self.0.set(credit + 1);
+            self.credit.set(credit + 1);
         }
         credit >= 0
     }
 
     /// Accounts the result of a poll function that has waited.
     fn add(&self, found: bool) {
-        let credit = self.0.get();
+        let credit = self.credit.get();
 
-        self.0.set(match (found, credit) {
-            (true, credit) => credit.saturating_add(Self::GAIN).min(Self::MOST),
+        self.credit.set(match (found, credit) {
+            (true, credit) => {
+                if credit > 0 {
+                    self.pause.set(Self::PAUSE);
+                }
+                credit.saturating_add(Self::GAIN).min(Self::MOST)
+            }
             (false, credit) if credit > 0 => credit - 1,
-            (false, _) => -Self::PAUSE,
+            (false, _) => {
+                let pause = self.pause.get();
+
+                self.pause.set(pause.saturating_mul(2).saturating_add(1));
+                -pause
+            }
         });
     }
 }
@@ -180,10 +200,14 @@ mod cases {
         let prospect = Prospect::new();
 
         waits(&prospect, 100, |_| true);
-        // The credit, and then one of sixteen.
-        assert_eq!(waits(&prospect, 8 + 160, |_| false), 8 + 10);
-        // Few answers are not worth it.
-        assert!(waits(&prospect, 160, |poll| poll % 8 == 0) < 80);
+        // The credit, and then one of 16, of 32, of 64, and of 128 from then on.
+        assert_eq!(waits(&prospect, 8 + 16 + 32 + 64, |_| false), 8 + 3);
+        assert_eq!(waits(&prospect, 10 * 128, |_| false), 10);
+        // Few answers are not worth it, by chance or not.
+        assert!(waits(&prospect, 1280, |poll| poll % 8 == 0) < 80);
+        // Two in a row are, and what it had learned is forgotten.
+        waits(&prospect, 128 + 8, |_| true);
+        assert_eq!(waits(&prospect, 8 + 16, |_| false), 8 + 1);
     }
 
     #[test]
