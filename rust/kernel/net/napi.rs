@@ -291,6 +291,14 @@ impl<'p> Poll<'p> {
         flags & (bindings::PF_KTHREAD | bindings::PF_IDLE) == 0
     }
 
+    /// Whether another task runs on this CPU as soon as it can, for example one that a packet of
+    /// this poll has woken.
+    #[inline]
+    pub(super) fn needs_resched(&self) -> bool {
+        // SAFETY: This has no requirements.
+        unsafe { bindings::need_resched() }
+    }
+
     /// Wakes the transmit queue of this vector.
     #[inline]
     pub(super) fn waker(&self) -> &'p dyn WakeQueue {

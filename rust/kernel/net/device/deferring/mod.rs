@@ -14,8 +14,8 @@
 //! costs as much as many polls without a packet. So a poll that has transmitted is repeated until
 //! it has found nothing for 2 µs. If its budget is used up before, it goes on when the core calls
 //! it again. A CPU on which that is in vain most of the time does so for one of 16 poll functions,
-//! and of up to 128 if that is in vain, too. A CPU that a process waits for does not, see
-//! [`patience`].
+//! and of up to 128 if that is in vain, too. A CPU that a process waits for does not, nor does one
+//! that has woken a process meanwhile, see [`patience`].
 //!
 //! A driver chooses this with [`Driver::Doorbell`], and implements [`Defer`].
 //!
@@ -185,7 +185,7 @@ impl<T: Defer> DoorbellOf<T> for Deferring {
             };
 
             total = total.saturating_add(received);
-            if !wait.goes_on(received > 0, has_rung) {
+            if !wait.goes_on(received > 0, has_rung, || needs_resched(cx)) {
                 return Polled::Idle { received: total };
             }
             if total >= cx.budget().packets() {
@@ -345,6 +345,16 @@ fn enlist(queue: &QueueRef) -> Option<bool> {
         doorbells.len.set(len + 1);
     }
     Some(!known)
+}
+
+/// Whether another task runs on this CPU as soon as it can.
+#[inline]
+fn needs_resched(cx: &Poll<'_>) -> bool {
+    #[cfg(CONFIG_KUNIT)]
+    if tests::is_hopeful() {
+        return false;
+    }
+    cx.needs_resched()
 }
 
 /// The time during which doorbells are deferred: a poll function runs. Those that are left are rung

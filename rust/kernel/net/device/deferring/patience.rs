@@ -5,8 +5,8 @@
 //! To wait is to poll again. It is worth its time if it saves an interrupt, which is not known
 //! before. So a CPU waits for as long as an interrupt takes, not longer, and as long as it has
 //! been worth it: where answers come later than that, or not at all, it does so now and then, to
-//! find out whether that is still so. A CPU with other work does not wait: it would gain an
-//! interrupt at most, and a process would lose that time.
+//! find out whether that is still so. A CPU with other work does not wait, or no longer than until
+//! it has some: it would gain an interrupt at most, and a process would lose that time.
 
 use crate::time::{
     ClockSource,
@@ -124,9 +124,14 @@ impl<'a> Wait<'a> {
     }
 
     /// Accounts a poll that has received packets or not, and transmitted or not. Returns whether to
-    /// poll again.
+    /// poll again. `needs_resched`: there is other work for the CPU by now.
     #[inline]
-    pub(super) fn goes_on(&mut self, has_received: bool, has_transmitted: bool) -> bool {
+    pub(super) fn goes_on(
+        &mut self,
+        has_received: bool,
+        has_transmitted: bool,
+        needs_resched: impl FnOnce() -> bool,
+    ) -> bool {
         self.begin(has_transmitted);
         if !self.is_on {
             return false;
@@ -134,6 +139,13 @@ impl<'a> Wait<'a> {
         if has_received || has_transmitted {
             self.found |= self.since.take().is_some();
             return true;
+        }
+        if needs_resched() {
+            if !self.found {
+                // This tells nothing about the wait.
+                self.waits = None;
+            }
+            return false;
         }
         self.is_in_time()
     }
@@ -218,9 +230,31 @@ mod cases {
             let mut wait = Wait::new(&prospect, has_work, false);
 
             // Packets that have come already are no wait.
-            assert!(wait.goes_on(true, true) && wait.goes_on(true, false));
-            assert_eq!(wait.goes_on(false, false), !has_work);
+            assert!(wait.goes_on(true, true, || false) && wait.goes_on(true, false, || false));
+            assert_eq!(wait.goes_on(false, false, || false), !has_work);
         }
+    }
+
+    #[test]
+    fn a_cpu_that_gets_other_work_waits_no_longer() {
+        let prospect = Prospect::new();
+        let mut wait = Wait::new(&prospect, false, false);
+
+        assert!(wait.goes_on(false, true, || false));
+        assert!(wait.goes_on(false, false, || false));
+        // Packets that have come already are no wait.
+        assert!(wait.goes_on(true, false, || true));
+        assert!(!wait.goes_on(false, false, || true));
+        drop(wait);
+        assert_eq!(prospect.credit.get(), Prospect::GAIN);
+
+        // A wait that it has ended is not in vain.
+        let mut wait = Wait::new(&prospect, false, true);
+
+        assert!(wait.goes_on(false, false, || false));
+        assert!(!wait.goes_on(false, false, || true));
+        drop(wait);
+        assert_eq!(prospect.credit.get(), Prospect::GAIN);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(super) fn now() -> Option<i64> {
     }
 }
 
-/// Whether to wait whatever the past says.
+/// Whether to wait whatever the past says, and the scheduler.
 pub(super) fn is_hopeful() -> bool {
     HOPE.load(Relaxed) != 0
 }
