@@ -174,15 +174,14 @@ impl<T: Defer> DoorbellOf<T> for Deferring {
         let mut total = 0_usize;
 
         for _ in 0..MAX_POLLS {
-            let polled = poll(cx);
-            let has_rung = deferral.ring();
-            let received = match polled {
+            let received = match poll(cx) {
                 Polled::Busy => {
-                    wait.begin(has_rung);
+                    wait.begin(deferral.has_deferred());
                     return deferral.interrupt(&wait, cx);
                 }
                 Polled::Idle { received } => received,
             };
+            let has_rung = deferral.ring();
 
             total = total.saturating_add(received);
             if !wait.goes_on(received > 0, has_rung, || needs_resched(cx)) {
@@ -409,6 +408,13 @@ impl Deferral {
             unsafe { this_cpu() }.interrupted.set(Some(cx.napi().id()));
         }
         Polled::Busy
+    }
+
+    /// Whether a doorbell was deferred. It is rung when `self` is dropped.
+    #[inline]
+    fn has_deferred(&self) -> bool {
+        // SAFETY: By the type invariants, we are in the context in which the deferral began.
+        unsafe { this_cpu() }.len.get() > 0
     }
 
     /// Rings the doorbells that were deferred. Returns whether packets have been transmitted since
