@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from testbed.bench.about import MEMORY
 
-# The suites of make test, in their order; tools/testbed/suites holds them. Those that look at the
-# kernels of both lanes come last, for they wait until the other lane has done with its one.
+# The suites of make test, in their order; tools/testbed/suites holds them.
 SUITES = {
     "python": "unit tests of the Python packages in tools/",
     "lint": "formatters and linters of tools/",

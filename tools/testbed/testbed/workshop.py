@@ -144,9 +144,15 @@ class Workshop:
     def _build_kernel(self, config: str, watch: Watch) -> Kernel:
         work = self._work()
         what = f"the {config} kernel of this tree"
-        lock = self._hold(Lock(kernel.build_lock(self.env, config), what))
+        lock = self._hold(Lock(kernel.build_lock(self.env, config), what, shared=True))
+        if found := kernel.finished(self.env, work, config):
+            return found
+        lock.own()
         try:
-            return kernel.build(self.env, work, config, watch)
+            # Another process may have built it meanwhile.
+            return kernel.finished(self.env, work, config) or kernel.build(
+                self.env, work, config, watch
+            )
         finally:
             lock.share()
 

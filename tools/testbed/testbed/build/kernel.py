@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.boot.card import CARDS, MODELLED
@@ -40,6 +40,8 @@ DEB = "deb"
 _LIKE = {SELFTESTS: UML}
 # In a build folder: symbols that its tree or architecture lacks.
 _LACKING = ".skbulk-lacking"
+# In a build folder: the state of all that the finished build was made from.
+_FINISHED = ".skbulk-finished"
 _BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(?:\[M\] +)?\S+", re.M)
 
 
@@ -229,8 +231,8 @@ def shared_tree(env: Env, lock: Lock) -> Tree:
     to date, so that other processes can use the same tree at the same time."""
     while True:
         work = tree.existing(env)
-        if work is not None and overlay.is_laid(work, _wanted(env, work)):
-            return work
+        if work is not None and overlay.is_laid(work, wanted := _wanted(env, work)):
+            return replace(work, state=overlay.state_of(work, wanted))
         if lock.try_own():
             work = prepare_tree(env)
             lock.share()
@@ -260,26 +262,62 @@ def prepare_tree(env: Env) -> Tree:
     return work
 
 
+def finished(env: Env, work: Tree, config: str) -> Kernel | None:
+    """The kernel, if it was built from this tree and configuration before. The caller holds
+    the locks of both, shared."""
+    kernel = _kernel(env, work, config)
+    stamp, state = kernel.build / _FINISHED, _state(env, work, config)
+    if not (state and stamp.exists() and stamp.read_text() == state and kernel.image.exists()):
+        return None
+    with Step(_step_name(kernel)) as step:
+        step.detail = "as built before"
+    return kernel
+
+
 def build(env: Env, work: Tree, config: str, watch: Watch | None = None) -> Kernel:
-    """Build the kernel and its modules. The caller holds the tree's lock.
+    """Build the kernel and its modules. The caller holds the tree's lock, and that of the
+    build exclusively.
 
     `watch` is called about every second, and may end the build.
     """
-    folder = build_folder(env, config)
-    log = env.logs / f"kernel-{config}.log"
+    kernel = _kernel(env, work, config)
+    folder, log = kernel.build, kernel.log
     log.unlink(missing_ok=True)
-    with Step(f"kernel: Linux {work.version}, {config} configuration") as step:
+    with Step(_step_name(kernel)) as step:
         seed = _LIKE.get(config, config)
         _seed(folder, tree.place(env) / f"build-{seed}-{env.toolchain_key}")
+        (folder / _FINISHED).unlink(missing_ok=True)
         _configure(env, work.work, folder, config, log)
-        gdb = ["scripts_gdb"] if env.settings.verb == "debug" else []
-        kernel = Kernel(work, config, folder, log)
         try:
-            _make(env, kernel, step, arch.of(config).target, "modules", *gdb, more=watch)
+            _make(env, kernel, step, *_targets(env, config), more=watch)
         finally:
             # Crates that were compiled before something failed are not compiled again.
             warnings.update(folder, log.read_text(errors="replace"))
+        (folder / _FINISHED).write_text(_state(env, work, config))
     return kernel
+
+
+def _kernel(env: Env, work: Tree, config: str) -> Kernel:
+    return Kernel(work, config, build_folder(env, config), env.logs / f"kernel-{config}.log")
+
+
+def _step_name(kernel: Kernel) -> str:
+    return f"kernel: Linux {kernel.tree.version}, {kernel.config} configuration"
+
+
+def _targets(env: Env, config: str) -> list[str]:
+    gdb = ["scripts_gdb"] if env.settings.verb == "debug" else []
+    return [arch.of(config).target, "modules", *gdb]
+
+
+def _state(env: Env, work: Tree, config: str) -> str:
+    """A name for all that a build is made from; empty if the tree may change unnoticed."""
+    if not work.state:
+        return ""
+    make = map(str, make_command(env, work.work, build_folder(env, config)))
+    words = [word for word in make if not word.startswith("-j")]
+    parts = merged(fragments(env, config, work.work))
+    return short_hash(work.state, parts, *words, *_targets(env, config))
 
 
 def _make(

@@ -38,6 +38,11 @@ class Lock:
         """Make it shared: others may use the files, but not change them."""
         self._take(fcntl.LOCK_SH)
 
+    def own(self) -> None:
+        """Make a shared lock exclusive, once the other holders have released theirs: what it
+        guards may have changed by then."""
+        self._take(fcntl.LOCK_EX)
+
     def try_own(self) -> bool:
         """Make a shared lock exclusive, if there is no other holder. Otherwise it is shared
         again after a pause: the files may have changed by then."""

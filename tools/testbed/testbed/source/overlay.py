@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from testbed.env import short_hash
 from testbed.host.ui import Failure
 from testbed.source.patching import first_states, patched_files, read_series
 from testbed.source.tree import Tree
@@ -138,6 +139,12 @@ def apply(tree: Tree, wanted: dict[str, bytes | None]) -> Laid:
             laid.removed.append(name)
     _write_manifest(tree.manifest, sorted(wanted))
     return laid
+
+
+def state_of(tree: Tree, wanted: dict[str, bytes | None]) -> str:
+    """A name for the content of the base plus `wanted`."""
+    parts = [part for name in sorted(wanted) for part in (name, wanted[name] or b"")]
+    return short_hash(tree.base.name, *parts)
 
 
 def is_laid(tree: Tree, wanted: dict[str, bytes | None]) -> bool:

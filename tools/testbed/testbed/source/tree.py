@@ -35,6 +35,8 @@ class Tree:
     base: Path
     work: Path
     version: str
+    # A name for the content of `work`, if it cannot change unnoticed.
+    state: str = ""
 
     @property
     def manifest(self) -> Path:

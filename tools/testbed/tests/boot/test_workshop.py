@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,6 +39,7 @@ def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (workshop.selftests, "build"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, nothing)
+    monkeypatch.setattr(kernel, "finished", lambda *_: None)
     return names
 
 
@@ -73,4 +76,40 @@ def test_what_cannot_be_built_is_tried_once(part: str, monkeypatch: pytest.Monke
         with pytest.raises(Failure, match="no"):
             shop.ready("uml")
     assert tries == [part]
+    shop.close()
+
+
+@pytest.mark.usefixtures("taken")
+def test_a_finished_kernel_has_many_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = SimpleNamespace()
+    monkeypatch.setattr(kernel, "finished", lambda *_: made)
+    shop = workshop.Workshop(SimpleNamespace())  # type: ignore[arg-type]
+    # Would wait for the other user without end, if it built the kernel.
+    with Lock(tmp_path / "build-uml.lock", "another user", shared=True) as other:
+        assert shop.ready("uml").kernels["uml"] is made
+        assert not other.try_own()
+    shop.close()
+
+
+@pytest.mark.usefixtures("taken")
+def test_a_kernel_that_is_built_has_one_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone: list[bool] = []
+
+    def build(*_: Any) -> Any:
+        file = os.open(tmp_path / "build-uml.lock", os.O_RDWR)
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            alone.append(False)
+        except BlockingIOError:
+            alone.append(True)
+        finally:
+            os.close(file)
+        return SimpleNamespace()
+
+    monkeypatch.setattr(kernel, "build", build)
+    shop = workshop.Workshop(SimpleNamespace())  # type: ignore[arg-type]
+    shop.ready("uml")
+    assert alone == [True]
     shop.close()
