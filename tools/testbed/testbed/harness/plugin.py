@@ -17,12 +17,14 @@ from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
+from xdist.remote import Producer
 
 from testbed.catalogue import ON_REQUEST, SUITES
 from testbed.env import Env
 from testbed.harness import shards
 from testbed.harness.lanes import lane_of
 from testbed.harness.results import SUITE, Results
+from testbed.harness.scheduling import LanesInOrder
 from testbed.host.ui import Failure, enter_lane
 
 ENV = pytest.StashKey[Env]()
@@ -73,6 +75,11 @@ def wanted(item: pytest.Item, names: Sequence[str]) -> bool:
         or (not program and name.startswith(f"{suite}/"))
         for name in names
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LanesInOrder:
+    return LanesInOrder(config, log)
 
 
 # Before xdist looks for the groups.

@@ -124,6 +124,13 @@ def test_a_lane_is_in_one_process_and_keeps_the_order(tmp_path: Path) -> None:
         assert len({pid for _, pid in mine}) == 1
 
 
+def test_lanes_begin_in_their_order_however_long_they_are(tmp_path: Path) -> None:
+    run = Run(tmp_path, "-n", "1", "--dist", "loadgroup",
+              ONLY="objects,compile-fail,kunit,e2e-uml/vlan")  # fmt: skip
+    names = [line.split()[2] for line in run.lines if " in " in line and "|" in line]
+    assert names == ["vlan.py", "compile-fail", "kunit", "objects"], run.text
+
+
 @pytest.mark.parametrize(
     ("only", "last"),
     [
