@@ -15,7 +15,7 @@ use crate::pause::Pause;
 use crate::regs::bits::{Ctrl, Dmatxctl};
 use crate::regs::offset;
 use crate::rx::{Outcome, RxQueues, sort};
-use crate::tx::{Progress, TxQueue};
+use crate::tx::{Progress, TxQueue, cost_of};
 
 pub use crate::tx::MAX_SEND;
 
@@ -380,12 +380,17 @@ impl Datapath {
     }
 
     /// Moves frames from the packet buffer into rings; true when one moved.
-    pub fn drain(&mut self) -> bool {
+    ///
+    /// `budget` bounds the turn as that of [`Self::transmit`] does; the last frame may overdraw it.
+    pub fn drain(&mut self, mut budget: usize) -> bool {
         let mut moved = false;
         if !self.may_access_memory {
             return moved;
         }
-        while let Some(waiting) = self.buffer.pop_front() {
+        while budget != 0
+            && let Some(waiting) = self.buffer.pop_front()
+        {
+            budget = budget.saturating_sub(cost_of(waiting.frame.len()));
             match self.deliver(&waiting.frame) {
                 Outcome::Done(_) | Outcome::Held(_) => {}
                 Outcome::Full => {

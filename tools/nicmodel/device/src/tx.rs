@@ -31,6 +31,11 @@ const DESCRIPTOR_COST: usize = 64;
 /// Bytes of the budget that a frame costs besides its own.
 const FRAME_COST: usize = 128;
 
+/// Bytes of a turn's budget that a frame of one descriptor costs.
+pub(crate) const fn cost_of(length: usize) -> usize {
+    DESCRIPTOR_COST + FRAME_COST + length
+}
+
 /// State of a transmit queue between descriptors.
 #[derive(Debug, Default)]
 pub(crate) struct TxQueue {

@@ -83,9 +83,9 @@ impl End {
         }
     }
 
-    pub(crate) fn drain(&mut self) -> bool {
+    pub(crate) fn drain(&mut self, budget: usize) -> bool {
         match self {
-            Self::Card(path) => path.drain(),
+            Self::Card(path) => path.drain(budget),
             Self::Stream(stream) => stream.drain(),
         }
     }

@@ -19,6 +19,9 @@ use crate::wires::Wire;
 const INPUT_BATCH: usize = 16;
 /// Bytes that a port may send in one turn. A guest that waits for the answer to a message, waits
 /// for the end of the turn, so this is some microseconds' worth.
+///
+/// Frames that wait in its packet buffer reach its rings no faster. A wire is as fast in both
+/// directions: frames that a router has received are sent as fast as others arrive.
 const TURN: usize = 4 * 1024;
 /// Room that a port at the other end of a cable must have for the sender to go on: all that
 /// one turn can send.
@@ -260,7 +263,12 @@ impl Fabric {
         if !self.ports[i].inside {
             return false;
         }
-        let mut busy = self.ports[i].path.drain();
+        let Port { path, wire, .. } = &mut self.ports[i];
+        let mut busy = path.drain(match wire {
+            // They came no faster than the other end sent them.
+            Wire::Cable(_) => usize::MAX,
+            _ => TURN,
+        });
         if !self.held(i, now) {
             busy |= self.send(i, now);
         }

@@ -6,7 +6,7 @@ mod guest;
 
 use std::path::PathBuf;
 
-use guest::{Bench, mac, route};
+use guest::{Bench, RING, mac, route};
 use nicmodel_device::regs::bits::Hlreg0;
 use nicmodel_device::regs::offset::{TDH, TDT};
 use nicmodel_wire::Request;
@@ -88,6 +88,36 @@ fn a_turn_is_short_for_those_who_wait_for_its_end() {
         .take_while(|_| bench.ports[1].receive().is_some())
         .count();
     assert!((1..=32).contains(&moved), "{moved} frames in one turn");
+}
+
+#[test]
+fn frames_that_wait_arrive_as_fast_as_others_leave() {
+    let mut bench = Bench::up();
+    let answer = bench.generate(r#"{"from":0,"to":1,"count":1000,"window":1000}"#);
+    // The ring is full at last, and frames wait in the packet buffer.
+    for _ in 0..100 {
+        bench.turn();
+    }
+    let arrived = |bench: &mut Bench| {
+        (0..RING)
+            .take_while(|_| bench.ports[0].receive().is_some())
+            .count()
+    };
+    assert_eq!(arrived(&mut bench), RING as usize - 1);
+    for i in 0..100 {
+        bench.ports[1].send(&frame(9, 1, i));
+    }
+    let left = |bench: &Bench| 100 - (bench.ports[1].read(TDT) - bench.ports[1].read(TDH));
+    for turn in 1..=5 {
+        bench.turn();
+        let (came, went) = (arrived(&mut bench), left(&bench) as usize);
+        // One frame more, which overdraws the budget.
+        assert!(
+            (1..=went / turn + 1).contains(&came),
+            "{came}, {went} in {turn} turns"
+        );
+    }
+    drop(answer);
 }
 
 #[test]
