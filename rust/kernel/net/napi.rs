@@ -376,6 +376,18 @@ impl<'p> Poll<'p> {
         self.queues.tx
     }
 
+    /// Whether the vector's transmit queue is stopped, by the driver or by byte queue limits.
+    #[inline]
+    pub(super) fn is_tx_stopped(&self) -> bool {
+        self.queues.tx.is_some_and(|index| {
+            // SAFETY: By the type invariants, the device of the instance has this queue.
+            unsafe {
+                let dev = (*self.napi.as_raw()).dev;
+                bindings::netif_xmit_stopped(bindings::netdev_get_tx_queue(dev, index.into()))
+            }
+        })
+    }
+
     /// The number of the vector's receive queue for received packets, counted from 1; 0 is none.
     #[inline]
     pub(super) fn rx_mapping(&self) -> u16 {

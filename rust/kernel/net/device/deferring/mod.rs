@@ -25,7 +25,10 @@
 //!   disabled, as by netpoll, is rung at once. So none is deferred for longer than the poll
 //!   function on the same CPU runs.
 //! * A queue that was stopped, by the driver or by byte queue limits, waits for completions, so its
-//!   doorbell is rung at once.
+//!   doorbell is rung at once. While a poll function transmits to it, the packets that follow fill
+//!   its qdisc. An interrupt would come too late for them: the NAPI instance that completes the
+//!   packets of the queue is scheduled, and polled in turn with the other one until the queue goes
+//!   on, or until the other one finds nothing more.
 //! * The doorbell is deferred for [`MAX_PACKETS`] packets at most, and the next one rings it, so
 //!   that the card need not idle during a long poll. At its start, when the card is likely to be
 //!   idle, these are [`FIRST_PACKETS`], and twice as many after each doorbell.
@@ -169,7 +172,9 @@ impl<T: Defer> DoorbellOf<T> for Deferring {
         let Some(deferral) = (unsafe { Deferral::new(cx) }) else {
             return poll(cx);
         };
-        let goes_on = deferral.is_interrupted(cx);
+        let interrupted = deferral.take_interrupted();
+        let in_turn = interrupted.is_some_and(|last| last.id != cx.napi().id());
+        let goes_on = !in_turn && interrupted.is_some_and(|last| last.has_transmitted);
         let mut wait = Wait::new(deferral.prospect(), cx.delays_process(), goes_on);
         let mut total = 0_usize;
 
@@ -185,6 +190,9 @@ impl<T: Defer> DoorbellOf<T> for Deferring {
 
             total = total.saturating_add(received);
             if !wait.goes_on(received > 0, has_rung, || needs_resched(cx)) {
+                if in_turn && cx.is_tx_stopped() {
+                    return Polled::Busy;
+                }
                 return Polled::Idle { received: total };
             }
             if total >= cx.budget().packets() {
@@ -210,6 +218,8 @@ impl Doorbell for Deferring {
         // SAFETY: By the safety requirements, the queue is valid.
         if unsafe { bindings::netif_xmit_stopped(queue) } {
             self.take();
+            // SAFETY: By the safety requirements.
+            unsafe { schedule_completions(queue) };
             return true;
         }
         // SAFETY: By the safety requirements, bottom halves are disabled.
@@ -288,10 +298,18 @@ impl Deferring {
 struct PollDoorbells {
     running: Cell<bool>,
     prospect: Prospect,
-    /// The instance whose poll function was interrupted last, if none has run since then.
-    interrupted: Cell<Option<Id>>,
+    /// The poll function that was interrupted last, if none has run since then.
+    interrupted: Cell<Option<Interrupted>>,
     len: Cell<usize>,
     queues: [Cell<Option<QueueRef>>; MAX_QUEUES],
+}
+
+/// A poll function that has used up its budget, so that the core calls it again.
+#[derive(Clone, Copy)]
+struct Interrupted {
+    id: Id,
+    /// Answers may come.
+    has_transmitted: bool,
 }
 
 /// One [`PollDoorbells`] for each CPU. Poll functions and transmitters on a CPU run one after the
@@ -346,6 +364,33 @@ fn enlist(queue: &QueueRef) -> Option<bool> {
     Some(!known)
 }
 
+/// Schedules the instance that completes the packets of a queue, if a poll function transmits.
+///
+/// # Safety
+///
+/// As for [`Doorbell::is_due`].
+#[cold]
+unsafe fn schedule_completions(queue: *mut bindings::netdev_queue) {
+    // SAFETY: This has no requirements.
+    if unsafe { bindings::irqs_disabled() } {
+        return;
+    }
+    // SAFETY: By the safety requirements, bottom halves are disabled. Others that run with
+    // interrupts disabled do not get here.
+    if !unsafe { this_cpu() }.running.get() {
+        return;
+    }
+    // SAFETY: By the safety requirements, the queue is in use. Its vector is linked to it before
+    // it is, and until the lock of the queue, which is held, was taken to end that.
+    let napi = unsafe { (*queue).napi };
+
+    if !napi.is_null() {
+        // SAFETY: The instance was added to the device, and exists as long as it is linked. If it
+        // is disabled, this does nothing.
+        unsafe { bindings::napi_schedule(napi) };
+    }
+}
+
 /// Whether another task runs on this CPU as soon as it can.
 #[inline]
 fn needs_resched(cx: &Poll<'_>) -> bool {
@@ -392,21 +437,22 @@ impl Deferral {
         unsafe { &this_cpu().prospect }
     }
 
-    /// Whether this poll function is the one that was interrupted last on this CPU.
+    /// The poll function that was interrupted last on this CPU, unless another one has run since.
     #[inline]
-    fn is_interrupted(&self, cx: &Poll<'_>) -> bool {
+    fn take_interrupted(&self) -> Option<Interrupted> {
         // SAFETY: By the type invariants, we are in the context in which the deferral began.
-        unsafe { this_cpu() }.interrupted.take() == Some(cx.napi().id())
+        unsafe { this_cpu() }.interrupted.take()
     }
 
     /// Interrupts a poll function that has used up its budget. If it has transmitted, its next run
     /// goes on waiting for answers: else that would turn interrupts on if none has come yet.
     #[inline]
     fn interrupt(&self, wait: &Wait<'_>, cx: &Poll<'_>) -> Polled {
-        if wait.has_begun() {
-            // SAFETY: By the type invariants, we are in the context in which the deferral began.
-            unsafe { this_cpu() }.interrupted.set(Some(cx.napi().id()));
-        }
+        // SAFETY: By the type invariants, we are in the context in which the deferral began.
+        unsafe { this_cpu() }.interrupted.set(Some(Interrupted {
+            id: cx.napi().id(),
+            has_transmitted: wait.has_begun(),
+        }));
         Polled::Busy
     }
 

@@ -83,7 +83,12 @@ impl Defer for Dummy {
 
 /// A device that is up, and logs doorbells.
 fn device() -> Result<Fixture> {
-    let device = Fixture::new(1)?;
+    device_of(1)
+}
+
+/// The same with so many queue pairs.
+fn device_of(pairs: u32) -> Result<Fixture> {
+    let device = Fixture::new(pairs)?;
 
     device.up()?;
     assert!(device.log.take(UP));
@@ -310,9 +315,28 @@ mod cases {
             .store(OnXmit::TakeAndStop as u32, Relaxed);
         device.log.forward.store(1, Relaxed);
         device.interrupt(0);
-        assert!(device
+        // Its completions are looked for at once.
+        assert!(device.log.take(&[
+            Event::Poll,
+            Event::Xmit,
+            Event::Told,
+            Event::Poll,
+            Event::Rearm
+        ]));
+        Ok(())
+    }
+
+    #[test]
+    fn a_queue_that_a_process_has_stopped_has_an_interrupt() -> Result {
+        let device = device()?;
+
+        device
             .log
-            .take(&[Event::Poll, Event::Xmit, Event::Told, Event::Rearm]));
+            .on_xmit
+            .store(OnXmit::TakeAndStop as u32, Relaxed);
+        assert_eq!(device.transmit()?, 0);
+        device.polled();
+        assert!(device.log.take(&[Event::Xmit, Event::Told]));
         Ok(())
     }
 
@@ -324,9 +348,57 @@ mod cases {
         assert!(device.set_limit(0));
         device.log.forward.store(1, Relaxed);
         device.interrupt(0);
-        assert!(device
+        assert!(device.log.take(&[
+            Event::Poll,
+            Event::Xmit,
+            Event::Told,
+            Event::Poll,
+            Event::Rearm
+        ]));
+        Ok(())
+    }
+
+    #[test]
+    fn completions_of_a_stopped_queue_are_polled_in_turn_with_its_sender() -> Result {
+        let device = device_of(2)?;
+
+        device
             .log
-            .take(&[Event::Poll, Event::Xmit, Event::Told, Event::Rearm]));
+            .on_xmit
+            .store(OnXmit::TakeAndStop as u32, Relaxed);
+        device.log.forward.store(1, Relaxed);
+        device.log.busy.store(1, Relaxed);
+        device.log.hold.store(1, Relaxed);
+        // Vector 1 transmits to the queue of vector 0, and is interrupted.
+        device.interrupt(1);
+        assert!(device.log.take(&[
+            Event::Poll,
+            Event::Xmit,
+            Event::Told,
+            // Vector 0, whose interrupt stays off as long as vector 1 has something to do.
+            Event::Poll,
+            Event::Poll,
+            Event::Rearm,
+            Event::Poll,
+            Event::Rearm
+        ]));
+        Ok(())
+    }
+
+    #[test]
+    fn completions_of_a_queue_that_goes_on_have_an_interrupt() -> Result {
+        let device = device_of(2)?;
+
+        device.log.busy.store(1, Relaxed);
+        device.interrupt(1);
+        device.interrupt(0);
+        assert!(device.log.take(&[
+            Event::Poll,
+            Event::Poll,
+            Event::Rearm,
+            Event::Poll,
+            Event::Rearm
+        ]));
         Ok(())
     }
 

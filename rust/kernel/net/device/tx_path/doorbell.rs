@@ -33,7 +33,7 @@ pub trait Doorbell {
     /// # Safety
     ///
     /// `queue` must be the transmit queue that `self` was made for, and be locked by this CPU, with
-    /// bottom halves disabled.
+    /// bottom halves disabled, while its producer is in its slot.
     unsafe fn is_due(&self, queue: *mut bindings::netdev_queue) -> bool;
 }
 

@@ -177,6 +177,8 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) room: Atomic<usize>,
     /// Complete packets when another CPU has stopped the queue.
     pub(in crate::net::device) complete_late: Atomic<u32>,
+    /// The polls that find packets in the wire and complete none of them.
+    pub(in crate::net::device) hold: Atomic<u32>,
     /// The number of packets that were taken, and of doorbells.
     pub(in crate::net::device) taken: Atomic<u32>,
     pub(in crate::net::device) told: Atomic<u32>,
@@ -247,6 +249,7 @@ impl Log {
                 features_checks: Atomic::new(0),
                 room: Atomic::new(0),
                 complete_late: Atomic::new(0),
+                hold: Atomic::new(0),
                 taken: Atomic::new(0),
                 told: Atomic::new(0),
                 last: [const { Atomic::new(0) }; 8],
