@@ -76,7 +76,7 @@ def cargo_env(env: Env) -> dict[str, str]:
 
 
 def build(env: Env, watch: Watch | None = None) -> Path:
-    """Build every host tool; returns the folder with the programs.
+    """Build the host tools; returns the folder with the programs.
 
     `watch` is called about every second: the build runs beside another one.
     """
@@ -87,7 +87,7 @@ def build(env: Env, watch: Watch | None = None) -> Path:
     log.unlink(missing_ok=True)
     with Step("NIC model and host tools: cargo build", beside=watch is not None):
         proc.run(
-            ["cargo", "build", "--release", "--locked", "--workspace", "--bins", "--lib",
+            ["cargo", "build", "--release", "--locked", "--bins", "--lib",
              "--manifest-path", manifest, "-j", str(env.jobs)],
             log,
             what="building the NIC model",
