@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from testbed.boot import dmesg
 from testbed.boot.job import Job
 from testbed.build.kernel import SELFTESTS
 from testbed.build.selftests import Selftests
+from testbed.env import Env
+from testbed.host import debian
 from testbed.host.ui import Failure, Step, say
 from testbed.selftests import record
 from testbed.selftests.results import FAIL, SKIP, Program, parse
@@ -35,9 +38,10 @@ class Setting:
     cpus: int
 
 
-# NETIF and a peer in a namespace, and some queues; interfaces on the command line, wired in pairs,
-# with one that has no cable. User-Mode Linux has 32 interrupt vectors for all of them.
-_PEER = Setting("peer", ports=2, cpus=4)
+# NETIF and a peer in a namespace, and as many queues as some programs ask for; interfaces on the
+# command line, wired in pairs, with one that has no cable. User-Mode Linux has 32 interrupt vectors
+# for all of them.
+_PEER = Setting("peer", ports=2, cpus=8)
 _PAIRS = Setting("pairs", ports=7, cpus=2)
 
 
@@ -106,6 +110,7 @@ def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: st
             "TIME_LIMIT": str(_TIME_LIMIT),
         },
         ipv6=True,
+        on_share=lambda share: _bring_programs(ready.env, share),
     )
     why = "the guest ended"
     with (
@@ -132,6 +137,15 @@ def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: st
         done[0].trouble("the guest is ready", why)
     blame(done, console)
     return done
+
+
+def _bring_programs(env: Env, share: Path) -> None:
+    """Bring programs that the tests ask for and that are newer than the build root's."""
+    folder = share / "bin"
+    folder.mkdir()
+    # It has JSON for channels and rings.
+    ethtool = debian.unpacked(env, "ethtool", ("ethtool",)) / "usr/sbin/ethtool"
+    shutil.copy2(ethtool, folder / "ethtool")
 
 
 def blame(done: Sequence[Program], console: str) -> None:

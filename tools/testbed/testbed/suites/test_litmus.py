@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from testbed.build.kernel import UML
-from testbed.env import Env
 from testbed.harness.results import Results
-from testbed.host import proc
+from testbed.host import debian, proc
 from testbed.host.ui import Failure, Step
 from testbed.suites.conftest import Ready
 
 FOLDER = "Documentation/litmus-tests"
-# The release of Debian with herd7, and the packages that it needs of that release.
-_SUITE = "forky"
+# Of a newer Debian.
 _PACKAGES = ("herdtools7", "libc6", "libgmp10")
 _EXPECTED = re.compile(r"^\s*\*?\s*Result:\s*(Never|Sometimes|Always)\b", re.M)
 _OBSERVED = re.compile(r"^Observation \S+ (Never|Sometimes|Always)\b", re.M)
@@ -39,41 +36,6 @@ class Herd:
             self.folder / "usr/bin/herd7", "-set-libdir", self.folder / "usr/share/herdtools7/herd",
             "-conf", "linux-kernel.cfg", test,
         ]  # fmt: skip
-
-
-def fetch(env: Env) -> Herd:
-    """herd7 from the cache, or from Debian's mirror, once."""
-    folder = env.cache / f"herd-{_SUITE}"
-    if folder.is_dir():
-        return Herd(folder)
-    sources = (env.root / "etc/apt/sources.list").read_text(errors="replace")
-    mirror = re.search(r"^deb (?:\[[^]]*\] )?(\S+)", sources, re.M)
-    if mirror is None:
-        raise Failure("the build root names no Debian mirror", "herd7 cannot be fetched")
-    part = folder.with_suffix(".part")
-    shutil.rmtree(part, ignore_errors=True)
-    for name in ("apt/lists/partial", "apt/cache/archives/partial", "root"):
-        (part / name).mkdir(parents=True)
-    (part / "apt/list").write_text(f"deb {mirror[1]} {_SUITE} main\n")
-    options = [
-        f"Dir::State::lists={part}/apt/lists", f"Dir::Cache={part}/apt/cache",
-        f"Dir::Etc::SourceList={part}/apt/list", "Dir::Etc::SourceParts=/dev/null",
-        "APT::Sandbox::User=", "Debug::NoLocking=1",
-        # The mirror may be a snapshot: its signature counts.
-        "Acquire::Check-Valid-Until=false",
-    ]  # fmt: skip
-    apt = ["apt-get", *(word for one in options for word in ("-o", one))]
-    log = env.logs / "herd-fetch.log"
-    log.unlink(missing_ok=True)
-    with Step("herd7: fetching it from Debian"):
-        proc.run([*apt, "update"], log, what="reading the package lists", timeout=300)
-        proc.run([*apt, "download", *_PACKAGES], log, what="fetching herd7",
-                 cwd=part / "apt", timeout=300)  # fmt: skip
-        for package in sorted((part / "apt").glob("*.deb")):
-            proc.run(["dpkg-deb", "-x", package, part / "root"], log, what="unpacking herd7")
-    (part / "root").rename(folder)
-    shutil.rmtree(part)
-    return Herd(folder)
 
 
 def judge(test: str, output: str) -> str | None:
@@ -101,7 +63,7 @@ def test_litmus(ready: Ready, results: Results) -> None:
     if not tests:
         raise Failure(f"there is no test in {FOLDER}")
     try:
-        herd = fetch(env)
+        herd = Herd(debian.unpacked(env, "herd7", _PACKAGES))
     except Failure as error:
         results.skip("litmus", f"herd7 is not available: {error}")
         return

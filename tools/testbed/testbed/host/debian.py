@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Programs of a newer Debian than the build root's."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.env import Env
+from testbed.host import proc
+from testbed.host.ui import Failure, Step
+
+RELEASE = "forky"
+
+
+def unpacked(env: Env, name: str, packages: Sequence[str]) -> Path:
+    """A folder of the cache with the files of some packages, fetched once."""
+    folder = env.cache / f"{name}-{RELEASE}"
+    if folder.is_dir():
+        return folder
+    sources = (env.root / "etc/apt/sources.list").read_text(errors="replace")
+    mirror = re.search(r"^deb (?:\[[^]]*\] )?(\S+)", sources, re.M)
+    if mirror is None:
+        raise Failure("the build root names no Debian mirror", f"{name} cannot be fetched")
+    part = folder.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)
+    for place in ("apt/lists/partial", "apt/cache/archives/partial", "root"):
+        (part / place).mkdir(parents=True)
+    (part / "apt/list").write_text(f"deb {mirror[1]} {RELEASE} main\n")
+    options = [
+        f"Dir::State::lists={part}/apt/lists", f"Dir::Cache={part}/apt/cache",
+        f"Dir::Etc::SourceList={part}/apt/list", "Dir::Etc::SourceParts=/dev/null",
+        "APT::Sandbox::User=", "Debug::NoLocking=1",
+        # The mirror may be a snapshot: its signature counts.
+        "Acquire::Check-Valid-Until=false",
+    ]  # fmt: skip
+    apt = ["apt-get", *(word for one in options for word in ("-o", one))]
+    log = env.logs / f"{name}-fetch.log"
+    log.unlink(missing_ok=True)
+    with Step(f"{name}: fetching it from Debian"):
+        proc.run([*apt, "update"], log, what="reading the package lists", timeout=300)
+        proc.run([*apt, "download", *packages], log, what=f"fetching {name}",
+                 cwd=part / "apt", timeout=300)  # fmt: skip
+        for package in sorted((part / "apt").glob("*.deb")):
+            proc.run(["dpkg-deb", "-x", package, part / "root"], log, what=f"unpacking {name}")
+    (part / "root").rename(folder)
+    shutil.rmtree(part)
+    return folder
