@@ -386,23 +386,6 @@ mod cases {
     }
 
     #[test]
-    fn completions_of_a_queue_that_goes_on_have_an_interrupt() -> Result {
-        let device = device_of(2)?;
-
-        device.log.busy.store(1, Relaxed);
-        device.interrupt(1);
-        device.interrupt(0);
-        assert!(device.log.take(&[
-            Event::Poll,
-            Event::Poll,
-            Event::Rearm,
-            Event::Poll,
-            Event::Rearm
-        ]));
-        Ok(())
-    }
-
-    #[test]
     fn a_queue_that_is_taken_away_is_told_before() -> Result {
         let device = device()?;
 
