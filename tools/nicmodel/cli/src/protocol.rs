@@ -199,6 +199,8 @@ pub enum FaultKind {
     SlowPoll,
     /// [`Kind::FalseLink`].
     FalseLink,
+    /// [`Kind::LostLink`].
+    LostLink,
     /// [`Kind::FirmwareBusy`].
     FirmwareBusy,
     /// [`Kind::LoopedLost`].
@@ -236,6 +238,7 @@ impl FaultKind {
             Self::TxHead => Some(Kind::TxHead),
             Self::SlowPoll => Some(Kind::SlowPoll),
             Self::FalseLink => Some(Kind::FalseLink),
+            Self::LostLink => Some(Kind::LostLink),
             Self::FirmwareBusy => Some(Kind::FirmwareBusy),
             Self::LoopedLost => Some(Kind::LoopedLost),
             Self::LoopedDamaged => Some(Kind::LoopedDamaged),
@@ -548,12 +551,12 @@ pub const REQUESTS: &[Entry] = &[
                  old_firmware, no_crosstalk, no_negotiation, firmware_dead, damaged_eeprom, \
                  dead_register, lost_interrupts, rx_length, rx_no_eop, rx_next, \
                  rx_count, rx_ones, rx_error, \
-                 tx_no_done, tx_head, slow_poll, false_link, firmware_busy, looped_lost or \
-                 looped_damaged",
+                 tx_no_done, tx_head, slow_poll, false_link, lost_link, firmware_busy, \
+                 looped_lost or looped_damaged",
             ),
             may(
                 "count",
-                "on how many occasions one of the last eleven lies, is slow or busy, in 32 bits",
+                "on how many occasions one of the last thirteen takes effect, in 32 bits",
                 "1",
             ),
             may(

@@ -29,6 +29,8 @@ pub enum Kind {
     SlowPoll,
     /// A read of LINKS says that there is a link, while there is none.
     FalseLink,
+    /// The link goes away when a packet is about to be sent.
+    LostLink,
     /// A read of SW_FW_SYNC finds all that is shared in the firmware's hands.
     FirmwareBusy,
     /// A frame does not come back in loopback.
@@ -49,6 +51,7 @@ pub const KINDS: &[Kind] = &[
     Kind::TxHead,
     Kind::SlowPoll,
     Kind::FalseLink,
+    Kind::LostLink,
     Kind::FirmwareBusy,
     Kind::LoopedLost,
     Kind::LoopedDamaged,

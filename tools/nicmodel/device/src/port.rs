@@ -453,6 +453,9 @@ impl Datapath {
             if !device.regs.get::<Dmatxctl>().te() || device.regs.get::<Ctrl>().gio_dis() {
                 break;
             }
+            if device.faults.take(Kind::LostLink).is_some() {
+                device.set_link(false);
+            }
             if !device.transmits() {
                 break;
             }

@@ -20,6 +20,7 @@ use crate::card::{COUNT, Card, RX_BUFFERS, RX_RING, TX_DATA, TX_RING, part, whol
 use crate::clock::ManualClock;
 use crate::descriptor::{SIZE, Transport, TxContextHigh, TxContextLow, TxData, TxType};
 use crate::device::Device;
+use crate::fault::Kind;
 use crate::function::PciFunction;
 use crate::port::Datapath;
 use crate::regs::bits::{
@@ -546,6 +547,18 @@ fn a_queue_without_a_link_does_not_drain() {
     driver.card.path.transmit(1 << 20, |_, _| {});
     driver.card.path.end();
     assert!(driver.poll::<Txdctl>(|txdctl| !txdctl.enable()));
+}
+
+#[test]
+fn a_link_that_gets_lost_takes_no_packet_with_it() {
+    let mut driver = Driver::started(&udp_frame(100));
+    driver.card.device.faults.arm(Kind::LostLink, 1, 0);
+    assert!(driver.card.transmit().is_empty());
+    assert!(driver.card.device.link(), "nothing was to be sent");
+    driver.send(&[(TX_DATA, good(100).raw_value())]);
+    assert!(!driver.card.device.link() && !driver.card.done(0));
+    driver.card.device.set_link(true);
+    assert_eq!(driver.card.transmit().len(), 1, "once is enough");
 }
 
 #[test]
