@@ -279,6 +279,13 @@ __rust_helper bool rust_helper___netdev_tx_sent_queue(struct netdev_queue *txq,
 	return __netdev_tx_sent_queue(txq, bytes, xmit_more);
 }
 
+__rust_helper void
+rust_helper_netdev_queue_set_dql_min_limit(struct netdev_queue *txq,
+					   unsigned int min_limit)
+{
+	netdev_queue_set_dql_min_limit(txq, min_limit);
+}
+
 __rust_helper void rust_helper_netdev_tx_reset_queue(struct netdev_queue *txq)
 {
 	netdev_tx_reset_queue(txq);

@@ -189,6 +189,12 @@ pub struct Info {
     /// [`Self::MIN_SEGMENTED_LEN`]. Users can lower it, and the stack goes beyond 64 KiB only if
     /// users raise its own limit (BIG TCP).
     pub max_segmented_len: u32,
+    /// The least that byte queue limits let the card have of a transmit queue's packets, in bytes,
+    /// until users set another one (`limit_min` in sysfs). The core's own is none: it begins with a
+    /// single packet, and allows more as often as the card has nothing to do. A card whose doorbell
+    /// is deferred needs the packets of one. On a slow link they take longer, and so does an urgent
+    /// packet behind them.
+    pub tx_limit_min: u16,
     /// Tunnels whose packets the card splits as [`Self::features`] say, although it knows nothing
     /// of tunnels (GSO partial). The stack cuts packets so that all segments have the same headers
     /// between the outer network header and the inner transport header, which are as one long
@@ -231,6 +237,7 @@ impl Info {
             min_mtu: bindings::ETH_MIN_MTU,
             max_mtu: bindings::ETH_DATA_LEN,
             max_segmented_len: bindings::GSO_LEGACY_MAX_SIZE,
+            tx_limit_min: 0,
             tunnels: Features::NONE,
             tx_timeout_ms: 5_000,
             wake: WakePackets::NONE,

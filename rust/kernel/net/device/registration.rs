@@ -555,6 +555,15 @@ impl<T: Driver> Registration<T> {
             bindings::netif_set_tso_max_size(raw, info.max_segmented_len);
         }
         inner.path().prepare(device);
+        for queue in 0..inner.counts.tx() {
+            // SAFETY: The device has that many transmit queues, and is not visible to others yet.
+            unsafe {
+                bindings::netdev_queue_set_dql_min_limit(
+                    bindings::netdev_get_tx_queue(raw, queue.into()),
+                    info.tx_limit_min.into(),
+                )
+            };
+        }
 
         if info.mac_address.is_valid_unicast() {
             // SAFETY: The device is valid, and the address has `ETH_ALEN` bytes.

@@ -29,7 +29,7 @@
 //!   its qdisc. An interrupt would come too late for them: the NAPI instance that completes the
 //!   packets of the queue is scheduled, and polled in turn with the other one until the queue goes
 //!   on, or until the other one finds nothing more.
-//! * The doorbell is deferred for [`MAX_PACKETS`] packets at most, and the next one rings it, so
+//! * The doorbell is deferred for [`Deferring::MAX_PACKETS`] packets at most, and the next one rings it, so
 //!   that the card need not idle during a long poll. At its start, when the card is likely to be
 //!   idle, these are [`FIRST_PACKETS`], and twice as many after each doorbell.
 //! * When the producer of a queue is taken away, the doorbell is rung before, under the lock of the
@@ -72,9 +72,7 @@ use self::patience::{
     Wait, //
 };
 
-/// The most packets for which a doorbell is deferred. The next packet rings it.
-const MAX_PACKETS: u32 = 32;
-/// The same at the start of a poll.
+/// The most packets for which a doorbell is deferred at the start of a poll.
 const FIRST_PACKETS: u32 = 1;
 
 /// The most polls of one run of a poll function. They take time without packets as well: this ends
@@ -228,6 +226,9 @@ impl Doorbell for Deferring {
 }
 
 impl Deferring {
+    /// The most packets for which a doorbell is deferred. The next packet rings it.
+    pub const MAX_PACKETS: u32 = 32;
+
     /// Defers the doorbell for one more packet. Returns whether that can be done: if not, the
     /// caller rings it.
     ///
@@ -271,7 +272,8 @@ impl Deferring {
             return false;
         }
         if self.take() {
-            self.limit.set((2 * self.limit.get()).min(MAX_PACKETS));
+            self.limit
+                .set((2 * self.limit.get()).min(Self::MAX_PACKETS));
             return false;
         }
         match enlist(&self.queue) {

@@ -320,6 +320,32 @@ mod cases {
         limit(Info::MIN_SEGMENTED_LEN)
     }
 
+    /// The core's own limit begins with a single packet.
+    #[test]
+    #[cfg(CONFIG_BQL)]
+    fn byte_queue_limits_begin_with_the_drivers() -> Result {
+        let limits = |tx_limit_min| -> Result<[u32; 2]> {
+            let registration = register(&plan(Info {
+                queues: 2,
+                tx_limit_min,
+                ..info()
+            })?)?;
+
+            Ok([0, 1].map(|queue| {
+                // SAFETY: The device has two queues.
+                unsafe {
+                    (*bindings::netdev_get_tx_queue(registration.dev.as_ptr(), queue))
+                        .dql
+                        .min_limit
+                }
+            }))
+        };
+
+        assert_eq!(limits(0)?, [0; 2]);
+        assert_eq!(limits(5_000)?, [5_000; 2]);
+        Ok(())
+    }
+
     /// The core has a look at such packets only if the driver has one, too.
     #[test]
     fn no_driver_splits_in_tunnels_without_a_look() -> Result {
