@@ -8,6 +8,7 @@ is lost uncounted when the interface goes down.
 
 import glob
 import time
+from pathlib import Path
 
 from lib.py import KsftSkipEx, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_ge, ksft_gt, ksft_lt, ksft_run
@@ -17,6 +18,7 @@ from lib.py.support import Task, driver_stats, flood, provokes, wait_until
 
 DOWNS = 10
 INFLIGHT = "byte_queue_limits/inflight"
+LEAST = "byte_queue_limits/limit_min"
 
 
 def set_up(cfg):
@@ -68,6 +70,28 @@ def single_frame_of_a_program(cfg):
     before = _on_wire(cfg, "tx_frames")
     ksft_eq(flood(cfg.ports[1].ifname, 1, 5), 1)
     wait_until(lambda: _on_wire(cfg, "tx_frames") > before, 3, "it leaves")
+
+
+@ksft_disruptive
+def least_limit(cfg):
+    """
+    Byte queue limits let the card have the packets of a doorbell at least. Another
+    number, set by users, outlasts an interface that goes down and up.
+    """
+    queues = f"/sys/class/net/{cfg.ports[1].ifname}/queues"
+    limits = [Path(name) for name in glob.glob(f"{queues}/tx-*/{LEAST}")]
+    if not limits:
+        raise KsftSkipEx("no byte queue limits")
+    cfg.require_driver("ixgbe_rust", "the driver leaves the least limit at 0")
+    ksft_eq({path.read_text() for path in limits}, {"48448\n"})
+    limits[0].write_text("3000")
+    try:
+        ip(f"link set {cfg.ports[1].ifname} down")
+        cfg.set_up()
+        ksft_eq(limits[0].read_text(), "3000\n")
+        cfg.check_works()
+    finally:
+        limits[0].write_text("48448")
 
 
 @ksft_disruptive
@@ -161,7 +185,7 @@ def main():
         cfg.account = {}
         ksft_run(judged([set_up, single_frames, single_frames_doorbells, burst,
                          burst_doorbells, single_frame_of_a_program,
-                         stopped_queue, stopped_queue_goes_on,
+                         least_limit, stopped_queue, stopped_queue_goes_on,
                          forwards_after("stopped_queue"),
                          down_while_sending, each_is_counted,
                          what_counts_as_sent_was_on_the_wire,
