@@ -191,9 +191,9 @@ pub struct Info {
     pub max_segmented_len: u32,
     /// The least that byte queue limits let the card have of a transmit queue's packets, in bytes,
     /// until users set another one (`limit_min` in sysfs). The core's own is none: it begins with a
-    /// single packet, and allows more as often as the card has nothing to do. A card whose doorbell
-    /// is deferred needs the packets of one. On a slow link they take longer, and so does an urgent
-    /// packet behind them.
+    /// single packet, and allows more as often as the card has nothing to do. A card that is told
+    /// of several packets at a time needs as many. On a slow link they take longer, and so does an
+    /// urgent packet behind them.
     pub tx_limit_min: u16,
     /// Tunnels whose packets the card splits as [`Self::features`] say, although it knows nothing
     /// of tunnels (GSO partial). The stack cuts packets so that all segments have the same headers
