@@ -29,9 +29,9 @@
 //!   its qdisc. An interrupt would come too late for them: the NAPI instance that completes the
 //!   packets of the queue is scheduled, and polled in turn with the other one until the queue goes
 //!   on, or until the other one finds nothing more.
-//! * The doorbell is deferred for [`Deferring::MAX_PACKETS`] packets at most, and the next one rings it, so
-//!   that the card need not idle during a long poll. At its start, when the card is likely to be
-//!   idle, these are [`FIRST_PACKETS`], and twice as many after each doorbell.
+//! * The doorbell is deferred for [`Deferring::MAX_PACKETS`] packets at most, and the next one
+//!   rings it, so that the card need not idle during a long poll. At its start, when the card is
+//!   likely to be idle, these are [`FIRST_PACKETS`], and twice as many after each doorbell.
 //! * When the producer of a queue is taken away, the doorbell is rung before, under the lock of the
 //!   queue.
 //!
