@@ -182,7 +182,7 @@ class Udp:
         for number in range(self._senders):
             child = os.fork()
             if child == 0:
-                _send(self._device, self._address, number, here[number % len(here)])
+                self._child(number, here[number % len(here)])
             self._children.append(child)
         wait_for(lambda: sum(datagrams()) > sum(self._before), "no socket had sent anything")
 
@@ -201,18 +201,21 @@ class Udp:
         )
         return Sent(taken + refused, refused)
 
+    def body(self, own: socket.socket) -> None:
+        """Send until the process is killed."""
+        # The loop and all of its calls are in C.
+        deque(map(own.send, repeat(bytes(PAYLOAD))), maxlen=0)
 
-def _send(device: str, address: str, number: int, cpu: int) -> None:
-    """The body of a process. It runs until it is killed, and never returns to its caller."""
-    try:
-        os.sched_setaffinity(0, {cpu})
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
-            own.connect((address, 9000 + number))
-            # The loop and all of its calls are in C.
-            deque(map(own.send, repeat(bytes(PAYLOAD))), maxlen=0)
-    finally:
-        os._exit(1)
+    def _child(self, number: int, cpu: int) -> None:
+        """The process. It never returns to its caller."""
+        try:
+            os.sched_setaffinity(0, {cpu})
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+                own.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, self._device.encode())
+                own.connect((self._address, 9000 + number))
+                self.body(own)
+        finally:
+            os._exit(1)
 
 
 def datagrams() -> tuple[int, int]:

@@ -123,8 +123,8 @@ ABOUT: Mapping[str, str] = {
     "xmit-ring": "Compares the combiner with the TX queue lock in front of a simulated ring; rows "
     "with doorbells count them per 1000 packets. Means nothing in the same case.",
     "xmit-qdisc": "Compares the list in Rust with the list in C, and sch_alf with pfifo_fast, in "
-    "front of a dummy device. Rows with rings and udp mean little: sockets are the limit on two "
-    "CPUs, and not queues.",
+    "front of a dummy device. Rows with rings and udp mean little: system calls are the limit on "
+    "two CPUs, and not queues. With udp batches, one call sends 256 datagrams.",
     "xmit-nic": "Compares combining with the TX queue lock on one ring of the modelled card. With "
     "shared tails the model is the bottleneck, so the times mean little; doorbells do.",
     "slab": "Compares `Batch` with `kmem_cache_*_bulk()`, allocation and free of 232-byte objects. "

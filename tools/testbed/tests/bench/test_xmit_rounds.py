@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import socket
 import sys
 import unittest
 from pathlib import Path
@@ -60,6 +61,22 @@ class Guest(unittest.TestCase):
         self.assertEqual(self.senders.udp_counts(lines), (40, 2))
         with self.assertRaises(self.senders.Wrong):
             self.senders.udp_counts(lines[:1])
+
+    def test_a_batch_arrives_as_so_many_datagrams(self) -> None:
+        batches = importlib.import_module("udp_batches")
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own,
+        ):
+            there.bind(("127.0.0.1", 0))
+            own.connect(there.getsockname())
+            self.assertEqual(batches.send_batch(own, batches.messages(3)), 3)
+            there.setblocking(False)
+            for _ in range(3):
+                self.assertEqual(there.recv(2000), bytes(self.senders.PAYLOAD))
+            self.assertRaises(BlockingIOError, there.recv, 2000)
+        with self.assertRaisesRegex(OSError, "descriptor"):
+            batches.send_batch(own, batches.messages(3))
 
     def test_pktgen_counts_when_it_has_ended(self) -> None:
         self.assertEqual(self.senders.pktgen_counts(PKTGEN), (1234, 5))

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Senders with UDP sockets that need few system calls.
+
+One sendmmsg() sends many datagrams, as servers of QUIC do. Each goes through
+udp_sendmsg() of its own, and only the system call is shared: in User-Mode Linux it
+takes longer than the way of a datagram through the stack.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+
+from senders import PAYLOAD, Udp
+
+# Datagrams for a call.
+BATCH = 256
+# More than the datagrams of two calls need: a sender does not sleep until one has left.
+SEND_BUFFER = 1 << 21
+# From asm-generic/socket.h; Python lacks it.
+SO_SNDBUFFORCE = 32
+
+
+class Piece(ctypes.Structure):
+    """struct iovec"""
+
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+class Message(ctypes.Structure):
+    """struct mmsghdr, with its struct msghdr"""
+
+    _fields_ = (
+        ("name", ctypes.c_void_p), ("name_length", ctypes.c_uint),
+        ("pieces", ctypes.POINTER(Piece)), ("pieces_length", ctypes.c_size_t),
+        ("control", ctypes.c_void_p), ("control_length", ctypes.c_size_t),
+        ("flags", ctypes.c_int), ("_padding", ctypes.c_int),
+        ("length", ctypes.c_uint),
+    )  # fmt: skip
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_DATA = ctypes.create_string_buffer(PAYLOAD)
+_PIECE = Piece(ctypes.addressof(_DATA), PAYLOAD)
+
+
+def messages(number: int) -> ctypes.Array[Message]:
+    """So many datagrams of zeros, for a socket that is connected."""
+    found = (Message * number)()
+    for one in found:
+        one.pieces, one.pieces_length = ctypes.pointer(_PIECE), 1
+    return found
+
+
+def send_batch(own: socket.socket, batch: ctypes.Array[Message]) -> int:
+    """Send datagrams with one system call; returns how many it has taken."""
+    taken: int = _LIBC.sendmmsg(own.fileno(), batch, len(batch), 0)
+    if taken < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+    return taken
+
+
+class UdpBatches(Udp):
+    """Processes with a socket each, on the processors in turn, that send batches."""
+
+    def body(self, own: socket.socket) -> None:
+        """Send until the process is killed."""
+        own.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER)
+        batch = messages(BATCH)
+        while True:
+            send_batch(own, batch)
