@@ -7,9 +7,8 @@
  * while sysctl net.core.xmit_llist_rust is set. Both work on the same two words,
  * also concurrently: the sysctl can be switched while packets are on the list.
  *
- * A lockless qdisc gets its packets from the list, too, if it implements
- * ->enqueue_batch() and sysctl net.core.qdisc_enqueue_batch is set: otherwise,
- * senders contend for its cache lines as they would for a lock.
+ * If the qdisc implements ->enqueue_batch(), packets of several senders are
+ * enqueued together. A lockless qdisc does not use the list.
  *
  * In C, the list is either empty or starts with the newest packet. In Rust, it
  * can also hold XMIT_LLIST_BUSY: a CPU has taken all packets and is sending
@@ -30,7 +29,6 @@
 #define XMIT_LLIST_BUSY		1UL
 
 DECLARE_STATIC_KEY_FALSE(xmit_llist_rust_key);
-DECLARE_STATIC_KEY_FALSE(qdisc_enqueue_batch_key);
 
 /**
  * xmit_llist_rust() - send a packet through a qdisc
@@ -71,38 +69,6 @@ int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
 		    struct sk_buff **to_free);
 
 /**
- * xmit_llist_work_lockless() - put packets into a lockless qdisc, and run it
- * @skbs: the packets, linked by ->next, the first one first
- * @count: their number, at least one
- * @q: the qdisc
- * @dev: its device
- * @txq: the transmit queue of the device
- * @to_free: list that dropped packets are added to
- *
- * Context: As __dev_xmit_skb(), without locks.
- * Return: The result for a single packet, otherwise NET_XMIT_SUCCESS.
- */
-int xmit_llist_work_lockless(struct sk_buff *skbs, unsigned int count,
-			     struct Qdisc *q, struct net_device *dev,
-			     struct netdev_queue *txq,
-			     struct sk_buff **to_free);
-
-/**
- * xmit_llist_put_last() - put packets into a lockless qdisc, to be run later
- * @skbs: the packets, linked by ->next, the first one first
- * @count: their number, at least one
- * @q: the qdisc
- * @txq: the transmit queue of the device
- * @to_free: list that dropped packets are added to
- *
- * Context: Under the root lock: a CPU that gives up its role with packets left
- * holds it, so that the next CPU does not overtake them.
- */
-void xmit_llist_put_last(struct sk_buff *skbs, unsigned int count,
-			 struct Qdisc *q, struct netdev_queue *txq,
-			 struct sk_buff **to_free);
-
-/**
  * xmit_llist_takes() - check whether a qdisc gets packets by xmit_llist_rust()
  * @q: the qdisc
  *
@@ -110,11 +76,8 @@ void xmit_llist_put_last(struct sk_buff *skbs, unsigned int count,
  */
 static inline bool xmit_llist_takes(const struct Qdisc *q)
 {
-	if (!static_branch_unlikely(&xmit_llist_rust_key))
-		return false;
-	return !(q->flags & TCQ_F_NOLOCK) ||
-	       (static_branch_unlikely(&qdisc_enqueue_batch_key) &&
-		q->ops->enqueue_batch);
+	return static_branch_unlikely(&xmit_llist_rust_key) &&
+	       !(q->flags & TCQ_F_NOLOCK);
 }
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Moves packets from the list in front of a qdisc into the qdisc, and provides
- * the sysctls net.core.xmit_llist_rust and net.core.qdisc_enqueue_batch.
+ * the sysctl net.core.xmit_llist_rust.
  */
 
 #include <linux/init.h>
@@ -14,7 +14,6 @@
 #include <trace/events/qdisc.h>
 
 DEFINE_STATIC_KEY_FALSE(xmit_llist_rust_key);
-DEFINE_STATIC_KEY_FALSE(qdisc_enqueue_batch_key);
 
 /* Packets that running the qdisc has dropped: few, if any. */
 static void xmit_llist_drop(struct sk_buff *skbs, struct sk_buff **to_free)
@@ -30,8 +29,7 @@ static void xmit_llist_drop(struct sk_buff *skbs, struct sk_buff **to_free)
 static bool xmit_llist_batch(const struct Qdisc *q)
 {
 	/* The tracepoint reports each packet with its result. */
-	return static_branch_unlikely(&qdisc_enqueue_batch_key) &&
-	       q->ops->enqueue_batch && q->enqueue == q->ops->enqueue &&
+	return q->ops->enqueue_batch && q->enqueue == q->ops->enqueue &&
 	       !trace_qdisc_enqueue_enabled();
 }
 
@@ -65,44 +63,6 @@ static int xmit_llist_put(struct sk_buff *skbs, unsigned int count,
 		return NET_XMIT_SUCCESS;
 	}
 	return xmit_llist_enqueue(skbs, q, txq, to_free);
-}
-
-int xmit_llist_work_lockless(struct sk_buff *skbs, unsigned int count,
-			     struct Qdisc *q, struct net_device *dev,
-			     struct netdev_queue *txq, struct sk_buff **to_free)
-{
-	int rc;
-
-	if (count == 1 && (q->flags & TCQ_F_CAN_BYPASS) &&
-	    nolock_qdisc_is_empty(q) && qdisc_run_begin(q)) {
-		/* The previous owner may have requeued a packet before. */
-		if (unlikely(!nolock_qdisc_is_empty(q))) {
-			rc = xmit_llist_put(skbs, count, q, txq, to_free);
-			__qdisc_run(q);
-			qdisc_run_end(q);
-			return rc;
-		}
-		qdisc_bstats_cpu_update(q, skbs);
-		/* The packet may come from another CPU, for another queue. */
-		txq = skb_get_tx_queue(dev, skbs);
-		if (sch_direct_xmit(skbs, q, dev, txq, NULL, true) &&
-		    !nolock_qdisc_is_empty(q))
-			__qdisc_run(q);
-		qdisc_run_end(q);
-		return NET_XMIT_SUCCESS;
-	}
-	rc = xmit_llist_put(skbs, count, q, txq, to_free);
-	qdisc_run(q);
-	return count == 1 ? rc : NET_XMIT_SUCCESS;
-}
-
-void xmit_llist_put_last(struct sk_buff *skbs, unsigned int count,
-			 struct Qdisc *q, struct netdev_queue *txq,
-			 struct sk_buff **to_free)
-{
-	xmit_llist_put(skbs, count, q, txq, to_free);
-	/* No packet may bypass the qdisc before these are sent. */
-	set_bit(__QDISC_STATE_MISSED, &q->state);
 }
 
 int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
@@ -141,13 +101,6 @@ static const struct ctl_table xmit_llist_table[] = {
 		.procname	= "xmit_llist_rust",
 		.data		= &xmit_llist_rust_key.key,
 		.maxlen		= sizeof(xmit_llist_rust_key),
-		.mode		= 0644,
-		.proc_handler	= proc_do_static_key,
-	},
-	{
-		.procname	= "qdisc_enqueue_batch",
-		.data		= &qdisc_enqueue_batch_key.key,
-		.maxlen		= sizeof(qdisc_enqueue_batch_key),
 		.mode		= 0644,
 		.proc_handler	= proc_do_static_key,
 	},

@@ -18,7 +18,7 @@ struct fixture {
 	struct net_device *dev;
 	struct netdev_queue *txq;
 	struct Qdisc *q;
-	bool was_rust, was_batch;
+	bool was_rust;
 	int burst, weight;
 };
 
@@ -71,16 +71,21 @@ static struct Qdisc *make_qdisc_of(struct kunit *test,
 	return q;
 }
 
-static struct Qdisc *make_qdisc(struct kunit *test, const char *name, u32 limit)
+/* Not all of these are exported, but any can be the default qdisc. */
+static const struct Qdisc_ops *find_ops(struct kunit *test, const char *name)
 {
 	const char *old = default_qdisc_ops->id;
 	const struct Qdisc_ops *ops;
 
-	/* Not all of these are exported, but any can be the default qdisc. */
 	KUNIT_ASSERT_EQ(test, qdisc_set_default(name), 0);
 	ops = default_qdisc_ops;
 	KUNIT_ASSERT_EQ(test, qdisc_set_default(old), 0);
-	return make_qdisc_of(test, ops, limit);
+	return ops;
+}
+
+static struct Qdisc *make_qdisc(struct kunit *test, const char *name, u32 limit)
+{
+	return make_qdisc_of(test, find_ops(test, name), limit);
 }
 
 static void put_qdisc(struct Qdisc *q)
@@ -104,12 +109,10 @@ static int xmit_llist_init(struct kunit *test)
 	/* As register_netdevice() does: qdiscs check for a lock there. */
 	rcu_assign_pointer(fix->txq->qdisc_sleeping, &noop_qdisc);
 	fix->was_rust = static_key_enabled(&xmit_llist_rust_key);
-	fix->was_batch = static_key_enabled(&qdisc_enqueue_batch_key);
 	fix->burst = net_hotdata.qdisc_max_burst;
 	fix->weight = net_hotdata.dev_tx_weight;
 	test->priv = fix;
 	set_key(&xmit_llist_rust_key.key, true);
-	set_key(&qdisc_enqueue_batch_key.key, false);
 	fix->q = make_qdisc(test, "pfifo", COUNT);
 	rcu_assign_pointer(fix->txq->qdisc, fix->q);
 	memset(meanwhile, 0, sizeof(meanwhile));
@@ -130,7 +133,6 @@ static void xmit_llist_exit(struct kunit *test)
 		put_qdisc(fix->q);
 	}
 	set_key(&xmit_llist_rust_key.key, fix->was_rust);
-	set_key(&qdisc_enqueue_batch_key.key, fix->was_batch);
 	WRITE_ONCE(net_hotdata.qdisc_max_burst, fix->burst);
 	WRITE_ONCE(net_hotdata.dev_tx_weight, fix->weight);
 	free_netdev(fix->dev);
@@ -215,7 +217,7 @@ static void a_stopped_queue_is_woken(struct kunit *test)
  * A CPU that has taken all packets may not run the qdisc again, so a wakeup
  * must not rely on that. A CPU that still has to take packets will run it.
  */
-static void who_is_at_work_does_not_hold_up_others(struct kunit *test)
+static void a_combiner_does_not_hold_up_others(struct kunit *test)
 {
 	struct fixture *fix = test->priv;
 	struct Qdisc *q = fix->q;
@@ -238,7 +240,7 @@ static void who_is_at_work_does_not_hold_up_others(struct kunit *test)
 	WRITE_ONCE(q->defer_list.first, NULL);
 }
 
-static void both_leave_packets_to_who_is_at_work(struct kunit *test)
+static void both_leave_packets_to_the_combiner(struct kunit *test)
 {
 	struct fixture *fix = test->priv;
 	struct llist_head *list = &fix->q->defer_list;
@@ -312,6 +314,12 @@ struct outcome {
 	int dropped, count, marks[2 * COUNT];
 };
 
+static int enqueue_alone(struct sk_buff *skb, struct Qdisc *q,
+			 struct sk_buff **to_free)
+{
+	return q->ops->enqueue(skb, q, to_free);
+}
+
 /* Enqueues packets twice, then dequeues all. */
 static void enqueue(struct kunit *test, const char *name, u32 limit,
 		    bool batch, struct outcome *out)
@@ -324,7 +332,9 @@ static void enqueue(struct kunit *test, const char *name, u32 limit,
 	struct fixture *fix = test->priv;
 	int round, i;
 
-	set_key(&qdisc_enqueue_batch_key.key, batch);
+	/* Something else in front of ->enqueue() must not be left out. */
+	if (!batch)
+		q->enqueue = enqueue_alone;
 	netif_tx_stop_queue(fix->txq);
 	for (round = 0; round < 2; round++) {
 		struct sk_buff *first = NULL, **end = &first;
@@ -399,6 +409,19 @@ static void a_batch_is_like_one_by_one(struct kunit *test)
 	}
 }
 
+/* Has packets sent through another qdisc. */
+static struct Qdisc *use(struct kunit *test, const struct Qdisc_ops *ops, u32 limit)
+{
+	struct fixture *fix = test->priv;
+	struct Qdisc *old = fix->q, *q = make_qdisc_of(test, ops, limit);
+
+	rcu_assign_pointer(fix->txq->qdisc, q);
+	synchronize_net();
+	fix->q = q;
+	put_qdisc(old);
+	return q;
+}
+
 static int batches, in_batches;
 
 static void note_batch(struct sk_buff *skbs, struct Qdisc *q,
@@ -415,75 +438,17 @@ static void note_batch(struct sk_buff *skbs, struct Qdisc *q,
 	}
 }
 
-/* Installs a lockless qdisc with ->enqueue_batch(). */
-static struct Qdisc *go_lockless(struct kunit *test)
+static void packets_left_meanwhile_are_one_batch(struct kunit *test)
 {
 	static struct Qdisc_ops ops;
-	struct fixture *fix = test->priv;
-	struct Qdisc *old = fix->q, *q;
+	struct Qdisc *q;
+	int i;
 
-	ops = pfifo_fast_ops;
+	ops = *find_ops(test, "pfifo");
 	ops.enqueue_batch = note_batch;
-	/* Its limit is the device's tx_queue_len. */
-	q = make_qdisc_of(test, &ops, 0);
-	KUNIT_ASSERT_TRUE(test, q->flags & TCQ_F_NOLOCK);
-	rcu_assign_pointer(fix->txq->qdisc, q);
-	synchronize_net();
-	fix->q = q;
-	put_qdisc(old);
-	set_key(&qdisc_enqueue_batch_key.key, true);
+	q = use(test, &ops, COUNT);
 	batches = 0;
 	in_batches = 0;
-	return q;
-}
-
-static bool is_free(spinlock_t *lock)
-{
-	if (!spin_trylock(lock))
-		return false;
-	spin_unlock(lock);
-	return true;
-}
-
-static void lockless_alone_goes_past_the_qdisc(struct kunit *test)
-{
-	struct Qdisc *q = go_lockless(test);
-	struct fixture *fix = test->priv;
-	int i;
-
-	for (i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, send(test, i), NET_XMIT_SUCCESS);
-	KUNIT_EXPECT_TRUE(test, in_order(0, 3));
-	KUNIT_EXPECT_EQ(test, batches, 0);
-	KUNIT_EXPECT_NULL(test, q->defer_list.first);
-	KUNIT_EXPECT_TRUE(test, is_free(&q->seqlock));
-
-	/* A packet in the qdisc is not overtaken, and none is left waiting. */
-	netif_tx_stop_queue(fix->txq);
-	KUNIT_EXPECT_EQ(test, send(test, 3), NET_XMIT_SUCCESS);
-	KUNIT_EXPECT_EQ(test, send(test, 4), NET_XMIT_SUCCESS);
-	KUNIT_EXPECT_EQ(test, sent_count, 3);
-	netif_tx_wake_queue(fix->txq);
-	until_sent(5);
-	KUNIT_EXPECT_TRUE(test, in_order(0, 5));
-}
-
-static void lockless_wants_batches_or_no_list(struct kunit *test)
-{
-	struct Qdisc *q = go_lockless(test);
-
-	WRITE_ONCE(q->defer_list.first, (void *)XMIT_LLIST_BUSY);
-	set_key(&qdisc_enqueue_batch_key.key, false);
-	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
-	KUNIT_EXPECT_TRUE(test, in_order(0, 1));
-	WRITE_ONCE(q->defer_list.first, NULL);
-}
-
-static void lockless_gets_what_is_left_at_once(struct kunit *test)
-{
-	struct Qdisc *q = go_lockless(test);
-	int i;
-
 	for (i = 0; i < 5; i++)
 		meanwhile[i] = packet(test, 1 + i, 64);
 	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
@@ -494,56 +459,17 @@ static void lockless_gets_what_is_left_at_once(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, q->defer_list.first);
 }
 
-/* A packet after the role was given up is not left on the list. */
-static void lockless_ends_after_enough(struct kunit *test)
+/* Its senders take turns at cache lines of the qdisc instead, which costs no more. */
+static void lockless_has_no_list(struct kunit *test)
 {
-	struct Qdisc *q = go_lockless(test);
-	int i;
+	/* Its limit is the device's tx_queue_len. */
+	struct Qdisc *q = use(test, &pfifo_fast_ops, 0);
 
-	WRITE_ONCE(net_hotdata.dev_tx_weight, 1);
-	for (i = 0; i < 3; i++)
-		meanwhile[i] = packet(test, 1 + i, 64);
+	KUNIT_ASSERT_TRUE(test, q->flags & TCQ_F_NOLOCK);
+	WRITE_ONCE(q->defer_list.first, (void *)XMIT_LLIST_BUSY);
 	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
-	/* The qdisc stops after one packet, and continues later. */
-	until_sent(4);
-	KUNIT_EXPECT_TRUE(test, in_order(0, 4));
-	KUNIT_EXPECT_EQ(test, in_batches, 3);
-	KUNIT_EXPECT_NULL(test, q->defer_list.first);
-	KUNIT_EXPECT_TRUE(test, is_free(qdisc_lock(q)));
-}
-
-/* dev_weight times dev_weight_tx_bias can overflow. */
-static void lockless_ends_with_a_negative_weight(struct kunit *test)
-{
-	struct Qdisc *q = go_lockless(test);
-	int i;
-
-	WRITE_ONCE(net_hotdata.dev_tx_weight, -1);
-	for (i = 0; i < 3; i++)
-		meanwhile[i] = packet(test, 1 + i, 64);
-	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
-	until_sent(4);
-	KUNIT_EXPECT_TRUE(test, in_order(0, 4));
-	/* The role was given up before each packet was sent: none waited for it. */
-	KUNIT_EXPECT_EQ(test, in_batches, 0);
-	KUNIT_EXPECT_NULL(test, q->defer_list.first);
-}
-
-static void what_was_put_last_is_not_overtaken(struct kunit *test)
-{
-	struct sk_buff *skb = packet(test, 0, 64), *to_free = NULL;
-	struct Qdisc *q = go_lockless(test);
-	struct fixture *fix = test->priv;
-
-	qdisc_skb_cb(skb)->pkt_len = skb->len;
-	qdisc_skb_cb(skb)->pkt_segs = 1;
-	rcu_read_lock_bh();
-	spin_lock(qdisc_lock(q));
-	xmit_llist_put_last(skb, 1, q, fix->txq, &to_free);
-	spin_unlock(qdisc_lock(q));
-	rcu_read_unlock_bh();
-	KUNIT_EXPECT_EQ(test, send(test, 1), NET_XMIT_SUCCESS);
-	KUNIT_EXPECT_TRUE(test, in_order(0, 2));
+	KUNIT_EXPECT_TRUE(test, in_order(0, 1));
+	WRITE_ONCE(q->defer_list.first, NULL);
 }
 
 /* Sends a packet of @sk through a qdisc, and checks whether its flow is known. */
@@ -595,17 +521,13 @@ static void the_flow_is_known_before_the_lock_is_taken(struct kunit *test)
 static struct kunit_case xmit_llist_cases[] = {
 	KUNIT_CASE(alone_goes_straight_to_the_device),
 	KUNIT_CASE(a_stopped_queue_is_woken),
-	KUNIT_CASE(who_is_at_work_does_not_hold_up_others),
-	KUNIT_CASE(both_leave_packets_to_who_is_at_work),
+	KUNIT_CASE(a_combiner_does_not_hold_up_others),
+	KUNIT_CASE(both_leave_packets_to_the_combiner),
 	KUNIT_CASE(the_list_has_a_limit),
 	KUNIT_CASE(a_deactivated_qdisc_drops),
 	KUNIT_CASE(a_batch_is_like_one_by_one),
-	KUNIT_CASE(lockless_alone_goes_past_the_qdisc),
-	KUNIT_CASE(lockless_wants_batches_or_no_list),
-	KUNIT_CASE(lockless_gets_what_is_left_at_once),
-	KUNIT_CASE(lockless_ends_after_enough),
-	KUNIT_CASE(lockless_ends_with_a_negative_weight),
-	KUNIT_CASE(what_was_put_last_is_not_overtaken),
+	KUNIT_CASE(packets_left_meanwhile_are_one_batch),
+	KUNIT_CASE(lockless_has_no_list),
 	KUNIT_CASE(the_flow_is_known_before_the_lock_is_taken),
 	{}
 };

@@ -2,9 +2,8 @@
 
 //! Lockless FIFO on an array-based queue.
 //!
-//! Any number of CPUs enqueue packets, one by one or in bulk, with one atomic operation per call.
-//! The CPU that runs the qdisc dequeues them in batches. See
-//! `Documentation/networking/sch_alf.rst`.
+//! Any number of CPUs enqueue packets, with one atomic operation each. The CPU that runs the qdisc
+//! dequeues them in batches. See `Documentation/networking/sch_alf.rst`.
 
 #![forbid(unsafe_code)]
 
@@ -18,15 +17,14 @@ use kernel::{
             Qdisc,
             QdiscDropReason,
             QueuedSkBuff,
-            Rejected,
-            SkBuffChunk,
-            BATCH, //
+            Rejected, //
         }, //
     },
     prelude::*,
     softirq::Softirq,
     sync::alf_queue::{
         self,
+        Chunk,
         Consumer,
         SharedProducer, //
     }, //
@@ -43,6 +41,9 @@ kernel::module_qdisc! {
 
 /// Maximum limit, in packets: the slots take 8 MiB.
 const MAX_LIMIT: u32 = 1 << 20;
+
+/// The most packets that are taken out of the queue at once.
+const BATCH: usize = 32;
 
 /// The capacity of the queue.
 #[derive(Clone, Copy)]
@@ -75,7 +76,7 @@ struct Input {
 struct Output {
     queue: Consumer<QueuedSkBuff>,
     /// Packets already taken out of the queue, the next one last.
-    ready: SkBuffChunk,
+    ready: Chunk<QueuedSkBuff, BATCH>,
 }
 
 impl Output {
@@ -143,7 +144,7 @@ impl Qdisc for Alf {
             },
             Output {
                 queue: consumer,
-                ready: SkBuffChunk::new(),
+                ready: Chunk::new(),
             },
         ))
     }
@@ -154,11 +155,6 @@ impl Qdisc for Alf {
             .queue
             .push(cx, skb)
             .map_err(|skb| Rejected::new(skb, QdiscDropReason::OverLimit))
-    }
-
-    #[inline]
-    fn enqueue_batch(input: &Input, cx: Softirq<'_>, packets: &mut SkBuffChunk) {
-        input.queue.push_some(cx, packets);
     }
 
     #[inline]

@@ -28,21 +28,10 @@ __rust_helper void rust_helper_qdisc_allow_bypass(struct Qdisc *sch)
 	sch->flags |= TCQ_F_CAN_BYPASS;
 }
 
-/* qdisc_update_stats_at_enqueue() for several packets */
 __rust_helper void rust_helper_qdisc_enqueued(struct Qdisc *sch,
-					      unsigned int packets,
 					      unsigned int bytes)
 {
-	if (qdisc_is_percpu_stats(sch)) {
-		/* Bottom halves are disabled. */
-		struct gnet_stats_queue *qstats = this_cpu_ptr(sch->cpu_qstats);
-
-		qstats->qlen += packets;
-		qstats->backlog += bytes;
-	} else {
-		qstats_backlog_add(sch, bytes);
-		WRITE_ONCE(sch->q.qlen, sch->q.qlen + packets);
-	}
+	qdisc_update_stats_at_enqueue(sch, bytes);
 }
 
 __rust_helper void rust_helper_qdisc_dequeued(struct Qdisc *sch,
@@ -129,22 +118,6 @@ __rust_helper void rust_helper_qdisc_dequeue_unlock(struct Qdisc *sch)
 #ifdef CONFIG_NET_XMIT_LLIST_RUST
 
 /*
- * Waits until the root lock is free, and orders the caller after its last critical
- * section.
- */
-__rust_helper void rust_helper_qdisc_root_lock_wait(struct Qdisc *q)
-{
-	spinlock_t *root_lock = qdisc_lock(q);
-
-	if (unlikely(spin_is_locked(root_lock))) {
-		spin_lock(root_lock);
-		spin_unlock(root_lock);
-	} else {
-		smp_acquire__after_ctrl_dep();
-	}
-}
-
-/*
  * Computes the flow hash that a qdisc with TCQ_F_FLOW_HASH would compute under its
  * lock. Packets of a connected socket are classified by the socket. An answer to a
  * SYN is none: it has the request or the listener for a socket.
@@ -155,11 +128,6 @@ __rust_helper void rust_helper_qdisc_hash_flow(struct sk_buff *skb)
 
 	if (!sk || sk_listener_or_tw(sk) || sk->sk_state == TCP_CLOSE)
 		skb_get_hash(skb);
-}
-
-__rust_helper void rust_helper_qdisc_run(struct Qdisc *q)
-{
-	qdisc_run(q);
 }
 
 #endif

@@ -9,7 +9,7 @@
 //!
 //! | part | lent to | context |
 //! | --- | --- | --- |
-//! | [`Input`] | [`enqueue`], [`enqueue_batch`], shared | bottom halves off, any number of CPUs |
+//! | [`Input`] | [`enqueue`], shared | bottom halves off, any number of CPUs |
 //! | [`Output`] | [`dequeue`], [`peek`], [`reset`], exclusively | any that does not sleep |
 //! | [`Input`] | [`change`], [`change_tx_queue_len`], [`dump`], shared | process context |
 //!
@@ -39,7 +39,6 @@
 //! [`dequeue`]: Qdisc::dequeue
 //! [`dump`]: Qdisc::dump
 //! [`enqueue`]: Qdisc::enqueue
-//! [`enqueue_batch`]: Qdisc::enqueue_batch
 //! [`peek`]: Qdisc::peek
 //! [`reset`]: Qdisc::reset
 //!
@@ -117,8 +116,7 @@ use crate::{
         VTABLE_DEFAULT_ERROR, //
     },
     prelude::*,
-    softirq::Softirq,
-    sync::alf_queue::Chunk, //
+    softirq::Softirq, //
 };
 
 mod drops;
@@ -143,12 +141,6 @@ pub use self::{
     ops::Ops,
     packet::QueuedSkBuff, //
 };
-
-/// The most packets that [`Qdisc::enqueue_batch`] gets at once.
-pub const BATCH: usize = 32;
-
-/// Packets that are being enqueued, in order.
-pub type SkBuffChunk = Chunk<QueuedSkBuff, BATCH>;
 
 /// A lockless queueing discipline.
 ///
@@ -194,15 +186,6 @@ pub trait Qdisc: Sized + 'static {
 
     /// Enqueues a packet, or refuses it.
     fn enqueue(input: &Self::Input, cx: Softirq<'_>, skb: QueuedSkBuff) -> Result<(), Rejected>;
-
-    /// Enqueues the first of `packets`, as many as there is room for.
-    ///
-    /// The rest is dropped with [`QdiscDropReason::OverLimit`]. Without this callback, several
-    /// packets are enqueued one by one.
-    fn enqueue_batch(input: &Self::Input, cx: Softirq<'_>, packets: &mut SkBuffChunk) {
-        let _ = (input, cx, packets);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
 
     /// Dequeues the packet that is to be transmitted next.
     ///

@@ -8,8 +8,7 @@
 //! [`Combiner`]. An uncontended sender pays the same as in C: one compare-and-exchange to get the
 //! role, one to give it up, and the lock.
 //!
-//! A lockless qdisc that takes several packets at once is served the same way. There, only a
-//! combiner that gives up the role with packets in hand takes the lock.
+//! A lockless qdisc has no such list.
 //!
 //! # Running the qdisc
 //!
@@ -28,9 +27,7 @@
 use super::combiner::{
     Combiner,
     Disposition,
-    Drain,
-    Pushed,
-    Turn, //
+    Drain, //
 };
 use crate::{
     bindings,
@@ -93,16 +90,6 @@ static_assert!(
 static_assert!(align_of::<Combiner<LlistSkb>>() <= align_of::<bindings::atomic_long_t>());
 static_assert!(Combiner::<LlistSkb>::BUSY == bindings::XMIT_LLIST_BUSY as usize);
 
-/// A function that enqueues packets and runs the qdisc, see the C header.
-type WorkFn = unsafe extern "C" fn(
-    *mut bindings::sk_buff,
-    c_uint,
-    *mut bindings::Qdisc,
-    *mut bindings::net_device,
-    *mut bindings::netdev_queue,
-    *mut *mut bindings::sk_buff,
-) -> c_int;
-
 /// The destination of packets, and their fate.
 ///
 /// # Invariants
@@ -124,58 +111,18 @@ impl Target {
     ///
     /// # Safety
     ///
-    /// `work` must be the function for this qdisc. If that has a root lock, it must be held.
+    /// The root lock of the qdisc must be held.
     #[inline(always)]
-    unsafe fn enqueue_and_run(&mut self, work: WorkFn, batch: Drain<LlistSkb>) {
+    unsafe fn enqueue_and_run(&mut self, batch: Drain<LlistSkb>) {
         // CAST: There are fewer packets in memory than that.
         let count = batch.len() as c_uint;
         let first = batch.into_first().cast();
         let to_free = &raw mut self.to_free;
-        // SAFETY: By the safety requirements, the type invariants, and as the batch is ours.
-        // `work` may release the lock and take it again; we access nothing meanwhile.
-        let rc = unsafe { work(first, count, self.q, self.dev, self.txq, to_free) };
+        // SAFETY: By the safety requirements, the type invariants, and as the batch is ours. The
+        // lock may be released and taken again; we access nothing meanwhile.
+        let rc =
+            unsafe { bindings::xmit_llist_work(first, count, self.q, self.dev, self.txq, to_free) };
         self.own.get_or_insert(rc);
-    }
-
-    /// Works the list off for a lockless qdisc.
-    ///
-    /// Such a qdisc has no use for its root lock. A combiner that gives up the role with packets in
-    /// hand takes it, so that the next combiner enqueues after it.
-    #[inline(always)]
-    fn work_lockless(
-        &mut self,
-        mut turn: Turn<'_, LlistSkb>,
-        root_lock: &SpinLock<()>,
-        bound: usize,
-    ) {
-        let mut done = 0;
-
-        // SAFETY: By the type invariants.
-        unsafe { bindings::qdisc_root_lock_wait(self.q) };
-        while done < bound {
-            let Some(batch) = turn.take() else {
-                return;
-            };
-            done += batch.len();
-            // SAFETY: The function is the one for a lockless qdisc.
-            unsafe { self.enqueue_and_run(bindings::xmit_llist_work_lockless, batch) };
-        }
-        {
-            let _order = root_lock.lock();
-            let last = turn.take_last();
-            // CAST: As above.
-            let count = last.len() as c_uint;
-            if count == 0 {
-                return;
-            }
-            let first = last.into_first().cast();
-            // SAFETY: By the type invariants, and as the batch is ours. The lock is held.
-            unsafe {
-                bindings::xmit_llist_put_last(first, count, self.q, self.txq, &raw mut self.to_free)
-            };
-        }
-        // SAFETY: By the type invariants.
-        unsafe { bindings::qdisc_run(self.q) };
     }
 }
 
@@ -232,27 +179,16 @@ unsafe extern "C" fn xmit_llist_rust(
         // SAFETY: By the safety requirements, the packet is ours.
         unsafe { bindings::qdisc_hash_flow(skb) };
     }
-    let submitted = if flags & bindings::TCQ_F_NOLOCK == 0 {
-        list.submit(
-            packet,
-            limit,
-            bound,
-            || root_lock.lock(),
-            |_locked, batch| {
-                // SAFETY: The qdisc has a root lock, which is held.
-                unsafe { target.enqueue_and_run(bindings::xmit_llist_work, batch) }
-            },
-        )
-    } else {
-        match list.push(packet, limit) {
-            Pushed::Behind => Ok(Disposition::Delegated),
-            Pushed::Refused(packet) => Err(packet),
-            Pushed::First(turn) => {
-                target.work_lockless(turn, root_lock, bound);
-                Ok(Disposition::Done)
-            }
-        }
-    };
+    let submitted = list.submit(
+        packet,
+        limit,
+        bound,
+        || root_lock.lock(),
+        |_locked, batch| {
+            // SAFETY: The lock is held.
+            unsafe { target.enqueue_and_run(batch) }
+        },
+    );
     if let Err(LlistSkb(skb)) = submitted {
         // SAFETY: It is ours again.
         unsafe {

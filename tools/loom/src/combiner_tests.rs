@@ -194,17 +194,17 @@ fn two_differ(way: Way, others: Way) {
 }
 
 #[test]
-fn who_stays_does_everything() {
+fn a_combiner_that_stays_does_everything() {
     two_add(List::add_and_stay);
 }
 
 #[test]
-fn who_hands_over_loses_nothing() {
+fn handing_over_loses_nothing() {
     two_add(List::add_and_hand_over);
 }
 
 #[test]
-fn who_does_both_loses_nothing() {
+fn staying_and_handing_over_lose_nothing() {
     two_add(List::add_under_the_lock);
 }
 

@@ -169,7 +169,7 @@ mod cases {
     }
 
     #[test]
-    fn who_is_first_is_not_on_the_list() -> Result {
+    fn the_first_sender_is_not_on_the_list() -> Result {
         let list = Elements::new();
         let word = || list.first.load_relaxed();
         let mut turn = first(&list, 0)?;
@@ -267,7 +267,7 @@ mod cases {
     }
 
     #[test]
-    fn who_has_done_enough_hands_over() -> Result {
+    fn a_combiner_that_has_done_enough_hands_over() -> Result {
         let list = Elements::new();
         let mut batches = 0;
         let mut next = None;

@@ -87,24 +87,13 @@ impl Drop for Drops {
     }
 }
 
-/// The packet behind another one in a list.
-///
-/// # Safety
-///
-/// `skb` must be valid, and not be in use by others.
-#[inline(always)]
-pub(super) unsafe fn next(skb: NonNull<bindings::sk_buff>) -> *mut bindings::sk_buff {
-    // SAFETY: By the safety requirements.
-    unsafe { (*skb.as_ptr()).__bindgen_anon_1.__bindgen_anon_1.next }
-}
-
 /// Puts a packet in front of a list, which may be empty.
 ///
 /// # Safety
 ///
 /// `skb` must be valid, and not be in use by others.
 #[inline(always)]
-pub(super) unsafe fn set_next(skb: NonNull<bindings::sk_buff>, next: *mut bindings::sk_buff) {
+unsafe fn set_next(skb: NonNull<bindings::sk_buff>, next: *mut bindings::sk_buff) {
     // SAFETY: By the safety requirements.
     unsafe { (*skb.as_ptr()).__bindgen_anon_1.__bindgen_anon_1.next = next };
 }

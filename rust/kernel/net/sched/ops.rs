@@ -14,8 +14,7 @@ use super::{
     Options,
     Qdisc,
     QdiscDropReason,
-    QueuedSkBuff,
-    SkBuffChunk, //
+    QueuedSkBuff, //
 };
 
 use crate::{
@@ -133,11 +132,6 @@ impl<T: Qdisc> Ops<T> {
                 priv_size,
                 static_flags: bindings::TCQ_F_NOLOCK | bindings::TCQ_F_CPUSTATS,
                 enqueue: Some(Self::enqueue),
-                enqueue_batch: if T::HAS_ENQUEUE_BATCH {
-                    Some(Self::enqueue_batch)
-                } else {
-                    None
-                },
                 dequeue: Some(Self::dequeue),
                 peek: Some(Self::peek),
                 init: Some(Self::init),
@@ -298,58 +292,13 @@ impl<T: Qdisc> Ops<T> {
             let owned = QueuedSkBuff::from_raw(NonNull::new_unchecked(skb));
             match T::enqueue(Self::input(sch), Softirq::assume(), owned) {
                 Ok(()) => {
-                    bindings::qdisc_enqueued(sch, 1, bytes);
+                    bindings::qdisc_enqueued(sch, bytes);
                     bindings::NET_XMIT_SUCCESS as c_int
                 }
                 Err(refused) => {
                     Self::refuse(refused.skb, refused.reason, sch, to_free);
                     bindings::NET_XMIT_DROP as c_int
                 }
-            }
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Self::enqueue`], with a list of packets that is linked by `next`.
-    unsafe extern "C" fn enqueue_batch(
-        mut skbs: *mut bindings::sk_buff,
-        sch: *mut bindings::Qdisc,
-        to_free: *mut *mut bindings::sk_buff,
-    ) {
-        let mut packets = SkBuffChunk::new();
-
-        while !skbs.is_null() {
-            let mut bytes = 0u32;
-
-            while let Some(skb) = NonNull::new(skbs).filter(|_| !packets.is_full()) {
-                // SAFETY: By the safety requirements, all packets of the list are ours. A packet
-                // off the list has no next one.
-                unsafe {
-                    skbs = super::drops::next(skb);
-                    super::drops::set_next(skb, ptr::null_mut());
-                    bytes = bytes.wrapping_add(bindings::qdisc_pkt_len(skb.as_ptr()));
-                    // There is room for it.
-                    let _ = packets.push(QueuedSkBuff::from_raw(skb));
-                }
-            }
-
-            let count = packets.len();
-            // SAFETY: As in `enqueue()`.
-            unsafe { T::enqueue_batch(Self::input(sch), Softirq::assume(), &mut packets) };
-            let entered = count.saturating_sub(packets.len());
-
-            for skb in packets.as_slice() {
-                // SAFETY: The packet is valid.
-                bytes = bytes.wrapping_sub(unsafe { bindings::qdisc_pkt_len(skb.as_raw()) });
-            }
-            // CAST: No more than in a batch.
-            //
-            // SAFETY: The discipline is valid.
-            unsafe { bindings::qdisc_enqueued(sch, entered as u32, bytes) };
-            while let Some(skb) = packets.pop() {
-                // SAFETY: The discipline and the list are valid.
-                unsafe { Self::refuse(skb, QdiscDropReason::OverLimit, sch, to_free) };
             }
         }
     }

@@ -71,43 +71,6 @@ mod cases {
     }
 
     #[test]
-    fn a_batch_goes_in_as_one_packet_after_the_other() -> Result {
-        let sch = Discipline::new(Some(&128u32.to_ne_bytes()))?;
-
-        // More than the discipline gets at once.
-        assert_eq!(sch.enqueue_batch(0..100)?, 0);
-        assert_eq!(sch.waiting(), (100, 10_000 + 4_950));
-        for number in 0..100 {
-            assert_eq!(sch.dequeue(), Some(number));
-        }
-        assert_eq!(sch.waiting(), (0, 0));
-        Ok(())
-    }
-
-    #[test]
-    fn what_does_not_fit_of_a_batch_is_refused() -> Result {
-        let sch = Discipline::new(Some(&64u32.to_ne_bytes()))?;
-
-        assert_eq!(sch.enqueue_batch(0..80)?, 16);
-        assert_eq!((sch.waiting(), sch.drops()), ((64, 6_400 + 2_016), 16));
-        for number in 0..64 {
-            assert_eq!(sch.dequeue(), Some(number));
-        }
-        assert_eq!(sch.dequeue(), None);
-        assert_eq!(sch.waiting(), (0, 0));
-        Ok(())
-    }
-
-    #[test]
-    fn an_empty_batch_is_nothing() -> Result {
-        let sch = Discipline::new(None)?;
-
-        assert_eq!(sch.enqueue_batch(0..0)?, 0);
-        assert_eq!(sch.waiting(), (0, 0));
-        Ok(())
-    }
-
-    #[test]
     fn a_look_takes_nothing() -> Result {
         let sch = Discipline::new(None)?;
 
@@ -149,7 +112,7 @@ mod cases {
     fn a_reset_drops_all() -> Result {
         let sch = Discipline::new(None)?;
 
-        sch.enqueue_batch(0..9)?;
+        sch.enqueue_all(0..9)?;
         sch.reset();
         assert_eq!((sch.waiting(), sch.dequeue()), ((0, 0), None));
         sch.enqueue(1)?;
@@ -161,7 +124,7 @@ mod cases {
     fn a_discipline_goes_with_its_packets() -> Result {
         for number in 0..3 {
             let sch = Discipline::new(None)?;
-            sch.enqueue_batch(0..number)?;
+            sch.enqueue_all(0..number)?;
         }
         Ok(())
     }
@@ -182,7 +145,7 @@ mod cases {
         let sch = Discipline::new(Some(&4u32.to_ne_bytes()))?;
 
         sch.as_child(|| {
-            assert_eq!(sch.enqueue_batch(0..5)?, 1);
+            assert_eq!(sch.enqueue_all(0..5)?, 1);
             assert!(sch.enqueue(5)? == Outcome::Rejected(5, QdiscDropReason::OverLimit as u32));
             assert_eq!((sch.waiting(), sch.drops()), ((4, 400 + 6), 2));
             for number in 0..4 {
@@ -250,12 +213,12 @@ mod cases {
     fn a_smaller_queue_lets_older_packets_out_first() -> Result {
         let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
 
-        sch.enqueue_batch(0..5)?;
+        sch.enqueue_all(0..5)?;
         sch.change(&2u32.to_ne_bytes())?;
         assert_eq!((sch.waiting(), sch.drops()), ((5, 500 + 10), 0));
         assert_eq!(sch.limit()?, 2);
         // The limit is that of new packets.
-        assert_eq!(sch.enqueue_batch(5..8)?, 1);
+        assert_eq!(sch.enqueue_all(5..8)?, 1);
         assert_eq!((sch.peek(), sch.waiting().0), (Some(0), 7));
         for number in 0..7 {
             assert_eq!(sch.dequeue(), Some(number));
@@ -270,7 +233,7 @@ mod cases {
         let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
 
         for (number, limit) in (0..8).step_by(2).zip([16u32, 2, 4, 32]) {
-            sch.enqueue_batch(number..number + 2)?;
+            sch.enqueue_all(number..number + 2)?;
             sch.change(&limit.to_ne_bytes())?;
             assert_eq!(sch.limit()?, limit);
         }
@@ -351,18 +314,18 @@ mod cases {
     fn a_reset_drops_older_packets_too() -> Result {
         let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
 
-        sch.enqueue_batch(0..3)?;
+        sch.enqueue_all(0..3)?;
         sch.change(&4u32.to_ne_bytes())?;
-        sch.enqueue_batch(3..5)?;
+        sch.enqueue_all(3..5)?;
         sch.reset();
         assert_eq!((sch.waiting(), sch.dequeue()), ((0, 0), None));
         sch.enqueue(5)?;
         assert_eq!((sch.dequeue(), sch.dequeue()), (Some(5), None));
 
         // It goes with packets of both kinds.
-        sch.enqueue_batch(0..3)?;
+        sch.enqueue_all(0..3)?;
         sch.change(&8u32.to_ne_bytes())?;
-        sch.enqueue_batch(3..5)?;
+        sch.enqueue_all(3..5)?;
         Ok(())
     }
 
@@ -416,7 +379,7 @@ mod cases {
     fn a_change_that_is_refused_changes_nothing() -> Result {
         let sch = Discipline::new(Some(&8u32.to_ne_bytes()))?;
 
-        sch.enqueue_batch(0..5)?;
+        sch.enqueue_all(0..5)?;
         assert!(sch.change(&0u32.to_ne_bytes()) == Err(EINVAL));
         assert_eq!((sch.waiting().0, sch.drops()), (5, 0));
         assert_eq!(sch.limit()?, 8);
@@ -427,7 +390,7 @@ mod cases {
     fn another_length_of_the_device_is_passed_on() -> Result {
         let sch = Discipline::new(None)?;
 
-        sch.enqueue_batch(0..5)?;
+        sch.enqueue_all(0..5)?;
         sch.change_tx_queue_len(4)?;
         assert_eq!((sch.limit()?, sch.waiting().0, sch.drops()), (4, 5, 0));
         Ok(())

@@ -101,7 +101,7 @@ mod cases {
     }
 
     #[test]
-    fn who_promises_more_leaves_the_doorbell_to_it() -> Result {
+    fn a_sender_that_promises_more_leaves_the_doorbell_to_it() -> Result {
         let device = device()?;
 
         device.finish(device.begin(1)?, true)?;
@@ -210,7 +210,7 @@ mod cases {
     }
 
     #[test]
-    fn who_was_late_is_held_behind_the_others() -> Result {
+    fn a_late_packet_is_held_behind_the_others() -> Result {
         let device = device()?;
 
         device.on_xmit(OnXmit::TakeAndStop);
@@ -261,7 +261,7 @@ mod cases {
     }
 
     #[test]
-    fn who_finds_the_list_full_is_told() -> Result {
+    fn a_sender_that_finds_the_list_full_is_told() -> Result {
         let device = device()?;
         let turn = device.begin(1)?;
 

@@ -3,7 +3,6 @@
 //! A queueing discipline that belongs to a device, but is not attached to it.
 
 use super::super::{
-    drops,
     Dump,
     ExtAck,
     FifoOptions,
@@ -12,8 +11,7 @@ use super::super::{
     Qdisc,
     QdiscDropReason,
     QueuedSkBuff,
-    Rejected,
-    SkBuffChunk, //
+    Rejected, //
 };
 
 use crate::{
@@ -91,10 +89,6 @@ impl Qdisc for Fifo {
         input
             .push(cx, skb)
             .map_err(|skb| Rejected::new(skb, QdiscDropReason::OverLimit))
-    }
-
-    fn enqueue_batch(input: &Self::Input, cx: Softirq<'_>, packets: &mut SkBuffChunk) {
-        input.push_some(cx, packets);
     }
 
     fn dequeue(output: &mut Self::Output) -> Option<QueuedSkBuff> {
@@ -310,34 +304,17 @@ impl Discipline {
         })
     }
 
-    /// Returns how many of the packets are to be freed.
-    pub(super) fn enqueue_batch(&self, numbers: Range<u8>) -> Result<usize> {
-        let mut first = ptr::null_mut();
-        for number in numbers.rev() {
-            let skb = packet(number)?;
-            // SAFETY: The packet is ours.
-            unsafe { drops::set_next(skb, first) };
-            first = skb.as_ptr();
-        }
-
-        let mut to_free = ptr::null_mut();
-        // SAFETY: The packets are ours, and are given away.
-        self.bh_disabled(|ops, sch| unsafe {
-            if let Some(enqueue_batch) = ops.enqueue_batch {
-                enqueue_batch(first, sch, &mut to_free);
+    /// Enqueues packets one by one, and returns how many are refused.
+    pub(super) fn enqueue_all(&self, numbers: Range<u8>) -> Result<usize> {
+        let mut refused = 0;
+        for number in numbers {
+            match self.enqueue(number)? {
+                Outcome::Taken => {}
+                Outcome::Rejected(..) => refused += 1,
+                Outcome::Wrong => return Err(EINVAL),
             }
-        });
-
-        let mut count = 0;
-        while let Some(skb) = NonNull::new(to_free) {
-            // SAFETY: The discipline has given it back.
-            unsafe {
-                to_free = drops::next(skb);
-                number(skb);
-            }
-            count += 1;
         }
-        Ok(count)
+        Ok(refused)
     }
 
     pub(super) fn dequeue(&self) -> Option<u8> {
@@ -347,7 +324,12 @@ impl Discipline {
         // SAFETY: The packet is ours.
         NonNull::new(skb).map(|skb| unsafe {
             // The stack expects one that is alone.
-            if drops::next(skb).is_null() {
+            if (*skb.as_ptr())
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .next
+                .is_null()
+            {
                 number(skb)
             } else {
                 u8::MAX

@@ -29,33 +29,28 @@ _QDISCS = {
     "fq": ["fq", "limit", "10000", "flow_limit", "1000"],
     "pfifo": ["pfifo", "limit", "10000"],
 }
-C, RUST, BATCH, PFIFO_FAST, ALF = "c", "rust", "batch", "pfifo_fast", "alf"
+C, RUST, PFIFO_FAST, ALF = "c", "rust", "pfifo_fast", "alf"
 LABELS = {
     C: "list of __dev_xmit_skb()",
     RUST: "list in Rust",
-    BATCH: "list in Rust, batch enqueue",
     PFIFO_FAST: "pfifo_fast",
     ALF: "sch_alf",
 }
 PAIRS = (
-    Pair(BENCH, BATCH, C),
-    Pair(BENCH, RUST, C, " list alone"),
+    Pair(BENCH, RUST, C),
     Pair(BENCH, ALF, PFIFO_FAST),
 )
 
 
-def _design(name: str, qdisc: Sequence[str], rust: int, batch: int, **more: str) -> dict[str, Any]:
-    switches = {"xmit_llist_rust": rust, "qdisc_enqueue_batch": batch}
+def _design(name: str, qdisc: Sequence[str], rust: int = 0, **more: str) -> dict[str, Any]:
+    switches = {"xmit_llist_rust": rust}
     return {"name": name, "qdisc": list(qdisc), "switches": switches, **more}
 
 
 def _designs(qdisc: str) -> list[dict[str, Any]]:
     if qdisc == "sch_alf":
-        # Each has the switches as they are best for it: pfifo_fast has no use for them.
-        return [_design(PFIFO_FAST, ["pfifo_fast"], 0, 0),
-                _design(ALF, ["alf"], 1, 1, module="sch_alf")]  # fmt: skip
-    return [_design(C, _QDISCS[qdisc], 0, 0), _design(RUST, _QDISCS[qdisc], 1, 0),
-            _design(BATCH, _QDISCS[qdisc], 1, 1)]  # fmt: skip
+        return [_design(PFIFO_FAST, ["pfifo_fast"]), _design(ALF, ["alf"], module="sch_alf")]
+    return [_design(C, _QDISCS[qdisc]), _design(RUST, _QDISCS[qdisc], 1)]
 
 
 # Loads, and their words in the names of cases.

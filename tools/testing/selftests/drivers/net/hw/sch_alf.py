@@ -127,12 +127,6 @@ def _set_limit_soon(cfg, packets):
     wait_until(is_set, 10, "the limit changes", sleep=0.01)
 
 
-def way(_cfg, how):
-    """ The way to enqueue packets can be selected. """
-    if qdisc.has_ways():
-        qdisc.set_way(how)
-
-
 def _missed(cfg):
     """
     Return the number of packets sent by one port and not received by the
@@ -207,45 +201,45 @@ def _under_load(cfg, name, change, count=1_000_000, seconds=0):
         load_.flow.stop()
 
 
-def room_for_all(cfg, _how):
+def room_for_all(cfg):
     """ The limit can be raised for all datagrams. """
     _set_limit(cfg, 65536)
     ksft_eq(qdisc.fifo_limit(cfg.ifname), 65536)
 
 
-def in_order(cfg, how):
+def in_order(cfg):
     """ Each datagram is taken. """
     cfg.sent = cfg.root.counted("sent")
-    _under_load(cfg, f"order {how}", lambda: None, EACH, 60)
-    ksft_eq(cfg.loads[f"order {how}"].result.taken, SENDERS * EACH)
+    _under_load(cfg, "order", lambda: None, EACH, 60)
+    ksft_eq(cfg.loads["order"].result.taken, SENDERS * EACH)
 
 
-def in_order_all_arrive(cfg, how):
+def in_order_all_arrive(cfg):
     """ Each datagram arrives. """
-    cfg.loads[f"order {how}"].check_accounted(0)
+    cfg.loads["order"].check_accounted(0)
 
 
-def in_order_order(cfg, how):
+def in_order_order(cfg):
     """ Datagrams arrive once and in order. """
-    cfg.loads[f"order {how}"].check_order()
+    cfg.loads["order"].check_order()
 
 
-def in_order_none_dropped(cfg, how):
+def in_order_none_dropped(cfg):
     """ No packet is counted as dropped. """
-    ksft_eq(cfg.loads[f"order {how}"].grown("dropped"), 0)
+    ksft_eq(cfg.loads["order"].grown("dropped"), 0)
 
 
-def in_order_counted_as_sent(cfg, _how):
+def in_order_counted_as_sent(cfg):
     """ All packets are counted as sent. """
     ksft_ge(cfg.root.counted("sent") - cfg.sent, SENDERS * EACH)
 
 
-def in_order_no_backlog(cfg, _how):
+def in_order_no_backlog(cfg):
     """ The backlog is empty, in packets and bytes. """
     ksft_eq((cfg.root.counted("backlog"), cfg.root.counted("backlog_bytes")), (0, 0))
 
 
-def hardly_any_room(cfg, _how):
+def hardly_any_room(cfg):
     """ The limit can be lowered to four packets. """
     _set_limit(cfg, 4)
     ksft_eq(qdisc.fifo_limit(cfg.ifname), 4)
@@ -261,105 +255,100 @@ def _set_bql(cfg, value):
     return shown
 
 
-def device_gets_few(cfg, _how):
+def device_gets_few(cfg):
     """ The byte queue limits can be lowered. """
     shown = _set_bql(cfg, "200")
     ksft_eq(shown, [200] * len(shown))
 
 
-def device_gets_many(cfg, _how):
+def device_gets_many(cfg):
     """ The byte queue limits can be raised again. """
     shown = _set_bql(cfg, "max")
     ksft_ge(min(shown), 1 << 20)
 
 
-def full(cfg, how):
+def full(cfg):
     """ A full qdisc drops packets. """
-    _under_load(cfg, f"full {how}", lambda: None, EACH, 60)
-    ksft_gt(cfg.loads[f"full {how}"].grown("dropped"), 0)
+    _under_load(cfg, "full", lambda: None, EACH, 60)
+    ksft_gt(cfg.loads["full"].grown("dropped"), 0)
 
 
-def full_taken_arrive(cfg, how):
+def full_taken_arrive(cfg):
     """ Each datagram that was taken arrives. """
-    load_ = cfg.loads[f"full {how}"]
+    load_ = cfg.loads["full"]
     load_.check_accounted(load_.grown("dropped") - load_.result.refused)
 
 
-def full_order(cfg, how):
+def full_order(cfg):
     """ Datagrams arrive once and in order. """
-    cfg.loads[f"full {how}"].check_order()
+    cfg.loads["full"].check_order()
 
 
-def full_others_counted(cfg, how):
-    """
-    Refused datagrams are counted as dropped. A sender that leaves a packet to
-    another CPU is not told about a drop.
-    """
-    load_ = cfg.loads[f"full {how}"]
-    ksft_ge(load_.grown("dropped"), load_.result.refused)
-    if how == "c":
-        ksft_eq(load_.grown("dropped"), load_.result.refused)
+def full_others_counted(cfg):
+    """ Dropped datagrams are those that were refused. """
+    load_ = cfg.loads["full"]
+    ksft_eq(load_.grown("dropped"), load_.result.refused)
 
 
 @ksft_disruptive
-def limits_change(cfg, how):
+def limits_change(cfg):
     """ The limit changes 40 times under load. """
     def change():
         for _ in range(20):
             _set_limit_soon(cfg, 2)
             _set_limit_soon(cfg, 4000)
-    _under_load(cfg, f"limits {how}", change, seconds=4)
+    _under_load(cfg, "limits", change, seconds=4)
 
 
-def limits_change_order(cfg, how):
+def limits_change_order(cfg):
     """ Datagrams arrive once and in order. """
-    cfg.loads[f"limits {how}"].check_order()
+    cfg.loads["limits"].check_order()
 
 
-def limits_change_lost_are_counted(cfg, how):
+def limits_change_lost_are_counted(cfg):
     """ Lost datagrams are counted as dropped by the full qdisc. """
-    load_ = cfg.loads[f"limits {how}"]
+    load_ = cfg.loads["limits"]
     load_.check_accounted(load_.grown("dropped") - load_.result.refused)
 
 
-def limits_change_device_goes_on(cfg, how):
+def limits_change_device_goes_on(cfg):
     """ The device does not drop packets meanwhile. """
-    ksft_eq(cfg.loads[f"limits {how}"].grown("of_device"), 0)
+    ksft_eq(cfg.loads["limits"].grown("of_device"), 0)
 
 
-def limit_stays(cfg, how):
+def limit_stays(cfg):
     """ The same limit is set 40 times under load. """
     _set_limit(cfg, 65536)
-    _under_load(cfg, f"same {how}",
+    _under_load(cfg, "same",
                 lambda: [_set_limit(cfg, 65536) for _ in range(40)], EACH, 60)
 
 
-def limit_stays_nothing_lost(cfg, how):
+def limit_stays_nothing_lost(cfg):
     """ Each datagram is taken, and arrives in order. """
-    load_ = cfg.loads[f"same {how}"]
+    load_ = cfg.loads["same"]
     ksft_eq(load_.result.taken, SENDERS * EACH)
     load_.check_accounted(0)
     load_.check_order()
 
 
-def limit_grows(cfg, how):
+def limit_grows(cfg):
     """ The limit changes 20 times under load, with room for all. """
     def change():
         for packets in 10 * (1 << 15, 1 << 16):
             _set_limit_soon(cfg, packets)
-    _under_load(cfg, f"grows {how}", change, EACH, 60)
+    _under_load(cfg, "grows", change, EACH, 60)
 
 
-def limit_grows_nothing_lost(cfg, how):
+def limit_grows_nothing_lost(cfg):
     """ Each datagram is taken, and arrives in order. """
-    load_ = cfg.loads[f"grows {how}"]
+    load_ = cfg.loads["grows"]
     ksft_eq(load_.result.taken, SENDERS * EACH)
     load_.check_accounted(0)
     load_.check_order()
 
 
 @ksft_disruptive
-def lengths_change(cfg, how):
+def lengths_change(cfg):
     """ txqueuelen changes under load. """
     cfg.root.replace("pfifo")
     _alf(cfg)
@@ -368,49 +357,49 @@ def lengths_change(cfg, how):
         for length in (10, 300, 1000, 5, 5000, 1000):
             ip(f"link set {cfg.ifname} txqueuelen {length}")
             time.sleep(0.2)
-    _under_load(cfg, f"lengths {how}", change, seconds=3)
+    _under_load(cfg, "lengths", change, seconds=3)
 
 
-def lengths_change_order(cfg, how):
+def lengths_change_order(cfg):
     """ Datagrams arrive once and in order. """
-    cfg.loads[f"lengths {how}"].check_order()
+    cfg.loads["lengths"].check_order()
 
 
-def limit_follows_device(cfg, _how):
+def limit_follows_device(cfg):
     """ A default limit follows txqueuelen. """
     ksft_eq(qdisc.fifo_limit(cfg.ifname), 1024)
 
 
-def no_queue_refused(cfg, _how):
+def no_queue_refused(cfg):
     """ A txqueuelen of 0 is refused. """
     with ksft_raises(CmdExitFailure):
         ip(f"link set {cfg.ifname} txqueuelen 0")
 
 
 @ksft_disruptive
-def replaced(cfg, how):
+def replaced(cfg):
     """ The qdisc is replaced 50 times under load. """
     def change():
         for _ in range(25):
             cfg.root.replace("pfifo")
             _alf(cfg)
-    _under_load(cfg, f"replaced {how}", change, seconds=6)
+    _under_load(cfg, "replaced", change, seconds=6)
 
 
-def replaced_order(cfg, how):
+def replaced_order(cfg):
     """ Datagrams arrive once and in order. """
-    cfg.loads[f"replaced {how}"].check_order()
+    cfg.loads["replaced"].check_order()
 
 
-def replaced_arrive(cfg, how):
+def replaced_arrive(cfg):
     """ Datagrams arrive meanwhile, no more than were taken. """
-    result = cfg.loads[f"replaced {how}"].result
+    result = cfg.loads["replaced"].result
     ksft_gt(result.received, 0)
     ksft_ge(result.taken, result.received)
 
 
 @ksft_disruptive
-def downs(cfg, how):
+def downs(cfg):
     """
     The interface goes down and up 5 times under load. Its neighbour entries
     are lost then; the address returns after them, so that no packet waits for
@@ -426,20 +415,20 @@ def downs(cfg, how):
             cfg.know_each_other()
             ip(f"addr add {CABLE_V4[0]}/24 dev {cfg.ifname}")
             time.sleep(0.3)
-    _under_load(cfg, f"downs {how}", change, seconds=8)
+    _under_load(cfg, "downs", change, seconds=8)
 
 
-def downs_order(cfg, how):
+def downs_order(cfg):
     """ Datagrams arrive once and in order. """
-    cfg.loads[f"downs {how}"].check_order()
+    cfg.loads["downs"].check_order()
 
 
-def downs_still_alf(cfg, _how):
+def downs_still_alf(cfg):
     """ The root qdisc is still alf. """
     ksft_eq(cfg.root.kind(), "alf")
 
 
-def downs_reach(cfg, _how):
+def downs_reach(cfg):
     """ The ports reach each other again. """
     wait_until(cfg.cable.reaches, 10, "the ports reach each other")
 
@@ -526,8 +515,8 @@ def senders_are_still_there(cfg):
     cfg.flow.stop()
 
 
-FOR_EACH_WAY = (
-    way, room_for_all, in_order, in_order_all_arrive, in_order_order, in_order_none_dropped,
+UNDER_LOAD = (
+    room_for_all, in_order, in_order_all_arrive, in_order_order, in_order_none_dropped,
     in_order_counted_as_sent, in_order_no_backlog,
     hardly_any_room, device_gets_few, full, full_taken_arrive, full_order,
     full_others_counted, device_gets_many,
@@ -545,11 +534,7 @@ def main():
 
     cases = [neighbours, reach_without, load, put_on, default_limit, reach, change_refused,
              change_refused_changes_nothing, another_takes_its_place,
-             make_refused, make_refused_makes_none, limit]
-    # All cases of one way, then those of the next one.
-    for how in ("c", "batches") if qdisc.has_ways() else ("c", ):
-        cases += [ksft_variants([KsftNamedVariant(how, how)])(case)
-                  for case in FOR_EACH_WAY]
+             make_refused, make_refused_makes_none, limit, *UNDER_LOAD]
     cases += [used_module_stays, removed_under_load, unused_module_goes,
               unknown_without_module, loaded_by_its_alias, loaded_again, put_on_again,
               reach_again, module_goes_again, reloaded_under_load, senders_are_still_there]
@@ -558,16 +543,11 @@ def main():
                   native=True, v6=False, modelled=True) as cfg:
         cfg.root = qdisc.Root(cfg.ifname)
         cfg.loads, cfg.flow, cfg.sent = {}, None, 0
-        # Packets left to another sender are dropped only by the qdisc.
-        was = qdisc.has_ways() and qdisc.set_core("qdisc_max_burst", 100000)
         try:
             ksft_run(judged(cases), args=(cfg, ))
         finally:
             if cfg.flow:
                 cfg.flow.stop()
-            if was:
-                qdisc.set_core("qdisc_max_burst", was)
-                qdisc.set_way("c")
             cmd(f"tc qdisc del dev {cfg.ifname} root", fail=False)
             cmd("rmmod sch_alf", fail=False)
     ksft_exit()

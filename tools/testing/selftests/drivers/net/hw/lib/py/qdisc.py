@@ -18,8 +18,9 @@ from .netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_REPLACE, Kernel
 from .netlink import attribute, attributes
 
 CORE = Path("/proc/sys/net/core")
-# The values of net.core.xmit_llist_rust and net.core.qdisc_enqueue_batch.
-WAYS = {"c": (0, 0), "rust": (1, 0), "batches": (1, 1)}
+SWITCH = CORE / "xmit_llist_rust"
+# Its values.
+WAYS = {"c": "0", "rust": "1"}
 
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
 TCA_KIND, TCA_OPTIONS = 1, 2
@@ -29,15 +30,13 @@ TCMSG = struct.Struct("=BxxxiIII")
 
 def has_ways():
     """ Check whether the kernel has several ways to enqueue. """
-    return (CORE / "xmit_llist_rust").exists()
+    return SWITCH.exists()
 
 
 def set_way(name):
     """ Select the code that enqueues packets to qdiscs. """
-    rust, batch = WAYS[name]
-    for switch, value in (("xmit_llist_rust", rust), ("qdisc_enqueue_batch", batch)):
-        (CORE / switch).write_text(str(value), encoding="utf-8")
-        ksft_eq((CORE / switch).read_text(encoding="utf-8").strip(), str(value), switch)
+    SWITCH.write_text(WAYS[name], encoding="utf-8")
+    ksft_eq(SWITCH.read_text(encoding="utf-8").strip(), WAYS[name], SWITCH.name)
 
 
 def way(name):
