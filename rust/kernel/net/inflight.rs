@@ -152,22 +152,53 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Stop a queue when fewer than this number of descriptors are free, of a ring of `len`.
+    ///
+    /// If no other packet follows at once (`more`), the next ones may be a list, which the stack
+    /// takes out of the queueing discipline before it knows how much room there is: what does not
+    /// fit goes back, packet by packet, and is dequeued again. So there must be room for a list of
+    /// small packets then, or in a short ring for a part of it.
+    pub const fn stop_below(self, len: usize, more: bool) -> usize {
+        stop_below(self.descriptors, len, more)
+    }
+
     /// The number of free descriptors at which a queue is woken that [`TxProducer::finish`] has
-    /// stopped, of a ring of `len`: there is room for two packets, or in a short ring for one and
-    /// for half of the rest.
+    /// stopped, of a ring of `len`: there is room for two packets and a list, or in a short ring
+    /// for one and for half of the rest.
     pub const fn wake_at(self, len: usize) -> usize {
         wake_at(self.descriptors, len)
     }
 }
 
-const fn wake_at(packet: usize, len: usize) -> usize {
-    let (long, short) = (packet.saturating_mul(2), packet.saturating_add(len) / 2);
+/// The most packets that a run of a queueing discipline hands over, unless users change
+/// `net.core.dev_weight` or its bias.
+const LIST: usize = 64;
 
-    if long < short {
-        long
+const fn least(left: usize, right: usize) -> usize {
+    if left < right {
+        left
     } else {
-        short
+        right
     }
+}
+
+const fn list(packet: usize, len: usize) -> usize {
+    least(LIST, len.saturating_sub(packet) / 4)
+}
+
+const fn stop_below(packet: usize, len: usize, more: bool) -> usize {
+    if more {
+        packet
+    } else {
+        packet.saturating_add(list(packet, len))
+    }
+}
+
+const fn wake_at(packet: usize, len: usize) -> usize {
+    least(
+        packet.saturating_mul(2).saturating_add(list(packet, len)),
+        packet.saturating_add(len) / 2,
+    )
 }
 
 /// Creates the two ends for a ring of `napi` with `len` descriptors.

@@ -3,6 +3,7 @@
 //! The end of a transmission: flow control and the doorbell, or the fate of a refused packet.
 
 use super::{
+    stop_below,
     wake_at,
     Refusal,
     Refused,
@@ -27,8 +28,8 @@ use crate::{
 impl TxProducer<'_> {
     /// Ends a transmission with the result of [`Self::submit`].
     ///
-    /// The packet is accounted for. `queue` is stopped if there is no more room for a packet of the
-    /// most descriptors; it should be woken when there is room for two, see
+    /// The packet is accounted for. `queue` is stopped if there might be too little room for those
+    /// that follow, see [`Limits::stop_below`](super::Limits::stop_below); it should be woken at
     /// [`Limits::wake_at`](super::Limits::wake_at). A packet that was refused is dropped, or
     /// returned to the stack if the ring is full and the packet is still a
     /// [`TxSkBuff`](crate::net::skbuff::TxSkBuff).
@@ -47,7 +48,8 @@ impl TxProducer<'_> {
     ) -> Xmit<'call> {
         match submitted {
             Ok(submitted) => {
-                let (stop, wake) = (self.max_descriptors, self.wake_at());
+                let stop = stop_below(self.max_descriptors, self.capacity(), more);
+                let wake = self.wake_at();
 
                 queue.stop_if_low(|| self.free_or_enough(stop), stop, wake);
                 if queue.sent(submitted.bytes, more) {

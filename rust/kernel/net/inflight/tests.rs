@@ -206,10 +206,40 @@ pub(super) mod cases {
             ..LIMITS
         };
 
-        assert_eq!(limits.wake_at(512), 80);
+        assert_eq!(limits.wake_at(512), 144);
         // There is room for a packet and more, and it can be reached: one descriptor is unused.
         assert_eq!(limits.wake_at(64), 52);
         assert_eq!(LIMITS.wake_at(16), 12);
+    }
+
+    #[test]
+    fn a_queue_is_stopped_while_a_list_of_packets_fits() {
+        let limits = Limits {
+            descriptors: 40,
+            ..LIMITS
+        };
+
+        assert_eq!(limits.stop_below(512, true), 40);
+        assert_eq!(limits.stop_below(512, false), 104);
+        // The most that is spent on lists, and a part of a short ring.
+        assert_eq!(limits.stop_below(4096, false), 104);
+        assert_eq!(limits.stop_below(64, false), 46);
+    }
+
+    #[test]
+    fn a_queue_that_is_woken_is_not_stopped_again_at_once() {
+        for descriptors in 1..=40 {
+            let limits = Limits {
+                descriptors,
+                ..LIMITS
+            };
+
+            for len in descriptors + 1..600 {
+                let wake = limits.wake_at(len);
+                assert!(limits.stop_below(len, true) <= limits.stop_below(len, false));
+                assert!(limits.stop_below(len, false) <= wake && wake < len);
+            }
+        }
     }
 
     #[test]

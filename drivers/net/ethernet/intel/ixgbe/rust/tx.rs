@@ -87,13 +87,11 @@ const LIMITS: Limits = Limits {
     descriptors: MAX_DESCRIPTORS,
 };
 
-/// Stop the queue when a packet of the maximum size might not fit.
-const STOP_BELOW: usize = MAX_DESCRIPTORS;
-
-/// Wake it when half of the ring is free: a queue that stops again at once would return packets to
-/// the stack, which are kept there and sent in small portions. In a short ring, that is not enough.
+/// Wake a queue that was stopped when most of the ring is free: one that stops again at once would
+/// return packets to the stack, which are kept there and sent in small portions. Enough packets
+/// are left for the card until others follow. In a short ring, room for two packets takes more.
 fn wake_at(len: usize) -> usize {
-    LIMITS.wake_at(len).max(len / 2)
+    LIMITS.wake_at(len).max(len / 8 * 5)
 }
 
 /// Maximum number of packets that one poll completes: as many as it receives. More if it has fallen
@@ -126,6 +124,7 @@ pub(crate) fn ring<'a>(
             pair,
             producer,
             desc: desc.clone(),
+            room: LIMITS.stop_below(len.get(), false),
             sampler: Sampler::new(),
         },
         TxCompletion {
@@ -141,6 +140,8 @@ pub(crate) struct TxRing<'a> {
     pair: Pair,
     producer: TxProducer<'a>,
     desc: Descriptors<'a>,
+    /// The free descriptors that are enough not to stop the queue after any packet.
+    room: usize,
     sampler: Sampler,
 }
 
@@ -173,7 +174,7 @@ impl TxRing<'_> {
             && skb.partial_checksum().is_none()
             && skb.vlan_tag().is_none()
             // The queue need not be stopped after this packet.
-            && self.producer.free_seen() > STOP_BELOW;
+            && self.producer.free_seen() > self.room;
         if !is_ordinary {
             return self.xmit_any(port, queue, counters, skb, more);
         }
@@ -277,11 +278,9 @@ impl TxRing<'_> {
             }
         };
 
-        if queue.stop_if_low(
-            || self.producer.free_or_enough(STOP_BELOW),
-            STOP_BELOW,
-            wake_at(self.desc.len()),
-        ) {
+        let len = self.desc.len();
+        let stop = LIMITS.stop_below(len, more);
+        if queue.stop_if_low(|| self.producer.free_or_enough(stop), stop, wake_at(len)) {
             counters.tx_ring_full.add(1);
         }
 
