@@ -438,17 +438,22 @@ static void note_batch(struct sk_buff *skbs, struct Qdisc *q,
 	}
 }
 
-static void packets_left_meanwhile_are_one_batch(struct kunit *test)
+static struct Qdisc *use_noting_pfifo(struct kunit *test)
 {
 	static struct Qdisc_ops ops;
-	struct Qdisc *q;
-	int i;
 
 	ops = *find_ops(test, "pfifo");
 	ops.enqueue_batch = note_batch;
-	q = use(test, &ops, COUNT);
 	batches = 0;
 	in_batches = 0;
+	return use(test, &ops, COUNT);
+}
+
+static void packets_left_meanwhile_are_one_batch(struct kunit *test)
+{
+	struct Qdisc *q = use_noting_pfifo(test);
+	int i;
+
 	for (i = 0; i < 5; i++)
 		meanwhile[i] = packet(test, 1 + i, 64);
 	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
@@ -457,6 +462,46 @@ static void packets_left_meanwhile_are_one_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batches, 1);
 	KUNIT_EXPECT_EQ(test, in_batches, 5);
 	KUNIT_EXPECT_NULL(test, q->defer_list.first);
+}
+
+static bool is_free(spinlock_t *lock)
+{
+	if (!spin_trylock(lock))
+		return false;
+	spin_unlock(lock);
+	return true;
+}
+
+/* Sends a packet, and three more while the combiner sends the first one. */
+static void send_with_weight(struct kunit *test, int weight)
+{
+	struct Qdisc *q = use_noting_pfifo(test);
+	int i;
+
+	WRITE_ONCE(net_hotdata.dev_tx_weight, weight);
+	for (i = 0; i < 3; i++)
+		meanwhile[i] = packet(test, 1 + i, 64);
+	KUNIT_EXPECT_EQ(test, send(test, 0), NET_XMIT_SUCCESS);
+	/* The qdisc stops after a packet, and continues later. */
+	until_sent(4);
+	KUNIT_EXPECT_TRUE(test, in_order(0, 4));
+	KUNIT_EXPECT_NULL(test, q->defer_list.first);
+	KUNIT_EXPECT_TRUE(test, is_free(qdisc_lock(q)));
+}
+
+/* A packet after the role was given up is not left on the list. */
+static void a_combiner_ends_after_enough(struct kunit *test)
+{
+	send_with_weight(test, 1);
+	KUNIT_EXPECT_EQ(test, in_batches, 3);
+}
+
+/* dev_weight times dev_weight_tx_bias can overflow. */
+static void a_combiner_ends_with_a_negative_weight(struct kunit *test)
+{
+	send_with_weight(test, -1);
+	/* The role was given up before each packet was sent: none waited for it. */
+	KUNIT_EXPECT_EQ(test, in_batches, 0);
 }
 
 /* Its senders take turns at cache lines of the qdisc instead, which costs no more. */
@@ -527,6 +572,8 @@ static struct kunit_case xmit_llist_cases[] = {
 	KUNIT_CASE(a_deactivated_qdisc_drops),
 	KUNIT_CASE(a_batch_is_like_one_by_one),
 	KUNIT_CASE(packets_left_meanwhile_are_one_batch),
+	KUNIT_CASE(a_combiner_ends_after_enough),
+	KUNIT_CASE(a_combiner_ends_with_a_negative_weight),
 	KUNIT_CASE(lockless_has_no_list),
 	KUNIT_CASE(the_flow_is_known_before_the_lock_is_taken),
 	{}
