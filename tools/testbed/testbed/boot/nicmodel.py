@@ -72,6 +72,8 @@ def cargo_env(env: Env) -> dict[str, str]:
         "CARGO_TARGET_DIR": str(target_folder(env)),
         "CARGO_TERM_COLOR": "never",
         "CARGO_NET_RETRY": "5",
+        # The compiler reuses objects of a build that was interrupted: they do not link.
+        "CARGO_INCREMENTAL": "0",
     }
 
 

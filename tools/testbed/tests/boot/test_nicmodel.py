@@ -32,6 +32,9 @@ class Clones(unittest.TestCase):
         self.assertEqual(len(set(folders)), 3)
         self.assertEqual(cargo_env(self.env("two"))["CARGO_TARGET_DIR"], str(folders[1]))
 
+    def test_a_build_that_was_interrupted_leaves_no_parts_for_the_next_one(self) -> None:
+        self.assertEqual(cargo_env(self.env("one"))["CARGO_INCREMENTAL"], "0")
+
     def test_the_folder_names_its_clone(self) -> None:
         env = self.env("one")
         self.assertEqual((target_folder(env) / "clone").read_text().strip(), str(env.clone))
