@@ -466,9 +466,9 @@ static void packets_left_meanwhile_are_one_batch(struct kunit *test)
 
 static bool is_free(spinlock_t *lock)
 {
-	if (!spin_trylock(lock))
+	if (!spin_trylock_bh(lock))
 		return false;
-	spin_unlock(lock);
+	spin_unlock_bh(lock);
 	return true;
 }
 
