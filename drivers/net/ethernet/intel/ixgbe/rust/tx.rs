@@ -87,6 +87,10 @@ const LIMITS: Limits = Limits {
     descriptors: MAX_DESCRIPTORS,
 };
 
+/// With more free descriptors, no queue is stopped. A constant, since the fast path compares each
+/// packet's room with it: a ring of 128 descriptors or fewer is mostly below.
+const ENOUGH: usize = LIMITS.stop_below(usize::MAX, false);
+
 /// Wake a queue that was stopped when most of the ring is free: one that stops again at once would
 /// return packets to the stack, which are kept there and sent in small portions. Enough packets
 /// are left for the card until others follow. In a short ring, room for two packets takes more.
@@ -124,7 +128,6 @@ pub(crate) fn ring<'a>(
             pair,
             producer,
             desc: desc.clone(),
-            room: LIMITS.stop_below(len.get(), false),
             sampler: Sampler::new(),
         },
         TxCompletion {
@@ -140,8 +143,6 @@ pub(crate) struct TxRing<'a> {
     pair: Pair,
     producer: TxProducer<'a>,
     desc: Descriptors<'a>,
-    /// The free descriptors that are enough not to stop the queue after any packet.
-    room: usize,
     sampler: Sampler,
 }
 
@@ -174,7 +175,7 @@ impl TxRing<'_> {
             && skb.partial_checksum().is_none()
             && skb.vlan_tag().is_none()
             // The queue need not be stopped after this packet.
-            && self.producer.free_seen() > self.room;
+            && self.producer.free_seen() > ENOUGH;
         if !is_ordinary {
             return self.xmit_any(port, queue, counters, skb, more);
         }
