@@ -61,16 +61,6 @@ static inline int skb_qmempool_set(bool on)
 
 #endif
 
-/*
- * Returns whether an skb that another CPU has allocated is freed on this one rather
- * than sent back: its head goes to the pool, and its pages return to their page
- * pool by themselves. Other data is better freed where it was allocated.
- */
-static inline bool skb_qmempool_takes(const struct sk_buff *skb)
-{
-	return skb_qmempool_enabled() && skb->pp_recycle;
-}
-
 /* Returns the number of allocated skb heads. The slab gives all @n or none. */
 static inline unsigned int skb_heads_alloc(gfp_t gfp, unsigned int n,
 					   void **heads)

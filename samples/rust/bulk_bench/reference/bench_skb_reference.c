@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Benchmarks of the SKB cache. Both sides are the same code in the same kernel,
- * with the pool between NAPI caches and slab (ours) and without (reference).
+ * Benchmarks of SKBs that NAPI consumes. All designs are the same code in the same
+ * kernel:
+ *
+ *	deferral	the default: packets of other CPUs are sent back, but those of
+ *			page pools;
+ *	pool		the same, with a pool between NAPI caches and slab;
+ *	in place	all packets are freed where they are consumed, which is measured
+ *			instead of the other two if net.core.skb_defer_max is 0.
  */
 
 #include <linux/atomic.h>
@@ -9,6 +15,8 @@
 #include <linux/sched.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
+#include <net/hotdata.h>
+#include <net/page_pool/helpers.h>
 #include <net/skb_qmempool.h>
 
 #include "bench.h"
@@ -16,30 +24,88 @@
 
 /* Room for a small packet and its struct skb_shared_info. */
 #define FRAG	(SKB_DATA_ALIGN(128) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
+/* The receive buffer of a driver: half a page. */
+#define BUFFER	2048
 #define CALLS	40000
 #define LOT	256
 #define LOTS	400
+#define TURNS	50000
 
-static const char *side;
+enum design { IN_PLACE, DEFERRAL, POOL };
 
-#define skb_time(ps, fmt, ...)						\
-	pr_info("bulk_bench: skb|" fmt "|%s|%llu|ps\n",			\
-		##__VA_ARGS__, side, (unsigned long long)(ps))
+static enum design design;
 
-static unsigned int build(struct sk_buff **skbs, unsigned int n)
+static struct page_pool *pages;
+
+/* The tables that compare two designs, and the side of each design in them. */
+static const struct {
+	const char *name, *sides[3];
+} tables[] = {
+	{ "skb", { NULL, "reference", "ours" } },
+	{ "skb-deferral", { "reference", "ours", NULL } },
+};
+
+static void report(u64 ps, const char *name)
+{
+	for (int i = 0; i < ARRAY_SIZE(tables); i++) {
+		const char *side = tables[i].sides[design];
+
+		if (side)
+			pr_info("bulk_bench: %s|%s|%s|%llu|ps\n", tables[i].name, name,
+				side, (unsigned long long)ps);
+	}
+}
+
+/* A packet as a driver receives it into the pages of a page pool. */
+static struct sk_buff *build_received(void)
+{
+	unsigned int size = BUFFER;
+	struct sk_buff *skb;
+	void *data;
+
+	data = page_pool_dev_alloc_va(pages, &size);
+	if (!data)
+		return NULL;
+	skb = napi_build_skb(data, size);
+	if (!skb) {
+		page_pool_free_va(pages, data, false);
+		return NULL;
+	}
+	skb_mark_for_recycle(skb);
+	return skb;
+}
+
+/* A packet as a driver receives it into fragments of pages. */
+static struct sk_buff *build_fragment(void)
+{
+	struct sk_buff *skb;
+	void *data;
+
+	data = napi_alloc_frag(FRAG);
+	if (!data)
+		return NULL;
+	skb = napi_build_skb(data, FRAG);
+	if (!skb)
+		skb_free_frag(data);
+	return skb;
+}
+
+/* A packet as a socket sends it. */
+static struct sk_buff *build_sent(void)
+{
+	return alloc_skb(128, GFP_ATOMIC);
+}
+
+typedef struct sk_buff *(*builder)(void);
+
+static unsigned int build(builder build_one, struct sk_buff **skbs, unsigned int n)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		void *data = napi_alloc_frag(FRAG);
-
-		if (!data)
+		skbs[i] = build_one();
+		if (!skbs[i])
 			break;
-		skbs[i] = napi_build_skb(data, FRAG);
-		if (!skbs[i]) {
-			skb_free_frag(data);
-			break;
-		}
 	}
 	return i;
 }
@@ -58,9 +124,9 @@ static void time_one_cpu(unsigned int n, const char *name)
 	u64 time;
 
 	local_bh_disable();
-	time = bench_ps(n, CALLS / n, consume(skbs, build(skbs, n)));
+	time = bench_ps(n, CALLS / n, consume(skbs, build(build_fragment, skbs, n)));
 	local_bh_enable();
-	skb_time(time, "%s", name);
+	report(time, name);
 }
 
 /*
@@ -68,6 +134,7 @@ static void time_one_cpu(unsigned int n, const char *name)
  * lots circulate.
  */
 struct across {
+	builder build_one;
 	struct sk_buff *skbs[2][LOT];
 	unsigned int len[2];
 	atomic_t built, consumed;
@@ -85,7 +152,7 @@ static void builds(void *data)
 		if (round == LOTS / 10)
 			x->start = ktime_get_ns();
 		local_bh_disable();
-		x->len[round % 2] = build(x->skbs[round % 2], LOT);
+		x->len[round % 2] = build(x->build_one, x->skbs[round % 2], LOT);
 		/* Runs the softirq that frees SKBs which other CPUs returned. */
 		local_bh_enable();
 		atomic_set_release(&x->built, round + 1);
@@ -113,7 +180,7 @@ static void consumes(void *data)
  * end to end, since some of the work runs in places that cannot be timed by
  * themselves.
  */
-static int time_two_cpus(void)
+static int time_two_cpus(builder build_one, const char *name)
 {
 	struct across *x = kzalloc_obj(*x);
 	u64 times[BENCH_REPEATS];
@@ -121,6 +188,7 @@ static int time_two_cpus(void)
 
 	if (!x)
 		return -ENOMEM;
+	x->build_one = build_one;
 	for (int i = 0; !err && i < BENCH_REPEATS; i++) {
 		atomic_set(&x->built, 0);
 		atomic_set(&x->consumed, 0);
@@ -129,31 +197,117 @@ static int time_two_cpus(void)
 	}
 	kfree(x);
 	if (!err)
-		skb_time(bench_median(times) * 1000 / ((LOTS - LOTS / 10) * LOT),
-			 "two cpus");
+		report(bench_median(times) * 1000 / ((LOTS - LOTS / 10) * LOT), name);
 	return err == -ENODEV ? 0 : err;
+}
+
+/* One packet under way: even turns are those of the first CPU. */
+struct ping_pong {
+	struct sk_buff *skb;
+	atomic_t turn;
+	u64 start, end;
+};
+
+/* Consumes the other CPU's packet and builds one, in every other turn. */
+static void takes_turns(struct ping_pong *p, unsigned int first)
+{
+	for (unsigned int turn = first; turn < TURNS; turn += 2) {
+		while ((unsigned int)atomic_read_acquire(&p->turn) != turn)
+			cond_resched();
+
+		if (turn == TURNS / 10)
+			p->start = ktime_get_ns();
+		local_bh_disable();
+		if (p->skb)
+			consume(&p->skb, 1);
+		p->skb = build_sent();
+		local_bh_enable();
+		atomic_set_release(&p->turn, turn + 1);
+	}
+}
+
+static void ping(void *data)
+{
+	takes_turns(data, 0);
+}
+
+static void pong(void *data)
+{
+	struct ping_pong *p = data;
+
+	takes_turns(p, 1);
+	p->end = ktime_get_ns();
+}
+
+/*
+ * Two CPUs answer each other, a packet at a time. Each consumes what the other
+ * has built, as the completion of a queue does whose interrupts another CPU takes.
+ */
+static int time_ping_pong(void)
+{
+	u64 times[BENCH_REPEATS];
+	int err = 0;
+
+	for (int i = 0; !err && i < BENCH_REPEATS; i++) {
+		struct ping_pong p = {};
+
+		err = bench_pair(ping, pong, &p);
+		kfree_skb(p.skb);
+		times[i] = p.end - p.start;
+	}
+	if (!err)
+		report(bench_median(times) * 1000 / (TURNS - TURNS / 10), "ping-pong");
+	return err == -ENODEV ? 0 : err;
+}
+
+static int time_all(void)
+{
+	int err;
+
+	time_one_cpu(64, "one cpu");
+	time_one_cpu(LOT, "one cpu 256");
+	err = time_two_cpus(build_received, "two cpus");
+	if (!err)
+		err = time_two_cpus(build_fragment, "two cpus fragments");
+	if (!err)
+		err = time_two_cpus(build_sent, "two cpus sent");
+	if (!err)
+		err = time_ping_pong();
+	return err;
+}
+
+static int time_pool(void)
+{
+	int err;
+
+	err = skb_qmempool_set(true);
+	if (err)
+		return err == -EOPNOTSUPP ? 0 : err;
+	design = POOL;
+	err = time_all();
+	skb_qmempool_set(false);
+	return err;
 }
 
 static int __init bench_skb(void)
 {
+	const struct page_pool_params params = {
+		.pool_size = 1024,
+		.nid = NUMA_NO_NODE,
+	};
 	int err;
 
-	for (int on = 0; on <= 1; on++) {
-		side = on ? "ours" : "reference";
-		err = skb_qmempool_set(on);
-		if (err == -EOPNOTSUPP)
-			return 0;
-		if (err)
-			return err;
+	pages = page_pool_create(&params);
+	if (IS_ERR(pages))
+		return PTR_ERR(pages);
 
-		time_one_cpu(64, "one cpu");
-		time_one_cpu(LOT, "one cpu 256");
-		err = time_two_cpus();
-		skb_qmempool_set(false);
-		if (err)
-			return err;
-	}
-	return 0;
+	design = READ_ONCE(net_hotdata.sysctl_skb_defer_max) ? DEFERRAL : IN_PLACE;
+	err = time_all();
+	if (!err && design == DEFERRAL)
+		err = time_pool();
+
+	page_pool_destroy(pages);
+	return err;
 }
 
 static void __exit bench_skb_exit(void)

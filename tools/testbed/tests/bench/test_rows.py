@@ -80,6 +80,7 @@ class Rows(unittest.TestCase):
             ("qmempool", "process", None),
             ("qmempool-xcpu", "batch 1", 2.0),
             ("skb", "two cpus", 1.2),
+            ("skb-deferral", "two cpus", 0.97),
         ):
             self.assertEqual(target(bench, case), wanted, f"{bench} {case}")
 
