@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,8 +79,13 @@ def is_memory(name: str) -> bool:
     return name in _MEMORY or name.startswith(_MEMORY_PREFIXES)
 
 
-def cost(window: WindowCount, packets: int, modules: Mapping[str, str] = MODULES) -> Cost:
-    """The cost per packet in a window; user space does not count."""
+def cost(
+    window: WindowCount,
+    packets: int,
+    modules: Mapping[str, str] = MODULES,
+    without: Collection[str] = (),
+) -> Cost:
+    """The cost per packet in a window; user space does not count, nor modules that are left out."""
     functions: Counter[str] = Counter()
     crate = memory = 0
     for each in window.functions:
@@ -96,19 +101,22 @@ def cost(window: WindowCount, packets: int, modules: Mapping[str, str] = MODULES
         "driver": window.driver(modules[window.label]) / packets,
         "kernel crate": crate / packets,
         "memory": memory / packets,
-        "all": sum(window.by_module.values()) / packets,
+        "all": sum(n for name, n in window.by_module.items() if name not in without) / packets,
     }
     return Cost(cases, {name: count / packets for name, count in functions.items()})
 
 
 def costs(
-    windows: list[WindowCount], packets: int, modules: Mapping[str, str] = MODULES
+    windows: list[WindowCount],
+    packets: int,
+    modules: Mapping[str, str] = MODULES,
+    without: Collection[str] = (),
 ) -> dict[str, Cost]:
     """The cost with each driver; a window that was not closed is an error."""
     for window in windows:
         if not window.complete:
             raise Failure(f"counting instructions of {window.label} ended too early")
-    return {window.label: cost(window, packets, modules) for window in windows}
+    return {window.label: cost(window, packets, modules, without) for window in windows}
 
 
 def option_row(case: str, on: Cost, off: Cost) -> Row:
@@ -119,14 +127,20 @@ def option_row(case: str, on: Cost, off: Cost) -> Row:
 
 def rows(found: Mapping[str, list[Cost]]) -> list[Row]:
     """Rows for out/bench.json: ours is the Rust driver, the reference the C driver."""
+    return [_row(case, case, found) for case in CASES]
+
+
+def transmit_rows(found: Mapping[str, list[Cost]]) -> list[Row]:
+    """The same for packets that are sent."""
+    return [_row(f"transmit {case}", case, found) for case in ("driver", "all")]
+
+
+def _row(name: str, case: str, found: Mapping[str, list[Cost]]) -> Row:
     ours, reference = found.get("rust", []), found.get("c", [])
-    result = []
-    for case in CASES:
-        pairs = [(a.cases[case], b.cases[case]) for a, b in zip(ours, reference, strict=False)]
-        ratios = tuple(b / a for a, b in pairs if a and b)
-        means = [sum(side) / len(side) for side in zip(*pairs, strict=True)] or [None, None]
-        result.append(Row("insn", case, "instructions", means[0], means[1], ratios))
-    return result
+    pairs = [(a.cases[case], b.cases[case]) for a, b in zip(ours, reference, strict=False)]
+    ratios = tuple(b / a for a, b in pairs if a and b)
+    means = [sum(side) / len(side) for side in zip(*pairs, strict=True)] or [None, None]
+    return Row("insn", name, "instructions", means[0], means[1], ratios)
 
 
 def spread(found: list[Cost], case: str) -> float:

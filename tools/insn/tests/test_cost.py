@@ -42,6 +42,13 @@ class CostTest(unittest.TestCase):
         self.assertEqual(found.functions["ixgbe_rust poll"], 390.0)
         self.assertNotIn("[user] [user]", found.functions)
 
+    def test_a_module_can_be_left_out(self) -> None:
+        sent = window("rust", 40_000, 160_000)
+        sent.by_module["[unknown]"] = 50_000
+        for without, total in (((), 2500.0), (("[unknown]",), 2000.0)):
+            found = insn_cost.cost(sent, 100, insn_cost.MODULES, without)
+            self.assertEqual(found.cases["all"], total)
+
     def test_memory_is_that_of_packets_in_the_kernel_and_in_drivers(self) -> None:
         for name in ("kmem_cache_alloc_bulk_noprof", "ixgbe_rust::rx::RxRing::refill"):
             self.assertTrue(insn_cost.is_memory(name), name)
@@ -58,6 +65,9 @@ class CostTest(unittest.TestCase):
         rows = {row.case: row for row in insn_cost.rows({"rust": [rust, rust], "c": [c, c]})}
         self.assertEqual((rows["driver"].ours, rows["driver"].reference), (400.0, 600.0))
         self.assertEqual(rows["driver"].ratios, (1.5, 1.5))
+        sent = {row.case: row for row in insn_cost.transmit_rows({"rust": [rust], "c": [c]})}
+        self.assertEqual(list(sent), ["transmit driver", "transmit all"])
+        self.assertEqual(sent["transmit driver"].ratios, (1.5,))
         self.assertEqual(rows["driver"].record()["reference_name"], "the C driver")
         self.assertTrue(met(rows["driver"]))
         self.assertFalse(met(rows["all"]))

@@ -31,6 +31,7 @@ REFERENCES = {
     "skb-deferral": "freed in place",
     "insn": "the C driver",
     "insn-option": "option off",
+    "insn-senders": "the list in C, or pfifo_fast",
     "forward": "the C driver",
     "forward-option": "option off",
     "forward-cost": "the C driver",
@@ -112,13 +113,18 @@ ABOUT: Mapping[str, str] = {
     "rings.",
     "insn": "Compares instructions per forwarded packet, counted in an emulated processor. The row "
     "memory has those that allocate, free and recycle SKBs and receive buffers, wherever they are; "
-    "with the Rust driver, they also set the fields of a received SKB. Means nothing for time: an "
-    "instruction is no nanosecond.",
+    "with the Rust driver, they also set the fields of a received SKB. In the rows transmit, "
+    "pktgen sends packets of its own past the qdisc, and its code is not counted. Means nothing "
+    "for time: an instruction is no nanosecond.",
     "insn-option": "Compares the Rust driver with itself, option on against off, in instructions. "
     "Means nothing for time: a CPU that is done sooner is interrupted more often "
     "(forward-option-cost).",
     "xmit": "Compares the combiner with the list of `__dev_xmit_skb()`, both in front of a sink of "
     "fixed cost. Means nothing if the senders' CPUs also wait for the host's other work.",
+    "insn-senders": "Compares the list in Rust with the list in C, and sch_alf with pfifo_fast, by "
+    "instructions per packet that all processors execute, pktgen's included; rows with waiting "
+    "have those of processors that wait for a lock. Means nothing for time, nor if there are "
+    "fewer processors than senders.",
     "xmit-lock": "Compares lists with a spinlock in front of the same sink. Means nothing in the "
     "same case.",
     "xmit-ring": "Compares the combiner with the TX queue lock in front of a simulated ring; rows "

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make bench ONLY=insn: instructions per forwarded packet, both drivers in one boot."""
+"""make bench ONLY=insn: instructions per forwarded or sent packet, both drivers in one boot."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from insn import cost as insn_cost
 from insn import counts, flame
 from insn.cost import MODULES, RECORD, Cost
+from insn.symbols import UNKNOWN
 from testbed.bench.guest import run_bench
 from testbed.bench.rows import Row
 from testbed.boot.card import CARDS, MODELLED
@@ -42,8 +43,12 @@ def rounds(env: Env) -> int:
 
 def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
           frames: int = FRAMES, stacks: bool = False,
-          variables: Mapping[str, str] | None = None, card: str = MODELLED) -> Counted:  # fmt: skip
-    """Boot once and count the instructions of each driver for `frames` frames."""
+          variables: Mapping[str, str] | None = None, card: str = MODELLED,
+          without: Collection[str] = ()) -> Counted:  # fmt: skip
+    """Boot once and count the instructions of each driver for `frames` frames.
+
+    The cost of all does not count modules that are left out.
+    """
     kernel = ready.kernels["perf"]
     system_map = kernel.build / "System.map"
     report = ready.env.out / f"insn-{name}.json"
@@ -64,18 +69,19 @@ def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
         },
         plugin=counts.plugin_arguments(plugin, report, system_map, stacks=stacks),
     )
-    title = f"counting instructions: {frames:,} frames per driver, {' / '.join(drivers)}"
+    title = f"counting instructions, {name}: {frames:,} frames per driver, {' / '.join(drivers)}"
     run_bench(ready.vm("perf", name), job, title, "forward: ")
     names = {driver: CARDS[card].module(driver) for driver in drivers}
     modules = {names[driver]: kernel.module(driver, card) for driver in drivers}
     windows = counts.analyse(report, system_map, modules)
-    return Counted(insn_cost.costs(windows, frames, names), windows)
+    return Counted(insn_cost.costs(windows, frames, names, without), windows)
 
 
 def run(ready: Built) -> list[Row]:
     """Count, print, draw, and renew the record if RECORD=1 asks for it."""
     runs = [count(ready, "bench") for _ in range(rounds(ready.env))]
-    found = {name: [one.costs[name] for one in runs] for name in _DRIVERS}
+    found = _by_driver(runs)
+    sent = _by_driver([_sent(ready) for _ in runs])
     for name in _DRIVERS:
         say("")
         for line in insn_cost.top(found[name][0], MODULES[name]):
@@ -100,7 +106,20 @@ def run(ready: Built) -> list[Row]:
         verdicts = insn_cost.judge(insn_cost.load(record), first["rust"], first["c"])
         for case, wrong in verdicts.items():
             say(f"record, {case}: {wrong or 'kept'}")
-    return [*insn_cost.rows(found), *_options(ready, found["rust"])]
+    return [
+        *insn_cost.rows(found),
+        *insn_cost.transmit_rows(sent),
+        *_options(ready, found["rust"]),
+    ]
+
+
+def _sent(ready: Built) -> Counted:
+    """Frames that pktgen sends. It spins while a queue is full, so its own code is left out."""
+    return count(ready, "transmit", variables={"TRANSMIT": "1"}, without=(UNKNOWN,))
+
+
+def _by_driver(runs: list[Counted]) -> dict[str, list[Cost]]:
+    return {name: [one.costs[name] for one in runs] for name in _DRIVERS}
 
 
 def _options(ready: Built, on: list[Cost]) -> list[Row]:

@@ -135,6 +135,8 @@ _TARGETS: Mapping[str, Mapping[str, float]] = {
     "forward": {
         "1 flow 1 cpu": 1.25,
         "1 flow 1 cpu shared tails": 1.15,
+        "transmit 1 cpu": 1.15,
+        "transmit 1 cpu shared tails": 1.15,
         "latency 1 cpu median": 0.95,
         "latency 1 cpu shared tails median": 0.95,
     },

@@ -13,7 +13,7 @@ from testbed.bench import driver_plots, forward, in_turn, instructions, plots, r
 from testbed.bench.about import MEMORY
 from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row, met, parse, table, target
-from testbed.bench.xmit import measure
+from testbed.bench.xmit import counted, measure
 from testbed.build.kernel import UML
 from testbed.catalogue import BENCHES
 from testbed.env import Env
@@ -114,6 +114,7 @@ def main(env: Env) -> int:
         with built(env, "perf") as ready:
             release = ready.kernels["perf"].release
             rows += instructions.run(ready)
+            rows += counted.run(ready)
     drawn = _rows_written(env, rows, quiet) if rows else []
     if raced is not None:
         drawn += _raced_written(env, raced, quiet)

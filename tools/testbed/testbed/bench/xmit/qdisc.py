@@ -22,6 +22,8 @@ from testbed.boot.job import Job
 from testbed.workshop import Built
 
 BENCH = "xmit-qdisc"
+# The guest's file.
+RESULTS = f"{BENCH}.jsonl"
 _CPUS = 2
 
 # By default fq allows 100 packets of a flow in the queue, fewer than a sender may have in flight.
@@ -84,13 +86,18 @@ def cells(few: bool = False) -> list[dict[str, Any]]:
             if not few or senders == 2]  # fmt: skip
 
 
+def cells_of_pktgen(senders: int) -> list[dict[str, Any]]:
+    """The cells of so many senders, each a thread of pktgen."""
+    return [_cell(_PKTGEN, senders, kind) for load, kind in _ALL if load == _PKTGEN]
+
+
 def run(ready: Built, rounds: int, seconds: Seconds = LONG) -> list[Found]:
     """Boot, measure, and return the results; a short run takes a few cases."""
     plan = {"rounds": rounds, "seconds": seconds, "cells": cells(few=seconds != LONG)}
     script = ready.env.clone / "tools/testbed/guest/qdisc_bench.py"
     job = Job(script, "none", timeout=1800, cpus=_CPUS, ports=0)
     title = f"queue disciplines in User-Mode Linux, {_CPUS} CPUs: {rounds} rounds"
-    return measured(ready.uml(BENCH), job, title, f"{BENCH}.jsonl", plan)
+    return measured(ready.uml(BENCH), job, title, RESULTS, plan)
 
 
 def rows(found: Sequence[Found]) -> list[Row]:

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Senders in front of a qdisc, in QEMU: instructions per packet, and those of waiting for locks.
+
+The same cells as in qdisc.py, with senders of pktgen. Each of them has a virtual processor of its
+own, and all virtual processors run at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+
+from insn import counts
+from insn.counts import WindowCount
+from testbed.bench.guest import run_bench
+from testbed.bench.rows import Row
+from testbed.bench.xmit import qdisc
+from testbed.boot.job import Job
+from testbed.host.ui import Failure, say
+from testbed.workshop import Built
+
+BENCH = "insn-senders"
+# Virtual processors, all with a sender.
+_SENDERS = (2, 4, 8)
+_ROUNDS = 3
+# A packet takes microseconds in an emulated processor.
+_SECONDS = {"warm": 0.2, "window": 1.0}
+# The loops of a processor that waits for a lock.
+_WAITING = ("queued_spin_lock_slowpath", "queued_read_lock_slowpath", "queued_write_lock_slowpath")
+
+# By case and design, the values of all rounds.
+Found = dict[tuple[str, str], list[float]]
+
+
+def run(ready: Built) -> list[Row]:
+    """Boot with each number of processors, count, return the comparisons."""
+    rows = []
+    for senders in _SENDERS:
+        if senders > (present := len(os.sched_getaffinity(0))):
+            say(f"skipped: {senders} senders need as many processors, and there are {present}")
+        else:
+            rows += compare(_count(ready, senders))
+    return rows
+
+
+def _count(ready: Built, senders: int) -> Found:
+    kernel = ready.kernels["perf"]
+    system_map = kernel.build / "System.map"
+    report = ready.env.out / f"{BENCH}.json"
+    report.unlink(missing_ok=True)
+    plan = {"rounds": _ROUNDS, "seconds": _SECONDS, "counted": True,
+            "cells": qdisc.cells_of_pktgen(senders)}  # fmt: skip
+    job = Job(
+        ready.env.clone / "tools/testbed/guest/qdisc_bench.py",
+        "none",
+        timeout=900,
+        cpus=senders,
+        ports=0,
+        accel="tcg",
+        variables={"PLAN": json.dumps(plan)},
+        plugin=counts.plugin_arguments(ready.tools / "libinsn_plugin.so", report, system_map),
+    )
+    title = f"counting instructions of {senders} senders: {_ROUNDS} rounds"
+    outcome = run_bench(ready.vm("perf", BENCH), job, title, "xmit: ")
+    lines = outcome.results.get(qdisc.RESULTS, "").splitlines()
+    return per_packet(lines, counts.analyse(report, system_map))
+
+
+def per_packet(lines: Sequence[str], windows: Sequence[WindowCount]) -> Found:
+    """Instructions per packet; each line of the guest belongs to a window, in order."""
+    records = [json.loads(line) for line in lines]
+    if len(records) != len(windows) or not all(one.complete for one in windows):
+        raise Failure(f"{len(windows)} windows of {len(records)} measurements were counted")
+    found: Found = {}
+    for record, window in zip(records, windows, strict=True):
+        waiting = sum(one.instructions for one in window.functions
+                      if one.function.endswith(_WAITING))  # fmt: skip
+        packets = record["counted"]
+        for end, value in (("", sum(window.by_module.values())), (" waiting", waiting)):
+            key = (record["case"] + end, record["design"])
+            found.setdefault(key, []).append(value / packets)
+    return found
+
+
+def compare(found: Mapping[tuple[str, str], Sequence[float]]) -> list[Row]:
+    """The comparisons, case by case."""
+    rows = []
+    for case in dict.fromkeys(case for case, _ in found):
+        for pair in qdisc.PAIRS:
+            ours, reference = found.get((case, pair.ours)), found.get((case, pair.reference))
+            if ours is not None and reference is not None:
+                rows.append(_row(case, ours, reference))
+    return rows
+
+
+def _row(case: str, ours: Sequence[float], reference: Sequence[float]) -> Row:
+    # Waiting may be none at all, by which nothing can be divided.
+    if case.endswith(" waiting"):
+        return Row.of_events(BENCH, case, "instructions", ours, reference)
+    ratios = tuple(b / a for a, b in zip(ours, reference, strict=True))
+    means = [sum(side) / len(side) for side in (ours, reference)]
+    return Row(BENCH, case, "instructions", means[0], means[1], ratios)
