@@ -112,10 +112,11 @@ ABOUT: Mapping[str, str] = {
     "no receive buffer, and interrupts of both ports, per MiB. Means nothing for a card with other "
     "rings.",
     "insn": "Compares instructions per forwarded packet, counted in an emulated processor. The row "
-    "memory has those that allocate, free and recycle SKBs and receive buffers, wherever they are; "
-    "with the Rust driver, they also set the fields of a received SKB. In the rows transmit, "
-    "pktgen sends packets of its own past the qdisc, and its code is not counted. Means nothing "
-    "for time: an instruction is no nanosecond.",
+    "memory has those that allocate, free and recycle SKBs and receive buffers, wherever "
+    "they are; with the Rust driver, they also set the fields of a received SKB. With the C "
+    "driver, they vary with the packets that pile up until caches overflow. In the rows "
+    "transmit, pktgen sends packets of its own past the qdisc, and its code is not counted. "
+    "Means nothing for time: an instruction is no nanosecond.",
     "insn-option": "Compares the Rust driver with itself, option on against off, in instructions. "
     "Means nothing for time: a CPU that is done sooner is interrupted more often "
     "(forward-option-cost).",

@@ -114,7 +114,7 @@ def run(ready: Built) -> list[Row]:
 
 
 def _sent(ready: Built) -> Counted:
-    """Frames that pktgen sends. It spins while a queue is full, so its own code is left out."""
+    """Frames that pktgen sends. Its own code is left out."""
     return count(ready, "transmit", variables={"TRANSMIT": "1"}, without=(UNKNOWN,))
 
 
