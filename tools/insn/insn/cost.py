@@ -36,8 +36,8 @@ JUDGED = ("driver", "memory", "all")
 # eth_type_trans() does, and the functions that fill a receive ring write its descriptors.
 _MEMORY = frozenset({
     "napi_build_skb", "__napi_build_skb", "napi_build_skb_list", "napi_build_offloads",
-    "napi_skb_cache_take", "napi_skb_cache_get_bulk", "__napi_alloc_frag_align", "skb_heads_alloc",
-    "skb_heads_free", "napi_consume_skb", "napi_consume_skb_bulk", "napi_consume_skb_any",
+    "napi_skb_cache_take", "napi_skb_cache_get_bulk", "__napi_alloc_frag_align",
+    "napi_consume_skb", "napi_consume_skb_bulk", "napi_consume_skb_any",
     "napi_skb_cache_put", "napi_skb_cache_put_bulk", "skb_release_all", "skb_release_data",
     "skb_release_head_state", "skb_free_head", "napi_pp_put_page", "__kfree_skb", "kfree_skbmem",
     "skb_attempt_defer_free", "page_frag_free", "is_vmalloc_addr", "build_detached_freelist",

@@ -31,7 +31,6 @@ from in_turn import (
 )
 from senders import PKTGEN, Wrong, load, run
 
-POOL = Path("/proc/sys/net/core/skb_qmempool")
 GENERATOR, SINK = "02:00:00:00:00:02", "02:00:00:00:01:02"
 # The destination of frames that are dropped.
 NOWHERE = "10.99.0.1"
@@ -118,8 +117,6 @@ def switch(side: Side, option: str, on: bool) -> None:
     word = "on" if on else "off"
     if option == "GRO":
         run("ethtool", "-K", side.ports[0], "gro", word)
-    elif option == "SKB pool":
-        POOL.write_text("1" if on else "0")
     elif option == "bulk free":
         flag = priv_flag(side)
         if flag is None:
@@ -134,8 +131,6 @@ def can(side: Side, option: str) -> str | None:
     """The reason why an option cannot be switched here, or None."""
     if option == "bulk free" and priv_flag(side) is None:
         return "the driver has no private flag for it"
-    if option == "SKB pool" and not POOL.exists():
-        return "the kernel has no pool of skb heads"
     return None
 
 

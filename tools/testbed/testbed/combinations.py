@@ -80,10 +80,9 @@ def _overlay(settings: Settings, *, uml: bool) -> None:
     """Without the series the demo has one driver and no switches of ours."""
     if settings.verb != "demo":
         return
-    for name in ("SKB_POOL", "XMIT_LLIST"):
-        if settings.switch(name) and not settings.switch("OVERLAY"):
-            raise Failure(f"{name}=1: with OVERLAY=0 the kernel has no such code",
-                          f"leave {name} out, or OVERLAY=0")  # fmt: skip
+    if settings.switch("XMIT_LLIST") and not settings.switch("OVERLAY"):
+        raise Failure("XMIT_LLIST=1: with OVERLAY=0 the kernel has no such code",
+                      "leave XMIT_LLIST out, or OVERLAY=0")  # fmt: skip
     if settings.switch("RECORD") and (uml or not settings.switch("OVERLAY")):
         other = "MACHINE=uml" if uml else "OVERLAY=0"
         raise Failure("RECORD=1: the record of the demo takes both drivers, in QEMU",

@@ -131,8 +131,6 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       that SHARD uses; make results takes the counts of the last make test.
   FRAMES=1000..100000000   for demo; default 1000000
       Frames per driver.
-  SKB_POOL=0|1             for demo; default 0
-      CPUs exchange skb heads through a pool.
   XMIT_LLIST=0|1           for demo; default 0
       Packets in front of a qdisc are combined in Rust and enqueued in batches.
   JOBS=1..1024             for demo, test, bench, run, shell, debug, deb, model, lint

@@ -148,7 +148,7 @@ class Values(unittest.TestCase):
         ("demo", "FRAMES", "abc", "from 1000"),
         ("demo", "FRAMES", "999", "from 1000"),
         ("demo", "FRAMES", "9" * 20, "from 1000 to"),
-        ("demo", "SKB_POOL", "maybe", "0 or 1"),
+        ("demo", "XMIT_LLIST", "maybe", "0 or 1"),
         ("demo", "CONFIG", "kcsan", "the demo measures"),
         ("demo", "ACCEL", "foo", "kvm, tcg"),
         ("demo", "JOBS", "0", "from 1"),
@@ -243,7 +243,7 @@ class Values(unittest.TestCase):
         self.assertEqual(complaint("test", ONLY="lint/mypy"), "")
 
     def test_values_that_nothing_would_look_at(self) -> None:
-        self.assertIn("no such code", complaint("demo", OVERLAY="0", SKB_POOL="1"))
+        self.assertIn("no such code", complaint("demo", OVERLAY="0", XMIT_LLIST="1"))
         self.assertIn("takes both drivers", complaint("demo", OVERLAY="0", RECORD="1"))
         self.assertIn("takes both drivers", complaint("demo", MACHINE="uml", RECORD="1"))
         self.assertIn("no accelerator", complaint("shell", MACHINE="uml", ACCEL="tcg"))

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Benchmarks of SKBs that NAPI consumes. All designs are the same code in the same
+ * Benchmarks of SKBs that NAPI consumes. Both designs are the same code in the same
  * kernel:
  *
  *	deferral	the default: packets of other CPUs are sent back, but those of
- *			page pools;
- *	pool		the same, with a pool between NAPI caches and slab;
- *	in place	all packets are freed where they are consumed, which is measured
- *			instead of the other two if net.core.skb_defer_max is 0.
+ *			page pools (ours);
+ *	in place	all packets are freed where they are consumed, which is the case
+ *			if net.core.skb_defer_max is 0 (reference).
  */
 
 #include <linux/atomic.h>
@@ -17,7 +16,6 @@
 #include <linux/slab.h>
 #include <net/hotdata.h>
 #include <net/page_pool/helpers.h>
-#include <net/skb_qmempool.h>
 
 #include "bench.h"
 #include "pair.h"
@@ -31,29 +29,13 @@
 #define LOTS	400
 #define TURNS	50000
 
-enum design { IN_PLACE, DEFERRAL, POOL };
-
-static enum design design;
+static const char *side;
 
 static struct page_pool *pages;
 
-/* The tables that compare two designs, and the side of each design in them. */
-static const struct {
-	const char *name, *sides[3];
-} tables[] = {
-	{ "skb", { NULL, "reference", "ours" } },
-	{ "skb-deferral", { "reference", "ours", NULL } },
-};
-
 static void report(u64 ps, const char *name)
 {
-	for (int i = 0; i < ARRAY_SIZE(tables); i++) {
-		const char *side = tables[i].sides[design];
-
-		if (side)
-			pr_info("bulk_bench: %s|%s|%s|%llu|ps\n", tables[i].name, name,
-				side, (unsigned long long)ps);
-	}
+	pr_info("bulk_bench: skb|%s|%s|%llu|ps\n", name, side, (unsigned long long)ps);
 }
 
 /* A packet as a driver receives it into the pages of a page pool. */
@@ -276,19 +258,6 @@ static int time_all(void)
 	return err;
 }
 
-static int time_pool(void)
-{
-	int err;
-
-	err = skb_qmempool_set(true);
-	if (err)
-		return err == -EOPNOTSUPP ? 0 : err;
-	design = POOL;
-	err = time_all();
-	skb_qmempool_set(false);
-	return err;
-}
-
 static int __init bench_skb(void)
 {
 	const struct page_pool_params params = {
@@ -301,11 +270,8 @@ static int __init bench_skb(void)
 	if (IS_ERR(pages))
 		return PTR_ERR(pages);
 
-	design = READ_ONCE(net_hotdata.sysctl_skb_defer_max) ? DEFERRAL : IN_PLACE;
+	side = READ_ONCE(net_hotdata.sysctl_skb_defer_max) ? "ours" : "reference";
 	err = time_all();
-	if (!err && design == DEFERRAL)
-		err = time_pool();
-
 	page_pool_destroy(pages);
 	return err;
 }

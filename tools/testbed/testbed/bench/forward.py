@@ -60,7 +60,7 @@ def cells(machine: Machine) -> list[Cell]:
             # A search is many measurements: a few of them are enough.
             _cell(machine, "loss-free", "lossless", pairs=3),
             *[_cell(machine, name, "forward", option=name, frames=6 * _FRAMES)
-              for name in ("bulk free", "SKB pool", "GRO")],
+              for name in ("bulk free", "GRO")],
             # Where it was measured first: behind a qdisc, and in a router with connections.
             _cell(machine, "bulk free, transmit", "transmit", option="bulk free"),
             _cell(machine, "bulk free, conntrack", "forward", option="bulk free",

@@ -27,12 +27,12 @@ _COUNTED = 200_000
 _REPEATS = 2
 
 
-_SWITCHES = ("SKB_POOL", "XMIT_LLIST")
+_LLIST = "XMIT_LLIST"
 
 
 def _switches(env: Env) -> dict[str, str]:
-    """The switches that are on, for the guest."""
-    return {name: "1" for name in _SWITCHES if env.settings.switch(name)}
+    """The switch of the list in front of qdiscs, for the guest, if it is on."""
+    return {_LLIST: "1"} if env.settings.switch(_LLIST) else {}
 
 
 def _drivers(env: Env) -> list[str]:
@@ -127,7 +127,7 @@ def measure(
         "ratio": ratios(drivers),
         "cost": {name: cost.record() for name, cost in costs.items()},
         "card": card,
-        **{name.lower(): env.settings.switch(name) for name in _SWITCHES},
+        _LLIST.lower(): env.settings.switch(_LLIST),
         "kernel": describe_kernel(env, kernel),
         "machine": describe_machine(ready.accel(config)),
     }

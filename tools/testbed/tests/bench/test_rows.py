@@ -79,8 +79,7 @@ class Rows(unittest.TestCase):
             ("alf_queue", "mpmc 8", 2.0),
             ("qmempool", "process", None),
             ("qmempool-xcpu", "batch 1", 2.0),
-            ("skb", "two cpus", 1.2),
-            ("skb-deferral", "two cpus", 0.97),
+            ("skb", "two cpus", 0.97),
         ):
             self.assertEqual(target(bench, case), wanted, f"{bench} {case}")
 

@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Interfaces set up and down, and the driver loaded and unloaded, many times.
+Interfaces set up and down, the driver loaded and unloaded, and CPUs taken
+offline and online, many times.
 """
 
-from lib.py import KsftNamedVariant, ksft_disruptive, ksft_eq, ksft_exit
-from lib.py import ksft_run, ksft_variants
+import glob
+import time
+from pathlib import Path
+
+from lib.py import KsftNamedVariant, KsftSkipEx, ksft_disruptive, ksft_eq
+from lib.py import ksft_exit, ksft_run, ksft_variants
 from lib.py.judge import judged
-from lib.py.nicmodel import NicModelEnv, forwards_after
+from lib.py.nicmodel import NicModelEnv, forwards_after, traffic_intact
 from lib.py.support import pages_back, rounds, wait_until
 
 
@@ -72,13 +77,28 @@ def unload_with_open_file(cfg):
     cfg.card.load()
 
 
+@ksft_disruptive
+def cpu_offline_and_online(cfg):
+    """ A CPU goes offline and online under traffic. """
+    last = sorted(glob.glob("/sys/devices/system/cpu/cpu[0-9]*/online"))
+    cfg.start_traffic()
+    if not last:
+        raise KsftSkipEx("no CPU can go offline")
+    for _ in range(10):
+        for state in ("0", "1"):
+            Path(last[-1]).write_text(state, encoding="utf-8")
+            time.sleep(0.3)
+
+
 def main():
     """ Ksft boiler plate main """
 
     with NicModelEnv(__file__) as cfg:
         ksft_run(judged([updown, updown_leaves_them_down, forwards_after("updown"),
                          reload, unload_removes_interfaces, forwards_after("reload"),
-                         unload_with_open_file, forwards_after("unload_with_open_file")]),
+                         unload_with_open_file, forwards_after("unload_with_open_file"),
+                         cpu_offline_and_online, traffic_intact("cpu_offline"),
+                         forwards_after("cpu_offline")]),
                  args=(cfg, ))
     ksft_exit()
 
