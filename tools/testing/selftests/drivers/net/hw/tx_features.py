@@ -5,17 +5,22 @@
 Packets that a device cannot send as they are. Checksums that it cannot insert,
 because the header is too long or the position unusual, are inserted by the
 stack, and frames that are too short are padded: they are sent, not dropped.
+A packet may also be sent again before it is freed, as pktgen does.
 """
 
+import errno
 import socket
 import struct
 import sys
+from pathlib import Path
 
-from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, ksft_eq, ksft_exit
-from lib.py import ksft_run, ksft_variants
+from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, cmd, defer, ksft_eq
+from lib.py import ksft_exit, ksft_run, ksft_variants
 from lib.py.nicmodel import CableEnv
 from lib.py.support import SOL_PACKET, netdev_stat, sum16
 
+# asm-generic/socket.h; the module socket does not have it.
+SO_RCVBUFFORCE = 33
 PACKET_AUXDATA = 8
 PACKET_VNET_HDR = 15
 TP_STATUS_CSUMNOTREADY = 1 << 3
@@ -28,6 +33,10 @@ IP_HLEN = 20
 L4 = ETH_HLEN + IP_HLEN
 MARK = b"tx_features"
 LEN = 1000
+PKTGEN = Path("/proc/net/pktgen")
+PKTGEN_MAGIC = struct.pack("!I", 0xbe9be955)
+# Behind the header of UDP.
+PKTGEN_HEADER = L4 + 8
 # Where TCP has it.
 ORDINARY = (L4, 16)
 
@@ -115,12 +124,57 @@ def short(cfg, length):
     ksft_eq(got[length:].strip(b"\0"), b"", "what follows")
 
 
+def _pktgen(cfg, lines):
+    """ Have pktgen send frames to the other end, to no address of it. """
+    if cmd("modprobe pktgen", fail=False).ret and not PKTGEN.exists():
+        raise KsftSkipEx("needs pktgen")
+    thread = PKTGEN / "kpktgend_0"
+    thread.write_text(f"add_device {cfg.ifname}\n")
+    defer(thread.write_text, "rem_device_all\n")
+    for line in ("delay 0", "pkt_size 60", "dst 10.99.0.1",
+                 f"dst_mac {cfg.remote_dev['address']}", *lines):
+        try:
+            (PKTGEN / cfg.ifname).write_text(f"{line}\n")
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+            raise KsftSkipEx("the driver may keep a packet on a list") from error
+    (PKTGEN / "pgctrl").write_text("start\n")
+
+
+@ksft_variants([
+    KsftNamedVariant("clones", 100, 1),
+    KsftNamedVariant("burst", 0, 8),
+    KsftNamedVariant("bursts_of_clones", 200, 32),
+])
+def shared(cfg, clones, burst):
+    """ A packet that is sent again before it is freed arrives each time. """
+    count = 640
+    with NetNSEnter(cfg.remote_ns):
+        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_IP))
+        receiver.bind((cfg.remote_ifname, ETH_P_IP))
+    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20)
+    receiver.settimeout(3)
+    dropped = netdev_stat(cfg.ifname, "tx_dropped")
+    with receiver:
+        _pktgen(cfg, [f"count {count}", f"clone_skb {clones}", f"burst {burst}"])
+        got = []
+        try:
+            while len(got) < count:
+                got.append(receiver.recv(1 << 16))
+        except TimeoutError:
+            pass
+    ksft_eq(netdev_stat(cfg.ifname, "tx_dropped") - dropped, 0, "frames dropped")
+    ksft_eq(len(got), count, "frames that arrive")
+    ksft_eq({frame[PKTGEN_HEADER:PKTGEN_HEADER + 4] for frame in got}, {PKTGEN_MAGIC})
+
+
 def main():
     """ Ksft boiler plate main """
 
     with CableEnv(__file__) as cfg:
         cfg.know_each_other()
-        ksft_run([checksum, short], args=(cfg, ))
+        ksft_run([checksum, short, shared], args=(cfg, ))
     ksft_exit()
 
 
