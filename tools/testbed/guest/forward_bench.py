@@ -29,13 +29,16 @@ from in_turn import (
     say,
     wait_carrier,
 )
-from senders import PKTGEN, Wrong, load, run
+from senders import PKTGEN, Wrong, load, run, wait_for
+from udp_sink import received, udp_sink
 
 GENERATOR, SINK = "02:00:00:00:00:02", "02:00:00:00:01:02"
 # The destination of frames that are dropped.
 NOWHERE = "10.99.0.1"
 # Attempts for a measurement that lost packets.
 TRIES = 3
+# Datagrams for which the buffer of a socket has room.
+PORTION = 1000
 # Steps of the search for a rate without loss: each halves the interval.
 SEARCH = 7
 
@@ -198,6 +201,23 @@ def drop(side: Side, cell: dict[str, Any], frames: int) -> Figures:
     return {"cost": spent / frames, **({"ns": 1e9 / rate} if rate else {})}
 
 
+def socket_sink(side: Side, cell: dict[str, Any], frames: int) -> Figures:
+    """Processor time per packet that a process receives from a socket."""
+    here = f"{side.subnet}.0.1"
+    with udp_sink(here):
+        first, spent = received(), processor_time()
+        for end in range(PORTION, frames + 1, PORTION):
+            answer = generate(side, PORTION, window=PORTION, dst_ip=here, drain_ms=0)
+            wait_for(partial(have_come, first + end), f"datagrams were missing: {answer}")
+        spent = processor_time() - spent
+    return {"cost": spent / (frames // PORTION * PORTION)}
+
+
+def have_come(datagrams: int) -> bool:
+    """Whether processes have read so many datagrams."""
+    return received() >= datagrams
+
+
 def ping_pong(side: Side, cell: dict[str, Any], frames: int) -> Figures:
     """Nanoseconds from port to port, one packet at a time."""
     answer = generate(side, frames, window=1, latency=True)
@@ -212,7 +232,8 @@ def transmit(side: Side, cell: dict[str, Any], frames: int) -> Figures:
     thread = PKTGEN / "kpktgend_0"
     for line in ("rem_device_all", f"add_device {port}"):
         thread.write_text(line + "\n")
-    for line in (f"count {frames}", "clone_skb 0", "pkt_size 60", "delay 0",
+    for line in (f"count {frames}", "clone_skb 0", f"burst {cell.get('burst', 1)}",
+                 "pkt_size 60", "delay 0",
                  f"dst {side.subnet}.1.2", f"dst_mac {SINK}"):  # fmt: skip
         (PKTGEN / port).write_text(line + "\n")
     spent = processor_time()
@@ -258,7 +279,7 @@ def lossless(side: Side, cell: dict[str, Any], frames: int) -> Figures:
 
 
 KINDS = {"forward": forward, "drop": drop, "latency": ping_pong, "transmit": transmit,
-         "lossless": lossless, "window": windowed}  # fmt: skip
+         "lossless": lossless, "window": windowed, "sink": socket_sink}  # fmt: skip
 
 
 class Forwarding(Bench):

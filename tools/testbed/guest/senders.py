@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -220,14 +220,14 @@ class Udp:
 
 def datagrams() -> tuple[int, int]:
     """The datagrams that UDP has sent so far, and those that the queue has refused."""
-    lines = [line.split() for line in Path("/proc/net/snmp").read_text().splitlines()
-             if line.startswith("Udp:")]  # fmt: skip
-    return udp_counts(lines)
+    found = udp_counters(Path("/proc/net/snmp").read_text())
+    return found["OutDatagrams"], found["SndbufErrors"]
 
 
-def udp_counts(lines: Sequence[Sequence[str]]) -> tuple[int, int]:
-    """The same from the two lines of the table: names, and values."""
+def udp_counters(text: str) -> dict[str, int]:
+    """The counters of UDP from the table of the stack: a line of names, and one of values."""
+    lines = [line.split()[1:] for line in text.splitlines() if line.startswith("Udp:")]
     if len(lines) != 2:
         raise Wrong("/proc/net/snmp says nothing of UDP")
-    values = dict(zip(lines[0], lines[1], strict=True))
-    return int(values["OutDatagrams"]), int(values["SndbufErrors"])
+    names, values = lines
+    return dict(zip(names, map(int, values), strict=True))

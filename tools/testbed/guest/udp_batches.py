@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Senders with UDP sockets that need few system calls.
+"""UDP sockets that need few system calls.
 
-One sendmmsg() sends many datagrams, as servers of QUIC do. Each goes through
-udp_sendmsg() of its own, and only the system call is shared: in User-Mode Linux it
-takes longer than the way of a datagram through the stack.
+One sendmmsg() sends many datagrams, as servers of QUIC do, and one recvmmsg() receives
+many. Each goes through udp_sendmsg() or udp_recvmsg() of its own, and only the system
+call is shared: in User-Mode Linux it takes longer than the way of a datagram through
+the stack.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from senders import PAYLOAD, Udp
 BATCH = 256
 # More than the datagrams of two calls need: a sender does not sleep until one has left.
 SEND_BUFFER = 1 << 21
-# From asm-generic/socket.h; Python lacks it.
+# From asm-generic/socket.h and linux/socket.h; Python lacks them.
 SO_SNDBUFFORCE = 32
+MSG_WAITFORONE = 0x10000
 
 
 class Piece(ctypes.Structure):
@@ -46,7 +48,7 @@ _PIECE = Piece(ctypes.addressof(_DATA), PAYLOAD)
 
 
 def messages(number: int) -> ctypes.Array[Message]:
-    """So many datagrams of zeros, for a socket that is connected."""
+    """So many datagrams of zeros, for a socket that is connected; or room for some."""
     found = (Message * number)()
     for one in found:
         one.pieces, one.pieces_length = ctypes.pointer(_PIECE), 1
@@ -55,7 +57,15 @@ def messages(number: int) -> ctypes.Array[Message]:
 
 def send_batch(own: socket.socket, batch: ctypes.Array[Message]) -> int:
     """Send datagrams with one system call; returns how many it has taken."""
-    taken: int = _LIBC.sendmmsg(own.fileno(), batch, len(batch), 0)
+    return _count(_LIBC.sendmmsg(own.fileno(), batch, len(batch), 0))
+
+
+def receive_batch(own: socket.socket, batch: ctypes.Array[Message]) -> int:
+    """Wait for a datagram, and take as many as there are; returns their number."""
+    return _count(_LIBC.recvmmsg(own.fileno(), batch, len(batch), MSG_WAITFORONE, None))
+
+
+def _count(taken: int) -> int:
     if taken < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))

@@ -76,10 +76,13 @@ ABOUT: Mapping[str, str] = {
     "durations": "Compares a run without any cache (build root, kernel and model are built) with "
     "one where nothing has changed; means nothing for another machine or package mirror.",
     "forward": "Compares the Rust driver with the C driver: time between two forwarded packets. "
+    "In the rows transmit, pktgen sends them past the qdisc; in a burst, one packet so many times, "
+    "and one doorbell at its end. "
     "Means nothing where the guest waits for the model or for another virtual CPU, as in the rows "
     "with 2 queues on a machine with two processors.",
     "forward-cost": "Compares the drivers by processor time of the guest per packet, as the host "
-    "counts it: waiting for the model costs nothing here. Means nothing for latency.",
+    "counts it: waiting for the model costs nothing here. In the rows UDP sink, a process "
+    "receives the packets from a socket. Means nothing for latency.",
     "forward-option": "Compares a driver with itself, option on against off. Means nothing where "
     "the spread includes 1.",
     "forward-option-cost": "The same by processor time. A CPU that is done with its packets sooner "

@@ -27,6 +27,8 @@ EVENTS = ("lost", "drops", "requeues", "interrupts", "doorbells")
 # The rules of the driver were chosen with some of them; 24, 48, 96 and 512 are others.
 WINDOWS = (1, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 4096)
 _FRAMES = 100_000
+# Packets for a doorbell, of pktgen.
+BURSTS = (8, 32)
 # Characters of the longest bar.
 _BAR = 50
 _ONE, _MANY = "1 flow", "64 flows"
@@ -52,7 +54,10 @@ def cells(machine: Machine) -> list[Cell]:
         return one
     one += [
         _cell(machine, "drop", "drop", frames=2 * _FRAMES),
+        # With another CPU for the process, the spread includes everything on two processors.
+        _cell(machine, "UDP sink", "sink"),
         _cell(machine, "transmit", "transmit"),
+        *[_cell(machine, f"transmit burst {burst}", "transmit", burst=burst) for burst in BURSTS],
         _cell(machine, "latency", "latency", frames=4000),
     ]
     if machine.shared:

@@ -57,10 +57,10 @@ class Guest(unittest.TestCase):
         cls.bench: Any = importlib.import_module("qdisc_bench")
 
     def test_udp_says_what_it_sent_and_what_was_refused(self) -> None:
-        lines = [text.split() for text in SNMP.splitlines() if text.startswith("Udp:")]
-        self.assertEqual(self.senders.udp_counts(lines), (40, 2))
+        found = self.senders.udp_counters(SNMP)
+        self.assertEqual((found["OutDatagrams"], found["SndbufErrors"]), (40, 2))
         with self.assertRaises(self.senders.Wrong):
-            self.senders.udp_counts(lines[:1])
+            self.senders.udp_counters(SNMP.splitlines()[0])
 
     def test_a_batch_arrives_as_so_many_datagrams(self) -> None:
         batches = importlib.import_module("udp_batches")
@@ -77,6 +77,20 @@ class Guest(unittest.TestCase):
             self.assertRaises(BlockingIOError, there.recv, 2000)
         with self.assertRaisesRegex(OSError, "descriptor"):
             batches.send_batch(own, batches.messages(3))
+
+    def test_one_call_receives_the_datagrams_that_have_come(self) -> None:
+        batches = importlib.import_module("udp_batches")
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own,
+        ):
+            there.bind(("127.0.0.1", 0))
+            own.connect(there.getsockname())
+            batches.send_batch(own, batches.messages(3))
+            self.assertEqual(batches.receive_batch(there, batches.messages(2)), 2)
+            self.assertEqual(batches.receive_batch(there, batches.messages(2)), 1)
+        with self.assertRaisesRegex(OSError, "descriptor"):
+            batches.receive_batch(there, batches.messages(2))
 
     def test_pktgen_counts_when_it_has_ended(self) -> None:
         self.assertEqual(self.senders.pktgen_counts(PKTGEN), (1234, 5))
