@@ -114,6 +114,8 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       The other end of NETIF's cable: ssh:root@host, or netns:name for a namespace.
   SHARD=I/N                for test
       The I-th of N parts of the tests, of about the same duration each.
+  LANES=1..4               for test
+      Suites that run at the same time (one more than processors, at most 4).
   ROUNDS=1..1000           for bench
       Rounds of make bench (7; 3 boots for insn).
   CASES=NAMES              for bench

@@ -178,6 +178,7 @@ class Values(unittest.TestCase):
         ("test", "ONLY", "lint/", "runs as a whole"),
         ("test", "SERIES", "benchmarks", "add ONLY=bisect"),
         ("bench", "ONLY", "forward/latency", "no such benchmark"),
+        ("test", "LANES", "5", "from 1 to 4"),
         ("test", "SHARD", "3/2", "I/N"),
         ("test", "SHARD", "0/2", "I/N"),
         ("demo", "SKBULK_HOST", "2", "0 or 1"),

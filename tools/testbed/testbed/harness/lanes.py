@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Lanes: parts of a run that share a kernel and follow one after the other. Two of them run side
-by side, since an emulated machine keeps little more than one processor busy; whichever ends first
+"""Lanes: parts of a run whose suites follow one after the other. Some of them run side by side,
+one more than there are processors, since a guest keeps less than one busy; whichever ends first
 is followed by the next. Suites that need no kernel are in the first two."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-# In their order: two kernels are built first, each for a lane, and the third one beside tests. The
-# last lane is the shortest, so that both processors are busy until the end.
-UML, DEBUG, PERF, STOCK = LANES = ("uml", "debug", "perf", "stock")
+# In their order: two kernels are built first, the second for two lanes, and the third one beside
+# tests.
+UML, DEBUG, STOCK, PERF = LANES = ("uml", "debug", "stock", "perf")
 # Everything else is in User-Mode Linux.
 _SUITES = {
     DEBUG: (
@@ -29,3 +29,8 @@ def lane_of(suite: str) -> str:
 def lanes_of(suites: Iterable[str]) -> list[str]:
     """The lanes that some suites need."""
     return sorted({lane_of(suite) for suite in suites}, key=LANES.index)
+
+
+def side_by_side(processors: int) -> int:
+    """The number of lanes that run at the same time."""
+    return min(processors + 1, len(LANES))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make test: pytest with the testbed's plugin, in two lanes, and one line at the end."""
+"""make test: pytest with the testbed's plugin, in lanes, and one line at the end."""
 
 from __future__ import annotations
 
@@ -72,5 +72,7 @@ def _words(env: Env, suites: Sequence[str], names: Sequence[str]) -> list[str]:
         *(str(tools / place) for place in places),
     ]  # fmt: skip
     if len(lanes.lanes_of(suites)) > 1:
-        words += ["-n", "2", "--dist", "loadgroup"]
+        most = lanes.side_by_side(os.cpu_count() or 1)
+        number = env.settings.number("LANES", most)
+        words += ["-n", str(number), "--dist", "loadgroup"]
     return words

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.harness import lanes
+
 _TESTS = """
 import os
 import pytest
@@ -129,6 +131,10 @@ def test_lanes_begin_in_their_order_however_long_they_are(tmp_path: Path) -> Non
               ONLY="objects,compile-fail,kunit,e2e-uml/vlan")  # fmt: skip
     names = [line.split()[2] for line in run.lines if " in " in line and "|" in line]
     assert names == ["vlan.py", "compile-fail", "kunit", "objects"], run.text
+
+
+def test_a_machine_has_a_lane_more_than_processors() -> None:
+    assert [lanes.side_by_side(processors) for processors in (1, 2, 3, 64)] == [2, 3, 4, 4]
 
 
 @pytest.mark.parametrize(
