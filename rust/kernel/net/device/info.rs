@@ -20,6 +20,9 @@ pub enum Feature {
     ScatterGather = bindings::NETIF_F_SG_BIT,
     /// Reaches all of the memory.
     HighDma = bindings::NETIF_F_HIGHDMA_BIT,
+    /// Receives what it transmits itself, and sends nothing. For tests, so off at first
+    /// ([`Info::features_off`]).
+    Loopback = bindings::NETIF_F_LOOPBACK_BIT,
     /// Completes any checksum of the Internet kind, see
     /// [`PartialChecksum`](crate::net::skbuff::PartialChecksum).
     ChecksumAny = bindings::NETIF_F_HW_CSUM_BIT,

@@ -65,7 +65,7 @@ _DATA = (
     "vlan.py",
 )
 # Programs that a link without a module makes a difference for.
-_BACKPLANE = ("backplane.py", "self_test.py")
+_BACKPLANE = ("backplane.py", "loopback.py", "self_test.py")
 # Programs about queues of the stack.
 _QUEUES = (
     "net_pair.py",

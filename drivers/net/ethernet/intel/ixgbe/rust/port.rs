@@ -334,8 +334,9 @@ impl Driver for PortDriver {
     ) -> Result<FeaturesChange> {
         let before = netdev.features();
         let changes = |feature: Feature| before.contains(feature) != features.contains(feature);
-        // Rings are of another sort; the flow director can be set up before reception only.
-        if changes(Feature::Lro) || changes(Feature::Ntuple) {
+        // Rings are of another sort; the flow director can be set up before reception only; frames
+        // of the stack that are still to be sent would come back, and others would leave.
+        if changes(Feature::Lro) || changes(Feature::Ntuple) || changes(Feature::Loopback) {
             return Ok(FeaturesChange::Restart);
         }
         vlan::filter(&port.bar, features.contains(Feature::VlanFilter));

@@ -174,6 +174,18 @@ def own_address(cfg):
     ksft_eq(_sleep_with(cfg, _magic(new.replace(":", ""))), 1)
 
 
+@ksft_disruptive
+def in_loopback(cfg):
+    """ A card in the loopback of its users listens to the wire while it sleeps. """
+    if ethtool(f"-k {cfg.ifname}", json=True)[0]["loopback"]["fixed"]:
+        raise KsftSkipEx("the driver has no such feature")
+    defer(cfg.set_up)
+    defer(ethtool, f"-K {cfg.ifname} loopback off")
+    ethtool(f"-K {cfg.ifname} loopback on")
+    mac = cfg.ports[0].mac().replace(":", "")
+    ksft_eq(_sleep_with(cfg, _magic(mac)), 1)
+
+
 def main():
     """ Ksft boiler plate main """
 
@@ -185,8 +197,8 @@ def main():
             skip_program("needs a card that can wake the machine")
         cfg.set_up()
         ksft_run(judged([magic_at_first, choice, unknown_kinds_are_refused, wakes, off_in_sysfs,
-                         interface_is_down, own_address, forwards_after("wake_up")]),
-                 args=(cfg, ))
+                         interface_is_down, own_address, in_loopback,
+                         forwards_after("wake_up")]), args=(cfg, ))
     ksft_exit()
 
 

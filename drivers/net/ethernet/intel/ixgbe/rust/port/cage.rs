@@ -6,7 +6,8 @@ use kernel::{
     io::Io,
     net::device::{
         controls::Message,
-        Device, //
+        Device,
+        Feature, //
     },
     prelude::*, //
 };
@@ -54,6 +55,17 @@ enum Content {
     Ready(Module),
 }
 
+/// Whether frames that the card sends come back to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loopback {
+    /// They leave.
+    Off,
+    /// They come back to the stack, which sees a link.
+    OfStack,
+    /// They come back to a self-test: there is no link that the stack could use.
+    OfTest,
+}
+
 /// The cage of a port, and the link over what is in it. Of a port without one, the link alone.
 pub(crate) struct Cage {
     content: Content,
@@ -65,8 +77,7 @@ pub(crate) struct Cage {
     waited: u8,
     /// The last attempt to start the link has failed, and the log says so.
     fails: bool,
-    /// The card is in loopback: there is no link that the stack could use.
-    loops: bool,
+    loopback: Loopback,
 }
 
 impl Cage {
@@ -77,7 +88,7 @@ impl Cage {
             speed: Speed::Ten,
             waited: 0,
             fails: false,
-            loops: false,
+            loopback: Loopback::Off,
         }
     }
 
@@ -113,15 +124,16 @@ impl Port<'_> {
         !self.firmware.doubts_link || self.bar.read(ESDP).sdp2_data()
     }
 
-    /// Starts the link after a reset.
+    /// Starts the link after a reset, or the loopback that users want instead.
     pub(super) fn start_link(&self, netdev: &Device) {
         let mut cage = self.cage.lock();
 
-        cage.fails = false;
-        match self.media {
-            Media::Backplane => self.start_backplane(netdev, &mut cage),
-            Media::SfpPlus if self.is_cage_full() => self.look(netdev, &mut cage),
-            Media::SfpPlus => self.empty(netdev, &mut cage),
+        self.begin(netdev, &mut cage);
+        if netdev.features().contains(Feature::Loopback) {
+            cage.loopback = Loopback::OfStack;
+            if let Err(error) = link::loop_back(&self.bar, &self.firmware, true) {
+                dev_warn!(netdev, "the loopback has no link: {:?}\n", error);
+            }
         }
     }
 
@@ -137,10 +149,19 @@ impl Port<'_> {
             let _ = sfp::set_up(&self.bar, self.number, &module);
             link::laser_on(&self.bar);
             self.start_at(netdev, &mut cage, module);
-            return;
+        } else {
+            self.begin(netdev, &mut cage);
         }
-        drop(cage);
-        self.start_link(netdev);
+    }
+
+    /// Starts the link of which nothing is known.
+    fn begin(&self, netdev: &Device, cage: &mut Cage) {
+        cage.fails = false;
+        match self.media {
+            Media::Backplane => self.start_backplane(netdev, cage),
+            Media::SfpPlus if self.is_cage_full() => self.look(netdev, cage),
+            Media::SfpPlus => self.empty(netdev, cage),
+        }
     }
 
     /// Starts the link of a backplane.
@@ -158,6 +179,13 @@ impl Port<'_> {
 
     /// Stops the link.
     pub(super) fn stop_link(&self) {
+        let mut cage = self.cage.lock();
+
+        if cage.loopback == Loopback::OfStack {
+            cage.loopback = Loopback::Off;
+            // Without waiting for a link, nothing fails but to get it from the firmware.
+            let _ = link::loop_back(&self.bar, &self.firmware, false);
+        }
         if self.media == Media::SfpPlus {
             link::laser_off(&self.bar);
         }
@@ -285,7 +313,7 @@ impl Port<'_> {
         let mut cage = self.cage.lock();
         let was = cage.content;
 
-        if cage.loops {
+        if cage.loopback != Loopback::Off {
             return;
         }
         if self.media == Media::Backplane {
@@ -360,7 +388,7 @@ impl Port<'_> {
     pub(super) fn update_link(&self, dev: &Device) {
         // Serializes this, so that the last report is current.
         let cage = self.cage.lock();
-        if cage.loops {
+        if cage.loopback == Loopback::OfTest {
             return;
         }
         let mut state = self.link_state(&cage);
@@ -385,17 +413,17 @@ impl Port<'_> {
         }
     }
 
-    /// Puts the card into loopback, or takes it out again.
+    /// Puts the card into loopback for a test, or takes it out again.
     pub(crate) fn loop_back(&self, on: bool) -> Result {
         let mut cage = self.cage.lock();
 
-        cage.loops = on;
+        cage.loopback = if on { Loopback::OfTest } else { Loopback::Off };
         link::loop_back(&self.bar, &self.firmware, on)
     }
 
     /// Returns whether the card is in loopback.
     pub(super) fn is_looping(&self) -> bool {
-        self.cage.lock().loops
+        self.cage.lock().loopback != Loopback::Off
     }
 
     /// Returns the module in the cage, if it can be used.

@@ -273,7 +273,10 @@ impl<'bound> Port<'bound> {
             .with(Feature::Tso6)
             .with(Feature::Uso);
         // With rules, there is no ATR. Joining packets is for hosts that do not forward.
-        info.features_off = Features::NONE.with(Feature::Ntuple).with(Feature::Lro);
+        info.features_off = Features::NONE
+            .with(Feature::Ntuple)
+            .with(Feature::Lro)
+            .with(Feature::Loopback);
         // The card has a network header of up to 511 bytes, whatever is in it.
         info.tunnels = Features::NONE
             .with(Feature::TunnelGre)
