@@ -165,7 +165,8 @@ fn restart(bar: &Bar0<'_>, firmware: &Firmware, change: impl FnOnce(AUTOC) -> AU
 
 /// Puts the MAC into loopback, where it needs no link, or takes it out again.
 ///
-/// While the firmware forbids changes of the link, there has to be one.
+/// While the firmware forbids changes of the link, there has to be one ([`ETIMEDOUT`]), and one that
+/// was forced stays ([`EPERM`]).
 pub(crate) fn loop_back(bar: &Bar0<'_>, firmware: &Firmware, on: bool) -> Result {
     /// Time in which the card notices the link.
     const SETTLES: Delta = Delta::from_millis(100);
@@ -175,6 +176,8 @@ pub(crate) fn loop_back(bar: &Bar0<'_>, firmware: &Firmware, on: bool) -> Result
         let _held = firmware.hold_link(bar)?;
 
         bar.update(AUTOC, |r| r.with_flu(on));
+    } else if !on && bar.read(AUTOC).flu() {
+        return Err(EPERM);
     }
     hw::flush(bar);
     if on {
@@ -186,6 +189,11 @@ pub(crate) fn loop_back(bar: &Bar0<'_>, firmware: &Firmware, on: bool) -> Result
         )?;
     }
     Ok(())
+}
+
+/// Returns whether the MAC is in loopback, and has a link or needs none.
+pub(crate) fn loops(bar: &Bar0<'_>) -> bool {
+    bar.read(HLREG0).lpbk() && state(bar) != Link::Down
 }
 
 /// Turns on the laser of a module, and waits until it is lit.

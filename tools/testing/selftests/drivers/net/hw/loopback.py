@@ -3,6 +3,7 @@
 
 """ A device in loopback (ethtool -K loopback on) receives what it sends, and sends nothing. """
 
+import os
 import socket
 import struct
 import time
@@ -18,58 +19,81 @@ ETH_P_EXPERIMENT = 0x88b5
 BROADCAST = b"\xff" * 6
 # There is room for so many in a socket, also for long ones.
 FRAMES = 20
+# The number of a frame that is not among them.
+PROBE = 0xffffffff
 MTU = 3000
+# Seconds in which frames arrive, and in which it shows that none does.
+PATIENCE, SILENCE = 5, 0.5
 # Seconds in which a driver notices that the link is lost.
 NOTICE = 3
 
 
-def _switch(cfg, on):
-    ethtool(f"-K {cfg.ifname} loopback {'on' if on else 'off'}")
-    _wait_carrier(cfg)
+class Ends:
+    """ Packet sockets of both ends. What an end sends is not among its packets. """
+
+    def __init__(self, cfg):
+        self._own = bytes.fromhex(cfg.dev["address"].replace(":", ""))
+        self.here = self._open(cfg.ifname)
+        with NetNSEnter(cfg.remote_ns):
+            self.there = self._open(cfg.remote_ifname)
+
+    @staticmethod
+    def _open(ifname):
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_EXPERIMENT))
+        sock.bind((ifname, ETH_P_EXPERIMENT))
+        return sock
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.here.close()
+        self.there.close()
+
+    def send(self, number, length=60):
+        """ Send a frame with a number. """
+        header = BROADCAST + self._own + struct.pack("!HI", ETH_P_EXPERIMENT, number)
+        self.here.send(header.ljust(length, b"\x5a"))
 
 
-def _operstate(cfg):
-    return ip(f"link show dev {cfg.ifname}", json=True)[0]["operstate"]
-
-
-def _wait_carrier(cfg):
-    wait_until(lambda: _operstate(cfg) == "UP", 30, "there is a carrier")
-
-
-def _sockets(cfg):
-    """ Return packet sockets of both ends. What an end sends is not among its packets. """
-    here = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_EXPERIMENT))
-    here.bind((cfg.ifname, ETH_P_EXPERIMENT))
-    with NetNSEnter(cfg.remote_ns):
-        there = socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
-                              socket.htons(ETH_P_EXPERIMENT))
-        there.bind((cfg.remote_ifname, ETH_P_EXPERIMENT))
-    return here, there
-
-
-def _received(sock):
-    """ Return the numbers of the frames that come until there are none for a while. """
-    sock.settimeout(0.5)
-    found = []
+def _receive(sock, patience):
+    """ Return the number of the next frame, or None. """
+    sock.settimeout(patience)
     try:
-        while True:
-            found.append(struct.unpack_from("!I", sock.recv(1 << 16), 14)[0])
+        return struct.unpack_from("!I", sock.recv(1 << 16), 14)[0]
     except TimeoutError:
-        return found
+        return None
 
 
-def _goes_to(cfg, length=60):
-    """ Send frames. Return whether they came back, and whether they reached the other end. """
-    own = bytes.fromhex(cfg.dev["address"].replace(":", ""))
-    here, there = _sockets(cfg)
-    with here, there:
+def _numbers(sock, most, patience):
+    """ Return the numbers of the frames that come, but for the probe. """
+    found = []
+    while len(found) < most and (number := _receive(sock, patience)) is not None:
+        if number != PROBE:
+            found.append(number)
+    return found
+
+
+def _passes(cfg, comes_back):
+    """ Whether a frame comes back, or reaches the other end. """
+    with Ends(cfg) as ends:
+        ends.send(PROBE)
+        return _receive(ends.here if comes_back else ends.there, SILENCE) is not None
+
+
+def _check(cfg, comes_back, length=60):
+    """ All frames come back, in order, and none leaves; or the other way round. """
+    wait_until(lambda: _passes(cfg, comes_back), 30, "a frame passes")
+    with Ends(cfg) as ends:
+        right, wrong = (ends.here, ends.there) if comes_back else (ends.there, ends.here)
         for number in range(FRAMES):
-            header = BROADCAST + own + struct.pack("!HI", ETH_P_EXPERIMENT, number)
-            here.send(header.ljust(length, b"\x5a"))
-        found = [_received(sock) for sock in (here, there)]
-    for numbers in found:
-        ksft_eq(numbers in ([], list(range(FRAMES))), True, f"all or none: {numbers}")
-    return tuple(bool(numbers) for numbers in found)
+            ends.send(number, length)
+        ksft_eq(_numbers(right, FRAMES, PATIENCE), list(range(FRAMES)), "frames where they belong")
+        ksft_eq(_numbers(wrong, FRAMES, SILENCE), [], "frames at the other end")
+
+
+def _has_carrier(cfg):
+    return ip(f"link show dev {cfg.ifname}", json=True)[0]["operstate"] == "UP"
 
 
 @ksft_disruptive
@@ -77,10 +101,10 @@ def comes_back(cfg):
     """ Frames come back, in order, and none leaves. """
     if ethtool(f"-k {cfg.ifname}", json=True)[0]["loopback"]["fixed"]:
         raise KsftSkipEx("the driver has no such feature")
-    ksft_eq(_goes_to(cfg), (False, True), "before")
-    _switch(cfg, True)
+    _check(cfg, False)
+    ethtool(f"-K {cfg.ifname} loopback on")
     cfg.loops = True
-    ksft_eq(_goes_to(cfg), (True, False), "in loopback")
+    _check(cfg, True)
 
 
 def _needs_loopback(cfg):
@@ -95,45 +119,74 @@ def outlasts_down_and_up(cfg):
     mtu = cfg.dev["mtu"]
     ip(f"link set {cfg.ifname} down")
     ip(f"link set {cfg.ifname} up")
-    _wait_carrier(cfg)
-    ksft_eq(_goes_to(cfg), (True, False))
+    _check(cfg, True)
     ip(f"link set {cfg.ifname} mtu {MTU}")
     try:
-        _wait_carrier(cfg)
-        ksft_eq(_goes_to(cfg, MTU), (True, False), f"MTU {MTU}")
+        _check(cfg, True, MTU)
     finally:
         ip(f"link set {cfg.ifname} mtu {mtu}")
-        _wait_carrier(cfg)
 
 
 @ksft_disruptive
 def outlasts_a_self_test(cfg):
     """ A test of the card, which takes it into a loopback of its own, passes and leaves it. """
     _needs_loopback(cfg)
+    wait_until(lambda: _has_carrier(cfg), 30, "there is a carrier")
     said = cmd(f"ethtool -t {cfg.ifname} offline", fail=False, timeout=120)
     ksft_eq(said.ret, 0, said.stdout)
-    _wait_carrier(cfg)
-    ksft_eq(_goes_to(cfg), (True, False))
+    _check(cfg, True)
 
 
 @ksft_disruptive
 def needs_no_link(cfg):
-    """ The device keeps its carrier without a link partner. """
+    """ The device has a carrier without a link partner, also if it comes up then. """
     _needs_loopback(cfg)
-    ip(f"link set {cfg.remote_ifname} down", host=cfg.remote)
+    cfg.model.link(0, False)
     try:
         time.sleep(NOTICE)
-        ksft_eq(_operstate(cfg), "UP")
+        ksft_eq(_has_carrier(cfg), True, "it stays")
+        ip(f"link set {cfg.ifname} down")
+        ip(f"link set {cfg.ifname} up")
+        _check(cfg, True)
     finally:
-        ip(f"link set {cfg.remote_ifname} up", host=cfg.remote)
+        cfg.model.link(0, True)
+
+
+@ksft_disruptive
+def needs_no_module(cfg):
+    """ The same without a module in the cage. """
+    _needs_loopback(cfg)
+    if os.environ.get("CARD") == "82599-kx4":
+        raise KsftSkipEx("needs a card with cages")
+    cfg.model.module(0, "absent")
+    try:
+        time.sleep(NOTICE)
+        ksft_eq(_has_carrier(cfg), True, "it stays")
+        ip(f"link set {cfg.ifname} down")
+        ip(f"link set {cfg.ifname} up")
+        _check(cfg, True)
+    finally:
+        cfg.model.module(0)
 
 
 @ksft_disruptive
 def leaves_again(cfg):
     """ Without loopback, frames leave, and none comes back. """
     _needs_loopback(cfg)
-    _switch(cfg, False)
-    wait_until(lambda: _goes_to(cfg) == (False, True), 30, "frames reach the other end")
+    ethtool(f"-K {cfg.ifname} loopback off")
+    cfg.loops = False
+    _check(cfg, False)
+
+
+@ksft_disruptive
+def needs_a_link_again(cfg):
+    """ Without loopback, the carrier is that of the link. """
+    cfg.model.link(0, False)
+    try:
+        wait_until(lambda: not _has_carrier(cfg), 30, "the carrier is lost")
+    finally:
+        cfg.model.link(0, True)
+    _check(cfg, False)
 
 
 def main():
@@ -141,8 +194,13 @@ def main():
 
     with CableEnv(__file__) as cfg:
         cfg.loops = False
-        ksft_run(judged([comes_back, outlasts_down_and_up, outlasts_a_self_test,
-                         needs_no_link, leaves_again]), args=(cfg, ))
+        try:
+            ksft_run(judged([comes_back, outlasts_down_and_up, outlasts_a_self_test,
+                             needs_no_link, needs_no_module, leaves_again,
+                             needs_a_link_again]), args=(cfg, ))
+        finally:
+            if cfg.loops:
+                ethtool(f"-K {cfg.ifname} loopback off")
     ksft_exit()
 
 

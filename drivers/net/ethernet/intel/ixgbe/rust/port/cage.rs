@@ -129,10 +129,27 @@ impl Port<'_> {
         let mut cage = self.cage.lock();
 
         self.begin(netdev, &mut cage);
-        if netdev.features().contains(Feature::Loopback) {
-            cage.loopback = Loopback::OfStack;
-            if let Err(error) = link::loop_back(&self.bar, &self.firmware, true) {
-                dev_warn!(netdev, "the loopback has no link: {:?}\n", error);
+        self.follow_loopback(netdev, &mut cage);
+    }
+
+    /// Puts the card into the loopback that users want, or takes it out of one that they no longer
+    /// want. While the firmware has the link, that may fail: the next check-up tries again.
+    fn follow_loopback(&self, netdev: &Device, cage: &mut Cage) {
+        let wanted = netdev.features().contains(Feature::Loopback);
+        let loops = wanted && link::loops(&self.bar);
+
+        if loops || !wanted && cage.loopback != Loopback::OfStack {
+            return;
+        }
+        cage.loopback = Loopback::OfStack;
+        match link::loop_back(&self.bar, &self.firmware, wanted) {
+            Ok(()) if wanted => cage.fails = false,
+            Ok(()) => cage.loopback = Loopback::Off,
+            Err(error) => {
+                if !cage.fails {
+                    dev_warn!(netdev, "the loopback cannot be switched: {:?}\n", error);
+                }
+                cage.fails = true;
             }
         }
     }
@@ -181,10 +198,11 @@ impl Port<'_> {
     pub(super) fn stop_link(&self) {
         let mut cage = self.cage.lock();
 
-        if cage.loopback == Loopback::OfStack {
+        // If the firmware has the link, the next start tries again.
+        if cage.loopback == Loopback::OfStack
+            && link::loop_back(&self.bar, &self.firmware, false).is_ok()
+        {
             cage.loopback = Loopback::Off;
-            // Without waiting for a link, nothing fails but to get it from the firmware.
-            let _ = link::loop_back(&self.bar, &self.firmware, false);
         }
         if self.media == Media::SfpPlus {
             link::laser_off(&self.bar);
@@ -294,6 +312,9 @@ impl Port<'_> {
     pub(crate) fn negotiate_anew(&self, netdev: &Device) {
         let mut cage = self.cage.lock();
 
+        if cage.loopback != Loopback::Off {
+            return;
+        }
         if let (Some(module), Speed::One) = (cage.module(), cage.speed) {
             self.start_at(netdev, &mut cage, module);
         }
@@ -313,8 +334,10 @@ impl Port<'_> {
         let mut cage = self.cage.lock();
         let was = cage.content;
 
-        if cage.loopback != Loopback::Off {
-            return;
+        match cage.loopback {
+            Loopback::Off => (),
+            Loopback::OfStack => return self.follow_loopback(netdev, &mut cage),
+            Loopback::OfTest => return,
         }
         if self.media == Media::Backplane {
             // One that is there by itself need not be started.
@@ -361,6 +384,9 @@ impl Port<'_> {
     pub(super) fn light_changed(&self, netdev: &Device) {
         let mut cage = self.cage.lock();
 
+        if cage.loopback != Loopback::Off {
+            return;
+        }
         // The others have one speed, at which the link comes by itself.
         if let Some(module) = cage.module().filter(|module| module.is_dual) {
             if self.link_state(&cage) == Link::Down {
@@ -373,6 +399,7 @@ impl Port<'_> {
     /// Returns the state of the link. The card may mistake noise for a link.
     fn link_state(&self, cage: &Cage) -> Link {
         let possible = match self.media {
+            _ if cage.loopback == Loopback::OfStack => true,
             Media::Backplane => true,
             Media::SfpPlus => cage.module().is_some() && self.is_cage_full(),
         };
@@ -421,9 +448,9 @@ impl Port<'_> {
         link::loop_back(&self.bar, &self.firmware, on)
     }
 
-    /// Returns whether the card is in loopback.
-    pub(super) fn is_looping(&self) -> bool {
-        self.cage.lock().loopback != Loopback::Off
+    /// Returns whether a test has the card in loopback.
+    pub(super) fn is_tested(&self) -> bool {
+        self.cage.lock().loopback == Loopback::OfTest
     }
 
     /// Returns the module in the cage, if it can be used.

@@ -42,7 +42,7 @@ impl Port<'_> {
         self.check_cage(netdev, false);
         self.update_link(netdev);
 
-        if netdev.is_carrier_ok() || self.is_looping() {
+        if netdev.is_carrier_ok() || self.is_tested() {
             irq::raise_queues(bar);
         } else if flush::is_pending(bar) {
             // The stack does not notice: its watchdog needs a carrier. Meanwhile the packets would
