@@ -42,8 +42,8 @@ IOCTLS = 4
 TABOO = ("net-ns-pid", "net-ns-fd", "target-netnsid", "ifname", "new-ifindex", "new-netnsid",
          "alt-ifname", "af-spec", "linkinfo", "master")
 # Requests that may take the interface down and up again, because the card cannot change these
-# settings while it is in use. Of all features, these are the rules for received packets and
-# joined ones.
+# settings while it is in use. Of all features, these are the rules for received packets, joined
+# ones, and the loopback.
 FEATURES = {"features-set", "SFEATURES", "SFLAGS"}
 RESTARTS = {"rings-set", "SRINGPARAM", "channels-set", "SCHANNELS", "TEST"} | FEATURES
 # The same of links: another MTU may need other buffers.

@@ -127,10 +127,13 @@ class Settings:
                         found[one.name] = tuple(policy.keys()) if policy else ()
         return found
 
+    def _has(self, feature):
+        features = self._ask("features-get")
+        return features is not None and feature in bits_of(features["active"])
+
     def strips(self):
         """ Whether the device strips VLAN tags. """
-        features = self._ask("features-get")
-        return features is not None and "rx-vlan-hw-parse" in bits_of(features["active"])
+        return self._has("rx-vlan-hw-parse")
 
     def blocks(self):
         """ Return the reason why the interface does not pass datagrams, or none. """
@@ -149,6 +152,8 @@ class Settings:
             return f"its MTU is {now['mtu']}"
         if int(now["tx_queue_len"]) < LEAST_QUEUE:
             return f"its queue takes {now['tx_queue_len']} packets"
+        if self._has("loopback"):
+            return "it is in loopback"
         return ""
 
     def link_changes(self):
@@ -167,7 +172,9 @@ class Settings:
         return words
 
     def put_link_back(self):
-        """ Put the link back, but for features. """
+        """ Put the link back, but for features with which it passes datagrams. """
+        if self._has("loopback"):
+            cmd(f"ethtool -K {self.ifname} loopback off")
         for words in self.link_changes():
             cmd(f"ip link set dev {self.ifname} {words}")
 
