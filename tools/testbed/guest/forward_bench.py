@@ -29,7 +29,7 @@ from in_turn import (
     say,
     wait_carrier,
 )
-from senders import PKTGEN, Wrong, load, run, wait_for
+from senders import PKTGEN, Wrong, load, run, tell, wait_for
 from udp_sink import received, udp_sink
 
 GENERATOR, SINK = "02:00:00:00:00:02", "02:00:00:00:01:02"
@@ -38,7 +38,7 @@ NOWHERE = "10.99.0.1"
 # Attempts for a measurement that lost packets.
 TRIES = 3
 # Datagrams for which the buffer of a socket has room.
-PORTION = 1000
+PORTION = 10_000
 # Steps of the search for a rate without loss: each halves the interval.
 SEARCH = 7
 
@@ -235,7 +235,7 @@ def transmit(side: Side, cell: dict[str, Any], frames: int) -> Figures:
     for line in (f"count {frames}", "clone_skb 0", f"burst {cell.get('burst', 1)}",
                  "pkt_size 60", "delay 0",
                  f"dst {side.subnet}.1.2", f"dst_mac {SINK}"):  # fmt: skip
-        (PKTGEN / port).write_text(line + "\n")
+        tell(PKTGEN / port, line)
     spent = processor_time()
     (PKTGEN / "pgctrl").write_text("start\n")
     spent = processor_time() - spent

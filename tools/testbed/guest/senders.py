@@ -115,14 +115,14 @@ class Pktgen:
         if Pktgen._told == wanted:
             return
         Pktgen._told = ()
-        _write(PKTGEN / "pgctrl", "reset")
+        tell(PKTGEN / "pgctrl", "reset")
         for cpu, name in self._places:
-            _write(PKTGEN / f"kpktgend_{cpu}", f"add_device {name}")
+            tell(PKTGEN / f"kpktgend_{cpu}", f"add_device {name}")
             # A flow for each sender, as with a socket each.
             ports = [f"udp_{end}_{edge} {9000 + cpu}" for end in ("src", "dst")
                      for edge in ("min", "max")]  # fmt: skip
             for line in (*self._lines, *ports):
-                _write(PKTGEN / name, line)
+                tell(PKTGEN / name, line)
         Pktgen._told = wanted
 
     def start(self) -> None:
@@ -131,14 +131,14 @@ class Pktgen:
             Pktgen._starter.join(PATIENCE)
         self._tell()
         Pktgen._starter = threading.Thread(
-            target=_write, args=(PKTGEN / "pgctrl", "start"), name="pktgen", daemon=True
+            target=tell, args=(PKTGEN / "pgctrl", "start"), name="pktgen", daemon=True
         )
         Pktgen._starter.start()
         wait_for(lambda: self._all_say("Starting"), "pktgen had not started")
 
     def stop(self) -> Sent:
         """Stop the threads, and count."""
-        _write(PKTGEN / "pgctrl", "stop")
+        tell(PKTGEN / "pgctrl", "stop")
         wait_for(lambda: self._all_say("OK"), "pktgen had not stopped")
         found = [pktgen_counts(self._state(name)) for _, name in self._places]
         refused = sum(errors for _, errors in found)
@@ -160,7 +160,8 @@ def pktgen_counts(text: str) -> tuple[int, int]:
     return int(counts[1]), int(counts[2])
 
 
-def _write(path: Path, line: str) -> None:
+def tell(path: Path, line: str) -> None:
+    """Write a line to a control file."""
     try:
         path.write_text(line + "\n")
     except OSError as error:
