@@ -165,8 +165,8 @@ fn restart(bar: &Bar0<'_>, firmware: &Firmware, change: impl FnOnce(AUTOC) -> AU
 
 /// Puts the MAC into loopback, where it needs no link, or takes it out again.
 ///
-/// While the firmware forbids changes of the link, there has to be one ([`ETIMEDOUT`]), and one that
-/// was forced stays ([`EPERM`]).
+/// While the firmware forbids changes of the link, there has to be one ([`ETIMEDOUT`]), and one
+/// that was forced stays ([`EPERM`]).
 pub(crate) fn loop_back(bar: &Bar0<'_>, firmware: &Firmware, on: bool) -> Result {
     /// Time in which the card notices the link.
     const SETTLES: Delta = Delta::from_millis(100);
