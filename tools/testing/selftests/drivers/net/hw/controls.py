@@ -328,6 +328,9 @@ def _spread(cfg, count=400):
     """
     before = _per_queue(cfg)
     cfg.check_forwarded(count, flows=64)
+    # A poll counts its packets at its end, when they have left already.
+    wait_until(lambda: sum(_per_queue(cfg).values()) - sum(before.values()) >= count, 10,
+               "all packets are counted")
     after = _per_queue(cfg)
     return {queue: after[queue] - before[queue] for queue in after}
 
