@@ -115,7 +115,8 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   SHARD=I/N                for test
       The I-th of N parts of the tests, of about the same duration each.
   LANES=1..4               for test
-      Suites that run at the same time (one more than processors, at most 4).
+      Suites that run at the same time (one per processor, at least 2). With more
+      lanes than processors, tests may run out of time.
   ROUNDS=1..1000           for bench
       Rounds of make bench (7; 3 boots for insn).
   CASES=NAMES              for bench

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Lanes: parts of a run whose suites follow one after the other. Some of them run side by side,
-one more than there are processors, since a guest keeps less than one busy; whichever ends first
-is followed by the next. Suites that need no kernel are in the first two."""
+"""Lanes: parts of a run whose suites follow one after the other. As many as there are processors,
+and at least two, run side by side, since a guest keeps little more than one busy; whichever ends
+first is followed by the next. Suites that need no kernel are in the first two."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-# In their order: two kernels are built first, the second for two lanes, and the third one beside
-# tests.
+# In their order: two kernels are built first, that of User-Mode Linux for two lanes, and the third
+# one beside tests.
 UML, DEBUG, STOCK, PERF = LANES = ("uml", "debug", "stock", "perf")
 # Everything else is in User-Mode Linux.
 _SUITES = {
@@ -33,4 +33,4 @@ def lanes_of(suites: Iterable[str]) -> list[str]:
 
 def side_by_side(processors: int) -> int:
     """The number of lanes that run at the same time."""
-    return min(processors + 1, len(LANES))
+    return min(max(processors, 2), len(LANES))
