@@ -17,10 +17,7 @@ use kernel::{
     },
     pci,
     prelude::*,
-    time::{
-        delay::fsleep,
-        Delta, //
-    }, //
+    time::Delta, //
 };
 
 use crate::{
@@ -69,7 +66,7 @@ pub(crate) fn transmit(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
     // Packets that the card can still send must not reach the wire, should the link come up.
     bar.write_reg(hlreg0.with_lpbk(true));
     hw::flush(bar);
-    fsleep(Delta::from_millis(3));
+    hw::sleep(Delta::from_millis(3));
     if wait_for_transactions(dev).is_err() {
         dev_warn!(dev, "PCIe transactions stay pending\n");
     }
@@ -77,7 +74,7 @@ pub(crate) fn transmit(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
     let gcr_ext = bar.read(GCR_EXT);
     bar.write_reg(gcr_ext.with_buffers_clear(true));
     hw::flush(bar);
-    fsleep(Delta::from_micros(20));
+    hw::sleep(Delta::from_micros(20));
 
     bar.write_reg(gcr_ext);
     bar.write_reg(hlreg0);

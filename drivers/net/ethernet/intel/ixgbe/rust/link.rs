@@ -6,10 +6,7 @@ use kernel::{
     fmt,
     io::Io,
     prelude::*,
-    time::{
-        delay::fsleep,
-        Delta, //
-    }, //
+    time::Delta, //
 };
 
 use crate::{
@@ -104,7 +101,7 @@ pub(crate) fn start_serial(
             r.with_sdp5_dir(true).with_sdp5_data(speed == Speed::Ten)
         });
         hw::flush(bar);
-        fsleep(RATE_CHANGE);
+        hw::sleep(RATE_CHANGE);
     }
 
     enable(bar);
@@ -202,7 +199,7 @@ pub(crate) fn laser_on(bar: &Bar0<'_>) {
     if bar.read(ESDP).sdp3_data() {
         bar.update(ESDP, |r| r.with_sdp3_data(false));
         hw::flush(bar);
-        fsleep(LASER_ON);
+        hw::sleep(LASER_ON);
     }
 }
 
@@ -213,7 +210,7 @@ pub(crate) fn laser_off(bar: &Bar0<'_>) {
     }
     bar.update(ESDP, |r| r.with_sdp3_data(true));
     hw::flush(bar);
-    fsleep(LASER_OFF);
+    hw::sleep(LASER_OFF);
 }
 
 /// Reads the state of the link.
@@ -237,7 +234,7 @@ pub(crate) fn state(bar: &Bar0<'_>) -> Link {
 /// Reads the state of the link once more after it has come up: noise and the signals of another
 /// port look like a link for a moment.
 pub(crate) fn confirm(bar: &Bar0<'_>) -> Link {
-    fsleep(NOISE);
+    hw::sleep(NOISE);
     state(bar)
 }
 

@@ -26,10 +26,7 @@ use kernel::{
     },
     num::Bounded,
     prelude::*,
-    time::{
-        delay::fsleep,
-        Delta, //
-    }, //
+    time::Delta, //
 };
 
 use crate::{
@@ -478,7 +475,7 @@ pub(crate) fn stop(bar: &Bar0<'_>, pair: Pair) -> Result {
         Delta::from_millis(100),
     )?;
     // The datasheet wants a delay before the memory is freed.
-    fsleep(Delta::from_micros(100));
+    hw::sleep(Delta::from_micros(100));
     Ok(())
 }
 

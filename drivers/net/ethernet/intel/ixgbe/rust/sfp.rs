@@ -9,10 +9,7 @@ use kernel::{
     },
     io::Io,
     prelude::*,
-    time::{
-        delay::fsleep,
-        Delta, //
-    }, //
+    time::Delta, //
 };
 
 use crate::{
@@ -365,7 +362,7 @@ pub(crate) fn set_up(bar: &Bar0<'_>, port: u32, module: &Module) -> Result {
         let value = eeprom::read(bar, settings.checked_add(offset).ok_or(EINVAL)?)?;
         if value == END {
             drop(owned);
-            fsleep(FIRMWARE_TURN);
+            hw::sleep(FIRMWARE_TURN);
             return Ok(());
         }
         bar.write_reg(CORECTL::from(u32::from(value)));
