@@ -63,7 +63,8 @@ def _alone(cfg, way, run):
     for _ in range(TRIES):
         before = driver_stats(cfg.ifname)
         result = run()
-        grown = {unit: driver_stats(cfg.ifname)[f"{way}_{unit}"] - before[f"{way}_{unit}"]
+        after = driver_stats(cfg.ifname)
+        grown = {unit: after[f"{way}_{unit}"] - before[f"{way}_{unit}"]
                  for unit in ("packets", "bytes")}
         if grown["packets"] == FRAMES:
             break
