@@ -99,6 +99,34 @@ def firmware_is_asked(cfg):
     cfg.check_forwarded(100)
 
 
+@ksft_disruptive
+def loopback_waits_for_firmware(cfg):
+    """ The loopback is switched as soon as firmware that manages the link lets go. """
+    port = cfg.ports[0]
+    defer(bind_anew, cfg)
+    defer(cfg.model.mend, 0)
+    defer(cfg.model.link, 0, True)
+    cfg.model.fault(0, "lesm")
+    bind_anew(cfg)
+    cfg.model.link(0, False)
+    cfg.model.ask("trace", port=0, phase="firmware")
+    defer(cfg.model.ask, "trace", port=0)
+    for wanted, is_up in (("on", True), ("off", False)):
+        before, log = cfg.model.writes(0, "AUTOC"), Log()
+        cfg.model.fault(0, "firmware_busy", count=1000000)
+        ethtool(f"-K {port.ifname} loopback {wanted}")
+        log.wait(NO_START)
+        # Two check-ups, at least one of which tries.
+        time.sleep(2.5)
+        ksft_eq(cfg.model.writes(0, "AUTOC") - before, 0, "writes to AUTOC meanwhile")
+        ksft_eq(port.attr("carrier"), "0", "the carrier meanwhile")
+        cfg.model.fault(0, "firmware_busy", count=0)
+        carrier(cfg, is_up)
+        ksft_eq(log.text().count(NO_START), 1, "messages")
+    cfg.model.link(0, True)
+    carrier(cfg, True)
+
+
 def main():
     """ Ksft boiler plate main """
 
@@ -107,7 +135,8 @@ def main():
     with NicModelEnv(__file__, drivers=("ixgbe_rust", ),
                      why="the messages are those of ixgbe_rust") as cfg:
         ksft_run(judged([set_up, link_by_itself, link_goes_and_comes, firmware_is_asked,
-                         firmware_lets_go, link_is_there, forwards_after("firmware")]),
+                         firmware_lets_go, link_is_there, loopback_waits_for_firmware,
+                         forwards_after("firmware")]),
                  args=(cfg, ))
     ksft_exit()
 
