@@ -29,6 +29,28 @@ def test_the_attribute_is_found() -> None:
     assert not PATH_ATTRIBUTE.search("// the attribute #[path] is not used\n")
 
 
+# A directory that kbuild enters from the one above its parent. With a parent that it enters, too,
+# single modules are made twice at once, differently.
+TWO_LEVELS = re.compile(r"^\+?obj-\S+[ \t]*[:+]?=.*\b\w+/\w+/[ \t]*$", re.M)
+
+
+def test_kbuild_enters_directories_level_by_level() -> None:
+    found = [
+        f"{path.relative_to(CLONE)}: {match[0]}"
+        for pattern in ("Makefile", "patches/*.patch")
+        for path in sorted(CLONE.rglob(pattern))
+        if not SKIPPED_FOLDERS & {*path.relative_to(CLONE).parts}
+        for match in TWO_LEVELS.finditer(path.read_text())
+    ]
+    assert not found, "\n".join(["enter it from the Makefile of its parent:", *found])
+
+
+def test_two_levels_are_found() -> None:
+    for line in ("obj-$(CONFIG_A) += a/b/", "+obj-y := x.o a/b/ "):
+        assert TWO_LEVELS.search(f"obj-y += a/\n{line}\n"), line
+    assert not TWO_LEVELS.search("obj-$(CONFIG_A) += a/ b/\nobj-y += a/b.o\n")
+
+
 # Names that once stood for several things each.
 ONE_MEANING = ("Batch", "DropReason", "PerCpu", "Turn")
 TYPE = re.compile(rf"^[ \t]*(?:pub(?:\([^)]*\))? )?(?:struct|enum|type|trait|union) "
