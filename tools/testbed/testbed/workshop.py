@@ -100,14 +100,20 @@ class Workshop:
         self._stack = ExitStack()
         self._made: dict[str, object] = {}
 
-    def ready(self, *configs: str, with_selftests: bool = False) -> Built:
-        """The tools, the kernels of some of the configurations, the kernel's selftests."""
+    def ready(
+        self, *configs: str, with_selftests: bool = False, modules: Sequence[str] = ()
+    ) -> Built:
+        """The tools, the kernels of some of the configurations, the kernel's selftests.
+
+        `modules` are those that the caller needs of the kernels: all by default.
+        """
         # A good part of a kernel's build, its Rust crates, keeps a single CPU busy.
         with Aside(lambda watch: self._once("tools", partial(self._build_tools, watch))) as tools:
             programs = self.selftests() if with_selftests else None
             kernels = {
                 config: self._once(
-                    f"kernel {config}", partial(self._build_kernel, config, tools.check)
+                    f"kernel {config} {modules}",
+                    partial(self._build_kernel, config, tools.check, modules),
                 )
                 for config in configs
             }
@@ -141,17 +147,17 @@ class Workshop:
         lock = Lock(tree.place(self.env) / "lock", "this kernel tree", shared=True)
         return kernel.shared_tree(self.env, self._hold(lock))
 
-    def _build_kernel(self, config: str, watch: Watch) -> Kernel:
+    def _build_kernel(self, config: str, watch: Watch, modules: Sequence[str]) -> Kernel:
         work = self._work()
         what = f"the {config} kernel of this tree"
         lock = self._hold(Lock(kernel.build_lock(self.env, config), what, shared=True))
-        if found := kernel.finished(self.env, work, config):
+        if found := kernel.finished(self.env, work, config, modules):
             return found
         lock.own()
         try:
             # Another process may have built it meanwhile.
-            return kernel.finished(self.env, work, config) or kernel.build(
-                self.env, work, config, watch
+            return kernel.finished(self.env, work, config, modules) or kernel.build(
+                self.env, work, config, watch, modules
             )
         finally:
             lock.share()
@@ -183,7 +189,9 @@ def workshop(env: Env) -> Iterator[Workshop]:
 
 
 @contextmanager
-def built(env: Env, *configs: str, with_selftests: bool = False) -> Iterator[Built]:
-    """Build the tree, the kernels and the tools."""
+def built(
+    env: Env, *configs: str, with_selftests: bool = False, modules: Sequence[str] = ()
+) -> Iterator[Built]:
+    """Build the tree, the kernels with these modules or all, and the tools."""
     with workshop(env) as shop:
-        yield shop.ready(*configs, with_selftests=with_selftests)
+        yield shop.ready(*configs, with_selftests=with_selftests, modules=modules)

@@ -19,11 +19,18 @@ class Card:
     pci_id: str
     # For the model's command line.
     words: tuple[str, ...] = ()
+    # Paths of the modules without which those of the drivers cannot be loaded.
+    needs: tuple[str, ...] = ()
 
     @property
     def is_modelled(self) -> bool:
         """Whether the card is the model, and not one of QEMU's."""
         return self.transport == "vfio"
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Paths of all modules with which both drivers can be loaded."""
+        return (*self.paths.values(), *self.needs)
 
     def module(self, driver: str) -> str:
         """The name of a driver's module."""
@@ -35,10 +42,17 @@ _IXGBE = {
     "rust": "drivers/net/ethernet/intel/ixgbe/rust/ixgbe_rust.ko",
     "c": "drivers/net/ethernet/intel/ixgbe/ixgbe.ko",
 }
+_IXGBE_NEEDS = (
+    "drivers/net/ethernet/intel/libie/libie_fwlog.ko",
+    "drivers/net/mdio.ko",
+    "drivers/net/phy/libphy.ko",
+    "drivers/net/phy/mdio_bus.ko",
+    "drivers/net/phy/mdio_devres.ko",
+)
 CARDS = {
-    MODELLED: Card(_IXGBE, "vfio", "8086:10fb"),
+    MODELLED: Card(_IXGBE, "vfio", "8086:10fb", needs=_IXGBE_NEEDS),
     # Its ports have no cage: they are those of a backplane.
-    "82599-kx4": Card(_IXGBE, "vfio", "8086:10f7", ("--device-id", "10f7")),
+    "82599-kx4": Card(_IXGBE, "vfio", "8086:10f7", ("--device-id", "10f7"), _IXGBE_NEEDS),
     # QEMU's own; the model is the far side of its ports only.
     "e1000e": Card(
         {

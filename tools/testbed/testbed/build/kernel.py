@@ -30,8 +30,9 @@ from testbed.source.tree import Tree
 # In QEMU; then the ones for User-Mode Linux and for a real machine.
 CONFIGS = ("perf", "debug", "kcsan", "cfi", "rt", "arm64", "arm")
 UML = "uml"
-# For the kernel's own tests of drivers, in User-Mode Linux, too.
+# For the kernel's own tests of drivers, in User-Mode Linux, too; and in QEMU.
 SELFTESTS = "selftests"
+SELFTESTS_VM = "selftestsvm"
 # Without CONFIG_SMP.
 UP = "up"
 NATIVE = (UML, SELFTESTS, UP)
@@ -42,6 +43,8 @@ _LIKE = {SELFTESTS: UML}
 _LACKING = ".skbulk-lacking"
 # In a build folder: the state of all that the finished build was made from.
 _FINISHED = ".skbulk-finished"
+# In a build folder that has some of the modules: those.
+_SOME = ".skbulk-some-modules"
 _BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(?:\[M\] +)?\S+", re.M)
 
 
@@ -81,7 +84,9 @@ class Kernel:
 
         `more` are modules that were built elsewhere.
         """
-        order = (self.build / "modules.order").read_text()
+        whole = self.build / "modules.order"
+        # Kbuild leaves none if it builds single modules.
+        order = (whole if whole.exists() else self.build / _SOME).read_text()
         for name in order.split():
             file = Path(name).with_suffix(".ko")
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -262,21 +267,28 @@ def prepare_tree(env: Env) -> Tree:
     return work
 
 
-def finished(env: Env, work: Tree, config: str) -> Kernel | None:
-    """The kernel, if it was built from this tree and configuration before. The caller holds
-    the locks of both, shared."""
+def finished(env: Env, work: Tree, config: str, modules: Sequence[str] = ()) -> Kernel | None:
+    """The kernel, if it was built from this tree and configuration before, with some modules
+    or all. The caller holds the locks of both, shared."""
     kernel = _kernel(env, work, config)
-    stamp, state = kernel.build / _FINISHED, _state(env, work, config)
-    if not (state and stamp.exists() and stamp.read_text() == state and kernel.image.exists()):
+    stamp = kernel.build / _FINISHED
+    enough = {_state(env, work, config), _state(env, work, config, modules)} - {""}
+    if not (stamp.exists() and stamp.read_text() in enough and kernel.image.exists()):
         return None
     with Step(_step_name(kernel)) as step:
         step.detail = "as built before"
     return kernel
 
 
-def build(env: Env, work: Tree, config: str, watch: Watch | None = None) -> Kernel:
-    """Build the kernel and its modules. The caller holds the tree's lock, and that of the
-    build exclusively.
+def build(
+    env: Env,
+    work: Tree,
+    config: str,
+    watch: Watch | None = None,
+    modules: Sequence[str] = (),
+) -> Kernel:
+    """Build the kernel and its modules, or some of them. The caller holds the tree's lock, and
+    that of the build exclusively.
 
     `watch` is called about every second, and may end the build.
     """
@@ -289,11 +301,13 @@ def build(env: Env, work: Tree, config: str, watch: Watch | None = None) -> Kern
         (folder / _FINISHED).unlink(missing_ok=True)
         _configure(env, work.work, folder, config, log)
         try:
-            _make(env, kernel, step, *_targets(env, config), more=watch)
+            for targets in _targets(env, config, modules):
+                _make(env, kernel, step, *targets, more=watch)
         finally:
             # Crates that were compiled before something failed are not compiled again.
             warnings.update(folder, log.read_text(errors="replace"))
-        (folder / _FINISHED).write_text(_state(env, work, config))
+        (folder / _SOME).write_text("".join(f"{Path(one).with_suffix('.o')}\n" for one in modules))
+        (folder / _FINISHED).write_text(_state(env, work, config, modules))
     return kernel
 
 
@@ -305,19 +319,25 @@ def _step_name(kernel: Kernel) -> str:
     return f"kernel: Linux {kernel.tree.version}, {kernel.config} configuration"
 
 
-def _targets(env: Env, config: str) -> list[str]:
+def _targets(env: Env, config: str, modules: Sequence[str]) -> list[list[str]]:
+    """The targets of each call of make: it builds single modules one by one if the kernel is
+    among them, and would miss what they need of each other."""
+    image = arch.of(config).target
+    if modules:
+        return [[image], list(modules)]
     gdb = ["scripts_gdb"] if env.settings.verb == "debug" else []
-    return [arch.of(config).target, "modules", *gdb]
+    return [[image, "modules", *gdb]]
 
 
-def _state(env: Env, work: Tree, config: str) -> str:
+def _state(env: Env, work: Tree, config: str, modules: Sequence[str] = ()) -> str:
     """A name for all that a build is made from; empty if the tree may change unnoticed."""
     if not work.state:
         return ""
     make = map(str, make_command(env, work.work, build_folder(env, config)))
     words = [word for word in make if not word.startswith("-j")]
     parts = merged(fragments(env, config, work.work))
-    return short_hash(work.state, parts, *words, *_targets(env, config))
+    targets = [word for call in _targets(env, config, modules) for word in call]
+    return short_hash(work.state, parts, *words, *targets)
 
 
 def _make(

@@ -12,7 +12,9 @@ import pytest
 from insn import cost as insn_cost
 from testbed.bench import instructions
 from testbed.bench.results import problems
+from testbed.boot.card import CARDS
 from testbed.harness.results import Results
+from testbed.host import proc
 from testbed.host.ui import Failure, say
 from testbed.suites.conftest import Ready
 from testbed.verbs import demo
@@ -41,7 +43,21 @@ def test_compare(ready: Ready, results: Results) -> None:
         say(f"    instructions per packet, Rust/C: {ratio:.3f}")
         results.add(name, None if ratio <= _MOST else f"{ratio:.3f}")
     _judge_cost(built, record, results)
+    lacking = _lacking(built)
+    results.add("make demo builds all modules that the drivers need", ", ".join(lacking) or None)
     (built.env.out / "compare.json").write_text(json.dumps(record, indent=2) + "\n")
+
+
+def _lacking(built: Built) -> list[str]:
+    """Modules that those of the demo depend on, and that it does not build."""
+    found: set[str] = set()
+    for card in CARDS.values():
+        files = [built.kernels["perf"].build / name for name in card.modules]
+        words = proc.output(["modinfo", "-F", "depends", *files])
+        if words is None:
+            return ["modinfo failed"]
+        found |= set(words.replace(",", " ").split()) - {path.stem for path in files}
+    return sorted(found)
 
 
 def _judge_cost(built: Built, record: dict[str, Any], results: Results) -> None:

@@ -25,7 +25,7 @@ from testbed.workshop import Built, built, default_config
 # Enough for repeatable counts; TCG with the plugin is slower.
 _COUNTED = 200_000
 _REPEATS = 2
-
+_CONFIG = "perf"
 
 _LLIST = "XMIT_LLIST"
 
@@ -37,6 +37,17 @@ def _switches(env: Env) -> dict[str, str]:
 
 def _drivers(env: Env) -> list[str]:
     return ["c"] if env.overlay_off else ["rust", "c"]
+
+
+def _modules(env: Env, config: str) -> tuple[str, ...]:
+    """The modules that it needs; none, which means all, for kernels whose modules may be others.
+
+    Modules are a tenth of a kernel's build, and most users have no use for the others yet.
+    """
+    other = config != _CONFIG or env.kdir is not None or env.overlay_off
+    if other or env.settings.text("CONFIG_EXTRA"):
+        return ()
+    return CARDS[env.settings.text("CARD")].modules
 
 
 def _rounds(outcome: Outcome) -> list[Round]:
@@ -101,7 +112,7 @@ def forward(
 
 
 def measure(
-    ready: Built, frames: int, repeats: int = _REPEATS, config: str = "perf"
+    ready: Built, frames: int, repeats: int = _REPEATS, config: str = _CONFIG
 ) -> tuple[dict[str, Any], list[Complaint]]:
     """Forward `frames` frames per driver in alternation, and count instructions.
 
@@ -137,7 +148,7 @@ def measure(
 def main(env: Env) -> int:
     """Build, forward with each driver in turn, print and write the comparison."""
     frames, config = env.settings.number("FRAMES"), default_config(env)
-    with built(env, config) as ready:
+    with built(env, config, modules=_modules(env, config)) as ready:
         record, complaints = measure(ready, frames, config=config)
     _write(env.out / "demo.json", record)
     drivers = record["drivers"]

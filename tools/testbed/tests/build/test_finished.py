@@ -71,6 +71,37 @@ def test_a_build_of_a_tree_that_may_change_never_is(env: Any, work: Tree) -> Non
     assert not is_finished(env, unknown)
 
 
+def test_all_modules_are_enough_for_some(env: Any, work: Tree) -> None:
+    kernel.build(env, work, "uml")
+    assert kernel.finished(env, work, "uml", ["a/b.ko"]) is not None
+
+
+def test_some_modules_are_not_enough_for_others(env: Any, work: Tree) -> None:
+    kernel.build(env, work, "uml", modules=["a/b.ko"])
+    assert kernel.finished(env, work, "uml", ["a/b.ko"]) is not None
+    assert kernel.finished(env, work, "uml", ["a/c.ko"]) is None
+    assert not is_finished(env, work)
+
+
+def test_single_modules_are_made_after_the_kernel(env: Any, work: Tree, monkeypatch: Patch) -> None:
+    calls, make = [], kernel._make
+
+    def note(_env: Any, _kernel: Any, _step: Any, *targets: str, **_: Any) -> None:
+        calls.append(targets)
+        make(*([None] * 3))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kernel, "_make", note)
+    made = kernel.build(env, work, "uml", modules=["a/b.ko", "c.ko"])
+    assert calls == [("linux",), ("a/b.ko", "c.ko")]
+    (made.build / "a").mkdir()
+    for name in ("a/b.ko", "c.ko"):
+        (made.build / name).write_text(name)
+    monkeypatch.setattr(kernel.proc, "run", lambda *_, **__: None)
+    made.copy_modules(env.logs / "copy")
+    assert (env.logs / "copy/a/b.ko").read_text() == "a/b.ko"
+    assert (env.logs / "copy/modules.order").read_text() == "a/b.o\nc.o\n"
+
+
 def _other_symbols(_: Any, monkeypatch: Patch) -> None:
     monkeypatch.setattr(kernel, "fragments", lambda *_: [Fragment("", "CONFIG_B=y\n")])
 
