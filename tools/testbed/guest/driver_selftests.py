@@ -93,13 +93,28 @@ class Port:
 
 def spread(name: str) -> None:
     """Set one queue per CPU, or as many as the driver supports, if the number can be set."""
-    for count in range(os.cpu_count() or 1, 1, -1):
+    for count in range(directed() or os.cpu_count() or 1, 1, -1):
         command = ["ethtool", "-L", name, "combined", str(count)]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=COMMAND_TIME, check=False
         )
         if done.returncode == 0 or "unmodified" in done.stderr:
             break
+
+
+def directed() -> int:
+    """The number of CPUs that have a queue, whose interrupt goes to them; none: all have one."""
+    return int(os.environ.get("DIRECTED", "0"))
+
+
+def direct(name: str) -> None:
+    """Direct the interrupts of an interface that is up to one CPU each, as administrators do."""
+    vectors = Path(f"/sys/class/net/{name}/device/msi_irqs").iterdir()
+    numbers = sorted(int(path.name) for path in vectors)
+    known = [number for number in numbers if Path(f"/proc/irq/{number}/smp_affinity_list").exists()]
+    for place, number in enumerate(known):
+        # In a process of its own: it may hang.
+        run(f"sh -c 'echo {place % directed()} >/proc/irq/{number}/smp_affinity_list'")
 
 
 def find_ports() -> list[Port]:
@@ -155,6 +170,8 @@ class Bench:
             run(f"ip {where}addr add {V6[number]}/64 dev {name} nodad")
             run(f"ip {where}link set {name} up")
         run(f"ip -n {PEER} route add {PREFIX_V6} via {V6[0]}")
+        if directed():
+            direct(local)
         self.check()
         return {
             "NETIF": local, "REMOTE_TYPE": "netns", "REMOTE_ARGS": PEER,

@@ -52,7 +52,7 @@ ON_REQUEST = (
     "arm", "up", "kcsan", "bisect", "mutants", "mutants-few", "selftests", "ports",
 )  # fmt: skip
 # Suites of which ONLY=suite/part runs a part, beside those of selftests/kinds.py.
-IN_PARTS = ("lint", "mutants", "mutants-few", "ports")
+IN_PARTS = ("lint", "mutants", "mutants-few", "ports", "selftests")
 
 # The benchmarks of make bench.
 BENCHES = {

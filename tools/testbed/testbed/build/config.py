@@ -27,11 +27,13 @@ _BELOW = {
     "arm": ("common", "virt", "kunit"),
     "uml": ("common", "router"),
     "selftests": ("common", "router", "uml"),
+    "selftestsvm": ("common", "qemu", "q35", "router", "selftests"),
     "up": ("common", "router", "uml"),
     "deb": (),
 }
 # The folders of the tree whose config files list the needs of their tests.
-_TESTED = {"selftests": ("drivers/net", "drivers/net/hw")}
+_DRIVERS = ("drivers/net", "drivers/net/hw")
+_TESTED = {"selftests": _DRIVERS, "selftestsvm": _DRIVERS}
 _MODULE = re.compile(r"^(CONFIG_\w+)=m$", re.M)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Programs of a newer Debian than the build root's."""
+"""Programs that the build root does not have: of a newer Debian, or needed by few."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from testbed.env import Env
 from testbed.host import proc
 from testbed.host.ui import Failure, Step
 
-RELEASE = "forky"
+# The build root's, and a newer one.
+OWN, NEWER = "trixie", "forky"
 
 
-def unpacked(env: Env, name: str, packages: Sequence[str]) -> Path:
-    """A folder of the cache with the files of some packages, fetched once."""
-    folder = env.cache / f"{name}-{RELEASE}"
+def unpacked(env: Env, name: str, packages: Sequence[str], release: str = NEWER) -> Path:
+    """A folder of the cache with the files of some packages of a release, fetched once."""
+    folder = env.cache / f"{name}-{release}"
     if folder.is_dir():
         return folder
     sources = (env.root / "etc/apt/sources.list").read_text(errors="replace")
@@ -28,7 +29,7 @@ def unpacked(env: Env, name: str, packages: Sequence[str]) -> Path:
     shutil.rmtree(part, ignore_errors=True)
     for place in ("apt/lists/partial", "apt/cache/archives/partial", "root"):
         (part / place).mkdir(parents=True)
-    (part / "apt/list").write_text(f"deb {mirror[1]} {RELEASE} main\n")
+    (part / "apt/list").write_text(f"deb {mirror[1]} {release} main\n")
     options = [
         f"Dir::State::lists={part}/apt/lists", f"Dir::Cache={part}/apt/cache",
         f"Dir::Etc::SourceList={part}/apt/list", "Dir::Etc::SourceParts=/dev/null",

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs the kernel's own tests of drivers in boots of User-Mode Linux, with one driver."""
+"""Runs the kernel's own tests of drivers, with one driver: in boots of User-Mode Linux, and in a VM
+those that need what it lacks."""
 
 from __future__ import annotations
 
+import difflib
 import re
 import shutil
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ from pathlib import Path
 
 from testbed.boot import dmesg
 from testbed.boot.job import Job
-from testbed.build.kernel import SELFTESTS
+from testbed.build.kernel import SELFTESTS, SELFTESTS_VM
 from testbed.build.selftests import Selftests
 from testbed.env import Env
 from testbed.host import debian
@@ -20,22 +22,32 @@ from testbed.selftests import record
 from testbed.selftests.results import FAIL, SKIP, Program, parse
 from testbed.workshop import Built
 
+KERNELS = (SELFTESTS, SELFTESTS_VM)
 COLLECTIONS = ("drivers/net", "drivers/net/hw")
 _SOURCE = "tools/testing/selftests"
 # Seconds for a program, and for a guest in which that limit no longer works.
 _TIME_LIMIT = 600
 _BOOT_TIME = 5400.0
 NO_COMPLAINT = "the kernel does not complain"
+# With those of its libraries that the build root does not have.
+_BPFTRACE = ("bpftrace", "libbpfcc", "libclang-cpp19")
+_CALL_BPFTRACE = """#!/bin/sh
+at=/mnt/job/bpftrace/usr
+LD_LIBRARY_PATH=$at/lib/x86_64-linux-gnu:$at/lib/llvm-19/lib exec $at/bin/bpftrace "$@"
+"""
 _MARK = re.compile(r"skbulk: (begin|end) (\S+)\r?$")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A setup of ports, for one kind of programs."""
+    """A machine with a setup of ports, for one kind of programs."""
 
     name: str
     ports: int
     cpus: int
+    config: str = SELFTESTS
+    # CPUs that have a queue each, whose interrupt goes to them; none: all, as the kernel likes.
+    directed: int = 0
 
 
 # NETIF and a peer in a namespace, and as many queues as some programs ask for; interfaces on the
@@ -43,6 +55,25 @@ class Setting:
 # for all of them.
 _PEER = Setting("peer", ports=2, cpus=8)
 _PAIRS = Setting("pairs", ports=7, cpus=2)
+# As the first, with CPUs that have no queue, for RPS.
+_VM = Setting("vm", ports=2, cpus=6, config=SELFTESTS_VM, directed=4)
+_SETTINGS = (_PEER, _PAIRS, _VM)
+# An interpreter takes ten times as long there.
+_IN_VM = {
+    # The affinity of interrupts
+    "drivers/net/hw/irq.py",
+    "drivers/net/hw/rss_ctx.py",
+    "drivers/net/hw/toeplitz.py",
+    # Probes in functions
+    "drivers/net/hw/pp_alloc_fail.py",
+    "drivers/net/netpoll_basic.py",
+    # Huge pages
+    "drivers/net/hw/devmem.py",
+    "drivers/net/hw/iou-zcrx.py",
+    "drivers/net/hw/nk_devmem.py",
+    "drivers/net/hw/nk_qlease.py",
+    "drivers/net/hw/userns_devmem.py",
+}
 
 
 def programs(selftests: Selftests, clone: Path) -> list[str]:
@@ -53,6 +84,8 @@ def programs(selftests: Selftests, clone: Path) -> list[str]:
 
 def setting(selftests: Selftests, program: str) -> Setting:
     """The setup for a program, as in drivers/net/README.rst."""
+    if program in _IN_VM:
+        return _VM
     path = selftests.folder / program
     if path.suffix == ".sh" and "DRIVER_TEST_CONFORMANT" not in path.read_text():
         return _PAIRS
@@ -63,7 +96,7 @@ def run(ready: Built, driver: str, names: Sequence[str]) -> list[Program]:
     """Run programs with one driver; one that kills the guest costs a new boot."""
     assert ready.selftests is not None
     found: list[Program] = []
-    for one in (_PEER, _PAIRS):
+    for one in _SETTINGS:
         remaining = [name for name in names if setting(ready.selftests, name) == one]
         boot = 0
         while remaining:
@@ -74,17 +107,41 @@ def run(ready: Built, driver: str, names: Sequence[str]) -> list[Program]:
     return found
 
 
-def both(ready: Built) -> dict[str, list[Program]]:
-    """Run all of upstream's programs with both drivers, and write the record."""
+def chosen(names: Sequence[str], words: Sequence[str]) -> list[str]:
+    """The programs that ONLY=selftests/... names; all if it names none."""
+    found = []
+    for word in words:
+        of_that_name = [name for name in names if Path(name).name == word]
+        if not of_that_name:
+            known = [Path(name).name for name in names]
+            near = difflib.get_close_matches(word, known, 1)
+            raise Failure(
+                f"ONLY=selftests/{word}: the tree has no such program",
+                *([f"did you mean selftests/{near[0]}?"] if near else []),
+                f"it has {', '.join(known)}",
+            )
+        found += of_that_name
+    return found or list(names)
+
+
+def configs(selftests: Selftests, names: Sequence[str]) -> list[str]:
+    """The kernels in which some programs run."""
+    wanted = {setting(selftests, name).config for name in names}
+    return [config for config in KERNELS if config in wanted]
+
+
+def both(ready: Built, names: Sequence[str], *, whole: bool) -> dict[str, list[Program]]:
+    """Run programs with both drivers, and write the record if they are all that there are."""
     assert ready.selftests is not None
-    for line in ready.kernels[SELFTESTS].lacking:
-        say(f"    not available: {line}")
+    for kernel in ready.kernels.values():
+        for line in kernel.lacking:
+            say(f"    not available: {line}")
     for line in ready.selftests.missing:
         say(f"    not built: {line}")
-    names = programs(ready.selftests, ready.env.clone)
     found = {driver: run(ready, driver, names) for driver in record.DRIVERS}
     results = {driver: record.of_driver(found[driver]) for driver in sorted(found, reverse=True)}
-    record.save(results, ready.env.out / record.FILE)
+    if whole:
+        record.save(results, ready.env.out / record.FILE)
     for line in record.table(results):
         say(f"    {line}")
     for words, result in (("fails", FAIL), ("is skipped", SKIP)):
@@ -95,7 +152,7 @@ def both(ready: Built) -> dict[str, list[Program]]:
 
 def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: str) -> list[Program]:
     """One boot: the programs that ran in it, at least the first."""
-    machine = ready.uml(log, SELFTESTS)
+    machine = ready.machine(one.config, log)
     lines: list[str] = []
     job = Job(
         ready.env.clone / "tools/testbed/guest/driver_selftests.py",
@@ -108,9 +165,10 @@ def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: st
             "PORTS": one.name,
             "PROGRAMS": " ".join(names),
             "TIME_LIMIT": str(_TIME_LIMIT),
+            "DIRECTED": str(one.directed),
         },
         ipv6=True,
-        on_share=lambda share: _bring_programs(ready.env, share),
+        on_share=lambda share: _bring_programs(ready.env, one, share),
     )
     why = "the guest ended"
     with (
@@ -139,10 +197,14 @@ def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: st
     return done
 
 
-def _bring_programs(env: Env, share: Path) -> None:
-    """Bring programs that the tests ask for and that are newer than the build root's."""
+def _bring_programs(env: Env, one: Setting, share: Path) -> None:
+    """Bring programs that the tests ask for and that are not in the build root."""
     folder = share / "bin"
     folder.mkdir()
+    if one == _VM:
+        shutil.copytree(debian.unpacked(env, "bpftrace", _BPFTRACE, debian.OWN), share / "bpftrace")
+        (folder / "bpftrace").write_text(_CALL_BPFTRACE)
+        (folder / "bpftrace").chmod(0o755)
     # It has JSON for channels and rings.
     ethtool = debian.unpacked(env, "ethtool", ("ethtool",)) / "usr/sbin/ethtool"
     shutil.copy2(ethtool, folder / "ethtool")

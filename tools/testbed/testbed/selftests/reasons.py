@@ -13,12 +13,11 @@ from typing import Any
 
 from testbed.selftests.results import PASS
 
-CARD, DRIVER, TESTBED, TEST = "card", "driver", "testbed", "test"
+CARD, DRIVER, TEST = "card", "driver", "test"
 # The causes, in the order of the table.
 CAUSES = {
     CARD: "the 82599 cannot",
     DRIVER: "the driver does not have it",
-    TESTBED: "the testbed's kernel, tools or machine lack it",
     TEST: "the case itself",
 }
 UNKNOWN = "not explained"
@@ -40,24 +39,20 @@ class Rule:
 
 _XDP = "XDP, and AF_XDP without copies, are not there yet"
 _SPLIT = "split headers, for zero-copy reception, are not there yet"
-_HUGE = "no huge pages in User-Mode Linux; and " + _SPLIT
 _CONTEXTS = "one table and one key for the hash: no contexts"
 _SWITCH = "no embedded switch"
 _L3_STATS = "no counters of routes"
 _NO_IPV6 = "no perfect filters for IPv6"
-_AFFINITY = "User-Mode Linux does not direct interrupts to processors"
-_ATR = "ATR moves flows to the queue of processor 0, which gets all interrupts in User-Mode Linux"
 
 RULES = (
     Rule("devlink_port_split.py", "", CARD, "ports cannot be split"),
     Rule("devlink_rate_cross_esw.py", "", CARD, _SWITCH),
     Rule("devlink_rate_tc_bw.py", "", CARD, _SWITCH),
-    Rule("devmem.py", "", TESTBED, _HUGE),
-    Rule("nk_devmem.py", "", TESTBED, _HUGE),
-    Rule("userns_devmem.py", "", TESTBED, _HUGE),
+    Rule("devmem.py", "", DRIVER, _SPLIT),
+    Rule("nk_devmem.py", "", DRIVER, _SPLIT),
+    Rule("userns_devmem.py", "", DRIVER, _SPLIT),
     Rule("hds.py", "", DRIVER, _SPLIT),
     Rule("iou-zcrx.py", "", DRIVER, _SPLIT),
-    Rule("nk_qlease.py", "nr_hugepages", TESTBED, _HUGE),
     Rule("nk_qlease.py", "", DRIVER, _SPLIT),
     Rule("ethtool.sh", "", CARD, "the module decides on the speed"),
     Rule("ethtool_extended_state.sh", "", CARD, "it does not tell why a link is down"),
@@ -72,23 +67,19 @@ RULES = (
     Rule("hw_stats_l3.sh", "", CARD, _L3_STATS),
     Rule("hw_stats_l3_gre.sh", "", CARD, _L3_STATS),
     Rule("ipsec_vxlan.py", "", DRIVER, "no IPsec"),
-    Rule("irq.py", "", TESTBED, _AFFINITY),
-    Rule("loopback.sh", "", DRIVER, "the loopback is for self-tests only"),
     Rule("macsec.py", "netdevsim", TEST, "for netdevsim only"),
     Rule("macsec.py", "", CARD, "no MACsec"),
-    Rule("netpoll_basic.py", "", TESTBED, "User-Mode Linux has no probes for bpftrace"),
+    Rule("netpoll_basic.py", "", TEST, "the queue does not fill up"),
     Rule("nic_timestamp.py", "", DRIVER, "no time stamps by the card (PTP)"),
-    Rule("nk_netns.py", "", TESTBED, "needs a JIT for BPF"),
     Rule("ntuple.py", "6.", CARD, _NO_IPV6),
     Rule("ping.py", "xdp_offload", CARD, "no XDP in the card"),
     Rule("ping.py", "xdp", DRIVER, _XDP),
-    Rule("pp_alloc_fail.py", "", TESTBED, "User-Mode Linux injects no errors into functions"),
+    Rule("pp_alloc_fail.py", "", TEST, "it expects an allocation for each buffer"),
     Rule("psp.py", "netdevsim", TEST, "for netdevsim only"),
     Rule("psp.py", "", CARD, "no PSP"),
     Rule("ring_reconfig.py", "backlog", TEST, "the queue does not fill up"),
     Rule("rss_api.py", "fields", CARD, "its hash is over both addresses, or both ports too"),
     Rule("rss_api.py", "", CARD, _CONTEXTS),
-    Rule("rss_ctx.py", "test_rss_key_indir", TESTBED, _ATR),
     Rule("rss_ctx.py", "", CARD, _CONTEXTS),
     Rule("rss_drv.py", "contexts", CARD, _CONTEXTS),
     Rule("rss_drv.py", "", CARD, "a table of one size"),
@@ -97,8 +88,7 @@ RULES = (
     Rule("shaper.py", "get_", DRIVER, "no rate limits"),
     Rule("shaper.py", "", CARD, "its slowest limit is above the 10 kb/s of the cases; no groups"),
     Rule("stats.py", "fec", CARD, "10 Gb/s over one lane has no FEC"),
-    Rule("toeplitz.py", "single core", TESTBED, _AFFINITY),
-    Rule("toeplitz.py", "test.udp", DRIVER, "ports of UDP are not hashed at first, as with ixgbe"),
+    Rule("toeplitz.py", "udp", DRIVER, "ports of UDP are not hashed at first, as with ixgbe"),
     Rule("xdp.py", "", DRIVER, _XDP),
     Rule("xdp_metadata.py", "", DRIVER, _XDP),
     Rule("xsk_reconfig.py", "", DRIVER, _XDP),

@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 from testbed.build.selftests import Selftests
+from testbed.host.ui import Failure
 from testbed.selftests import boots
 from testbed.selftests.results import Program, parse
 
@@ -48,7 +49,8 @@ class Run(unittest.TestCase):
     def ready(self) -> Any:
         kernel = SimpleNamespace(lacking=["CONFIG_KPROBES"])
         env = SimpleNamespace(clone=self.clone, out=self.top, logs=self.top)
-        return SimpleNamespace(selftests=self.selftests, kernels={"selftests": kernel}, env=env)
+        kernels = dict.fromkeys(boots.KERNELS, kernel)
+        return SimpleNamespace(selftests=self.selftests, kernels=kernels, env=env)
 
     def test_both_drivers_are_in_the_record(self) -> None:
         def run(_ready: Any, driver: str, names: list[str]) -> list[Program]:
@@ -58,13 +60,40 @@ class Run(unittest.TestCase):
             )
 
         with mock.patch.object(boots, "run", run), mock.patch.object(boots, "say") as say:
-            self.assertEqual(list(boots.both(self.ready())), ["c", "rust"])
+            self.assertEqual(
+                list(boots.both(self.ready(), ["drivers/net/hw/a.py"], whole=True)), ["c", "rust"]
+            )
         record = json.loads((self.top / "selftests.json").read_text())
         self.assertEqual(list(record), ["rust", "c"])
         self.assertEqual([record[driver]["a.py"]["pass"] for driver in ("rust", "c")], [0, 1])
         said = "\n".join(call.args[0] for call in say.call_args_list)
         self.assertIn("not available: CONFIG_KPROBES", said)
         self.assertIn("passes with the C driver, fails with the Rust driver: a.py x", said)
+
+    def test_some_programs_are_no_record(self) -> None:
+        def run(_ready: Any, _driver: str, names: list[str]) -> list[Program]:
+            return [Program(name) for name in names]
+
+        names = boots.chosen(boots.programs(self.selftests, self.clone), ["peer.sh"])
+        with mock.patch.object(boots, "run", run), mock.patch.object(boots, "say"):
+            found = boots.both(self.ready(), names, whole=False)
+        self.assertEqual([one.name for one in found["c"]], ["drivers/net/hw/peer.sh"])
+        self.assertFalse((self.top / "selftests.json").exists())
+
+    def test_an_unknown_program_is_refused(self) -> None:
+        with self.assertRaises(Failure) as caught:
+            boots.chosen(boots.programs(self.selftests, self.clone), ["per.sh"])
+        said = caught.exception.on_one_line
+        self.assertIn("ONLY=selftests/per.sh: the tree has no such program", said)
+        self.assertIn("did you mean selftests/peer.sh?", said)
+
+    def test_the_kernels_are_those_of_the_programs(self) -> None:
+        for names, kernels in ((["a.py"], ["selftests"]), (["irq.py"], ["selftestsvm"])):
+            found = boots.configs(self.selftests, [f"drivers/net/hw/{name}" for name in names])
+            self.assertEqual(found, kernels)
+
+    def test_some_programs_run_in_a_vm(self) -> None:
+        self.assertEqual(boots.setting(self.selftests, "drivers/net/hw/irq.py").name, "vm")
 
     def test_after_a_guest_that_dies_the_others_have_their_turn(self) -> None:
         turns: list[list[str]] = []
