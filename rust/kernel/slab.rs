@@ -77,6 +77,7 @@ mod object;
 mod options;
 mod pinned;
 mod raw;
+#[cfg(CONFIG_KUNIT)]
 mod tests;
 
 pub use self::{

@@ -72,9 +72,16 @@ def test_kunit_arm(ready: Ready, results: Results) -> None:
     results.add("this is an arm kernel", None if on else f"the console does not say '{_ARM}'")
 
 
+# By kernel: the suite in which it is looked at. The debug kernel is clippy's, and has KUnit.
+_SUITES = {"arm64": "arm64", "arm": "arm", "perf": "objects", "uml": "objects"}
+
+
 @pytest.mark.parametrize(
     "config",
-    [pytest.param(name, id=name, marks=pytest.mark.suite(name)) for name in ("arm64", "arm")],
+    [
+        pytest.param(config, id=config, marks=pytest.mark.suite(suite))
+        for config, suite in _SUITES.items()
+    ],
 )
 def test_warnings(env: Env, ready: Ready, results: Results, config: str) -> None:
     """The compilers have nothing to say about our files, with W=1."""
