@@ -16,6 +16,8 @@ from testbed.host.ui import Failure
 from testbed.settings import child_environment
 
 _ERROR_LINE = re.compile(r"\b(error|Error|ERROR|undefined|fatal|FAILED)\b")
+# Each make above the one that failed adds a line, which tells nothing new; a file may be error.c.
+_NOISE = re.compile(r"^\s*make(?:\[\d+\])?: \*\*\*|^  [A-Z]+ +(?:\[M\] +)?\S+$")
 # cargo tells a chain of causes, the root in the last one.
 _CAUSE = re.compile(r"^Caused by:\n(.+)", re.MULTILINE)
 _FULL = os.strerror(errno.ENOSPC)
@@ -30,7 +32,8 @@ def last_errors(log: Path, count: int = 8) -> list[str]:
     except OSError:
         return []
     lines = text.splitlines()
-    errors = [line for line in lines if _ERROR_LINE.search(line)]
+    found = [line for line in lines if _ERROR_LINE.search(line)]
+    errors = [line for line in found if not _NOISE.search(line)] or found
     cause = _CAUSE.findall(text)[-1:]
     return [line[:240] for line in [*(errors or lines)[-count:], *cause]]
 

@@ -18,6 +18,15 @@ def test_a_failure_shows_the_last_errors(tmp_path: Path) -> None:
     assert "disk" not in raised.value.on_one_line
 
 
+def test_a_failure_shows_the_compilers_words(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    calls = "".join(f"make[{level}]: *** [Makefile:{level}: all] Error 2\n" for level in range(9))
+    log.write_text(f"error: struct `A` is never constructed\n  CC      net/9p/error.o\n{calls}")
+    assert proc.last_errors(log) == ["error: struct `A` is never constructed"]
+    log.write_text(calls)
+    assert len(proc.last_errors(log)) == 8
+
+
 def test_a_full_disk_is_named(tmp_path: Path) -> None:
     with pytest.raises(Failure) as raised:
         proc.run(["sh", "-c", "cat /proc/version >/dev/full"], tmp_path / "log", what="it")
