@@ -19,7 +19,7 @@ use kernel::{
     pci,
     prelude::*,
     time::{
-        delay::fsleep,
+        delay::sleep_at_least,
         Delta, //
     }, //
 };
@@ -207,7 +207,7 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
 
     bar.update(CTRL, |r| r.with_rst(true));
     // The registers must be left alone for a while. Meanwhile the card reads its EEPROM.
-    fsleep(Delta::from_millis(20));
+    sleep_at_least(Delta::from_millis(20));
     wait(bar, || !bar.read(CTRL).rst())?;
     bar.write_reg(IMC::from(u32::MAX));
     bar.read(ICR);

@@ -14,7 +14,7 @@ use kernel::{
     pci,
     prelude::*,
     time::{
-        delay::fsleep,
+        delay::sleep_at_least,
         Delta, //
     }, //
 };
@@ -186,7 +186,7 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     // The reset of the link resets all else as well.
     bar.update(CTRL, |r| r.with_lrst(true));
     // The registers must be left alone for a while.
-    fsleep(Delta::from_millis(10));
+    sleep_at_least(Delta::from_millis(10));
     wait(|| {
         let ctrl = bar.read(CTRL);
 

@@ -17,7 +17,10 @@ use kernel::{
     },
     pci,
     prelude::*,
-    time::Delta, //
+    time::{
+        delay::sleep_at_least,
+        Delta, //
+    }, //
 };
 
 use crate::{
@@ -66,7 +69,7 @@ pub(crate) fn transmit(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
     // Packets that the card can still send must not reach the wire, should the link come up.
     bar.write_reg(hlreg0.with_lpbk(true));
     hw::flush(bar);
-    hw::sleep(Delta::from_millis(3));
+    sleep_at_least(Delta::from_millis(3));
     if wait_for_transactions(dev).is_err() {
         dev_warn!(dev, "PCIe transactions stay pending\n");
     }
@@ -74,7 +77,7 @@ pub(crate) fn transmit(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
     let gcr_ext = bar.read(GCR_EXT);
     bar.write_reg(gcr_ext.with_buffers_clear(true));
     hw::flush(bar);
-    hw::sleep(Delta::from_micros(20));
+    sleep_at_least(Delta::from_micros(20));
 
     bar.write_reg(gcr_ext);
     bar.write_reg(hlreg0);

@@ -15,10 +15,11 @@ use kernel::{
     pci,
     prelude::*,
     time::{
-        delay::fsleep,
-        Delta,
-        Instant,
-        Monotonic, //
+        delay::{
+            fsleep,
+            sleep_at_least, //
+        },
+        Delta, //
     }, //
 };
 
@@ -62,20 +63,6 @@ pub(crate) fn is_gone(bar: &Bar0<'_>) -> bool {
 /// Flushes posted writes to the device.
 pub(crate) fn flush(bar: &Bar0<'_>) {
     bar.read(STATUS);
-}
-
-/// Sleeps for a time that the card needs, by the clock.
-///
-/// `fsleep()` counts ticks if the time is long. In a virtual machine that has lost its CPU for a
-/// while, the tick from which it counts is an old one, and it returns early.
-pub(crate) fn sleep(time: Delta) {
-    let start = Instant::<Monotonic>::now();
-    let mut left = time;
-
-    while !left.is_zero() && !left.is_negative() {
-        fsleep(left);
-        left = time - start.elapsed();
-    }
 }
 
 /// Polls `read` every `interval` until `cond` holds for its value, and returns that.
@@ -166,7 +153,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         bar.update(CTRL, |r| r.with_rst(link_up).with_lrst(!link_up));
         flush(bar);
         // The datasheet wants a delay before the next register access.
-        sleep(Delta::from_millis(1));
+        sleep_at_least(Delta::from_millis(1));
         wait_for(
             bar,
             || bar.read(CTRL),
@@ -176,7 +163,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         .inspect_err(|_| dev_err!(dev, "reset did not complete; power-cycle the card\n"))?;
 
         // Let the firmware reload its configuration.
-        sleep(Delta::from_millis(50));
+        sleep_at_least(Delta::from_millis(50));
     }
 
     if is_gone(bar) {

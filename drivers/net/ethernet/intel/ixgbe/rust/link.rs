@@ -6,7 +6,10 @@ use kernel::{
     fmt,
     io::Io,
     prelude::*,
-    time::Delta, //
+    time::{
+        delay::sleep_at_least,
+        Delta, //
+    }, //
 };
 
 use crate::{
@@ -101,7 +104,7 @@ pub(crate) fn start_serial(
             r.with_sdp5_dir(true).with_sdp5_data(speed == Speed::Ten)
         });
         hw::flush(bar);
-        hw::sleep(RATE_CHANGE);
+        sleep_at_least(RATE_CHANGE);
     }
 
     enable(bar);
@@ -199,7 +202,7 @@ pub(crate) fn laser_on(bar: &Bar0<'_>) {
     if bar.read(ESDP).sdp3_data() {
         bar.update(ESDP, |r| r.with_sdp3_data(false));
         hw::flush(bar);
-        hw::sleep(LASER_ON);
+        sleep_at_least(LASER_ON);
     }
 }
 
@@ -210,7 +213,7 @@ pub(crate) fn laser_off(bar: &Bar0<'_>) {
     }
     bar.update(ESDP, |r| r.with_sdp3_data(true));
     hw::flush(bar);
-    hw::sleep(LASER_OFF);
+    sleep_at_least(LASER_OFF);
 }
 
 /// Reads the state of the link.
@@ -234,7 +237,7 @@ pub(crate) fn state(bar: &Bar0<'_>) -> Link {
 /// Reads the state of the link once more after it has come up: noise and the signals of another
 /// port look like a link for a moment.
 pub(crate) fn confirm(bar: &Bar0<'_>) -> Link {
-    hw::sleep(NOISE);
+    sleep_at_least(NOISE);
     state(bar)
 }
 

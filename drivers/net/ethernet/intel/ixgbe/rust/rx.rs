@@ -26,7 +26,10 @@ use kernel::{
     },
     num::Bounded,
     prelude::*,
-    time::Delta, //
+    time::{
+        delay::sleep_at_least,
+        Delta, //
+    }, //
 };
 
 use crate::{
@@ -475,7 +478,7 @@ pub(crate) fn stop(bar: &Bar0<'_>, pair: Pair) -> Result {
         Delta::from_millis(100),
     )?;
     // The datasheet wants a delay before the memory is freed.
-    hw::sleep(Delta::from_micros(100));
+    sleep_at_least(Delta::from_micros(100));
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use kernel::{
     io::Io,
     prelude::*,
     time::{
-        delay::fsleep,
+        delay::sleep_at_least,
         Delta, //
     }, //
 };
@@ -148,7 +148,7 @@ pub(crate) fn take<'a, 'bound>(
         if is_free(owners, resource) {
             return Ok(Owned { bar, resource });
         }
-        fsleep(PAUSE);
+        sleep_at_least(PAUSE);
     }
     // A driver or firmware that has died does not give it back. The caller may try again.
     Register::take(bar)?.free(resource);

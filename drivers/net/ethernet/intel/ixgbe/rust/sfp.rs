@@ -9,7 +9,10 @@ use kernel::{
     },
     io::Io,
     prelude::*,
-    time::Delta, //
+    time::{
+        delay::sleep_at_least,
+        Delta, //
+    }, //
 };
 
 use crate::{
@@ -362,7 +365,7 @@ pub(crate) fn set_up(bar: &Bar0<'_>, port: u32, module: &Module) -> Result {
         let value = eeprom::read(bar, settings.checked_add(offset).ok_or(EINVAL)?)?;
         if value == END {
             drop(owned);
-            hw::sleep(FIRMWARE_TURN);
+            sleep_at_least(FIRMWARE_TURN);
             return Ok(());
         }
         bar.write_reg(CORECTL::from(u32::from(value)));
