@@ -149,8 +149,7 @@ class Workshop:
 
     def _build_kernel(self, config: str, watch: Watch, modules: Sequence[str]) -> Kernel:
         work = self._work()
-        what = f"the {config} kernel of this tree"
-        lock = self._hold(Lock(kernel.build_lock(self.env, config), what, shared=True))
+        lock = self._once(f"lock of {config}", partial(self._lock_build, config))
         if found := kernel.finished(self.env, work, config, modules):
             return found
         lock.own()
@@ -161,6 +160,11 @@ class Workshop:
             )
         finally:
             lock.share()
+
+    def _lock_build(self, config: str) -> Lock:
+        """One lock for all that is built of a kernel: a second one would wait for the first."""
+        what = f"the {config} kernel of this tree"
+        return self._hold(Lock(kernel.build_lock(self.env, config), what, shared=True))
 
     def _build_selftests(self) -> Selftests:
         # Always the tree first: its holder must not wait for a process that waits for it.

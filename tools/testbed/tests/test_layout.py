@@ -31,13 +31,13 @@ def test_the_attribute_is_found() -> None:
 
 # A directory that kbuild enters from the one above its parent. With a parent that it enters, too,
 # single modules are made twice at once, differently.
-TWO_LEVELS = re.compile(r"^\+?obj-\S+[ \t]*[:+]?=.*\b\w+/\w+/[ \t]*$", re.M)
+TWO_LEVELS = re.compile(r"^\+?obj-\S+[ \t]*[:+]?=.*?[\w-]+/[\w-]+/(?=[ \t]|$).*$", re.M)
 
 
 def test_kbuild_enters_directories_level_by_level() -> None:
     found = [
         f"{path.relative_to(CLONE)}: {match[0]}"
-        for pattern in ("Makefile", "patches/*.patch")
+        for pattern in ("Makefile", "Kbuild", "patches/*.patch")
         for path in sorted(CLONE.rglob(pattern))
         if not SKIPPED_FOLDERS & {*path.relative_to(CLONE).parts}
         for match in TWO_LEVELS.finditer(path.read_text())
@@ -46,7 +46,7 @@ def test_kbuild_enters_directories_level_by_level() -> None:
 
 
 def test_two_levels_are_found() -> None:
-    for line in ("obj-$(CONFIG_A) += a/b/", "+obj-y := x.o a/b/ "):
+    for line in ("obj-$(CONFIG_A) += a/b/", "+obj-y := x.o a/b-c/ ", "obj-m += a/b/ c/"):
         assert TWO_LEVELS.search(f"obj-y += a/\n{line}\n"), line
     assert not TWO_LEVELS.search("obj-$(CONFIG_A) += a/ b/\nobj-y += a/b.o\n")
 

@@ -43,7 +43,7 @@ _LIKE = {SELFTESTS: UML}
 _LACKING = ".skbulk-lacking"
 # In a build folder: the state of all that the finished build was made from.
 _FINISHED = ".skbulk-finished"
-# In a build folder that has some of the modules: those.
+# In a build folder: the modules to which the last build was limited; empty after all.
 _SOME = ".skbulk-some-modules"
 _BUILT_LINE = re.compile(r"^  [A-Z]+[A-Z. ]* +(?:\[M\] +)?\S+", re.M)
 
@@ -364,6 +364,25 @@ def _make(
         watch=watch,
     )
     watch()
+
+
+def make_again(env: Env, made: Kernel, modules: Sequence[str]) -> list[str]:
+    """Make some modules alone, as for a kernel that has no others, in a copy of a build; returns
+    those that are missing after that."""
+    folder = made.build.with_name(f"{made.build.name}-again")
+    copy = replace(made, build=folder, log=env.logs / "kernel-again.log")
+    shutil.rmtree(folder, ignore_errors=True)
+    copy.log.unlink(missing_ok=True)
+    try:
+        shutil.copytree(made.build, folder, symlinks=True)
+        for name in modules:
+            for suffix in (".ko", ".o"):
+                (folder / name).with_suffix(suffix).unlink()
+        with Step("modules of the demo, made alone") as step:
+            _make(env, copy, step, *modules)
+        return [name for name in modules if not (folder / name).exists()]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def build_step(env: Env, work: Tree, log: Path, step: Step) -> None:

@@ -40,9 +40,9 @@ def _drivers(env: Env) -> list[str]:
 
 
 def _modules(env: Env, config: str) -> tuple[str, ...]:
-    """The modules that it needs; none, which means all, for kernels whose modules may be others.
+    """The modules to build; none, which means all, for kernels whose modules may be others.
 
-    Modules are a tenth of a kernel's build, and most users have no use for the others yet.
+    The others are a tenth of a kernel's build.
     """
     other = config != _CONFIG or env.kdir is not None or env.overlay_off
     if other or env.settings.text("CONFIG_EXTRA"):

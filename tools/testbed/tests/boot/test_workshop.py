@@ -52,6 +52,14 @@ def test_the_tree_comes_before_all_that_is_built_from_it(taken: list[str]) -> No
     assert taken == ["lock", "build-programs.lock", "build-uml.lock"]
 
 
+def test_a_kernel_that_is_needed_with_more_modules_is_locked_once(taken: list[str]) -> None:
+    shop = workshop.Workshop(SimpleNamespace())  # type: ignore[arg-type]
+    shop.ready("uml", modules=["a.ko"])
+    shop.ready("uml")
+    shop.close()
+    assert taken.count("build-uml.lock") == 1
+
+
 def test_what_is_released_can_be_taken(taken: list[str], tmp_path: Path) -> None:
     shop = workshop.Workshop(SimpleNamespace())  # type: ignore[arg-type]
     shop.ready("uml").release()
