@@ -103,7 +103,7 @@ def spread(name: str) -> None:
 
 
 def directed() -> int:
-    """The number of CPUs that have a queue, whose interrupt goes to them; none: all have one."""
+    """The number of queues, whose interrupts go to one CPU each; 0: a queue for each CPU."""
     return int(os.environ.get("DIRECTED", "0"))
 
 

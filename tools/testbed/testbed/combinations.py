@@ -141,7 +141,10 @@ def _program(suite: str, program: str) -> None:
             *([f"did you mean {suite}/{near[0]}?"] if near else []),
             f"it runs {', '.join(known)}",
         )
-    if not known and (suite not in IN_PARTS or not program):
+    if not known and not program and suite in IN_PARTS:
+        raise Failure(f"ONLY={name}: the name of a part of {suite} is missing",
+                      f"all of it runs as ONLY={suite}")  # fmt: skip
+    if not known and suite not in IN_PARTS:
         raise Failure(f"ONLY={name}: the suite {suite} runs as a whole", f"call it ONLY={suite}")
 
 

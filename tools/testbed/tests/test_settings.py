@@ -175,7 +175,7 @@ class Values(unittest.TestCase):
         ("test", "ONLY", "e2e-c/net_pair", "it runs atr, backplane, combine_tx"),
         ("test", "ONLY", "e2e-uml/", "no program of that name"),
         ("test", "ONLY", "python/test_settings", "runs as a whole"),
-        ("test", "ONLY", "lint/", "runs as a whole"),
+        ("test", "ONLY", "lint/", "the name of a part of lint is missing"),
         ("test", "SERIES", "benchmarks", "add ONLY=bisect"),
         ("bench", "ONLY", "forward/latency", "no such benchmark"),
         ("test", "LANES", "5", "from 1 to 4"),

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.env import Env
+from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.ui import Failure, Step
 
@@ -18,7 +18,7 @@ OWN, NEWER = "trixie", "forky"
 
 def unpacked(env: Env, name: str, packages: Sequence[str], release: str = NEWER) -> Path:
     """A folder of the cache with the files of some packages of a release, fetched once."""
-    folder = env.cache / f"{name}-{release}"
+    folder = env.cache / f"{name}-{release}-{short_hash(*packages)}"
     if folder.is_dir():
         return folder
     sources = (env.root / "etc/apt/sources.list").read_text(errors="replace")

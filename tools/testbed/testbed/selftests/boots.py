@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs the kernel's own tests of drivers, with one driver: in boots of User-Mode Linux, and in a VM
-those that need what it lacks."""
+"""Runs the kernel's own tests of drivers, with one driver: in User-Mode Linux, or in QEMU if they
+need features that User-Mode Linux lacks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Setting:
     ports: int
     cpus: int
     config: str = SELFTESTS
-    # CPUs that have a queue each, whose interrupt goes to them; none: all, as the kernel likes.
+    # Number of queues, whose interrupts go to one CPU each; 0: a queue for each CPU, with the
+    # default affinity.
     directed: int = 0
 
 
@@ -58,7 +59,7 @@ _PAIRS = Setting("pairs", ports=7, cpus=2)
 # As the first, with CPUs that have no queue, for RPS.
 _VM = Setting("vm", ports=2, cpus=6, config=SELFTESTS_VM, directed=4)
 _SETTINGS = (_PEER, _PAIRS, _VM)
-# An interpreter takes ten times as long there.
+# With TCG, an interpreter takes ten times as long as in User-Mode Linux: only those that need it.
 _IN_VM = {
     # The affinity of interrupts
     "drivers/net/hw/irq.py",
@@ -80,6 +81,11 @@ def programs(selftests: Selftests, clone: Path) -> list[str]:
     """Upstream's programs, without those that this clone adds to the same folders."""
     found = selftests.programs(*COLLECTIONS)
     return [name for name in found if not (clone / _SOURCE / name).exists()]
+
+
+def strayed(names: Sequence[str]) -> list[str]:
+    """Programs that need QEMU and are not in the tree, under that name at least."""
+    return sorted(_IN_VM - set(names))
 
 
 def setting(selftests: Selftests, program: str) -> Setting:
@@ -109,19 +115,20 @@ def run(ready: Built, driver: str, names: Sequence[str]) -> list[Program]:
 
 def chosen(names: Sequence[str], words: Sequence[str]) -> list[str]:
     """The programs that ONLY=selftests/... names; all if it names none."""
+    known = {Path(name).name: name for name in names}
     found = []
     for word in words:
-        of_that_name = [name for name in names if Path(name).name == word]
-        if not of_that_name:
-            known = [Path(name).name for name in names]
+        # As in other suites, .py may be left out.
+        program = known.get(word) or known.get(f"{word}.py")
+        if program is None:
             near = difflib.get_close_matches(word, known, 1)
             raise Failure(
                 f"ONLY=selftests/{word}: the tree has no such program",
                 *([f"did you mean selftests/{near[0]}?"] if near else []),
                 f"it has {', '.join(known)}",
             )
-        found += of_that_name
-    return found or list(names)
+        found.append(program)
+    return list(dict.fromkeys(found)) or list(names)
 
 
 def configs(selftests: Selftests, names: Sequence[str]) -> list[str]:
@@ -133,9 +140,9 @@ def configs(selftests: Selftests, names: Sequence[str]) -> list[str]:
 def both(ready: Built, names: Sequence[str], *, whole: bool) -> dict[str, list[Program]]:
     """Run programs with both drivers, and write the record if they are all that there are."""
     assert ready.selftests is not None
-    for kernel in ready.kernels.values():
+    for config, kernel in ready.kernels.items():
         for line in kernel.lacking:
-            say(f"    not available: {line}")
+            say(f"    not available in the {config} kernel: {line}")
     for line in ready.selftests.missing:
         say(f"    not built: {line}")
     found = {driver: run(ready, driver, names) for driver in record.DRIVERS}
@@ -160,6 +167,7 @@ def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: st
         timeout=_BOOT_TIME,
         cpus=one.cpus,
         ports=one.ports,
+        accel=ready.accel(one.config),
         selftests=ready.selftests,
         variables={
             "PORTS": one.name,
@@ -173,7 +181,7 @@ def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: st
     why = "the guest ended"
     with (
         (ready.env.logs / f"{log}.tap").open("w", encoding="utf-8") as tap,
-        Step(f"{driver} driver, {one.ports} ports: {len(names)} programs") as step,
+        Step(f"{driver} driver, {one.name}, {one.ports} ports: {len(names)} programs") as step,
     ):
 
         def follow(line: str) -> None:

@@ -67,7 +67,7 @@ class Run(unittest.TestCase):
         self.assertEqual(list(record), ["rust", "c"])
         self.assertEqual([record[driver]["a.py"]["pass"] for driver in ("rust", "c")], [0, 1])
         said = "\n".join(call.args[0] for call in say.call_args_list)
-        self.assertIn("not available: CONFIG_KPROBES", said)
+        self.assertIn("not available in the selftests kernel: CONFIG_KPROBES", said)
         self.assertIn("passes with the C driver, fails with the Rust driver: a.py x", said)
 
     def test_some_programs_are_no_record(self) -> None:
