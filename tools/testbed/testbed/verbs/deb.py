@@ -22,10 +22,7 @@ def main(env: Env) -> int:
     out = env.out / "deb"
     with Lock(tree.place(env) / "lock", "this kernel tree"):
         made = kernel.packages(env, kernel.prepare_tree(env))
-        shutil.rmtree(out, ignore_errors=True)
-        out.mkdir(parents=True)
-        for path in _packages(made):
-            path.rename(out / path.name)
+        take(made, out)
     for path in sorted(out.glob("*.deb")):
         say(f"{path}  ({path.stat().st_size >> 20} MB)")
         names = contents(path)
@@ -40,9 +37,13 @@ def main(env: Env) -> int:
     return 0
 
 
-def _packages(made: Kernel) -> list[Path]:
-    """The kernel's build leaves the packages beside its folder."""
-    return sorted(made.build.parent.glob(f"linux-*{made.release}*.deb"))
+def take(made: Kernel, out: Path) -> None:
+    """Take over the packages, which the kernel's build leaves beside its folder."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    for path in sorted(made.build.parent.glob(f"linux-*{made.release}*.deb")):
+        # Cache and clone are often on different file systems: in the build root, always.
+        shutil.move(path, out / path.name)
 
 
 def contents(package: Path) -> list[str]:

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 from testbed import settings
 from testbed.build import kernel
@@ -75,6 +78,17 @@ class DebTest(unittest.TestCase):
         names = deb.contents(self.package("boot/vmlinuz-7.3", module, "usr/share/doc/x"))
         self.assertEqual(deb.notable(names), ["./boot/vmlinuz-7.3", f"./{module}"])
         self.assertEqual(deb.missing_drivers(self.top, ("ixgbe_rust", "ixgbe")), ["ixgbe_rust"])
+
+    def test_packages_come_from_another_file_system(self) -> None:
+        made = SimpleNamespace(build=self.top / "cache/build-deb", release="7.3")
+        names = ("linux-image-7.3_1_amd64.deb", "linux-headers-7.3_1_amd64.deb")
+        made.build.mkdir(parents=True)
+        for name in (*names, "linux-image-7.2_1_amd64.deb"):
+            (made.build.parent / name).touch()
+        error = OSError(errno.EXDEV, "Invalid cross-device link")
+        with mock.patch.object(os, "rename", side_effect=error):
+            deb.take(made, self.top / "out")
+        self.assertEqual({path.name for path in (self.top / "out").iterdir()}, {*names})
 
     def test_a_broken_package_is_named(self) -> None:
         (self.top / "bad.deb").write_text("no package")
