@@ -366,20 +366,30 @@ def _make(
     watch()
 
 
+# Puts a copy where a build is, for a command alone: objects know the path of their build.
+_IN_ITS_PLACE = 'mount --bind "$0" "$1" && shift && exec "$@"'
+
+
 def make_again(env: Env, made: Kernel, modules: Sequence[str]) -> list[str]:
     """Make some modules alone, as for a kernel that has no others, in a copy of a build; returns
     those that are missing after that."""
     folder = made.build.with_name(f"{made.build.name}-again")
-    copy = replace(made, build=folder, log=env.logs / "kernel-again.log")
+    log = env.logs / "kernel-again.log"
     shutil.rmtree(folder, ignore_errors=True)
-    copy.log.unlink(missing_ok=True)
+    log.unlink(missing_ok=True)
     try:
         shutil.copytree(made.build, folder, symlinks=True)
         for name in modules:
             for suffix in (".ko", ".o"):
                 (folder / name).with_suffix(suffix).unlink()
-        with Step("modules of the demo, made alone") as step:
-            _make(env, copy, step, *modules)
+        with Step("modules of the demo, made alone"):
+            proc.run(
+                ["unshare", "--mount", "sh", "-c", _IN_ITS_PLACE, folder, made.build,
+                 *make_command(env, made.tree.work, made.build), *modules],
+                log,
+                what="making modules alone",
+                env=build_env(),
+            )  # fmt: skip
         return [name for name in modules if not (folder / name).exists()]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
