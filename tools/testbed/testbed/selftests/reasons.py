@@ -13,11 +13,12 @@ from typing import Any
 
 from testbed.selftests.results import PASS
 
-CARD, DRIVER, TEST = "card", "driver", "test"
+CARD, DRIVER, TESTBED, TEST = "card", "driver", "testbed", "test"
 # The causes, in the order of the table.
 CAUSES = {
     CARD: "the 82599 cannot",
     DRIVER: "the driver does not have it",
+    TESTBED: "the testbed's kernel, tools or machine lack it",
     TEST: "the case itself",
 }
 UNKNOWN = "not explained"
@@ -39,6 +40,7 @@ class Rule:
 
 _XDP = "XDP, and AF_XDP without copies, are not there yet"
 _SPLIT = "split headers, for zero-copy reception, are not there yet"
+_SLOW = "the emulated machine takes longer than the case waits"
 _CONTEXTS = "one table and one key for the hash: no contexts"
 _SWITCH = "no embedded switch"
 _L3_STATS = "no counters of routes"
@@ -69,6 +71,7 @@ RULES = (
     Rule("ipsec_vxlan.py", "", DRIVER, "no IPsec"),
     Rule("macsec.py", "netdevsim", TEST, "for netdevsim only"),
     Rule("macsec.py", "", CARD, "no MACsec"),
+    Rule("netpoll_basic.py", "bpftrace", TESTBED, _SLOW),
     Rule("netpoll_basic.py", "", TEST, "the queue does not fill up"),
     Rule("nic_timestamp.py", "", DRIVER, "no time stamps by the card (PTP)"),
     Rule("ntuple.py", "6.", CARD, _NO_IPV6),
@@ -80,6 +83,7 @@ RULES = (
     Rule("ring_reconfig.py", "backlog", TEST, "the queue does not fill up"),
     Rule("rss_api.py", "fields", CARD, "its hash is over both addresses, or both ports too"),
     Rule("rss_api.py", "", CARD, _CONTEXTS),
+    Rule("rss_ctx.py", "TimeoutExpired", TESTBED, _SLOW),
     Rule("rss_ctx.py", "", CARD, _CONTEXTS),
     Rule("rss_drv.py", "contexts", CARD, _CONTEXTS),
     Rule("rss_drv.py", "", CARD, "a table of one size"),

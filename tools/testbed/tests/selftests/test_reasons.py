@@ -38,7 +38,7 @@ def test_unexplained_cases_are_told_in_the_table() -> None:
 
 
 def test_rules_have_known_causes() -> None:
-    """A cause is one of three."""
+    """A cause is one of four."""
     assert {rule.cause for rule in reasons.RULES} == set(reasons.CAUSES)
 
 
