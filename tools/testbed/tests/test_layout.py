@@ -12,14 +12,19 @@ SKIPPED_FOLDERS = {".git", "out", "target"}
 PATH_ATTRIBUTE = re.compile(r"^\+?[ \t]*#!?\[(?:cfg_attr\([^\n]*)?path\b.*", re.M)
 
 
-def test_no_module_needs_a_path_attribute() -> None:
-    found = [
+def _lines(wrong: re.Pattern[str], *patterns: str) -> list[str]:
+    """The lines of some files that are wrong, each with its file."""
+    return [
         f"{path.relative_to(CLONE)}: {match[0].strip()}"
-        for pattern in ("*.rs", "patches/*.patch")
+        for pattern in patterns
         for path in sorted(CLONE.rglob(pattern))
         if not SKIPPED_FOLDERS & {*path.relative_to(CLONE).parts}
-        for match in PATH_ATTRIBUTE.finditer(path.read_text())
+        for match in wrong.finditer(path.read_text())
     ]
+
+
+def test_no_module_needs_a_path_attribute() -> None:
+    found = _lines(PATH_ATTRIBUTE, "*.rs", "patches/*.patch")
     assert not found, "\n".join(["move the file to its module's place:", *found])
 
 
@@ -35,13 +40,7 @@ TWO_LEVELS = re.compile(r"^\+?obj-\S+[ \t]*[:+]?=.*?[\w-]+/[\w-]+/(?=[ \t]|$).*$
 
 
 def test_kbuild_enters_directories_level_by_level() -> None:
-    found = [
-        f"{path.relative_to(CLONE)}: {match[0]}"
-        for pattern in ("Makefile", "Kbuild", "patches/*.patch")
-        for path in sorted(CLONE.rglob(pattern))
-        if not SKIPPED_FOLDERS & {*path.relative_to(CLONE).parts}
-        for match in TWO_LEVELS.finditer(path.read_text())
-    ]
+    found = _lines(TWO_LEVELS, "Makefile", "Kbuild", "patches/*.patch")
     assert not found, "\n".join(["enter it from the Makefile of its parent:", *found])
 
 
