@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 # The crate that compiles the kernel's files, and where it has them.
 CRATE = "loom"
+_PACKAGE = "kernel-loom"
+# Of a copy, so that cargo does not take it for the one in the clone.
+COPIED_PACKAGE = f"{_PACKAGE}-mutant"
 _SOURCES = "src/kernel"
 # One step weaker.
 _WEAKER = {"Acquire": ["Relaxed"], "Release": ["Relaxed"], "Full": ["Acquire", "Release"]}
@@ -18,11 +21,11 @@ _ORDERING = re.compile(r"[(,]\s*(Acquire|Release|Full)\)")
 _TYPE = re.compile(r"^impl\b.*\b(\w+) \{$")
 _FUNCTION = re.compile(r"\bfn (\w+)")
 
-# The tests that a file's mutants have to fail: the files' folder, and the test's names.
+# The tests that a file's mutants have to fail: the files' folder, and the tests' modules.
 TESTS = {
-    "alf_queue": ["tests::", "shared_tests::"],
-    "combiner": ["combiner_tests::"],
-    "llist": ["llist_tests::"],
+    "alf_queue": ["tests", "shared_tests"],
+    "combiner": ["combiner_tests"],
+    "llist": ["llist_tests"],
 }
 
 # Mutants that pass, and why that is right.
@@ -52,8 +55,8 @@ class Mutant:
         return f"{self.file} {self.function}: {self.old} -> {self.new}"
 
     @property
-    def tests(self) -> list[str]:
-        """The tests to run."""
+    def modules(self) -> list[str]:
+        """The modules of the tests to run."""
         return TESTS[self.file.split("/")[0]]
 
     def applied(self, text: str) -> str:
@@ -96,7 +99,16 @@ def copy(tools: Path, folder: Path) -> Path:
     # As new files: cargo goes by their age.
     shutil.copytree(tools, folder, copy_function=shutil.copy,
                     ignore=shutil.ignore_patterns("target", "__pycache__", "out"))  # fmt: skip
+    for path in (folder / CRATE / "Cargo.toml", folder / "Cargo.lock"):
+        text = path.read_text()
+        path.write_text(text.replace(f'name = "{_PACKAGE}"', f'name = "{COPIED_PACKAGE}"'))
     return folder
+
+
+def chosen(listed: str, modules: Collection[str]) -> list[str]:
+    """The tests of some modules, from the test program's list."""
+    names = re.findall(r"^(\S+): test$", listed, re.M)
+    return [name for name in names if name.split("::")[0] in modules]
 
 
 def put(copied: Path, file: str, text: str) -> None:

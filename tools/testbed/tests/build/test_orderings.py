@@ -4,7 +4,7 @@
 import unittest
 from pathlib import Path
 
-from testbed.build.orderings import EQUIVALENT, TESTS, Mutant, mutants, mutants_of
+from testbed.build.orderings import EQUIVALENT, TESTS, Mutant, chosen, mutants, mutants_of
 from testbed.suites.test_orderings import judge
 
 TOOLS = Path(__file__).resolve().parents[3]
@@ -45,6 +45,13 @@ class Orderings(unittest.TestCase):
         changed = first.applied(SOURCE)
         self.assertIn("self.0.load(Relaxed)", changed)
         self.assertEqual(changed.replace("load(Relaxed)", "load(Acquire)"), SOURCE)
+
+    def test_a_module_is_not_another_one_that_ends_alike(self) -> None:
+        listed = (
+            "shared_tests::a: test\ntests::b: test\ntests::deep::c: test\n\n3 tests, 0 benchmarks"
+        )
+        self.assertEqual(chosen(listed, ["tests"]), ["tests::b", "tests::deep::c"])
+        self.assertEqual(chosen(listed, ["llist_tests"]), [])
 
     def test_the_kernels_files_have_some(self) -> None:
         found = mutants(TOOLS)
