@@ -117,6 +117,9 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   LANES=1..4               for test
       Suites that run at the same time (one per processor, at least 2). With more
       lanes than processors, tests may run out of time.
+  LIMIT=SECONDS            for test
+      No test begins later than that; those that are left are skipped, and the last line
+      but one says how many. For a CI that would end a longer run without a result.
   ROUNDS=1..1000           for bench
       Rounds of make bench (7; 3 boots for insn).
   CASES=NAMES              for bench

@@ -25,7 +25,8 @@ from testbed.harness import shards
 from testbed.harness.lanes import lane_of
 from testbed.harness.results import SUITE, Results
 from testbed.harness.scheduling import LanesInOrder
-from testbed.host.ui import Failure, enter_lane
+from testbed.harness.summary import TOO_LATE
+from testbed.host.ui import Failure, enter_lane, since_start
 
 ENV = pytest.StashKey[Env]()
 
@@ -80,6 +81,13 @@ def wanted(item: pytest.Item, names: Sequence[str]) -> bool:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LanesInOrder:
     return LanesInOrder(config, log)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what LIMIT= leaves no time for, before anything is built for it."""
+    settings = item.config.stash[ENV].settings
+    if settings.given("LIMIT") and since_start() > float(settings.text("LIMIT")):
+        pytest.skip(f"{TOO_LATE}{settings.text('LIMIT')}")
 
 
 # Before xdist looks for the groups.

@@ -14,6 +14,8 @@ from testbed.harness import shards
 from testbed.harness.results import NAME, SUITE
 from testbed.host.ui import say
 
+# The reason of a test that did not begin, before the limit.
+TOO_LATE = "no time was left, LIMIT="
 # Characters of a reason; pytest's own report of a failure is complete.
 _LONGEST = 400
 
@@ -78,6 +80,11 @@ class Summary:
                     say(f"    {words} {suite}: {line}")
             say(f"    {suite}: {one.passed} passed, {len(one.failed)} failed, "
                 f"{len(one.skipped)} skipped")  # fmt: skip
+
+    @property
+    def too_late(self) -> int:
+        """Tests that did not begin for lack of time, each of many results perhaps."""
+        return sum(TOO_LATE in why for one in self.sums.values() for why in one.skipped)
 
     @property
     def failed(self) -> bool:

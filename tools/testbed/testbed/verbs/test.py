@@ -50,6 +50,8 @@ def run(env: Env, names: Sequence[str]) -> int:
                       "a program of one: ONLY=e2e-uml/forward")  # fmt: skip
     if env.settings.switch("RECORD"):
         shards.save(env.clone, summary.seconds)
+    if summary.too_late:
+        say(f"{summary.too_late} tests did not begin within LIMIT={env.settings.text('LIMIT')} s")
     say(summary.last_line)
     return code
 

@@ -56,6 +56,7 @@ from testbed.harness.summary import Summary
 summary = Summary()
 code = pytest.main(["-p", "testbed.harness.plugin", *sys.argv[1:]], plugins=[summary])
 summary.show()
+print(summary.too_late, "too late")
 print(summary.last_line)
 sys.exit(code)
 """
@@ -70,7 +71,7 @@ class Run:
         known: Mapping[str, str] = {
             name: value
             for name, value in os.environ.items()
-            if name not in ("ONLY", "SHARD") and not name.startswith("PYTEST_")
+            if name not in ("ONLY", "SHARD", "LIMIT") and not name.startswith("PYTEST_")
         }
         done = subprocess.run(
             [sys.executable, "-c", _MAIN, "--junitxml=junit.xml", "test_them.py", *words],
@@ -159,3 +160,16 @@ def test_the_shards_are_everything_once(tmp_path: Path) -> None:
         found += Run(folder, SHARD=f"{part}/3").passed()
     assert len(found) == len(set(found))
     assert set(found) == Run(tmp_path).passed()
+
+
+@pytest.mark.parametrize("words", [(), ("-n", "2", "--dist", "loadgroup")], ids=["one", "lanes"])
+def test_none_begins_after_the_limit(tmp_path: Path, words: tuple[str, ...]) -> None:
+    run = Run(tmp_path, *words, LIMIT="0.001")
+    assert run.lines[-2:] == ["6 too late", "0 passed, 0 failed"], run.text
+    assert "    skipped objects: test_cannot: no time was left, LIMIT=0.001" in run.lines
+    assert " in " not in "".join(line for line in run.lines if "|" in line), run.text
+
+
+def test_a_limit_that_is_kept_changes_nothing(tmp_path: Path) -> None:
+    run = Run(tmp_path, LIMIT="600")
+    assert run.lines[-2:] == ["0 too late", "6 passed, 2 failed"], run.text
