@@ -5,7 +5,7 @@
 //! Kernel threads submit packets, as fast as they can, to a sink that only one of them can use at a
 //! time: a queue, or a ring with a doorbell. The costs of a packet, a call and a doorbell are
 //! parameters, in cycles. The designs differ in how packets reach the sink: every sender takes its
-//! lock, as the network stack did until 6.18; or the sender that finds a lock-less list empty takes
+//! lock, as the network stack did up to 6.18; or the sender that finds a lock-less list empty takes
 //! it, as `__dev_xmit_skb()` has done since; or a [`Combiner`] decides.
 //!
 //! Loading the module runs all designs with each number of senders once, and writes the results to

@@ -75,7 +75,7 @@ pub struct ServeArguments {
     /// slower, but repeatable.
     #[arg(long)]
     pub sync: bool,
-    /// Judge the driver: refuse and count all that the data sheet forbids, and be as slow and
+    /// Judge the driver: refuse and count all that the datasheet forbids, and be as slow and
     /// undefined as it allows.
     #[arg(long)]
     pub judge: bool,

@@ -556,13 +556,13 @@ pub const REQUESTS: &[Entry] = &[
             ),
             may(
                 "count",
-                "on how many occasions one of the last thirteen takes effect, in 32 bits",
+                "on how many occasions one of the kinds from rx_length on takes effect, in 32 bits",
                 "1",
             ),
             may(
                 "value",
-                "what rx_length, rx_error or tx_head says, the offset of dead_register, or \
-                 milliseconds of slow_poll, of which a second counts, in 32 bits",
+                "what rx_length, rx_next, rx_count, rx_error or tx_head says, the offset of \
+                 dead_register, or milliseconds of slow_poll, of which a second counts, in 32 bits",
                 "0",
             ),
         ],
@@ -570,7 +570,7 @@ pub const REQUESTS: &[Entry] = &[
     },
     Entry {
         cmd: "judge",
-        about: "tell which rules of the data sheet the driver has broken (needs --judge)",
+        about: "tell which rules of the datasheet the driver has broken (needs --judge)",
         fields: &[
             may(
                 "pause",

@@ -90,7 +90,7 @@ class Outcome:
     console: str
     seconds: float
     complaints: list[dmesg.Complaint]
-    # Rules of the data sheet that the driver has broken.
+    # Rules of the datasheet that the driver has broken.
     breaches: list[judge.Breach] = field(default_factory=list)
     # The files of /mnt/job/results, by name.
     results: dict[str, str] = field(default_factory=dict)

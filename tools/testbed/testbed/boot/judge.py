@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The judge of the NIC model: rules of the data sheet that the driver has broken."""
+"""The judge of the NIC model: rules of the datasheet that the driver has broken."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Live:
             time.sleep(0.1)
 
     def breaches(self) -> list[Breach]:
-        """Rules of the data sheet that the driver has broken since the last call."""
+        """Rules of the datasheet that the driver has broken since the last call."""
         return self._watch.new() if self.alive else []
 
     def close(self) -> tuple[str | None, str]:

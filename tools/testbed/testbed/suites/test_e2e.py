@@ -116,7 +116,7 @@ class _Run:
     """One run of a program."""
 
     program: Program
-    # Rules of the data sheet that the driver broke.
+    # Rules of the datasheet that the driver broke.
     broken: str
     console: str
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The general selftests on ports of this machine: a real card, and a second machine."""
+"""The selftests for any port with a peer, here: a real card, and a second machine."""
 
 from __future__ import annotations
 
