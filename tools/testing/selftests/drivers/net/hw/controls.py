@@ -13,7 +13,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from lib.py import CmdExitFailure, KsftNamedVariant, NetdevFamily, bkg, cmd
+from lib.py import CmdExitFailure, KsftFailEx, KsftNamedVariant, NetdevFamily, bkg, cmd
 from lib.py import defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_ge, ksft_in, ksft_run, ksft_variants
 from lib.py.judge import judged
@@ -397,7 +397,7 @@ def _hash_of(cfg, frame):
             end = time.monotonic() + 5
             while not struct.unpack_from("=I", ring, 8)[0] & 1:
                 if time.monotonic() > end:
-                    return None
+                    raise KsftFailEx("no frame arrives")
                 time.sleep(0.02)
             first = struct.unpack_from("=I", ring, 16)[0]
             return struct.unpack_from("=I", ring, first + 28)[0]

@@ -20,7 +20,8 @@ from lib.py import cmd, defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit,
 from lib.py import ksft_gt, ksft_raises, ksft_run, ksft_true, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
-from lib.py.support import driver_stats, restart_rx_queue, skip_program, wait_until
+from lib.py.support import beside, driver_stats, restart_rx_queue, skip_program, sum16
+from lib.py.support import wait_until
 
 ETH_P_ALL = 3
 PATIENCE = 60
@@ -170,11 +171,7 @@ def streams(cfg, flows):
 
 
 def _sum(data):
-    """ Return the checksum of the Internet over an even number of bytes. """
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return total ^ 0xffff
+    return sum16(data) ^ 0xffff
 
 
 def _segment(macs, addrs, port, number):
@@ -361,13 +358,10 @@ def stays_off_without_moderation(cfg):
 @ksft_disruptive
 def switched_under_load(cfg):
     """ Streams go on while LRO is turned on and off. """
-    streams_of = threading.Thread(target=_exchange, args=(cfg, 4, SIZE), daemon=True)
-    streams_of.start()
-    for state in ("on", "off") * 3:
-        ethtool(f"-K {cfg.ifname} lro {state}")
-        time.sleep(0.3)
-    streams_of.join(4 * PATIENCE)
-    ksft_true(not streams_of.is_alive())
+    with beside(_exchange, cfg, 4, SIZE, seconds=4 * PATIENCE):
+        for state in ("on", "off") * 3:
+            ethtool(f"-K {cfg.ifname} lro {state}")
+            time.sleep(0.3)
     _reach(cfg)
 
 
@@ -378,13 +372,10 @@ def queues_restart(cfg):
         raise KsftSkipEx("the C driver restarts no single queue")
     queues = len(list(Path(f"/sys/class/net/{cfg.ifname}/queues").glob("rx-*")))
     with _lro(cfg):
-        streams_of = threading.Thread(target=_exchange, args=(cfg, 4, SIZE), daemon=True)
-        streams_of.start()
-        for _ in range(5):
-            for queue in range(queues):
-                restart_rx_queue(cfg.ifindex, queue)
-        streams_of.join(4 * PATIENCE)
-        ksft_true(not streams_of.is_alive())
+        with beside(_exchange, cfg, 4, SIZE, seconds=4 * PATIENCE):
+            for _ in range(5):
+                for queue in range(queues):
+                    restart_rx_queue(cfg.ifindex, queue)
         _check_joins(cfg, 4)
 
 

@@ -9,7 +9,6 @@ mode, further unicast addresses.
 import contextlib
 import socket
 import struct
-import threading
 import time
 
 from lib.py import CmdExitFailure, KsftNamedVariant, KsftSkipEx
@@ -17,7 +16,7 @@ from lib.py import cmd, defer, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_raises, ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
-from lib.py.support import SOL_PACKET, frames_since
+from lib.py.support import SOL_PACKET, frames_since, repeated
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 OTHER = "02:00:00:00:77:77"
@@ -200,12 +199,10 @@ def second_unicast(cfg):
     _check_arrive(cfg, FRAMES, OTHER)
 
 
-def _keep_changing(cfg, over):
-    """ Join a group and leave it, again and again. """
+def _join_and_leave(cfg):
     request = struct.pack("=iHH8s", cfg.ifindex, PACKET_MR_MULTICAST, 6, _group(1))
-    while not over.is_set():
-        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as member:
-            member.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, request)
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as member:
+        member.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, request)
 
 
 def second_unicast_stays(cfg):
@@ -217,12 +214,8 @@ def second_unicast_stays(cfg):
     except CmdExitFailure as error:
         raise KsftSkipEx("bridge fdb add is not possible here") from error
     defer(_fdb, cfg, "del")
-    over = threading.Event()
-    changes = threading.Thread(target=_keep_changing, args=(cfg, over), daemon=True)
-    changes.start()
-    defer(changes.join)
-    defer(over.set)
-    _check_arrive(cfg, OTHERS, OTHER, OTHERS)
+    with repeated(_join_and_leave, cfg):
+        _check_arrive(cfg, OTHERS, OTHER, OTHERS)
 
 
 def second_unicast_gone(cfg):

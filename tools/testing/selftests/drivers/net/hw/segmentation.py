@@ -6,7 +6,6 @@ Packets that the device splits (TSO, USO): each frame on the wire is the same,
 byte for byte, as when the stack splits the packet.
 """
 
-import os
 import socket
 import struct
 from functools import partial
@@ -83,7 +82,7 @@ def send_and_receive(cfg, kind, packet, transport, size, count, tunnel=None, off
     frames that arrive, of which there should be @count. If it goes into a
     tunnel, frames have @offset bytes of headers in front of it.
     """
-    with NetNSEnter(os.environ["REMOTE_ARGS"]):
+    with NetNSEnter(cfg.remote_ns):
         receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         receiver.bind((cfg.remote_ifname, 0))
     receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)

@@ -208,7 +208,7 @@ class Echo:
         return [(float(time), end, state)
                 for time, end, state in (line.split() for line in text.splitlines())]
 
-    def finish(self, seconds=1.0):
+    def finish(self, seconds=10.0):
         """ Wait for what is under way, stop, and return all datagrams until now. """
         count = self.count
         end = time.monotonic() + seconds

@@ -29,7 +29,6 @@ ETHTOOL_TEST, ETHTOOL_RESET, ETHTOOL_NWAY_RST = 0x1A, 0x34, 0x09
 ETHTOOL_SRXCLSRLDEL, ETHTOOL_SRXCLSRLINS, ETHTOOL_GRXCLSRLALL = 0x31, 0x32, 0x30
 ETH_TEST_FL_OFFLINE = 1
 UDP_V4_FLOW = 0x02
-RX_CLS_LOC_ANY = 0xFFFFFFFF
 RX_CLS_FLOW_DISC = 0xFFFFFFFFFFFFFFFF
 # struct ethtool_rxnfc: the command, a type, data; then the rule with its type, values, masks, queue
 # and location; then a number of rules.

@@ -11,6 +11,7 @@ import socket
 import struct
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -143,6 +144,47 @@ def pages_back():
                     sock.recv(1)
     finally:
         os.sched_setaffinity(0, cpus)
+
+
+@contextlib.contextmanager
+def beside(work, *args, seconds=60):
+    """
+    Do work in a thread beside a block. It may outlast the block by @seconds;
+    that it takes longer, or fails, is a failure of the case.
+    """
+    errors = []
+
+    def run():
+        try:
+            work(*args)
+        except Exception as error:  # pylint: disable=broad-except
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    yield thread
+    thread.join(seconds)
+    if thread.is_alive():
+        raise KsftFailEx(f"{work.__name__}: not done after {seconds} s")
+    for error in errors:
+        raise error
+
+
+@contextlib.contextmanager
+def repeated(work, *args):
+    """ Do work again and again beside a block, at least once. """
+    over = threading.Event()
+
+    def loop():
+        work(*args)
+        while not over.is_set():
+            work(*args)
+
+    with beside(loop):
+        try:
+            yield
+        finally:
+            over.set()
 
 
 class Task:
