@@ -13,6 +13,7 @@ Beside the output of run_selftests.py, there is a line "# lost NAME: why" for a 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -221,14 +222,17 @@ def pages_back() -> None:
     the interface were removed meanwhile, the kernel would report the pool as stalled.
     """
     cpus = os.sched_getaffinity(0)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind(("127.0.0.1", 0))
-        sock.settimeout(1)
-        for cpu in cpus:
-            os.sched_setaffinity(0, {cpu})
-            sock.sendto(b"", sock.getsockname())
-            sock.recv(1)
-    os.sched_setaffinity(0, cpus)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.bind(("127.0.0.1", 0))
+            sock.settimeout(1)
+            for cpu in cpus:
+                os.sched_setaffinity(0, {cpu})
+                with contextlib.suppress(TimeoutError):
+                    sock.sendto(b"", sock.getsockname())
+                    sock.recv(1)
+    finally:
+        os.sched_setaffinity(0, cpus)
 
 
 def main() -> int:

@@ -291,7 +291,9 @@ def _ended(child: int, seconds: float) -> int | None:
             return None
     finally:
         os.close(handle)
-    return abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    # As a shell has it, so that SIGILL is not taken for 4, the code of a skipped program.
+    return code if code >= 0 else 128 - code
 
 
 def _requests(folder: Path) -> Iterator[str]:

@@ -10,24 +10,24 @@ SUITES = {
     "python": "unit tests of the Python packages in tools/",
     "lint": "formatters and linters of tools/",
     "cargo": "unit tests of the NIC model and the other host tools",
-    "orderings": "the model check notices each memory ordering that is weaker",
+    "orderings": "the model check fails for each memory ordering that is weakened",
     "kernel-lint": "rustfmt, clippy and checkpatch of the kernel code",
     "compile-fail": "misuse that the compiler must refuse",
     "kunit": "KUnit tests and doc examples",
     "e2e-rust": "end to end, Rust driver",
-    "kunit-uml": "the same natively, in User-Mode Linux with 2 CPUs",
+    "kunit-uml": "KUnit tests and doc examples, natively in User-Mode Linux with 2 CPUs",
     "e2e-uml": "end to end, Rust driver, natively in User-Mode Linux",
     "trace": "register accesses that only one of the two drivers makes are explained",
     "driver": "the tutorial's driver, built from its folder, in User-Mode Linux",
     "litmus": "litmus tests against the kernel's memory model (herd7)",
-    "bench": "the benchmarks, one round, not judged by speed",
+    "bench": "memory, TCP, qdisc and ring benchmarks, one round, not judged by speed",
     "e2e-sleep": "end to end, Rust driver: sleep, resets and errors of the bus",
-    "e2e-c": "end to end, stock C driver (the judge of the model)",
+    "e2e-c": "end to end, stock C driver: the control, which tests the model and the tests",
     "e2e-kx4": "end to end, the Rust driver with ports of a backplane, in User-Mode Linux",
     "e2e-wake": "end to end, Rust driver: packets wake the machine",
     "e2e-e1000e": "end to end, the sample driver of a card that QEMU models (82574L)",
     "cfi-types": "Rust code compiled for kCFI: callbacks have the types that C calls them by",
-    "objects": "what the compiler has made of the drivers",
+    "objects": "object code: the Rust driver has no path to a panic, and stack frames are small",
     "compare": "the demo in small, with its limits",
     "e2e-debug": "end to end, Rust driver in the debug kernel: what e2e-rust leaves out",
     "e2e-debug-e1000e": "end to end, the sample driver for the 82574L in the debug kernel",
@@ -44,7 +44,7 @@ SUITES = {
     "mutants": "seeded defects of the Rust driver, which the selftests must refuse",
     "mutants-few": "a sample of them",
     "selftests": "the kernel's own tests of drivers, with both drivers: a record",
-    "ports": "the general selftests on a port of this machine (NETIF=, REMOTE=)",
+    "ports": "the selftests for any port with a peer, on one of this machine (NETIF=, REMOTE=)",
 }
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
 ON_REQUEST = (
@@ -53,6 +53,11 @@ ON_REQUEST = (
 )  # fmt: skip
 # Suites of which ONLY=suite/part runs a part, beside those of selftests/kinds.py.
 IN_PARTS = ("lint", "mutants", "mutants-few", "ports", "selftests")
+LINTERS = ("rustfmt", "clippy", "mypy", "ruff check", "ruff format", "shellcheck")
+# The mutants of the small suite: of each kind a cheap one.
+MUTANTS_FEW = (
+    "rx-tail-early", "tx-no-fcs", "tables-undefined", "crc-disagrees", "msix-single",
+)  # fmt: skip
 
 # The benchmarks of make bench.
 BENCHES = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.boot.card import CARDS
-from testbed.catalogue import BENCHES, IN_PARTS, SUITES
+from testbed.catalogue import BENCHES, IN_PARTS, LINTERS, MUTANTS_FEW, SUITES
 from testbed.host.ui import Failure
 from testbed.selftests import kinds
 
@@ -130,10 +130,22 @@ def _only(settings: Settings) -> None:
                       "such cases", "add forward or tcp to ONLY, or leave CASES out")  # fmt: skip
 
 
+def _parts(suite: str) -> list[str]:
+    """The parts of a suite that has others than selftests; those of the tree are not known yet."""
+    if suite == "ports":
+        return [Path(one).stem for one in kinds.programs(_CLONE)]
+    if suite == "mutants":
+        return sorted(path.stem for path in (_CLONE / "tools/testbed/mutants").glob("*.patch"))
+    return [*{"lint": LINTERS, "mutants-few": MUTANTS_FEW}.get(suite, ())]
+
+
 def _program(suite: str, program: str) -> None:
     """The program is one of its suite."""
     name = f"{suite}/{program}"
-    known = [Path(one).stem for one in kinds.programs_of(_CLONE, suite)]
+    if not program and suite in IN_PARTS:
+        raise Failure(f"ONLY={name}: the name of a part of {suite} is missing",
+                      f"all of it runs as ONLY={suite}")  # fmt: skip
+    known = _parts(suite) or [Path(one).stem for one in kinds.programs_of(_CLONE, suite)]
     if known and program.removesuffix(".py") not in known:
         near = difflib.get_close_matches(program, known, 1)
         raise Failure(
@@ -141,9 +153,6 @@ def _program(suite: str, program: str) -> None:
             *([f"did you mean {suite}/{near[0]}?"] if near else []),
             f"it runs {', '.join(known)}",
         )
-    if not known and not program and suite in IN_PARTS:
-        raise Failure(f"ONLY={name}: the name of a part of {suite} is missing",
-                      f"all of it runs as ONLY={suite}")  # fmt: skip
     if not known and suite not in IN_PARTS:
         raise Failure(f"ONLY={name}: the suite {suite} runs as a whole", f"call it ONLY={suite}")
 

@@ -92,14 +92,15 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   WAIT=0|1                 for debug; default 0
       1 stops the machine before its first instruction until gdb says continue.
   JUDGE=0|1                for run, shell, debug, test; default 0
-      1 makes the modelled card refuse what the data sheet forbids, and as slow and
+      1 makes the modelled card refuse what the datasheet forbids, and as slow and
       undefined as it allows; broken rules are printed, and the exit code of make run is 96.
       make test judges by itself; 0 with ONLY=mutants shows which mutants live without it.
   TRACE=0|1                for run; default 0
       1 boots User-Mode Linux with ixgbe and with DRIVER in turn, without SCRIPT, and
       prints which registers each of them uses in the life of a port, from probe to
-      remove; written to out/trace.txt and out/trace.json. The exit code is 1 if an
-      access that only one of them makes is not explained in ixgbe_rust.rst.
+      remove; written to out/trace.txt and out/trace.json. With DRIVER=rust, the exit
+      code is 1 if an access that only one of them makes is not explained in
+      ixgbe_rust.rst.
   CPUS=1..8                for run, shell, debug; default 2
       Processors of the guest.
   TIMEOUT=SECONDS          for run, shell; default 600
@@ -108,8 +109,8 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       The suites or benchmarks to run; ONLY=list names them. For make test,
       suite/program selects one program of a suite.
   NETIF=INTERFACE          for test
-      A port of this machine, a real card's perhaps: the general selftests run on it,
-      and nothing else. They set it down and up. Call make as root.
+      A port of this machine, a real card's perhaps: the selftests for any port with a
+      peer run on it, and nothing else. They set it down and up. Call make as root.
   REMOTE=PLACE             for test
       The other end of NETIF's cable: ssh:root@host, or netns:name for a namespace.
   SHARD=I/N                for test
@@ -207,7 +208,7 @@ class Variable:
         bounds = _RANGE.fullmatch(self.kind)
         if bounds:
             high = int(bounds[2]) if bounds[2] else None
-            number = int(text) if text.isascii() and text.isdigit() else -1
+            number = int(text) if re.fullmatch("[0-9]{1,18}", text) else -1
             if number < int(bounds[1]) or (high is not None and number > high):
                 limits = f"from {bounds[1]} to {high}" if high else f"of {bounds[1]} or more"
                 raise self._wrong(text, f"{self.name} is a number {limits}")
@@ -220,9 +221,19 @@ class Variable:
         return Failure(f"{self.name}={text}: {why[0]}", *why[1:])
 
 
-def _files(text: str) -> list[str]:
-    missing = [name for name in text.split() if not Path(name).is_file()]
-    return [f"there is no file {name}" for name in missing]
+_SYMBOL = re.compile(r"CONFIG_\w+=.|\s*(#|$)")
+
+
+def _fragments(text: str) -> list[str]:
+    for name in text.split():
+        if not Path(name).is_file():
+            return [f"there is no file {name}"]
+        lines = Path(name).read_text(errors="replace").splitlines()
+        for number, line in enumerate(lines, 1):
+            if not _SYMBOL.match(line):
+                return [f"line {number} of {name} sets no symbol: {line[:80]}",
+                        'a line is CONFIG_NAME=y, m, n, a number or a "string"']  # fmt: skip
+    return []
 
 
 def _is_seconds(text: str) -> bool:
@@ -233,7 +244,7 @@ def _is_seconds(text: str) -> bool:
 
 
 def _is_shard(text: str) -> bool:
-    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
     return found is not None and 1 <= int(found[1]) <= int(found[2])
 
 
@@ -248,7 +259,10 @@ _BREAKS_KBUILD = re.compile(r"[\s:]")
 def _driver(text: str) -> list[str]:
     if text in DRIVERS:
         return []
-    folder = Path(text).expanduser()
+    try:
+        folder = Path(text).expanduser()
+    except RuntimeError:
+        return ["there is no such user", "write the folder's path without ~"]
     if not folder.is_dir():
         what = "there is no such folder" if "/" in text else "there is no such driver"
         return [what, f"DRIVER is one of {', '.join(DRIVERS)}, or the folder of a driver"]
@@ -294,7 +308,7 @@ def _unless(good: Callable[[str], object], *why: str) -> Callable[[str], Sequenc
 # Functions from a value to the reasons why it is wrong, by kind.
 _KINDS: Mapping[str, Callable[[str], Sequence[str]]] = {
     "FILE": _unless(os.path.isfile, "there is no such file"),
-    "FILES": _files,
+    "FILES": _fragments,
     "TREE": _tree,
     "PATH": _path,
     "URL": _unless(re.compile("https?://|file:|copy:").match,

@@ -176,6 +176,14 @@ class Values(unittest.TestCase):
         ("test", "ONLY", "e2e-uml/", "no program of that name"),
         ("test", "ONLY", "python/test_settings", "runs as a whole"),
         ("test", "ONLY", "lint/", "the name of a part of lint is missing"),
+        ("test", "ONLY", "lint/shelcheck", "did you mean lint/shellcheck"),
+        ("test", "ONLY", "python,mutants/rx-tail-erly", "did you mean mutants/rx-tail-early"),
+        ("test", "ONLY", "mutants-few/laser-not-awaited", "no program of that name"),
+        ("test", "ONLY", "ports/forwards", "no program of that name"),
+        ("test", "LIMIT", "soon", "seconds"),
+        ("run", "DRIVER", "~nobody-of-that-name/mine", "no such user"),
+        ("demo", "FRAMES", "9" * 5000, "from 1000 to"),
+        ("demo", "CONFIG_EXTRA", str(CLONE / "README.md"), "sets no symbol"),
         ("test", "SERIES", "benchmarks", "add ONLY=bisect"),
         ("bench", "ONLY", "forward/latency", "no such benchmark"),
         ("test", "LANES", "5", "from 1 to 4"),
@@ -240,7 +248,9 @@ class Values(unittest.TestCase):
 
     def test_programs_of_a_suite_can_be_named(self) -> None:
         self.assertEqual(complaint("test", ONLY="e2e-rust/forward.py,python"), "")
-        self.assertEqual(complaint("test", ONLY="e2e-uml,e2e-uml/forward,mutants/x"), "")
+        self.assertEqual(
+            complaint("test", ONLY="e2e-uml,e2e-uml/forward,mutants/rx-tail-early"), ""
+        )
         self.assertEqual(complaint("test", ONLY="lint/mypy"), "")
 
     def test_values_that_nothing_would_look_at(self) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.env import Env
-from testbed.host.ui import Failure
 
 _SET = re.compile(r"^(CONFIG_\w+)=(.+)$")
 _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
@@ -85,21 +84,12 @@ def _tested_fragments(config: str, tree: Path) -> Iterator[Fragment]:
 
 
 def extra_fragments(env: Env) -> list[Fragment]:
-    """The fragment of make debug, and the files of CONFIG_EXTRA; a line that sets nothing is
-    refused."""
+    """The fragment of make debug, and the files of CONFIG_EXTRA."""
     found = []
     if env.settings.verb == "debug":
         found.append(_ours(env, "gdb"))
     for name in env.settings.text("CONFIG_EXTRA").split():
-        text = (env.clone / name).read_text(errors="replace")
-        for number, line in enumerate(text.splitlines(), 1):
-            plain = line.strip()
-            if plain and not plain.startswith("#") and not _SET.match(line):
-                raise Failure(
-                    f"CONFIG_EXTRA={name}: line {number} sets no symbol: {plain}",
-                    'a line is CONFIG_NAME=y, m, n, a number or a "string"',
-                )
-        found.append(Fragment(name, text))
+        found.append(Fragment(name, (env.clone / name).read_text(errors="replace")))
     return found
 
 

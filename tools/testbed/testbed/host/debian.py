@@ -10,6 +10,7 @@ from pathlib import Path
 
 from testbed.env import Env, short_hash
 from testbed.host import proc
+from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step
 
 # The build root's, and a newer one.
@@ -19,8 +20,13 @@ OWN, NEWER = "trixie", "forky"
 def unpacked(env: Env, name: str, packages: Sequence[str], release: str = NEWER) -> Path:
     """A folder of the cache with the files of some packages of a release, fetched once."""
     folder = env.cache / f"{name}-{release}-{short_hash(*packages)}"
-    if folder.is_dir():
-        return folder
+    with Lock(env.cache / f"{folder.name}.lock", name):
+        if not folder.is_dir():
+            _fetch(env, name, packages, release, folder)
+    return folder
+
+
+def _fetch(env: Env, name: str, packages: Sequence[str], release: str, folder: Path) -> None:
     sources = (env.root / "etc/apt/sources.list").read_text(errors="replace")
     mirror = re.search(r"^deb (?:\[[^]]*\] )?(\S+)", sources, re.M)
     if mirror is None:
@@ -48,4 +54,3 @@ def unpacked(env: Env, name: str, packages: Sequence[str], release: str = NEWER)
             proc.run(["dpkg-deb", "-x", package, part / "root"], log, what=f"unpacking {name}")
     (part / "root").rename(folder)
     shutil.rmtree(part)
-    return folder

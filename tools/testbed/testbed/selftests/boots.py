@@ -225,7 +225,8 @@ def blame(done: Sequence[Program], console: str) -> None:
     for line in console.splitlines():
         match = _MARK.search(line)
         if match and match[1] == "begin":
-            part = parts.setdefault(match[2], [])
+            # A kernel log may hold earlier runs.
+            part = parts[match[2]] = []
         part.append(line)
     for program in done:
         lines = parts.get(program.name)

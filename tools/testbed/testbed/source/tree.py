@@ -10,6 +10,7 @@ from pathlib import Path
 
 from testbed.env import Env, short_hash
 from testbed.host import proc
+from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step, say
 
 # The version of the series. With another one the patches may not apply.
@@ -81,8 +82,14 @@ def _unpack(env: Env) -> Path:
     """Unpack Debian's source into the cache, once per version of it."""
     tarball = _tarball(env)
     base = env.cache / f"linux-{_source_key(tarball)}"
-    if base.is_dir():
-        return base
+    # The trees of the series and of OVERLAY=0 have one source, and locks of their own.
+    with Lock(env.cache / f"{base.name}.lock", "the kernel source"):
+        if not base.is_dir():
+            _unpack_into(env, tarball, base)
+    return base
+
+
+def _unpack_into(env: Env, tarball: Path, base: Path) -> None:
     part = base.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
@@ -93,7 +100,6 @@ def _unpack(env: Env) -> Path:
             what="unpacking the kernel source",
         )
     part.rename(base)
-    return base
 
 
 def _copy(env: Env, base: Path, work: Path, keep: list[str]) -> None:

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from testbed.boot import nicmodel
+from testbed.catalogue import LINTERS
 from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.host import proc
+from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step, say
 
 # The folders of tools/ with a package and its tests.
@@ -131,8 +133,13 @@ def _ruff(env: Env) -> str | Path:
     program = folder / "bin/ruff"
     if program.exists() or shutil.which("ruff"):
         return program if program.exists() else "ruff"
+    with Lock(env.cache / f"{folder.name}.lock", "ruff"):
+        return program if program.exists() else _install_ruff(env, folder)
+
+
+def _install_ruff(env: Env, folder: Path) -> str | Path:
     log = _fresh_log(env, "ruff-install")
-    part = folder.with_suffix(".part")
+    program, part = folder / "bin/ruff", folder.with_suffix(".part")
     commands: tuple[list[str | Path], ...] = (
         [sys.executable, "-m", "venv", "--clear", part],
         [part / "bin/pip", "install", "--quiet", f"ruff=={_RUFF}"],
@@ -169,11 +176,8 @@ def _linters(env: Env) -> Mapping[str, tuple[list[str | Path], Path, dict[str, s
     }  # fmt: skip
 
 
-_LINTERS = ("rustfmt", "clippy", "mypy", "ruff check", "ruff format", "shellcheck")
-
-
 @pytest.mark.suite("lint")
-@pytest.mark.parametrize("program", _LINTERS)
+@pytest.mark.parametrize("program", LINTERS)
 def test_lint(env: Env, program: str) -> None:
     """A linter has no findings."""
     command, folder, variables = _linters(env)[program]

@@ -26,6 +26,7 @@ from testbed.boot.judge import Breach
 from testbed.boot.live import REQUESTS, Live
 from testbed.build import driver
 from testbed.build.kernel import UML
+from testbed.catalogue import MUTANTS_FEW
 from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.host import proc
@@ -34,12 +35,12 @@ from testbed.selftests.results import FAIL, SKIP, parse
 from testbed.suites.conftest import Ready
 
 FOLDER = "tools/testbed/mutants"
-# Those of the small suite: of each kind a cheap one.
-SAMPLE = ("rx-tail-early", "tx-no-fcs", "tables-undefined", "crc-disagrees", "msix-single")
 _DRIVER = "drivers/net/ethernet/intel/ixgbe/rust"
 _RUNNER = "tools/testbed/guest/run_selftests.py"
 _REFUSED_BY = re.compile(r"^Refused-by: (\w+\.py.*)$", re.M)
 _ALIVE_BEFORE = re.compile(r"^Alive-before: yes$", re.M)
+# The driver without a defect has to pass it.
+_CONTROL = "forward.py -t set_up"
 _BOOT_TIME = 900.0
 _PROGRAM_TIME = 600.0
 # How KTAP begins the line of a failed case.
@@ -76,21 +77,40 @@ def _parameters() -> list[object]:
         pytest.param(
             one.patch.stem, one, id=f"{suite}/{one.patch.stem}", marks=pytest.mark.suite(suite)
         )
-        for suite, names in (("mutants-few", SAMPLE), ("mutants", None))
+        for suite, names in (("mutants-few", MUTANTS_FEW), ("mutants", None))
         for one in mutants(clone / FOLDER)
         if names is None or one.patch.stem in names
     ]
 
 
-def _source(env: Env, mutant: Mutant) -> Path:
-    """The driver's folder with the defect, in a place of its own."""
-    folder = env.out / "mutants" / mutant.patch.stem
+def _source(env: Env, patch: Path | None) -> Path:
+    """The driver's folder with a defect, or without one, in a place of its own."""
+    folder = env.out / "mutants" / (patch.stem if patch else "none")
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(env.clone / _DRIVER, folder)
-    proc.run(["patch", "-p1", "--no-backup-if-mismatch", "-i", mutant.patch],
-             env.logs / "mutant.log", what=f"{mutant.patch.name} on {_DRIVER}",
-             cwd=folder)  # fmt: skip
+    if patch:
+        proc.run(["patch", "-p1", "--no-backup-if-mismatch", "-i", patch],
+                 env.logs / "mutant.log", what=f"{patch.name} on {_DRIVER}",
+                 cwd=folder)  # fmt: skip
     return folder
+
+
+def _objection(
+    ready: Ready, patch: Path | None, suite: str, program: str, judge: bool
+) -> str | None:
+    """Build the driver with a defect, or without one, and run a program: the first objection."""
+    built = ready(UML, with_selftests=True)
+    env = built.env
+    made = driver.build(env, built.kernels[UML], _source(env, patch))
+    job = Job(env.clone / _RUNNER, "rust", timeout=_BOOT_TIME, modules=made.modules,
+              kernel_words=["kunit.enable=0"], selftests=built.selftests, judge=judge,
+              variables={"REQUESTS": f"/mnt/job/{REQUESTS}"})  # fmt: skip
+    with Step(f"{suite}: {program}"):
+        live = Live(built.machine(UML, f"mutant-{suite}"), job)
+        try:
+            return _run(live, program)
+        finally:
+            live.kill()
 
 
 def _run(live: Live, program: str) -> str | None:
@@ -112,9 +132,13 @@ def _run(live: Live, program: str) -> str | None:
     broken.extend(live.breaches())
     if broken:
         return f"judge: {broken[0].rule}"
-    if live.died and not failed:
-        return f"the guest ended: {live.died}"
     name = f"drivers/net/hw/{program.split()[0]}"
+    if live.died and not failed:
+        if complaints := dmesg.complaints(live.console(name)):
+            return str(complaints[0])
+        if not lines:
+            raise Failure(f"{name} has not begun: {live.died}")
+        return f"the guest ended: {live.died}"
     seen = 0
     for found in parse(lines, "the guest ended"):
         for case, result in found.cases.items():
@@ -153,6 +177,14 @@ def table() -> Iterator[list[Row]]:
         say(f"    {killed} of {len(rows)} mutants killed")
 
 
+@pytest.fixture(scope="session")
+def control(ready: Ready) -> None:
+    """Without a defect there is no objection: those to mutants are to the mutants."""
+    if objection := _objection(ready, None, "none", _CONTROL, judge=True):
+        raise Failure(f"the driver without a defect: {objection}")
+
+
+@pytest.mark.usefixtures("control")
 @pytest.mark.parametrize(("program", "mutant"), _parameters())
 def test_mutant(
     env: Env, ready: Ready, results: Results, table: list[Row], program: str, mutant: Mutant
@@ -163,17 +195,7 @@ def test_mutant(
         results.skip(mutant.about, "not known to have been alive before there was a judge")
         return
     began = time.monotonic()
-    built = ready(UML, with_selftests=True)
-    made = driver.build(env, built.kernels[UML], _source(env, mutant))
-    job = Job(env.clone / _RUNNER, "rust", timeout=_BOOT_TIME, modules=made.modules,
-              kernel_words=["kunit.enable=0"], selftests=built.selftests, judge=not before,
-              variables={"REQUESTS": f"/mnt/job/{REQUESTS}"})  # fmt: skip
-    with Step(f"{program}: {mutant.program}"):
-        live = Live(built.machine(UML, f"mutant-{program}"), job)
-        try:
-            objection = _run(live, mutant.program)
-        finally:
-            live.kill()
+    objection = _objection(ready, mutant.patch, program, mutant.program, not before)
     table.append(Row(mutant, objection, time.monotonic() - began))
     say(f"      {table[-1]}")
     if before:

@@ -25,6 +25,8 @@ from testbed.workshop import Built, built, default_config
 # Enough for repeatable counts; TCG with the plugin is slower.
 _COUNTED = 200_000
 _REPEATS = 2
+# Packets/s below which forwarding is taken for stuck.
+_SLOWEST = 20_000
 _CONFIG = "perf"
 
 _LLIST = "XMIT_LLIST"
@@ -67,11 +69,18 @@ def _rounds(outcome: Outcome) -> list[Round]:
 
 
 def _job(env: Env, drivers: list[str], frames: int, repeats: int, accel: str) -> Job:
-    variables = {"ROUNDS": " ".join(drivers * repeats), "FRAMES": str(frames)}
-    variables.update(_switches(env))
+    count = len(drivers) * repeats
+    seconds = max(300, frames // _SLOWEST)
+    variables = {
+        "ROUNDS": " ".join(drivers * repeats),
+        "FRAMES": str(frames),
+        "TIMEOUT_MS": str(1000 * seconds),
+        **_switches(env),
+    }
     script = env.clone / "tools/testbed/guest/forward"
     card = env.settings.text("CARD")
-    return Job(script, "none", timeout=900, cpus=1, card=card, accel=accel, variables=variables)
+    return Job(script, "none", timeout=max(900, count * seconds), cpus=1, card=card, accel=accel,
+               variables=variables)  # fmt: skip
 
 
 def _add_counts(

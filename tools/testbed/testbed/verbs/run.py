@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from testbed.workshop import Built, built, chosen_driver, default_config
 
 SELFTESTS = "tools/testing/selftests"
 SELFTEST_RUNNER = "tools/testbed/guest/run_selftests.py"
+# The runner's own variable among the words of a selftest.
+_LIMIT = "TIME_LIMIT="
 
 
 def main(env: Env) -> int:
@@ -68,6 +71,13 @@ def line_of(selftest: str | None, words: str) -> str:
     """The line for the runner of selftests; other scripts take no words."""
     if selftest is None and words:
         raise Failure(f"ARGS={words}: the script is no selftest", "put them into a script of yours")
+    try:
+        limits = [word[len(_LIMIT) :] for word in shlex.split(words) if word.startswith(_LIMIT)]
+    except ValueError as error:
+        raise Failure(f"ARGS={words}: {error}", "quotes come in pairs") from error
+    for limit in limits:
+        if not limit.isdecimal():
+            raise Failure(f"ARGS={words}: {_LIMIT}{limit} is no number of seconds")
     return f"{selftest} {words}".strip()
 
 

@@ -205,7 +205,7 @@ def test_a_library_that_cannot_be_imported_is_for_the_program_to_report(
     [
         ("raise SystemExit(3)", 3),
         ("raise ValueError('no')", 1),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 11),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 128 + 11),
     ],
 )
 def test_how_a_program_ends(installed: Installation, text: str, code: int) -> None:

@@ -32,6 +32,10 @@ def test_selftests_take_words_and_other_scripts_do_not() -> None:
     line_of(None, "")
     with pytest.raises(Failure, match="no selftest"):
         line_of(None, "SEED=5")
+    with pytest.raises(Failure, match="No closing quotation"):
+        line_of("net/one.py", "-t it's")
+    with pytest.raises(Failure, match="TIME_LIMIT=soon is no number"):
+        line_of("net/one.py", "TIME_LIMIT=soon")
 
 
 def test_their_runner_is_there() -> None:
