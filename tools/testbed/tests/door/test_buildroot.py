@@ -294,6 +294,14 @@ class EnterTest(SandboxTest):
         )
         self.assert_succeeds(done, "tree\nmine\none\ntwo\n")
 
+    def test_a_home_that_the_shell_has_left_alone(self) -> None:
+        done = self.run_in_root(
+            "mkdir -p /srv/home/er && echo mine >/srv/home/er/mine.rs\n"
+            "HOME=/srv/home $BUILDROOT enter bash -c 'cat $DRIVER/mine.rs'",
+            DRIVER="~/er",
+        )
+        self.assert_succeeds(done, "mine\n")
+
     def test_the_cache_below_srv(self) -> None:
         done = self.run_in_root(
             "echo kept >$CACHE/skbulk/file\n$BUILDROOT enter bash -c 'cat $SKBULK_CACHE/file'",
