@@ -188,15 +188,20 @@ def _segment(macs, addrs, port, number):
     return macs + b"\x08\0" + ipv4(_sum(ipv4(0))) + tcp(_sum(pseudo + tcp(0)))
 
 
-def _received(sock):
-    """ Return the port and the data of each packet of those connections. """
-    sock.settimeout(0.5)
+def _received(sock, left):
+    """
+    Return the port and the data of each packet of those connections, with @left bytes of data in
+    all of them.
+    """
     with contextlib.suppress(TimeoutError):
         while True:
+            sock.settimeout(10 if left > 0 else 0.3)
             frame = sock.recv(65536)
             ports, length = struct.unpack_from("!HH", frame, 34), frame[16] << 8 | frame[17]
             if frame[12:14] == b"\x08\0" and ports[0] in PORTS and ports[1] == PORT:
-                yield ports[0], frame[54:14 + length]
+                data = frame[54:14 + length]
+                left -= len(data)
+                yield ports[0], data
 
 
 @ksft_disruptive
@@ -224,7 +229,7 @@ def take_turns(cfg):
             far.bind((cfg.remote_ifname, 0))
         for frame in frames:
             far.send(frame)
-        received = list(_received(near))
+        received = list(_received(near, len(PORTS) * SEGMENTS * SEGMENT))
     longest = 0
     for port in PORTS:
         data = [one for of, one in received if of == port]
