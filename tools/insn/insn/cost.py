@@ -54,12 +54,13 @@ _MEMORY_PREFIXES = (
     "__pcs_replace_", "barn_", "__slab_free", "slab_update_freelist", "alloc_pages_",
     "__alloc_frozen_pages", "alloc_frozen_pages_",
 )  # fmt: skip
-# Of these, those that move objects between the cache of SKBs of a CPU and the slabs. They run if
-# packets have piled up, so that a poll frees more of them than it receives, or the reverse.
+# Of these, those that move objects between the cache of SKBs of a CPU and the slabs, or pages out
+# of a pool's ring. They run if packets have piled up, so that a poll frees more of them than it
+# receives, or the reverse.
 _TRANSFERS = (
     "kmem_cache_alloc_bulk", "kmem_cache_free_bulk", "__kmem_cache_free_bulk", "__pcs_replace_",
     "barn_", "alloc_from_pcs_bulk", "refill_objects", "__refill_objects_node", "__slab_free",
-    "slab_update_freelist", "build_detached_freelist",
+    "slab_update_freelist", "build_detached_freelist", "page_pool_refill_alloc_cache",
 )  # fmt: skip
 
 
@@ -230,15 +231,16 @@ def judge(
     excuses growth in the driver itself.
     """
     known = record["drivers"]["rust"]
+    more = _transfers(found.functions) - _transfers(known["functions"])
+    transfers = min(max(more, 0.0), _MOST_TRANSFERS * float(known["memory"]))
     verdicts: dict[str, str | None] = {}
     for case in JUDGED:
         before, now = float(known[case]), found.cases[case]
+        if case != "driver":
+            now -= transfers
         if c_driver and case == "all":
             grown_by = c_driver.cases[case] / float(record["drivers"]["c"][case])
             now /= min(max(grown_by, 1.0), 1 + _MOST_DISTURBANCE)
-        if case == "memory":
-            more = _transfers(found.functions) - _transfers(known["functions"])
-            now -= min(max(more, 0.0), _MOST_TRANSFERS * before)
         verdicts[case] = None
         if now > before * (1 + TOLERANCE):
             grown = _grown(known["functions"], found, case)

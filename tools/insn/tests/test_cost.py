@@ -168,6 +168,15 @@ class RecordTest(unittest.TestCase):
             found = Cost({**self.rust.cases, "memory": transfers + others}, functions)
             return insn_cost.judge(known, found, self.c_driver(known, memory=1.34))["memory"]
 
+        found = Cost(
+            {**self.rust.cases, "memory": 104.0, "all": 1.012 * self.rust.cases["all"]},
+            {"vmlinux kmem_cache_free_bulk": 1.0 + 0.012 * self.rust.cases["all"]},
+        )
+        known["drivers"]["rust"]["memory"] = self.rust.cases["all"]
+        self.assertIsNone(insn_cost.judge(known, found)["all"])
+        self.assertIsNotNone(insn_cost.judge(known, Cost(found.cases, {}))["all"])
+        known["drivers"]["rust"]["memory"] = 100.0
+
         self.assertIsNone(verdict(5.9, 99.0))
         self.assertIsNone(verdict(5.9, 99.9))
         self.assertIsNotNone(verdict(1.0, 101.0))
