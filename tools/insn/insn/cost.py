@@ -21,10 +21,6 @@ RECORD = Path("tools/insn/record/insn.json")
 RENEW = "make bench ONLY=insn RECORD=1 renews the record; commit it with the change"
 # A larger growth beyond the record is a failure.
 TOLERANCE = 0.01
-# The largest growth of all instructions that the C driver's own growth in a boot can excuse.
-_MOST_DISTURBANCE = 0.1
-# The largest growth of memory that is excused because more objects went to the slabs and back.
-_MOST_TRANSFERS = 0.05
 # Functions with fewer instructions per packet are not listed.
 _LEAST = 0.05
 # The minimum growth of a function to be named as a cause.
@@ -53,14 +49,6 @@ _MEMORY_PREFIXES = (
     "page_pool_", "__page_pool_", "kmem_cache_alloc", "kmem_cache_free", "__kmem_cache_free",
     "__pcs_replace_", "barn_", "__slab_free", "slab_update_freelist", "alloc_pages_",
     "__alloc_frozen_pages", "alloc_frozen_pages_",
-)  # fmt: skip
-# Of these, those that move objects between the cache of SKBs of a CPU and the slabs, or pages out
-# of a pool's ring. They run if packets have piled up, so that a poll frees more of them than it
-# receives, or the reverse.
-_TRANSFERS = (
-    "kmem_cache_alloc_bulk", "kmem_cache_free_bulk", "__kmem_cache_free_bulk", "__pcs_replace_",
-    "barn_", "alloc_from_pcs_bulk", "refill_objects", "__refill_objects_node", "__slab_free",
-    "slab_update_freelist", "build_detached_freelist", "page_pool_refill_alloc_cache",
 )  # fmt: skip
 
 
@@ -218,29 +206,16 @@ def save(path: Path, found: Mapping[str, Cost], kernel: str, frames: int) -> Non
     part.replace(path)
 
 
-def judge(
-    record: Mapping[str, Any], found: Cost, c_driver: Cost | None = None
-) -> dict[str, str | None]:
+def judge(record: Mapping[str, Any], found: Cost) -> dict[str, str | None]:
     """For each case of the Rust driver, growth beyond the record, with its causes.
 
-    A machine that is short of processor time adds timer interrupts to both drivers alike, 6 %
-    and more: `c_driver` is the cost of the C driver in the same boot, and its growth excuses as
-    much growth of all instructions. Such a machine also lets packets pile up until the caches
-    of SKBs overflow, with either driver, but not at the same time: more transfers between them
-    and the slabs are excused. The limits keep a boot from excusing everything, and nothing
-    excuses growth in the driver itself.
+    A machine that is short of processor time adds to a count: packets pile up until the caches of
+    SKBs overflow, and timer interrupts come. Only counts of a quiet machine prove something.
     """
     known = record["drivers"]["rust"]
-    more = _transfers(found.functions) - _transfers(known["functions"])
-    transfers = min(max(more, 0.0), _MOST_TRANSFERS * float(known["memory"]))
     verdicts: dict[str, str | None] = {}
     for case in JUDGED:
         before, now = float(known[case]), found.cases[case]
-        if case != "driver":
-            now -= transfers
-        if c_driver and case == "all":
-            grown_by = c_driver.cases[case] / float(record["drivers"]["c"][case])
-            now /= min(max(grown_by, 1.0), 1 + _MOST_DISTURBANCE)
         verdicts[case] = None
         if now > before * (1 + TOLERANCE):
             grown = _grown(known["functions"], found, case)
@@ -250,11 +225,6 @@ def judge(
                 f"{RENEW}"
             )
     return verdicts
-
-
-def _transfers(functions: Mapping[str, float]) -> float:
-    """The instructions per packet for objects on the way to the slabs, or back."""
-    return sum(n for name, n in functions.items() if name.partition(" ")[2].startswith(_TRANSFERS))
 
 
 def _grown(known: Mapping[str, float], found: Cost, case: str) -> list[str]:

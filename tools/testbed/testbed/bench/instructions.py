@@ -34,6 +34,8 @@ class Counted(NamedTuple):
 
     costs: dict[str, Cost]
     windows: list[counts.WindowCount]
+    # The share of time for which the machine waited for a processor.
+    waited: float
 
 
 def rounds(env: Env) -> int:
@@ -70,11 +72,12 @@ def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
         plugin=counts.plugin_arguments(plugin, report, system_map, stacks=stacks),
     )
     title = f"counting instructions, {name}: {frames:,} frames per driver, {' / '.join(drivers)}"
-    run_bench(ready.vm("perf", name), job, title, "forward: ")
+    outcome = run_bench(ready.vm("perf", name), job, title, "forward: ")
     names = {driver: CARDS[card].module(driver) for driver in drivers}
     modules = {names[driver]: kernel.module(driver, card) for driver in drivers}
     windows = counts.analyse(report, system_map, modules)
-    return Counted(insn_cost.costs(windows, frames, names, without), windows)
+    costs = insn_cost.costs(windows, frames, names, without)
+    return Counted(costs, windows, outcome.waited)
 
 
 def run(ready: Built) -> list[Row]:
@@ -98,13 +101,12 @@ def run(ready: Built) -> list[Row]:
     first = {name: found[name][0] for name in _DRIVERS}
     if ready.env.settings.switch("RECORD"):
         kernel = describe_kernel(ready.env, ready.kernels["perf"])
-        # The model's share of the machine varies: any of these runs may come again. The C
-        # driver tells how disturbed a boot is, so its record must not be of a disturbed one.
+        # Any of these runs of the Rust driver may come again: its record is a limit.
         limits = {"rust": insn_cost.worst(found["rust"]), "c": insn_cost.typical(found["c"])}
         insn_cost.save(record, limits, str(kernel["release"]), FRAMES)
         say(f"written: {record}")
     else:
-        verdicts = insn_cost.judge(insn_cost.load(record), first["rust"], first["c"])
+        verdicts = insn_cost.judge(insn_cost.load(record), first["rust"])
         for case, wrong in verdicts.items():
             say(f"record, {case}: {wrong or 'kept'}")
     return [

@@ -11,11 +11,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from testbed.boot import dmesg, judge
 from testbed.boot.card import CARDS, MODELLED
+from testbed.boot.contention import Contention
 from testbed.boot.nicmodel import Model
 from testbed.build.selftests import Selftests
 from testbed.env import Env
@@ -94,6 +95,8 @@ class Outcome:
     breaches: list[judge.Breach] = field(default_factory=list)
     # The files of /mnt/job/results, by name.
     results: dict[str, str] = field(default_factory=dict)
+    # The share of time for which machine and model waited for a processor.
+    waited: float = 0.0
 
 
 def fill_share(env: Env, share: Path, job: Job, config: str) -> None:
@@ -251,23 +254,32 @@ class Run:
                 start_new_session=True,
             )
         lines = Follower(self.out, on_line)
+        model = self.model.pid if self.model is not None else None
+        contention = Contention([child.pid, *([model] if model is not None else [])])
         try:
             on_start(child.pid)
-            problem = self._wait(child, name, lines, began)
+            problem = self._wait(child, name, lines, began, contention)
         finally:
             # User-Mode Linux would halt in its signal handler, and complain until it is killed.
             proc.stop(child, 0.0 if self.job.stop.is_set() else proc.GRACE)
             lines.poll(last=True)
-        return self._judge(name, problem, log, lines.text, time.monotonic() - began)
+        outcome = self._judge(name, problem, log, lines.text, time.monotonic() - began)
+        return replace(outcome, waited=contention.share)
 
     def _wait(
-        self, child: subprocess.Popen[bytes], name: str, lines: Follower, began: float
+        self,
+        child: subprocess.Popen[bytes],
+        name: str,
+        lines: Follower,
+        began: float,
+        contention: Contention,
     ) -> str | None:
         """Wait for the end; returns the problem, if there is one."""
         ended: float | None = None
         while child.poll() is None:
             time.sleep(0.05)
             lines.poll()
+            contention.look()
             now = time.monotonic()
             if self.job.stop.is_set():
                 return "it was stopped"

@@ -180,6 +180,11 @@ class Model:
         return line
 
     @property
+    def pid(self) -> int | None:
+        """The process that runs."""
+        return self._child.pid if self._child else None
+
+    @property
     def died(self) -> int | None:
         """The exit code if the model ended by itself."""
         return self._child.poll() if self._child else None

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from insn import counts
-from insn.cost import Cost
 from testbed.bench import instructions, report
 from testbed.bench import record as records
 from testbed.bench.guest import run_bench
@@ -135,17 +134,15 @@ def measure(
         kernel.module(name, card)
     per_round = -(-frames // repeats)
     drivers, complaints = forward(ready, names, per_round, repeats, config)
-    costs: dict[str, Cost] = {}
     if config != UML:
         counted = min(_COUNTED, per_round)
-        costs, windows = instructions.count(
+        found = instructions.count(
             ready, "count", tuple(names), counted, variables=_switches(env), card=card
         )
-        _add_counts(drivers, windows, counted, card)
+        _add_counts(drivers, found.windows, counted, card)
     record = {
         "drivers": drivers,
         "ratio": ratios(drivers),
-        "cost": {name: cost.record() for name, cost in costs.items()},
         "card": card,
         _LLIST.lower(): env.settings.switch(_LLIST),
         "kernel": describe_kernel(env, kernel),
