@@ -46,6 +46,12 @@ SUITES = {
     "selftests": "the kernel's own tests of drivers, with both drivers: a record",
     "ports": "the selftests for any port with a peer, on one of this machine (NETIF=, REMOTE=)",
 }
+# Those that make test runs by itself, apart from tests that are marked as beyond it. Their only
+# kernel is User-Mode Linux, and none measures. ALL=1 adds the rest.
+TIER = (
+    "python", "lint", "cargo", "kernel-lint", "compile-fail", "objects", "kunit-uml", "e2e-uml",
+    "e2e-kx4", "driver", "litmus",
+)  # fmt: skip
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
 ON_REQUEST = (
     "e2e-debug", "e2e-debug-e1000e", "bounce", "iommu", "cfi", "rt", "arm64", "arm64-82599",

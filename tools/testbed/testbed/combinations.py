@@ -118,6 +118,9 @@ def _only(settings: Settings) -> None:
             )
         if slash:
             _program(first, program)
+    if names and settings.given("ALL"):
+        raise Failure(f"ALL={settings.text('ALL')}: ONLY={settings.text('ONLY')} says what runs",
+                      "leave ALL out, or ONLY")  # fmt: skip
     if settings.verb == "test" and "bisect" in names and len(names) > 1:
         raise Failure(f"ONLY={settings.text('ONLY')}: bisect goes alone",
                       "it changes the kernel tree that the others use")  # fmt: skip

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,6 +82,11 @@ class Env:
         path = self.out / "logs"
         path.mkdir(parents=True, exist_ok=True)
         return path
+
+    @property
+    def limit(self) -> float:
+        """The seconds after the start from which on nothing begins any more."""
+        return float(self.settings.text("LIMIT")) if self.settings.given("LIMIT") else math.inf
 
     @property
     def overlay_off(self) -> bool:

@@ -33,7 +33,8 @@ skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
 
   make demo        build everything, forward packets with both drivers in turn,
                    print the comparison and write it to out/demo.json
-  make test        everything that must pass; the last line is "N passed, N failed"
+  make test        the tests of a change, in User-Mode Linux; ALL=1 runs all others,
+                   too; the last line is "N passed, N failed"
   make bench       time bulk memory natively in User-Mode Linux, ours against the C
                    it wraps, and forwarding and TCP, Rust driver against C driver;
                    count instructions per forwarded packet; tables, out/bench.json,
@@ -113,14 +114,20 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       peer run on it, and nothing else. They set it down and up. Call make as root.
   REMOTE=PLACE             for test
       The other end of NETIF's cable: ssh:root@host, or netns:name for a namespace.
+  ALL=0|1|rest             for test; default 0
+      1 runs everything that needs no ONLY=, in three kernels; rest what 1 adds to
+      make test by itself.
   SHARD=I/N                for test
       The I-th of N parts of the tests, of about the same duration each.
-  LANES=1..4               for test
-      Suites that run at the same time (one per processor, at least 2). With more
-      lanes than processors, tests may run out of time.
+  LANES=1..16              for test
+      Tests that run at the same time (two per processor).
   LIMIT=SECONDS            for test
-      No test begins later than that; those that are left are skipped, and the last line
-      but one says how many. For a CI that would end a longer run without a result.
+      No test begins later than that, and no kernel's build goes on; what is left is
+      listed as not run, and counted in the last line.
+  REPEAT=1..1000           for test; default 1
+      Runs the tests as often, one time after the other, and lists what failed at all.
+  LOAD=0|1                 for test; default 0
+      1 keeps a processor busy meanwhile.
   ROUNDS=1..1000           for bench
       Rounds of make bench (7; 3 boots for insn).
   CASES=NAMES              for bench

@@ -23,7 +23,7 @@ from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.aside import Watch
 from testbed.host.lock import Lock
-from testbed.host.ui import Failure, Step, say
+from testbed.host.ui import Failure, OutOfTime, Step, say, since_start
 from testbed.source import overlay, own_tree, tree
 from testbed.source.tree import Tree
 
@@ -353,6 +353,8 @@ def _make(
     def watch() -> None:
         if more is not None:
             more()
+        if since_start() > env.limit:
+            raise OutOfTime
         built = _BUILT_LINE.findall(kernel.log.read_text(errors="replace"))
         step.detail = f"{len(built)} files built"
 

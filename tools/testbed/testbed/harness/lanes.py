@@ -1,37 +1,52 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Lanes: parts of a run whose suites follow one after the other. As many as there are processors,
-and at least two, run side by side, since a guest keeps little more than one busy; whichever ends
-first is followed by the next. Suites that need no kernel are in the first two."""
+"""Lanes, processes that run tests side by side, and groups: tests that one lane runs in a row.
+
+A guest of User-Mode Linux keeps a processor busy for a part of its time only, so each program of
+those suites is a group of its own, which goes to whichever lane is free; the lane keeps its guest
+for the next one. An emulated machine keeps a whole processor busy: the suites of such a
+kernel are one group.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
-# In their order: two kernels are built first, each for a lane, and the third one beside tests. The
-# last lane is the shortest, so that both processors are busy until the end. Two guests of User-Mode
-# Linux at the same time make each other late, so their lanes are apart.
-UML, DEBUG, PERF, STOCK = LANES = ("uml", "debug", "perf", "stock")
-# Everything else is in User-Mode Linux.
+# The most lanes, however many processors there are.
+MOST = 8
+QUIET = "quiet"
+# In the order in which groups begin, the others behind them: each that a kernel is built for, as
+# early as possible.
+_FIRST = ("debug", "kunit-uml", "perf", "cargo", "python", "code")
 _SUITES = {
-    DEBUG: (
-        "cargo", "orderings", "kernel-lint", "compile-fail", "kunit", "e2e-rust", "e2e-debug",
-        "e2e-debug-e1000e",
-    ),
-    PERF: ("e2e-sleep", "e2e-wake", "e2e-e1000e", "cfi-types", "objects", "compare"),
-    STOCK: ("litmus", "e2e-c", "e2e-kx4"),
-}  # fmt: skip
+    "debug": ("kunit", "e2e-rust", "e2e-debug", "e2e-debug-e1000e", "iommu"),
+    "perf": ("e2e-sleep", "e2e-wake", "e2e-e1000e", "bounce", "cfi-types"),
+    # Both wait for the lock of cargo's target folder.
+    "cargo": ("cargo", "lint"),
+    "code": ("kernel-lint", "compile-fail"),
+    # They measure: no other test runs meanwhile.
+    QUIET: ("compare",),
+}
+_GROUPS: Mapping[str, str] = {suite: group for group, suites in _SUITES.items() for suite in suites}
+# Suites whose programs share nothing but the kernel.
+_SPREAD = ("e2e-uml", "e2e-c", "e2e-kx4")
 
 
-def lane_of(suite: str) -> str:
-    """The lane of a suite."""
-    return next((lane for lane, suites in _SUITES.items() if suite in suites), UML)
+def group_of(suite: str, program: str = "", config: str = "") -> str:
+    """The group of a test: that of its suite, of its program, or of the kernel it names."""
+    if suite in _SPREAD and program:
+        return f"{suite}/{program}"
+    if config == "perf":
+        return "perf"
+    return _GROUPS.get(suite, "code" if suite == "objects" else suite)
 
 
-def lanes_of(suites: Iterable[str]) -> list[str]:
-    """The lanes that some suites need."""
-    return sorted({lane_of(suite) for suite in suites}, key=LANES.index)
+def place_of(group: str) -> int:
+    """The place of a group: some begin before the others, and those that measure are the last."""
+    if group in _FIRST:
+        return _FIRST.index(group)
+    return len(_FIRST) + (group == QUIET)
 
 
 def side_by_side(processors: int) -> int:
-    """The number of lanes that run at the same time."""
-    return min(max(processors, 2), len(LANES))
+    """The number of lanes: each waits half of its time."""
+    return min(max(2 * processors, 2), MOST)

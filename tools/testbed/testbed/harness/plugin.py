@@ -2,7 +2,7 @@
 """The pytest plugin of make test: which items run, in which lane, and how they are reported.
 
 It is loaded into the process that counts and into those that xdist starts, one per lane. The
-output of a lane goes to the terminal immediately, behind the lane's name.
+output of a lane goes to the terminal immediately, behind the lane's number.
 """
 
 from __future__ import annotations
@@ -12,23 +12,26 @@ import os
 import sys
 import time
 from collections.abc import Generator, Sequence
-from contextlib import nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
 from xdist.remote import Producer
 
-from testbed.catalogue import ON_REQUEST, SUITES
+from testbed.catalogue import ON_REQUEST, SUITES, TIER
 from testbed.env import Env
 from testbed.harness import shards
-from testbed.harness.lanes import lane_of
-from testbed.harness.results import SUITE, Results
-from testbed.harness.scheduling import LanesInOrder
+from testbed.harness.lanes import QUIET, group_of, place_of
+from testbed.harness.results import NEXT, SUITE, Results
+from testbed.harness.scheduling import GroupsInOrder
 from testbed.harness.summary import TOO_LATE
-from testbed.host.ui import Failure, enter_lane, since_start
+from testbed.host.lock import Lock
+from testbed.host.ui import Failure, OutOfTime, enter_lane, since_start
 
 ENV = pytest.StashKey[Env]()
+# In out/: the beginning of the names of locks, one for each run with lanes.
+TURN = ".turn-"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,9 +48,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[ENV] = Env.read("test")
     config.stash[shards.SECONDS] = {}
     config.addinivalue_line("markers", "suite(name): the suite that ONLY= names")
+    config.addinivalue_line("markers", "beyond: not in the tier, although its suite is")
     if is_lane(config):
         # Standard output is not the terminal here; standard error still is.
         sys.stdout = os.fdopen(os.dup(2), "w", buffering=1)
+
+
+def lane_of(config: pytest.Config) -> int:
+    """The number of this process's lane, from 1 on."""
+    name: str = config.workerinput["workerid"] if is_lane(config) else "gw0"  # type: ignore[attr-defined]
+    return int(name.removeprefix("gw")) + 1
 
 
 def suite_of(item: pytest.Item) -> str:
@@ -62,51 +72,65 @@ def program_of(item: pytest.Item) -> str:
     return str(params.params.get("program", "")) if params else ""
 
 
-def wanted(item: pytest.Item, names: Sequence[str]) -> bool:
-    """Whether ONLY= selects an item."""
+def config_of(item: pytest.Item) -> str:
+    """The kernel that an item names, if it does."""
+    params = getattr(item, "callspec", None)
+    return str(params.params.get("config", "")) if params else ""
+
+
+def wanted(item: pytest.Item, names: Sequence[str], every: str) -> bool:
+    """Whether ONLY=, or ALL= without it, selects an item."""
     suite = suite_of(item)
     if not names:
-        return suite not in ON_REQUEST
+        in_tier = suite in TIER and item.get_closest_marker("beyond") is None
+        chosen = {"0": in_tier, "1": True, "rest": not in_tier}[every]
+        return chosen and suite not in ON_REQUEST
     program = Path(program_of(item)).stem
-    if suite in names:
-        return True
-    # A test without a program ends the guest of its suite's programs.
-    return any(
-        name.removesuffix(".py") == f"{suite}/{program}"
-        or (not program and name.startswith(f"{suite}/"))
-        for name in names
-    )
+    return suite in names or f"{suite}/{program}" in {one.removesuffix(".py") for one in names}
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LanesInOrder:
-    return LanesInOrder(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupsInOrder:
+    return GroupsInOrder(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what LIMIT= leaves no time for, before anything is built for it."""
-    settings = item.config.stash[ENV].settings
-    if settings.given("LIMIT") and since_start() > float(settings.text("LIMIT")):
-        pytest.skip(f"{TOO_LATE}{settings.text('LIMIT')}")
+    """Do not begin what LIMIT= leaves no time for, before anything is built for it."""
+    if since_start() > item.config.stash[ENV].limit:
+        raise OutOfTime
 
 
 # Before xdist looks for the groups.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select by ONLY= and SHARD=, sort, and assign items to lanes."""
+    """Select by ONLY=, ALL= and SHARD=, assign items to groups, and sort: groups that begin
+    first, then the suites in their order, programs that take long before those that do not."""
     env = config.stash[ENV]
     order = list(SUITES)
     names = config.getoption("suites") or env.settings.names("ONLY")
-    chosen = [one for one in items if wanted(one, names)]
-    chosen.sort(key=lambda one: (lane_of(suite_of(one)), order.index(suite_of(one))))
+    known = shards.load(env.clone)
+    groups = {one: group_of(suite_of(one), program_of(one), config_of(one)) for one in items}
+
+    def seconds(one: pytest.Item) -> float:
+        return known.get(shards.key(suite_of(one), one.nodeid), shards.UNKNOWN)
+
+    def place(one: pytest.Item) -> tuple[int, int, float]:
+        suite, group = suite_of(one), groups[one]
+        alone = group == f"{suite}/{program_of(one)}"
+        return place_of(group), order.index(suite), -seconds(one) if alone else 0.0
+
+    chosen = sorted((one for one in items if wanted(one, names, env.settings.text("ALL"))),
+                    key=place)  # fmt: skip
     if env.settings.given("SHARD"):
         part, parts = map(int, env.settings.text("SHARD").split("/"))
-        known = shards.load(env.clone)
-        times = [known.get(shards.key(suite_of(one), one.nodeid), shards.UNKNOWN) for one in chosen]
-        chosen = [chosen[index] for index in shards.share(times, part, parts)]
+        sums: dict[str, float] = {}
+        for one in chosen:
+            sums[groups[one]] = sums.get(groups[one], 0.0) + seconds(one)
+        names = [list(sums)[i] for i in shards.share(list(sums.values()), part, parts)]
+        chosen = [one for one in chosen if groups[one] in names]
     for item in chosen:
         item.user_properties.append((SUITE, suite_of(item)))
-        item.add_marker(pytest.mark.xdist_group(lane_of(suite_of(item))))
+        item.add_marker(pytest.mark.xdist_group(groups[item]))
     left_out = [one for one in items if one not in set(chosen)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
@@ -119,12 +143,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     suite = suite_of(item)
     if is_lane(item.config):
         # Unit tests check output, too.
-        enter_lane("" if suite == "python" else lane_of(suite))
+        enter_lane("" if suite == "python" else f"lane {lane_of(item.config)}")
+    item.stash[NEXT] = nextitem
     many = "results" in getattr(item, "fixturenames", ())
     quiet = redirect_stdout(io.StringIO()) if suite == "python" else nullcontext()
     began = time.monotonic()
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    with quiet:
+    with quiet, _turn(item):
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
     for report in reports:
         if not many or not report.passed:
@@ -134,6 +159,17 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     seconds = item.config.stash[shards.SECONDS]
     seconds[key] = seconds.get(key, 0.0) + time.monotonic() - began
     return True
+
+
+def _turn(item: pytest.Item) -> AbstractContextManager[object]:
+    """A test that measures waits until no other lane runs one, and keeps them from it."""
+    if not is_lane(item.config):
+        return nullcontext()
+    alone = group_of(suite_of(item), program_of(item)) == QUIET
+    # Unit tests of this plugin run lanes of their own inside a lane.
+    run: str = item.config.workerinput["testrunuid"]  # type: ignore[attr-defined]
+    path = item.config.stash[ENV].out / f"{TURN}{run}"
+    return Lock(path, "the machine, for a measurement", shared=not alone)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -149,7 +185,12 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Report a `Failure` without a traceback of the testbed's own code."""
     report = yield
-    if call.excinfo is not None and isinstance(call.excinfo.value, Failure):
+    if call.excinfo is not None and isinstance(call.excinfo.value, OutOfTime):
+        limit = item.config.stash[ENV].settings.text("LIMIT")
+        path, line, _ = item.location
+        report.outcome = "skipped"
+        report.longrepr = (path, line or 0, f"{TOO_LATE}{limit}")
+    elif call.excinfo is not None and isinstance(call.excinfo.value, Failure):
         report.longrepr = call.excinfo.value.on_one_line
     return report
 

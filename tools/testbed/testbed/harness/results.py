@@ -11,6 +11,8 @@ import pytest
 # Keys of a report's user_properties: the suite, and the name of one result of many,
 # which becomes the test's name in the process that counts.
 SUITE, NAME = "suite", "result"
+# The item that the same process runs next, or None.
+NEXT = pytest.StashKey[pytest.Item | None]()
 
 
 class Results:

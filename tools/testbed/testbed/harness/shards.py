@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """SHARD=i/n: the i-th of n parts of the tests, of about the same duration each.
 
-A part is a piece of the whole order, in which the suites of one kernel are neighbours: few
-machines of a matrix have to build the same kernel.
+A part is a piece of the whole order and has whole groups, which are the suites of one kernel for
+example: few machines of a matrix have to build the same kernel.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def save(clone: Path, seconds: Mapping[str, float]) -> None:
 
 
 def share(seconds: Sequence[float], part: int, parts: int) -> list[int]:
-    """The indexes of the tests of one part, from 1 to `parts`."""
+    """The indexes of the groups of one part, from 1 to `parts`."""
     total = sum(seconds)
     ends = accumulate(seconds)
-    # A test belongs to the part in which its middle lies.
+    # A group belongs to the part in which its middle lies.
     return [
         index
         for index, (end, one) in enumerate(zip(ends, seconds, strict=True))

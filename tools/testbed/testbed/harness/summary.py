@@ -15,7 +15,7 @@ from testbed.harness.results import NAME, SUITE
 from testbed.host.ui import say
 
 # The reason of a test that did not begin, before the limit.
-TOO_LATE = "no time was left, LIMIT="
+TOO_LATE = "not run: no time was left, LIMIT="
 # Characters of a reason; pytest's own report of a failure is complete.
 _LONGEST = 400
 
@@ -27,6 +27,7 @@ class Sum:
     passed: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    not_run: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -50,6 +51,8 @@ class Summary:
             when = "" if report.when == "call" else f" ({report.when})"
             one.failed.append(f"{name}{when}: {reason(report)}")
             say(f"    FAILED  {suite}: {one.failed[-1]}")
+        elif report.skipped and reason(report).startswith(TOO_LATE):
+            one.not_run.append(name)
         elif report.skipped:
             one.skipped.append(f"{name}: {reason(report)}")
         elif report.when == "call":
@@ -75,16 +78,18 @@ class Summary:
             if suite not in self.sums:
                 continue
             one = self.sums[suite]
-            for words, lines in (("FAILED ", one.failed), ("skipped", one.skipped)):
+            lists = (("FAILED ", one.failed), ("skipped", one.skipped), ("not run", one.not_run))
+            for words, lines in lists:
                 for line in lines:
                     say(f"    {words} {suite}: {line}")
+            late = f", {len(one.not_run)} not run" if one.not_run else ""
             say(f"    {suite}: {one.passed} passed, {len(one.failed)} failed, "
-                f"{len(one.skipped)} skipped")  # fmt: skip
+                f"{len(one.skipped)} skipped{late}")  # fmt: skip
 
     @property
-    def too_late(self) -> int:
-        """Tests that did not begin for lack of time, each of many results perhaps."""
-        return sum(TOO_LATE in why for one in self.sums.values() for why in one.skipped)
+    def failures(self) -> list[str]:
+        """The tests that have failed, with their suites and reasons."""
+        return [f"{suite}: {line}" for suite, one in self.sums.items() for line in one.failed]
 
     @property
     def failed(self) -> bool:
@@ -96,7 +101,9 @@ class Summary:
         """The one line that make test ends with."""
         passed = sum(one.passed for one in self.sums.values())
         failed = sum(len(one.failed) for one in self.sums.values())
-        return f"{passed} passed, {failed} failed"
+        # Tests that did not begin for lack of time, each of many results perhaps.
+        late = sum(len(one.not_run) for one in self.sums.values())
+        return f"{passed} passed, {failed} failed" + (f", {late} not run" if late else "")
 
 
 def _name(suite: str, nodeid: str, result: object) -> str:

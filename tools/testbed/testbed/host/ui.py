@@ -31,6 +31,13 @@ class Failure(Exception):
         return " | ".join([str(self), *filter(None, self.hints)])
 
 
+class OutOfTime(Failure):
+    """There was no time left for it: neither a success nor an error."""
+
+    def __init__(self) -> None:
+        super().__init__("no time was left")
+
+
 def enter_lane(name: str) -> None:
     """Begin the lines of this process with a name from now on."""
     global _lane

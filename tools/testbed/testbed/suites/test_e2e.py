@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """End to end: the selftests of drivers/net/hw of this clone, on the modelled card or another.
 
-One boot runs all programs of a suite; after a crash the next program has a new one.
+A lane's guest runs one program of a suite after the other; after a crash the next program has a
+new one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from testbed.boot import dmesg
 from testbed.boot.job import Job
 from testbed.boot.live import REQUESTS, Live
 from testbed.harness import ktap
-from testbed.harness.results import Results
+from testbed.harness.plugin import lane_of
+from testbed.harness.results import NEXT, Results
 from testbed.host.ui import Failure, Step, say
 from testbed.selftests.kinds import KINDS, Kind, programs_of
 from testbed.selftests.results import FAIL, SKIP, XFAIL, Case, Program, parse
@@ -33,9 +35,10 @@ _EXPECTED = re.compile(r"skbulk: provokes (.+?)\r?$", re.M)
 
 @dataclass
 class Guests:
-    """The guest of the current suite, booted for its first program."""
+    """This lane's guest of the current suite, booted for the first program."""
 
     ready: Ready
+    lane: int
     kind: Kind | None = None
     live: Live | None = None
     _boots: dict[str, int] = field(default_factory=dict)
@@ -60,15 +63,16 @@ class Guests:
             variables={"REQUESTS": f"/mnt/job/{REQUESTS}"},
         )
         self.kind = kind
-        self.live = Live(built.machine(kind.config, f"{kind.suite}-{number}"), job)
+        name = f"{kind.suite}-{self.lane}-{number}"
+        self.live = Live(built.machine(kind.config, name), job)
         return self.live, True
 
     def note(self, kind: Kind, program: Program) -> None:
-        """Rewrite the suite's KTAP with this program in it."""
+        """Rewrite the KTAP of this lane's guest with this program in it."""
         done = self._done.setdefault(kind.suite, [])
         done.append(program)
         folder = self.ready(kind.config).env.out / "results"
-        ktap.write(folder, kind.suite, ktap.of_programs(done))
+        ktap.write(folder, f"{kind.suite}-{self.lane}", ktap.of_programs(done))
 
     def end(self) -> tuple[str | None, str]:
         """Power the guest off; returns the problem and the rest of its console."""
@@ -92,9 +96,9 @@ class Guests:
 
 
 @pytest.fixture(scope="session")
-def guests(ready: Ready) -> Iterator[Guests]:
+def guests(request: pytest.FixtureRequest, ready: Ready) -> Iterator[Guests]:
     """Guests that persist until the end of their suites."""
-    made = Guests(ready)
+    made = Guests(ready, lane_of(request.config))
     try:
         yield made
         made.close()
@@ -102,13 +106,30 @@ def guests(ready: Ready) -> Iterator[Guests]:
         made.kill()
 
 
+@pytest.fixture
+def end(request: pytest.FixtureRequest, guests: Guests, kind: Kind) -> Iterator[None]:
+    """After this lane's last program of a suite, the guest powers off without a complaint."""
+    yield
+    following = getattr(request.node.stash[NEXT], "callspec", None)
+    if guests.live is None or (following and following.params.get("kind") == kind):
+        return
+    problem, console = guests.end()
+    results = Results(request.node, kind.suite)
+    results.add("the guest powers off", problem)
+    _judge_console(results, "the end", console)
+
+
 def _parameters() -> list[Any]:
     clone = Path(__file__).resolve().parents[4]
     return [
-        pytest.param(kind, name, id=f"{kind.suite}/{name}", marks=pytest.mark.suite(kind.suite))
+        pytest.param(
+            kind, name, id=f"{kind.suite}/{name}",
+            marks=[pytest.mark.suite(kind.suite),
+                   *([] if name in kind.tier else [pytest.mark.beyond])],
+        )
         for kind in KINDS
         for name in programs_of(clone, kind.suite)
-    ]
+    ]  # fmt: skip
 
 
 @dataclass
@@ -151,6 +172,7 @@ class _Run:
 
 
 @pytest.mark.parametrize(("kind", "program"), _parameters())
+@pytest.mark.usefixtures("end")
 def test_program(guests: Guests, results: Results, kind: Kind, program: str) -> None:
     """A program: its cases, and that the kernel does not complain."""
     live, new = guests.of(kind)
@@ -172,19 +194,6 @@ def test_program(guests: Guests, results: Results, kind: Kind, program: str) -> 
             results.add(case, result.reason or "failed" if result.result == FAIL else None)
     results.add(f"no rule of the data sheet broken in {program}", run.broken or None)
     _judge_console(results, program, run.console)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, id=kind.suite, marks=pytest.mark.suite(kind.suite)) for kind in KINDS],
-)
-def test_end(guests: Guests, results: Results, kind: Kind) -> None:
-    """The guest powers off without a complaint."""
-    if guests.live is None or guests.kind != kind:
-        return
-    problem, console = guests.end()
-    results.add("the guest powers off", problem)
-    _judge_console(results, "the end", console)
 
 
 def _absent(name: str, why: str) -> Program:

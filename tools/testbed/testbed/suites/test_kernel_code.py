@@ -12,7 +12,7 @@ import pytest
 
 from insn import panic_path, stack, symbols
 from testbed.build import compile_fail
-from testbed.build.kernel import Kernel
+from testbed.build.kernel import UML, Kernel
 from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.host import proc
@@ -30,7 +30,7 @@ _IGNORED = ("FILE_PATH_CHANGES", "CAMELCASE", "USE_LOCKDEP")
 @pytest.mark.suite("kernel-lint")
 def test_kernel_lint(env: Env, ready: Ready, results: Results) -> None:
     """rustfmt of our files, clippy's warnings about them, checkpatch of the series."""
-    kernel = ready("debug").kernels["debug"]
+    kernel = ready(UML).kernels[UML]
     work = kernel.tree.work
     log = env.logs / "test-kernel-lint.log"
     log.unlink(missing_ok=True)
@@ -102,21 +102,23 @@ _HOT = {
 
 
 @pytest.mark.suite("objects")
-def test_objects(env: Env, ready: Ready, results: Results) -> None:
+@pytest.mark.parametrize("config", [UML, pytest.param("perf", marks=pytest.mark.beyond)])
+def test_objects(env: Env, ready: Ready, results: Results, config: str) -> None:
     """The object code of the drivers has no path to a panic."""
-    kernel = ready("perf").kernels["perf"]
+    kernel = ready(config).kernels[config]
     modules = sorted((kernel.build / "drivers/net").rglob("ixgbe_rust.ko"))
     if not modules:
         raise Failure(f"there is no driver in {kernel.build}")
     objdump = f"llvm-objdump{env.llvm}"
+    prefix = "" if config == "perf" else f"{config}: "
     with Step("object code of the drivers"):
         for module in modules:
             found = symbols.panics(module)
-            results.add(f"{module.stem} cannot panic", "; ".join(found) or None)
+            results.add(f"{prefix}{module.stem} cannot panic", "; ".join(found) or None)
             code = panic_path.disassemble(objdump, kernel.build / "rust/kernel.o")
             code.update(panic_path.disassemble(objdump, module))
             for name, end in _HOT.items():
-                _hot(results, code, name, end)
+                _hot(results, code, f"{prefix}{name}", end)
 
 
 def _hot(results: Results, code: dict[str, set[str]], name: str, end: str) -> None:
@@ -137,7 +139,7 @@ _MOST_STACK = 4096
 @pytest.mark.suite("objects")
 def test_stack(env: Env, ready: Ready, results: Results) -> None:
     """No function of the kernel crate takes too much of the stack; its tests are in there."""
-    kernel = ready("uml").kernels["uml"]
+    kernel = ready(UML).kernels[UML]
     with Step("stack frames of the kernel crate"):
         found = stack.measure(f"llvm-objdump{env.llvm}", kernel.build / "rust/kernel.o")
         if not found:
@@ -153,7 +155,7 @@ def test_stack(env: Env, ready: Ready, results: Results) -> None:
 @pytest.mark.suite("compile-fail")
 def test_compile_fail(env: Env, ready: Ready, results: Results) -> None:
     """Misuse does not compile."""
-    kernel = ready("debug").kernels["debug"]
+    kernel = ready(UML).kernels[UML]
     cases = env.clone / "tools/testbed/compile_fail"
     with Step("misuse that must not compile"):
         found = compile_fail.run(kernel.build, kernel.tree.work, cases)

@@ -16,6 +16,7 @@ from testbed.bench.results import problems
 from testbed.boot import bare
 from testbed.boot.job import Job
 from testbed.build import extra_warnings
+from testbed.build.kernel import UML
 from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.host.ui import Step
@@ -79,7 +80,11 @@ _SUITES = {"arm64": "arm64", "arm": "arm", "perf": "objects", "uml": "objects"}
 @pytest.mark.parametrize(
     "config",
     [
-        pytest.param(config, id=config, marks=pytest.mark.suite(suite))
+        pytest.param(
+            config,
+            id=config,
+            marks=[pytest.mark.suite(suite), *([pytest.mark.beyond] if config != UML else [])],
+        )
         for config, suite in _SUITES.items()
     ],
 )

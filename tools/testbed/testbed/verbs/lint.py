@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from testbed.env import Env
+from testbed.harness.summary import Summary
 from testbed.verbs import test
 
 
 def main(env: Env) -> int:
     """The suite of that name."""
-    return test.run(env, ["lint"])
+    return test.run(env, ["lint"], Summary())

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.catalogue import ON_REQUEST, SUITES
+from testbed.catalogue import ON_REQUEST, SUITES, TIER
 from testbed.env import Env
-from testbed.harness import lanes, shards
+from testbed.harness import lanes, repeat, shards
+from testbed.harness.plugin import TURN
 from testbed.harness.summary import Summary
 from testbed.host.ui import Failure, clock, say, since_start
 
@@ -20,21 +21,31 @@ _UNIT_TESTS = ("testbed/tests", "insn/tests", "txsim/tests")
 
 
 def main(env: Env) -> int:
-    """Run the suites that ONLY selects, or all of them."""
+    """Run the suites that ONLY selects, or those of ALL."""
     names = env.settings.names("ONLY")
     if "list" in names:
         for name, text in SUITES.items():
-            say(f"{name:<13} {text}{', on request' if name in ON_REQUEST else ''}")
+            say(f"{name:<16} {text}{_when(name)}")
         return 0
-    return run(env, names or (["ports"] if env.settings.given("NETIF") else []))
+    names = names or (["ports"] if env.settings.given("NETIF") else [])
+    times = env.settings.number("REPEAT")
+    with repeat.load(env.settings.switch("LOAD")):
+        if times == 1:
+            return run(env, names, Summary())
+        return repeat.run(times, lambda summary: run(env, names, summary))
 
 
-def run(env: Env, names: Sequence[str]) -> int:
-    """Run some suites or programs of them, or all but those on request; returns the exit code."""
+def _when(suite: str) -> str:
+    if suite in ON_REQUEST:
+        return ", on request"
+    return "" if suite in TIER else ", with ALL=1"
+
+
+def run(env: Env, names: Sequence[str], summary: Summary) -> int:
+    """Run some suites or programs of them, or those of ALL; returns the exit code."""
     only = [name.partition("/")[0] for name in names]
     suites = [name for name in SUITES if name in only or (not only and name not in ON_REQUEST)]
-    summary = Summary()
-    forget(env.out / "results")
+    forget(env.out)
     sys.stdout.flush()
     # The output of lanes comes by standard error.
     os.dup2(1, 2)
@@ -50,15 +61,15 @@ def run(env: Env, names: Sequence[str]) -> int:
                       "a program of one: ONLY=e2e-uml/forward")  # fmt: skip
     if env.settings.switch("RECORD"):
         shards.save(env.clone, summary.seconds)
-    if summary.too_late:
-        say(f"{summary.too_late} tests did not begin within LIMIT={env.settings.text('LIMIT')} s")
     say(summary.last_line)
     return code
 
 
-def forget(results: Path) -> None:
-    """Remove the results of an earlier run: readers take all files for those of the last one."""
-    for path in (*results.glob("*.ktap"), results / "junit.xml"):
+def forget(out: Path) -> None:
+    """Remove the results of an earlier run, which readers would take for those of the last one,
+    and its locks."""
+    results = out / "results"
+    for path in (*results.glob("*.ktap"), results / "junit.xml", *out.glob(f"{TURN}*")):
         path.unlink(missing_ok=True)
 
 
@@ -73,8 +84,8 @@ def _words(env: Env, suites: Sequence[str], names: Sequence[str]) -> list[str]:
         *(f"--suite={name}" for name in names),
         *(str(tools / place) for place in places),
     ]  # fmt: skip
-    if len(lanes.lanes_of(suites)) > 1:
-        most = lanes.side_by_side(os.cpu_count() or 1)
-        number = env.settings.number("LANES", most)
+    number = env.settings.number("LANES", lanes.side_by_side(os.cpu_count() or 1))
+    # A single program needs no lanes; xdist ends those for which there is nothing.
+    if number > 1 and (len(suites) > 1 or suites[0] in names):
         words += ["-n", str(number), "--dist", "loadgroup"]
     return words

@@ -17,7 +17,7 @@ from testbed.harness import lanes
 _TESTS = """
 import os
 import pytest
-from testbed.host.ui import Failure, say
+from testbed.host.ui import Failure, OutOfTime, say
 
 @pytest.mark.suite("kunit")
 def test_many(results):
@@ -27,8 +27,13 @@ def test_many(results):
     results.add("same", "broken")
     results.skip("c", "no such thing")
 
+@pytest.mark.suite("kernel-lint")
+def test_second():
+    say(f"kernel-lint in {os.getpid()}")
+
 @pytest.mark.suite("e2e-uml")
-@pytest.mark.parametrize("program", ["forward.py", "vlan.py"])
+@pytest.mark.parametrize("program", ["forward.py", pytest.param("vlan.py",
+                                                                 marks=pytest.mark.beyond)])
 def test_program(results, program):
     say(f"{program} in {os.getpid()}")
     results.add("case")
@@ -37,6 +42,10 @@ def test_program(results, program):
 def test_cannot(results):
     say(f"objects in {os.getpid()}")
     raise Failure("it is not there", "get it")
+
+@pytest.mark.suite("up")
+def test_late():
+    raise OutOfTime
 
 @pytest.mark.suite("kcsan")
 def test_on_request(results):
@@ -49,6 +58,26 @@ def test_first():
 def test_unit():
     assert True
 """
+_BESIDE = """
+import os
+import time
+from pathlib import Path
+import pytest
+
+@pytest.mark.suite("e2e-uml")
+@pytest.mark.parametrize("program", ["a.py", "b.py", "c.py"])
+def test_program(program):
+    Path(program).touch()
+    time.sleep(0.1 if program == "a.py" else 1)
+    Path(program).unlink()
+
+@pytest.mark.suite("compare")
+@pytest.mark.parametrize("number", range(5))
+def test_measures(number):
+    assert not list(Path().glob("?.py"))
+    time.sleep(0.1)
+    assert not list(Path().glob("?.py"))
+"""
 _MAIN = """
 import sys
 import pytest
@@ -56,23 +85,24 @@ from testbed.harness.summary import Summary
 summary = Summary()
 code = pytest.main(["-p", "testbed.harness.plugin", *sys.argv[1:]], plugins=[summary])
 summary.show()
-print(summary.too_late, "too late")
 print(summary.last_line)
 sys.exit(code)
 """
 
 
 class Run:
-    """A run of those tests in a folder of its own."""
+    """A run of those tests in a folder of its own, of all of them by default."""
 
-    def __init__(self, folder: Path, *words: str, **variables: str) -> None:
-        (folder / "test_them.py").write_text(_TESTS)
+    def __init__(self, folder: Path, *words: str, tests: str = _TESTS, **variables: str) -> None:
+        (folder / "test_them.py").write_text(tests)
         (folder / "pytest.ini").write_text("[pytest]\naddopts = -q -s --import-mode=importlib\n")
         known: Mapping[str, str] = {
             name: value
             for name, value in os.environ.items()
-            if name not in ("ONLY", "SHARD", "LIMIT") and not name.startswith("PYTEST_")
+            if name not in ("ALL", "ONLY", "SHARD", "LIMIT") and not name.startswith("PYTEST_")
         }
+        if "ONLY" not in variables:
+            variables = {"ALL": "1", **variables}
         done = subprocess.run(
             [sys.executable, "-c", _MAIN, "--junitxml=junit.xml", "test_them.py", *words],
             cwd=folder, env={**known, **variables},
@@ -96,46 +126,72 @@ class Run:
         }
 
 
-@pytest.mark.parametrize("words", [(), ("-n", "2", "--dist", "loadgroup")], ids=["one", "lanes"])
+_LANES = ("-n", "2", "--dist", "loadgroup")
+
+
+@pytest.mark.parametrize("words", [(), _LANES], ids=["one", "lanes"])
 def test_each_result_is_a_test_of_its_own(tmp_path: Path, words: tuple[str, ...]) -> None:
     run = Run(tmp_path, *words)
-    assert run.last == "6 passed, 2 failed", run.text
+    assert run.last == "7 passed, 2 failed", run.text
     assert run.code == 1
     assert run.passed() == {
-        "compile-fail::test_first", "kunit::a", "kunit::same", "e2e-uml.forward::case",
-        "e2e-uml.vlan::case",
-        "python.test_them::test_unit",
+        "compile-fail::test_first", "kernel-lint::test_second", "kunit::a", "kunit::same",
+        "e2e-uml.forward::case", "e2e-uml.vlan::case", "python.test_them::test_unit",
     }  # fmt: skip
     suite = next(run.junit.iter("testsuite"))
     counts = [suite.get(name) for name in ("tests", "failures", "errors", "skipped")]
-    assert counts == ["9", "2", "0", "1"], ET.tostring(suite)
+    assert counts == ["10", "2", "0", "1"], ET.tostring(suite)
     assert any(line.endswith("FAILED  kunit: same (2): broken") for line in run.lines), run.text
     assert "    skipped kunit: c: no such thing" in run.lines
     assert "    FAILED  objects: test_cannot: it is not there | get it" in run.lines
 
 
-def test_a_lane_is_in_one_process_and_keeps_the_order(tmp_path: Path) -> None:
-    run = Run(tmp_path, "-n", "2", "--dist", "loadgroup")
-    found = [line.split() for line in run.lines if " in " in line and "|" in line]
-    for lane, names in {
-        "debug": ["compile-fail", "kunit"],
-        "uml": ["forward.py", "vlan.py"],
-        "perf": ["objects"],
-    }.items():
-        mine = [(name, pid) for one, _, name, _, pid in found if one == lane]
-        assert [name for name, _ in mine] == names, run.text
-        assert len({pid for _, pid in mine}) == 1
+def _said(run: Run) -> list[tuple[str, str, str]]:
+    """Lane, test and process of each line of a lane."""
+    found = [line.partition("|") for line in run.lines if " in " in line and "|" in line]
+    return [(lane.strip(), *text.split(" in ")) for lane, _, text in found]  # type: ignore[misc]
 
 
-def test_lanes_begin_in_their_order_however_long_they_are(tmp_path: Path) -> None:
+def test_a_group_is_in_one_process_and_keeps_the_order(tmp_path: Path) -> None:
+    run = Run(tmp_path, *_LANES)
+    code = [(lane, pid) for lane, name, pid in _said(run)
+            if name.strip() in ("kernel-lint", "compile-fail")]  # fmt: skip
+    assert len(code) == 2, run.text
+    assert len(set(code)) == 1, run.text
+
+
+def test_groups_begin_in_their_order_however_large_they_are(tmp_path: Path) -> None:
     run = Run(tmp_path, "-n", "1", "--dist", "loadgroup",
-              ONLY="objects,compile-fail,kunit,e2e-uml/vlan")  # fmt: skip
-    names = [line.split()[2] for line in run.lines if " in " in line and "|" in line]
-    assert names == ["vlan.py", "compile-fail", "kunit", "objects"], run.text
+              ONLY="objects,compile-fail,kernel-lint,kunit,e2e-uml/vlan")  # fmt: skip
+    names = [name.strip() for _, name, _ in _said(run)]
+    assert names == ["kunit", "kernel-lint", "compile-fail", "objects", "vlan.py"], run.text
 
 
-def test_a_processor_has_a_lane() -> None:
-    assert [lanes.side_by_side(processors) for processors in (1, 2, 3, 64)] == [2, 2, 3, 4]
+def test_programs_go_to_the_lane_that_is_free() -> None:
+    assert lanes.group_of("e2e-uml", "vlan.py") != lanes.group_of("e2e-uml", "sfp.py")
+    assert lanes.group_of("e2e-rust", "vlan.py") == lanes.group_of("kunit")
+    assert lanes.group_of("objects", "", "perf") == lanes.group_of("cfi-types")
+
+
+def test_nothing_runs_beside_a_measurement(tmp_path: Path) -> None:
+    run = Run(tmp_path, "-n", "3", "--dist", "loadgroup", tests=_BESIDE)
+    assert run.last == "8 passed, 0 failed", run.text
+
+
+def test_a_processor_has_two_lanes() -> None:
+    assert [lanes.side_by_side(processors) for processors in (1, 2, 3, 64)] == [2, 4, 6, 8]
+
+
+@pytest.mark.parametrize(
+    ("every", "last"),
+    [
+        ("0", {"python.test_them::test_unit", "compile-fail::test_first",
+               "kernel-lint::test_second", "e2e-uml.forward::case"}),
+        ("rest", {"kunit::a", "kunit::same", "e2e-uml.vlan::case"}),
+    ],
+)  # fmt: skip
+def test_the_tier_and_the_rest(tmp_path: Path, every: str, last: set[str]) -> None:
+    assert Run(tmp_path, ALL=every).passed() == last
 
 
 @pytest.mark.parametrize(
@@ -162,14 +218,20 @@ def test_the_shards_are_everything_once(tmp_path: Path) -> None:
     assert set(found) == Run(tmp_path).passed()
 
 
-@pytest.mark.parametrize("words", [(), ("-n", "2", "--dist", "loadgroup")], ids=["one", "lanes"])
+@pytest.mark.parametrize("words", [(), _LANES], ids=["one", "lanes"])
 def test_none_begins_after_the_limit(tmp_path: Path, words: tuple[str, ...]) -> None:
     run = Run(tmp_path, *words, LIMIT="0.001")
-    assert run.lines[-2:] == ["6 too late", "0 passed, 0 failed"], run.text
-    assert "    skipped objects: test_cannot: no time was left, LIMIT=0.001" in run.lines
-    assert " in " not in "".join(line for line in run.lines if "|" in line), run.text
+    assert run.last == "0 passed, 0 failed, 7 not run", run.text
+    assert "    not run objects: test_cannot" in run.lines
+    assert not _said(run), run.text
 
 
 def test_a_limit_that_is_kept_changes_nothing(tmp_path: Path) -> None:
     run = Run(tmp_path, LIMIT="600")
-    assert run.lines[-2:] == ["0 too late", "6 passed, 2 failed"], run.text
+    assert run.last == "7 passed, 2 failed", run.text
+
+
+def test_a_test_that_runs_out_of_time_is_not_run(tmp_path: Path) -> None:
+    run = Run(tmp_path, ONLY="up")
+    assert run.last == "0 passed, 0 failed, 1 not run", run.text
+    assert run.code == 0

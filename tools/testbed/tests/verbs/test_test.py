@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from testbed.harness.summary import Summary
 from testbed.verbs import test
 
 
@@ -31,8 +32,8 @@ def test_results_of_an_earlier_run_are_gone(
         out=tmp_path,
         logs=tmp_path,
         clone=tmp_path,
-        settings=SimpleNamespace(switch=lambda _: False),
+        settings=SimpleNamespace(switch=lambda _: False, number=lambda _, default=0: default),
     )
-    assert test.run(env, ["lint"]) == 0
+    assert test.run(env, ["lint"], Summary()) == 0
     # Files of scripts and measurements stay.
     assert seen == ["bench.log"]
