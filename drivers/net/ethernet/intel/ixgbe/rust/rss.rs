@@ -3,6 +3,8 @@
 //! Receive side scaling (datasheet 7.1.2.8): a hash spreads frames over the queues, and keeps those
 //! of a flow on one queue.
 
+use core::num::NonZero;
+
 use kernel::{
     io::{
         register::Array,
@@ -109,8 +111,9 @@ impl Hashing {
 
 /// Returns the queue pair of entry `index` of the redirection table. An entry has 4 bits.
 fn entry(index: usize, pairs: u16) -> u8 {
+    let pairs = NonZero::new(usize::from(pairs.min(16))).unwrap_or(NonZero::<usize>::MIN);
     // CAST: The remainder is less than 16.
-    (index % usize::from(pairs.clamp(1, 16))) as u8
+    (index % pairs) as u8
 }
 
 /// The redirection table and the key.
