@@ -27,8 +27,8 @@ class Kind:
     config: str
     # Only these, or all.
     programs: tuple[str, ...] = ()
-    # Those that make test runs without ALL=1.
-    tier: tuple[str, ...] = ()
+    # If make test runs the suite without ALL=1: not these.
+    beyond: tuple[str, ...] = ()
     # Not these.
     without: tuple[str, ...] = ()
     # A key of CARDS.

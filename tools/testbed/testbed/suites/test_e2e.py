@@ -125,7 +125,7 @@ def _parameters() -> list[Any]:
         pytest.param(
             kind, name, id=f"{kind.suite}/{name}",
             marks=[pytest.mark.suite(kind.suite),
-                   *([] if name in kind.tier else [pytest.mark.beyond])],
+                   *([pytest.mark.beyond] if name in kind.beyond else [])],
         )
         for kind in KINDS
         for name in programs_of(clone, kind.suite)
