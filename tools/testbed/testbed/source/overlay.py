@@ -15,7 +15,7 @@ from pathlib import Path
 
 from testbed.env import short_hash
 from testbed.host.ui import Failure
-from testbed.source.patching import first_states, patched_files, read_series
+from testbed.source.patching import as_bytes, read_series, weave
 from testbed.source.tree import Tree
 
 # The folders of the clone that mirror the kernel tree.
@@ -71,12 +71,9 @@ def wanted_files(clone: Path, base: Path) -> dict[str, bytes | None]:
                 "patch in patches/, or give the new file another name",
             )
         wanted[name] = (clone / name).read_bytes()
-    patches = read_series(clone / "patches")
-    first = first_states(clone, patches, wanted)
-    for name, content in patched_files(base, patches, first).items():
-        if name in wanted and content != wanted[name]:
-            raise Failure(f"the patches make another {name} than the clone has")
-        wanted[name] = content
+    # The clone's own files are as they are: only a series needs their earlier states.
+    for name, file in weave(base, read_series(clone / "patches"), own=wanted).items():
+        wanted[name] = as_bytes(file.content())
     return wanted
 
 

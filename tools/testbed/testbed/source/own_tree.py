@@ -7,24 +7,20 @@ those are kept. A topic that is incomplete in the tree is refused.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.host.ui import Failure
-from testbed.source.patching import (
-    Patch,
-    applies,
-    apply_patch,
-    copy_files,
-    read,
-    touched_files,
-    write,
-)
-from testbed.source.topics import Topic, states_of_new_files, topics
+from testbed.source import overlay
+from testbed.source.diff import Section
+from testbed.source.patching import apply, as_bytes, as_text, read
+from testbed.source.topics import Topic, topics
+from testbed.source.weave import Misfit, Weave
 
 _WAY_OUT = "OVERLAY=0 builds the tree as it is; DRIVER=rust loads the driver that it has"
+# Upstream's files by name, with some patches and without others.
+_Texts = dict[str, str | None]
 
 
 @dataclass
@@ -38,47 +34,62 @@ class Found:
 def complete(clone: Path, base: Path) -> Found:
     """The files that complete the tree; a conflict is a `Failure`."""
     everything = topics(clone)
-    touched = touched_files(topic.patch for topic in everything)
-    with tempfile.TemporaryDirectory(prefix="skbulk-own-") as name:
-        scratch = Path(name)
-        copy_files(base, scratch, touched)
-        reverted = _revert(scratch, everything)
-        there = [topic for topic in everything if _is_there(topic, clone, base, reverted)]
-        first = states_of_new_files(clone, everything)
-        wanted: dict[str, bytes | None] = {}
-        for topic in everything:
-            patch = topic.patch
-            for file in topic.files if topic not in there else ():
-                if file in first:
-                    write(scratch / file, first[file])
-            if topic in there and patch not in reverted:
-                continue
-            if patch.touched:
-                apply_patch(scratch, patch, _WAY_OUT)
-            if topic not in there:
-                wanted.update({file: (clone / file).read_bytes() for file in topic.files})
-        for file in touched:
-            content = read(scratch / file)
-            if content != read(base / file):
-                wanted[file] = content
-            else:
-                wanted.pop(file, None)
+    own = set(overlay.new_files(clone))
+    sections = {topic.name: [one for one in topic.patch.sections if one.name not in own]
+                for topic in everything}  # fmt: skip
+    before = {one.name: as_text(read(base / one.name)) for ones in sections.values()
+              for one in ones}  # fmt: skip
+    texts, reverted = _revert(dict(before), everything, sections)
+    there = [topic for topic in everything if _is_there(topic, clone, base, reverted)]
+    wanted: dict[str, bytes | None] = {}
+    for topic in everything:
+        if topic not in there:
+            wanted.update({file: (clone / file).read_bytes() for file in topic.files})
+        elif topic.name not in reverted:
+            continue
+        for section in sections[topic.name]:
+            file = Weave(texts[section.name])
+            apply(file, section, topic.patch, _WAY_OUT)
+            texts[section.name] = file.content()
+    wanted.update(_of_no_topic(own, everything, clone, base))
+    wanted.update({name: as_bytes(text) for name, text in texts.items() if text != before[name]})
     return Found(wanted, _notes(clone, base, there, len(everything)))
 
 
-def _revert(scratch: Path, everything: Sequence[Topic]) -> set[Patch]:
-    """Revert the patches that the tree has, the last one first."""
+def _revert(
+    texts: _Texts, everything: Sequence[Topic], sections: Mapping[str, list[Section]]
+) -> tuple[_Texts, set[str]]:
+    """Revert the patches that the tree has, the last one first; the texts, and their names."""
     found = set()
     for topic in reversed(everything):
-        if topic.patch.touched and applies(scratch, topic.patch, reverse=True):
-            apply_patch(scratch, topic.patch, reverse=True)
-            found.add(topic.patch)
-    return found
+        back = dict(texts)
+        try:
+            for section in sections[topic.name]:
+                file = Weave(back[section.name])
+                file.apply(section.reversed, topic.name)
+                back[section.name] = file.content()
+        except Misfit:
+            continue
+        if sections[topic.name]:
+            texts = back
+            found.add(topic.name)
+    return texts, found
 
 
-def _is_there(topic: Topic, clone: Path, base: Path, reverted: set[Patch]) -> bool:
+def _of_no_topic(
+    own: Iterable[str], everything: Sequence[Topic], clone: Path, base: Path
+) -> dict[str, bytes]:
+    """New files that no topic lists yet."""
+    listed = {file for topic in everything for file in topic.files}
+    new = [file for file in own if file not in listed and not _same(clone, base, file)]
+    if there := [file for file in new if (base / file).exists()]:
+        raise Failure(f"{there[0]} exists in the tree, and no topic of the series has it", _WAY_OUT)
+    return {file: (clone / file).read_bytes() for file in new}
+
+
+def _is_there(topic: Topic, clone: Path, base: Path, reverted: set[str]) -> bool:
     """Whether the tree has the topic, possibly with changes."""
-    patched = topic.patch in reverted
+    patched = topic.name in reverted
     if not topic.files:
         return patched
     present = [file for file in topic.files if (base / file).exists()]

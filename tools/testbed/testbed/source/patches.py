@@ -18,7 +18,7 @@ from testbed.host.ui import Failure
 from testbed.settings import child_environment
 from testbed.source import overlay
 from testbed.source.patching import Series, copy_files, read, read_all, touched_files, write
-from testbed.source.topics import Topic, states_of_new_files, topics
+from testbed.source.topics import Topic, check, states_of_new_files, topics
 
 # The sender of the mails without AUTHOR: not a person, so there is no sign-off.
 NOBODY = "skbulk <skbulk@localhost>"
@@ -70,7 +70,7 @@ class Repository:
 def take(repository: Repository, topic: Topic, clone: Path, first: Mapping[str, bytes]) -> None:
     """Bring a topic's changes and files into the repository."""
     patch = topic.patch
-    if patch.touched:
+    if patch.sections:
         repository.git("apply", "--index", "--whitespace=nowarn", patch.path,
                        what=f"git apply of {patch.path.name}")  # fmt: skip
     for file in topic.files:
@@ -99,6 +99,7 @@ def write_series(
     base_commit: str = "",
 ) -> list[Written]:
     """Write the mails into folders of `out`, verified by applying them to a fresh base."""
+    check(clone)
     wanted = overlay.wanted_files(clone, base)
     every_series, everything = read_all(clone / "patches"), topics(clone)
     if only and only not in [series.name for series in every_series]:
@@ -122,12 +123,12 @@ def write_series(
             _cover(clone, series, folder, version, base_commit)
             mails = tuple(sorted(path for path in folder.iterdir() if path.name[:4] != "0000"))
             written.append(Written(series, folder, mails))
-        check = Repository(Path(name) / "check", base, touched, version, author or NOBODY)
+        fresh = Repository(Path(name) / "check", base, touched, version, author or NOBODY)
         for one in written:
             for mail in one.mails:
-                check.git("am", "-q", mail, what=f"git am of the written {mail.name}")
+                fresh.git("am", "-q", mail, what=f"git am of the written {mail.name}")
         for file, content in wanted.items():
-            if read(check.folder / file) != content:
+            if read(fresh.folder / file) != content:
                 raise Failure(f"the written series makes another {file} than the overlay")
     for one in written:
         if only and one.series.name != only:
@@ -202,5 +203,5 @@ def steps(clone: Path, base: Path) -> Iterator[tuple[Topic, dict[str, bytes | No
         for topic in everything:
             take(scratch, topic, clone, first)
             scratch.commit(topic.name)
-            seen.update(dict.fromkeys([*topic.patch.touched, *topic.files]))
+            seen.update(dict.fromkeys([*touched_files([topic.patch]), *topic.files]))
             yield topic, {file: read(scratch.folder / file) for file in seen}

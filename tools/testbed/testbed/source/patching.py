@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reads patches/series and computes the contents of the patched files."""
+"""Reads patches/series and applies the patches, without fuzz."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from testbed.host import proc
 from testbed.host.ui import Failure
+from testbed.source.diff import Section, parse
+from testbed.source.weave import Misfit, Weave
 
 _HEAD = re.compile(r"\[([\w-]+)\](?: after (.+))?")
-_TARGET = re.compile(r"^(---|\+\+\+) (?:[ab]/)?(\S+)", re.M)
-_FILE_LINE = re.compile(r"^(?:checking|patching) file '?([^'\n]+?)'?$")
-_HUNK_LINE = re.compile(r"^Hunk #(\d+) FAILED at (\d+)")
 
 
 @dataclass(frozen=True)
@@ -44,16 +41,14 @@ class Patch:
         return subject.partition("Subject:")[2].replace("[PATCH]", "").strip(), body
 
     @property
-    def touched(self) -> list[str]:
-        """The files it changes, creates or removes, in its order."""
-        names = [name for _, name in _TARGET.findall(self.text) if name != "/dev/null"]
-        return list(dict.fromkeys(names))
+    def name(self) -> str:
+        """The name of its file without the ending."""
+        return self.path.stem
 
-    def section(self, name: str) -> str:
-        """The part of it that changes one file."""
-        diff = self.text.partition("\n---\n")[2]
-        parts = re.split(r"^(?=diff --git )", diff, flags=re.M)
-        return "".join(part for part in parts if f" b/{name}\n" in part.partition("@@")[0])
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The files that it changes, in its order."""
+        return tuple(parse(self.text.partition("\n---\n")[2]))
 
 
 @dataclass(frozen=True)
@@ -98,8 +93,8 @@ def read_series(folder: Path) -> list[Patch]:
 
 
 def touched_files(patches: Iterable[Patch]) -> list[str]:
-    """The files that some patches change, create or remove, in their order."""
-    return list(dict.fromkeys(name for patch in patches for name in patch.touched))
+    """The files that some patches change, in their order."""
+    return list(dict.fromkeys(one.name for patch in patches for one in patch.sections))
 
 
 def read(path: Path) -> bytes | None:
@@ -120,75 +115,50 @@ def copy_files(base: Path, folder: Path, names: Iterable[str]) -> None:
             write(folder / name, content)
 
 
-def first_states(clone: Path, patches: list[Patch], new: Collection[str]) -> dict[str, bytes]:
-    """The contents of new files before patches of later topics change them.
+def first_states(clone: Path, patches: Sequence[Patch], own: Container[str]) -> dict[str, bytes]:
+    """The contents of own files before patches of later topics change them.
 
     The clone has their last state: those patches are reverted.
     """
-    result = {}
-    for name in (name for name in touched_files(patches) if name in new):
-        with tempfile.TemporaryDirectory(prefix="skbulk-state-") as folder:
-            file, diff = Path(folder) / name, Path(folder) / "section.patch"
-            write(file, (clone / name).read_bytes())
-            for patch in reversed(patches):
-                if name in patch.touched:
-                    diff.write_text(patch.section(name))
-                    apply_patch(Path(folder), Patch(diff, ""), f"it is part of {patch.path.name}",
-                                reverse=True)  # fmt: skip
-            result[name] = file.read_bytes()
-    return result
+    found: dict[str, Weave] = {}
+    for patch in reversed(patches):
+        for section in (one for one in patch.sections if one.name in own):
+            name = section.name
+            file = found.setdefault(name, Weave(as_text(read(clone / name))))
+            apply(file, section.reversed, patch, f"it is part of {patch.path.name}")
+    return {name: (file.content() or "").encode() for name, file in found.items()}
 
 
-def _explain(patch: Patch, text: str, way_out: str) -> Failure:
-    """Turn the tool's output into the patch, the file and the hunk."""
-    current = "a file"
-    where = []
-    for line in text.splitlines():
-        if found := _FILE_LINE.match(line):
-            current = found[1]
-        elif found := _HUNK_LINE.match(line):
-            where.append(f"{current}: hunk {found[1]} (at line {found[2]}) does not fit")
-    return Failure(
-        f"patch {patch.path.name} does not apply to this kernel tree",
-        *(where or text.strip().splitlines()[-4:]),
-        "the tree was left as it was",
-        way_out,
-    )
+def weave(base: Path, patches: Iterable[Patch], own: Container[str] = ()) -> dict[str, Weave]:
+    """The upstream files that patches change; what they say of the clone's `own` is left out."""
+    found: dict[str, Weave] = {}
+    for patch in patches:
+        for section in (one for one in patch.sections if one.name not in own):
+            file = found.get(section.name)
+            if file is None:
+                file = found[section.name] = Weave(as_text(read(base / section.name)))
+            apply(file, section, patch)
+    return found
 
 
-def _patch(folder: Path, patch: Patch, *words: str) -> subprocess.CompletedProcess[str]:
-    # -F0: no fuzz for a hunk with changed context.
-    return proc.capture(["patch", "-p1", "-F0", "-f", "--no-backup-if-mismatch", "-r", "-", *words,
-                         "-d", folder, "-i", patch.path])  # fmt: skip
+def apply(file: Weave, section: Section, patch: Patch, way_out: str = "") -> None:
+    """Apply a part of a patch; the `Failure` names the place that does not fit."""
+    try:
+        file.apply(section, patch.name)
+    except Misfit as misfit:
+        raise Failure(
+            f"patch {patch.path.name} does not apply to this kernel tree",
+            str(misfit),
+            "the tree was left as it was",
+            way_out,
+        ) from None
 
 
-def applies(folder: Path, patch: Patch, reverse: bool = False) -> bool:
-    """Whether a patch can be applied, or reverted."""
-    words = ("-R", "--dry-run") if reverse else ("--dry-run",)
-    return _patch(folder, patch, *words).returncode == 0
+def as_text(content: bytes | None) -> str | None:
+    """A file's content as text, which `as_bytes` turns back in any case."""
+    return None if content is None else content.decode(errors="surrogateescape")
 
 
-def apply_patch(folder: Path, patch: Patch, way_out: str = "", reverse: bool = False) -> None:
-    """Apply or revert a patch; the `Failure` names the place that does not fit."""
-    done = _patch(folder, patch, *(["-R"] if reverse else []))
-    if done.returncode != 0:
-        raise _explain(patch, done.stdout, way_out)
-
-
-def patched_files(
-    base: Path, patches: list[Patch], new: Mapping[str, bytes]
-) -> dict[str, bytes | None]:
-    """Apply all patches to copies; returns the contents of the touched files, None for a
-    removed one. `new` are files that the tree lacks, before a patch changes them.
-    """
-    touched = touched_files(patches)
-    with tempfile.TemporaryDirectory(prefix="skbulk-patch-") as name:
-        scratch = Path(name)
-        copy_files(base, scratch, touched)
-        for file in new.keys() & set(touched):
-            write(scratch / file, new[file])
-        for patch in patches:
-            # A topic of new files alone is just a mail's header.
-            if patch.touched:
-                apply_patch(scratch, patch)
-        return {file: read(scratch / file) for file in touched}
+def as_bytes(text: str | None) -> bytes | None:
+    """The reverse of `as_text`."""
+    return None if text is None else text.encode(errors="surrogateescape")

@@ -28,7 +28,7 @@ class Topic:
     @property
     def name(self) -> str:
         """The name of the patch without its ending."""
-        return self.patch.path.stem
+        return self.patch.name
 
 
 def _patterns(patch: Patch) -> list[str]:
@@ -39,17 +39,30 @@ def _patterns(patch: Patch) -> list[str]:
     return [line for line in lines if line]
 
 
-def topics(clone: Path) -> list[Topic]:
-    """Sort the clone's new files into the topics of the series."""
-    series = read_series(clone / "patches")
-    if not series:
-        raise Failure("patches/series lists no patch: there is no series to write")
-    rules = {patch.path.name: _patterns(patch) for patch in series}
-    homes = {
+def _homes(clone: Path, patches: Sequence[Patch]) -> dict[str, list[str]]:
+    """The names of the topics that list each of the clone's new files."""
+    rules = {patch.name: _patterns(patch) for patch in patches}
+    return {
         file: [name for name, patterns in rules.items()
                if any(fnmatch.fnmatchcase(file, one) for one in patterns)]
         for file in overlay.new_files(clone)
     }  # fmt: skip
+
+
+def topics(clone: Path) -> list[Topic]:
+    """Sort the clone's new files into the topics of the series, as far as these list them."""
+    patches = read_series(clone / "patches")
+    homes = _homes(clone, patches)
+    return [Topic(patch, tuple(file for file, names in homes.items() if patch.name in names[:1]))
+            for patch in patches]  # fmt: skip
+
+
+def check(clone: Path) -> None:
+    """Refuse to write a series that would not be the clone. Building does not need this."""
+    patches = read_series(clone / "patches")
+    if not patches:
+        raise Failure("patches/series lists no patch: there is no series to write")
+    homes = _homes(clone, patches)
     if homeless := [file for file, names in homes.items() if not names]:
         raise Failure(
             "these new files belong to no topic:",
@@ -58,11 +71,9 @@ def topics(clone: Path) -> list[Topic]:
         )
     if twice := [f"{file}: {', '.join(names)}" for file, names in homes.items() if names[1:]]:
         raise Failure("these new files belong to more than one topic:", *twice)
-    if stale := [f"{name}: {one}" for name, ones in rules.items() for one in ones
+    if stale := [f"{patch.path.name}: {one}" for patch in patches for one in _patterns(patch)
                  if not fnmatch.filter(homes, one)]:  # fmt: skip
         raise Failure("these lines of .files lists match no file:", *stale)
-    return [Topic(patch, tuple(file for file, names in homes.items() if patch.path.name in names))
-            for patch in series]  # fmt: skip
 
 
 def states_of_new_files(clone: Path, everything: Sequence[Topic]) -> dict[str, bytes]:

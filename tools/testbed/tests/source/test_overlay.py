@@ -138,12 +138,27 @@ class OverlayTest(unittest.TestCase):
             (self.clone / name).write_text("x")
         self.assertEqual(list(overlay.new_files(self.clone)), ["rust/new.rs"])
 
-    def test_a_patch_may_make_and_remove_files(self) -> None:
+    def test_a_patch_may_remove_a_file(self) -> None:
         (self.clone / "patches/0001.patch").write_text(
-            "--- /dev/null\n+++ b/net/made.c\n@@ -0,0 +1 @@\n+made\n"
-            "--- a/net/core.c\n+++ /dev/null\n@@ -1,7 +0,0 @@\n"
+            "text\n---\n--- a/net/core.c\n+++ /dev/null\n@@ -1,7 +0,0 @@\n"
             + "".join(f"-{line}\n" for line in UPSTREAM.split())
         )
         self.lay()
-        self.assertEqual(self.work("net/made.c"), "made\n")
         self.assertFalse((self.tree.work / "net/core.c").exists())
+
+    def test_a_patch_makes_no_file(self) -> None:
+        (self.clone / "patches/0001.patch").write_text(
+            "text\n---\n--- /dev/null\n+++ b/net/made.c\n@@ -0,0 +1 @@\n+made\n"
+        )
+        with self.assertRaises(Failure) as caught:
+            self.lay()
+        self.assertIn("net/made.c is no file of this kernel tree", caught.exception.hints)
+
+    def test_what_a_patch_says_of_a_file_of_ours_does_not_matter(self) -> None:
+        """Whoever edits such a file builds what it says, even if the series needs mending."""
+        (self.clone / "patches/0001.patch").write_text(
+            PATCH + "--- a/rust/new.rs\n+++ b/rust/new.rs\n@@ -1 +1,2 @@\n of old\n+of later\n"
+        )
+        self.lay()
+        self.assertEqual(self.work("rust/new.rs"), "fn new() {}\n")
+        self.assertIn("new line\n", self.work("net/core.c"))

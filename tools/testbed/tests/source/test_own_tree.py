@@ -100,6 +100,14 @@ class OwnTreeTest(unittest.TestCase):
         self.write(self.base / "rust/b.rs", "// of another author\n")
         self.assertIn("rust/b.rs exists in the tree", self.failure())
 
+    def test_a_file_of_no_topic_is_built(self) -> None:
+        self.write(self.clone / "rust/new.rs", "// not listed yet\n")
+        self.assertEqual(
+            own_tree.complete(self.clone, self.base).wanted["rust/new.rs"], b"// not listed yet\n"
+        )
+        self.write(self.base / "rust/new.rs", "// of another author\n")
+        self.assertIn("rust/new.rs exists in the tree", self.failure())
+
     def test_a_patch_that_does_not_apply_is_named_with_the_place(self) -> None:
         self.write(self.base / "net/core.c", UPSTREAM.replace("line 19\n", "rewritten\n"))
         text = self.failure()

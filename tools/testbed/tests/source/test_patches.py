@@ -12,7 +12,7 @@ from testbed.host.ui import Failure
 from testbed.source import overlay
 from testbed.source.patches import Written, insert_entry, steps, write_series
 from testbed.source.patching import read_all
-from testbed.source.topics import topics
+from testbed.source.topics import check, topics
 from testbed.source.tree import version_of
 
 CLONE = Path(__file__).resolve().parents[4]
@@ -159,7 +159,7 @@ class SeriesTest(unittest.TestCase):
             self.setUp()
             (self.clone / file).write_text(text)
             with self.subTest(wanted), self.assertRaises(Failure) as caught:
-                topics(self.clone)
+                check(self.clone)
             self.assertIn(wanted, " ".join([str(caught.exception), *caught.exception.hints]))
 
     def test_a_series_without_cover_letter_is_refused(self) -> None:
