@@ -433,6 +433,11 @@ pub const REQUESTS: &[Entry] = &[
                 "most frames under way at once, 0 for no limit",
                 "256",
             ),
+            may(
+                "stall_ms",
+                "milliseconds after which a full window that does not move is taken for lost",
+                "20",
+            ),
             may("rate", "frames per second, 0 for no limit", "0"),
             may("latency", "true to measure the time of each frame", "false"),
             may("drain_ms", "milliseconds to wait for stragglers", "500"),

@@ -9,8 +9,6 @@ use crate::pace::{Pace, Times};
 use crate::spec::Generate;
 
 const MS: u64 = 1_000_000;
-/// A full window that does not move for so long is lost: the generator goes on.
-const WRITE_OFF: u64 = 20 * MS;
 /// Pause after the port refused frames, so that a closed port does not eat the whole run.
 const REFUSED_PAUSE: u64 = MS;
 /// Frames sent into a refusing port before the pause.
@@ -101,7 +99,8 @@ impl Run {
         }
         self.written_off = self.written_off.min(self.under_way());
         let open = self.under_way() - self.written_off;
-        if open >= self.spec.window && now.saturating_sub(self.last_event) > WRITE_OFF {
+        if open >= self.spec.window && now.saturating_sub(self.last_event) > self.spec.stall_ms * MS
+        {
             self.written_off += open;
             self.written_off_until = self.sent;
             self.last_event = now;
@@ -363,22 +362,23 @@ mod tests {
 
     #[test]
     fn the_window_holds_until_frames_come_back_or_are_written_off() {
-        let mut run = run(r#"{"from":0,"to":1,"count":100,"window":4}"#);
+        let mut run = run(r#"{"from":0,"to":1,"count":100,"window":4,"stall_ms":7}"#);
+        let stall = 7 * MS;
         assert_eq!(run.allowance(1), 4);
         let frames = sent(&mut run, 4);
         assert_eq!(run.allowance(2), 0);
         run.check(&frames[0], true, 3);
         assert_eq!(run.allowance(4), 1);
-        assert_eq!(run.allowance(4 + WRITE_OFF), 1);
+        assert_eq!(run.allowance(4 + stall), 1);
         sent(&mut run, 1);
-        assert_eq!(run.allowance(2 + WRITE_OFF), 4);
+        assert_eq!(run.allowance(2 + stall), 4);
         sent(&mut run, 4);
         // Frames that were written off come back after all: that does not open the window further.
-        let before = run.allowance(WRITE_OFF);
+        let before = run.allowance(stall);
         for frame in &frames[1..] {
-            run.check(frame, true, 4 + WRITE_OFF);
+            run.check(frame, true, 4 + stall);
         }
-        assert_eq!((before, run.allowance(5 + WRITE_OFF)), (0, 0));
+        assert_eq!((before, run.allowance(5 + stall)), (0, 0));
     }
 
     #[test]

@@ -90,6 +90,10 @@ pub struct Generate {
     /// Most frames under way at once; 0 for no limit.
     #[serde(default = "default_window")]
     pub window: u32,
+    /// Milliseconds after which a full window that does not move is taken for lost: the generator
+    /// goes on.
+    #[serde(default = "default_stall")]
+    pub stall_ms: u64,
     /// Frames per second; 0 for as many as the window allows.
     #[serde(default)]
     pub rate: u32,
@@ -124,6 +128,9 @@ fn default_ttl() -> u8 {
 }
 fn default_window() -> u32 {
     256
+}
+fn default_stall() -> u64 {
+    20
 }
 fn default_drain() -> u64 {
     500
