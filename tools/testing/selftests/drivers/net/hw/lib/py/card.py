@@ -9,7 +9,6 @@ side is the model.
 import contextlib
 import glob
 import os
-import time
 from pathlib import Path
 
 from .control_line import NicModel, NicModelError
@@ -84,6 +83,19 @@ class Port:
         """ Return an attribute of the interface from sysfs. """
         path = Path("/sys/class/net") / self.ifname / name
         return path.read_text(encoding="utf-8").strip()
+
+    def can_transmit(self):
+        """
+        Whether the queues take packets. The link watch opens them after it has set the state, and
+        learns of a lost carrier up to a second late: to read the carrier waits for it, and has it
+        look.
+        """
+        try:
+            return [self.attr(name) for name in ("carrier", "operstate", "carrier")] == [
+                "1", "up", "1"]
+        except OSError:
+            # There is no carrier to read while the interface is down.
+            return False
 
     def ifindex(self):
         """ Return the index of the interface. """
@@ -163,15 +175,10 @@ class Card:
                    f"{self.driver} makes an interface for each port")
 
     def wait_up(self, ports=None):
-        """
-        Wait until the ports can transmit. The carrier alone is too early:
-        queues drop packets until the link watch has run.
-        """
+        """ Wait until the ports can transmit. """
         ports = ports or self.ports
         # A debug kernel on emulated CPUs takes 3 s to restart a port.
-        wait_until(lambda: all(port.attr("operstate") == "up" for port in ports),
-                   60, "the ports are up")
-        time.sleep(0.2)
+        wait_until(lambda: all(port.can_transmit() for port in ports), 60, "the ports are up")
 
     def load(self, parameters="", wait=True):
         """ Load the driver under test. """

@@ -35,7 +35,7 @@ def skip_program(why):
     sys.exit(4)
 
 
-def wait_until(cond, seconds, what, sleep=0.1):
+def wait_until(cond, seconds, what, sleep=0.01):
     """ Poll a condition, and fail the case on a timeout. """
     end = time.monotonic() + seconds
     while not cond():
