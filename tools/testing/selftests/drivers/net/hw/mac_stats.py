@@ -6,18 +6,20 @@ Counters that standards define (ethtool -S --groups): they are those of the
 frames that a wire has seen, and of pause frames.
 """
 
-import time
-
 from lib.py import KsftNamedVariant, KsftSkipEx, cmd, ethtool, ksft_disruptive
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
+from lib.py.support import wait_until
 
 # Few frames, so that each of them finds a descriptor.
 FRAMES = 200
 PAUSE = bytes.fromhex("0180c2000001" "020000000001" "88080001")
 BROADCAST = bytes.fromhex("ffffffffffff" "020000000001" "88b5") + bytes(46)
 GROUPS = ("eth-mac", "rmon")
+# The counters of the port where frames arrive, and of the one where they leave.
+NAMES = (("FramesReceivedOK", "OctetsReceivedOK", "rx-pktsNtoM"),
+         ("FramesTransmittedOK", "OctetsTransmittedOK", "tx-pktsNtoM"))
 
 
 def _group(port, name):
@@ -55,58 +57,68 @@ def group(cfg, name):
     ksft_ge(len(_group(cfg.ports[0], name)), 1)
 
 
-def _growth(before, after, key):
-    return after[key] - before[key]
+def _counted(port, names, size):
+    """ Return the frames and octets of a port in one direction, and its frames of a size. """
+    good, octets, sizes = names
+    mac = _group(port, "eth-mac")
+    return mac[good], mac[octets], _bucket(_group(port, "rmon"), sizes, size + 4)
 
 
 @ksft_variants([KsftNamedVariant(str(size), size) for size in (60, 123, 124, 200, 508, 1514)])
 def frames(cfg, size):
     """ Frames of a size are counted where they arrive and where they leave. """
-    rx, tx = cfg.ports[0], cfg.ports[1]
-    before = [(_group(port, "eth-mac"), _group(port, "rmon")) for port in (rx, tx)]
-    cfg.check_forwarded(FRAMES, size)
-    # Drivers may update their counters only once a second.
-    time.sleep(2)
-    after = [(_group(port, "eth-mac"), _group(port, "rmon")) for port in (rx, tx)]
+    data = FRAMES * (size + 4)
+    # A few others may pass, such as those of ARP.
+    expected = (range(FRAMES, FRAMES + 10), range(data, data + 10 * 100),
+                range(FRAMES, FRAMES + 10))
 
-    for index, (good, octets, key) in enumerate((
-            ("FramesReceivedOK", "OctetsReceivedOK", "rx-pktsNtoM"),
-            ("FramesTransmittedOK", "OctetsTransmittedOK", "tx-pktsNtoM"))):
-        count = _growth(before[index][0], after[index][0], good)
-        # A few others may pass, such as those of ARP.
-        ksft_in(count, range(FRAMES, FRAMES + 10), good)
-        grown = _growth(before[index][0], after[index][0], octets)
-        data = FRAMES * (size + 4)
-        ksft_in(grown, range(data, data + 10 * 100), octets)
-        buckets = [_bucket(found[index][1], key, size + 4) for found in (before, after)]
-        ksft_in(buckets[1] - buckets[0], range(FRAMES, FRAMES + 10), key)
+    def growth():
+        """ Return how much the counters of both ports have grown. """
+        return [[after - was for after, was in zip(_counted(port, names, size), old, strict=True)]
+                for port, names, old in zip(cfg.ports, NAMES, before, strict=True)]
+
+    before = [_counted(port, names, size) for port, names in zip(cfg.ports, NAMES, strict=True)]
+    cfg.check_forwarded(FRAMES, size)
+    # Drivers may update their counters only once in some seconds.
+    wait_until(lambda: all(grown >= least.start for port in growth()
+                           for grown, least in zip(port, expected, strict=True)),
+               10, "the frames are counted")
+    for names, found in zip(NAMES, growth(), strict=True):
+        for name, grown, allowed in zip(names, found, expected, strict=True):
+            ksft_in(grown, allowed, name)
 
 
 def broadcast(cfg):
     """ Frames to the broadcast address are counted. """
     port = cfg.ports[0]
-    before = _group(port, "eth-mac")
+
+    def counted():
+        return _group(port, "eth-mac")["BroadcastFramesReceivedOK"]
+
+    before = counted()
     for _ in range(5):
         cfg.model.inject(port.number, BROADCAST)
-    time.sleep(2)
-    after = _group(port, "eth-mac")
-    ksft_in(_growth(before, after, "BroadcastFramesReceivedOK"), range(5, 15))
+    wait_until(lambda: counted() >= before + 5, 10, "the frames are counted")
+    ksft_in(counted() - before, range(5, 15))
 
 
 @ksft_variants([KsftNamedVariant("stop", 0xffff), KsftNamedVariant("go_on", 0)])
 def pause_frames(cfg, units):
     """ Pause frames are counted, as such and not as others, and end in the card. """
     port = cfg.ports[0]
+    cfg.settle()
     frames_ok = _group(port, "eth-mac")["FramesReceivedOK"]
     sent, received = _pauses(port)
     arrived = port.stat("rx_packets")
     frame = PAUSE + units.to_bytes(2, "big") + bytes(42)
     for _ in range(7):
         cfg.model.inject(port.number, frame)
-    time.sleep(2)
+    # What the card has let through is received before this one is.
+    cfg.check_forwarded(1)
+    wait_until(lambda: _pauses(port)[1] >= received + 7, 10, "they are counted")
     ksft_eq(_pauses(port), (sent, received + 7))
-    ksft_in(_group(port, "eth-mac")["FramesReceivedOK"] - frames_ok, range(3))
-    ksft_in(port.stat("rx_packets") - arrived, range(3))
+    ksft_in(_group(port, "eth-mac")["FramesReceivedOK"] - frames_ok - 1, range(3))
+    ksft_in(port.stat("rx_packets") - arrived - 1, range(3))
 
 
 @ksft_disruptive

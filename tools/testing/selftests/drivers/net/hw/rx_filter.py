@@ -9,14 +9,13 @@ mode, further unicast addresses.
 import contextlib
 import socket
 import struct
-import time
 
 from lib.py import CmdExitFailure, KsftNamedVariant, KsftSkipEx
 from lib.py import cmd, defer, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_raises, ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
-from lib.py.support import SOL_PACKET, frames_since, repeated
+from lib.py.support import SOL_PACKET, frames_since, repeated, wait_until
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 OTHER = "02:00:00:00:77:77"
@@ -27,8 +26,8 @@ OTHERS = 1000
 # More than any filter table of the card holds.
 GROUPS = 200
 
-# Experimental: nothing answers to it.
-ETH_P_TEST = 0x88b5
+# Experimental: nothing answers to them.
+ETH_P_TEST, ETH_P_LAST = 0x88b5, 0x88b6
 PACKET_ADD_MEMBERSHIP = 1
 PACKET_MR_MULTICAST = 0
 
@@ -49,22 +48,30 @@ def _in_effect(cfg):
     cmd(f"ethtool -S {cfg.ifname}")
 
 
+def _listen(cfg, protocol):
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(protocol))
+    sock.bind((cfg.ifname, protocol))
+    return sock
+
+
+def _frame(mac, protocol):
+    return bytes.fromhex(mac.replace(":", "") + "020000000002") \
+        + struct.pack("!H", protocol) + bytes(46)
+
+
 def _check_arrive(cfg, expected, mac, count=FRAMES):
-    """ Check how many of some frames to an address reach the stack. """
+    """
+    Check how many of some frames to an address reach the stack, until one behind them does that
+    every filter lets through.
+    """
     _in_effect(cfg)
-    frame = bytes.fromhex(mac.replace(":", "") + "020000000002") \
-        + struct.pack("!H", ETH_P_TEST) + bytes(46)
-    arrived = 0
-    # A socket of that protocol: counters of the port have the frames of neighbours too.
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_TEST)) as sock:
-        sock.bind((cfg.ifname, ETH_P_TEST))
+    # Sockets of protocols: counters of the port have the frames of neighbours too.
+    with _listen(cfg, ETH_P_TEST) as sock, _listen(cfg, ETH_P_LAST) as last:
         for _ in range(count):
-            cfg.model.inject(0, frame)
-        end = time.monotonic() + (3 if expected else 0.5)
-        while time.monotonic() < end and (not expected or arrived < expected):
-            time.sleep(0.05)
-            arrived += frames_since(sock)
-    ksft_eq(arrived, expected, f"frames to {mac}")
+            cfg.model.inject(0, _frame(mac, ETH_P_TEST))
+        cfg.model.inject(0, _frame(BROADCAST, ETH_P_LAST))
+        wait_until(lambda: frames_since(last), 10, "the last frame arrives")
+        ksft_eq(frames_since(sock), expected, f"frames to {mac}")
 
 
 @ksft_variants([
