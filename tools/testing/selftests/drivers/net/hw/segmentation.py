@@ -6,6 +6,7 @@ Packets that the device splits (TSO, USO): each frame on the wire is the same,
 byte for byte, as when the stack splits the packet.
 """
 
+import contextlib
 import socket
 import struct
 from functools import partial
@@ -22,6 +23,8 @@ PACKET_OUTGOING = 4
 NEEDS_CSUM = 1
 GSO = {"tcp4": 1, "tcp6": 4, "udp4": 5, "udp6": 5}
 ETH_HLEN = 14
+# An experimental EtherType (IEEE 802), of a frame behind all others.
+ETH_P_LAST = 0x88b5
 FEATURES = ("tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-udp-segmentation")
 # No host has these addresses, so there are no answers.
 V4 = (bytes((10, 9, 0, 70)), bytes((10, 9, 0, 77)))
@@ -76,6 +79,13 @@ def _send(ifname, kind, packet, transport, size):
         sender.send(vnet + packet)
 
 
+def _send_last(cfg):
+    """ Send a frame that arrives behind those that were sent before. """
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender:
+        sender.bind((cfg.ifname, ETH_P_LAST))
+        sender.send(_macs(cfg) + struct.pack("!H", ETH_P_LAST) + bytes(46))
+
+
 def send_and_receive(cfg, kind, packet, transport, size, count, tunnel=None, offset=0):
     """
     Send a packet that is to be split into segments of this size, and return the
@@ -86,20 +96,22 @@ def send_and_receive(cfg, kind, packet, transport, size, count, tunnel=None, off
         receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         receiver.bind((cfg.remote_ifname, 0))
     receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-    frames = []
+    receiver.settimeout(10)
+    frames, ended = [], False
     at = offset + transport
-    with receiver:
+    with receiver, contextlib.suppress(TimeoutError):
         _send(tunnel or cfg.ifname, kind, packet, transport, size)
-        try:
-            while True:
-                receiver.settimeout(5 if len(frames) < count else 0.3)
-                frame, address = receiver.recvfrom(1 << 17)
-                # The destination, behind the IP addresses.
-                if address[2] != PACKET_OUTGOING and \
-                   frame[at:at + 4] == packet[transport:transport + 4]:
-                    frames.append(frame)
-        except TimeoutError:
-            return frames
+        _send_last(cfg)
+        # Several queues may change the order.
+        while not ended or len(frames) < count:
+            frame, address = receiver.recvfrom(1 << 17)
+            if address[2] == PACKET_OUTGOING:
+                continue
+            ended |= address[1] == ETH_P_LAST
+            # The ports, behind the IP addresses.
+            if frame[at:at + 4] == packet[transport:transport + 4]:
+                frames.append(frame)
+    return frames
 
 
 def _features(cfg, state):

@@ -160,15 +160,24 @@ def shared(cfg, clones, burst):
         receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_IP))
         receiver.bind((cfg.remote_ifname, ETH_P_IP))
     receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20)
-    receiver.settimeout(2)
+    receiver.settimeout(10)
     dropped = netdev_stat(cfg.ifname, "tx_dropped")
     with receiver:
         # If the queue was stopped in a burst, the last one exceeds the count.
         sent = _pktgen(cfg, [f"count {count}", f"clone_skb {clones}", f"burst {burst}"])
-        got = []
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender:
+            sender.bind((cfg.ifname, ETH_P_IP))
+            last = _frame(cfg, *ORDINARY)
+            sender.send(last)
+        got, ended = [], False
         with contextlib.suppress(TimeoutError):
-            while True:
-                got.append(receiver.recv(1 << 16))
+            # Several queues may change the order.
+            while not ended or len(got) < sent:
+                frame = receiver.recv(1 << 16)
+                if frame == last:
+                    ended = True
+                else:
+                    got.append(frame)
     ksft_eq(netdev_stat(cfg.ifname, "tx_dropped") - dropped, 0, "frames dropped")
     ksft_ge(sent, count)
     ksft_eq(len(got), sent, "frames that arrive")

@@ -8,7 +8,7 @@ import socket
 import struct
 import time
 
-from lib.py import cmd, ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_run
+from lib.py import KsftFailEx, cmd, ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_run
 from lib.py.nicmodel import CableEnv
 
 SO_TIMESTAMPING = 37
@@ -18,6 +18,9 @@ SOFTWARE = 1 << 4
 OPT_ID = 1 << 7
 SCM_TIMESTAMPING = 37
 SIZES = (20, 1400, 4000)
+IP_RECVERR = 11
+# struct sock_extended_err; the last of these fields, ee_data, is the number of the packet.
+EXTENDED_ERR = struct.Struct("=IBBBxII")
 
 
 def reported(cfg):
@@ -31,22 +34,43 @@ def _sender():
     return sock
 
 
-def _timestamps(sock):
-    """ Yield the timestamps that have come, in seconds. """
-    while select.select([sock], [], [sock], 0.5)[0]:
-        for level, kind, data in sock.recvmsg(1 << 16, 1024, socket.MSG_ERRQUEUE)[1]:
-            if (level, kind) == (socket.SOL_SOCKET, SCM_TIMESTAMPING):
-                seconds, nanoseconds = struct.unpack_from("=qq", data)
-                yield seconds + nanoseconds / 1e9
+def _next_stamp(sock):
+    """ Return the next timestamp, in seconds, and the number of its packet. """
+    if not select.select([sock], [], [], 10)[0]:
+        raise KsftFailEx("no timestamp")
+    stamp = number = None
+    for level, kind, data in sock.recvmsg(1 << 16, 1024, socket.MSG_ERRQUEUE)[1]:
+        if (level, kind) == (socket.SOL_SOCKET, SCM_TIMESTAMPING):
+            seconds, nanoseconds = struct.unpack_from("=qq", data)
+            stamp = seconds + nanoseconds / 1e9
+        elif (level, kind) == (socket.IPPROTO_IP, IP_RECVERR):
+            number = EXTENDED_ERR.unpack_from(data)[-1]
+    return stamp, number
+
+
+def _timestamps(cfg, sock, number):
+    """ Return the timestamps of a packet: those that come before the one of another packet. """
+    _send(cfg, sock, 20)
+    found = []
+    while True:
+        stamp, of_packet = _next_stamp(sock)
+        if of_packet > number:
+            return found
+        if of_packet == number:
+            found.append(stamp)
+
+
+def _send(cfg, sock, size):
+    sock.sendto(bytes(size), (cfg.remote_addr_v["4"], 9))
 
 
 def one_per_packet(cfg):
     """ Each packet has one timestamp, between its call and the answer to it. """
     with _sender() as sock:
-        for size in SIZES[:2]:
+        for number, size in enumerate(SIZES[:2]):
             before = time.time()
-            sock.sendto(bytes(size), (cfg.remote_addr_v["4"], 9))
-            got = list(_timestamps(sock))
+            _send(cfg, sock, size)
+            got = _timestamps(cfg, sock, 2 * number)
             ksft_eq(len(got), 1, f"timestamps of a packet of {size} bytes")
             for stamp in got:
                 ksft_ge(stamp, before - 0.001)
@@ -56,15 +80,18 @@ def one_per_packet(cfg):
 def each_fragment(cfg):
     """ A datagram that is fragmented has at least one. """
     with _sender() as sock:
-        sock.sendto(bytes(SIZES[2]), (cfg.remote_addr_v["4"], 9))
-        ksft_ge(len(list(_timestamps(sock))), 1)
+        _send(cfg, sock, SIZES[2])
+        ksft_ge(len(_timestamps(cfg, sock, 0)), 1)
 
 
 def none_without_request(cfg):
     """ A sender that has not asked gets none. """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.sendto(bytes(20), (cfg.remote_addr_v["4"], 9))
-        ksft_eq(list(_timestamps(sock)), [])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock, _sender() as other:
+        _send(cfg, sock, 20)
+        # This one leaves behind it.
+        _send(cfg, other, 20)
+        _next_stamp(other)
+        ksft_eq(select.select([sock], [], [], 0)[0], [])
 
 
 def main():
