@@ -113,7 +113,7 @@ def pause_frames(cfg, units):
     frame = PAUSE + units.to_bytes(2, "big") + bytes(42)
     for _ in range(7):
         cfg.model.inject(port.number, frame)
-    # What the card has let through is received before this one is.
+    # Frames that the card lets through are received before this one is.
     cfg.check_forwarded(1)
     wait_until(lambda: _pauses(port)[1] >= received + 7, 10, "they are counted")
     ksft_eq(_pauses(port), (sent, received + 7))
