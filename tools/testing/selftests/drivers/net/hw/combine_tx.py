@@ -19,7 +19,7 @@ from lib.py.support import Task, driver_stats, flood, kernel_log, wait_until
 
 SENDERS, COUNT = 6, 2000
 ATTEMPTS = 20
-DOWNS = 20
+DOWNS = 10
 FLOODERS = 3
 ACCOUNTED = ("tx_packets", "tx_lost", "tx_refused", "tx_combine_dropped")
 
@@ -215,7 +215,7 @@ def down_while_sending(cfg):
             for sender in senders:
                 sender.kill()
         ip(f"link set {port.ifname} up")
-        wait_until(lambda: port.attr("operstate") == "up", 20, "the port is up")
+        cfg.card.wait_up([port])
     cfg.account = taken, _accounted(cfg) - before
 
 
