@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use nicmodel_device::device::Device;
@@ -25,6 +24,7 @@ use crate::protocol::{
     UnknownAnswer, UnknownRegister,
 };
 use crate::trace::AccessesAnswer;
+use crate::wait;
 
 /// A line longer than this is no request.
 const MAX_LINE: u64 = 1 << 20;
@@ -127,7 +127,9 @@ impl Control {
             Request::Inject(inject) => {
                 self.port("inject", inject.port)?;
                 if inject.asleep {
-                    wait_for_sleep(self.device("inject", inject.port)?)?;
+                    let device = self.device("inject", inject.port)?;
+                    wait::until(|| device.is_asleep())
+                        .map_err(|error| format!("inject: the card was not put to sleep {error}"))?;
                 }
                 self.ask(|reply| Work::Inject(inject.port, inject.hex, reply))
                     .map(Answer::Inject)
@@ -155,6 +157,10 @@ impl Control {
             Request::Accesses(accesses) => {
                 let device = self.device("accesses", accesses.port)?;
                 Ok(Answer::Accesses(AccessesAnswer::of(device)))
+            }
+            Request::Wait(wait) => {
+                wait.carry_out(self.device("wait", wait.port)?)?;
+                Ok(Answer::Done(Done {}))
             }
         }
     }
@@ -296,19 +302,4 @@ impl Control {
         }
         Ok(Answer::Done(Done {}))
     }
-}
-
-/// Waits until a card sleeps.
-fn wait_for_sleep(device: &Device) -> Result<(), String> {
-    const PAUSE: Duration = Duration::from_millis(1);
-    const PATIENCE: Duration = Duration::from_secs(60);
-
-    let since = Instant::now();
-    while !device.is_asleep() {
-        if since.elapsed() > PATIENCE {
-            return Err("inject: the card was not put to sleep within a minute".to_owned());
-        }
-        thread::sleep(PAUSE);
-    }
-    Ok(())
 }

@@ -10,6 +10,7 @@ mod registers;
 mod rules;
 mod serve;
 mod trace;
+mod wait;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

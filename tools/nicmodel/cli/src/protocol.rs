@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::module::{LinkSpeed, Module};
 use crate::trace::{Accesses, AccessesAnswer, Trace};
+use crate::wait::Wait;
 
 /// A request.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub enum Request {
     Trace(Trace),
     /// Tell which registers were used while traced.
     Accesses(Accesses),
+    /// Wait for the driver.
+    Wait(Wait),
 }
 
 /// Explains one request, or all.
@@ -484,7 +487,7 @@ pub const REQUESTS: &[Entry] = &[
             ),
             may(
                 "asleep",
-                "true: as soon as the card sleeps, within a minute",
+                "true: as soon as the card sleeps, within two minutes",
                 "false",
             ),
         ],
@@ -609,10 +612,29 @@ pub const REQUESTS: &[Entry] = &[
         fields: &[PORT],
         example: r#"{"cmd":"accesses","port":0}"#,
     },
+    Entry {
+        cmd: "wait",
+        about: "answer when the driver of a port has done something, within two minutes",
+        fields: &[
+            PORT,
+            must(
+                "until",
+                "reads or writes, of a register from now on, or link: it is up, the driver has \
+                 started it over the module that is in the cage now, and has read that it is up",
+            ),
+            may(
+                "register",
+                "name of a register or an array of them, for reads and writes",
+                "none",
+            ),
+            may("count", "how many reads or writes", "1"),
+        ],
+        example: r#"{"cmd":"wait","port":0,"until":"reads","register":"LINKS","count":2}"#,
+    },
 ];
 
 /// Requests about the card: a model that is only the far side of another card lacks them.
-const OF_THE_CARD: [&str; 9] = [
+const OF_THE_CARD: [&str; 10] = [
     "link",
     "module",
     "stats",
@@ -622,6 +644,7 @@ const OF_THE_CARD: [&str; 9] = [
     "judge",
     "trace",
     "accesses",
+    "wait",
 ];
 
 impl Entry {
@@ -682,6 +705,7 @@ pub fn parse(line: &[u8]) -> Result<Request, String> {
         "judge" => typed(entry, fields).map(Request::Judge),
         "trace" => typed(entry, fields).map(Request::Trace),
         "accesses" => typed(entry, fields).map(Request::Accesses),
+        "wait" => typed(entry, fields).map(Request::Wait),
         _ => Err(format!("cmd: {cmd:?} is not carried out by this model")),
     }
 }
@@ -812,6 +836,7 @@ mod tests {
             r#"{"cmd":"judge","x":1}"#,
             r#"{"cmd":"trace","port":0,"x":1}"#,
             r#"{"cmd":"accesses","port":0,"x":1}"#,
+            r#"{"cmd":"wait","port":0,"until":"link","x":1}"#,
         ] {
             let text = refusal(line);
             let cmd: Value = serde_json::from_str(line).expect("an object");

@@ -238,6 +238,12 @@ fn a_bad_request_names_what_is_wrong() {
             r#"{"cmd":"fault","port":0,"kind":"rx_length","count":-1}"#,
             "count",
         ),
+        (r#"{"cmd":"wait","port":0,"until":"rain"}"#, "rain"),
+        (r#"{"cmd":"wait","port":0,"until":"reads"}"#, "register"),
+        (
+            r#"{"cmd":"wait","port":0,"until":"writes","register":"LINK"}"#,
+            "\"LINK\"",
+        ),
     ] {
         let answer = ask(&mut client, request);
         assert!(error(&answer).contains(word), "{request}: {answer}");
@@ -313,7 +319,7 @@ fn help_lists_the_requests() {
     let answer = model.ask(r#"{"cmd":"help"}"#);
     assert_eq!(answer["ok"], true);
     let requests = answer["requests"].as_array().unwrap();
-    assert_eq!(requests.len(), 13, "{answer}");
+    assert_eq!(requests.len(), 14, "{answer}");
     for request in requests {
         assert!(request["about"].is_string() && request["fields"].is_array());
         // The examples are fit for the model that prints them.

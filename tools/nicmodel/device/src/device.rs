@@ -26,6 +26,7 @@ use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 use crate::trace::Trace;
 use crate::wake::Wake;
+use crate::watch::{self, Watches};
 
 /// The longest that a slow read takes.
 const LONGEST_POLL: Duration = Duration::from_secs(1);
@@ -68,6 +69,8 @@ pub struct Device {
     pub faults: Faults,
     /// The register accesses, on request.
     pub trace: Trace,
+    /// The register accesses that somebody waits for.
+    pub watches: Watches,
     /// Filters that choose queues.
     pub filters: Filters,
     pub(crate) clock: Arc<dyn Clock>,
@@ -114,6 +117,7 @@ impl Device {
             wide: WideCounters::default(),
             faults: Faults::default(),
             trace: Trace::default(),
+            watches: Watches::default(),
             filters: Filters::default(),
             clock,
             config,
@@ -463,6 +467,7 @@ impl Device {
     pub fn register_read(&self, at: u32) -> u32 {
         let value = self.answer(at);
         self.trace.read(at, value);
+        self.watches.note(at, watch::Access::Read);
         value
     }
 
@@ -512,6 +517,11 @@ impl Device {
     /// A 32-bit write of BAR 0.
     pub fn register_write(&self, at: u32, value: u32) {
         self.trace.write(at, value);
+        self.carry_out(at, value);
+        self.watches.note(at, watch::Access::Write);
+    }
+
+    fn carry_out(&self, at: u32, value: u32) {
         if self.faults.removed() || self.ignores_access(at) {
             return;
         }

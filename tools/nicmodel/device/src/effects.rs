@@ -50,7 +50,12 @@ impl Device {
                 self.regs.set(value.with_smbi(true));
                 value.raw()
             }
-            Effect::Links => self.links().raw(),
+            Effect::Links => {
+                let changes = self.link_changes();
+                let links = self.links();
+                self.note_known(changes);
+                links.raw()
+            }
             Effect::Esdp => {
                 let full = self.slow().sfp.module().is_some();
                 self.regs.get::<Esdp>().with_sdp2_data(full).raw()
@@ -134,9 +139,13 @@ impl Device {
             Effect::I2cctl => self.slow().sfp.write(I2cctl::from_raw(value)),
             Effect::Swsm => self.regs.store(at, value),
             Effect::Msca => self.regs.set(Msca::from_raw(value).with_mdicmd(false)),
-            Effect::Autoc => self.watch_link(|| {
-                self.regs.set(Autoc::from_raw(value).with_restart_an(false));
-            }),
+            Effect::Autoc => {
+                let value = Autoc::from_raw(value);
+                self.watch_link(|| self.regs.set(value.with_restart_an(false)));
+                if value.restart_an() {
+                    self.note_start();
+                }
+            }
             Effect::Gssr => self.regs.store(at, value),
             Effect::Status | Effect::Links | Effect::Mmngc | Effect::Frtimer | Effect::Systim => {}
             Effect::Wuc => self.write_wuc(Wuc::from_raw(value)),

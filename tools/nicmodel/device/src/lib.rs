@@ -39,6 +39,7 @@ pub mod trace;
 mod tso;
 mod tx;
 mod wake;
+pub mod watch;
 
 #[cfg(test)]
 mod card;

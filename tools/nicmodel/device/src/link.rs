@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The link of a port: the cable, its far end, the module, and what the driver makes of them.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::device::Device;
 use crate::irq::{CAUSE_LIGHT, CAUSE_LSC, CAUSE_MODULE};
@@ -42,6 +42,11 @@ pub(crate) struct Link {
     speed: AtomicU8,
     /// The module was set up since it was put in.
     set_up: AtomicBool,
+    /// The link was started since then.
+    started: AtomicBool,
+    /// Changes of the link, and those of them of which the driver knows.
+    changes: AtomicU64,
+    known: AtomicU64,
     /// Held by a thread that changes something.
     change: Mutex<()>,
 }
@@ -53,6 +58,10 @@ impl Default for Link {
             far_end: AtomicU8::new(0),
             speed: AtomicU8::new(Speed::Ten as u8),
             set_up: AtomicBool::new(false),
+            started: AtomicBool::new(false),
+            // That it is there at first is one that the driver has yet to learn.
+            changes: AtomicU64::new(1),
+            known: AtomicU64::new(0),
             change: Mutex::new(()),
         }
     }
@@ -112,6 +121,7 @@ impl Device {
         }
         self.watch_link(|| self.slow().sfp.insert(None));
         self.link.set_up.store(false, Ordering::Release);
+        self.link.started.store(false, Ordering::Release);
         if module.is_none() {
             return;
         }
@@ -140,6 +150,38 @@ impl Device {
                 .sfp
                 .module()
                 .is_some_and(|module| module.answers && module.has_settings())
+    }
+
+    /// The driver has started the link.
+    pub(crate) fn note_start(&self) {
+        if !self.lacks_set_up() {
+            self.link.started.store(true, Ordering::Release);
+        }
+    }
+
+    /// What [`Self::note_known`] takes: the number of changes of the link so far.
+    pub(crate) fn link_changes(&self) -> u64 {
+        self.link.changes.load(Ordering::Acquire)
+    }
+
+    /// The driver has read the state of the link as it is after so many changes.
+    pub(crate) fn note_known(&self, changes: u64) {
+        self.link.known.store(changes, Ordering::Release);
+    }
+
+    /// Whether the link is up as the driver has started it, over the module that is in the cage
+    /// now if there is one, and the driver has read so.
+    pub fn is_link_settled(&self) -> bool {
+        let _guard = self.changing();
+        self.link()
+            && self.link.known.load(Ordering::Acquire) == self.link_changes()
+            && (!self.has_cage()
+                || self.link.started.load(Ordering::Acquire) && !self.lacks_set_up())
+    }
+
+    fn changing(&self) -> MutexGuard<'_, ()> {
+        let change = self.link.change.lock();
+        change.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The speed at which there is a link now.
@@ -184,20 +226,17 @@ impl Device {
 
     /// Makes a change after which the link may have come or gone.
     pub(crate) fn watch_link(&self, change: impl FnOnce()) {
-        let guard = self
-            .link
-            .change
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let guard = self.changing();
         let was_up = self.mac_link();
         change();
         let number = self.find_speed().map_or(0, |speed| speed as u8);
         let was = self.link.speed.swap(number, Ordering::AcqRel);
         let is_up = self.mac_link();
-        drop(guard);
         if was == number && was_up == is_up {
             return;
         }
+        self.link.changes.fetch_add(1, Ordering::AcqRel);
+        drop(guard);
         if was != number {
             self.feel_link();
         }
@@ -282,6 +321,43 @@ mod tests {
         assert_eq!(device.speed(), None);
         set(&device, ten.with_sdp5_data(false));
         assert_eq!(device.speed(), Some(Speed::One));
+    }
+
+    fn read_links(device: &Device) {
+        device.register_read(offset::LINKS);
+    }
+
+    fn set_up(device: &Device) {
+        device.register_write(offset::CORECTL, 1);
+    }
+
+    #[test]
+    fn a_link_is_settled_when_it_was_started_over_the_module_and_is_known() {
+        let device = judged();
+        set_up(&device);
+        mode(&device, LinkMode::Serial10G);
+        assert!(!device.is_link_settled(), "nobody has read LINKS");
+        read_links(&device);
+        assert!(device.is_link_settled());
+        put(&device, Kind::Lr);
+        read_links(&device);
+        assert!(device.link() && !device.is_link_settled(), "it has no settings");
+        mode(&device, LinkMode::Serial10G);
+        set_up(&device);
+        read_links(&device);
+        assert!(!device.is_link_settled(), "it was not started with them");
+        mode(&device, LinkMode::Parallel10G);
+        assert!(!device.is_link_settled(), "it is down");
+        mode(&device, LinkMode::Serial10G);
+        assert!(!device.is_link_settled(), "it is not known");
+        read_links(&device);
+        assert!(device.is_link_settled());
+        device.set_link(false);
+        device.set_link(true);
+        assert!(!device.is_link_settled(), "that it was away is not known");
+        device.set_module(None);
+        read_links(&device);
+        assert!(!device.is_link_settled());
     }
 
     #[test]

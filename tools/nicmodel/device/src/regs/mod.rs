@@ -120,6 +120,11 @@ impl Index {
     }
 }
 
+/// The register of a name, or the array.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    map::REGISTERS.iter().find(|entry| entry.name == name)
+}
+
 /// Name of the register at `offset`, or its number where there is none.
 pub fn name(offset: u32) -> String {
     match Index::get().lookup(offset) {
