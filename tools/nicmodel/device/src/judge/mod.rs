@@ -37,9 +37,10 @@ use crate::regs::{Access, Effect, Index, offset};
 
 /// Reports of one rule that are printed; the others are only counted.
 const PRINTED: u64 = 3;
-/// Nanoseconds for which a driver may take no notice of a lost link. The C driver looks every two
-/// seconds.
+/// Nanoseconds for which a driver may take no notice of a lost link, and check-ups, one of which the
+/// reset itself makes. The C driver looks every two seconds, on a busy machine not so often.
 const LINK_PATIENCE: u64 = 3_000_000_000;
+const LINK_LOOKS: u32 = 4;
 
 /// The settings of a judge.
 #[derive(Debug, Clone, Copy)]
@@ -90,10 +91,17 @@ struct State {
     transmit: Vec<Queue>,
     tables: Tables,
     /// Since when there is no link.
-    link_lost: Option<u64>,
+    link_lost: Option<Lost>,
     breaches: BTreeMap<(&'static str, Option<String>), Breach>,
     /// Rules that were printed, and how often.
     printed: BTreeMap<&'static str, u64>,
+}
+
+/// A time without a link.
+struct Lost {
+    since: u64,
+    /// Check-ups of the driver: reads of a counter that it makes in each.
+    looks: u32,
 }
 
 impl State {
@@ -293,6 +301,11 @@ impl Judge {
         let mut guard = self.state();
         let state = &mut *guard;
         let now = device.clock.now();
+        if at == offset::BPRC
+            && let Some(lost) = &mut state.link_lost
+        {
+            lost.looks += 1;
+        }
         let mut value = state.port.read(at, value, &device.regs, now);
         let mut change = Change::Same;
         let place = Place::of(at);
@@ -389,12 +402,17 @@ impl Judge {
         let now = device.clock.now();
         let mut guard = self.state();
         if !up {
-            guard.link_lost.get_or_insert(now);
+            guard.link_lost.get_or_insert(Lost {
+                since: now,
+                looks: 0,
+            });
             return;
         }
         let lost = guard.link_lost.take();
         drop(guard);
-        if lost.is_none_or(|since| now.saturating_sub(since) < LINK_PATIENCE) {
+        if lost.is_none_or(|lost| {
+            lost.looks < LINK_LOOKS || now.saturating_sub(lost.since) < LINK_PATIENCE
+        }) {
             return;
         }
         for queue in 0..crate::port::QUEUES {
