@@ -6,8 +6,6 @@ The link goes away while packets are queued: the device stops transmitting, and
 the driver has to drop them, rather than keep them until the link is back.
 """
 
-import time
-
 from lib.py import ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_run
 from lib.py.judge import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
@@ -27,9 +25,9 @@ def set_up(cfg):
 def cut(cfg):
     """ Take the link away when a packet is about to be sent, in the middle of traffic. """
     cfg.start_traffic()
-    time.sleep(1)
+    cfg.traffic.flows()
     cfg.model.fault(1, "lost_link")
-    wait_until(lambda: cfg.ports[1].attr("carrier") == "0", 20, "the carrier is gone")
+    wait_until(lambda: cfg.ports[1].attr("carrier") == "0", 60, "the carrier is gone")
 
 
 def plug_in(cfg):
@@ -46,9 +44,9 @@ def drops_what_is_queued(cfg):
     said = RESETS[cfg.driver]
     cut(cfg)
     try:
-        wait_until(lambda: said in kernel_log()[len(log):], 10, "the device is reset")
-        # There is nothing left to drop.
-        time.sleep(4)
+        wait_until(lambda: said in kernel_log()[len(log):], 60, "the device is reset")
+        # The reset reads counters, too. After it, there is nothing left to drop.
+        cfg.model.wait_check_ups(1, 4)
     finally:
         plug_in(cfg)
     ksft_eq(kernel_log()[len(log):].count(said), 1)

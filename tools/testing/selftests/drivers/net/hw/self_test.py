@@ -6,7 +6,6 @@
 import contextlib
 import re
 import socket
-import time
 
 from lib.py import EthtoolFamily, KsftFailEx, KsftNamedVariant, KsftSkipEx, NetdevFamily
 from lib.py import NetNSEnter, bkg, cmd, ethtool, ip
@@ -24,8 +23,8 @@ ETH_P_LOOPBACK = 0x9000
 # Its name if it is made by the core, by frames of that type, and their number for each queue.
 LOOPBACK_TEST = "loopback test (offline)"
 LOOPED = 8
-# Seconds after a test in which a driver notices that the link is lost, and resets its card. The
-# test holds the locks that the driver needs for that.
+# Check-ups after a test in which a driver notices that the link is lost, and resets its card, which
+# reads counters, too. The test holds the locks that the driver needs for that.
 NOTICE = 5
 
 
@@ -78,7 +77,7 @@ def _reaches(cfg, size=56):
 
 
 def _come_back(cfg):
-    wait_until(lambda: _reaches(cfg), 30, "the remote end can be reached")
+    cfg.reach()
 
 
 def online(cfg):
@@ -152,10 +151,10 @@ def no_link(cfg, run):
     with bkg(f"ping -q -f -w 20 {cfg.remote_addr_v['4']}", fail=False, exit_wait=False):
         cfg.model.link(0, False)
         try:
-            wait_until(lambda: not _online(cfg)[0], 10, "the test fails")
+            wait_until(lambda: not _online(cfg)[0], 60, "the test fails")
             passed, codes = run(cfg)
         finally:
-            time.sleep(NOTICE)
+            cfg.model.wait_check_ups(0, NOTICE)
             cfg.model.link(0)
     ksft_eq((passed, [name for name, code in codes.items() if code]),
             (False, [name for name in codes if "link" in name]))

@@ -146,6 +146,28 @@ class NicModel:
         """ Clear all faults of a port. """
         self.ask("fault", port=port, kind="clear")
 
+    def _wait(self, port, until, **fields):
+        self._need("wait", "what its driver does")
+        self.ask("wait", port=port, until=until, **fields)
+
+    def wait_reads(self, port, register, count):
+        """ Wait until the driver has read a register so many times from now on. """
+        self._wait(port, "reads", register=register, count=count)
+
+    def wait_check_ups(self, port, count):
+        """
+        Wait until the driver has begun so many check-ups from now on, of which all but the last
+        one have ended. In each it reads all counters.
+        """
+        self.wait_reads(port, "BPRC", count)
+
+    def wait_link(self, port):
+        """
+        Wait until the link is up, the driver has started it over the module that is in the cage
+        now, and knows.
+        """
+        self._wait(port, "link")
+
     def writes(self, port, register):
         """ Count the writes to a register while it was traced, since the model runs. """
         return sum(one["writes"] for phase in self.ask("accesses", port=port)["phases"]

@@ -66,6 +66,11 @@ class Traffic(threading.Thread):
         except Exception as error:  # stop() raises it
             self.error = error
 
+    def flows(self, seconds=60):
+        """ Wait until a burst came through. """
+        if not self._came_through.wait(seconds):
+            raise KsftFailEx(f"no traffic for {seconds} s")
+
     def stop(self, seconds=30):
         """
         Stop after a burst of which at least one frame came through. A burst is
@@ -202,7 +207,7 @@ class NicModelEnv(NetDrvEnv):
         wait_until(lambda: port.tx_queue_sum("tx_timeout") > before, 40,
                    "the watchdog barks")
         self.model.mend(1)
-        wait_until(lambda: port.attr("carrier") == "1", 20, "the carrier is back")
+        self.card.wait_up([port])
 
     def start_traffic(self, count=2000, **fields):
         """
@@ -235,6 +240,12 @@ def traffic_intact(during):
     return case
 
 
+def is_up(ifname, **where):
+    """ Return whether the link of an interface is up, and the stack lets packets out. """
+    # The kernel waits for its link watch before it answers.
+    return ip(f"link show dev {ifname}", json=True, **where)[0]["operstate"] == "UP"
+
+
 class Cable:
     """ A cable between the ports, with the second port in a namespace. """
 
@@ -257,6 +268,8 @@ class Cable:
                 lines.append(f"addr replace {CABLE_V6[number]}/64 dev {ifname} nodad")
             lines += ["link set lo up", f"link set {ifname} up"]
             ip_batch(lines, ns=ns)
+        wait_until(lambda: is_up(local) and is_up(remote, ns=self.ns.name), 60,
+                   "the ports are up", 0.02)
         wait_until(self.reaches, 30, "the ports reach each other")
 
     @staticmethod
@@ -332,6 +345,15 @@ class CableEnv(NetDrvEpEnv):
     def __exit__(self, ex_type, ex_value, ex_tb):
         super().__exit__(ex_type, ex_value, ex_tb)
         self.unplug()
+
+    def reach(self, seconds=60):
+        """ Wait until the ends are up and reach each other. """
+        ends = ((self.ifname, None), (self.remote_ifname, self.remote))
+        wait_until(lambda: all(is_up(ifname, host=host) for ifname, host in ends), seconds,
+                   "both ends are up", 0.02)
+        # The first packet of all may wait for an address.
+        ping = f"ping -q -c 1 -W 1 {self.remote_addr_v['4']}"
+        wait_until(lambda: cmd(ping, fail=False).ret == 0, seconds, "the ends reach each other")
 
     def know_each_other(self):
         """
