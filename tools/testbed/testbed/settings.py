@@ -171,6 +171,7 @@ A switch (0|1) takes no and yes, too.
 # Set by the build root, never by hand; proxies and CI are the caller's.
 INTERNAL = (
     "SKBULK_CACHE", "SKBULK_ROOT", "SKBULK_LLVM", "SKBULK_GUEST_ARM64", "CI",
+    "SKBULK_BEGAN",
     "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 )  # fmt: skip
 # The names of the variables on make's command line, from the Makefile.

@@ -6,11 +6,21 @@ Concurrent work runs in lanes, a process each: their lines begin with the lane's
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 
-_START = time.monotonic()
+# Seconds after the machine's start at which tools/buildroot began.
+_BEGAN = "SKBULK_BEGAN"
+
+
+def _now() -> float:
+    """Seconds after the machine's start, as in /proc/uptime."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+_START = float(os.environ.get(_BEGAN) or _now())
 # Seconds between the progress lines of a step without a terminal.
 _QUIET_INTERVAL = 10.0
 # The same with several lanes.
@@ -59,8 +69,8 @@ def clock(seconds: float) -> str:
 
 
 def since_start() -> float:
-    """Seconds since this program started."""
-    return time.monotonic() - _START
+    """Seconds since the verb began, the making of the build root included."""
+    return _now() - _START
 
 
 class Step:

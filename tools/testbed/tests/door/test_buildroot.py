@@ -302,6 +302,24 @@ class EnterTest(SandboxTest):
         )
         self.assert_succeeds(done, "mine\n")
 
+    def test_the_duration_includes_the_making_of_the_root(self) -> None:
+        began = time.monotonic()
+        done = self.run_in_root(
+            "rm $root/.skbulk-complete\n"
+            "touch $TOP/said; exec 8>$CACHE/skbulk/root.lock; flock 8\n"
+            "(until grep -q waiting $TOP/said; do sleep 0.01; done\n"
+            "sleep 1; touch $root/.skbulk-complete) &\n"
+            "exec 8>&-; $BUILDROOT enter python3 -c "
+            "'from testbed.host.ui import since_start; print(since_start())' 2>&1 | "
+            "tee $TOP/said",
+            # That of a verb inside of which this test runs.
+            SKBULK_BEGAN="1",
+        )
+        self.assert_succeeds(done, "waiting: another skbulk is making the build root")
+        took = float(done.stdout.split()[-1])
+        self.assertGreater(took, 1.0)
+        self.assertLess(took, time.monotonic() - began)
+
     def test_the_cache_below_srv(self) -> None:
         done = self.run_in_root(
             "echo kept >$CACHE/skbulk/file\n$BUILDROOT enter bash -c 'cat $SKBULK_CACHE/file'",
