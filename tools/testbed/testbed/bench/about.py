@@ -173,10 +173,8 @@ ABOUT: Mapping[str, str] = {
     "sensitivity": "The same with one estimate wrong by a quarter and the transfer times fitted "
     "anew. Means nothing for several estimates that are wrong at once.",
     "selftests": "Compares the drivers by the cases of `drivers/net` and `drivers/net/hw` that "
-    "pass, fail and are skipped on a port of the modelled card. A program that fails in the same "
-    "cases with both drivers mostly needs something that the card lacks. Programs that need what "
-    "User-Mode Linux lacks, as interrupts for each processor, run in QEMU. Means nothing for "
-    "hardware.",
+    "pass, fail and are skipped on a port of the modelled card. Programs that need what User-Mode "
+    "Linux lacks, as interrupts for each processor, run in QEMU. Means nothing for hardware.",
     "checks": "Counts the checks that passed by suite, in the run of that commit; a skipped check "
     "is not counted, nor is a suite that runs only on request. Means nothing about what they "
     "check.",

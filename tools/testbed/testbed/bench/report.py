@@ -74,8 +74,12 @@ def _notes(content: Content) -> str:
 
 def _selftests(content: Content) -> str:
     """Programs of the kernel's selftests with each driver, C beside Rust; causes, of the latter."""
-    causes = ["", "Cases that fail or are skipped with the Rust driver, by their cause:", ""]
-    return "\n".join([*selftests.table(content), *causes, *reasons.table(content["rust"])]) + "\n"
+    causes = "Cases that fail or are skipped with the Rust driver, by their cause:"
+    lines = [
+        *selftests.table(content), "", textwrap.fill(selftests.share(content), 100),
+        "", causes, "", *reasons.table(content),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
 
 
 def _checks(content: Content) -> str:

@@ -75,6 +75,35 @@ def _cells(entry: Mapping[str, Any] | None) -> str:
     return " | ".join("-" if entry is None else str(entry[name]) for name in (PASS, FAIL, SKIP))
 
 
+def is_alike(record: Mapping[str, Any], program: str, name: str) -> bool:
+    """Whether a case passes with neither driver, and says the same words with both."""
+    ours, theirs = (
+        record.get(driver, {}).get(program, {"cases": {}})["cases"].get(name)
+        for driver in ("rust", "c")
+    )
+    return ours is not None and ours == theirs and ours["result"] != PASS
+
+
+def share(record: Mapping[str, Any]) -> str:
+    """The passes among the cases that can tell one driver from the other."""
+    alike = sum(
+        is_alike(record, program, name)
+        for program, entry in record["rust"].items()
+        for name in entry["cases"]
+    )
+    passed, counted = (
+        {driver: sum(totals(record[driver])[:end]) for driver in DRIVERS} for end in (1, 3)
+    )
+    parts = " and ".join(
+        f"{passed[driver]} of {counted[driver] - alike} pass with the {name} driver"
+        for driver, name in DRIVERS.items()
+    )
+    return (
+        f"{alike} cases pass with neither driver and say the same words with both, which tells "
+        f"nothing about either. Of the others, {parts}."
+    )
+
+
 def behind(record: Mapping[str, Any], result: str = FAIL) -> list[str]:
     """Cases that pass with the C driver and have another result with the Rust driver."""
     found = []
