@@ -80,7 +80,7 @@ class OurConfigsTest(unittest.TestCase):
                 self.assertIn(found.get(f"CONFIG_{name}"), ("y", "m"), f"{config}: {name}")
 
     def test_a_virtual_machine_has_tracing_and_perf(self) -> None:
-        for config in ("perf", "debug", "arm64"):
+        for config in ("perf", "debug", "arm64", kernel.SELFTESTS_VM):
             found = self.symbols(config)
             for name in ("FTRACE", "ENABLE_DEFAULT_TRACERS", "PERF_EVENTS", "BPF_JIT"):
                 self.assertEqual(found.get(f"CONFIG_{name}"), "y", f"{config}: {name}")

@@ -93,7 +93,9 @@ class Run(unittest.TestCase):
             self.assertEqual(found, kernels)
 
     def test_some_programs_run_in_a_vm(self) -> None:
-        self.assertEqual(boots.setting(self.selftests, "drivers/net/hw/irq.py").name, "vm")
+        # For its interrupts; for its JIT.
+        for name in ("hw/irq.py", "xdp.py", "hw/xdp_metadata.py", "hw/xsk_reconfig.py"):
+            self.assertEqual(boots.setting(self.selftests, f"drivers/net/{name}").name, "vm")
 
     def test_after_a_guest_that_dies_the_others_have_their_turn(self) -> None:
         turns: list[list[str]] = []
