@@ -75,7 +75,8 @@ class SandboxTest(unittest.TestCase):
             stderr=subprocess.STDOUT,
             text=True,
             env=environment,
-            timeout=60,
+            # None hangs; a busy machine is slow.
+            timeout=600,
             check=False,
         )
 
