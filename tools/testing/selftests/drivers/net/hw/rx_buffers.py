@@ -138,7 +138,7 @@ def memory(cfg):
 def stream_while_the_mtu_changes(cfg):
     """ A TCP stream arrives as it was sent, whatever the buffers at its ends. """
     def change():
-        for count in range(rounds(cfg.card, 6, 2)):
+        for count in range(rounds(cfg.card, 3, 2)):
             for mtu in MTUS[count % 2:] + MTUS[:1]:
                 ip(f"link set {cfg.ifname} mtu {mtu}")
                 ip(f"link set {cfg.remote_ifname} mtu {mtu}", host=cfg.remote)
