@@ -11,7 +11,6 @@ kernel resets what is behind it.
 import errno
 import os
 import struct
-import time
 from pathlib import Path
 
 from lib.py import KsftNamedVariant, KsftSkipEx, ksft_disruptive, ksft_eq, ksft_exit
@@ -127,7 +126,6 @@ def unbound_after_errors(cfg):
     for _ in range(3):
         inject(port, FATAL)
         port.unbind()
-        time.sleep(0.2)
         port.bind(cfg.driver)
         cfg.set_up()
 
