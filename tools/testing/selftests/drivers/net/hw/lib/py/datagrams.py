@@ -12,6 +12,7 @@ import contextlib
 import errno
 import itertools
 import mmap
+import operator
 import os
 import selectors
 import signal
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 
 from lib.py import KsftFailEx, ksft_eq, ksft_gt, ksft_pr
 
-from .support import PACKET_QDISC_BYPASS, SOL_PACKET, Task
+from .support import PACKET_QDISC_BYPASS, SOL_PACKET, Task, wait_until
 
 PORT = 6000
 SIZE = 120
@@ -40,10 +41,12 @@ AWAY = (errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENODEV,
         errno.ENXIO, errno.ECONNREFUSED)
 # The time for a route to come back.
 ROUTE = 5.0
-# A datagram counts as lost if none has arrived for this long after the last one
-# was sent.
+# A datagram that was the last of its sender counts as lost if none has arrived
+# for this long.
 QUIET = 2.0
 PAUSE = 0.0005
+# The receiver knows that senders go on, that they have ended, that nothing is under way.
+GOES_ON, ENDED, DRAINED = range(3)
 
 
 @dataclass
@@ -59,7 +62,7 @@ class Plan:
     source: str = None
     target: str = None
     senders: int = 6
-    # The number of datagrams, or of seconds, for each sender.
+    # The number of datagrams for each sender, or the most seconds until Flow.end().
     count: int = 0
     seconds: float = 0
     # How far a sender may be ahead of the receiver, and how long it waits if it
@@ -90,17 +93,18 @@ class Seen:
 
 
 class _Progress:
-    """ Shared memory: the numbers sent by each sender, and those received. """
+    """
+    Shared memory: for each sender the number that comes next when it sends, and
+    when they are received, and how many were received; and how the run ends.
+    """
 
     def __init__(self, senders):
         # Unlike struct, this writes a number at once: no process reads half of one.
-        self._numbers = memoryview(mmap.mmap(-1, NUMBER * (2 * senders + 1))).cast("Q")
+        self._numbers = memoryview(mmap.mmap(-1, NUMBER * (3 * senders + 2))).cast("Q")
         self._senders = senders
 
     def get(self, index):
-        """
-        Read number @index; the last one is set when all senders have ended.
-        """
+        """ Read number @index. """
         return self._numbers[index]
 
     def set(self, index, number):
@@ -115,10 +119,19 @@ class _Progress:
         """ Return the index of the datagrams received from a sender. """
         return self._senders + sender
 
+    def received(self, sender):
+        """ Return the index of how many were received from a sender. """
+        return 2 * self._senders + sender
+
+    @property
+    def enough(self):
+        """ The index of what tells the senders to end. """
+        return 3 * self._senders
+
     @property
     def end(self):
-        """ The index of the end flag. """
-        return 2 * self._senders
+        """ The index of what tells the receiver to end. """
+        return 3 * self._senders + 1
 
 
 def _socket(plan, sender):
@@ -158,7 +171,7 @@ def _send(plan, sender, progress):
         for turn in itertools.count():
             if number == plan.count and plan.count:
                 break
-            if turn % 16 == 0 and time.monotonic() > end:
+            if turn % 16 == 0 and (progress.get(progress.enough) or time.monotonic() > end):
                 break
             data = header + PAYLOAD.pack(MAGIC, sender, number)
             error = 0
@@ -216,7 +229,8 @@ def _receive(plan, progress, ready):
     seen = [Seen() for _ in range(plan.senders)]
 
     def complete():
-        return all(one.received >= progress.get(progress.sent(sender))
+        """ Whether the last one of each sender is there, which none may come behind. """
+        return all(one.next >= progress.get(progress.sent(sender))
                    for sender, one in enumerate(seen))
 
     skip = len(HEADER) if plan.packet else 0
@@ -228,7 +242,8 @@ def _receive(plan, progress, ready):
         while True:
             ended = progress.get(progress.end)
             # A duplicate may come last.
-            if ended and not events and (complete() or time.monotonic() > last + QUIET):
+            if ended and not events and (ended == DRAINED or complete()
+                                         or time.monotonic() > last + QUIET):
                 break
             events = selector.select(0.05)
             if events or not ended:
@@ -244,6 +259,7 @@ def _receive(plan, progress, ready):
                             continue
                         seen[sender].add(number)
                         progress.set(progress.seen(sender), seen[sender].next)
+                        progress.set(progress.received(sender), seen[sender].received)
     return [[one.received, one.disordered, one.twice, one.next] for one in seen]
 
 
@@ -307,13 +323,38 @@ class Flow:
         self._senders[0].kill(signal.SIGKILL)
         self._killed = self._progress.get(self._progress.sent(0))
 
+    def passes(self, count=10):
+        """ Wait until so many more datagrams of each sender have come through. """
+        def get(index):
+            return [self._progress.get(index(sender)) for sender in range(self.plan.senders)]
+
+        until = [sent + count for sent in get(self._progress.sent)]
+        wait_until(lambda: all(map(operator.ge, get(self._progress.seen), until)), 60,
+                   "datagrams of each sender arrive", sleep=PAUSE)
+
+    def end(self):
+        """ Tell the senders to end. """
+        self._progress.set(self._progress.enough, 1)
+
     def stop(self):
         """ Kill all processes. """
         for task in (*self._senders, self._receiver):
             task.kill()
 
-    def finish(self, seconds=120):
-        """ Wait for the senders and then for the datagrams under way. """
+    def _drain(self, taken, dropped):
+        """ Wait until each datagram was received, or counted as dropped. """
+        def known():
+            return dropped() + sum(self._progress.get(self._progress.received(sender))
+                                   for sender in range(self.plan.senders))
+
+        wait_until(lambda: known() >= taken, 20, f"{taken} taken are received or dropped")
+        self._progress.set(self._progress.end, DRAINED)
+
+    def finish(self, seconds=120, dropped=None):
+        """
+        Wait for the senders and then for the datagrams under way, of which @dropped
+        returns how many were lost, if something counts them.
+        """
         try:
             told = []
             for number, sender in enumerate(self._senders):
@@ -321,7 +362,9 @@ class Flow:
                     told.append({"taken": self._killed, "refused": 0, "away": 0})
                 else:
                     told.append(sender.result(seconds))
-            self._progress.set(self._progress.end, 1)
+            self._progress.set(self._progress.end, ENDED)
+            if dropped:
+                self._drain(sum(one["taken"] for one in told), dropped)
             seen = self._receiver.result(seconds)
         finally:
             self.stop()
