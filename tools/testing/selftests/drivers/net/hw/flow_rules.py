@@ -33,25 +33,17 @@ def channels(cfg):
     return cfg.ethnl.channels_get({"header": {"dev-index": cfg.ifindex}})
 
 
-def _reaches(cfg):
-    return cmd(f"ping -q -c 1 -W 1 {cfg.remote_addr_v['4']}", fail=False).ret == 0
-
-
-def come_back(cfg):
-    wait_until(lambda: _reaches(cfg), 40, "the remote end can be reached")
-
-
 def set_channels(cfg, count):
     """ Set the number of queues, for which the device may go down for a moment. """
     if channels(cfg)["combined-count"] != count:
         ethtool(f"-L {cfg.ifname} combined {count}")
-        come_back(cfg)
+        cfg.reach()
 
 
 def switch(cfg, state):
     """ Turn the rules on or off, for which the device may go down for a moment. """
     ethtool(f"-K {cfg.ifname} ntuple {state}")
-    come_back(cfg)
+    cfg.reach()
 
 
 def _rules(cfg):
@@ -297,7 +289,7 @@ def survive(cfg, what):
     insert(cfg, f"flow-type udp4 dst-port {PORT} action {other} loc 5")
     insert(cfg, f"flow-type udp4 dst-port {OTHER} action -1 loc 6")
     what(cfg)
-    come_back(cfg)
+    cfg.reach()
     ksft_eq(_rules(cfg), [5, 6])
     ksft_eq(_queue_of(cfg, "udp"), other)
     _check_gets_none(cfg, OTHER)
@@ -316,7 +308,7 @@ def changed_while_down(cfg):
     insert(cfg, f"flow-type udp4 src-ip {cfg.remote_addr_v['4']} dst-port {PORT} "
                  f"action {other} loc 7")
     ip(f"link set {cfg.ifname} up")
-    come_back(cfg)
+    cfg.reach()
     ksft_eq((_rules(cfg), _queue_of(cfg, "udp")), ([7], other))
     _check_gets(cfg, OTHER)
 

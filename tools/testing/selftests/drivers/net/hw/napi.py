@@ -22,7 +22,7 @@ from lib.py import ksft_run, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
 from lib.py.support import is_emulated, skip_program, wait_until
-from flow_rules import channels, come_back, set_channels
+from flow_rules import channels, set_channels
 
 QUEUES = 2
 # The key of the hash is random, so flows differ in many bits.
@@ -130,7 +130,7 @@ def settings_last(cfg, change):
     _set_all(cfg, SETTINGS)
     ksft_eq(_settings(cfg), list(SETTINGS))
     change(cfg)
-    come_back(cfg)
+    cfg.reach()
     ksft_eq(_settings(cfg), list(SETTINGS))
 
 
