@@ -13,7 +13,7 @@ from pathlib import Path
 from testbed import settings
 from testbed.build.arch import Arch
 from testbed.host import proc
-from testbed.host.ui import Failure
+from testbed.host.ui import Failure, begin_at
 from testbed.settings import Settings
 
 
@@ -34,6 +34,9 @@ class Env:
     def read(verb: str) -> Env:
         """Read the environment; a wrong value is a `Failure`."""
         values = settings.read(verb)
+        # The caller may have made the build root before.
+        if began := values.internal.get("SKBULK_BEGAN"):
+            begin_at(float(began))
         clone = Path(__file__).resolve().parents[3]
         cache = values.path("XDG_CACHE_HOME") or Path.home() / ".cache"
         return Env(

@@ -6,21 +6,12 @@ Concurrent work runs in lanes, a process each: their lines begin with the lane's
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 
-# Seconds after the machine's start at which tools/buildroot began.
-_BEGAN = "SKBULK_BEGAN"
-
-
-def _now() -> float:
-    """Seconds after the machine's start, as in /proc/uptime."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-_START = float(os.environ.get(_BEGAN) or _now())
+# Since the machine's start, as in /proc/uptime: other processes know this clock, too.
+_start = time.clock_gettime(time.CLOCK_BOOTTIME)
 # Seconds between the progress lines of a step without a terminal.
 _QUIET_INTERVAL = 10.0
 # The same with several lanes.
@@ -68,9 +59,15 @@ def clock(seconds: float) -> str:
     return f"{int(seconds) // 60} m {int(seconds) % 60:02d} s"
 
 
+def begin_at(uptime: float) -> None:
+    """Count from a beginning before that of this program, in seconds of uptime."""
+    global _start
+    _start = uptime
+
+
 def since_start() -> float:
     """Seconds since the verb began, the making of the build root included."""
-    return _now() - _START
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - _start
 
 
 class Step:

@@ -316,7 +316,8 @@ class EnterTest(SandboxTest):
             "(until grep -q waiting $TOP/said; do sleep 0.01; done\n"
             "sleep 1; touch $root/.skbulk-complete) &\n"
             "exec 8>&-; $BUILDROOT enter python3 -c "
-            "'from testbed.host.ui import since_start; print(since_start())' 2>&1 | "
+            "'from testbed.env import Env; from testbed.host.ui import since_start; "
+            'Env.read("demo"); print(since_start())\' 2>&1 | '
             "tee $TOP/said",
             # That of a verb inside of which this test runs.
             SKBULK_BEGAN="1",
