@@ -62,8 +62,8 @@ def _held(cfg, cable):
 def firmware_lets_go(cfg):
     """ The link is started as soon as firmware that manages it lets go. """
     log, starts = _held(cfg, False)
-    # The one before the last tries.
-    cfg.model.wait_check_ups(0, 3)
+    # The first one tries, and has ended when there is another one.
+    cfg.model.wait_check_ups(0, 2)
     ksft_eq(starts(), 0, "writes to AUTOC meanwhile")
     # It does not wait for the interface to be taken down and up.
     cfg.model.fault(0, "firmware_busy", count=0)
@@ -114,8 +114,8 @@ def loopback_waits_for_firmware(cfg):
         cfg.model.fault(0, "firmware_busy", count=1000000)
         ethtool(f"-K {port.ifname} loopback {wanted}")
         log.wait(NO_START)
-        # The one before the last tries.
-        cfg.model.wait_check_ups(0, 3)
+        # The first one tries, and has ended when there is another one.
+        cfg.model.wait_check_ups(0, 2)
         ksft_eq(cfg.model.writes(0, "AUTOC") - before, 0, "writes to AUTOC meanwhile")
         ksft_eq(port.attr("carrier"), "0", "the carrier meanwhile")
         cfg.model.fault(0, "firmware_busy", count=0)

@@ -12,7 +12,6 @@ import os
 import socket
 import struct
 import threading
-import time
 from pathlib import Path
 
 from lib.py import CmdExitFailure, KsftFailEx, KsftNamedVariant, KsftSkipEx, NetNSEnter
@@ -20,8 +19,8 @@ from lib.py import cmd, defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit,
 from lib.py import ksft_gt, ksft_raises, ksft_run, ksft_true, ksft_variants
 from lib.py.judge import judged
 from lib.py.nicmodel import CableEnv
-from lib.py.support import beside, driver_stats, restart_rx_queue, skip_program, sum16
-from lib.py.support import wait_until
+from lib.py.support import beside, driver_stats, netdev_stat, restart_rx_queue, skip_program
+from lib.py.support import sum16, wait_until
 
 ETH_P_ALL = 3
 PATIENCE = 60
@@ -78,8 +77,7 @@ def _lro(cfg):
 
 def _reach(cfg):
     """ Both ends are up again. """
-    ping = f"ping -q -c 1 -W 1 {cfg.remote_addr_v['4']}"
-    wait_until(lambda: cmd(ping, fail=False).ret == 0, PATIENCE, "the ends reach each other")
+    cfg.reach(PATIENCE)
 
 
 def _counts(cfg):
@@ -360,16 +358,22 @@ def stays_off_without_moderation(cfg):
     _exchange(cfg)
 
 
+def _received_by_now(cfg):
+    return netdev_stat(cfg.ifname, "rx_packets")
+
+
 @ksft_disruptive
 def switched_under_load(cfg):
     """ Streams go on while LRO is turned on and off. """
     if cfg.card.driver != "ixgbe_rust":
         # Seen: ixgbe_clean_tx_ring(), called by ixgbe_down(), found no end of the ring.
         raise KsftSkipEx("the C driver may hang if it is reset under load")
-    with beside(_exchange, cfg, 4, SIZE, seconds=4 * PATIENCE):
+    with beside(_exchange, cfg, 4, SIZE, seconds=4 * PATIENCE) as exchange:
         for state in ("on", "off") * 3:
+            received = _received_by_now(cfg)
             ethtool(f"-K {cfg.ifname} lro {state}")
-            time.sleep(0.3)
+            wait_until(lambda before=received: not exchange.is_alive()
+                       or _received_by_now(cfg) > before, PATIENCE, "packets arrive", 0.02)
     _reach(cfg)
 
 
@@ -392,16 +396,21 @@ def wrong_descriptors(cfg, kind, value):
     """ Streams arrive as they were sent although descriptors lie. """
     if cfg.card.driver != "ixgbe_rust":
         raise KsftSkipEx("the C driver trusts the device")
-    with _lro(cfg):
-        cfg.model.fault(0, kind, 20, value)
-        # Lost packets are sent again, the less often the more of them are lost.
-        truth = threading.Timer(1, cfg.model.mend, (0,))
-        truth.start()
-        try:
-            _exchange(cfg, 2)
-        finally:
-            truth.join()
-        _check_joins(cfg)
+    # It stays on for the next ones: each change restarts both ends.
+    if not _is_on(cfg):
+        _switch(cfg, "on")
+        _reach(cfg)
+    cfg.model.fault(0, kind, 20, value)
+    # Lost packets are sent again, the less often the more of them are lost.
+    truth = threading.Timer(1, cfg.model.mend, (0,))
+    truth.start()
+    try:
+        _exchange(cfg, 2)
+    finally:
+        truth.cancel()
+        truth.join()
+        cfg.model.mend(0)
+    _check_joins(cfg)
 
 
 def main():
@@ -415,6 +424,8 @@ def main():
                          needs_moderation, stays_off_without_moderation, switched_under_load,
                          queues_restart, wrong_descriptors]),
                  args=(cfg, ))
+        if _is_on(cfg):
+            _switch(cfg, "off")
     ksft_exit()
 
 
