@@ -124,7 +124,7 @@ def _set_limit_soon(cfg, packets):
                 raise
             return False
         return True
-    wait_until(is_set, 10, "the limit changes", sleep=0.01)
+    wait_until(is_set, 60, "the limit changes", sleep=0.01)
 
 
 def _missed(cfg):
@@ -138,14 +138,19 @@ def _missed(cfg):
     return netdev_stat(cfg.ifname, "tx_packets") - cfg.remote_stat("rx_packets") + errors
 
 
+def _flow(cfg, count=0):
+    """ Start senders, which end after so many datagrams each, or when they are told. """
+    return Flow(Plan(CABLE_V4[1], target=cfg.remote.name, senders=SENDERS,
+                     count=count, seconds=1000, ahead=LONG, told=True))
+
+
 class Load:
     """ Running senders, and the counters from before their start. """
 
-    def __init__(self, cfg, count, seconds):
+    def __init__(self, cfg, count=0):
         self.cfg = cfg
         self.before = self._counters()
-        self.flow = Flow(Plan(CABLE_V4[1], target=cfg.remote.name, senders=SENDERS,
-                              count=count, seconds=seconds, ahead=LONG, told=True))
+        self.flow = _flow(cfg, count)
         self.result = None
 
     def _counters(self):
@@ -181,21 +186,33 @@ class Load:
             missed = _missed(self.cfg) - self.before["missed"]
             return self.result.received + lost + missed
 
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while accounted() != self.result.taken and time.monotonic() < end:
             time.sleep(0.1)
         ksft_eq(accounted(), self.result.taken,
                 f"{self.result.received} received, {lost} dropped, the others missed")
 
 
-def _under_load(cfg, name, change, count=1_000_000, seconds=0):
+def _packets_leave(cfg, count=20):
+    """ Wait until the senders have made the device send some packets. """
+    before = netdev_stat(cfg.ifname, "tx_packets")
+    wait_until(lambda: netdev_stat(cfg.ifname, "tx_packets") - before >= count, 60,
+               "packets leave", 0.005)
+
+
+def _under_load(cfg, name, change, count=0):
     """
-    Make a change while datagrams are sent, and keep the result for later
-    cases.
+    Make a change while datagrams are sent, until it is made unless there is a
+    count, and keep the result for later cases.
     """
-    load_ = cfg.loads[name] = Load(cfg, count, seconds)
+    load_ = cfg.loads[name] = Load(cfg, count)
     try:
+        if not count:
+            _packets_leave(cfg)
         change()
+        if not count:
+            _packets_leave(cfg)
+            load_.flow.end()
         load_.finish()
     finally:
         load_.flow.stop()
@@ -210,7 +227,7 @@ def room_for_all(cfg):
 def in_order(cfg):
     """ Each datagram is taken. """
     cfg.sent = cfg.root.counted("sent")
-    _under_load(cfg, "order", lambda: None, EACH, 60)
+    _under_load(cfg, "order", lambda: None, EACH)
     ksft_eq(cfg.loads["order"].result.taken, SENDERS * EACH)
 
 
@@ -269,7 +286,7 @@ def device_gets_many(cfg):
 
 def full(cfg):
     """ A full qdisc drops packets. """
-    _under_load(cfg, "full", lambda: None, EACH, 60)
+    _under_load(cfg, "full", lambda: None, EACH)
     ksft_gt(cfg.loads["full"].grown("dropped"), 0)
 
 
@@ -297,7 +314,7 @@ def limits_change(cfg):
         for _ in range(20):
             _set_limit_soon(cfg, 2)
             _set_limit_soon(cfg, 4000)
-    _under_load(cfg, "limits", change, seconds=4)
+    _under_load(cfg, "limits", change)
 
 
 def limits_change_order(cfg):
@@ -320,7 +337,7 @@ def limit_stays(cfg):
     """ The same limit is set 40 times under load. """
     _set_limit(cfg, 65536)
     _under_load(cfg, "same",
-                lambda: [_set_limit(cfg, 65536) for _ in range(40)], EACH, 60)
+                lambda: [_set_limit(cfg, 65536) for _ in range(40)], EACH)
 
 
 def limit_stays_nothing_lost(cfg):
@@ -336,7 +353,7 @@ def limit_grows(cfg):
     def change():
         for packets in 10 * (1 << 15, 1 << 16):
             _set_limit_soon(cfg, packets)
-    _under_load(cfg, "grows", change, EACH, 60)
+    _under_load(cfg, "grows", change, EACH)
 
 
 def limit_grows_nothing_lost(cfg):
@@ -356,8 +373,8 @@ def lengths_change(cfg):
     def change():
         for length in (10, 300, 1000, 5, 5000, 1000):
             ip(f"link set {cfg.ifname} txqueuelen {length}")
-            time.sleep(0.2)
-    _under_load(cfg, "lengths", change, seconds=3)
+            _packets_leave(cfg)
+    _under_load(cfg, "lengths", change)
 
 
 def lengths_change_order(cfg):
@@ -383,7 +400,7 @@ def replaced(cfg):
         for _ in range(25):
             cfg.root.replace("pfifo")
             _alf(cfg)
-    _under_load(cfg, "replaced", change, seconds=6)
+    _under_load(cfg, "replaced", change)
 
 
 def replaced_order(cfg):
@@ -408,14 +425,13 @@ def downs(cfg):
     def change():
         for _ in range(5):
             ip(f"link set {cfg.ifname} down")
-            time.sleep(0.1)
             ip(f"addr del {CABLE_V4[0]}/24 dev {cfg.ifname}")
             ip(f"link set {cfg.ifname} up")
-            wait_until(lambda: cfg.card.ports[0].attr("operstate") == "up", 10, "up")
+            cfg.card.wait_up(cfg.card.ports[:1])
             cfg.know_each_other()
             ip(f"addr add {CABLE_V4[0]}/24 dev {cfg.ifname}")
-            time.sleep(0.3)
-    _under_load(cfg, "downs", change, seconds=8)
+            _packets_leave(cfg)
+    _under_load(cfg, "downs", change)
 
 
 def downs_order(cfg):
@@ -430,7 +446,7 @@ def downs_still_alf(cfg):
 
 def downs_reach(cfg):
     """ The ports reach each other again. """
-    wait_until(cfg.cable.reaches, 10, "the ports reach each other")
+    wait_until(cfg.cable.reaches, 60, "the ports reach each other")
 
 
 def used_module_stays(_cfg):
@@ -442,9 +458,12 @@ def used_module_stays(_cfg):
 @ksft_disruptive
 def removed_under_load(cfg):
     """ The qdisc can be deleted under load. """
-    load_ = Load(cfg, 1_000_000, 2)
+    load_ = Load(cfg)
     try:
+        _packets_leave(cfg)
         cfg.root.remove()
+        _packets_leave(cfg)
+        load_.flow.end()
         load_.flow.finish()
     finally:
         load_.flow.stop()
@@ -499,12 +518,11 @@ def module_goes_again(cfg):
 @ksft_disruptive
 def reloaded_under_load(cfg):
     """ The module is loaded, used and unloaded 100 times under load. """
-    cfg.flow = Flow(Plan(CABLE_V4[1], target=cfg.remote.name, senders=SENDERS,
-                         seconds=1000, ahead=LONG, told=True))
+    cfg.flow = _flow(cfg)
     for _ in range(100):
         insert_module("sch_alf")
         _alf(cfg)
-        time.sleep(0.02)
+        _packets_leave(cfg)
         cfg.root.remove()
         remove_module("sch_alf")
 
