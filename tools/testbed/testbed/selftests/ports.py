@@ -22,13 +22,12 @@ from testbed.env import Env
 from testbed.host import proc
 from testbed.host.ui import Failure
 from testbed.selftests.boots import blame
+from testbed.selftests.kinds import FOLDER
 from testbed.selftests.results import Program, parse
 
 _RUNNER = "tools/testbed/guest/run_selftests.py"
-_FOLDER = "tools/testing/selftests/drivers/net/hw"
-# The environments of tests for any device with a peer, and a word that takes it back.
-_GENERAL = ("CableEnv(", "NetDrvEpEnv(", "NetDrvEnv(")
-_MODELLED = "modelled=True"
+# The environment of tests for any port with a peer.
+_ENVIRONMENT = "from lib.py.peer import PeerEnv"
 # Seconds for an answer of the other machine; for a program, beyond its own limit.
 _PATIENCE = 30.0
 _PROGRAM_TIME = 900.0
@@ -142,14 +141,12 @@ def _pairs(
 
 
 def programs(clone: Path) -> list[str]:
-    """The programs of this clone that test any device with a peer."""
-    found = []
-    for path in sorted((clone / _FOLDER).glob("*.py")):
-        text = path.read_text()
-        general = any(word in text for word in _GENERAL) and _MODELLED not in text
-        if general and os.access(path, os.X_OK):
-            found.append(path.name)
-    return found
+    """The programs of this clone that test any port with a peer."""
+    return [
+        path.name
+        for path in sorted((clone / FOLDER).glob("*.py"))
+        if os.access(path, os.X_OK) and _ENVIRONMENT in path.read_text()
+    ]
 
 
 def run(env: Env, selftests: Selftests, program: str, where: Mapping[str, str]) -> Program:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 
 from testbed.host.ui import Failure
 from testbed.selftests import ports
+from testbed.selftests.kinds import FOLDER
 from testbed.selftests.ports import Remote, variables
 
 CLONE = Path(__file__).resolve().parents[4]
+HW = CLONE / FOLDER
 
 
 def link(name: str, *addresses: str, state: str = "UP") -> dict[str, Any]:
@@ -87,7 +90,51 @@ def test_another_end_that_does_not_answer() -> None:
     assert "ip netns list" in raised.value.on_one_line
 
 
-def test_programs_for_the_model_alone_are_left_out() -> None:
-    names = ports.programs(CLONE)
-    assert "tcp_stream.py" in names
-    assert not {"forward.py", "faulty_device.py", "sch_alf.py", "xmit_llist.py"} & set(names)
+def imported(path: Path) -> set[str]:
+    """The modules that a file of the selftests imports when it is imported itself."""
+    found = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            here = path.parent.relative_to(HW).parts
+            base = here[: len(here) + 1 - node.level] if node.level else ()
+            module = [*base, *(node.module or "").split(".")]
+            found |= {".".join(filter(None, [*module, *more])) for one in node.names
+                      for more in ([], [one.name])}  # fmt: skip
+        elif isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+    return found
+
+
+def all_imported(path: Path) -> set[str]:
+    """Those modules, and what they import in turn, as far as they are ours."""
+    found: set[str] = set()
+    rest = [path]
+    while rest:
+        new = imported(rest.pop()) - found
+        found |= new
+        for name in new:
+            place = HW / name.replace(".", "/")
+            rest += [one for one in (place.with_suffix(".py"), place / "__init__.py")
+                     if one.exists()]  # fmt: skip
+    return found
+
+
+def models(path: Path) -> set[str]:
+    """The modules of the modelled card that it imports."""
+    return {name for name in all_imported(path) if name.startswith("lib.py.nicmodel")}
+
+
+def test_a_test_of_any_port_imports_no_model() -> None:
+    """Nor does the library that it uses; the others import it by name."""
+    names = set(ports.programs(CLONE))
+    assert {"tcp_stream.py", "vlan.py", "sch_alf.py"} < names
+    assert {name: models(HW / name) for name in names} == {name: set() for name in names}
+    others = {path.name for path in HW.glob("*.py") if models(path)}
+    assert {"forward.py", "faulty_device.py", "wake_up.py"} < others
+
+
+def test_one_place_decides_whether_there_is_a_model() -> None:
+    """The only import of it in the rest of the library, and no program has one in a function."""
+    files = [*(HW / "lib/py").glob("*.py"), *HW.glob("*.py")]
+    inside = {path.name for path in files if "nicmodel" in path.read_text() and not models(path)}
+    assert inside == {"peer.py"}

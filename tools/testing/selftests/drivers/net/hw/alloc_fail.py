@@ -22,7 +22,7 @@ from pathlib import Path
 from lib.py import KsftFailEx, KsftNamedVariant, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_gt, ksft_lt, ksft_pr, ksft_run
 from lib.py import ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import driver_stats, provokes, skip_program
 

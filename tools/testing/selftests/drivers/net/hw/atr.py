@@ -16,8 +16,7 @@ from operator import itemgetter
 from lib.py import EthtoolFamily, KsftFailEx, KsftNamedVariant, KsftSkipEx, NetdevFamily
 from lib.py import NetNSEnter, cmd, defer, ethtool, ip
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.support import driver_stats, is_emulated, skip_program, wait_until
 from flow_rules import channels, delete_all, insert, received, set_channels, switch
 
@@ -245,7 +244,7 @@ def after_rules(cfg):
 @ksft_disruptive
 def not_with_a_table_of_users(cfg):
     """ A redirection table that users have set has the last word. """
-    if cfg.card.driver == "ixgbe":
+    if cfg.driver == "ixgbe":
         raise KsftSkipEx("ixgbe lets connections follow their CPUs all the same")
     _pin_polls(cfg)
     with _on(1), Connection(cfg) as connection:
@@ -296,8 +295,7 @@ def set_back(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__, ("ixgbe", "ixgbe_rust"), "other cards may not follow CPUs",
-                  modelled=True) as cfg:
+    with PeerEnv(__file__, ("ixgbe", "ixgbe_rust"), "other cards may not follow CPUs") as cfg:
         cfg.ethnl, cfg.netnl, cfg.count = EthtoolFamily(), NetdevFamily(), len(CPUS)
         why = None
         if os.cpu_count() < len(CPUS):
@@ -305,11 +303,10 @@ def main():
         elif channels(cfg).get("combined-max", 0) < len(CPUS):
             why = "needs two queues"
         if why:
-            cfg.unplug()
             skip_program(why)
-        ksft_run(judged([set_up, follows, moves, counted, table_emptied, not_with_rules,
-                         after_rules, not_with_a_table_of_users, after_a_table_of_users,
-                         not_with_one_queue, after_one_queue, set_back]),
+        ksft_run(cfg.judged([set_up, follows, moves, counted, table_emptied, not_with_rules,
+                             after_rules, not_with_a_table_of_users, after_a_table_of_users,
+                             not_with_one_queue, after_one_queue, set_back]),
                  args=(cfg, ))
     ksft_exit()
 

@@ -10,7 +10,7 @@ import os
 
 from lib.py import CmdExitFailure, defer, ethtool, ip, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_in, ksft_not_in, ksft_raises, ksft_run
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import skip_program, wait_until
 from sfp import Log, bind_anew, carrier, set_up

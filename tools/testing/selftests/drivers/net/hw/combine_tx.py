@@ -13,7 +13,7 @@ from lib.py import CmdExitFailure, EthtoolFamily, KsftFailEx, ethtool
 from lib.py import ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_gt
 from lib.py import ksft_in, ksft_lt, ksft_pr, ksft_raises, ksft_run, ksft_true
 from lib.py.datagrams import Flow, Plan
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import CABLE_V4, Cable, NicModelEnv, forwards_after
 from lib.py.support import Task, driver_stats, flood, kernel_log, wait_until
 

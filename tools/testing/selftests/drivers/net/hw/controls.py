@@ -16,7 +16,7 @@ from pathlib import Path
 from lib.py import CmdExitFailure, KsftNamedVariant, NetdevFamily, bkg, cmd
 from lib.py import defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_ge, ksft_in, ksft_run, ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import SOL_PACKET, kernel_log, sum16, wait_until
 

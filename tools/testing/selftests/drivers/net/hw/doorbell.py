@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lib.py import KsftSkipEx, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_ge, ksft_gt, ksft_lt, ksft_run
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import INFLIGHT, NicModelEnv, forwards_after
 from lib.py.support import Task, driver_stats, flood, provokes, wait_until
 

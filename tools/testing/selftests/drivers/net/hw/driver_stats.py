@@ -10,7 +10,7 @@ import re
 from lib.py import KsftNamedVariant, cmd, ethtool, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_ge, ksft_gt, ksft_lt, ksft_run, ksft_true
 from lib.py import ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv
 from lib.py.support import driver_stats, wait_until
 

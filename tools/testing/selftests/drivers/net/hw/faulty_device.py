@@ -11,7 +11,7 @@ import re
 from lib.py import KsftNamedVariant, KsftSkipEx, cmd, ethtool, ip, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_gt, ksft_in, ksft_lt, ksft_ne, ksft_run
 from lib.py import ksft_true, ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import driver_stats, kernel_log, wait_until
 

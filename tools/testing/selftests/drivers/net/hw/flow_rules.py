@@ -11,8 +11,7 @@ from lib.py import CmdExitFailure, EthtoolFamily, KsftNamedVariant, KsftSkipEx, 
 from lib.py import NlError, cmd, defer, ethtool, ip
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_raises
 from lib.py import ksft_run, ksft_variants
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.support import driver_stats, kernel_log, skip_program, wait_until
 
 PORT = 7001
@@ -344,7 +343,7 @@ def set_back(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__) as cfg:
+    with PeerEnv(__file__) as cfg:
         features = cmd(f"ethtool -k {cfg.ifname}").stdout
         cfg.ethnl, cfg.count = EthtoolFamily(), 2
         why = None
@@ -353,12 +352,11 @@ def main():
         elif channels(cfg).get("combined-max", 0) < 2:
             why = "needs two queues"
         if why:
-            cfg.unplug()
             skip_program(why)
         cfg.netnl = NetdevFamily()
-        ksft_run(judged([set_up, refused_while_off, to_queue, dropped, several, without_location,
-                         one_mask, refused, queue_stays, survive, changed_while_down, counted,
-                         set_back]), args=(cfg, ))
+        ksft_run(cfg.judged([set_up, refused_while_off, to_queue, dropped, several,
+                             without_location, one_mask, refused, queue_stays, survive,
+                             changed_while_down, counted, set_back]), args=(cfg, ))
     ksft_exit()
 
 

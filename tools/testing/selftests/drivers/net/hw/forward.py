@@ -6,7 +6,7 @@ Frames forwarded from wire to wire: each comes out once, whole and in order.
 """
 
 from lib.py import KsftNamedVariant, ksft_exit, ksft_run, ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv
 
 # Odd lengths, and both sides of the limits of cache lines and buffers.

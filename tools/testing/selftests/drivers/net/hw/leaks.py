@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_run
-from lib.py.card import RUST
-from lib.py.judge import judged
+from lib.py.nicmodel import RUST
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import skip_program
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lib.py import KsftNamedVariant, KsftSkipEx, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_run, ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after, traffic_intact
 from lib.py.support import pages_back, rounds, wait_until
 

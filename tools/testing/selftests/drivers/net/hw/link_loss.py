@@ -7,7 +7,7 @@ the driver has to drop them, rather than keep them until the link is back.
 """
 
 from lib.py import ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_run
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import kernel_log, skip_program, wait_until
 

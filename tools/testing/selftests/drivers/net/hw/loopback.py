@@ -9,8 +9,7 @@ import struct
 
 from lib.py import KsftSkipEx, NetNSEnter, cmd, defer, ethtool, ip, ksft_disruptive
 from lib.py import ksft_eq, ksft_exit, ksft_run
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv, is_up
+from lib.py.peer import PeerEnv
 from lib.py.support import wait_until
 
 # An experimental one (IEEE 802).
@@ -84,9 +83,7 @@ def _check(cfg, comes_back, length=60):
     """ All frames come back, in order, and none leaves; or the other way round. """
     # Without loopback, both ends need a link.
     if not comes_back:
-        wait_until(lambda: all(is_up(ifname, host=host) for ifname, host in
-                               ((cfg.ifname, None), (cfg.remote_ifname, cfg.remote))),
-                   60, "the ends are up", 0.02)
+        cfg.wait_up()
     wait_until(lambda: _passes(cfg, comes_back), 60, "a frame passes")
     with Ends(cfg) as ends:
         right, wrong = (ends.here, ends.there) if comes_back else (ends.there, ends.here)
@@ -193,12 +190,12 @@ def needs_a_link_again(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__) as cfg:
+    with PeerEnv(__file__) as cfg:
         cfg.loops = False
         try:
-            ksft_run(judged([comes_back, outlasts_down_and_up, outlasts_a_self_test,
-                             needs_no_link, needs_no_module, leaves_again,
-                             needs_a_link_again]), args=(cfg, ))
+            ksft_run(cfg.judged([comes_back, outlasts_down_and_up, outlasts_a_self_test,
+                                 needs_no_link, needs_no_module, leaves_again,
+                                 needs_a_link_again]), args=(cfg, ))
         finally:
             if cfg.loops:
                 ethtool(f"-K {cfg.ifname} loopback off")

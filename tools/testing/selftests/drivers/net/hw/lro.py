@@ -17,8 +17,7 @@ from pathlib import Path
 from lib.py import CmdExitFailure, KsftFailEx, KsftNamedVariant, KsftSkipEx, NetNSEnter
 from lib.py import cmd, defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge
 from lib.py import ksft_gt, ksft_raises, ksft_run, ksft_true, ksft_variants
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.support import beside, driver_stats, netdev_stat, restart_rx_queue, skip_program
 from lib.py.support import sum16, wait_until
 
@@ -83,7 +82,7 @@ def _reach(cfg):
 def _counts(cfg):
     """ Return the numbers of joined packets, and of larger ones. """
     stats = driver_stats(cfg.ifname)
-    return [stats[name] for name in COUNTERS[cfg.card.driver]]
+    return [stats[name] for name in COUNTERS[cfg.driver]]
 
 
 class _Side(threading.Thread):
@@ -213,7 +212,7 @@ def take_turns(cfg):
               for number in range(SEGMENTS) for port in PORTS]
     # The C driver adapts with 1.
     slow, normal = {"ixgbe": ("rx-usecs 1000", "rx-usecs 1")}.get(
-        cfg.card.driver, ("adaptive-rx off rx-usecs 1000", "adaptive-rx on"))
+        cfg.driver, ("adaptive-rx off rx-usecs 1000", "adaptive-rx on"))
     for setting, undo in ((f"-K {cfg.ifname} gro off", f"-K {cfg.ifname} gro on"),
                           (f"-C {cfg.ifname} {slow}", f"-C {cfg.ifname} {normal}")):
         ethtool(setting)
@@ -316,7 +315,7 @@ def not_without_checksums(cfg):
 
 def needs_moderation(cfg):
     """ Packets are joined between two interrupts: there has to be some time between them. """
-    if cfg.card.driver != "ixgbe_rust":
+    if cfg.driver != "ixgbe_rust":
         raise KsftSkipEx("the C driver turns it off without a word")
     defer(ethtool, f"-C {cfg.ifname} adaptive-rx on")
     with _lro(cfg):
@@ -332,7 +331,7 @@ def needs_moderation(cfg):
 @ksft_disruptive
 def stays_off_without_moderation(cfg):
     """ It cannot be turned on without that time, and nothing else fails for it. """
-    if cfg.card.driver != "ixgbe_rust":
+    if cfg.driver != "ixgbe_rust":
         raise KsftSkipEx("the C driver shows it as on")
     defer(_reach, cfg)
     defer(ethtool, f"-C {cfg.ifname} adaptive-rx on")
@@ -365,7 +364,7 @@ def _received_by_now(cfg):
 @ksft_disruptive
 def switched_under_load(cfg):
     """ Streams go on while LRO is turned on and off. """
-    if cfg.card.driver != "ixgbe_rust":
+    if cfg.driver != "ixgbe_rust":
         # Seen: ixgbe_clean_tx_ring(), called by ixgbe_down(), found no end of the ring.
         raise KsftSkipEx("the C driver may hang if it is reset under load")
     with beside(_exchange, cfg, 4, SIZE, seconds=4 * PATIENCE) as exchange:
@@ -380,7 +379,7 @@ def switched_under_load(cfg):
 @ksft_disruptive
 def queues_restart(cfg):
     """ Packets are joined while receive queues are restarted, and after that. """
-    if cfg.card.driver != "ixgbe_rust":
+    if cfg.driver != "ixgbe_rust":
         raise KsftSkipEx("the C driver restarts no single queue")
     queues = len(list(Path(f"/sys/class/net/{cfg.ifname}/queues").glob("rx-*")))
     with _lro(cfg):
@@ -394,7 +393,7 @@ def queues_restart(cfg):
 @ksft_variants([KsftNamedVariant(name, *lie) for name, lie in LIES.items()])
 def wrong_descriptors(cfg, kind, value):
     """ Streams arrive as they were sent although descriptors lie. """
-    if cfg.card.driver != "ixgbe_rust":
+    if cfg.driver != "ixgbe_rust":
         raise KsftSkipEx("the C driver trusts the device")
     # It stays on for the next ones: each change restarts both ends.
     if not _is_on(cfg):
@@ -416,13 +415,13 @@ def wrong_descriptors(cfg, kind, value):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__) as cfg:
-        if not cfg.card or cfg.card.driver not in COUNTERS:
+    with PeerEnv(__file__) as cfg:
+        if cfg.driver not in COUNTERS:
             skip_program("the driver does not join packets")
-        ksft_run(judged([off_by_default, streams, take_turns, off_again, other_mtu,
-                         larger_than_the_mtu, forwarding_turns_it_off, not_without_checksums,
-                         needs_moderation, stays_off_without_moderation, switched_under_load,
-                         queues_restart, wrong_descriptors]),
+        ksft_run(cfg.judged([off_by_default, streams, take_turns, off_again, other_mtu,
+                             larger_than_the_mtu, forwarding_turns_it_off, not_without_checksums,
+                             needs_moderation, stays_off_without_moderation, switched_under_load,
+                             queues_restart, wrong_descriptors]),
                  args=(cfg, ))
         if _is_on(cfg):
             _switch(cfg, "off")

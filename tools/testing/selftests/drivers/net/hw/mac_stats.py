@@ -8,7 +8,7 @@ frames that a wire has seen, and of pause frames.
 
 from lib.py import KsftNamedVariant, KsftSkipEx, cmd, ethtool, ksft_disruptive
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_run, ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import wait_until
 

@@ -15,7 +15,7 @@ from lib.py import EthtoolFamily, KsftFailEx, KsftNamedVariant, KsftSkipEx
 from lib.py import CmdExitFailure, cmd, ethtool, ip, ksft_disruptive
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_raises, ksft_run
 from lib.py import ksft_true, ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after, traffic_intact
 from lib.py.support import Task, driver_stats, flood, wait_until
 

@@ -6,7 +6,7 @@
 from lib.py import KsftNamedVariant, bkg, ip, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_raises, ksft_run, ksft_variants
 from lib.py import CmdExitFailure
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import Cable, NicModelEnv, forwards_after
 from lib.py.nicmodel import traffic_intact
 from lib.py.support import rounds, wait_until

@@ -9,7 +9,7 @@ import subprocess
 from lib.py import CmdExitFailure, KsftNamedVariant, KsftSkipEx, ethtool
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_in
 from lib.py import ksft_lt, ksft_raises, ksft_run, ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after, traffic_intact
 from lib.py.support import rounds
 

@@ -14,8 +14,7 @@ import struct
 
 from lib.py import KsftNamedVariant, KsftSkipEx, defer, ethtool, ip, ksft_disruptive
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_lt, ksft_run, ksft_variants
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.support import beside, driver_stats, frames_since, rounds, wait_until
 from tcp_stream import transfer
 
@@ -31,12 +30,16 @@ MTUS = (1500, 1510, 1511, 9000)
 
 
 def _set_mtu(cfg, mtu):
+    """ Set the MTU of both ends. """
     ip(f"link set {cfg.ifname} mtu {mtu}")
-    # The other port is in the namespace.
-    cfg.card.wait_up(cfg.card.ports[:1])
+    ip(f"link set {cfg.remote_ifname} mtu {mtu}", host=cfg.remote)
+    cfg.wait_up()
 
 
 def _with_mtu(cfg, mtu):
+    for dev in (cfg.dev, cfg.remote_dev):
+        if not dev["min_mtu"] <= mtu <= (dev["max_mtu"] or mtu):
+            raise KsftSkipEx(f"{dev['ifname']} has no MTU of {mtu}")
     _set_mtu(cfg, mtu)
     defer(_set_mtu, cfg, 1500)
 
@@ -61,7 +64,7 @@ def _check_arrive(cfg, frames, expected):
     left = [frame.hex() for frame in expected]
     with _listen(cfg, ETH_P_ALL) as sock:
         for frame in frames:
-            cfg.model.inject(0, frame)
+            cfg.inject(frame)
         while left:
             frame = sock.recv(20000)
             if frame[12:14] == struct.pack("!H", ETH_P_TEST):
@@ -113,7 +116,7 @@ def _memory(cfg, length):
     taken = 0
     with _listen(cfg, ETH_P_TEST) as sock:
         for number in range(FRAMES):
-            cfg.model.inject(0, _frame(cfg, number, length))
+            cfg.inject(_frame(cfg, number, length))
 
         def all_are_there():
             nonlocal taken
@@ -127,6 +130,7 @@ def _memory(cfg, length):
 
 def memory(cfg):
     """ A frame takes half of a page, or more if the MTU needs more. """
+    cfg.require_driver("ixgbe", "ixgbe_rust", why="other drivers divide pages in other ways")
     if mmap.PAGESIZE != PAGE:
         raise KsftSkipEx("needs pages of 4 KiB")
     ksft_lt(_memory(cfg, 1514), PAGE)
@@ -138,14 +142,11 @@ def memory(cfg):
 def stream_while_the_mtu_changes(cfg):
     """ A TCP stream arrives as it was sent, whatever the buffers at its ends. """
     def change():
-        for count in range(rounds(cfg.card, 3, 2)):
+        for count in range(rounds(cfg, 3, 2)):
             for mtu in MTUS[count % 2:] + MTUS[:1]:
-                ip(f"link set {cfg.ifname} mtu {mtu}")
-                ip(f"link set {cfg.remote_ifname} mtu {mtu}", host=cfg.remote)
-                cfg.card.wait_up(cfg.card.ports[:1])
+                _set_mtu(cfg, mtu)
 
-    for one, host in ((cfg.ifname, None), (cfg.remote_ifname, cfg.remote)):
-        defer(ip, f"link set {one} mtu 1500", host=host)
+    _with_mtu(cfg, max(MTUS))
     with beside(change) as changing:
         transfer(cfg, 2_000_000, "sendfile")
         while changing.is_alive():
@@ -155,9 +156,9 @@ def stream_while_the_mtu_changes(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__, v6=False, modelled=True) as cfg:
-        ksft_run(judged([frames_that_fit, tagged_frames_that_fit, frames_that_are_too_long,
-                         memory, stream_while_the_mtu_changes]), args=(cfg, ))
+    with PeerEnv(__file__, v6=False) as cfg:
+        ksft_run(cfg.judged([frames_that_fit, tagged_frames_that_fit, frames_that_are_too_long,
+                             memory, stream_while_the_mtu_changes]), args=(cfg, ))
     ksft_exit()
 
 

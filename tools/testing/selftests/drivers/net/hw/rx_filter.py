@@ -13,7 +13,7 @@ import struct
 from lib.py import CmdExitFailure, KsftNamedVariant, KsftSkipEx
 from lib.py import cmd, defer, ip, ksft_disruptive, ksft_eq, ksft_exit
 from lib.py import ksft_raises, ksft_run, ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import SOL_PACKET, frames_since, repeated, wait_until
 

@@ -10,7 +10,7 @@ import threading
 from lib.py import CmdExitFailure, EthtoolFamily, KsftNamedVariant, KsftSkipEx, NetdevFamily
 from lib.py import cmd, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_in
 from lib.py import ksft_raises, ksft_run, ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after, traffic_intact
 from lib.py.support import driver_stats, pages_back, restart_rx_queue, rounds, wait_until
 

@@ -15,9 +15,9 @@ from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_gt
 from lib.py import ksft_raises, ksft_run, ksft_true, ksft_variants
 from lib.py import qdisc
 from lib.py.datagrams import Flow, Plan
-from lib.py.judge import judged
-from lib.py.nicmodel import CABLE_V4, CableEnv
-from lib.py.support import insert_module, netdev_stat, remove_module, wait_until
+from lib.py.peer import PeerEnv
+from lib.py.support import insert_module, netdev_stat, remove_module, skip_program
+from lib.py.support import wait_until
 
 SENDERS = 4
 EACH = 5000
@@ -39,7 +39,7 @@ def neighbours(cfg):
 
 def reach_without(cfg):
     """ The ports reach each other without alf. """
-    ksft_true(cfg.cable.reaches())
+    ksft_true(cfg.reaches())
 
 
 def load(_cfg):
@@ -64,7 +64,7 @@ def default_limit(cfg):
 
 def reach(cfg):
     """ The ports reach each other through alf. """
-    ksft_true(cfg.cable.reaches())
+    ksft_true(cfg.reaches())
 
 
 def _check_refused(cfg, name):
@@ -140,7 +140,7 @@ def _missed(cfg):
 
 def _flow(cfg, count=0):
     """ Start senders, which end after so many datagrams each, or when they are told. """
-    return Flow(Plan(CABLE_V4[1], target=cfg.remote.name, senders=SENDERS,
+    return Flow(Plan(cfg.remote_addr_v["4"], target=cfg.remote.name, senders=SENDERS,
                      count=count, seconds=1000, ahead=LONG, told=True))
 
 
@@ -415,6 +415,12 @@ def replaced_arrive(cfg):
     ksft_ge(result.taken, result.received)
 
 
+def _address(cfg):
+    """ Return the address of the port, with the length of its prefix. """
+    info = ip(f"addr show dev {cfg.ifname} to {cfg.addr_v['4']}", json=True)[0]["addr_info"][0]
+    return f"{info['local']}/{info['prefixlen']}"
+
+
 @ksft_disruptive
 def downs(cfg):
     """
@@ -422,14 +428,16 @@ def downs(cfg):
     are lost then; the address returns after them, so that no packet waits for
     ARP.
     """
+    address = _address(cfg)
+
     def change():
         for _ in range(5):
             ip(f"link set {cfg.ifname} down")
-            ip(f"addr del {CABLE_V4[0]}/24 dev {cfg.ifname}")
+            ip(f"addr del {address} dev {cfg.ifname}")
             ip(f"link set {cfg.ifname} up")
-            cfg.card.wait_up(cfg.card.ports[:1])
+            cfg.wait_up()
             cfg.know_each_other()
-            ip(f"addr add {CABLE_V4[0]}/24 dev {cfg.ifname}")
+            ip(f"addr add {address} dev {cfg.ifname}")
             _packets_leave(cfg)
     _under_load(cfg, "downs", change)
 
@@ -446,7 +454,7 @@ def downs_still_alf(cfg):
 
 def downs_reach(cfg):
     """ The ports reach each other again. """
-    wait_until(cfg.cable.reaches, 60, "the ports reach each other")
+    wait_until(cfg.reaches, 60, "the ports reach each other")
 
 
 def used_module_stays(_cfg):
@@ -506,7 +514,7 @@ def put_on_again(cfg):
 
 def reach_again(cfg):
     """ The ports reach each other through alf again. """
-    ksft_true(cfg.cable.reaches())
+    ksft_true(cfg.reaches())
 
 
 def module_goes_again(cfg):
@@ -557,12 +565,16 @@ def main():
               unknown_without_module, loaded_by_its_alias, loaded_again, put_on_again,
               reach_again, module_goes_again, reloaded_under_load, senders_are_still_there]
 
-    with CableEnv(__file__, drivers=["ixgbe_rust"], why="one driver is enough",
-                  native=True, v6=False, modelled=True) as cfg:
+    try:
+        insert_module("sch_alf")
+        remove_module("sch_alf")
+    except CmdExitFailure:
+        skip_program("this kernel has no CONFIG_NET_SCH_ALF")
+    with PeerEnv(__file__, native=True, v6=False) as cfg:
         cfg.root = qdisc.Root(cfg.ifname)
         cfg.loads, cfg.flow, cfg.sent = {}, None, 0
         try:
-            ksft_run(judged(cases), args=(cfg, ))
+            ksft_run(cfg.judged(cases), args=(cfg, ))
         finally:
             if cfg.flow:
                 cfg.flow.stop()

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, cmd, defer, ethtool
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants, rand_port
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.support import SOL_PACKET, wait_until
 
 PACKET_AUXDATA = 8
@@ -192,9 +191,9 @@ def received(cfg, damage, errors):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__) as cfg:
+    with PeerEnv(__file__) as cfg:
         cmd("modprobe -q sctp", fail=False)
-        ksft_run(judged([checksum, received]), args=(cfg, ))
+        ksft_run(cfg.judged([checksum, received]), args=(cfg, ))
     ksft_exit()
 
 

@@ -11,8 +11,7 @@ from lib.py import EthtoolFamily, KsftFailEx, KsftNamedVariant, KsftSkipEx, Netd
 from lib.py import NetNSEnter, bkg, cmd, ethtool, ip
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_ne, ksft_run
 from lib.py import ksft_variants
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.support import skip_program, wait_until
 
 # A word of the multicast table, which has a use in no case.
@@ -51,7 +50,7 @@ def _online(cfg):
 
 def _offline(cfg):
     """ The same with the offline tests. """
-    if cfg.card and cfg.card.driver == "ixgbe":
+    if cfg.driver == "ixgbe":
         # It may still send from rings that it has freed, which is the end of the kernel. And it
         # writes what no driver may.
         raise KsftSkipEx("the driver does not survive its offline tests on the modelled card")
@@ -286,13 +285,12 @@ def lost_interrupts(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__) as cfg:
+    with PeerEnv(__file__) as cfg:
         if cmd(f"ethtool -t {cfg.ifname} online", fail=False).stdout == "":
-            cfg.unplug()
             skip_program("the driver has no self-test")
-        ksft_run(judged([online, offline, settings_stay, under_traffic, while_down, no_link,
-                         broken, broken_loopback, loopback_of_each_queue,
-                         loopback_stays_inside, lost_interrupts]), args=(cfg, ))
+        ksft_run(cfg.judged([online, offline, settings_stay, under_traffic, while_down, no_link,
+                             broken, broken_loopback, loopback_of_each_queue,
+                             loopback_stays_inside, lost_interrupts]), args=(cfg, ))
     ksft_exit()
 
 

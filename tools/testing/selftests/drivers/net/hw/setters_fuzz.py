@@ -23,9 +23,8 @@ import time
 from lib.py import EthtoolFamily, KsftFailEx, NetdevFamily, RtnlFamily, cmd
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_gt, ksft_pr, ksft_run
 from lib.py.echo import Echo
-from lib.py.judge import judged
 from lib.py.netlink import NLM_F_ACK, Answer, Kernel
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.outages import Outages, gaps, lost, slowest, unexcused
 from lib.py.random_ioctls import COMMANDS, IoctlGenerator, drops, location_of, rule
 from lib.py.random_requests import Generator
@@ -248,7 +247,7 @@ def start(cfg):
             + (f"SECONDS={fuzz.seconds:g}" if fuzz.seconds else f"COUNT={fuzz.requests}"))
     for command in ("-L {} combined 2", "-K {} ntuple on"):
         cmd("ethtool " + command.format(cfg.ifname), fail=False)
-    cfg.card.wait_up(cfg.card.ports[:1])
+    cfg.wait_up()
     fuzz.settings.know_napi()
     period = 0.02 if is_emulated() else 0.005
     fuzz.echo = Echo(cfg, period, fuzz.seconds + 600 if fuzz.seconds else 600)
@@ -311,7 +310,7 @@ def settings_back(cfg):
     fuzz = cfg.fuzz
     fuzz.settings.put_back()
     # Without a link, it has no speed.
-    cfg.card.wait_up(cfg.card.ports[:1])
+    cfg.wait_up()
     differences = fuzz.settings.differences()
     for difference in differences:
         ksft_pr(difference)
@@ -336,13 +335,13 @@ def passes_traffic(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__, modelled=True, v6=False,
+    with PeerEnv(__file__, v6=False,
                   drivers=("ixgbe_rust", ),
                   why="other drivers refuse settings without a reason, and restart for more of "
                       "them") as cfg:
         cfg.fuzz = None
         try:
-            ksft_run(judged([start, requests, datagrams, settings_back, passes_traffic]),
+            ksft_run(cfg.judged([start, requests, datagrams, settings_back, passes_traffic]),
                      args=(cfg, ))
         finally:
             if cfg.fuzz:

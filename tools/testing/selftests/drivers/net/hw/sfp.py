@@ -13,7 +13,7 @@ import subprocess
 from lib.py import CmdExitFailure, KsftNamedVariant, defer, ethtool, ip
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_in, ksft_not_in
 from lib.py import ksft_raises, ksft_run, ksft_variants
-from lib.py.judge import judged
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import kernel_log, repeated, skip_program, wait_until
 

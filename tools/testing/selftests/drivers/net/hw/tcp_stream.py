@@ -17,8 +17,7 @@ import time
 from lib.py import KsftNamedVariant, KsftSkipEx, bkg, cmd, defer, ethtool
 from lib.py import ksft_eq, ksft_exit, ksft_run, ksft_variants, rand_port
 from lib.py import wait_port_listen
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.support import is_emulated
 
 PATIENCE = 120
@@ -124,7 +123,7 @@ def transfer(cfg, size, how, ipver="4", address=None):
 def stream(cfg, size, times, how, ipver):
     """ A TCP stream arrives as it was sent. """
     # The C driver is known to work: less data is enough.
-    known = cfg.card and cfg.card.driver == "ixgbe"
+    known = cfg.driver == "ixgbe"
     if times > 1 and (known or is_emulated()):
         times = 2
     transfer(cfg, size * times, how, ipver)
@@ -152,9 +151,9 @@ def stream_without_scatter_gather(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__) as cfg:
-        ksft_run(judged([ping, ping_from_remote, ping_v6, ping_flood, stream,
-                         scatter_gather_is_on, stream_without_scatter_gather]),
+    with PeerEnv(__file__) as cfg:
+        ksft_run(cfg.judged([ping, ping_from_remote, ping_v6, ping_flood, stream,
+                             scatter_gather_is_on, stream_without_scatter_gather]),
                  args=(cfg, ))
     ksft_exit()
 

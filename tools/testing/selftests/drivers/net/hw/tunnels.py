@@ -12,8 +12,7 @@ from functools import partial
 
 from lib.py import KsftNamedVariant, KsftSkipEx, cmd, defer, ethtool, ip
 from lib.py import ksft_eq, ksft_exit, ksft_run, ksft_variants
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.support import sum16
 from segmentation import ETH_HLEN, TCP_ACK, TCP_PSH
 from segmentation import build_packet, check_split, offloaded, send_and_receive
@@ -164,11 +163,11 @@ def stream(cfg, inner, state):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__) as cfg:
+    with PeerEnv(__file__) as cfg:
         cfg.know_each_other()
         # The frames are to be seen one by one.
         ethtool(f"-K {cfg.remote_ifname} gro off", host=cfg.remote)
-        ksft_run(judged([frames, identifications_count, stream]), args=(cfg, ))
+        ksft_run(cfg.judged([frames, identifications_count, stream]), args=(cfg, ))
         ethtool(f"-K {cfg.remote_ifname} gro on", host=cfg.remote)
     ksft_exit()
 

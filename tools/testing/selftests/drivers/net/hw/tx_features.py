@@ -18,7 +18,7 @@ from pathlib import Path
 
 from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, cmd, defer, ksft_eq
 from lib.py import ksft_exit, ksft_ge, ksft_run, ksft_variants
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.support import SOL_PACKET, netdev_stat, sum16
 
 # asm-generic/socket.h; the module socket does not have it.
@@ -187,7 +187,7 @@ def shared(cfg, clones, burst):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__) as cfg:
+    with PeerEnv(__file__) as cfg:
         cfg.know_each_other()
         ksft_run([checksum, short, shared], args=(cfg, ))
     ksft_exit()

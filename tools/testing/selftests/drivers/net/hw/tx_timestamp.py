@@ -9,7 +9,7 @@ import struct
 import time
 
 from lib.py import KsftFailEx, cmd, ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_run
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 
 SO_TIMESTAMPING = 37
 TX_SOFTWARE = 1 << 1
@@ -97,7 +97,7 @@ def none_without_request(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__) as cfg:
+    with PeerEnv(__file__) as cfg:
         cfg.know_each_other()
         ksft_run([reported, one_per_packet, each_fragment, none_without_request],
                  args=(cfg, ))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lib.py import KsftFailEx, KsftNamedVariant, ksft_disruptive
 from lib.py import ksft_exit, ksft_ge, ksft_run, ksft_variants
-from lib.py.judge import judged, looks_away
+from lib.py.nicmodel import judged, looks_away
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import insert_module, kernel_log, remove_module, skip_program
 

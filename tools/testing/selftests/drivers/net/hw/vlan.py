@@ -13,10 +13,10 @@ from pathlib import Path
 
 from lib.py import EthtoolFamily, KsftNamedVariant, KsftSkipEx, cmd, defer, ethtool, ip
 from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv, is_up
-from lib.py.support import SOL_PACKET, beside, driver_stats, repeated, wait_until
-from flow_rules import set_channels
+from lib.py.peer import PeerEnv
+from lib.py.support import SOL_PACKET, beside, driver_stats, repeated, skip_program
+from lib.py.support import wait_until
+from flow_rules import channels, set_channels
 from tcp_stream import transfer
 
 ETH_P_ALL = 3
@@ -75,6 +75,7 @@ def _counted(cfg, way, count, run):
         stats = driver_stats(cfg.ifname)
         return [stats[f"{way}_{unit}"] for unit in ("packets", "bytes")]
 
+    cfg.require_driver("ixgbe_rust", why="looks at counters of ixgbe_rust")
     # A packet that is sent counts when the driver takes it back.
     wait_until(lambda: not _sent_last(cfg), 60, "all packets from before are sent", 0.02)
     packets, size = counts()
@@ -113,6 +114,7 @@ def stream(cfg):
     """ A TCP stream in a VLAN arrives as it was sent; the device splits and tags it. """
     _add_both(cfg)
     cfg.remote_addr_v, was = {**cfg.remote_addr_v, "4": ADDRESSES[1]}, cfg.remote_addr_v
+    cfg.require_driver("ixgbe_rust", why="looks at counters of ixgbe_rust")
     before = driver_stats(cfg.ifname).get("tx_gso_packets", 0)
     try:
         transfer(cfg, 10_000_000, "sendfile")
@@ -155,8 +157,8 @@ def _receive(cfg, number):
     with _sniffer(cfg) as sock:
         sock.settimeout(60)
         for _ in range(FRAMES):
-            cfg.model.inject(0, frame)
-        cfg.model.inject(0, frame[:12] + PLAIN)
+            cfg.inject(frame)
+        cfg.inject(frame[:12] + PLAIN)
         # It is the last one of a single queue.
         while (found := _tags(*sock.recvmsg(200, 100)[:2])) != []:
             tags += found or []
@@ -189,7 +191,7 @@ def _seen_while(cfg, changes):
         for args in changes:
             ethtool(f"-K {cfg.ifname} {args}")
 
-    with _sniffer(cfg) as sock, repeated(cfg.model.inject, 0, frame), beside(change) as changing:
+    with _sniffer(cfg) as sock, repeated(cfg.inject, frame), beside(change) as changing:
         while changing.is_alive():
             try:
                 tags = _tags(*sock.recvmsg(200, 100)[:2])
@@ -215,8 +217,11 @@ def _datagram():
 ])
 def strip_while_it_changes(cfg, change):
     """ No frame is taken for one without a VLAN while stripping is turned on or off. """
-    if os.cpu_count() < 2:
+    if os.cpu_count() < 2 or channels(cfg).get("combined-max", 0) < 2:
         raise KsftSkipEx("needs two queues")
+    cfg.require_feature("rx-vlan-offload")
+    if "lro on" in " ".join(change):
+        cfg.require_feature("large-receive-offload")
     _add_vlan(cfg)
     # The queue that is told last.
     set_channels(cfg, 2)
@@ -229,13 +234,9 @@ def strip_while_it_changes(cfg, change):
     ksft_ge(good, CHANGES, "frames with their tag")
 
 
-def _wait_up(cfg):
-    wait_until(lambda: is_up(cfg.ifname), 60, "the link is up", 0.02)
-
-
 def strip_keeps_the_link(cfg):
     """ The carrier stays while stripping is turned on and off. """
-    _wait_up(cfg)
+    cfg.wait_up()
     changes = Path(f"/sys/class/net/{cfg.ifname}/carrier_changes")
     before = changes.read_text()
     defer(ethtool, f"-K {cfg.ifname} rxvlan on")
@@ -250,6 +251,7 @@ def _check_arrive(cfg, expected, number=ID):
 
 def filter_member(cfg):
     """ Frames of a VLAN arrive while there is an interface for it. """
+    cfg.require_feature("rx-vlan-filter")
     _check_arrive(cfg, 0)
     ip(f"link add link {cfg.ifname} name ksft-vlan type vlan id {ID}")
     _check_arrive(cfg, FRAMES)
@@ -260,6 +262,7 @@ def filter_member(cfg):
 
 def filter_promiscuous(cfg):
     """ Frames of all VLANs arrive in promiscuous mode, and not after it. """
+    cfg.require_feature("rx-vlan-filter")
     ip(f"link set {cfg.ifname} promisc on")
     _check_arrive(cfg, FRAMES)
     ip(f"link set {cfg.ifname} promisc off")
@@ -268,6 +271,7 @@ def filter_promiscuous(cfg):
 
 def filter_off(cfg):
     """ Frames of all VLANs arrive without the filter, at once. """
+    cfg.require_feature("rx-vlan-filter")
     ethtool(f"-K {cfg.ifname} rx-vlan-filter off")
     defer(ethtool, f"-K {cfg.ifname} rx-vlan-filter on")
     _check_arrive(cfg, FRAMES)
@@ -278,13 +282,14 @@ def filter_off(cfg):
 @ksft_disruptive
 def filter_survives(cfg):
     """ The VLANs are those of before after down and up, and those added meanwhile. """
+    cfg.require_feature("rx-vlan-filter")
     _add_vlan(cfg, OTHER_ID)
     _check_arrive(cfg, FRAMES, OTHER_ID)
     ip(f"link set {cfg.ifname} down")
     ip(f"link add link {cfg.ifname} name ksft-other type vlan id {ID}")
     defer(ip, "link del ksft-other")
     ip(f"link set {cfg.ifname} up")
-    _wait_up(cfg)
+    cfg.wait_up()
     _check_arrive(cfg, FRAMES, OTHER_ID)
     _check_arrive(cfg, FRAMES, ID)
     _check_arrive(cfg, 0, ID + 2)
@@ -293,13 +298,14 @@ def filter_survives(cfg):
 @ksft_disruptive
 def priority_tagged(cfg):
     """ Frames with a priority and no VLAN arrive, even if the stack has not asked for them. """
+    cfg.require_feature("rx-vlan-filter")
     _check_arrive(cfg, FRAMES, 0)
     ip(f"link set {cfg.ifname} down")
     # This module asks for them whenever an interface comes up.
     if os.path.exists("/sys/module/8021q/initstate"):
         cmd("rmmod 8021q")
     ip(f"link set {cfg.ifname} up")
-    _wait_up(cfg)
+    cfg.wait_up()
     _check_arrive(cfg, FRAMES, 0)
     _check_arrive(cfg, 0)
 
@@ -307,12 +313,14 @@ def priority_tagged(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    with CableEnv(__file__, drivers=("ixgbe_rust", ), v6=False,
-                  why="looks at counters of ixgbe_rust") as cfg:
+    cmd("modprobe -q 8021q", fail=False)
+    if not os.path.exists("/proc/net/vlan"):
+        skip_program("the kernel has no VLANs")
+    with PeerEnv(__file__, v6=False) as cfg:
         cfg.ethnl = EthtoolFamily()
-        ksft_run(judged([reach, insert, stream, strip, strip_while_it_changes,
-                         strip_keeps_the_link, filter_member, filter_promiscuous,
-                         filter_off, filter_survives, priority_tagged]), args=(cfg, ))
+        ksft_run(cfg.judged([reach, insert, stream, strip, strip_while_it_changes,
+                             strip_keeps_the_link, filter_member, filter_promiscuous,
+                             filter_off, filter_survives, priority_tagged]), args=(cfg, ))
     ksft_exit()
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from lib.py import CmdExitFailure, KsftNamedVariant, KsftSkipEx, defer, ethtool, ip
 from lib.py import ksft_disruptive
 from lib.py import ksft_eq, ksft_exit, ksft_in, ksft_raises, ksft_run, ksft_variants
-from lib.py.control_line import NicModel
-from lib.py.judge import judged
+from lib.py.nicmodel import NicModel
+from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import skip_program
 from power import offers_sleep, sleep

@@ -16,8 +16,7 @@ from lib.py import KsftNamedVariant, NetNS, NetNSEnter, cmd, ip, ksft_eq
 from lib.py import ksft_exit, ksft_gt, ksft_pr, ksft_run, ksft_variants
 from lib.py import datagrams, qdisc
 from lib.py.datagrams import Flow, Plan
-from lib.py.judge import judged
-from lib.py.nicmodel import CableEnv
+from lib.py.peer import PeerEnv
 from lib.py.support import ip_batch, is_emulated, skip_program
 
 # Both devices have the same address, since a device without ARP sends to its
@@ -252,15 +251,14 @@ def main():
     was = {name: qdisc.set_core(name, 100000)
            for name in ("netdev_max_backlog", "qdisc_max_burst")}
     try:
-        with CableEnv(__file__, drivers=["ixgbe_rust"],
-                      why="one driver is enough", v6=False, modelled=True) as cfg:
+        with PeerEnv(__file__, v6=False) as cfg:
             cfg.results = {}
             cfg.pair = Pair()
             try:
                 cfg.pair.receive_on_one_cpu()
                 cfg.know_each_other()
-                ksft_run(judged([pair_connected, way, in_order, no_room, sender_killed,
-                                 *loads(), device_connected, device]), args=(cfg, ))
+                ksft_run(cfg.judged([pair_connected, way, in_order, no_room, sender_killed,
+                                     *loads(), device_connected, device]), args=(cfg, ))
             finally:
                 cfg.pair.close()
                 cmd(f"tc qdisc del dev {cfg.ifname} root", fail=False)

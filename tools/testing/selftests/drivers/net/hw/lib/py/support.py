@@ -82,6 +82,12 @@ def ip_batch(lines, ns=None):
         ip(f"-batch {batch.name}", ns=ns)
 
 
+def is_up(ifname, **where):
+    """ Return whether the link of an interface is up, and the stack lets packets out. """
+    # The kernel waits for its link watch before it answers.
+    return ip(f"link show dev {ifname}", json=True, **where)[0]["operstate"] == "UP"
+
+
 def netdev_stat(ifname, name):
     """ Return a counter of struct rtnl_link_stats64. """
     path = f"/sys/class/net/{ifname}/statistics/{name}"

@@ -37,9 +37,6 @@ def _check(model, before):
 def _judged(func):
     @functools.wraps(func)
     def case(cfg, *args):
-        if not cfg.card:
-            func(cfg, *args)
-            return
         before = _broken(cfg.card.model)
         func(cfg, *args)
         _check(cfg.card.model, before)

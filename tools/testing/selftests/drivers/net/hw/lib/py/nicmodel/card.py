@@ -11,9 +11,11 @@ import glob
 import os
 from pathlib import Path
 
+from .cable import Cable
 from .control_line import NicModel, NicModelError
-from .support import insert_module, ip_batch, netdev_stat, pages_back
-from .support import remove_module, skip_program, wait_until
+from .judge import judged
+from ..support import insert_module, ip_batch, netdev_stat, pages_back
+from ..support import remove_module, skip_program, wait_until
 
 IXGBE = {"rust": "ixgbe_rust", "c": "ixgbe"}
 # By card: its drivers.
@@ -156,6 +158,15 @@ class Card:
         cards insert those of TCP and UDP, by the headers that they find.
         """
         return self.model.can("fault")
+
+    def lay_cable(self, v6=True):
+        """ Connect the two ports by a cable. """
+        return Cable(self, v6)
+
+    @staticmethod
+    def judged(cases):
+        """ Return the cases such that each fails if the driver breaks a rule in it. """
+        return judged(cases)
 
     def close(self):
         """

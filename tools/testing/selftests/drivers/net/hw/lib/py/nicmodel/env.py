@@ -1,34 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 
-"""
-Test environments on the two ports of a modelled network card.
+""" A test environment on the two ports of the modelled card. """
 
-The model of an Intel 82599 generates frames into one port and checks each
-frame that leaves the other port, connects ports by a cable, and injects faults
-on request.
-
-  NicModelEnv   both ports are local, and forward between two peers that exist
-                only in the generator
-  CableEnv      a NetDrvEpEnv; without NETIF the second port of the model is
-                the remote end, in a network namespace
-
-Without a control line the whole program is skipped. The model may also be the
-far side of a card that others have modelled: then cases that need something of
-the card itself, such as faults or a change of the link, are skipped.
-"""
-
-import contextlib
 import os
 import threading
 from pathlib import Path
 
-from lib.py import KsftFailEx, KsftSkipEx, NetDrvEnv, NetDrvEpEnv, NetNS, NetNSEnter
-from lib.py import cmd, ip, ksft_eq, ksft_gt
+from lib.py import KsftFailEx, KsftSkipEx, NetDrvEnv, ksft_eq, ksft_gt
 
 from .card import Card
 from .control_line import NicModel
-from .support import ip_batch, is_emulated, pages_back, provokes, skip_program
-from .support import wait_until
+from ..support import ip_batch, is_emulated, provokes, skip_program
+from ..support import wait_until
 
 # The bytes that a transmit queue has given to the card, in sysfs.
 INFLIGHT = "byte_queue_limits/inflight"
@@ -36,8 +19,6 @@ INFLIGHT = "byte_queue_limits/inflight"
 PEERS = ("02:00:00:00:00:02", "02:00:00:00:01:02")
 # The longest time for which a frame that is not lost may stay in the machine.
 PATIENCE_MS = 10_000
-CABLE_V4 = ("10.9.0.1", "10.9.0.2")
-CABLE_V6 = ("2001:db8:9::1", "2001:db8:9::2")
 
 
 class Traffic(threading.Thread):
@@ -99,6 +80,9 @@ class NicModelEnv(NetDrvEnv):
     peers. @drivers limits the program to some drivers, @why is the reason that
     a skip gives.
     """
+
+    # For NetDrvEnv, if the program is skipped.
+    _ns = None
 
     def __init__(self, src_path, drivers=None, why="", native=False):
         if native and is_emulated():
@@ -238,149 +222,3 @@ def traffic_intact(during):
         cfg.check_traffic()
     case.__name__ = f"traffic_intact_{during}"
     return case
-
-
-def is_up(ifname, **where):
-    """ Return whether the link of an interface is up, and the stack lets packets out. """
-    # The kernel waits for its link watch before it answers.
-    return ip(f"link show dev {ifname}", json=True, **where)[0]["operstate"] == "UP"
-
-
-class Cable:
-    """ A cable between the ports, with the second port in a namespace. """
-
-    def __init__(self, card, v6=True):
-        self.card = card
-        self.v6 = v6 and os.path.exists("/proc/net/if_inet6")
-        self.ns = NetNS()
-        card.model.wire(0, "cable", peer=1)
-        self.plug_in()
-
-    def plug_in(self):
-        """ Move the second port into the namespace and set addresses. """
-        self.card.find()
-        local, remote = (port.ifname for port in self.card.ports)
-        ip(f"link set {remote} netns {self.ns.name}")
-        for ifname, ns, number in ((local, None, 0), (remote, self.ns.name, 1)):
-            self._set_v6(ifname, ns, self.v6)
-            lines = [f"addr replace {CABLE_V4[number]}/24 dev {ifname}"]
-            if self.v6:
-                lines.append(f"addr replace {CABLE_V6[number]}/64 dev {ifname} nodad")
-            lines += ["link set lo up", f"link set {ifname} up"]
-            ip_batch(lines, ns=ns)
-        wait_until(lambda: is_up(local) and is_up(remote, ns=self.ns.name), 60,
-                   "the ports are up", 0.02)
-        wait_until(self.reaches, 30, "the ports reach each other")
-
-    @staticmethod
-    def _set_v6(ifname, ns, state):
-        """
-        Switch IPv6 off where a test counts packets: only its own are sent
-        then.
-        """
-        if os.path.exists("/proc/net/if_inet6"):
-            # This shows the namespace of the thread that opens it.
-            path = Path(f"/proc/sys/net/ipv6/conf/{ifname}/disable_ipv6")
-            with NetNSEnter(ns) if ns else contextlib.nullcontext():
-                path.write_text(str(int(not state)), encoding="ascii")
-
-    @staticmethod
-    def reaches():
-        """ Check whether the remote end answers. """
-        return cmd(f"ping -q -c 1 -W 1 {CABLE_V4[1]}", fail=False).ret == 0
-
-    def variables(self):
-        """ Return the environment variables of NetDrvEpEnv. """
-        found = {"NETIF": self.card.ports[0].ifname,
-                 "LOCAL_V4": CABLE_V4[0], "REMOTE_V4": CABLE_V4[1],
-                 "REMOTE_TYPE": "netns", "REMOTE_ARGS": self.ns.name}
-        if self.v6:
-            found |= {"LOCAL_V6": CABLE_V6[0], "REMOTE_V6": CABLE_V6[1]}
-        return found
-
-    def close(self):
-        """ Delete the namespace, and wait for the interface that it held. """
-        local = self.card.ports[0].ifname
-        ip(f"addr flush dev {local}")
-        self._set_v6(local, None, True)
-        self.ns.__exit__(None, None, None)
-        self.card.find()
-        self.card.model.reset()
-        pages_back()
-
-
-class CableEnv(NetDrvEpEnv):
-    """
-    A local and a remote endpoint. NETIF and the other variables of NetDrvEpEnv
-    name them; without NETIF they are the ports of the modelled card, and the
-    only ones if @modelled is set.
-    """
-
-    def __init__(self, src_path, drivers=None, why="", native=False, v6=True, modelled=False):
-        if native and is_emulated():
-            skip_program("takes too long where the machine is emulated")
-        if modelled and "NETIF" in os.environ:
-            skip_program("needs the modelled card")
-        self.card = None
-        self.cable = None
-        if "NETIF" not in os.environ:
-            self.card = Card(drivers, why)
-            self.cable = Cable(self.card, v6)
-            os.environ.update(self.cable.variables())
-        try:
-            super().__init__(src_path, nsim_test=False)
-        except BaseException:
-            self.unplug()
-            raise
-
-    def unplug(self):
-        """ Remove the cable and release the card. """
-        if self.cable:
-            self.cable.close()
-            self.cable = None
-        if self.card:
-            self.card.close()
-            self.card = None
-
-    def __exit__(self, ex_type, ex_value, ex_tb):
-        super().__exit__(ex_type, ex_value, ex_tb)
-        self.unplug()
-
-    def reach(self, seconds=60):
-        """ Wait until the ends are up and reach each other. """
-        ends = ((self.ifname, None), (self.remote_ifname, self.remote))
-        wait_until(lambda: all(is_up(ifname, host=host) for ifname, host in ends), seconds,
-                   "both ends are up", 0.02)
-        # The first packet of all may wait for an address.
-        ping = f"ping -q -c 1 -W 1 {self.remote_addr_v['4']}"
-        wait_until(lambda: cmd(ping, fail=False).ret == 0, seconds, "the ends reach each other")
-
-    def know_each_other(self):
-        """
-        Add permanent neighbour entries: no packet waits for an address, and
-        only the packets of the test are in the queues.
-        """
-        ip(f"neigh replace {self.remote_addr_v['4']} lladdr {self.remote_dev['address']} "
-           f"dev {self.ifname} nud permanent")
-        ip(f"neigh replace {self.addr_v['4']} lladdr {self.dev['address']} "
-           f"dev {self.remote_ifname} nud permanent", host=self.remote)
-
-    @property
-    def remote_ns(self):
-        """ The namespace of the remote end; skips the case on two machines. """
-        if os.environ["REMOTE_TYPE"] != "netns":
-            raise KsftSkipEx("needs the remote end in a namespace of this machine")
-        return self.remote.name
-
-    def remote_stat(self, name):
-        """ Return a counter of the remote interface. """
-        link = ip(f"-s link show dev {self.remote_ifname}", json=True, host=self.remote)
-        direction, _, what = name.partition("_")
-        return link[0]["stats64"][direction][what]
-
-    @property
-    def model(self):
-        """ The control line of the model; skips the case on other devices. """
-        if not self.card:
-            raise KsftSkipEx("needs the modelled card")
-        return self.card.model
