@@ -7,12 +7,12 @@ those are kept. A topic that is incomplete in the tree is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.host.ui import Failure
-from testbed.source import overlay
+from testbed.source import listing, overlay
 from testbed.source.diff import Section
 from testbed.source.patching import apply, as_bytes, as_text, read
 from testbed.source.topics import Topic, topics
@@ -53,6 +53,7 @@ def complete(clone: Path, base: Path) -> Found:
             texts[section.name] = file.content()
     wanted.update(_of_no_topic(own, everything, clone, base))
     wanted.update({name: as_bytes(text) for name, text in texts.items() if text != before[name]})
+    wanted.update(_grown(clone, base, there, own))
     return Found(wanted, _notes(clone, base, there, len(everything)))
 
 
@@ -110,6 +111,20 @@ def _is_there(topic: Topic, clone: Path, base: Path, reverted: set[str]) -> bool
         f"{present[0]} exists in the tree, but is not the one of the topic {topic.name}",
         _WAY_OUT,
     )
+
+
+def _grown(
+    clone: Path, base: Path, there: Sequence[Topic], own: Container[str]
+) -> dict[str, bytes]:
+    """Files that list what the tree lacks, and are otherwise as they were before that."""
+    found = {}
+    for file in (one for topic in there for one in topic.files):
+        content = (clone / file).read_bytes()
+        gone = {module for module, one in listing.listed(file, content, own).items()
+                if not (base / one).exists()}  # fmt: skip
+        if gone and read(base / file) == listing.without(content, gone):
+            found[file] = content
+    return found
 
 
 def _notes(clone: Path, base: Path, there: Sequence[Topic], count: int) -> list[str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -113,20 +113,6 @@ def copy_files(base: Path, folder: Path, names: Iterable[str]) -> None:
     for name in names:
         if (content := read(base / name)) is not None:
             write(folder / name, content)
-
-
-def first_states(clone: Path, patches: Sequence[Patch], own: Container[str]) -> dict[str, bytes]:
-    """The contents of own files before patches of later topics change them.
-
-    The clone has their last state: those patches are reverted.
-    """
-    found: dict[str, Weave] = {}
-    for patch in reversed(patches):
-        for section in (one for one in patch.sections if one.name in own):
-            name = section.name
-            file = found.setdefault(name, Weave(as_text(read(clone / name))))
-            apply(file, section.reversed, patch, f"it is part of {patch.path.name}")
-    return {name: (file.content() or "").encode() for name, file in found.items()}
 
 
 def weave(base: Path, patches: Iterable[Patch], own: Container[str] = ()) -> dict[str, Weave]:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.host.ui import Failure
 from testbed.source import overlay
-from testbed.source.patching import Patch, first_states, read_series
+from testbed.source.patching import Patch, read_series
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,13 @@ def _patterns(patch: Patch) -> list[str]:
 
 def _homes(clone: Path, patches: Sequence[Patch]) -> dict[str, list[str]]:
     """The names of the topics that list each of the clone's new files."""
-    rules = {patch.name: _patterns(patch) for patch in patches}
-    return {
-        file: [name for name, patterns in rules.items()
-               if any(fnmatch.fnmatchcase(file, one) for one in patterns)]
-        for file in overlay.new_files(clone)
-    }  # fmt: skip
+    homes: dict[str, list[str]] = {file: [] for file in overlay.new_files(clone)}
+    for patch in patches:
+        patterns = [re.compile(fnmatch.translate(one)) for one in _patterns(patch)]
+        for file, names in homes.items():
+            if any(one.match(file) for one in patterns):
+                names.append(patch.name)
+    return homes
 
 
 def topics(clone: Path) -> list[Topic]:
@@ -74,9 +76,8 @@ def check(clone: Path) -> None:
     if stale := [f"{patch.path.name}: {one}" for patch in patches for one in _patterns(patch)
                  if not fnmatch.filter(homes, one)]:  # fmt: skip
         raise Failure("these lines of .files lists match no file:", *stale)
-
-
-def states_of_new_files(clone: Path, everything: Sequence[Topic]) -> dict[str, bytes]:
-    """The contents of new files before patches of later topics change them."""
-    new = [file for topic in everything for file in topic.files]
-    return first_states(clone, [topic.patch for topic in everything], new)
+    own = [f"{patch.path.name}: {one.name}" for patch in patches for one in patch.sections
+           if one.name in homes]  # fmt: skip
+    if own:
+        raise Failure("these patches change files of the clone itself:", *own,
+                      "take the parts out: such files are kept as they are in the end")  # fmt: skip

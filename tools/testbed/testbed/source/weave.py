@@ -33,6 +33,7 @@ class Weave:
         self._there = text is not None
         self._lines = [_Line(line) for line in split_lines(text or "")]
         self._removed_by: str | None = None
+        self.topics: set[str] = set()
         # Pairs of topics: the first deletes lines that the second added.
         self.rewrites: set[tuple[str, str]] = set()
 
@@ -40,6 +41,7 @@ class Weave:
         """Add a topic's changes to those of the earlier ones; `Misfit` if they do not fit."""
         if section.makes or not self._there or self._removed_by:
             raise Misfit(f"{section.name} is no file of this kernel tree")
+        self.topics.add(topic)
         drift = 0
         for number, hunk in enumerate(section.hunks, 1):
             visible = [line for line in self._lines if line.gone is None]

@@ -11,7 +11,9 @@ from testbed.harness.results import Results
 from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step
 from testbed.source import overlay, tree
-from testbed.source.patches import steps
+from testbed.source.states import Files, States
+from testbed.source.topics import Topic
+from testbed.source.tree import Tree
 
 
 @pytest.mark.suite("bisect")
@@ -20,15 +22,21 @@ def test_bisect(env: Env, results: Results) -> None:
     only = env.settings.text("SERIES")
     with Lock(tree.place(env) / "lock", "this kernel tree"):
         work = kernel.prepare_tree(env)
-        for topic, files in steps(env.clone, work.base):
-            if only and topic.series != only:
-                continue
-            overlay.apply(work, files)
-            name = f"{topic.series}: {topic.name}"
-            log = env.logs / f"bisect-{topic.name}.log"
-            try:
-                with Step(f"the tree after {name}") as step:
-                    kernel.build_step(env, work, log, step)
-                results.add(name)
-            except Failure as error:
-                results.add(name, error.on_one_line)
+        states = States(env.clone, work.base)
+        for series in [one for one in states.series if only in ("", one)]:
+            for topic, files in states.steps(series):
+                # The series that it needs have steps of their own.
+                if topic is not None:
+                    _build(env, work, topic, files, results)
+
+
+def _build(env: Env, work: Tree, topic: Topic, files: Files, results: Results) -> None:
+    overlay.apply(work, files)
+    name = f"{topic.series}: {topic.name}"
+    log = env.logs / f"bisect-{topic.name}.log"
+    try:
+        with Step(f"the tree after {name}") as step:
+            kernel.build_step(env, work, log, step)
+        results.add(name)
+    except Failure as error:
+        results.add(name, error.on_one_line)

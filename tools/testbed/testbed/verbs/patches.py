@@ -10,7 +10,7 @@ from testbed.host import proc
 from testbed.host.lock import Lock
 from testbed.host.ui import Step, say
 from testbed.source import overlay, tree
-from testbed.source.patches import write_series
+from testbed.source.patches import Sender, write_series
 
 
 def main(env: Env) -> int:
@@ -21,7 +21,9 @@ def main(env: Env) -> int:
         work = tree.prepare(env, overlay.manifest_files(manifest))
     out, commit = env.out / "patches", _base_commit(env)
     with Step(f"series against Linux {work.version}") as step:
-        written = write_series(env.clone, work.base, work.version, out, author, only, commit)
+        written = write_series(
+            env.clone, work.base, work.version, out, Sender(author, commit), only
+        )
         count = sum(len(one.mails) for one in written)
         step.detail = f"{count} patches, applied with git am to check them"
     for one in written:

@@ -89,6 +89,19 @@ class OwnTreeTest(unittest.TestCase):
         text = (found.wanted["net/core.c"] or b"").decode()
         self.assertEqual((text.count("hook of a"), text.count("fixed")), (1, 1))
 
+    def test_a_list_grows_with_what_it_lists(self) -> None:
+        self.write(self.clone / "rust/a.rs", "mod deep;\nmod later;\n")
+        self.write(self.clone / "rust/a/later.rs", "// later\n")
+        self.write(self.clone / "patches/a.files", "rust/a.rs\nrust/a/deep.rs\n")
+        self.write(self.clone / "patches/b.files", "rust/b.rs\nrust/a/later.rs\n")
+        self.apply_all()
+        self.write(self.base / "rust/a.rs", "mod deep;\n")
+        for name in ("rust/b.rs", "rust/a/later.rs"):
+            (self.base / name).unlink()
+        found = own_tree.complete(self.clone, self.base).wanted
+        self.assertEqual(sorted(found), ["rust/a.rs", "rust/a/later.rs", "rust/b.rs"])
+        self.assertEqual(found["rust/a.rs"], b"mod deep;\nmod later;\n")
+
     def test_a_topic_in_part_is_refused_by_name(self) -> None:
         self.apply_all()
         (self.base / "rust/a/deep.rs").unlink()

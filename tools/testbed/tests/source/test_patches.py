@@ -10,8 +10,10 @@ from pathlib import Path
 
 from testbed.host.ui import Failure
 from testbed.source import overlay
-from testbed.source.patches import Written, insert_entry, steps, write_series
+from testbed.source.maintainers import Listing, matches
+from testbed.source.patches import Sender, Written, write_series
 from testbed.source.patching import read_all
+from testbed.source.states import States
 from testbed.source.topics import check, topics
 from testbed.source.tree import version_of
 
@@ -33,14 +35,17 @@ diff --git a/net/core.c b/net/core.c
  four
  five
 """
-LATER = """\
-diff --git a/rust/a.rs b/rust/a.rs
---- a/rust/a.rs
-+++ b/rust/a.rs
-@@ -1,2 +1,3 @@
- fn a() {}
-+mod b;
- // the end
+BESIDE = """\
+diff --git a/net/core.c b/net/core.c
+--- a/net/core.c
++++ b/net/core.c
+@@ -2,5 +2,6 @@
+ two
+ three
+ new line
++beside it
+ four
+ five
 """
 MAINTAINERS = """\
 How to read this file
@@ -68,12 +73,12 @@ class SeriesTest(unittest.TestCase):
             "base/MAINTAINERS": MAINTAINERS,
             "base/Makefile": "VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 4\nEXTRAVERSION =\n",
             "clone/rust/a.rs": "fn a() {}\nmod b;\n// the end\n",
-            "clone/rust/deep/b.rs": "fn b() {}\n",
+            "clone/rust/a/b.rs": "fn b() {}\n",
             "clone/patches/series": "[first]\na.patch\n[second] after first\nb.patch\n",
             "clone/patches/a.patch": HEADER.format("a: first") + CHANGE,
             "clone/patches/a.files": "# the first\nrust/a.rs\n",
-            "clone/patches/b.patch": HEADER.format("b: second") + LATER,
-            "clone/patches/b.files": "rust/deep/*\n",
+            "clone/patches/b.patch": HEADER.format("b: second"),
+            "clone/patches/b.files": "rust/a/*\n",
             "clone/patches/first.cover": "the first of all\n\nwhat and why\n",
             "clone/patches/first.maintainers": "BETA OURS\nS:\tMaintained\nF:\trust/a.rs\n",
             "clone/patches/second.cover": "the second\n\nmore\n",
@@ -83,22 +88,23 @@ class SeriesTest(unittest.TestCase):
             path.write_text(text)
 
     def write(self, author: str = "", only: str = "", commit: str = "") -> list[Written]:
-        return write_series(self.clone, self.base, "7.3.4", self.out, author, only, commit)
+        sender = Sender(author, commit)
+        return write_series(self.clone, self.base, "7.3.4", self.out, sender, only)
 
     def texts(self) -> str:
         return "".join(path.read_text() for path in sorted(self.out.rglob("*.patch")))
 
     def test_files_go_with_their_topic(self) -> None:
         first, second = topics(self.clone)
-        self.assertEqual((first.files, second.files), (("rust/a.rs",), ("rust/deep/b.rs",)))
+        self.assertEqual((first.files, second.files), (("rust/a.rs",), ("rust/a/b.rs",)))
 
     def test_each_series_is_a_folder_of_mails(self) -> None:
         first, second = self.write()
         self.assertEqual((first.folder.name, second.folder.name), ("01-first", "02-second"))
         names = [path.name for path in first.mails]
-        self.assertEqual(names, ["0001-a-first.patch", "0002-MAINTAINERS-add-BETA-OURS.patch"])
+        self.assertEqual(names, ["0001-a-first.patch"])
         text = first.mails[0].read_text()
-        for part in ("Subject: [PATCH 1/2] a: first", "\nthe reason\n", "+new line", "+fn a()"):
+        for part in ("Subject: [PATCH 1/1] a: first", "\nthe reason\n", "+new line", "+fn a()"):
             self.assertIn(part, text)
 
     def test_nobody_signs_off_for_nobody(self) -> None:
@@ -129,32 +135,76 @@ class SeriesTest(unittest.TestCase):
         with self.assertRaisesRegex(Failure, "SERIES=third: there is no such series"):
             self.write(only="third")
 
-    def test_a_later_topic_may_change_a_new_file(self) -> None:
-        states = [(topic.name, files) for topic, files in steps(self.clone, self.base)]
-        self.assertEqual([name for name, _ in states], ["a", "b"])
-        self.assertEqual(states[0][1]["rust/a.rs"], b"fn a() {}\n// the end\n")
-        self.assertNotIn("rust/deep/b.rs", states[0][1])
-        self.assertEqual(states[1][1], overlay.wanted_files(self.clone, self.base))
+    def test_a_list_grows_with_what_it_lists(self) -> None:
+        states = States(self.clone, self.base)
+        (_, none), (_, first) = states.steps("first")
+        self.assertEqual((none, first["rust/a.rs"]), ({}, b"fn a() {}\n// the end\n"))
+        *_, (_, second) = states.steps("second")
+        self.assertEqual(second.pop("MAINTAINERS"), first["MAINTAINERS"])
+        self.assertEqual(second, overlay.wanted_files(self.clone, self.base))
 
-    def test_a_patch_that_left_its_new_file_behind_is_named(self) -> None:
-        (self.clone / "rust/a.rs").write_text("rewritten\n")
-        with self.assertRaises(Failure) as caught:
+    def test_an_edited_file_of_ours_does_no_harm(self) -> None:
+        (self.clone / "rust/a.rs").write_text("// rewritten\nmod b;\n")
+        self.write()
+        self.assertIn("+// rewritten", self.texts())
+
+    def test_a_series_has_nothing_of_those_beside_it(self) -> None:
+        """Both change one place; the second applies without the first."""
+        (self.clone / "patches/series").write_text("[first]\na.patch\n[second]\nb.patch\n")
+        (self.clone / "patches/b.patch").write_text(HEADER.format("b: second") + BESIDE)
+        _, second = self.write()
+        text = second.mails[0].read_text()
+        self.assertIn("+beside it\n four\n", text)
+        self.assertNotIn("new line", text)
+        self.assertNotIn("series first", next(second.folder.glob("0000-*")).read_text())
+
+    def test_lines_of_a_series_beside_it_may_not_change(self) -> None:
+        (self.clone / "patches/series").write_text("[first]\na.patch\n[second]\nb.patch\n")
+        change = BESIDE.replace(" new line", "-new line").replace("+2,6", "+2,5")
+        (self.clone / "patches/b.patch").write_text(HEADER.format("b: second") + change)
+        with self.assertRaisesRegex(Failure, "b changes lines of a in net/core.c"):
             self.write()
-        self.assertIn("it is part of b.patch", caught.exception.hints)
+
+    def test_the_entry_of_maintainers_grows_with_the_files(self) -> None:
+        (self.clone / "patches/series").write_text("[first]\na.patch\nb.patch\n")
+        entry = self.clone / "patches/first.maintainers"
+        entry.write_text(entry.read_text() + "F:\trust/a/\n")
+        a, b = [path.read_text() for path in self.write()[0].mails]
+        self.assertIn("+BETA OURS\n+S:\tOrphan\n+F:\trust/a.rs\n", a)
+        self.assertNotIn("F:\trust/a/\n", a)
+        self.assertIn(" F:\trust/a.rs\n+F:\trust/a/\n", b)
+
+    def test_an_entry_of_a_missing_file_is_refused(self) -> None:
+        (self.clone / "patches/first.maintainers").write_text("BETA OURS\nF:\trust/gone.rs\n")
+        with self.assertRaisesRegex(Failure, "no file of the series first is rust/gone.rs"):
+            self.write()
+
+    def test_patterns_are_those_of_get_maintainer(self) -> None:
+        for pattern, file, wanted in (("a/", "a/b/c", True), ("a/b", "a/b", True),
+                                      ("a/b*", "a/bc.rs", True), ("a/b*", "a/b/c.rs", False),
+                                      ("a/b.rs", "a/bxrs", False)):  # fmt: skip
+            self.assertEqual(matches(pattern, file), wanted, (pattern, file))
 
     def test_entries_of_maintainers_keep_the_alphabet(self) -> None:
         for title, after in (("ALPHA B", "ALPHA"), ("BETA", "ALPHA"), ("ZETA", "iBETA")):
-            blocks = insert_entry(MAINTAINERS, [title, "S:\tOrphan"]).split("\n\n")
+            blocks = Listing(MAINTAINERS).with_entries([[title, "S:\tOrphan"]]).split("\n\n")
             titles = [block.partition("\n")[0] for block in blocks]
             self.assertEqual(titles[titles.index(title) - 1], after)
+
+    def test_an_entry_out_of_order_does_not_matter(self) -> None:
+        text = "Read this\n\n" + "".join(f"{one}\nM:\tX\n\n" for one in ("AZ", "YA", "B", "D", "E"))
+        titles = re.findall(r"^\w+$", Listing(text).with_entries([["C", "M:\tX"]]), re.M)
+        self.assertEqual(titles, ["AZ", "YA", "B", "C", "D", "E"])
 
     def test_a_mistake_in_the_lists_is_named(self) -> None:
         for file, text, wanted in (
             ("rust/c.rs", "fn c() {}\n", "belong to no topic: rust/c.rs"),
             ("patches/b.files", "rust/*\n", "more than one topic"),
-            ("patches/b.files", "rust/deep/*\nrust/gone.rs\n", "no file: b.patch: rust/gone.rs"),
+            ("patches/b.files", "rust/a/*\nrust/gone.rs\n", "no file: b.patch: rust/gone.rs"),
             ("patches/series", "[first] after second\na.patch\n[second]\n",
              "first needs second, which is not a series above"),
+            ("patches/b.patch", HEADER.format("b") + "--- a/rust/a.rs\n+++ b/rust/a.rs\n",
+             "files of the clone itself: b.patch: rust/a.rs"),
         ):  # fmt: skip
             self.setUp()
             (self.clone / file).write_text(text)
@@ -187,21 +237,12 @@ class OurSeriesTest(unittest.TestCase):
 
     def test_no_series_is_too_long(self) -> None:
         for series in read_all(CLONE / "patches"):
-            entry = (CLONE / f"patches/{series.name}.maintainers").exists()
-            self.assertLessEqual(len(series.patches) + entry, MOST_PATCHES, series.name)
+            self.assertLessEqual(len(series.patches), MOST_PATCHES, series.name)
 
     def test_no_patch_is_too_large(self) -> None:
-        found = list(topics(CLONE))
-        for topic in found:
+        for topic in topics(CLONE):
             size = added(topic.patch.text)
             size += sum((CLONE / name).read_bytes().count(b"\n") for name in topic.files)
-            # Lines that another patch adds to these files are not in this one.
-            for section in re.split(r"^(?=diff --git a/)", "".join(
-                other.patch.text for other in found if other is not topic
-            ), flags=re.M):  # fmt: skip
-                name = re.match(r"diff --git a/(\S+)", section)
-                if name and name[1] in topic.files:
-                    size -= added(section)
             self.assertLessEqual(size, MOST_LINES, topic.name)
 
     def test_each_has_a_cover_letter_and_no_sign_off(self) -> None:
@@ -223,10 +264,5 @@ class OurSeriesTest(unittest.TestCase):
                 # Its subsystem has an entry already.
                 if name.startswith("tools/testing/"):
                     continue
-                patterns = entries.get(topic.series, [])
-                # A folder, a file, or a pattern.
-                covered = any(
-                    name == one or (one[-1] in "/*" and name.startswith(one.rstrip("*")))
-                    for one in patterns
-                )
+                covered = any(matches(one, name) for one in entries.get(topic.series, []))
                 self.assertTrue(covered, f"{name} is in no entry of {topic.series}.maintainers")
