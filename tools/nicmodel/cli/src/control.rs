@@ -128,8 +128,9 @@ impl Control {
                 self.port("inject", inject.port)?;
                 if inject.asleep {
                     let device = self.device("inject", inject.port)?;
-                    wait::until(|| device.is_asleep())
-                        .map_err(|error| format!("inject: the card was not put to sleep {error}"))?;
+                    wait::until(|| device.is_asleep()).map_err(|error| {
+                        format!("inject: the card was not put to sleep {error}")
+                    })?;
                 }
                 self.ask(|reply| Work::Inject(inject.port, inject.hex, reply))
                     .map(Answer::Inject)

@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// After this the guest has died, or does not do it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What to wait for.
+/// The condition of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
@@ -32,7 +32,7 @@ pub enum Until {
 pub struct Wait {
     /// The port.
     pub port: usize,
-    /// What the driver has to do.
+    /// The thing that the driver has to do.
     pub until: Until,
     /// The register that it has to use.
     pub register: Option<String>,

@@ -69,7 +69,7 @@ pub struct Device {
     pub faults: Faults,
     /// The register accesses, on request.
     pub trace: Trace,
-    /// The register accesses that somebody waits for.
+    /// The register accesses that requests wait for.
     pub watches: Watches,
     /// Filters that choose queues.
     pub filters: Filters,

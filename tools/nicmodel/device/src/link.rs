@@ -159,7 +159,7 @@ impl Device {
         }
     }
 
-    /// What [`Self::note_known`] takes: the number of changes of the link so far.
+    /// The number of changes of the link so far, for [`Self::note_known`].
     pub(crate) fn link_changes(&self) -> u64 {
         self.link.changes.load(Ordering::Acquire)
     }
@@ -341,7 +341,10 @@ mod tests {
         assert!(device.is_link_settled());
         put(&device, Kind::Lr);
         read_links(&device);
-        assert!(device.link() && !device.is_link_settled(), "it has no settings");
+        assert!(
+            device.link() && !device.is_link_settled(),
+            "it has no settings"
+        );
         mode(&device, LinkMode::Serial10G);
         set_up(&device);
         read_links(&device);

@@ -18,7 +18,7 @@ def matches(pattern: str, file: str) -> bool:
     if pattern.endswith("/"):
         return file.startswith(pattern)
     glob = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
-    # What ends in no slash does not match files in folders below.
+    # A pattern without a slash at its end does not match files in folders below.
     return bool(re.match(glob, file)) and file.count("/") == pattern.count("/")
 
 

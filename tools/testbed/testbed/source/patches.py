@@ -105,7 +105,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Sender:
-    """What the sender gives for all mails."""
+    """The sender's settings, for all mails."""
 
     author: str = ""
     # The commit of the tree that they are for.

@@ -24,7 +24,7 @@ Files = dict[str, bytes | None]
 
 
 class States:
-    """What all files of the series are with some of its topics."""
+    """All files of the series with some of its topics."""
 
     def __init__(self, clone: Path, base: Path, author: str = "") -> None:
         check(clone)
@@ -56,7 +56,7 @@ class States:
         return [one for one in self.series.values() if one.name in found]
 
     def steps(self, series: str) -> Iterator[tuple[Topic | None, Files]]:
-        """What the series needs, and then each of its topics: all files up to there."""
+        """All files up to the needs of the series, and then up to each of its topics."""
         needed = {one.name for one in self.needs(series)}
         below = [topic for topic in self.topics if topic.series in needed]
         own = [topic for topic in self.topics if topic.series == series]
