@@ -148,7 +148,8 @@ def _write(scratch: Repository, states: States, clone: Path, folder: Path, versi
             scratch.git("tag", f"before-{name}", what="tagging")
         else:
             scratch.commit(message(topic, sender))
-    scratch.git("format-patch", "-q", "--cover-letter", "-o", folder,
+    prefix = f"PATCH {series.tree}".strip()
+    scratch.git("format-patch", "-q", "--cover-letter", f"--subject-prefix={prefix}", "-o", folder,
                 f"before-{name}..HEAD", what="git format-patch")  # fmt: skip
     _cover(clone, series, [one.name for one in states.needs(name)], folder, version,
            sender.base_commit)  # fmt: skip

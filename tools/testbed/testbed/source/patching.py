@@ -13,7 +13,7 @@ from testbed.host.ui import Failure
 from testbed.source.diff import Section, parse
 from testbed.source.weave import Misfit, Weave
 
-_HEAD = re.compile(r"\[([\w-]+)\](?: after (.+))?")
+_HEAD = re.compile(r"\[([\w-]+)\](?: for ([\w-]+))?(?: after (.+))?")
 
 
 @dataclass(frozen=True)
@@ -58,23 +58,25 @@ class Series:
     name: str
     needs: tuple[str, ...]
     patches: tuple[Patch, ...]
+    # The tree that it is sent to, which its subjects name.
+    tree: str = ""
 
 
 def read_all(folder: Path) -> list[Series]:
     """The series that patches/series lists, in order."""
     path = folder / "series"
-    found: list[tuple[str, tuple[str, ...], list[Patch]]] = []
+    found: list[tuple[str, tuple[str, ...], list[Patch], str]] = []
     for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
         name = line.split("#")[0].strip()
         if not name:
             continue
         if head := _HEAD.fullmatch(name):
-            needs = tuple((head[2] or "").replace(",", " ").split())
-            unknown = [one for one in needs if one not in [series for series, _, _ in found]]
+            needs = tuple((head[3] or "").replace(",", " ").split())
+            unknown = [one for one in needs if one not in [series for series, *_ in found]]
             if unknown:
                 raise Failure(f"{path} line {number}: {head[1]} needs {unknown[0]}, "
                               "which is not a series above it")  # fmt: skip
-            found.append((head[1], needs, []))
+            found.append((head[1], needs, [], head[2] or ""))
             continue
         if not found:
             raise Failure(f"{path} line {number}: {name} stands above the first [series]")
@@ -84,7 +86,7 @@ def read_all(folder: Path) -> list[Series]:
                 f"add {folder / name} or take the line out",
             )
         found[-1][2].append(Patch(folder / name, (folder / name).read_text(), found[-1][0]))
-    return [Series(name, needs, tuple(patches)) for name, needs, patches in found]
+    return [Series(name, needs, tuple(patches), to) for name, needs, patches, to in found]
 
 
 def read_series(folder: Path) -> list[Patch]:

@@ -128,6 +128,14 @@ class SeriesTest(unittest.TestCase):
             self.assertIn(part, text)
         self.assertNotIn("HERE ***", text)
 
+    def test_subjects_name_the_tree(self) -> None:
+        listing = "[first] for net-next\na.patch\n[second] after first\nb.patch\n"
+        (self.clone / "patches/series").write_text(listing)
+        first, second = self.write()
+        for path in first.folder.iterdir():
+            self.assertIn("\nSubject: [PATCH net-next ", path.read_text())
+        self.assertIn("\nSubject: [PATCH 1/1] b", second.mails[0].read_text())
+
     def test_one_series_alone(self) -> None:
         written = self.write(only="second")
         self.assertEqual([one.series.name for one in written], ["second"])
