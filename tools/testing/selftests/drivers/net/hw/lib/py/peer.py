@@ -41,6 +41,8 @@ class PeerEnv(NetDrvEpEnv):
             skip_program("takes too long where the machine is emulated")
         self.card = None if "NETIF" in os.environ else _modelled_card(drivers, why)
         self.cable = self.card and self.card.lay_cable(v6)
+        if self.cable:
+            os.environ.update(self.cable.variables())
         self._socket = None
         try:
             super().__init__(src_path, nsim_test=False)
