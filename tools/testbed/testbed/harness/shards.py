@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -45,12 +44,19 @@ def save(clone: Path, seconds: Mapping[str, float]) -> None:
 
 
 def share(seconds: Sequence[float], part: int, parts: int) -> list[int]:
-    """The indexes of the groups of one part, from 1 to `parts`."""
-    total = sum(seconds)
-    ends = accumulate(seconds)
-    # A group belongs to the part in which its middle lies.
-    return [
-        index
-        for index, (end, one) in enumerate(zip(ends, seconds, strict=True))
-        if min(int((end - one / 2) * parts / total) if total else 0, parts - 1) == part - 1
-    ]
+    """The indexes of the groups of one part, from 1 to `parts`.
+
+    Each part takes its share of what is left: a group that is longer than that leaves less to the
+    others, and none of them empty.
+    """
+    found: list[list[int]] = [[]]
+    left, taken = sum(seconds), 0.0
+    for index, one in enumerate(seconds):
+        most = left / (parts + 1 - len(found))
+        if found[-1] and taken + one / 2 > most and len(found) < parts:
+            left -= taken
+            taken = 0.0
+            found.append([])
+        found[-1].append(index)
+        taken += one
+    return found[part - 1] if part <= len(found) else []

@@ -41,6 +41,13 @@ def test_shards_are_disjoint_complete_and_about_equal(parts: int) -> None:
     assert max(times) - min(times) <= 2 * max(seconds)
 
 
+def test_a_long_group_leaves_no_part_empty() -> None:
+    seconds = [975.0, 310.0, 152.0, *[20.0] * 38]
+    found = [shards.share(seconds, part, 4) for part in range(1, 5)]
+    assert found[:2] == [[0], [1, 2]]
+    assert abs(len(found[2]) - len(found[3])) <= 2
+
+
 def test_the_record_keeps_what_was_not_run(tmp_path: Path) -> None:
     (tmp_path / shards.RECORD).parent.mkdir(parents=True)
     shards.save(tmp_path, {"a x": 1.23, "b y": 2.0})
