@@ -142,7 +142,8 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       make bench and make demo record their figures, from which RESULTS.md is
       made, and make bench with insn the instruction counts that make test
       compares with, tools/insn/record/insn.json; make test updates the durations
-      that SHARD uses; make results takes the counts of the last make test.
+      that SHARD uses, and the list of checks in which none may be missing; make
+      results takes the counts of the last make test.
   FRAMES=1000..100000000   for demo; default 1000000
       Frames per driver.
   XMIT_LLIST=0|1           for demo; default 0

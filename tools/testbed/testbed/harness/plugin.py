@@ -23,7 +23,7 @@ from testbed.catalogue import ON_REQUEST, SUITES, TIER
 from testbed.env import Env
 from testbed.harness import shards
 from testbed.harness.lanes import QUIET, group_of, place_of
-from testbed.harness.results import NEXT, SUITE, Results
+from testbed.harness.results import ITEM, NEXT, SUITE, Results
 from testbed.harness.scheduling import GroupsInOrder
 from testbed.harness.summary import TOO_LATE
 from testbed.host.lock import Lock
@@ -70,6 +70,14 @@ def program_of(item: pytest.Item) -> str:
     """The program that an item runs, as in ONLY=suite/program."""
     params = getattr(item, "callspec", None)
     return str(params.params.get("program", "")) if params else ""
+
+
+def _listed_as(item: pytest.Item) -> str:
+    """The item's name in the list of all checks: unit tests are listed by file."""
+    suite = suite_of(item)
+    if suite == "python":
+        return f"{suite}/{item.nodeid.partition('::')[0]}"
+    return f"{suite}/{program_of(item) or item.name}"
 
 
 def config_of(item: pytest.Item) -> str:
@@ -129,7 +137,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         names = [list(sums)[i] for i in shards.share(list(sums.values()), part, parts)]
         chosen = [one for one in chosen if groups[one] in names]
     for item in chosen:
-        item.user_properties.append((SUITE, suite_of(item)))
+        item.user_properties += [(SUITE, suite_of(item)), (ITEM, _listed_as(item))]
         item.add_marker(pytest.mark.xdist_group(groups[item]))
     left_out = [one for one in items if one not in set(chosen)]
     if left_out:

@@ -8,19 +8,24 @@ from typing import Literal
 
 import pytest
 
-# Keys of a report's user_properties: the suite, and the name of one result of many,
-# which becomes the test's name in the process that counts.
-SUITE, NAME = "suite", "result"
+# Keys of a report's user_properties: the suite; the item in the list of all checks; and the name
+# of one result of many, which becomes the test's name in the process that counts.
+SUITE, ITEM, NAME = "suite", "item", "result"
 # The item that the same process runs next, or None.
 NEXT = pytest.StashKey[pytest.Item | None]()
 
 
 class Results:
-    """Reports each result at once as a test of its own."""
+    """Reports each result at once as a test of its own.
 
-    def __init__(self, item: pytest.Item, prefix: str) -> None:
+    listed: whether the item has the same results in each run. Those about a guest come with the
+    program for which a lane boots it.
+    """
+
+    def __init__(self, item: pytest.Item, prefix: str, listed: bool = True) -> None:
         self._item = item
         self._prefix = prefix
+        self._properties = [one for one in item.user_properties if listed or one[0] != ITEM]
         self._names: dict[str, int] = {}
         self._last = time.time()
 
@@ -53,6 +58,6 @@ class Results:
             duration=self._last - began,
             start=began,
             stop=self._last,
-            user_properties=[*self._item.user_properties, (NAME, f"{self._prefix}::{name}")],
+            user_properties=[*self._properties, (NAME, f"{self._prefix}::{name}")],
         )
         self._item.ihook.pytest_runtest_logreport(report=report)

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from testbed.catalogue import SUITES
-from testbed.harness import shards
-from testbed.harness.results import NAME, SUITE
+from testbed.harness import checks, shards
+from testbed.harness.checks import Checks, Outcome
+from testbed.harness.results import ITEM, NAME, SUITE
 from testbed.host.ui import say
 
 # The reason of a test that did not begin, before the limit.
@@ -37,6 +38,8 @@ class Summary:
     def __init__(self) -> None:
         self.sums: dict[str, Sum] = defaultdict(Sum)
         self.seconds: dict[str, float] = {}
+        self.checks: Checks = defaultdict(dict)
+        self.unfinished: set[str] = set()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -47,16 +50,39 @@ class Summary:
         one = self.sums[suite]
         one.seconds += report.duration
         name = report.nodeid.removeprefix(f"{suite}::").removeprefix(f"{suite}/")
+        item = str(properties.get(ITEM, ""))
         if report.failed:
             when = "" if report.when == "call" else f" ({report.when})"
             one.failed.append(f"{name}{when}: {reason(report)}")
             say(f"    FAILED  {suite}: {one.failed[-1]}")
+            self._list(item, report.nodeid, "failed")
         elif report.skipped and reason(report).startswith(TOO_LATE):
             one.not_run.append(name)
+            self.unfinished.add(item)
         elif report.skipped:
             one.skipped.append(f"{name}: {reason(report)}")
+            excused = checks.MACHINES.match(reason(report))
+            self._list(item, report.nodeid, "excused" if excused else "skipped")
         elif report.when == "call":
             one.passed += 1
+            self._list(item, report.nodeid, "passed")
+
+    def _list(self, item: str, name: str, outcome: Outcome) -> None:
+        if not item:
+            return
+        name = name.removeprefix(f"{item}::").removeprefix(f"{checks.suite_of(item)}::")
+        if self.checks[item].get(name) != "failed":
+            self.checks[item][name] = outcome
+
+    def call_the_roll(self, known: Checks) -> None:
+        """Compare with the list of all checks; what an item lacks is a failure of it, unless it
+        has failed already."""
+        failed = {item for item, one in self.checks.items() if "failed" in one.values()}
+        for item, words in checks.lacking(known, self.checks, self.unfinished | failed).items():
+            suite = checks.suite_of(item)
+            name = f"{item.removeprefix(f'{suite}/')}: {words}: see {checks.FOLDER}"
+            self.sums[suite].failed.append(name)
+            say(f"    FAILED  {suite}: {name}")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that cannot be collected is a failure of its own."""

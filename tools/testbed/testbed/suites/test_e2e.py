@@ -114,7 +114,7 @@ def end(request: pytest.FixtureRequest, guests: Guests, kind: Kind) -> Iterator[
     if guests.live is None or (following and following.params.get("kind") == kind):
         return
     problem, console = guests.end()
-    results = Results(request.node, kind.suite)
+    results = Results(request.node, kind.suite, listed=False)
     results.add("the guest powers off", problem)
     _judge_console(results, "the end", console)
 
@@ -173,16 +173,15 @@ class _Run:
 
 @pytest.mark.parametrize(("kind", "program"), _parameters())
 @pytest.mark.usefixtures("end")
-def test_program(guests: Guests, results: Results, kind: Kind, program: str) -> None:
+def test_program(
+    request: pytest.FixtureRequest, guests: Guests, results: Results, kind: Kind, program: str
+) -> None:
     """A program: its cases, and that the kernel does not complain."""
     live, new = guests.of(kind)
     run = _Run.of(live, kind, program)
     boot, mark, console = run.console.partition(f"skbulk: begin drivers/net/hw/{program}")
     if new:
-        _judge_console(results, "boot and probe", boot + mark)
-        if kind.sign:
-            absent = None if kind.sign in boot else f"the console does not say '{kind.sign}'"
-            results.add(f"{' '.join(kind.words)} is in effect", absent)
+        _judge_boot(Results(request.node, kind.suite, listed=False), kind, boot + mark)
         run.console = console
     if kind.control and live.alive and run.problems():
         run = _Run.of(live, kind, program).after(run)
@@ -194,6 +193,13 @@ def test_program(guests: Guests, results: Results, kind: Kind, program: str) -> 
             results.add(case, result.reason or "failed" if result.result == FAIL else None)
     results.add(f"no rule of the data sheet broken in {program}", run.broken or None)
     _judge_console(results, program, run.console)
+
+
+def _judge_boot(results: Results, kind: Kind, console: str) -> None:
+    _judge_console(results, "boot and probe", console)
+    if kind.sign:
+        absent = None if kind.sign in console else f"the console does not say '{kind.sign}'"
+        results.add(f"{' '.join(kind.words)} is in effect", absent)
 
 
 def _absent(name: str, why: str) -> Program:

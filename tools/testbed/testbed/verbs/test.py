@@ -12,7 +12,7 @@ import pytest
 
 from testbed.catalogue import ON_REQUEST, SUITES, TIER
 from testbed.env import Env
-from testbed.harness import lanes, repeat, shards
+from testbed.harness import checks, lanes, repeat, shards
 from testbed.harness.plugin import TURN
 from testbed.harness.summary import Summary
 from testbed.host.ui import Failure, clock, say, since_start
@@ -52,8 +52,13 @@ def run(env: Env, names: Sequence[str], summary: Summary) -> int:
     code = int(pytest.main(_words(env, suites, names), plugins=[summary]))
     if code == pytest.ExitCode.INTERRUPTED and not summary.failed:
         raise KeyboardInterrupt
+    known = checks.load(env.clone)
+    if not env.settings.switch("RECORD"):
+        summary.call_the_roll(known)
     say("")
     summary.show()
+    if more := checks.unknown(known, summary.checks):
+        say(f"{more} checks are not in {checks.FOLDER} yet: RECORD=1 adds those of a run")
     say(f"all of it took {clock(since_start())}; logs: {env.logs}, JUnit and KTAP: "
         f"{env.out / 'results'}")  # fmt: skip
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:
@@ -61,8 +66,9 @@ def run(env: Env, names: Sequence[str], summary: Summary) -> int:
                       "a program of one: ONLY=e2e-uml/forward")  # fmt: skip
     if env.settings.switch("RECORD"):
         shards.save(env.clone, summary.seconds)
+        checks.save(env.clone, summary.checks)
     say(summary.last_line)
-    return code
+    return code or int(summary.failed)
 
 
 def forget(out: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -79,11 +80,14 @@ def test_measures(number):
     assert not list(Path().glob("?.py"))
 """
 _MAIN = """
+import json
+import os
 import sys
 import pytest
 from testbed.harness.summary import Summary
 summary = Summary()
 code = pytest.main(["-p", "testbed.harness.plugin", *sys.argv[1:]], plugins=[summary])
+summary.call_the_roll(json.loads(os.environ.get("KNOWN", "{}")))
 summary.show()
 print(summary.last_line)
 sys.exit(code)
@@ -144,6 +148,24 @@ def test_each_result_is_a_test_of_its_own(tmp_path: Path, words: tuple[str, ...]
     assert any(line.endswith("FAILED  kunit: same (2): broken") for line in run.lines), run.text
     assert "    skipped kunit: c: no such thing" in run.lines
     assert "    FAILED  objects: test_cannot: it is not there | get it" in run.lines
+
+
+@pytest.mark.parametrize("words", [(), _LANES], ids=["one", "lanes"])
+def test_a_check_that_is_missing_is_a_failure(tmp_path: Path, words: tuple[str, ...]) -> None:
+    known = {
+        # It fails as it is.
+        "kunit/test_many": {"a": "passed", "d": "passed"},
+        "e2e-uml/forward.py": {"case": "passed"},
+        "e2e-uml/vlan.py": {"insert": "passed"},
+        "python/test_them.py": {"test_unit": "passed", "test_gone": "passed"},
+    }
+    run = Run(tmp_path, *words, KNOWN=json.dumps(known))
+    assert run.last == "7 passed, 4 failed", run.text
+    missed = [line.strip() for line in run.lines if ": see " in line and "FAILED" in line]
+    assert sorted(set(missed)) == [
+        "FAILED  e2e-uml: vlan.py: not reported: insert: see tools/testbed/record/checks",
+        "FAILED  python: test_them.py: not reported: test_gone: see tools/testbed/record/checks",
+    ]
 
 
 def _said(run: Run) -> list[tuple[str, str, str]]:
