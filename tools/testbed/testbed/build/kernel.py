@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.boot.card import CARDS, MODELLED
-from testbed.build import arch, warnings
+from testbed.build import arch, precompiled, warnings
 from testbed.build.config import (
     Fragment,
     extra_fragments,
@@ -358,13 +358,14 @@ def _make(
         built = _BUILT_LINE.findall(kernel.log.read_text(errors="replace"))
         step.detail = f"{len(built)} files built"
 
-    proc.run(
-        [*make_command(env, kernel.tree.work, kernel.build), *targets],
-        kernel.log,
-        what=f"the build of the {kernel.config} kernel",
-        env={**build_env(), **variables},
-        watch=watch,
-    )
+    with precompiled.headers(env, kernel.build, kernel.log) as more_variables:
+        proc.run(
+            [*make_command(env, kernel.tree.work, kernel.build), *targets],
+            kernel.log,
+            what=f"the build of the {kernel.config} kernel",
+            env={**build_env(), **more_variables, **variables},
+            watch=watch,
+        )
     watch()
 
 
