@@ -358,7 +358,7 @@ def _make(
         built = _BUILT_LINE.findall(kernel.log.read_text(errors="replace"))
         step.detail = f"{len(built)} files built"
 
-    with precompiled.headers(env, kernel.build, kernel.log) as more_variables:
+    with precompiled.compilers(env, kernel.build, kernel.log) as more_variables:
         proc.run(
             [*make_command(env, kernel.tree.work, kernel.build), *targets],
             kernel.log,

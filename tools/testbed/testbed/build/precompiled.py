@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Precompiled headers for a kernel's C files: see tools/testbed/precompiled/cc."""
+"""Compilers that make a kernel's first build short: see tools/testbed/precompiled."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def compiler(llvm: str) -> str | None:
 
 
 @contextmanager
-def headers(env: Env, build: Path, log: Path) -> Iterator[dict[str, str]]:
-    """Variables with which the compiler of a build uses precompiled headers.
+def compilers(env: Env, build: Path, log: Path) -> Iterator[dict[str, str]]:
+    """Variables with which a build finds those compilers instead of its own.
 
-    They are made by one call of make and for it alone, so that no header is newer. Why some
+    The headers are made by one call of make and for it alone, so that no header is newer. Why some
     could not be made or used, for all that was compiled, is in the log then.
     """
-    real = compiler(env.llvm)
-    if real is None:
+    real, rustc = compiler(env.llvm), shutil.which("rustc")
+    if real is None or rustc is None:
         yield {}
         return
     place = build / ".skbulk-precompiled"
@@ -38,10 +38,12 @@ def headers(env: Env, build: Path, log: Path) -> Iterator[dict[str, str]]:
     header = shutil.copy(env.clone / _FOLDER / "common.h", place)
     # Under the compiler's name: make compares command lines with those of the last build.
     (programs / Path(real).name).symlink_to(env.clone / _FOLDER / "cc")
+    (programs / "rustc").symlink_to(env.clone / _FOLDER / "rustc")
     try:
         yield {
             "PATH": f"{programs}:{child_environment()['PATH']}",
             "SKBULK_CC": real,
+            "SKBULK_RUSTC": rustc,
             "SKBULK_PCH": str(place),
             "SKBULK_PCH_HEADER": str(header),
         }

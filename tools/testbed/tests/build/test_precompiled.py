@@ -115,16 +115,20 @@ class PrecompiledTest(unittest.TestCase):
     def test_other_worlds(self) -> None:
         for number in range(ENOUGH + 1):
             self.compiled(f"boot/{number}.c", '#include "common.h"\n')
+            (self.top / "arch").mkdir(exist_ok=True)
+            self.compiled(f"arch/um/{number}.c", '#include "common.h"\n')
             self.compiled(f"user{number}.c", '#include "common.h"\n', "-U__KERNEL__", "-fPIC")
         self.assertEqual(self.made(), [])
 
     def test_the_folder_is_for_one_build_and_the_log_tells_why(self) -> None:
         env = SimpleNamespace(clone=CC.parents[3], llvm=os.environ.get("SKBULK_LLVM", ""))
         log = self.top / "log"
-        with precompiled.headers(cast(Env, env), self.top, log) as variables:
+        with precompiled.compilers(cast(Env, env), self.top, log) as variables:
             place = Path(variables["SKBULK_PCH"])
             self.assertEqual(shutil.which(f"clang{env.llvm}", path=variables["PATH"]),
                              str(place / f"bin/clang{env.llvm}"))  # fmt: skip
+            self.assertEqual(shutil.which("rustc", path=variables["PATH"]),
+                             str(place / "bin/rustc"))  # fmt: skip
             self.assertEqual(variables["SKBULK_CC"], self.real)
             self.assertTrue(Path(variables["SKBULK_PCH_HEADER"]).exists())
             (place / "1.log").write_text("no such file\n")
@@ -135,6 +139,15 @@ class PrecompiledTest(unittest.TestCase):
             log.read_text(),
             "no precompiled header: no such file\nno precompiled header: a.c\n",
         )
+
+    def test_only_the_parser_of_macros_is_not_optimized(self) -> None:
+        rustc = str(CC.parent / "rustc")
+        for crate, expected in (("syn", "0"), ("kernel", "")):
+            done = subprocess.run(
+                [rustc, "-O", "--crate-name", crate, "lib.rs"], env={"SKBULK_RUSTC": "echo"},
+                stdout=subprocess.PIPE, text=True, check=True,
+            )  # fmt: skip
+            self.assertEqual(done.stdout.partition("-Copt-level=")[2][:1], expected)
 
 
 if __name__ == "__main__":
