@@ -15,6 +15,9 @@ FILE = "MAINTAINERS"
 
 def matches(pattern: str, file: str) -> bool:
     """Whether a line F: with this pattern is about a file, as in get_maintainer.pl."""
+    # There are thousands of patterns: few begin like the file.
+    if not file.startswith(re.split(r"[*?]", pattern, maxsplit=1)[0]):
+        return False
     if pattern.endswith("/"):
         return file.startswith(pattern)
     glob = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
@@ -65,6 +68,12 @@ class Listing:
         self._titles = [(i, block.partition("\n")[0].upper())
                         for i, block in enumerate(self._blocks)
                         if re.match(r"\S.*\n[A-Z]:\t", block)]  # fmt: skip
+
+    @property
+    def patterns(self) -> list[str]:
+        """The patterns of all entries but the last one, which has every file."""
+        blocks = (block for block in self._blocks if not block.startswith("THE REST\n"))
+        return [one for block in blocks for one in re.findall(r"^F:[ \t]*(\S+)", block, re.M)]
 
     def with_entries(self, entries: Sequence[Sequence[str]]) -> str:
         """Insert entries, each a list of lines."""

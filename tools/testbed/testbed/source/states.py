@@ -55,6 +55,18 @@ class States:
             found.update(names)
         return [one for one in self.series.values() if one.name in found]
 
+    def unlisted(self) -> list[tuple[str, str]]:
+        """New files that MAINTAINERS has in no entry, of the series' own or upstream's."""
+        if self._maintainers is None:
+            return []
+        found, upstream = [], self._maintainers.patterns
+        for name, files in self._files.items():
+            entry = self._entries[name]
+            patterns = [*(entry.patterns if entry else ()), *upstream]
+            found += [(name, file) for file in sorted(files)
+                      if not any(maintainers.matches(one, file) for one in patterns)]  # fmt: skip
+        return found
+
     def steps(self, series: str) -> Iterator[tuple[Topic | None, Files]]:
         """All files up to the needs of the series, and then up to each of its topics."""
         needed = {one.name for one in self.needs(series)}

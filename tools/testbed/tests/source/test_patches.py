@@ -54,6 +54,7 @@ How to read this file
 
 ALPHA
 M:\tA <a@a>
+F:\trust/a/
 
 iBETA
 M:\tB <b@b>
@@ -136,6 +137,12 @@ class SeriesTest(unittest.TestCase):
             self.assertIn("\nSubject: [PATCH net-next ", path.read_text())
         self.assertIn("\nSubject: [PATCH 1/1] b", second.mails[0].read_text())
 
+    def test_a_file_without_an_entry_is_refused(self) -> None:
+        (self.clone / "patches/first.maintainers").unlink()
+        with self.assertRaises(Failure) as caught:
+            self.write()
+        self.assertEqual(caught.exception.hints[0], "first: rust/a.rs")
+
     def test_one_series_alone(self) -> None:
         written = self.write(only="second")
         self.assertEqual([one.series.name for one in written], ["second"])
@@ -179,7 +186,7 @@ class SeriesTest(unittest.TestCase):
         entry.write_text(entry.read_text() + "F:\trust/a/\n")
         a, b = [path.read_text() for path in self.write()[0].mails]
         self.assertIn("+BETA OURS\n+S:\tOrphan\n+F:\trust/a.rs\n", a)
-        self.assertNotIn("F:\trust/a/\n", a)
+        self.assertNotIn("+F:\trust/a/\n", a)
         self.assertIn(" F:\trust/a.rs\n+F:\trust/a/\n", b)
 
     def test_an_entry_of_a_missing_file_is_refused(self) -> None:
