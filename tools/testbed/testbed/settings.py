@@ -27,6 +27,7 @@ from pathlib import Path
 
 from testbed.combinations import together
 from testbed.host.ui import Failure
+from testbed.source import tags
 
 HELP = """\
 skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
@@ -136,6 +137,12 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   AUTHOR=PERSON            for patches
       "Name <mail>": the sender of the patches, with a sign-off. Without it they
       have none.
+  VERSION=1..99            for patches; default 1
+      The number of the posting: from 2 on, subjects have it, as in
+      [PATCH net-next v2 3/12].
+  TAGS=TAGS                for patches
+      Tags for each patch that is written, before the sign-off:
+      TAGS="Reviewed-by: Jane Doe <jane@example.org>; Acked-by: ..."
   SERIES=NAME              for patches, test
       One of the series; make test ONLY=bisect builds after each of its patches.
   RECORD=0|1               for bench, demo, test, results; default 0
@@ -169,10 +176,10 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
 A switch (0|1) takes no and yes, too.
 """
 
-# Set by the build root, never by hand; proxies and CI are the caller's.
+# Set by the build root, never by hand; proxies, CI and the date of mails are the caller's.
 INTERNAL = (
     "SKBULK_CACHE", "SKBULK_ROOT", "SKBULK_LLVM", "SKBULK_GUEST_ARM64", "CI",
-    "SKBULK_BEGAN",
+    "SKBULK_BEGAN", "SOURCE_DATE_EPOCH",
     "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 )  # fmt: skip
 # The names of the variables on make's command line, from the Makefile.
@@ -328,6 +335,7 @@ _KINDS: Mapping[str, Callable[[str], Sequence[str]]] = {
     "PERSON": _unless(re.compile(r"[^<>]+ <[^<>@\s]+@[^<>@\s]+>").fullmatch,
                       "this is no name and address",
                       'an example: AUTHOR="Jane Doe <jane@example.org>"'),
+    "TAGS": tags.mistakes,
     "NAME": _series,
     "WORDS": lambda _: (),
     "NAMES": _unless(lambda text: split(text), "there is no name in it"),

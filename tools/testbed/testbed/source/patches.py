@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ from testbed.source.topics import Topic
 # The sender of the mails without AUTHOR: not a person, so there is no sign-off.
 NOBODY = "skbulk <skbulk@localhost>"
 _PERSON = re.compile(r"([^<>]+?) +<([^<>@\s]+@[^<>@\s]+)>")
+# netdev takes no longer series.
+MOST_PATCHES = 15
 
 
 def parse_author(text: str) -> tuple[str, str]:
@@ -39,13 +42,13 @@ class Repository:
     """A scratch repository of the files that the series touches, as they are upstream."""
 
     def __init__(self, folder: Path, base: Path, touched: Sequence[str], version: str,
-                 author: str) -> None:  # fmt: skip
+                 author: str, when: int) -> None:  # fmt: skip
         self.folder = folder
+        self._when = when
         name, mail = parse_author(author)
         self._identity = {
             "GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail,
             "GIT_COMMITTER_NAME": name, "GIT_COMMITTER_EMAIL": mail,
-            "GIT_AUTHOR_DATE": _SOME_DATE, "GIT_COMMITTER_DATE": _SOME_DATE,
             "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
         }  # fmt: skip
         folder.mkdir()
@@ -54,19 +57,20 @@ class Repository:
         self.commit(f"Linux {version}")
         self.base = self.head()
 
-    def git(self, *words: str | Path, what: str, date: str = "") -> str:
-        """Run git there."""
+    def git(self, *words: str | Path, what: str, later: int = 0) -> str:
+        """Run git there, some seconds later than the other commits."""
         command: list[str | Path] = ["git", "-C", self.folder, *words]
-        identity = {**self._identity, **({"GIT_AUTHOR_DATE": date} if date else {})}
-        done = proc.capture(command, env=child_environment(**identity))
+        date = f"@{self._when + later} +0000"
+        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        done = proc.capture(command, env=child_environment(**self._identity, **dates))
         if done.returncode != 0:
             raise Failure(f"{what} failed", *done.stdout.strip().splitlines()[-8:])
         return done.stdout
 
-    def commit(self, message: str, date: str = "") -> None:
+    def commit(self, message: str, later: int = 0) -> None:
         """Commit all changes."""
         self.git("add", "-A", "-f", what="adding files")
-        self.git("commit", "-q", "--allow-empty", "-m", message, date=date,
+        self.git("commit", "-q", "--allow-empty", "-m", message, later=later,
                  what=f"committing {message[:60]}")  # fmt: skip
 
     def head(self) -> str:
@@ -76,9 +80,6 @@ class Repository:
     def go_to(self, commit: str) -> None:
         """Stand at a commit, with its files."""
         self.git("checkout", "-q", "--detach", commit, what="git checkout")
-
-
-_SOME_DATE = "2026-01-01T00:00:00Z"
 
 
 def _put(repository: Repository, files: Files, clone: Path) -> None:
@@ -110,6 +111,12 @@ class Sender:
     author: str = ""
     # The commit of the tree that they are for.
     base_commit: str = ""
+    # The number of the posting, from 1 on.
+    version: int = 1
+    # Lines such as Reviewed-by: Name <mail>.
+    tags: tuple[str, ...] = ()
+    # The date of the cover letter, in seconds; each mail is one second later.
+    when: int = field(default_factory=lambda: int(time.time()))
 
 
 def write_series(
@@ -129,38 +136,72 @@ def write_series(
     touched = [*touched_files(topic.patch for topic in states.topics), maintainers.FILE]
     shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="skbulk-series-") as name:
-        scratch = Repository(Path(name) / "write", base, touched, version, sender.author or NOBODY)
+        folder = Path(name)
+        author = sender.author or NOBODY
+        scratch = Repository(folder / "write", base, touched, version, author, sender.when)
+        writer = _Writer(scratch, states, clone, version, sender)
         needed = [*(one.name for one in states.needs(only)), only] if only else states.series
-        written = {
-            one: _write(scratch, states, clone, out / f"{number:02}-{one}", version, sender, one)
-            for number, one in enumerate(states.series, 1) if one in needed
-        }  # fmt: skip
-        fresh = Repository(Path(name) / "check", base, touched, version, NOBODY)
+        written = {one: writer.write(one, out / f"{number:02}-{one}")
+                   for number, one in enumerate(states.series, 1) if one in needed}  # fmt: skip
+        fresh = Repository(folder / "check", base, touched, version, NOBODY, sender.when)
         _Check(fresh, states, written).run()
     for one in [one for one in written if only not in ("", one)]:
         shutil.rmtree(written.pop(one).folder)
     return list(written.values())
 
 
-def _write(scratch: Repository, states: States, clone: Path, folder: Path, version: str,
-           sender: Sender, name: str) -> Written:  # fmt: skip
-    """The mails of one series, on top of those that it needs and of no other."""
-    series = states.series[name]
-    scratch.go_to(scratch.base)
-    for topic, files in states.steps(name):
-        _put(scratch, files, clone)
-        if topic is None:
-            scratch.commit("the series that it needs")
-            scratch.git("tag", f"before-{name}", what="tagging")
-        else:
-            scratch.commit(message(topic, sender))
-    prefix = f"PATCH {series.tree}".strip()
-    scratch.git("format-patch", "-q", "--cover-letter", f"--subject-prefix={prefix}", "-o", folder,
-                f"before-{name}..HEAD", what="git format-patch")  # fmt: skip
-    _cover(clone, series, [one.name for one in states.needs(name)], folder, version,
-           sender.base_commit)  # fmt: skip
-    mails = tuple(sorted(path for path in folder.iterdir() if path.name[:4] != "0000"))
-    return Written(series, folder, mails)
+@dataclass(frozen=True)
+class _Writer:
+    """Writes each series on top of those that it needs and of no other."""
+
+    scratch: Repository
+    states: States
+    clone: Path
+    version: str
+    sender: Sender
+
+    def write(self, name: str, folder: Path) -> Written:
+        """The mails of one series."""
+        series, scratch = self.states.series[name], self.scratch
+        scratch.go_to(scratch.base)
+        for later, (topic, files) in enumerate(self.states.steps(name)):
+            _put(scratch, files, self.clone)
+            if topic is None:
+                scratch.commit("the series that it needs")
+                scratch.git("tag", f"before-{name}", what="tagging")
+                continue
+            scratch.commit(message(topic, self.sender), later)
+        scratch.git("format-patch", "-q", "--cover-letter", "-o", folder,
+                    f"--subject-prefix={prefix(series, self.sender)}",
+                    f"before-{name}..HEAD", what="git format-patch")  # fmt: skip
+        cover, *mails = sorted(folder.iterdir())
+        self._cover(series, cover)
+        return Written(series, folder, tuple(mails))
+
+    def _cover(self, series: Series, path: Path) -> None:
+        """Fill in the cover letter: patches/NAME.cover, the series it needs, and its base."""
+        source = self.clone / f"patches/{series.name}.cover"
+        if not source.exists():
+            raise Failure(f"the series {series.name} has no cover letter", f"write {source}")
+        subject, _, text = source.read_text().strip().partition("\n\n")
+        needs = [one.name for one in self.states.needs(series.name)]
+        needed = f"\n\nIt goes on top of the series {', '.join(needs)}." if needs else ""
+        text += f"{needed}\n\nBased on Linux {self.version}."
+        commit = self.sender.base_commit
+        if not commit:
+            text += " There is no base-commit: the source was not a git tree."
+        mail = path.read_text()
+        mail = mail.replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", text)
+        if commit:
+            head, mark, tail = mail.rpartition("\n-- \n")
+            mail = f"{head}\nbase-commit: {commit}{mark}{tail}"
+        path.write_text(mail)
+
+
+def prefix(series: Series, sender: Sender) -> str:
+    """The words in brackets before the number of a mail."""
+    version = f"v{sender.version}" if sender.version > 1 else ""
+    return " ".join(word for word in ("PATCH", series.tree, version) if word)
 
 
 @dataclass
@@ -193,27 +234,15 @@ class _Check:
         return self._after[order]
 
 
+# The last paragraph of a message that has tags of its own.
+_TAGS = re.compile(r"(?:[A-Z][\w-]+: \S.*(?:\n|$))+")
+
+
 def message(topic: Topic, sender: Sender) -> str:
     """A patch's message. Only a person signs off."""
-    trailer = f"\n\nSigned-off-by: {sender.author}" if sender.author else ""
-    return f"{topic.patch.subject}\n\n{topic.patch.body}{trailer}\n"
-
-
-def _cover(clone: Path, series: Series, needs: Sequence[str], folder: Path, version: str,
-           base_commit: str) -> None:  # fmt: skip
-    """Fill in the cover letter: patches/NAME.cover, the series it needs, and its base."""
-    source = clone / f"patches/{series.name}.cover"
-    if not source.exists():
-        raise Failure(f"the series {series.name} has no cover letter", f"write {source}")
-    subject, _, text = source.read_text().strip().partition("\n\n")
-    needed = f"\n\nIt goes on top of the series {', '.join(needs)}." if needs else ""
-    text += f"{needed}\n\nBased on Linux {version}."
-    if not base_commit:
-        text += " There is no base-commit: the source was not a git tree."
-    path = next(folder.glob("0000-*"))
-    mail = path.read_text()
-    mail = mail.replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", text)
-    if base_commit:
-        head, mark, tail = mail.rpartition("\n-- \n")
-        mail = f"{head}\nbase-commit: {base_commit}{mark}{tail}"
-    path.write_text(mail)
+    patch = topic.patch
+    body = patch.body
+    sign_off = [f"Signed-off-by: {sender.author}"] if sender.author else []
+    tags = "\n".join([*sender.tags, *sign_off])
+    gap = "\n" if _TAGS.fullmatch(body.rpartition("\n\n")[2]) else "\n\n"
+    return f"{patch.subject}\n\n{body}{gap if tags else ''}{tags}\n"

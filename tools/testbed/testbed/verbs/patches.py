@@ -3,36 +3,64 @@
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from testbed.env import Env
 from testbed.host import proc
 from testbed.host.lock import Lock
-from testbed.host.ui import Step, say
-from testbed.source import overlay, tree
-from testbed.source.patches import Sender, write_series
+from testbed.host.ui import Failure, Step, say
+from testbed.settings import Settings
+from testbed.source import overlay, tags, tree
+from testbed.source.patches import MOST_PATCHES, Sender, write_series
 
 
 def main(env: Env) -> int:
     """Write out/patches: a folder for each series, with its cover letter."""
-    author, only = env.settings.text("AUTHOR"), env.settings.text("SERIES")
+    only, commit = env.settings.text("SERIES"), _base_commit(env)
+    sender = sender_of(env.settings, commit)
     with Lock(tree.place(env) / "lock", "this kernel tree"):
         manifest = tree.place(env) / "overlay.json"
         work = tree.prepare(env, overlay.manifest_files(manifest))
-    out, commit = env.out / "patches", _base_commit(env)
+    out = env.out / "patches"
     with Step(f"series against Linux {work.version}") as step:
-        written = write_series(
-            env.clone, work.base, work.version, out, Sender(author, commit), only
-        )
+        written = write_series(env.clone, work.base, work.version, out, sender, only)
         count = sum(len(one.mails) for one in written)
         step.detail = f"{count} patches, applied with git am to check them"
     for one in written:
         needs = f", after {', '.join(one.series.needs)}" if one.series.needs else ""
         say(f"    {one.folder}: {len(one.mails)} patches and a cover letter{needs}")
-    for line in lacking(author, commit):
+    lengths = {one.series.name: len(one.mails) for one in written}
+    for line in (*too_long(lengths), *lacking(sender.author, commit)):
         say(line)
     say(f"git am --empty=drop {out}/*/*.patch applies them (cover letters are dropped)")
     return 0
+
+
+def sender_of(settings: Settings, commit: str) -> Sender:
+    """The sender that the variables describe."""
+    now = settings.internal.get("SOURCE_DATE_EPOCH") or str(int(time.time()))
+    if not re.fullmatch("[0-9]{1,11}", now):
+        raise Failure(f"SOURCE_DATE_EPOCH={now}: this is no number of seconds since 1970",
+                      "leave it out, and the mails are of now")  # fmt: skip
+    return Sender(
+        author=settings.text("AUTHOR"),
+        base_commit=commit,
+        version=settings.number("VERSION"),
+        tags=tags.split(settings.text("TAGS")),
+        when=int(now),
+    )
+
+
+def too_long(lengths: Mapping[str, int]) -> list[str]:
+    """A line for each series that has more patches than netdev takes."""
+    return [
+        f"{name} has {count} patches, and netdev takes {MOST_PATCHES} at most: split it."
+        for name, count in lengths.items()
+        if count > MOST_PATCHES
+    ]
 
 
 def lacking(author: str, commit: str) -> list[str]:

@@ -225,6 +225,7 @@ class CheckTest(SandboxTest):
             "demo test FRAMES=5": "FRAMES=5: FRAMES is a number",
             "demo shell FRAMES=2000 CPUS=99": "CPUS=99: CPUS is a number",
             "shell DRIVR=c": "DRIVR: there is no such variable",
+            "patches VERSION=v2": "VERSION=v2: VERSION is a number",
             "patches AUTHOR=me": "AUTHOR=me: this is no name and address",
         }
         self.program("without-python3", "exit 127")

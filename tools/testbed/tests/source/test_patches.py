@@ -3,23 +3,27 @@
 
 from __future__ import annotations
 
+import email.utils
 import re
 import tempfile
 import unittest
+from email import message_from_string
 from pathlib import Path
+from typing import Any
 
 from testbed.host.ui import Failure
 from testbed.source import overlay
 from testbed.source.maintainers import Listing, matches
-from testbed.source.patches import Sender, Written, write_series
+from testbed.source.patches import MOST_PATCHES, Sender, Written, write_series
 from testbed.source.patching import read_all
 from testbed.source.states import States
 from testbed.source.topics import check, topics
 from testbed.source.tree import version_of
 
 CLONE = Path(__file__).resolve().parents[4]
-# The limits of netdev for a series, and of a reviewer for a patch.
-MOST_PATCHES, MOST_LINES = 15, 5000
+# The limit of a reviewer for a patch.
+MOST_LINES = 5000
+WHEN = 1_790_000_000
 
 UPSTREAM = "one\ntwo\nthree\nfour\nfive\n"
 HEADER = "Subject: [PATCH] {}\n\nthe reason\n---\n"
@@ -88,8 +92,8 @@ class SeriesTest(unittest.TestCase):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
-    def write(self, author: str = "", only: str = "", commit: str = "") -> list[Written]:
-        sender = Sender(author, commit)
+    def write(self, author: str = "", only: str = "", **more: Any) -> list[Written]:
+        sender = Sender(author, when=WHEN, **more)
         return write_series(self.clone, self.base, "7.3.4", self.out, sender, only)
 
     def texts(self) -> str:
@@ -122,7 +126,7 @@ class SeriesTest(unittest.TestCase):
         self.assertIn(f"+M:\t{JANE}\n+S:\tMaintained\n", self.texts())
 
     def test_the_cover_letter(self) -> None:
-        _, second = self.write(commit="0123456789abcdef")
+        _, second = self.write(base_commit="0123456789abcdef")
         text = next(second.folder.glob("0000-*")).read_text()
         for part in ("Subject: [PATCH 0/1] the second\n", "\nmore\n", "series first.",
                      "Based on Linux 7.3.4.", "\nbase-commit: 0123456789abcdef\n"):  # fmt: skip
@@ -136,6 +140,31 @@ class SeriesTest(unittest.TestCase):
         for path in first.folder.iterdir():
             self.assertIn("\nSubject: [PATCH net-next ", path.read_text())
         self.assertIn("\nSubject: [PATCH 1/1] b", second.mails[0].read_text())
+
+    def test_the_second_posting_is_version_2(self) -> None:
+        listing = "[first] for net-next\na.patch\n[second] after first\nb.patch\n"
+        (self.clone / "patches/series").write_text(listing)
+        self.write(version=2)
+        for subject in ("[PATCH net-next v2 0/1]", "[PATCH net-next v2 1/1]", "[PATCH v2 1/1]"):
+            self.assertIn(f"\nSubject: {subject} ", self.texts())
+
+    def test_mails_are_dated_a_second_apart(self) -> None:
+        (self.clone / "patches/series").write_text("[first]\na.patch\nb.patch\n")
+        folder = self.write()[0].folder
+        dates = [message_from_string(path.read_text())["Date"] for path in sorted(folder.iterdir())]
+        times = [email.utils.parsedate_to_datetime(date).timestamp() for date in dates]
+        self.assertEqual(times, [WHEN, WHEN + 1, WHEN + 2])
+
+    def test_tags_stand_between_the_text_and_the_sign_off(self) -> None:
+        tags = ("Reviewed-by: A <a@example.org>", "Cc: B <b@example.org>")
+        (mail,) = self.write(JANE, only="first", tags=tags)[0].mails
+        end = f"\nthe reason\n\n{tags[0]}\n{tags[1]}\nSigned-off-by: {JANE}\n---\n"
+        self.assertIn(end, mail.read_text())
+        fixes = 'Fixes: 0123456789ab ("x")'
+        text = HEADER.format("a").replace("the reason", f"the reason\n\n{fixes}")
+        (self.clone / "patches/a.patch").write_text(text + CHANGE)
+        (mail,) = self.write(only="first", tags=tags)[0].mails
+        self.assertIn(f"\n\n{fixes}\n{tags[0]}\n", mail.read_text())
 
     def test_a_file_without_an_entry_is_refused(self) -> None:
         (self.clone / "patches/first.maintainers").unlink()
