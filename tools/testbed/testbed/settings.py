@@ -53,8 +53,9 @@ skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
                    a real card: out/deb
   make model       the modelled card for your own QEMU or User-Mode Linux: builds
                    out/nicmodel/nicmodel and prints the commands that attach it
-  make patches     write the kernel series, ready for git am, to out/patches: a folder
-                   for each of the series that patches/series names
+  make patches     write the kernel series as mails, ready for git am and, with
+                   recipients, for git send-email, to out/patches: a folder for each
+                   of the series that patches/series names
   make results     render RESULTS.md and the tables in README.md from the records
   make lint        the linters alone
   make doctor      list missing tools, and how to get them

@@ -17,7 +17,7 @@ from pathlib import Path
 from testbed.host import proc
 from testbed.host.ui import Failure
 from testbed.settings import child_environment
-from testbed.source import maintainers
+from testbed.source import maintainers, recipients
 from testbed.source.patching import Series, copy_files, read, touched_files, write
 from testbed.source.states import Files, States
 from testbed.source.topics import Topic
@@ -115,6 +115,8 @@ class Sender:
     version: int = 1
     # Lines such as Reviewed-by: Name <mail>.
     tags: tuple[str, ...] = ()
+    # Whether get_maintainer.pl of the tree is asked for recipients.
+    recipients: bool = False
     # The date of the cover letter, in seconds; each mail is one second later.
     when: int = field(default_factory=lambda: int(time.time()))
 
@@ -139,9 +141,9 @@ def write_series(
         folder = Path(name)
         author = sender.author or NOBODY
         scratch = Repository(folder / "write", base, touched, version, author, sender.when)
-        writer = _Writer(scratch, states, clone, version, sender)
+        writer = _Writer(scratch, states, clone, base, version, sender)
         needed = [*(one.name for one in states.needs(only)), only] if only else states.series
-        written = {one: writer.write(one, out / f"{number:02}-{one}")
+        written = {one: writer.write(one, out / f"{number:02}-{one}", one == only or not only)
                    for number, one in enumerate(states.series, 1) if one in needed}  # fmt: skip
         fresh = Repository(folder / "check", base, touched, version, NOBODY, sender.when)
         _Check(fresh, states, written).run()
@@ -157,13 +159,16 @@ class _Writer:
     scratch: Repository
     states: States
     clone: Path
+    base: Path
     version: str
     sender: Sender
 
-    def write(self, name: str, folder: Path) -> Written:
-        """The mails of one series."""
+    def write(self, name: str, folder: Path, stays: bool) -> Written:
+        """The mails of one series; one that does not stay has no recipients."""
         series, scratch = self.states.series[name], self.scratch
         scratch.go_to(scratch.base)
+        listings = []
+        upstream = read(self.base / maintainers.FILE) or b""
         for later, (topic, files) in enumerate(self.states.steps(name)):
             _put(scratch, files, self.clone)
             if topic is None:
@@ -171,11 +176,14 @@ class _Writer:
                 scratch.git("tag", f"before-{name}", what="tagging")
                 continue
             scratch.commit(message(topic, self.sender), later)
+            listings.append(files.get(maintainers.FILE) or upstream)
         scratch.git("format-patch", "-q", "--cover-letter", "-o", folder,
                     f"--subject-prefix={prefix(series, self.sender)}",
                     f"before-{name}..HEAD", what="git format-patch")  # fmt: skip
         cover, *mails = sorted(folder.iterdir())
         self._cover(series, cover)
+        if self.sender.recipients and stays:
+            recipients.add(self.base, cover, mails, listings, self.sender.author)
         return Written(series, folder, tuple(mails))
 
     def _cover(self, series: Series, path: Path) -> None:

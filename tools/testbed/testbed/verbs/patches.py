@@ -50,6 +50,7 @@ def sender_of(settings: Settings, commit: str) -> Sender:
         base_commit=commit,
         version=settings.number("VERSION"),
         tags=tags.split(settings.text("TAGS")),
+        recipients=True,
         when=int(now),
     )
 

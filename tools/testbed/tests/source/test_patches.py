@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.host.ui import Failure
-from testbed.source import overlay
+from testbed.source import overlay, recipients
 from testbed.source.maintainers import Listing, matches
 from testbed.source.patches import MOST_PATCHES, Sender, Written, write_series
 from testbed.source.patching import read_all
@@ -67,6 +67,18 @@ THE REST
 M:\tL <l@l>
 """
 JANE = "Jane Doe <jane@example.org>"
+# Instead of the kernel's: everybody in MAINTAINERS, a reviewer, and a list.
+GET_MAINTAINER = """\
+my ($listing) = grep { s/^--mpath=// } @ARGV;
+open(my $file, '<', $listing) or die "no $listing";
+while (<$file>) {
+	print "$1 (maintainer:ALL)\\n" if /^M:\\t(.*)/;
+	print "$1 (open list:ALL)\\n" if /^L:\\t(.*)/;
+}
+print "J\\xc3\\xb6rg <jorg\\@example.org> (reviewer:ALL)\\n";
+print "\\"J. Doe\\" <j\\@example.org> (maintainer:ALL,reviewer:SOME)\\n";
+print "netdev\\@example.org (open list:ALL (of all))\\n";
+"""
 
 
 class SeriesTest(unittest.TestCase):
@@ -165,6 +177,48 @@ class SeriesTest(unittest.TestCase):
         (self.clone / "patches/a.patch").write_text(text + CHANGE)
         (mail,) = self.write(only="first", tags=tags)[0].mails
         self.assertIn(f"\n\n{fixes}\n{tags[0]}\n", mail.read_text())
+
+    def test_recipients_are_those_of_the_tree_with_the_mail(self) -> None:
+        script = self.base / "scripts/get_maintainer.pl"
+        script.parent.mkdir()
+        script.write_text(GET_MAINTAINER)
+        entry = self.clone / "patches/first.maintainers"
+        entry.write_text(entry.read_text() + "L:\tours@example.org\n")
+        (self.clone / "patches/series").write_text("[second]\nb.patch\n[first]\na.patch\n")
+        second, first = self.write(JANE, recipients=True)
+        doe, others = '"J. Doe" <j@example.org>', "=?utf-8?b?SsO2cmc=?= <jorg@example.org>"
+        others += ",\n\tnetdev@example.org"
+        for path, to, cc in (
+            (second.mails[0], f"A <a@a>,\n\t{doe}", others),
+            # The entry that it adds is the sender's.
+            (first.mails[0], doe, f"ours@example.org,\n\t{others}"),
+            (next(first.folder.glob("0000-*")), doe, f"ours@example.org,\n\t{others}"),
+        ):
+            mail = message_from_string(path.read_text())
+            self.assertEqual((mail["To"], mail["Cc"]), (to, cc), path.name)
+
+    def test_a_cover_letter_goes_to_all(self) -> None:
+        one = recipients.parse("A <a@a> (maintainer:X)\nr@l (open list:X)\nB <b@b> (reviewer:X)\n")
+        other = recipients.parse("B <B@b> (maintainer:Y,reviewer:Z)\n\nr@l (open list)\n")
+        both = recipients.union([one, other])
+        self.assertEqual(both.headers(), "To: A <a@a>,\n\tB <B@b>\nCc: r@l\n")
+        # Without a maintainer.
+        self.assertEqual(recipients.parse("r@l (open list:X)\n").headers(), "To: r@l\n")
+        self.assertEqual(recipients.parse("").headers(), "")
+
+    def test_patterns_that_cannot_match_are_left_out(self) -> None:
+        mail = b"--- /dev/null\n+++ b/net/core.c\n+\txdp_run();\n"
+        for line, stays in (("F:\tnet/", True), ("F:\t*/", True), ("F:\tnet/c?re.*", True),
+                            ("F:\tnet/c+", True), ("F:\tmm/", False), ("N:\tcard", True),
+                            ("K:\t(?:\\b|_)xdp(?:\\b|_)", True), ("K:\t\\bbpf\\b", False),
+                            ("K:\t(?<=a+)b", True)):  # fmt: skip
+            listing = f"Read this\n\nSOME\nM:\tA <a@a>\n{line}\n\nLAST\nF:\tnone\n".encode()
+            found = line.encode() in recipients.shortened(listing, mail)
+            self.assertEqual(found, stays, line)
+
+    def test_a_script_that_fails_is_named(self) -> None:
+        with self.assertRaisesRegex(Failure, r"scripts/get_maintainer.pl fails for 0001-a"):
+            self.write(recipients=True)
 
     def test_a_file_without_an_entry_is_refused(self) -> None:
         (self.clone / "patches/first.maintainers").unlink()

@@ -41,6 +41,7 @@ def test_the_base_is_the_commit_of_the_users_tree(tmp_path: Path) -> None:
 def test_the_sender_is_that_of_the_variables() -> None:
     one = sender_of(settings.read("patches", {}), "0123456789ab")
     assert (one.author, one.version, one.tags) == ("", 1, ())
+    assert one.recipients
     values = {
         "AUTHOR": "Jane Doe <jane@example.org>",
         "VERSION": "3",
