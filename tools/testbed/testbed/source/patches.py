@@ -18,6 +18,7 @@ from testbed.host import proc
 from testbed.host.ui import Failure
 from testbed.settings import child_environment
 from testbed.source import maintainers, recipients
+from testbed.source.figures import Figures
 from testbed.source.patching import Series, copy_files, read, touched_files, write
 from testbed.source.states import Files, States
 from testbed.source.topics import Topic
@@ -141,7 +142,7 @@ def write_series(
         folder = Path(name)
         author = sender.author or NOBODY
         scratch = Repository(folder / "write", base, touched, version, author, sender.when)
-        writer = _Writer(scratch, states, clone, base, version, sender)
+        writer = _Writer(scratch, states, clone, base, version, sender, Figures(clone))
         needed = [*(one.name for one in states.needs(only)), only] if only else states.series
         written = {one: writer.write(one, out / f"{number:02}-{one}", one == only or not only)
                    for number, one in enumerate(states.series, 1) if one in needed}  # fmt: skip
@@ -162,6 +163,7 @@ class _Writer:
     base: Path
     version: str
     sender: Sender
+    figures: Figures
 
     def write(self, name: str, folder: Path, stays: bool) -> Written:
         """The mails of one series; one that does not stay has no recipients."""
@@ -175,7 +177,7 @@ class _Writer:
                 scratch.commit("the series that it needs")
                 scratch.git("tag", f"before-{name}", what="tagging")
                 continue
-            scratch.commit(message(topic, self.sender), later)
+            scratch.commit(message(topic, self.sender, self.figures), later)
             listings.append(files.get(maintainers.FILE) or upstream)
         scratch.git("format-patch", "-q", "--cover-letter", "-o", folder,
                     f"--subject-prefix={prefix(series, self.sender)}",
@@ -192,6 +194,7 @@ class _Writer:
         if not source.exists():
             raise Failure(f"the series {series.name} has no cover letter", f"write {source}")
         subject, _, text = source.read_text().strip().partition("\n\n")
+        text = self.figures.fill(text, source.name)
         needs = [one.name for one in self.states.needs(series.name)]
         needed = f"\n\nIt goes on top of the series {', '.join(needs)}." if needs else ""
         text += f"{needed}\n\nBased on Linux {self.version}."
@@ -246,10 +249,10 @@ class _Check:
 _TAGS = re.compile(r"(?:[A-Z][\w-]+: \S.*(?:\n|$))+")
 
 
-def message(topic: Topic, sender: Sender) -> str:
+def message(topic: Topic, sender: Sender, figures: Figures) -> str:
     """A patch's message. Only a person signs off."""
     patch = topic.patch
-    body = patch.body
+    body = figures.fill(patch.body, patch.path.name)
     sign_off = [f"Signed-off-by: {sender.author}"] if sender.author else []
     tags = "\n".join([*sender.tags, *sign_off])
     gap = "\n" if _TAGS.fullmatch(body.rpartition("\n\n")[2]) else "\n\n"

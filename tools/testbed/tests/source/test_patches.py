@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import re
 import tempfile
 import unittest
@@ -11,11 +12,13 @@ from email import message_from_string
 from pathlib import Path
 from typing import Any
 
+from testbed.bench import record
 from testbed.host.ui import Failure
 from testbed.source import overlay, recipients
+from testbed.source.figures import WIDTH, Figures
 from testbed.source.maintainers import Listing, matches
 from testbed.source.patches import MOST_PATCHES, Sender, Written, write_series
-from testbed.source.patching import read_all
+from testbed.source.patching import read_all, read_series
 from testbed.source.states import States
 from testbed.source.topics import check, topics
 from testbed.source.tree import version_of
@@ -79,6 +82,14 @@ print "J\\xc3\\xb6rg <jorg\\@example.org> (reviewer:ALL)\\n";
 print "\\"J. Doe\\" <j\\@example.org> (maintainer:ALL,reviewer:SOME)\\n";
 print "netdev\\@example.org (open list:ALL (of all))\\n";
 """
+RECORD = {
+    "date": "2026-11-27", "commit": "5a11cee", "cpu": "Intel(R) Xeon(R)", "processors": 2,
+    "kernel": "7.3.4", "rounds": 7, "all": {"pps": 623574, "seconds": 1.604},
+    "rows": [{"bench": "t-cost", "case": "1 flow", "unit": "ns", "ours": 329.88,
+              "reference": 7.0, "ratio": 2.36, "ratio_min": 2.24, "ratio_max": 2.48},
+             {"bench": "t-cost", "case": "2 flows", "unit": "ns", "ours": 15.06,
+              "reference": None, "ratio": None, "ratio_min": None, "ratio_max": None}],
+}  # fmt: skip
 
 
 class SeriesTest(unittest.TestCase):
@@ -220,6 +231,54 @@ class SeriesTest(unittest.TestCase):
         with self.assertRaisesRegex(Failure, r"scripts/get_maintainer.pl fails for 0001-a"):
             self.write(recipients=True)
 
+    def put_record(self) -> None:
+        folder = self.clone / record.FOLDER
+        folder.mkdir(parents=True)
+        (folder / "t.json").write_text(json.dumps(RECORD))
+
+    def test_figures_come_from_the_records(self) -> None:
+        self.put_record()
+        for place, wanted in (
+            ("t / t-cost / 1 flow / ours", "330 ns"),
+            ("t / t-cost / 1 flow / ours : .1f", "329.9"),
+            ("t / t-cost\n/ 1 flow / reference:6.1f", "   7.0"),
+            ("t / t-cost / 1 flow / ratio", "2.36"),
+            ("t / t-cost / 1 flow / spread", "2.24 to 2.48"),
+            ("t / t-cost / 2 flows / ours", "15.1 ns"),
+            ("t / all / pps", "623,574"),
+            ("t / all / seconds", "1.60"),
+            ("t / conditions", "Linux 7.3.4, 2 processors of Intel Xeon, 2026-11-27"),
+        ):
+            text = f"x\n\n  {{{place}}}\n"
+            self.assertEqual(Figures(self.clone).fill(text, "a.patch"), f"x\n\n  {wanted}\n")
+
+    def test_a_text_with_figures_is_wrapped_anew(self) -> None:
+        self.put_record()
+        (self.clone / "patches/first.cover").write_text(
+            "the first\n\nIt takes {t / t-cost / 1 flow / ours} and\n{t / t-cost\n/ 2 flows / ours}"
+            "\nfor struct a { int b; }.\n\nThis stays\nas it is.\n")  # fmt: skip
+        text = HEADER.format("a").replace("reason", "{t / t-cost / 1 flow / ratio}")
+        (self.clone / "patches/a.patch").write_text(text + CHANGE)
+        self.write(only="first")
+        self.assertIn("\nIt takes 330 ns and 15.1 ns for struct a { int b; }.\n\n"
+                      "This stays\nas it is.\n", self.texts())  # fmt: skip
+        self.assertIn("\nthe 2.36\n", self.texts())
+
+    def test_a_figure_that_no_record_has_is_refused(self) -> None:
+        self.put_record()
+        for place, wanted in (
+            ("t / t-cost / 1 flwo / ours", "no 1 flwo did you mean 1 flow?"),
+            ("t / t-cist / 1 flow / ours", "no t-cist did you mean t-cost?"),
+            ("t / t-cost / 2 flows / ratio", "no ratio there are ours"),
+            ("u / x", "no u there are t"),
+            ("t / all", "no number at t / all there are pps, seconds"),
+        ):
+            with self.subTest(place), self.assertRaises(Failure) as caught:
+                Figures(self.clone).fill(f"It takes {{{place}}}.", "a.patch")
+            said = " ".join([str(caught.exception), *caught.exception.hints])
+            self.assertIn(f"a.patch: {{{place}}} is in no record", said)
+            self.assertIn(wanted, said)
+
     def test_a_file_without_an_entry_is_refused(self) -> None:
         (self.clone / "patches/first.maintainers").unlink()
         with self.assertRaises(Failure) as caught:
@@ -336,6 +395,16 @@ class OurSeriesTest(unittest.TestCase):
     def test_no_series_is_too_long(self) -> None:
         for series in read_all(CLONE / "patches"):
             self.assertLessEqual(len(series.patches), MOST_PATCHES, series.name)
+
+    def test_every_figure_is_in_the_records(self) -> None:
+        figures = Figures(CLONE)
+        for patch in read_series(CLONE / "patches"):
+            text = figures.fill(patch.body, patch.path.name)
+            long = [line for line in text.splitlines() if len(line) > WIDTH]
+            self.assertFalse(long, patch.path.name)
+            self.assertNotRegex(text, r"\{[\w-]+ /")
+        for path in (CLONE / "patches").glob("*.cover"):
+            figures.fill(path.read_text(), path.name)
 
     def test_no_patch_is_too_large(self) -> None:
         for topic in topics(CLONE):
