@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import email.utils
 import json
+import random
 import re
+import shutil
 import tempfile
 import unittest
 from email import message_from_string
@@ -433,3 +435,69 @@ class OurSeriesTest(unittest.TestCase):
                     continue
                 covered = any(matches(one, name) for one in entries.get(topic.series, []))
                 self.assertTrue(covered, f"{name} is in no entry of {topic.series}.maintainers")
+
+
+class EditedCommentsTest(unittest.TestCase):
+    """Comments of our files change, and no patch has to be touched."""
+
+    FOLDER, SERIES = "rust/kernel/net/", "rust-net"
+
+    def setUp(self) -> None:
+        top = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.clone, self.base, self.out = top / "clone", top / "base", top / "out"
+        for name in ("patches", str(record.FOLDER), *overlay.KERNEL_FOLDERS):
+            shutil.copytree(CLONE / name, self.clone / name,
+                            ignore=shutil.ignore_patterns("target", "__pycache__"))  # fmt: skip
+        self.upstream()
+
+    def upstream(self) -> None:
+        """As much of a kernel as the patches need: the lines around each of their changes."""
+        self.base.mkdir()
+        titles = [path.read_text().partition("\n")[0]
+                  for path in (CLONE / "patches").glob("*.maintainers")]  # fmt: skip
+        # An entry behind each of ours, so that these have lines of context of their own.
+        entries = [f"{title} (UPSTREAM)\nM:\tA <a@a>\nS:\tMaintained\nF:\ttools/testing/\n"
+                   for title in sorted(titles)]  # fmt: skip
+        (self.base / "MAINTAINERS").write_text("\n".join(["Read this\n", *entries]))
+        for patch in read_series(CLONE / "patches"):
+            for section in patch.sections:
+                path = self.base / section.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("a") as file:
+                    for hunk in section.hunks:
+                        # As much between them as the context of a change.
+                        between = [f"{patch.name} {hunk.start} {line}\n" for line in range(6)]
+                        file.writelines([*hunk.old, *between])
+
+    def edit(self, seed: int) -> list[str]:
+        """Change a word in a comment of ten files."""
+        choice = random.Random(seed)
+        comment = re.compile(r"^( *//.*\b)[a-z]{3,}\b", re.M)
+        names = [name for topic in topics(self.clone) if topic.series == self.SERIES
+                 for name in topic.files if name.startswith(self.FOLDER)
+                 and comment.search((self.clone / name).read_text())]  # fmt: skip
+        chosen = choice.sample(names, 10)
+        for name in chosen:
+            path = self.clone / name
+            text = path.read_text()
+            found = choice.choice([*comment.finditer(text)])
+            path.write_text(f"{text[: found.start()]}{found[1]}retouched{text[found.end() :]}")
+        return chosen
+
+    def write(self) -> str:
+        """The mails of the series that has the folder."""
+        written = write_series(self.clone, self.base, "7.3", self.out, only=self.SERIES)
+        return "".join(path.read_text() for one in written for path in one.mails)
+
+    def test_ten_edited_comments_leave_the_series_whole(self) -> None:
+        self.edit(seed=1)
+        self.assertEqual(len(re.findall(r"^\+ *//.*\bretouched\b", self.write(), re.M)), 10)
+
+    def test_a_diff_of_such_a_file_would_be_refused(self) -> None:
+        name = self.edit(seed=2)[0]
+        patch = self.clone / "patches/rust-net-skbuff.patch"
+        line = (self.clone / name).read_text().partition("\n")[0]
+        diff = f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-{line}\n+{line}.\n"
+        patch.write_text(patch.read_text() + diff)
+        with self.assertRaisesRegex(Failure, "change files of the clone itself"):
+            self.write()
