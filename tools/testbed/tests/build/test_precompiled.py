@@ -100,6 +100,11 @@ class PrecompiledTest(unittest.TestCase):
         self.warm()
         self.both("three.c", f'#define WORDY\n#include "common.h"\n{FUNCTION}')
 
+    def test_a_macro_that_the_headers_do_not_know(self) -> None:
+        self.warm()
+        # Compiled without the header, this would not find the function.
+        self.compiled("seven.c", f'#define WORD\n#include "length.h"\n{FUNCTION}')
+
     def test_other_options(self) -> None:
         self.warm()
         self.both("four.c", f'#include "common.h"\n{FUNCTION}', "-DWORDY")
