@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from testbed.harness import lanes
+from testbed.settings import INTERNAL, VARIABLES
 
 _TESTS = """
 import os
@@ -103,7 +104,7 @@ class Run:
         known: Mapping[str, str] = {
             name: value
             for name, value in os.environ.items()
-            if name not in ("ALL", "ONLY", "SHARD", "LIMIT") and not name.startswith("PYTEST_")
+            if name not in (*VARIABLES, *INTERNAL) and not name.startswith("PYTEST_")
         }
         if "ONLY" not in variables:
             variables = {"ALL": "1", **variables}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -49,7 +49,7 @@ class Told:
         self.skipped: dict[str, str] = {}
         self._guest = guest
         kind = next(one for one in KINDS if one.suite == suite)
-        test_e2e.test_program(self, self, kind, "vlan.py")  # type: ignore[arg-type]
+        test_e2e.test_program(cast(pytest.FixtureRequest, None), self, self, kind, "vlan.py")  # type: ignore[arg-type]
 
     def of(self, kind: Kind) -> tuple[Guest, bool]:
         return self._guest, False

@@ -11,7 +11,7 @@ from testbed import cli, settings
 from testbed.catalogue import BENCHES, SUITES
 from testbed.env import Env
 from testbed.host.ui import Failure
-from testbed.settings import HELP
+from testbed.settings import HELP, INTERNAL, VARIABLES
 from testbed.verbs import bench
 
 
@@ -25,7 +25,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the variables of the caller's make, and without its handlers of signals."""
-    for name in ("ONLY", "SKBULK_GIVEN", "SHARD", "NETIF", "REMOTE"):
+    for name in (*VARIABLES, *INTERNAL, "SKBULK_GIVEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
 
