@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 CLONE = Path(__file__).parents[3]
-SKIPPED_FOLDERS = {".git", "out", "target", "corpus"}
+# Of record/checks: names of tests, this file's examples among them.
+SKIPPED_FOLDERS = {".git", "out", "target", "corpus", "checks"}
 # Texts of other authors, and this file with its examples.
 SKIPPED_FILES = {"LICENSE", "Cargo.lock", Path(__file__).name}
 # Archaic words; a pronoun at the beginning of a comment, a docstring or a heading, as in "What a
