@@ -378,13 +378,20 @@ impl<T: Driver> Ops<T> {
         dev: *mut bindings::net_device,
         stats: *mut bindings::rtnl_link_stats64,
     ) {
-        // SAFETY: The device is registered, and the core gives us `stats`, zeroed.
-        let (inner, stats) = unsafe { (inner::<T>(dev), &mut *stats) };
+        // SAFETY: The device is registered.
+        let inner = unsafe { inner::<T>(dev) };
+        // In a message of netlink, they are aligned to four bytes: no reference may point there.
+        // SAFETY: The core gives us `stats`, zeroed.
+        let mut copy = unsafe { stats.read_unaligned() };
 
         // Until this is unlocked, the device is not suspended if it is not by now.
-        let _guard = rcu::read_lock();
+        let guard = rcu::read_lock();
         let is_reachable = inner.check_reachable().is_ok();
-        T::get_stats64(inner.data(), &mut Stats64::new(stats, is_reachable));
+        T::get_stats64(inner.data(), &mut Stats64::new(&mut copy, is_reachable));
+        drop(guard);
+
+        // SAFETY: As above.
+        unsafe { stats.write_unaligned(copy) };
     }
 }
 

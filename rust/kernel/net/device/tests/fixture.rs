@@ -294,11 +294,20 @@ impl Fixture {
         }
     }
 
+    /// Asks as `ip link` does: a message of netlink aligns the statistics to four bytes.
     pub(in crate::net::device) fn stats(&self) -> bindings::rtnl_link_stats64 {
-        let mut stats = bindings::rtnl_link_stats64::default();
-        // SAFETY: The device is registered.
-        unsafe { bindings::dev_get_stats(self.dev(), &mut stats) };
-        stats
+        const WORDS: usize = size_of::<bindings::rtnl_link_stats64>() / size_of::<u32>();
+
+        #[repr(align(8))]
+        struct Message([u32; WORDS + 1]);
+
+        let mut message = Message([0; WORDS + 1]);
+        let stats: *mut bindings::rtnl_link_stats64 = message.0.as_mut_ptr().wrapping_add(1).cast();
+        // SAFETY: The device is registered, and the message has room for all behind a word.
+        unsafe {
+            bindings::dev_get_stats(self.dev(), stats);
+            stats.read_unaligned()
+        }
     }
 
     /// The device, as drivers see it.
