@@ -61,6 +61,8 @@ def together(settings: Settings) -> None:
                       "make run SCRIPT=path [DRIVER=rust|c] [CONFIG=perf|debug]",
                       "make shell gives a prompt instead")  # fmt: skip
     _only(settings)
+    if settings.switch("COVERAGE"):
+        _coverage(settings)
 
 
 def _accel(settings: Settings, *, uml: bool, config: str) -> None:
@@ -158,6 +160,24 @@ def _program(suite: str, program: str) -> None:
         )
     if not known and suite not in IN_PARTS:
         raise Failure(f"ONLY={name}: the suite {suite} runs as a whole", f"call it ONLY={suite}")
+
+
+def _coverage(settings: Settings) -> None:
+    """Only programs in User-Mode Linux: it and the model are processes whose memory is read."""
+    covered = " and ".join(kinds.COVERED)
+    names = settings.names("ONLY")
+    if other := [name for name in names if name.partition("/")[0] not in kinds.COVERED]:
+        raise Failure(
+            f"COVERAGE=1: {other[0]} has no programs that can count functions",
+            f"ONLY takes {covered}, or programs of them; without ONLY both run",
+        )
+    for name in ("ALL", "NETIF"):
+        if settings.given(name):
+            raise Failure(f"{name}={settings.text(name)}: COVERAGE=1 runs {covered}",
+                          f"leave {name} out, or COVERAGE")  # fmt: skip
+    if settings.switch("RECORD") and names and {*names} != {*kinds.COVERED}:
+        raise Failure("RECORD=1: the record takes all that COVERAGE=1 runs, not a part of it",
+                      "leave ONLY out, or RECORD")  # fmt: skip
 
 
 def _ports(settings: Settings, names: Sequence[str]) -> None:

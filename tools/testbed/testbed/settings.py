@@ -126,6 +126,10 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
   LIMIT=SECONDS            for test
       No test begins later than that, and no kernel's build goes on; what is left is
       listed as not run, and counted in the last line.
+  COVERAGE=0|1             for test; default 0
+      1 runs e2e-uml and e2e-kx4, or the programs of them that ONLY names, with a kernel
+      and a model that count, and prints how many functions of the driver, the
+      abstractions and the model they enter; by program in out/coverage.json.
   REPEAT=1..1000           for test; default 1
       Runs the tests as often, one time after the other, and lists what failed at all.
   LOAD=0|1                 for test; default 0
@@ -150,7 +154,8 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       make bench and make demo record their figures, from which RESULTS.md is
       made, and make bench with insn the instruction counts that make test
       compares with, tools/insn/record/insn.json; make test updates the durations
-      that SHARD uses, and the list of checks in which none may be missing; make
+       that SHARD uses, and the list of checks in which none may be missing, or with
+       COVERAGE=1 the functions that its programs enter; make
       results takes the counts of the last make test.
   FRAMES=1000..100000000   for demo; default 1000000
       Frames per driver.

@@ -69,7 +69,9 @@ class Job:
     on_share: Callable[[Path], None] | None = None
     # Called with the running model, before the boot.
     on_model: Callable[[Model], None] | None = None
-    # The same, after the script's end.
+    # Called with the processes of the kernel and of the model.
+    on_processes: Callable[[Sequence[int]], None] | None = None
+    # The same as on_model, after the script's end.
     on_end: Callable[[Model], None] | None = None
     # Ends the run when it is set.
     stop: threading.Event = field(default_factory=threading.Event)
@@ -255,9 +257,12 @@ class Run:
             )
         lines = Follower(self.out, on_line)
         model = self.model.pid if self.model is not None else None
-        contention = Contention([child.pid, *([model] if model is not None else [])])
+        processes = [child.pid, *([model] if model is not None else [])]
+        contention = Contention(processes)
         try:
             on_start(child.pid)
+            if self.job.on_processes:
+                self.job.on_processes(processes)
             problem = self._wait(child, name, lines, began, contention)
         finally:
             # User-Mode Linux would halt in its signal handler, and complain until it is killed.

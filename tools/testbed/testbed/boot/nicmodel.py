@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.coverage import flags
 from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.aside import Watch
@@ -25,7 +26,7 @@ from testbed.settings import child_environment
 _READY_WITHIN = 20.0
 _CLONE = Path(__file__).resolve().parents[4]
 # Not of third-party crates, and more than half of a folder's size.
-_NOT_SEEDED = ("incremental", "orderings")
+_NOT_SEEDED = ("incremental", "orderings", "coverage")
 # A guest's lines to the control socket: as many of its commands run at once.
 WIRES = 4
 
@@ -77,6 +78,12 @@ def cargo_env(env: Env) -> dict[str, str]:
     }
 
 
+def output_folder(env: Env) -> Path:
+    """The folder of the programs; those that count have one of their own."""
+    own = "coverage" if env.settings.switch("COVERAGE") else ""
+    return target_folder(env) / own / "release"
+
+
 def build(env: Env, watch: Watch | None = None) -> Path:
     """Build the host tools; returns the folder with the programs.
 
@@ -87,16 +94,19 @@ def build(env: Env, watch: Watch | None = None) -> Path:
         raise Failure(f"{manifest} is missing: this clone is not complete")
     log = env.logs / "cargo.log"
     log.unlink(missing_ok=True)
+    variables = cargo_env(env)
+    if env.settings.switch("COVERAGE"):
+        variables |= {**flags.CARGO, "CARGO_TARGET_DIR": str(output_folder(env).parent)}
     with Step("NIC model and host tools: cargo build", beside=watch is not None):
         proc.run(
             ["cargo", "build", "--release", "--locked", "--bins", "--lib",
              "--manifest-path", manifest, "-j", str(env.jobs)],
             log,
             what="building the NIC model",
-            env=cargo_env(env),
+            env=variables,
             watch=watch,
         )  # fmt: skip
-    return target_folder(env) / "release"
+    return output_folder(env)
 
 
 class Model:

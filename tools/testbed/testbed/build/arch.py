@@ -29,7 +29,9 @@ ARM = Arch("arm", "zImage", "arch/arm/boot/zImage")
 FOREIGN = (ARM64, ARM)
 
 # By configuration; the others are kernels for this machine's own architecture.
-_ARCHES = {"uml": UM, "selftests": UM, "up": UM, "arm64": ARM64, "arm": ARM}
+_ARCHES = {
+    "uml": UM, "coverage": UM, "selftests": UM, "up": UM, "arm64": ARM64, "arm": ARM,
+}  # fmt: skip
 
 
 def of(config: str) -> Arch:

@@ -25,6 +25,7 @@ _BELOW = {
     "arm64": ("common", "qemu", "virt", "kunit"),
     "arm": ("common", "virt", "kunit"),
     "uml": ("common", "router"),
+    "coverage": ("common", "router", "uml"),
     "selftests": ("common", "router", "uml"),
     "selftestsvm": ("common", "qemu", "q35", "router", "selftests"),
     "up": ("common", "router", "uml"),

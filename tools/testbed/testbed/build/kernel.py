@@ -19,6 +19,7 @@ from testbed.build.config import (
     merged,
     missing_symbols,
 )
+from testbed.coverage import flags
 from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.aside import Watch
@@ -30,15 +31,17 @@ from testbed.source.tree import Tree
 # In QEMU; then the ones for User-Mode Linux and for a real machine.
 CONFIGS = ("perf", "debug", "kcsan", "cfi", "rt", "arm64", "arm")
 UML = "uml"
+# The same for make test COVERAGE=1.
+COVERAGE = "coverage"
 # For the kernel's own tests of drivers, in User-Mode Linux, too; and in QEMU.
 SELFTESTS = "selftests"
 SELFTESTS_VM = "selftestsvm"
 # Without CONFIG_SMP.
 UP = "up"
-NATIVE = (UML, SELFTESTS, UP)
+NATIVE = (UML, COVERAGE, SELFTESTS, UP)
 DEB = "deb"
 # Configurations that have few symbols more than another, whose build theirs begins with.
-_LIKE = {SELFTESTS: UML}
+_LIKE = {SELFTESTS: UML, COVERAGE: UML}
 # In a build folder: symbols that its tree or architecture lacks.
 _LACKING = ".skbulk-lacking"
 # In a build folder: the state of all that the finished build was made from.
@@ -132,6 +135,8 @@ def make_command(env: Env, source: Path, build: Path) -> list[str | Path]:
     ]
     config = build.name.removeprefix("build-").partition("-")[0]
     words += arch.of(config).words
+    if config == COVERAGE:
+        words += flags.KERNEL
     # Compiled by clippy: make test reads its warnings.
     return [*words, "CLIPPY=1"] if config == UML else words
 

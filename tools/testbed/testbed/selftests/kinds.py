@@ -7,6 +7,7 @@ ONLY= is checked with it before anything is built, so it needs the standard libr
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,6 +142,9 @@ KINDS = (
     Kind("arm64-82599", "rust", "arm64", (*GENERAL, *_DATA), judged=True),
 )
 
+# Suites whose kernel and model COVERAGE=1 can build to count.
+COVERED = ("e2e-uml", "e2e-kx4")
+
 
 def programs(clone: Path) -> list[str]:
     """The programs in their order; files that are not executable are their helpers."""
@@ -157,4 +161,14 @@ def programs_of(clone: Path, suite: str) -> list[str]:
         for kind in KINDS
         for name in programs(clone)
         if kind.suite == suite and name in (kind.programs or (name,)) and name not in kind.without
+    ]
+
+
+def in_tier(clone: Path, suites: Sequence[str]) -> list[str]:
+    """The programs of some suites that make test runs by itself, as ONLY= names them."""
+    return [
+        f"{kind.suite}/{Path(name).stem}"
+        for kind in KINDS
+        for name in programs_of(clone, kind.suite)
+        if kind.suite in suites and name not in kind.beyond
     ]

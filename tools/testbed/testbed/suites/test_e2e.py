@@ -18,6 +18,9 @@ import pytest
 from testbed.boot import dmesg
 from testbed.boot.job import Job
 from testbed.boot.live import REQUESTS, Live
+from testbed.build.kernel import COVERAGE
+from testbed.coverage.recorder import BOOT, Recorder, objects
+from testbed.env import Env
 from testbed.harness import ktap
 from testbed.harness.plugin import lane_of
 from testbed.harness.results import NEXT, Results
@@ -37,10 +40,13 @@ _EXPECTED = re.compile(r"skbulk: provokes (.+?)\r?$", re.M)
 class Guests:
     """This lane's guest of the current suite, booted for the first program."""
 
+    env: Env
     ready: Ready
     lane: int
     kind: Kind | None = None
     live: Live | None = None
+    # With COVERAGE=1.
+    recorder: Recorder | None = None
     _boots: dict[str, int] = field(default_factory=dict)
     _done: dict[str, list[Program]] = field(default_factory=dict)
 
@@ -50,29 +56,46 @@ class Guests:
             return self.live, False
         self.close()
         number = self._boots[kind.suite] = self._boots.get(kind.suite, 0) + 1
-        built = self.ready(kind.config, with_selftests=True)
+        config = self._config(kind)
+        built = self.ready(config, with_selftests=True)
+        if config == COVERAGE:
+            files = objects(built.kernels[config].build, built.tools)
+            self.recorder = Recorder(self.env.out, self.lane, files)
         job = Job(
             built.env.clone / _RUNNER,
             kind.driver,
             timeout=_BOOT_TIME,
             card=kind.card,
-            accel=built.accel(kind.config),
+            accel=built.accel(config),
             kernel_words=["kunit.enable=0", *kind.words],
             selftests=built.selftests,
             judge=kind.judged,
             variables={"REQUESTS": f"/mnt/job/{REQUESTS}"},
+            on_processes=self.recorder.follow if self.recorder else None,
         )
         self.kind = kind
         name = f"{kind.suite}-{self.lane}-{number}"
-        self.live = Live(built.machine(kind.config, name), job)
+        self.live = Live(built.machine(config, name), job)
+        if self.recorder:
+            # The guest has no such program, and says so when it is ready.
+            self.live.run(BOOT, _PROGRAM_TIME, lambda _: None)
+            self._record(BOOT)
         return self.live, True
 
+    def _config(self, kind: Kind) -> str:
+        """The kernel of a suite, or the one that counts in its place."""
+        return COVERAGE if self.env.settings.switch("COVERAGE") else kind.config
+
+    def _record(self, program: str) -> None:
+        if self.recorder and self.live and self.live.alive:
+            self.recorder.note(program)
+
     def note(self, kind: Kind, program: Program) -> None:
-        """Rewrite the KTAP of this lane's guest with this program in it."""
+        """Rewrite the KTAP of this lane's guest with this program in it; record its functions."""
         done = self._done.setdefault(kind.suite, [])
         done.append(program)
-        folder = self.ready(kind.config).env.out / "results"
-        ktap.write(folder, f"{kind.suite}-{self.lane}", ktap.of_programs(done))
+        self._record(f"{kind.suite}/{Path(program.name).stem}")
+        ktap.write(self.env.out / "results", f"{kind.suite}-{self.lane}", ktap.of_programs(done))
 
     def end(self) -> tuple[str | None, str]:
         """Power the guest off; returns the problem and the rest of its console."""
@@ -96,9 +119,9 @@ class Guests:
 
 
 @pytest.fixture(scope="session")
-def guests(request: pytest.FixtureRequest, ready: Ready) -> Iterator[Guests]:
+def guests(request: pytest.FixtureRequest, env: Env, ready: Ready) -> Iterator[Guests]:
     """Guests that persist until the end of their suites."""
-    made = Guests(ready, lane_of(request.config))
+    made = Guests(env, ready, lane_of(request.config))
     try:
         yield made
         made.close()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The record of a run: entered functions by part of the sources and by program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Set
+from pathlib import Path
+from typing import Any
+
+from testbed.coverage import recorder
+from testbed.coverage.functions import Function
+from testbed.selftests.kinds import COVERED, in_tier
+
+FILE = "coverage.json"
+DRIVER = "drivers/net/ethernet/intel/ixgbe/rust"
+# Folders that count: their part, and the depth down to which each has a row of its own. Of the
+# samples, programs need some, but no part of the tier is chosen for them.
+_FOLDERS = {
+    DRIVER: ("driver", 7),
+    "rust/kernel": ("abstractions", 5),
+    "net/sched": ("abstractions", 2),
+    "tools/nicmodel": ("model", 5),
+}
+Content = dict[str, Any]
+
+
+def of_run(out: Path, clone: Path, known: Mapping[int, Function]) -> Content:
+    """The content of out/coverage.json, of the programs that have run."""
+    every = {one for one in known.values() if part_of(one.file)}
+    runs = {
+        program: {known[one] for one in entered if one in known} & every
+        for program, entered in recorder.load(out).items()
+    }
+    return content(every, runs, {recorder.BOOT, *in_tier(clone, COVERED)})
+
+
+def part_of(file: str) -> str:
+    """The part that a source file belongs to; empty if its functions do not count."""
+    return next((part for top, (part, _) in _FOLDERS.items() if file.startswith(f"{top}/")), "")
+
+
+def _folder_of(file: str, folders: Set[str]) -> str:
+    """The folder whose row has a file: x.rs is the head of the folder x."""
+    depth = next(depth for top, (_, depth) in _FOLDERS.items() if file.startswith(f"{top}/"))
+    own = file.removesuffix(".rs")
+    folder = own if own in folders else file.rpartition("/")[0]
+    return "/".join(folder.removesuffix("/src").replace("/src/", "/").split("/")[:depth])
+
+
+def content(every: Set[Function], runs: Mapping[str, Set[Function]], tier: Set[str]) -> Content:
+    """What the programs of the tier enter, and what the others enter beside that."""
+    entered = set[Function]().union(*(run for name, run in runs.items() if name in tier))
+    folders = {one.file.rpartition("/")[0] for one in every}
+    rows: dict[str, dict[str, list[int]]] = {part: {} for part, _ in _FOLDERS.values()}
+    for one in sorted(every):
+        row = rows[part_of(one.file)].setdefault(_folder_of(one.file, folders), [0, 0])
+        row[0] += one in entered
+        row[1] += 1
+    programs = {}
+    for name, run in sorted(runs.items()):
+        others = [other for it, other in runs.items() if it in tier and it != name]
+        alone = run - set[Function]().union(*others)
+        programs[name] = {
+            "tier": name in tier,
+            "entered": len(run),
+            "alone": len(alone),
+            "files": sorted({one.file for one in alone}),
+        }
+    idle: dict[str, list[str]] = {}
+    for one in sorted(every - entered):
+        idle.setdefault(one.file, []).append(one.name)
+    busy = {one.file for one in entered}
+    return {
+        "parts": {part: dict(sorted(row.items())) for part, row in rows.items()},
+        "programs": programs,
+        "files": [file for file in idle if file not in busy],
+        "driver": {file: names for file, names in idle.items() if part_of(file) == "driver"},
+    }
+
+
+def missing(clone: Path, content: Content) -> list[str]:
+    """Programs of the tier that have not run."""
+    return sorted(set(in_tier(clone, COVERED)) - set(content["programs"]))
+
+
+def sums(content: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Entered functions and all of them, by part."""
+    return {
+        part: (sum(row[0] for row in rows.values()), sum(row[1] for row in rows.values()))
+        for part, rows in content["parts"].items()
+    }
+
+
+def write(out: Path, content: Content) -> Path:
+    """Write out/coverage.json."""
+    path = out / FILE
+    path.write_text(json.dumps(content, indent=1) + "\n")
+    return path
