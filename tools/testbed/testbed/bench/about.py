@@ -63,6 +63,7 @@ TITLES: Mapping[str, str] = {
     "xmit-sim": "Transmitting, simulated",
     "selftests": "The kernel's own network selftests",
     "checks": "Checks of make test",
+    "coverage": "Functions that the programs of make test enter",
     "notes": "Measured once, outside make bench",
 }
 
@@ -175,6 +176,10 @@ ABOUT: Mapping[str, str] = {
     "selftests": "Compares the drivers by the cases of `drivers/net` and `drivers/net/hw` that "
     "pass, fail and are skipped on a port of the modelled card. Programs that need what User-Mode "
     "Linux lacks, as interrupts for each processor, run in QEMU. Means nothing for hardware.",
+    "coverage": "Functions of the sources, by folder, and those that the end-to-end programs of "
+    "`make test` enter in e2e-uml and e2e-kx4 (`make test COVERAGE=1`). A generic function is one, "
+    "whatever its types; closures and tests in the kernel do not count. Functions that only run in "
+    "the compiler are never entered. Means nothing about what the programs check.",
     "checks": "Counts the checks that passed by suite, in the run of that commit; a skipped check "
     "is not counted, nor is a suite that runs only on request. Means nothing about what they "
     "check.",

@@ -16,6 +16,7 @@ from testbed.bench import forward, results
 from testbed.bench.about import ABOUT, TITLES
 from testbed.bench.record import PARTS, Circumstances, Content, load
 from testbed.bench.rows import Row, table
+from testbed.coverage import table as coverage
 from testbed.host.ui import Failure, clock
 from testbed.selftests import reasons
 from testbed.selftests import record as selftests
@@ -111,6 +112,7 @@ _RENDER = {
     "xmit-sim": _simulation,
     "selftests": _selftests,
     "checks": _checks,
+    "coverage": coverage.render,
     "durations": durations,
     "notes": _notes,
 }

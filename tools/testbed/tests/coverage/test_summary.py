@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The record of a run."""
+"""The record of a run, and its tables."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.coverage import recorder, summary
+from testbed.coverage import recorder, summary, table
 from testbed.coverage.functions import Function
 from testbed.selftests.kinds import COVERED, in_tier
 
@@ -52,3 +52,15 @@ def test_programs_of_the_tier_that_have_not_run_are_missing() -> None:
     assert "e2e-uml/forward" in wanted and "e2e-uml/sch_alf" not in wanted
     lacking = summary.missing(CLONE, summary.content(EVERY, RUNS, TIER))
     assert lacking == sorted({*wanted} - {"e2e-uml/forward"})
+
+
+def test_tables_show_sums_and_the_reason_for_each_program() -> None:
+    lines = table.render(summary.content(EVERY, RUNS, TIER)).splitlines()
+    for line in (
+        "| **driver** | **3** | **1** |",
+        f"| `{DRIVER}port` | 3 | 1 |",
+        "| e2e-uml/forward | 2 | 1 | rules.rs |",
+        "| e2e-uml/sch_alf (`ALL=1`) | 3 | 1 | slab.rs |",
+        "- `port.rs`: `stop`",
+    ):
+        assert line in lines
