@@ -88,8 +88,8 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       Fragments of a kernel configuration (CONFIG_X=y, one per line) for every
       kernel that is built; separate several by blanks.
   CONFIG_BASE=FILE         for deb
-      The configuration to start from, for example /boot/config-* of that machine
-      (default: x86_64_defconfig).
+      The configuration to start from, for example /boot/config-* of that machine, which
+      takes an hour (default: a small one, machine.config in tools/testbed/configs).
   KERNEL_ARGS=WORDS        for run, shell, debug
       Words for the kernel's command line.
   WAIT=0|1                 for debug; default 0

@@ -14,8 +14,7 @@ _SET = re.compile(r"^(CONFIG_\w+)=(.+)$")
 _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
 # Values that an unknown symbol satisfies.
 _NOTHING = ("n", '""')
-# The fragments below the one that has the configuration's name. The fragment for a
-# real machine comes on top of another base.
+# The fragments below the one that has the configuration's name.
 _BELOW = {
     "perf": ("common", "qemu", "q35", "router"),
     "debug": ("common", "qemu", "q35", "kunit"),
@@ -29,7 +28,8 @@ _BELOW = {
     "selftests": ("common", "router", "uml"),
     "selftestsvm": ("common", "qemu", "q35", "router", "selftests"),
     "up": ("common", "router", "uml"),
-    "deb": (),
+    # With CONFIG_BASE none of them: its own fragment comes on top of that.
+    "deb": ("common", "router", "machine"),
 }
 # The folders of the tree whose config files list the needs of their tests.
 _DRIVERS = ("drivers/net", "drivers/net/hw")
@@ -60,8 +60,9 @@ class Fragment:
 
 def fragments(env: Env, config: str, tree: Path) -> list[Fragment]:
     """The fragments of one configuration; CONFIG_EXTRA's come last."""
+    below = () if env.settings.given("CONFIG_BASE") else _BELOW[config]
     return [
-        *(_ours(env, name) for name in (*_BELOW[config], config)),
+        *(_ours(env, name) for name in (*below, config)),
         *_tested_fragments(config, tree),
         *extra_fragments(env),
     ]

@@ -175,7 +175,7 @@ def _configure(
         say("    note: this tree has no Rust driver; only the C driver is built")
         parts.append(Fragment("this tree", "CONFIG_IXGBE_RUST=n\n"))
     text = merged(parts)
-    base = env.settings.path("CONFIG_BASE") if config == DEB else None
+    base = env.settings.path("CONFIG_BASE")
     start = base.read_text(errors="replace") if base else ""
     state = short_hash(text, start, _kconfig_state(source), str(source))
     stamp = build / ".skbulk-config"
@@ -188,13 +188,8 @@ def _configure(
     make = make_command(env, source, build)
     proc.run([*make, "-s", "rustavailable"], log, what="the check for a usable Rust tool chain")
     what = "configuring the kernel"
-    if config == DEB:
-        if base:
-            shutil.copyfile(base, build / ".config")
-        else:
-            proc.run([*make, "-s", "x86_64_defconfig"], log, what=what, env=build_env())
-        with (build / ".config").open("a") as file:
-            file.write(text)
+    if base:
+        (build / ".config").write_text(f"{start}\n{text}")
         proc.run([*make, "-s", "olddefconfig"], log, what=what, env=build_env())
     else:
         proc.run([*make, "-s", "allnoconfig"], log, what=what,

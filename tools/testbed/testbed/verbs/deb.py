@@ -33,7 +33,8 @@ def main(env: Env) -> int:
     if missing:
         raise Failure(f"the packages lack the module {missing[0]}.ko", f"they are in {out}")
     say("On the machine with the card: apt install ./linux-image-*.deb, boot it, then")
-    say("modprobe -r ixgbe; modprobe ixgbe_rust. One driver has the card at a time.")
+    say("modprobe -r ixgbe ixgbe_rust; modprobe ixgbe_rust. One driver has the card at a time;")
+    say("udev loads both, and ports that one of them leaves are not offered to the other.")
     return 0
 
 

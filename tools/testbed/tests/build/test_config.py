@@ -141,6 +141,17 @@ class ExtraTest(unittest.TestCase):
         names = f"{self.file('a', 'CONFIG_A=y')} {self.file('b', 'CONFIG_B=y')}"
         self.assertEqual(len(extra_fragments(self.env(CONFIG_EXTRA=names))), 2)
 
+    def test_a_distributions_configuration_takes_the_place_of_the_small_one(self) -> None:
+        base = self.file("base", "CONFIG_BLOCK=y\n")
+        values = {"SKBULK_CACHE": str(self.top)}
+        for more, names in (({}, 4), ({"CONFIG_BASE": base}, 1)):
+            env = Env(settings.read("deb", {**values, **more}), CLONE, self.top, self.top,
+                      Path("/"), CLONE, "", 1)  # fmt: skip
+            parts = fragments(env, kernel.DEB, Path("/nowhere"))
+            self.assertEqual(len(parts), names)
+            self.assertEqual(parts[-1].symbols["CONFIG_IXGBE_RUST"], "m")
+            self.assertEqual(Fragment("", merged(parts)).symbols.get("CONFIG_BLOCK", "y"), "y")
+
     def test_a_line_that_sets_nothing_is_refused(self) -> None:
         name = self.file("bad", "CONFIG_A=y\nDEBUG_INFO=y\n")
         with self.assertRaisesRegex(Failure, r"line 2 of \S+ sets no symbol: DEBUG_INFO=y"):
