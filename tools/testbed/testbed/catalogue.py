@@ -44,6 +44,7 @@ SUITES = {
     "mutants": "seeded defects of the Rust driver, which the selftests must refuse",
     "mutants-few": "a sample of them",
     "selftests": "the kernel's own tests of drivers, with both drivers: a record",
+    "deb": "make deb in bare Debian 12 and 13, its packages on a machine, the Containerfile",
     "ports": "the selftests for any port with a peer, on one of this machine (NETIF=, REMOTE=)",
 }
 # Those that make test runs by itself, apart from tests that are marked as beyond it. Their only
@@ -55,10 +56,11 @@ TIER = (
 # Suites that run only if ONLY names them: they need a kernel of their own, or long.
 ON_REQUEST = (
     "e2e-debug", "e2e-debug-e1000e", "bounce", "iommu", "cfi", "rt", "arm64", "arm64-82599",
-    "arm", "up", "kcsan", "bisect", "mutants", "mutants-few", "selftests", "ports",
+    "arm", "up", "kcsan", "bisect", "mutants", "mutants-few", "selftests", "deb", "ports",
 )  # fmt: skip
 # Suites of which ONLY=suite/part runs a part, beside those of selftests/kinds.py.
-IN_PARTS = ("lint", "mutants", "mutants-few", "ports", "selftests")
+IN_PARTS = ("deb", "lint", "mutants", "mutants-few", "ports", "selftests")
+DEB_PARTS = ("bookworm", "trixie", "guest", "container")
 LINTERS = ("rustfmt", "clippy", "mypy", "ruff check", "ruff format", "shellcheck")
 # The mutants of the small suite: of each kind a cheap one.
 MUTANTS_FEW = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.boot.card import CARDS
-from testbed.catalogue import BENCHES, IN_PARTS, LINTERS, MUTANTS_FEW, SUITES
+from testbed.catalogue import BENCHES, DEB_PARTS, IN_PARTS, LINTERS, MUTANTS_FEW, SUITES
 from testbed.host.ui import Failure
 from testbed.selftests import kinds
 
@@ -141,7 +141,8 @@ def _parts(suite: str) -> list[str]:
         return [Path(one).stem for one in kinds.programs(_CLONE)]
     if suite == "mutants":
         return sorted(path.stem for path in (_CLONE / "tools/testbed/mutants").glob("*.patch"))
-    return [*{"lint": LINTERS, "mutants-few": MUTANTS_FEW}.get(suite, ())]
+    parts = {"deb": DEB_PARTS, "lint": LINTERS, "mutants-few": MUTANTS_FEW}
+    return [*parts.get(suite, ())]
 
 
 def _program(suite: str, program: str) -> None:

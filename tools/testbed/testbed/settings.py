@@ -184,7 +184,7 @@ A switch (0|1) takes no and yes, too.
 
 # Set by the build root, never by hand; proxies, CI and the date of mails are the caller's.
 INTERNAL = (
-    "SKBULK_CACHE", "SKBULK_ROOT", "SKBULK_LLVM", "SKBULK_GUEST_ARM64", "CI",
+    "SKBULK_CACHE", "SKBULK_ROOT", "SKBULK_LLVM", "SKBULK_GUEST_ARM64", "SKBULK_PLAIN", "CI",
     "SKBULK_BEGAN", "SOURCE_DATE_EPOCH",
     "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 )  # fmt: skip

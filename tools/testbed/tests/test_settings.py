@@ -208,6 +208,7 @@ class Values(unittest.TestCase):
         ("test", "ONLY", "lint/shelcheck", "did you mean lint/shellcheck"),
         ("test", "ONLY", "python,mutants/rx-tail-erly", "did you mean mutants/rx-tail-early"),
         ("test", "ONLY", "mutants-few/laser-not-awaited", "no program of that name"),
+        ("test", "ONLY", "deb/bokworm", "did you mean deb/bookworm"),
         ("test", "ONLY", "ports/forwards", "no program of that name"),
         ("test", "LIMIT", "soon", "seconds"),
         ("run", "DRIVER", "~nobody-of-that-name/mine", "no such user"),

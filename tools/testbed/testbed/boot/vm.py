@@ -101,18 +101,7 @@ class Vm(Machine):
         return [*words, *job.plugin, *job.qemu_words]
 
     def _wire_words(self, model: Model) -> list[str]:
-        words: list[str] = []
-        for number in range(model.ports):
-            words += ["-device", f"pcie-root-port,id=slot{number},chassis={number + 1},x-speed=5"]
-            if model.transport == "stream":
-                words += _own_card(number, model.port(number))
-                continue
-            device = {
-                "driver": "vfio-user-pci",
-                "bus": f"slot{number}",
-                "socket": {"path": str(model.port(number)), "type": "unix"},
-            }
-            words += ["-device", json.dumps(device)]
+        words = card_words(model)
         for number in range(WIRES):
             name = "org.skbulk.wire" + (f".{number}" if number else "")
             words += ["-chardev", f"socket,id=wire{number},path={model.control}"]
@@ -132,6 +121,23 @@ class Vm(Machine):
             "--", "-c", f'"{_FIRST_STEP}"',
         ]  # fmt: skip
         return " ".join(words)
+
+
+def card_words(model: Model) -> list[str]:
+    """The card, each port of it in a slot of its own."""
+    words: list[str] = []
+    for number in range(model.ports):
+        words += ["-device", f"pcie-root-port,id=slot{number},chassis={number + 1},x-speed=5"]
+        if model.transport == "stream":
+            words += _own_card(number, model.port(number))
+            continue
+        device = {
+            "driver": "vfio-user-pci",
+            "bus": f"slot{number}",
+            "socket": {"path": str(model.port(number)), "type": "unix"},
+        }
+        words += ["-device", json.dumps(device)]
+    return words
 
 
 def _virtio(driver: str, number: int, options: str) -> str:

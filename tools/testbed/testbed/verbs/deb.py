@@ -14,22 +14,28 @@ from testbed.host.lock import Lock
 from testbed.host.ui import Failure, say
 from testbed.source import tree
 
-_DRIVERS = ("ixgbe_rust", "ixgbe")
+DRIVERS = ("ixgbe_rust", "ixgbe")
 
 
-def main(env: Env) -> int:
-    """Build the packages, check them, and print how to install them."""
+def build(env: Env) -> Path:
+    """Build the packages; returns the folder that holds them, and nothing else."""
     out = env.out / "deb"
     with Lock(tree.place(env) / "lock", "this kernel tree"):
         made = kernel.packages(env, kernel.prepare_tree(env))
         take(made, out)
+    return out
+
+
+def main(env: Env) -> int:
+    """Build the packages, check them, and print how to install them."""
+    out = build(env)
     for path in sorted(out.glob("*.deb")):
         say(f"{path}  ({path.stat().st_size >> 20} MB)")
         names = contents(path)
         for name in notable(names):
             say(f"    {name}")
         say(f"    {len(names)} files in all; dpkg-deb --contents lists them")
-    missing = missing_drivers(out, ("ixgbe",) if env.overlay_off else _DRIVERS)
+    missing = missing_drivers(out, ("ixgbe",) if env.overlay_off else DRIVERS)
     if missing:
         raise Failure(f"the packages lack the module {missing[0]}.ko", f"they are in {out}")
     say("On the machine with the card: apt install ./linux-image-*.deb, boot it, then")
@@ -61,7 +67,7 @@ def contents(package: Path) -> list[str]:
 
 def notable(names: list[str]) -> list[str]:
     """The notable files: the kernel, its configuration, the drivers."""
-    ends = tuple(f"/{driver}.ko{end}" for driver in _DRIVERS for end in ("", ".xz", ".zst", ".gz"))
+    ends = tuple(f"/{driver}.ko{end}" for driver in DRIVERS for end in ("", ".xz", ".zst", ".gz"))
     return [name for name in names if "/boot/" in name or name.endswith(ends)]
 
 

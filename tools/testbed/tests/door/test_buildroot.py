@@ -98,6 +98,14 @@ class MakeTest(SandboxTest):
         self.assert_succeeds(done, "build root ready", "deb http://one.example/debian trixie main")
         self.assertIn(",rustc/trixie-backports,", done.stdout)
 
+    def test_no_file_is_filtered_with_python(self) -> None:
+        self.program("mmdebstrap", MADE)
+        done = self.run_script(
+            '$BUILDROOT make && cat "$($BUILDROOT path)/words" $CACHE/skbulk/dpkg.cfg'
+        )
+        self.assert_succeeds(done, "path-exclude=/usr/share/man/*")
+        self.assertNotIn("--dpkgopt", done.stdout)
+
     def test_a_failure_names_a_log_that_is_there(self) -> None:
         self.program("mmdebstrap", "echo 'E: no such suite' >&2; exit 25")
         done = self.run_script("$BUILDROOT make")
@@ -195,6 +203,44 @@ class ForeignTest(SandboxTest):
         self.assert_succeeds(done, "removing")
         self.assertEqual(done.stdout.splitlines()[-1].count("0123456789ab"), 0)
         self.assertIn("guest-arm64-", done.stdout.splitlines()[-1])
+
+
+class PlainTest(SandboxTest):
+    """The roots in which make test ONLY=deb calls make, and the machine's."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        (self.apt / "sources.list").write_text(ONE_LINE)
+        self.program("mmdebstrap", MADE.replace("root-", "plain-"))
+
+    def test_a_call_makes_those_that_it_needs(self) -> None:
+        cases = {
+            "deb/guest": "guest",
+            "deb/trixie, deb/container": "container trixie",
+            "kunit, deb": "bookworm container guest trixie",
+            "kunit": "",
+        }
+        done = self.run_in_root(
+            'IFS=";"; for only in $CASES; do\n'
+            'rm -rf "$CACHE"/skbulk/plain-*; ONLY=$only "$BUILDROOT" run true\n'
+            'echo "made:" $(cd "$CACHE"/skbulk/plain-*/ 2>/dev/null && echo *); done',
+            CASES=";".join(cases),
+        )
+        self.assert_succeeds(done)
+        made = [line for line in done.stdout.splitlines() if line.startswith("made:")]
+        self.assertEqual(made, [f"made: {names}".strip() for names in cases.values()])
+
+    def test_a_failure_names_its_log(self) -> None:
+        self.program("mmdebstrap", "echo 'E: no such suite' >&2; exit 25")
+        done = self.run_in_root("ONLY=deb/trixie $BUILDROOT run true")
+        self.assert_fails(done, "could not be made", "plain-trixie.log")
+
+    def test_those_of_older_recipes_are_removed(self) -> None:
+        done = self.run_in_root(
+            "ONLY=deb/guest $BUILDROOT run true; mkdir $CACHE/skbulk/plain-0123456789ab\n"
+            "$BUILDROOT gc; cd $CACHE/skbulk; ls -d plain-*/guest; ls -d plain-0* || true"
+        )
+        self.assert_succeeds(done, "removing", "/guest\n", "No such file")
 
 
 def _processor_time() -> float:
