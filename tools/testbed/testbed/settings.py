@@ -88,8 +88,8 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       Fragments of a kernel configuration (CONFIG_X=y, one per line) for every
       kernel that is built; separate several by blanks.
   CONFIG_BASE=FILE         for deb
-      The configuration to start from, for example /boot/config-* of that machine, which
-      takes an hour (default: a small one, machine.config in tools/testbed/configs).
+      The configuration to start from, for example /boot/config-* of that machine,
+      which takes an hour (default: a small one, tools/testbed/configs/machine.config).
   KERNEL_ARGS=WORDS        for run, shell, debug
       Words for the kernel's command line.
   WAIT=0|1                 for debug; default 0
@@ -154,9 +154,9 @@ Variables, as in  make run SCRIPT=try.sh DRIVER=c:
       make bench and make demo record their figures, from which RESULTS.md is
       made, and make bench with insn the instruction counts that make test
       compares with, tools/insn/record/insn.json; make test updates the durations
-       that SHARD uses, and the list of checks in which none may be missing, or with
-       COVERAGE=1 the functions that its programs enter; make
-      results takes the counts of the last make test.
+      that SHARD uses, and the list of checks in which none may be missing, or with
+      COVERAGE=1 the functions that its programs enter; make results takes the
+      counts of the last make test.
   FRAMES=1000..100000000   for demo; default 1000000
       Frames per driver.
   XMIT_LLIST=0|1           for demo; default 0

@@ -98,14 +98,6 @@ class MakeTest(SandboxTest):
         self.assert_succeeds(done, "build root ready", "deb http://one.example/debian trixie main")
         self.assertIn(",rustc/trixie-backports,", done.stdout)
 
-    def test_no_file_is_filtered_with_python(self) -> None:
-        self.program("mmdebstrap", MADE)
-        done = self.run_script(
-            '$BUILDROOT make && cat "$($BUILDROOT path)/words" $CACHE/skbulk/dpkg.cfg'
-        )
-        self.assert_succeeds(done, "path-exclude=/usr/share/man/*")
-        self.assertNotIn("--dpkgopt", done.stdout)
-
     def test_a_failure_names_a_log_that_is_there(self) -> None:
         self.program("mmdebstrap", "echo 'E: no such suite' >&2; exit 25")
         done = self.run_script("$BUILDROOT make")
