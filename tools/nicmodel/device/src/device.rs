@@ -94,7 +94,7 @@ pub struct Device {
 
 /// Lets the transport's thread keep the engine out of the device for a moment.
 ///
-/// The engine never waits for the guest while inside, so waiting for the engine is bounded.
+/// Neither waits for the guest, so that waiting for each other is bounded.
 #[derive(Debug, Default)]
 struct Gate {
     closed: AtomicBool,
@@ -241,14 +241,16 @@ impl Device {
         bump(&self.totals.interrupts, self.irq.take_sent());
     }
 
-    /// The engine comes in; false when it must stay out for now.
-    pub(crate) fn enter(&self) -> bool {
-        self.gate.inside.store(true, Ordering::SeqCst);
-        if self.gate.closed.load(Ordering::SeqCst) {
+    /// The engine comes in, as soon as it may: the frames of its turn would be lost outside.
+    pub(crate) fn enter(&self) {
+        loop {
+            self.gate.inside.store(true, Ordering::SeqCst);
+            if !self.gate.closed.load(Ordering::SeqCst) {
+                return;
+            }
             self.gate.inside.store(false, Ordering::SeqCst);
-            return false;
+            std::thread::yield_now();
         }
-        true
     }
 
     /// The engine goes out.

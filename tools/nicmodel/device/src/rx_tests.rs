@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Tests of the receive rings.
 
+use std::sync::Arc;
+
 use arbitrary_int::{u10, u12};
 
 use crate::card::{COUNT, Card, RX_BUFFERS, RX_RING, SRRCTL, TX_DATA, whole};
@@ -52,6 +54,25 @@ fn a_buffer_that_is_mapped_during_a_turn_is_found() {
     now.read(at, &mut bytes).expect("in memory");
     assert_eq!(bytes, frame);
     assert_eq!(card.total("dma_errors"), 0);
+}
+
+#[test]
+fn frames_of_one_queue_come_in_while_another_one_changes() {
+    let mut card = Card::new();
+    card.receive_ring();
+    let other = Arc::clone(&card.device);
+    std::thread::scope(|scope| {
+        let changes = scope.spawn(move || {
+            for _ in 0..300_000 {
+                other.queue_changes(offset::RXDCTL + offset::QUEUE, 0);
+            }
+        });
+        while !changes.is_finished() {
+            assert_eq!(card.receive(&udp_frame(100)), Arrival::Taken);
+            let next = card.device.register_read(offset::RDH);
+            card.write(offset::RDT, (next + COUNT - 1) % COUNT);
+        }
+    });
 }
 
 #[test]
