@@ -13,6 +13,7 @@ from insn.cost import MODULES, RECORD, Cost
 from insn.symbols import UNKNOWN
 from testbed.bench.guest import run_bench
 from testbed.bench.rows import Row
+from testbed.boot import nicmodel
 from testbed.boot.card import CARDS, MODELLED
 from testbed.boot.job import Job
 from testbed.env import Env
@@ -138,12 +139,13 @@ def _draw(ready: Built) -> list[Path]:
     """The flame graphs, of a run of their own: following calls is slower."""
     frames = FRAMES // 5
     counted = count(ready, "stacks", frames=frames, stacks=True)
+    program = nicmodel.build_package(ready.env, "insn-flame")
     written = []
     for window in counted.windows:
         total = sum(amount for _, amount in window.stacks) / frames
         title = f"{MODULES[window.label]}: {total:,.0f} instructions per forwarded packet"
         note = "by call stack, callers below; width is instructions, the order is alphabetical"
         path = ready.env.out / f"insn-{window.label}.svg"
-        flame.draw(ready.tools / "insn-flame", window.stacks, path, title, note, frames)
+        flame.draw(program, window.stacks, path, title, note, frames)
         written.append(path)
     return written

@@ -89,24 +89,37 @@ def build(env: Env, watch: Watch | None = None) -> Path:
 
     `watch` is called about every second: the build runs beside another one.
     """
+    log = env.logs / "cargo.log"
+    log.unlink(missing_ok=True)
+    # The kernel's Rust code comes first, and in turn: it is not to wait.
+    jobs = max(1, env.jobs // 2) if watch else env.jobs
+    with Step("NIC model and host tools: cargo build", beside=watch is not None):
+        _cargo(env, log, jobs, watch)
+    return output_folder(env)
+
+
+def build_package(env: Env, name: str) -> Path:
+    """Build a program that few commands need."""
+    with Step(f"{name}: cargo build"):
+        _cargo(env, env.logs / "cargo.log", env.jobs, None, "-p", name)
+    return output_folder(env) / name
+
+
+def _cargo(env: Env, log: Path, jobs: int, watch: Watch | None, *words: str) -> None:
     manifest = env.clone / "tools/Cargo.toml"
     if not manifest.exists():
         raise Failure(f"{manifest} is missing: this clone is not complete")
-    log = env.logs / "cargo.log"
-    log.unlink(missing_ok=True)
     variables = cargo_env(env)
     if env.settings.switch("COVERAGE"):
         variables |= {**flags.CARGO, "CARGO_TARGET_DIR": str(output_folder(env).parent)}
-    with Step("NIC model and host tools: cargo build", beside=watch is not None):
-        proc.run(
-            ["cargo", "build", "--release", "--locked", "--bins", "--lib",
-             "--manifest-path", manifest, "-j", str(env.jobs)],
-            log,
-            what="building the NIC model",
-            env=variables,
-            watch=watch,
-        )  # fmt: skip
-    return output_folder(env)
+    proc.run(
+        ["cargo", "build", "--release", "--locked", "--bins", "--lib",
+         "--manifest-path", manifest, "-j", str(jobs), *words],
+        log,
+        what="building the host tools",
+        env=variables,
+        watch=watch,
+    )  # fmt: skip
 
 
 class Model:
