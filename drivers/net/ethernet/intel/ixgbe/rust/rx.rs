@@ -69,7 +69,7 @@ pub(crate) use self::buffers::FrameLimit;
 /// Refill when this many buffers are missing: a batch is cheaper than single buffers.
 const REFILL_BATCH: usize = 32;
 
-/// Totals of one [`Ring::poll`], added to the counters once at its end.
+/// Totals of one batch, added to the counters before it is delivered.
 #[derive(Default)]
 pub(crate) struct Received {
     packets: usize,

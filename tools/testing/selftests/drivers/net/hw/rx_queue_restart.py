@@ -97,6 +97,7 @@ def _addresses(cfg):
         before = _received(cfg)
         cfg.check_forwarded(64, src_ip=source)
         took = [now - was for now, was in zip(_received(cfg), before, strict=True)]
+        ksft_eq(sum(count > 0 for count in took), 1, f"queues that receive from {source}")
         found.setdefault(took.index(max(took)), source)
         if len(found) == cfg.queues:
             return found
