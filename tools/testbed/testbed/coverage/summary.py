@@ -49,7 +49,7 @@ def _folder_of(file: str, folders: Set[str]) -> str:
 
 
 def content(every: Set[Function], runs: Mapping[str, Set[Function]], tier: Set[str]) -> Content:
-    """What the programs of the tier enter, and what the others enter beside that."""
+    """Functions that programs of the tier enter, and those that others enter beside."""
     entered = set[Function]().union(*(run for name, run in runs.items() if name in tier))
     folders = {one.file.rpartition("/")[0] for one in every}
     rows: dict[str, dict[str, list[int]]] = {part: {} for part, _ in _FOLDERS.values()}
