@@ -7,7 +7,7 @@ from lib.py import KsftNamedVariant, bkg, ip, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_raises, ksft_run, ksft_variants
 from lib.py import CmdExitFailure
 from lib.py.nicmodel import judged
-from lib.py.nicmodel import Cable, NicModelEnv, forwards_after
+from lib.py.nicmodel import PATIENCE_MS, Cable, NicModelEnv, forwards_after
 from lib.py.nicmodel import traffic_intact
 from lib.py.support import rounds, wait_until
 
@@ -48,8 +48,9 @@ def up_under_flood(cfg):
     """ A port whose receive ring fills while it goes up still receives. """
     for _ in range(rounds(cfg, 5, 2)):
         ip(f"link set {cfg.ports[0].ifname} down")
-        # Without a window: more than the ring and the packet buffer can hold.
-        cfg.start_traffic(20000, window=0)
+        # Without a window: more than the ring and the packet buffer can hold. On a slow machine
+        # the ring alone takes longer than a burst waits for its last frames.
+        cfg.start_traffic(20000, window=0, drain_ms=PATIENCE_MS)
         cfg.set_up()
         cfg.check_traffic()
 
