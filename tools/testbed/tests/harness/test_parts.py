@@ -80,6 +80,8 @@ def test_what_a_crate_reports() -> None:
     lines = [
         {"type": "suite", "event": "started", "test_count": 3},
         {"type": "test", "event": "started", "name": "a"},
+        # It has been running for a minute.
+        {"type": "test", "event": "timeout", "name": "a"},
         {"type": "test", "event": "ok", "name": "a"},
         {"type": "test", "event": "failed", "name": "b", "stdout": "\nthread panicked\nat b.rs\n"},
         {"type": "test", "event": "ignored", "name": "c"},
