@@ -17,7 +17,7 @@ from lib.py import ksft_exit, ksft_gt, ksft_pr, ksft_run, ksft_variants
 from lib.py import datagrams, qdisc
 from lib.py.datagrams import Flow, Plan
 from lib.py.peer import PeerEnv
-from lib.py.support import ip_batch, is_emulated, skip_program
+from lib.py.support import ip_batch, is_emulated, skip_program, wait_until
 
 # Both devices have the same address, since a device without ARP sends to its
 # own. With ARP, packets that wait for a reply after the device went up would be
@@ -29,6 +29,7 @@ ROOMY = {"pfifo": "pfifo limit 20000", "bfifo": "bfifo limit 20000000",
 SMALL = {"pfifo": "pfifo limit 2", "bfifo": "bfifo limit 400",
          "fq": "fq limit 20000 flow_limit 2"}
 PATIENT = 20.0
+LONG = 60.0
 ETH_P_ALL, SO_ATTACH_FILTER = 3, 26
 # Instructions of the classic BPF: load a number, return 0. A filter has no more than so many.
 LOAD, RETURN, LONGEST = struct.pack("=HBBI", 0, 0, 0, 0), struct.pack("=HBBI", 6, 0, 0, 0), 4096
@@ -125,8 +126,12 @@ def no_room(cfg, how, kind):
         return root.counted("dropped") - before
 
     with cfg.pair.sends_slowly():
-        flow = Flow(cfg.pair.plan(count=2000))
+        flow = Flow(cfg.pair.plan(seconds=LONG))
         try:
+            flow.passes(500)
+            # It is full once a CPU enqueues while the other one transmits.
+            wait_until(dropped, LONG, "a datagram finds no room", sleep=0.01)
+            flow.end()
             result = flow.finish(dropped=dropped)
         finally:
             flow.stop()
