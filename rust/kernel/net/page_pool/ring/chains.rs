@@ -83,7 +83,7 @@ struct Chain {
     len: usize,
     /// The first `len` of them.
     buffers: [Option<(DeviceBuffer, u16)>; BUFFERS],
-    /// There were more than an SKB has room for.
+    /// There were more than an SKB has room for, or the card has lied about it or another one.
     is_lost: bool,
 }
 
@@ -297,8 +297,9 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
     /// Takes the next descriptor, if the card is done with it.
     ///
     /// The contents of the descriptor are not trusted. A frame goes on in a descriptor that the
-    /// card has got, behind this one, or that it gets next, and in which no other one goes on. So
-    /// all of them end, or are dropped with the ring.
+    /// card has got, behind this one, or that it gets next. So all of them end, or are dropped with
+    /// the ring. No two go on in the same one: if two are said to, both are dropped, as either may
+    /// have data of the other.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would be borrowed by a `for` loop"
@@ -344,8 +345,8 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
             (None, Link::End) => return self.single(buffer, len),
             (_, Link::End) => None,
             (_, link) => match self.next_of(index, link) {
-                Some(next) => Some(next),
-                None => {
+                Some(next) if self.is_free(next) => Some(next),
+                _ => {
                     // Its other buffers are taken for frames of their own, if there are any.
                     self.forget(place);
                     return Piece::Bad;
@@ -386,13 +387,23 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
             Link::At(next) => (next, self.left),
         };
         let distance = next.wrapping_sub(index) & (descriptors - 1);
-        let is_taken = |slot: &Option<Chain>| slot.as_ref().is_some_and(|one| one.next == next);
 
-        let is_good = next < descriptors
-            && distance != 0
-            && distance <= reach
-            && !self.chains.iter().any(is_taken);
-        is_good.then_some(next)
+        (next < descriptors && distance != 0 && distance <= reach).then_some(next)
+    }
+
+    /// Whether no other frame goes on in descriptor `next`. One that does is lost.
+    fn is_free(&mut self, next: usize) -> bool {
+        let other = self
+            .chains
+            .iter_mut()
+            .flatten()
+            .find(|one| one.next == next);
+        let is_free = other.is_none();
+
+        if let Some(other) = other {
+            other.is_lost = true;
+        }
+        is_free
     }
 
     #[cold]
