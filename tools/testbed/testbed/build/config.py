@@ -17,7 +17,7 @@ _NOTHING = ("n", '""')
 # The fragments below the one that has the configuration's name.
 _BELOW = {
     "perf": ("common", "qemu", "q35", "router"),
-    "debug": ("common", "qemu", "q35", "kunit"),
+    "debug": ("common", "qemu", "q35", "sleep", "kunit"),
     "kcsan": ("common", "qemu", "q35", "kunit"),
     "cfi": ("common", "qemu", "q35", "sleep", "kunit"),
     "rt": ("common", "qemu", "q35", "sleep", "kunit"),
