@@ -18,8 +18,8 @@ QUIET = "quiet"
 # early as possible.
 _FIRST = ("debug", "kunit-uml", "perf", "cargo", "python", "code")
 _SUITES = {
-    "debug": ("kunit", "e2e-rust", "e2e-debug", "e2e-debug-e1000e", "iommu"),
-    "perf": ("e2e-sleep", "e2e-wake", "e2e-e1000e", "bounce", "cfi-types"),
+    "debug": ("kunit", "e2e-rust", "e2e-wake", "e2e-debug", "e2e-debug-e1000e", "iommu"),
+    "perf": ("e2e-sleep", "e2e-e1000e", "bounce", "cfi-types"),
     # Both wait for the lock of cargo's target folder.
     "cargo": ("cargo", "lint"),
     "code": ("kernel-lint", "compile-fail"),
