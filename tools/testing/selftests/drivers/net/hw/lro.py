@@ -22,6 +22,7 @@ from lib.py.support import beside, driver_stats, netdev_stat, restart_rx_queue, 
 from lib.py.support import sum16, wait_until
 
 ETH_P_ALL = 3
+SO_RCVBUFFORCE = 33
 PATIENCE = 60
 PORT = 7100
 SIZE = 3_000_000
@@ -224,6 +225,8 @@ def take_turns(cfg):
     with _lro(cfg), contextlib.ExitStack() as undo:
         near = undo.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
                                                 socket.htons(ETH_P_ALL)))
+        # Nobody reads before the last frame has been sent.
+        near.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
         near.bind((cfg.ifname, ETH_P_ALL))
         with NetNSEnter(cfg.remote_ns):
             far = undo.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
@@ -270,6 +273,7 @@ def larger_than_the_mtu(cfg):
         _switch(cfg, state)
         _reach(cfg)
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
             sock.bind((cfg.ifname, ETH_P_ALL))
             sock.settimeout(0.5)
             _exchange(cfg, size=SIZE // 10)

@@ -20,6 +20,7 @@ from lib.py.support import SOL_PACKET, wait_until
 
 PACKET_AUXDATA = 8
 PACKET_OUTGOING = 4
+SO_RCVBUFFORCE = 33
 TP_STATUS_CSUMNOTREADY = 1 << 3
 FEATURE = "tx-checksum-sctp"
 ETH_HLEN = 14
@@ -75,7 +76,7 @@ def _counted(name):
 def _capture(ifname):
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     sock.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
     sock.bind((ifname, 0))
     return sock
 

@@ -19,6 +19,7 @@ from tcp_stream import transfer
 
 PACKET_VNET_HDR = 15
 PACKET_OUTGOING = 4
+SO_RCVBUFFORCE = 33
 NEEDS_CSUM = 1
 GSO = {"tcp4": 1, "tcp6": 4, "udp4": 5, "udp6": 5}
 ETH_HLEN = 14
@@ -94,7 +95,7 @@ def send_and_receive(cfg, kind, packet, transport, size, count, tunnel=None, off
     with NetNSEnter(cfg.remote_ns):
         receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         receiver.bind((cfg.remote_ifname, 0))
-    receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
     receiver.settimeout(10)
     frames, ended = [], False
     at = offset + transport
