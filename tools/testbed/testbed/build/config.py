@@ -16,7 +16,7 @@ _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
 _NOTHING = ("n", '""')
 # The fragments below the one that has the configuration's name.
 _BELOW = {
-    "perf": ("common", "qemu", "q35", "router"),
+    "perf": ("common", "qemu", "q35", "sleep", "router"),
     "debug": ("common", "qemu", "q35", "sleep", "kunit"),
     "kcsan": ("common", "qemu", "q35", "kunit"),
     "cfi": ("common", "qemu", "q35", "sleep", "kunit"),
