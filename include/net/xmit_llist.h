@@ -69,6 +69,14 @@ int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
 		    struct sk_buff **to_free);
 
 /**
+ * xmit_llist_hash_flow() - compute the flow hash of a packet ahead of the lock
+ * @skb: a packet for a qdisc with TCQ_F_FLOW_HASH
+ *
+ * This leaves out packets that such a qdisc classifies by their socket.
+ */
+void xmit_llist_hash_flow(struct sk_buff *skb);
+
+/**
  * xmit_llist_takes() - check whether a qdisc gets packets by xmit_llist_rust()
  * @q: the qdisc
  *

@@ -10,6 +10,8 @@
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
 #include <net/pkt_sched.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
 #include <net/xmit_llist.h>
 #include <trace/events/qdisc.h>
 
@@ -94,6 +96,18 @@ int xmit_llist_work(struct sk_buff *skbs, unsigned int count, struct Qdisc *q,
 	rc = xmit_llist_put(skbs, count, q, txq, to_free);
 	xmit_llist_drop(qdisc_run(q), to_free);
 	return count == 1 ? rc : NET_XMIT_SUCCESS;
+}
+
+/*
+ * Packets of a connected socket are classified by the socket. An answer to a SYN
+ * is none: it has the request or the listener for a socket.
+ */
+void xmit_llist_hash_flow(struct sk_buff *skb)
+{
+	const struct sock *sk = skb->sk;
+
+	if (!sk || sk_listener_or_tw(sk) || sk->sk_state == TCP_CLOSE)
+		skb_get_hash(skb);
 }
 
 static const struct ctl_table xmit_llist_table[] = {

@@ -3,8 +3,6 @@
 #include <linux/netdevice.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
-#include <net/sock.h>
-#include <net/tcp_states.h>
 
 #ifdef CONFIG_NET_SCHED
 
@@ -111,23 +109,6 @@ __rust_helper void rust_helper_qdisc_dequeue_unlock(struct Qdisc *sch)
 	if (test_bit(__QDISC_STATE_MISSED, &sch->state))
 		__netif_schedule(sch);
 	local_bh_enable();
-}
-
-#endif
-
-#ifdef CONFIG_NET_XMIT_LLIST_RUST
-
-/*
- * Computes the flow hash that a qdisc with TCQ_F_FLOW_HASH would compute under its
- * lock. Packets of a connected socket are classified by the socket. An answer to a
- * SYN is none: it has the request or the listener for a socket.
- */
-__rust_helper void rust_helper_qdisc_hash_flow(struct sk_buff *skb)
-{
-	const struct sock *sk = skb->sk;
-
-	if (!sk || sk_listener_or_tw(sk) || sk->sk_state == TCP_CLOSE)
-		skb_get_hash(skb);
 }
 
 #endif

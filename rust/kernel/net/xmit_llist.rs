@@ -177,7 +177,7 @@ unsafe extern "C" fn xmit_llist_rust(
         // Leave no work to the combiner that can be done without the lock.
         //
         // SAFETY: By the safety requirements, the packet is ours.
-        unsafe { bindings::qdisc_hash_flow(skb) };
+        unsafe { bindings::xmit_llist_hash_flow(skb) };
     }
     let submitted = list.submit(
         packet,
