@@ -88,8 +88,6 @@ def choose(design: Mapping[str, Any]) -> None:
         path.write_text(f"{value}\n")
         if path.read_text().strip() != str(value):
             raise Wrong(f"net.core.{name} does not become {value}")
-    if module := design.get("module"):
-        load(module)
     # An old one of the same kind would keep its counters.
     run("tc", "qdisc", "replace", "dev", DEVICE, "root", "noqueue")
     run("tc", "qdisc", "replace", "dev", DEVICE, "root", *design["qdisc"])

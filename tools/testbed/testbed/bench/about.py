@@ -30,7 +30,7 @@ REFERENCES = {
     "skb": "freed in place",
     "insn": "the C driver",
     "insn-option": "option off",
-    "insn-senders": "the list in C, or pfifo_fast",
+    "insn-senders": "the list in C",
     "forward": "the C driver",
     "forward-option": "option off",
     "forward-cost": "the C driver",
@@ -46,7 +46,7 @@ REFERENCES = {
     "xmit": "the list of __dev_xmit_skb()",
     "xmit-lock": "a spinlock",
     "xmit-ring": "TX queue lock",
-    "xmit-qdisc": "the list in C, or pfifo_fast",
+    "xmit-qdisc": "the list in C",
     "xmit-nic": "TX queue lock",
 }
 
@@ -125,17 +125,16 @@ ABOUT: Mapping[str, str] = {
     "(forward-option-cost).",
     "xmit": "Compares the combiner with the list of `__dev_xmit_skb()`, both in front of a sink of "
     "fixed cost. Means nothing if the senders' CPUs also wait for the host's other work.",
-    "insn-senders": "Compares the list in Rust with the list in C, and sch_alf with pfifo_fast, by "
-    "instructions per packet that all processors execute, pktgen's included; rows with waiting "
-    "have those of processors that wait for a lock. Means nothing for time, nor if there are "
-    "fewer processors than senders.",
+    "insn-senders": "Compares the list in Rust with the list in C, by instructions per packet that "
+    "all processors execute, pktgen's included; rows with waiting have those of processors that "
+    "wait for a lock. Means nothing for time, nor if there are fewer processors than senders.",
     "xmit-lock": "Compares lists with a spinlock in front of the same sink. Means nothing in the "
     "same case.",
     "xmit-ring": "Compares the combiner with the TX queue lock in front of a simulated ring; rows "
     "with doorbells count them per 1000 packets. Means nothing in the same case.",
-    "xmit-qdisc": "Compares the list in Rust with the list in C, and sch_alf with pfifo_fast, in "
-    "front of a dummy device. Rows with rings and udp mean little: system calls are the limit on "
-    "two CPUs, and not queues. With udp batches, one call sends 256 datagrams.",
+    "xmit-qdisc": "Compares the list in Rust with the list in C, in front of a dummy device. Rows "
+    "with rings and udp mean little: system calls are the limit on two CPUs, and not queues. With "
+    "udp batches, one call sends 256 datagrams.",
     "xmit-nic": "Compares combining with the TX queue lock on one ring of the modelled card. With "
     "shared tails the model is the bottleneck, so the times mean little; doorbells do.",
     "slab": "Compares `Batch` with `kmem_cache_*_bulk()`, allocation and free of 232-byte objects. "

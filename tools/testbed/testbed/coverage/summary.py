@@ -19,7 +19,6 @@ DRIVER = "drivers/net/ethernet/intel/ixgbe/rust"
 _FOLDERS = {
     DRIVER: ("driver", 7),
     "rust/kernel": ("abstractions", 5),
-    "net/sched": ("abstractions", 2),
     "tools/nicmodel": ("model", 5),
 }
 Content = dict[str, Any]

@@ -70,15 +70,9 @@ _DATA = (
 # Programs that a link without a module makes a difference for.
 _BACKPLANE = ("backplane.py", "loopback.py", "self_test.py")
 # Programs about queues of the stack.
-_QUEUES = (
-    "net_pair.py",
-    "sch_alf.py",
-    "sch_alf_changes.py",
-    "xmit_llist.py",
-    "xmit_llist_selftests.py",
-)
-# Of these, a quarter of the time of e2e-uml: the others enter the same parts.
-_QUEUES_LONG = ("sch_alf.py", "xmit_llist_selftests.py")
+_QUEUES = ("net_pair.py", "xmit_llist.py", "xmit_llist_selftests.py")
+# Of these, one takes long: the others enter the same parts.
+_QUEUES_LONG = ("xmit_llist_selftests.py",)
 # Programs that e2e-uml runs in a fraction of the time that they take in the debug kernel.
 _LONG = (
     "atr.py",

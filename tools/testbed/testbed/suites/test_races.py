@@ -27,7 +27,7 @@ _BEGIN = re.compile(r"BUG: KCSAN: (.*)")
 _END = re.compile(r"={20,}")
 _STAMP = re.compile(r"^\[ *\d+\.\d+\](\[ *[CT]\d+\])? ?")
 # Mangled names of Rust, and C functions around it.
-_OURS = re.compile(r"\b_R[A-Z]\w+|\brust_(?!helper_)\w+|alf_queue|qmempool|xmit_llist|sch_alf")
+_OURS = re.compile(r"\b_R[A-Z]\w+|\brust_(?!helper_)\w+|alf_queue|qmempool|xmit_llist")
 # The core reads the state of a transmit queue by plain reads, with or without the queue's lock,
 # during atomic changes of its bits (netif_xmit_stopped() and its like): with drivers in C as well.
 _QUEUE_STATE = re.compile(r"data-race in \w+ / rust_helper_netif_tx_\w+_queue$")

@@ -19,7 +19,7 @@ EVERY = {PROBE, STOP, CAGE, SLAB, MODEL}
 RUNS = {
     recorder.BOOT: {PROBE},
     "e2e-uml/forward": {PROBE, MODEL},
-    "e2e-uml/sch_alf": {PROBE, SLAB, MODEL},
+    "e2e-uml/xmit_llist_selftests": {PROBE, SLAB, MODEL},
 }
 TIER = {recorder.BOOT, "e2e-uml/forward"}
 
@@ -36,7 +36,7 @@ def test_a_program_alone_enters_what_no_other_of_the_tier_does() -> None:
     assert programs["e2e-uml/forward"] == {
         "tier": True, "entered": 2, "alone": 1, "files": [MODEL.file],
     }  # fmt: skip
-    assert programs["e2e-uml/sch_alf"] == {
+    assert programs["e2e-uml/xmit_llist_selftests"] == {
         "tier": False, "entered": 3, "alone": 1, "files": [SLAB.file],
     }  # fmt: skip
 
@@ -49,7 +49,7 @@ def test_the_rest_is_named() -> None:
 
 def test_programs_of_the_tier_that_have_not_run_are_missing() -> None:
     wanted = in_tier(CLONE, COVERED)
-    assert "e2e-uml/forward" in wanted and "e2e-uml/sch_alf" not in wanted
+    assert "e2e-uml/forward" in wanted and "e2e-uml/xmit_llist_selftests" not in wanted
     lacking = summary.missing(CLONE, summary.content(EVERY, RUNS, TIER))
     assert lacking == sorted({*wanted} - {"e2e-uml/forward"})
 
@@ -60,7 +60,7 @@ def test_tables_show_sums_and_the_reason_for_each_program() -> None:
         "| **driver** | **3** | **1** |",
         f"| `{DRIVER}port` | 3 | 1 |",
         "| e2e-uml/forward | 2 | 1 | rules.rs |",
-        "| e2e-uml/sch_alf (`ALL=1`) | 3 | 1 | slab.rs |",
+        "| e2e-uml/xmit_llist_selftests (`ALL=1`) | 3 | 1 | slab.rs |",
         "- `port.rs`: `stop`",
     ):
         assert line in lines

@@ -31,28 +31,17 @@ _QDISCS = {
     "fq": ["fq", "limit", "10000", "flow_limit", "1000"],
     "pfifo": ["pfifo", "limit", "10000"],
 }
-C, RUST, PFIFO_FAST, ALF = "c", "rust", "pfifo_fast", "alf"
+C, RUST = "c", "rust"
 LABELS = {
     C: "list of __dev_xmit_skb()",
     RUST: "list in Rust",
-    PFIFO_FAST: "pfifo_fast",
-    ALF: "sch_alf",
 }
-PAIRS = (
-    Pair(BENCH, RUST, C),
-    Pair(BENCH, ALF, PFIFO_FAST),
-)
-
-
-def _design(name: str, qdisc: Sequence[str], rust: int = 0, **more: str) -> dict[str, Any]:
-    switches = {"xmit_llist_rust": rust}
-    return {"name": name, "qdisc": list(qdisc), "switches": switches, **more}
+PAIRS = (Pair(BENCH, RUST, C),)
 
 
 def _designs(qdisc: str) -> list[dict[str, Any]]:
-    if qdisc == "sch_alf":
-        return [_design(PFIFO_FAST, ["pfifo_fast"]), _design(ALF, ["alf"], module="sch_alf")]
-    return [_design(C, _QDISCS[qdisc]), _design(RUST, _QDISCS[qdisc], 1)]
+    return [{"name": name, "qdisc": _QDISCS[qdisc], "switches": {"xmit_llist_rust": rust}}
+            for name, rust in ((C, 0), (RUST, 1))]  # fmt: skip
 
 
 # Loads, and their words in the names of cases.
@@ -68,14 +57,10 @@ def _cell(load: str, senders: int, qdisc: str) -> dict[str, Any]:
 _ALL: Mapping[tuple[str, str], tuple[int, ...]] = {
     (_PKTGEN, "fq"): (1, 2),
     (_PKTGEN, "pfifo"): (1, 2),
-    (_PKTGEN, "sch_alf"): (1, 2),
     (_PACKET, "fq"): (1, 2, 4, 8),
-    (_PACKET, "sch_alf"): (1, 2, 4, 8),
     (_UDP, "fq"): (1, 2, 4, 8),
-    (_UDP, "sch_alf"): (2, 8),
     (_BATCHES, "fq"): (1, 2, 4),
     (_BATCHES, "pfifo"): (1, 2),
-    (_BATCHES, "sch_alf"): (1, 2, 4),
 }
 
 

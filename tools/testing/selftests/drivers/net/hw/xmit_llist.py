@@ -120,10 +120,10 @@ def no_room(cfg, how, kind):
     qdisc.way(how)
     root = cfg.pair.root
     root.replace(SMALL[kind])
-    before = root.counted("dropped")
+    before = root.dropped()
 
     def dropped():
-        return root.counted("dropped") - before
+        return root.dropped() - before
 
     with cfg.pair.sends_slowly():
         flow = Flow(cfg.pair.plan(seconds=LONG))

@@ -33,8 +33,7 @@ HEADER = bytes(6 * [0xFF]) + bytes.fromhex("02feedfeed02") + ETHERTYPE.to_bytes(
 PAYLOAD = struct.Struct("=4sIQ")
 MAGIC = b"ring"
 NUMBER = 8
-SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
-IP_RECVERR = 11
+SO_RCVBUFFORCE = 33
 # The queue has dropped it, or the driver's ring is full.
 FULL = (errno.ENOBUFS, errno.EAGAIN)
 AWAY = (errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENODEV,
@@ -69,8 +68,6 @@ class Plan:
     # is: datagrams may be lost.
     ahead: int = 2000
     patience: float = 0.05
-    # The kernel reports drops to the senders, which do not send again.
-    told: bool = False
 
 
 @dataclass
@@ -137,8 +134,7 @@ class _Progress:
 def _socket(plan, sender):
     """
     Open the socket of a sender. connect() needs a route, and there is none
-    while an interface is down. Sockets that report each failure are not
-    connected.
+    while an interface is down.
     """
     if plan.packet:
         out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -146,10 +142,6 @@ def _socket(plan, sender):
         out.bind((plan.where, 0))
         return out
     out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    if plan.told:
-        out.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 8 << 20)
-        out.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)
-        return out
     end = time.monotonic() + ROUTE
     while True:
         try:
@@ -166,7 +158,6 @@ def _send(plan, sender, progress):
     taken = refused = away = number = base = 0
     end = time.monotonic() + plan.seconds if plan.seconds else float("inf")
     header = HEADER if plan.packet else b""
-    where = (plan.where, PORT + sender)
     with _socket(plan, sender) as out:
         for turn in itertools.count():
             if number == plan.count and plan.count:
@@ -174,25 +165,17 @@ def _send(plan, sender, progress):
             if turn % 16 == 0 and (progress.get(progress.enough) or time.monotonic() > end):
                 break
             data = header + PAYLOAD.pack(MAGIC, sender, number)
-            error = 0
             try:
-                if plan.told:
-                    out.sendto(data.ljust(SIZE, b"."), where)
-                else:
-                    out.send(data.ljust(SIZE, b"."))
+                out.send(data.ljust(SIZE, b"."))
                 taken += 1
             except OSError as problem:
-                error = problem.errno
-                if error in AWAY:
+                if problem.errno in AWAY:
                     away += 1
-                    time.sleep(0.01 if plan.told else PAUSE)
-                elif error in FULL:
+                elif problem.errno in FULL:
                     refused += 1
-                    if not plan.told:
-                        time.sleep(PAUSE)
                 else:
                     raise
-            if error and not plan.told:
+                time.sleep(PAUSE)
                 # Send the same one again.
                 continue
             number += 1
@@ -308,10 +291,6 @@ class Flow:
                  cpu=cpus[sender % len(cpus)])
             for sender in range(plan.senders)]
         self._killed = None
-
-    def sending(self):
-        """ Check whether all senders are still running. """
-        return all(sender.running() for sender in self._senders)
 
     def kill_one_half_way(self, seconds=60):
         """ Kill the first sender in the middle of its datagrams. """

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 HEADER = struct.Struct("=IHHII")
 ATTRIBUTE = struct.Struct("=HH")
 NLMSG_ERROR = 2
-NLM_F_REQUEST, NLM_F_ACK, NLM_F_ECHO = 0x1, 0x4, 0x8
-NLM_F_REPLACE, NLM_F_CREATE = 0x100, 0x400
+NLM_F_REQUEST, NLM_F_ACK = 0x1, 0x4
 # An error message with attributes, and without the request that it is about.
 NLM_F_ACK_TLVS = 0x200
 NLMSGERR_ATTR_MSG, NLMSGERR_ATTR_OFFS = 1, 2

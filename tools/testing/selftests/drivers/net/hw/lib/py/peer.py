@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lib.py import KsftSkipEx, KsftXfailEx, NetDrvEpEnv, NetNSEnter, cmd, ethtool, ip
 
-from .support import is_emulated, is_up, skip_program, wait_until
+from .support import is_up, skip_program, wait_until
 
 
 def _modelled_card(drivers, why):
@@ -36,9 +36,7 @@ class PeerEnv(NetDrvEpEnv):
     IPv6, as its packets would be counted.
     """
 
-    def __init__(self, src_path, drivers=None, why="", native=False, v6=True):
-        if native and is_emulated():
-            skip_program("takes too long where the machine is emulated")
+    def __init__(self, src_path, drivers=None, why="", v6=True):
         self.card = None if "NETIF" in os.environ else _modelled_card(drivers, why)
         self.cable = self.card and self.card.lay_cable(v6)
         if self.cable:
@@ -128,12 +126,6 @@ class PeerEnv(NetDrvEpEnv):
         if self.env["REMOTE_TYPE"] != "netns":
             raise KsftSkipEx("needs the remote end in a namespace of this machine")
         return self.remote.name
-
-    def remote_stat(self, name):
-        """ Return a counter of the remote interface. """
-        link = ip(f"-s link show dev {self.remote_ifname}", json=True, host=self.remote)
-        direction, _, what = name.partition("_")
-        return link[0]["stats64"][direction][what]
 
     def inject(self, frame):
         """ Have a frame arrive at the port, from the model or the peer. """
