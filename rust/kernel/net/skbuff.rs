@@ -399,20 +399,6 @@ impl SkBuff {
         unsafe { (*self.as_raw()).queue_mapping }
     }
 
-    /// The device that the packet is on, or null.
-    #[inline]
-    pub(in crate::net) fn device(&self) -> *mut bindings::net_device {
-        // SAFETY: `self.ptr` is valid by the type invariants. Any bits are valid for the members of
-        // these unions.
-        unsafe {
-            (*self.as_raw())
-                .__bindgen_anon_1
-                .__bindgen_anon_1
-                .__bindgen_anon_1
-                .dev
-        }
-    }
-
     /// Frees the packet, and reports the loss with its reason.
     #[inline]
     pub fn drop_with(self, reason: DropReason) {

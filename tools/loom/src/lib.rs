@@ -30,9 +30,6 @@ mod llist_tests;
 mod processor;
 
 #[cfg(test)]
-mod qdisc_tests;
-
-#[cfg(test)]
 mod ring;
 
 #[cfg(test)]

@@ -40,11 +40,9 @@ _HEADERS = (
     "linux/netdevice.h",
     "linux/pci.h",
     "net/netdev_queues.h",
-    "net/sch_generic.h",
 )
 # The structures whose fields the abstractions of network drivers fill.
 STRUCTS = (
-    "Qdisc_ops",
     "dev_pm_ops",
     "ethtool_ops",
     "napi_struct",
