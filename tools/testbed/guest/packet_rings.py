@@ -21,11 +21,13 @@ from senders import FRAME, PATIENCE, Sent, Wrong, processors, wait_for
 
 # From linux/if_packet.h; Python lacks these.
 SOL_PACKET, TPACKET_V2 = 263, 1
-PACKET_VERSION, PACKET_TX_RING, PACKET_QDISC_BYPASS = 10, 13, 20
+PACKET_VERSION, PACKET_TX_RING = 10, 13
 SEND_REQUEST = 1
 # The offsets of a packet and of its length in a frame.
 HEADER, LENGTH_AT = 32, 4
 FRAME_SIZE, BLOCK = 256, 4096
+# In the ring of a process.
+FRAMES = 256
 # More than the packets of a ring need.
 SEND_BUFFER = 1 << 21
 
@@ -49,11 +51,10 @@ def checksum(header: bytes) -> int:
 
 
 class PacketRings:
-    """Processes on the processors in turn; with `bypass` they send past the qdisc."""
+    """Processes on the processors in turn."""
 
-    def __init__(self, device: str, senders: int, mac: str, source: str, target: str,
-                 frames: int = 256, bypass: bool = False) -> None:  # fmt: skip
-        self._device, self._frames, self._bypass = device, frames, bypass
+    def __init__(self, device: str, senders: int, mac: str, source: str, target: str) -> None:
+        self._device = device
         self._packets = [packet(mac, source, target, 9000 + number) for number in range(senders)]
         self._children: list[int] = []
         # A flag to stop, and for each process its sent and refused packets.
@@ -102,12 +103,11 @@ class PacketRings:
 
     def _send(self, number: int, data: bytes) -> None:
         sent, refused = 1 + 2 * number, 2 + 2 * number
-        size = self._frames * FRAME_SIZE
+        size = FRAMES * FRAME_SIZE
         own = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-        own.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, int(self._bypass))
         own.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
-        places = struct.pack("4I", BLOCK, size // BLOCK, FRAME_SIZE, self._frames)
+        places = struct.pack("4I", BLOCK, size // BLOCK, FRAME_SIZE, FRAMES)
         own.setsockopt(SOL_PACKET, PACKET_TX_RING, places)
         own.bind((self._device, 0))
         ring = mmap.mmap(own.fileno(), size)
@@ -116,7 +116,7 @@ class PacketRings:
             ring[start + HEADER : start + HEADER + len(data)] = data
         # The first word of each frame is its owner.
         owners = memoryview(ring).cast("I")[:: FRAME_SIZE // 4]
-        kernels = memoryview(struct.pack("I", SEND_REQUEST) * self._frames).cast("I")
+        kernels = memoryview(struct.pack("I", SEND_REQUEST) * FRAMES).cast("I")
         while not self._shared[0]:
             owners[:] = kernels
             while True:
@@ -128,4 +128,4 @@ class PacketRings:
                     if error.errno != errno.ENOBUFS:
                         raise
                     self._shared[refused] += 1
-            self._shared[sent] += self._frames
+            self._shared[sent] += FRAMES

@@ -201,7 +201,7 @@ class Values(unittest.TestCase):
         ("test", "ONLY", "kunut", "did you mean kunit"),
         ("test", "ONLY", ",", "no name"),
         ("test", "ONLY", "e2e-uml/forwards", "did you mean e2e-uml/forward?"),
-        ("test", "ONLY", "e2e-c/net_pair", "it runs atr, backplane, combine_tx"),
+        ("test", "ONLY", "e2e-c/net_pair", "it runs atr, backplane, controls"),
         ("test", "ONLY", "e2e-uml/", "no program of that name"),
         ("test", "ONLY", "python/test_settings", "runs as a whole"),
         ("test", "ONLY", "lint/", "the name of a part of lint is missing"),

@@ -47,7 +47,6 @@ REFERENCES = {
     "xmit-lock": "a spinlock",
     "xmit-ring": "TX queue lock",
     "xmit-qdisc": "the list in C",
-    "xmit-nic": "TX queue lock",
 }
 
 # The sections of RESULTS.md in their order, by the name of the record.
@@ -135,8 +134,6 @@ ABOUT: Mapping[str, str] = {
     "xmit-qdisc": "Compares the list in Rust with the list in C, in front of a dummy device. Rows "
     "with rings and udp mean little: system calls are the limit on two CPUs, and not queues. With "
     "udp batches, one call sends 256 datagrams.",
-    "xmit-nic": "Compares combining with the TX queue lock on one ring of the modelled card. With "
-    "shared tails the model is the bottleneck, so the times mean little; doorbells do.",
     "slab": "Compares `Batch` with `kmem_cache_*_bulk()`, allocation and free of 232-byte objects. "
     "The plain cache has sheaves of the default capacity. Means nothing for caches that other CPUs "
     "free to.",

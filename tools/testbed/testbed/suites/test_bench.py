@@ -8,15 +8,13 @@ import pytest
 from testbed.bench import in_turn, tcp
 from testbed.bench import rows as bench_rows
 from testbed.bench.about import MEMORY, REFERENCES
-from testbed.bench.rows import Row
-from testbed.bench.xmit import nic, qdisc
+from testbed.bench.xmit import qdisc
 from testbed.bench.xmit.rounds import SHORT
 from testbed.build.kernel import UML
 from testbed.harness.results import Results
 from testbed.host.ui import Failure, say
 from testbed.suites.conftest import Ready
 from testbed.verbs import bench
-from testbed.workshop import Built
 
 # Units of figures that both sides have.
 _JUDGED = {"ns", *bench_rows.RATES}
@@ -30,11 +28,11 @@ def test_bench(ready: Ready, results: Results) -> None:
     compared = in_turn.run(tcp.SHORT, built, 1)
     rows += compared.rows
     results.add("TCP over a cable", "; ".join(compared.failed) or None)
-    for make in (_qdiscs, _rings):
-        try:
-            rows += make(built)
-        except Failure as error:
-            results.add(make.__name__.strip("_"), error.on_one_line)
+    try:
+        rows += qdisc.rows(qdisc.run(built, 1, SHORT))
+    except Failure as error:
+        # An uncounted loss of a packet, for instance.
+        results.add("qdiscs", error.on_one_line)
     for line in bench_rows.table(rows):
         say(f"    {line}".rstrip())
     for row in rows:
@@ -47,13 +45,3 @@ def test_bench(ready: Ready, results: Results) -> None:
         if name.partition("-")[0] in MEMORY:
             why = None if name in reported else "it reported nothing"
             results.add(f"{name} has cases", why)
-
-
-def _qdiscs(built: Built) -> list[Row]:
-    """Queueing disciplines: an uncounted loss of a packet is a failure."""
-    return qdisc.rows(qdisc.run(built, 1, SHORT))
-
-
-def _rings(built: Built) -> list[Row]:
-    """One ring of the modelled card: likewise."""
-    return nic.rows(nic.run(built, 1, SHORT))

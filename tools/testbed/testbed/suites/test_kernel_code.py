@@ -107,15 +107,11 @@ def _problem(text: str) -> str:
     return "" if answered == sum(int(n or 0) for n in total.groups()) else total[0]
 
 
-# Entry points of a driver for each packet, on either transmit path.
+# Entry points of a driver for each packet.
 _HOT = {
     "start_xmit": "Entry::ixgbe_rust::port::PortDriver::direct::Direct::start_xmit",
     "poll_callback": "Vector::ixgbe_rust::port::PortDriver::poll_callback::tx_path::direct::Direct",
-    "start_xmit, combining":
-        "Entry::ixgbe_rust::port::PortDriver::combining::Combining::start_xmit",
-    "poll_callback, combining":
-        "Vector::ixgbe_rust::port::PortDriver::poll_callback::combining::Combining",
-}  # fmt: skip
+}
 
 
 @pytest.mark.suite("objects")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Queueing disciplines and rings: the counters of the guest, and rows from its lines."""
+"""Queueing disciplines: the counters of the guest, and rows from its lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.bench.rows import REFERENCES, met, table, target
-from testbed.bench.xmit import nic, qdisc
+from testbed.bench.xmit import qdisc
 from testbed.bench.xmit.rounds import Found, complete, parse, sentences
 from testbed.host.ui import Failure
 
@@ -138,24 +138,13 @@ class Rows(unittest.TestCase):
         few = {cell["case"] for cell in qdisc.cells(few=True)}
         self.assertLessEqual(few, names)
         self.assertLessEqual({"2 senders fq", "2 senders udp fq", "2 senders rings fq"}, few)
-        self.assertLessEqual({qdisc.BENCH, nic.BENCH}, REFERENCES.keys())
+        self.assertIn(qdisc.BENCH, REFERENCES)
 
     def test_designs_differ_in_what_their_names_say(self) -> None:
         designs = {one["name"]: one for cell in qdisc.cells() for one in cell["designs"]}
         self.assertEqual(designs.keys(), qdisc.LABELS.keys())
         switches = {name: tuple(one["switches"].values()) for name, one in designs.items()}
         self.assertEqual((switches["c"], switches["rust"]), ((0,), (1,)))
-
-    def test_doorbells_are_a_row_of_their_own(self) -> None:
-        case = "2 senders one ring"
-        self.assertEqual([cell["case"] for cell in nic.cells(shared=False)][1], case)
-        found = parse([line(1, case, "off", 900.0, doorbells=1000, dropped=0),
-                       line(1, case, "on", 600.0, doorbells=250, dropped=0)])  # fmt: skip
-        rows = {row.case: row for row in nic.rows(found)}
-        self.assertEqual(rows[case].ratio, 1.5)
-        row = rows[f"{case} doorbells"]
-        self.assertEqual((row.ours, row.reference, row.ratio), (250.0, 1000.0, 4.0))
-        self.assertEqual(row.unit, "per 1000")
 
 
 class Lines(unittest.TestCase):

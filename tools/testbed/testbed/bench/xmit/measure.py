@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row
-from testbed.bench.xmit import figures, nic, plot, qdisc, rounds
+from testbed.bench.xmit import figures, plot, qdisc, rounds
 from testbed.bench.xmit.figures import Figures, parse
 from testbed.bench.xmit.rounds import Found
 from testbed.workshop import Built
@@ -20,22 +20,20 @@ _CPUS = 2
 
 @dataclass
 class Measured:
-    """The results of sending into a sink, a qdisc, and the modelled card."""
+    """The results of sending into a sink, and into a qdisc."""
 
     sink: Figures
     qdisc: list[Found]
-    nic: list[Found]
 
     def rows(self) -> list[Row]:
         """The comparisons."""
-        return [*self.sink.rows(), *qdisc.rows(self.qdisc), *nic.rows(self.nic)]
+        return [*self.sink.rows(), *qdisc.rows(self.qdisc)]
 
     def sentences(self) -> list[str]:
         """Every design with all that was counted."""
         return [
             *figures.sentences(self.sink),
             *rounds.sentences(qdisc.BENCH, self.qdisc, qdisc.LABELS),
-            *rounds.sentences(nic.BENCH, self.nic, nic.LABELS),
         ]
 
     def record(self) -> dict[str, Any]:
@@ -43,7 +41,6 @@ class Measured:
         return {
             **self.sink.record(),
             "qdisc": [one.record() for one in self.qdisc],
-            "nic": [one.record() for one in self.nic],
         }
 
     def draw(self, folder: Path) -> list[Path]:
@@ -51,13 +48,12 @@ class Measured:
         return [
             plot.measured(self.sink, folder),
             plot.by_design(self.qdisc, qdisc.LABELS, qdisc.BENCH, folder),
-            plot.by_design(self.nic, nic.LABELS, nic.BENCH, folder),
         ]
 
 
 def run(ready: Built, number: int) -> Measured:
     """Boot, run a number of rounds of each, return the counts."""
-    return Measured(_sink(ready, number), qdisc.run(ready, number), nic.run(ready, number))
+    return Measured(_sink(ready, number), qdisc.run(ready, number))
 
 
 def _sink(ready: Built, number: int) -> Figures:

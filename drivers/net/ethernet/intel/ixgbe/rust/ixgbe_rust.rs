@@ -25,10 +25,7 @@
 use kernel::{
     device::Core,
     dma::DmaMask,
-    net::device::{
-        self,
-        combining::Combining, //
-    },
+    net::device,
     pci,
     prelude::*, //
 };
@@ -63,10 +60,7 @@ mod vlan;
 
 use crate::{
     link::Media,
-    port::{
-        PortDriver,
-        Setup, //
-    }, //
+    port::PortDriver, //
 };
 
 /// The PCI driver. The network device owns all state of a port.
@@ -153,17 +147,8 @@ impl pci::Driver for Ixgbe {
     ) -> impl PinInit<(), Error> + 'bound {
         pin_init::pin_init_scope(move || {
             pdev.enable_device_mem()?;
-            let combining = module_parameters::combine_tx.value();
-            let setup = Setup {
-                // An ID added at run time (new_id) does not tell.
-                media: id_info.copied(),
-                combining,
-            };
-            if combining {
-                device::register_with::<PortDriver, Combining>(pdev, setup)?;
-            } else {
-                device::register::<PortDriver>(pdev, setup)?;
-            }
+            // An ID added at run time (new_id) does not tell the medium.
+            device::register::<PortDriver>(pdev, id_info.copied())?;
 
             Ok(Ok::<(), Error>(()))
         })
@@ -180,10 +165,4 @@ kernel::module_pci_driver! {
     authors: ["The skbulk authors"],
     description: "Intel(R) 82599 10 Gigabit network driver in Rust",
     license: "GPL v2",
-    params: {
-        combine_tx: bool {
-            default: false,
-            description: "Let CPUs combine on the transmit queue, private flag combine-tx",
-        },
-    },
 }

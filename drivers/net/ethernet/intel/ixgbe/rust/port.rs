@@ -6,7 +6,6 @@ use kernel::{
     device::Bound,
     net::{
         device::{
-            combining::Combine,
             controls::{
                 ControlOps,
                 Message, //
@@ -64,6 +63,7 @@ use crate::{
     filter,
     hw,
     irq,
+    link::Media,
     moderation::{
         self,
         Packets,
@@ -94,12 +94,10 @@ mod wake_up;
 use self::state::{
     PairRegisters,
     FLAG_BULK_FREE,
-    FLAG_COMBINE_TX,
     FLAG_NAMES, //
 };
 pub(crate) use self::state::{
     Port,
-    Setup,
     NO_LIGHTS, //
 };
 
@@ -124,18 +122,6 @@ pub(crate) struct Sender<'bound> {
     stats: Arc<PairStats>,
 }
 
-impl Combine for PortDriver {
-    #[inline]
-    fn combines<'bound>(port: Pin<&Port<'bound>>) -> bool {
-        port.flags.load(Relaxed) & FLAG_COMBINE_TX != 0
-    }
-
-    #[inline]
-    fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut Sender<'bound>) {
-        tx.ring.doorbell(&port.bar, &tx.stats.xmit);
-    }
-}
-
 impl Defer for PortDriver {
     #[inline]
     fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut Sender<'bound>) {
@@ -146,7 +132,8 @@ impl Defer for PortDriver {
 #[vtable]
 impl Driver for PortDriver {
     type Bus = pci::Device<Bound>;
-    type Setup = Setup;
+    /// The medium, if it is known.
+    type Setup = Option<Media>;
     type Data<'bound> = Port<'bound>;
     type Poller<'bound> = Poller<'bound>;
     type Tx<'bound> = Sender<'bound>;
@@ -154,9 +141,9 @@ impl Driver for PortDriver {
 
     fn probe<'bound>(
         pdev: &'bound pci::Device<Bound>,
-        setup: Setup,
+        media: Option<Media>,
     ) -> Result<(Info, impl PinInit<Port<'bound>, Error>)> {
-        Port::new(pdev, setup)
+        Port::new(pdev, media)
     }
 
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
@@ -432,14 +419,7 @@ impl Driver for PortDriver {
         flags: u32,
         _lock: &mut OpsLocked<'bound>,
     ) -> Result {
-        if flags & FLAG_COMBINE_TX != 0 && !port.combining {
-            dev_notice!(
-                port.pdev,
-                "combine-tx needs the module to be loaded with combine_tx=1\n"
-            );
-            return Err(EOPNOTSUPP);
-        }
-        // Takes effect with the next poll and the next packet.
+        // Takes effect with the next poll.
         port.flags.store(flags, Relaxed);
         Ok(())
     }

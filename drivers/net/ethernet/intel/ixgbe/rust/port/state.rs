@@ -111,25 +111,13 @@ const MAX_SEGMENTED_LEN: u32 = (1 << 18) - 1;
 const TX_LIMIT_MIN: u16 = Deferring::MAX_PACKETS as u16 * 1514;
 
 /// The names of the flags for `ethtool --set-priv-flags`.
-pub(super) const FLAG_NAMES: &[&str] = &["bulk-free", "combine-tx"];
+pub(super) const FLAG_NAMES: &[&str] = &["bulk-free"];
 
 /// Free sent packets in bulk. Clearing it is for comparisons.
 pub(super) const FLAG_BULK_FREE: u32 = 1 << 0;
 
-/// Combine on the transmit queue rather than wait for its lock. The module parameter has to enable
-/// this, since it changes the path through the stack for the lifetime of the port.
-pub(super) const FLAG_COMBINE_TX: u32 = 1 << 1;
-
 /// No value of LEDCTL, of which several bits are reserved.
 pub(crate) const NO_LIGHTS: u32 = u32::MAX;
-
-/// Parameters of a new port.
-pub(crate) struct Setup {
-    /// The medium, if it is known.
-    pub(crate) media: Option<Media>,
-    /// Let [`FLAG_COMBINE_TX`] be set.
-    pub(crate) combining: bool,
-}
 
 /// The register values that describe the rings of a queue pair.
 pub(super) struct PairRegisters {
@@ -165,8 +153,6 @@ pub(crate) struct Port<'bound> {
     pub(super) unicast_entries: RtnlCell<usize>,
     /// The private flags, see [`FLAG_NAMES`].
     pub(super) flags: Atomic<u32>,
-    /// Whether [`FLAG_COMBINE_TX`] can be set.
-    pub(super) combining: bool,
     pub(super) hashing: Hashing,
     /// The VLANs whose frames are received.
     pub(super) vlans: RtnlCell<Members>,
@@ -200,7 +186,7 @@ impl<'bound> Port<'bound> {
     /// Resets the card, and returns the parameters of its network device and its state.
     pub(super) fn new(
         pdev: &'bound pci::Device<Bound>,
-        Setup { media, combining }: Setup,
+        media: Option<Media>,
     ) -> Result<(Info, impl PinInit<Port<'bound>, Error>)> {
         let dev = pdev.as_ref();
         let bar = pdev.iomap_region_sized::<{ hw::BAR_SIZE }>(0, c"ixgbe_rust")?;
@@ -299,10 +285,7 @@ impl<'bound> Port<'bound> {
                 opened: OpsCell::new(KVec::new()),
                 cage <- new_mutex!(Cage::new(), "ixgbe_rust::cage"),
                 unicast_entries: RtnlCell::new(1),
-                flags: Atomic::new(
-                    FLAG_BULK_FREE | if combining { FLAG_COMBINE_TX } else { 0 }
-                ),
-                combining,
+                flags: Atomic::new(FLAG_BULK_FREE),
                 hashing: Hashing::new(),
                 vlans: RtnlCell::new(Members::new()),
                 spread: OpsCell::new(Spread::new()),
