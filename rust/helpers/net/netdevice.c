@@ -80,16 +80,6 @@ rust_helper_netif_is_rxfh_configured(const struct net_device *dev)
 	return netif_is_rxfh_configured(dev);
 }
 
-/*
- * Without the core's lock, packets may wait on a list. Such a packet must not be
- * transmitted a second time meanwhile, as pktgen does with packets that it shares.
- */
-__rust_helper void rust_helper_netdev_set_lltx(struct net_device *dev)
-{
-	dev->lltx = true;
-	dev->priv_flags &= ~IFF_TX_SKB_SHARING;
-}
-
 __rust_helper netdev_features_t
 rust_helper_vlan_features_check(struct sk_buff *skb, netdev_features_t features)
 {
@@ -202,21 +192,6 @@ __rust_helper void rust_helper___netif_tx_unlock_bh(struct netdev_queue *txq)
 	__netif_tx_unlock_bh(txq);
 }
 
-__rust_helper void rust_helper___netif_tx_lock(struct netdev_queue *txq)
-{
-	__netif_tx_lock(txq, smp_processor_id());
-}
-
-__rust_helper bool rust_helper___netif_tx_trylock(struct netdev_queue *txq)
-{
-	return __netif_tx_trylock(txq);
-}
-
-__rust_helper void rust_helper___netif_tx_unlock(struct netdev_queue *txq)
-{
-	__netif_tx_unlock(txq);
-}
-
 /*
  * As __dev_direct_xmit(), but the device need neither run nor have a carrier. The
  * packet is a frame in its linear part, and stays the caller's if this fails.
@@ -240,11 +215,6 @@ __rust_helper bool rust_helper_netdev_xmit_frame(struct net_device *dev,
 	HARD_TX_UNLOCK(dev, txq);
 	local_bh_enable();
 	return dev_xmit_complete(ret);
-}
-
-__rust_helper void rust_helper_txq_trans_cond_update(struct netdev_queue *txq)
-{
-	txq_trans_cond_update(txq);
 }
 
 __rust_helper bool rust_helper_netif_tx_owned(struct netdev_queue *txq)

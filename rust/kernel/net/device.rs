@@ -12,8 +12,7 @@
 //! too late or forget. A virtual device has a handle, but its registration ends with the module at
 //! the latest.
 //!
-//! The way of a packet into the driver is a [`TxPath`], and the card is told of it by a
-//! [`Doorbell`].
+//! The card is told of packets in its ring by a [`Doorbell`].
 
 use self::ops_lock::Configuring;
 
@@ -33,8 +32,7 @@ use crate::{
 };
 use core::ops::Range;
 
-// Alternatives to the defaults in `tx_path`, for drivers that choose them.
-pub mod combining;
+// The alternative to the default in `doorbell`, for drivers that choose it.
 pub mod deferring;
 
 mod address;
@@ -42,6 +40,7 @@ mod attributes;
 mod bus;
 mod checkup;
 pub mod controls;
+mod doorbell;
 mod driver;
 mod early;
 mod ethtool;
@@ -61,10 +60,10 @@ mod rx_mode;
 mod stats;
 mod suspend;
 mod trigger;
-mod tx_path;
 mod tx_slot;
 mod vector;
 mod virtual_device;
+mod xmit;
 
 #[cfg(CONFIG_KUNIT)]
 mod tests;
@@ -76,6 +75,11 @@ pub use self::{
         Parent, //
     },
     checkup::CheckUp,
+    doorbell::{
+        Doorbell,
+        DoorbellOf,
+        Immediate, //
+    },
     driver::{
         CardStopped,
         Driver,
@@ -101,10 +105,7 @@ pub use self::{
         RxMaking, //
     },
     queue_restart::restart_rx_queue,
-    registration::{
-        register,
-        register_with, //
-    },
+    registration::register,
     rings::{
         RingLens,
         RingRange,
@@ -124,13 +125,6 @@ pub use self::{
     trigger::{
         Causes,
         Trigger, //
-    },
-    tx_path::{
-        Direct,
-        Doorbell,
-        DoorbellOf,
-        Immediate,
-        TxPath, //
     },
     virtual_device::{
         NoParent,

@@ -16,10 +16,7 @@
 
 use super::{
     device::Device,
-    queue::{
-        Completions,
-        WakeQueue, //
-    },
+    queue::Completions,
     skbuff::{
         DropReason,
         OwnHead,
@@ -207,7 +204,7 @@ pub(crate) struct QueuePair {
 
 impl QueuePair {
     /// A queue of each kind, of the same number.
-    #[cfg_attr(not(CONFIG_KUNIT), expect(dead_code, reason = "for tests"))]
+    #[cfg_attr(not(CONFIG_KUNIT = "y"), expect(dead_code, reason = "for tests"))]
     pub(super) fn of(index: u16) -> Self {
         Self {
             rx: Some(index),
@@ -231,8 +228,6 @@ pub struct Poll<'p> {
     budget: c_int,
     index: u16,
     queues: QueuePair,
-    /// Wakes the transmit queue of the vector.
-    waker: &'p dyn WakeQueue,
     is_repeated: Cell<bool>,
     _not_send: NotThreadSafe,
 }
@@ -243,23 +238,15 @@ impl<'p> Poll<'p> {
     /// # Safety
     ///
     /// The caller must be the poll function of `napi`, which C called with `budget`. `index` must
-    /// be the number of the vector, `queues` those that it serves, and `waker` be for its transmit
-    /// queue, if it has one.
+    /// be the number of the vector, and `queues` those that it serves.
     #[inline]
-    pub(crate) unsafe fn new(
-        napi: &'p Napi,
-        budget: c_int,
-        index: u16,
-        queues: QueuePair,
-        waker: &'p dyn WakeQueue,
-    ) -> Self {
+    pub(crate) unsafe fn new(napi: &'p Napi, budget: c_int, index: u16, queues: QueuePair) -> Self {
         // INVARIANT: The safety requirements are the invariants.
         Self {
             napi,
             budget,
             index,
             queues,
-            waker,
             is_repeated: Cell::new(false),
             _not_send: NotThreadSafe,
         }
@@ -297,12 +284,6 @@ impl<'p> Poll<'p> {
     pub(super) fn needs_resched(&self) -> bool {
         // SAFETY: This has no requirements.
         unsafe { bindings::need_resched() }
-    }
-
-    /// Wakes the transmit queue of this vector.
-    #[inline]
-    pub(super) fn waker(&self) -> &'p dyn WakeQueue {
-        self.waker
     }
 
     /// Returns the budget.
@@ -367,13 +348,7 @@ impl<'p> Poll<'p> {
 
         // SAFETY: By the type invariants, the poll function of this vector is running, and this is
         // its transmit queue.
-        unsafe { Completions::from_raw(queue, self) }
-    }
-
-    /// The number of the vector's transmit queue, if it has one.
-    #[inline]
-    pub(super) fn tx_index(&self) -> Option<u16> {
-        self.queues.tx
+        unsafe { Completions::from_raw(queue) }
     }
 
     /// Whether the vector's transmit queue is stopped, by the driver or by byte queue limits.

@@ -11,7 +11,6 @@ use super::{
         Doorbell,
         Immediate, //
     },
-    napi::Poll,
     skbuff::{
         SkBuff,
         TxSkBuff, //
@@ -185,27 +184,6 @@ impl<'a, D: Doorbell> TxQueue<'a, D> {
     }
 }
 
-/// Wakes a transmit queue in whose ring completions have made room.
-pub trait WakeQueue: Send + Sync {
-    /// Wakes `queue`, or has that done.
-    ///
-    /// # Safety
-    ///
-    /// `queue` must be the transmit queue for which `self` was made. To be called from the poll
-    /// function of its vector.
-    unsafe fn wake(&self, queue: *mut bindings::netdev_queue);
-}
-
-/// Wakes any queue at once.
-pub(super) struct WakeNow;
-
-impl WakeQueue for WakeNow {
-    unsafe fn wake(&self, queue: *mut bindings::netdev_queue) {
-        // SAFETY: The queue is valid by the safety requirements.
-        unsafe { bindings::netif_tx_wake_queue(queue) };
-    }
-}
-
 /// The completion side of a transmit queue, for the poll function, see
 /// [`Poll::tx_queue`](super::napi::Poll::tx_queue).
 ///
@@ -213,11 +191,10 @@ impl WakeQueue for WakeNow {
 ///
 /// # Invariants
 ///
-/// `raw` is the transmit queue of the vector that `cx` polls, or null if it has none. Its packets
-/// are only completed here during `'a`.
+/// `raw` is the transmit queue of a vector that is being polled, or null if it has none. Its
+/// packets are only completed here during `'a`.
 pub struct Completions<'a> {
     raw: *mut bindings::netdev_queue,
-    cx: &'a Poll<'a>,
     _not_send: NotThreadSafe,
     _device: PhantomData<&'a Device>,
 }
@@ -227,13 +204,13 @@ impl<'a> Completions<'a> {
     ///
     /// # Safety
     ///
-    /// `raw` must be the transmit queue of the vector that `cx` polls, or null if it has none.
+    /// `raw` must be the transmit queue of a vector whose poll function runs for `'a`, or null if
+    /// it has none.
     #[inline]
-    pub(super) unsafe fn from_raw(raw: *mut bindings::netdev_queue, cx: &'a Poll<'a>) -> Self {
+    pub(super) unsafe fn from_raw(raw: *mut bindings::netdev_queue) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
         Self {
             raw,
-            cx,
             _not_send: NotThreadSafe,
             _device: PhantomData,
         }
@@ -274,9 +251,8 @@ impl<'a> Completions<'a> {
 
         // SAFETY: By the type invariants, the queue is valid.
         if unsafe { bindings::netif_tx_queue_stopped(self.raw) } && free() >= restart {
-            // SAFETY: By the type invariants, this is the queue of the vector, in whose poll
-            // function we are.
-            unsafe { self.cx.waker().wake(self.raw) };
+            // SAFETY: By the type invariants, the queue is valid.
+            unsafe { bindings::netif_tx_wake_queue(self.raw) };
         }
     }
 }

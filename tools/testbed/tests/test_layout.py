@@ -67,27 +67,14 @@ def test_a_name_means_one_thing() -> None:
     )
 
 
-# The transmit path on which CPUs combine: a directory, and the line that makes it a module.
-COMBINING = "rust/kernel/net/device/combining"
-MODULE = "pub mod combining;\n"
-
-
-def test_the_device_core_does_not_know_of_combining() -> None:
-    device = CLONE / "rust/kernel/net/device"
-    for path in (CLONE / "rust/kernel/net/device.rs", *sorted(device.rglob("*.rs"))):
-        if CLONE / COMBINING not in path.parents:
-            text = path.read_text().replace(MODULE, "")
-            assert not re.search(r"\bcombining\b|\bCombin(?:e|er|ing)\b", text), path
-    assert MODULE in (CLONE / "rust/kernel/net/device.rs").read_text()
-
-
 def test_vectors_and_ethtool_do_not_know_of_doorbells() -> None:
     for name in ("vector.rs", "ethtool.rs", "registration.rs", "ops.rs", "info.rs", "rss.rs"):
         text = (CLONE / "rust/kernel/net/device" / name).read_text()
         assert not re.search(r"doorbell|Deferral", text, re.I), name
 
 
-# Doorbells that are deferred to the end of a poll, likewise. The driver of the tests chooses them.
+# Doorbells that are deferred to the end of a poll: a directory, and the line that makes it a
+# module. The driver of the tests chooses them.
 DEFERRING = "rust/kernel/net/device/deferring"
 USERS = {"rust/kernel/net/device/tests/dummy.rs": r"\bdeferring::Deferring\b|\bDeferring\b"}
 CORE = ("device.rs", "device/**/*.rs", "inflight.rs", "inflight/**/*.rs", "napi.rs", "queue.rs")

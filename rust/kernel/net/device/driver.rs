@@ -6,6 +6,7 @@ use super::{
     bus::Parent,
     checkup::CheckUp,
     controls::ControlOps,
+    doorbell::DoorbellOf,
     ethtool::Statistics,
     extack::ExtAck,
     info::{
@@ -25,7 +26,6 @@ use super::{
     rx_mode::RxMode,
     stats::Stats64,
     trigger::Causes,
-    tx_path::DoorbellOf,
     Device,
     MacAddress,
     Opening,

@@ -215,7 +215,6 @@ impl<T: Driver> Ethtool<T> {
         let mut statistics = Statistics { added: 0, pass };
 
         T::ethtool_statistics(inner.data(), inner.dev(), &mut statistics, lock);
-        inner.path().statistics(&mut statistics);
         statistics.added
     }
 

@@ -7,6 +7,7 @@ use super::{
     ops_lock::Configuring,
     queue_mgmt::QueueOps,
     registration::Inner,
+    xmit,
     Device,
     Driver,
     Features,
@@ -44,17 +45,17 @@ pub(super) unsafe fn inner<'a, T: Driver>(dev: *mut bindings::net_device) -> &'a
     unsafe { &*bindings::netdev_priv(dev).cast_const().cast::<Inner<T>>() }
 }
 
-/// The callbacks of `struct net_device_ops`, apart from the one that transmits: that belongs to the
-/// [`TxPath`](super::TxPath) of a device.
+/// The callbacks of `struct net_device_ops`.
 ///
 /// All of them are called by the core only, for a device of driver `T` between the beginning of its
 /// registration and the end of its unregistration.
 pub(super) struct Ops<T>(PhantomData<T>);
 
 impl<T: Driver> Ops<T> {
-    pub(super) const WITHOUT_XMIT: bindings::net_device_ops = bindings::net_device_ops {
+    const VTABLE: bindings::net_device_ops = bindings::net_device_ops {
         ndo_open: Some(Self::open),
         ndo_stop: Some(Self::stop),
+        ndo_start_xmit: Some(Self::start_xmit),
         ndo_validate_addr: Some(bindings::eth_validate_addr),
         ndo_tx_timeout: Some(Self::tx_timeout),
         ndo_set_rx_mode_async: if T::HAS_SET_RX_MODE {
@@ -101,6 +102,10 @@ impl<T: Driver> Ops<T> {
         ..pin_init::zeroed()
     };
 
+    pub(super) const fn vtable() -> &'static bindings::net_device_ops {
+        &Self::VTABLE
+    }
+
     /// # Safety
     ///
     /// See [`Ops`]. RTNL and the lock of the device's operations are held.
@@ -124,6 +129,22 @@ impl<T: Driver> Ops<T> {
 
         inner.go_down(&mut locks);
         0
+    }
+
+    /// # Safety
+    ///
+    /// See [`Ops`]. `skb` is ours, and bottom halves are disabled.
+    unsafe extern "C" fn start_xmit(
+        skb: *mut bindings::sk_buff,
+        dev: *mut bindings::net_device,
+    ) -> bindings::netdev_tx_t {
+        // SAFETY: The device is registered.
+        let (inner, dev) = unsafe { (inner::<T>(dev), Device::from_raw(dev)) };
+        // SAFETY: The core gives us a valid packet, and with it its reference.
+        let skb = unsafe { SkBuff::from_raw(NonNull::new_unchecked(skb)) };
+
+        // SAFETY: This is `ndo_start_xmit()` of the device. The core disables bottom halves.
+        unsafe { xmit::start_xmit(inner, dev, skb) }
     }
 
     /// # Safety

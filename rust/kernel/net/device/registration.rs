@@ -24,6 +24,7 @@ use super::{
     },
     ops::{
         self,
+        Ops,
         Restart, //
     },
     ops_lock::{
@@ -35,12 +36,6 @@ use super::{
     rings::{
         Config,
         RingLens, //
-    },
-    tx_path::{
-        self,
-        Direct,
-        NewPath,
-        TxPath, //
     },
     tx_slot::TxSlot,
     vector::Vector,
@@ -80,7 +75,6 @@ use core::{
 ///
 /// - `dev` is the device that this is part of, and `bus` its parent.
 /// - `slots` has one entry per transmit queue of `dev`.
-/// - The functions of `dev` that transmit and poll are those of [`TxPath::callbacks`] of `path`.
 #[pin_data]
 pub struct Inner<T: Driver> {
     dev: NonNull<bindings::net_device>,
@@ -88,7 +82,6 @@ pub struct Inner<T: Driver> {
     slots: KVec<TxSlot<T>>,
     /// The queues that the device can have.
     counts: Counts,
-    path: KBox<dyn TxPath<T>>,
     up: OpsCell<'static, Option<Up<T>>>,
     /// The state that the device had when its card did not stop. Until the card was reset, it may
     /// access that memory, and the device does not go up.
@@ -168,22 +161,6 @@ impl<T: Driver> Inner<T> {
     /// Objects of vectors that have gone away.
     pub(super) fn leftovers(&self) -> &Arc<Leftovers> {
         &self.leftovers
-    }
-
-    /// The path of packets to the driver.
-    pub(super) fn path(&self) -> &dyn TxPath<T> {
-        &*self.path
-    }
-
-    /// The same, by its type.
-    ///
-    /// # Safety
-    ///
-    /// The type must be `P`. In the callbacks of `P`, it is.
-    #[inline]
-    pub(super) unsafe fn path_as<P: TxPath<T>>(&self) -> &P {
-        // SAFETY: By the safety requirements.
-        unsafe { &*ptr::from_ref(&*self.path).cast::<P>() }
     }
 
     /// Takes the device up. If it is up already, nothing happens.
@@ -385,8 +362,8 @@ pub(super) struct Registration<T: Driver> {
     _inner: PhantomData<Inner<T>>,
 }
 
-// SAFETY: The driver's state in it is `Send`: `T::Data`, and in `Up`, `T::Poller` and `T::Tx`, as
-// is the path. The rest can be torn down from any task.
+// SAFETY: The driver's state in it is `Send`: `T::Data`, and in `Up`, `T::Poller` and `T::Tx`. The
+// rest can be torn down from any task.
 unsafe impl<T: Driver> Send for Registration<T> {}
 
 impl<T: Driver> Drop for Registration<T> {
@@ -439,7 +416,6 @@ impl<T: Driver> Registration<T> {
         bus: &'static T::Bus,
         info: &Info,
         data: impl PinInit<T::Data<'static>, Error>,
-        new_path: NewPath<T>,
     ) -> Result<Self> {
         const {
             // C allocates the private part behind a `struct net_device`.
@@ -480,7 +456,6 @@ impl<T: Driver> Registration<T> {
             bus,
             slots,
             counts,
-            path: new_path(tx)?,
             up: OpsCell::new(None),
             kept: OpsCell::new(None),
             stuck: OpsCell::new(false),
@@ -535,7 +510,7 @@ impl<T: Driver> Registration<T> {
             }
             dev.stat_ops = Ethtool::<T>::stat_ops();
             dev.queue_mgmt_ops = QueueOps::<T>::of_device();
-            dev.netdev_ops = inner.path().callbacks().ops;
+            dev.netdev_ops = Ops::<T>::vtable();
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.request_ops_lock = T::OPS_LOCK;
             dev.features = features.0;
@@ -554,7 +529,6 @@ impl<T: Driver> Registration<T> {
             bindings::netdev_add_priv_flags(raw, flags);
             bindings::netif_set_tso_max_size(raw, info.max_segmented_len);
         }
-        inner.path().prepare(device);
         for queue in 0..inner.counts.tx() {
             // SAFETY: The device has that many transmit queues, and is not visible to others yet.
             unsafe {
@@ -624,28 +598,7 @@ pub fn register<T>(bus: &<T::Bus as BusDevice>::Core<'_>, setup: T::Setup) -> Re
 where
     T: Driver<Bus: BusDevice>,
 {
-    register_with::<T, Direct>(bus, setup)
-}
-
-/// As [`register`], but packets take a path of type `P` to the driver, rather than [`Direct`].
-pub fn register_with<T, P>(bus: &<T::Bus as BusDevice>::Core<'_>, setup: T::Setup) -> Result
-where
-    T: Driver<Bus: BusDevice>,
-    P: TxPath<T>,
-{
-    register_path(bus, setup, tx_path::new::<T, P>)
-}
-
-/// Not generic in the path, so that a driver that offers several has this once.
-fn register_path<T>(
-    core: &<T::Bus as BusDevice>::Core<'_>,
-    setup: T::Setup,
-    new_path: NewPath<T>,
-) -> Result
-where
-    T: Driver<Bus: BusDevice>,
-{
-    let bus: &T::Bus = core;
+    let bound: &T::Bus = bus;
     // SAFETY: The device is bound until its registrations have ended. Only the driver's callbacks
     // use the reference, and values that they have stored in parts of `Registration`. From the end
     // of this function on, that is one of these registrations; it is dropped if this function
@@ -653,10 +606,10 @@ where
     //
     // `'bound` of `Driver` stands for this time. Here it is called `'static`, since there is no
     // name for it. The driver cannot tell: its callbacks are generic in it.
-    let bus: &'static T::Bus = unsafe { &*ptr::from_ref(bus) };
+    let bound: &'static T::Bus = unsafe { &*ptr::from_ref(bound) };
 
-    let (info, data) = T::probe(bus, setup)?;
-    let mut registration = Registration::<T>::new(bus, &info, data, new_path)?;
+    let (info, data) = T::probe(bound, setup)?;
+    let mut registration = Registration::<T>::new(bound, &info, data)?;
     registration.register(&info)?;
-    registrations::add(T::Bus::as_core(core), registration)
+    registrations::add(T::Bus::as_core(bus), registration)
 }

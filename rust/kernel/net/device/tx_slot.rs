@@ -3,12 +3,12 @@
 //! The slots in which the producers of a device's transmit queues lie while it is up.
 
 use super::{
+    doorbell::DoorbellOf,
     gate::{
         TxEntered,
         TxGate, //
     },
     registration::Inner,
-    tx_path::DoorbellOf,
     Driver, //
 };
 
@@ -28,7 +28,7 @@ use core::{
 /// # Invariants
 ///
 /// `tx` and `doorbell` are only accessed with the lock of the queue held, by code that has entered
-/// `gate`, or that has made sure otherwise that it has not interrupted the holder of the lock.
+/// `gate`.
 #[repr(align(64))]
 pub(super) struct TxSlot<T: Driver> {
     tx: UnsafeCell<Option<T::Tx<'static>>>,
@@ -57,8 +57,7 @@ impl<T: Driver> TxSlot<T> {
     /// # Safety
     ///
     /// For as long as it uses the result, the caller must hold the lock of the queue, and what
-    /// [`Self::enter`] returns. It need not enter if it has found that the CPU did not hold the
-    /// lock when it took it.
+    /// [`Self::enter`] returns.
     #[inline]
     #[expect(clippy::mut_from_ref)]
     pub(super) unsafe fn producer(&self) -> Option<&mut T::Tx<'static>> {
@@ -122,8 +121,6 @@ impl<T: Driver> Inner<T> {
             self.flush_doorbell(slot);
             // SAFETY: With the lock held, we are the only one to access the slot.
             unsafe { ptr::swap(slot.tx.get(), tx) };
-            // SAFETY: The lock is held.
-            unsafe { self.path().abandon(self, index) };
         };
 
         // SAFETY: Neither do our callers hold the lock, nor does the above take it.

@@ -14,23 +14,17 @@ use super::{
         Interrupts,
         Phase, //
     },
-    Driver,
-    TxPath, //
+    xmit,
+    Driver, //
 };
 
 use crate::{
     bindings,
-    net::{
-        napi::{
-            Napi,
-            Poll,
-            Polled,
-            QueuePair, //
-        },
-        queue::{
-            WakeNow,
-            WakeQueue, //
-        }, //
+    net::napi::{
+        Napi,
+        Poll,
+        Polled,
+        QueuePair, //
     },
     prelude::*, //
 };
@@ -98,13 +92,7 @@ impl<T: Driver> Vector<T> {
         _locks: &mut Configuring,
     ) -> Result<Pin<KBox<Self>>> {
         // SAFETY: `inner` is valid by the safety requirements.
-        let (dev, path, leftovers) = unsafe {
-            (
-                (*inner).dev().as_raw(),
-                (*inner).path(),
-                (*inner).leftovers().clone(),
-            )
-        };
+        let (dev, leftovers) = unsafe { ((*inner).dev().as_raw(), (*inner).leftovers().clone()) };
 
         let vector = KBox::pin_init(
             try_pin_init!(Self {
@@ -129,7 +117,7 @@ impl<T: Driver> Vector<T> {
                         bindings::netif_napi_add_ops(
                             dev,
                             napi.as_ref().get_ref().as_raw(),
-                            Some(path.callbacks().poll),
+                            Some(Self::poll_callback),
                             c_uint::from(*index),
                         )
                     };
@@ -360,16 +348,12 @@ impl<T: Driver> Vector<T> {
         Ok(())
     }
 
-    /// The poll function of a device with a path of type `P`.
+    /// The poll function of `napi`.
     ///
     /// # Safety
     ///
-    /// To be called by the core for a `napi` that is part of a `Vector<T>`, whose device has a path
-    /// of type `P`.
-    pub(super) unsafe extern "C" fn poll_callback<P: TxPath<T>>(
-        napi: *mut bindings::napi_struct,
-        budget: c_int,
-    ) -> c_int {
+    /// To be called by the core for a `napi` that is part of a `Vector<T>`.
+    unsafe extern "C" fn poll_callback(napi: *mut bindings::napi_struct, budget: c_int) -> c_int {
         // SAFETY: `napi` is the first member of `Napi`, which is the first member of a
         // `Vector<T>`. It is not freed before NAPI is disabled, and, since we are in an RCU read
         // side critical section, not before we return.
@@ -382,7 +366,7 @@ impl<T: Driver> Vector<T> {
             return vector.complete_early(budget);
         }
         // SAFETY: This is the poll function, and by the safety requirements.
-        match unsafe { vector.poll::<P>(inner, budget) } {
+        match unsafe { vector.poll(inner, budget) } {
             Some(polled) => vector.complete(inner, polled, budget),
             None => 0,
         }
@@ -393,28 +377,22 @@ impl<T: Driver> Vector<T> {
     /// # Safety
     ///
     /// To be called by the poll function of `self`, which the core called with `budget`. `inner`
-    /// must be that of `self`, with a path of type `P`.
+    /// must be that of `self`.
     #[inline]
-    unsafe fn poll<P: TxPath<T>>(&self, inner: &Inner<T>, budget: c_int) -> Option<Polled> {
+    unsafe fn poll(&self, inner: &Inner<T>, budget: c_int) -> Option<Polled> {
         let _entered = self.gate.enter(budget)?;
 
         // SAFETY: We are the poll function, and the only one: the core does not call it on two
         // CPUs, and the gate stops a second call by netpoll. NAPI is enabled, or we would not have
         // been called.
         let poller = unsafe { &mut *self.poller.get() };
-        // SAFETY: By the safety requirements.
-        let path = unsafe { inner.path_as::<P>() };
-        let waker: &dyn WakeQueue = match self.queues.tx {
-            Some(index) => path.waker(index),
-            None => &WakeNow,
-        };
         // SAFETY: We are the poll function of `napi`, which the core called with `budget`. The
         // queues are those of this vector.
-        let cx = unsafe { Poll::new(&self.napi, budget, self.index, self.queues, waker) };
+        let cx = unsafe { Poll::new(&self.napi, budget, self.index, self.queues) };
 
         // SAFETY: This is the poll function of a vector of the device.
         Some(unsafe {
-            path.poll(inner, &cx, |cx| match poller {
+            xmit::poll::<T>(&cx, |cx| match poller {
                 Some(poller) => {
                     let polled = T::poll(inner.data(), poller, cx);
 

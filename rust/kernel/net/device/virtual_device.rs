@@ -11,10 +11,6 @@ use self::registrations::Registrable;
 
 use super::{
     registration::Registration,
-    tx_path::{
-        self,
-        Direct, //
-    },
     Driver,
     Info,
     Parent, //
@@ -78,8 +74,7 @@ impl VirtualDevice {
     /// description makes no sense; `ENOMEM`.
     pub fn new<T: Driver<Bus = NoParent>>(setup: T::Setup) -> Result<Self> {
         let (info, data) = T::probe(&NO_PARENT, setup)?;
-        let new_path = tx_path::new::<T, Direct>;
-        let registration = Registration::<T>::new(&NO_PARENT, &info, data, new_path)?;
+        let registration = Registration::<T>::new(&NO_PARENT, &info, data)?;
         let device = KBox::new(Described { registration, info }, GFP_KERNEL)?;
 
         registrations::add(this_module::<T::OwnerModule>(), device).map(Self)

@@ -6,14 +6,11 @@
 #[cfg(CONFIG_KUNIT = "y")]
 pub(in crate::net) mod context {
     use crate::{
-        net::{
-            napi::{
-                Leftovers,
-                Napi,
-                Poll,
-                QueuePair, //
-            },
-            queue::WakeNow, //
+        net::napi::{
+            Leftovers,
+            Napi,
+            Poll,
+            QueuePair, //
         },
         new_work,
         prelude::*,
@@ -81,7 +78,7 @@ pub(in crate::net) mod context {
         let run = move || {
             // SAFETY: This is softirq context. The tests do not use the instance in a way that
             // needs a device, and there is no other poll function for it.
-            let cx = unsafe { Poll::new(&napi, budget, 0, QueuePair::of(0), &WakeNow) };
+            let cx = unsafe { Poll::new(&napi, budget, 0, QueuePair::of(0)) };
             theirs.value.populate(f(&cx));
             theirs.done.complete_all();
         };

@@ -109,8 +109,8 @@ def _problem(text: str) -> str:
 
 # Entry points of a driver for each packet.
 _HOT = {
-    "start_xmit": "Entry::ixgbe_rust::port::PortDriver::direct::Direct::start_xmit",
-    "poll_callback": "Vector::ixgbe_rust::port::PortDriver::poll_callback::tx_path::direct::Direct",
+    "start_xmit": "Ops::ixgbe_rust::port::PortDriver::start_xmit",
+    "poll_callback": "Vector::ixgbe_rust::port::PortDriver::poll_callback",
 }
 
 

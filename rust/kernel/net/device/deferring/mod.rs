@@ -39,11 +39,11 @@
 //! the doorbell of a queue is deferred is protected by the lock of the queue.
 
 use super::{
-    registration::Inner,
-    tx_path::{
+    doorbell::{
         Doorbell,
         DoorbellOf, //
     },
+    registration::Inner,
     Driver, //
 };
 

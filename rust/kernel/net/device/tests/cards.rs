@@ -6,10 +6,6 @@ use super::super::{
     controls::ControlOps,
     ops_lock::Configuring,
     registration::Registration,
-    tx_path::{
-        self,
-        Direct, //
-    },
     Device,
     Driver,
     Feature,
@@ -169,12 +165,7 @@ pub(super) fn info() -> Info {
 fn make(plan: &Arc<Plan>) -> Result<Registration<Card>> {
     let (info, data) = Card::probe(&FUNCTION, plan.clone())?;
 
-    Registration::<Card>::new(
-        &FUNCTION,
-        &info,
-        data,
-        tx_path::new::<Card, Direct>, //
-    )
+    Registration::<Card>::new(&FUNCTION, &info, data)
 }
 
 /// Registers a device of the driver.

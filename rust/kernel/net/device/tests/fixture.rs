@@ -14,11 +14,6 @@ use super::{
 use super::super::{
     ops,
     registration::Registration,
-    tx_path::{
-        self,
-        Direct,
-        TxPath, //
-    },
     Device,
     Driver, //
 };
@@ -55,16 +50,6 @@ pub(in crate::net::device) fn packet(flags: Flags) -> Result<SkBuff> {
     skb.put(&[0x88, 0xb5])?;
     skb.put(&[0; 46])?;
     Ok(skb.into())
-}
-
-/// The sender and sequence number that a packet holds behind the Ethernet header, if any. Both
-/// begin with 1.
-pub(in crate::net::device) fn number_of(skb: &SkBuff) -> Option<(usize, u32)> {
-    let data = skb.data();
-    let sender = usize::from(*data.get(14)?);
-    let number = u32::from_le_bytes(data.get(15..19)?.try_into().ok()?);
-
-    (sender != 0).then_some((sender, number))
 }
 
 /// Transmits a packet through queue 0 of a registered device.
@@ -118,19 +103,14 @@ unsafe impl Sync for Fixture {}
 
 impl Fixture {
     pub(in crate::net::device) fn new(queues: u32) -> Result<Self> {
-        Self::with_path::<Direct>(queues)
-    }
-
-    /// As [`Self::new`], with packets that take another path.
-    pub(in crate::net::device) fn with_path<P: TxPath<Dummy>>(queues: u32) -> Result<Self> {
         let log = Log::new()?;
 
         log.queues.store(queues, Relaxed);
-        Self::with_log::<P>(log)
+        Self::with_log(log)
     }
 
-    /// As [`Self::with_path`], with the numbers of queues that the log has.
-    pub(super) fn with_log<P: TxPath<Dummy>>(log: Arc<Log>) -> Result<Self> {
+    /// As [`Self::new`], with the numbers of queues that the log has.
+    pub(super) fn with_log(log: Arc<Log>) -> Result<Self> {
         let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
         let parent = faux::Registration::new(c"rust_net_test", None)?;
 
@@ -142,8 +122,7 @@ impl Fixture {
             &*core::ptr::from_ref::<device::Device<device::Bound>>(parent.as_ref().as_ref())
         };
         let (info, data) = Dummy::probe(bus, log.clone())?;
-        let mut registration =
-            Registration::<Dummy>::new(bus, &info, data, tx_path::new::<Dummy, P>)?;
+        let mut registration = Registration::<Dummy>::new(bus, &info, data)?;
         // IPv6 would send packets of its own.
         let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;
         // SAFETY: The device is valid, and not registered yet.

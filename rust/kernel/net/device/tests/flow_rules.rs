@@ -4,7 +4,6 @@
 
 use super::{
     super::{
-        tx_path::Direct,
         Feature,
         Features, //
     },
@@ -184,7 +183,7 @@ mod cases {
     fn a_rule_has_any_receive_queue() -> Result {
         let log = Log::new()?;
         log.rx_only.store(1, Relaxed);
-        let device = Fixture::with_log::<Direct>(log)?;
+        let device = Fixture::with_log(log)?;
 
         assert_eq!(device.want(RULES) & RULES.0, RULES.0);
         assert_eq!(device.insert(0, 1), Ok(0));

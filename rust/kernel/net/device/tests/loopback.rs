@@ -10,10 +10,6 @@ use super::{
             SelfTest, //
         },
         registration::Registration,
-        tx_path::{
-            self,
-            Direct, //
-        },
         Device,
         Driver,
         Immediate,
@@ -310,8 +306,7 @@ impl Looped {
     fn new() -> Result<Self> {
         let card = Card::new()?;
         let (info, data) = Looping::probe(&BUS, card.clone())?;
-        let path = tx_path::new::<Looping, Direct>;
-        let mut registration = Registration::new(&BUS, &info, data, path)?;
+        let mut registration = Registration::<Looping>::new(&BUS, &info, data)?;
 
         // IPv6 would send packets of its own.
         let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;

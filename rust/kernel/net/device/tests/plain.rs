@@ -15,10 +15,6 @@ use super::{
         },
         ops,
         registration::Registration,
-        tx_path::{
-            self,
-            Direct, //
-        },
         CardStopped,
         Causes,
         Device,
@@ -686,8 +682,7 @@ impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
             bindings::dma_set_mask_and_coherent(raw, u64::MAX)
         })?;
         let (info, data) = Plain::<OPS_LOCK>::probe(bus, plan.clone())?;
-        let new_path = tx_path::new::<Plain<OPS_LOCK>, Direct>;
-        let mut registration = Registration::new(bus, &info, data, new_path)?;
+        let mut registration = Registration::<Plain<OPS_LOCK>>::new(bus, &info, data)?;
         // IPv6 would send packets of its own.
         let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;
         // SAFETY: The device is valid, and not registered yet.

@@ -3,12 +3,7 @@
 //! Tests of a device that is restarted: while another CPU polls it, and without success.
 
 use super::{
-    super::{
-        Direct,
-        TxPath, //
-    },
     dummy::{
-        Dummy,
         Event,
         Fail, //
     },
@@ -27,45 +22,40 @@ use crate::{
     }, //
 };
 
-/// Lets a completion on one CPU make room while another CPU takes the device down: the queue must
-/// not be awake when the driver is told to be quiet. The device has the private flags `flags`.
-pub(in crate::net::device) fn stays_stopped_while_down<P: TxPath<Dummy>>(flags: u32) -> Result {
-    let Some((here, there)) = kthread::two_cpus_for_case() else {
-        return Ok(());
-    };
-    let device = &Fixture::with_path::<P>(1)?;
-
-    device.log.flags.store(flags, Relaxed);
-    device.up()?;
-    assert_eq!(device.transmit()?, 0);
-    // The driver checks when it is told to be quiet.
-    device.log.complete_late.store(1, Relaxed);
-    kthread::scope(|scope| {
-        scope.spawn_on(there, c"net-poll", move || {
-            let _bh = BhGuard::new();
-            device.irqs[0].raise();
-        })?;
-        scope.spawn_on(here, c"net-restart", move || {
-            while device.log.complete_late.load(Relaxed) != 0 {
-                fsleep(Delta::from_micros(100));
-            }
-            // Unlike when it closes a device, the core does not wait for poll functions before.
-            device.time_out();
-        })
-    })?;
-    assert_eq!(device.log.count(Event::Quiesce), 1);
-    assert_eq!(device.log.awake.load(Relaxed), 0);
-    assert!(!device.is_stopped());
-    Ok(())
-}
-
 #[macros::kunit_tests(rust_net_restart)]
 mod cases {
     use super::*;
 
+    /// A completion on one CPU makes room while another CPU takes the device down: the queue must
+    /// not be awake when the driver is told to be quiet.
     #[test]
     fn queues_stay_stopped_while_down() -> Result {
-        stays_stopped_while_down::<Direct>(0)
+        let Some((here, there)) = kthread::two_cpus_for_case() else {
+            return Ok(());
+        };
+        let device = &Fixture::new(1)?;
+
+        device.up()?;
+        assert_eq!(device.transmit()?, 0);
+        // The driver checks when it is told to be quiet.
+        device.log.complete_late.store(1, Relaxed);
+        kthread::scope(|scope| {
+            scope.spawn_on(there, c"net-poll", move || {
+                let _bh = BhGuard::new();
+                device.irqs[0].raise();
+            })?;
+            scope.spawn_on(here, c"net-restart", move || {
+                while device.log.complete_late.load(Relaxed) != 0 {
+                    fsleep(Delta::from_micros(100));
+                }
+                // Unlike when it closes a device, the core does not wait for poll functions before.
+                device.time_out();
+            })
+        })?;
+        assert_eq!(device.log.count(Event::Quiesce), 1);
+        assert_eq!(device.log.awake.load(Relaxed), 0);
+        assert!(!device.is_stopped());
+        Ok(())
     }
 
     /// A device that `restart` could not take up again is closed, and can be opened.

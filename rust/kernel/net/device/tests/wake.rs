@@ -9,16 +9,9 @@ use crate::{
     kthread,
     net::{
         device::Immediate,
-        napi::{
-            Leftovers,
-            Napi,
-            Poll,
-            QueuePair, //
-        },
         queue::{
             Completions,
-            TxQueue,
-            WakeNow, //
+            TxQueue, //
         }, //
     },
     prelude::*,
@@ -87,18 +80,14 @@ fn missed_wakeups(bytes: usize) -> Result<Option<u32>> {
         return Ok(None);
     };
     let device = &Fixture::new(1)?;
-    let napi = &*KBox::pin_init(Napi::new(Leftovers::new()?), GFP_KERNEL)?;
     let (race, missed) = (&Race::new(), &Atomic::<u32>::new(0));
 
     // The device is down: nobody else uses its queue.
     kthread::scope(|scope| {
         scope.spawn_on(there, c"net-complete", move || {
-            // SAFETY: The device has this queue. The instance is not polled otherwise.
-            let cx = unsafe { Poll::new(napi, 64, 0, QueuePair::of(0), &WakeNow) };
-            // SAFETY: As above.
-            let queue = unsafe {
-                Completions::from_raw(bindings::netdev_get_tx_queue(device.dev(), 0), &cx)
-            };
+            // SAFETY: The device has this queue. Nothing else completes packets.
+            let queue =
+                unsafe { Completions::from_raw(bindings::netdev_get_tx_queue(device.dev(), 0)) };
 
             for round in 1..=ROUNDS {
                 let bh = BhGuard::new();
@@ -160,19 +149,16 @@ mod cases {
     #[test]
     fn completions_know_whether_the_queue_is_stopped() -> Result {
         let device = Fixture::new(1)?;
-        let napi = KBox::pin_init(Napi::new(Leftovers::new()?), GFP_KERNEL)?;
 
         device.up()?;
         let is_limited = device.set_limit(0);
         // SAFETY: The device has this queue.
         let raw = unsafe { bindings::netdev_get_tx_queue(device.dev(), 0) };
-        // SAFETY: The instance is not polled.
-        let cx = unsafe { Poll::new(&napi, 64, 0, QueuePair::of(0), &WakeNow) };
         // SAFETY: This is the queue of the device, and no queue. Nothing else completes packets.
         let (queue, none) = unsafe {
             (
-                Completions::from_raw(raw, &cx),
-                Completions::from_raw(ptr::null_mut(), &cx),
+                Completions::from_raw(raw),
+                Completions::from_raw(ptr::null_mut()),
             )
         };
 

@@ -6,10 +6,6 @@ use super::{
     super::{
         registration::Registration,
         tests::fixture::Fixture,
-        tx_path::{
-            self,
-            Direct, //
-        },
         Device,
         Driver,
         Immediate,
@@ -368,8 +364,7 @@ mod cases {
         let mut data = Data::new(&gone);
         data.hangs = true;
         let (info, data) = Port::probe(&NO_PARENT, data)?;
-        let new_path = tx_path::new::<Port, Direct>;
-        let mut device = Registration::<Port>::new(&NO_PARENT, &info, data, new_path)?;
+        let mut device = Registration::<Port>::new(&NO_PARENT, &info, data)?;
         device.register(&info)?;
 
         // It is stopped, since it cannot be opened.

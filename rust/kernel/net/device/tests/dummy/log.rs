@@ -2,13 +2,8 @@
 
 //! The log of the dummy device, and the settings by which tests control it.
 
-use super::super::fixture;
-
 use crate::{
-    net::{
-        napi::Napi,
-        skbuff::SkBuff, //
-    },
+    net::napi::Napi,
     prelude::*,
     sync::{
         atomic::{
@@ -173,19 +168,12 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) flags: Atomic<u32>,
     /// The number of packets that the driver was asked about.
     pub(in crate::net::device) features_checks: Atomic<u32>,
-    /// The number of packets that the ring holds, if not zero.
-    pub(in crate::net::device) room: Atomic<usize>,
     /// Complete packets when another CPU has stopped the queue.
     pub(in crate::net::device) complete_late: Atomic<u32>,
     /// The polls that find packets in the wire and complete none of them.
     pub(in crate::net::device) hold: Atomic<u32>,
-    /// The number of packets that were taken, and of doorbells.
-    pub(in crate::net::device) taken: Atomic<u32>,
+    /// The number of doorbells.
     pub(in crate::net::device) told: Atomic<u32>,
-    /// The last number of each sender, see [`fixture::number_of`].
-    last: [Atomic<u32>; 8],
-    /// The number of packets that were out of order.
-    pub(in crate::net::device) disorder: Atomic<u32>,
     /// UDP over IPv4 is hashed with its ports.
     pub(in crate::net::device) udp_ports: Atomic<u32>,
     /// The number of times that the queue was not stopped when the device was down.
@@ -247,13 +235,9 @@ impl Log {
                 started_with: Atomic::new(0),
                 flags: Atomic::new(0),
                 features_checks: Atomic::new(0),
-                room: Atomic::new(0),
                 complete_late: Atomic::new(0),
                 hold: Atomic::new(0),
-                taken: Atomic::new(0),
                 told: Atomic::new(0),
-                last: [const { Atomic::new(0) }; 8],
-                disorder: Atomic::new(0),
                 udp_ports: Atomic::new(0),
                 awake: Atomic::new(0),
                 unreachable: Atomic::new(0),
@@ -290,18 +274,6 @@ impl Log {
         match self.claim.load(Relaxed) {
             0 => len,
             claim => claim,
-        }
-    }
-
-    /// Notes that a packet was put into the ring, and whether it follows the sender's previous one.
-    pub(in crate::net::device) fn note(&self, skb: &SkBuff) {
-        self.taken.fetch_add(1, Relaxed);
-        if let Some((sender, number)) = fixture::number_of(skb) {
-            if let Some(last) = self.last.get(sender) {
-                if last.xchg(number, Relaxed).wrapping_add(1) != number {
-                    self.disorder.fetch_add(1, Relaxed);
-                }
-            }
         }
     }
 

@@ -9,7 +9,7 @@
 //!
 //! [`TxQueue::sent`]: crate::net::queue::TxQueue::sent
 
-use super::super::{
+use super::{
     registration::Inner,
     Driver, //
 };

@@ -1,38 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The default path: straight into the driver.
+//! The way of a packet from the stack to the driver: the core holds the lock of the transmit queue,
+//! and each packet goes to [`Driver::start_xmit`] at once.
 
 use super::{
-    super::{
-        registration::Inner,
-        tx_slot::TxSlot,
-        Device,
-        Driver, //
-    },
-    busy,
-    drop_unsent,
-    Callbacks,
-    TxPath, //
+    doorbell::DoorbellOf,
+    registration::Inner,
+    tx_slot::TxSlot,
+    Device,
+    Driver, //
 };
 
 use crate::{
     bindings,
     net::{
-        queue::{
-            WakeNow,
-            WakeQueue,
-            Xmit, //
+        napi::{
+            Poll,
+            Polled, //
         },
+        queue::Xmit,
         skbuff::{
+            DropReason,
             SkBuff,
             TxSkBuff, //
         }, //
     },
     prelude::*, //
 };
-
-/// The core holds the lock of the transmit queue, and each packet goes to the driver at once.
-pub struct Direct;
 
 /// A transmit queue that is locked by this CPU.
 ///
@@ -117,33 +111,54 @@ impl<'a, T: Driver> Owned<'a, T> {
     }
 }
 
-impl<T: Driver> TxPath<T> for Direct {
-    fn new(_queues: u16) -> Result<Self> {
-        Ok(Self)
+/// Transmits a packet, or returns it to the core with `NETDEV_TX_BUSY`.
+///
+/// # Safety
+///
+/// To be called by `ndo_start_xmit()` of `dev`, for a packet of that device, with bottom halves
+/// disabled. `inner` must be the private part of `dev`.
+#[inline(always)]
+pub(super) unsafe fn start_xmit<T: Driver>(
+    inner: &Inner<T>,
+    dev: &Device,
+    skb: SkBuff,
+) -> bindings::netdev_tx_t {
+    // The core locks the queue of the first of several packets, and believes that the others are
+    // mapped to the same one. A filter of a queueing discipline can change that. They go the way of
+    // the first one: it may rely on them for the doorbell.
+    match Owned::of(inner, dev, skb.queue_mapping()) {
+        Some(queue) => queue.transmit(inner, skb),
+        None => Owned::transmit_by_another(inner, dev, skb),
     }
+}
 
-    #[inline(always)]
-    unsafe fn start_xmit(
-        &self,
-        inner: &Inner<T>,
-        dev: &Device,
-        skb: SkBuff,
-    ) -> bindings::netdev_tx_t {
-        // The core locks the queue of the first of several packets, and believes that the others
-        // are mapped to the same one. A filter of a queueing discipline can change that. They go
-        // the way of the first one: it may rely on them for the doorbell.
-        match Owned::of(inner, dev, skb.queue_mapping()) {
-            Some(queue) => queue.transmit(inner, skb),
-            None => Owned::transmit_by_another(inner, dev, skb),
-        }
-    }
+/// Calls `poll`, the driver's poll function, see [`DoorbellOf::poll`].
+///
+/// # Safety
+///
+/// To be called by the poll function of a vector of a device of driver `T`.
+#[inline]
+pub(super) unsafe fn poll<T: Driver>(
+    cx: &Poll<'_>,
+    poll: impl FnMut(&Poll<'_>) -> Polled,
+) -> Polled {
+    // SAFETY: By the safety requirements.
+    unsafe { T::Doorbell::poll(cx, poll) }
+}
 
-    #[inline(always)]
-    fn waker(&self, _index: u16) -> &dyn WakeQueue {
-        &WakeNow
-    }
+/// Drops a packet that cannot be transmitted, and counts it.
+#[cold]
+fn drop_unsent<T: Driver>(inner: &Inner<T>, skb: SkBuff) -> bindings::netdev_tx_t {
+    skb.drop_with(DropReason::DeviceNotReady);
 
-    fn callbacks(&self) -> Callbacks {
-        Callbacks::of::<T, Self>()
-    }
+    // SAFETY: The device is valid.
+    unsafe { bindings::dev_core_stats_tx_dropped_inc(inner.dev().as_raw()) };
+    bindings::netdev_tx::NETDEV_TX_OK
+}
+
+/// Returns a packet to the core, which keeps it and tries again.
+#[inline]
+fn busy(skb: SkBuff) -> bindings::netdev_tx_t {
+    let _ = skb.into_raw();
+    bindings::netdev_tx::NETDEV_TX_BUSY
 }
