@@ -14,7 +14,6 @@ MEMORY: Mapping[str, str] = {
     "slab": "objects of a slab cache in bulk",
     "alf_queue": "a lockless queue against ptr_ring",
     "qmempool": "a memory pool against the slab allocator",
-    "skb": "packets freed in bulk",
 }
 
 # The reference of each table.
@@ -27,7 +26,6 @@ REFERENCES = {
     "alf_queue-2cpu": "ptr_ring",
     "qmempool": "kmem_cache_alloc/free",
     "qmempool-xcpu": "kmem_cache",
-    "skb": "freed in place",
     "insn": "the C driver",
     "insn-option": "option off",
     "insn-senders": "the list in C",
@@ -158,12 +156,6 @@ ABOUT: Mapping[str, str] = {
     "qmempool-xcpu": "Compares pools with `kmem_cache` where another CPU frees. In User-Mode Linux "
     "the reference pays for interrupts that are signals of the host: the direction counts, and the "
     "size means nothing.",
-    "skb": "Compares SKBs built on one CPU and consumed by `napi_consume_skb()` on the same one or "
-    "on another: by default, and with `net.core.skb_defer_max` at 0, where all are freed by the "
-    "CPU that consumes them. The packets of two cpus are received ones, with a page of a page "
-    "pool, which are freed in place in any case; those of the other rows with two CPUs are sent "
-    "back. That takes an interrupt for every 64 packets, which is a signal in User-Mode Linux: "
-    "the direction counts, and the size means nothing.",
     "seed": "Compares the rates that commit 100dfa74ca tells after its change with those that the "
     "simulation predicts from the rates before. Rests on estimates made with all four rates known: "
     "it checks that the model has the right parts, and means nothing as a proof of a number.",

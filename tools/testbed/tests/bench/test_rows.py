@@ -33,9 +33,9 @@ class Rows(unittest.TestCase):
         self.assertEqual((row.ours, row.reference), (4.0, 4.8))
 
     def test_a_round_without_its_counterpart_does_not_count(self) -> None:
-        lines = ["round 1", "bulk_bench: skb|one cpu|ours|10|ps",
-                 "round 2", "bulk_bench: skb|one cpu|ours|10|ps",
-                 "bulk_bench: skb|one cpu|reference|30|ps"]  # fmt: skip
+        lines = ["round 1", "bulk_bench: alf_queue|spsc 4|ours|10|ps",
+                 "round 2", "bulk_bench: alf_queue|spsc 4|ours|10|ps",
+                 "bulk_bench: alf_queue|spsc 4|reference|30|ps"]  # fmt: skip
         self.assertEqual(parse(lines)[0].ratios, (3.0,))
 
     def test_a_figure_that_is_no_time_has_no_ratio(self) -> None:
@@ -79,7 +79,6 @@ class Rows(unittest.TestCase):
             ("alf_queue", "mpmc 8", 2.0),
             ("qmempool", "process", None),
             ("qmempool-xcpu", "batch 1", 2.0),
-            ("skb", "two cpus", 0.97),
         ):
             self.assertEqual(target(bench, case), wanted, f"{bench} {case}")
 
