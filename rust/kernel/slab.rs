@@ -20,14 +20,14 @@
 //! keeps at most two times `keep` objects per CPU and ten times `keep` per NUMA node. A bulk call
 //! allocates no object ahead of its use; a single allocation that finds the sheaf empty fills it.
 //!
-//! [`Cache::shrink`] frees all of them, [`Cache::footprint`] returns how much memory they take.
+//! [`Cache::shrink`] frees all of them.
 //!
 //! # Contexts
 //!
 //! Objects can be allocated in any context that the allocation flags permit, and freed in any
 //! context but NMI, one by one and in bulk, with interrupts enabled or disabled. With
-//! `CONFIG_PREEMPT_RT`, both need a context that can sleep. Creating, shrinking, measuring and
-//! dropping a cache may sleep.
+//! `CONFIG_PREEMPT_RT`, both need a context that can sleep. Creating, shrinking and dropping
+//! a cache may sleep.
 //!
 //! C header: [`include/linux/slab.h`](srctree/include/linux/slab.h)
 //!
@@ -72,7 +72,6 @@ use core::{
 };
 
 mod batch;
-mod footprint;
 mod object;
 mod options;
 mod pinned;
@@ -82,7 +81,6 @@ mod tests;
 
 pub use self::{
     batch::Batch,
-    footprint::Footprint,
     object::Object,
     options::Options,
     pinned::PinnedBatch, //
@@ -258,16 +256,6 @@ impl<T> Cache<T> {
         // SAFETY: By the type invariants, the cache is valid. The return value only tells whether
         // slabs are left.
         unsafe { bindings::kmem_cache_shrink(self.as_raw()) };
-    }
-
-    /// Returns the memory that the cache takes, including objects in use.
-    ///
-    /// This walks lists of the allocator; it is for statistics and tests. May sleep, and takes a
-    /// lock that is held where memory is allocated, so a shrinker must not call it. Returns
-    /// [`None`] without `CONFIG_SLUB_DEBUG`.
-    pub fn footprint(&self) -> Option<Footprint> {
-        // SAFETY: By the type invariants, the cache is valid.
-        unsafe { footprint::of(self.raw) }
     }
 
     /// Allocates memory for an object.

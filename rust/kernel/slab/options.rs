@@ -130,7 +130,7 @@ impl Options {
     }
 
     /// Returns the capacity of a sheaf; zero leaves it to the allocator.
-    fn capacity(&self) -> Result<u32> {
+    pub(super) fn capacity(&self) -> Result<u32> {
         let keep = match self.keep {
             Some(keep) => keep,
             // Room for two batches, so that one batch in use does not empty the sheaf. Without

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Benchmarks of slab: the cost of allocating and freeing an object, in bulk and alone, and the
-//! memory that a cache retains when no object is in use.
+//! Benchmarks of slab: the cost of allocating and freeing an object, in bulk and alone.
 //!
 //! Loading the module runs one round. `reference/bench_slab_reference.c` is the C side.
 
@@ -54,8 +53,7 @@ const PASSES: usize = 5;
 /// Runs one round.
 fn run(report: &Report) -> Result {
     bulk(report)?;
-    single(report)?;
-    rest(report)
+    single(report)
 }
 
 fn median(mut times: [u64; PASSES]) -> u64 {
@@ -106,34 +104,5 @@ fn single(report: &Report) -> Result {
         });
     }
     report.time("slab-single", fmt!("single"), median(times));
-    Ok(())
-}
-
-/// Reports the memory that a cache retains after bulk calls of all sizes, the part of it that
-/// shrinking returns, and the memory that a cache with the default sheaves retains.
-fn rest(report: &Report) -> Result {
-    let ours = Cache::with_options(c"bulk_bench_ours_rest", options().bulk(MAX_SIZE))?;
-    let plain = Cache::with_options(c"bulk_bench_plain_rest", options())?;
-
-    for (name, cache) in [("ours", &ours), ("plain", &plain)] {
-        for size in SIZES {
-            for _ in 0..100 {
-                cycle(cache, size);
-            }
-        }
-        // The footprint is only known with CONFIG_SLUB_DEBUG.
-        let Some(kept) = cache.footprint() else {
-            continue;
-        };
-        cache.shrink();
-        let left = cache.footprint().unwrap_or_default();
-        report.figure("slab-rest", fmt!("{name}"), kept.bytes as u64, "bytes");
-        report.figure(
-            "slab-rest",
-            fmt!("{name} shrunk"),
-            left.bytes as u64,
-            "bytes",
-        );
-    }
     Ok(())
 }

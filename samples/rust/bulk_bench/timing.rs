@@ -27,18 +27,6 @@ impl Report {
     pub(crate) fn time(&self, bench: &str, case: kernel::fmt::Arguments<'_>, picoseconds: u64) {
         pr_info!("bulk_bench: {bench}|{case}|ours|{picoseconds}|ps\n");
     }
-
-    /// Reports a value that is not a time.
-    #[allow(dead_code, reason = "few benchmarks have one")]
-    pub(crate) fn figure(
-        &self,
-        bench: &str,
-        case: kernel::fmt::Arguments<'_>,
-        value: u64,
-        unit: &str,
-    ) {
-        pr_info!("bulk_bench: {bench}|{case}|ours|{value}|{unit}\n");
-    }
 }
 
 /// Returns the time of one operation, in picoseconds.

@@ -32,11 +32,6 @@ static inline u64 bench_median_of(u64 *times, size_t n)
 	pr_info("bulk_bench: " bench "|" fmt "|reference|%llu|ps\n", \
 		##__VA_ARGS__, (unsigned long long)(ps))
 
-/* Reports a value that is not a time. */
-#define bench_figure(bench, value, unit, fmt, ...)			\
-	pr_info("bulk_bench: " bench "|" fmt "|reference|%llu|" unit "\n", \
-		##__VA_ARGS__, (unsigned long long)(value))
-
 #define bench_median(times)	bench_median_of(times, BENCH_REPEATS)
 
 /* Returns the time that @calls runs of @body take, in nanoseconds. */

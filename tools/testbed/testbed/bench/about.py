@@ -141,9 +141,6 @@ ABOUT: Mapping[str, str] = {
     "other CPUs free to.",
     "slab-single": "Compares `Cache::alloc()` with `kmem_cache_alloc()`, one object at a time. "
     "Means nothing for batches.",
-    "slab-rest": "Memory that a cache keeps after the benchmark, and after `Cache::shrink()`: "
-    "`Batch` with its large sheaves, and the plain cache. Means nothing for other sizes of "
-    "objects.",
     "alf_queue": "Compares queues with `ptr_ring` and its locks, put in and taken out on one CPU. "
     "Means nothing for contention.",
     "alf_queue-2cpu": "The same with producers and consumers on two CPUs. Means nothing if the two "
