@@ -6,7 +6,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # make exports the variables of its command line. Their names are passed on so that
-# unknown ones are refused; tools/testbed/testbed/settings.py lists all variables.
+# unknown ones are refused; tools/testbed/testbed/help.txt lists all variables.
 export SKBULK_GIVEN := $(foreach v,$(.VARIABLES),$(if $(findstring command,$(origin $v)),$v))
 
 # All verbs are checked before the first one begins, and run one after the other.
@@ -19,7 +19,7 @@ CHECK := tools/buildroot check
 .PHONY: help demo test bench results run shell debug deb model patches lint doctor clean distclean
 
 help:
-	@sed '1,/^HELP = /d; /^"""/,$$d' tools/testbed/testbed/settings.py
+	@cat tools/testbed/testbed/help.txt
 
 demo test bench results run shell debug deb model patches lint:
 	@$(TESTBED) $@

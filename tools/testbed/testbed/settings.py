@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every variable of the verbs: the one place that lists, reads and checks them.
+"""Every variable of the verbs: the one place that reads and checks them.
 
-HELP is the output of `make help` and the table of variables. An entry is
+help.txt is the output of `make help` and the table of variables. An entry is
 
       NAME=KIND    for VERB, VERB; default VALUE
           text
 
 with a kind of `_KINDS`, alternatives (`a|b`) or a range of numbers (`1..8`,
-`1..`). tools/buildroot passes these variables into the build root; it and the
-Makefile read them with sed, as the host may have no Python. combinations.py
-refuses values that do not go together.
+`1..`). tools/buildroot passes these variables into the build root; it reads
+them with sed, as the host may have no Python. combinations.py refuses values
+that do not go together.
 
 The check runs before anything is built, where possible with the host's own
 Python (3.9 or later; this file needs only its standard library).
@@ -29,158 +29,7 @@ from testbed.combinations import together
 from testbed.host.ui import Failure
 from testbed.source import tags
 
-HELP = """\
-skbulk: a Rust driver for Intel's 82599 next to the C driver, on a modelled card
-
-  make demo        build everything, forward packets with both drivers in turn,
-                   print the comparison and write it to out/demo.json
-  make test        the tests of a change, in User-Mode Linux; ALL=1 runs all others,
-                   too; the last line is "N passed, N failed"
-  make bench       time bulk memory natively in User-Mode Linux, ours against the C
-                   it wraps, and forwarding and TCP, Rust driver against C driver;
-                   count instructions per forwarded packet; tables, out/bench.json,
-                   out/bench-*.svg, and flame graphs, out/insn-*.svg
-  make run         boot the VM and run SCRIPT in it as root with both ports present;
-                   prints the script's output. Its exit code (99: the script was
-                   fine, but the kernel complained) is in the last line and in
-                   out/results/exit-code, as make itself returns 2 for any but 0.
-                   With TRACE=1: the register accesses of both drivers, side by side
-  make shell       a prompt in the same VM; without a terminal it runs the commands
-                   on its standard input:  echo dmesg | make shell
-  make debug       make shell, or make run if SCRIPT is given, with QEMU's gdb stub and a
-                   kernel that gdb can read; prints the gdb command
-  make deb         Debian packages of a kernel with both drivers, for a machine with
-                   a real card: out/deb
-  make model       the modelled card for your own QEMU or User-Mode Linux: builds
-                   out/nicmodel/nicmodel and prints the commands that attach it
-  make patches     write the kernel series as mails, ready for git am and, with
-                   recipients, for git send-email, to out/patches: a folder for each
-                   of the series that patches/series names
-  make results     render RESULTS.md and the tables in README.md from the records
-  make lint        the linters alone
-  make doctor      list missing tools, and how to get them
-  make clean       remove out/, and the builds of all clones in the cache (kernels,
-                   model); the build root and the kernel's source stay
-  make distclean   remove skbulk's cache folder, and out/
-  make help        this text
-
-Variables, as in  make run SCRIPT=try.sh DRIVER=c:
-
-  SCRIPT=FILE              for run, debug
-      The script to run. In the VM, $PORT0 and $PORT1 are the ports, the command
-      wire talks to the modelled card, load-driver and unload-driver change the
-      driver, and files in /mnt/job/results appear in out/results.
-  ARGS=WORDS               for run
-      For a SCRIPT that is a selftest: its arguments and variables, for example
-      ARGS="-t mtu SEED=5".
-  DRIVER=DRIVER            for run, shell, debug; default rust
-      The driver to load: rust, c, none, or the folder of one of your own, whose
-      Makefile has a line obj-m += NAME.o (samples/rust/driver_net is an example).
-  MACHINE=qemu|uml         for demo, run, shell; default qemu
-      A VM, or User-Mode Linux, at this machine's own speed but without
-      instruction counts.
-  CARD=82599|82599-kx4|e1000e  for demo, run, shell, debug; default 82599
-      The card in the VM: the modelled 82599 with a cage for modules or for a backplane, or the
-      82574L that QEMU itself models.
-  CONFIG=perf|debug|kcsan|cfi|rt|arm64  for demo, run, shell, debug; default perf
-      The kernel in the VM. MACHINE=uml has one of its own; the demo uses perf.
-  CONFIG_EXTRA=FILES       for demo, test, bench, run, shell, debug, deb
-      Fragments of a kernel configuration (CONFIG_X=y, one per line) for every
-      kernel that is built; separate several by blanks.
-  CONFIG_BASE=FILE         for deb
-      The configuration to start from, for example /boot/config-* of that machine,
-      which takes an hour (default: a small one, tools/testbed/configs/machine.config).
-  KERNEL_ARGS=WORDS        for run, shell, debug
-      Words for the kernel's command line.
-  WAIT=0|1                 for debug; default 0
-      1 stops the machine before its first instruction until gdb says continue.
-  JUDGE=0|1                for run, shell, debug, test; default 0
-      1 makes the modelled card refuse what the datasheet forbids, and as slow and
-      undefined as it allows; broken rules are printed, and the exit code of make run is 96.
-      make test judges by itself; 0 with ONLY=mutants shows which mutants live without it.
-  TRACE=0|1                for run; default 0
-      1 boots User-Mode Linux with ixgbe and with DRIVER in turn, without SCRIPT, and
-      prints which registers each of them uses in the life of a port, from probe to
-      remove; written to out/trace.txt and out/trace.json. With DRIVER=rust, the exit
-      code is 1 if an access that only one of them makes is not explained in
-      ixgbe_rust.rst.
-  CPUS=1..8                for run, shell, debug; default 2
-      Processors of the guest.
-  TIMEOUT=SECONDS          for run, shell; default 600
-      The time limit of the script, or of the commands that make shell reads.
-  ONLY=NAMES               for test, bench
-      The suites or benchmarks to run; ONLY=list names them. For make test,
-      suite/program selects one program of a suite.
-  NETIF=INTERFACE          for test
-      A port of this machine, a real card's perhaps: the selftests for any port with a
-      peer run on it, and nothing else. They set it down and up. Call make as root.
-  REMOTE=PLACE             for test
-      The other end of NETIF's cable: ssh:root@host, or netns:name for a namespace.
-  ALL=0|1|rest             for test; default 0
-      1 runs everything that needs no ONLY=, in three kernels; rest what 1 adds to
-      make test by itself.
-  SHARD=I/N                for test
-      The I-th of N parts of the tests, of about the same duration each.
-  LANES=1..16              for test
-      Tests that run at the same time (two per processor).
-  LIMIT=SECONDS            for test
-      No test begins later than that, and no kernel's build goes on; what is left is
-      listed as not run, and counted in the last line.
-  COVERAGE=0|1             for test; default 0
-      1 runs e2e-uml and e2e-kx4, or the programs of them that ONLY names, with a kernel
-      and a model that count, and prints how many functions of the driver, the
-      abstractions and the model they enter; by program in out/coverage.json.
-  REPEAT=1..1000           for test; default 1
-      Runs the tests as often, one time after the other, and lists what failed at all.
-  LOAD=0|1                 for test; default 0
-      1 keeps a processor busy meanwhile.
-  ROUNDS=1..1000           for bench
-      Rounds of make bench (7; 3 boots for insn).
-  CASES=NAMES              for bench
-      Of forward and tcp: the cases with one of these words in their names
-      (CASES="1 flow,latency"; an unknown word lists all cases).
-  AUTHOR=PERSON            for patches
-      "Name <mail>": the sender of the patches, with a sign-off. Without it they
-      have none.
-  VERSION=1..99            for patches; default 1
-      The number of the posting: from 2 on, subjects have it, as in
-      [PATCH net-next v2 3/12].
-  TAGS=TAGS                for patches
-      Tags for each patch that is written, before the sign-off:
-      TAGS="Reviewed-by: Jane Doe <jane@example.org>; Acked-by: ..."
-  SERIES=NAME              for patches, test
-      One of the series; make test ONLY=bisect builds after each of its patches.
-  RECORD=0|1               for bench, demo, test, results; default 0
-      make bench and make demo record their figures, from which RESULTS.md is
-      made, and make bench with insn the instruction counts that make test
-      compares with, tools/insn/record/insn.json; make test updates the durations
-      that SHARD uses, and the list of checks in which none may be missing, or with
-      COVERAGE=1 the functions that its programs enter; make results takes the
-      counts of the last make test.
-  FRAMES=1000..100000000   for demo; default 1000000
-      Frames per driver.
-  XMIT_LLIST=0|1           for demo; default 0
-      Packets in front of a qdisc are combined in Rust and enqueued in batches.
-  JOBS=1..1024             for demo, test, bench, run, shell, debug, deb, model, lint
-      The number of compilers at the same time (one per processor).
-  KDIR=TREE                for demo, test, bench, run, shell, debug, deb, patches
-      Build on your own tree instead of Debian's source: a git tree or not, with
-      changes of your own, with the series (or a part of it) applied or without.
-      It is copied, never changed; missing parts of the series are added.
-  OVERLAY=0|1              for demo, bench, run, shell, debug, deb; default 1
-      0 builds the kernel without the series.
-  ACCEL=kvm|tcg            for demo, test, bench, run, shell, debug
-      The accelerator of the VM, without a probe.
-  SKBULK_HOST=0|1          for all; default 0
-      1 uses this machine's own tools instead of the build root, if make doctor
-      finds them sufficient.
-  SKBULK_MIRROR=URL        for all
-      The Debian mirror (default: the one that apt uses here).
-  XDG_CACHE_HOME=PATH      for all
-      The cache is skbulk/ in there (default: ~/.cache).
-
-A switch (0|1) takes no and yes, too.
-"""
+HELP = (Path(__file__).parent / "help.txt").read_text(encoding="utf-8")
 
 # Set by the build root, never by hand; proxies, CI and the date of mails are the caller's.
 INTERNAL = (
@@ -454,11 +303,8 @@ def child_environment(**more: str) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """settings.py help, or settings.py check VERB: the variables of the verb, and of all others
-    on make's command line, before any work."""
-    if arguments == ["help"]:
-        sys.stdout.write(HELP)
-        return 0
+    """settings.py check VERB: the variables of the verb, and of all others on make's command
+    line, before any work."""
     try:
         for verb in goals_of(arguments[1], os.environ):
             read(verb)

@@ -136,7 +136,7 @@ class Table(unittest.TestCase):
         assert function
 
         def names(*kinds: str) -> list[str]:
-            words = f'settings={PACKAGE / "settings.py"}; {function[0]}variables "$@"'
+            words = f'settings={PACKAGE / "help.txt"}; {function[0]}variables "$@"'
             done = subprocess.run(["bash", "-c", words, "bash", *kinds], capture_output=True,
                                   text=True, check=True)  # fmt: skip
             return done.stdout.split()
