@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from testbed.bench.about import MEMORY
-
 # The suites of make test, in their order; tools/testbed/suites holds them.
 SUITES = {
     "python": "unit tests of the Python packages in tools/",
@@ -67,6 +65,13 @@ MUTANTS_FEW = (
     "rx-tail-early", "tx-no-fcs", "tables-undefined", "crc-disagrees", "msix-single",
 )  # fmt: skip
 
+# The benchmarks of bulk memory: each has two modules in samples/rust/bulk_bench, bench_NAME.rs
+# and reference/bench_NAME_reference.c.
+MEMORY = {
+    "slab": "objects of a slab cache in bulk",
+    "alf_queue": "a lockless queue against ptr_ring",
+    "qmempool": "a memory pool against the slab allocator",
+}
 # The benchmarks of make bench.
 BENCHES = {
     **MEMORY,

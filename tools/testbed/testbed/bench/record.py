@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from testbed.bench.about import MEMORY
 from testbed.bench.rows import Row
-from testbed.catalogue import SUITES
+from testbed.catalogue import MEMORY, SUITES
 from testbed.env import Env
 from testbed.host import proc
 from testbed.host.machine import describe_machine

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from testbed.bench import forward, results
-from testbed.bench.about import ABOUT, TITLES
+from testbed.bench.about import ABOUT, HEAD, TITLES
 from testbed.bench.record import PARTS, Circumstances, Content, load
 from testbed.bench.rows import Row, table
 from testbed.coverage import table as coverage
@@ -22,18 +22,6 @@ from testbed.selftests import reasons
 from testbed.selftests import record as selftests
 
 RESULTS, README = "RESULTS.md", "README.md"
-_HEAD = """# Results
-
-Generated from `tools/testbed/record/results/` by `make results`; not to be edited.
-`make bench RECORD=1` and `make demo RECORD=1` renew the records, and `make results RECORD=1` takes
-over the results of the last `make test`.
-A benchmark runs both sides in alternation. Tables show medians: of times, in nanoseconds per
-packet, element or object unless a unit is given, and of the ratios of pairs of rounds, with their
-spread. A ratio above 1 means that ours is better. Single times vary by tens of percent from run to
-run on a virtual machine, so ratios near 1 are not significant. All rows of a run are shown,
-regressions and missed targets included. Each section is of its own date, commit and machine: a
-figure of one section says nothing about one of another.
-"""
 _BLOCK = re.compile(r"^<!-- recorded: (\w+) -->\n.*?^<!-- end of recorded -->\n", re.M | re.S)
 
 
@@ -122,7 +110,7 @@ _IN_README = {"demo": demo, "durations": durations}
 
 def render(records: Mapping[str, Content]) -> str:
     """RESULTS.md."""
-    parts = [_HEAD]
+    parts = [HEAD]
     for name, title in TITLES.items():
         if name not in records:
             continue

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import mean, median
 from typing import Any
 
-from testbed.bench.about import REFERENCES
+from testbed.bench.about import REFERENCES, TARGETS
 from testbed.host.ui import Failure
 
 _ROUND = re.compile(r"^round (\d+)$")
@@ -120,58 +120,10 @@ def parse(lines: Iterable[str]) -> list[Row]:
     return sorted(rows, key=lambda row: benches.index(row.bench))
 
 
-# The least ratios that cases should reach, by benchmark.
-_TARGETS: Mapping[str, Mapping[str, float]] = {
-    "qmempool": {"softirq": 3.0, "n-pattern 256": 2.0},
-    # 400 and 2,350 instructions, where the stock C driver takes 577 and 2,732.
-    "insn": {"driver": 1.44, "all": 1.16},
-    "xmit": {"1 sender": 0.97},
-    # 0.3 doorbells per packet, where the reference has one.
-    "xmit-ring": {"2 senders one ring": 1.3, "2 senders one ring doorbells": 1 / 0.3},
-    "xmit-qdisc": {"1 sender fq": 0.97, "2 senders fq": 1.15},
-    # Throughput has to exceed that of the C driver; latency may be 5 % longer.
-    "forward": {
-        "1 flow 1 cpu": 1.25,
-        "1 flow 1 cpu shared tails": 1.15,
-        "transmit 1 cpu": 1.15,
-        "transmit 1 cpu shared tails": 1.15,
-        "transmit burst 8 1 cpu": 1.15,
-        "transmit burst 8 1 cpu shared tails": 1.15,
-        "transmit burst 32 1 cpu": 1.15,
-        "transmit burst 32 1 cpu shared tails": 1.15,
-        "latency 1 cpu median": 0.95,
-        "latency 1 cpu shared tails median": 0.95,
-    },
-}
-# The same for all cases of a benchmark.
-_TARGETS_OF_ALL = {
-    "slab-single": 0.97,
-    "slab-sized": 0.97,
-    "qmempool-xcpu": 2.0,
-    "forward-scaling": 1.0,
-}
-
-
 def target(bench: str, case: str) -> float | None:
     """The least ratio that a case should reach, if it has one."""
-    number = re.search(r"\d+$", case)
-    count = int(number[0]) if number else 0
-    if bench == "tcp":
-        # With TSO, the card splits packets for both drivers.
-        return 1.0 if case.endswith("TSO off") else 1.1
-    if bench == "window":
-        under_way = int(case.split()[1])
-        return 1.0 if under_way <= 32 else 1.25 if under_way >= 64 else None
-    if bench == "slab":
-        # Where bulk free installs sheaves, the plain call has no cliff to compare with.
-        return 0.95 if count <= 16 else 0.97
-    if bench == "slab-loop":
-        return 2.5 if count >= 8 else 1.3 if count == 2 else None
-    if bench == "alf_queue":
-        return 2.0 if count >= 8 else None
-    if bench == "alf_queue-2cpu":
-        return 2.0 if count == 16 else None
-    return _TARGETS.get(bench, {}).get(case, _TARGETS_OF_ALL.get(bench))
+    known = TARGETS.get(bench, {}).items()
+    return next((least for pattern, least in known if re.search(pattern, case)), None)
 
 
 def table(rows: list[Row]) -> list[str]:

@@ -7,10 +7,11 @@ import pytest
 
 from testbed.bench import in_turn, tcp
 from testbed.bench import rows as bench_rows
-from testbed.bench.about import MEMORY, REFERENCES
+from testbed.bench.about import REFERENCES
 from testbed.bench.xmit import qdisc
 from testbed.bench.xmit.rounds import SHORT
 from testbed.build.kernel import UML
+from testbed.catalogue import MEMORY
 from testbed.harness.results import Results
 from testbed.host.ui import Failure, say
 from testbed.suites.conftest import Ready

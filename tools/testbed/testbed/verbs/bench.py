@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.bench import driver_plots, forward, in_turn, instructions, plots, record, report, tcp
-from testbed.bench.about import MEMORY
 from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row, met, parse, table, target
 from testbed.bench.xmit import counted, measure
 from testbed.build.kernel import UML
-from testbed.catalogue import BENCHES
+from testbed.catalogue import BENCHES, MEMORY
 from testbed.env import Env
 from testbed.host.ui import clock, say, since_start
 from testbed.workshop import Built, built

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed.bench import record, report
-from testbed.bench.about import ABOUT, MEMORY, REFERENCES, TITLES
+from testbed.bench.about import ABOUT, REFERENCES, TITLES
 from testbed.bench.record import PARTS, Circumstances, refusals
 from testbed.bench.rows import Row
+from testbed.catalogue import MEMORY
 from testbed.host.ui import Failure
 
 CLONE = Path(__file__).parents[4]
