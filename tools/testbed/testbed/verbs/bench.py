@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.bench import driver_plots, forward, in_turn, instructions, plots, record, report, tcp
+from testbed.bench import forward, in_turn, instructions, plots, record, report, tcp
 from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row, met, parse, table, target
 from testbed.bench.xmit import counted, measure
@@ -142,7 +142,7 @@ def _raced_written(env: Env, raced: measure.Measured, quiet: bool) -> list[Path]
         say(line)
     path = env.out / simulation.FIGURES
     path.write_text(json.dumps({"quiet": quiet, **raced.record()}, indent=1) + "\n")
-    return [path, *raced.draw(env.out)]
+    return [path, raced.draw(env.out)]
 
 
 def _rows_written(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
@@ -155,4 +155,4 @@ def _rows_written(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
     with_target = [row for row in rows if target(row.bench, row.case) is not None]
     reached = sum(met(row) for row in with_target)
     say(f"\n{reached} of {len(with_target)} targets met")
-    return [path, *plots.draw(rows, env.out), *driver_plots.draw(rows, env.out)]
+    return [path, *plots.draw(rows, env.out)]

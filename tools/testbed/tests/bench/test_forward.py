@@ -12,8 +12,8 @@ from typing import Any
 from unittest import mock
 
 from testbed.bench import forward, in_turn
-from testbed.bench.driver_plots import spread
 from testbed.bench.forward import BENCH, COST, FORWARD, MACHINES, OPTIONS, SCALING, cells, parse
+from testbed.bench.plots import spread
 from testbed.bench.rows import table, target
 from testbed.boot.job import Job
 from testbed.boot.uml import pins

@@ -10,7 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 from testbed.bench.rows import met, table
-from testbed.bench.xmit.figures import Figures, parse, quantile, sentences
+from testbed.bench.xmit.figures import Figures, parse, sentences
+from testbed.bench.xmit.rounds import quantile
 from testbed.host.ui import Failure
 from txsim import calibrate
 from txsim.designs import BY_NAME

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from insn import counts
 from insn.counts import WindowCount
 from testbed.bench.guest import run_bench
 from testbed.bench.rows import Row
 from testbed.bench.xmit import qdisc
+from testbed.bench.xmit.rounds import paired
 from testbed.boot.job import Job
 from testbed.host.ui import Failure, say
 from testbed.workshop import Built
@@ -28,6 +29,8 @@ _ROUNDS = 3
 _SECONDS = {"warm": 0.2, "window": 1.0}
 # The loops of a processor that waits for a lock.
 _WAITING = ("queued_spin_lock_slowpath", "queued_read_lock_slowpath", "queued_write_lock_slowpath")
+# The end of the cases' names that have those.
+_WAITS = " waiting"
 
 # By case and design, the values of all rounds.
 Found = dict[tuple[str, str], list[float]]
@@ -77,27 +80,19 @@ def per_packet(lines: Sequence[str], windows: Sequence[WindowCount]) -> Found:
         waiting = sum(one.instructions for one in window.functions
                       if one.function.endswith(_WAITING))  # fmt: skip
         packets = record["counted"]
-        for end, value in (("", sum(window.by_module.values())), (" waiting", waiting)):
+        for end, value in (("", sum(window.by_module.values())), (_WAITS, waiting)):
             key = (record["case"] + end, record["design"])
             found.setdefault(key, []).append(value / packets)
     return found
 
 
-def compare(found: Mapping[tuple[str, str], Sequence[float]]) -> list[Row]:
-    """The comparisons, case by case."""
-    rows = []
-    for case in dict.fromkeys(case for case, _ in found):
-        for pair in qdisc.PAIRS:
-            ours, reference = found.get((case, pair.ours)), found.get((case, pair.reference))
-            if ours is not None and reference is not None:
-                rows.append(_row(case, ours, reference))
-    return rows
-
-
-def _row(case: str, ours: Sequence[float], reference: Sequence[float]) -> Row:
-    # Waiting may be none at all, by which nothing can be divided.
-    if case.endswith(" waiting"):
-        return Row.of_events(BENCH, case, "instructions", ours, reference)
-    ratios = tuple(b / a for a, b in zip(ours, reference, strict=True))
-    means = [sum(side) / len(side) for side in (ours, reference)]
-    return Row(BENCH, case, "instructions", means[0], means[1], ratios)
+def compare(found: Found) -> list[Row]:
+    """The comparisons. Waiting may be none at all, by which nothing can be divided."""
+    return [
+        Row.of_events(BENCH, case, "instructions", ours, reference)
+        if case.endswith(_WAITS)
+        else Row.of_pairs(
+            BENCH, case, "instructions", *(dict(enumerate(one)) for one in (ours, reference))
+        )
+        for case, _, ours, reference in paired(found, qdisc.PAIRS)
+    ]

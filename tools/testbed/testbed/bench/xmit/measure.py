@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row
 from testbed.bench.xmit import figures, plot, qdisc, rounds
-from testbed.bench.xmit.figures import Figures, parse
+from testbed.bench.xmit.figures import Figures
 from testbed.bench.xmit.rounds import Found
 from testbed.workshop import Built
 
 BENCH = "xmit"
-_CPUS = 2
 
 
 @dataclass
@@ -43,19 +43,14 @@ class Measured:
             "qdisc": [one.record() for one in self.qdisc],
         }
 
-    def draw(self, folder: Path) -> list[Path]:
-        """The plots."""
-        return [
-            plot.measured(self.sink, folder),
-            plot.by_design(self.qdisc, qdisc.LABELS, qdisc.BENCH, folder),
-        ]
+    def draw(self, folder: Path) -> Path:
+        """The rates into a sink."""
+        ns = {key: median(one.ns.values()) for key, one in self.sink.found.items()}
+        return plot.measured(ns, folder)
 
 
 def run(ready: Built, number: int) -> Measured:
     """Boot, run a number of rounds of each, return the counts."""
-    return Measured(_sink(ready, number), qdisc.run(ready, number))
-
-
-def _sink(ready: Built, number: int) -> Figures:
-    title = f"transmitting in User-Mode Linux, {_CPUS} CPUs: {number} rounds"
-    return parse(run_modules(ready, BENCH, [BENCH], number, title))
+    title = f"transmitting in User-Mode Linux, 2 CPUs: {number} rounds"
+    sink = figures.parse(run_modules(ready, BENCH, [BENCH], number, title))
+    return Measured(sink, qdisc.run(ready, number))
