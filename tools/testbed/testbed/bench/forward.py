@@ -7,12 +7,10 @@ nanoseconds per packet.
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from testbed.bench.in_turn import Cell, InTurn, Machine
+from testbed.bench.in_turn import Cell, Figure, InTurn, Machine, Values, collect, rows_of
 from testbed.bench.rows import Row
 from testbed.host.ui import say
 
@@ -32,10 +30,6 @@ BURSTS = (8, 32)
 # Characters of the longest bar.
 _BAR = 50
 _ONE, _MANY = "1 flow", "64 flows"
-
-
-# By bench and case, whether it is the Rust driver, and pair.
-Values = defaultdict[tuple[str, str], dict[bool, dict[int, float]]]
 
 
 def _cell(machine: Machine, name: str, kind: str, **more: Any) -> Cell:
@@ -89,60 +83,43 @@ MACHINES = tuple(
 )
 
 
+def figures(record: Mapping[str, Any]) -> Iterator[Figure]:
+    """The figures in a line of the guest."""
+    case, driver = record["case"], record["driver"]
+    time, cost, events = BENCH, COST, ""
+    if "missing" in record:
+        say(f"    {case}, {driver}: not measured: {record['missing']}")
+    elif "on" in record:
+        time, cost, events = OPTIONS, OPTIONS_COST, OPTIONS_EVENTS
+        case = case if driver == "rust" else f"{case}, C driver"
+    elif "lost" in record:
+        time, cost, events = WINDOW, WINDOW_COST, WINDOW_EVENTS
+    yield "ns", (time, case, "ns")
+    yield "cost", (cost, case, "ns")
+    for part in ("median", "p99"):
+        yield part, (time, f"{case} {part}", "ns")
+    for part in EVENTS if events else ():
+        yield part, (events, f"{case} {part}", "per 1000")
+
+
 def parse(lines: Iterable[str]) -> list[Row]:
     """Rows from the lines that the guest wrote, in the order of their first line."""
-    values: Values = defaultdict(lambda: {True: {}, False: {}})
-    for line in lines:
-        record = json.loads(line)
-        if "failed" in record:
-            continue
-        case, driver = record["case"], record["driver"]
-        if "missing" in record:
-            say(f"    {case}, {driver}: not measured: {record['missing']}")
-        elif "on" in record:
-            name = case if driver == "rust" else f"{case}, C driver"
-            for bench, part in ((OPTIONS, "ns"), (OPTIONS_COST, "cost")):
-                values[bench, name][record["on"]][record["pair"]] = record[part]
-            for part in EVENTS:
-                if part in record:
-                    key = (OPTIONS_EVENTS, f"{name} {part}")
-                    values[key][record["on"]][record["pair"]] = record[part]
-        elif "lost" in record:
-            for bench, part in ((WINDOW, "ns"), (WINDOW_COST, "cost")):
-                values[bench, case][driver == "rust"][record["pair"]] = record[part]
-            for part in EVENTS:
-                if part in record:
-                    key = (WINDOW_EVENTS, f"{case} {part}")
-                    values[key][driver == "rust"][record["pair"]] = record[part]
-        elif "median" in record:
-            for part in ("median", "p99"):
-                key = (BENCH, f"{case} {part}")
-                values[key][driver == "rust"][record["pair"]] = record[part]
-        else:
-            for bench, part in ((BENCH, "ns"), (COST, "cost")):
-                if part in record:
-                    values[bench, case][driver == "rust"][record["pair"]] = record[part]
+    values = collect(lines, figures)
     _scaling(values)
-    return [_row(bench, case, sides[True], sides[False]) for (bench, case), sides in values.items()]
-
-
-def _row(bench: str, case: str, ours: dict[int, float], reference: dict[int, float]) -> Row:
-    if bench in (OPTIONS_EVENTS, WINDOW_EVENTS):
-        both = [[1000 * value for value in one.values()] for one in (ours, reference)]
-        return Row.of_events(bench, case, "per 1000", *both)
-    return Row.of_pairs(bench, case, "times" if bench == SCALING else "ns", ours, reference)
+    return rows_of(values)
 
 
 def _scaling(values: Values) -> None:
     """The cost of many flows relative to one, from the same pair."""
-    for (bench, case), many in list(values.items()):
+    for (bench, case, unit), many in list(values.items()):
         if bench != COST or not case.startswith(_MANY) or "queues" not in case:
             continue
         rest = case.removeprefix(_MANY)
-        alone = values[COST, _ONE + rest]
+        alone = values[COST, _ONE + rest, unit]
         for rust, pairs in many.items():
             for pair in pairs.keys() & alone[rust].keys():
-                values[SCALING, rest.strip()][rust][pair] = pairs[pair] / alone[rust][pair]
+                ratio = pairs[pair] / alone[rust][pair]
+                values[SCALING, rest.strip(), "times"][rust][pair] = ratio
 
 
 FORWARD = InTurn(BENCH, "forwarding", MACHINES, cells, parse)
@@ -160,29 +137,4 @@ def curve(rows: Iterable[Row]) -> list[str]:
             rate = 1e9 / (value or 1)
             bar = sign * max(1, round(_BAR * rate / fastest))
             lines.append(f"{name:<34}{rate:>11,.0f} {bar}")
-    return lines
-
-
-def is_rate(row: Row) -> bool:
-    """Whether a row measures a stream of packets rather than a single one."""
-    return row.bench in (BENCH, OPTIONS) and not row.case.startswith("latency")
-
-
-def sentences(rows: list[Row]) -> list[str]:
-    """The rates, as packets per second before and after."""
-    lines: list[str] = []
-    known = [row for row in rows if is_rate(row) and row.ours and row.reference]
-    for bench, before, after in ((BENCH, "C", "Rust"), (OPTIONS, "off", "on")):
-        block = [row for row in known if row.bench == bench]
-        if not block:
-            continue
-        lines += ["", f"{bench}, packets per second: {before} is before, {after} after",
-                  f"{'case':<38}{'before':>11}{'after':>11}{'more':>11}{'ns':>10}"]  # fmt: skip
-        for row in block:
-            assert row.ours and row.reference
-            old, new = 1e9 / row.reference, 1e9 / row.ours
-            lines.append(
-                f"{row.case:<38}{old:>11,.0f}{new:>11,.0f}{new - old:>+11,.0f}"
-                f"{row.ours - row.reference:>+10.2f}"
-            )
     return lines

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,10 @@ _SECONDS = 180
 _LEAST_SECONDS = 900
 
 Cell = dict[str, Any]
+# A name in a line of the guest, and its place: bench, case, unit.
+Figure = tuple[str, tuple[str, str, str]]
+# By place, side (whether it is ours) and pair.
+Values = defaultdict[tuple[str, str, str], dict[bool, dict[int, float]]]
 
 
 @dataclass(frozen=True)
@@ -70,11 +75,6 @@ class InTurn:
     parse: Callable[[Iterable[str]], list[Row]]
 
     @property
-    def program(self) -> str:
-        """The path of the guest's program in the clone."""
-        return f"tools/testbed/guest/{self.name}_bench.py"
-
-    @property
     def file(self) -> str:
         """The file with the guest's lines."""
         return f"{self.name}.jsonl"
@@ -89,6 +89,31 @@ class InTurn:
             if wanted:
                 found.append((machine, wanted))
         return found
+
+
+def collect(lines: Iterable[str], figures: Callable[[Cell], Iterable[Figure]]) -> Values:
+    """The figures in the guest's lines, in the order of their first line."""
+    values: Values = defaultdict(lambda: {True: {}, False: {}})
+    for line in lines:
+        record = json.loads(line)
+        if "failed" in record:
+            continue
+        # An option on or off, or one of two drivers.
+        ours = record.get("on", record["driver"] == "rust")
+        for name, table in figures(record):
+            if name in record:
+                values[table][ours][record["pair"]] = record[name]
+    return values
+
+
+def rows_of(values: Values) -> list[Row]:
+    """The rows; those of events are means."""
+    return [
+        Row.of_events(*key, sides[True].values(), sides[False].values())
+        if key[2].startswith("per ")
+        else Row.of_pairs(*key, sides[True], sides[False])
+        for key, sides in values.items()
+    ]
 
 
 def check(benches: Sequence[InTurn], text: str) -> None:
@@ -149,7 +174,7 @@ def measure(
         ready.kernels["uml"].module(driver)
     plan = {"pairs": rounds, "drivers": drivers, "cells": wanted, "queues": machine.queues}
     job = Job(
-        env.clone / bench.program,
+        env.clone / f"tools/testbed/guest/{bench.name}_bench.py",
         "none",
         timeout=max(_LEAST_SECONDS, _SECONDS * rounds),
         cpus=machine.cpus,

@@ -60,7 +60,8 @@ class Row:
         cls, bench: str, case: str, unit: str, ours: Iterable[float], reference: Iterable[float]
     ) -> Row:
         """A row of means, without a ratio: most often there is nothing to divide by."""
-        both = [list(values) for values in (ours, reference)]
+        scale = 1000 if unit == "per 1000" else 1
+        both = [[scale * value for value in values] for values in (ours, reference)]
         means = [mean(values) if values else None for values in both]
         return cls(bench, case, unit, means[0], means[1], ())
 

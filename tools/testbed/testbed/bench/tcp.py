@@ -7,13 +7,11 @@ This module has the cases and makes rows, in megabits of payload per second.
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from testbed.bench.in_turn import Cell, InTurn, Machine
+from testbed.bench.in_turn import Cell, Figure, InTurn, Machine, collect, rows_of
 from testbed.bench.rows import Row
 
 BENCH = "tcp"
@@ -77,30 +75,19 @@ def short_cells(machine: Machine) -> list[Cell]:
     return [{**cell, "bytes": cell["bytes"] // _PART} for cell in cells(machine)]
 
 
+def figures(record: Mapping[str, Any]) -> Iterator[Figure]:
+    """The figures in a line of the guest."""
+    case = record["case"]
+    yield "mbits", (BENCH, case, "Mbit/s")
+    yield "cost", (COST, case, "ns")
+    yield "retransmitted", (EVENTS, f"{case} retransmitted", "per MiB")
+    yield "rx_no_descriptor", (EVENTS, f"{case} lost", "per MiB")
+    yield "interrupts", (EVENTS, f"{case} interrupts", "per MiB")
+
+
 def parse(lines: Iterable[str]) -> list[Row]:
     """Rows from the lines that the guest wrote, in the order of their first line."""
-    values: dict[tuple[str, str, str], dict[bool, dict[int, float]]] = defaultdict(
-        lambda: {True: {}, False: {}}
-    )
-    for line in lines:
-        record = json.loads(line)
-        if "failed" in record:
-            continue
-        case = record["case"]
-        for key, name in (
-            ((BENCH, case, "Mbit/s"), "mbits"),
-            ((COST, case, "ns"), "cost"),
-            ((EVENTS, f"{case} retransmitted", "per MiB"), "retransmitted"),
-            ((EVENTS, f"{case} lost", "per MiB"), "rx_no_descriptor"),
-            ((EVENTS, f"{case} interrupts", "per MiB"), "interrupts"),
-        ):
-            values[key][record["driver"] == "rust"][record["pair"]] = record[name]
-    return [
-        Row.of_events(*key, sides[True].values(), sides[False].values())
-        if key[0] == EVENTS
-        else Row.of_pairs(*key, sides[True], sides[False])
-        for key, sides in values.items()
-    ]
+    return rows_of(collect(lines, figures))
 
 
 TCP = InTurn(BENCH, "TCP over a cable", MACHINES, cells, parse)

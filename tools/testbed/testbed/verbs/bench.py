@@ -147,7 +147,7 @@ def _raced_written(env: Env, raced: measure.Measured, quiet: bool) -> list[Path]
 
 def _rows_written(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
     """Print the rows, write out/bench.json and the plots; returns the files."""
-    for line in [*table(rows), *forward.sentences(rows)]:
+    for line in table(rows):
         say(line)
     path = env.out / "bench.json"
     records = [{**row.record(), "quiet": quiet} for row in rows]
