@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,14 @@ class Use:
     def kinds(self) -> tuple[str, ...]:
         """The kinds of these accesses."""
         return (*([READ] if self.reads else []), *([WRITE] if self.writes else []))
+
+    def with_that_of(self, other: Use | None) -> Use:
+        """The accesses of two registers of an array."""
+        if other is None:
+            return self
+        values = {one for one in (self.written, other.written) if one is not None}
+        written = "various" if len(values) > 1 else next(iter(values), None)
+        return Use(self.reads + other.reads, self.writes + other.writes, written)
 
 
 @dataclass(frozen=True)
@@ -80,23 +88,17 @@ def read(driver: str, answer: Mapping[str, Any]) -> Trace:
 
 def lonely(traces: Sequence[Trace]) -> set[Access]:
     """The accesses of one of two drivers that the other does not make, in any phase."""
-    first, second = (
-        {(one.register, one.kind): one for one in trace.accesses()} for trace in traces
-    )
-    return {
-        one
-        for ours, theirs in ((first, second), (second, first))
-        for key, one in ours.items()
-        if key not in theirs
-    }
+    makers: dict[tuple[Register, str], list[Access]] = {}
+    for access in (one for trace in traces for one in trace.accesses()):
+        makers.setdefault((access.register, access.kind), []).append(access)
+    return {found[0] for found in makers.values() if len(found) == 1}
 
 
 @dataclass(frozen=True)
 class Row:
     """Neighbouring registers of an array that are used alike in a phase, or one register."""
 
-    name: str
-    indices: tuple[int, ...]
+    registers: Sequence[Register]
     # By driver.
     uses: Mapping[str, Use]
     # Kinds of access that only one driver makes in this phase, by driver; those that the other
@@ -107,82 +109,46 @@ class Row:
     @property
     def label(self) -> str:
         """The name, with the places in the array."""
-        return self.name + (f"[{ranges(self.indices)}]" if self.indices else "")
+        places = [one.index for one in self.registers if one.index is not None]
+        return self.registers[0].name + (f"[{ranges(places)}]" if places else "")
+
+
+def registers(traces: Iterable[Trace], phase: str) -> list[Register]:
+    """The registers that one of the drivers uses in a phase, by offset."""
+    return sorted({one for trace in traces for one in trace.phases.get(phase, {})})
 
 
 def rows(traces: Sequence[Trace], phase: str) -> list[Row]:
     """A phase of two drivers, by offset."""
     alone = lonely(traces)
     used = {trace.driver: trace.phases.get(phase, {}) for trace in traces}
-    groups: dict[tuple[Any, ...], list[Register]] = {}
-    for register in sorted({one for registers in used.values() for one in registers}):
-        kinds = {
-            name: registers[register].kinds if register in registers else ()
-            for name, registers in used.items()
-        }
-        here = {name: _without(kinds, name) for name in kinds}
-        ever = {
-            name: tuple(kind for kind in here[name] if Access(name, register, kind) in alone)
-            for name in kinds
-        }
+    groups: dict[tuple[Any, ...], Row] = {}
+    for register in registers(traces, phase):
+        kinds = {name: one.get(register, Use()).kinds for name, one in used.items()}
+        here, ever = {}, {}
+        for name in kinds:
+            others = {kind for other in kinds if other != name for kind in kinds[other]}
+            here[name] = tuple(kind for kind in kinds[name] if kind not in others)
+            ever[name] = tuple(one for one in here[name] if Access(name, register, one) in alone)
         key = (register.name, *kinds.values(), *ever.values())
-        groups.setdefault(key, []).append(register)
-    return [_fold(members, used, alone) for members in groups.values()]
-
-
-def _without(kinds: Mapping[str, tuple[str, ...]], name: str) -> tuple[str, ...]:
-    others = {kind for other, found in kinds.items() if other != name for kind in found}
-    return tuple(kind for kind in kinds[name] if kind not in others)
-
-
-def _fold(
-    members: Sequence[Register],
-    used: Mapping[str, Mapping[Register, Use]],
-    alone: set[Access],
-) -> Row:
-    uses = {
-        name: _sum(registers[one] for one in members if one in registers)
-        for name, registers in used.items()
-    }
-    kinds = {name: use.kinds for name, use in uses.items()}
-    here = {name: _without(kinds, name) for name in kinds}
-    ever = {
-        name: tuple(kind for kind in here[name] if Access(name, members[0], kind) in alone)
-        for name in kinds
-    }
-    indices = tuple(one.index for one in members if one.index is not None)
-    return Row(members[0].name, indices, uses, here, ever)
-
-
-def _sum(uses: Iterable[Use]) -> Use:
-    found = list(uses)
-    written = [one.written for one in found if one.written is not None]
-    return Use(
-        sum(one.reads for one in found),
-        sum(one.writes for one in found),
-        None if not written else written[0] if len(set(written)) == 1 else "various",
-        min((one.first for one in found), default=0),
-    )
+        known = groups.get(key, Row([], {name: Use() for name in used}, here, ever))
+        uses = {
+            name: use.with_that_of(used[name].get(register)) for name, use in known.uses.items()
+        }
+        groups[key] = Row([*known.registers, register], uses, here, ever)
+    return list(groups.values())
 
 
 def ranges(numbers: Sequence[int]) -> str:
     """Numbers in ascending order: 0-3,5. Those of equal distances: 0-60/4."""
-    return ",".join(
-        str(run.start) if len(run) == 1
-        else f"{run[0]}-{run[-1]}" + (f"/{run.step}" if run.step > 1 else "")
-        for run in _runs(numbers)
-    )  # fmt: skip
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[range]:
-    rest = list(numbers)
+    words, rest = [], list(numbers)
     while rest:
         step = rest[1] - rest[0] if len(rest) > 1 else 1
-        count = 1
-        while count < len(rest) and rest[count] - rest[count - 1] == step:
-            count += 1
-        if step > 1 and count < 3:
-            count = 1
-        run = range(rest[0], rest[count - 1] + 1, step)
-        yield run if len(run) > 1 else range(rest[0], rest[0] + 1)
+        ends = (n for n in range(1, len(rest)) if rest[n] - rest[n - 1] != step)
+        count = next(ends, len(rest))
+        if count == 1 or (step > 1 and count < 3):
+            words.append(str(rest.pop(0)))
+            continue
+        words.append(f"{rest[0]}-{rest[count - 1]}" + (f"/{step}" if step > 1 else ""))
         rest = rest[count:]
+    return ",".join(words)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from testbed.boot.job import Job
 from testbed.boot.nicmodel import Model
@@ -69,13 +68,9 @@ def main(env: Env) -> int:
     found = reasons.explain(env, traces) if driver.name == "rust" else None
     if found:
         lines += ["", *found.text()]
-    _write(env, lines)
-    return 1 if found and found.unexplained else 0
-
-
-def _write(env: Env, lines: Sequence[str]) -> None:
     for line in lines:
         say(line)
     path = env.out / "trace.txt"
     path.write_text("".join(f"{line}\n" for line in lines))
     say(f"written: {path}, {path.with_suffix('.json')}")
+    return 1 if found and found.unexplained else 0

@@ -15,7 +15,7 @@ DOCUMENT = "Documentation/networking/device_drivers/ethernet/intel/ixgbe_rust.rs
 _TITLE = "Accesses that only one of the drivers makes"
 _DRIVERS = {"``ixgbe``": "c", "``ixgbe_rust``": "rust"}
 _KINDS = {"reads": (READ,), "writes": (WRITE,), "uses": (READ, WRITE)}
-_REGISTERS = re.compile(r"``(?P<name>\w+)(?:\[(?P<first>\d+)(?:-(?P<last>\d+))?\])?``")
+_REGISTERS = re.compile(r"``(\w+)(?:\[(\d+)(?:-(\d+))?\])?``")
 
 
 @dataclass(frozen=True)
@@ -112,17 +112,11 @@ def parse(document: str) -> list[Reason]:
 def _reason(cells: Sequence[str]) -> Reason:
     group, accesses, registers, _ = cells
     driver, kind = accesses.split()
-    patterns = tuple(
-        Pattern(found["name"], int(found["first"] or 0), _last(found))
-        for found in _REGISTERS.finditer(registers)
-    )
-    return Reason(group, _DRIVERS[driver], _KINDS[kind], patterns)
-
-
-def _last(found: re.Match[str]) -> int | None:
-    if found["last"]:
-        return int(found["last"])
-    return int(found["first"]) if found["first"] else None
+    patterns = []
+    for name, first, last in _REGISTERS.findall(registers):
+        end = last or first
+        patterns.append(Pattern(name, int(first or 0), int(end) if end else None))
+    return Reason(group, _DRIVERS[driver], _KINDS[kind], tuple(patterns))
 
 
 def explain(env: Env, traces: Sequence[Trace]) -> Explained:
@@ -132,13 +126,7 @@ def explain(env: Env, traces: Sequence[Trace]) -> Explained:
 
 def look_up(reasons: Sequence[Reason], accesses: Iterable[Access]) -> Explained:
     """Each access, with the first row that covers it."""
-    by_reason: list[tuple[Reason, list[Access]]] = [(reason, []) for reason in reasons]
-    unexplained = []
+    found: dict[Reason | None, list[Access]] = {reason: [] for reason in (*reasons, None)}
     for access in sorted(accesses):
-        for reason, found in by_reason:
-            if reason.covers(access):
-                found.append(access)
-                break
-        else:
-            unexplained.append(access)
-    return Explained(by_reason, unexplained)
+        found[next((one for one in reasons if one.covers(access)), None)].append(access)
+    return Explained([(reason, found[reason]) for reason in reasons], found[None])

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from testbed.trace.accesses import Row, Trace, Use, lonely, rows
+from testbed.trace.accesses import Row, Trace, lonely, registers, rows
 
 _NAME = 26
-_SIDE = 28
-_LETTERS = {"read": "r", "write": "w"}
 LEGEND = (
     "r, w: reads, writes; written: the value written last. The last column has accesses that",
     "only one driver makes: in this phase in brackets, in no phase at all without.",
@@ -26,72 +24,49 @@ def phases(traces: Sequence[Trace]) -> list[str]:
 def text(traces: Sequence[Trace]) -> list[str]:
     """A table for each phase."""
     lines = list(LEGEND)
+    heads = "".join(_side(f"{trace.driver}: r", "w", "written") for trace in traces)
     for phase in phases(traces):
-        found = rows(traces, phase)
-        counts = ", ".join(
-            f"{trace.driver} {_count(trace.phases.get(phase, {}))}" for trace in traces
-        )
-        lines += ["", f"{phase}: {counts} accesses"]
-        sides = "".join(_heading(trace.driver) for trace in traces)
-        lines += [f"  {'register':<{_NAME}}{sides}  only".rstrip()]
-        lines += [f"  {row.label:<{_NAME}}{_sides(row)}  {_marks(row)}".rstrip() for row in found]
+        counts = [(trace.driver, trace.phases.get(phase, {}).values()) for trace in traces]
+        sums = ", ".join(f"{driver} {sum(use.reads + use.writes for use in uses)}"
+                         for driver, uses in counts)  # fmt: skip
+        lines += ["", f"{phase}: {sums} accesses", f"  {'register':<{_NAME}}{heads}  only"]
+        for row in rows(traces, phase):
+            sides = "".join(_side(use.reads or "-", use.writes or "-", use.written or "")
+                            for use in row.uses.values())  # fmt: skip
+            lines.append(f"  {row.label:<{_NAME}}{sides}  {_marks(row)}".rstrip())
     return lines
 
 
-def _count(registers: Mapping[Any, Use]) -> int:
-    return sum(use.reads + use.writes for use in registers.values())
-
-
-def _heading(driver: str) -> str:
-    return f"{driver + ': r':>{_SIDE - 18}}{'w':>7}{'written':>11}"
-
-
-def _sides(row: Row) -> str:
-    return "".join(_side(use) for use in row.uses.values())
-
-
-def _side(use: Use) -> str:
-    return (f"{use.reads or '-':>{_SIDE - 18}}{use.writes or '-':>7}"
-            f"{use.written or '':>11}")  # fmt: skip
+def _side(reads: object, writes: object, written: str) -> str:
+    return f"{reads!s:>10}{writes!s:>7}{written:>11}"
 
 
 def _marks(row: Row) -> str:
     marks = []
     for driver, kinds in row.here.items():
-        ever = "".join(_LETTERS[kind] for kind in kinds if kind in row.ever[driver])
-        here = "".join(_LETTERS[kind] for kind in kinds if kind not in row.ever[driver])
-        words = [*([ever] if ever else []), *([f"({here})"] if here else [])]
-        if words:
-            marks.append(f"{driver} {' '.join(words)}")
+        ever = "".join(kind[0] for kind in kinds if kind in row.ever[driver])
+        here = "".join(kind[0] for kind in kinds if kind not in row.ever[driver])
+        words = [ever, f"({here})" if here else ""]
+        if kinds:
+            marks.append(f"{driver} {' '.join(filter(None, words))}")
     return ", ".join(marks)
 
 
 def record(traces: Sequence[Trace]) -> dict[str, Any]:
     """The content of out/trace.json."""
-    alone = lonely(traces)
+    found = []
+    for phase in phases(traces):
+        used = [
+            {**asdict(register), **{trace.driver: asdict(trace.phases[phase][register])
+             for trace in traces if register in trace.phases.get(phase, {})}}
+            for register in registers(traces, phase)
+        ]  # fmt: skip
+        found.append({"name": phase, "registers": used})
     return {
         "drivers": [trace.driver for trace in traces],
-        "phases": [
-            {
-                "name": phase,
-                "registers": [
-                    {
-                        **asdict(register),
-                        **{
-                            trace.driver: asdict(trace.phases[phase][register])
-                            for trace in traces
-                            if register in trace.phases.get(phase, {})
-                        },
-                    }
-                    for register in sorted(
-                        {one for trace in traces for one in trace.phases.get(phase, {})}
-                    )
-                ],
-            }
-            for phase in phases(traces)
-        ],
+        "phases": found,
         "only": [
             {"driver": one.driver, "kind": one.kind, **asdict(one.register)}
-            for one in sorted(alone)
+            for one in sorted(lonely(traces))
         ],
     }
