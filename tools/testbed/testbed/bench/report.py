@@ -16,7 +16,7 @@ from testbed.bench import forward, results
 from testbed.bench.about import ABOUT, HEAD, TITLES
 from testbed.bench.record import PARTS, Circumstances, Content, load
 from testbed.bench.rows import Row, table
-from testbed.coverage import table as coverage
+from testbed.coverage import summary as coverage
 from testbed.host.ui import Failure, clock
 from testbed.selftests import reasons
 from testbed.selftests import record as selftests

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,28 +70,21 @@ def totals(pid: int, known: Sequence[Records]) -> dict[int, int]:
 
     A module that was loaded several times counts with all of them.
     """
-    found: dict[int, int] = {}
+    found: Counter[int] = Counter()
     try:
         with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as file:
-            for name, count in _counts(file.fileno(), _mapped(pid), known):
-                found[name] = found.get(name, 0) + count
+            for start, end in _mapped(pid):
+                content = _read(file.fileno(), start, end)
+                for one in known:
+                    for place in one.at(content):
+                        held = content[place : place + len(one.data)]
+                        found.update(_sums(file.fileno(), start + place, held))
     except OSError as error:
         raise Failure(f"cannot read the memory of process {pid}: {error.strerror}") from error
-    return found
+    return dict(found)
 
 
-def _counts(
-    memory: int, ranges: Iterable[tuple[int, int]], known: Sequence[Records]
-) -> Iterator[tuple[int, int]]:
-    """The sum of each record's counters, wherever it is."""
-    for start, end in ranges:
-        content = _read(memory, start, end)
-        for one in known:
-            for place in one.at(content):
-                yield from _sums(memory, start + place, content[place : place + len(one.data)])
-
-
-def _sums(memory: int, address: int, held: bytes) -> Iterator[tuple[int, int]]:
+def _sums(memory: int, address: int, held: bytes) -> Counter[int]:
     """The sum of the counters of each record; all of them lie side by side."""
     places = [
         (name, address + _RECORD.size * index + distance, count)
@@ -98,55 +92,40 @@ def _sums(memory: int, address: int, held: bytes) -> Iterator[tuple[int, int]]:
     ]
     first = min(place for _, place, _ in places)
     counters = _read(memory, first, max(place + 8 * count for _, place, count in places))
+    found: Counter[int] = Counter()
     for name, place, count in places:
-        yield name, sum(struct.unpack_from(f"<{count}Q", counters, place - first))
+        found[name] += sum(struct.unpack_from(f"<{count}Q", counters, place - first))
+    return found
 
 
 def _mapped(pid: int) -> list[tuple[int, int]]:
     """Ranges of readable memory, without the guest's memory as a whole, which the model maps for
     each port: there, pages that belong together lie apart."""
-    maps = [_Map.parse(line) for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
-    largest = max((one.end - one.start for one in maps if one.shared), default=0)
-    whole = {one.shared for one in maps if one.shared and one.end - one.start > largest // 2}
-    found: list[tuple[int, int]] = []
-    for one in maps:
-        if not one.readable or one.shared in whole:
-            continue
-        if found and found[-1][1] == one.start:
-            found[-1] = found[-1][0], one.end
-        else:
-            found.append((one.start, one.end))
-    return found
-
-
-@dataclass(frozen=True)
-class _Map:
-    """A line of /proc/PID/maps."""
-
-    start: int
-    end: int
-    readable: bool
-    # Of shared memory: the file, and the address at which its beginning would be.
-    shared: tuple[str, str, int] | None
-
-    @classmethod
-    def parse(cls, line: str) -> _Map:
+    maps = []
+    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         bounds, access, offset, device, inode = line.split()[:5]
         start, end = (int(one, 16) for one in bounds.split("-"))
+        # Of shared memory: the file, and the address at which its beginning would be.
         file = (device, inode, start - int(offset, 16)) if "s" in access else None
-        return cls(start, end, "r" in access, file)
+        maps.append((start, end, access, file))
+    largest = max((end - start for start, end, _, file in maps if file), default=0)
+    whole = {file for start, end, _, file in maps if file and end - start > largest // 2}
+    found: list[tuple[int, int]] = []
+    for start, end, access, file in maps:
+        if "r" not in access or file in whole:
+            continue
+        if found and found[-1][1] == start:
+            start = found.pop()[0]
+        found.append((start, end))
+    return found
 
 
 def _read(memory: int, start: int, end: int) -> bytes:
     """Memory up to the first page that cannot be read."""
-    parts = []
-    while start < end:
-        try:
-            part = os.pread(memory, end - start, start)
-        except OSError:
-            break
-        if not part:
-            break
-        parts.append(part)
-        start += len(part)
-    return b"".join(parts)
+    content = b""
+    try:
+        while part := os.pread(memory, end - start - len(content), start + len(content)):
+            content += part
+    except OSError:
+        pass
+    return content

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 from testbed.bench import record
 from testbed.boot import nicmodel
 from testbed.build import kernel
@@ -23,7 +25,9 @@ def finish(env: Env, passed: bool) -> None:
     content = summary.of_run(env.out, env.clone, known)
     for part, (entered, every) in summary.sums(content).items():
         say(f"    {part}: {entered} of {every} functions entered")
-    say(f"written: {summary.write(env.out, content)}")
+    path = env.out / "coverage.json"
+    path.write_text(json.dumps(content, indent=1) + "\n")
+    say(f"written: {path}")
     if not env.settings.switch("RECORD"):
         return
     problems = [f"{name} has not run" for name in summary.missing(env.clone, content)]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The record of a run: entered functions by part of the sources and by program."""
+"""The record of a run: entered functions by part of the sources and by program, and its text."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Set
+import textwrap
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from testbed.coverage import recorder
 from testbed.coverage.functions import Function
 from testbed.selftests.kinds import COVERED, in_tier
 
-FILE = "coverage.json"
 DRIVER = "drivers/net/ethernet/intel/ixgbe/rust"
 # Folders that count: their part, and the depth down to which each has a row of its own. Of the
 # samples, programs need some, but no part of the tier is chosen for them.
@@ -21,10 +20,12 @@ _FOLDERS = {
     "rust/kernel": ("abstractions", 5),
     "tools/nicmodel": ("model", 5),
 }
-Content = dict[str, Any]
+# Files that a row of RESULTS.md names.
+_FILES = 3
+Content = Mapping[str, Any]
 
 
-def of_run(out: Path, clone: Path, known: Mapping[int, Function]) -> Content:
+def of_run(out: Path, clone: Path, known: Mapping[int, Function]) -> dict[str, Any]:
     """The content of out/coverage.json, of the programs that have run."""
     every = {one for one in known.values() if part_of(one.file)}
     runs = {
@@ -47,7 +48,9 @@ def _folder_of(file: str, folders: Set[str]) -> str:
     return "/".join(folder.removesuffix("/src").replace("/src/", "/").split("/")[:depth])
 
 
-def content(every: Set[Function], runs: Mapping[str, Set[Function]], tier: Set[str]) -> Content:
+def content(
+    every: Set[Function], runs: Mapping[str, Set[Function]], tier: Set[str]
+) -> dict[str, Any]:
     """Functions that programs of the tier enter, and those that others enter beside."""
     entered = set[Function]().union(*(run for name, run in runs.items() if name in tier))
     folders = {one.file.rpartition("/")[0] for one in every}
@@ -83,7 +86,7 @@ def missing(clone: Path, content: Content) -> list[str]:
     return sorted(set(in_tier(clone, COVERED)) - set(content["programs"]))
 
 
-def sums(content: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+def sums(content: Content) -> dict[str, tuple[int, int]]:
     """Entered functions and all of them, by part."""
     return {
         part: (sum(row[0] for row in rows.values()), sum(row[1] for row in rows.values()))
@@ -91,8 +94,38 @@ def sums(content: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     }
 
 
-def write(out: Path, content: Content) -> Path:
-    """Write out/coverage.json."""
-    path = out / FILE
-    path.write_text(json.dumps(content, indent=1) + "\n")
-    return path
+def render(content: Content) -> str:
+    """The record for RESULTS.md: two tables, and lists of what nothing enters."""
+    lines = ["| part | functions | entered |", "| --- | ---: | ---: |"]
+    for part, (entered, every) in sums(content).items():
+        lines.append(f"| **{part}** | **{every}** | **{entered}** |")
+        lines += [f"| `{folder}` | {row[1]} | {row[0]} |"
+                  for folder, row in content["parts"][part].items()]  # fmt: skip
+    lines += ["", *_fill("By program: functions entered, and those that no other program of the "
+                         "tier enters, with files that they are in.")]  # fmt: skip
+    lines += ["", "| program | functions | it alone | in |", "| --- | ---: | ---: | --- |"]
+    programs = sorted(content["programs"].items(), key=lambda one: (-one[1]["alone"], one[0]))
+    lines += [_row(name, one) for name, one in programs]
+    lines += ["", "Files of which no program enters a function:", ""]
+    lines += _fill(_listed(content["files"]))
+    lines += ["", "Functions of the driver that no program enters:", ""]
+    for file, names in content["driver"].items():
+        lines += textwrap.wrap(f"- `{file.removeprefix(f'{DRIVER}/')}`: {_listed(names)}", 100,
+                               subsequent_indent="  ", break_on_hyphens=False)  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _row(name: str, one: Content) -> str:
+    files = [file.rpartition("/")[2] for file in one["files"]]
+    more = " ..." if len(files) > _FILES else ""
+    when = "" if one["tier"] else " (`ALL=1`)"
+    return (f"| {name}{when} | {one['entered']} | {one['alone']} | "
+            f"{', '.join(files[:_FILES])}{more} |")  # fmt: skip
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{one}`" for one in names) or "none"
+
+
+def _fill(text: str) -> list[str]:
+    return textwrap.wrap(text, 100, break_on_hyphens=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.coverage import recorder, summary, table
+from testbed.coverage import recorder, summary
 from testbed.coverage.functions import Function
 from testbed.selftests.kinds import COVERED, in_tier
 
@@ -55,7 +55,7 @@ def test_programs_of_the_tier_that_have_not_run_are_missing() -> None:
 
 
 def test_tables_show_sums_and_the_reason_for_each_program() -> None:
-    lines = table.render(summary.content(EVERY, RUNS, TIER)).splitlines()
+    lines = summary.render(summary.content(EVERY, RUNS, TIER)).splitlines()
     for line in (
         "| **driver** | **3** | **1** |",
         f"| `{DRIVER}port` | 3 | 1 |",
