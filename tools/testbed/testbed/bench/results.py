@@ -52,37 +52,32 @@ def mean_bulk(histogram: dict[str, int]) -> float | None:
     return objects / calls
 
 
-def _count(answer: dict[str, Any], name: str) -> int:
-    value = answer.get(name, 0)
-    return int(value) if isinstance(value, (int, float)) else 0
-
-
 def combine(rounds: list[Round]) -> dict[str, Any]:
     """One driver's rounds as the record that out/demo.json holds."""
-    lost: Counter[str] = Counter(dict.fromkeys(LOSSES, 0))
-    damage: Counter[str] = Counter()
-    bulk: Counter[str] = Counter()
-    for one in rounds:
-        lost.update(one.answer.get("lost") or {})
-        damage.update(one.answer.get("damage") or {})
-        bulk.update(one.bulk)
-    seconds = sum(float(one.answer.get("seconds") or 0) for one in rounds)
-    forwarded = sum(_count(one.answer, "forwarded") for one in rounds)
-    record: dict[str, Any] = {
-        name: sum(_count(one.answer, name) for one in rounds) for name in ("sent", "forwarded")
+
+    def total(name: str) -> Any:
+        return sum(one.answer.get(name) or 0 for one in rounds)
+
+    def merged(name: str) -> Counter[str]:
+        parts = (Counter[str](one.answer.get(name) or {}) for one in rounds)
+        return sum(parts, Counter[str]())
+
+    bulk = sum((Counter(one.bulk) for one in rounds), Counter[str]())
+    return {
+        "sent": total("sent"),
+        "forwarded": total("forwarded"),
+        "lost": dict.fromkeys(LOSSES, 0) | merged("lost"),
+        "duplicated": total("duplicated"),
+        "damaged": total("damaged"),
+        "damage": dict(merged("damage")),
+        "reordered": total("reordered"),
+        "seconds": round(total("seconds"), 3),
+        "pps": round(total("forwarded") / total("seconds")) if total("seconds") else None,
+        "pps_of_rounds": [round(one.answer.get("pps") or 0) for one in rounds],
+        "instructions_per_packet": None,
+        "driver_instructions_per_packet": None,
+        "bulk_free_histogram": in_order(bulk),
     }
-    record["lost"] = dict(lost)
-    for name in ("duplicated", "damaged"):
-        record[name] = sum(_count(one.answer, name) for one in rounds)
-    record["damage"] = {name: count for name, count in damage.items() if count}
-    record["reordered"] = sum(_count(one.answer, "reordered") for one in rounds)
-    record["seconds"] = round(seconds, 3)
-    record["pps"] = round(forwarded / seconds) if seconds else None
-    record["pps_of_rounds"] = [round(float(one.answer.get("pps") or 0)) for one in rounds]
-    record["instructions_per_packet"] = None
-    record["driver_instructions_per_packet"] = None
-    record["bulk_free_histogram"] = in_order(dict(bulk))
-    return record
 
 
 def ratios(drivers: dict[str, dict[str, Any]]) -> dict[str, float | None]:
@@ -110,38 +105,41 @@ def problems(name: str, record: dict[str, Any], wanted: int) -> list[str]:
     return found
 
 
+# Rows that are compared: titles, keys, digits.
+_RATES = (
+    ("packets/s", "pps", 0),
+    ("instructions/packet", "instructions_per_packet", 1),
+    ("  of these in the driver", "driver_instructions_per_packet", 1),
+)
+
+
 def _number(value: Any, digits: int = 0) -> str:
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
 def table(drivers: dict[str, dict[str, Any]], ratio: dict[str, float | None]) -> list[str]:
     """The table that the demo prints."""
-    sides = list(drivers.values())
-    titles = {"rust": "Rust", "c": "C"}
-    rows = [["", *[titles.get(name, name) for name in drivers], "Rust/C"]]
-
-    def row(title: str, values: list[Any], digits: int = 0, key: str = "") -> None:
-        last = _number(ratio[key], 3) if key else ""
-        rows.append([title, *[_number(value, digits) for value in values], last])
-
-    for title, key in (("frames in", "sent"), ("forwarded", "forwarded")):
-        row(title, [one[key] for one in sides])
-    for reason in LOSSES:
-        row(f"lost: {reason.replace('_', ' ')}", [one["lost"].get(reason, 0) for one in sides])
-    for key in ("duplicated", "damaged", "reordered"):
-        row(key, [one[key] for one in sides])
-    for title, key, digits in (
-        ("packets/s", "pps", 0),
-        ("instructions/packet", "instructions_per_packet", 1),
-        ("  of these in the driver", "driver_instructions_per_packet", 1),
-    ):
-        row(title, [one.get(key) for one in sides], digits, key)
+    sides, titles = list(drivers.values()), {"rust": "Rust", "c": "C"}
     histograms = [one["bulk_free_histogram"] for one in sides]
-    for size in in_order({size: 0 for one in histograms for size in one}):
-        title = f"frees of {size} SKB{'' if size == '1' else 's'}"
-        row(title, [one.get(size, 0) for one in histograms])
-    row("SKBs per free (at least)", [mean_bulk(one) for one in histograms], 1)
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    counts = [("frames in", [one["sent"] for one in sides])]
+    counts += [("forwarded", [one["forwarded"] for one in sides])]
+    counts += [(f"lost: {reason.replace('_', ' ')}", [one["lost"].get(reason, 0) for one in sides])
+               for reason in LOSSES]  # fmt: skip
+    counts += [
+        (name, [one[name] for one in sides]) for name in ("duplicated", "damaged", "reordered")
+    ]
+    frees = [(f"frees of {size} SKB{'' if size == '1' else 's'}",
+              [one.get(size, 0) for one in histograms])
+             for size in in_order({size: 0 for one in histograms for size in one})]  # fmt: skip
+    rows = [["", *[titles.get(name, name) for name in drivers], "Rust/C"]]
+    rows += [[title, *map(_number, values), ""] for title, values in counts]
+    rows += [[title, *[_number(one.get(key), digits) for one in sides], _number(ratio[key], 3)]
+             for title, key, digits in _RATES]  # fmt: skip
+    rows += [[title, *map(_number, values), ""] for title, values in frees]
+    rows.append(
+        ["SKBs per free (at least)", *[_number(mean_bulk(one), 1) for one in histograms], ""]
+    )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text = []
     for first, *rest in rows:
         cells = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
