@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from testbed.boot import dmesg
 from testbed.boot.job import Job, Outcome
@@ -18,19 +20,27 @@ def report_complaints(found: list[dmesg.Complaint]) -> None:
         say(f"kernel complaint: {one}")
 
 
-def run_bench(
-    machine: Machine, job: Job, title: str, prefix: str, failed_cases: int | None = None
+def measure(
+    machine: Machine,
+    program: str,
+    title: str,
+    plan: Mapping[str, Any] | None = None,
+    failed_cases: int | None = None,
+    **job: Any,
 ) -> Outcome:
-    """Run a measuring job. Its lines, without `prefix`, are shown as progress.
+    """Run a program of guest/ without a driver, which loads its own, in a job of these properties.
 
-    With the exit code `failed_cases`, it has measured the others.
+    Its lines are shown as progress. With the exit code `failed_cases`, it has measured others.
     """
+    if plan is not None:
+        job["variables"] = {"PLAN": json.dumps(plan)}
+    script = machine.env.clone / "tools/testbed/guest" / program
     with Step(title) as step:
 
         def follow(line: str) -> None:
-            step.detail = line.removeprefix(prefix)
+            step.detail = line.partition(": ")[2] or line
 
-        outcome = machine.run(job, follow)
+        outcome = machine.run(Job(script, "none", **job), follow)
         step.detail = ""
     report_complaints(outcome.complaints)
     if outcome.code not in (0, failed_cases):
@@ -42,11 +52,10 @@ def run_bench(
     return outcome
 
 
-def run_modules(ready: Built, name: str, benches: Sequence[str], rounds: int, title: str,
-                ) -> list[str]:  # fmt: skip
+def run_modules(
+    ready: Built, name: str, benches: Sequence[str], rounds: int, title: str
+) -> list[str]:
     """Run rounds of benchmarks that are modules; returns their lines."""
-    script = ready.env.clone / "tools/testbed/guest/bench"
     variables = {"ROUNDS": str(rounds), "BENCHES": " ".join(benches)}
-    job = Job(script, "none", timeout=1800, cpus=2, ports=0, variables=variables)
-    outcome = run_bench(ready.uml(name), job, title, "bench: ")
+    outcome = measure(ready.uml(name), "bench", title, timeout=1800, ports=0, variables=variables)
     return outcome.results.get("bench.log", "").splitlines()

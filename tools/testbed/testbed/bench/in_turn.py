@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.bench.guest import run_bench
+from testbed.bench import guest
 from testbed.bench.rows import Row
-from testbed.boot.job import Job
 from testbed.host.awake import awake
 from testbed.host.ui import Failure
 from testbed.workshop import Built
@@ -173,24 +172,15 @@ def measure(
     for driver in drivers:
         ready.kernels["uml"].module(driver)
     plan = {"pairs": rounds, "drivers": drivers, "cells": wanted, "queues": machine.queues}
-    job = Job(
-        env.clone / f"tools/testbed/guest/{bench.name}_bench.py",
-        "none",
-        timeout=max(_LEAST_SECONDS, _SECONDS * rounds),
-        cpus=machine.cpus,
-        ports=2 * len(drivers),
-        accel="native",
-        variables={"PLAN": json.dumps(plan)},
-        shared_tails=machine.shared,
-        pinned=True,
-    )
     name = f"{bench.name}-{machine.suffix.replace(' ', '-')}"
-    uml = ready.uml(name)
-    processors = sorted(os.sched_getaffinity(0))[: machine.cpus]
     title = f"{bench.title} in User-Mode Linux, {machine.suffix}: {rounds} pairs"
-    (env.out / f"results/{bench.file}").unlink(missing_ok=True)
-    with awake(processors, os.getpid()):
-        outcome = run_bench(uml, job, title, "bench: ", failed_cases=2)
-    text = outcome.results.get(bench.file, "")
-    (env.out / f"results/{bench.file}").rename(env.out / f"results/{name}.jsonl")
-    return text.splitlines()
+    lines = env.out / f"results/{bench.file}"
+    lines.unlink(missing_ok=True)
+    with awake(sorted(os.sched_getaffinity(0))[: machine.cpus], os.getpid()):
+        outcome = guest.measure(
+            ready.uml(name), f"{bench.name}_bench.py", title, plan, failed_cases=2,
+            timeout=max(_LEAST_SECONDS, _SECONDS * rounds), cpus=machine.cpus, accel="native",
+            ports=2 * len(drivers), shared_tails=machine.shared, pinned=True,
+        )  # fmt: skip
+    lines.rename(lines.with_stem(name))
+    return outcome.results.get(bench.file, "").splitlines()

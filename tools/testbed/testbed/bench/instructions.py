@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from insn import cost as insn_cost
 from insn import counts, flame
 from insn.cost import MODULES, RECORD, Cost
 from insn.symbols import UNKNOWN
-from testbed.bench.guest import run_bench
+from testbed.bench.guest import measure
 from testbed.bench.rows import Row
 from testbed.boot import nicmodel
 from testbed.boot.card import CARDS, MODELLED
-from testbed.boot.job import Job
+from testbed.boot.job import Outcome
 from testbed.env import Env
 from testbed.host.machine import describe_kernel
 from testbed.host.ui import say
@@ -26,8 +26,6 @@ from testbed.workshop import Built
 FRAMES = 100_000
 _ROUNDS = 3
 _DRIVERS = ("rust", "c")
-# Options for which the Rust driver is compared with itself: names in ethtool and in rows.
-_OPTIONS = {"bulk-free": "bulk free"}
 
 
 class Counted(NamedTuple):
@@ -44,48 +42,55 @@ def rounds(env: Env) -> int:
     return env.settings.number("ROUNDS", _ROUNDS)
 
 
-def count(ready: Built, name: str, drivers: tuple[str, ...] = _DRIVERS,
-          frames: int = FRAMES, stacks: bool = False,
-          variables: Mapping[str, str] | None = None, card: str = MODELLED,
-          without: Collection[str] = ()) -> Counted:  # fmt: skip
+def windows(
+    ready: Built,
+    name: str,
+    program: str,
+    title: str,
+    modules: Mapping[str, Path] | None = None,
+    stacks: bool = False,
+    **more: Any,
+) -> tuple[Outcome, list[counts.WindowCount]]:
+    """Run a program of guest/ in QEMU with the plugin that counts instructions."""
+    system_map = ready.kernels["perf"].build / "System.map"
+    report = ready.env.out / f"insn-{name.removeprefix('insn-')}.json"
+    report.unlink(missing_ok=True)
+    plugin = counts.plugin_arguments(ready.tools / "libinsn_plugin.so", report, system_map, stacks)
+    outcome = measure(ready.vm("perf", name), program, title, timeout=900, plugin=plugin, **more)
+    return outcome, counts.analyse(report, system_map, modules)
+
+
+def count(
+    ready: Built,
+    name: str,
+    drivers: tuple[str, ...] = _DRIVERS,
+    frames: int = FRAMES,
+    stacks: bool = False,
+    card: str = MODELLED,
+    without: Collection[str] = (),
+    **variables: str,
+) -> Counted:
     """Boot once and count the instructions of each driver for `frames` frames.
 
     The cost of all does not count modules that are left out.
     """
-    kernel = ready.kernels["perf"]
-    system_map = kernel.build / "System.map"
-    report = ready.env.out / f"insn-{name}.json"
-    report.unlink(missing_ok=True)
-    plugin = ready.tools / "libinsn_plugin.so"
-    job = Job(
-        ready.env.clone / "tools/testbed/guest/forward",
-        "none",
-        timeout=900,
-        cpus=1,
-        card=card,
-        accel="tcg",
-        variables={
-            "ROUNDS": " ".join(drivers),
-            "FRAMES": str(frames),
-            "COUNT": "1",
-            **(variables or {}),
-        },
-        plugin=counts.plugin_arguments(plugin, report, system_map, stacks=stacks),
-    )
-    title = f"counting instructions, {name}: {frames:,} frames per driver, {' / '.join(drivers)}"
-    outcome = run_bench(ready.vm("perf", name), job, title, "forward: ")
+    variables |= {"ROUNDS": " ".join(drivers), "FRAMES": str(frames), "COUNT": "1"}
     names = {driver: CARDS[card].module(driver) for driver in drivers}
-    modules = {names[driver]: kernel.module(driver, card) for driver in drivers}
-    windows = counts.analyse(report, system_map, modules)
-    costs = insn_cost.costs(windows, frames, names, without)
-    return Counted(costs, windows, outcome.waited)
+    modules = {names[one]: ready.kernels["perf"].module(one, card) for one in drivers}
+    title = f"counting instructions, {name}: {frames:,} frames per driver, {' / '.join(drivers)}"
+    outcome, found = windows(ready, name, "forward", title, modules, stacks, cpus=1, card=card,
+                             variables=variables)  # fmt: skip
+    return Counted(insn_cost.costs(found, frames, names, without), found, outcome.waited)
 
 
 def run(ready: Built) -> list[Row]:
     """Count, print, draw, and renew the record if RECORD=1 asks for it."""
     runs = [count(ready, "bench") for _ in range(rounds(ready.env))]
     found = _by_driver(runs)
-    sent = _by_driver([_sent(ready) for _ in runs])
+    # Frames that pktgen sends. Its own code is left out.
+    sent = _by_driver([count(ready, "transmit", TRANSMIT="1", without=(UNKNOWN,)) for _ in runs])
+    # The Rust driver compared with itself: one boot, as counts hardly vary.
+    bare = count(ready, "without-bulk-free", ("rust",), FLAG_OFF="bulk-free")
     for name in _DRIVERS:
         say("")
         for line in insn_cost.top(found[name][0], MODULES[name]):
@@ -113,26 +118,12 @@ def run(ready: Built) -> list[Row]:
     return [
         *insn_cost.rows(found),
         *insn_cost.transmit_rows(sent),
-        *_options(ready, found["rust"]),
+        insn_cost.option_row("bulk free", found["rust"][0], bare.costs["rust"]),
     ]
-
-
-def _sent(ready: Built) -> Counted:
-    """Frames that pktgen sends. Its own code is left out."""
-    return count(ready, "transmit", variables={"TRANSMIT": "1"}, without=(UNKNOWN,))
 
 
 def _by_driver(runs: list[Counted]) -> dict[str, list[Cost]]:
     return {name: [one.costs[name] for one in runs] for name in _DRIVERS}
-
-
-def _options(ready: Built, on: list[Cost]) -> list[Row]:
-    """The Rust driver with all options, and without each: one boot, as counts hardly vary."""
-    rows = []
-    for flag, case in _OPTIONS.items():
-        counted = count(ready, f"without-{flag}", ("rust",), variables={"FLAG_OFF": flag})
-        rows.append(insn_cost.option_row(case, on[0], counted.costs["rust"]))
-    return rows
 
 
 def _draw(ready: Built) -> list[Path]:

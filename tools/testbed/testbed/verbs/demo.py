@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from insn import counts
-from testbed.bench import instructions, report
+from testbed.bench import guest, instructions, report
 from testbed.bench import record as records
-from testbed.bench.guest import run_bench
 from testbed.bench.results import Round, bulk_difference, combine, in_order, problems, ratios, table
 from testbed.boot.card import CARDS
 from testbed.boot.dmesg import Complaint
-from testbed.boot.job import Job, Outcome
+from testbed.boot.job import Outcome
 from testbed.build.kernel import UML
 from testbed.env import Env
 from testbed.host.machine import describe_kernel, describe_machine
@@ -67,21 +66,6 @@ def _rounds(outcome: Outcome) -> list[Round]:
     return found
 
 
-def _job(env: Env, drivers: list[str], frames: int, repeats: int, accel: str) -> Job:
-    count = len(drivers) * repeats
-    seconds = max(300, frames // _SLOWEST)
-    variables = {
-        "ROUNDS": " ".join(drivers * repeats),
-        "FRAMES": str(frames),
-        "TIMEOUT_MS": str(1000 * seconds),
-        **_switches(env),
-    }
-    script = env.clone / "tools/testbed/guest/forward"
-    card = env.settings.text("CARD")
-    return Job(script, "none", timeout=max(900, count * seconds), cpus=1, card=card, accel=accel,
-               variables=variables)  # fmt: skip
-
-
 def _add_counts(
     drivers: dict[str, dict[str, Any]], windows: list[counts.WindowCount], frames: int, card: str
 ) -> None:
@@ -112,8 +96,13 @@ def forward(
     accel = ready.accel(config)
     turns = " / ".join(names * repeats)
     title = f"forwarding: {frames * repeats:,} frames per driver, {turns}, {accel}"
-    job = _job(ready.env, names, frames, repeats, accel)
-    outcome = run_bench(ready.machine(config, "demo"), job, title, "forward: ")
+    seconds = max(300, frames // _SLOWEST)
+    variables = {"ROUNDS": turns.replace(" /", ""), "FRAMES": str(frames),
+                 "TIMEOUT_MS": str(1000 * seconds), **_switches(ready.env)}  # fmt: skip
+    limit = max(900, len(names) * repeats * seconds)
+    outcome = guest.measure(ready.machine(config, "demo"), "forward", title, timeout=limit, cpus=1,
+                        card=ready.env.settings.text("CARD"), accel=accel,
+                        variables=variables)  # fmt: skip
     rounds = _rounds(outcome)
     drivers = {name: combine([one for one in rounds if one.driver == name]) for name in names}
     return drivers, outcome.complaints
@@ -136,9 +125,8 @@ def measure(
     drivers, complaints = forward(ready, names, per_round, repeats, config)
     if config != UML:
         counted = min(_COUNTED, per_round)
-        found = instructions.count(
-            ready, "count", tuple(names), counted, variables=_switches(env), card=card
-        )
+        found = instructions.count(ready, "count", tuple(names), counted, card=card,
+                                   **_switches(env))  # fmt: skip
         _add_counts(drivers, found.windows, counted, card)
     record = {
         "drivers": drivers,

@@ -11,13 +11,11 @@ import json
 import os
 from collections.abc import Sequence
 
-from insn import counts
 from insn.counts import WindowCount
-from testbed.bench.guest import run_bench
+from testbed.bench import instructions
 from testbed.bench.rows import Row
 from testbed.bench.xmit import qdisc
 from testbed.bench.xmit.rounds import paired
-from testbed.boot.job import Job
 from testbed.host.ui import Failure, say
 from testbed.workshop import Built
 
@@ -48,26 +46,12 @@ def run(ready: Built) -> list[Row]:
 
 
 def _count(ready: Built, senders: int) -> Found:
-    kernel = ready.kernels["perf"]
-    system_map = kernel.build / "System.map"
-    report = ready.env.out / f"{BENCH}.json"
-    report.unlink(missing_ok=True)
     plan = {"rounds": _ROUNDS, "seconds": _SECONDS, "counted": True,
             "cells": qdisc.cells_of_pktgen(senders)}  # fmt: skip
-    job = Job(
-        ready.env.clone / "tools/testbed/guest/qdisc_bench.py",
-        "none",
-        timeout=900,
-        cpus=senders,
-        ports=0,
-        accel="tcg",
-        variables={"PLAN": json.dumps(plan)},
-        plugin=counts.plugin_arguments(ready.tools / "libinsn_plugin.so", report, system_map),
-    )
     title = f"counting instructions of {senders} senders: {_ROUNDS} rounds"
-    outcome = run_bench(ready.vm("perf", BENCH), job, title, "xmit: ")
-    lines = outcome.results.get(qdisc.RESULTS, "").splitlines()
-    return per_packet(lines, counts.analyse(report, system_map))
+    outcome, windows = instructions.windows(ready, BENCH, "qdisc_bench.py", title, plan=plan,
+                                            cpus=senders, ports=0)  # fmt: skip
+    return per_packet(outcome.results.get(f"{qdisc.BENCH}.jsonl", "").splitlines(), windows)
 
 
 def per_packet(lines: Sequence[str], windows: Sequence[WindowCount]) -> Found:

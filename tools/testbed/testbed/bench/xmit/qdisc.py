@@ -15,16 +15,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed.bench.rows import Row
+from testbed.bench.xmit import rounds
 from testbed.bench.xmit.rounds import LONG, Found, Pair, Seconds
-from testbed.bench.xmit.rounds import rows as compare
-from testbed.bench.xmit.rounds import run as measured
-from testbed.boot.job import Job
 from testbed.workshop import Built
 
 BENCH = "xmit-qdisc"
-# The guest's file.
-RESULTS = f"{BENCH}.jsonl"
-_CPUS = 2
 
 # By default fq allows 100 packets of a flow in the queue, fewer than a sender may have in flight.
 _QDISCS = {
@@ -76,15 +71,12 @@ def cells_of_pktgen(senders: int) -> list[dict[str, Any]]:
     return [_cell(_PKTGEN, senders, kind) for load, kind in _ALL if load == _PKTGEN]
 
 
-def run(ready: Built, rounds: int, seconds: Seconds = LONG) -> list[Found]:
+def run(ready: Built, number: int, seconds: Seconds = LONG) -> list[Found]:
     """Boot, measure, and return the results; a short run takes a few cases."""
-    plan = {"rounds": rounds, "seconds": seconds, "cells": cells(few=seconds != LONG)}
-    script = ready.env.clone / "tools/testbed/guest/qdisc_bench.py"
-    job = Job(script, "none", timeout=1800, cpus=_CPUS, ports=0)
-    title = f"queue disciplines in User-Mode Linux, {_CPUS} CPUs: {rounds} rounds"
-    return measured(ready.uml(BENCH), job, title, RESULTS, plan)
+    plan = {"rounds": number, "seconds": seconds, "cells": cells(few=seconds != LONG)}
+    return rounds.run(ready, BENCH, "qdisc_bench.py", "queue disciplines", plan, ports=0)
 
 
 def rows(found: Sequence[Found]) -> list[Row]:
     """The comparisons."""
-    return compare(found, PAIRS)
+    return rounds.rows(found, PAIRS)

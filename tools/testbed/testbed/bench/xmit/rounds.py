@@ -6,15 +6,14 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, TypeVar
 
-from testbed.bench.guest import run_bench
+from testbed.bench.guest import measure
 from testbed.bench.rows import Row
-from testbed.boot.job import Job
-from testbed.boot.machine import Machine
 from testbed.host.ui import Failure
+from testbed.workshop import Built
 
 T = TypeVar("T")
 # Seconds of sending: before packets count, and while they do.
@@ -118,12 +117,12 @@ def parse(lines: Iterable[str]) -> list[Found]:
 
 
 def run(
-    machine: Machine, job: Job, title: str, results: str, plan: Mapping[str, Any]
+    ready: Built, bench: str, program: str, title: str, plan: Mapping[str, Any], **job: Any
 ) -> list[Found]:
-    """Boot a guest that goes through a plan; returns the complete results."""
-    job = replace(job, variables={"PLAN": json.dumps(plan)})
-    outcome = run_bench(machine, job, title, "xmit: ")
-    found = parse(outcome.results.get(results, "").splitlines())
+    """Boot User-Mode Linux with two CPUs that goes through a plan; returns the complete results."""
+    title = f"{title} in User-Mode Linux, 2 CPUs: {plan['rounds']} rounds"
+    outcome = measure(ready.uml(bench), program, title, plan, timeout=1800, **job)
+    found = parse(outcome.results.get(f"{bench}.jsonl", "").splitlines())
     complete(found, plan["cells"], plan["rounds"])
     return found
 
