@@ -17,7 +17,6 @@ from testbed.boot import nicmodel
 from testbed.boot.card import CARDS, MODELLED
 from testbed.boot.job import Outcome
 from testbed.env import Env
-from testbed.host.machine import describe_kernel
 from testbed.host.ui import say
 from testbed.workshop import Built
 
@@ -106,10 +105,9 @@ def run(ready: Built) -> list[Row]:
     record = ready.env.clone / RECORD
     first = {name: found[name][0] for name in _DRIVERS}
     if ready.env.settings.switch("RECORD"):
-        kernel = describe_kernel(ready.env, ready.kernels["perf"])
         # Any of these runs of the Rust driver may come again: its record is a limit.
         limits = {"rust": insn_cost.worst(found["rust"]), "c": insn_cost.typical(found["c"])}
-        insn_cost.save(record, limits, str(kernel["release"]), FRAMES)
+        insn_cost.save(record, limits, ready.kernels["perf"].release, FRAMES)
         say(f"written: {record}")
     else:
         verdicts = insn_cost.judge(insn_cost.load(record), first["rust"])

@@ -12,7 +12,7 @@ import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -22,7 +22,7 @@ from testbed.catalogue import MEMORY, SUITES
 from testbed.env import Env
 from testbed.host import proc
 from testbed.host.machine import describe_machine
-from testbed.host.ui import Failure
+from testbed.host.ui import Failure, say
 from testbed.selftests import record as selftests
 
 FOLDER = Path("tools/testbed/record/results")
@@ -48,7 +48,7 @@ Content = dict[str, Any]
 class Circumstances:
     """The conditions of a measurement."""
 
-    day: date
+    date: str
     commit: str
     cpu: str
     processors: int
@@ -60,38 +60,22 @@ class Circumstances:
     def now(cls, env: Env, kernel: str, rounds: int = 1) -> Circumstances:
         """Those of a measurement made now, from this clone."""
         machine = describe_machine("native")
-        return cls(
-            datetime.now(UTC).date(),
-            commit(env.clone),
-            str(machine["cpu"] or platform.machine()),
-            int(machine["cores"] or 1),
-            kernel,
-            rounds,
-        )
+        cpu, processors = machine["cpu"] or platform.machine(), machine["cores"] or 1
+        today = datetime.now(UTC).date().isoformat()
+        return cls(today, commit(env.clone), cpu, processors, kernel, rounds)
 
     @classmethod
     def of(cls, content: Content) -> Circumstances:
         """Those of a file."""
-        return cls(
-            date.fromisoformat(content["date"]),
-            str(content["commit"]),
-            str(content["cpu"]),
-            int(content["processors"]),
-            str(content["kernel"]),
-            int(content.get("rounds", 1)),
-        )
-
-    def record(self) -> Content:
-        """The first fields of a file."""
-        fields = asdict(self)
-        return {"date": fields.pop("day").isoformat(), **fields}
+        names = ("date", "commit", "cpu", "processors", "kernel")
+        return cls(*(content[name] for name in names), content.get("rounds", 1))
 
     def sentence(self) -> str:
         """All of it, for a reader."""
         rounds = f", {self.rounds} rounds" if self.rounds > 1 else ""
         kernel = f", Linux {self.kernel}" if self.kernel else ""
         return (
-            f"{self.day.isoformat()}, commit {self.commit}, {self.processors} processors of "
+            f"{self.date}, commit {self.commit}, {self.processors} processors of "
             f"{self.cpu}{kernel}{rounds}."
         )
 
@@ -130,12 +114,17 @@ def rows_of(part: str, rows: Iterable[Row]) -> list[Content]:
     return [row.record() for row in rows if row.bench.split("-")[0] in tables]
 
 
+def keep(env: Env, part: str, content: Content, kernel: str = "", rounds: int = 1) -> None:
+    """Write a part that was measured now."""
+    say(f"written: {save(env.clone, part, Circumstances.now(env, kernel, rounds), content)}")
+
+
 def save(clone: Path, part: str, circumstances: Circumstances, content: Content) -> Path:
     """Write a part; rows get a line each, so that a diff shows which have changed."""
     path = clone / FOLDER / f"{part}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = content.pop("rows", None)
-    text = json.dumps({**circumstances.record(), **content}, indent=1)
+    text = json.dumps({**asdict(circumstances), **content}, indent=1)
     if rows is not None:
         lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
         text = f'{text[:-2]},\n "rows": [\n{lines}\n ]\n}}'
@@ -160,19 +149,16 @@ def checks(junit: Path) -> dict[str, int]:
     return {suite: passed[suite] for suite in SUITES if suite in passed}
 
 
-def take_over(env: Env) -> list[Path]:
-    """Record the results of make test in out/; returns the records written."""
-    written = []
-    circumstances = Circumstances.now(env, "")
+def take_over(env: Env) -> None:
+    """Record the results of make test in out/."""
     tests, junit = env.out / selftests.FILE, env.out / "results/junit.xml"
-    if tests.exists():
-        written.append(save(env.clone, "selftests", circumstances, selftests.load(tests)))
-    if junit.exists():
-        written.append(save(env.clone, "checks", circumstances, {"suites": checks(junit)}))
-    if not written:
+    if not tests.exists() and not junit.exists():
         raise Failure(f"there is neither {tests} nor {junit}",
                       "make test ONLY=selftests writes the one, make test the other")  # fmt: skip
-    return written
+    if tests.exists():
+        keep(env, "selftests", selftests.load(tests))
+    if junit.exists():
+        keep(env, "checks", {"suites": checks(junit)})
 
 
 def load(clone: Path) -> dict[str, Content]:

@@ -17,7 +17,7 @@ from testbed.bench.about import ABOUT, HEAD, TITLES
 from testbed.bench.record import PARTS, Circumstances, Content, load
 from testbed.bench.rows import Row, table
 from testbed.coverage import summary as coverage
-from testbed.host.ui import Failure, clock
+from testbed.host.ui import Failure, clock, say
 from testbed.selftests import reasons
 from testbed.selftests import record as selftests
 
@@ -159,4 +159,5 @@ def renew(clone: Path) -> list[Path]:
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
             written.append(path)
+            say(f"written: {path}")
     return written

@@ -120,7 +120,7 @@ def _conditions(one: Circumstances) -> str:
     """The circumstances in brief."""
     kernel = f"Linux {one.kernel}, " if one.kernel else ""
     cpu = one.cpu.replace("(R)", "")
-    return f"{kernel}{one.processors} processors of {cpu}, {one.day.isoformat()}"
+    return f"{kernel}{one.processors} processors of {cpu}, {one.date}"
 
 
 def _text(value: float | str, unit: str) -> str:

@@ -61,24 +61,6 @@ def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
     return parse(run_modules(ready, "bench", names, rounds, title))
 
 
-def _record(env: Env, names: Sequence[str], rows: list[Row], release: str, *, quiet: bool) -> None:
-    """Record the parts that were measured completely, and render RESULTS.md."""
-    for part, why in record.refusals(names, env.settings.text("CASES"), quiet).items():
-        if why:
-            say(f"RESULTS.md keeps its figures of {part}: {why}")
-            continue
-        rounds = env.settings.number("ROUNDS", _ROUNDS)
-        rounds = instructions.rounds(env) if part == _INSN else rounds
-        circumstances = record.Circumstances.now(env, release, rounds)
-        content = {"rows": record.rows_of(part, rows)}
-        say(f"written: {record.save(env.clone, part, circumstances, content)}")
-    if _SIMULATION in names or _XMIT in names:
-        circumstances = record.Circumstances.now(env, "")
-        say(f"written: {record.save(env.clone, _SIMULATION, circumstances, simulation.tables())}")
-    for path in report.renew(env.clone):
-        say(f"written: {path}")
-
-
 def main(env: Env) -> int:
     """make bench: build, run, print, write out/bench.json and the plots."""
     names = env.settings.names("ONLY") or list(BENCHES)
@@ -90,44 +72,34 @@ def main(env: Env) -> int:
     if both_drivers:
         # An unknown case is refused before anything is built.
         in_turn.check(both_drivers, env.settings.text("CASES"))
-    timed = [name for name in names if name in MEMORY]
-    rows: list[Row] = []
-    raced: measure.Measured | None = None
-    compared: list[in_turn.Measured] = []
+    rounds = env.settings.number("ROUNDS", _ROUNDS)
+    rows, compared, written = list[Row](), list[in_turn.Measured](), list[Path]()
     quiet, release = True, ""
+    timed = [name for name in names if name in MEMORY]
     if timed or both_drivers or _XMIT in names:
-        rounds = env.settings.number("ROUNDS", _ROUNDS)
         with built(env, UML) as ready:
-            release = ready.kernels[UML].release
-            quiet = _is_quiet()
+            release, quiet = ready.kernels[UML].release, _is_quiet()
             if timed:
                 rows += run(ready, timed, rounds)
             for one in both_drivers:
                 compared.append(in_turn.run(one, ready, rounds))
                 rows += compared[-1].rows
             if _XMIT in names:
-                raced = measure.run(ready, rounds)
-                rows += raced.rows()
+                found, written = measure.run(ready, rounds)
+                rows += found
             quiet = _is_quiet() and quiet
     if _INSN in names:
         with built(env, "perf") as ready:
             release = ready.kernels["perf"].release
-            rows += instructions.run(ready)
-            rows += counted.run(ready)
-    drawn = _rows_written(env, rows, quiet) if rows else []
-    if raced is not None:
-        drawn += _raced_written(env, raced, quiet)
-    if _XMIT in names or _SIMULATION in names:
-        drawn += simulation.run(env.out)
-    say("\nwritten: " + ", ".join(os.path.relpath(path, env.clone) for path in drawn))
+            rows += [*instructions.run(ready), *counted.run(ready)]
+    if rows:
+        written += _show(env, rows, quiet)
+    if {_XMIT, _SIMULATION} & {*names}:
+        written += simulation.run(env.out)
+    say("\nwritten: " + ", ".join(os.path.relpath(path, env.clone) for path in written))
     if env.settings.switch("RECORD"):
         _record(env, names, rows, release, quiet=quiet)
     say(f"all of it took {clock(since_start())}")
-    return _ended(compared)
-
-
-def _ended(compared: Sequence[in_turn.Measured]) -> int:
-    """Print the cases without figures; the exit code."""
     for text in (text for one in compared for text in one.skipped):
         say(f"skipped: {text}")
     failed = [text for one in compared for text in one.failed]
@@ -136,16 +108,7 @@ def _ended(compared: Sequence[in_turn.Measured]) -> int:
     return 1 if failed else 0
 
 
-def _raced_written(env: Env, raced: measure.Measured, quiet: bool) -> list[Path]:
-    """Print the results of the senders, write out/xmit.json, the input of the simulation."""
-    for line in raced.sentences():
-        say(line)
-    path = env.out / simulation.FIGURES
-    path.write_text(json.dumps({"quiet": quiet, **raced.record()}, indent=1) + "\n")
-    return [path, raced.draw(env.out)]
-
-
-def _rows_written(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
+def _show(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
     """Print the rows, write out/bench.json and the plots; returns the files."""
     for line in table(rows):
         say(line)
@@ -153,6 +116,19 @@ def _rows_written(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
     records = [{**row.record(), "quiet": quiet} for row in rows]
     path.write_text(json.dumps(records, indent=1) + "\n")
     with_target = [row for row in rows if target(row.bench, row.case) is not None]
-    reached = sum(met(row) for row in with_target)
-    say(f"\n{reached} of {len(with_target)} targets met")
+    say(f"\n{sum(map(met, with_target))} of {len(with_target)} targets met")
     return [path, *plots.draw(rows, env.out)]
+
+
+def _record(env: Env, names: Sequence[str], rows: list[Row], release: str, *, quiet: bool) -> None:
+    """Record the parts that were measured completely, and render RESULTS.md."""
+    for part, why in record.refusals(names, env.settings.text("CASES"), quiet).items():
+        if why:
+            say(f"RESULTS.md keeps its figures of {part}: {why}")
+            continue
+        rounds = env.settings.number("ROUNDS", instructions.ROUNDS if part == _INSN else _ROUNDS)
+        content = {"rows": record.rows_of(part, rows)}
+        record.keep(env, part, content, release, rounds)
+    if {_XMIT, _SIMULATION} & {*names}:
+        record.keep(env, _SIMULATION, simulation.tables())
+    report.renew(env.clone)

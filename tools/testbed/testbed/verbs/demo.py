@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from insn import counts
@@ -144,7 +143,7 @@ def main(env: Env) -> int:
     frames, config = env.settings.number("FRAMES"), default_config(env)
     with built(env, config, modules=_modules(env, config)) as ready:
         record, complaints = measure(ready, frames, config=config)
-    _write(env.out / "demo.json", record)
+    (env.out / "demo.json").write_text(json.dumps(record, indent=2) + "\n")
     drivers = record["drivers"]
     say("")
     for line in table(drivers, record["ratio"]):
@@ -166,12 +165,5 @@ def _record(env: Env, found: dict[str, Any]) -> None:
         say("RESULTS.md keeps its table of make demo: that takes both drivers, in QEMU")
         return
     content = {name: found[name] for name in ("drivers", "ratio")}
-    circumstances = records.Circumstances.now(env, str(found["kernel"]["release"]))
-    for path in (records.save(env.clone, "demo", circumstances, content), *report.renew(env.clone)):
-        say(f"written: {path}")
-
-
-def _write(path: Path, record: dict[str, Any]) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(record, indent=2) + "\n")
-    part.replace(path)
+    records.keep(env, "demo", content, found["kernel"]["release"])
+    report.renew(env.clone)

@@ -9,8 +9,7 @@ import re
 import subprocess
 import tempfile
 import unittest
-from dataclasses import replace
-from datetime import date
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from testbed.catalogue import MEMORY
 from testbed.host.ui import Failure
 
 CLONE = Path(__file__).parents[4]
-CIRCUMSTANCES = Circumstances(date(2026, 11, 21), "abc1234", "some CPU", 2, "7.3.4", 7)
+CIRCUMSTANCES = Circumstances("2026-11-21", "abc1234", "some CPU", 2, "7.3.4", 7)
 ROW = Row("slab", "bulk 8", "ns", 4.0, 8.0, (1.9, 2.0, 2.2))
 README = """# Title
 
@@ -137,7 +136,7 @@ class Report(unittest.TestCase):
     """RESULTS.md and the generated parts of README.md."""
 
     def content(self, **more: Any) -> dict[str, Any]:
-        return {**CIRCUMSTANCES.record(), **more}
+        return {**asdict(CIRCUMSTANCES), **more}
 
     def test_the_files_are_in_step_with_the_records(self) -> None:
         for path, text in report.rendered(CLONE).items():
