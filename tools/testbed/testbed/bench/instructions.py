@@ -16,14 +16,13 @@ from testbed.bench.rows import Row
 from testbed.boot import nicmodel
 from testbed.boot.card import CARDS, MODELLED
 from testbed.boot.job import Outcome
-from testbed.env import Env
 from testbed.host.ui import say
 from testbed.workshop import Built
 
 # Counts hardly vary from run to run, so few runs and frames are enough. The record and runs
 # compared with it use the same number, since starting and stopping count too.
 FRAMES = 100_000
-_ROUNDS = 3
+ROUNDS = 3
 _DRIVERS = ("rust", "c")
 
 
@@ -34,11 +33,6 @@ class Counted(NamedTuple):
     windows: list[counts.WindowCount]
     # The share of time for which the machine waited for a processor.
     waited: float
-
-
-def rounds(env: Env) -> int:
-    """The number of boots; fewer by default than for times, as counts hardly vary."""
-    return env.settings.number("ROUNDS", _ROUNDS)
 
 
 def windows(
@@ -67,29 +61,31 @@ def count(
     stacks: bool = False,
     card: str = MODELLED,
     without: Collection[str] = (),
-    **variables: str,
+    variables: Mapping[str, str] | None = None,
 ) -> Counted:
     """Boot once and count the instructions of each driver for `frames` frames.
 
     The cost of all does not count modules that are left out.
     """
-    variables |= {"ROUNDS": " ".join(drivers), "FRAMES": str(frames), "COUNT": "1"}
+    turns = {"ROUNDS": " ".join(drivers), "FRAMES": str(frames), "COUNT": "1"}
     names = {driver: CARDS[card].module(driver) for driver in drivers}
     modules = {names[one]: ready.kernels["perf"].module(one, card) for one in drivers}
     title = f"counting instructions, {name}: {frames:,} frames per driver, {' / '.join(drivers)}"
     outcome, found = windows(ready, name, "forward", title, modules, stacks, cpus=1, card=card,
-                             variables=variables)  # fmt: skip
+                             variables={**turns, **(variables or {})})  # fmt: skip
     return Counted(insn_cost.costs(found, frames, names, without), found, outcome.waited)
 
 
 def run(ready: Built) -> list[Row]:
     """Count, print, draw, and renew the record if RECORD=1 asks for it."""
-    runs = [count(ready, "bench") for _ in range(rounds(ready.env))]
+    runs = [count(ready, "bench") for _ in range(ready.env.settings.number("ROUNDS", ROUNDS))]
     found = _by_driver(runs)
     # Frames that pktgen sends. Its own code is left out.
-    sent = _by_driver([count(ready, "transmit", TRANSMIT="1", without=(UNKNOWN,)) for _ in runs])
+    sent = _by_driver(
+        [count(ready, "transmit", variables={"TRANSMIT": "1"}, without=(UNKNOWN,)) for _ in runs]
+    )
     # The Rust driver compared with itself: one boot, as counts hardly vary.
-    bare = count(ready, "without-bulk-free", ("rust",), FLAG_OFF="bulk-free")
+    bare = count(ready, "without-bulk-free", ("rust",), variables={"FLAG_OFF": "bulk-free"})
     for name in _DRIVERS:
         say("")
         for line in insn_cost.top(found[name][0], MODULES[name]):

@@ -41,7 +41,8 @@ def _axes(height: float) -> tuple[Any, Any]:
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    return pyplot.subplots(figsize=(8, height), layout="tight")
+    figure, axes = pyplot.subplots(figsize=(8, height), layout="tight")
+    return figure, axes
 
 
 def _save(figure: Any, axes: Any, bench: str, folder: Path) -> Path:

@@ -68,7 +68,7 @@ class Circumstances:
     def of(cls, content: Content) -> Circumstances:
         """Those of a file."""
         names = ("date", "commit", "cpu", "processors", "kernel")
-        return cls(*(content[name] for name in names), content.get("rounds", 1))
+        return cls(*(content[name] for name in names), rounds=content.get("rounds", 1))
 
     def sentence(self) -> str:
         """All of it, for a reader."""

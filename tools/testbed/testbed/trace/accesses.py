@@ -42,7 +42,7 @@ class Use:
         if other is None:
             return self
         values = {one for one in (self.written, other.written) if one is not None}
-        written = "various" if len(values) > 1 else next(iter(values), None)
+        written = "various" if len(values) > 1 else values.pop() if values else None
         return Use(self.reads + other.reads, self.writes + other.writes, written)
 
 

@@ -125,7 +125,7 @@ def measure(
     if config != UML:
         counted = min(_COUNTED, per_round)
         found = instructions.count(ready, "count", tuple(names), counted, card=card,
-                                   **_switches(env))  # fmt: skip
+                                   variables=_switches(env))  # fmt: skip
         _add_counts(drivers, found.windows, counted, card)
     record = {
         "drivers": drivers,
