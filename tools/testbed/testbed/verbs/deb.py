@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 from testbed.build import kernel
 from testbed.build.kernel import Kernel
 from testbed.env import Env
+from testbed.host import proc
 from testbed.host.lock import Lock
 from testbed.host.ui import Failure, say
 from testbed.source import tree
@@ -55,14 +55,12 @@ def take(made: Kernel, out: Path) -> None:
 
 def contents(package: Path) -> list[str]:
     """The files in a package."""
-    done = subprocess.run(
-        ["dpkg-deb", "--fsys-tarfile", package], stdin=subprocess.DEVNULL, capture_output=True
-    )
-    listing = subprocess.run(["tar", "-t"], input=done.stdout, capture_output=True, check=False)
-    if done.returncode or listing.returncode:
+    done = proc.capture(["dpkg-deb", "--contents", package])
+    if done.returncode:
         raise Failure(f"{package} is no package that can be read")
-    names = listing.stdout.decode(errors="replace").splitlines()
-    return [name for name in names if not name.endswith("/")]
+    # Mode, owner, size, date, time, name.
+    rows = [line.split(maxsplit=5) for line in done.stdout.splitlines()]
+    return [name for mode, *_, name in rows if not mode.startswith("d")]
 
 
 def notable(names: list[str]) -> list[str]:

@@ -4,16 +4,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
-from testbed.bench.guest import report_complaints
-from testbed.boot.job import print_line
 from testbed.build.kernel import Kernel
 from testbed.env import Env
 from testbed.host.ui import Failure, say
-from testbed.verbs.run import job_of, place
-from testbed.workshop import built, chosen_driver, default_config
+from testbed.verbs.run import boot
 
 # The maximum length of a Unix socket's address.
 _LONGEST = 100
@@ -21,29 +17,16 @@ _LONGEST = 100
 
 def main(env: Env) -> int:
     """Boot with the stub; SCRIPT runs, or there is a prompt."""
-    socket, wait = _socket(env), env.settings.switch("WAIT")
-    config = default_config(env)
-    text = env.settings.text("SCRIPT")
-    script = env.clone / text if text else None
-    with built(env, config) as ready:
-        driver = chosen_driver(ready, config)
+    socket, wait, text = _socket(env), env.settings.switch("WAIT"), env.settings.text("SCRIPT")
+
+    def stub(made: Kernel) -> list[str]:
         commands = env.out / "debug.gdb"
-        made = ready.kernels[config]
         commands.write_text(gdb_commands(made, socket, wait))
-        say(f"==> {script.name if script else 'a shell'} in {place(config)}, with gdb's stub")
-        say("    in another terminal, in this clone:")
+        say("gdb's stub waits; in another terminal, in this clone:")
         say(f"    {gdb_command(made, commands, env.clone)}")
-        job = replace(
-            job_of(ready, script, driver, config, math.inf), qemu_words=stub_words(socket, wait)
-        )
-        machine = ready.machine(config, "debug")
-        # The lock stays: gdb reads the build.
-        if script is None:
-            return machine.shell(job, lambda: None)
-        outcome = machine.run(job, print_line)
-    report_complaints(outcome.complaints)
-    say(f"exit code {outcome.code}")
-    return outcome.code
+        return stub_words(socket, wait)
+
+    return boot(env, "debug", env.clone / text if text else None, math.inf, stub)
 
 
 def _socket(env: Env) -> Path:

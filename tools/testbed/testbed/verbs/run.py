@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from testbed.bench.guest import report_complaints
 from testbed.boot.job import Job, print_line
 from testbed.build.driver import Driver
-from testbed.build.kernel import UML
+from testbed.build.kernel import UML, Kernel
 from testbed.env import Env
 from testbed.host.ui import Failure, say
 from testbed.trace import compare
@@ -18,6 +19,8 @@ from testbed.workshop import Built, built, chosen_driver, default_config
 
 SELFTESTS = "tools/testing/selftests"
 SELFTEST_RUNNER = "tools/testbed/guest/run_selftests.py"
+# QEMU's options for the stub of gdb, which reads this kernel.
+Stub = Callable[[Kernel], Sequence[str]]
 # The runner's own variable among the words of a selftest.
 _LIMIT = "TIME_LIMIT="
 
@@ -26,28 +29,39 @@ def main(env: Env) -> int:
     """make run: the script's exit code, or 99 if the kernel complained; or a trace."""
     if env.settings.switch("TRACE"):
         return compare.main(env)
-    script, timeout = env.clone / env.settings.text("SCRIPT"), float(env.settings.text("TIMEOUT"))
+    script = env.clone / env.settings.text("SCRIPT")
     line_of(selftest_of(env.clone, script), env.settings.text("ARGS"))
-    return run_script(env, script, timeout)
+    return boot(env, "run", script, float(env.settings.text("TIMEOUT")))
 
 
-def run_script(env: Env, script: Path, timeout: float) -> int:
-    """Run a script in the guest that the variables describe."""
+def boot(
+    env: Env, name: str, script: Path | None, timeout: float = 0.0, stub: Stub | None = None
+) -> int:
+    """Run a script, or a prompt, in the guest that the variables describe."""
     kept = env.out / "results/exit-code"
-    kept.unlink(missing_ok=True)
+    if script is not None:
+        kept.unlink(missing_ok=True)
     config = default_config(env)
-    selftest = selftest_of(env.clone, script)
+    place = "User-Mode Linux" if config == UML else f"the VM with the {config} kernel"
+    selftest = selftest_of(env.clone, script) if script else None
     with built(env, config, with_selftests=selftest is not None) as ready:
-        driver = chosen_driver(ready, config)
-        machine = ready.machine(config, "run")
+        driver, machine = chosen_driver(ready, config), ready.machine(config, name)
         job = job_of(ready, script, driver, config, timeout)
+        if stub:
+            job = replace(job, qemu_words=stub(ready.kernels[config]))
         if selftest is not None:
-            line = line_of(selftest, env.settings.text("ARGS"))
             # It needs the files installed beside it.
             job = replace(job, script=env.clone / SELFTEST_RUNNER, selftests=ready.selftests,
-                          variables={"PROGRAMS": line})  # fmt: skip
-        say(f"==> {script.name} in {place(config)}: {driver.name} driver, {job.accel}")
-        outcome = machine.run(job, print_line, ready.release)
+                          variables={"PROGRAMS": line_of(selftest, env.settings.text("ARGS"))},
+                          )  # fmt: skip
+        said = script.name if script else "a shell"
+        say(f"==> {said} in {place}: {driver.name} driver, {job.accel}")
+        # gdb reads the build, which may not change then.
+        release = (lambda: None) if stub else ready.release
+        if script is None:
+            say(f"    {'exit ends it' if config == UML else 'Ctrl-A X ends it at once'}")
+            return machine.shell(job, release)
+        outcome = machine.run(job, print_line, release)
     report_complaints(outcome.complaints)
     for breach in outcome.breaches:
         say(f"broken rule: {breach}: {breach.detail}")
@@ -81,25 +95,17 @@ def line_of(selftest: str | None, words: str) -> str:
     return f"{selftest} {words}".strip()
 
 
-def place(config: str) -> str:
-    """The name of a configuration's machine."""
-    return "User-Mode Linux" if config == UML else f"the VM with the {config} kernel"
-
-
-def job_of(
-    ready: Built, script: Path | None, driver: Driver, config: str, timeout: float = 0.0
-) -> Job:
+def job_of(ready: Built, script: Path | None, driver: Driver, config: str, timeout: float) -> Job:
     """The job that the variables describe."""
     settings = ready.env.settings
-    words, cpus = settings.text("KERNEL_ARGS").split(), settings.number("CPUS")
     return Job(
         script,
         driver.name,
         timeout,
-        cpus=cpus,
+        cpus=settings.number("CPUS"),
         card=settings.text("CARD"),
         accel=ready.accel(config),
-        kernel_words=words,
+        kernel_words=settings.text("KERNEL_ARGS").split(),
         judge=settings.switch("JUDGE"),
         ipv6=True,
         modules=driver.modules,

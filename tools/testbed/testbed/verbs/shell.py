@@ -8,11 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import TextIO
 
-from testbed.build.kernel import UML
 from testbed.env import Env
 from testbed.host.ui import Failure, say
-from testbed.verbs.run import job_of, place, run_script
-from testbed.workshop import built, chosen_driver, default_config
+from testbed.verbs.run import boot
 
 
 def main(env: Env) -> int:
@@ -21,14 +19,8 @@ def main(env: Env) -> int:
         with tempfile.TemporaryDirectory(prefix="skbulk-shell-") as folder:
             script = Path(folder) / "commands"
             script.write_text(commands(sys.stdin))
-            return run_script(env, script, float(env.settings.text("TIMEOUT")))
-    config = default_config(env)
-    with built(env, config) as ready:
-        driver = chosen_driver(ready, config)
-        way_out = "exit ends it" if config == UML else "Ctrl-A X ends it at once"
-        say(f"==> a shell in {place(config)} ({way_out})")
-        job = job_of(ready, None, driver, config)
-        return ready.machine(config, "shell").shell(job, ready.release)
+            return boot(env, "run", script, float(env.settings.text("TIMEOUT")))
+    return boot(env, "shell", None)
 
 
 def commands(source: TextIO) -> str:

@@ -55,7 +55,7 @@ class LeavingsTest(unittest.TestCase):
                                 default_config=mock.DEFAULT, job_of=mock.DEFAULT),
             mock.patch("sys.stdout", io.StringIO()) as out,
         ):  # fmt: skip
-            returned = run.run_script(self.env, self.top / "script", 1.0)
+            returned = run.boot(self.env, "run", self.top / "script", 1.0)
         self.assertEqual(out.getvalue().splitlines()[-1], f"exit code {returned}")
         kept = (self.env.out / "results/exit-code").read_text()
         self.assertEqual(kept, f"{returned}\n")
@@ -84,7 +84,7 @@ class ShellTest(unittest.TestCase):
         with (
             mock.patch("sys.stdin", io.StringIO("uname -r\n")),
             mock.patch("sys.stdout", io.StringIO()),
-            mock.patch.object(shell, "run_script", return_value=7) as script,
+            mock.patch.object(shell, "boot", return_value=7) as script,
         ):
             self.assertEqual(shell.main(env), 7)
         self.assertEqual(script.call_count, 1)
