@@ -96,6 +96,11 @@ class Env:
         """OVERLAY=0 requests the kernel without the series, with the C driver only."""
         return not self.settings.switch("OVERLAY")
 
+    @property
+    def drivers(self) -> list[str]:
+        """The kernel's drivers that are compared: ours, and the C driver."""
+        return ["c"] if self.overlay_off else ["rust", "c"]
+
 
 def short_hash(*parts: str | bytes) -> str:
     """A 12-digit name for some content."""

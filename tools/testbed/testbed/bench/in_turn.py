@@ -168,10 +168,9 @@ def measure(
 ) -> list[str]:
     """The lines of one guest."""
     env = ready.env
-    drivers = ["c"] if env.overlay_off else ["rust", "c"]
-    for driver in drivers:
+    for driver in env.drivers:
         ready.kernels["uml"].module(driver)
-    plan = {"pairs": rounds, "drivers": drivers, "cells": wanted, "queues": machine.queues}
+    plan = {"pairs": rounds, "drivers": env.drivers, "cells": wanted, "queues": machine.queues}
     name = f"{bench.name}-{machine.suffix.replace(' ', '-')}"
     title = f"{bench.title} in User-Mode Linux, {machine.suffix}: {rounds} pairs"
     lines = env.out / f"results/{bench.file}"
@@ -180,7 +179,7 @@ def measure(
         outcome = guest.measure(
             ready.uml(name), f"{bench.name}_bench.py", title, plan, failed_cases=2,
             timeout=max(_LEAST_SECONDS, _SECONDS * rounds), cpus=machine.cpus, accel="native",
-            ports=2 * len(drivers), shared_tails=machine.shared, pinned=True,
+            ports=2 * len(env.drivers), shared_tails=machine.shared, pinned=True,
         )  # fmt: skip
     lines.rename(lines.with_stem(name))
     return outcome.results.get(bench.file, "").splitlines()

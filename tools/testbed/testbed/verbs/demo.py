@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from insn import counts
 from testbed.bench import guest, instructions, report
 from testbed.bench import record as records
+from testbed.bench.instructions import Counted
 from testbed.bench.results import Round, bulk_difference, combine, in_order, problems, ratios, table
 from testbed.boot.card import CARDS
 from testbed.boot.dmesg import Complaint
@@ -34,10 +34,6 @@ def _switches(env: Env) -> dict[str, str]:
     return {_LLIST: "1"} if env.settings.switch(_LLIST) else {}
 
 
-def _drivers(env: Env) -> list[str]:
-    return ["c"] if env.overlay_off else ["rust", "c"]
-
-
 def _modules(env: Env, config: str) -> tuple[str, ...]:
     """The modules to build; none, which means all, for kernels whose modules may be others.
 
@@ -50,32 +46,22 @@ def _modules(env: Env, config: str) -> tuple[str, ...]:
 
 
 def _rounds(outcome: Outcome) -> list[Round]:
-    found = []
-    for name in sorted(outcome.results):
-        if not name.endswith(".answer"):
-            continue
-        stem = name.removesuffix(".answer")
+    found, texts = [], outcome.results
+    for stem in sorted(name.removesuffix(".answer") for name in texts if name.endswith(".answer")):
         try:
-            answer = json.loads(outcome.results[name])
+            answer = json.loads(texts[f"{stem}.answer"])
         except ValueError as error:
-            raise Failure(f"the NIC model's answer is no JSON: {outcome.results[name]}") from error
-        before = outcome.results.get(f"{stem}.before", "")
-        after = outcome.results.get(f"{stem}.after", "")
+            raise Failure(f"the model's answer is no JSON: {texts[f'{stem}.answer']}") from error
+        before, after = texts.get(f"{stem}.before", ""), texts.get(f"{stem}.after", "")
         found.append(Round(stem.split("-")[1], answer, bulk_difference(before, after)))
     return found
 
 
-def _add_counts(
-    drivers: dict[str, dict[str, Any]], windows: list[counts.WindowCount], frames: int, card: str
-) -> None:
-    for window in windows:
-        record = drivers.get(window.label)
-        if record is None or not window.complete:
-            continue
-        kernel = sum(window.by_module.values())
-        record["instructions_per_packet"] = round(kernel / frames, 2)
-        driver = window.driver(CARDS[card].module(window.label))
-        record["driver_instructions_per_packet"] = round(driver / frames, 2)
+def _add_counts(drivers: dict[str, dict[str, Any]], counted: Counted, frames: int) -> None:
+    for window in counted.windows:
+        record, cases = drivers[window.label], counted.costs[window.label].cases
+        record["instructions_per_packet"] = round(cases["all"], 2)
+        record["driver_instructions_per_packet"] = round(cases["driver"], 2)
         if not record["bulk_free_histogram"]:
             # The driver has no such counter: the plugin counted its frees. That run
             # is shorter, so the figures are scaled to the same number of frames.
@@ -117,7 +103,7 @@ def measure(
     one driver: there they stay unknown.
     """
     env, kernel = ready.env, ready.kernels[config]
-    names, card = _drivers(env), env.settings.text("CARD")
+    names, card = env.drivers, env.settings.text("CARD")
     for name in names:
         kernel.module(name, card)
     per_round = -(-frames // repeats)
@@ -126,7 +112,7 @@ def measure(
         counted = min(_COUNTED, per_round)
         found = instructions.count(ready, "count", tuple(names), counted, card=card,
                                    variables=_switches(env))  # fmt: skip
-        _add_counts(drivers, found.windows, counted, card)
+        _add_counts(drivers, found, counted)
     record = {
         "drivers": drivers,
         "ratio": ratios(drivers),
@@ -153,17 +139,8 @@ def main(env: Env) -> int:
     for text in wrong:
         say(f"wrong: {text}")
     if env.settings.switch("RECORD") and not wrong and not complaints:
-        _record(env, record)
+        content = {name: record[name] for name in ("drivers", "ratio")}
+        records.keep(env, "demo", content, record["kernel"]["release"])
+        report.renew(env.clone)
     say(f"written: {env.out / 'demo.json'}; all of it took {clock(since_start())}")
     return 1 if wrong or complaints else 0
-
-
-def _record(env: Env, found: dict[str, Any]) -> None:
-    """Keep the table for RESULTS.md and README.md."""
-    rust = found["drivers"].get("rust", {})
-    if rust.get("instructions_per_packet") is None:
-        say("RESULTS.md keeps its table of make demo: that takes both drivers, in QEMU")
-        return
-    content = {name: found[name] for name in ("drivers", "ratio")}
-    records.keep(env, "demo", content, found["kernel"]["release"])
-    report.renew(env.clone)
