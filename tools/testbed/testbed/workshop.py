@@ -86,8 +86,8 @@ def default_config(env: Env) -> str:
     return kernel.UML if uml else env.settings.text("CONFIG")
 
 
-class Workshop:
-    """Builds kernels, tools and selftests on demand, each once.
+class Workshop(ExitStack):
+    """Builds kernels, tools and selftests on demand, each once; the locks are held to its end.
 
     It shares the kernel tree with other processes of the same clone, so that they can
     build other kernels at the same time; a kernel is built by one of them, and shared
@@ -95,9 +95,9 @@ class Workshop:
     """
 
     def __init__(self, env: Env) -> None:
+        super().__init__()
         self.env = env
         self._locks: list[Lock] = []
-        self._stack = ExitStack()
         self._made: dict[str, object] = {}
 
     def ready(
@@ -123,10 +123,6 @@ class Workshop:
         """The kernel's selftests alone, for this machine's own kernel."""
         return self._once("programs", self._build_selftests)
 
-    def close(self) -> None:
-        """Release the locks."""
-        self._stack.close()
-
     def _once(self, name: str, make: Callable[[], T]) -> T:
         """Make something once. A failure is not retried, as its lock is held."""
         if name not in self._made:
@@ -139,17 +135,19 @@ class Workshop:
             raise made
         return cast(T, made)
 
-    def _work(self) -> tree.Tree:
+    def _tree(self) -> tree.Tree:
         """The tree with the overlay, shared: no process changes it meanwhile."""
-        return self._once("tree", self._prepare_tree)
-
-    def _prepare_tree(self) -> tree.Tree:
-        lock = Lock(tree.place(self.env) / "lock", "this kernel tree", shared=True)
-        return kernel.shared_tree(self.env, self._hold(lock))
+        place = tree.place(self.env) / "lock"
+        return self._once(
+            "tree", lambda: kernel.shared_tree(self.env, self._share(place, "this kernel tree"))
+        )
 
     def _build_kernel(self, config: str, watch: Watch, modules: Sequence[str]) -> Kernel:
-        work = self._work()
-        lock = self._once(f"lock of {config}", partial(self._lock_build, config))
+        work, place = self._tree(), kernel.build_lock(self.env, config)
+        # One lock for all that is built of a kernel: a second one would wait for the first.
+        lock = self._once(
+            f"lock of {config}", lambda: self._share(place, f"the {config} kernel of this tree")
+        )
         if found := kernel.finished(self.env, work, config, modules):
             return found
         lock.own()
@@ -161,14 +159,9 @@ class Workshop:
         finally:
             lock.share()
 
-    def _lock_build(self, config: str) -> Lock:
-        """One lock for all that is built of a kernel: a second one would wait for the first."""
-        what = f"the {config} kernel of this tree"
-        return self._hold(Lock(kernel.build_lock(self.env, config), what, shared=True))
-
     def _build_selftests(self) -> Selftests:
         # Always the tree first: its holder must not wait for a process that waits for it.
-        work = self._work()
+        work = self._tree()
         with Lock(kernel.build_lock(self.env, "programs"), "the kernel's selftests"):
             return selftests.build(self.env, work)
 
@@ -176,20 +169,9 @@ class Workshop:
         with Lock(nicmodel.target_folder(self.env) / "skbulk.lock", "the host tools"):
             return nicmodel.build(self.env, watch)
 
-    def _hold(self, lock: Lock) -> Lock:
-        self._locks.append(self._stack.enter_context(lock))
-        return lock
-
-
-@contextmanager
-def workshop(env: Env) -> Iterator[Workshop]:
-    """A workshop, closed at the end."""
-    env.out.mkdir(parents=True, exist_ok=True)
-    shop = Workshop(env)
-    try:
-        yield shop
-    finally:
-        shop.close()
+    def _share(self, place: Path, what: str) -> Lock:
+        self._locks.append(self.enter_context(Lock(place, what, shared=True)))
+        return self._locks[-1]
 
 
 @contextmanager
@@ -197,5 +179,5 @@ def built(
     env: Env, *configs: str, with_selftests: bool = False, modules: Sequence[str] = ()
 ) -> Iterator[Built]:
     """Build the tree, the kernels with these modules or all, and the tools."""
-    with workshop(env) as shop:
+    with Workshop(env) as shop:
         yield shop.ready(*configs, with_selftests=with_selftests, modules=modules)

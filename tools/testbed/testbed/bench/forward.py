@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from testbed.bench.in_turn import Cell, Figure, InTurn, Machine, Values, collect, rows_of
-from testbed.bench.rows import Row
+from testbed.bench.in_turn import Cell, Figure, InTurn, Machine, collect
+from testbed.bench.rows import Row, Values, rows_of
 from testbed.host.ui import say
 
 BENCH, OPTIONS = "forward", "forward-option"

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from testbed.bench import guest
-from testbed.bench.rows import Row
+from testbed.bench.rows import Key, Row, Values, no_values
 from testbed.host.awake import awake
 from testbed.host.ui import Failure
 from testbed.workshop import Built
@@ -28,10 +27,8 @@ _SECONDS = 180
 _LEAST_SECONDS = 900
 
 Cell = dict[str, Any]
-# A name in a line of the guest, and its place: bench, case, unit.
-Figure = tuple[str, tuple[str, str, str]]
-# By place, side (whether it is ours) and pair.
-Values = defaultdict[tuple[str, str, str], dict[bool, dict[int, float]]]
+# A name in a line of the guest, and its row.
+Figure = tuple[str, Key]
 
 
 @dataclass(frozen=True)
@@ -92,27 +89,17 @@ class InTurn:
 
 def collect(lines: Iterable[str], figures: Callable[[Cell], Iterable[Figure]]) -> Values:
     """The figures in the guest's lines, in the order of their first line."""
-    values: Values = defaultdict(lambda: {True: {}, False: {}})
+    values = no_values()
     for line in lines:
         record = json.loads(line)
         if "failed" in record:
             continue
         # An option on or off, or one of two drivers.
         ours = record.get("on", record["driver"] == "rust")
-        for name, table in figures(record):
+        for name, row in figures(record):
             if name in record:
-                values[table][ours][record["pair"]] = record[name]
+                values[row][ours][record["pair"]] = record[name]
     return values
-
-
-def rows_of(values: Values) -> list[Row]:
-    """The rows; those of events are means."""
-    return [
-        Row.of_events(*key, sides[True].values(), sides[False].values())
-        if key[2].startswith("per ")
-        else Row.of_pairs(*key, sides[True], sides[False])
-        for key, sides in values.items()
-    ]
 
 
 def check(benches: Sequence[InTurn], text: str) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import mean, median
 from typing import Any
 
@@ -14,9 +14,21 @@ from testbed.bench.about import REFERENCES, TARGETS
 from testbed.host.ui import Failure
 
 _ROUND = re.compile(r"^round (\d+)$")
+_LINE = re.compile(r"bulk_bench: ([^|]+)\|([^|]+)\|(ours|reference)\|(\d+)\|(\w+)")
 # Units of which more is better; of all others less is.
 RATES = frozenset({"Mbit/s"})
-_LINE = re.compile(r"bulk_bench: ([^|]+)\|([^|]+)\|(ours|reference)\|(\d+)\|(\w+)")
+# Units in which sides are compared, round by round.
+_COMPARED = frozenset({"ns", "times", "instructions", "per 1000", *RATES})
+
+# Of a row: bench, case, unit.
+Key = tuple[str, str, str]
+# By row, whether it is ours, and round.
+Values = defaultdict[Key, dict[bool, dict[int, float]]]
+
+
+def no_values() -> Values:
+    """Rows to be filled with values."""
+    return defaultdict(lambda: {True: {}, False: {}})
 
 
 @dataclass(frozen=True)
@@ -35,25 +47,11 @@ class Row:
         cls, bench: str, case: str, unit: str, ours: dict[int, float], reference: dict[int, float]
     ) -> Row:
         """A row from the values of rounds; a round with one side only has no ratio."""
-        pairs = sorted(ours.keys() & reference.keys())
-        if unit in RATES:
-            ratios = tuple(ours[one] / reference[one] for one in pairs)
-        else:
-            ratios = tuple(reference[one] / ours[one] for one in pairs)
-        return cls(
-            bench,
-            case,
-            unit,
-            median(ours.values()) if ours else None,
-            median(reference.values()) if reference else None,
-            ratios,
-        )
-
-    @classmethod
-    def of_shares(cls, bench: str, case: str, ours: float, reference: float) -> Row:
-        """A row of events per packet."""
-        ratios = (reference / ours,) if ours else ()
-        return cls(bench, case, "per 1000", 1000 * ours, 1000 * reference, ratios)
+        both = ours.keys() & reference.keys() if unit in _COMPARED else ()
+        pairs = [(ours[one], reference[one]) for one in sorted(both)]
+        ratios = (mine / other if unit in RATES else other / mine for mine, other in pairs if mine)
+        medians = [median(side.values()) if side else None for side in (ours, reference)]
+        return cls(bench, case, unit, medians[0], medians[1], tuple(ratios))
 
     @classmethod
     def of_events(
@@ -80,45 +78,53 @@ class Row:
 
     def record(self) -> dict[str, Any]:
         """The row as out/bench.json has it."""
+        figures = {
+            "ours": self.ours,
+            "reference": self.reference,
+            "ratio": self.ratio,
+            "ratio_min": min(self.ratios, default=None),
+            "ratio_max": max(self.ratios, default=None),
+        }
+        rounded = {key: None if one is None else round(one, 3) for key, one in figures.items()}
         return {
             "bench": self.bench,
             "case": self.case,
             "unit": self.unit,
-            "ours": None if self.ours is None else round(self.ours, 3),
-            "reference": None if self.reference is None else round(self.reference, 3),
+            "ours": rounded.pop("ours"),
+            "reference": rounded.pop("reference"),
             "reference_name": REFERENCES.get(self.bench),
-            "ratio": None if self.ratio is None else round(self.ratio, 3),
-            "ratio_min": round(min(self.ratios), 3) if self.ratios else None,
-            "ratio_max": round(max(self.ratios), 3) if self.ratios else None,
+            **rounded,
             "rounds": len(self.ratios),
         }
 
 
+def rows_of(values: Values) -> list[Row]:
+    """The rows; those of events are means."""
+    return [
+        Row.of_events(*key, sides[True].values(), sides[False].values())
+        if key[2].startswith("per ")
+        else Row.of_pairs(*key, sides[True], sides[False])
+        for key, sides in values.items()
+    ]
+
+
 def parse(lines: Iterable[str]) -> list[Row]:
     """The rows by benchmark, both in the order in which they were first reported."""
-    values: dict[tuple[str, str], dict[str, dict[int, float]]] = defaultdict(
-        lambda: {"ours": {}, "reference": {}}
-    )
-    units: dict[tuple[str, str], str] = {}
-    number = 0
+    values, number = no_values(), 0
     for line in lines:
         if found := _ROUND.match(line.strip()):
             number = int(found[1])
         elif found := _LINE.search(line):
-            key = (found[1], found[2])
+            bench, case, side, value, unit = found.groups()
             # The modules count picoseconds, without fractions; less than one is no measurement.
-            time = found[5] == "ps"
-            values[key][found[3]][number] = max(int(found[4]), 1) / 1e3 if time else int(found[4])
-            units[key] = "ns" if time else found[5]
-    rows = []
-    for key, sides in values.items():
+            figure, unit = (max(int(value), 1) / 1e3, "ns") if unit == "ps" else (int(value), unit)
+            values[bench, case, unit][side == "ours"][number] = figure
+    for (bench, case, _), sides in values.items():
         # Benchmarks of the reference alone have no side of ours.
-        if not sides["ours"] and key[0] in REFERENCES:
-            raise Failure(f"the benchmark {key[0]}, case {key[1]}, has a reference but no result")
-        row = Row.of_pairs(*key, units[key], sides["ours"], sides["reference"])
-        rows.append(row if row.unit == "ns" else replace(row, ratios=()))
-    benches = list(dict.fromkeys(row.bench for row in rows))
-    return sorted(rows, key=lambda row: benches.index(row.bench))
+        if not sides[True] and bench in REFERENCES:
+            raise Failure(f"the benchmark {bench}, case {case}, has a reference but no result")
+    benches = list(dict.fromkeys(bench for bench, _, _ in values))
+    return sorted(rows_of(values), key=lambda row: benches.index(row.bench))
 
 
 def target(bench: str, case: str) -> float | None:

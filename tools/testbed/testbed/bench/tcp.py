@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from testbed.bench.in_turn import Cell, Figure, InTurn, Machine, collect, rows_of
-from testbed.bench.rows import Row
+from testbed.bench.in_turn import Cell, Figure, InTurn, Machine, collect
+from testbed.bench.rows import Row, rows_of
 
 BENCH = "tcp"
 # Processor time of the guest, and what happens per MiB.

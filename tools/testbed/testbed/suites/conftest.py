@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from testbed.env import Env
-from testbed.workshop import Built, Workshop, workshop
+from testbed.workshop import Built, Workshop
 
 Ready = Callable[..., Built]
 
@@ -16,7 +16,7 @@ Ready = Callable[..., Built]
 @pytest.fixture(scope="session")
 def shop(env: Env) -> Iterator[Workshop]:
     """The workshop, which builds each kernel once, on demand."""
-    with workshop(env) as made:
+    with Workshop(env) as made:
         yield made
 
 

@@ -158,8 +158,8 @@ def rows(found: Sequence[Found], pairs: Sequence[Pair]) -> list[Row]:
         name = f"{case}{pair.end}"
         result.append(Row.of_pairs(pair.bench, name, "ns", ours.ns, reference.ns))
         if pair.doorbells:
-            shares = (one.share("doorbells") for one in (ours, reference))
-            result.append(Row.of_shares(pair.bench, f"{name} doorbells", *shares))
+            shares = [{0: 1000 * one.share("doorbells")} for one in (ours, reference)]
+            result.append(Row.of_pairs(pair.bench, f"{name} doorbells", "per 1000", *shares))
     return sorted(result, key=lambda row: row.bench)
 
 
