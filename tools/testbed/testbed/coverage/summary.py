@@ -3,14 +3,21 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from testbed.coverage import recorder
+from testbed.bench import record
+from testbed.boot import nicmodel
+from testbed.build import kernel
+from testbed.coverage import functions, recorder
 from testbed.coverage.functions import Function
+from testbed.env import Env
+from testbed.host.ui import Step, say
 from testbed.selftests.kinds import COVERED, in_tier
+from testbed.source import tree
 
 DRIVER = "drivers/net/ethernet/intel/ixgbe/rust"
 # Folders that count: their part, and the depth down to which each has a row of its own. Of the
@@ -23,6 +30,29 @@ _FOLDERS = {
 # Files that a row of RESULTS.md names.
 _FILES = 3
 Content = Mapping[str, Any]
+
+
+def finish(env: Env, passed: bool) -> None:
+    """Say what has been entered, and write it down. The record takes a whole run that passed."""
+    if not recorder.files(env.out):
+        return
+    build = kernel.build_folder(env, kernel.COVERAGE)
+    with Step("functions of the sources: llvm-cov"):
+        files = recorder.objects(build, nicmodel.output_folder(env))
+        known = functions.of_files(env.llvm, files, tree.place(env) / "tree", env.clone)
+    found = of_run(env.out, env.clone, known)
+    for part, (entered, every) in sums(found).items():
+        say(f"    {part}: {entered} of {every} functions entered")
+    path = env.out / "coverage.json"
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    say(f"written: {path}")
+    if not env.settings.switch("RECORD"):
+        return
+    problems = [f"{name} has not run" for name in missing(env.clone, found)]
+    if problems or not passed:
+        say(f"not recorded: {', '.join(problems) or 'a test failed'}")
+        return
+    record.keep(env, "coverage", found)
 
 
 def of_run(out: Path, clone: Path, known: Mapping[int, Function]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from testbed.catalogue import ON_REQUEST, SUITES, TIER
 from testbed.coverage import recorder
-from testbed.coverage import run as coverage
+from testbed.coverage import summary as coverage
 from testbed.env import Env
 from testbed.harness import checks, lanes, repeat, shards
 from testbed.harness.plugin import TURN
