@@ -32,48 +32,48 @@ _BAR = 50
 _ONE, _MANY = "1 flow", "64 flows"
 
 
-def _cell(machine: Machine, name: str, kind: str, **more: Any) -> Cell:
-    return {"case": f"{name} {machine.suffix}", "kind": kind, "frames": _FRAMES, **more}
-
-
 def cells(machine: Machine) -> list[Cell]:
     """The cases of a guest."""
+
+    def cell(name: str, kind: str, **more: Any) -> Cell:
+        return {"case": f"{name} {machine.suffix}", "kind": kind, "frames": _FRAMES, **more}
+
+    def bulk(name: str, kind: str, **more: Any) -> Cell:
+        return cell(f"bulk free{name}", kind, option="bulk free", **more)
+
     if machine.queues:
         # One flow has one queue: the reference for many flows on several queues.
-        return [_cell(machine, name, "forward", flows=flows)
-                for name, flows in ((_ONE, 1), (_MANY, 64))]  # fmt: skip
-    many = _cell(machine, _MANY, "forward", flows=64)
-    one = [_cell(machine, _ONE, "forward"), many]
+        return [cell(_ONE, "forward", flows=1), cell(_MANY, "forward", flows=64)]
+    found = [cell(_ONE, "forward"), cell(_MANY, "forward", flows=64)]
     if machine.cpus > 1:
-        return one
-    one += [
-        _cell(machine, "drop", "drop", frames=2 * _FRAMES),
+        return found
+    found += [
+        cell("drop", "drop", frames=2 * _FRAMES),
         # With another CPU for the process, the spread includes everything on two processors.
-        _cell(machine, "UDP sink", "sink"),
-        _cell(machine, "transmit", "transmit"),
-        *[_cell(machine, f"transmit burst {burst}", "transmit", burst=burst) for burst in BURSTS],
-        _cell(machine, "latency", "latency", frames=4000),
+        cell("UDP sink", "sink"),
+        cell("transmit", "transmit"),
+        *[cell(f"transmit burst {burst}", "transmit", burst=burst) for burst in BURSTS],
+        cell("latency", "latency", frames=4000),
     ]
     if machine.shared:
-        one += [
+        some = 3 * _FRAMES
+        found += [
             # A search is many measurements: a few of them are enough.
-            _cell(machine, "loss-free", "lossless", pairs=3),
-            *[_cell(machine, name, "forward", option=name, frames=6 * _FRAMES)
-              for name in ("bulk free", "GRO")],
+            cell("loss-free", "lossless", pairs=3),
+            bulk("", "forward", frames=2 * some),
+            cell("GRO", "forward", option="GRO", frames=2 * some),
             # Where it was measured first: behind a qdisc, and in a router with connections.
-            _cell(machine, "bulk free, transmit", "transmit", option="bulk free"),
-            _cell(machine, "bulk free, conntrack", "forward", option="bulk free",
-                  frames=3 * _FRAMES, conntrack=True),
+            bulk(", transmit", "transmit"),
+            bulk(", conntrack", "forward", frames=some, conntrack=True),
             # With fewer and with more packets under way.
-            *[_cell(machine, f"bulk free, window {window}", "window", option="bulk free",
-                    frames=3 * _FRAMES, window=window) for window in (48, 1024)],
-        ]  # fmt: skip
+            bulk(", window 48", "window", frames=some, window=48),
+            bulk(", window 1024", "window", frames=some, window=1024),
+        ]
     for window in WINDOWS:
         # A short loop takes its time per turn.
         frames = min(2 * _FRAMES, max(4 * _FRAMES * window // 128, _FRAMES // 20))
-        name = f"window {window}"
-        one.append({**_cell(machine, name, "window"), "frames": frames, "window": window})
-    return one
+        found.append(cell(f"window {window}", "window", frames=frames, window=window))
+    return found
 
 
 MACHINES = tuple(
