@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from string import Template
 
 from testbed.boot import nicmodel
 from testbed.boot.uml import DEVICE
@@ -17,7 +18,7 @@ from testbed.host import proc
 from testbed.host.lock import Lock
 from testbed.host.ui import Failure, say
 
-_PORTS = 2
+_RECIPE = Path(__file__).with_name("model.txt")
 # The maximum length of a socket's address.
 _LONGEST = 107
 
@@ -59,40 +60,12 @@ def sockets(env: Env) -> Path:
 
 def recipe(program: Path, folder: Path) -> list[str]:
     """The commands, ready to be pasted."""
-    run, where = shlex.quote(str(program)), shlex.quote(str(folder))
-    ports = [folder / f"port{number}.sock" for number in range(_PORTS)]
-    devices = []
-    for number, path in enumerate(ports):
+    words = {"run": str(program), "folder": str(folder), "id": str(DEVICE)}
+    words["control"] = f"UNIX-CONNECT:{folder}/control.sock"
+    for port in (0, 1):
+        path = f"{folder}/port{port}.sock"
         socket = f'{{"path":"{path}","type":"unix"}}'
-        device = f'{{"driver":"vfio-user-pci","bus":"slot{number}","socket":{socket}}}'
-        devices += [
-            f"      -device pcie-root-port,id=slot{number},chassis={number + 1} \\",
-            f"      -device {shlex.quote(device)} \\",
-        ]
-    uml = [f"      {shlex.quote(f'virtio_uml.device={path}:{DEVICE}')} \\" for path in ports]
-    control = shlex.quote(f"UNIX-CONNECT:{folder}/control.sock")
-    return [
-        "QEMU 10.1 or later; the model first, and your guest's other options in place of …:",
-        "",
-        f"  {run} serve --ports {_PORTS} --dir {where}",
-        "",
-        "  qemu-system-x86_64 -machine q35,memory-backend=ram -m 1G \\",
-        "      -object memory-backend-memfd,id=ram,size=1G,share=on \\",
-        *devices,
-        "      …",
-        "",
-        "User-Mode Linux with CONFIG_UML_PCI_OVER_VIRTIO=y and",
-        f"CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID={DEVICE}; the model first:",
-        "",
-        f"  {run} serve --ports {_PORTS} --transport vhost --dir {where}",
-        "",
-        "  TMPDIR=/dev/shm linux mem=512M \\",
-        *uml,
-        "      …",
-        "",
-        "Then modprobe ixgbe in the guest. The model explains its requests with",
-        "",
-        f'  echo \'{{"cmd":"help"}}\' | socat -t 5 - {control}',
-        "",
-        "and tools/nicmodel/README.md has recipes: Wireshark, TAP, iperf3 over a cable.",
-    ]
+        words[f"qemu{port}"] = f'{{"driver":"vfio-user-pci","bus":"slot{port}","socket":{socket}}}'
+        words[f"uml{port}"] = f"virtio_uml.device={path}:{DEVICE}"
+    text = Template(_RECIPE.read_text(encoding="utf-8"))
+    return text.substitute({name: shlex.quote(word) for name, word in words.items()}).splitlines()
