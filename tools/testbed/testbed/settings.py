@@ -107,13 +107,6 @@ def _fragments(text: str) -> list[str]:
     return []
 
 
-def _is_seconds(text: str) -> bool:
-    try:
-        return 0 < float(text) < 1e9
-    except ValueError:
-        return False
-
-
 def _is_shard(text: str) -> bool:
     found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
     return found is not None and 1 <= int(found[1]) <= int(found[2])
@@ -184,7 +177,8 @@ _KINDS: Mapping[str, Callable[[str], Sequence[str]]] = {
     "PATH": _path,
     "URL": _unless(re.compile("https?://|file:|copy:").match,
                    "an address begins with http://, https:// or file:"),
-    "SECONDS": _unless(_is_seconds, "this is a number of seconds, more than 0"),
+    "SECONDS": _unless(re.compile(r"(?=.*[1-9])[0-9]{1,9}(\.[0-9]+)?").fullmatch,
+                       "this is a number of seconds, more than 0"),
     "I/N": _unless(_is_shard,
                    "a part is named I/N, from 1/N to N/N: SHARD=2/3 is the second of three"),
     "PERSON": _unless(re.compile(r"[^<>]+ <[^<>@\s]+@[^<>@\s]+>").fullmatch,

@@ -87,11 +87,8 @@ def run(ready: Built) -> list[Row]:
     # The Rust driver compared with itself: one boot, as counts hardly vary.
     bare = count(ready, "without-bulk-free", ("rust",), variables={"FLAG_OFF": "bulk-free"})
     for name in _DRIVERS:
-        say("")
-        for line in insn_cost.top(found[name][0], MODULES[name]):
+        for line in ("", *insn_cost.top(found[name][0], MODULES[name])):
             say(line)
-    say("")
-    for name in _DRIVERS:
         apart = ", ".join(
             f"{case} {insn_cost.spread(found[name], case):.4%}" for case in insn_cost.JUDGED
         )
@@ -99,14 +96,14 @@ def run(ready: Built) -> list[Row]:
     for path in _draw(ready):
         say(f"written: {path}")
     record = ready.env.clone / RECORD
-    first = {name: found[name][0] for name in _DRIVERS}
+
     if ready.env.settings.switch("RECORD"):
         # Any of these runs of the Rust driver may come again: its record is a limit.
         limits = {"rust": insn_cost.worst(found["rust"]), "c": insn_cost.typical(found["c"])}
         insn_cost.save(record, limits, ready.kernels["perf"].release, FRAMES)
         say(f"written: {record}")
     else:
-        verdicts = insn_cost.judge(insn_cost.load(record), first["rust"])
+        verdicts = insn_cost.judge(insn_cost.load(record), found["rust"][0])
         for case, wrong in verdicts.items():
             say(f"record, {case}: {wrong or 'kept'}")
     return [

@@ -37,8 +37,6 @@ PARTS: Mapping[str, frozenset[str]] = {
     "xmit": frozenset({"xmit"}),
     "memory": frozenset(MEMORY),
 }
-# Parts whose tables bear their own name, not that of the benchmark which measures them.
-FAMILIES = frozenset({"window"})
 # Parts whose cases CASES= selects, with a value that selects all of them.
 WITH_CASES: Mapping[str, str] = {"forward": "", "window": "window", "tcp": ""}
 Content = dict[str, Any]
@@ -110,7 +108,8 @@ def refusals(names: Iterable[str], cases: str, quiet: bool) -> dict[str, str]:
 
 def rows_of(part: str, rows: Iterable[Row]) -> list[Content]:
     """The rows that belong to a part, as its file has them."""
-    tables = {part} if part in FAMILIES else PARTS[part]
+    # The benchmark that measures windows is another one.
+    tables = {part} if part == "window" else PARTS[part]
     return [row.record() for row in rows if row.bench.split("-")[0] in tables]
 
 

@@ -22,7 +22,6 @@ from testbed.selftests import reasons
 from testbed.selftests import record as selftests
 
 RESULTS, README = "RESULTS.md", "README.md"
-_BLOCK = re.compile(r"^<!-- recorded: (\w+) -->\n.*?^<!-- end of recorded -->\n", re.M | re.S)
 
 
 def _fenced(lines: list[str]) -> str:
@@ -124,25 +123,21 @@ def render(records: Mapping[str, Content]) -> str:
 
 def readme(text: str, records: Mapping[str, Content]) -> str:
     """README.md with its generated parts renewed."""
-    places = [found[1] for found in _BLOCK.finditer(text)]
-    for name in _IN_README:
-        if places.count(name) != 1:
+    for name, render_part in _IN_README.items():
+        first, last = f"<!-- recorded: {name} -->\n", "<!-- end of recorded -->\n"
+        place = re.compile(f"^{first}.*?^{last}", re.M | re.S)
+        if (count := len(place.findall(text))) != 1:
             raise Failure(
-                f"{README} has {places.count(name)} places for the {name} record",
-                f"one is needed: <!-- recorded: {name} -->, and <!-- end of recorded --> behind "
-                "it, each on a line of its own",
+                f"{README} has {count} places for the {name} record",
+                f"one is needed: {first.strip()}, and {last.strip()} behind it, each on a line of "
+                "its own",
             )
-
-    def renewed(found: re.Match[str]) -> str:
-        first, last = found[0].splitlines()[0], found[0].splitlines()[-1]
-        name = found[1]
-        if name not in _IN_README or name not in records:
-            return found[0]
-        content = records[name]
-        sentence = Circumstances.of(content).sentence()
-        return f"{first}\n{sentence}\n\n{_IN_README[name](content)}{last}\n"
-
-    return _BLOCK.sub(renewed, text)
+        if name in records:
+            sentence = Circumstances.of(records[name]).sentence()
+            head, _, rest = text.partition(first)
+            part = f"{first}{sentence}\n\n{render_part(records[name])}{last}"
+            text = f"{head}{part}{rest.partition(last)[2]}"
+    return text
 
 
 def rendered(clone: Path) -> dict[Path, str]:

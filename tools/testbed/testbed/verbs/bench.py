@@ -33,23 +33,18 @@ _SIMULATION = "xmit-sim"
 _BUSY = 0.10
 
 
-def _cpu_times() -> tuple[int, int]:
-    words = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
-    numbers = [int(word) for word in words]
-    return sum(numbers), numbers[3] + numbers[4]
-
-
-def busy_share(seconds: float = 2.0) -> float:
-    """The busy share of the processors during some seconds."""
-    total, idle = _cpu_times()
-    time.sleep(seconds)
-    total_after, idle_after = _cpu_times()
-    return 1.0 - (idle_after - idle) / max(total_after - total, 1)
-
-
 def _is_quiet() -> bool:
-    """Whether the machine is idle; prints a note if not."""
-    busy = busy_share()
+    """Whether the machine is idle for two seconds; prints a note if not."""
+
+    def times() -> list[int]:
+        first = Path("/proc/stat").read_text().partition("\n")[0]
+        return [int(word) for word in first.split()[1:]]
+
+    before = times()
+    time.sleep(2)
+    spent = [after - one for one, after in zip(before, times(), strict=True)]
+    # Idle, and idle while something waits for a disk.
+    busy = 1 - sum(spent[3:5]) / max(sum(spent), 1)
     if busy > _BUSY:
         say(f"    note: {busy:.0%} of this machine is busy with other things; ratios may be off")
     return busy <= _BUSY
