@@ -96,7 +96,6 @@ def run(ready: Built) -> list[Row]:
     for path in _draw(ready):
         say(f"written: {path}")
     record = ready.env.clone / RECORD
-
     if ready.env.settings.switch("RECORD"):
         # Any of these runs of the Rust driver may come again: its record is a limit.
         limits = {"rust": insn_cost.worst(found["rust"]), "c": insn_cost.typical(found["c"])}

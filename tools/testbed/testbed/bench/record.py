@@ -11,7 +11,7 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -65,8 +65,7 @@ class Circumstances:
     @classmethod
     def of(cls, content: Content) -> Circumstances:
         """Those of a file."""
-        names = ("date", "commit", "cpu", "processors", "kernel")
-        return cls(*(content[name] for name in names), rounds=content.get("rounds", 1))
+        return cls(**{one.name: content[one.name] for one in fields(cls) if one.name in content})
 
     def sentence(self) -> str:
         """All of it, for a reader."""

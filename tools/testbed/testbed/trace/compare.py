@@ -5,32 +5,29 @@ from __future__ import annotations
 
 import json
 
-from testbed.boot.job import Job
+from testbed.bench.guest import measure
 from testbed.boot.nicmodel import Model
 from testbed.build.driver import Driver
 from testbed.build.kernel import UML
 from testbed.env import Env
-from testbed.host.ui import Failure, Step, say
+from testbed.host.ui import Failure, say
 from testbed.trace import accesses, reasons, table
 from testbed.trace.accesses import Trace
 from testbed.workshop import Built, built, chosen_driver
 
-_SCRIPT = "tools/testbed/guest/trace"
-
 
 def trace(ready: Built, driver: Driver) -> Trace:
-    """The accesses of a driver, from probe to remove."""
+    """The accesses of a driver, from probe to remove, with two CPUs: further queues show then."""
     answers = []
 
     def fetch(model: Model) -> None:
         answers.append(model.ask({"cmd": "accesses", "port": 0}))
 
-    job = Job(
-        ready.env.clone / _SCRIPT,
-        "none",
+    outcome = measure(
+        ready.uml(f"trace-{driver.name}"),
+        "trace",
+        f"register accesses of the {driver.name} driver in User-Mode Linux",
         timeout=180,
-        # Two of them, so that it shows what further queues take.
-        cpus=2,
         accel=ready.accel(UML),
         variables={"TRACED": driver.name},
         kernel_words=["kunit.enable=0"],
@@ -39,14 +36,9 @@ def trace(ready: Built, driver: Driver) -> Trace:
         modules=driver.modules,
         on_end=fetch,
     )
-    machine = ready.uml(f"trace-{driver.name}")
-    with Step(f"register accesses of the {driver.name} driver in User-Mode Linux"):
-        outcome = machine.run(job)
-    bad = [str(one) for one in outcome.complaints[:3]]
-    if outcome.code or bad:
+    if outcome.complaints:
         raise Failure(f"the port's life with the {driver.name} driver did not go as it should",
-                      *bad, *outcome.output.splitlines()[-3:],
-                      f"console: {machine.log}")  # fmt: skip
+                      *[str(one) for one in outcome.complaints[:3]])  # fmt: skip
     return accesses.read(driver.name, answers[0])
 
 
