@@ -13,7 +13,6 @@ from unittest import mock
 
 from testbed.bench import forward, in_turn
 from testbed.bench.forward import BENCH, COST, FORWARD, MACHINES, OPTIONS, SCALING, cells, parse
-from testbed.bench.plots import spread
 from testbed.bench.rows import table, target
 from testbed.boot.job import Job
 from testbed.boot.uml import pins
@@ -133,12 +132,6 @@ class Rows(unittest.TestCase):
         rows = parse(lines(one("c", 1, 1000.0)))
         self.assertEqual((rows[0].ours, rows[0].ratio), (None, None))
         self.assertIn("1000.00", "\n".join(table(rows)))
-
-    def test_the_spread_reaches_from_the_median_to_the_ends(self) -> None:
-        [row] = parse(lines(*[one(driver, pair, ns) for pair, (ours, ref) in
-                              enumerate([(2.0, 2.0), (2.0, 3.0), (2.0, 5.0)])
-                              for driver, ns in (("rust", ours), ("c", ref))]))  # fmt: skip
-        self.assertEqual(spread(row), (1.5, 0.5, 1.0))
 
 
 class Plans(unittest.TestCase):

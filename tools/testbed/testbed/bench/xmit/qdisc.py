@@ -73,8 +73,8 @@ def cells_of_pktgen(senders: int) -> list[dict[str, Any]]:
 
 def run(ready: Built, number: int, seconds: Seconds = LONG) -> list[Found]:
     """Boot, measure, and return the results; a short run takes a few cases."""
-    plan = {"rounds": number, "seconds": seconds, "cells": cells(few=seconds != LONG)}
-    return rounds.run(ready, BENCH, "qdisc_bench.py", "queue disciplines", plan, ports=0)
+    some = cells(few=seconds != LONG)
+    return rounds.run(ready, BENCH, "queue disciplines", some, number, seconds, ports=0)
 
 
 def rows(found: Sequence[Found]) -> list[Row]:

@@ -16,6 +16,8 @@ from testbed.host.ui import Failure
 from testbed.workshop import Built
 
 T = TypeVar("T")
+# Senders, and the designs that are measured with them.
+Cell = Mapping[str, Any]
 # Seconds of sending: before packets count, and while they do.
 Seconds = Mapping[str, float]
 LONG: Seconds = {"warm": 0.1, "window": 0.4}
@@ -117,17 +119,20 @@ def parse(lines: Iterable[str]) -> list[Found]:
 
 
 def run(
-    ready: Built, bench: str, program: str, title: str, plan: Mapping[str, Any], **job: Any
-) -> list[Found]:
-    """Boot User-Mode Linux with two CPUs that goes through a plan; returns the complete results."""
-    title = f"{title} in User-Mode Linux, 2 CPUs: {plan['rounds']} rounds"
+    ready: Built, bench: str, title: str, cells: Sequence[Cell], rounds: int, seconds: Seconds,
+    **job: Any,
+) -> list[Found]:  # fmt: skip
+    """Boot User-Mode Linux with two CPUs that measures cells; returns the complete results."""
+    plan = {"rounds": rounds, "seconds": seconds, "cells": cells}
+    title = f"{title} in User-Mode Linux, 2 CPUs: {rounds} rounds"
+    program = f"{bench.removeprefix('xmit-')}_bench.py"
     outcome = measure(ready.uml(bench), program, title, plan, timeout=1800, **job)
     found = parse(outcome.results.get(f"{bench}.jsonl", "").splitlines())
-    complete(found, plan["cells"], plan["rounds"])
+    complete(found, cells, rounds)
     return found
 
 
-def complete(found: Sequence[Found], cells: Sequence[Mapping[str, Any]], rounds: int) -> None:
+def complete(found: Sequence[Found], cells: Sequence[Cell], rounds: int) -> None:
     """Raise an error unless every design of every cell was measured in every round."""
     counts = {(one.case, one.design): len(one.ns) for one in found}
     for cell in cells:
