@@ -11,8 +11,7 @@ _ROWS = [line.split(maxsplit=2) for line in _TABLE.splitlines() if line and line
 SUITES = {name: text for name, _, text in _ROWS}
 TIER = frozenset(name for name, when, _ in _ROWS if when == "tier")
 ON_REQUEST = frozenset(name for name, when, _ in _ROWS if when == "request")
-# Suites of which ONLY=suite/part runs a part, beside those of selftests/kinds.py.
-IN_PARTS = ("deb", "lint", "mutants", "mutants-few", "ports", "selftests")
+# Parts of suites that are no programs.
 DEB_PARTS = ("bookworm", "trixie", "guest", "container")
 LINTERS = ("rustfmt", "clippy", "mypy", "ruff check", "ruff format", "shellcheck")
 # The mutants of the small suite: of each kind a cheap one.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.boot.card import CARDS
-from testbed.catalogue import BENCHES, DEB_PARTS, IN_PARTS, LINTERS, MUTANTS_FEW, SUITES
+from testbed.catalogue import BENCHES, DEB_PARTS, LINTERS, MUTANTS_FEW, SUITES
 from testbed.host.ui import Failure
 from testbed.selftests import kinds
 
@@ -140,28 +140,30 @@ def _unknown(
     return Failure(f"ONLY={only}: {why}", *similar, f"{there} {', '.join(known)}")
 
 
-def _parts(suite: str) -> Sequence[str]:
-    """The parts of a suite; those of the tree are not known yet."""
+def _parts(suite: str) -> Sequence[str] | None:
+    """The parts of a suite; none where the tree has to say, and None if it runs as a whole."""
+    if suite == "selftests":
+        return ()
     if suite == "mutants":
         return sorted(path.stem for path in (_CLONE / "tools/testbed/mutants").glob("*.patch"))
     parts = {"deb": DEB_PARTS, "lint": LINTERS, "mutants-few": MUTANTS_FEW}
     if suite in parts:
         return parts[suite]
     names = kinds.programs(_CLONE) if suite == "ports" else kinds.programs_of(_CLONE, suite)
-    return [Path(one).stem for one in names]
+    return [Path(one).stem for one in names] or None
 
 
 def _program(suite: str, program: str) -> None:
     """The program is one of its suite."""
     name, known = f"{suite}/{program}", _parts(suite)
-    if not program and suite in IN_PARTS:
+    if known is None:
+        raise Failure(f"ONLY={name}: the suite {suite} runs as a whole", f"call it ONLY={suite}")
+    if not program:
         raise Failure(f"ONLY={name}: the name of a part of {suite} is missing",
                       f"all of it runs as ONLY={suite}")  # fmt: skip
     if known and program.removesuffix(".py") not in known:
         why = f"the suite {suite} runs no program of that name"
         raise _unknown(name, why, f"{suite}/", program, known, "it runs")
-    if not known and suite not in IN_PARTS:
-        raise Failure(f"ONLY={name}: the suite {suite} runs as a whole", f"call it ONLY={suite}")
 
 
 def _ports(settings: Settings) -> None:

@@ -202,7 +202,7 @@ class Values(unittest.TestCase):
         ("test", "ONLY", ",", "no name"),
         ("test", "ONLY", "e2e-uml/forwards", "did you mean e2e-uml/forward?"),
         ("test", "ONLY", "e2e-c/net_pair", "it runs atr, backplane, controls"),
-        ("test", "ONLY", "e2e-uml/", "no program of that name"),
+        ("test", "ONLY", "e2e-uml/", "the name of a part of e2e-uml is missing"),
         ("test", "ONLY", "python/test_settings", "runs as a whole"),
         ("test", "ONLY", "lint/", "the name of a part of lint is missing"),
         ("test", "ONLY", "lint/shelcheck", "did you mean lint/shellcheck"),

@@ -127,14 +127,13 @@ FORWARD = InTurn(BENCH, "forwarding", MACHINES, cells, parse)
 
 def curve(rows: Iterable[Row]) -> list[str]:
     """The rates over the number of packets under way, as a plot of text."""
-    known = [row for row in rows if row.bench == WINDOW and row.ours and row.reference]
+    known = [(row.case, 1e9 / row.ours, 1e9 / row.reference) for row in rows
+             if row.bench == WINDOW and row.ours and row.reference]  # fmt: skip
     if not known:
         return []
-    fastest = max(1e9 / min(row.ours or 0, row.reference or 0) for row in known)
+    scale = _BAR / max(rate for _, *rates in known for rate in rates)
     lines = [f"{'':<34}packets per second, Rust (#) above C (=)"]
-    for row in known:
-        for name, sign, value in ((row.case, "#", row.ours), ("", "=", row.reference)):
-            rate = 1e9 / (value or 1)
-            bar = sign * max(1, round(_BAR * rate / fastest))
-            lines.append(f"{name:<34}{rate:>11,.0f} {bar}")
+    for case, *rates in known:
+        for name, sign, rate in zip((case, ""), "#=", rates, strict=True):
+            lines.append(f"{name:<34}{rate:>11,.0f} {sign * max(1, round(scale * rate))}")
     return lines

@@ -93,8 +93,7 @@ def run(ready: Built) -> list[Row]:
             f"{case} {insn_cost.spread(found[name], case):.4%}" for case in insn_cost.JUDGED
         )
         say(f"{MODULES[name]}: {len(runs)} runs, {FRAMES:,} frames each, apart by {apart}")
-    for path in _draw(ready):
-        say(f"written: {path}")
+    _draw(ready)
     record = ready.env.clone / RECORD
     if ready.env.settings.switch("RECORD"):
         # Any of these runs of the Rust driver may come again: its record is a limit.
@@ -116,17 +115,14 @@ def _by_driver(runs: list[Counted]) -> dict[str, list[Cost]]:
     return {name: [one.costs[name] for one in runs] for name in _DRIVERS}
 
 
-def _draw(ready: Built) -> list[Path]:
+def _draw(ready: Built) -> None:
     """The flame graphs, of a run of their own: following calls is slower."""
     frames = FRAMES // 5
-    counted = count(ready, "stacks", frames=frames, stacks=True)
     program = nicmodel.build_package(ready.env, "insn-flame")
-    written = []
-    for window in counted.windows:
+    for window in count(ready, "stacks", frames=frames, stacks=True).windows:
         total = sum(amount for _, amount in window.stacks) / frames
         title = f"{MODULES[window.label]}: {total:,.0f} instructions per forwarded packet"
         note = "by call stack, callers below; width is instructions, the order is alphabetical"
         path = ready.env.out / f"insn-{window.label}.svg"
         flame.draw(program, window.stacks, path, title, note, frames)
-        written.append(path)
-    return written
+        say(f"written: {path}")
