@@ -36,7 +36,7 @@ Rule = tuple[object, str, str, str]
 def together(settings: Settings) -> None:
     """Refuse combinations that make no sense."""
     _names(settings)
-    for rules in (_machine, _trace, _only, _coverage):
+    for rules in (_machine, _trace, _only, _coverage, _ports):
         for wrong, name, other, why in rules(settings):
             if wrong:
                 raise Failure(f"{name}={settings.text(name)}: {why}",
@@ -45,7 +45,6 @@ def together(settings: Settings) -> None:
         raise Failure("no script to run",
                       "make run SCRIPT=path [DRIVER=rust|c] [CONFIG=perf|debug]",
                       "make shell gives a prompt instead")  # fmt: skip
-    _ports(settings)
 
 
 def _machine(settings: Settings) -> Iterator[Rule]:
@@ -166,26 +165,23 @@ def _program(suite: str, program: str) -> None:
         raise _unknown(name, why, f"{suite}/", program, known, "it runs")
 
 
-def _ports(settings: Settings) -> None:
+def _ports(settings: Settings) -> Iterator[Rule]:
     """The suite on ports of this machine goes with NETIF and REMOTE, and alone."""
     netif, names = settings.text("NETIF"), settings.names("ONLY")
-    example = "an example: make test NETIF=eth2 REMOTE=ssh:root@192.168.1.2"
+    example = "make test NETIF=eth2 REMOTE=ssh:root@192.168.1.2"
     if settings.given("NETIF") != settings.given("REMOTE"):
         lacking = "REMOTE" if netif else "NETIF"
-        raise Failure(f"{lacking} is missing: NETIF and REMOTE are both ends of a cable", example)
-    if netif and not (NET / netif).exists():
-        raise Failure(f"NETIF={netif}: this machine has no such interface",
-                      "ip link shows the names")  # fmt: skip
+        raise Failure(f"{lacking} is missing: NETIF and REMOTE are both ends of a cable",
+                      f"an example: {example}")  # fmt: skip
+    yield (netif and not (NET / netif).exists(), "NETIF", "take a name that ip link shows",
+           "this machine has no such interface")  # fmt: skip
     kind, _, there = settings.text("REMOTE").partition(":")
-    if kind == "netns" and not (NAMESPACES / there).exists():
-        raise Failure(f"REMOTE=netns:{there}: there is no such network namespace",
-                      "ip netns list shows the names")  # fmt: skip
-    if netif and os.geteuid() != 0:
-        raise Failure(f"NETIF={netif}: the tests change interfaces of this machine",
-                      "call make as root")  # fmt: skip
+    yield (kind == "netns" and not (NAMESPACES / there).exists(), "REMOTE",
+           "take a name that ip netns list shows",
+           "there is no such network namespace")  # fmt: skip
+    yield (netif and os.geteuid() != 0, "NETIF", "call make as root",
+           "the tests change interfaces of this machine")  # fmt: skip
     others = [name for name in names if name.partition("/")[0] != "ports"]
-    if netif and others:
-        raise Failure(f"ONLY={settings.text('ONLY')}: {others[0]} does not run on NETIF={netif}",
-                      "leave ONLY out, or take ports or ports/program")  # fmt: skip
-    if not netif and len(others) < len(names):
-        raise Failure(f"ONLY={settings.text('ONLY')}: which port?", example)
+    yield (netif and others, "ONLY", "take ports or ports/program",
+           f"{', '.join(others)} does not run on NETIF={netif}")  # fmt: skip
+    yield not netif and len(others) < len(names), "ONLY", f"say it: {example}", "which port?"

@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from testbed import combinations, settings
+from testbed import catalogue, combinations, settings
 from testbed.boot.card import CARDS
 from testbed.host.ui import Failure
 from testbed.selftests.kinds import COVERED, KINDS
@@ -164,6 +164,9 @@ class Table(unittest.TestCase):
         self.assertEqual(modules, set(settings.VERBS) - bash)
         for verb in modules:
             self.assertIsNotNone(importlib.util.find_spec(f"testbed.verbs.{verb}"))
+
+    def test_every_suite_says_when_it_runs(self) -> None:
+        self.assertEqual({when for _, when, _ in catalogue._ROWS}, {"tier", "all", "request"})
 
     def test_nothing_else_reads_the_environment(self) -> None:
         for package in ("testbed/testbed", "insn/insn", "txsim/txsim"):

@@ -87,3 +87,8 @@ class Rows(unittest.TestCase):
         self.assertEqual(curves(parse(lines)), {"slab": {}})
         lines += ["round 1", "bulk_bench: slab|bulk 16|ours|3000|ps"]
         self.assertEqual([size for size, _ in curves(parse(lines))["slab"]["bulk"]], [8, 16])
+
+    def test_the_number_of_a_window_is_in_the_middle(self) -> None:
+        lines = [f"bulk_bench: window|window {size} 1 cpu|ours|9000|ps" for size in (8, 16)]
+        found = curves(parse([*lines, *(line.replace("ours", "reference") for line in lines)]))
+        self.assertEqual([size for size, _ in found["window"]["1 cpu"]], [8, 16])
