@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 from testbed.build import kernel
@@ -55,7 +56,7 @@ def take(made: Kernel, out: Path) -> None:
 
 def contents(package: Path) -> list[str]:
     """The files in a package."""
-    done = proc.capture(["dpkg-deb", "--contents", package])
+    done = proc.capture(["dpkg-deb", "--contents", package], stderr=subprocess.DEVNULL)
     if done.returncode:
         raise Failure(f"{package} is no package that can be read")
     # Mode, owner, size, date, time, name.
