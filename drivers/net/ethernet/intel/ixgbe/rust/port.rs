@@ -216,7 +216,7 @@ impl Driver for PortDriver {
         Ok(())
     }
 
-    // Inlined into the poll callbacks of both transmit paths.
+    // Inlined into the poll callback.
     #[inline(always)]
     fn poll<'bound>(
         port: Pin<&Port<'bound>>,
@@ -256,7 +256,7 @@ impl Driver for PortDriver {
         irq::rearm_queue(&port.bar, vector);
     }
 
-    // Inlined into `ndo_start_xmit()` of the default path, although another path calls it, too.
+    // Inlined into `ndo_start_xmit()`, although what sends packets of other queues calls it, too.
     #[inline(always)]
     fn start_xmit<'bound, 'call>(
         port: Pin<&Port<'bound>>,
