@@ -107,12 +107,6 @@ impl<T, const N: usize> Chunk<T, N> {
         self.len == 0
     }
 
-    /// Returns whether there is no room for another element.
-    #[inline(always)]
-    pub fn is_full(&self) -> bool {
-        self.len == N
-    }
-
     /// Adds an element at the end, or gives it back if there is no room.
     #[inline(always)]
     pub fn push(&mut self, value: T) -> Result<(), T> {
