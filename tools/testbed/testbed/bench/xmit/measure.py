@@ -26,15 +26,10 @@ def run(ready: Built, number: int) -> tuple[list[Row], list[Path]]:
     title = f"transmitting in User-Mode Linux, 2 CPUs: {number} rounds"
     sink = figures.parse(run_modules(ready, BENCH, [BENCH], number, title))
     queues = qdisc.run(ready, number)
-    for line in (
-        *figures.sentences(sink),
-        *rounds.sentences(qdisc.BENCH, queues, qdisc.LABELS),
-    ):
+    told = rounds.sentences(qdisc.BENCH, queues, qdisc.LABELS)
+    for line in (*figures.sentences(sink), *told):
         say(line)
-    record = {
-        **sink.record(),
-        "qdisc": [one.record() for one in queues],
-    }
+    record = {**sink.record(), "qdisc": [one.record() for one in queues]}
     path = ready.env.out / FIGURES
     path.write_text(json.dumps(record, indent=1) + "\n")
     ns = {key: median(one.ns.values()) for key, one in sink.found.items()}

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from testbed.bench.guest import measure
 from testbed.bench.rows import Row
 from testbed.bench.xmit import rounds
 from testbed.bench.xmit.rounds import LONG, Found, Pair, Seconds
@@ -74,7 +75,13 @@ def cells_of_pktgen(senders: int) -> list[dict[str, Any]]:
 def run(ready: Built, number: int, seconds: Seconds = LONG) -> list[Found]:
     """Boot, measure, and return the results; a short run takes a few cases."""
     some = cells(few=seconds != LONG)
-    return rounds.run(ready, BENCH, "queue disciplines", some, number, seconds, ports=0)
+    plan = {"rounds": number, "seconds": seconds, "cells": some}
+    title = f"queueing disciplines in User-Mode Linux, 2 CPUs: {number} rounds"
+    guest = ready.uml(BENCH)
+    outcome = measure(guest, "qdisc_bench.py", title, plan, timeout=1800, ports=0)
+    found = rounds.parse(outcome.results.get(f"{BENCH}.jsonl", "").splitlines())
+    rounds.complete(found, some, number)
+    return found
 
 
 def rows(found: Sequence[Found]) -> list[Row]:

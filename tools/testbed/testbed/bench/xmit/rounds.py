@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, TypeVar
 
-from testbed.bench.guest import measure
 from testbed.bench.rows import Row
 from testbed.host.ui import Failure
-from testbed.workshop import Built
 
 T = TypeVar("T")
 # Senders, and the designs that are measured with them.
@@ -116,20 +114,6 @@ def parse(lines: Iterable[str]) -> list[Found]:
         except (ValueError, KeyError, TypeError) as error:
             raise Failure(f"a line of the benchmark makes no sense: {line.strip()}") from error
     return list(found.values())
-
-
-def run(
-    ready: Built, bench: str, title: str, cells: Sequence[Cell], rounds: int, seconds: Seconds,
-    **job: Any,
-) -> list[Found]:  # fmt: skip
-    """Boot User-Mode Linux with two CPUs that measures cells; returns the complete results."""
-    plan = {"rounds": rounds, "seconds": seconds, "cells": cells}
-    title = f"{title} in User-Mode Linux, 2 CPUs: {rounds} rounds"
-    program = f"{bench.removeprefix('xmit-')}_bench.py"
-    outcome = measure(ready.uml(bench), program, title, plan, timeout=1800, **job)
-    found = parse(outcome.results.get(f"{bench}.jsonl", "").splitlines())
-    complete(found, cells, rounds)
-    return found
 
 
 def complete(found: Sequence[Found], cells: Sequence[Cell], rounds: int) -> None:
