@@ -11,10 +11,7 @@ use super::{
         Doorbell,
         Immediate, //
     },
-    skbuff::{
-        SkBuff,
-        TxSkBuff, //
-    }, //
+    skbuff::SkBuff, //
 };
 
 use crate::{
@@ -50,18 +47,7 @@ pub use self::{
     ring::RingLen, //
 };
 
-/// The driver's answer to a packet that is to be transmitted.
-#[must_use]
-pub enum Xmit<'call> {
-    /// The driver has accepted it: it is queued to the card, or was dropped.
-    Taken,
-    /// There is no room. The stack keeps the packet, and retries when the queue is woken.
-    ///
-    /// The queue must have been stopped, which [`TxQueue::stop_if_low`] does: a queue that accepts
-    /// packets only to return them makes the stack spin. If it is not stopped, the packet is
-    /// dropped and counted.
-    Busy(TxSkBuff<'call>),
-}
+pub use super::skbuff::Xmit;
 
 /// The transmit side of a queue, for [`Driver::start_xmit`].
 ///

@@ -49,6 +49,7 @@ use core::{
 
 mod joined;
 mod offload;
+mod own;
 mod segmentation;
 mod tests;
 mod tx;
@@ -57,7 +58,7 @@ mod unshared;
 
 pub(in crate::net) use self::{
     offload::set_protocol,
-    unshared::OwnHead, //
+    own::OwnHead, //
 };
 pub use self::{
     offload::{
@@ -71,7 +72,8 @@ pub use self::{
     },
     tx::{
         Outgoing,
-        TxSkBuff, //
+        TxSkBuff,
+        Xmit, //
     },
     unique::UniqueSkBuff,
     unshared::UnsharedSkBuff, //

@@ -177,12 +177,7 @@ impl<T: Driver> Ethtool<T> {
     /// Must only be called by the core, for a device of driver `T`.
     unsafe extern "C" fn get_priv_flags(dev: *mut bindings::net_device) -> u32 {
         // SAFETY: The core calls us for a registered device, and holds its lock.
-        let (inner, mut lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
 
         T::private_flags(inner.data(), &mut lock)
     }
@@ -197,12 +192,7 @@ impl<T: Driver> Ethtool<T> {
         }
         from_result(|| {
             // SAFETY: The core calls us for a registered device, and holds its lock.
-            let (inner, mut lock) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
 
             inner.check_reachable()?;
             T::set_private_flags(inner.data(), flags, &mut lock)?;
@@ -259,12 +249,7 @@ impl<T: Driver> Ethtool<T> {
             }
             Ok(bindings::ethtool_stringset_ETH_SS_STATS) if T::HAS_ETHTOOL_STATISTICS => {
                 // SAFETY: The core calls us for a registered device, and holds its lock.
-                let (inner, mut lock) = unsafe {
-                    (
-                        ops::inner::<T>(dev),
-                        OpsLocked::assume_held(ops::inner::<T>(dev)),
-                    )
-                };
+                let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
 
                 Self::count_statistics(inner, &mut lock)
             }
@@ -303,12 +288,7 @@ impl<T: Driver> Ethtool<T> {
         }
 
         // SAFETY: The core calls us for a registered device, and holds its lock.
-        let (inner, mut lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
         let count = Self::counted_statistics(inner, &lock);
         if count == 0 {
             return;
@@ -330,12 +310,7 @@ impl<T: Driver> Ethtool<T> {
         data: *mut u64,
     ) {
         // SAFETY: The core calls us for a registered device, and holds its lock.
-        let (inner, mut lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
 
         // If the device is suspended, they stay zero.
         if inner.check_reachable().is_err() {
@@ -363,12 +338,7 @@ impl<T: Driver> Ethtool<T> {
         settings: *mut bindings::ethtool_link_ksettings,
     ) -> c_int {
         // SAFETY: The core calls us for a registered device, and holds its lock.
-        let (inner, mut lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
         if let Err(error) = inner.check_reachable() {
             return error.to_errno();
         }
@@ -402,7 +372,7 @@ impl<T: Driver> Ethtool<T> {
         let (inner, channels) = unsafe { (ops::inner::<T>(dev), &mut *channels) };
 
         // SAFETY: The lock of the device's operations is held.
-        let lock = unsafe { OpsLocked::assume_held(inner) };
+        let lock = unsafe { OpsLocked::assume_held(inner.dev()) };
 
         let counts = inner.counts();
         channels.max_combined = counts.pairs.into();
@@ -427,7 +397,7 @@ impl<T: Driver> Ethtool<T> {
             let (inner, channels) = unsafe { (ops::inner::<T>(dev), &*channels) };
             // SAFETY: The core holds the lock of the device's operations, and RTNL: if the lock is
             // another one, `op_needs_rtnl` asks for that.
-            let mut locks = unsafe { Configuring::assume_held(inner) };
+            let mut locks = unsafe { Configuring::assume_held(inner.dev()) };
 
             let counts = inner.counts();
             if channels.other_count != u32::from(T::HAS_EVENT)
@@ -453,13 +423,9 @@ impl<T: Driver> Ethtool<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, gives us `fields` to fill in, and
             // holds its lock.
-            let (inner, fields, mut lock) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    &mut *fields,
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let fields = unsafe { &mut *fields };
             let flow = Flow::from_raw(fields.flow_type).ok_or(EINVAL)?;
 
             fields.data = T::flow_hash(inner.data(), flow, &mut lock).to_raw();
@@ -479,14 +445,9 @@ impl<T: Driver> Ethtool<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with valid `fields`, and holds
             // its lock. `extack` is valid or null.
-            let (inner, fields, mut lock, extack) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    &*fields,
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                    ExtAck::new(extack),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let (fields, extack) = unsafe { (&*fields, ExtAck::new(extack)) };
             let flow = Flow::from_raw(fields.flow_type)
                 .ok_or_else(|| extack.refuse(EINVAL, c"packets of other flows are not hashed"))?;
             let hash = FlowHash::from_raw(fields.data).ok_or_else(|| {

@@ -4,7 +4,10 @@
 
 use super::{
     attributes::Attributes,
-    ops_lock::Configuring,
+    ops_lock::{
+        Configuring,
+        OpsLocked, //
+    },
     queue_mgmt::QueueOps,
     registration::Inner,
     xmit,
@@ -43,6 +46,24 @@ use core::{
 pub(super) unsafe fn inner<'a, T: Driver>(dev: *mut bindings::net_device) -> &'a Inner<T> {
     // SAFETY: By the safety requirements, this is the type of the private part, see `register()`.
     unsafe { &*bindings::netdev_priv(dev).cast_const().cast::<Inner<T>>() }
+}
+
+/// The private part of a device whose operations' lock is held, and the token of that.
+///
+/// # Safety
+///
+/// As for [`inner`], and for [`OpsLocked::assume_held`].
+#[inline]
+pub(super) unsafe fn locked<'a, T: Driver>(
+    dev: *mut bindings::net_device,
+) -> (&'a Inner<T>, OpsLocked<'static>) {
+    // SAFETY: By the safety requirements.
+    unsafe {
+        (
+            inner::<T>(dev),
+            OpsLocked::assume_held(Device::from_raw(dev)),
+        )
+    }
 }
 
 /// The callbacks of `struct net_device_ops`.
@@ -113,7 +134,7 @@ impl<T: Driver> Ops<T> {
         // SAFETY: The device is registered.
         let inner = unsafe { inner::<T>(dev) };
         // SAFETY: Both locks are held.
-        let mut locks = unsafe { Configuring::assume_held(inner) };
+        let mut locks = unsafe { Configuring::assume_held(inner.dev()) };
 
         from_result(|| inner.go_up(&mut locks).map(|()| 0))
     }
@@ -125,7 +146,7 @@ impl<T: Driver> Ops<T> {
         // SAFETY: The device is registered.
         let inner = unsafe { inner::<T>(dev) };
         // SAFETY: Both locks are held.
-        let mut locks = unsafe { Configuring::assume_held(inner) };
+        let mut locks = unsafe { Configuring::assume_held(inner.dev()) };
 
         inner.go_down(&mut locks);
         0
@@ -231,7 +252,7 @@ impl<T: Driver> Ops<T> {
             // SAFETY: The device is registered.
             let inner = unsafe { inner::<T>(dev) };
             // SAFETY: Both locks are held.
-            let locks = &mut unsafe { Configuring::assume_held(inner) };
+            let locks = &mut unsafe { Configuring::assume_held(inner.dev()) };
             inner.check_reachable()?;
             let old = inner.dev().mtu();
             let mtu = u32::try_from(mtu)?;
@@ -322,7 +343,7 @@ impl<T: Driver> Ops<T> {
             // SAFETY: The device is registered.
             let inner = unsafe { inner::<T>(dev) };
             // SAFETY: Both locks are held.
-            let locks = &mut unsafe { Configuring::assume_held(inner) };
+            let locks = &mut unsafe { Configuring::assume_held(inner.dev()) };
 
             if !inner.dev().is_running() || inner.check_reachable().is_err() {
                 return Ok(0);
@@ -472,7 +493,7 @@ impl<T: Driver> Restart<T> {
         // SAFETY: The work is part of an `Inner<T>`, which is not dropped before we return.
         let inner = unsafe { &*crate::container_of!(work, Inner<T>, restart) };
 
-        Configuring::with(inner, |locks| {
+        Configuring::with(inner.dev(), |locks| {
             // With RTNL held, the device is registered and running, or not. One that is suspended
             // starts afresh anyway.
             if inner.dev().is_running() && inner.check_reachable().is_ok() {

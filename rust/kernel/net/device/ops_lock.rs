@@ -19,8 +19,7 @@
 //! [`Locks`].
 
 use super::{
-    registration::Inner,
-    Driver,
+    Device,
     Rtnl, //
 };
 
@@ -72,19 +71,18 @@ impl<'bound> OpsLocked<'bound> {
 impl OpsLocked<'static> {
     /// Creates a token, for a callback of the core.
     ///
-    /// In the abstraction, where there is no name for `'bound`, all devices have the same brand:
-    /// the token is for the device with whose [`Inner`] it is used.
+    /// In the abstraction, where there is no name for `'bound`, all devices have the same brand.
     ///
     /// # Safety
     ///
-    /// The current task must hold the lock of the operations of the device of `inner`, and must not
-    /// release it while the result exists. If there is another token for it, the caller must have a
+    /// The current task must hold the lock of the operations of `dev`, and must not release it
+    /// while the result exists, which must be used for that device only. If there is another token for it, the caller must have a
     /// mutable reference to that, or must have been called by code that has, and that does not use
     /// it meanwhile.
     #[inline]
-    pub(super) unsafe fn assume_held<T: Driver>(inner: &Inner<T>) -> Self {
+    pub(super) unsafe fn assume_held(dev: &Device) -> Self {
         // SAFETY: The device is valid. This does nothing without lockdep.
-        unsafe { bindings::netdev_assert_locked_ops_compat(inner.dev().as_raw()) };
+        unsafe { bindings::netdev_assert_locked_ops_compat(dev.as_raw()) };
         // INVARIANT: By the safety requirements.
         Self {
             _bound: PhantomData,
@@ -178,12 +176,12 @@ impl Locks<'static> {
     ///
     /// As for [`Rtnl::assume_held`] and [`OpsLocked::assume_held`].
     #[inline]
-    pub(super) unsafe fn assume_held<T: Driver>(inner: &Inner<T>) -> Self {
+    pub(super) unsafe fn assume_held(dev: &Device) -> Self {
         // SAFETY: By the safety requirements.
         unsafe {
             Self {
                 rtnl: Rtnl::assume_held(),
-                ops: OpsLocked::assume_held(inner),
+                ops: OpsLocked::assume_held(dev),
             }
         }
     }
@@ -191,14 +189,14 @@ impl Locks<'static> {
     /// Waits for both locks, and runs `f` with them held. Process context.
     ///
     /// Not for callbacks: RTNL is held while they are waited for.
-    pub(super) fn with<T: Driver, R>(inner: &Inner<T>, f: impl FnOnce(&mut Self) -> R) -> R {
+    pub(super) fn with<R>(dev: &Device, f: impl FnOnce(&mut Self) -> R) -> R {
         let _rtnl = Rtnl::lock();
         // In this order, as the core takes them.
-        let _ops = OpsGuard::new(inner);
+        let _ops = OpsGuard::new(dev);
 
         // SAFETY: Both locks were taken above, and are released when we return. The token of RTNL
         // in its guard is not used.
-        f(&mut unsafe { Self::assume_held(inner) })
+        f(&mut unsafe { Self::assume_held(dev) })
     }
 }
 
@@ -217,20 +215,20 @@ impl DerefMut for Locks<'_> {
 }
 
 /// The lock of a device's operations, with RTNL held, is released when this is dropped.
-struct OpsGuard<'a, T: Driver>(&'a Inner<T>, NotThreadSafe);
+struct OpsGuard<'a>(&'a Device, NotThreadSafe);
 
-impl<'a, T: Driver> OpsGuard<'a, T> {
-    fn new(inner: &'a Inner<T>) -> Self {
+impl<'a> OpsGuard<'a> {
+    fn new(dev: &'a Device) -> Self {
         // SAFETY: The device is valid. Nothing is locked if RTNL is all that its operations take.
-        unsafe { bindings::netdev_lock_ops(inner.dev().as_raw()) };
-        Self(inner, NotThreadSafe)
+        unsafe { bindings::netdev_lock_ops(dev.as_raw()) };
+        Self(dev, NotThreadSafe)
     }
 }
 
-impl<T: Driver> Drop for OpsGuard<'_, T> {
+impl Drop for OpsGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: The device is valid, and was locked by `new()`, by this task. The sort of lock
         // does not change while the device is registered.
-        unsafe { bindings::netdev_unlock_ops(self.0.dev().as_raw()) };
+        unsafe { bindings::netdev_unlock_ops(self.0.as_raw()) };
     }
 }

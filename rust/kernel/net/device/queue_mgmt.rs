@@ -226,14 +226,9 @@ impl<T: QueueManagement> QueueOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with its lock held, and a place
             // for us, in which zeroes are null.
-            let (inner, mut lock, place) = unsafe {
-                let inner = ops::inner::<T>(dev);
-                (
-                    inner,
-                    OpsLocked::assume_held(inner),
-                    &mut *place.cast::<Place<T>>(),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let place = unsafe { &mut *place.cast::<Place<T>>() };
 
             // The core takes this error for no fault.
             inner.check_reachable().map_err(|_| ENETDOWN)?;
@@ -250,14 +245,9 @@ impl<T: QueueManagement> QueueOps<T> {
     /// `place` that is zeroed, or that other callbacks have written to.
     unsafe extern "C" fn mem_free(dev: *mut bindings::net_device, place: *mut c_void) {
         // SAFETY: As in `mem_alloc()`.
-        let (inner, lock, place) = unsafe {
-            let inner = ops::inner::<T>(dev);
-            (
-                inner,
-                OpsLocked::assume_held(inner),
-                &mut *place.cast::<Place<T>>(),
-            )
-        };
+        let (inner, lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let place = unsafe { &mut *place.cast::<Place<T>>() };
 
         if let Some(spare) = place.take() {
             KBox::into_inner(spare).free(inner, &lock);
@@ -275,10 +265,7 @@ impl<T: QueueManagement> QueueOps<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with its lock held.
-            let (inner, mut lock) = unsafe {
-                let inner = ops::inner::<T>(dev);
-                (inner, OpsLocked::assume_held(inner))
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
             let mut restart = Restart::new(inner, queue, &mut lock)?;
 
             // The memory stays in the poller: `start()` finds it there, or puts other in its place.
@@ -303,14 +290,9 @@ impl<T: QueueManagement> QueueOps<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: As in `mem_alloc()`.
-            let (inner, mut lock, place) = unsafe {
-                let inner = ops::inner::<T>(dev);
-                (
-                    inner,
-                    OpsLocked::assume_held(inner),
-                    &mut *place.cast::<Place<T>>(),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let place = unsafe { &mut *place.cast::<Place<T>>() };
             let mut restart = Restart::new(inner, queue, &mut lock)?;
 
             match place.take() {

@@ -374,7 +374,7 @@ impl<T: Driver> Drop for Registration<T> {
         if self.registered {
             // SAFETY: By the type invariants, the device is registered.
             unsafe { bindings::unregister_netdev(dev) };
-            Configuring::with(self.inner(), |locks| {
+            Configuring::with(self.inner().dev(), |locks| {
                 // Before the card can access memory again, a driver resets it.
                 self.inner().rely_no_more(locks);
                 Up::lose_kept(self.inner(), locks);

@@ -137,7 +137,7 @@ impl<T: Driver> registrations::Registration for Registration<T> {
     fn shutdown(&self, why: Shutdown) -> bool {
         let inner = self.inner();
 
-        Configuring::with(inner, |locks| {
+        Configuring::with(inner.dev(), |locks| {
             inner.dev().close_for_good(locks);
             why == Shutdown::PowerOff && inner.check_reachable().is_ok() && inner.arm_wake_up(locks)
         })
@@ -146,18 +146,18 @@ impl<T: Driver> registrations::Registration for Registration<T> {
     fn suspend(&self, why: Suspension) -> Result {
         let inner = self.inner();
 
-        Configuring::with(inner, |locks| inner.suspend(why, locks))
+        Configuring::with(inner.dev(), |locks| inner.suspend(why, locks))
     }
 
     fn reset(&self) -> Result {
         let inner = self.inner();
 
-        Configuring::with(inner, |locks| inner.reset(locks))
+        Configuring::with(inner.dev(), |locks| inner.reset(locks))
     }
 
     fn resume(&self, is_reset: bool) -> Result {
         let inner = self.inner();
 
-        Configuring::with(inner, |locks| inner.resume(is_reset, locks))
+        Configuring::with(inner.dev(), |locks| inner.resume(is_reset, locks))
     }
 }

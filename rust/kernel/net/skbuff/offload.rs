@@ -3,7 +3,7 @@
 //! Offloads that a packet asks for or has undergone: checksums, hashes, segmentation, VLAN tags.
 
 use super::{
-    OwnHead,
+    own::OwnHead,
     SkBuff,
     UniqueSkBuff, //
 };

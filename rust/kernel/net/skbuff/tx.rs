@@ -6,14 +6,26 @@ use super::{
     DropReason,
     SkBuff, //
 };
-use crate::{
-    net::queue::Xmit,
-    prelude::*, //
-};
+use crate::prelude::*;
 use core::{
     marker::PhantomData,
     ops::Deref, //
 };
+
+/// The driver's answer to a packet that is to be transmitted.
+#[must_use]
+pub enum Xmit<'call> {
+    /// The driver has accepted it: it is queued to the card, or was dropped.
+    Taken,
+    /// There is no room. The stack keeps the packet, and retries when the queue is woken.
+    ///
+    /// The queue must have been stopped, which [`TxQueue::stop_if_low`] does: a queue that accepts
+    /// packets only to return them makes the stack spin. If it is not stopped, the packet is
+    /// dropped and counted.
+    ///
+    /// [`TxQueue::stop_if_low`]: crate::net::queue::TxQueue::stop_if_low
+    Busy(TxSkBuff<'call>),
+}
 
 /// The packet that a call of [`Driver::start_xmit`] is for.
 ///

@@ -4,8 +4,8 @@
 
 use super::{
     allowed,
-    SkBuff,
-    UnsharedSkBuff, //
+    own::OwnHead,
+    SkBuff, //
 };
 use crate::{
     alloc::{
@@ -71,7 +71,7 @@ impl UniqueSkBuff {
         Ok(unsafe { Self::from_new(skb) })
     }
 
-    /// Takes over a packet that is new.
+    /// Takes over a packet that is new, or has been made as good as new.
     ///
     /// # Safety
     ///
@@ -83,15 +83,6 @@ impl UniqueSkBuff {
         // SAFETY: By the safety requirements.
         // INVARIANT: The safety requirements are the type invariants.
         Self(unsafe { SkBuff::from_raw(ptr) })
-    }
-
-    /// # Safety
-    ///
-    /// The packet must have neither clones, nor a socket, nor a route.
-    #[inline]
-    pub(super) unsafe fn from_unshared(skb: UnsharedSkBuff) -> Self {
-        // INVARIANT: There is no other reference to such a packet, and by the safety requirements.
-        Self(skb.into())
     }
 
     /// The linear part of the packet for writing.
@@ -137,6 +128,9 @@ impl UniqueSkBuff {
         Ok(())
     }
 }
+
+// SAFETY: By the type invariants.
+unsafe impl OwnHead for UniqueSkBuff {}
 
 impl Deref for UniqueSkBuff {
     type Target = SkBuff;

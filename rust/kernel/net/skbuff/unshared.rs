@@ -5,6 +5,7 @@
 use super::{
     allowed,
     offload,
+    own::OwnHead,
     SkBuff,
     UniqueSkBuff, //
 };
@@ -80,8 +81,9 @@ impl UnsharedSkBuff {
         if unsafe { bindings::skb_unclone(self.as_raw(), allowed(flags)) } != 0 {
             return Err(self);
         }
-        // SAFETY: There are no clones any more, and the packet has been scrubbed.
-        Ok(unsafe { UniqueSkBuff::from_unshared(self) })
+        // SAFETY: This is the only reference, there are no clones any more, and the packet has been
+        // scrubbed.
+        Ok(unsafe { UniqueSkBuff::from_new(self.0.into_raw()) })
     }
 
     /// Removes the state of the packet's sender, as `dev_forward_skb()` does, and its device.
@@ -146,21 +148,8 @@ impl From<UniqueSkBuff> for UnsharedSkBuff {
     }
 }
 
-/// A packet whose `struct sk_buff` can be written to.
-///
-/// # Safety
-///
-/// There must be no other reference to the packet.
-pub(in crate::net) unsafe trait OwnHead:
-    Deref<Target = SkBuff> + Into<SkBuff>
-{
-}
-
 // SAFETY: By the type invariants.
 unsafe impl OwnHead for UnsharedSkBuff {}
-
-// SAFETY: By the type invariants.
-unsafe impl OwnHead for UniqueSkBuff {}
 
 // The node is in a union with the other ways to link packets, at the beginning.
 static_assert!(offset_of!(bindings::sk_buff, __bindgen_anon_1) == 0);

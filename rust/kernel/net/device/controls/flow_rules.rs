@@ -225,13 +225,9 @@ impl<T: Controls> ControlOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with a valid `info`, and holds
             // its lock.
-            let (inner, info, lock) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    &mut *info,
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                )
-            };
+            let (inner, lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let info = unsafe { &mut *info };
             let rules = T::flow_rules(inner.data().get_ref());
             let kept = rules.kept.get(&lock);
 
@@ -278,13 +274,9 @@ impl<T: Controls> ControlOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with a valid `info`, and holds
             // its lock.
-            let (inner, info, mut lock) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    &mut *info,
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let info = unsafe { &mut *info };
 
             inner.check_reachable()?;
             match info.cmd {

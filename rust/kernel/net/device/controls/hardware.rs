@@ -3,10 +3,7 @@
 //! Looking at the card: firmware, registers, EEPROM, and the light that identifies it.
 
 use super::{
-    super::{
-        ops,
-        ops_lock::OpsLocked, //
-    },
+    super::ops,
     ControlOps,
     Controls, //
 };
@@ -85,13 +82,11 @@ impl<T: Controls> ControlOps<T> {
     ) {
         // SAFETY: The core calls us for a registered device, and holds its lock. It has allocated
         // `data`, zeroed and aligned, for that many registers. `regs` is valid.
-        let (inner, mut lock, values) = unsafe {
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let values = unsafe {
             (*regs).version = T::REGISTERS_VERSION;
-            (
-                ops::inner::<T>(dev),
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-                slice::from_raw_parts_mut(data.cast::<u32>(), T::REGISTERS),
-            )
+            slice::from_raw_parts_mut(data.cast::<u32>(), T::REGISTERS)
         };
 
         // If the device is suspended, they stay zero.
@@ -125,10 +120,10 @@ impl<T: Controls> ControlOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, and holds its lock. `data` is as
             // long as `eeprom` says, which is valid.
-            let (inner, mut lock, eeprom, bytes) = unsafe {
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let (eeprom, bytes) = unsafe {
                 (
-                    ops::inner::<T>(dev),
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
                     &*eeprom,
                     slice::from_raw_parts_mut(data, (*eeprom).len as usize),
                 )

@@ -3,10 +3,7 @@
 //! State and abilities of the link.
 
 use super::{
-    super::{
-        ops,
-        ops_lock::OpsLocked, //
-    },
+    super::ops,
     ControlOps,
     Controls, //
 };
@@ -134,13 +131,9 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         // SAFETY: The core calls us for a registered device, gives us `settings` to fill in,
         // zeroed, and holds its lock.
-        let (inner, settings, mut lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                &mut *settings,
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let settings = unsafe { &mut *settings };
         if let Err(error) = inner.check_reachable() {
             return error.to_errno();
         }
@@ -169,13 +162,9 @@ impl<T: Controls> ControlOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with valid `settings`, and holds
             // its lock.
-            let (inner, settings, mut lock) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    &*settings,
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let settings = unsafe { &*settings };
             let base = &settings.base;
             let request = LinkRequest {
                 speed: (base.speed != u32::MAX).then_some(base.speed),

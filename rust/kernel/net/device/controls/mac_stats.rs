@@ -5,10 +5,7 @@
 //! Fields are [`None`] if the card does not count that; users then do not see them.
 
 use super::{
-    super::{
-        ops,
-        ops_lock::OpsLocked, //
-    },
+    super::ops,
     ControlOps,
     Controls, //
 };
@@ -136,13 +133,9 @@ impl<T: Controls> ControlOps<T> {
     ) {
         // SAFETY: The core calls us for a registered device, gives us `stats` to fill in, of which
         // both views are plain numbers, and holds its lock.
-        let (inner, to, mut lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                &mut (*stats).__bindgen_anon_1.__bindgen_anon_1,
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let to = unsafe { &mut (*stats).__bindgen_anon_1.__bindgen_anon_1 };
         if inner.check_reachable().is_err() {
             return;
         }
@@ -169,13 +162,9 @@ impl<T: Controls> ControlOps<T> {
         stats: *mut bindings::ethtool_pause_stats,
     ) {
         // SAFETY: As in `get_eth_mac_stats()`.
-        let (inner, to, mut lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                &mut (*stats).__bindgen_anon_1.__bindgen_anon_1,
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let to = unsafe { &mut (*stats).__bindgen_anon_1.__bindgen_anon_1 };
         if inner.check_reachable().is_err() {
             return;
         }
@@ -195,13 +184,11 @@ impl<T: Controls> ControlOps<T> {
         ranges: *mut *const LengthRange,
     ) {
         // SAFETY: As in `get_eth_mac_stats()`. `ranges` is valid.
-        let (inner, to, mut lock) = unsafe {
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let to = unsafe {
             *ranges = T::LENGTH_RANGES.ranges.as_ptr();
-            (
-                ops::inner::<T>(dev),
-                &mut (*stats).__bindgen_anon_1.__bindgen_anon_1,
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
+            &mut (*stats).__bindgen_anon_1.__bindgen_anon_1
         };
         if inner.check_reachable().is_err() {
             return;

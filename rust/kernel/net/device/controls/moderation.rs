@@ -3,10 +3,7 @@
 //! Moderation of interrupts.
 
 use super::{
-    super::{
-        ops,
-        ops_lock::OpsLocked, //
-    },
+    super::ops,
     ControlOps,
     Controls,
     ExtAck, //
@@ -48,13 +45,9 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         // SAFETY: The core calls us for a registered device, gives us `coalesce` to fill in, and
         // holds its lock.
-        let (inner, coalesce, mut lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                &mut *coalesce,
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let coalesce = unsafe { &mut *coalesce };
         let moderation = T::moderation(inner.data(), &mut lock);
 
         coalesce.rx_coalesce_usecs = moderation.usecs;
@@ -74,14 +67,9 @@ impl<T: Controls> ControlOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with valid arguments, and holds
             // its lock.
-            let (inner, coalesce, mut lock, extack) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    &*coalesce,
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                    ExtAck::new(extack),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let (coalesce, extack) = unsafe { (&*coalesce, ExtAck::new(extack)) };
             let moderation = Moderation {
                 usecs: coalesce.rx_coalesce_usecs,
                 adaptive: coalesce.use_adaptive_rx_coalesce != 0,

@@ -3,10 +3,7 @@
 //! Plug-in modules.
 
 use super::{
-    super::{
-        ops,
-        ops_lock::OpsLocked, //
-    },
+    super::ops,
     ControlOps,
     Controls,
     ExtAck, //
@@ -68,14 +65,9 @@ impl<T: Controls> ControlOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, and holds its lock. `page` and
             // `extack` are valid for the call.
-            let (inner, mut lock, page, extack) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                    &*page,
-                    ExtAck::new(extack),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let (page, extack) = unsafe { (&*page, ExtAck::new(extack)) };
             inner.check_reachable()?;
 
             let (place, len) = ModulePlace::of(page)?;

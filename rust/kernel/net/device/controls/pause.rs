@@ -3,10 +3,7 @@
 //! Flow control by pause frames.
 
 use super::{
-    super::{
-        ops,
-        ops_lock::OpsLocked, //
-    },
+    super::ops,
     ControlOps,
     Controls, //
 };
@@ -38,13 +35,9 @@ impl<T: Controls> ControlOps<T> {
     ) {
         // SAFETY: The core calls us for a registered device, gives us `pause` to fill in, and holds
         // its lock.
-        let (inner, to, mut lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                &mut *pause,
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let to = unsafe { &mut *pause };
         let from = T::pause(inner.data(), &mut lock);
 
         to.autoneg = from.autoneg.into();
@@ -62,13 +55,9 @@ impl<T: Controls> ControlOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with a valid `pause`, and holds
             // its lock.
-            let (inner, from, mut lock) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    &*pause,
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let from = unsafe { &*pause };
             let pause = Pause {
                 autoneg: from.autoneg != 0,
                 rx: from.rx_pause != 0,

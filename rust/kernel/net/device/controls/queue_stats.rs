@@ -143,7 +143,7 @@ impl<T: Controls> ControlOps<T> {
         // SAFETY: The core calls us for a registered device, and gives us `stats` to fill in.
         let (inner, stats) = unsafe { (ops::inner::<T>(dev), &mut *stats) };
         // SAFETY: The core holds the lock of the device's operations.
-        let mut lock = unsafe { OpsLocked::assume_held(inner) };
+        let mut lock = unsafe { OpsLocked::assume_held(inner.dev()) };
 
         // CAST: The number of a queue is not negative.
         Self::rx(inner, queue as usize, &mut lock).fill(stats);
@@ -160,7 +160,7 @@ impl<T: Controls> ControlOps<T> {
         // SAFETY: As above.
         let (inner, stats) = unsafe { (ops::inner::<T>(dev), &mut *stats) };
         // SAFETY: As above.
-        let mut lock = unsafe { OpsLocked::assume_held(inner) };
+        let mut lock = unsafe { OpsLocked::assume_held(inner.dev()) };
 
         // CAST: As above.
         Self::tx(inner, queue as usize, &mut lock).fill(stats);
@@ -187,7 +187,7 @@ impl<T: Controls> ControlOps<T> {
             )
         };
         // SAFETY: As above.
-        let mut lock = unsafe { OpsLocked::assume_held(inner) };
+        let mut lock = unsafe { OpsLocked::assume_held(inner.dev()) };
 
         (live_rx as usize..usize::from(inner.counts().rx()))
             .map(|queue| Self::rx(inner, queue, &mut lock))

@@ -57,7 +57,7 @@ impl<T: Controls> ControlOps<T> {
         // SAFETY: The core calls us for a registered device, and gives us `rings` to fill in.
         let (inner, rings) = unsafe { (ops::inner::<T>(dev), &mut *rings) };
         // SAFETY: The lock of the device's operations is held.
-        let lock = unsafe { OpsLocked::assume_held(inner) };
+        let lock = unsafe { OpsLocked::assume_held(inner.dev()) };
 
         if let Some(limits) = T::RINGS {
             let lens = inner.rings(&lock);
@@ -84,7 +84,7 @@ impl<T: Controls> ControlOps<T> {
                 unsafe { (ops::inner::<T>(dev), &*rings, ExtAck::new(extack)) };
             // SAFETY: The core holds the lock of the device's operations, and RTNL: if the lock is
             // another one, `op_needs_rtnl` asks for that.
-            let mut locks = unsafe { Configuring::assume_held(inner) };
+            let mut locks = unsafe { Configuring::assume_held(inner.dev()) };
             let limits = T::RINGS.ok_or(EOPNOTSUPP)?;
 
             // There are no such rings.

@@ -73,7 +73,7 @@ impl<T: Controls> ControlOps<T> {
         // SAFETY: The core calls us for a registered device.
         let inner = unsafe { ops::inner::<T>(dev) };
         // SAFETY: The lock of the device's operations is held.
-        let lock = unsafe { OpsLocked::assume_held(inner) };
+        let lock = unsafe { OpsLocked::assume_held(inner.dev()) };
 
         inner.current_rx_queues(&lock).into()
     }
@@ -107,11 +107,11 @@ impl<T: Controls> ControlOps<T> {
     ) -> c_int {
         // SAFETY: The core calls us for a registered device, and holds its lock. The buffers of
         // `param` are ours to fill in.
-        let (inner, mut lock, table, key) = unsafe {
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let (table, key) = unsafe {
             (*param).hfunc = TOEPLITZ;
             (
-                ops::inner::<T>(dev),
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
                 buffer((*param).indir, T::RSS_ENTRIES),
                 buffer((*param).key, T::RSS_KEY_LEN),
             )
@@ -132,14 +132,9 @@ impl<T: Controls> ControlOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with valid arguments, and holds
             // its lock.
-            let (inner, mut lock, param, extack) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                    &*param,
-                    ExtAck::new(extack),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let (param, extack) = unsafe { (&*param, ExtAck::new(extack)) };
             // Zero leaves it as it is.
             if !matches!(param.hfunc, 0 | TOEPLITZ) {
                 return Err(extack.refuse(EOPNOTSUPP, c"the card has the hash of Toeplitz only"));

@@ -229,7 +229,7 @@ impl<T: Controls> ControlOps<T> {
         };
         // SAFETY: The core holds the lock of the device's operations, and RTNL: if the lock is
         // another one, `op_needs_rtnl` asks for that.
-        let mut locks = unsafe { Configuring::assume_held(inner) };
+        let mut locks = unsafe { Configuring::assume_held(inner.dev()) };
 
         if let Err(error) = inner.check_reachable() {
             codes.fill(TestFailure::from(error).0);

@@ -8,8 +8,7 @@ use super::{
         ops,
         ops_lock::{
             Configuring,
-            OpsCell,
-            OpsLocked, //
+            OpsCell, //
         },
         registration::Inner,
         Driver,
@@ -184,13 +183,9 @@ impl<T: Controls> ControlOps<T> {
     ) {
         // SAFETY: The core calls us for a registered device, gives us zeroed `info` to fill in, and
         // holds its lock.
-        let (inner, info, lock) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                &mut *info,
-                OpsLocked::assume_held(ops::inner::<T>(dev)),
-            )
-        };
+        let (inner, lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let info = unsafe { &mut *info };
 
         if waker(inner).is_some() {
             info.supported = inner.wake_up.can.0;
@@ -208,13 +203,9 @@ impl<T: Controls> ControlOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with a valid `info`, and holds
             // its lock.
-            let (inner, wanted, mut lock) = unsafe {
-                (
-                    ops::inner::<T>(dev),
-                    WakePackets((*info).wolopts),
-                    OpsLocked::assume_held(ops::inner::<T>(dev)),
-                )
-            };
+            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+            // SAFETY: As above.
+            let wanted = unsafe { WakePackets((*info).wolopts) };
 
             if wanted.0 & !inner.wake_up.can.0 != 0 {
                 return Err(EINVAL);

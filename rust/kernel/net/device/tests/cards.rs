@@ -203,7 +203,7 @@ fn close(registration: &Registration<Card>) {
 fn restart(registration: &Registration<Card>) -> Result {
     let inner = registration.inner();
 
-    Configuring::with(inner, |locks| inner.restart_or_close(locks))
+    Configuring::with(inner.dev(), |locks| inner.restart_or_close(locks))
 }
 
 fn is_up(registration: &Registration<Card>) -> bool {

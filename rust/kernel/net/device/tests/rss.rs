@@ -124,7 +124,7 @@ mod cases {
 
         assert_eq!(count(&device), Some(3));
         set_table(&device, [0, 2])?;
-        Configuring::with(inner, |locks| inner.set_channels(0, locks))?;
+        Configuring::with(inner.dev(), |locks| inner.set_channels(0, locks))?;
         assert_eq!(count(&device), Some(1));
         set_table(&device, [0, 0])?;
         assert_eq!(set_table(&device, [0, 1]), Err(EINVAL));

@@ -110,7 +110,7 @@ mod cases {
         let device = device(None)?;
         let inner = device.registration.as_ref().ok_or(ENODEV)?.inner();
 
-        let (made, attached) = Configuring::with(inner, |locks| {
+        let (made, attached) = Configuring::with(inner.dev(), |locks| {
             let vector = inner.rx_vector(1, locks.ops()).ok_or(ENODEV)?;
             // SAFETY: It exists while the device is up, which does not change with the locks held.
             let napi = unsafe { vector.as_ref() }.napi();
