@@ -22,10 +22,7 @@ use kernel::{
     net::{
         self,
         device::{
-            controls::{
-                ControlOps,
-                Controls, //
-            },
+            controls::Controls,
             deferring::{
                 Defer,
                 Deferring, //
@@ -39,6 +36,7 @@ use kernel::{
             MacAddress,
             Opening,
             OpsLocked,
+            OptionalOps,
             PollStats,
             Rings,
             Rtnl,
@@ -243,7 +241,7 @@ impl Driver for Nic {
 
     const OPEN_WHILE_UP: bool = true;
     const RINGS: Option<Rings> = Some(ring::RINGS);
-    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE.with_controls();
 
     fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, locks: &mut Locks<'bound>) -> Result {
         hw::place_rings(&data.bar, data.place.get(locks).ok_or(EINVAL)?);

@@ -14,13 +14,13 @@ use kernel::{
     net::{
         device::{
             self,
-            controls::ControlOps,
             Driver,
             Immediate,
             Info,
             Locks,
             MacAddress,
-            Opening, //
+            Opening,
+            OptionalOps, //
         },
         napi::{
             Poll,
@@ -56,8 +56,8 @@ pub struct Card<F>(pub F);
 pub type Any = for<'a> fn(&'a ());
 pub type Certain = fn(&'static ());
 
-//~ pub fn callbacks(ops: ControlOps<Card<Any>>) -> ControlOps<Card<Any>> {
-pub fn callbacks(ops: ControlOps<Card<Certain>>) -> ControlOps<Card<Any>> {
+//~ pub fn callbacks(ops: OptionalOps<Card<Any>>) -> OptionalOps<Card<Any>> {
+pub fn callbacks(ops: OptionalOps<Card<Certain>>) -> OptionalOps<Card<Any>> {
     ops
 }
 

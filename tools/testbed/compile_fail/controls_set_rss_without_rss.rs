@@ -15,7 +15,6 @@ use kernel::{
         device::{
             self,
             controls::{
-                ControlOps,
                 Controls,
                 ExtAck,
                 RssChange, //
@@ -26,7 +25,8 @@ use kernel::{
             Locks,
             MacAddress,
             Opening,
-            OpsLocked, //
+            OpsLocked,
+            OptionalOps, //
         },
         napi::{
             Poll,
@@ -59,7 +59,7 @@ impl kernel::Module for Misused {
 
 pub struct Card;
 
-pub const OPS: ControlOps<Card> = ControlOps::of_driver();
+pub const OPS: OptionalOps<Card> = OptionalOps::NONE.with_controls();
 
 type Data<'a> = Pin<&'a ()>;
 type Table<'a> = Option<&'a mut [u32]>;
@@ -124,5 +124,5 @@ impl Driver for Card {
         Xmit::Taken
     }
 
-    const CONTROLS: ControlOps<Self> = OPS;
+    const OPS: OptionalOps<Self> = OPS;
 }

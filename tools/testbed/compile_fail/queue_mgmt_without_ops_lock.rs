@@ -21,8 +21,8 @@ use kernel::{
             MacAddress,
             Opening,
             OpsLocked,
+            OptionalOps,
             QueueManagement,
-            QueueOps,
             RxMaking, //
         },
         napi::{
@@ -57,7 +57,7 @@ impl kernel::Module for Misused {
 
 pub struct Card;
 
-pub const OPS: QueueOps<Card> = QueueOps::of_driver();
+pub const OPS: OptionalOps<Card> = OptionalOps::NONE.with_queue_management();
 
 type Data<'a> = Pin<&'a ()>;
 
@@ -138,5 +138,5 @@ impl Driver for Card {
         Xmit::Taken
     }
 
-    const QUEUES: QueueOps<Self> = OPS;
+    const OPS: OptionalOps<Self> = OPS;
 }

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The attributes of a device that its memory may depend on.
+//! Changes to a device, with its locks held.
 
 use super::{
+    ops_lock::Configuring,
     Device,
     Feature,
     Features,
     Rtnl, //
 };
 
-/// The attributes that rings may be made for, other than their number and lengths.
+use crate::bindings;
+
+use core::ops::Range;
+
+/// The attributes of a device that its rings may be made for, other than their number and lengths.
 #[derive(Clone, Copy)]
 pub(super) struct Attributes {
     pub(super) mtu: u32,
@@ -29,6 +34,85 @@ impl Attributes {
     pub(super) fn apply(self, dev: &Device, rtnl: &mut Rtnl) {
         dev.set_mtu(self.mtu, rtnl);
         dev.set_features(self.features, rtnl);
+    }
+}
+
+impl Device {
+    /// Changes the MTU.
+    pub(super) fn set_mtu(&self, mtu: u32, _rtnl: &mut Rtnl) {
+        // SAFETY: The device is valid. The MTU is read concurrently, see `mtu()`.
+        unsafe { core::ptr::write_volatile(&raw mut (*self.as_raw()).mtu, mtu) };
+    }
+
+    /// Changes the set of features.
+    pub(super) fn set_features(&self, features: Features, _rtnl: &mut Rtnl) {
+        // SAFETY: By the type invariants, the device is valid. The features are read concurrently,
+        // see `features()`.
+        unsafe {
+            core::ptr::write_volatile(&raw mut (*self.as_raw()).features, features.0);
+        };
+    }
+
+    /// Assigns each of these transmit queues to a CPU of its own (XPS).
+    ///
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    pub(super) fn spread_tx_queues(&self, queues: Range<u32>) {
+        for index in queues {
+            // If this fails, the queue is found by a hash, which is slower.
+            //
+            // SAFETY: By the type invariants, the device is valid.
+            // CAST: The number of queues is a `u16`.
+            let _ = unsafe { bindings::netif_spread_tx_queue(self.as_raw(), index as u16) };
+        }
+    }
+
+    /// Closes the device: users have to open it again.
+    ///
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    pub(super) fn close(&self, _locks: &mut Configuring) {
+        // SAFETY: By the type invariants, the device is valid. RTNL and the lock of its operations
+        // are held, and the tokens lent to callbacks.
+        unsafe { bindings::netif_close(self.as_raw()) };
+    }
+
+    /// Closes the device, which cannot be opened again.
+    ///
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    pub(super) fn close_for_good(&self, locks: &mut Configuring) {
+        self.detach(locks);
+        self.close(locks);
+    }
+
+    /// Marks the device as absent: its queues are stopped, and users can neither open nor configure
+    /// it.
+    ///
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    pub(super) fn detach(&self, _rtnl: &mut Rtnl) {
+        // SAFETY: By the type invariants, the device is valid. RTNL is held.
+        unsafe { bindings::netif_device_detach(self.as_raw()) };
+    }
+
+    /// Marks the device as present. If it is up, its queues are woken.
+    ///
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    pub(super) fn attach(&self, _rtnl: &mut Rtnl) {
+        // SAFETY: By the type invariants, the device is valid. RTNL is held.
+        unsafe { bindings::netif_device_attach(self.as_raw()) };
+    }
+
+    /// Lets [`Driver::set_rx_mode`](super::Driver::set_rx_mode) be called.
+    ///
+    /// Not generic, so that this is not part of a driver's module: the symbol is not exported.
+    #[inline(never)]
+    pub(super) fn refresh_rx_mode(&self, _rtnl: &mut Rtnl) {
+        // SAFETY: By the type invariants, the device is valid. RTNL is held, and the token lent to
+        // a callback.
+        unsafe { bindings::dev_set_rx_mode(self.as_raw()) };
     }
 }
 

@@ -3,7 +3,10 @@
 //! The periodic check-up of a device that is up.
 
 use super::{
-    driver::Driver,
+    driver::{
+        CheckUp,
+        Driver, //
+    },
     registration::Inner, //
 };
 
@@ -25,15 +28,6 @@ static CHECK_UPS_TIMER: &CStr = c"net::device::CheckUps_timer";
 
 /// Milliseconds between two check-ups.
 const PERIOD_MS: u32 = 1_000;
-
-/// The result of [`Driver::check_up`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckUp {
-    /// The device goes on.
-    Fine,
-    /// The device has to be restarted, as after [`Driver::tx_timeout`].
-    Restart,
-}
 
 /// The check-ups of a device, from creation until this is dropped, which waits for the last one.
 ///

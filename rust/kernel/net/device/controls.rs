@@ -7,19 +7,25 @@
 //! [`include/net/netdev_queues.h`](srctree/include/net/netdev_queues.h)
 //!
 //! All of it is optional: a driver implements the callbacks of [`Controls`] that its card has a use
-//! for, and names them with [`Driver::CONTROLS`](super::Driver::CONTROLS).
+//! for, and adds them to its [`Driver::OPS`](super::Driver::OPS).
 
 pub use super::ExtAck;
 
-use super::{ethtool::Statistics, ops_lock::OpsLocked, Device, Driver, Locks};
+use super::{
+    ops_lock::{
+        Locks,
+        OpsLocked, //
+    },
+    optional_ops::OptionalOps,
+    Device,
+    Driver, //
+};
 
 use crate::{
     bindings,
     error::VTABLE_DEFAULT_ERROR,
     prelude::*, //
 };
-
-use core::marker::PhantomData;
 
 mod flow_rules;
 mod hardware;
@@ -77,11 +83,12 @@ pub use self::{
         SelfTest,
         TestFailure,
         TestResult, //
-    },
-    wake_up::{
-        WakePacket,
-        WakePackets, //
     }, //
+};
+
+pub use super::wake_packets::{
+    WakePacket,
+    WakePackets, //
 };
 
 pub(super) use self::wake_up::WakeUp;
@@ -376,31 +383,6 @@ pub trait Controls: Driver {
     }
 }
 
-/// The callbacks of [`Controls`] that a driver has, for [`Driver::CONTROLS`].
-pub struct ControlOps<T: Driver> {
-    pub(super) ethtool: bindings::ethtool_ops,
-    /// The number of tests.
-    pub(super) self_tests: usize,
-    /// Adds their names.
-    pub(super) name_self_tests: fn(&mut Statistics<'_>),
-    pub(super) stat: Option<bindings::netdev_stat_ops>,
-    arm_wake_up: Option<wake_up::Arm<T>>,
-    // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
-    _driver: PhantomData<fn(T) -> T>,
-}
-
-impl<T: Driver> ControlOps<T> {
-    /// None.
-    pub const NONE: Self = Self {
-        ethtool: pin_init::zeroed(),
-        self_tests: 0,
-        name_self_tests: |_names| (),
-        stat: None,
-        arm_wake_up: None,
-        _driver: PhantomData,
-    };
-}
-
 /// `Some` of a callback if the driver has it.
 macro_rules! if_has {
     ($has:expr, $callback:expr) => {
@@ -412,9 +394,9 @@ macro_rules! if_has {
     };
 }
 
-impl<T: Controls> ControlOps<T> {
-    /// Those that the driver implements.
-    pub const fn of_driver() -> Self {
+impl<T: Controls> OptionalOps<T> {
+    /// Adds those callbacks of [`Controls`] that the driver implements.
+    pub const fn with_controls(self) -> Self {
         // A callback that changes a setting relies on those that come with the one that reads it:
         // with `rss` comes the size of the table, for instance.
         const {
@@ -474,7 +456,7 @@ impl<T: Controls> ControlOps<T> {
                 get_rxfh_indir_size: if_has!(T::HAS_RSS, Self::get_rxfh_indir_size),
                 get_rxfh: if_has!(T::HAS_RSS, Self::get_rxfh),
                 set_rxfh: if_has!(T::HAS_SET_RSS, Self::set_rxfh),
-                ..pin_init::zeroed()
+                ..self.ethtool
             },
             self_tests: T::SELF_TESTS.len(),
             name_self_tests: Self::name_self_tests,
@@ -484,7 +466,7 @@ impl<T: Controls> ControlOps<T> {
                 None
             },
             arm_wake_up: if_has!(T::HAS_ARM_WAKE_UP, Self::arm_wake_up),
-            _driver: PhantomData,
+            ..self
         }
     }
 }

@@ -4,10 +4,7 @@
 
 use super::{
     bus::Parent,
-    checkup::CheckUp,
-    controls::ControlOps,
     doorbell::DoorbellOf,
-    ethtool::Statistics,
     extack::ExtAck,
     info::{
         Features,
@@ -17,13 +14,14 @@ use super::{
         Locks,
         OpsLocked, //
     },
-    queue_mgmt::QueueOps,
+    optional_ops::OptionalOps,
     rings::Rings,
     rss::{
         Flow,
         FlowHash, //
     },
     rx_mode::RxMode,
+    statistics::Statistics,
     stats::Stats64,
     trigger::Causes,
     Device,
@@ -75,6 +73,15 @@ pub enum FeaturesChange {
     /// still are as they were: each of them has to know. Without that trait, the device is
     /// restarted.
     RestartRx,
+}
+
+/// The result of [`Driver::check_up`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckUp {
+    /// The device goes on.
+    Fine,
+    /// The device has to be restarted, as after [`Driver::tx_timeout`].
+    Restart,
 }
 
 /// The proof that the card of a device accesses no memory, during a call of [`Driver::closed`].
@@ -542,13 +549,9 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Settings and views of the card beyond this, [`ControlOps::of_driver`] if the driver has
-    /// [`Controls`](super::controls::Controls).
-    const CONTROLS: ControlOps<Self> = ControlOps::NONE;
-
-    /// The restart of single receive queues, [`QueueOps::of_driver`] if the driver has
-    /// [`QueueManagement`](super::QueueManagement).
-    const QUEUES: QueueOps<Self> = QueueOps::NONE;
+    /// The callbacks beyond these: those of [`Controls`](super::controls::Controls) and
+    /// [`QueueManagement`](super::QueueManagement), if the driver has them.
+    const OPS: OptionalOps<Self> = OptionalOps::NONE;
 
     /// Speed of the link in Mbit/s, for `ethtool` and the core; [`None`] if it is not known.
     ///

@@ -14,6 +14,11 @@ use super::{
         OpsLocked, //
     },
     registration::Inner,
+    statistics::{
+        Pass,
+        Statistics,
+        NAME_LEN, //
+    },
     Driver,
     Flow,
     FlowHash, //
@@ -25,13 +30,10 @@ use crate::{
         code::EOPNOTSUPP,
         from_result, //
     },
-    fmt,
-    prelude::*,
-    str::NullTerminatedFormatter, //
+    prelude::*, //
 };
 
 use core::{
-    fmt::Write,
     marker::PhantomData,
     slice, //
 };
@@ -41,47 +43,6 @@ const NEEDS_RTNL_SRINGPARAM: u32 = 1 << 2;
 const NEEDS_RTNL_SCHANNELS: u32 = 1 << 3;
 const NEEDS_RTNL_GLINK: u32 = 1 << 8;
 const NEEDS_RTNL_TEST: u32 = 1 << 9;
-
-const NAME_LEN: usize = bindings::ETH_GSTRING_LEN as usize;
-
-/// Takes the statistics of a driver, see [`Driver::ethtool_statistics`].
-pub struct Statistics<'a> {
-    added: usize,
-    pass: Pass<'a>,
-}
-
-enum Pass<'a> {
-    Count,
-    Names(&'a mut [[u8; NAME_LEN]]),
-    Values(&'a mut [u64]),
-}
-
-impl Statistics<'_> {
-    /// Adds a statistic with a name of up to 31 characters.
-    pub fn add(&mut self, name: fmt::Arguments<'_>, value: u64) {
-        let index = self.added;
-
-        self.added += 1;
-        match &mut self.pass {
-            Pass::Count => (),
-            // Statistics beyond those that were counted are ignored: the buffer ends there.
-            Pass::Names(names) => {
-                if let Some(mut buffer) = names
-                    .get_mut(index)
-                    .and_then(|name| NullTerminatedFormatter::new(name))
-                {
-                    // It is truncated if it does not fit.
-                    let _ = buffer.write_fmt(name);
-                }
-            }
-            Pass::Values(values) => {
-                if let Some(slot) = values.get_mut(index) {
-                    *slot = value;
-                }
-            }
-        }
-    }
-}
 
 /// The callbacks of `struct ethtool_ops`.
 pub(super) struct Ethtool<T>(PhantomData<T>);
@@ -122,7 +83,7 @@ impl<T: Driver> Ethtool<T> {
         get_link_ksettings: if T::HAS_LINK_SPEED {
             Some(Self::get_link_ksettings)
         } else {
-            T::CONTROLS.ethtool.get_link_ksettings
+            T::OPS.ethtool.get_link_ksettings
         },
         op_needs_rtnl: if T::OPS_LOCK {
             NEEDS_RTNL_SRINGPARAM | NEEDS_RTNL_SCHANNELS | NEEDS_RTNL_GLINK | NEEDS_RTNL_TEST
@@ -141,12 +102,12 @@ impl<T: Driver> Ethtool<T> {
         } else {
             None
         },
-        ..T::CONTROLS.ethtool
+        ..T::OPS.ethtool
     };
 
-    const STAT: Option<bindings::netdev_stat_ops> = T::CONTROLS.stat;
+    const STAT: Option<bindings::netdev_stat_ops> = T::OPS.stat;
 
-    const SELF_TESTS: usize = T::CONTROLS.self_tests;
+    const SELF_TESTS: usize = T::OPS.self_tests;
 
     /// There is a set of names.
     const HAS_NAMES: bool = T::HAS_ETHTOOL_STATISTICS || Self::HAS_FLAGS || Self::SELF_TESTS != 0;
@@ -202,10 +163,10 @@ impl<T: Driver> Ethtool<T> {
 
     /// Asks the driver for its statistics. Returns how many it has added.
     fn collect(inner: &Inner<T>, lock: &mut OpsLocked<'static>, pass: Pass<'_>) -> usize {
-        let mut statistics = Statistics { added: 0, pass };
+        let mut statistics = Statistics::new(pass);
 
         T::ethtool_statistics(inner.data(), inner.dev(), &mut statistics, lock);
-        statistics.added
+        statistics.count()
     }
 
     /// The number of statistics, or an error if there are none.
@@ -270,16 +231,13 @@ impl<T: Driver> Ethtool<T> {
         if fixed != 0 {
             // SAFETY: The core has allocated `data` for that many names, zeroed.
             let names = unsafe { slice::from_raw_parts_mut(data.cast::<[u8; NAME_LEN]>(), fixed) };
-            let mut statistics = Statistics {
-                added: 0,
-                pass: Pass::Names(names),
-            };
+            let mut statistics = Statistics::new(Pass::Names(names));
             if set == bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS {
                 for name in Self::FLAGS {
                     statistics.add(fmt!("{}", *name), 0);
                 }
             } else {
-                (T::CONTROLS.name_self_tests)(&mut statistics);
+                (T::OPS.name_self_tests)(&mut statistics);
             }
             return;
         }

@@ -3,7 +3,7 @@
 //! The description of a network device by its driver.
 
 use super::{
-    controls::WakePackets,
+    wake_packets::WakePackets,
     MacAddress, //
 };
 

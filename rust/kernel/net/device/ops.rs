@@ -8,7 +8,6 @@ use super::{
         Configuring,
         OpsLocked, //
     },
-    queue_mgmt::QueueOps,
     registration::Inner,
     xmit,
     Device,
@@ -122,6 +121,16 @@ impl<T: Driver> Ops<T> {
         },
         ..pin_init::zeroed()
     };
+
+    const QUEUE_MGMT: Option<bindings::netdev_queue_mgmt_ops> = T::OPS.queue_mgmt;
+
+    /// The callbacks for queue management, or null.
+    pub(super) const fn queue_mgmt_ops() -> *const bindings::netdev_queue_mgmt_ops {
+        match &Self::QUEUE_MGMT {
+            Some(ops) => ops,
+            None => core::ptr::null(),
+        }
+    }
 
     pub(super) const fn vtable() -> &'static bindings::net_device_ops {
         &Self::VTABLE
@@ -349,13 +358,15 @@ impl<T: Driver> Ops<T> {
                 return Ok(0);
             }
             let (old, new) = (inner.dev().features(), Features::from_raw(features));
-            match T::set_features(inner.data(), inner.dev(), new, locks)? {
-                FeaturesChange::Live => return Ok(0),
-                FeaturesChange::RestartRx if QueueOps::<T>::can_restart_all() => {
+            let change = T::set_features(inner.data(), inner.dev(), new, locks)?;
+            match (change, T::OPS.restart_rx) {
+                (FeaturesChange::Live, _) => return Ok(0),
+                (FeaturesChange::RestartRx, Some(restart_rx)) => {
                     inner.dev().set_features(new, locks);
-                    QueueOps::restart_all(inner, locks.ops_mut());
+                    // SAFETY: The device is one of this driver, and up.
+                    unsafe { restart_rx(inner.dev(), locks.ops_mut()) };
                 }
-                FeaturesChange::Restart | FeaturesChange::RestartRx => {
+                (FeaturesChange::Restart | FeaturesChange::RestartRx, _) => {
                     let new = Attributes {
                         features: new,
                         ..Attributes::of(inner.dev())
@@ -444,21 +455,6 @@ impl Device {
         // SAFETY: By the type invariants, the device is valid. The field does not change once the
         // device is registered.
         unsafe { (*self.as_raw()).gso_partial_features != 0 }
-    }
-
-    /// Changes the MTU.
-    pub(super) fn set_mtu(&self, mtu: u32, _rtnl: &mut Rtnl) {
-        // SAFETY: The device is valid. The MTU is read concurrently, see `mtu()`.
-        unsafe { core::ptr::write_volatile(&raw mut (*self.as_raw()).mtu, mtu) };
-    }
-
-    /// Changes the set of features.
-    pub(super) fn set_features(&self, features: Features, _rtnl: &mut Rtnl) {
-        // SAFETY: By the type invariants, the device is valid. The features are read concurrently,
-        // see `features()`.
-        unsafe {
-            core::ptr::write_volatile(&raw mut (*self.as_raw()).features, features.0);
-        };
     }
 }
 

@@ -30,6 +30,7 @@
 use super::{
     ops,
     ops_lock::OpsLocked,
+    optional_ops::OptionalOps,
     registration::Inner,
     rings::RingLens,
     vector::Vector,
@@ -48,12 +49,12 @@ use crate::{
 };
 
 use core::{
-    marker::PhantomData,
     mem,
     ptr::NonNull, //
 };
 
-/// A driver whose receive queues can be restarted one by one, see [`Driver::QUEUES`].
+/// A driver whose receive queues can be restarted one by one, see
+/// [`OptionalOps::with_queue_management`].
 ///
 /// In these callbacks, the poll function of the queue's vector does not run, except for
 /// [`QueueManagement::make_rx`]; those of others do. [`Driver::rearm`] may still be called for it,
@@ -150,56 +151,15 @@ impl<'a, 'bound, T: Driver> RxMaking<'a, 'bound, T> {
     }
 }
 
-/// The callbacks of [`QueueManagement`] that a driver has, for [`Driver::QUEUES`].
-pub struct QueueOps<T: Driver> {
-    ops: Option<bindings::netdev_queue_mgmt_ops>,
-    restart_all: Option<fn(&Inner<T>, &mut OpsLocked<'static>)>,
-    // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
-    _driver: PhantomData<fn(T) -> T>,
-}
-
-impl<T: Driver> QueueOps<T> {
-    /// None.
-    pub const NONE: Self = Self {
-        ops: None,
-        restart_all: None,
-        _driver: PhantomData,
-    };
-
-    const OPS: Option<bindings::netdev_queue_mgmt_ops> = T::QUEUES.ops;
-
-    /// Those of the driver for the core, or null.
-    pub(super) const fn of_device() -> *const bindings::netdev_queue_mgmt_ops {
-        match &Self::OPS {
-            Some(ops) => ops,
-            None => core::ptr::null(),
-        }
-    }
-
-    /// Whether there is anything that [`Self::restart_all`] does.
-    pub(super) const fn can_restart_all() -> bool {
-        T::QUEUES.restart_all.is_some()
-    }
-
-    /// Restarts all receive queues of a device that is up, one after another, with the memory that
-    /// they have. What they have received and is not polled is lost. If one of them neither stops
-    /// nor starts, the device is restarted.
-    pub(super) fn restart_all(inner: &Inner<T>, lock: &mut OpsLocked<'static>) {
-        if let Some(restart_all) = T::QUEUES.restart_all {
-            restart_all(inner, lock);
-        }
-    }
-}
-
-impl<T: QueueManagement> QueueOps<T> {
-    /// Those that the driver implements.
-    pub const fn of_driver() -> Self {
+impl<T: QueueManagement> OptionalOps<T> {
+    /// Adds the callbacks of [`QueueManagement`].
+    pub const fn with_queue_management(self) -> Self {
         const {
             // The core takes such a lock for every device that has these callbacks.
             assert!(T::OPS_LOCK, "queue management needs `OPS_LOCK`");
         }
         Self {
-            ops: Some(bindings::netdev_queue_mgmt_ops {
+            queue_mgmt: Some(bindings::netdev_queue_mgmt_ops {
                 ndo_queue_mem_size: size_of::<Place<T>>(),
                 ndo_queue_mem_alloc: Some(Self::mem_alloc),
                 ndo_queue_mem_free: Some(Self::mem_free),
@@ -208,8 +168,8 @@ impl<T: QueueManagement> QueueOps<T> {
                 ndo_queue_get_dma_dev: Some(Self::get_dma_dev),
                 ..pin_init::zeroed()
             }),
-            restart_all: Some(Restart::<T>::all),
-            _driver: PhantomData,
+            restart_rx: Some(Restart::<T>::all),
+            ..self
         }
     }
 
@@ -438,8 +398,16 @@ impl<'a, T: QueueManagement> Restart<'a, T> {
         })
     }
 
-    /// See [`QueueOps::restart_all`].
-    fn all(inner: &Inner<T>, lock: &mut OpsLocked<'static>) {
+    /// Restarts all receive queues of a device that is up, one after another, with the memory that
+    /// they have. What they have received and is not polled is lost. If one of them neither stops
+    /// nor starts, the device is restarted.
+    ///
+    /// # Safety
+    ///
+    /// `dev` must be a device of driver `T`.
+    unsafe fn all(dev: &Device, lock: &mut OpsLocked<'static>) {
+        // SAFETY: By the safety requirements.
+        let inner = unsafe { ops::inner::<T>(dev.as_raw()) };
         let mut queue = 0;
 
         while let Ok(mut restart) = Restart::new(inner, queue, lock) {

@@ -32,7 +32,6 @@ use super::{
         OpsCell,
         OpsLocked, //
     },
-    queue_mgmt::QueueOps,
     rings::{
         Config,
         RingLens, //
@@ -509,7 +508,7 @@ impl<T: Driver> Registration<T> {
                 dev.dev.parent = parent.as_raw();
             }
             dev.stat_ops = Ethtool::<T>::stat_ops();
-            dev.queue_mgmt_ops = QueueOps::<T>::of_device();
+            dev.queue_mgmt_ops = Ops::<T>::queue_mgmt_ops();
             dev.netdev_ops = Ops::<T>::vtable();
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.request_ops_lock = T::OPS_LOCK;

@@ -9,10 +9,10 @@ use super::{
             OpsCell,
             OpsLocked, //
         },
+        optional_ops::OptionalOps,
         registration::Inner,
         Feature, //
     },
-    ControlOps,
     Controls, //
 };
 
@@ -212,7 +212,7 @@ fn remove<T: Controls>(inner: &Inner<T>, location: u32, lock: &mut OpsLocked<'st
     })
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `info`. If that

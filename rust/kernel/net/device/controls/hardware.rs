@@ -3,8 +3,10 @@
 //! Looking at the card: firmware, registers, EEPROM, and the light that identifies it.
 
 use super::{
-    super::ops,
-    ControlOps,
+    super::{
+        ops,
+        optional_ops::OptionalOps, //
+    },
     Controls, //
 };
 
@@ -36,7 +38,7 @@ impl FirmwareVersion<'_> {
     }
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// Number of times that the light goes on in a second.
     const BLINKS: c_int = 2;
 

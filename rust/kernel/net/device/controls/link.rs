@@ -3,8 +3,10 @@
 //! State and abilities of the link.
 
 use super::{
-    super::ops,
-    ControlOps,
+    super::{
+        ops,
+        optional_ops::OptionalOps, //
+    },
     Controls, //
 };
 
@@ -121,7 +123,7 @@ fn set(bitmap: &mut [c_ulong], modes: &[LinkMode]) {
     }
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `settings`.

@@ -5,8 +5,10 @@
 //! Fields are [`None`] if the card does not count that; users then do not see them.
 
 use super::{
-    super::ops,
-    ControlOps,
+    super::{
+        ops,
+        optional_ops::OptionalOps, //
+    },
     Controls, //
 };
 
@@ -123,7 +125,7 @@ fn put(to: &mut u64, value: Option<u64>) {
     }
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with valid `stats`.

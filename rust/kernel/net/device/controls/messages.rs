@@ -3,8 +3,10 @@
 //! The kinds of messages that a driver logs.
 
 use super::{
-    super::ops,
-    ControlOps,
+    super::{
+        ops,
+        optional_ops::OptionalOps, //
+    },
     Controls, //
 };
 
@@ -70,7 +72,7 @@ impl Messages {
     }
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`.

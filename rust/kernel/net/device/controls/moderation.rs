@@ -3,8 +3,10 @@
 //! Moderation of interrupts.
 
 use super::{
-    super::ops,
-    ControlOps,
+    super::{
+        ops,
+        optional_ops::OptionalOps, //
+    },
     Controls,
     ExtAck, //
 };
@@ -33,7 +35,7 @@ pub struct Moderation {
 // `BIT()`. The helpers in C check the values.
 pub(super) const PARAMS: u32 = 1 << 0 | 1 << 9;
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `coalesce`.

@@ -3,8 +3,10 @@
 //! Plug-in modules.
 
 use super::{
-    super::ops,
-    ControlOps,
+    super::{
+        ops,
+        optional_ops::OptionalOps, //
+    },
     Controls,
     ExtAck, //
 };
@@ -52,7 +54,7 @@ impl ModulePlace {
     }
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `page`, whose data

@@ -3,8 +3,10 @@
 //! Flow control by pause frames.
 
 use super::{
-    super::ops,
-    ControlOps,
+    super::{
+        ops,
+        optional_ops::OptionalOps, //
+    },
     Controls, //
 };
 
@@ -25,7 +27,7 @@ pub struct Pause {
     pub tx: bool,
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `pause`.

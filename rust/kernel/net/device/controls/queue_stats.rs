@@ -6,9 +6,9 @@ use super::{
     super::{
         ops,
         ops_lock::OpsLocked,
+        optional_ops::OptionalOps,
         registration::Inner, //
     },
-    ControlOps,
     Controls, //
 };
 
@@ -111,7 +111,7 @@ impl GsoStats {
     }
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     pub(super) const STAT: bindings::netdev_stat_ops = bindings::netdev_stat_ops {
         get_queue_stats_rx: Some(Self::get_queue_stats_rx),
         get_queue_stats_tx: Some(Self::get_queue_stats_tx),

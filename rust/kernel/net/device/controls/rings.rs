@@ -9,12 +9,12 @@ use super::{
             Configuring,
             OpsLocked, //
         },
+        optional_ops::OptionalOps,
         rings::{
             RingLens,
             RingRange, //
         }, //
     },
-    ControlOps,
     Controls,
     ExtAck, //
 };
@@ -44,7 +44,7 @@ fn len(range: RingRange, number: u32, kind: &str, extack: &ExtAck<'_>) -> Result
     })
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `rings`.

@@ -6,10 +6,10 @@ use super::{
     super::{
         ops,
         ops_lock::OpsLocked,
+        optional_ops::OptionalOps,
         registration::Inner,
         Device, //
     },
-    ControlOps,
     Controls,
     ExtAck, //
 };
@@ -65,7 +65,7 @@ unsafe fn buffer<'a, V>(ptr: *mut V, len: usize) -> Option<&'a mut [V]> {
     Some(unsafe { slice::from_raw_parts_mut(ptr, len) })
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`.

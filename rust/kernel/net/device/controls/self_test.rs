@@ -4,18 +4,18 @@
 
 use super::{
     super::{
-        ethtool::Statistics,
         ops,
         ops_lock::{
             Configuring,
             Locks,
             OpsLocked, //
         },
+        optional_ops::OptionalOps,
         registration::Inner,
+        statistics::Statistics,
         Device,
         Driver, //
     },
-    ControlOps,
     Controls, //
 };
 
@@ -192,7 +192,7 @@ fn run_offline<T: Controls>(inner: &Inner<T>, codes: &mut [u64], locks: &mut Con
     has_failed
 }
 
-impl<T: Controls> ControlOps<T> {
+impl<T: Controls> OptionalOps<T> {
     /// Adds the names of the tests.
     pub(super) fn name_self_tests(names: &mut Statistics<'_>) {
         for test in T::SELF_TESTS {

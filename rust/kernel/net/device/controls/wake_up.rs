@@ -10,11 +10,13 @@ use super::{
             Configuring,
             OpsCell, //
         },
+        optional_ops::OptionalOps,
         registration::Inner,
+        wake_packets::WakePackets,
+        Device,
         Driver,
         Info, //
     },
-    ControlOps,
     Controls, //
 };
 
@@ -30,61 +32,6 @@ use crate::{
     },
     prelude::*, //
 };
-
-/// A kind of packets that can wake the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum WakePacket {
-    /// To an address of the port.
-    Unicast = bindings::WAKE_UCAST,
-    /// To a multicast address that the port receives.
-    Multicast = bindings::WAKE_MCAST,
-    /// To all.
-    Broadcast = bindings::WAKE_BCAST,
-    /// With the port's own address in it, sixteen times.
-    Magic = bindings::WAKE_MAGIC,
-}
-
-/// A set of [`WakePacket`]s.
-///
-/// # Examples
-///
-/// ```
-/// use kernel::net::device::controls::{
-///     WakePacket,
-///     WakePackets, //
-/// };
-///
-/// let packets = WakePackets::NONE
-///     .with(WakePacket::Magic)
-///     .with(WakePacket::Broadcast);
-///
-/// assert!(packets.contains(WakePacket::Magic));
-/// assert!(!packets.contains(WakePacket::Unicast));
-/// assert!(!packets.is_empty());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WakePackets(u32);
-
-impl WakePackets {
-    /// The empty set.
-    pub const NONE: Self = Self(0);
-
-    /// The set with one more kind.
-    pub const fn with(self, packet: WakePacket) -> Self {
-        Self(self.0 | packet as u32)
-    }
-
-    /// Whether a kind is in the set.
-    pub const fn contains(self, packet: WakePacket) -> bool {
-        self.0 & packet as u32 != 0
-    }
-
-    /// Whether nothing is in the set.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-}
 
 /// The setting of one device.
 pub(in super::super) struct WakeUp {
@@ -105,12 +52,9 @@ impl WakeUp {
     }
 }
 
-/// The callback that arms the card of a device.
-pub(in super::super) type Arm<T> = fn(&Inner<T>, WakePackets, &mut Configuring);
-
 /// The bus device of a device that can wake the machine, if the bus lets it.
 fn waker<T: Driver>(inner: &Inner<T>) -> Option<&'static device::Device<Bound>> {
-    T::CONTROLS.arm_wake_up?;
+    T::OPS.arm_wake_up?;
     let parent = inner.bus().as_device()?;
 
     // SAFETY: The device is valid.
@@ -155,7 +99,7 @@ impl<T: Driver> Inner<T> {
         let packets = *self.wake_up.wanted.get(locks.ops());
         let (false, Some(arm), Some(parent)) = (
             packets.is_empty() || *self.stuck.get(locks.ops()),
-            T::CONTROLS.arm_wake_up,
+            T::OPS.arm_wake_up,
             waker(self),
         ) else {
             return false;
@@ -164,13 +108,20 @@ impl<T: Driver> Inner<T> {
         if !may_wake_up(parent) {
             return false;
         }
-        arm(self, packets, locks);
+        // SAFETY: The device is one of this driver.
+        unsafe { arm(self.dev(), packets, locks) };
         true
     }
 }
 
-impl<T: Controls> ControlOps<T> {
-    pub(super) fn arm_wake_up(inner: &Inner<T>, packets: WakePackets, locks: &mut Configuring) {
+impl<T: Controls> OptionalOps<T> {
+    /// # Safety
+    ///
+    /// `dev` must be a device of driver `T`.
+    pub(super) unsafe fn arm_wake_up(dev: &Device, packets: WakePackets, locks: &mut Configuring) {
+        // SAFETY: By the safety requirements.
+        let inner = unsafe { ops::inner::<T>(dev.as_raw()) };
+
         T::arm_wake_up(inner.data(), inner.dev(), packets, locks);
     }
 

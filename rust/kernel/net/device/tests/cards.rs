@@ -3,7 +3,6 @@
 //! Tests of cards that share a bus device, and of limits that no card has.
 
 use super::super::{
-    controls::ControlOps,
     ops_lock::Configuring,
     registration::Registration,
     Device,
@@ -16,6 +15,7 @@ use super::super::{
     MacAddress,
     Opening,
     OpsLocked,
+    OptionalOps,
     Parent,
     Rtnl, //
 };
@@ -146,7 +146,7 @@ impl Driver for Card {
         0
     }
 
-    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE.with_controls();
 }
 
 pub(super) fn plan(info: Info) -> Result<Arc<Plan>> {

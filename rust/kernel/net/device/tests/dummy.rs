@@ -16,7 +16,6 @@ pub(in crate::net::device) use self::log::{
 use super::{
     super::{
         controls::{
-            ControlOps,
             Controls,
             FlowAction,
             FlowRule,
@@ -40,6 +39,7 @@ use super::{
         MtuChange,
         Opening,
         OpsLocked,
+        OptionalOps,
         Rtnl,
         RxMode,
         Statistics,
@@ -637,7 +637,7 @@ impl Driver for Dummy {
         }
     }
 
-    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE.with_controls();
 }
 
 #[vtable]

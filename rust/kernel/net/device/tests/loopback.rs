@@ -5,7 +5,6 @@
 use super::{
     super::{
         controls::{
-            ControlOps,
             Controls,
             SelfTest, //
         },
@@ -17,6 +16,7 @@ use super::{
         Locks,
         MacAddress,
         Opening,
+        OptionalOps,
         Parent,
         Rtnl, //
     },
@@ -262,7 +262,7 @@ impl Driver for Looping {
         Xmit::Taken
     }
 
-    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE.with_controls();
 }
 
 /// Hands a packet to the queueing discipline of a device.

@@ -5,7 +5,6 @@
 use super::{
     super::{
         controls::{
-            ControlOps,
             Controls,
             RxQueueStats,
             SelfTest,
@@ -30,8 +29,8 @@ use super::{
         Opening,
         OpsCell,
         OpsLocked,
+        OptionalOps,
         QueueManagement,
-        QueueOps,
         RingRange,
         Rings,
         Rtnl,
@@ -552,11 +551,14 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         Xmit::Taken
     }
 
-    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
-    const QUEUES: QueueOps<Self> = if OPS_LOCK {
-        QueueOps::of_driver()
-    } else {
-        QueueOps::NONE
+    const OPS: OptionalOps<Self> = {
+        let ops = OptionalOps::NONE.with_controls();
+
+        if OPS_LOCK {
+            ops.with_queue_management()
+        } else {
+            ops
+        }
     };
 }
 

@@ -6,10 +6,7 @@ use kernel::{
     device::Bound,
     net::{
         device::{
-            controls::{
-                ControlOps,
-                Message, //
-            },
+            controls::Message,
             deferring::{
                 Defer,
                 Deferring, //
@@ -30,7 +27,7 @@ use kernel::{
             MtuChange,
             Opening,
             OpsLocked,
-            QueueOps,
+            OptionalOps,
             Rings,
             Rtnl,
             RxMode,
@@ -453,6 +450,5 @@ impl Driver for PortDriver {
         Ok(())
     }
 
-    const CONTROLS: ControlOps<Self> = ControlOps::of_driver();
-    const QUEUES: QueueOps<Self> = QueueOps::of_driver();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE.with_controls().with_queue_management();
 }

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! References to network devices.
+
+use super::{
+    Features,
+    MacAddress, //
+};
+
+use crate::{
+    bindings,
+    device,
+    net::skbuff::{
+        set_protocol,
+        DropReason,
+        OwnHead,
+        SkBuff,
+        UnsharedSkBuff, //
+    },
+    prelude::*,
+    types::Opaque, //
+};
+
+/// A network device, registered or about to be.
+///
+/// Drivers get a reference to it in their callbacks, none of which comes before the device is being
+/// registered.
+///
+/// # Invariants
+///
+/// `self.0` is a valid `struct net_device`. Unless the reference is known to this abstraction only,
+/// the `struct device` in it has been initialised, and has references.
+#[repr(transparent)]
+pub struct Device(Opaque<bindings::net_device>);
+
+// SAFETY: References to a `struct net_device` can be used from any context.
+unsafe impl Send for Device {}
+
+// SAFETY: As for `Send`; the methods of `Device` can be called concurrently.
+unsafe impl Sync for Device {}
+
+impl Device {
+    /// Creates a reference to a network device.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be valid, and must remain so for `'a`. If the result is lent to a driver, the
+    /// device must be registered, or the core be about to complete that.
+    #[inline]
+    pub(crate) unsafe fn from_raw<'a>(raw: *mut bindings::net_device) -> &'a Self {
+        // SAFETY: `Device` is a transparent wrapper of `Opaque<bindings::net_device>`, and `raw` is
+        // valid by the safety requirements.
+        unsafe { &*raw.cast() }
+    }
+
+    /// Returns the pointer to the `struct net_device`.
+    #[inline]
+    pub(crate) fn as_raw(&self) -> *mut bindings::net_device {
+        self.0.get()
+    }
+
+    /// Reports to the stack that there is a link: packets can be transmitted. Any context.
+    #[inline]
+    pub fn carrier_on(&self) {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { bindings::netif_carrier_on(self.as_raw()) };
+    }
+
+    /// Reports to the stack that there is no link. Any context.
+    #[inline]
+    pub fn carrier_off(&self) {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { bindings::netif_carrier_off(self.as_raw()) };
+    }
+
+    /// Whether there is a link, as far as the stack knows.
+    #[inline]
+    pub fn is_carrier_ok(&self) -> bool {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { bindings::netif_carrier_ok(self.as_raw()) }
+    }
+
+    /// Whether the device is up, or about to be.
+    #[inline]
+    pub fn is_running(&self) -> bool {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { bindings::netif_running(self.as_raw()) }
+    }
+
+    /// The largest payload of a frame, in bytes, without the Ethernet header.
+    #[inline]
+    pub fn mtu(&self) -> u32 {
+        // SAFETY: By the type invariants, the device is valid. The MTU may change concurrently,
+        // hence the volatile read, of an aligned word.
+        unsafe { core::ptr::read_volatile(&raw const (*self.as_raw()).mtu) }
+    }
+
+    /// The address of the device. Process context.
+    pub fn mac_address(&self) -> MacAddress {
+        let mut address = [0; MacAddress::LEN];
+
+        // SAFETY: By the type invariants, the device is valid. The helper copies `ETH_ALEN` bytes.
+        unsafe { bindings::netdev_copy_mac(self.as_raw(), address.as_mut_ptr()) };
+        MacAddress::from(address)
+    }
+}
+
+impl Device {
+    /// The features that are enabled, out of [`Info::features`]: users can turn features off.
+    #[inline]
+    pub fn features(&self) -> Features {
+        // SAFETY: By the type invariants, the device is valid. The features may change
+        // concurrently, as for all readers.
+        Features::from_raw(unsafe {
+            core::ptr::read_volatile(&raw const (*self.as_raw()).features)
+        })
+    }
+
+    /// Whether GRO may merge UDP packets that this device receives.
+    ///
+    /// Not generic, so that this is not part of a driver's module: the symbol of the static key is
+    /// not exported.
+    #[inline(never)]
+    pub(in crate::net) fn merges_udp(&self) -> bool {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { bindings::udp_gro_wanted(self.as_raw()) }
+    }
+}
+
+impl Device {
+    /// Has a packet that was transmitted received by this device, through the backlog of the CPU
+    /// (`netif_rx()`).
+    ///
+    /// For devices without a poll function, whose packets come from [`Driver::start_xmit`]. The
+    /// packet may be a clone, as it bypasses GRO. The state of its sender is removed from it.
+    /// Returns whether the stack has taken it: it is dropped if its linear part does not hold an
+    /// Ethernet header, if the device is down, if the backlog is full, and with interrupts
+    /// disabled. Else any context.
+    pub fn receive_later(&self, mut skb: UnsharedSkBuff) -> bool {
+        if skb.scrub(GFP_ATOMIC).is_err() {
+            SkBuff::from(skb).drop_with(DropReason::NoMemory);
+            return false;
+        }
+        let Some(skb) = self.take_in(skb) else {
+            return false;
+        };
+
+        let skb = SkBuff::from(skb).into_raw().as_ptr();
+        // SAFETY: The packet is ours, and ready for the stack. Interrupts are enabled. The device
+        // is valid: if it is being unregistered, it is down, or the backlog is flushed after that.
+        unsafe { bindings::netif_rx(skb) == bindings::NET_RX_SUCCESS as c_int }
+    }
+
+    /// Makes a frame one that this device has received, or drops it.
+    ///
+    /// It must have neither a socket nor a route.
+    #[inline]
+    pub(in crate::net) fn take_in<P: OwnHead>(&self, mut skb: P) -> Option<P> {
+        if skb.head_len() < bindings::ETH_HLEN {
+            drop_short(skb.into());
+            return None;
+        }
+
+        // SAFETY: There is no other reference to the packet, and it has at least `ETH_HLEN` bytes
+        // in its linear part. The device is valid.
+        let protocol = unsafe { bindings::eth_type_trans(skb.as_raw(), self.as_raw()) };
+        set_protocol(&mut skb, protocol);
+        Some(skb)
+    }
+}
+
+#[cold]
+fn drop_short(skb: SkBuff) {
+    skb.drop_with(DropReason::TruncatedHeader);
+}
+
+impl AsRef<device::Device> for Device {
+    #[inline]
+    fn as_ref(&self) -> &device::Device {
+        // SAFETY: By the type invariants, the device is valid, and so is the `struct device` in it,
+        // to which a driver may take a reference. That keeps the memory of the device.
+        unsafe { device::Device::from_raw(&raw mut (*self.as_raw()).dev) }
+    }
+}

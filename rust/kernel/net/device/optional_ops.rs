@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The callbacks of a driver beyond those of [`Driver`](super::Driver).
+
+use super::{
+    ops_lock::{
+        Configuring,
+        OpsLocked, //
+    },
+    statistics::Statistics,
+    wake_packets::WakePackets,
+    Device, //
+};
+
+use crate::bindings;
+
+use core::marker::PhantomData;
+
+/// The callbacks that a driver has beyond those of [`Driver`](super::Driver), for
+/// [`Driver::OPS`](super::Driver::OPS).
+///
+/// A trait of optional callbacks adds those of the drivers that implement it by a method of its
+/// own, in its own file. `T` is the driver: there is no way to get the callbacks of another one
+/// into the set.
+pub struct OptionalOps<T> {
+    pub(super) ethtool: bindings::ethtool_ops,
+    pub(super) stat: Option<bindings::netdev_stat_ops>,
+    pub(super) queue_mgmt: Option<bindings::netdev_queue_mgmt_ops>,
+    /// Restarts all receive queues.
+    ///
+    /// Its safety requirement: the device is one of driver `T`, and up.
+    pub(super) restart_rx: Option<unsafe fn(&Device, &mut OpsLocked<'static>)>,
+    /// Gets a card ready to wake the machine.
+    ///
+    /// Its safety requirement: the device is one of driver `T`.
+    pub(super) arm_wake_up: Option<unsafe fn(&Device, WakePackets, &mut Configuring)>,
+    /// The number of self-tests.
+    pub(super) self_tests: usize,
+    /// Adds their names.
+    pub(super) name_self_tests: fn(&mut Statistics<'_>),
+    // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
+    pub(super) _driver: PhantomData<fn(T) -> T>,
+}
+
+impl<T> OptionalOps<T> {
+    /// None.
+    pub const NONE: Self = Self {
+        ethtool: pin_init::zeroed(),
+        stat: None,
+        queue_mgmt: None,
+        restart_rx: None,
+        arm_wake_up: None,
+        self_tests: 0,
+        name_self_tests: |_names| (),
+        _driver: PhantomData,
+    };
+}
