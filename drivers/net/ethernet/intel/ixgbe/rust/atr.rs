@@ -38,7 +38,7 @@ use crate::{
         SIGNATURE_KEY, //
     },
     flow_director,
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
@@ -254,7 +254,7 @@ pub(crate) fn empty_if_spent(dev: &device::Device<Bound>, bar: &Bar0<'_>, table:
     table.is_open.store(false, Relaxed);
     rcu::synchronize_rcu();
     table.is_used.store(false, Relaxed);
-    hw::poll(
+    mmio::poll(
         || bar.read(FDIRCMD),
         |r| r.cmd().get() == 0,
         Delta::from_micros(10),
@@ -262,13 +262,13 @@ pub(crate) fn empty_if_spent(dev: &device::Device<Bound>, bar: &Bar0<'_>, table:
     )?;
     // The card begins anew only if the table is cleared by these steps before.
     bar.write_reg(FDIRFREE::zeroed());
-    hw::flush(bar);
+    mmio::flush(bar);
     bar.write_reg(FDIRCMD::zeroed().with_clear(true));
-    hw::flush(bar);
+    mmio::flush(bar);
     bar.write_reg(FDIRCMD::zeroed());
-    hw::flush(bar);
+    mmio::flush(bar);
     bar.write_reg(FDIRHASH::zeroed());
-    hw::flush(bar);
+    mmio::flush(bar);
     bar.write_reg(flow_director::table(false));
     flow_director::wait_for_table(dev, bar)?;
     table.is_open.store(true, Relaxed);

@@ -50,9 +50,9 @@ use crate::{
     i2c::Page,
     link::{
         self,
-        Link,
-        Media, //
+        Link, //
     },
+    media::Media,
     moderation,
     port::{
         Port,

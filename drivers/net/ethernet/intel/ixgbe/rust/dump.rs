@@ -10,7 +10,7 @@ use kernel::io::{
 };
 
 use crate::{
-    hw::Bar0,
+    mmio::Bar0,
     regs::{
         medium::*,
         queue::*,

@@ -13,7 +13,7 @@ use kernel::{
 };
 
 use crate::{
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
@@ -33,7 +33,7 @@ const SECTION_POINTERS: core::ops::Range<u16> = 0x03..0x0f;
 pub(crate) fn read(bar: &Bar0<'_>, word: u16) -> Result<u16> {
     bar.write_reg(EERD::zeroed().try_with_addr(word)?.with_start(true));
 
-    let value = hw::poll(
+    let value = mmio::poll(
         || bar.read(EERD),
         |r| r.done(),
         Delta::from_micros(5),

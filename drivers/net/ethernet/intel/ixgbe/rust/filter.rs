@@ -12,7 +12,7 @@ use kernel::{
 };
 
 use crate::{
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
@@ -53,7 +53,7 @@ fn write_entry(bar: &Bar0<'_>, index: usize, low: RAL, high: RAH) {
     {
         bar.write(invalid, RAH::zeroed());
         bar.write(ral, low);
-        hw::flush(bar);
+        mmio::flush(bar);
         bar.write(rah, high);
     } else if let (Some(ral), Some(rah), Some(invalid)) = (
         RAL_ALL::try_at(index),
@@ -62,7 +62,7 @@ fn write_entry(bar: &Bar0<'_>, index: usize, low: RAL, high: RAH) {
     ) {
         bar.write(invalid, RAH_ALL::zeroed());
         bar.write(ral, low.into_raw().into());
-        hw::flush(bar);
+        mmio::flush(bar);
         bar.write(rah, high.into_raw().into());
     }
 }

@@ -13,8 +13,8 @@ use kernel::{
 
 use crate::{
     eeprom,
-    hw::Bar0,
-    link::Media,
+    media::Media,
+    mmio::Bar0,
     regs::medium::*,
     semaphore::{
         self,

@@ -16,10 +16,8 @@ use crate::{
         self,
         Mode, //
     },
-    hw::{
-        Bar0,
-        RX_PACKET_BUFFER, //
-    },
+    hw::RX_PACKET_BUFFER,
+    mmio::Bar0,
     regs::*, //
 };
 

@@ -36,7 +36,7 @@ use crate::{
         BUCKET_KEY,
         SIGNATURE_KEY, //
     },
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
@@ -298,9 +298,9 @@ impl Filter {
 
 /// Has the card carry out a command, and waits until it is done.
 fn run(bar: &Bar0<'_>, command: FDIRCMD) -> Result {
-    hw::flush(bar);
+    mmio::flush(bar);
     bar.write_reg(command);
-    let done = hw::poll(
+    let done = mmio::poll(
         || bar.read(FDIRCMD),
         // A card that is gone reads as all ones.
         |r| r.cmd().get() == 0 || r.into_raw() == u32::MAX,
@@ -316,7 +316,7 @@ fn run(bar: &Bar0<'_>, command: FDIRCMD) -> Result {
 
 /// Waits until the card has set up the table.
 pub(crate) fn wait_for_table(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
-    hw::poll(
+    mmio::poll(
         || bar.read(FDIRCTRL),
         |r| r.init_done(),
         Delta::from_micros(100),

@@ -24,7 +24,7 @@ use kernel::{
 };
 
 use crate::{
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
@@ -53,7 +53,7 @@ pub(crate) fn is_pending(bar: &Bar0<'_>) -> bool {
 fn wait_for_transactions(dev: &device::Device<Bound>) -> Result {
     let pdev: &pci::Device<Bound> = dev.try_into()?;
 
-    hw::poll(
+    mmio::poll(
         || pdev.config_space().read16(DEVICE_STATUS),
         |status| status & TRANSACTIONS_PENDING == 0,
         Delta::from_micros(100),
@@ -68,7 +68,7 @@ pub(crate) fn transmit(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
 
     // Packets that the card can still send must not reach the wire, should the link come up.
     bar.write_reg(hlreg0.with_lpbk(true));
-    hw::flush(bar);
+    mmio::flush(bar);
     sleep_at_least(Delta::from_millis(3));
     if wait_for_transactions(dev).is_err() {
         dev_warn!(dev, "PCIe transactions stay pending\n");
@@ -76,7 +76,7 @@ pub(crate) fn transmit(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
 
     let gcr_ext = bar.read(GCR_EXT);
     bar.write_reg(gcr_ext.with_buffers_clear(true));
-    hw::flush(bar);
+    mmio::flush(bar);
     sleep_at_least(Delta::from_micros(20));
 
     bar.write_reg(gcr_ext);

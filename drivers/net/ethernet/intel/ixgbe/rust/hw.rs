@@ -8,17 +8,12 @@ use kernel::{
         Bound, //
     },
     io::{
-        poll::read_poll_timeout,
         register::Array,
         Io, //
     },
-    pci,
     prelude::*,
     time::{
-        delay::{
-            fsleep,
-            sleep_at_least, //
-        },
+        delay::sleep_at_least,
         Delta, //
     }, //
 };
@@ -28,10 +23,15 @@ use crate::{
         self,
         Mode, //
     },
-    flush,
     link::{
         self,
         Link, //
+    },
+    mmio::{
+        flush,
+        is_gone,
+        wait_for,
+        Bar0, //
     },
     regs::{
         queue::*,
@@ -39,12 +39,6 @@ use crate::{
     },
     rx::FrameLimit, //
 };
-
-/// Size of the register space.
-pub(crate) const BAR_SIZE: usize = 0x20000;
-
-/// The register space.
-pub(crate) type Bar0<'bound> = pci::Bar<'bound, BAR_SIZE>;
 
 /// Size of the receive packet buffer, in KiB.
 pub(crate) const RX_PACKET_BUFFER: u32 = 512;
@@ -54,59 +48,6 @@ const TX_PACKET_BUFFER: u32 = 160;
 
 /// Room for one packet of the maximum size in the transmit packet buffer, in KiB.
 const TX_MAX_PACKET: u32 = 10;
-
-/// Returns whether the device has been removed: then all registers read as all ones.
-pub(crate) fn is_gone(bar: &Bar0<'_>) -> bool {
-    bar.read(STATUS).into_raw() == u32::MAX
-}
-
-/// Flushes posted writes to the device.
-pub(crate) fn flush(bar: &Bar0<'_>) {
-    bar.read(STATUS);
-}
-
-/// Polls `read` every `interval` until `cond` holds for its value, and returns that.
-///
-/// On a busy host, a virtual machine may lose its CPU for longer than `timeout`, and have read only
-/// once by then. So time alone does not make this fail: some more reads have to agree.
-pub(crate) fn poll<T>(
-    mut read: impl FnMut() -> T,
-    mut cond: impl FnMut(&T) -> bool,
-    interval: Delta,
-    timeout: Delta,
-) -> Result<T> {
-    const MORE_READS: usize = 8;
-
-    read_poll_timeout(|| Ok(read()), &mut cond, interval, timeout).or_else(|error| {
-        for _ in 0..MORE_READS {
-            fsleep(interval);
-            let value = read();
-            if cond(&value) {
-                return Ok(value);
-            }
-        }
-        Err(error)
-    })
-}
-
-/// Polls `read` until `cond` holds for its value, or the device is gone.
-///
-/// A removed device counts as success: it does no DMA, and callers check [`is_gone`] where it
-/// matters.
-pub(crate) fn wait_for<T>(
-    bar: &Bar0<'_>,
-    read: impl Fn() -> T,
-    cond: impl Fn(&T) -> bool,
-    timeout: Delta,
-) -> Result {
-    poll(
-        read,
-        |value| cond(value) || is_gone(bar),
-        Delta::from_micros(100),
-        timeout,
-    )
-    .map(|_| ())
-}
 
 /// Masks all interrupts.
 pub(crate) fn mask_interrupts(bar: &Bar0<'_>) {
@@ -142,7 +83,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     let resets = if disable_master(bar).is_ok() {
         1
     } else {
-        flush::transmit(dev, bar);
+        crate::flush::transmit(dev, bar);
         2
     };
 

@@ -12,7 +12,7 @@ use kernel::{
 };
 
 use crate::{
-    hw::Bar0,
+    mmio::Bar0,
     regs::medium::*,
     semaphore::{
         self,

@@ -12,7 +12,7 @@ use kernel::{
 };
 
 use crate::{
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
@@ -124,7 +124,7 @@ pub(crate) fn enable(bar: &Bar0<'_>, pairs: u16) {
     // Without a cage, nothing raises those of the pins.
     bar.write_reg(events().with_ecc(true));
     bar.write(EIMS_EX::at(0), bits(pairs).into());
-    hw::flush(bar);
+    mmio::flush(bar);
 }
 
 /// Unmasks a queue vector, after its rings have been polled.

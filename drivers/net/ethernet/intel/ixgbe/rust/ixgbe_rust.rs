@@ -31,6 +31,7 @@ use kernel::{
 };
 
 mod atr;
+mod board;
 mod controls;
 mod desc;
 mod director_hash;
@@ -45,6 +46,8 @@ mod hw;
 mod i2c;
 mod irq;
 mod link;
+mod media;
+mod mmio;
 mod moderation;
 mod offload;
 mod port;
@@ -59,7 +62,7 @@ mod tx;
 mod vlan;
 
 use crate::{
-    link::Media,
+    media::Media,
     port::PortDriver, //
 };
 

@@ -3,7 +3,6 @@
 //! Link setup and state (datasheet 3.7, MAC and link).
 
 use kernel::{
-    fmt,
     io::Io,
     prelude::*,
     time::{
@@ -17,7 +16,8 @@ use crate::{
         self,
         Firmware, //
     },
-    hw::{
+    media::SFI,
+    mmio::{
         self,
         Bar0, //
     },
@@ -28,38 +28,6 @@ use crate::{
     sfp::Speed, //
 };
 
-/// The medium of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Media {
-    /// A cage for SFP+ modules, behind a serial interface.
-    SfpPlus,
-    /// A backplane or on-board connection, configured by the EEPROM.
-    Backplane,
-}
-
-impl Media {
-    /// Returns the medium of a card by the mode of the link that its EEPROM has chosen.
-    pub(crate) fn of(autoc: AUTOC, autoc2: AUTOC2) -> Self {
-        let is_serial = autoc.lms().get() == link_mode::SERIAL_10G;
-
-        // Modules are connected by SFI, serial backplanes by KR.
-        if is_serial && autoc2.pma_pmd_10g_serial().get() == SFI {
-            Self::SfpPlus
-        } else {
-            Self::Backplane
-        }
-    }
-}
-
-impl fmt::Display for Media {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::SfpPlus => "a cage for SFP+ modules",
-            Self::Backplane => "a backplane",
-        })
-    }
-}
-
 /// State of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
@@ -68,9 +36,6 @@ pub(crate) enum Link {
     /// The link is up at this speed, in Mb/s.
     Up(u32),
 }
-
-/// Value of [`AUTOC2`]'s physical layer for 10 Gb/s over one lane: SFI.
-const SFI: u32 = 2;
 
 /// Bits of [`AUTOC2`]'s switch for the link: off while the card sleeps (D3).
 const OFF_IN_D3: u32 = 0b101;
@@ -103,7 +68,7 @@ pub(crate) fn start_serial(
         bar.update(ESDP, |r| {
             r.with_sdp5_dir(true).with_sdp5_data(speed == Speed::Ten)
         });
-        hw::flush(bar);
+        mmio::flush(bar);
         sleep_at_least(RATE_CHANGE);
     }
 
@@ -120,7 +85,7 @@ pub(crate) fn start_serial(
 /// Enables the link, which the EEPROM may have disabled to save power.
 fn enable(bar: &Bar0<'_>) {
     bar.update(AUTOC2, |r| r.with_const_link_disable::<0>());
-    hw::flush(bar);
+    mmio::flush(bar);
 }
 
 /// Lets the link go off when the card sleeps (D3), unless the firmware may use it then. The next
@@ -151,15 +116,15 @@ fn restart(bar: &Bar0<'_>, firmware: &Firmware, change: impl FnOnce(AUTOC) -> AU
         .try_with_lms(wanted.lms().get() ^ OTHER_HALF)
         .unwrap_or(wanted);
     bar.write_reg(other);
-    hw::flush(bar);
-    let left = hw::poll(
+    mmio::flush(bar);
+    let left = mmio::poll(
         || bar.read(ANLP1),
         |r| r.an_state().get() != 0,
         Delta::from_millis(4),
         Delta::from_millis(80),
     );
     bar.write_reg(wanted);
-    hw::flush(bar);
+    mmio::flush(bar);
     left.map(|_| ())
 }
 
@@ -179,9 +144,9 @@ pub(crate) fn loop_back(bar: &Bar0<'_>, firmware: &Firmware, on: bool) -> Result
     } else if !on && bar.read(AUTOC).flu() {
         return Err(EPERM);
     }
-    hw::flush(bar);
+    mmio::flush(bar);
     if on {
-        hw::poll(
+        mmio::poll(
             || state(bar),
             |state| *state != Link::Down,
             Delta::from_millis(10),
@@ -201,7 +166,7 @@ pub(crate) fn laser_on(bar: &Bar0<'_>) {
     // A reset turns it on, too, some time ago.
     if bar.read(ESDP).sdp3_data() {
         bar.update(ESDP, |r| r.with_sdp3_data(false));
-        hw::flush(bar);
+        mmio::flush(bar);
         sleep_at_least(LASER_ON);
     }
 }
@@ -212,7 +177,7 @@ pub(crate) fn laser_off(bar: &Bar0<'_>) {
         return;
     }
     bar.update(ESDP, |r| r.with_sdp3_data(true));
-    hw::flush(bar);
+    mmio::flush(bar);
     sleep_at_least(LASER_OFF);
 }
 
@@ -239,22 +204,4 @@ pub(crate) fn state(bar: &Bar0<'_>) -> Link {
 pub(crate) fn confirm(bar: &Bar0<'_>) -> Link {
     sleep_at_least(NOISE);
     state(bar)
-}
-
-#[kunit_tests(ixgbe_rust_link)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn media_by_the_mode_of_the_link() {
-        let media =
-            |lms: u32, serial: u32| Media::of(AUTOC::from(lms << 13), AUTOC2::from(serial << 16));
-
-        assert_eq!(media(3, 2), Media::SfpPlus);
-        // KR without negotiation, and the modes with it.
-        assert_eq!(media(3, 0), Media::Backplane);
-        for lms in [1, 4, 6] {
-            assert_eq!(media(lms, 2), Media::Backplane);
-        }
-    }
 }

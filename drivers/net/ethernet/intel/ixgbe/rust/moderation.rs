@@ -46,7 +46,7 @@ use kernel::{
 };
 
 use crate::{
-    hw::Bar0,
+    mmio::Bar0,
     regs::{
         queue::Pair,
         EITR, //

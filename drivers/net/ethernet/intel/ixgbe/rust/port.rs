@@ -38,10 +38,7 @@ use kernel::{
             Poll,
             Polled, //
         },
-        queue::{
-            self,
-            Xmit, //
-        },
+        queue::Xmit,
         skbuff::{
             SkBuff,
             TxSkBuff, //
@@ -60,7 +57,7 @@ use crate::{
     filter,
     hw,
     irq,
-    link::Media,
+    media::Media,
     moderation::{
         self,
         Packets,
@@ -77,6 +74,7 @@ use crate::{
     tx::{
         self,
         TxCompletion,
+        TxQueue,
         TxRing, //
     },
     vlan, //
@@ -84,6 +82,7 @@ use crate::{
 
 mod cage;
 mod checkup;
+mod module;
 mod queues;
 mod state;
 mod wake_up;
@@ -100,9 +99,6 @@ pub(crate) use self::state::{
 
 /// The network device driver.
 pub(crate) struct PortDriver;
-
-/// A transmit queue, with the doorbell of this driver.
-pub(crate) type TxQueue<'a> = queue::TxQueue<'a, <PortDriver as Driver>::Doorbell>;
 
 /// State of the poll function of a queue pair: the receive ring and the completing side of the
 /// transmit ring.

@@ -23,7 +23,7 @@ use kernel::{
 };
 
 use crate::{
-    hw::Bar0,
+    mmio::Bar0,
     regs::*, //
 };
 

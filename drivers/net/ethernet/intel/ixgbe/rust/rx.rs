@@ -37,7 +37,7 @@ use crate::{
         RxInfo,
         RxStatus, //
     },
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
@@ -471,7 +471,7 @@ pub(crate) fn stop(bar: &Bar0<'_>, pair: Pair) -> Result {
 
     // The card writes back what it has received.
     bar.update(RXDCTL::at(at), |r| r.with_enable(false).with_swflsh(true));
-    hw::wait_for(
+    mmio::wait_for(
         bar,
         || bar.read(RXDCTL::at(at)),
         |r| !r.enable(),
@@ -541,7 +541,7 @@ impl RxRegisters {
             RXDCTL::zeroed().with_enable(true).with_vme(self.strips),
         );
         // Not `at` itself: the compiler would lose sight of its bounds if it had an address.
-        hw::poll(
+        mmio::poll(
             || bar.read(RXDCTL::at(self.pair.at())),
             |r| r.enable(),
             Delta::from_micros(100),

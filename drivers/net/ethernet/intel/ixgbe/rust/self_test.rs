@@ -24,11 +24,12 @@ use kernel::{
 
 use crate::{
     eeprom,
-    hw::{
+    hw,
+    irq,
+    mmio::{
         self,
         Bar0, //
     },
-    irq,
     port::{
         Port,
         PortDriver, //
@@ -116,7 +117,7 @@ fn holds(bar: &Bar0<'_>, offset: usize, mask: u32) -> Result<bool> {
 ///
 /// The reset after this brings back their values.
 fn registers(port: &Port<'_>) -> TestResult {
-    if hw::is_gone(&port.bar) {
+    if mmio::is_gone(&port.bar) {
         return Err(ENODEV.into());
     }
     // Without a link, transmit queues are not waited for, and may not stop before a reset.
@@ -173,7 +174,7 @@ fn interrupts<'bound>(
     let before = packets(port);
     let mut test = irq::Test::begin(&port.bar, pairs, port.event_vector());
 
-    let _ = hw::poll(
+    let _ = mmio::poll(
         || test.missing(&port.bar),
         |missing| *missing == 0,
         Delta::from_millis(1),

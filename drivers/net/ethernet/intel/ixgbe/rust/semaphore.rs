@@ -12,7 +12,7 @@ use kernel::{
 };
 
 use crate::{
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
@@ -60,7 +60,7 @@ impl<'a, 'bound> Register<'a, 'bound> {
     /// Takes the semaphore among drivers, then the one between software and firmware.
     fn take(bar: &'a Bar0<'bound>) -> Result<Self> {
         let poll = |take: &dyn Fn() -> bool| {
-            hw::poll(
+            mmio::poll(
                 take,
                 |taken| *taken,
                 Delta::from_micros(50),
@@ -125,7 +125,7 @@ impl Drop for Register<'_, '_> {
     fn drop(&mut self) {
         self.0
             .update(SWSM, |r| r.with_swesmbi(false).with_smbi(false));
-        hw::flush(self.0);
+        mmio::flush(self.0);
     }
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn take<'a, 'bound>(
     resource: Resource,
 ) -> Result<Owned<'a, 'bound>> {
     for _ in 0..ATTEMPTS {
-        if hw::is_gone(bar) {
+        if mmio::is_gone(bar) {
             return Err(ENODEV);
         }
         let owners = Register::take(bar)?.try_resource(resource);

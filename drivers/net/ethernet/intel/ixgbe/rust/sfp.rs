@@ -17,13 +17,13 @@ use kernel::{
 
 use crate::{
     eeprom,
-    hw::{
-        self,
-        Bar0, //
-    },
     i2c::{
         self,
         Page, //
+    },
+    mmio::{
+        self,
+        Bar0, //
     },
     regs::medium::*,
     semaphore::{
@@ -369,7 +369,7 @@ pub(crate) fn set_up(bar: &Bar0<'_>, port: u32, module: &Module) -> Result {
             return Ok(());
         }
         bar.write_reg(CORECTL::from(u32::from(value)));
-        hw::flush(bar);
+        mmio::flush(bar);
     }
     Err(EINVAL)
 }

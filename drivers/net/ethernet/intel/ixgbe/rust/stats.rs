@@ -36,7 +36,7 @@ use kernel::{
 };
 
 use crate::{
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
@@ -199,7 +199,7 @@ counters! {
 /// Adds the value that a counter of the card had when it was read.
 fn add_read(bar: &Bar0<'_>, sum: &Counter, value: u32) {
     // Counters stick at all ones, which a card that is gone shows as well.
-    if value != u32::MAX || !hw::is_gone(bar) {
+    if value != u32::MAX || !mmio::is_gone(bar) {
         sum.add(value.into());
     }
 }

@@ -16,6 +16,7 @@ use kernel::{
         Io, //
     },
     net::{
+        device::deferring::Deferring,
         device::CardStopped,
         inflight::{
             self,
@@ -32,6 +33,7 @@ use kernel::{
             Poll, //
         },
         queue::{
+            self,
             Completions,
             RingLen,
             Xmit, //
@@ -54,15 +56,12 @@ use crate::{
         TxTemplate,
         TX_MAX_SEGMENT, //
     },
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
     offload::Offload,
-    port::{
-        Port,
-        TxQueue, //
-    },
+    port::Port,
     regs::{
         medium::LINKS,
         queue::*, //
@@ -75,6 +74,9 @@ use crate::{
 };
 
 mod registers;
+
+/// A transmit queue, with the doorbell of this driver.
+pub(crate) type TxQueue<'a> = queue::TxQueue<'a, Deferring>;
 
 pub(crate) use self::registers::TxRegisters;
 
@@ -444,7 +446,7 @@ impl TxCompletion<'_> {
 
 /// Logs the state of a transmit queue that makes no progress.
 pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u16) {
-    if hw::is_gone(bar) {
+    if mmio::is_gone(bar) {
         dev_err!(dev, "transmit queue {} hangs: the card is gone\n", queue);
         return;
     }

@@ -15,8 +15,8 @@ use kernel::{
 use crate::{
     atr,
     flush,
-    hw,
     irq,
+    mmio,
     port::Port, //
 };
 
@@ -25,7 +25,7 @@ impl Port<'_> {
     pub(super) fn check_up(&self, netdev: &Device) -> CheckUp {
         let bar = &self.bar;
 
-        if hw::is_gone(bar) {
+        if mmio::is_gone(bar) {
             return CheckUp::Fine;
         }
         // The card's counters stick at their maximum, the one of frames after about 290 s.

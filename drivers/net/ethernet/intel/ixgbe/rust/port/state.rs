@@ -49,6 +49,7 @@ use core::mem;
 
 use crate::{
     atr,
+    board,
     eeprom,
     filter,
     firmware::{
@@ -60,14 +61,13 @@ use crate::{
         self,
         Mode, //
     },
-    hw::{
+    hw,
+    irq,
+    link,
+    media::Media,
+    mmio::{
         self,
         Bar0, //
-    },
-    irq,
-    link::{
-        self,
-        Media, //
     },
     moderation::Setting,
     regs::{
@@ -94,10 +94,7 @@ use crate::{
     }, //
 };
 
-use super::{
-    cage::Cage,
-    wake_up, //
-};
+use super::cage::Cage;
 
 /// The maximum MTU, the same as the C driver's.
 const MAX_MTU: u32 = 9710;
@@ -189,9 +186,9 @@ impl<'bound> Port<'bound> {
         media: Option<Media>,
     ) -> Result<(Info, impl PinInit<Port<'bound>, Error>)> {
         let dev = pdev.as_ref();
-        let bar = pdev.iomap_region_sized::<{ hw::BAR_SIZE }>(0, c"ixgbe_rust")?;
+        let bar = pdev.iomap_region_sized::<{ mmio::BAR_SIZE }>(0, c"ixgbe_rust")?;
 
-        if hw::is_gone(&bar) {
+        if mmio::is_gone(&bar) {
             dev_err!(dev, "the card does not answer; is it powered?\n");
             return Err(ENODEV);
         }
@@ -273,8 +270,8 @@ impl<'bound> Port<'bound> {
             .with(Feature::TunnelUdpChecksum);
         info.max_segmented_len = MAX_SEGMENTED_LEN;
         info.tx_limit_min = TX_LIMIT_MIN;
-        info.wake = wake_up::packets(pdev, firmware::is_first(&bar, number));
-        info.wake_at_first = wake_up::AT_FIRST;
+        info.wake = board::wake_packets(pdev, firmware::is_first(&bar, number));
+        info.wake_at_first = board::WAKE_PACKETS;
 
         let stats = PortStats::new(pairs)?;
         Ok((

@@ -3,7 +3,6 @@
 //! Waking the machine by received packets (datasheet 5.3).
 
 use kernel::{
-    device::Bound,
     io::Io,
     net::device::{
         controls::{
@@ -12,49 +11,16 @@ use kernel::{
         },
         Device, //
     },
-    pci,
     prelude::*, //
 };
 
 use crate::{
     filter,
-    hw,
+    mmio,
     regs::*, //
 };
 
 use super::Port;
-
-/// The packets that are chosen until users choose others, as with `ixgbe`.
-pub(super) const AT_FIRST: WakePackets = WakePackets::NONE.with(WakePacket::Magic);
-
-/// The packets that the card knows.
-const KNOWN: WakePackets = AT_FIRST
-    .with(WakePacket::Unicast)
-    .with(WakePacket::Multicast)
-    .with(WakePacket::Broadcast);
-
-/// Returns the packets by which a port can wake the machine: none, unless its board has power while
-/// the machine sleeps. Nothing but the board's ids tell; `ixgbe` has these as well.
-pub(super) fn packets(pdev: &pci::Device<Bound>, is_first: bool) -> WakePackets {
-    /// Boards of the first id, on which both ports have it, and the first one alone.
-    const BOTH: &[u16] = &[0x000d, 0x0470, 0x06ee, 0x11a9, 0x1f72, 0x211b, 0x8976];
-    const FIRST: &[u16] = &[0x0008, 0x1071, 0x17d0, 0x2159];
-
-    let board = pdev.subsystem_device_id();
-    let has_power = match pdev.device_id() {
-        0x10fb => BOTH.contains(&board) || is_first && FIRST.contains(&board),
-        0x1557 => board == 0x0001,
-        0x10f7 => true,
-        0x10f8 => board != 0x000c,
-        _ => false,
-    };
-
-    if has_power {
-        KNOWN
-    } else {
-        WakePackets::NONE
-    }
-}
 
 impl Port<'_> {
     /// Has the card look for packets of these kinds while it sleeps (D3).
@@ -75,6 +41,6 @@ impl Port<'_> {
                 .with_mc(packets.contains(WakePacket::Multicast))
                 .with_bc(packets.contains(WakePacket::Broadcast)),
         );
-        hw::flush(bar);
+        mmio::flush(bar);
     }
 }

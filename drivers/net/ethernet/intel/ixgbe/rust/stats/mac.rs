@@ -23,7 +23,7 @@ use super::{
 };
 
 use crate::{
-    hw::Bar0,
+    mmio::Bar0,
     regs::counter::*, //
 };
 

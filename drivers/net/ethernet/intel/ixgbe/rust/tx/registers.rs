@@ -17,7 +17,7 @@ use kernel::{
 };
 
 use crate::{
-    hw::{
+    mmio::{
         self,
         Bar0, //
     },
@@ -58,7 +58,7 @@ impl TxRegisters {
                 .with_const_wthresh::<1>()
                 .with_enable(true),
         );
-        hw::poll(
+        mmio::poll(
             || bar.read(TXDCTL::at(at)),
             |r| r.enable(),
             Delta::from_micros(100),
