@@ -109,10 +109,7 @@ pub use self::{
         PollStats,
         Stats64, //
     },
-    trigger::{
-        Causes,
-        Trigger, //
-    },
+    trigger::Trigger,
     virtual_device::{
         NoParent,
         VirtualDevice, //

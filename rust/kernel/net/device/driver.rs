@@ -23,7 +23,6 @@ use super::{
     rx_mode::RxMode,
     statistics::Statistics,
     stats::Stats64,
-    trigger::Causes,
     Device,
     MacAddress,
     Opening,
@@ -288,20 +287,6 @@ pub trait Driver: Sized + 'static {
     /// Softirq context.
     fn rearm<'bound>(data: Pin<&Self::Data<'bound>>, vector: u16);
 
-    /// Finds out what of queue vector number `vector` the card has to tell with an interrupt that
-    /// may have come from elsewhere, see [`Trigger::Shared`], and keeps the card from raising it
-    /// until [`Driver::rearm`].
-    ///
-    /// Called for each interrupt on the line, whatever its source, from before [`Driver::start`]
-    /// until [`Driver::quiesce`] has returned; also while these run. The card may be gone, in which
-    /// case reads return all ones: it has not interrupted. Hard interrupt context.
-    ///
-    /// [`Trigger::Shared`]: super::Trigger::Shared
-    fn claim<'bound>(data: Pin<&Self::Data<'bound>>, vector: u16) -> Causes {
-        let _ = (data, vector);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
     /// Puts a packet into the ring of `queue`.
     ///
     /// `more` promises that another call follows at once, so the doorbell need not be rung yet, see
@@ -345,8 +330,7 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Handles the event interrupt, see [`Opening::add_event_vector`], or an event that
-    /// [`Driver::claim`] has found.
+    /// Handles the event interrupt, see [`Opening::add_event_vector`].
     ///
     /// Process context (interrupt thread), between [`Driver::start`] and [`Driver::quiesce`] and,
     /// once, possibly during [`Driver::start`].

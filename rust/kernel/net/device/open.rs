@@ -8,7 +8,6 @@ use super::{
     opening::Opening,
     ops_lock::Configuring,
     registration::Inner,
-    trigger::Phase,
     vector::Vector,
     Driver,
     RtnlCell, //
@@ -132,8 +131,8 @@ pub(super) enum Reach {
 ///
 /// [`Up::end`] takes the device down, from any step on the way up:
 ///
-/// 1. Check-ups end and the event interrupt is freed, or not asked for events any more if it is
-///    shared, which waits for its thread: the carrier is not turned on again.
+/// 1. Check-ups end and the event interrupt is freed, which waits for its thread: the carrier is
+///    not turned on again.
 /// 2. The carrier is turned off, the queues are stopped, and the producers are taken out of them
 ///    under their locks: no packet reaches the driver, even if a queue is woken.
 /// 3. NAPI is disabled, and the last poll functions are waited for: no interrupt is turned on
@@ -143,8 +142,7 @@ pub(super) enum Reach {
 ///    is left to change that. This is also done if [`Driver::open`] has failed: it may have told
 ///    the card of rings, or turned them on. If it fails, or if the card cannot be reached, the bus
 ///    keeps the card from it; if that is not certain either, producers and pollers are not dropped
-///    before the card was reset, see [`Up::keep`]. From then on the card is not asked whether it
-///    has raised a shared interrupt.
+///    before the card was reset, see [`Up::keep`].
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
 ///    instances deleted. Rings, buffers and mappings go with the producers and pollers. Memory that
 ///    the driver has kept a handle to beyond that, see [`Leftovers`], is freed if it has no more.
@@ -242,7 +240,6 @@ impl<T: Driver> Up<T> {
         inner.early_events.begin();
         for vector in &self.vectors {
             vector.as_ref().request_irqs(locks)?;
-            vector.set_phase(Phase::All);
         }
         if let Some(event) = &mut self.event {
             event.request()?;
@@ -289,9 +286,6 @@ impl<T: Driver> Up<T> {
 
         drop(self.check_ups.take());
         drop(self.event.take());
-        for vector in &self.vectors {
-            vector.set_phase(Phase::Queues);
-        }
 
         dev.carrier_off();
         // SAFETY: The device is valid.
@@ -326,9 +320,6 @@ impl<T: Driver> Up<T> {
             },
             Reach::Bus => inner.cut_off(locks),
         };
-        for vector in &self.vectors {
-            vector.set_phase(Phase::Quiet);
-        }
         if !is_quiet {
             return self.keep(inner, locks);
         }

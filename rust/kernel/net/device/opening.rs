@@ -192,8 +192,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         unsafe { self.locks.ops_mut().lend() }
     }
 
-    /// Adds a queue vector: a receive queue and a transmit queue with one interrupt, which is not
-    /// shared.
+    /// Adds a queue vector: a receive queue and a transmit queue with one interrupt.
     ///
     /// As [`Self::add_vector`] with [`Trigger::Interrupt`].
     pub fn add_queue_vector(
@@ -312,21 +311,13 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         Ok(match trigger {
             Trigger::Interrupt(irq, name) => {
                 let name = self.irq_name(name, index)?;
-                [Some(Interrupt::new(irq.irq(), name, false)), None]
-            }
-            Trigger::Shared(irq, name) => {
-                if !T::HAS_CLAIM {
-                    dev_err!(self.device(), "`claim()` has to say who has interrupted\n");
-                    return Err(EINVAL);
-                }
-                let name = self.irq_name(name, index)?;
-                [Some(Interrupt::new(irq.irq(), name, true)), None]
+                [Some(Interrupt::new(irq.irq(), name)), None]
             }
             Trigger::Split { rx, tx } => {
                 let (rx, tx) = (rx.irq(), tx.irq());
                 [
-                    Some(Interrupt::new(rx, self.irq_name(c"rx", index)?, false)),
-                    Some(Interrupt::new(tx, self.irq_name(c"tx", index)?, false)),
+                    Some(Interrupt::new(rx, self.irq_name(c"rx", index)?)),
+                    Some(Interrupt::new(tx, self.irq_name(c"tx", index)?)),
                 ]
             }
             Trigger::Software => [None, None],

@@ -11,8 +11,7 @@ use super::{
     registration::Inner,
     trigger::{
         Interrupt,
-        Interrupts,
-        Phase, //
+        Interrupts, //
     },
     xmit,
     Driver, //
@@ -154,21 +153,9 @@ impl<T: Driver> Vector<T> {
         self.queues
     }
 
-    /// The number of the vector.
-    pub(super) fn index(&self) -> u16 {
-        self.index
-    }
-
     /// Its interrupt, or the first one of them.
     pub(super) fn interrupt(&self) -> Option<&Interrupt> {
         self.interrupts.iter().flatten().next()
-    }
-
-    /// Changes the causes that a shared interrupt is asked for.
-    pub(super) fn set_phase(&self, phase: Phase) {
-        for interrupt in self.interrupts.iter().flatten() {
-            interrupt.set_phase(phase);
-        }
     }
 
     /// Frees the interrupt, if we own it. It must not be requested again.
@@ -330,7 +317,7 @@ impl<T: Driver> Vector<T> {
         }
     }
 
-    /// Requests the interrupts, if there are any, and tells the core of one that is ours alone.
+    /// Requests the interrupts, if there are any, and tells the core of the first one.
     pub(super) fn request_irqs(self: Pin<&Self>, _locks: &mut Configuring) -> Result {
         for interrupt in self.interrupts.iter().flatten() {
             // SAFETY: It is ours, and freed when the vector is dropped.
@@ -338,9 +325,9 @@ impl<T: Driver> Vector<T> {
         }
 
         // The core watches and restores the affinity of an interrupt that it knows of. There is one
-        // watcher for each interrupt, whoever requests that, and none may be left when one of them
-        // frees it. So this is for interrupts that nobody else can request, which is certain now.
-        if let Some(interrupt) = self.interrupt().filter(|interrupt| !interrupt.is_shared()) {
+        // watcher for each interrupt, and none may be left when that is freed. So this is for an
+        // interrupt that nobody else has, which is certain now.
+        if let Some(interrupt) = self.interrupt() {
             // SAFETY: The instance is valid, and the lock of the device's operations is held. The
             // link to the interrupt is cut before that is freed, in `free_irq()`.
             unsafe { bindings::netif_napi_set_irq_ops(self.napi.as_raw(), interrupt.number()) };

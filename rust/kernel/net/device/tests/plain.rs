@@ -15,7 +15,6 @@ use super::{
         ops,
         registration::Registration,
         CardStopped,
-        Causes,
         Device,
         Driver,
         Feature,
@@ -158,14 +157,9 @@ pub(super) struct Plan {
     pub(super) adds: Option<[u16; 3]>,
     /// The interrupts of the vectors; zero for none.
     pub(super) irqs: [u32; VECTORS],
-    pub(super) is_shared: bool,
     /// The only vector has the first two interrupts.
     pub(super) is_split: bool,
     pub(super) ring: Option<BufferKind>,
-    /// [`Causes`] as bits: queues, event.
-    pub(super) causes: Atomic<u32>,
-    pub(super) claims: Atomic<u32>,
-    pub(super) events: Atomic<u32>,
     pub(super) polls: [Atomic<u32>; VECTORS],
     /// The queue of received packets, by vector.
     pub(super) mapping: [Atomic<u32>; VECTORS],
@@ -215,12 +209,8 @@ impl Plan {
             tx_only,
             adds: None,
             irqs: [0; VECTORS],
-            is_shared: false,
             is_split: false,
             ring: None,
-            causes: Atomic::new(0),
-            claims: Atomic::new(0),
-            events: Atomic::new(0),
             polls: [const { Atomic::new(0) }; VECTORS],
             mapping: [const { Atomic::new(u32::MAX) }; VECTORS],
             sent: [const { Atomic::new(0) }; VECTORS],
@@ -392,10 +382,9 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
                 let tx = unsafe { IrqRequest::new(data.parent, plan.irqs[1]) };
                 return Trigger::Split { rx: request, tx };
             }
-            match (irq, plan.is_shared) {
-                (0, _) => Trigger::Software,
-                (_, false) => Trigger::Interrupt(request, c"plain"),
-                (_, true) => Trigger::Shared(request, c"plain"),
+            match irq {
+                0 => Trigger::Software,
+                _ => Trigger::Interrupt(request, c"plain"),
             }
         };
         let poller = |napi: &Napi, wire| -> Result<Poller> {
@@ -515,20 +504,6 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     }
 
     fn rearm<'bound>(_data: Pin<&Data<'bound>>, _vector: u16) {}
-
-    fn claim<'bound>(data: Pin<&Data<'bound>>, _vector: u16) -> Causes {
-        let causes = data.plan.causes.load(Relaxed);
-
-        data.plan.claims.fetch_add(1, Relaxed);
-        Causes {
-            queues: causes & 1 != 0,
-            event: causes & 2 != 0,
-        }
-    }
-
-    fn event<'bound>(data: Pin<&Data<'bound>>, _dev: &Device) {
-        data.plan.events.fetch_add(1, Relaxed);
-    }
 
     fn start_xmit<'bound, 'call>(
         data: Pin<&Data<'bound>>,
@@ -753,10 +728,9 @@ impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
         unsafe { bindings::synchronize_net() };
     }
 
-    /// Raises an interrupt. Handlers, threads and poll functions have run when this returns.
+    /// Raises an interrupt. Handlers and poll functions have run when this returns.
     pub(super) fn raise(&self, irq: &Irq) {
         self.settle(|| irq.raise());
-        irq.synchronize();
     }
 
     /// Calls `ndo_start_xmit` for a packet, without the checks of the core.

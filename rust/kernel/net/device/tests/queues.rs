@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of queue vectors of all sorts: with separate interrupts, with one that is shared, without
-//! any, and of unequal numbers of queues.
+//! Tests of queue vectors of all sorts: with separate interrupts, without any, and of unequal
+//! numbers of queues.
 
 use super::{
     irq::Irq,
@@ -13,10 +13,6 @@ use super::{
 
 use crate::{
     bindings,
-    driver::registrations::{
-        Registration as _,
-        Suspension, //
-    },
     prelude::*,
     sync::atomic::Relaxed, //
 };
@@ -32,15 +28,6 @@ impl Device {
             napi.as_ref().map(|napi| napi.irq)
         }
     }
-}
-
-/// A device with one queue pair, whose interrupt is shared.
-fn sharing(irq: &Irq) -> Result<Device> {
-    Device::new(Plan {
-        irqs: [irq.0, 0, 0, 0],
-        is_shared: true,
-        ..Plan::new(1, 0, 0)
-    })
 }
 
 #[macros::kunit_tests(rust_net_queues)]
@@ -218,59 +205,18 @@ mod cases {
         Ok(())
     }
 
+    /// Which sets their affinity.
     #[test]
-    fn one_line_for_two_devices() -> Result {
-        let irq = Irq::new()?;
-        let (one, other) = (sharing(&irq)?, sharing(&irq)?);
-
-        one.up()?;
-        other.up()?;
-        other.plan.causes.store(1, Relaxed);
-        one.raise(&irq);
-        assert_eq!(one.plan.polls()[0], 0);
-        assert_eq!(other.plan.polls()[0], 1);
-        // Both were asked.
-        assert!(one.plan.claims.load(Relaxed) >= 1);
-        assert!(other.plan.claims.load(Relaxed) >= 1);
-
-        // The other one goes, and the line is still there.
-        other.down();
-        one.plan.causes.store(1, Relaxed);
-        one.raise(&irq);
-        assert_eq!(one.plan.polls()[0], 1);
-        assert_eq!(other.plan.polls()[0], 1);
-        Ok(())
-    }
-
-    /// A line has one affinity, and the core one watcher of it.
-    #[test]
-    fn no_device_sets_the_affinity_of_a_shared_line() -> Result {
+    fn the_core_knows_of_interrupts() -> Result {
         let irqs = [Irq::new()?, Irq::new()?];
-        let alone = Device::new(Plan {
+        let device = Device::new(Plan {
             irqs: [irqs[0].0, irqs[1].0, 0, 0],
             ..Plan::new(2, 0, 0)
         })?;
-        alone.up()?;
-        for (queue, irq) in (0..).zip(&irqs) {
-            assert_eq!(alone.interrupt_of(queue), Some(c_int::try_from(irq.0)?));
-        }
-        alone.down();
-
-        let [irq, _] = &irqs;
-        let device = Device::new(Plan {
-            irqs: [irq.0, irq.0, 0, 0],
-            is_shared: true,
-            ..Plan::new(2, 0, 0)
-        })?;
-        let other = sharing(irq)?;
         device.up()?;
-        for queue in [0, 1] {
-            assert_eq!(device.interrupt_of(queue), Some(-1));
+        for (queue, irq) in (0..).zip(&irqs) {
+            assert_eq!(device.interrupt_of(queue), Some(c_int::try_from(irq.0)?));
         }
-        other.up()?;
-        // It frees the line. If that were watched, the core would warn.
-        other.down();
-        device.down();
         Ok(())
     }
 
@@ -286,65 +232,6 @@ mod cases {
         // The second vector wants one of the first, which frees it then. If that were watched by
         // the second one, the core would warn.
         assert_eq!(device.up(), Err(EBUSY));
-        Ok(())
-    }
-
-    #[test]
-    fn one_line_for_queues_and_events() -> Result {
-        let irq = Irq::new()?;
-        let device = sharing(&irq)?;
-        let plan = &device.plan;
-
-        device.up()?;
-        for (causes, polls, events) in [(1, 1, 0), (2, 1, 1), (3, 2, 2), (0, 2, 2)] {
-            plan.causes.store(causes, Relaxed);
-            device.raise(&irq);
-            assert_eq!(plan.polls()[0], polls);
-            assert_eq!(plan.events.load(Relaxed), events);
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn a_quiet_card_is_not_asked() -> Result {
-        let irq = Irq::new()?;
-        let (one, other) = (sharing(&irq)?, sharing(&irq)?);
-        let plan = &one.plan;
-        let registration = one.registration.as_ref().ok_or(ENODEV)?;
-
-        // The other one keeps the line alive.
-        other.up()?;
-        one.up()?;
-        plan.causes.store(3, Relaxed);
-        registration.suspend(Suspension::Sleep)?;
-        plan.claims.store(0, Relaxed);
-        one.raise(&irq);
-        assert_eq!(plan.claims.load(Relaxed), 0);
-        registration.resume(false)?;
-        one.raise(&irq);
-        assert_ne!(plan.claims.load(Relaxed), 0);
-
-        one.down();
-        plan.claims.store(0, Relaxed);
-        one.raise(&irq);
-        assert_eq!(plan.claims.load(Relaxed), 0);
-        Ok(())
-    }
-
-    #[test]
-    fn a_line_of_its_own_is_not_shared() -> Result {
-        let irq = Irq::new()?;
-        let shared = sharing(&irq)?;
-        let alone = Device::new(Plan {
-            irqs: [irq.0, 0, 0, 0],
-            ..Plan::new(1, 0, 0)
-        })?;
-
-        alone.up()?;
-        assert_eq!(shared.up(), Err(EBUSY));
-        alone.down();
-        shared.up()?;
-        assert_eq!(alone.up(), Err(EBUSY));
         Ok(())
     }
 }
