@@ -42,6 +42,29 @@ pub struct Softirq<'a> {
 }
 
 impl Softirq<'_> {
+    /// Whether contexts in which bottom halves are disabled exclude each other on a CPU.
+    pub(crate) const EXCLUSIVE: bool =
+        !cfg!(CONFIG_PREEMPT_RT) || cfg!(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK);
+
+    /// The token of a context in which bottom halves are disabled.
+    ///
+    /// Returns [`None`] with interrupts disabled, as in a hard interrupt, and in kernels without
+    /// tokens.
+    ///
+    /// # Safety
+    ///
+    /// For all of the lifetime, bottom halves must be disabled on the current CPU.
+    #[inline]
+    pub unsafe fn of_bh_disabled() -> Option<Self> {
+        // SAFETY: This has no requirements.
+        if !Self::EXCLUSIVE || unsafe { bindings::irqs_disabled() } {
+            return None;
+        }
+        // SAFETY: By the safety requirements. Neither a hard interrupt nor an NMI has interrupts
+        // enabled, and no other task has disabled bottom halves: contexts are exclusive.
+        Some(unsafe { Self::assume() })
+    }
+
     /// Claims to be in such a context.
     ///
     /// # Safety
