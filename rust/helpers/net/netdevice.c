@@ -25,11 +25,6 @@ static_assert(ETHTOOL_OP_NEEDS_RTNL_TEST == 1 << 9);
 static_assert(ETHTOOL_COALESCE_RX_USECS == 1 << 0);
 static_assert(ETHTOOL_COALESCE_USE_ADAPTIVE_RX == 1 << 9);
 
-__rust_helper bool rust_helper_need_resched(void)
-{
-	return need_resched();
-}
-
 __rust_helper void *rust_helper_netdev_priv(const struct net_device *dev)
 {
 	return netdev_priv(dev);

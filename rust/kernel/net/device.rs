@@ -62,8 +62,8 @@ pub use self::{
     },
     doorbell::{
         Doorbell,
-        DoorbellOf,
-        Immediate, //
+        Immediate,
+        QueueRef, //
     },
     driver::{
         CardStopped,

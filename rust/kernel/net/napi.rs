@@ -51,10 +51,7 @@ use crate::{
 };
 
 use core::{
-    cell::{
-        Cell,
-        UnsafeCell, //
-    },
+    cell::UnsafeCell,
     marker::PhantomData,
     ptr, //
 };
@@ -228,7 +225,6 @@ pub struct Poll<'p> {
     budget: c_int,
     index: u16,
     queues: QueuePair,
-    is_repeated: Cell<bool>,
     _not_send: NotThreadSafe,
 }
 
@@ -247,43 +243,20 @@ impl<'p> Poll<'p> {
             budget,
             index,
             queues,
-            is_repeated: Cell::new(false),
             _not_send: NotThreadSafe,
         }
     }
 
-    /// The driver has polled: if it is called again in this context, that is a repetition.
-    #[inline]
-    pub(super) fn has_polled(&self) {
-        self.is_repeated.set(true);
-    }
-
-    /// Whether the driver was idle in this context already, and is called again without an
-    /// interrupt in between.
-    #[inline]
-    pub fn is_repeated(&self) -> bool {
-        self.is_repeated.get()
-    }
-
     /// Whether a process has to wait for this poll: the CPU has other work than packets.
     ///
-    /// To wait for more of them takes time from that process, while an interrupt that comes later
-    /// costs nothing: the CPU does not idle until then. Polls that kernel threads run themselves do
-    /// not tell, and neither do those of an idle CPU.
+    /// Then a later interrupt costs nothing: the CPU does not idle until it comes. Polls that kernel
+    /// threads run themselves do not tell, and neither do those of an idle CPU.
     #[inline]
     pub fn delays_process(&self) -> bool {
         // SAFETY: The current task exists, and changes its flags itself only.
         let flags = unsafe { (*Task::current_raw()).flags };
 
         flags & (bindings::PF_KTHREAD | bindings::PF_IDLE) == 0
-    }
-
-    /// Whether another task runs on this CPU as soon as it can, for example one that a packet of
-    /// this poll has woken.
-    #[inline]
-    pub(super) fn needs_resched(&self) -> bool {
-        // SAFETY: This has no requirements.
-        unsafe { bindings::need_resched() }
     }
 
     /// Returns the budget.
@@ -310,12 +283,11 @@ impl<'p> Poll<'p> {
     /// is no such proof, see [`Softirq`].
     #[inline]
     pub fn softirq(&self) -> Option<Softirq<'_>> {
-        let excludes = !cfg!(CONFIG_PREEMPT_RT) || cfg!(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK);
         // SAFETY: By the type invariants, the poll function of `napi` runs on this CPU with this
         // budget. Unless that is zero, it was called with bottom halves disabled, in a softirq or
         // in a thread, and stay so until it returns, which outlives the borrow of `self`. If bottom
         // halves do not exclude each other on a CPU, there is no proof.
-        (excludes && !self.is_netpoll()).then(|| unsafe { Softirq::assume() })
+        (Softirq::EXCLUSIVE && !self.is_netpoll()).then(|| unsafe { Softirq::assume() })
     }
 
     /// The NAPI instance that is being polled.
@@ -349,18 +321,6 @@ impl<'p> Poll<'p> {
         // SAFETY: By the type invariants, the poll function of this vector is running, and this is
         // its transmit queue.
         unsafe { Completions::from_raw(queue) }
-    }
-
-    /// Whether the vector's transmit queue is stopped, by the driver or by byte queue limits.
-    #[inline]
-    pub(super) fn is_tx_stopped(&self) -> bool {
-        self.queues.tx.is_some_and(|index| {
-            // SAFETY: By the type invariants, the device of the instance has this queue.
-            unsafe {
-                let dev = (*self.napi.as_raw()).dev;
-                bindings::netif_xmit_stopped(bindings::netdev_get_tx_queue(dev, index.into()))
-            }
-        })
     }
 
     /// The number of the vector's receive queue for received packets, counted from 1; 0 is none.

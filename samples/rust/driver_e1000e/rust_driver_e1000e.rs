@@ -23,10 +23,7 @@ use kernel::{
         self,
         device::{
             controls::Controls,
-            deferring::{
-                Defer,
-                Deferring, //
-            },
+            deferring::Deferring,
             Device,
             Driver,
             Feature,
@@ -146,12 +143,6 @@ fn vectors(pdev: &pci::Device<Bound>) -> Result<(IrqVectorRegistration<'_>, Inte
     }
     let one = pdev.alloc_irq_vectors(1, 1, types(IrqType::Msi))?;
     Ok((one, Interrupts::One))
-}
-
-impl Defer for Nic {
-    fn kick<'bound>(data: Pin<&Data<'bound>>, tx: &mut TxRing<'bound>) {
-        tx.doorbell(&data.bar);
-    }
 }
 
 #[vtable]

@@ -4,7 +4,7 @@
 
 use super::{
     bus::Parent,
-    doorbell::DoorbellOf,
+    doorbell::Doorbell,
     extack::ExtAck,
     info::{
         Features,
@@ -198,7 +198,7 @@ pub trait Driver: Sized + 'static {
 
     /// When the doorbells of transmit queues are rung: [`Immediate`](super::Immediate), unless
     /// there is a reason for another one.
-    type Doorbell: DoorbellOf<Self>;
+    type Doorbell: Doorbell;
 
     /// Resets the card, and describes the device.
     ///
@@ -298,6 +298,15 @@ pub trait Driver: Sized + 'static {
         skb: TxSkBuff<'call>,
         more: bool,
     ) -> Xmit<'call>;
+
+    /// Rings the doorbell of a queue: tells the card of all packets for which [`TxQueue::sent`] has
+    /// returned `false` since that was done last.
+    ///
+    /// A [`Driver::Doorbell`] that may put it off needs this. Bottom halves off, queue locked.
+    fn kick<'bound>(data: Pin<&Self::Data<'bound>>, tx: &mut Self::Tx<'bound>) {
+        let _ = (data, tx);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 
     /// Withdraws features from a packet that the card cannot process with all of `features`.
     ///

@@ -75,7 +75,7 @@ use core::{
 /// - `dev` is the device that this is part of, and `bus` its parent.
 /// - `slots` has one entry per transmit queue of `dev`.
 #[pin_data]
-pub struct Inner<T: Driver> {
+pub(super) struct Inner<T: Driver> {
     dev: NonNull<bindings::net_device>,
     bus: &'static T::Bus,
     slots: KVec<TxSlot<T>>,

@@ -3,7 +3,10 @@
 //! The slots in which the producers of a device's transmit queues lie while it is up.
 
 use super::{
-    doorbell::DoorbellOf,
+    doorbell::{
+        Doorbell,
+        QueueRef, //
+    },
     gate::{
         TxEntered,
         TxGate, //
@@ -39,9 +42,15 @@ pub(super) struct TxSlot<T: Driver> {
 impl<T: Driver> TxSlot<T> {
     /// An empty slot for the transmit queue `queue` of a device.
     pub(super) fn new(device: *const Inner<T>, queue: u16) -> Self {
+        const { assert!(T::HAS_KICK || !T::Doorbell::NEEDS_KICK) };
+
+        // SAFETY: The function is the one for devices of this driver, and the slot is for a queue
+        // that the device has.
+        let queue = unsafe { QueueRef::new(device.cast(), queue, ring::<T>) };
+
         Self {
             tx: UnsafeCell::new(None),
-            doorbell: T::Doorbell::new(device, queue),
+            doorbell: T::Doorbell::new(queue),
             gate: TxGate::new(),
         }
     }
@@ -82,6 +91,20 @@ impl<T: Driver> TxSlot<T> {
     }
 }
 
+/// Rings the doorbell of a transmit queue of a device of driver `T`, if that was put off.
+///
+/// # Safety
+///
+/// `device` must be an `Inner<T>`, which must exist until this returns. Bottom halves must be
+/// disabled, and the queue must not be locked by this CPU.
+unsafe fn ring<T: Driver>(device: *const c_void, queue: u16) {
+    // SAFETY: By the safety requirements.
+    let inner = unsafe { &*device.cast::<Inner<T>>() };
+
+    // SAFETY: By the safety requirements. The function does not take the lock.
+    unsafe { inner.with_slot(queue, |slot| inner.flush_doorbell(slot)) };
+}
+
 impl<T: Driver> Inner<T> {
     /// Runs `f` with the lock of a transmit queue held, if there is one of that number.
     ///
@@ -106,16 +129,18 @@ impl<T: Driver> Inner<T> {
         }
     }
 
-    /// Rings the doorbell of a queue if that has been put off, see [`DoorbellOf::flush`]. To be
-    /// called within [`Self::with_slot`].
-    pub(super) fn flush_doorbell(&self, slot: &TxSlot<T>) {
+    /// Rings the doorbell of a queue if that was put off. To be called within
+    /// [`Self::with_slot`].
+    fn flush_doorbell(&self, slot: &TxSlot<T>) {
         // SAFETY: The lock is held, and we have entered.
         if let Some(tx) = unsafe { slot.producer() } {
-            slot.doorbell.flush(self.data(), tx);
+            if T::HAS_KICK && slot.doorbell.take() {
+                T::kick(self.data(), tx);
+            }
         }
     }
 
-    /// Exchanges the producer of a transmit queue, after its doorbell was rung if that is due.
+    /// Exchanges the producer of a transmit queue, after its doorbell was rung if that was put off.
     pub(super) fn exchange_tx(&self, index: u16, tx: &mut Option<T::Tx<'static>>) {
         let exchange = |slot: &TxSlot<T>| {
             self.flush_doorbell(slot);

@@ -4,6 +4,7 @@
 //! function.
 
 use super::{
+    doorbell::Doorbell,
     driver::CardStopped,
     early::Early,
     gate::Gate,
@@ -13,7 +14,6 @@ use super::{
         Interrupt,
         Interrupts, //
     },
-    xmit,
     Driver, //
 };
 
@@ -377,17 +377,13 @@ impl<T: Driver> Vector<T> {
         // queues are those of this vector.
         let cx = unsafe { Poll::new(&self.napi, budget, self.index, self.queues) };
 
-        // SAFETY: This is the poll function of a vector of the device.
-        Some(unsafe {
-            xmit::poll::<T>(&cx, |cx| match poller {
-                Some(poller) => {
-                    let polled = T::poll(inner.data(), poller, cx);
+        // SAFETY: Where there is a token, the core has called us without the lock of a queue, and
+        // the driver's poll function has given back those that it took.
+        let _doorbells = unsafe { T::Doorbell::begin(cx.softirq()) };
 
-                    cx.has_polled();
-                    polled
-                }
-                None => Polled::Idle { received: 0 },
-            })
+        Some(match poller {
+            Some(poller) => T::poll(inner.data(), poller, &cx),
+            None => Polled::Idle { received: 0 },
         })
     }
 

@@ -4,7 +4,6 @@
 //! and each packet goes to [`Driver::start_xmit`] at once.
 
 use super::{
-    doorbell::DoorbellOf,
     registration::Inner,
     tx_slot::TxSlot,
     Device,
@@ -14,10 +13,6 @@ use super::{
 use crate::{
     bindings,
     net::{
-        napi::{
-            Poll,
-            Polled, //
-        },
         queue::Xmit,
         skbuff::{
             DropReason,
@@ -130,20 +125,6 @@ pub(super) unsafe fn start_xmit<T: Driver>(
         Some(queue) => queue.transmit(inner, skb),
         None => Owned::transmit_by_another(inner, dev, skb),
     }
-}
-
-/// Calls `poll`, the driver's poll function, see [`DoorbellOf::poll`].
-///
-/// # Safety
-///
-/// To be called by the poll function of a vector of a device of driver `T`.
-#[inline]
-pub(super) unsafe fn poll<T: Driver>(
-    cx: &Poll<'_>,
-    poll: impl FnMut(&Poll<'_>) -> Polled,
-) -> Polled {
-    // SAFETY: By the safety requirements.
-    unsafe { T::Doorbell::poll(cx, poll) }
 }
 
 /// Drops a packet that cannot be transmitted, and counts it.

@@ -9,15 +9,7 @@
 //! are deferred, and rung when it returns: several packets, one doorbell. [`Deferral`] is that
 //! time.
 //!
-//! The card begins late with packets that share a doorbell, so their answers come when the poll
-//! function has just found nothing more. To turn interrupts on for these few is dear: an interrupt
-//! costs as much as many polls without a packet. So a poll that has transmitted is repeated until
-//! it has found nothing for 2 µs. If its budget is used up before, it goes on when the core calls
-//! it again. A CPU on which that is in vain most of the time does so for one of 16 poll functions,
-//! and of up to 128 if that is in vain, too. A CPU that a process waits for does not, nor does one
-//! that has woken a process meanwhile, see [`patience`].
-//!
-//! A driver chooses this with [`Driver::Doorbell`], and implements [`Defer`].
+//! A driver chooses this with [`Driver::Doorbell`], and implements [`Driver::kick`].
 //!
 //! No packet waits for an event that may not come:
 //!
@@ -25,10 +17,9 @@
 //!   disabled, as by netpoll, is rung at once. So none is deferred for longer than the poll
 //!   function on the same CPU runs.
 //! * A queue that was stopped, by the driver or by byte queue limits, waits for completions, so its
-//!   doorbell is rung at once. While a poll function transmits to it, the packets that follow fill
-//!   its qdisc. An interrupt would come too late for them: the NAPI instance that completes the
-//!   packets of the queue is scheduled, and polled in turn with the other one until the queue goes
-//!   on, or until the other one finds nothing more.
+//!   doorbell is rung at once, and an interrupt will tell of them. While a poll function transmits
+//!   to it, the packets that follow fill its qdisc until then. So the NAPI instance that completes
+//!   the packets of the queue is scheduled, too: it may find enough of those before.
 //! * The doorbell is deferred for [`Deferring::MAX_PACKETS`] packets at most, and the next one
 //!   rings it, so that the card need not idle during a long poll. At its start, when the card is
 //!   likely to be idle, these are [`FIRST_PACKETS`], and twice as many after each doorbell.
@@ -37,58 +28,30 @@
 //!
 //! The list of queues whose doorbells a poll function has to ring is private to its CPU. Whether
 //! the doorbell of a queue is deferred is protected by the lock of the queue.
+//!
+//! [`Driver::Doorbell`]: super::Driver::Doorbell
+//! [`Driver::kick`]: super::Driver::kick
 
-use super::{
-    doorbell::{
-        Doorbell,
-        DoorbellOf, //
-    },
-    registration::Inner,
-    Driver, //
+use super::doorbell::{
+    Doorbell,
+    QueueRef, //
 };
 
 use crate::{
     bindings,
-    net::napi::{
-        Id,
-        Poll,
-        Polled, //
-    },
-    prelude::*,
-    types::NotThreadSafe, //
+    softirq::Softirq, //
 };
 
-use core::{
-    cell::Cell,
-    ptr, //
-};
+use core::cell::Cell;
 
-mod patience;
 #[cfg(CONFIG_KUNIT)]
 mod tests;
-
-use self::patience::{
-    Prospect,
-    Wait, //
-};
 
 /// The most packets for which a doorbell is deferred at the start of a poll.
 const FIRST_PACKETS: u32 = 1;
 
-/// The most polls of one run of a poll function. They take time without packets as well: this ends
-/// a run whatever the driver and the clock say.
-const MAX_POLLS: u32 = 512;
-
 /// The most queues whose doorbells one poll function can ring. Further ones are not deferred.
 const MAX_QUEUES: usize = 8;
-
-/// A driver whose doorbells are deferred.
-pub trait Defer: Driver<Doorbell = Deferring> {
-    /// Rings the doorbell that [`TxQueue::sent`](crate::net::queue::TxQueue::sent) has deferred.
-    ///
-    /// Bottom halves off, queue locked.
-    fn kick<'bound>(data: Pin<&Self::Data<'bound>>, tx: &mut Self::Tx<'bound>);
-}
 
 /// The doorbell of a transmit queue, deferred until the poll function that transmits returns.
 ///
@@ -108,52 +71,12 @@ pub struct Deferring {
     cpu: Cell<u32>,
 }
 
-// SAFETY: The pointer in it is only used to tell devices apart, and by poll functions, for which a
-// copy of it is on a list of their CPU.
-unsafe impl Send for Deferring {}
+impl Doorbell for Deferring {
+    type Guard<'a> = Option<Deferral<'a>>;
 
-/// Rings the doorbell of a queue if it is deferred.
-///
-/// # Safety
-///
-/// The arguments must be those of a [`QueueRef`], whose device must exist until this returns.
-/// Bottom halves must be disabled, and the queue must not be locked by this CPU.
-type RingFn = unsafe fn(*const c_void, u16);
+    const NEEDS_KICK: bool = true;
 
-/// A transmit queue of a device of any driver.
-///
-/// # Invariants
-///
-/// `device` is the address of an `Inner<T>`, and `ring` is `ring::<T>`.
-#[derive(Clone, Copy)]
-struct QueueRef {
-    device: *const c_void,
-    queue: u16,
-    ring: RingFn,
-}
-
-/// The [`RingFn`] of devices of driver `T`.
-///
-/// # Safety
-///
-/// As for [`RingFn`].
-unsafe fn ring<T: Defer>(device: *const c_void, queue: u16) {
-    // SAFETY: By the safety requirements, and the type invariants of `QueueRef`.
-    let inner = unsafe { &*device.cast::<Inner<T>>() };
-
-    // SAFETY: By the safety requirements. The function does not take the lock.
-    unsafe { inner.with_slot(queue, |slot| inner.flush_doorbell(slot)) };
-}
-
-impl<T: Defer> DoorbellOf<T> for Deferring {
-    fn new(inner: *const Inner<T>, index: u16) -> Self {
-        // INVARIANT: The pointer and the function are for the same `T`.
-        let queue = QueueRef {
-            device: inner.cast(),
-            queue: index,
-            ring: ring::<T>,
-        };
-
+    fn new(queue: QueueRef) -> Self {
         // INVARIANT: It is not deferred.
         Self {
             queue,
@@ -165,63 +88,34 @@ impl<T: Defer> DoorbellOf<T> for Deferring {
     }
 
     #[inline]
-    unsafe fn poll(cx: &Poll<'_>, mut poll: impl FnMut(&Poll<'_>) -> Polled) -> Polled {
-        // SAFETY: By the safety requirements. The result is dropped before this returns.
-        let Some(deferral) = (unsafe { Deferral::new(cx) }) else {
-            return poll(cx);
-        };
-        let interrupted = deferral.take_interrupted();
-        let in_turn = interrupted.is_some_and(|last| last.id != cx.napi().id());
-        let goes_on = !in_turn && interrupted.is_some_and(|last| last.has_transmitted);
-        let mut wait = Wait::new(deferral.prospect(), cx.delays_process(), goes_on);
-        let mut total = 0_usize;
-
-        for _ in 0..MAX_POLLS {
-            let received = match poll(cx) {
-                Polled::Busy => {
-                    wait.begin(deferral.has_deferred());
-                    return deferral.interrupt(&wait, cx);
-                }
-                Polled::Idle { received } => received,
-            };
-            let has_rung = deferral.ring();
-
-            total = total.saturating_add(received);
-            if !wait.goes_on(received > 0, has_rung, || needs_resched(cx)) {
-                if in_turn && cx.is_tx_stopped() {
-                    return Polled::Busy;
-                }
-                return Polled::Idle { received: total };
-            }
-            if total >= cx.budget().packets() {
-                return deferral.interrupt(&wait, cx);
-            }
-        }
-        Polled::Busy
+    unsafe fn begin(softirq: Option<Softirq<'_>>) -> Option<Deferral<'_>> {
+        // SAFETY: By the safety requirements.
+        softirq.and_then(|softirq| unsafe { Deferral::new(softirq) })
     }
 
-    #[inline]
-    fn flush(&self, data: Pin<&T::Data<'static>>, tx: &mut T::Tx<'static>) {
-        if self.take() {
-            T::kick(data, tx);
-        }
-    }
-}
-
-impl Doorbell for Deferring {
     #[inline]
     unsafe fn is_due(&self, queue: *mut bindings::netdev_queue) -> bool {
+        // SAFETY: By the safety requirements, bottom halves are disabled while the queue is locked.
+        let softirq = unsafe { Softirq::of_bh_disabled() };
+
         // A queue that was stopped, by the driver or by its limit, needs completions to go on.
         //
         // SAFETY: By the safety requirements, the queue is valid.
         if unsafe { bindings::netif_xmit_stopped(queue) } {
             self.take();
-            // SAFETY: By the safety requirements.
-            unsafe { schedule_completions(queue) };
+            if let Some(softirq) = softirq {
+                // SAFETY: By the safety requirements.
+                unsafe { schedule_completions(queue, softirq) };
+            }
             return true;
         }
-        // SAFETY: By the safety requirements, bottom halves are disabled.
-        !unsafe { self.defer() }
+        !softirq.is_some_and(|softirq| self.defer(softirq))
+    }
+
+    #[inline]
+    fn take(&self) -> bool {
+        self.left.set(0);
+        self.is_deferred.replace(false)
     }
 }
 
@@ -231,18 +125,9 @@ impl Deferring {
 
     /// Defers the doorbell for one more packet. Returns whether that can be done: if not, the
     /// caller rings it.
-    ///
-    /// # Safety
-    ///
-    /// To be called where packets are transmitted: with bottom halves disabled.
     #[inline]
-    unsafe fn defer(&self) -> bool {
-        // SAFETY: This has no requirements.
-        if unsafe { bindings::irqs_disabled() } {
-            return false;
-        }
-        // SAFETY: This has no requirements. A transmitting CPU has bottom halves disabled, so it
-        // stays the same.
+    fn defer(&self, softirq: Softirq<'_>) -> bool {
+        // SAFETY: This has no requirements. The token keeps us on this CPU.
         let cpu = unsafe { bindings::raw_smp_processor_id() };
         // CAST: CPU numbers are not negative.
         let cpu = cpu as u32;
@@ -254,21 +139,16 @@ impl Deferring {
             self.left.set(left - 1);
             return true;
         }
-        // SAFETY: By the safety requirements.
-        unsafe { self.defer_first(cpu) }
+        self.defer_first(cpu, softirq)
     }
 
     /// Defers the doorbell for a first packet, unless it was deferred to another CPU or up to its
     /// limit already, or no poll function runs.
-    ///
-    /// # Safety
-    ///
-    /// To be called where packets are transmitted: with bottom halves disabled, but not interrupts.
     #[inline(never)]
-    unsafe fn defer_first(&self, cpu: u32) -> bool {
-        // SAFETY: By the safety requirements. The flag is only set while nothing else on this CPU
-        // can poll or transmit, other than with interrupts disabled.
-        if !unsafe { this_cpu() }.running.get() {
+    fn defer_first(&self, cpu: u32, softirq: Softirq<'_>) -> bool {
+        let doorbells = this_cpu(softirq);
+
+        if !doorbells.running.get() {
             return false;
         }
         if self.take() {
@@ -276,7 +156,7 @@ impl Deferring {
                 .set((2 * self.limit.get()).min(Self::MAX_PACKETS));
             return false;
         }
-        match enlist(&self.queue) {
+        match doorbells.enlist(&self.queue) {
             None => return false,
             Some(true) => self.limit.set(FIRST_PACKETS),
             Some(false) => (),
@@ -287,31 +167,37 @@ impl Deferring {
         self.left.set(self.limit.get() - 1);
         true
     }
-
-    /// Returns whether the doorbell was deferred. It no longer is: the caller rings it.
-    #[inline]
-    fn take(&self) -> bool {
-        self.left.set(0);
-        self.is_deferred.replace(false)
-    }
 }
 
 /// The doorbells that the poll function which runs on a CPU has to ring.
+///
+/// # Invariants
+///
+/// Without such a function, there are none. The devices of the queues existed when the function ran
+/// already.
 struct PollDoorbells {
     running: Cell<bool>,
-    prospect: Prospect,
-    /// The poll function that was interrupted last, if none has run since then.
-    interrupted: Cell<Option<Interrupted>>,
     len: Cell<usize>,
     queues: [Cell<Option<QueueRef>>; MAX_QUEUES],
 }
 
-/// A poll function that has used up its budget, so that the core calls it again.
-#[derive(Clone, Copy)]
-struct Interrupted {
-    id: Id,
-    /// Answers may come.
-    has_transmitted: bool,
+impl PollDoorbells {
+    /// Puts a queue on the list, whose lock is held while a poll function runs. Returns whether it
+    /// is new there, or [`None`] if there is no room.
+    fn enlist(&self, queue: &QueueRef) -> Option<bool> {
+        let len = self.len.get();
+        let known = self
+            .queues
+            .iter()
+            .take(len)
+            .any(|known| known.get() == Some(*queue));
+
+        if !known {
+            self.queues.get(len)?.set(Some(*queue));
+            self.len.set(len + 1);
+        }
+        Some(!known)
+    }
 }
 
 /// One [`PollDoorbells`] for each CPU. Poll functions and transmitters on a CPU run one after the
@@ -325,45 +211,18 @@ unsafe impl Sync for CpuStatic {}
 #[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
 static DOORBELLS: CpuStatic = CpuStatic(PollDoorbells {
     running: Cell::new(false),
-    prospect: Prospect::new(),
-    interrupted: Cell::new(None),
     len: Cell::new(0),
     queues: [const { Cell::new(None) }; MAX_QUEUES],
 });
 
 /// The copy of this CPU.
-///
-/// # Safety
-///
-/// The caller must stay on this CPU while it uses the result, in a context in which bottom halves
-/// are disabled and no other poll function can run on the CPU.
 #[inline]
-unsafe fn this_cpu<'a>() -> &'a PollDoorbells {
-    // SAFETY: This is a per-CPU variable. The caller stays on the CPU.
+fn this_cpu(_softirq: Softirq<'_>) -> &PollDoorbells {
+    // SAFETY: This is a per-CPU variable. The token keeps us on the CPU, and others, which need a
+    // token as well, from running there.
     unsafe {
         &*bindings::this_cpu_ptr((&raw const DOORBELLS).cast_mut().cast()).cast::<PollDoorbells>()
     }
-}
-
-/// Puts a queue on the list of the poll function that runs on this CPU. Returns whether it is new
-/// there, or [`None`] if there is no room.
-///
-/// To be called while a poll function runs below us on this CPU, with interrupts enabled.
-fn enlist(queue: &QueueRef) -> Option<bool> {
-    // SAFETY: A poll function runs below us on this CPU.
-    let doorbells = unsafe { this_cpu() };
-    let len = doorbells.len.get();
-    let known = doorbells.queues.iter().take(len).any(|known| {
-        known
-            .get()
-            .is_some_and(|known| ptr::eq(known.device, queue.device) && known.queue == queue.queue)
-    });
-
-    if !known {
-        doorbells.queues.get(len)?.set(Some(*queue));
-        doorbells.len.set(len + 1);
-    }
-    Some(!known)
 }
 
 /// Schedules the instance that completes the packets of a queue, if a poll function transmits.
@@ -372,14 +231,8 @@ fn enlist(queue: &QueueRef) -> Option<bool> {
 ///
 /// As for [`Doorbell::is_due`].
 #[cold]
-unsafe fn schedule_completions(queue: *mut bindings::netdev_queue) {
-    // SAFETY: This has no requirements.
-    if unsafe { bindings::irqs_disabled() } {
-        return;
-    }
-    // SAFETY: By the safety requirements, bottom halves are disabled. Others that run with
-    // interrupts disabled do not get here.
-    if !unsafe { this_cpu() }.running.get() {
+unsafe fn schedule_completions(queue: *mut bindings::netdev_queue, softirq: Softirq<'_>) {
+    if !this_cpu(softirq).running.get() {
         return;
     }
     // SAFETY: By the safety requirements, the queue is in use. Its vector is linked to it before
@@ -393,104 +246,47 @@ unsafe fn schedule_completions(queue: *mut bindings::netdev_queue) {
     }
 }
 
-/// Whether another task runs on this CPU as soon as it can.
-#[inline]
-fn needs_resched(cx: &Poll<'_>) -> bool {
-    #[cfg(CONFIG_KUNIT)]
-    if tests::is_hopeful() {
-        return false;
-    }
-    cx.needs_resched()
-}
-
-/// The time during which doorbells are deferred: a poll function runs. Those that are left are rung
-/// when this is dropped.
+/// The time during which doorbells are deferred: a poll function runs. They are rung when this is
+/// dropped.
 ///
 /// # Invariants
 ///
-/// The `running` flag of this CPU belongs to `self`. No other poll function can run on the CPU.
-struct Deferral(NotThreadSafe);
+/// The `running` flag of this CPU belongs to `self`. The lock of no transmit queue is held by this
+/// CPU when it is dropped.
+pub struct Deferral<'a>(Softirq<'a>);
 
-impl Deferral {
-    /// Begins to defer doorbells, unless this is netpoll or another context which a transmitter or
-    /// poll function on this CPU may interrupt, or be interrupted by.
+impl<'a> Deferral<'a> {
+    /// Begins to defer doorbells, unless that has begun before: this poll function runs inside of
+    /// another one.
     ///
     /// # Safety
     ///
-    /// To be called by a poll function, which must drop the result before it returns.
+    /// This CPU must hold the lock of no transmit queue when the result is dropped.
     #[inline]
-    unsafe fn new(cx: &Poll<'_>) -> Option<Self> {
-        cx.softirq()?;
-
-        // SAFETY: We have a proof of the context.
-        let doorbells = unsafe { this_cpu() };
-        if doorbells.running.replace(true) {
+    unsafe fn new(softirq: Softirq<'a>) -> Option<Self> {
+        if this_cpu(softirq).running.replace(true) {
             return None;
         }
-        // INVARIANT: The flag was not set.
-        Some(Self(NotThreadSafe))
+        // INVARIANT: The flag was not set. The rest is by the safety requirements.
+        Some(Self(softirq))
     }
+}
 
-    /// Whether it is worth waiting for answers on this CPU.
+impl Drop for Deferral<'_> {
     #[inline]
-    fn prospect(&self) -> &Prospect {
-        // SAFETY: By the type invariants, we are in the context in which the deferral began, and
-        // `self` does not leave it.
-        unsafe { &this_cpu().prospect }
-    }
+    fn drop(&mut self) {
+        let doorbells = this_cpu(self.0);
 
-    /// The poll function that was interrupted last on this CPU, unless another one has run since.
-    #[inline]
-    fn take_interrupted(&self) -> Option<Interrupted> {
-        // SAFETY: By the type invariants, we are in the context in which the deferral began.
-        unsafe { this_cpu() }.interrupted.take()
-    }
-
-    /// Interrupts a poll function that has used up its budget. If it has transmitted, its next run
-    /// goes on waiting for answers: else that would turn interrupts on if none has come yet.
-    #[inline]
-    fn interrupt(&self, wait: &Wait<'_>, cx: &Poll<'_>) -> Polled {
-        // SAFETY: By the type invariants, we are in the context in which the deferral began.
-        unsafe { this_cpu() }.interrupted.set(Some(Interrupted {
-            id: cx.napi().id(),
-            has_transmitted: wait.has_begun(),
-        }));
-        Polled::Busy
-    }
-
-    /// Whether a doorbell was deferred. It is rung when `self` is dropped.
-    #[inline]
-    fn has_deferred(&self) -> bool {
-        // SAFETY: By the type invariants, we are in the context in which the deferral began.
-        unsafe { this_cpu() }.len.get() > 0
-    }
-
-    /// Rings the doorbells that were deferred. Returns whether packets have been transmitted since
-    /// it was called last.
-    #[inline]
-    fn ring(&self) -> bool {
-        // SAFETY: By the type invariants, we are in the context in which the deferral began.
-        let doorbells = unsafe { this_cpu() };
-
+        doorbells.running.set(false);
         let len = doorbells.len.replace(0);
         for queue in doorbells.queues.iter().take(len) {
             if let Some(queue) = queue.take() {
                 // SAFETY: The device existed when the queue was enlisted, under its lock. It is
-                // freed after a grace period only, and a poll function is part of an RCU read side
-                // critical section. It runs with bottom halves disabled, and the driver's part of
-                // it, with all locks that it took, is over.
-                unsafe { (queue.ring)(queue.device, queue.queue) };
+                // freed after a grace period only, and bottom halves, which have been disabled
+                // since, are an RCU read side critical section. By the type invariants, the queue
+                // is not locked by this CPU.
+                unsafe { queue.ring() };
             }
         }
-        len > 0
-    }
-}
-
-impl Drop for Deferral {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: By the type invariants, we are in the context in which the deferral began.
-        unsafe { this_cpu() }.running.set(false);
-        self.ring();
     }
 }

@@ -2,84 +2,19 @@
 
 //! Tests of doorbells that are deferred to the end of a poll.
 
-use super::{
-    super::tests::{
-        dummy::{
-            Data,
-            Dummy,
-            Event,
-            OnXmit,
-            Tx, //
-        },
-        fixture::Fixture,
-        UP, //
+use super::super::tests::{
+    dummy::{
+        Event,
+        OnXmit, //
     },
-    patience::PATIENCE,
-    Defer,
-    MAX_POLLS, //
+    fixture::Fixture,
+    UP, //
 };
 
 use crate::{
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
+    sync::atomic::Relaxed, //
 };
-
-/// The time, if it does not pass by itself but with each look at it, by so much.
-static TIME: Atomic<i64> = Atomic::new(0);
-static STEP: Atomic<i64> = Atomic::new(0);
-/// Wait whatever the past says, if not zero.
-static HOPE: Atomic<u32> = Atomic::new(0);
-
-/// The time of a test, if one runs.
-pub(super) fn now() -> Option<i64> {
-    match STEP.load(Relaxed) {
-        0 => None,
-        step => Some(TIME.fetch_add(step, Relaxed)),
-    }
-}
-
-/// Whether to wait whatever the past says, and the scheduler.
-pub(super) fn is_hopeful() -> bool {
-    HOPE.load(Relaxed) != 0
-}
-
-/// Looks at the clock until no packet is waited for any longer. The first one is at the beginning.
-const LOOKS: u32 = 9;
-/// Repetitions of a poll that has transmitted: the packet comes back to the device in the first.
-const REPEATS: u32 = 1 + LOOKS;
-
-/// The clock of a test.
-struct Clock;
-
-impl Clock {
-    /// Lets a part of the longest time pass with each look.
-    fn new() -> Self {
-        STEP.store(PATIENCE / i64::from(LOOKS - 1), Relaxed);
-        Self
-    }
-
-    /// As [`Self::new`], and waits are worth it.
-    fn of_hope() -> Self {
-        HOPE.store(1, Relaxed);
-        Self::new()
-    }
-}
-
-impl Drop for Clock {
-    fn drop(&mut self) {
-        STEP.store(0, Relaxed);
-        HOPE.store(0, Relaxed);
-    }
-}
-
-impl Defer for Dummy {
-    fn kick<'bound>(data: Pin<&Data<'bound>>, _tx: &mut Tx) {
-        data.log.add(Event::Kick);
-    }
-}
 
 /// A device that is up, and logs doorbells.
 fn device() -> Result<Fixture> {
@@ -205,107 +140,6 @@ mod cases {
     }
 
     #[test]
-    fn a_poll_that_has_transmitted_is_repeated() -> Result {
-        let (device, _clock) = (device()?, Clock::of_hope());
-
-        device.interrupt(0);
-        assert_eq!(device.log.repeated.load(Relaxed), 0);
-        assert!(device.log.take(&[Event::Poll, Event::Rearm]));
-
-        device.log.forward.store(1, Relaxed);
-        device.interrupt(0);
-        assert_eq!(device.log.repeated.load(Relaxed), REPEATS);
-        assert!(device
-            .log
-            .take(&[Event::Poll, Event::Xmit, Event::Kick, Event::Rearm]));
-        Ok(())
-    }
-
-    #[test]
-    fn answers_do_not_wait_for_an_interrupt() -> Result {
-        let (device, _clock) = (device()?, Clock::of_hope());
-
-        // Each comes at the last moment. Its doorbell is rung at once: it is alone.
-        device.log.forward.store(1, Relaxed);
-        device.log.forward_repeated.store(2, Relaxed);
-        device.log.pause.store(REPEATS - 1, Relaxed);
-        device.interrupt(0);
-        assert_eq!(device.log.repeated.load(Relaxed), 3 * REPEATS);
-        assert!(device.log.take(&[
-            Event::Poll,
-            Event::Xmit,
-            Event::Kick,
-            Event::Xmit,
-            Event::Kick,
-            Event::Xmit,
-            Event::Kick,
-            Event::Rearm
-        ]));
-        Ok(())
-    }
-
-    #[test]
-    fn no_poll_is_repeated_beyond_its_budget() -> Result {
-        let (device, _clock) = (device()?, Clock::of_hope());
-
-        // A driver that transmits each time, and receives what it has transmitted.
-        device.log.forward.store(1, Relaxed);
-        device.log.forward_repeated.store(150, Relaxed);
-        device.interrupt(0);
-        // Two more runs, as the core wants it to continue; in the last one nothing comes any more.
-        assert_eq!(device.log.repeated.load(Relaxed), 150 + 1 + LOOKS);
-        device.log.clear();
-        Ok(())
-    }
-
-    #[test]
-    fn a_poll_that_was_interrupted_goes_on_waiting() -> Result {
-        let (device, _clock) = (device()?, Clock::of_hope());
-
-        for (forwarded, repeated) in [(1, LOOKS), (0, 0)] {
-            device.log.repeated.store(0, Relaxed);
-            device.log.busy.store(1, Relaxed);
-            device.log.forward.store(forwarded, Relaxed);
-            device.interrupt(0);
-            assert_eq!(device.log.repeated.load(Relaxed), repeated);
-            assert_eq!(device.log.count(Event::Poll), 2);
-            device.log.clear();
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn a_clock_that_stands_still_ends_with_the_polls() -> Result {
-        let (device, _clock) = (device()?, Clock::of_hope());
-
-        STEP.store(1, Relaxed);
-        device.log.forward.store(1, Relaxed);
-        device.interrupt(0);
-        assert_eq!(device.log.repeated.load(Relaxed), MAX_POLLS - 1);
-        device.log.clear();
-        Ok(())
-    }
-
-    #[test]
-    fn waits_in_vain_are_given_up() -> Result {
-        // There is a trial on each CPU, whatever came before.
-        const POLLS: u32 = 512;
-        let (device, _clock) = (device()?, Clock::new());
-
-        for _ in 0..POLLS {
-            device.log.forward.store(1, Relaxed);
-            device.interrupt(0);
-            device.log.clear();
-        }
-        // Each is repeated until it finds nothing. Whatever there was before, half of them wait for
-        // longer at most.
-        let repeated = device.log.repeated.load(Relaxed) - 2 * POLLS;
-        assert!(repeated > 0);
-        assert!(repeated <= POLLS / 2 * (LOOKS - 1));
-        Ok(())
-    }
-
-    #[test]
     fn a_stopped_queue_does_not_wait() -> Result {
         let device = device()?;
 
@@ -359,7 +193,7 @@ mod cases {
     }
 
     #[test]
-    fn completions_of_a_stopped_queue_are_polled_in_turn_with_its_sender() -> Result {
+    fn completions_of_a_stopped_queue_are_polled() -> Result {
         let device = device_of(2)?;
 
         device
@@ -367,21 +201,17 @@ mod cases {
             .on_xmit
             .store(OnXmit::TakeAndStop as u32, Relaxed);
         device.log.forward.store(1, Relaxed);
-        device.log.busy.store(1, Relaxed);
-        device.log.hold.store(1, Relaxed);
-        // Vector 1 transmits to the queue of vector 0, and is interrupted.
+        // Vector 1 transmits to the queue of vector 0, which is polled without an interrupt.
         device.interrupt(1);
         assert!(device.log.take(&[
             Event::Poll,
             Event::Xmit,
             Event::Told,
-            // Vector 0, whose interrupt stays off as long as vector 1 has something to do.
-            Event::Poll,
-            Event::Poll,
             Event::Rearm,
             Event::Poll,
             Event::Rearm
         ]));
+        assert!(!device.is_stopped());
         Ok(())
     }
 

@@ -345,15 +345,11 @@ impl Driver for Dummy {
     ) -> Polled {
         let (mut packets, mut bytes) = (0, 0);
 
-        if cx.is_repeated() {
-            data.log.repeat();
+        data.log.add(if cx.is_netpoll() {
+            Event::PollNetpoll
         } else {
-            data.log.add(if cx.is_netpoll() {
-                Event::PollNetpoll
-            } else {
-                Event::Poll
-            });
-        }
+            Event::Poll
+        });
 
         // As netpoll may.
         if cfg!(CONFIG_NETPOLL) && data.log.reenter.xchg(0, Relaxed) != 0 {
@@ -384,14 +380,7 @@ impl Driver for Dummy {
         if data.log.complete_late.xchg(0, Relaxed) != 0 {
             wait_for_stop(cx.device());
         }
-        let received = if data.log.hold.load(Relaxed) == 0 {
-            core::mem::take(&mut *poller.wire.packets.lock())
-        } else {
-            if !poller.wire.packets.lock().is_empty() {
-                data.log.hold.fetch_sub(1, Relaxed);
-            }
-            KVec::new()
-        };
+        let received = core::mem::take(&mut *poller.wire.packets.lock());
         for skb in received {
             packets += 1;
             bytes += skb.len() as usize;
@@ -474,6 +463,10 @@ impl Driver for Dummy {
             }
         }
         Xmit::Taken
+    }
+
+    fn kick<'bound>(data: Pin<&Data<'bound>>, _tx: &mut Tx) {
+        data.log.add(Event::Kick);
     }
 
     fn features_check<'bound>(

@@ -156,9 +156,6 @@ impl PairModeration {
             return;
         }
         let packets = core::mem::take(&mut self.since);
-        if cx.is_repeated() {
-            return self.rule.more(packets);
-        }
         let before = self.rule.interval;
         self.rule
             .interrupt(packets, cx.delays_process(), Monotonic::ktime_get);
@@ -313,12 +310,6 @@ impl Rule {
         if self.interrupts >= SAMPLE {
             self.judge(now());
         }
-    }
-
-    /// Accounts packets that came right after those of the last interrupt, and without another one.
-    #[inline]
-    fn more(&mut self, packets: Packets) {
-        self.packets.add(packets);
     }
 
     /// Goes back to the shortest interval.

@@ -7,10 +7,7 @@ use kernel::{
     net::{
         device::{
             controls::Message,
-            deferring::{
-                Defer,
-                Deferring, //
-            },
+            deferring::Deferring,
             CardStopped,
             CheckUp,
             Device,
@@ -113,13 +110,6 @@ pub(crate) struct Poller<'bound> {
 pub(crate) struct Sender<'bound> {
     ring: TxRing<'bound>,
     stats: Arc<PairStats>,
-}
-
-impl Defer for PortDriver {
-    #[inline]
-    fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut Sender<'bound>) {
-        tx.ring.doorbell(&port.bar, &tx.stats.xmit);
-    }
 }
 
 #[vtable]
@@ -259,6 +249,11 @@ impl Driver for PortDriver {
         more: bool,
     ) -> Xmit<'call> {
         tx.ring.xmit(&port, queue, &tx.stats.xmit, skb, more)
+    }
+
+    #[inline]
+    fn kick<'bound>(port: Pin<&Port<'bound>>, tx: &mut Sender<'bound>) {
+        tx.ring.doorbell(&port.bar, &tx.stats.xmit);
     }
 
     #[inline]

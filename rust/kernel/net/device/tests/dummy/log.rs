@@ -119,12 +119,6 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) doorbells: Atomic<u32>,
     /// Transmit that many packets from within the poll function.
     pub(in crate::net::device) forward: Atomic<u32>,
-    /// Transmit a packet in each of the next repetitions of a poll, with pauses of that many.
-    pub(in crate::net::device) forward_repeated: Atomic<u32>,
-    pub(in crate::net::device) pause: Atomic<u32>,
-    /// The number of repetitions, and of those since the last packet.
-    pub(in crate::net::device) repeated: Atomic<u32>,
-    pub(in crate::net::device) empty: Atomic<u32>,
     /// Take the queue from the stack within the poll function, after that.
     pub(in crate::net::device) take_queue: Atomic<u32>,
     /// Account for that many bytes with each packet, if not zero.
@@ -170,8 +164,6 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) features_checks: Atomic<u32>,
     /// Complete packets when another CPU has stopped the queue.
     pub(in crate::net::device) complete_late: Atomic<u32>,
-    /// The polls that find packets in the wire and complete none of them.
-    pub(in crate::net::device) hold: Atomic<u32>,
     /// The number of doorbells.
     pub(in crate::net::device) told: Atomic<u32>,
     /// UDP over IPv4 is hashed with its ports.
@@ -208,10 +200,6 @@ impl Log {
                 rx_only: Atomic::new(0),
                 doorbells: Atomic::new(0),
                 forward: Atomic::new(0),
-                forward_repeated: Atomic::new(0),
-                pause: Atomic::new(0),
-                repeated: Atomic::new(0),
-                empty: Atomic::new(0),
                 take_queue: Atomic::new(0),
                 claim: Atomic::new(0),
                 overcount: Atomic::new(0),
@@ -236,7 +224,6 @@ impl Log {
                 flags: Atomic::new(0),
                 features_checks: Atomic::new(0),
                 complete_late: Atomic::new(0),
-                hold: Atomic::new(0),
                 told: Atomic::new(0),
                 udp_ports: Atomic::new(0),
                 awake: Atomic::new(0),
@@ -252,20 +239,6 @@ impl Log {
         let index = self.len.fetch_add(1, Relaxed);
         if let Some(slot) = self.events.get(index) {
             slot.store(event as u32, Relaxed);
-        }
-    }
-
-    /// A poll is repeated, in which there may be packets to forward.
-    pub(in crate::net::device) fn repeat(&self) {
-        self.repeated.fetch_add(1, Relaxed);
-        if self.empty.fetch_add(1, Relaxed) < self.pause.load(Relaxed) {
-            return;
-        }
-        self.empty.store(0, Relaxed);
-        let left = self.forward_repeated.load(Relaxed);
-        if left > 0 {
-            self.forward_repeated.store(left - 1, Relaxed);
-            self.forward.store(1, Relaxed);
         }
     }
 

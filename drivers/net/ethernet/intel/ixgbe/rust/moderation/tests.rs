@@ -267,17 +267,6 @@ mod cases {
     }
 
     #[test]
-    fn packets_of_a_repeated_poll_belong_to_the_interrupt() {
-        let mut rule = rule();
-        rule.interval = MAX_INTERVAL;
-
-        rule.interrupt(received(16), false, || 0);
-        rule.more(received(1));
-        assert_eq!((rule.interval, rule.interrupts), (MAX_INTERVAL, 1));
-        assert_eq!(rule.packets.all(), 17);
-    }
-
-    #[test]
     fn an_interrupt_without_packets_says_nothing() {
         let mut rule = rule();
         rule.interval = MAX_INTERVAL;
