@@ -3,7 +3,7 @@
 
 """
 NAPI instances as netlink shows them: those of the queues, their interrupts, and
-settings of each that last. Threads, and sockets that poll for themselves.
+settings of each that last. Threads, timers and sockets that poll.
 """
 
 import fcntl
@@ -36,6 +36,8 @@ POLLED = {"gro-flush-timeout": 200_000_000, "defer-hard-irqs": 100}
 # The same, but for no more than 40 ms after the last packet.
 BRIEFLY = {"gro-flush-timeout": 20_000_000, "defer-hard-irqs": 2}
 SUSPENDED = {**POLLED, "irq-suspend-timeout": 500_000_000}
+# A timer polls each 2 ms, for half a second after the last packet.
+DEFERRED = {"gro-flush-timeout": 2_000_000, "defer-hard-irqs": 250}
 TURNS = 100
 # From include/uapi: asm-generic/socket.h and linux/eventpoll.h.
 SO_BUSY_POLL, SO_INCOMING_NAPI_ID, SO_PREFER_BUSY_POLL, SO_BUSY_POLL_BUDGET = 46, 56, 69, 70
@@ -218,18 +220,42 @@ def _raised(cfg, queue):
     return sum(int(word) for word in line[0].split()[1:] if word.isdigit())
 
 
+def _raised_by(cfg, queue, turns):
+    """ Return the number of interrupts of a queue while it receives datagrams. """
+    before = _raised(cfg, queue)
+    turns(TURNS)
+    return _raised(cfg, queue) - before
+
+
 def _need_native():
     if is_emulated():
         raise KsftSkipEx("a poll takes longer than timers where the machine is emulated")
 
 
+def _check_raised(cfg, queue, usual, turns):
+    """ Check that datagrams are found with few interrupts. """
+    ksft_ge(usual, 10 * _raised_by(cfg, queue, turns), "interrupts without, and with polls")
+
+
 def _check_polled(cfg, queue, usual, turns):
     """ Check that datagrams are found with few interrupts, and not by the timer. """
-    before, start = _raised(cfg, queue), time.monotonic()
-    turns(TURNS)
+    start = time.monotonic()
+    _check_raised(cfg, queue, usual, turns)
     ksft_ge(TURNS * POLLED["gro-flush-timeout"] / 4, 1e9 * (time.monotonic() - start),
             "nanoseconds")
-    ksft_ge(usual, 10 * (_raised(cfg, queue) - before), "interrupts without, and with polls")
+
+
+@ksft_variants(BOTH_QUEUES)
+def polled_by_the_timer(cfg, queue):
+    """ While interrupts are deferred, datagrams are found by a timer. """
+    _need_native()
+    with _talk_by(cfg, queue) as talk:
+        usual = _raised_by(cfg, queue, talk.turns)
+        defer(_set_all, cfg, [{}] * QUEUES)
+        _set_all(cfg, [DEFERRED] * QUEUES)
+        # The first ones may still be raised.
+        talk.turns(10)
+        _check_raised(cfg, queue, usual, talk.turns)
 
 
 @ksft_variants(BOTH_QUEUES)
@@ -237,9 +263,7 @@ def polled_by_a_socket(cfg, queue):
     """ A socket that polls finds its datagrams without interrupts. """
     _need_native()
     with _talk_by(cfg, queue) as talk:
-        before = _raised(cfg, queue)
-        talk.turns(TURNS)
-        usual = _raised(cfg, queue) - before
+        usual = _raised_by(cfg, queue, talk.turns)
         defer(_set_all, cfg, [{}] * QUEUES)
         _set_all(cfg, [POLLED] * QUEUES)
         for name, value in ((SO_PREFER_BUSY_POLL, 1), (SO_BUSY_POLL, BUSY_POLL_US),
@@ -255,9 +279,7 @@ def suspended_by_epoll(cfg, queue):
     """ While epoll finds datagrams by polling, interrupts are suspended. """
     _need_native()
     with _talk_by(cfg, queue) as talk, select.epoll() as events:
-        before = _raised(cfg, queue)
-        talk.turns(TURNS)
-        usual = _raised(cfg, queue) - before
+        usual = _raised_by(cfg, queue, talk.turns)
         defer(_set_all, cfg, [{}] * QUEUES)
         _set_all(cfg, [SUSPENDED] * QUEUES)
         events.register(talk.near, select.EPOLLIN)
@@ -313,8 +335,8 @@ def main():
         if why:
             skip_program(why)
         ksft_run(cfg.judged([set_up, of_each_queue, interrupts, settings_last, thread_of_one,
-                             polled_by_a_socket, suspended_by_epoll, interrupts_come_back,
-                             set_back]), args=(cfg, ))
+                             polled_by_the_timer, polled_by_a_socket, suspended_by_epoll,
+                             interrupts_come_back, set_back]), args=(cfg, ))
     ksft_exit()
 
 
