@@ -22,31 +22,39 @@ mod attributes;
 mod bus;
 mod checkup;
 pub mod controls;
+mod dma;
 mod doorbell;
 mod driver;
 mod early;
 mod ethtool;
+mod event_irq;
 mod extack;
 mod gate;
 mod handle;
 mod info;
-mod open;
-mod opening;
+mod inner;
 mod ops;
 mod ops_lock;
 mod optional_ops;
+mod poll;
 mod queue_mgmt;
 mod queue_restart;
+mod reconfigure;
 mod registration;
+mod restart;
 mod rings;
 mod rss;
 mod rx_mode;
+mod shared;
+mod slots;
 mod statistics;
 mod stats;
 mod suspend;
 mod trigger;
 mod tx_slot;
+mod up;
 mod vector;
+mod vectors;
 mod virtual_device;
 mod wake_packets;
 mod xmit;
@@ -70,7 +78,8 @@ pub use self::{
         CheckUp,
         Driver,
         FeaturesChange,
-        MtuChange, //
+        MtuChange,
+        Opening, //
     },
     extack::ExtAck,
     handle::Device,
@@ -79,7 +88,6 @@ pub use self::{
         Features,
         Info, //
     },
-    opening::Opening,
     ops_lock::{
         Locks,
         OpsCell,

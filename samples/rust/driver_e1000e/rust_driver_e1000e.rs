@@ -294,6 +294,10 @@ impl Driver for Nic {
         hw::rearm_queue(&data.bar, data.interrupts);
     }
 
+    fn kick<'bound>(data: Pin<&Data<'bound>>, tx: &mut TxRing<'bound>) {
+        tx.doorbell(&data.bar);
+    }
+
     #[inline(always)]
     fn start_xmit<'bound, 'call>(
         data: Pin<&Data<'bound>>,

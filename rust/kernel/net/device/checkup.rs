@@ -7,7 +7,7 @@ use super::{
         CheckUp,
         Driver, //
     },
-    registration::Inner, //
+    shared::Shared, //
 };
 
 use crate::{
@@ -33,21 +33,21 @@ const PERIOD_MS: u32 = 1_000;
 ///
 /// # Invariants
 ///
-/// `inner` is valid, and its device is up.
+/// `shared` is valid, and its device is up.
 #[pin_data(PinnedDrop)]
 pub(super) struct CheckUps<T: Driver> {
     #[pin]
     work: Opaque<bindings::delayed_work>,
-    inner: *const Inner<T>,
+    shared: *const Shared<T>,
 }
 
 impl<T: Driver> CheckUps<T> {
-    /// Starts check-ups of `inner`.
+    /// Starts check-ups of `shared`.
     ///
     /// # Safety
     ///
     /// The result must be dropped before the device goes down.
-    pub(super) unsafe fn start(inner: &Inner<T>) -> Result<Pin<KBox<Self>>> {
+    pub(super) unsafe fn start(shared: &Shared<T>) -> Result<Pin<KBox<Self>>> {
         // INVARIANT: By the safety requirements.
         let this = KBox::pin_init(
             pin_init!(Self {
@@ -71,7 +71,7 @@ impl<T: Driver> CheckUps<T> {
                         );
                     }
                 }),
-                inner: ptr::from_ref(inner),
+                shared: ptr::from_ref(shared),
             }),
             GFP_KERNEL,
         )?;
@@ -102,12 +102,10 @@ impl<T: Driver> CheckUps<T> {
         // SAFETY: As above; dropping it waits for us.
         let this = unsafe { &*crate::container_of!(work, Self, work) };
         // SAFETY: By the type invariants.
-        let inner = unsafe { &*this.inner };
+        let shared = unsafe { &*this.shared };
 
-        if T::HAS_CHECK_UP && T::check_up(inner.data(), inner.dev()) == CheckUp::Restart {
-            // SAFETY: The work is initialized. It is cancelled after the device has gone down for
-            // the last time, when there are no check-ups.
-            unsafe { bindings::schedule_work(inner.restart_work()) };
+        if T::HAS_CHECK_UP && T::check_up(shared.data(), shared.dev()) == CheckUp::Restart {
+            shared.schedule_restart();
             // The restart starts new ones. If it has to wait for RTNL, another one would ask for a
             // second restart, of a device that is well by then.
             return;

@@ -91,8 +91,6 @@ pub use super::wake_packets::{
     WakePackets, //
 };
 
-pub(super) use self::wake_up::WakeUp;
-
 /// Callbacks for `ethtool` and netlink.
 ///
 /// All of them run in process context with the lock of the device's operations held, while the

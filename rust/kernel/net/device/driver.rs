@@ -25,7 +25,6 @@ use super::{
     stats::Stats64,
     Device,
     MacAddress,
-    Opening,
     Rtnl, //
 };
 
@@ -49,6 +48,11 @@ use crate::{
 };
 
 use core::marker::PhantomData;
+
+mod opening;
+
+pub use self::opening::Opening;
+pub(super) use self::opening::OpeningFor;
 
 /// How a driver wants a new MTU to take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

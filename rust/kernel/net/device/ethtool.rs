@@ -8,12 +8,12 @@
 
 use super::{
     extack::ExtAck,
+    inner::Inner,
     ops,
     ops_lock::{
         Configuring,
         OpsLocked, //
     },
-    registration::Inner,
     statistics::{
         Pass,
         Statistics,

@@ -85,10 +85,16 @@ mod open {
 }
 
 #[cfg(CONFIG_NETPOLL)]
-pub(super) use self::closing::Gate;
+pub(super) use self::closing::{
+    Entered,
+    Gate, //
+};
 
 #[cfg(not(CONFIG_NETPOLL))]
-pub(super) use self::open::Gate;
+pub(super) use self::open::{
+    Entered,
+    Gate, //
+};
 
 #[cfg(all(CONFIG_NETPOLL, not(CONFIG_SMP)))]
 pub(super) use self::closing::{

@@ -4,11 +4,7 @@
 
 use super::{
     attributes::Attributes,
-    ops_lock::{
-        Configuring,
-        OpsLocked, //
-    },
-    registration::Inner,
+    ops_lock::Configuring,
     xmit,
     Device,
     Driver,
@@ -21,13 +17,17 @@ use super::{
     Stats64, //
 };
 
+pub(super) use super::inner::{
+    inner,
+    locked, //
+};
+
 use crate::{
     bindings,
     error::from_result,
     net::skbuff::SkBuff,
     prelude::*,
-    sync::rcu,
-    types::Opaque, //
+    sync::rcu, //
 };
 
 use core::{
@@ -35,35 +35,6 @@ use core::{
     mem::ManuallyDrop,
     ptr::NonNull, //
 };
-
-/// The private part of a device.
-///
-/// # Safety
-///
-/// `dev` must be a device of driver `T` that has been registered, and not unregistered during `'a`.
-#[inline]
-pub(super) unsafe fn inner<'a, T: Driver>(dev: *mut bindings::net_device) -> &'a Inner<T> {
-    // SAFETY: By the safety requirements, this is the type of the private part, see `register()`.
-    unsafe { &*bindings::netdev_priv(dev).cast_const().cast::<Inner<T>>() }
-}
-
-/// The private part of a device whose operations' lock is held, and the token of that.
-///
-/// # Safety
-///
-/// As for [`inner`], and for [`OpsLocked::assume_held`].
-#[inline]
-pub(super) unsafe fn locked<'a, T: Driver>(
-    dev: *mut bindings::net_device,
-) -> (&'a Inner<T>, OpsLocked<'static>) {
-    // SAFETY: By the safety requirements.
-    unsafe {
-        (
-            inner::<T>(dev),
-            OpsLocked::assume_held(Device::from_raw(dev)),
-        )
-    }
-}
 
 /// The callbacks of `struct net_device_ops`.
 ///
@@ -174,7 +145,7 @@ impl<T: Driver> Ops<T> {
         let skb = unsafe { SkBuff::from_raw(NonNull::new_unchecked(skb)) };
 
         // SAFETY: This is `ndo_start_xmit()` of the device. The core disables bottom halves.
-        unsafe { xmit::start_xmit(inner, dev, skb) }
+        unsafe { xmit::start_xmit::<T>(inner, dev, skb) }
     }
 
     /// # Safety
@@ -193,9 +164,7 @@ impl<T: Driver> Ops<T> {
             T::tx_timeout(inner.data(), inner.dev(), queue as u16);
         }
 
-        // SAFETY: The work is initialized. It is cancelled after the device is unregistered, when
-        // the watchdog is gone.
-        unsafe { bindings::schedule_work(inner.restart_work()) };
+        inner.schedule_restart();
     }
 
     /// # Safety
@@ -455,47 +424,5 @@ impl Device {
         // SAFETY: By the type invariants, the device is valid. The field does not change once the
         // device is registered.
         unsafe { (*self.as_raw()).gso_partial_features != 0 }
-    }
-}
-
-/// The name of a lock class, at one address for all drivers: lockdep compares names by address.
-static RESTART: &CStr = c"net::device::Restart";
-
-/// The work that restarts a device that failed to transmit.
-pub(super) struct Restart<T>(PhantomData<T>);
-
-impl<T: Driver> Restart<T> {
-    pub(super) fn init() -> impl PinInit<Opaque<bindings::work_struct>> {
-        Opaque::ffi_init(|work: *mut bindings::work_struct| {
-            // SAFETY: `work` is valid for writing, and pinned. The key and the name are static.
-            unsafe {
-                bindings::init_work_with_key(
-                    work,
-                    Some(Self::run),
-                    false,
-                    RESTART.as_char_ptr(),
-                    crate::static_lock_class!().as_ptr(),
-                )
-            };
-        })
-    }
-
-    /// # Safety
-    ///
-    /// `work` must be that of an `Inner<T>`.
-    unsafe extern "C" fn run(work: *mut bindings::work_struct) {
-        let work = Opaque::cast_from(work);
-
-        // SAFETY: The work is part of an `Inner<T>`, which is not dropped before we return.
-        let inner = unsafe { &*crate::container_of!(work, Inner<T>, restart) };
-
-        Configuring::with(inner.dev(), |locks| {
-            // With RTNL held, the device is registered and running, or not. One that is suspended
-            // starts afresh anyway.
-            if inner.dev().is_running() && inner.check_reachable().is_ok() {
-                // If this fails, it is logged.
-                let _ = inner.restart_or_close(locks);
-            }
-        });
     }
 }

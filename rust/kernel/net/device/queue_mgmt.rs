@@ -28,12 +28,12 @@
 //! A device that is down has no memory: it makes new memory when it goes up.
 
 use super::{
+    inner::Inner,
     ops,
     ops_lock::OpsLocked,
     optional_ops::OptionalOps,
-    registration::Inner,
+    poll::VectorOf,
     rings::RingLens,
-    vector::Vector,
     Device,
     Driver, //
 };
@@ -366,7 +366,7 @@ impl<T: QueueManagement> Spare<T> {
 /// A queue that is being restarted: NAPI of its vector is disabled.
 struct Restart<'a, T: QueueManagement> {
     inner: &'a Inner<T>,
-    vector: &'a Vector<T>,
+    vector: &'a VectorOf<T>,
     /// That of the vector. A pointer, as the poll function uses it again before this is gone.
     poller: NonNull<T::Poller<'static>>,
     queue: u16,
@@ -510,9 +510,7 @@ impl<'a, T: QueueManagement> Restart<'a, T> {
             "receive queue {} does not {what} ({error:?}); restarting the device\n",
             self.queue
         );
-        // SAFETY: The work is initialized. It is cancelled after the device is unregistered, which
-        // takes the lock that is held.
-        unsafe { bindings::schedule_work(self.inner.restart_work()) };
+        self.inner.schedule_restart();
         if self.vector.is_rx_lost() {
             self.vector.suspend_polls();
         }

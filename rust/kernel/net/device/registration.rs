@@ -3,13 +3,11 @@
 //! Registration of network devices.
 
 use super::{
-    attributes::Attributes,
     bus::{
         self,
         BusDevice,
         Parent, //
     },
-    controls::WakeUp,
     early::Early,
     ethtool::Ethtool,
     info::{
@@ -17,27 +15,24 @@ use super::{
         Feature,
         Info, //
     },
-    open::{
-        Reach,
-        Spare,
-        Up, //
+    inner::{
+        inner,
+        Inner,
+        WakeUp, //
     },
-    ops::{
-        self,
-        Ops,
-        Restart, //
-    },
+    ops::Ops,
     ops_lock::{
         Configuring,
-        OpsCell,
-        OpsLocked, //
+        OpsCell, //
     },
+    restart::Restart,
     rings::{
         Config,
         RingLens, //
     },
+    shared::Shared,
+    slots,
     tx_slot::TxSlot,
-    vector::Vector,
     Device,
     Driver,
     Rtnl, //
@@ -49,11 +44,7 @@ use crate::{
     error::to_result,
     net::napi::Leftovers,
     prelude::*,
-    sync::{
-        atomic::Atomic,
-        Arc, //
-    },
-    types::Opaque, //
+    sync::atomic::Atomic, //
 };
 
 use core::{
@@ -65,286 +56,11 @@ use core::{
     }, //
 };
 
-/// The private part of a network device.
-///
-/// When this is dropped, `up` is [`None`], since the device has been closed, and so is `kept`. Only
-/// the driver's data is left.
-///
-/// # Invariants
-///
-/// - `dev` is the device that this is part of, and `bus` its parent.
-/// - `slots` has one entry per transmit queue of `dev`.
-#[pin_data]
-pub(super) struct Inner<T: Driver> {
-    dev: NonNull<bindings::net_device>,
-    bus: &'static T::Bus,
-    slots: KVec<TxSlot<T>>,
-    /// The queues that the device can have.
-    counts: Counts,
-    up: OpsCell<'static, Option<Up<T>>>,
-    /// The state that the device had when its card did not stop. Until the card was reset, it may
-    /// access that memory, and the device does not go up.
-    pub(super) kept: OpsCell<'static, Option<Up<T>>>,
-    /// The card did not stop when the device went down.
-    pub(super) stuck: OpsCell<'static, bool>,
-    /// The card knows of memory that was freed, see [`bus::rely_on_no_access`].
-    relies: OpsCell<'static, bool>,
-    /// Events that came before the card was started.
-    pub(super) early_events: Early,
-    /// The card must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is
-    /// followed by a grace period of RCU.
-    pub(super) suspended: Atomic<bool>,
-    /// The settings with which the device goes up next.
-    pub(super) config: OpsCell<'static, Config>,
-    /// The number of statistics for ethtool, once they have been counted: users of the callbacks
-    /// allocate buffers of that size.
-    pub(super) statistics: OpsCell<'static, Option<c_int>>,
-    /// The packets that wake the machine.
-    pub(super) wake_up: WakeUp,
-    #[pin]
-    pub(super) restart: Opaque<bindings::work_struct>,
-    #[pin]
-    data: T::Data<'static>,
-    /// Objects of vectors that have gone away. Last, since the driver's data has handles to them.
-    leftovers: Arc<Leftovers>,
-}
-
-impl<T: Driver> Inner<T> {
-    #[inline]
-    pub(super) fn dev(&self) -> &Device {
-        // SAFETY: By the type invariants, `dev` is valid and outlives `self`.
-        unsafe { Device::from_raw(self.dev.as_ptr()) }
-    }
-
-    pub(super) fn bus(&self) -> &'static T::Bus {
-        self.bus
-    }
-
-    /// The number of transmit queues that the device can have.
-    pub(super) fn queues(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// The queues that the device can have.
-    pub(super) fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// The number of queue vectors with both kinds of queues that the device has when it is up.
-    pub(super) fn channels(&self, lock: &OpsLocked<'static>) -> u16 {
-        self.config.get(lock).channels
-    }
-
-    /// The lengths of the rings that the device has when it is up, for drivers with
-    /// [`Driver::RINGS`].
-    pub(super) fn rings(&self, lock: &OpsLocked<'static>) -> RingLens {
-        self.config.get(lock).rings
-    }
-
-    pub(super) fn restart_work(&self) -> *mut bindings::work_struct {
-        self.restart.get()
-    }
-
-    #[inline]
-    pub(super) fn data(&self) -> Pin<&T::Data<'static>> {
-        // SAFETY: `self` is part of a `struct net_device` and never moved.
-        unsafe { Pin::new_unchecked(&self.data) }
-    }
-
-    /// The slot of a transmit queue, if the device has that many.
-    #[inline]
-    pub(super) fn slot(&self, index: u16) -> Option<&TxSlot<T>> {
-        self.slots.get(usize::from(index))
-    }
-
-    /// Objects of vectors that have gone away.
-    pub(super) fn leftovers(&self) -> &Arc<Leftovers> {
-        &self.leftovers
-    }
-
-    /// Takes the device up. If it is up already, nothing happens.
-    pub(super) fn go_up(&self, locks: &mut Configuring) -> Result {
-        self.go_up_with(None, locks)
-    }
-
-    /// As [`Self::go_up`], with vectors that have been made before, if there are any.
-    fn go_up_with(&self, spare: Option<Spare<T>>, locks: &mut Configuring) -> Result {
-        self.check_reachable()?;
-        if *self.stuck.get(locks.ops()) || self.kept.get(locks.ops()).is_some() {
-            dev_err!(
-                self.dev(),
-                "the card did not stop; it has to be bound again\n"
-            );
-            return Err(EIO);
-        }
-        if bus::is_relied_on(self.bus_address(), locks) {
-            dev_err!(
-                self.dev(),
-                "another card of the bus device did not stop; it has to be bound again\n"
-            );
-            return Err(EIO);
-        }
-        if self.up.get(locks.ops()).is_none() {
-            let up = match spare {
-                Some(spare) => spare.take_up(self, locks)?,
-                None => Up::new(self, locks)?,
-            };
-            *self.up.get_mut(locks.ops_mut()) = Some(up);
-        }
-        Ok(())
-    }
-
-    /// Takes the device down if it is up.
-    pub(super) fn go_down(&self, locks: &mut Configuring) {
-        self.end_up(Reach::Card, locks);
-    }
-
-    /// As [`Self::go_down`], without access to the card if that cannot be reached.
-    pub(super) fn end_up(&self, reach: Reach, locks: &mut Configuring) {
-        if let Some(up) = self.up.get_mut(locks.ops_mut()).take() {
-            up.end(self, reach, locks);
-        }
-    }
-
-    /// Keeps a card that its driver could not stop from accessing memory. From then on, the device
-    /// cannot go up: the addresses that the card holds are stale, and it must not access memory
-    /// until it was reset.
-    ///
-    /// Returns whether it is certain that the card accesses none.
-    pub(super) fn isolate(&self, error: Error, locks: &mut Configuring) -> bool {
-        *self.stuck.get_mut(locks.ops_mut()) = true;
-        let is_certain = self.forbid_dma(locks);
-
-        if is_certain {
-            dev_err!(
-                self.dev(),
-                "the card does not stop ({error:?}); it is kept from accessing memory\n"
-            );
-        } else {
-            dev_err!(
-                self.dev(),
-                "the card does not stop ({error:?}); its rings are not freed before a reset\n"
-            );
-        }
-        is_certain
-    }
-
-    /// Keeps a card from accessing memory that cannot be reached, other than by its configuration
-    /// space. It will be reset before it is used again.
-    ///
-    /// Returns whether it is certain that the card does not.
-    pub(super) fn cut_off(&self, locks: &mut Configuring) -> bool {
-        let is_certain = self.forbid_dma(locks);
-
-        if !is_certain {
-            dev_err!(
-                self.dev(),
-                "the card cannot be reached; its rings are not freed before a reset\n"
-            );
-        }
-        is_certain
-    }
-
-    /// The bus device, as a key.
-    fn bus_address(&self) -> usize {
-        ptr::from_ref(self.bus).addr()
-    }
-
-    /// Keeps a card from accessing memory until it was reset, as its rings and buffers are freed.
-    ///
-    /// Returns whether it is certain that it does not.
-    fn forbid_dma(&self, locks: &mut Configuring) -> bool {
-        // All virtual devices have the same parent, which is none.
-        if !T::Bus::HAS_CARD {
-            return true;
-        }
-        if !self.bus.forbid_dma() {
-            return false;
-        }
-        if !*self.relies.get(locks.ops()) {
-            if bus::rely_on_no_access(self.bus_address(), locks).is_err() {
-                return false;
-            }
-            *self.relies.get_mut(locks.ops_mut()) = true;
-        }
-        true
-    }
-
-    /// Lets the card access memory, of which it knows none.
-    ///
-    /// The same bus device may have other network devices, with cards or parts of one that have not
-    /// been reset yet. Then the last one of them does this.
-    pub(super) fn allow_dma(&self, locks: &mut Configuring) {
-        self.rely_no_more(locks);
-        if !bus::is_relied_on(self.bus_address(), locks) {
-            self.bus.allow_dma();
-        }
-    }
-
-    fn rely_no_more(&self, locks: &mut Configuring) {
-        if mem::take(self.relies.get_mut(locks.ops_mut())) {
-            bus::rely_no_more(self.bus_address(), locks);
-        }
-    }
-
-    /// Whether the device is up, other than as the core believes.
-    pub(super) fn is_up(&self, locks: &Configuring) -> bool {
-        self.up.get(locks.ops()).is_some()
-    }
-
-    /// The vector that serves a receive queue, if the device is up. It exists as long as the device
-    /// stays up, which takes the lock to change.
-    pub(super) fn rx_vector(
-        &self,
-        queue: u16,
-        lock: &OpsLocked<'static>,
-    ) -> Option<NonNull<Vector<T>>> {
-        let mut vectors = self.up.get(lock).as_ref()?.vectors.iter();
-        let vector = vectors.find(|vector| vector.queues().rx == Some(queue))?;
-
-        Some(NonNull::from(&**vector))
-    }
-
-    /// Makes vectors for [`Self::restart_with`] and a device that will have these attributes. It
-    /// need not be down.
-    pub(super) fn make_spare(
-        &self,
-        attributes: Attributes,
-        locks: &mut Configuring,
-    ) -> Result<Spare<T>> {
-        Spare::new(self, attributes, locks)
-    }
-
-    /// Takes a device that the core believes to be up down, and up again.
-    pub(super) fn restart(&self, locks: &mut Configuring) -> Result {
-        self.restart_with(None, locks)
-    }
-
-    /// As [`Self::restart`], with vectors that have been made before, if there are any.
-    pub(super) fn restart_with(&self, spare: Option<Spare<T>>, locks: &mut Configuring) -> Result {
-        self.go_down(locks);
-        self.go_up_with(spare, locks)?;
-        self.dev().refresh_rx_mode(locks);
-        Ok(())
-    }
-
-    /// As [`Self::restart`], but if that fails, the device is closed.
-    pub(super) fn restart_or_close(&self, locks: &mut Configuring) -> Result {
-        self.restart(locks).inspect_err(|error| {
-            dev_err!(
-                self.dev(),
-                "closed, since it cannot be restarted: {error:?}\n"
-            );
-            self.dev().close(locks);
-        })
-    }
-}
-
 /// A `struct net_device` with an [`Inner`], registered or about to be.
 ///
 /// Drop order:
 ///
-/// 1. `unregister_netdev()` closes the device, which takes it down as [`Up`] describes, and waits
+/// 1. `unregister_netdev()` closes the device, which takes it down as `Up` describes, and waits
 ///    until all references to it are gone: from then on there are no callbacks.
 /// 2. The work that restarts the device is cancelled, or waited for.
 /// 3. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors. Memory that the
@@ -376,7 +92,7 @@ impl<T: Driver> Drop for Registration<T> {
             Configuring::with(self.inner().dev(), |locks| {
                 // Before the card can access memory again, a driver resets it.
                 self.inner().rely_no_more(locks);
-                Up::lose_kept(self.inner(), locks);
+                self.inner().lose_kept(locks);
             });
             self.inner().end_wake_up();
         }
@@ -386,7 +102,7 @@ impl<T: Driver> Drop for Registration<T> {
         unsafe {
             let inner = bindings::netdev_priv(dev).cast::<Inner<T>>();
 
-            bindings::cancel_work_sync((*inner).restart_work());
+            bindings::cancel_work_sync((*inner).shared.restart.get());
             ptr::drop_in_place(inner);
             bindings::free_netdev(dev);
         }
@@ -407,7 +123,7 @@ impl<T: Driver> Registration<T> {
     /// The private part of the device.
     pub(super) fn inner(&self) -> &Inner<T> {
         // SAFETY: By the type invariants.
-        unsafe { ops::inner::<T>(self.dev.as_ptr()) }
+        unsafe { inner::<T>(self.dev.as_ptr()) }
     }
 
     /// Allocates a device, but does not register it.
@@ -447,16 +163,16 @@ impl<T: Driver> Registration<T> {
         let private = unsafe { bindings::netdev_priv(dev.0.as_ptr()) }.cast::<Inner<T>>();
         let mut slots = KVec::with_capacity(usize::from(tx), GFP_KERNEL)?;
         for queue in 0..tx {
-            slots.push(TxSlot::new(private, queue), GFP_KERNEL)?;
+            // SAFETY: The device has that many queues.
+            let queue = unsafe { slots::queue::<T>(private.cast::<Shared<T>>(), queue) };
+            slots.push(TxSlot::new(queue), GFP_KERNEL)?;
         }
 
-        let inner = try_pin_init!(Inner {
+        let shared = try_pin_init!(Shared {
             dev: dev.0,
             bus,
             slots,
             counts,
-            up: OpsCell::new(None),
-            kept: OpsCell::new(None),
             stuck: OpsCell::new(false),
             relies: OpsCell::new(false),
             early_events: Early::new(),
@@ -465,11 +181,16 @@ impl<T: Driver> Registration<T> {
                 channels: counts.at_first(info),
                 rings: RingLens::at_first(T::RINGS),
             }),
-            statistics: OpsCell::new(None),
-            wake_up: WakeUp::new(info),
             restart <- Restart::<T>::init(),
             data <- data,
             leftovers: Leftovers::new()?,
+        }? Error);
+        let inner = try_pin_init!(Inner {
+            shared <- shared,
+            up: OpsCell::new(None),
+            kept: OpsCell::new(None),
+            statistics: OpsCell::new(None),
+            wake_up: WakeUp::new(info.wake, info.wake_at_first),
         }? Error);
 
         // SAFETY: The private part of a device has room for an `Inner<T>`, at the right alignment,
@@ -498,7 +219,7 @@ impl<T: Driver> Registration<T> {
 
         let raw = self.dev.as_ptr();
         // SAFETY: By the type invariants, the device is valid, as is its private part.
-        let (inner, device) = unsafe { (ops::inner::<T>(raw), Device::from_raw(raw)) };
+        let (inner, device) = unsafe { (inner::<T>(raw), Device::from_raw(raw)) };
 
         // SAFETY: As above, and the device is not visible to others yet.
         unsafe {

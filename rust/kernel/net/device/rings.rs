@@ -2,19 +2,7 @@
 
 //! The settings with which a device goes up: the number of its queues, and the lengths of rings.
 
-use super::{
-    attributes::Attributes,
-    ops_lock::Configuring,
-    registration::Inner,
-    Driver, //
-};
-
-use crate::{
-    net::queue::RingLen,
-    prelude::*, //
-};
-
-use core::mem;
+use crate::net::queue::RingLen;
 
 /// The lengths that rings of one kind can have.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +30,7 @@ impl RingRange {
     }
 }
 
-/// The lengths that the rings of a device can have, see [`Driver::RINGS`].
+/// The lengths that the rings of a device can have, see [`Driver::RINGS`](super::Driver::RINGS).
 #[derive(Clone, Copy, Debug)]
 pub struct Rings {
     /// Of receive rings.
@@ -98,79 +86,8 @@ pub struct RingLens {
 pub(super) struct Config {
     /// The number of queue vectors with both kinds of queues.
     pub(super) channels: u16,
-    /// The lengths of the rings, if the driver has [`Driver::RINGS`].
+    /// The lengths of the rings, if the driver has [`Driver::RINGS`](super::Driver::RINGS).
     pub(super) rings: RingLens,
-}
-
-impl<T: Driver> Inner<T> {
-    /// Changes the number of queue vectors; if the device is up, it goes on with them.
-    pub(super) fn set_channels(&self, count: u16, locks: &mut Configuring) -> Result {
-        let counts = self.counts();
-        if count > counts.pairs || !counts.with_pairs(count).is_complete() {
-            return Err(EINVAL);
-        }
-
-        let config = Config {
-            channels: count,
-            ..*self.config.get(locks.ops())
-        };
-        self.reconfigure(config, locks)
-    }
-
-    /// Changes the lengths of rings; if the device is up, it goes on with them.
-    pub(super) fn set_rings(&self, lens: RingLens, locks: &mut Configuring) -> Result {
-        let config = Config {
-            rings: lens,
-            ..*self.config.get(locks.ops())
-        };
-        self.reconfigure(config, locks)
-    }
-
-    /// Changes the settings. If the device is up, and cannot be with them, it has the old ones.
-    fn reconfigure(&self, new: Config, locks: &mut Configuring) -> Result {
-        let old = mem::replace(self.config.get_mut(locks.ops_mut()), new);
-        if new == old || !self.dev().is_running() {
-            return Ok(());
-        }
-
-        let same = Attributes::of(self.dev());
-        self.restart_or_undo(same, locks, |locks| {
-            *self.config.get_mut(locks.ops_mut()) = old;
-        })
-    }
-
-    /// Has a device that the core believes to be up go on with settings that were changed, and
-    /// with these attributes, which it gets while it is down: rings that were made with others are
-    /// not used with them. If it cannot, `undo` takes the settings back, and the device is up with
-    /// the old ones.
-    pub(super) fn restart_or_undo(
-        &self,
-        attributes: Attributes,
-        locks: &mut Configuring,
-        undo: impl FnOnce(&mut Configuring),
-    ) -> Result {
-        let old = Attributes::of(self.dev());
-        let spare = if T::OPEN_WHILE_UP && self.is_up(locks) {
-            match self.make_spare(attributes, locks) {
-                Ok(spare) => Some(spare),
-                // The device does not notice.
-                Err(error) => {
-                    undo(locks);
-                    return Err(error);
-                }
-            }
-        } else {
-            None
-        };
-
-        self.go_down(locks);
-        attributes.apply(self.dev(), locks);
-        self.restart_with(spare, locks).or_else(|error| {
-            old.apply(self.dev(), locks);
-            undo(locks);
-            self.restart_or_close(locks).and(Err(error))
-        })
-    }
 }
 
 #[macros::kunit_tests(rust_net_ring_range)]

@@ -17,53 +17,27 @@
 //! 6. If it was up, the device goes up. If that fails, it is closed.
 //! 7. The device is marked as present.
 //!
-//! [`Up`]: super::open::Up
+//! [`Up`]: super::up::Up
 
 use super::{
-    open::{
-        Reach,
-        Up, //
-    },
+    inner::Inner,
     ops_lock::Configuring,
-    registration::{
-        Inner,
-        Registration, //
-    },
+    registration::Registration,
+    up::Reach,
     Driver,
     Parent, //
 };
 
 use crate::{
-    bindings,
     driver::registrations::{
         self,
         Shutdown,
         Suspension, //
     },
-    prelude::*,
-    sync::atomic::Relaxed, //
+    prelude::*, //
 };
 
 impl<T: Driver> Inner<T> {
-    /// Fails if the card must not be accessed.
-    ///
-    /// The result remains true while RTNL or the lock of RCU readers is held; in a softirq as well.
-    #[inline]
-    pub(super) fn check_reachable(&self) -> Result {
-        if self.suspended.load(Relaxed) {
-            Err(ENODEV)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Sets whether the device is suspended, and waits for callbacks that have read it before.
-    fn set_suspended(&self, suspended: bool, _locks: &mut Configuring) {
-        self.suspended.store(suspended, Relaxed);
-        // SAFETY: We are in process context.
-        unsafe { bindings::synchronize_net() };
-    }
-
     /// Steps 1 to 3. If this fails, nothing has changed.
     fn suspend(&self, why: Suspension, locks: &mut Configuring) -> Result {
         if !T::HAS_RESET && why.is_refusable() {
@@ -95,7 +69,7 @@ impl<T: Driver> Inner<T> {
         T::reset(self.data(), self.dev(), locks)?;
 
         // It does not know of any memory.
-        Up::free_kept(self, locks);
+        self.free_kept(locks);
         *self.stuck.get_mut(locks.ops_mut()) = false;
         self.allow_dma(locks);
         Ok(())

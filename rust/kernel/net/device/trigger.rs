@@ -2,11 +2,6 @@
 
 //! Triggers: interrupts, or none, that have the poll function of a queue vector run.
 
-use super::{
-    vector::Vector,
-    Driver, //
-};
-
 use crate::{
     bindings,
     error::to_result,
@@ -27,8 +22,8 @@ pub enum Trigger<'up, 'name> {
     /// and the number of the vector.
     Interrupt(IrqRequest<'up>, &'name CStr),
     /// One interrupt that reports received packets, and one for transmitted packets, neither of
-    /// which anything else raises. Both have the same poll function run, and [`Driver::rearm`]
-    /// turns both on again.
+    /// which anything else raises. Both have the same poll function run, and
+    /// [`Driver::rearm`](super::Driver::rearm) turns both on again.
     Split {
         /// The one for received packets.
         rx: IrqRequest<'up>,
@@ -65,18 +60,17 @@ impl Interrupt {
         self.irq as c_int
     }
 
-    /// Requests the interrupt of `vector`.
+    /// Requests the interrupt, which schedules `napi`.
     ///
     /// # Safety
     ///
-    /// This must be the interrupt of `vector`, and be freed before that is dropped.
-    pub(super) unsafe fn request<T: Driver>(&self, vector: *const Vector<T>) -> Result {
-        let cookie = vector.cast_mut().cast::<c_void>();
+    /// The instance must have been added to a device, and `self` be freed before it is deleted.
+    pub(super) unsafe fn request(&self, napi: *mut bindings::napi_struct) -> Result {
+        let cookie = napi.cast::<c_void>();
         let name = self.name.as_char_ptr();
 
-        // SAFETY: The cookie is the one that the handler expects: a vector, whose first member is
-        // its NAPI instance. By the safety requirements, it and the name stay valid until the
-        // interrupt is freed.
+        // SAFETY: The cookie is the one that the handler expects. By the safety requirements, it
+        // and the name stay valid until the interrupt is freed.
         to_result(unsafe {
             bindings::request_irq(self.irq, Some(handle_interrupt), 0, name, cookie)
         })?;
@@ -89,11 +83,11 @@ impl Interrupt {
     ///
     /// # Safety
     ///
-    /// `vector` must be the one that it was requested for, if it was.
-    pub(super) unsafe fn free<T: Driver>(&self, vector: *const Vector<T>) {
+    /// `napi` must be the one that it was requested for, if it was.
+    pub(super) unsafe fn free(&self, napi: *mut bindings::napi_struct) {
         if self.requested.replace(false) {
             // SAFETY: We owned this registration. `free_irq()` waits for handlers that are running.
-            unsafe { bindings::free_irq(self.irq, vector.cast_mut().cast::<c_void>()) };
+            unsafe { bindings::free_irq(self.irq, napi.cast::<c_void>()) };
         }
     }
 }

@@ -4,28 +4,28 @@
 //! function.
 
 use super::{
-    doorbell::Doorbell,
-    driver::CardStopped,
     early::Early,
-    gate::Gate,
+    gate::{
+        Entered,
+        Gate, //
+    },
     ops_lock::Configuring,
-    registration::Inner,
     trigger::{
         Interrupt,
         Interrupts, //
     },
-    Driver, //
+    Device, //
 };
 
 use crate::{
     bindings,
     net::napi::{
+        Leftovers,
         Napi,
-        Poll,
-        Polled,
         QueuePair, //
     },
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 use core::{
@@ -37,7 +37,10 @@ use core::{
     ptr::NonNull, //
 };
 
-/// A queue vector.
+/// The poll function of a vector, which the core calls with its NAPI instance.
+pub(super) type PollFn = unsafe extern "C" fn(*mut bindings::napi_struct, c_int) -> c_int;
+
+/// A queue vector, with a poller of type `P`.
 ///
 /// It may be dropped when NAPI is disabled and the card is quiet, or was reset since. It goes away
 /// in this order: the interrupt is freed, so nothing schedules NAPI any more; the poller is
@@ -47,7 +50,7 @@ use core::{
 ///
 /// # Invariants
 ///
-/// - `napi` has been added to the device of `inner`, which outlives `self`.
+/// - `napi` has been added to `dev`, which outlives `self`.
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
 ///   owner of `self` only, while it is not. `has_run`, `paused` and `rx_lost` are for the latter.
 /// - Those of `interrupts` that are requested are so with `self` as their cookie.
@@ -55,18 +58,18 @@ use core::{
 ///   at the same time.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
-pub(super) struct Vector<T: Driver> {
+pub(super) struct Vector<P> {
     // First, so that a pointer to the instance is a pointer to the vector.
     #[pin]
     napi: Napi,
-    inner: *const Inner<T>,
+    dev: NonNull<bindings::net_device>,
     index: u16,
     queues: QueuePair,
     gate: Gate,
     /// NAPI has been enabled at some time, so the driver may have polled.
     has_run: Cell<bool>,
     early: Early,
-    poller: UnsafeCell<Option<T::Poller<'static>>>,
+    poller: UnsafeCell<Option<P>>,
     /// NAPI is disabled for a while, with the lock of the device's operations held.
     paused: Cell<bool>,
     /// The card may access memory of the receive queue that the poller does not have.
@@ -76,27 +79,29 @@ pub(super) struct Vector<T: Driver> {
     _pin: PhantomPinned,
 }
 
-impl<T: Driver> Vector<T> {
+impl<P> Vector<P> {
     /// Creates a vector, whose NAPI instance is disabled and whose interrupt is not requested.
     ///
     /// # Safety
     ///
-    /// `inner` must be valid and outlive the vector. Its device must have the queues, and no other
-    /// vector with one of them in which NAPI is enabled at the same time.
+    /// `dev` must outlive the vector. It must have the queues, and no other vector with one of them
+    /// in which NAPI is enabled at the same time. `poll` must be for vectors with such a poller of
+    /// such a device.
     pub(super) unsafe fn new(
-        inner: *const Inner<T>,
+        dev: &Device,
+        leftovers: Arc<Leftovers>,
+        poll: PollFn,
         index: u16,
         queues: QueuePair,
         interrupts: Interrupts,
         _locks: &mut Configuring,
     ) -> Result<Pin<KBox<Self>>> {
-        // SAFETY: `inner` is valid by the safety requirements.
-        let (dev, leftovers) = unsafe { ((*inner).dev().as_raw(), (*inner).leftovers().clone()) };
+        let dev = NonNull::from(dev).cast::<bindings::net_device>();
 
         let vector = KBox::pin_init(
             try_pin_init!(Self {
                 napi <- Napi::new(leftovers),
-                inner,
+                dev,
                 index,
                 queues,
                 gate: Gate::new(),
@@ -108,15 +113,15 @@ impl<T: Driver> Vector<T> {
                 interrupts,
                 _pin: PhantomPinned,
                 _: {
-                    // SAFETY: `inner` is valid, and so is its device. The instance is pinned, and
-                    // deleted when the vector is dropped. If that happens before there is a poller,
+                    // SAFETY: The device is valid. The instance is pinned, and deleted when the
+                    // vector is dropped. If that happens before there is a poller,
                     // it is not called: the instance is disabled. The lock of the device's
                     // operations is held.
                     unsafe {
                         bindings::netif_napi_add_ops(
-                            dev,
+                            dev.as_ptr(),
                             napi.as_ref().get_ref().as_raw(),
-                            Some(Self::poll_callback),
+                            Some(poll),
                             c_uint::from(*index),
                         )
                     };
@@ -136,16 +141,20 @@ impl<T: Driver> Vector<T> {
     /// # Safety
     ///
     /// NAPI must not have been enabled.
-    pub(super) unsafe fn set_poller(&self, poller: T::Poller<'static>) {
+    pub(super) unsafe fn set_poller(&self, poller: P) {
         // SAFETY: By the type invariants, this is the only access to `poller`, since NAPI is not
         // enabled.
         unsafe { *self.poller.get() = Some(poller) };
     }
 
-    /// The private part of the device.
-    pub(super) fn inner(&self) -> &Inner<T> {
-        // SAFETY: By the type invariants, `inner` outlives the vector.
-        unsafe { &*self.inner }
+    /// The device.
+    pub(super) fn dev(&self) -> *mut bindings::net_device {
+        self.dev.as_ptr()
+    }
+
+    /// The number of the vector.
+    pub(super) fn index(&self) -> u16 {
+        self.index
     }
 
     /// The queues that it serves.
@@ -158,8 +167,8 @@ impl<T: Driver> Vector<T> {
         self.interrupts.iter().flatten().next()
     }
 
-    /// Frees the interrupt, if we own it. It must not be requested again.
-    fn free_irq(&self) {
+    /// Frees the interrupts, if there are any. They must not be requested again.
+    pub(super) fn free_irq(&self) {
         if self.interrupt().is_none() {
             return;
         }
@@ -169,7 +178,7 @@ impl<T: Driver> Vector<T> {
         unsafe { bindings::netif_napi_set_irq_ops(self.napi.as_raw(), -1) };
         for interrupt in self.interrupts.iter().flatten() {
             // SAFETY: By the type invariants.
-            unsafe { interrupt.free::<T>(self) };
+            unsafe { interrupt.free(self.napi.as_raw()) };
         }
     }
 
@@ -229,7 +238,7 @@ impl<T: Driver> Vector<T> {
     ///
     /// NAPI must have been enabled, or have been paused before. The lock of the device's operations
     /// must be held, and there must be no reference to the poller.
-    pub(super) unsafe fn pause(&self) -> Option<NonNull<T::Poller<'static>>> {
+    pub(super) unsafe fn pause(&self) -> Option<NonNull<P>> {
         if !self.paused.replace(true) {
             // SAFETY: The instance is valid and enabled. The lock of the device's operations is
             // held.
@@ -284,7 +293,7 @@ impl<T: Driver> Vector<T> {
     ///
     /// The lock of the device's operations must be held.
     unsafe fn link(&self, napi: *mut bindings::napi_struct) {
-        let dev = self.inner().dev().as_raw();
+        let dev = self.dev();
         let rx = bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_RX;
         let tx = bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX;
 
@@ -321,7 +330,7 @@ impl<T: Driver> Vector<T> {
     pub(super) fn request_irqs(self: Pin<&Self>, _locks: &mut Configuring) -> Result {
         for interrupt in self.interrupts.iter().flatten() {
             // SAFETY: It is ours, and freed when the vector is dropped.
-            unsafe { interrupt.request::<T>(self.get_ref())? };
+            unsafe { interrupt.request(self.napi.as_raw())? };
         }
 
         // The core watches and restores the affinity of an interrupt that it knows of. There is one
@@ -335,113 +344,63 @@ impl<T: Driver> Vector<T> {
         Ok(())
     }
 
-    /// The poll function of `napi`.
-    ///
-    /// # Safety
-    ///
-    /// To be called by the core for a `napi` that is part of a `Vector<T>`.
-    unsafe extern "C" fn poll_callback(napi: *mut bindings::napi_struct, budget: c_int) -> c_int {
-        // SAFETY: `napi` is the first member of `Napi`, which is the first member of a
-        // `Vector<T>`. It is not freed before NAPI is disabled, and, since we are in an RCU read
-        // side critical section, not before we return.
-        let vector = unsafe { &*napi.cast_const().cast::<Self>() };
-
-        // SAFETY: By the type invariants, `inner` outlives the vector.
-        let inner = unsafe { &*vector.inner };
-
-        if !vector.early.is_over() {
-            return vector.complete_early(budget);
-        }
-        // SAFETY: This is the poll function, and by the safety requirements.
-        match unsafe { vector.poll(inner, budget) } {
-            Some(polled) => vector.complete(inner, polled, budget),
-            None => 0,
-        }
+    /// Whether the poll function of the driver may be called.
+    #[inline]
+    pub(super) fn is_started(&self) -> bool {
+        self.early.is_over()
     }
 
-    /// Lets the driver poll, unless it does so already: then this is netpoll, and returns [`None`].
+    /// Lets the poll function through, unless it runs already: then this is netpoll, and gets
+    /// [`None`]. It has the poller as long as it keeps the first result.
     ///
     /// # Safety
     ///
-    /// To be called by the poll function of `self`, which the core called with `budget`. `inner`
-    /// must be that of `self`.
+    /// To be called by the poll function of `self`, which the core called with `budget`. The poller
+    /// must not be used after the first result is dropped.
     #[inline]
-    unsafe fn poll(&self, inner: &Inner<T>, budget: c_int) -> Option<Polled> {
-        let _entered = self.gate.enter(budget)?;
+    #[expect(clippy::mut_from_ref)]
+    pub(super) unsafe fn enter(&self, budget: c_int) -> Option<(Entered<'_>, &mut Option<P>)> {
+        let entered = self.gate.enter(budget)?;
 
-        // SAFETY: We are the poll function, and the only one: the core does not call it on two
-        // CPUs, and the gate stops a second call by netpoll. NAPI is enabled, or we would not have
+        // SAFETY: This is the poll function, and the only one: the core does not call it on two
+        // CPUs, and the gate stops a second call by netpoll. NAPI is enabled, or it would not have
         // been called.
-        let poller = unsafe { &mut *self.poller.get() };
-        // SAFETY: We are the poll function of `napi`, which the core called with `budget`. The
-        // queues are those of this vector.
-        let cx = unsafe { Poll::new(&self.napi, budget, self.index, self.queues) };
+        Some((entered, unsafe { &mut *self.poller.get() }))
+    }
 
-        // SAFETY: Where there is a token, the core has called us without the lock of a queue, and
-        // the driver's poll function has given back those that it took.
-        let _doorbells = unsafe { T::Doorbell::begin(cx.softirq()) };
-
-        Some(match poller {
-            Some(poller) => T::poll(inner.data(), poller, &cx),
-            None => Polled::Idle { received: 0 },
-        })
+    /// Takes the poller out, of a vector that has been enabled at some time: the driver may have
+    /// polled.
+    ///
+    /// # Safety
+    ///
+    /// NAPI must not be enabled, and not be again.
+    pub(super) unsafe fn take_used_poller(&self) -> Option<P> {
+        if !self.has_run.get() {
+            return None;
+        }
+        // SAFETY: By the type invariants and the safety requirements, this is the only access.
+        unsafe { (*self.poller.get()).take() }
     }
 
     /// Completes the NAPI instance without a call of the driver. Returns the work done.
     #[cold]
-    fn complete_early(&self, budget: c_int) -> c_int {
+    pub(super) fn complete_early(&self, budget: c_int) -> c_int {
         if budget > 0 {
             // SAFETY: `napi` is being polled by us. [`Self::started`] has it polled again.
             unsafe { bindings::napi_complete_done(self.napi.as_raw(), 0) };
         }
         0
     }
-
-    /// Completes the NAPI instance if the driver is idle. Returns the work done, for the core.
-    #[inline]
-    fn complete(&self, inner: &Inner<T>, polled: Polled, budget: c_int) -> c_int {
-        match polled {
-            Polled::Busy => budget,
-            // From netpoll: the owner of the instance completes it.
-            Polled::Idle { .. } if budget <= 0 => 0,
-            Polled::Idle { received } => {
-                // A full budget means that the instance stays scheduled; a driver that says it is
-                // idle has received less, whatever it claims.
-                let done = c_int::try_from(received).map_or(budget - 1, |n| n.min(budget - 1));
-
-                // SAFETY: `napi` is being polled by us. From here on another CPU may poll it:
-                // `poller` must not be used any more.
-                if unsafe { bindings::napi_complete_done(self.napi.as_raw(), done) } {
-                    T::rearm(inner.data(), self.index);
-                }
-                done
-            }
-        }
-    }
 }
 
 #[pinned_drop]
-impl<T: Driver> PinnedDrop for Vector<T> {
+impl<P> PinnedDrop for Vector<P> {
     fn drop(self: Pin<&mut Self>) {
         self.free_irq();
 
         // SAFETY: NAPI is not enabled, so by the type invariants this is the only access to the
         // poller, which is not pinned.
-        let poller = unsafe { (*self.poller.get()).take() };
-        match poller {
-            // One that was made for nothing has polled nothing, and others may still be polling.
-            Some(poller) if T::HAS_CLOSED && self.has_run.get() => {
-                // SAFETY: By the type invariants, `inner` outlives the vector.
-                let inner = unsafe { &*self.inner };
-                // SAFETY: Vectors are dropped when the card was stopped or reset, or is kept from
-                // memory by the bus.
-                let card = unsafe { CardStopped::new(inner.dev()) };
-
-                T::closed(inner.data(), poller, &card);
-            }
-            poller => drop(poller),
-        }
-
+        drop(unsafe { (*self.poller.get()).take() });
         self.napi.drop_attached();
 
         // SAFETY: `napi` has been added by `new()`. This waits until it has no users. After

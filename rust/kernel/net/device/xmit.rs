@@ -4,7 +4,7 @@
 //! and each packet goes to [`Driver::start_xmit`] at once.
 
 use super::{
-    registration::Inner,
+    shared::Shared,
     tx_slot::TxSlot,
     Device,
     Driver, //
@@ -38,8 +38,8 @@ impl<'a, T: Driver> Owned<'a, T> {
     /// The queue of this number, if there is one, and if this CPU holds its lock. Bottom halves are
     /// disabled.
     #[inline(always)]
-    fn of(inner: &'a Inner<T>, dev: &Device, index: u16) -> Option<Self> {
-        let slot = inner.slot(index)?;
+    fn of(shared: &'a Shared<T>, dev: &Device, index: u16) -> Option<Self> {
+        let slot = shared.slot(index)?;
         // SAFETY: There is a slot, so the device has this queue.
         let raw = unsafe { bindings::netdev_get_tx_queue(dev.as_raw(), c_uint::from(index)) };
 
@@ -56,10 +56,10 @@ impl<'a, T: Driver> Owned<'a, T> {
     /// If this CPU holds the lock of yet another one, there is no telling which it is: one of them
     /// may belong to code that was interrupted.
     #[cold]
-    fn find(inner: &'a Inner<T>, dev: &Device) -> Option<Self> {
+    fn find(shared: &'a Shared<T>, dev: &Device) -> Option<Self> {
         // CAST: The number of queues is a `u16`.
-        let queues = 0..inner.queues() as u16;
-        let mut owned = queues.filter_map(|index| Self::of(inner, dev, index));
+        let queues = 0..shared.queues() as u16;
+        let mut owned = queues.filter_map(|index| Self::of(shared, dev, index));
         let found = owned.next()?;
 
         owned.next().is_none().then_some(found)
@@ -67,7 +67,7 @@ impl<'a, T: Driver> Owned<'a, T> {
 
     /// Hands a packet to the driver. The core unlocks the queue later.
     #[inline(always)]
-    fn transmit(self, inner: &Inner<T>, skb: SkBuff) -> bindings::netdev_tx_t {
+    fn transmit(self, shared: &Shared<T>, skb: SkBuff) -> bindings::netdev_tx_t {
         let Self { slot, raw, index } = self;
 
         // Netpoll keeps the packet, and tries again.
@@ -77,17 +77,17 @@ impl<'a, T: Driver> Owned<'a, T> {
         // SAFETY: The queue is locked by this CPU, and we have entered. The core unlocks it after
         // we have returned.
         let Some(tx) = (unsafe { slot.producer() }) else {
-            return drop_unsent(inner, skb);
+            return drop_unsent(shared, skb);
         };
         // SAFETY: As above; `slot` belongs to this queue.
         let queue = unsafe { slot.tx_queue(raw, index) };
         // SAFETY: We are called for a packet that is being transmitted.
         let more = unsafe { bindings::netdev_xmit_more() };
 
-        match T::start_xmit(inner.data(), tx, &queue, TxSkBuff::new(skb), more) {
+        match T::start_xmit(shared.data(), tx, &queue, TxSkBuff::new(skb), more) {
             Xmit::Taken => bindings::netdev_tx::NETDEV_TX_OK,
             Xmit::Busy(skb) if queue.was_stopped() => busy(skb.into()),
-            Xmit::Busy(skb) => drop_unsent(inner, skb.into()),
+            Xmit::Busy(skb) => drop_unsent(shared, skb.into()),
         }
     }
 
@@ -95,13 +95,13 @@ impl<'a, T: Driver> Owned<'a, T> {
     #[cold]
     #[inline(never)]
     fn transmit_by_another(
-        inner: &'a Inner<T>,
+        shared: &'a Shared<T>,
         dev: &Device,
         skb: SkBuff,
     ) -> bindings::netdev_tx_t {
-        match Self::find(inner, dev) {
-            Some(queue) => queue.transmit(inner, skb),
-            None => drop_unsent(inner, skb),
+        match Self::find(shared, dev) {
+            Some(queue) => queue.transmit(shared, skb),
+            None => drop_unsent(shared, skb),
         }
     }
 }
@@ -111,29 +111,29 @@ impl<'a, T: Driver> Owned<'a, T> {
 /// # Safety
 ///
 /// To be called by `ndo_start_xmit()` of `dev`, for a packet of that device, with bottom halves
-/// disabled. `inner` must be the private part of `dev`.
+/// disabled. `shared` must be the private part of `dev`.
 #[inline(always)]
 pub(super) unsafe fn start_xmit<T: Driver>(
-    inner: &Inner<T>,
+    shared: &Shared<T>,
     dev: &Device,
     skb: SkBuff,
 ) -> bindings::netdev_tx_t {
     // The core locks the queue of the first of several packets, and believes that the others are
     // mapped to the same one. A filter of a queueing discipline can change that. They go the way of
     // the first one: it may rely on them for the doorbell.
-    match Owned::of(inner, dev, skb.queue_mapping()) {
-        Some(queue) => queue.transmit(inner, skb),
-        None => Owned::transmit_by_another(inner, dev, skb),
+    match Owned::of(shared, dev, skb.queue_mapping()) {
+        Some(queue) => queue.transmit(shared, skb),
+        None => Owned::transmit_by_another(shared, dev, skb),
     }
 }
 
 /// Drops a packet that cannot be transmitted, and counts it.
 #[cold]
-fn drop_unsent<T: Driver>(inner: &Inner<T>, skb: SkBuff) -> bindings::netdev_tx_t {
+fn drop_unsent<T: Driver>(shared: &Shared<T>, skb: SkBuff) -> bindings::netdev_tx_t {
     skb.drop_with(DropReason::DeviceNotReady);
 
     // SAFETY: The device is valid.
-    unsafe { bindings::dev_core_stats_tx_dropped_inc(inner.dev().as_raw()) };
+    unsafe { bindings::dev_core_stats_tx_dropped_inc(shared.dev().as_raw()) };
     bindings::netdev_tx::NETDEV_TX_OK
 }
 

@@ -4,13 +4,13 @@
 
 use super::{
     super::{
+        inner::Inner,
         ops,
         ops_lock::{
             OpsCell,
             OpsLocked, //
         },
         optional_ops::OptionalOps,
-        registration::Inner,
         Feature, //
     },
     Controls, //

@@ -4,10 +4,10 @@
 
 use super::{
     super::{
+        inner::Inner,
         ops,
         ops_lock::OpsLocked,
         optional_ops::OptionalOps,
-        registration::Inner,
         Device, //
     },
     Controls,

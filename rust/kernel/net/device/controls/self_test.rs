@@ -4,6 +4,7 @@
 
 use super::{
     super::{
+        inner::Inner,
         ops,
         ops_lock::{
             Configuring,
@@ -11,7 +12,6 @@ use super::{
             OpsLocked, //
         },
         optional_ops::OptionalOps,
-        registration::Inner,
         statistics::Statistics,
         Device,
         Driver, //

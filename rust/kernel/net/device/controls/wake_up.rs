@@ -5,13 +5,10 @@
 use super::{
     super::{
         bus::Parent,
+        inner::Inner,
         ops,
-        ops_lock::{
-            Configuring,
-            OpsCell, //
-        },
+        ops_lock::Configuring,
         optional_ops::OptionalOps,
-        registration::Inner,
         wake_packets::WakePackets,
         Device,
         Driver,
@@ -32,25 +29,6 @@ use crate::{
     },
     prelude::*, //
 };
-
-/// The setting of one device.
-pub(in super::super) struct WakeUp {
-    /// The kinds that the card knows.
-    can: WakePackets,
-    /// Those that users have chosen, or the driver at first.
-    wanted: OpsCell<'static, WakePackets>,
-}
-
-impl WakeUp {
-    pub(in super::super) fn new(info: &Info) -> Self {
-        let WakePackets(wanted) = info.wake_at_first;
-
-        Self {
-            can: info.wake,
-            wanted: OpsCell::new(WakePackets(wanted & info.wake.0)),
-        }
-    }
-}
 
 /// The bus device of a device that can wake the machine, if the bus lets it.
 fn waker<T: Driver>(inner: &Inner<T>) -> Option<&'static device::Device<Bound>> {

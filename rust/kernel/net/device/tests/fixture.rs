@@ -269,7 +269,7 @@ impl Fixture {
                     timeout(dev, 0);
                 }
             });
-            bindings::flush_work(ops::inner::<Dummy>(dev).restart_work());
+            bindings::flush_work(ops::inner::<Dummy>(dev).restart.get());
         }
     }
 

@@ -916,6 +916,6 @@ impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
     /// Waits for a restart that has been scheduled.
     pub(super) fn wait_for_restart(&self) {
         // SAFETY: The device is registered.
-        unsafe { bindings::flush_work(ops::inner::<Plain<OPS_LOCK>>(self.dev()).restart_work()) };
+        unsafe { bindings::flush_work(ops::inner::<Plain<OPS_LOCK>>(self.dev()).restart.get()) };
     }
 }

@@ -11,8 +11,8 @@
 
 use super::{
     super::super::{
+        inner::Inner,
         ops_lock::Configuring,
-        registration::Inner,
         Device,
         Driver,
         Features,

@@ -5,10 +5,14 @@
 use super::{
     attributes::Attributes,
     checkup::CheckUps,
-    opening::Opening,
+    driver::{
+        Opening,
+        OpeningFor, //
+    },
     ops_lock::Configuring,
-    registration::Inner,
-    vector::Vector,
+    poll,
+    shared::Shared,
+    vectors::Vectors,
     Driver,
     RtnlCell, //
 };
@@ -16,95 +20,19 @@ use super::{
 use crate::{
     bindings,
     error::to_result,
-    irq::{
-        IrqReturn,
-        ThreadedIrqReturn, //
-    },
+    irq::IrqReturn,
     net::napi::Leftovers,
     prelude::*,
-    str::CString,
     sync::Arc, //
 };
 
-use core::mem::ManuallyDrop;
-
-/// The interrupt for events other than packets.
-///
-/// # Invariants
-///
-/// If `requested`, we own a registration of `irq` with `inner`, which is valid, as its cookie.
-pub(super) struct EventIrq<T: Driver> {
-    irq: u32,
-    name: CString,
-    inner: *const Inner<T>,
-    requested: bool,
-}
-
-impl<T: Driver> EventIrq<T> {
-    /// An interrupt that has not been requested. `inner` must outlive it.
-    pub(super) fn new(irq: u32, name: CString, inner: *const Inner<T>) -> Self {
-        // INVARIANT: It is not requested.
-        Self {
-            irq,
-            name,
-            inner,
-            requested: false,
-        }
-    }
-
-    fn request(&mut self) -> Result {
-        // SAFETY: The cookie is the one that the handlers expect. It and the name stay valid until
-        // the interrupt is freed, when `self` is dropped.
-        to_result(unsafe {
-            bindings::request_threaded_irq(
-                self.irq,
-                Some(event_interrupt),
-                Some(event_thread::<T>),
-                0,
-                self.name.as_char_ptr(),
-                self.inner.cast_mut().cast::<c_void>(),
-            )
-        })?;
-
-        // INVARIANT: We own the registration now.
-        self.requested = true;
-        Ok(())
-    }
-}
-
-impl<T: Driver> Drop for EventIrq<T> {
-    fn drop(&mut self) {
-        if self.requested {
-            // SAFETY: By the type invariants, we own this registration. `free_irq()` waits for
-            // handlers and for the thread.
-            unsafe { bindings::free_irq(self.irq, self.inner.cast_mut().cast::<c_void>()) };
-        }
-    }
-}
-
-/// # Safety
-///
-/// To be called by the core.
-unsafe extern "C" fn event_interrupt(_irq: c_int, _cookie: *mut c_void) -> bindings::irqreturn_t {
-    bindings::irqreturn_t(ThreadedIrqReturn::WakeThread as c_uint)
-}
-
-/// # Safety
-///
-/// To be called by the core with a pointer to a valid `Inner<T>`.
-unsafe extern "C" fn event_thread<T: Driver>(
-    _irq: c_int,
-    cookie: *mut c_void,
-) -> bindings::irqreturn_t {
-    // SAFETY: By the safety requirements.
-    let inner = unsafe { &*cookie.cast_const().cast::<Inner<T>>() };
-
-    // `Opening::add_event_vector` is for drivers that have it.
-    if T::HAS_EVENT && inner.early_events.is_over() {
-        T::event(inner.data(), inner.dev());
-    }
-    bindings::irqreturn_t(IrqReturn::Handled as c_uint)
-}
+use core::{
+    mem::{
+        self,
+        ManuallyDrop, //
+    },
+    ptr, //
+};
 
 /// The state of a device that is gone, but whose card may still access memory.
 struct Lost<T: Driver> {
@@ -142,7 +70,7 @@ pub(super) enum Reach {
 ///    is left to change that. This is also done if [`Driver::open`] has failed: it may have told
 ///    the card of rings, or turned them on. If it fails, or if the card cannot be reached, the bus
 ///    keeps the card from it; if that is not certain either, producers and pollers are not dropped
-///    before the card was reset, see [`Up::keep`].
+///    before the card was reset.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
 ///    instances deleted. Rings, buffers and mappings go with the producers and pollers. Memory that
 ///    the driver has kept a handle to beyond that, see [`Leftovers`], is freed if it has no more.
@@ -151,77 +79,101 @@ pub(super) enum Reach {
 ///
 /// # Invariants
 ///
-/// - If `enabled`, NAPI is enabled in all `vectors`, else in none.
-/// - `tx` has an entry for each transmit queue of `vectors`, in the order of their numbers, and
-///   `rx` is the number of their receive queues. If `installed`, `tx` has been moved to the slots.
+/// - If `enabled`, NAPI is enabled in all vectors, else in none.
+/// - If `installed`, the producers have been moved to the slots.
 pub(super) struct Up<T: Driver> {
     check_ups: Option<Pin<KBox<CheckUps<T>>>>,
-    pub(super) event: Option<EventIrq<T>>,
-    pub(super) tx: KVec<Option<T::Tx<'static>>>,
-    pub(super) rx: u16,
-    pub(super) vectors: KVec<Pin<KBox<Vector<T>>>>,
-    /// Vectors without a poller, since the driver has failed to make one. What belongs to their
-    /// NAPI instances stays until the card is quiet.
-    pub(super) failed: KVec<Pin<KBox<Vector<T>>>>,
+    pub(super) made: Vectors<T::Poller<'static>, T::Tx<'static>>,
     enabled: bool,
     installed: bool,
 }
 
+/// A device could not go up.
+pub(super) struct Failed<T: Driver> {
+    pub(super) error: Error,
+    /// What the card may still access, see [`Up::end`].
+    pub(super) kept: Option<Up<T>>,
+}
+
 impl<T: Driver> Up<T> {
     /// Takes the device up, which is down.
-    pub(super) fn new(inner: &Inner<T>, locks: &mut Configuring) -> Result<Self> {
+    pub(super) fn new(shared: &Shared<T>, locks: &mut Configuring) -> Result<Self, Failed<T>> {
         let mut up = Self::empty();
-        let opened = T::open(&mut Opening::new(&mut up, inner, locks));
+        let opened = up.open(Attributes::of(shared.dev()), false, shared, locks);
 
-        up.start_if(opened, inner, locks)
+        up.start_if(opened, shared, locks)
     }
 
     fn empty() -> Self {
         // INVARIANT: There are no vectors.
         Self {
             check_ups: None,
-            event: None,
-            tx: KVec::new(),
-            rx: 0,
-            vectors: KVec::new(),
-            failed: KVec::new(),
+            made: Vectors::new(),
             enabled: false,
             installed: false,
         }
+    }
+
+    /// Has the driver make the vectors of a device that has these attributes with them.
+    fn open(
+        &mut self,
+        attributes: Attributes,
+        is_up: bool,
+        shared: &Shared<T>,
+        locks: &mut Configuring,
+    ) -> Result {
+        let config = *shared.config.get(locks.ops());
+        let device = OpeningFor {
+            dev: shared.dev(),
+            bus: shared.bus(),
+            data: shared.data(),
+            leftovers: shared.leftovers(),
+            counts: shared.counts(),
+            config,
+            attributes,
+            is_up,
+            poll: poll::poll_callback::<T>,
+            event: event_thread::<T>,
+            cookie: ptr::from_ref(shared).cast_mut().cast(),
+        };
+
+        // SAFETY: The device outlives the vectors, which are of its driver, and have queues that no
+        // other has when they are enabled. The event interrupt is freed before the device is.
+        T::open(&mut unsafe { Opening::new(&mut self.made, device, locks) })
     }
 
     /// Goes on with a device that is down, or ends that.
     fn start_if(
         mut self,
         opened: Result,
-        inner: &Inner<T>,
+        shared: &Shared<T>,
         locks: &mut Configuring,
-    ) -> Result<Self> {
-        match opened.and_then(|()| self.start(inner, locks)) {
+    ) -> Result<Self, Failed<T>> {
+        match opened.and_then(|()| self.start(shared, locks)) {
             Ok(()) => Ok(self),
-            Err(error) => {
-                self.end(inner, Reach::Card, locks);
-                Err(error)
-            }
+            Err(error) => Err(Failed {
+                error,
+                kept: self.end(shared, Reach::Card, locks),
+            }),
         }
     }
 
-    fn start(&mut self, inner: &Inner<T>, locks: &mut Configuring) -> Result {
-        let dev = inner.dev().as_raw();
+    fn start(&mut self, shared: &Shared<T>, locks: &mut Configuring) -> Result {
+        let dev = shared.dev().as_raw();
 
         // CAST: The number of queues is a `u16`.
-        let queues = self.tx.len() as c_uint;
+        let queues = self.made.tx.len() as c_uint;
 
         // SAFETY: The device is valid and RTNL is held.
         let before = unsafe { (*dev).real_num_tx_queues };
         // SAFETY: The device is valid and RTNL is held. These fail if there are no queues.
         to_result(unsafe { bindings::netif_set_real_num_tx_queues(dev, queues) })?;
         // SAFETY: As above.
-        to_result(unsafe { bindings::netif_set_real_num_rx_queues(dev, self.rx.into()) })?;
+        to_result(unsafe { bindings::netif_set_real_num_rx_queues(dev, self.made.rx.into()) })?;
 
         // Removing a queue has removed its mapping to CPUs. The other queues keep theirs, which the
         // user may have set.
-        inner.dev().spread_tx_queues(before..queues);
+        shared.dev().spread_tx_queues(before..queues);
 
         for index in 0..queues {
             // SAFETY: There are that many queues; no packets are transmitted or completed.
@@ -232,37 +184,37 @@ impl<T: Driver> Up<T> {
 
         // INVARIANT: NAPI is enabled in all vectors.
         self.enabled = true;
-        for vector in &self.vectors {
+        for vector in &self.made.vectors {
             // SAFETY: `end()` disables it.
             unsafe { vector.enable(locks) };
         }
 
-        inner.early_events.begin();
-        for vector in &self.vectors {
+        shared.early_events.begin();
+        for vector in &self.made.vectors {
             vector.as_ref().request_irqs(locks)?;
         }
-        if let Some(event) = &mut self.event {
+        if let Some(event) = &mut self.made.event {
             event.request()?;
         }
 
         // INVARIANT: The producers are moved to the slots.
         self.installed = true;
-        self.exchange_tx(inner);
+        self.exchange_tx(shared);
 
-        T::start(inner.data(), inner.dev(), locks)?;
+        T::start(shared.data(), shared.dev(), locks)?;
         if T::HAS_CHECK_UP {
             // SAFETY: `end()` drops it first of all.
-            self.check_ups = Some(unsafe { CheckUps::start(inner)? });
+            self.check_ups = Some(unsafe { CheckUps::start(shared)? });
         }
 
-        for vector in &self.vectors {
+        for vector in &self.made.vectors {
             // SAFETY: NAPI was enabled above.
             unsafe { vector.started() };
         }
-        if inner.early_events.end() && T::HAS_EVENT {
+        if shared.early_events.end() && T::HAS_EVENT {
             // As in its thread: the driver does not take RTNL, which the end of that is waited for
             // with.
-            T::event(inner.data(), inner.dev());
+            T::event(shared.data(), shared.dev());
         }
 
         // If the device was restarted, packets may wait for this.
@@ -273,19 +225,27 @@ impl<T: Driver> Up<T> {
     }
 
     /// Moves the producers to their slots, or back.
-    fn exchange_tx(&mut self, inner: &Inner<T>) {
-        for (index, tx) in self.tx.iter_mut().enumerate() {
+    fn exchange_tx(&mut self, shared: &Shared<T>) {
+        for (index, tx) in self.made.tx.iter_mut().enumerate() {
             // CAST: The number of queues is a `u16`.
-            inner.exchange_tx(index as u16, tx);
+            shared.exchange_tx(index as u16, tx);
         }
     }
 
     /// Takes the device down, to which this belongs.
-    pub(super) fn end(mut self, inner: &Inner<T>, reach: Reach, locks: &mut Configuring) {
-        let dev = inner.dev();
+    ///
+    /// Returns itself, without vectors that the core knows of, if it is not certain that the card
+    /// does not access the memory any more. Then it must not be freed before the card was reset.
+    pub(super) fn end(
+        mut self,
+        shared: &Shared<T>,
+        reach: Reach,
+        locks: &mut Configuring,
+    ) -> Option<Self> {
+        let dev = shared.dev();
 
         drop(self.check_ups.take());
-        drop(self.event.take());
+        drop(self.made.event.take());
 
         dev.carrier_off();
         // SAFETY: The device is valid.
@@ -293,13 +253,13 @@ impl<T: Driver> Up<T> {
         if self.installed {
             // INVARIANT: The producers are moved back.
             self.installed = false;
-            self.exchange_tx(inner);
+            self.exchange_tx(shared);
         }
 
         if self.enabled {
             // INVARIANT: NAPI is disabled in all vectors.
             self.enabled = false;
-            for vector in &self.vectors {
+            for vector in &self.made.vectors {
                 // SAFETY: By the type invariants, NAPI is enabled.
                 unsafe { vector.disable(locks) };
             }
@@ -314,57 +274,48 @@ impl<T: Driver> Up<T> {
         }
 
         let is_quiet = match reach {
-            Reach::Card => match T::quiesce(inner.data(), dev, locks) {
+            Reach::Card => match T::quiesce(shared.data(), dev, locks) {
                 Ok(()) => true,
-                Err(error) => inner.isolate(error, locks),
+                Err(error) => shared.isolate(error, locks),
             },
-            Reach::Bus => inner.cut_off(locks),
+            Reach::Bus => shared.cut_off(locks),
         };
         if !is_quiet {
-            return self.keep(inner, locks);
+            self.detach(locks);
+            return Some(self);
         }
-        self.free(inner);
+        self.free(shared);
+        None
     }
 
-    /// Frees everything. NAPI is disabled, and the card knows of no memory.
-    fn free(mut self, inner: &Inner<T>) {
-        self.tx.clear();
-        self.vectors.clear();
-        self.failed.clear();
-        inner.leftovers().drop_unused();
+    /// Frees everything. NAPI is disabled, and the card knows of no memory: it was stopped, or
+    /// reset.
+    pub(super) fn free(mut self, shared: &Shared<T>) {
+        self.made.tx.clear();
+        for vector in mem::take(&mut self.made.vectors) {
+            // SAFETY: NAPI is disabled, and the card is as it has to be.
+            unsafe { poll::close(vector, shared) };
+        }
+        self.made.failed.clear();
+        shared.leftovers().drop_unused();
     }
 
     /// Takes the vectors away from the device without dropping the state of the driver: the card
     /// may access the memory. NAPI is disabled.
-    fn keep(self, inner: &Inner<T>, locks: &mut Configuring) {
-        for vectors in [&self.vectors, &self.failed] {
+    fn detach(&self, locks: &mut Configuring) {
+        for vectors in [&self.made.vectors, &self.made.failed] {
             for vector in vectors {
                 // SAFETY: NAPI is disabled.
                 unsafe { vector.detach(locks) };
             }
         }
-
-        // The device does not go up with it, see `Inner::go_up()`, so there was none.
-        *inner.kept.get_mut(locks.ops_mut()) = Some(self);
     }
 
-    /// Frees what [`Self::keep`] has kept. The card was reset, and knows of no memory.
-    pub(super) fn free_kept(inner: &Inner<T>, locks: &mut Configuring) {
-        let kept = inner.kept.get_mut(locks.ops_mut()).take();
-
-        if let Some(up) = kept {
-            up.free(inner);
-        }
-    }
-
-    /// Gives up what is kept still when the device goes away.
-    pub(super) fn lose_kept(inner: &Inner<T>, locks: &mut Configuring) {
-        let Some(up) = inner.kept.get_mut(locks.ops_mut()).take() else {
-            return;
-        };
+    /// Gives it up for good: the device goes away, and its card may access the memory.
+    pub(super) fn lose(self, shared: &Shared<T>, locks: &mut Configuring) {
         let lost = Lost {
-            _up: ManuallyDrop::new(up),
-            _leftovers: ManuallyDrop::new(inner.leftovers().clone()),
+            _up: ManuallyDrop::new(self),
+            _leftovers: ManuallyDrop::new(shared.leftovers().clone()),
             _older: *LOST.get(locks),
         };
 
@@ -373,6 +324,25 @@ impl<T: Driver> Up<T> {
             *LOST.get_mut(locks) = KBox::into_raw(room.write(lost)).addr();
         }
     }
+}
+
+/// The thread of the event interrupt.
+///
+/// # Safety
+///
+/// To be called by the core with a pointer to a valid `Shared<T>`.
+unsafe extern "C" fn event_thread<T: Driver>(
+    _irq: c_int,
+    cookie: *mut c_void,
+) -> bindings::irqreturn_t {
+    // SAFETY: By the safety requirements.
+    let shared = unsafe { &*cookie.cast_const().cast::<Shared<T>>() };
+
+    // `Opening::add_event_vector` is for drivers that have it.
+    if T::HAS_EVENT && shared.early_events.is_over() {
+        T::event(shared.data(), shared.dev());
+    }
+    bindings::irqreturn_t(IrqReturn::Handled as c_uint)
 }
 
 /// The vectors that a device gets which is up with others now.
@@ -384,18 +354,22 @@ pub(super) struct Spare<T: Driver>(Up<T>);
 impl<T: Driver> Spare<T> {
     /// Has the driver make the vectors, for a device that will have these attributes.
     pub(super) fn new(
-        inner: &Inner<T>,
+        shared: &Shared<T>,
         attributes: Attributes,
         locks: &mut Configuring,
     ) -> Result<Self> {
         let mut up = Up::empty();
 
         // If this fails, they are dropped.
-        T::open(&mut Opening::while_up(&mut up, inner, attributes, locks)).map(|()| Self(up))
+        up.open(attributes, true, shared, locks).map(|()| Self(up))
     }
 
     /// Takes the device up with them. It is down.
-    pub(super) fn take_up(self, inner: &Inner<T>, locks: &mut Configuring) -> Result<Up<T>> {
-        self.0.start_if(Ok(()), inner, locks)
+    pub(super) fn take_up(
+        self,
+        shared: &Shared<T>,
+        locks: &mut Configuring,
+    ) -> Result<Up<T>, Failed<T>> {
+        self.0.start_if(Ok(()), shared, locks)
     }
 }

@@ -3,32 +3,42 @@
 //! The context in which a driver adds the vectors of a device that goes up.
 
 use super::{
-    attributes::Attributes,
-    open::{
-        EventIrq,
-        Up, //
+    super::{
+        attributes::Attributes,
+        event_irq::{
+            EventIrq,
+            Thread, //
+        },
+        info::Counts,
+        ops_lock::{
+            Configuring,
+            OpsLocked, //
+        },
+        rings::{
+            Config,
+            RingLens, //
+        },
+        trigger::{
+            Interrupt,
+            Interrupts,
+            Trigger, //
+        },
+        vector::{
+            PollFn,
+            Vector, //
+        },
+        vectors::Vectors,
+        Device,
+        Features,
+        Rtnl, //
     },
-    ops_lock::{
-        Configuring,
-        OpsLocked, //
-    },
-    registration::Inner,
-    rings::RingLens,
-    trigger::{
-        Interrupt,
-        Interrupts,
-        Trigger, //
-    },
-    vector::Vector,
-    Device,
-    Driver,
-    Features,
-    Rtnl, //
+    Driver, //
 };
 
 use crate::{
     irq::IrqRequest,
     net::napi::{
+        Leftovers,
         Napi,
         QueuePair, //
     },
@@ -36,7 +46,8 @@ use crate::{
     str::{
         CStr,
         CString, //
-    }, //
+    },
+    sync::Arc, //
 };
 
 use core::{
@@ -69,57 +80,66 @@ impl Kind {
     }
 }
 
+/// A device that is going up, or about to, and its callbacks.
+pub(in super::super) struct OpeningFor<'up, T: Driver> {
+    pub(in super::super) dev: &'up Device,
+    pub(in super::super) bus: &'static T::Bus,
+    pub(in super::super) data: Pin<&'up T::Data<'static>>,
+    pub(in super::super) leftovers: &'up Arc<Leftovers>,
+    /// The queues that it can have.
+    pub(in super::super) counts: Counts,
+    /// The settings that it will have.
+    pub(in super::super) config: Config,
+    /// The attributes that it will have.
+    pub(in super::super) attributes: Attributes,
+    /// It is up with other vectors.
+    pub(in super::super) is_up: bool,
+    /// The poll function of its vectors.
+    pub(in super::super) poll: PollFn,
+    /// The thread of its event interrupt, and what it is to be called with.
+    pub(in super::super) event: Thread,
+    pub(in super::super) cookie: *mut c_void,
+}
+
 /// The context of [`Driver::open`].
 pub struct Opening<'up, 'bound: 'up, T: Driver> {
-    up: &'up mut Up<T>,
-    inner: &'up Inner<T>,
+    made: &'up mut Vectors<T::Poller<'static>, T::Tx<'static>>,
+    of: OpeningFor<'up, T>,
     locks: &'up mut Configuring,
-    attributes: Attributes,
-    is_up: bool,
     _bound: PhantomData<fn(&'bound ()) -> &'bound ()>,
 }
 
 impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
-    /// Creates the context for a device whose state is `up`.
-    pub(super) fn new(
-        up: &'up mut Up<T>,
-        inner: &'up Inner<T>,
+    /// Creates the context.
+    ///
+    /// # Safety
+    ///
+    /// The device must outlive `made`, and have the queues of no other vectors in which NAPI is
+    /// enabled at the same time as in these. The poll function must be for such vectors, and the
+    /// thread for the cookie as long as there is an event interrupt in `made`.
+    pub(in super::super) unsafe fn new(
+        made: &'up mut Vectors<T::Poller<'static>, T::Tx<'static>>,
+        of: OpeningFor<'up, T>,
         locks: &'up mut Configuring,
     ) -> Self {
         Self {
-            up,
-            inner,
+            made,
+            of,
             locks,
-            attributes: Attributes::of(inner.dev()),
-            is_up: false,
             _bound: PhantomData,
-        }
-    }
-
-    /// As [`Self::new`], for a device that is up with other vectors, and maybe other attributes.
-    pub(super) fn while_up(
-        up: &'up mut Up<T>,
-        inner: &'up Inner<T>,
-        attributes: Attributes,
-        locks: &'up mut Configuring,
-    ) -> Self {
-        Self {
-            attributes,
-            is_up: true,
-            ..Self::new(up, inner, locks)
         }
     }
 
     /// The device that is going up.
     #[inline]
     pub fn device(&self) -> &'up Device {
-        self.inner.dev()
+        self.of.dev
     }
 
     /// The parent device.
     #[inline]
     pub fn bus(&self) -> &'bound T::Bus {
-        self.inner.bus()
+        self.of.bus
     }
 
     /// The private data of the device.
@@ -128,7 +148,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     /// can be used for [`Self::add_queue_vector`].
     #[inline]
     pub fn data(&self) -> Pin<&'up T::Data<'bound>> {
-        let data: Pin<&'up T::Data<'static>> = self.inner.data();
+        let data: Pin<&'up T::Data<'static>> = self.of.data;
 
         // SAFETY: `'bound` is any lifetime to `Driver::open`, so what it stores in the data lives
         // as long as the device is bound, and so does what it takes out. See `register()`.
@@ -138,11 +158,11 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     /// The number of queue vectors to add: [`Info::queues`], or fewer, as
     /// [`Info::queues_at_first`] or the user (`ethtool -L`) says.
     ///
-    /// [`Info::queues`]: super::Info::queues
-    /// [`Info::queues_at_first`]: super::Info::queues_at_first
+    /// [`Info::queues`]: super::super::Info::queues
+    /// [`Info::queues_at_first`]: super::super::Info::queues_at_first
     #[inline]
     pub fn queues(&self) -> u16 {
-        self.inner.channels(self.locks.ops())
+        self.of.config.channels
     }
 
     /// The lengths of the rings to make, see [`Driver::RINGS`].
@@ -155,28 +175,28 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
             )
         };
 
-        self.inner.rings(self.locks.ops())
+        self.of.config.rings
     }
 
     /// The MTU that the device has with the rings to be made. If it [is up](Self::is_up) with
     /// others, [`Device::mtu`] is that of these.
     #[inline]
     pub fn mtu(&self) -> u32 {
-        self.attributes.mtu
+        self.of.attributes.mtu
     }
 
     /// The features that the device has with the rings to be made. If it [is up](Self::is_up) with
     /// others, [`Device::features`] are those of these.
     #[inline]
     pub fn features(&self) -> Features {
-        self.attributes.features
+        self.of.attributes.features
     }
 
     /// Whether the device is up with other rings, which it keeps if this fails. So rather than to
     /// go on with less memory than it takes, it should fail. See [`Driver::OPEN_WHILE_UP`].
     #[inline]
     pub fn is_up(&self) -> bool {
-        self.is_up
+        self.of.is_up
     }
 
     /// RTNL, which is held.
@@ -237,7 +257,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     /// `make` creates the state of both. Returns the number of the vector, which is its place in
     /// the order in which vectors are added. Each kind of queue is numbered by itself, in the same
     /// order. Fails with [`ENOSPC`] if there are as many vectors of this kind as
-    /// [`Info`](super::Info) says.
+    /// [`Info`](super::super::Info) says.
     pub fn add_vector(
         &mut self,
         trigger: Trigger<'up, '_>,
@@ -250,7 +270,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         })
     }
 
-    /// Adds a vector with a receive queue alone, see [`Info::rx_only`](super::Info::rx_only).
+    /// Adds a vector with a receive queue alone, see [`Info::rx_only`](super::super::Info::rx_only).
     pub fn add_rx_vector(
         &mut self,
         trigger: Trigger<'up, '_>,
@@ -263,7 +283,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         })
     }
 
-    /// Adds a vector with a transmit queue alone, see [`Info::tx_only`](super::Info::tx_only).
+    /// Adds a vector with a transmit queue alone, see [`Info::tx_only`](super::super::Info::tx_only).
     ///
     /// Its poll function completes what was transmitted.
     pub fn add_tx_vector(
@@ -284,20 +304,20 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     /// That there are queues for it is not enough: the core keeps a configuration for each vector,
     /// and the queues of some pairs would make more vectors of one queue each.
     fn next_queues(&self, kind: Kind) -> Result<QueuePair> {
-        let can_have = self.inner.counts();
+        let can_have = self.of.counts;
         let most = match kind {
             Kind::Pair => can_have.pairs,
             Kind::Rx => can_have.rx_only,
             Kind::Tx => can_have.tx_only,
         };
-        let vectors = self.up.vectors.iter();
+        let vectors = self.made.vectors.iter();
         let has = vectors.filter(|vector| Kind::of(vector.queues()) == kind);
 
         if has.count() >= usize::from(most) {
             return Err(ENOSPC);
         }
         // CAST: The number of queues is a `u16`.
-        let (rx, tx) = (self.up.rx, self.up.tx.len() as u16);
+        let (rx, tx) = (self.made.rx, self.made.tx.len() as u16);
         Ok(QueuePair {
             rx: (kind != Kind::Tx).then_some(rx),
             tx: (kind != Kind::Rx).then_some(tx),
@@ -306,7 +326,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
 
     fn interrupts(&self, trigger: Trigger<'up, '_>) -> Result<Interrupts> {
         // The vector gets this number, or none is added.
-        let index = Some(self.up.vectors.len());
+        let index = Some(self.made.vectors.len());
 
         Ok(match trigger {
             Trigger::Interrupt(irq, name) => {
@@ -332,21 +352,30 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, Option<T::Tx<'bound>>)>,
     ) -> Result<u16> {
         let interrupts = self.interrupts(trigger)?;
-        let index = u16::try_from(self.up.vectors.len())?;
+        let index = u16::try_from(self.made.vectors.len())?;
 
-        self.up.vectors.reserve(1, GFP_KERNEL)?;
-        self.up.tx.reserve(1, GFP_KERNEL)?;
-        self.up.failed.reserve(1, GFP_KERNEL)?;
+        self.made.vectors.reserve(1, GFP_KERNEL)?;
+        self.made.tx.reserve(1, GFP_KERNEL)?;
+        self.made.failed.reserve(1, GFP_KERNEL)?;
 
-        // SAFETY: `inner` outlives the time that the device is up. The device has these queues,
-        // which no vector of `up` has got yet. If there are others, they are dropped before NAPI is
-        // enabled in these.
-        let vector = unsafe { Vector::new(self.inner, index, queues, interrupts, self.locks) }?;
+        // SAFETY: By the requirements of `new()`. The device has these queues, which no vector of
+        // `made` has got yet.
+        let vector = unsafe {
+            Vector::new(
+                self.of.dev,
+                self.of.leftovers.clone(),
+                self.of.poll,
+                index,
+                queues,
+                interrupts,
+                self.locks,
+            )
+        }?;
         let (poller, tx) = match make(vector.napi()) {
             Ok(parts) => parts,
             Err(error) => {
                 // The card may know of the rings that the driver has made. As below.
-                self.up.failed.push(vector, GFP_KERNEL)?;
+                self.made.failed.push(vector, GFP_KERNEL)?;
                 return Err(error);
             }
         };
@@ -357,14 +386,14 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         unsafe { vector.set_poller(transmute_lifetime(poller)) };
 
         // Cannot fail: the space has been reserved.
-        self.up.vectors.push(vector, GFP_KERNEL)?;
+        self.made.vectors.push(vector, GFP_KERNEL)?;
         if let Some(tx) = tx {
             // SAFETY: As above.
             let tx = unsafe { transmute_lifetime(tx) };
-            self.up.tx.push(Some(tx), GFP_KERNEL)?;
+            self.made.tx.push(Some(tx), GFP_KERNEL)?;
         }
         if queues.rx.is_some() {
-            self.up.rx += 1;
+            self.made.rx += 1;
         }
         Ok(index)
     }
@@ -373,12 +402,14 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     pub fn add_event_vector(&mut self, irq: impl Into<IrqRequest<'up>>, name: &CStr) -> Result {
         const { assert!(T::HAS_EVENT, "a driver with an event vector has `event()`") };
 
-        if self.up.event.is_some() {
+        if self.made.event.is_some() {
             return Err(EBUSY);
         }
 
         let name = self.irq_name(name, None)?;
-        self.up.event = Some(EventIrq::new(irq.into().irq(), name, self.inner));
+        // SAFETY: By the requirements of `new()`.
+        let event = unsafe { EventIrq::new(irq.into().irq(), name, self.of.event, self.of.cookie) };
+        self.made.event = Some(event);
         Ok(())
     }
 

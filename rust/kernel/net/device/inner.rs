@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The private part of a network device: going up and down.
+
+use super::{
+    attributes::Attributes,
+    bus,
+    ops_lock::{
+        Configuring,
+        OpsCell,
+        OpsLocked, //
+    },
+    poll::VectorOf,
+    shared::Shared,
+    up::{
+        Failed,
+        Reach,
+        Spare,
+        Up, //
+    },
+    wake_packets::WakePackets,
+    Device,
+    Driver, //
+};
+
+use crate::{
+    bindings,
+    prelude::*, //
+};
+
+use core::{
+    ops::Deref,
+    ptr::NonNull, //
+};
+
+/// The packets by which the card of a device is to wake the machine.
+pub(super) struct WakeUp {
+    /// The kinds that the card knows.
+    pub(super) can: WakePackets,
+    /// Those that users have chosen, or the driver at first.
+    pub(super) wanted: OpsCell<'static, WakePackets>,
+}
+
+impl WakeUp {
+    /// A card that knows some kinds, and is to wake the machine by some of these at first.
+    pub(super) fn new(can: WakePackets, at_first: WakePackets) -> Self {
+        Self {
+            can,
+            wanted: OpsCell::new(WakePackets(at_first.0 & can.0)),
+        }
+    }
+}
+
+/// The private part of a network device.
+///
+/// When this is dropped, `up` is [`None`], since the device has been closed, and so is `kept`. Only
+/// the driver's data is left.
+#[pin_data]
+#[repr(C)]
+pub(super) struct Inner<T: Driver> {
+    // First, where `shared::of()` finds it.
+    #[pin]
+    pub(super) shared: Shared<T>,
+    pub(super) up: OpsCell<'static, Option<Up<T>>>,
+    /// The state that the device had when its card did not stop. Until the card was reset, it may
+    /// access that memory, and the device does not go up.
+    pub(super) kept: OpsCell<'static, Option<Up<T>>>,
+    /// The number of statistics for ethtool, once they have been counted: users of the callbacks
+    /// allocate buffers of that size.
+    pub(super) statistics: OpsCell<'static, Option<c_int>>,
+    /// The packets that wake the machine.
+    pub(super) wake_up: WakeUp,
+}
+
+impl<T: Driver> Deref for Inner<T> {
+    type Target = Shared<T>;
+
+    #[inline]
+    fn deref(&self) -> &Shared<T> {
+        &self.shared
+    }
+}
+
+/// The private part of a device.
+///
+/// # Safety
+///
+/// `dev` must be a device of driver `T` that has been registered, and not unregistered during `'a`.
+#[inline]
+pub(super) unsafe fn inner<'a, T: Driver>(dev: *mut bindings::net_device) -> &'a Inner<T> {
+    // SAFETY: By the safety requirements, this is the type of the private part, see `register()`.
+    unsafe { &*bindings::netdev_priv(dev).cast_const().cast::<Inner<T>>() }
+}
+
+/// The private part of a device whose operations' lock is held, and the token of that.
+///
+/// # Safety
+///
+/// As for [`inner`], and for [`OpsLocked::assume_held`].
+#[inline]
+pub(super) unsafe fn locked<'a, T: Driver>(
+    dev: *mut bindings::net_device,
+) -> (&'a Inner<T>, OpsLocked<'static>) {
+    // SAFETY: By the safety requirements.
+    unsafe {
+        (
+            inner::<T>(dev),
+            OpsLocked::assume_held(Device::from_raw(dev)),
+        )
+    }
+}
+
+impl<T: Driver> Inner<T> {
+    /// Takes the device up. If it is up already, nothing happens.
+    pub(super) fn go_up(&self, locks: &mut Configuring) -> Result {
+        self.go_up_with(None, locks)
+    }
+
+    /// As [`Self::go_up`], with vectors that have been made before, if there are any.
+    fn go_up_with(&self, spare: Option<Spare<T>>, locks: &mut Configuring) -> Result {
+        self.check_reachable()?;
+        if *self.stuck.get(locks.ops()) || self.kept.get(locks.ops()).is_some() {
+            dev_err!(
+                self.dev(),
+                "the card did not stop; it has to be bound again\n"
+            );
+            return Err(EIO);
+        }
+        if bus::is_relied_on(self.bus_address(), locks) {
+            dev_err!(
+                self.dev(),
+                "another card of the bus device did not stop; it has to be bound again\n"
+            );
+            return Err(EIO);
+        }
+        if self.up.get(locks.ops()).is_none() {
+            let up = match spare {
+                Some(spare) => spare.take_up(self, locks),
+                None => Up::new(self, locks),
+            };
+            match up {
+                Ok(up) => *self.up.get_mut(locks.ops_mut()) = Some(up),
+                Err(Failed { error, kept }) => {
+                    *self.kept.get_mut(locks.ops_mut()) = kept;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the device down if it is up.
+    pub(super) fn go_down(&self, locks: &mut Configuring) {
+        self.end_up(Reach::Card, locks);
+    }
+
+    /// As [`Self::go_down`], without access to the card if that cannot be reached.
+    pub(super) fn end_up(&self, reach: Reach, locks: &mut Configuring) {
+        if let Some(up) = self.up.get_mut(locks.ops_mut()).take() {
+            // The device does not go up with it, so there was none.
+            *self.kept.get_mut(locks.ops_mut()) = up.end(self, reach, locks);
+        }
+    }
+
+    /// Frees what was kept. The card was reset, and knows of no memory.
+    pub(super) fn free_kept(&self, locks: &mut Configuring) {
+        if let Some(up) = self.kept.get_mut(locks.ops_mut()).take() {
+            up.free(self);
+        }
+    }
+
+    /// Gives up what is kept still when the device goes away.
+    pub(super) fn lose_kept(&self, locks: &mut Configuring) {
+        if let Some(up) = self.kept.get_mut(locks.ops_mut()).take() {
+            up.lose(self, locks);
+        }
+    }
+
+    /// Whether the device is up, other than as the core believes.
+    pub(super) fn is_up(&self, locks: &Configuring) -> bool {
+        self.up.get(locks.ops()).is_some()
+    }
+
+    /// The vector that serves a receive queue, if the device is up. It exists as long as the device
+    /// stays up, which takes the lock to change.
+    pub(super) fn rx_vector(
+        &self,
+        queue: u16,
+        lock: &OpsLocked<'static>,
+    ) -> Option<NonNull<VectorOf<T>>> {
+        let mut vectors = self.up.get(lock).as_ref()?.made.vectors.iter();
+        let vector = vectors.find(|vector| vector.queues().rx == Some(queue))?;
+
+        Some(NonNull::from(&**vector))
+    }
+
+    /// Makes vectors for [`Self::restart_with`] and a device that will have these attributes. It
+    /// need not be down.
+    pub(super) fn make_spare(
+        &self,
+        attributes: Attributes,
+        locks: &mut Configuring,
+    ) -> Result<Spare<T>> {
+        Spare::new(self, attributes, locks)
+    }
+
+    /// Takes a device that the core believes to be up down, and up again.
+    pub(super) fn restart(&self, locks: &mut Configuring) -> Result {
+        self.restart_with(None, locks)
+    }
+
+    /// As [`Self::restart`], with vectors that have been made before, if there are any.
+    pub(super) fn restart_with(&self, spare: Option<Spare<T>>, locks: &mut Configuring) -> Result {
+        self.go_down(locks);
+        self.go_up_with(spare, locks)?;
+        self.dev().refresh_rx_mode(locks);
+        Ok(())
+    }
+
+    /// As [`Self::restart`], but if that fails, the device is closed.
+    pub(super) fn restart_or_close(&self, locks: &mut Configuring) -> Result {
+        self.restart(locks).inspect_err(|error| {
+            dev_err!(
+                self.dev(),
+                "closed, since it cannot be restarted: {error:?}\n"
+            );
+            self.dev().close(locks);
+        })
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The part of a device's state that its queues and callbacks share.
+
+use super::{
+    early::Early,
+    info::Counts,
+    ops_lock::{
+        Configuring,
+        OpsCell,
+        OpsLocked, //
+    },
+    rings::{
+        Config,
+        RingLens, //
+    },
+    tx_slot::TxSlot,
+    Device,
+    Driver, //
+};
+
+use crate::{
+    bindings,
+    net::napi::Leftovers,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
+    types::Opaque, //
+};
+
+use core::ptr::{
+    self,
+    NonNull, //
+};
+
+/// The state of a device that exists as long as the device, whether it is up or down.
+///
+/// # Invariants
+///
+/// - `dev` is the device at the beginning of whose private part this is, and `bus` its parent.
+/// - `slots` has one entry per transmit queue of `dev`.
+#[pin_data]
+pub(super) struct Shared<T: Driver> {
+    pub(super) dev: NonNull<bindings::net_device>,
+    pub(super) bus: &'static T::Bus,
+    pub(super) slots: KVec<TxSlot<T>>,
+    /// The queues that the device can have.
+    pub(super) counts: Counts,
+    /// The card did not stop when the device went down.
+    pub(super) stuck: OpsCell<'static, bool>,
+    /// The card knows of memory that was freed, see [`bus::rely_on_no_access`].
+    ///
+    /// [`bus::rely_on_no_access`]: super::bus::rely_on_no_access
+    pub(super) relies: OpsCell<'static, bool>,
+    /// Events that came before the card was started.
+    pub(super) early_events: Early,
+    /// The card must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is
+    /// followed by a grace period of RCU.
+    pub(super) suspended: Atomic<bool>,
+    /// The settings with which the device goes up next.
+    pub(super) config: OpsCell<'static, Config>,
+    #[pin]
+    pub(super) restart: Opaque<bindings::work_struct>,
+    #[pin]
+    pub(super) data: T::Data<'static>,
+    /// Objects of vectors that have gone away. Last, since the driver's data has handles to them.
+    pub(super) leftovers: Arc<Leftovers>,
+}
+
+/// The shared part of a device's state.
+///
+/// # Safety
+///
+/// `dev` must be a device of driver `T` that has been registered, and not unregistered during `'a`.
+#[inline]
+pub(super) unsafe fn of<'a, T: Driver>(dev: *mut bindings::net_device) -> &'a Shared<T> {
+    // SAFETY: By the safety requirements, this is at the beginning of the private part, see
+    // `register()`.
+    unsafe { &*bindings::netdev_priv(dev).cast_const().cast::<Shared<T>>() }
+}
+
+impl<T: Driver> Shared<T> {
+    #[inline]
+    pub(super) fn dev(&self) -> &Device {
+        // SAFETY: By the type invariants, `dev` is valid and outlives `self`.
+        unsafe { Device::from_raw(self.dev.as_ptr()) }
+    }
+
+    pub(super) fn bus(&self) -> &'static T::Bus {
+        self.bus
+    }
+
+    /// The number of transmit queues that the device can have.
+    pub(super) fn queues(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The queues that the device can have.
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The number of queue vectors with both kinds of queues that the device has when it is up.
+    pub(super) fn channels(&self, lock: &OpsLocked<'static>) -> u16 {
+        self.config.get(lock).channels
+    }
+
+    /// The lengths of the rings that the device has when it is up, for drivers with
+    /// [`Driver::RINGS`].
+    pub(super) fn rings(&self, lock: &OpsLocked<'static>) -> RingLens {
+        self.config.get(lock).rings
+    }
+
+    /// Has the device restarted in the background.
+    pub(super) fn schedule_restart(&self) {
+        // SAFETY: The work is initialized. It is cancelled after the device has gone down for the
+        // last time, and whatever calls this has ended with that.
+        unsafe { bindings::schedule_work(self.restart.get()) };
+    }
+
+    #[inline]
+    pub(super) fn data(&self) -> Pin<&T::Data<'static>> {
+        // SAFETY: `self` is part of a `struct net_device` and never moved.
+        unsafe { Pin::new_unchecked(&self.data) }
+    }
+
+    /// The slot of a transmit queue, if the device has that many.
+    #[inline]
+    pub(super) fn slot(&self, index: u16) -> Option<&TxSlot<T>> {
+        self.slots.get(usize::from(index))
+    }
+
+    /// Objects of vectors that have gone away.
+    pub(super) fn leftovers(&self) -> &Arc<Leftovers> {
+        &self.leftovers
+    }
+
+    /// The bus device, as a key.
+    pub(super) fn bus_address(&self) -> usize {
+        ptr::from_ref(self.bus).addr()
+    }
+
+    /// Fails if the card must not be accessed.
+    ///
+    /// The result remains true while RTNL or the lock of RCU readers is held; in a softirq as well.
+    #[inline]
+    pub(super) fn check_reachable(&self) -> Result {
+        if self.suspended.load(Relaxed) {
+            Err(ENODEV)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Sets whether the device is suspended, and waits for callbacks that have read it before.
+    pub(super) fn set_suspended(&self, suspended: bool, _locks: &mut Configuring) {
+        self.suspended.store(suspended, Relaxed);
+        // SAFETY: We are in process context.
+        unsafe { bindings::synchronize_net() };
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a driver makes for a device that goes up.
+
+use super::{
+    event_irq::EventIrq,
+    vector::Vector, //
+};
+
+use crate::prelude::*;
+
+/// The vectors of a device, with pollers of type `P`, and the producers of its transmit queues, of
+/// type `X`.
+///
+/// # Invariants
+///
+/// `tx` has an entry for each transmit queue of `vectors`, in the order of their numbers, and `rx`
+/// is the number of their receive queues.
+pub(super) struct Vectors<P, X> {
+    pub(super) event: Option<EventIrq>,
+    pub(super) tx: KVec<Option<X>>,
+    pub(super) rx: u16,
+    pub(super) vectors: KVec<Pin<KBox<Vector<P>>>>,
+    /// Vectors without a poller, since the driver has failed to make one. What belongs to their
+    /// NAPI instances stays until the card is quiet.
+    pub(super) failed: KVec<Pin<KBox<Vector<P>>>>,
+}
+
+impl<P, X> Vectors<P, X> {
+    /// None.
+    pub(super) fn new() -> Self {
+        // INVARIANT: There are no vectors.
+        Self {
+            event: None,
+            tx: KVec::new(),
+            rx: 0,
+            vectors: KVec::new(),
+            failed: KVec::new(),
+        }
+    }
+}
