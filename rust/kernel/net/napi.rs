@@ -52,8 +52,7 @@ use crate::{
 
 use core::{
     cell::UnsafeCell,
-    marker::PhantomData,
-    ptr, //
+    marker::PhantomData, //
 };
 
 mod attached;
@@ -192,24 +191,6 @@ impl Budget<'_> {
     }
 }
 
-/// The queues that a vector serves: one of each kind at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct QueuePair {
-    pub(super) rx: Option<u16>,
-    pub(super) tx: Option<u16>,
-}
-
-impl QueuePair {
-    /// A queue of each kind, of the same number.
-    #[cfg_attr(not(CONFIG_KUNIT = "y"), expect(dead_code, reason = "for tests"))]
-    pub(super) fn of(index: u16) -> Self {
-        Self {
-            rx: Some(index),
-            tx: Some(index),
-        }
-    }
-}
-
 /// The context of a poll function.
 ///
 /// A reference to it proves that the current function is called from the poll function of a queue
@@ -219,12 +200,11 @@ impl QueuePair {
 /// # Invariants
 ///
 /// `napi` is the instance that is being polled on this CPU, with this `budget`. It belongs to the
-/// vector of number `index`, which serves `queues`.
+/// vector of number `index`, which serves the queues of that number.
 pub struct Poll<'p> {
     napi: &'p Napi,
     budget: c_int,
     index: u16,
-    queues: QueuePair,
     _not_send: NotThreadSafe,
 }
 
@@ -234,15 +214,14 @@ impl<'p> Poll<'p> {
     /// # Safety
     ///
     /// The caller must be the poll function of `napi`, which C called with `budget`. `index` must
-    /// be the number of the vector, and `queues` those that it serves.
+    /// be the number of the vector, and of the queues that it serves.
     #[inline]
-    pub(crate) unsafe fn new(napi: &'p Napi, budget: c_int, index: u16, queues: QueuePair) -> Self {
+    pub(crate) unsafe fn new(napi: &'p Napi, budget: c_int, index: u16) -> Self {
         // INVARIANT: The safety requirements are the invariants.
         Self {
             napi,
             budget,
             index,
-            queues,
             _not_send: NotThreadSafe,
         }
     }
@@ -306,16 +285,11 @@ impl<'p> Poll<'p> {
     }
 
     /// The completion side of this vector's transmit queue.
-    ///
-    /// A vector that only receives has none: then nothing is completed with the result.
     #[inline]
     pub fn tx_queue(&self) -> Completions<'_> {
-        let queue = match self.queues.tx {
-            // SAFETY: By the type invariants, the device of the instance has this queue.
-            Some(index) => unsafe {
-                bindings::netdev_get_tx_queue((*self.napi.as_raw()).dev, c_uint::from(index))
-            },
-            None => ptr::null_mut(),
+        // SAFETY: By the type invariants, the device of the instance has this queue.
+        let queue = unsafe {
+            bindings::netdev_get_tx_queue((*self.napi.as_raw()).dev, c_uint::from(self.index))
         };
 
         // SAFETY: By the type invariants, the poll function of this vector is running, and this is
@@ -326,10 +300,10 @@ impl<'p> Poll<'p> {
     /// The number of the vector's receive queue for received packets, counted from 1; 0 is none.
     #[inline]
     pub(super) fn rx_mapping(&self) -> u16 {
-        self.queues.rx.map_or(0, |index| index.wrapping_add(1))
+        self.index.wrapping_add(1)
     }
 
-    /// The number of the queue vector, in the order in which they were added.
+    /// The number of the queue vector, in the order in which they were added, and of its queues.
     #[inline]
     pub fn index(&self) -> u16 {
         self.index

@@ -177,8 +177,8 @@ impl<'a, D: Doorbell> TxQueue<'a, D> {
 ///
 /// # Invariants
 ///
-/// `raw` is the transmit queue of a vector that is being polled, or null if it has none. Its
-/// packets are only completed here during `'a`.
+/// `raw` is the transmit queue of a vector that is being polled. Its packets are only completed here
+/// during `'a`.
 pub struct Completions<'a> {
     raw: *mut bindings::netdev_queue,
     _not_send: NotThreadSafe,
@@ -190,8 +190,7 @@ impl<'a> Completions<'a> {
     ///
     /// # Safety
     ///
-    /// `raw` must be the transmit queue of a vector whose poll function runs for `'a`, or null if
-    /// it has none.
+    /// `raw` must be the transmit queue of a vector whose poll function runs for `'a`.
     #[inline]
     pub(super) unsafe fn from_raw(raw: *mut bindings::netdev_queue) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
@@ -206,8 +205,8 @@ impl<'a> Completions<'a> {
     /// may wait in the stack for others to be completed.
     #[inline]
     pub fn is_stopped(&self) -> bool {
-        // SAFETY: By the type invariants, the queue is valid if there is one.
-        !self.raw.is_null() && unsafe { bindings::netif_xmit_stopped(self.raw) }
+        // SAFETY: By the type invariants, the queue is valid.
+        unsafe { bindings::netif_xmit_stopped(self.raw) }
     }
 
     /// Accounts for packets that the card has sent, and wakes the queue if there is room again.
@@ -222,7 +221,7 @@ impl<'a> Completions<'a> {
         free: impl Fn() -> usize,
         restart: usize,
     ) {
-        if packets == 0 || self.raw.is_null() {
+        if packets == 0 {
             return;
         }
 

@@ -7,10 +7,7 @@ use super::{
     MacAddress, //
 };
 
-use crate::{
-    bindings,
-    prelude::*, //
-};
+use crate::bindings;
 
 /// An offload or another capability of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,19 +164,12 @@ impl Features {
 pub struct Info {
     /// The permanent address. If it is not a valid one, the device gets a random one.
     pub mac_address: MacAddress,
-    /// The largest number of queue vectors with a receive and a transmit queue each that the device
-    /// can have when it is up. If there are
+    /// The largest number of queue vectors that the device can have when it is up. If there are
     /// several, each serves a CPU: its interrupt is directed there, and packets that are
     /// transmitted on that CPU use its queue, unless users change that.
     pub queues: u16,
     /// The number of queue vectors until users set another one (`ethtool -L`).
     pub queues_at_first: u16,
-    /// The number of vectors that have a receive queue alone, see
-    /// [`Opening::add_rx_vector`](super::Opening::add_rx_vector).
-    pub rx_only: u16,
-    /// The number of vectors that have a transmit queue alone, see
-    /// [`Opening::add_tx_vector`](super::Opening::add_tx_vector).
-    pub tx_only: u16,
     /// The capabilities of the card.
     pub features: Features,
     /// More of them, which are off until users turn them on.
@@ -233,8 +223,6 @@ impl Info {
             mac_address,
             queues: 1,
             queues_at_first: u16::MAX,
-            rx_only: 0,
-            tx_only: 0,
             features: Features::NONE,
             features_off: Features::NONE,
             min_mtu: bindings::ETH_MIN_MTU,
@@ -246,78 +234,5 @@ impl Info {
             wake: WakePackets::NONE,
             wake_at_first: WakePackets::NONE,
         }
-    }
-}
-
-/// The numbers of queues of a device.
-///
-/// # Invariants
-///
-/// Sums of these numbers fit into a `u16`.
-#[derive(Clone, Copy)]
-pub(super) struct Counts {
-    /// Of vectors with both kinds.
-    pub(super) pairs: u16,
-    /// Of vectors with a receive queue alone.
-    pub(super) rx_only: u16,
-    /// Of vectors with a transmit queue alone.
-    pub(super) tx_only: u16,
-}
-
-impl Counts {
-    /// Those of a device with at least one queue of each kind.
-    pub(super) fn new(info: &Info) -> Result<Self> {
-        info.queues
-            .checked_add(info.rx_only)
-            .and_then(|sum| sum.checked_add(info.tx_only))
-            .ok_or(EINVAL)?;
-        // INVARIANT: Just checked.
-        let this = Self {
-            pairs: info.queues,
-            rx_only: info.rx_only,
-            tx_only: info.tx_only,
-        };
-
-        this.is_complete().then_some(this).ok_or(EINVAL)
-    }
-
-    /// As `self`, with another number of pairs, which is not greater.
-    pub(super) fn with_pairs(self, pairs: u16) -> Self {
-        Self {
-            pairs: pairs.min(self.pairs),
-            ..self
-        }
-    }
-
-    /// The number of pairs until users set another one.
-    pub(super) fn at_first(self, info: &Info) -> u16 {
-        let first = info.queues_at_first.min(self.pairs);
-
-        if self.with_pairs(first).is_complete() {
-            first
-        } else {
-            1
-        }
-    }
-
-    pub(super) fn rx(self) -> u16 {
-        self.pairs + self.rx_only
-    }
-
-    pub(super) fn tx(self) -> u16 {
-        self.pairs + self.tx_only
-    }
-
-    /// Whether there are several vectors, and the core keeps a configuration of each, which it does
-    /// for as many as there are queues of a kind.
-    pub(super) fn are_configured(self) -> bool {
-        let vectors = self.pairs + self.rx_only + self.tx_only;
-
-        vectors > 1 && vectors <= self.rx().max(self.tx())
-    }
-
-    /// Whether there is a queue of each kind.
-    pub(super) fn is_complete(self) -> bool {
-        self.rx() != 0 && self.tx() != 0
     }
 }

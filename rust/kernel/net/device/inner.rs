@@ -188,8 +188,8 @@ impl<T: Driver> Inner<T> {
         queue: u16,
         lock: &OpsLocked<'static>,
     ) -> Option<NonNull<VectorOf<T>>> {
-        let mut vectors = self.up.get(lock).as_ref()?.made.vectors.iter();
-        let vector = vectors.find(|vector| vector.queues().rx == Some(queue))?;
+        let up = self.up.get(lock).as_ref()?;
+        let vector = up.made.vectors.get(usize::from(queue))?;
 
         Some(NonNull::from(&**vector))
     }

@@ -67,8 +67,8 @@ unsafe fn poll<T: Driver>(
     // SAFETY: By the safety requirements. The poller is not used after this function.
     let (_entered, poller) = unsafe { vector.enter(budget) }?;
     // SAFETY: We are the poll function of the instance, which the core called with `budget`. The
-    // queues are those of this vector.
-    let cx = unsafe { Poll::new(vector.napi(), budget, vector.index(), vector.queues()) };
+    // number is that of this vector.
+    let cx = unsafe { Poll::new(vector.napi(), budget, vector.index()) };
 
     // SAFETY: Where there is a token, the core has called us without the lock of a queue, and the
     // driver's poll function has given back those that it took.

@@ -20,8 +20,7 @@ use core::mem;
 impl<T: Driver> Inner<T> {
     /// Changes the number of queue vectors; if the device is up, it goes on with them.
     pub(super) fn set_channels(&self, count: u16, locks: &mut Configuring) -> Result {
-        let counts = self.counts();
-        if count > counts.pairs || !counts.with_pairs(count).is_complete() {
+        if count == 0 || usize::from(count) > self.queues() {
             return Err(EINVAL);
         }
 

@@ -11,7 +11,6 @@ use super::{
     early::Early,
     ethtool::Ethtool,
     info::{
-        Counts,
         Feature,
         Info, //
     },
@@ -150,19 +149,21 @@ impl<T: Driver> Registration<T> {
         if features.contains(Feature::VlanFilter) && !T::HAS_SET_VLAN {
             return Err(EINVAL);
         }
-        let counts = Counts::new(info)?;
-        let (tx, rx) = (counts.tx(), counts.rx());
+        let queues = info.queues;
+        if queues == 0 {
+            return Err(EINVAL);
+        }
         // CAST: Checked above.
         let size = size_of::<Inner<T>>() as c_int;
 
         // SAFETY: `alloc_etherdev_mqs()` has no requirements.
-        let dev = unsafe { bindings::alloc_etherdev_mqs(size, tx.into(), rx.into()) };
+        let dev = unsafe { bindings::alloc_etherdev_mqs(size, queues.into(), queues.into()) };
         let dev = Allocated(NonNull::new(dev).ok_or(ENOMEM)?);
 
         // SAFETY: The device is valid.
         let private = unsafe { bindings::netdev_priv(dev.0.as_ptr()) }.cast::<Inner<T>>();
-        let mut slots = KVec::with_capacity(usize::from(tx), GFP_KERNEL)?;
-        for queue in 0..tx {
+        let mut slots = KVec::with_capacity(usize::from(queues), GFP_KERNEL)?;
+        for queue in 0..queues {
             // SAFETY: The device has that many queues.
             let queue = unsafe { slots::queue::<T>(private.cast::<Shared<T>>(), queue) };
             slots.push(TxSlot::new(queue), GFP_KERNEL)?;
@@ -172,13 +173,12 @@ impl<T: Driver> Registration<T> {
             dev: dev.0,
             bus,
             slots,
-            counts,
             stuck: OpsCell::new(false),
             relies: OpsCell::new(false),
             early_events: Early::new(),
             suspended: Atomic::new(false),
             config: OpsCell::new(Config {
-                channels: counts.at_first(info),
+                channels: info.queues_at_first.clamp(1, queues),
                 rings: RingLens::at_first(T::RINGS),
             }),
             restart <- Restart::<T>::init(),
@@ -249,7 +249,7 @@ impl<T: Driver> Registration<T> {
             bindings::netdev_add_priv_flags(raw, flags);
             bindings::netif_set_tso_max_size(raw, info.max_segmented_len);
         }
-        for queue in 0..inner.counts.tx() {
+        for queue in 0..info.queues {
             // SAFETY: The device has that many transmit queues, and is not visible to others yet.
             unsafe {
                 bindings::netdev_queue_set_dql_min_limit(
@@ -286,7 +286,7 @@ impl<T: Driver> Registration<T> {
         // SAFETY: The device is valid. From here on there may be callbacks; the private part is
         // complete.
         unsafe {
-            if inner.counts.are_configured() {
+            if inner.queues() > 1 {
                 bindings::netif_set_affinity_auto(raw);
             }
             bindings::netif_carrier_off(raw);
@@ -297,7 +297,7 @@ impl<T: Driver> Registration<T> {
         self.registered = true;
 
         if inner.queues() > 1 {
-            device.spread_tx_queues(0..inner.counts.tx().into());
+            device.spread_tx_queues(0..info.queues.into());
         }
         Ok(())
     }

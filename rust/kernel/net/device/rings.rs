@@ -84,7 +84,7 @@ pub struct RingLens {
 /// The settings with which a device goes up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Config {
-    /// The number of queue vectors with both kinds of queues.
+    /// The number of queue vectors.
     pub(super) channels: u16,
     /// The lengths of the rings, if the driver has [`Driver::RINGS`](super::Driver::RINGS).
     pub(super) rings: RingLens,

@@ -4,7 +4,6 @@
 
 use super::{
     early::Early,
-    info::Counts,
     ops_lock::{
         Configuring,
         OpsCell,
@@ -49,8 +48,6 @@ pub(super) struct Shared<T: Driver> {
     pub(super) dev: NonNull<bindings::net_device>,
     pub(super) bus: &'static T::Bus,
     pub(super) slots: KVec<TxSlot<T>>,
-    /// The queues that the device can have.
-    pub(super) counts: Counts,
     /// The card did not stop when the device went down.
     pub(super) stuck: OpsCell<'static, bool>,
     /// The card knows of memory that was freed, see [`bus::rely_on_no_access`].
@@ -95,17 +92,12 @@ impl<T: Driver> Shared<T> {
         self.bus
     }
 
-    /// The number of transmit queues that the device can have.
+    /// The number of queues of each kind that the device can have.
     pub(super) fn queues(&self) -> usize {
         self.slots.len()
     }
 
-    /// The queues that the device can have.
-    pub(super) fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// The number of queue vectors with both kinds of queues that the device has when it is up.
+    /// The number of queue vectors that the device has when it is up, at least one.
     pub(super) fn channels(&self, lock: &OpsLocked<'static>) -> u16 {
         self.config.get(lock).channels
     }

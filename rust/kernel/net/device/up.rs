@@ -128,7 +128,7 @@ impl<T: Driver> Up<T> {
             bus: shared.bus(),
             data: shared.data(),
             leftovers: shared.leftovers(),
-            counts: shared.counts(),
+            queues: shared.queues(),
             config,
             attributes,
             is_up,
@@ -169,7 +169,7 @@ impl<T: Driver> Up<T> {
         // SAFETY: The device is valid and RTNL is held. These fail if there are no queues.
         to_result(unsafe { bindings::netif_set_real_num_tx_queues(dev, queues) })?;
         // SAFETY: As above.
-        to_result(unsafe { bindings::netif_set_real_num_rx_queues(dev, self.made.rx.into()) })?;
+        to_result(unsafe { bindings::netif_set_real_num_rx_queues(dev, queues) })?;
 
         // Removing a queue has removed its mapping to CPUs. The other queues keep theirs, which the
         // user may have set.

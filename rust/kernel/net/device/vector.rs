@@ -21,8 +21,7 @@ use crate::{
     bindings,
     net::napi::{
         Leftovers,
-        Napi,
-        QueuePair, //
+        Napi, //
     },
     prelude::*,
     sync::Arc, //
@@ -54,8 +53,8 @@ pub(super) type PollFn = unsafe extern "C" fn(*mut bindings::napi_struct, c_int)
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
 ///   owner of `self` only, while it is not. `has_run`, `paused` and `rx_lost` are for the latter.
 /// - Those of `interrupts` that are requested are so with `self` as their cookie.
-/// - The queues of `queues` belong to the device, and to no other vector in which NAPI is enabled
-///   at the same time.
+/// - The device has a queue of each kind of number `index`, which belong to no other vector in which
+///   NAPI is enabled at the same time.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
 pub(super) struct Vector<P> {
@@ -63,8 +62,8 @@ pub(super) struct Vector<P> {
     #[pin]
     napi: Napi,
     dev: NonNull<bindings::net_device>,
+    /// The number of the vector, and of its queues.
     index: u16,
-    queues: QueuePair,
     gate: Gate,
     /// NAPI has been enabled at some time, so the driver may have polled.
     has_run: Cell<bool>,
@@ -84,15 +83,14 @@ impl<P> Vector<P> {
     ///
     /// # Safety
     ///
-    /// `dev` must outlive the vector. It must have the queues, and no other vector with one of them
-    /// in which NAPI is enabled at the same time. `poll` must be for vectors with such a poller of
+    /// `dev` must outlive the vector. It must have queues of number `index`, and no other vector with
+    /// one of them in which NAPI is enabled at the same time. `poll` must be for vectors with such a poller of
     /// such a device.
     pub(super) unsafe fn new(
         dev: &Device,
         leftovers: Arc<Leftovers>,
         poll: PollFn,
         index: u16,
-        queues: QueuePair,
         interrupts: Interrupts,
         _locks: &mut Configuring,
     ) -> Result<Pin<KBox<Self>>> {
@@ -103,7 +101,6 @@ impl<P> Vector<P> {
                 napi <- Napi::new(leftovers),
                 dev,
                 index,
-                queues,
                 gate: Gate::new(),
                 has_run: Cell::new(false),
                 early: Early::new(),
@@ -152,14 +149,9 @@ impl<P> Vector<P> {
         self.dev.as_ptr()
     }
 
-    /// The number of the vector.
+    /// The number of the vector, and of its queues.
     pub(super) fn index(&self) -> u16 {
         self.index
-    }
-
-    /// The queues that it serves.
-    pub(super) fn queues(&self) -> QueuePair {
-        self.queues
     }
 
     /// Its interrupt, or the first one of them.
@@ -297,13 +289,9 @@ impl<P> Vector<P> {
         let rx = bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_RX;
         let tx = bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX;
 
-        if let Some(index) = self.queues.rx {
+        for kind in [rx, tx] {
             // SAFETY: By the type invariants and the safety requirements.
-            unsafe { bindings::netif_queue_set_napi(dev, index.into(), rx, napi) };
-        }
-        if let Some(index) = self.queues.tx {
-            // SAFETY: As above.
-            unsafe { bindings::netif_queue_set_napi(dev, index.into(), tx, napi) };
+            unsafe { bindings::netif_queue_set_napi(dev, self.index.into(), kind, napi) };
         }
     }
 

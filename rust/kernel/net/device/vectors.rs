@@ -14,12 +14,10 @@ use crate::prelude::*;
 ///
 /// # Invariants
 ///
-/// `tx` has an entry for each transmit queue of `vectors`, in the order of their numbers, and `rx`
-/// is the number of their receive queues.
+/// `tx` has an entry for each of `vectors`, in the order of their numbers.
 pub(super) struct Vectors<P, X> {
     pub(super) event: Option<EventIrq>,
     pub(super) tx: KVec<Option<X>>,
-    pub(super) rx: u16,
     pub(super) vectors: KVec<Pin<KBox<Vector<P>>>>,
     /// Vectors without a poller, since the driver has failed to make one. What belongs to their
     /// NAPI instances stays until the card is quiet.
@@ -33,7 +31,6 @@ impl<P, X> Vectors<P, X> {
         Self {
             event: None,
             tx: KVec::new(),
-            rx: 0,
             vectors: KVec::new(),
             failed: KVec::new(),
         }

@@ -9,8 +9,7 @@ pub(in crate::net) mod context {
         net::napi::{
             Leftovers,
             Napi,
-            Poll,
-            QueuePair, //
+            Poll, //
         },
         new_work,
         prelude::*,
@@ -78,7 +77,7 @@ pub(in crate::net) mod context {
         let run = move || {
             // SAFETY: This is softirq context. The tests do not use the instance in a way that
             // needs a device, and there is no other poll function for it.
-            let cx = unsafe { Poll::new(&napi, budget, 0, QueuePair::of(0)) };
+            let cx = unsafe { Poll::new(&napi, budget, 0) };
             theirs.value.populate(f(&cx));
             theirs.done.complete_all();
         };

@@ -281,7 +281,7 @@ impl<T: Controls> OptionalOps<T> {
             inner.check_reachable()?;
             match info.cmd {
                 bindings::ETHTOOL_SRXCLSRLINS => {
-                    let queues = inner.current_rx_queues(&lock);
+                    let queues = inner.channels(&lock);
                     info.fs.location = insert(inner, info.fs, queues, &mut lock)?;
                 }
                 bindings::ETHTOOL_SRXCLSRLDEL => remove(inner, info.fs.location, &mut lock)?,

@@ -189,7 +189,7 @@ impl<T: Controls> OptionalOps<T> {
         // SAFETY: As above.
         let mut lock = unsafe { OpsLocked::assume_held(inner.dev()) };
 
-        (live_rx as usize..usize::from(inner.counts().rx()))
+        (live_rx as usize..inner.queues())
             .map(|queue| Self::rx(inner, queue, &mut lock))
             .fold(RxQueueStats::default(), RxQueueStats::add)
             .fill(rx);

@@ -4,7 +4,6 @@
 
 use super::{
     super::{
-        inner::Inner,
         ops,
         ops_lock::OpsLocked,
         optional_ops::OptionalOps,
@@ -42,14 +41,6 @@ impl Device {
     }
 }
 
-impl<T: Controls> Inner<T> {
-    /// The number of receive queues that the device has when it is up. There is at least one: the
-    /// core divides by this.
-    pub(super) fn current_rx_queues(&self, lock: &OpsLocked<'static>) -> u16 {
-        self.counts().with_pairs(self.channels(lock)).rx()
-    }
-}
-
 /// A buffer of the core, if there is one. The core does not always tell its length, which is that
 /// of the table or the key.
 ///
@@ -75,7 +66,8 @@ impl<T: Controls> OptionalOps<T> {
         // SAFETY: The lock of the device's operations is held.
         let lock = unsafe { OpsLocked::assume_held(inner.dev()) };
 
-        inner.current_rx_queues(&lock).into()
+        // The core divides by this.
+        inner.channels(&lock).into()
     }
 
     /// # Safety
@@ -148,7 +140,7 @@ impl<T: Controls> OptionalOps<T> {
                 )
             };
             let table = table.map(|table| &*table);
-            let queues = u32::from(inner.current_rx_queues(&lock));
+            let queues = u32::from(inner.channels(&lock));
             if table.is_some_and(|table| table.iter().any(|queue| *queue >= queues)) {
                 return Err(extack.refuse(EINVAL, c"there is no such queue"));
             }

@@ -9,7 +9,6 @@ use super::{
             EventIrq,
             Thread, //
         },
-        info::Counts,
         ops_lock::{
             Configuring,
             OpsLocked, //
@@ -39,8 +38,7 @@ use crate::{
     irq::IrqRequest,
     net::napi::{
         Leftovers,
-        Napi,
-        QueuePair, //
+        Napi, //
     },
     prelude::*,
     str::{
@@ -59,35 +57,14 @@ use core::{
     ptr, //
 };
 
-/// The queues that a vector serves.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// One of each kind.
-    Pair,
-    /// A receive queue alone.
-    Rx,
-    /// A transmit queue alone.
-    Tx,
-}
-
-impl Kind {
-    fn of(queues: QueuePair) -> Self {
-        match (queues.rx, queues.tx) {
-            (Some(_), Some(_)) => Self::Pair,
-            (Some(_), None) => Self::Rx,
-            (None, _) => Self::Tx,
-        }
-    }
-}
-
 /// A device that is going up, or about to, and its callbacks.
 pub(in super::super) struct OpeningFor<'up, T: Driver> {
     pub(in super::super) dev: &'up Device,
     pub(in super::super) bus: &'static T::Bus,
     pub(in super::super) data: Pin<&'up T::Data<'static>>,
     pub(in super::super) leftovers: &'up Arc<Leftovers>,
-    /// The queues that it can have.
-    pub(in super::super) counts: Counts,
+    /// The number of queues of each kind that it can have.
+    pub(in super::super) queues: usize,
     /// The settings that it will have.
     pub(in super::super) config: Config,
     /// The attributes that it will have.
@@ -254,103 +231,17 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
 
     /// Adds a queue vector: a receive queue and a transmit queue with one poll function.
     ///
-    /// `make` creates the state of both. Returns the number of the vector, which is its place in
-    /// the order in which vectors are added. Each kind of queue is numbered by itself, in the same
-    /// order. Fails with [`ENOSPC`] if there are as many vectors of this kind as
-    /// [`Info`](super::super::Info) says.
+    /// `make` creates the state of both. Returns the number of the vector and of its queues, which
+    /// is its place in the order in which vectors are added. Fails with [`ENOSPC`] if there are as
+    /// many vectors as [`Info`](super::super::Info) says.
     pub fn add_vector(
         &mut self,
         trigger: Trigger<'up, '_>,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
     ) -> Result<u16> {
-        let queues = self.next_queues(Kind::Pair)?;
-
-        self.add(trigger, queues, |napi| {
-            make(napi).map(|(poller, tx)| (poller, Some(tx)))
-        })
-    }
-
-    /// Adds a vector with a receive queue alone, see [`Info::rx_only`](super::super::Info::rx_only).
-    pub fn add_rx_vector(
-        &mut self,
-        trigger: Trigger<'up, '_>,
-        make: impl FnOnce(&Napi) -> Result<T::Poller<'bound>>,
-    ) -> Result<u16> {
-        let queues = self.next_queues(Kind::Rx)?;
-
-        self.add(trigger, queues, |napi| {
-            make(napi).map(|poller| (poller, None))
-        })
-    }
-
-    /// Adds a vector with a transmit queue alone, see [`Info::tx_only`](super::super::Info::tx_only).
-    ///
-    /// Its poll function completes what was transmitted.
-    pub fn add_tx_vector(
-        &mut self,
-        trigger: Trigger<'up, '_>,
-        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
-    ) -> Result<u16> {
-        let queues = self.next_queues(Kind::Tx)?;
-
-        self.add(trigger, queues, |napi| {
-            make(napi).map(|(poller, tx)| (poller, Some(tx)))
-        })
-    }
-
-    /// The numbers of the queues of the next vector, if the device can have another one of this
-    /// kind.
-    ///
-    /// That there are queues for it is not enough: the core keeps a configuration for each vector,
-    /// and the queues of some pairs would make more vectors of one queue each.
-    fn next_queues(&self, kind: Kind) -> Result<QueuePair> {
-        let can_have = self.of.counts;
-        let most = match kind {
-            Kind::Pair => can_have.pairs,
-            Kind::Rx => can_have.rx_only,
-            Kind::Tx => can_have.tx_only,
-        };
-        let vectors = self.made.vectors.iter();
-        let has = vectors.filter(|vector| Kind::of(vector.queues()) == kind);
-
-        if has.count() >= usize::from(most) {
+        if self.made.vectors.len() >= self.of.queues {
             return Err(ENOSPC);
         }
-        // CAST: The number of queues is a `u16`.
-        let (rx, tx) = (self.made.rx, self.made.tx.len() as u16);
-        Ok(QueuePair {
-            rx: (kind != Kind::Tx).then_some(rx),
-            tx: (kind != Kind::Rx).then_some(tx),
-        })
-    }
-
-    fn interrupts(&self, trigger: Trigger<'up, '_>) -> Result<Interrupts> {
-        // The vector gets this number, or none is added.
-        let index = Some(self.made.vectors.len());
-
-        Ok(match trigger {
-            Trigger::Interrupt(irq, name) => {
-                let name = self.irq_name(name, index)?;
-                [Some(Interrupt::new(irq.irq(), name)), None]
-            }
-            Trigger::Split { rx, tx } => {
-                let (rx, tx) = (rx.irq(), tx.irq());
-                [
-                    Some(Interrupt::new(rx, self.irq_name(c"rx", index)?)),
-                    Some(Interrupt::new(tx, self.irq_name(c"tx", index)?)),
-                ]
-            }
-            Trigger::Software => [None, None],
-        })
-    }
-
-    /// Adds a vector with these queues, which are the next ones of their kinds.
-    fn add(
-        &mut self,
-        trigger: Trigger<'up, '_>,
-        queues: QueuePair,
-        make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, Option<T::Tx<'bound>>)>,
-    ) -> Result<u16> {
         let interrupts = self.interrupts(trigger)?;
         let index = u16::try_from(self.made.vectors.len())?;
 
@@ -366,7 +257,6 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
                 self.of.leftovers.clone(),
                 self.of.poll,
                 index,
-                queues,
                 interrupts,
                 self.locks,
             )
@@ -387,15 +277,30 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
 
         // Cannot fail: the space has been reserved.
         self.made.vectors.push(vector, GFP_KERNEL)?;
-        if let Some(tx) = tx {
-            // SAFETY: As above.
-            let tx = unsafe { transmute_lifetime(tx) };
-            self.made.tx.push(Some(tx), GFP_KERNEL)?;
-        }
-        if queues.rx.is_some() {
-            self.made.rx += 1;
-        }
+        // SAFETY: As above.
+        let tx = unsafe { transmute_lifetime(tx) };
+        self.made.tx.push(Some(tx), GFP_KERNEL)?;
         Ok(index)
+    }
+
+    fn interrupts(&self, trigger: Trigger<'up, '_>) -> Result<Interrupts> {
+        // The vector gets this number, or none is added.
+        let index = Some(self.made.vectors.len());
+
+        Ok(match trigger {
+            Trigger::Interrupt(irq, name) => {
+                let name = self.irq_name(name, index)?;
+                [Some(Interrupt::new(irq.irq(), name)), None]
+            }
+            Trigger::Split { rx, tx } => {
+                let (rx, tx) = (rx.irq(), tx.irq());
+                [
+                    Some(Interrupt::new(rx, self.irq_name(c"rx", index)?)),
+                    Some(Interrupt::new(tx, self.irq_name(c"tx", index)?)),
+                ]
+            }
+            Trigger::Software => [None, None],
+        })
     }
 
     /// Adds the event vector, whose interrupt calls [`Driver::event`] in a thread.

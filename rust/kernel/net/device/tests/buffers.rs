@@ -501,7 +501,7 @@ mod imp {
         let device = PlainDevice::<false>::new(Plan {
             irqs: [irq.0, 0, 0, 0],
             ring: Some(ring),
-            ..Plan::new(1, 0, 0)
+            ..Plan::new(1)
         })?;
 
         device.up()?;

@@ -197,7 +197,6 @@ impl Driver for Dummy {
     ) -> Result<(Info, impl PinInit<Data<'bound>, Error>)> {
         let info = Info {
             queues: log.queues.load(Relaxed) as u16,
-            rx_only: log.rx_only.load(Relaxed) as u16,
             max_mtu: 9000,
             features: Features::NONE.with(Feature::RxHash),
             tunnels: Features::NONE.with(Feature::TunnelUdp),

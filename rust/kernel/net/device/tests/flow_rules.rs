@@ -7,7 +7,6 @@ use super::{
         Feature,
         Features, //
     },
-    dummy::Log,
     fixture::Fixture, //
 };
 
@@ -176,18 +175,6 @@ mod cases {
         assert_eq!(device.insert(bindings::RX_CLS_LOC_ANY, 0), full);
         assert_eq!(device.delete(2), 0);
         assert_eq!(device.insert(bindings::RX_CLS_LOC_ANY, 0), Ok(2));
-        Ok(())
-    }
-
-    #[test]
-    fn a_rule_has_any_receive_queue() -> Result {
-        let log = Log::new()?;
-        log.rx_only.store(1, Relaxed);
-        let device = Fixture::with_log(log)?;
-
-        assert_eq!(device.want(RULES) & RULES.0, RULES.0);
-        assert_eq!(device.insert(0, 1), Ok(0));
-        assert_eq!(device.insert(1, 2), Err(EINVAL.to_errno()));
         Ok(())
     }
 

@@ -150,11 +150,9 @@ impl<const N: usize> From<[Step; N]> for Steps {
 
 /// The device that a test wants, and what it has seen.
 pub(super) struct Plan {
-    pub(super) pairs: u16,
-    pub(super) rx_only: u16,
-    pub(super) tx_only: u16,
-    /// The pairs, receive and transmit queues that `open()` adds, if not those of the device.
-    pub(super) adds: Option<[u16; 3]>,
+    pub(super) queues: u16,
+    /// The vectors that `open()` adds, if not those of the device.
+    pub(super) adds: Option<u16>,
     /// The interrupts of the vectors; zero for none.
     pub(super) irqs: [u32; VECTORS],
     /// The only vector has the first two interrupts.
@@ -201,12 +199,10 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// A device with as many vectors of each kind, without interrupts.
-    pub(super) fn new(pairs: u16, rx_only: u16, tx_only: u16) -> Self {
+    /// A device with as many vectors, without interrupts.
+    pub(super) fn new(queues: u16) -> Self {
         Self {
-            pairs,
-            rx_only,
-            tx_only,
+            queues,
             adds: None,
             irqs: [0; VECTORS],
             is_split: false,
@@ -305,8 +301,7 @@ struct Wire {
 }
 
 pub(super) struct Poller {
-    /// That of the vector's transmit queue.
-    wire: Option<Arc<Wire>>,
+    wire: Arc<Wire>,
     ring: super::buffers::Rings,
 }
 
@@ -330,9 +325,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         plan: Arc<Plan>,
     ) -> Result<(Info, impl PinInit<Data<'bound>, Error>)> {
         let info = Info {
-            queues: plan.pairs,
-            rx_only: plan.rx_only,
-            tx_only: plan.tx_only,
+            queues: plan.queues,
             features: FEATURE,
             ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 2]))
         };
@@ -387,10 +380,6 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
                 _ => Trigger::Interrupt(request, c"plain"),
             }
         };
-        let poller = |napi: &Napi, wire| -> Result<Poller> {
-            let ring = super::buffers::Rings::new(plan.ring, data.parent, napi)?;
-            Ok(Poller { wire, ring })
-        };
         let pair = |napi: &Napi, queue| -> Result<(Poller, Tx)> {
             let wire = Arc::new(
                 Wire {
@@ -400,19 +389,15 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
                 },
                 GFP_KERNEL,
             )?;
-            Ok((poller(napi, Some(wire.clone()))?, Tx { wire }))
+            let poller = Poller {
+                wire: wire.clone(),
+                ring: super::buffers::Rings::new(plan.ring, data.parent, napi)?,
+            };
+            Ok((poller, Tx { wire }))
         };
 
-        let of_device = [cx.queues(), plan.rx_only, plan.tx_only];
-        let [pairs, rx_only, tx_only] = plan.adds.unwrap_or(of_device).map(usize::from);
-        for queue in 0..pairs {
+        for queue in 0..usize::from(plan.adds.unwrap_or(cx.queues())) {
             cx.add_vector(trigger(), |napi| pair(napi, queue))?;
-        }
-        for _ in 0..rx_only {
-            cx.add_rx_vector(trigger(), |napi| poller(napi, None))?;
-        }
-        for queue in pairs..pairs + tx_only {
-            cx.add_tx_vector(trigger(), |napi| pair(napi, queue))?;
         }
         if plan.fail.load(Relaxed) != 0 {
             return Err(ENOMEM);
@@ -486,16 +471,11 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
             plan.ring_errno.store(error.to_errno(), Relaxed);
         }
 
-        match &poller.wire {
-            Some(wire) => {
-                let packets = wire.packets.xchg(0, Relaxed);
-                cx.tx_queue()
-                    .completed(packets, wire.bytes.xchg(0, Relaxed), || 64, 1);
-                plan.completed[wire.queue].fetch_add(packets as u32, Relaxed);
-            }
-            // As if it had one.
-            None => cx.tx_queue().completed(1, 64, || 64, 1),
-        }
+        let wire = &poller.wire;
+        let packets = wire.packets.xchg(0, Relaxed);
+        cx.tx_queue()
+            .completed(packets, wire.bytes.xchg(0, Relaxed), || 64, 1);
+        plan.completed[wire.queue].fetch_add(packets as u32, Relaxed);
         Polled::Idle { received: 0 }
     }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of queue vectors of all sorts: with separate interrupts, without any, and of unequal
-//! numbers of queues.
+//! Tests of queue vectors of all sorts: with one interrupt, with two, and without any.
 
 use super::{
     irq::Irq,
@@ -35,36 +34,37 @@ mod cases {
     use super::*;
 
     #[test]
-    fn receive_and_transmit_interrupts() -> Result {
-        let (rx, tx) = (Irq::new()?, Irq::new()?);
+    fn each_vector_has_its_queues() -> Result {
+        let irqs = [Irq::new()?, Irq::new()?];
         let device = Device::new(Plan {
-            irqs: [rx.0, tx.0, 0, 0],
-            ..Plan::new(0, 1, 1)
+            irqs: [irqs[0].0, irqs[1].0, 0, 0],
+            ..Plan::new(2)
         })?;
         let plan = &device.plan;
 
         device.up()?;
-        assert_eq!(device.real_queues(), (1, 1));
-        device.raise(&rx);
-        assert_eq!(plan.polls(), [1, 0, 0, 0]);
+        assert_eq!(device.real_queues(), (2, 2));
+        for (queue, irq) in (0..).zip(&irqs) {
+            assert_eq!(device.interrupt_of(queue), Some(c_int::try_from(irq.0)?));
+        }
 
-        // Only the vector of the transmit queue completes its packets, and wakes it.
         plan.stop.store(1, Relaxed);
-        device.transmit(0)?;
-        assert!(device.is_stopped(0));
-        device.raise(&rx);
-        assert!(device.is_stopped(0));
+        device.transmit(1)?;
+        device.raise(&irqs[0]);
+        assert!(device.is_stopped(1));
+        device.raise(&irqs[1]);
+        assert!(!device.is_stopped(1));
         assert_eq!(plan.completed[0].load(Relaxed), 0);
-        device.raise(&tx);
-        assert!(!device.is_stopped(0));
-        assert_eq!(plan.completed[0].load(Relaxed), 1);
-        assert_eq!(plan.polls(), [2, 1, 0, 0]);
+        assert_eq!(plan.completed[1].load(Relaxed), 1);
+        // Counted from 1.
+        let mapping = plan.mapping.each_ref().map(|queue| queue.load(Relaxed));
+        assert_eq!(mapping[..2], [1, 2]);
 
-        // Neither is left when the device is down.
+        // Neither interrupt is left when the device is down.
         device.down();
-        device.raise(&rx);
-        device.raise(&tx);
-        assert_eq!(plan.polls(), [2, 1, 0, 0]);
+        device.raise(&irqs[0]);
+        device.raise(&irqs[1]);
+        assert_eq!(plan.polls(), [1, 1, 0, 0]);
         Ok(())
     }
 
@@ -74,7 +74,7 @@ mod cases {
         let device = Device::new(Plan {
             irqs: [rx.0, tx.0, 0, 0],
             is_split: true,
-            ..Plan::new(1, 0, 0)
+            ..Plan::new(1)
         })?;
         let plan = &device.plan;
 
@@ -89,7 +89,7 @@ mod cases {
         device.down();
         let other = Device::new(Plan {
             irqs: [tx.0, 0, 0, 0],
-            ..Plan::new(1, 0, 0)
+            ..Plan::new(1)
         })?;
         other.up()?;
         assert_eq!(device.up(), Err(EBUSY));
@@ -101,101 +101,20 @@ mod cases {
     }
 
     #[test]
-    fn more_transmit_queues() -> Result {
-        let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
-        let device = Device::new(Plan {
-            irqs: [irqs[0].0, irqs[1].0, irqs[2].0, 0],
-            ..Plan::new(1, 0, 2)
-        })?;
-        let plan = &device.plan;
-
-        device.up()?;
-        assert_eq!(device.real_queues(), (1, 3));
-        for queue in 0..3 {
-            device.transmit(queue)?;
-        }
-        device.raise(&irqs[2]);
-        let completed = || plan.completed.each_ref().map(|count| count.load(Relaxed));
-        assert_eq!(completed(), [0, 0, 1, 0]);
-        device.raise(&irqs[0]);
-        device.raise(&irqs[1]);
-        assert_eq!(completed(), [1, 1, 1, 0]);
-
-        let channels = device.channels();
-        assert_eq!((channels.max_combined, channels.combined_count), (1, 1));
-        assert_eq!((channels.max_tx, channels.tx_count), (2, 2));
-        assert_eq!((channels.max_rx, channels.rx_count), (0, 0));
-        device.down();
-        Ok(())
-    }
-
-    #[test]
-    fn more_receive_queues() -> Result {
-        let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
-        let device = Device::new(Plan {
-            irqs: [irqs[0].0, irqs[1].0, irqs[2].0, 0],
-            ..Plan::new(0, 2, 1)
-        })?;
-        let plan = &device.plan;
-
-        device.up()?;
-        assert_eq!(device.real_queues(), (2, 1));
-        for irq in &irqs {
-            device.raise(irq);
-        }
-        // Counted from 1; the vector of the transmit queue has none.
-        let mapping = plan.mapping.each_ref().map(|queue| queue.load(Relaxed));
-        assert_eq!(mapping[..3], [1, 2, 0]);
-
-        // The third vector has no place in the core's table of configurations.
-        device.down();
-        device.up()?;
-        device.transmit(0)?;
-        device.raise(&irqs[2]);
-        assert_eq!(plan.completed[0].load(Relaxed), 1);
-        Ok(())
-    }
-
-    #[test]
     fn impossible_numbers_are_refused() -> Result {
-        assert_eq!(Device::new(Plan::new(0, 0, 1)).err(), Some(EINVAL));
-        assert_eq!(Device::new(Plan::new(0, 1, 0)).err(), Some(EINVAL));
-        assert_eq!(Device::new(Plan::new(1, u16::MAX, 0)).err(), Some(EINVAL));
+        assert_eq!(Device::new(Plan::new(0)).err(), Some(EINVAL));
 
         let device = Device::new(Plan {
-            adds: Some([0, 2, 1]),
-            ..Plan::new(0, 1, 1)
+            adds: Some(2),
+            ..Plan::new(1)
         })?;
         assert_eq!(device.up(), Err(ENOSPC));
         Ok(())
     }
 
-    /// With as many queues, there are more vectors.
-    #[test]
-    fn vectors_of_other_kinds_are_refused() -> Result {
-        let irqs = [Irq::new()?, Irq::new()?, Irq::new()?, Irq::new()?];
-
-        for (has, adds) in [
-            ((2, 0, 0), [0, 2, 2]),
-            ((1, 1, 0), [0, 2, 1]),
-            ((1, 0, 1), [0, 0, 2]),
-            ((1, 1, 1), [2, 0, 0]),
-        ] {
-            let (pairs, rx_only, tx_only) = has;
-            let device = Device::new(Plan {
-                irqs: irqs.each_ref().map(|irq| irq.0),
-                adds: Some(adds),
-                ..Plan::new(pairs, rx_only, tx_only)
-            })?;
-
-            assert_eq!(device.up(), Err(ENOSPC));
-        }
-        Ok(())
-    }
-
     #[test]
     fn no_interrupt() -> Result {
-        let device = Device::new(Plan::new(0, 1, 2))?;
+        let device = Device::new(Plan::new(2))?;
 
         device.up()?;
         device.transmit(1)?;
@@ -205,28 +124,13 @@ mod cases {
         Ok(())
     }
 
-    /// Which sets their affinity.
-    #[test]
-    fn the_core_knows_of_interrupts() -> Result {
-        let irqs = [Irq::new()?, Irq::new()?];
-        let device = Device::new(Plan {
-            irqs: [irqs[0].0, irqs[1].0, 0, 0],
-            ..Plan::new(2, 0, 0)
-        })?;
-        device.up()?;
-        for (queue, irq) in (0..).zip(&irqs) {
-            assert_eq!(device.interrupt_of(queue), Some(c_int::try_from(irq.0)?));
-        }
-        Ok(())
-    }
-
     #[test]
     fn no_vector_sets_the_affinity_of_an_interrupt_that_it_does_not_get() -> Result {
         let irqs = [Irq::new()?, Irq::new()?];
         let device = Device::new(Plan {
             irqs: [irqs[0].0, irqs[1].0, 0, 0],
             is_split: true,
-            ..Plan::new(2, 0, 0)
+            ..Plan::new(2)
         })?;
 
         // The second vector wants one of the first, which frees it then. If that were watched by

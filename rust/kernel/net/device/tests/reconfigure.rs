@@ -18,7 +18,7 @@ use crate::{
 
 /// A device that is up.
 fn device() -> Result<PlainDevice<true>> {
-    let device = PlainDevice::new(Plan::new(2, 0, 0))?;
+    let device = PlainDevice::new(Plan::new(2))?;
 
     device.up()?;
     device.plan.steps();
@@ -150,7 +150,7 @@ mod cases {
 
     #[test]
     fn without_queue_management_the_device_is_restarted() -> Result {
-        let device = PlainDevice::<false>::new(Plan::new(2, 0, 0))?;
+        let device = PlainDevice::<false>::new(Plan::new(2))?;
         let plan = &device.plan;
 
         device.up()?;

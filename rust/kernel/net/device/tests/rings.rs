@@ -49,7 +49,7 @@ fn same<V: PartialEq>(is: V, wanted: V) -> Result {
 
 /// Changes the lengths while the device is up, and while it is down.
 fn change<const OPS_LOCK: bool>() -> Result {
-    let device = PlainDevice::<OPS_LOCK>::new(Plan::new(2, 0, 0))?;
+    let device = PlainDevice::<OPS_LOCK>::new(Plan::new(2))?;
     let plan = &device.plan;
 
     same(
@@ -97,7 +97,7 @@ mod cases {
 
     #[test]
     fn other_lengths_are_refused_with_a_reason() -> Result {
-        let device = PlainDevice::<false>::new(Plan::new(1, 0, 0))?;
+        let device = PlainDevice::<false>::new(Plan::new(1))?;
 
         device.up()?;
         device.plan.steps();
@@ -110,7 +110,7 @@ mod cases {
 
     #[test]
     fn old_rings_stay_if_there_is_no_memory() -> Result {
-        let device = PlainDevice::<false>::new(Plan::new(2, 0, 0))?;
+        let device = PlainDevice::<false>::new(Plan::new(2))?;
         let plan = &device.plan;
 
         device.up()?;
@@ -141,7 +141,7 @@ mod cases {
 
     #[test]
     fn a_card_that_does_not_start_gets_its_old_rings() -> Result {
-        let device = PlainDevice::<false>::new(Plan::new(1, 0, 0))?;
+        let device = PlainDevice::<false>::new(Plan::new(1))?;
         let plan = &device.plan;
 
         device.up()?;

@@ -50,7 +50,7 @@ const WHOLE: [Step; 3] = [Step::Quiesce, Step::Open, Step::Start];
 fn device(ring: Option<BufferKind>) -> Result<PlainDevice<true>> {
     let device = PlainDevice::new(Plan {
         ring,
-        ..Plan::new(2, 0, 0)
+        ..Plan::new(2)
     })?;
 
     device.up()?;
@@ -214,7 +214,7 @@ mod cases {
 
     #[test]
     fn a_device_that_is_down_has_no_memory_to_replace() -> Result {
-        let device = PlainDevice::<true>::new(Plan::new(2, 0, 0))?;
+        let device = PlainDevice::<true>::new(Plan::new(2))?;
 
         restart(&device, 1)?;
         assert_eq!(device.plan.steps(), [].into());
@@ -245,7 +245,7 @@ mod cases {
     #[test]
     fn other_queues_and_devices_are_refused() -> Result {
         let device = device(None)?;
-        let plain = PlainDevice::<false>::new(Plan::new(1, 0, 0))?;
+        let plain = PlainDevice::<false>::new(Plan::new(1))?;
 
         assert_eq!(restart(&device, 2), Err(ERANGE));
         assert_eq!(restart(&device, u32::MAX), Err(ERANGE));

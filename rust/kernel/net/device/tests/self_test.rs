@@ -61,7 +61,7 @@ mod cases {
 
     #[test]
     fn tests_have_names_that_tell_when_they_are_made() -> Result {
-        let (count, names) = PlainDevice::<false>::new(Plan::new(1, 0, 0))?.test_names();
+        let (count, names) = PlainDevice::<false>::new(Plan::new(1))?.test_names();
 
         assert_eq!(count, Some(2));
         assert!(names[0].starts_with(b"Second (offline)\0"));
@@ -72,7 +72,7 @@ mod cases {
 
     #[test]
     fn online_tests_leave_the_device_up() -> Result {
-        let device = PlainDevice::<false>::new(Plan::new(1, 0, 0))?;
+        let device = PlainDevice::<false>::new(Plan::new(1))?;
         let plan = &device.plan;
 
         device.up()?;
@@ -90,7 +90,7 @@ mod cases {
 
     #[test]
     fn offline_tests_have_the_card_for_themselves() -> Result {
-        let device = PlainDevice::<false>::new(Plan::new(2, 0, 0))?;
+        let device = PlainDevice::<false>::new(Plan::new(2))?;
         let plan = &device.plan;
 
         device.up()?;
@@ -115,7 +115,7 @@ mod cases {
 
     #[test]
     fn a_card_that_is_down_is_reset() -> Result {
-        let device = PlainDevice::<false>::new(Plan::new(1, 0, 0))?;
+        let device = PlainDevice::<false>::new(Plan::new(1))?;
         let plan = &device.plan;
 
         assert_eq!(device.test(OFFLINE), (false, [0, 0, 9]));
@@ -126,7 +126,7 @@ mod cases {
 
     #[test]
     fn a_device_that_does_not_go_up_again_has_failed() -> Result {
-        let device = PlainDevice::<false>::new(Plan::new(1, 0, 0))?;
+        let device = PlainDevice::<false>::new(Plan::new(1))?;
         let plan = &device.plan;
 
         device.up()?;

@@ -262,7 +262,7 @@ mod cases {
     #[test]
     fn only_the_own_card_proves_that_it_has_stopped() -> Result {
         let device = Fixture::new(1)?;
-        let stopped = PlainDevice::<false>::new(Plan::new(1, 0, 0))?;
+        let stopped = PlainDevice::<false>::new(Plan::new(1))?;
 
         device.allow_dma()?;
         device.up()?;

@@ -113,8 +113,6 @@ pub(in crate::net::device) struct Log {
     /// Raise the interrupts of the queue and of events while the card is being started.
     pub(in crate::net::device) early: Atomic<u32>,
     pub(in crate::net::device) queues: Atomic<u32>,
-    /// The number of vectors with a receive queue alone.
-    pub(in crate::net::device) rx_only: Atomic<u32>,
     /// Log doorbells.
     pub(in crate::net::device) doorbells: Atomic<u32>,
     /// Transmit that many packets from within the poll function.
@@ -197,7 +195,6 @@ impl Log {
                 event_irq: Atomic::new(0),
                 early: Atomic::new(0),
                 queues: Atomic::new(1),
-                rx_only: Atomic::new(0),
                 doorbells: Atomic::new(0),
                 forward: Atomic::new(0),
                 take_queue: Atomic::new(0),
