@@ -112,6 +112,8 @@ pub struct Napi {
     #[pin]
     inner: Opaque<bindings::napi_struct>,
     id: UnsafeCell<Id>,
+    /// The number of interrupts, which wraps.
+    interrupts: Atomic<u32>,
     making: attached::Making,
     #[pin]
     attached: Mutex<attached::Owned>,
@@ -132,6 +134,7 @@ impl Napi {
         pin_init!(Self {
             inner: Opaque::zeroed(),
             id: UnsafeCell::new(Id::new()),
+            interrupts: Atomic::new(0),
             making: attached::Making::none(),
             attached <- Mutex::new(attached::Owned::new(), ATTACHED, static_lock_class!()),
             leftovers,
@@ -149,6 +152,22 @@ impl Napi {
     pub(crate) fn id(&self) -> Id {
         // SAFETY: By the type invariants, it does not change meanwhile.
         unsafe { *self.id.get() }
+    }
+
+    /// Counts an interrupt, and schedules the instance.
+    ///
+    /// # Safety
+    ///
+    /// To be called by the handler of an interrupt, which is freed before the instance is deleted.
+    pub(super) unsafe fn interrupted(&self) {
+        // A vector may have two interrupts. If they come at the same time, they count as one.
+        let before = self.interrupts.load(Relaxed);
+        self.interrupts.store(before.wrapping_add(1), Relaxed);
+
+        // SAFETY: By the type invariants and the safety requirements, the instance was added to a
+        // device. If it is disabled, nothing happens. Interrupts are disabled here; with
+        // `CONFIG_PREEMPT_RT` the function disables them itself.
+        unsafe { bindings::napi_schedule_irqoff(self.as_raw()) };
     }
 
     /// Checks whether `dev` is the parent of the network device, which is bound for as long as
@@ -275,6 +294,13 @@ impl<'p> Poll<'p> {
     #[inline]
     pub(crate) fn napi(&self) -> &'p Napi {
         self.napi
+    }
+
+    /// The number of the vector's interrupts so far, which wraps. A poll that none has caused finds
+    /// the same number.
+    #[inline]
+    pub fn interrupts(&self) -> u32 {
+        self.napi.interrupts.load(Relaxed)
     }
 
     /// The device to which the queue vector belongs.

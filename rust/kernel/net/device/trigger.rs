@@ -9,6 +9,7 @@ use crate::{
         IrqRequest,
         IrqReturn, //
     },
+    net::napi::Napi,
     prelude::*,
     str::CString, //
 };
@@ -96,11 +97,10 @@ impl Interrupt {
 ///
 /// # Safety
 ///
-/// To be called by the core, with a pointer to a NAPI instance that has been added to a device.
+/// To be called by the core, with a pointer to a [`Napi`] that has been added to a device.
 unsafe extern "C" fn handle_interrupt(_irq: c_int, cookie: *mut c_void) -> bindings::irqreturn_t {
     // SAFETY: The cookie is a NAPI instance, which is deleted after the interrupt has been freed.
-    // Interrupts are disabled here; with `CONFIG_PREEMPT_RT` the function disables them itself.
-    unsafe { bindings::napi_schedule_irqoff(cookie.cast::<bindings::napi_struct>()) };
+    unsafe { (*cookie.cast_const().cast::<Napi>()).interrupted() };
 
     bindings::irqreturn_t(IrqReturn::Handled as c_uint)
 }

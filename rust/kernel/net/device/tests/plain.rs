@@ -159,6 +159,8 @@ pub(super) struct Plan {
     pub(super) is_split: bool,
     pub(super) ring: Option<BufferKind>,
     pub(super) polls: [Atomic<u32>; VECTORS],
+    /// The interrupts that its last poll knew of.
+    interrupts: [Atomic<u32>; VECTORS],
     /// The queue of received packets, by vector.
     pub(super) mapping: [Atomic<u32>; VECTORS],
     pub(super) sent: [Atomic<u32>; VECTORS],
@@ -208,6 +210,7 @@ impl Plan {
             is_split: false,
             ring: None,
             polls: [const { Atomic::new(0) }; VECTORS],
+            interrupts: [const { Atomic::new(0) }; VECTORS],
             mapping: [const { Atomic::new(u32::MAX) }; VECTORS],
             sent: [const { Atomic::new(0) }; VECTORS],
             completed: [const { Atomic::new(0) }; VECTORS],
@@ -268,6 +271,11 @@ impl Plan {
     /// How often each vector was polled.
     pub(super) fn polls(&self) -> [u32; VECTORS] {
         self.polls.each_ref().map(|polls| polls.load(Relaxed))
+    }
+
+    /// How many interrupts each vector has had, as far as it was polled since.
+    pub(super) fn interrupts(&self) -> [u32; VECTORS] {
+        self.interrupts.each_ref().map(|count| count.load(Relaxed))
     }
 
     fn note_locks(&self, dev: &Device) {
@@ -466,6 +474,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         let vector = usize::from(cx.index());
 
         plan.polls[vector].fetch_add(1, Relaxed);
+        plan.interrupts[vector].store(cx.interrupts(), Relaxed);
         plan.mapping[vector].store(cx.rx_mapping().into(), Relaxed);
         if let Err(error) = poller.ring.check(cx) {
             plan.ring_errno.store(error.to_errno(), Relaxed);

@@ -84,6 +84,7 @@ mod cases {
         assert_eq!(plan.polls(), [1, 0, 0, 0]);
         device.raise(&tx);
         assert_eq!(plan.polls(), [2, 0, 0, 0]);
+        assert_eq!(plan.interrupts(), [2, 0, 0, 0]);
 
         // The second one is in use elsewhere: neither is left.
         device.down();
@@ -97,6 +98,28 @@ mod cases {
         device.up()?;
         device.raise(&tx);
         assert_eq!(plan.polls(), [3, 0, 0, 0]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_poll_without_an_interrupt_counts_none() -> Result {
+        let irq = Irq::new()?;
+        let device = Device::new(Plan {
+            irqs: [irq.0, 0, 0, 0],
+            ..Plan::new(1)
+        })?;
+        let counts = || (device.plan.polls()[0], device.plan.interrupts()[0]);
+
+        device.up()?;
+        device.raise(&irq);
+        assert_eq!(counts(), (1, 1));
+        // SAFETY: The device is up, so the queue is linked to its instance.
+        device.settle(|| unsafe {
+            bindings::napi_schedule((*bindings::netdev_get_tx_queue(device.dev(), 0)).napi);
+        });
+        assert_eq!(counts(), (2, 1));
+        device.raise(&irq);
+        assert_eq!(counts(), (3, 2));
         Ok(())
     }
 
