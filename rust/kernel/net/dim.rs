@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Dynamic interrupt moderation.
+//!
+//! A [`Dim`] measures what comes with the interrupts of a queue, and moves step by step through a
+//! table of [`Moderation`]s to the one with the highest rate of bytes, packets and, if these stay
+//! the same, with the fewest interrupts. The poll function of the queue calls [`Dim::update`]. A
+//! driver applies the decisions in process context, see [`Moderate`].
+//!
+//! Everything that calls C is generic, and so becomes a part of the driver: the library may be a
+//! module.
+//!
+//! C header: [`include/linux/dim.h`](srctree/include/linux/dim.h)
+
+use crate::{
+    bindings,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        static_lock_class, //
+    },
+    time::{
+        ClockSource,
+        Monotonic, //
+    },
+    types::Opaque, //
+};
+
+#[cfg(CONFIG_DIMLIB = "y")]
+mod tests;
+
+/// The index of the profile with which a [`Dim`] begins, for either mode.
+const DEFAULT_INDEX: u8 = bindings::NET_DIM_DEF_PROFILE_CQE as u8;
+
+const _: () = assert!(bindings::NET_DIM_DEF_PROFILE_EQE == bindings::NET_DIM_DEF_PROFILE_CQE);
+const _: () = assert!((DEFAULT_INDEX as u32) < bindings::NET_DIM_PARAMS_NUM_PROFILES);
+
+// CAST: Numbers of an enumeration, which C has in a `u8`.
+const START_MEASURE: u8 = bindings::dim_state_DIM_START_MEASURE as u8;
+const MEASURE_IN_PROGRESS: u8 = bindings::dim_state_DIM_MEASURE_IN_PROGRESS as u8;
+const APPLY_NEW_PROFILE: u8 = bindings::dim_state_DIM_APPLY_NEW_PROFILE as u8;
+
+/// The name of a lock class. lockdep compares names by address, so this cannot be a literal, of
+/// which each driver would have its own.
+static WORK: &CStr = c"net::Dim::work";
+
+/// The limits of an interrupt: it comes when either is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moderation {
+    /// The time after which it comes, in µs.
+    pub usecs: u16,
+    /// The number of packets after which it comes.
+    pub pkts: u16,
+}
+
+/// The beginning of the time in a [`Moderation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PeriodMode {
+    /// The last interrupt. The times are up to 256 µs for reception, and 128 µs for transmission.
+    Eqe = bindings::dim_cq_period_mode_DIM_CQ_PERIOD_MODE_START_FROM_EQE as u8,
+    /// The last completion. The times are up to 64 µs.
+    Cqe = bindings::dim_cq_period_mode_DIM_CQ_PERIOD_MODE_START_FROM_CQE as u8,
+}
+
+/// A table of [`Moderation`]s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profiles {
+    is_tx: bool,
+    mode: PeriodMode,
+}
+
+impl Profiles {
+    /// The table for received packets.
+    #[inline]
+    pub const fn rx(mode: PeriodMode) -> Self {
+        Self { is_tx: false, mode }
+    }
+
+    /// The table for transmitted packets.
+    #[inline]
+    pub const fn tx(mode: PeriodMode) -> Self {
+        Self { is_tx: true, mode }
+    }
+
+    /// The one with which a [`Dim`] begins.
+    #[inline]
+    pub fn default_moderation(self) -> Moderation {
+        // SAFETY: The index was checked above.
+        unsafe { self.get(DEFAULT_INDEX) }
+    }
+
+    /// # Safety
+    ///
+    /// `index` must be less than `NET_DIM_PARAMS_NUM_PROFILES`.
+    #[inline]
+    unsafe fn get(self, index: u8) -> Moderation {
+        let (mode, index) = (self.mode as u8, c_int::from(index));
+        // SAFETY: There is such a mode, and by the safety requirements such a profile.
+        let moder = unsafe {
+            if self.is_tx {
+                bindings::net_dim_get_tx_moderation(mode, index)
+            } else {
+                bindings::net_dim_get_rx_moderation(mode, index)
+            }
+        };
+
+        Moderation {
+            usecs: moder.usec,
+            pkts: moder.pkts,
+        }
+    }
+}
+
+/// Applies the decisions of a [`Dim`].
+pub trait Moderate: Send + Sync + 'static {
+    /// Applies a decision, or leaves it to the next poll.
+    ///
+    /// The effect is measured from the first [`Dim::update`] after this has returned. Process
+    /// context, in a work item that the drop of the [`Dim`] waits for: this must not take a lock
+    /// that is held then.
+    fn moderate(&self, moderation: Moderation);
+}
+
+/// The part of a [`Dim`] that its work item uses.
+///
+/// # Invariants
+///
+/// - The `work` of `dim` is initialized, with [`run`](Self::run). It is scheduled by `net_dim()`
+///   only.
+/// - The rest of `dim` belongs to the owner of the [`Dim`]. While its state is `APPLY_NEW_PROFILE`
+///   and `is_applied` is false, this only reads it, and the work item may, too.
+/// - The profile of `dim` exists.
+#[pin_data(PinnedDrop)]
+struct Inner<T: Moderate> {
+    #[pin]
+    dim: Opaque<bindings::dim>,
+    /// The work item has applied the last decision.
+    is_applied: Atomic<bool>,
+    profiles: Profiles,
+    target: T,
+}
+
+// SAFETY: Any thread may use `dim`, one at a time, as the type invariants ensure.
+unsafe impl<T: Moderate> Send for Inner<T> {}
+
+// SAFETY: By the type invariants, references to it allow no access to `dim` but the work item's.
+unsafe impl<T: Moderate> Sync for Inner<T> {}
+
+impl<T: Moderate> Inner<T> {
+    fn new(profiles: Profiles, target: T) -> impl PinInit<Self> {
+        // INVARIANT: `net_dim()` keeps the index in the table, where the default is.
+        pin_init!(Self {
+            dim <- Opaque::ffi_init(|dim: *mut bindings::dim| {
+                // SAFETY: `dim` is valid for writing, and pinned. The key and the name are static.
+                unsafe {
+                    dim.write(bindings::dim {
+                        profile_ix: DEFAULT_INDEX,
+                        ..pin_init::zeroed()
+                    });
+                    bindings::init_work_with_key(
+                        &raw mut (*dim).work,
+                        Some(Self::run),
+                        false,
+                        WORK.as_char_ptr(),
+                        static_lock_class!().as_ptr(),
+                    );
+                }
+            }),
+            is_applied: Atomic::new(false),
+            profiles,
+            target,
+        })
+    }
+
+    /// The work item.
+    ///
+    /// # Safety
+    ///
+    /// `work` must be that of an [`Inner`], as which it must have been scheduled.
+    unsafe extern "C" fn run(work: *mut bindings::work_struct) {
+        // SAFETY: By the safety requirements.
+        let dim = unsafe { crate::container_of!(work, bindings::dim, work) };
+        let opaque = Opaque::cast_from(dim);
+        // SAFETY: As above; dropping it waits for us.
+        let this = unsafe { &*crate::container_of!(opaque, Self, dim) };
+
+        // SAFETY: By the type invariants, nothing writes to it meanwhile: we were scheduled with
+        // the state that they name, and it is in the table.
+        let moderation = unsafe { this.profiles.get((*dim).profile_ix) };
+
+        this.target.moderate(moderation);
+        this.is_applied.store(true, Release);
+    }
+}
+
+#[pinned_drop]
+impl<T: Moderate> PinnedDrop for Inner<T> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: By the type invariants, the work is initialized. The owner is gone, so nothing
+        // schedules it again.
+        unsafe { bindings::net_dim_work_cancel(self.dim.get()) };
+    }
+}
+
+/// The moderation of the interrupts of a queue, which adapts to its load.
+///
+/// It belongs to the poll function of the queue. Dropping it cancels the work item, and waits for
+/// one that runs: process context. [`Moderate::moderate`] is not called any more then.
+pub struct Dim<T: Moderate> {
+    inner: Pin<KBox<Inner<T>>>,
+}
+
+impl<T: Moderate> Dim<T> {
+    /// Begins with [`Profiles::default_moderation`], which the caller applies.
+    pub fn new(profiles: Profiles, target: T) -> Result<Self> {
+        Ok(Self {
+            inner: KBox::pin_init(Inner::new(profiles, target), GFP_KERNEL)?,
+        })
+    }
+
+    /// What the decisions are for.
+    #[inline]
+    pub fn target(&self) -> &T {
+        &self.inner.target
+    }
+
+    /// Accounts what has come with interrupts, and decides on the moderation once in 64 of them.
+    ///
+    /// These are totals, which may wrap: of interrupts, see [`Poll::interrupts`], of packets and of
+    /// bytes. To be called when all packets of an interrupt were handled. Without another
+    /// interrupt, as in busy polling, nothing is decided. Any context but NMI.
+    ///
+    /// [`Poll::interrupts`]: super::napi::Poll::interrupts
+    #[inline]
+    pub fn update(&mut self, interrupts: u32, packets: u64, bytes: u64) {
+        let dim = self.inner.dim.get();
+        // SAFETY: By the type invariants, we may read it.
+        let (state, since) = unsafe { ((*dim).state, (*dim).start_sample.event_ctr) };
+        // CAST: C has the low bits, and the differences only.
+        let event_ctr = interrupts as u16;
+
+        // Nothing is decided so soon, so the clock need not be read.
+        if state == MEASURE_IN_PROGRESS
+            && u32::from(event_ctr.wrapping_sub(since)) < bindings::DIM_NEVENTS
+        {
+            return;
+        }
+        self.measure(bindings::dim_sample {
+            time: Monotonic::ktime_get(),
+            // CAST: As above.
+            pkt_ctr: packets as u32,
+            byte_ctr: bytes as u32,
+            event_ctr,
+            comp_ctr: 0,
+        });
+    }
+
+    #[inline(never)]
+    fn measure(&mut self, sample: bindings::dim_sample) {
+        let dim = self.inner.dim.get();
+
+        // SAFETY: By the type invariants, we may read it.
+        if unsafe { (*dim).state } == APPLY_NEW_PROFILE {
+            if !self.inner.is_applied.load(Acquire) {
+                return;
+            }
+            // SAFETY: By the type invariants, `dim` is ours again. `net_dim()` has not scheduled
+            // the work since.
+            unsafe { (*dim).state = START_MEASURE };
+            self.inner.is_applied.store(false, Relaxed);
+        }
+        // SAFETY: As above, and `dim` is initialized.
+        unsafe { bindings::net_dim(dim, &sample) };
+    }
+}
