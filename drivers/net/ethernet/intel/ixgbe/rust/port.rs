@@ -57,7 +57,6 @@ use crate::{
     media::Media,
     moderation::{
         self,
-        Packets,
         PairModeration, //
     },
     offload,
@@ -159,7 +158,7 @@ impl Driver for PortDriver {
                 let poller = Poller {
                     tx,
                     rx,
-                    moderation: PairModeration::new(pair, lens),
+                    moderation: PairModeration::new(pair)?,
                     stats,
                 };
                 Ok((poller, sender))
@@ -208,26 +207,20 @@ impl Driver for PortDriver {
     ) -> Polled {
         // Free sent SKBs first, so that reception can reuse them.
         let bulk = port.flags.load(Relaxed) & FLAG_BULK_FREE != 0;
-        let (sent, completed) = poller.tx.poll(cx.tx_queue(), cx, &poller.stats, bulk);
+        let completed = poller.tx.poll(cx.tx_queue(), cx, &poller.stats, bulk);
 
         if cx.is_netpoll() {
             return Polled::Idle { received: 0 };
         }
         let (received, drained) = poller.rx.poll(&port.bar, cx, &poller.stats.poll);
-        let all = completed && drained;
-        poller.moderation.polled(
-            &port.bar,
-            &port.moderation,
-            Packets { received, sent },
-            all,
-            cx,
-        );
-
-        if all {
-            Polled::Idle { received }
-        } else {
-            Polled::Busy
+        if !(completed && drained) {
+            return Polled::Busy;
         }
+        let counters = &poller.stats.poll;
+        poller
+            .moderation
+            .polled(&port.bar, &port.moderation, counters, cx);
+        Polled::Idle { received }
     }
 
     fn closed<'bound>(_port: Pin<&Port<'bound>>, poller: Poller<'bound>, card: &CardStopped<'_>) {

@@ -109,9 +109,6 @@ fn wake_at(len: usize) -> usize {
 /// interrupt, so a busy ring has room in time.
 const MAX_COMPLETED: usize = 64;
 
-/// Bytes of a frame on the wire, by which those are counted that the card makes of a packet.
-const FULL_FRAME: usize = 1514;
-
 /// Minimum length of a packet, in bytes; the card does not send shorter ones.
 const MIN_LEN: u32 = 17;
 
@@ -394,8 +391,7 @@ pub(crate) struct TxCompletion<'a> {
 
 impl TxCompletion<'_> {
     /// Frees packets that the card has sent, up to [`most_completed`], in bulk if `bulk` is set.
-    /// Returns the number of frames that they had, roughly if the card has split packets, and
-    /// whether these were all.
+    /// Returns whether these were all.
     // Not inlined: in a function of its own, the loop's variables stay in registers.
     #[inline(never)]
     pub(crate) fn poll(
@@ -404,7 +400,7 @@ impl TxCompletion<'_> {
         cx: &Poll<'_>,
         stats: &PairStats,
         bulk: bool,
-    ) -> (usize, bool) {
+    ) -> bool {
         let limit = most_completed(queue.is_stopped(), self.consumer.free(), self.wake_at);
         let ring = &self.desc;
         let done = {
@@ -415,7 +411,7 @@ impl TxCompletion<'_> {
         };
 
         if done.packets == 0 {
-            return (0, true);
+            return true;
         }
         stats.poll.tx_packets.add(done.packets as u64);
         stats.poll.tx_bytes.add(done.bytes as u64);
@@ -425,10 +421,7 @@ impl TxCompletion<'_> {
             || self.consumer.free(),
             self.wake_at,
         );
-        (
-            done.packets.max(done.bytes / FULL_FRAME),
-            done.packets < limit,
-        )
+        done.packets < limit
     }
 
     /// Frees the remaining packets after the card was stopped, and counts them as sent or lost.
