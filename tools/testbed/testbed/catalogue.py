@@ -31,7 +31,7 @@ BENCHES = {
     **MEMORY,
     "forward": "forwarding, Rust driver against C driver",
     "tcp": "TCP over a cable, Rust driver against C driver",
-    "xmit": "many senders on one queue: sink, qdiscs; 1 to 480 simulated",
+    "xmit": "many senders on one queue: sink, qdiscs; more of them simulated",
     "insn": "instructions per forwarded packet",
-    "xmit-sim": "the simulation alone, with what xmit has measured last",
+    "xmit-sim": "the simulation alone, with what is recorded of xmit",
 }

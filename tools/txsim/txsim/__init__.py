@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A simulation of transmission: many CPUs, one queue."""
+"""A simulation of transmission: more CPUs than this machine has, one queue."""

@@ -49,9 +49,7 @@ def demo(content: Content) -> str:
 
 
 def _simulation(content: Content) -> str:
-    parts = (f"### {name}\n\n{about(name)}{_fenced(content[name])}"
-             for name in ("seed", "sensitivity"))  # fmt: skip
-    return "\n".join(parts)
+    return _fenced(content["lines"])
 
 
 def _notes(content: Content) -> str:

@@ -18,7 +18,7 @@ from testbed.catalogue import BENCHES, MEMORY
 from testbed.env import Env
 from testbed.host.ui import clock, say, since_start
 from testbed.workshop import Built, built
-from txsim import simulation
+from txsim import prediction
 
 _ROUNDS = 7
 # Counts instructions, in QEMU, where other load on the machine matters little.
@@ -27,7 +27,7 @@ _INSN = "insn"
 _IN_TURN = (forward.FORWARD, tcp.TCP)
 # Measures senders, and then simulates more of them than there are processors.
 _XMIT = measure.BENCH
-# Simulates alone, with the last measurement.
+# Simulates alone, with the recorded figures.
 _SIMULATION = "xmit-sim"
 # More than this share of other load on the machine disturbs the figures.
 _BUSY = 0.10
@@ -90,8 +90,11 @@ def main(env: Env) -> int:
     if rows:
         written += _show(env, rows, quiet)
     if {_XMIT, _SIMULATION} & {*names}:
-        written += simulation.run(env.out)
-    say("\nwritten: " + ", ".join(os.path.relpath(path, env.clone) for path in written))
+        say("\nxmit-sim")
+        for line in prediction.lines(rows if _XMIT in names else _recorded(env)):
+            say(line)
+    if written:
+        say("\nwritten: " + ", ".join(os.path.relpath(path, env.clone) for path in written))
     if env.settings.switch("RECORD"):
         _record(env, names, rows, release, quiet=quiet)
     say(f"all of it took {clock(since_start())}")
@@ -115,6 +118,12 @@ def _show(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
     return [path, *plots.draw(rows, env.out)]
 
 
+def _recorded(env: Env) -> list[Row]:
+    """The recorded figures of senders."""
+    rows = record.load(env.clone).get(_XMIT, {}).get("rows", ())
+    return [Row.from_record(one) for one in rows]
+
+
 def _record(env: Env, names: Sequence[str], rows: list[Row], release: str, *, quiet: bool) -> None:
     """Record the parts that were measured completely, and render RESULTS.md."""
     for part, why in record.refusals(names, env.settings.text("CASES"), quiet).items():
@@ -125,5 +134,5 @@ def _record(env: Env, names: Sequence[str], rows: list[Row], release: str, *, qu
         content = {"rows": record.rows_of(part, rows)}
         record.keep(env, part, content, release, rounds)
     if {_XMIT, _SIMULATION} & {*names}:
-        record.keep(env, _SIMULATION, simulation.tables())
+        record.keep(env, _SIMULATION, {"lines": prediction.lines(_recorded(env))})
     report.renew(env.clone)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,35 +12,38 @@ from testbed.bench.rows import Row
 from testbed.bench.xmit import rounds
 from testbed.bench.xmit.rounds import Found, Pair
 from testbed.host.ui import Failure
-from txsim.designs import BATCH, BY_NAME, COMBINER, LLIST, LOCK, RING, RING_LOCK
 
 _ROUND = re.compile(r"^round (\d+)$")
 _LINE = re.compile(r"rust_xmit_bench: ([\w-]+)\|(\w+)\|(?:(\w+)\|)?\s*(.*)$")
 # Counted as "power:count".
 _HISTOGRAMS = ("batches", "latencies")
+# The designs, by their names in the module.
+LABELS = {
+    "lock": "spinlock",
+    "llist": "llist, as in __dev_xmit_skb()",
+    "combiner": "combiner",
+    "batch": "combiner, batch enqueue",
+    "ring-lock": "ring, TX queue lock",
+    "ring": "ring, combiner, doorbell per batch",
+}
 _PAIRS = (
-    Pair("xmit", COMBINER.name, LLIST.name),
-    Pair("xmit", BATCH.name, LLIST.name, " batch enqueue"),
-    Pair("xmit-lock", LLIST.name, LOCK.name, " llist"),
-    Pair("xmit-lock", BATCH.name, LOCK.name, " batch enqueue"),
-    Pair("xmit-ring", RING.name, RING_LOCK.name, " one ring", doorbells=True),
+    Pair("xmit", "combiner", "llist"),
+    Pair("xmit", "batch", "llist", " batch enqueue"),
+    Pair("xmit-lock", "llist", "lock", " llist"),
+    Pair("xmit-lock", "batch", "lock", " batch enqueue"),
+    Pair("xmit-ring", "ring", "ring-lock", " one ring", doorbells=True),
 )
 
 
 @dataclass
 class Figures:
-    """All figures by design and number of senders, and the parameters of the run."""
+    """All figures by design and number of senders."""
 
-    # Nanoseconds, by name.
-    parameters: dict[str, float]
     found: dict[tuple[str, int], Found]
 
     def record(self) -> dict[str, Any]:
         """As out/xmit.json has it."""
-        return {
-            "parameters": {name: round(value, 3) for name, value in self.parameters.items()},
-            "figures": [{**one.record(), "senders": n} for (_, n), one in self.found.items()],
-        }
+        return {"figures": [{**one.record(), "senders": n} for (_, n), one in self.found.items()]}
 
     def rows(self) -> list[Row]:
         """Pairs of designs, and doorbells per packet."""
@@ -50,7 +52,6 @@ class Figures:
 
 def parse(lines: Iterable[str]) -> Figures:
     """The figures in the lines of the module; other lines separate the rounds."""
-    parameters: dict[str, list[float]] = defaultdict(list)
     found: dict[tuple[str, int], Found] = {}
     number = 0
     for line in lines:
@@ -59,9 +60,7 @@ def parse(lines: Iterable[str]) -> Figures:
         elif match := _LINE.search(line):
             name, second, what, value = match.groups()
             try:
-                if name == "parameter":
-                    parameters[second].append(int(value) / 1000)
-                elif name in BY_NAME and what:
+                if name in LABELS and what:
                     senders = int(second)
                     case = f"{senders} sender{'s' if senders > 1 else ''}"
                     figure = found.setdefault((name, senders), Found(case, name))
@@ -71,8 +70,7 @@ def parse(lines: Iterable[str]) -> Figures:
     for (name, senders), figure in found.items():
         if not figure.ns:
             raise Failure(f"the benchmark of {name} with {senders} senders reported no time")
-    # Disturbances only make times longer.
-    return Figures({name: min(values) for name, values in parameters.items()}, found)
+    return Figures(found)
 
 
 def _count(figure: Found, number: int, what: str, value: str) -> None:
@@ -89,6 +87,5 @@ def _count(figure: Found, number: int, what: str, value: str) -> None:
 
 def sentences(figures: Figures) -> list[str]:
     """Every design with all that was counted, by number of senders."""
-    labels = {name: design.label for name, design in BY_NAME.items()}
     found = sorted(figures.found.items(), key=lambda one: one[0][1])
-    return rounds.sentences("xmit", [figure for _, figure in found], labels)
+    return rounds.sentences("xmit", [figure for _, figure in found], LABELS)
