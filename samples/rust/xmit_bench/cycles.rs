@@ -3,12 +3,9 @@
 //! Work that takes a given number of cycles.
 
 use core::hint::black_box;
-use kernel::{
-    prelude::*,
-    time::{
-        Instant,
-        Monotonic, //
-    }, //
+use kernel::time::{
+    Instant,
+    Monotonic, //
 };
 
 /// Cycles per step: three for the multiplication, on common CPUs, and one for the addition.
@@ -54,20 +51,4 @@ pub(crate) fn clock_step() -> u64 {
     } else {
         least
     }
-}
-
-/// Reports the time that this many cycles take on this machine.
-pub(crate) fn report(name: &str, cycles: u32) {
-    const TIMES: u32 = 10_000;
-    let (mut work, mut least) = (Work::new(), u64::MAX);
-
-    // Disturbances only add time, so the minimum counts.
-    for _ in 0..5 {
-        let start = Instant::<Monotonic>::now();
-        for _ in 0..TIMES {
-            work.spend(cycles);
-        }
-        least = least.min(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
-    }
-    pr_info!("parameter|{name}|{}\n", least * 1000 / u64::from(TIMES));
 }

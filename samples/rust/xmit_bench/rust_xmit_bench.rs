@@ -24,7 +24,6 @@ mod designs;
 mod histogram;
 mod race;
 mod sink;
-mod transfer;
 
 use race::Plan;
 use sink::Costs;
@@ -92,12 +91,6 @@ impl kernel::Module for RustXmitBench {
         };
         let think = module_parameters::think_cycles.value();
         let clock_step = cycles::clock_step();
-
-        cycles::report("think", think);
-        cycles::report("call", costs.call);
-        cycles::report("packet", costs.packet);
-        cycles::report("doorbell", costs.doorbell);
-        transfer::report()?;
 
         let mut senders = 1;
         while senders <= most {
