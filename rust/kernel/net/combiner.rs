@@ -18,15 +18,9 @@
 //! becomes the combiner and waits for the lock, and it is the only one that waits. There is never
 //! an element on the list without a combiner that is bound to take it.
 //!
-//! [`Combiner::push`] hands the role to the caller as a [`Turn`], for uses that do not fit
-//! `submit`. A turn excludes all others until it is given up. It is no lock though: there is no way
-//! to wait for it.
-//!
 //! # Context
 //!
-//! [`Combiner::push`] can be called in any context, including interrupt handlers, and while batches
-//! are worked off. [`Combiner::submit`] may have to take the lock, so it can be called where that
-//! can be taken, but not by the holder of the lock: not in the closure that gets the batches, nor
+//! [`Combiner::submit`] may have to take the lock, so it can be called where that can be taken, but not by the holder of the lock: not in the closure that gets the batches, nor
 //! in an interrupt handler, unless the lock keeps that away. Elements are worked off in the context
 //! of the combiner: if that is preempted, the elements of other CPUs wait for it. Disable
 //! preemption or bottom halves around it where that matters, as the network stack does when it
@@ -113,7 +107,7 @@ use word::{
 ///
 /// `first` has one of the values that [`role`] describes. If it points to a node, the list owns the
 /// element of that node and those of all nodes behind it. While it is not idle, the role belongs to
-/// one [`Turn`], which may have been forgotten, or to C code.
+/// one `Turn`, which may have been forgotten, or to C code.
 #[repr(C)]
 pub struct Combiner<P: Link> {
     // Next to each other: a CPU that adds an element behind others needs both. C code has the same
@@ -133,7 +127,7 @@ unsafe impl<P: Link + Send> Sync for Combiner<P> {}
 
 /// The result of pushing an element.
 #[must_use = "the element, or the whole list, is dropped with it"]
-pub enum Pushed<'a, P: Link> {
+enum Pushed<'a, P: Link> {
     /// Another CPU is the combiner: the element is on the list.
     Behind,
     /// The list was idle: the caller is the combiner, and the element is the first one to be done.
@@ -171,7 +165,7 @@ impl<P: Link> Combiner<P> {
     ///
     /// An element that finds the list idle is always accepted.
     #[inline]
-    pub fn push(&self, element: P, limit: usize) -> Pushed<'_, P> {
+    fn push(&self, element: P, limit: usize) -> Pushed<'_, P> {
         let node = element.into_node();
         // INVARIANT: The list owns the element if this adds it.
         let added = role::add(&self.first, &self.behind, limit, node.as_ptr(), |older| {
@@ -290,7 +284,7 @@ impl<P: Link> Drop for Combiner<P> {
 /// If it is `held`, this is the combiner of `list`: there is no other one. If not, there is no
 /// `own`.
 #[must_use = "the elements on the list are dropped with it"]
-pub struct Turn<'a, P: Link> {
+struct Turn<'a, P: Link> {
     list: &'a Combiner<P>,
     held: bool,
     /// The element with which it got the role, until the first batch.
@@ -300,7 +294,7 @@ pub struct Turn<'a, P: Link> {
 impl<P: Link> Turn<'_, P> {
     /// Takes all elements. If there are none, this is the end of the turn.
     #[inline]
-    pub fn take(&mut self) -> Option<Drain<P>> {
+    fn take(&mut self) -> Option<Drain<P>> {
         if !self.held {
             return None;
         }
@@ -318,7 +312,7 @@ impl<P: Link> Turn<'_, P> {
     /// Takes all elements, if any, and ends the turn: the next element that is added begins
     /// another.
     #[inline]
-    pub fn take_last(mut self) -> Drain<P> {
+    fn take_last(mut self) -> Drain<P> {
         self.release()
     }
 

@@ -117,7 +117,6 @@ pub use self::{
         PollStats,
         Stats64, //
     },
-    trigger::Trigger,
     virtual_device::{
         NoParent,
         VirtualDevice, //

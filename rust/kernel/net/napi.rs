@@ -19,10 +19,8 @@ use super::{
     queue::Completions,
     skbuff::{
         DropReason,
-        OwnHead,
         SkBuff,
-        UniqueSkBuff,
-        UnsharedSkBuff, //
+        UniqueSkBuff, //
     }, //
 };
 
@@ -352,25 +350,9 @@ impl<'p> Poll<'p> {
         }
     }
 
-    /// As [`Self::receive`], past GRO: `skb` may be a clone, and its data is not copied.
-    ///
-    /// References that the packet has from its sender are removed. If that fails for lack of
-    /// memory, it is dropped.
-    pub fn receive_cloned(&self, skb: UnsharedSkBuff) {
-        if let Some(skb) = self.prepare_cloned(skb) {
-            let skb = SkBuff::from(skb).into_raw().as_ptr();
-
-            // SAFETY: The packet is ours, and ready for the stack. This is softirq context, or
-            // there would be none.
-            unsafe { bindings::netif_receive_skb(skb) };
-        }
-    }
-
     /// Makes a received frame ready for the stack, or drops it.
-    ///
-    /// It must have neither a socket nor a route.
     #[inline]
-    pub(super) fn prepare<P: OwnHead>(&self, skb: P) -> Option<P> {
+    pub(super) fn prepare(&self, skb: UniqueSkBuff) -> Option<UniqueSkBuff> {
         if self.is_netpoll() {
             refuse(skb.into());
             return None;
@@ -378,19 +360,6 @@ impl<'p> Poll<'p> {
         let skb = self.device().take_in(skb)?;
         // SAFETY: There is no other reference to the packet.
         unsafe { (*skb.as_raw()).queue_mapping = self.rx_mapping() };
-        Some(skb)
-    }
-
-    /// Makes a packet that was transmitted, and may be a clone, ready for the stack past GRO, or
-    /// drops it.
-    pub(super) fn prepare_cloned(&self, mut skb: UnsharedSkBuff) -> Option<UnsharedSkBuff> {
-        if !self.is_netpoll() && skb.scrub(GFP_ATOMIC).is_err() {
-            SkBuff::from(skb).drop_with(DropReason::NoMemory);
-            return None;
-        }
-        let skb = self.prepare(skb)?;
-        // SAFETY: The packet is ours, and the instance is being polled here.
-        unsafe { bindings::skb_mark_napi_id(skb.as_raw(), self.napi.as_raw()) };
         Some(skb)
     }
 

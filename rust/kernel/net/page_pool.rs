@@ -176,7 +176,6 @@ impl PagePool {
 
         let mut params = bindings::page_pool_params::default();
 
-        params.__bindgen_anon_1.fast.order = layout.order();
         params.__bindgen_anon_1.fast.pool_size = pages;
         params.__bindgen_anon_1.fast.nid = bindings::NUMA_NO_NODE;
         params.__bindgen_anon_1.fast.dev = dev.as_raw();

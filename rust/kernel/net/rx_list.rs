@@ -27,8 +27,7 @@ use super::{
     skbuff::{
         RxHash,
         SkBuff,
-        UniqueSkBuff,
-        UnsharedSkBuff, //
+        UniqueSkBuff, //
     }, //
 };
 use crate::{
@@ -231,16 +230,6 @@ impl<'a> RxList<'a> {
         if self.goes_to_gro(protocol) {
             self.push_to_gro(skb);
         } else {
-            self.append(skb.into());
-        }
-    }
-
-    /// Puts a packet that was transmitted on the list, past GRO: it may be a clone.
-    ///
-    /// As [`Poll::receive_cloned`].
-    pub fn push_cloned(&mut self, skb: UnsharedSkBuff) {
-        if let Some(skb) = self.cx.prepare_cloned(skb) {
-            self.build_staged();
             self.append(skb);
         }
     }
@@ -418,7 +407,7 @@ impl<'a> RxList<'a> {
 
     /// Puts a packet on the list that is ready for the stack.
     #[inline(always)]
-    fn append(&mut self, skb: UnsharedSkBuff) {
+    fn append(&mut self, skb: UniqueSkBuff) {
         let node = SkBuff::from(skb).into_raw().cast::<bindings::list_head>();
 
         // SAFETY: The packet is ours, and not on a list. By the type invariants, so is `last`, if

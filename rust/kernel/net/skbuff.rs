@@ -19,14 +19,12 @@
 //! | type | other references to it | its data | what can be done with it |
 //! | --- | --- | --- | --- |
 //! | [`SkBuff`] | maybe | may be shared | read, transmit, free |
-//! | [`UnsharedSkBuff`] | none | may be shared | also link it, receive it past GRO |
-//! | [`UniqueSkBuff`] | none | ours alone | also edit it, receive it by GRO |
+//! | [`UniqueSkBuff`] | none | ours alone | also edit it, receive it |
 //!
 //! The stack transmits a [`SkBuff`], which a driver gets as a [`TxSkBuff`]: that can be returned as
 //! long as it is the packet of the stack. A packet that was just allocated, or built around a
-//! receive buffer, is a [`UniqueSkBuff`]. Each state can be converted to those above it in the
-//! table, and back with a check, which copies what is shared: [`SkBuff::unshare`],
-//! [`SkBuff::into_unique`].
+//! receive buffer, is a [`UniqueSkBuff`]. That can be converted to a [`SkBuff`], and back with
+//! [`SkBuff::into_unique`], which copies what is shared.
 //!
 //! [`napi::Poll::receive`]: super::napi::Poll::receive
 
@@ -43,23 +41,21 @@ use crate::{
 
 use core::{
     mem::ManuallyDrop,
-    ptr::NonNull,
+    ptr::{
+        self,
+        NonNull, //
+    },
     slice, //
 };
 
 mod joined;
 mod offload;
-mod own;
 mod segmentation;
 mod tests;
 mod tx;
 mod unique;
-mod unshared;
 
-pub(in crate::net) use self::{
-    offload::set_protocol,
-    own::OwnHead, //
-};
+pub(in crate::net) use self::offload::set_protocol;
 pub use self::{
     offload::{
         ChecksumKind,
@@ -75,8 +71,7 @@ pub use self::{
         TxSkBuff,
         Xmit, //
     },
-    unique::UniqueSkBuff,
-    unshared::UnsharedSkBuff, //
+    unique::UniqueSkBuff, //
 };
 
 /// Why a packet was not delivered.
@@ -221,8 +216,8 @@ impl SkBuff {
     }
 
     /// Whether the data may be shared with a clone.
-    #[inline]
-    pub fn is_cloned(&self) -> bool {
+    #[cfg(CONFIG_KUNIT)]
+    pub(in crate::net) fn is_cloned(&self) -> bool {
         // SAFETY: `self.ptr` is valid by the type invariants.
         let cloned = unsafe { bindings::sk_buff::cloned_raw(self.as_raw()) } != 0;
 
@@ -288,19 +283,9 @@ impl SkBuff {
         Ok(self)
     }
 
-    /// Makes sure that there is no other reference to the packet: if there is one, a clone takes
-    /// its place.
-    ///
-    /// # Errors
-    ///
-    /// Returns the packet if there is no memory for a clone.
-    #[inline]
-    pub fn unshare(self, flags: Flags) -> Result<UnsharedSkBuff, Self> {
-        UnsharedSkBuff::new(self).or_else(|skb| skb.clone_unshared(flags))
-    }
-
+    /// Returns a clone, to which there is no other reference.
     #[cold]
-    fn clone_unshared(self, flags: Flags) -> Result<UnsharedSkBuff, Self> {
+    fn into_clone(self, flags: Flags) -> Result<Self, Self> {
         // SAFETY: The packet is valid, and `flags` allow the context.
         let clone = unsafe { bindings::skb_clone(self.as_raw(), allowed(flags)) };
         let Some(clone) = NonNull::new(clone) else {
@@ -309,7 +294,48 @@ impl SkBuff {
 
         self.consume();
         // SAFETY: The clone is new, so this is the only reference to it.
-        UnsharedSkBuff::new(unsafe { Self::from_raw(clone) })
+        Ok(unsafe { Self::from_raw(clone) })
+    }
+
+    /// Removes the state of the packet's sender, as `dev_forward_skb()` does, and its device.
+    ///
+    /// # Errors
+    ///
+    /// [`EBUSY`] if interrupts are disabled: a socket cannot be released then. [`ENOMEM`] if there
+    /// is no memory for a copy of what user space may still write to.
+    ///
+    /// # Safety
+    ///
+    /// There must be no other reference to the packet.
+    unsafe fn scrub(&self, flags: Flags) -> Result {
+        // SAFETY: There are no requirements.
+        if unsafe { bindings::irqs_disabled() } {
+            return Err(EBUSY);
+        }
+
+        // SAFETY: The packet is valid, and there is no other reference to it. Interrupts are
+        // enabled, so this is a context in which sockets, routes and connections can be released.
+        unsafe {
+            to_result(bindings::skb_orphan_frags(self.as_raw(), allowed(flags)))?;
+            bindings::skb_orphan(self.as_raw());
+            bindings::skb_scrub_packet(self.as_raw(), true);
+            // A sum over the whole packet would not be right without the Ethernet header.
+            bindings::skb_forward_csum(self.as_raw());
+            offload::clear_priority(self);
+        }
+        // It is on no device until one receives it: no queue takes it for one of its own, and the
+        // number of the queue that has transmitted it is not taken for that of a receive queue.
+        //
+        // SAFETY: The packet is valid, and there is no other reference to it.
+        unsafe {
+            (*self.as_raw()).queue_mapping = 0;
+            (*self.as_raw())
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .dev = ptr::null_mut();
+        }
+        Ok(())
     }
 
     /// Makes the packet ours alone, as if it had just come from a wire.
@@ -341,9 +367,24 @@ impl SkBuff {
     /// ```
     #[inline]
     pub fn into_unique(self, flags: Flags) -> Result<UniqueSkBuff, Self> {
-        self.unshare(flags)?
-            .into_unique(flags)
-            .map_err(|skb| skb.into())
+        let skb = if self.is_shared() {
+            self.into_clone(flags)?
+        } else {
+            self
+        };
+
+        // SAFETY: The only reference is ours, and it takes a reference to make another one.
+        if unsafe { skb.scrub(flags) }.is_err() {
+            return Err(skb);
+        }
+        // SAFETY: The packet is valid, and there is no other reference to it. `flags` allow the
+        // context.
+        if unsafe { bindings::skb_unclone(skb.as_raw(), allowed(flags)) } != 0 {
+            return Err(skb);
+        }
+        // SAFETY: This is the only reference, there are no clones any more, and the packet has been
+        // scrubbed.
+        Ok(unsafe { UniqueSkBuff::from_new(skb.into_raw()) })
     }
 
     #[inline]

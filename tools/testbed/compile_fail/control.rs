@@ -41,10 +41,7 @@ use kernel::{
             BulkStats,
             SkbFreeList, //
         },
-        skbuff::{
-            SkBuff,
-            UnsharedSkBuff, //
-        }, //
+        skbuff::SkBuff, //
     },
     new_spinlock,
     percpu::PerCpu,
@@ -110,12 +107,13 @@ pub fn list<T: HasNode>(list: &LockLessList<KBox<T>>, element: KBox<T>) -> Optio
     list.take_all().reverse().pop()
 }
 
-pub fn combine(list: &Combiner<UnsharedSkBuff>, skb: SkBuff, sent: &SpinLock<usize>) -> bool {
-    let Ok(skb) = UnsharedSkBuff::new(skb) else {
-        return false;
-    };
+pub fn combine<T: HasNode>(
+    list: &Combiner<KBox<T>>,
+    element: KBox<T>,
+    sent: &SpinLock<usize>,
+) -> bool {
     let lock = || sent.lock();
-    let submitted = list.submit(skb, 1000, 64, lock, |sent, batch| **sent += batch.len());
+    let submitted = list.submit(element, 1000, 64, lock, |sent, batch| **sent += batch.len());
     matches!(submitted, Ok(Disposition::Done))
 }
 
@@ -193,12 +191,11 @@ pub fn poll(cx: &Poll<'_>, rx: &mut TxConsumer<'_>, stats: &BulkStats) -> usize 
         .packets
 }
 
-pub fn loop_back(cx: &Poll<'_>, one: SkBuff, another: SkBuff) -> Result<(), SkBuff> {
+pub fn loop_back(cx: &Poll<'_>, transmitted: SkBuff) -> Result<(), SkBuff> {
     let mut list = RxList::new(cx);
-    let mut skb = one.into_unique(GFP_ATOMIC)?;
+    let mut skb = transmitted.into_unique(GFP_ATOMIC)?;
 
     skb.data_mut().reverse();
     list.push(skb, Protocol::Other);
-    list.push_cloned(another.unshare(GFP_ATOMIC)?);
     Ok(())
 }

@@ -73,7 +73,7 @@ impl<F: 'static> Driver for Card<F> {
     type Doorbell = Immediate;
 
     fn probe<'bound>(_: &'bound Device<Bound>, (): ()) -> Result<(Info, impl PinInit<(), Error>)> {
-        Ok((Info::new(MacAddress::BROADCAST), Ok(())))
+        Ok((Info::new(MacAddress::from([2; 6])), Ok(())))
     }
 
     fn open<'bound>(_: &mut Opening<'_, 'bound, Self>) -> Result {

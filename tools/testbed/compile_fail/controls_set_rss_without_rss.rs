@@ -93,7 +93,7 @@ impl Driver for Card {
     type Doorbell = Immediate;
 
     fn probe<'bound>(_: &'bound Device<Bound>, (): ()) -> Result<(Info, impl PinInit<(), Error>)> {
-        Ok((Info::new(MacAddress::BROADCAST), Ok(())))
+        Ok((Info::new(MacAddress::from([2; 6])), Ok(())))
     }
 
     fn open<'bound>(_: &mut Opening<'_, 'bound, Self>) -> Result {

@@ -19,7 +19,7 @@ use kernel::{
 };
 
 pub fn start_xmit<'call>(skb: TxSkBuff<'call>) -> Xmit<'call> {
-    match SkBuff::from(skb).unshare(GFP_ATOMIC) {
+    match SkBuff::from(skb).into_unique(GFP_ATOMIC) {
         //~ Ok(skb) => SkBuff::from(skb).consume(),
         Ok(skb) => return Xmit::Busy(SkBuff::from(skb)),
         Err(skb) => skb.drop_with(DropReason::NoMemory),

@@ -6,14 +6,8 @@
 mod cases {
     use super::super::*;
     use crate::{
-        bindings,
         impl_has_llist_node,
         kthread,
-        net::skbuff::{
-            SkBuff,
-            UniqueSkBuff,
-            UnsharedSkBuff, //
-        },
         new_spinlock,
         sync::{
             atomic::{
@@ -24,10 +18,7 @@ mod cases {
             SpinLock, //
         }, //
     };
-    use core::{
-        mem,
-        ptr::NonNull, //
-    };
+    use core::mem;
 
     struct Element {
         number: u32,
@@ -339,35 +330,6 @@ mod cases {
         drop(turn.take());
         mem::forget(turn);
         drop(list);
-        Ok(())
-    }
-
-    #[test]
-    fn packets_can_be_combined() -> Result {
-        let list = Combiner::new();
-        let packet = |byte| -> Result<UnsharedSkBuff> {
-            let mut skb = UniqueSkBuff::alloc(64, GFP_KERNEL)?;
-            skb.put(&[byte])?;
-            Ok(skb.into())
-        };
-
-        let Pushed::First(mut turn) = list.push(packet(0)?, 8) else {
-            return Err(EINVAL);
-        };
-        assert!(matches!(list.push(packet(1)?, 8), Pushed::Behind));
-        for (number, skb) in turn.take().ok_or(EINVAL)?.enumerate() {
-            let skb = SkBuff::from(skb);
-            assert_eq!(skb.data(), [number as u8]);
-            skb.consume();
-        }
-
-        let skb = SkBuff::from(packet(2)?);
-        // SAFETY: The packet is valid, so its reference count can be raised.
-        unsafe { bindings::refcount_inc(&raw mut (*skb.as_raw()).users) };
-        // SAFETY: The new reference is ours.
-        let other = unsafe { SkBuff::from_raw(NonNull::new(skb.as_raw()).ok_or(EINVAL)?) };
-        assert!(UnsharedSkBuff::new(skb).is_err());
-        assert!(UnsharedSkBuff::new(other).is_ok());
         Ok(())
     }
 

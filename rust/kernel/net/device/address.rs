@@ -19,7 +19,7 @@ use crate::{
 ///
 /// let address = MacAddress::from([0x02, 0, 0, 0, 0, 0x01]);
 /// assert!(address.is_valid_unicast());
-/// assert!(!MacAddress::BROADCAST.is_valid_unicast());
+/// assert!(!MacAddress::from([0xff; 6]).is_valid_unicast());
 /// assert!(!MacAddress::from([0; 6]).is_valid_unicast());
 /// assert_eq!(address.octets()[5], 1);
 /// ```
@@ -31,9 +31,6 @@ impl MacAddress {
     /// Number of bytes in an address.
     pub const LEN: usize = bindings::ETH_ALEN as usize;
 
-    /// The address that reaches every station.
-    pub const BROADCAST: Self = Self([0xff; Self::LEN]);
-
     /// The bytes of the address, in the order in which they are transmitted.
     #[inline]
     pub const fn octets(&self) -> &[u8; Self::LEN] {
@@ -42,7 +39,7 @@ impl MacAddress {
 
     /// Whether this addresses a group of stations: multicast, or broadcast.
     #[inline]
-    pub const fn is_multicast(&self) -> bool {
+    pub(super) const fn is_multicast(&self) -> bool {
         self.0[0] & 1 != 0
     }
 
@@ -50,17 +47,6 @@ impl MacAddress {
     #[inline]
     pub fn is_valid_unicast(&self) -> bool {
         !self.is_multicast() && self.0 != [0; Self::LEN]
-    }
-
-    /// A random, locally administered address.
-    pub fn random() -> Self {
-        let mut octets = [0; Self::LEN];
-
-        // SAFETY: The pointer and the length describe `octets`.
-        unsafe { bindings::get_random_bytes(octets.as_mut_ptr().cast(), octets.len()) };
-
-        octets[0] = (octets[0] & !1) | 2;
-        Self(octets)
     }
 }
 

@@ -13,11 +13,9 @@ use crate::{
     net::skbuff::{
         set_protocol,
         DropReason,
-        OwnHead,
         SkBuff,
-        UnsharedSkBuff, //
+        UniqueSkBuff, //
     },
-    prelude::*,
     types::Opaque, //
 };
 
@@ -128,34 +126,9 @@ impl Device {
 }
 
 impl Device {
-    /// Has a packet that was transmitted received by this device, through the backlog of the CPU
-    /// (`netif_rx()`).
-    ///
-    /// For devices without a poll function, whose packets come from [`Driver::start_xmit`]. The
-    /// packet may be a clone, as it bypasses GRO. The state of its sender is removed from it.
-    /// Returns whether the stack has taken it: it is dropped if its linear part does not hold an
-    /// Ethernet header, if the device is down, if the backlog is full, and with interrupts
-    /// disabled. Else any context.
-    pub fn receive_later(&self, mut skb: UnsharedSkBuff) -> bool {
-        if skb.scrub(GFP_ATOMIC).is_err() {
-            SkBuff::from(skb).drop_with(DropReason::NoMemory);
-            return false;
-        }
-        let Some(skb) = self.take_in(skb) else {
-            return false;
-        };
-
-        let skb = SkBuff::from(skb).into_raw().as_ptr();
-        // SAFETY: The packet is ours, and ready for the stack. Interrupts are enabled. The device
-        // is valid: if it is being unregistered, it is down, or the backlog is flushed after that.
-        unsafe { bindings::netif_rx(skb) == bindings::NET_RX_SUCCESS as c_int }
-    }
-
     /// Makes a frame one that this device has received, or drops it.
-    ///
-    /// It must have neither a socket nor a route.
     #[inline]
-    pub(in crate::net) fn take_in<P: OwnHead>(&self, mut skb: P) -> Option<P> {
+    pub(in crate::net) fn take_in(&self, mut skb: UniqueSkBuff) -> Option<UniqueSkBuff> {
         if skb.head_len() < bindings::ETH_HLEN {
             drop_short(skb.into());
             return None;

@@ -16,15 +16,13 @@ use crate::{
 
 use core::cell::Cell;
 
-/// The reason for the poll function of a queue vector to run, see
-/// [`Opening::add_vector`](super::Opening::add_vector).
-pub enum Trigger<'up, 'name> {
-    /// An interrupt that nothing else raises (MSI-X, MSI). It is named after the device, the string
-    /// and the number of the vector.
+/// The reason for the poll function of a queue vector to run.
+pub(super) enum Trigger<'up, 'name> {
+    /// An interrupt with its name, see [`Opening::add_queue_vector`].
+    ///
+    /// [`Opening::add_queue_vector`]: super::Opening::add_queue_vector
     Interrupt(IrqRequest<'up>, &'name CStr),
-    /// One interrupt that reports received packets, and one for transmitted packets, neither of
-    /// which anything else raises. Both have the same poll function run, and
-    /// [`Driver::rearm`](super::Driver::rearm) turns both on again.
+    /// An interrupt for each queue.
     Split {
         /// The one for received packets.
         rx: IrqRequest<'up>,

@@ -6,12 +6,12 @@ use crate::bindings;
 
 /// A receive buffer, and the part of it that the device writes.
 ///
-/// A buffer is a page ([`Layout::new`]), half of one ([`Layout::half_page`]), so that a page serves
-/// two short packets, or several pages ([`Layout::pages`]), so that a long packet is in one buffer.
+/// A buffer is a page ([`Layout::new`]), or half of one ([`Layout::half_page`]), so that a page
+/// serves two short packets.
 ///
 /// # Invariants
 ///
-/// `size` is half of a page, or a power of two of pages. `headroom + len` and the C side's
+/// `size` is a page, or half of one. `headroom + len` and the C side's
 /// `struct skb_shared_info` fit into it, and `len` is not 0. `headroom + len` is less than
 /// `u16::MAX`: an SKB has the offsets of its headers in 16 bits, of which all ones are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +23,8 @@ pub struct Layout {
 
 impl Layout {
     /// Bytes at the end of a buffer that are reserved for the SKB that is built around it.
-    pub const TAILROOM: usize =
+    const TAILROOM: usize =
         size_of::<bindings::skb_shared_info>().next_multiple_of(1 << bindings::L1_CACHE_SHIFT);
-
-    /// The largest order of [`Self::pages`]: memory of higher orders is hard to come by.
-    pub const MAX_ORDER: u32 = bindings::PAGE_ALLOC_COSTLY_ORDER;
 
     /// Creates a layout of a page: `headroom` bytes that the device leaves alone, followed by `len`
     /// bytes that it may write.
@@ -65,28 +62,6 @@ impl Layout {
         Self::of_size(bindings::PAGE_SIZE / 2, headroom, len)
     }
 
-    /// As [`Self::new`], of 2 to the power of `order` pages, up to [`Self::MAX_ORDER`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use kernel::net::page_pool::Layout;
-    ///
-    /// let layout = Layout::pages(2, 64, 9216).ok_or(EINVAL)?;
-    /// assert_eq!(layout.size(), 4 * kernel::page::PAGE_SIZE);
-    /// assert!(Layout::pages(Layout::MAX_ORDER + 1, 64, 9216).is_none());
-    /// // All headers begin within 64 KiB, whatever the size of a page.
-    /// assert!(Layout::pages(Layout::MAX_ORDER, u16::MAX, 1024).is_none());
-    /// assert!(Layout::pages(Layout::MAX_ORDER, 1024, u16::MAX - 1024).is_none());
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub const fn pages(order: u32, headroom: u16, len: u16) -> Option<Self> {
-        if order > Self::MAX_ORDER {
-            return None;
-        }
-        Self::of_size(bindings::PAGE_SIZE << order, headroom, len)
-    }
-
     /// `size` must be that of a buffer.
     const fn of_size(size: usize, headroom: u16, len: u16) -> Option<Self> {
         let end = headroom as usize + len as usize;
@@ -122,15 +97,6 @@ impl Layout {
             2
         } else {
             1
-        }
-    }
-
-    /// The order of the pages of a buffer, or of the one that two of them share.
-    pub(super) const fn order(self) -> u32 {
-        if self.is_half() {
-            0
-        } else {
-            (self.size() / bindings::PAGE_SIZE).trailing_zeros()
         }
     }
 

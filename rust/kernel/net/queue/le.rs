@@ -29,7 +29,6 @@ use crate::{
 /// use kernel::net::queue::Le64;
 ///
 /// let word = Le64::new(0x0102);
-/// assert_eq!(word.to_bytes(), [2, 1, 0, 0, 0, 0, 0, 0]);
 /// assert_eq!(word.get(), 0x0102);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,11 +52,6 @@ impl Le64 {
     #[inline(always)]
     pub const fn get(self) -> u64 {
         u64::from_le(self.0)
-    }
-
-    /// The bytes that a card sees.
-    pub const fn to_bytes(self) -> [u8; 8] {
-        self.0.to_ne_bytes()
     }
 }
 

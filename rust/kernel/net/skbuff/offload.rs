@@ -3,7 +3,6 @@
 //! Offloads that a packet asks for or has undergone: checksums, hashes, segmentation, VLAN tags.
 
 use super::{
-    own::OwnHead,
     SkBuff,
     UniqueSkBuff, //
 };
@@ -165,13 +164,6 @@ impl SkBuff {
         u32::from(unsafe { (*header!(self)).network_header }).wrapping_sub(self.headroom())
     }
 
-    /// Offset of the transport header from the first byte of [`SkBuff::data`].
-    #[inline]
-    pub fn transport_offset(&self) -> u32 {
-        // SAFETY: `self` holds a valid packet.
-        u32::from(unsafe { (*header!(self)).transport_header }).wrapping_sub(self.headroom())
-    }
-
     /// Size of the segments that the card has to split the packet into, if any.
     #[inline]
     pub fn gso_size(&self) -> Option<u16> {
@@ -227,14 +219,18 @@ impl UniqueSkBuff {
 
 /// Sets the payload type of a packet, in network byte order.
 #[inline]
-pub(in crate::net) fn set_protocol(skb: &mut impl OwnHead, protocol: u16) {
+pub(in crate::net) fn set_protocol(skb: &mut UniqueSkBuff, protocol: u16) {
     // SAFETY: This is a valid packet, to which there is no other reference.
     unsafe { (*header!(skb)).protocol = protocol };
 }
 
 /// Sets the priority of a packet to the lowest one.
+///
+/// # Safety
+///
+/// There must be no other reference to the packet.
 #[inline]
-pub(super) fn clear_priority(skb: &mut impl OwnHead) {
-    // SAFETY: As above.
+pub(super) unsafe fn clear_priority(skb: &SkBuff) {
+    // SAFETY: This is a valid packet, and by the safety requirements.
     unsafe { (*header!(skb)).priority = 0 };
 }

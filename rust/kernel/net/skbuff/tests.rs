@@ -226,15 +226,10 @@ mod cases {
     fn a_clone_takes_the_place_of_a_shared_packet() -> Result {
         let original = SkBuff::from(packet(b"hello")?);
 
-        assert!(UnsharedSkBuff::new(share(&original)?).is_err());
-        let unshared = share(&original)?.unshare(GFP_KERNEL).map_err(|_| ENOMEM)?;
-        assert_ne!(unshared.as_raw(), original.as_raw());
-        assert!(!original.is_shared() && original.is_cloned());
-        drop(unshared);
-
         let mut unique = share(&original)?
             .into_unique(GFP_KERNEL)
             .map_err(|_| ENOMEM)?;
+        assert_ne!(unique.as_raw(), original.as_raw());
         assert!(!original.is_shared() && !original.is_cloned());
         unique.data_mut()[0] = b'j';
         assert_eq!(
@@ -261,19 +256,17 @@ mod cases {
 
         // SAFETY: The packet is ours.
         unsafe { (*skb.as_raw()).queue_mapping = 3 };
-        let mut unshared = skb.unshare(GFP_KERNEL).map_err(|_| EBUSY)?;
-        assert_eq!(unshared.queue_mapping(), 3);
-        unshared.scrub(GFP_KERNEL)?;
-        assert_eq!(unshared.queue_mapping(), 0);
+        assert_eq!(skb.queue_mapping(), 3);
+        let unique = skb.into_unique(GFP_KERNEL).map_err(|_| ENOMEM)?;
+        assert_eq!(unique.queue_mapping(), 0);
         Ok(())
     }
 
     #[test]
     fn nothing_of_the_sender_is_left() -> Result {
         let counter = Atomic::new(0);
-        let skb = SkBuff::from(packet(b"hello")?);
+        let mut skb = SkBuff::from(packet(b"hello")?);
         let raw = skb.as_raw();
-        let mut unshared = skb.unshare(GFP_KERNEL).map_err(|_| EBUSY)?;
 
         // SAFETY: The packet is ours. There is a word of room in its control block. The counter is
         // there until it has left its socket.
@@ -286,14 +279,14 @@ mod cases {
         {
             // A socket cannot be released here.
             let _off = local_interrupt_disable();
-            unshared = match unshared.into_unique(GFP_ATOMIC) {
+            skb = match skb.into_unique(GFP_ATOMIC) {
                 Ok(_) => return Err(EINVAL),
-                Err(unshared) => unshared,
+                Err(skb) => skb,
             };
         }
         assert_eq!(counter.load(Relaxed), 0);
 
-        let unique = unshared.into_unique(GFP_KERNEL).map_err(|_| ENOMEM)?;
+        let unique = skb.into_unique(GFP_KERNEL).map_err(|_| ENOMEM)?;
         assert_eq!((unique.as_raw(), counter.load(Relaxed)), (raw, 1));
         // SAFETY: The packet is valid.
         let destructor = unsafe { (*raw).__bindgen_anon_3.__bindgen_anon_1.destructor };

@@ -4,7 +4,6 @@
 
 use super::{
     allowed,
-    own::OwnHead,
     SkBuff, //
 };
 use crate::{
@@ -128,9 +127,6 @@ impl UniqueSkBuff {
         Ok(())
     }
 }
-
-// SAFETY: By the type invariants.
-unsafe impl OwnHead for UniqueSkBuff {}
 
 impl Deref for UniqueSkBuff {
     type Target = SkBuff;

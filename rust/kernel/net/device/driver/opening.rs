@@ -189,9 +189,13 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         unsafe { self.locks.ops_mut().lend() }
     }
 
-    /// Adds a queue vector: a receive queue and a transmit queue with one interrupt.
+    /// Adds a queue vector: a receive queue and a transmit queue with one poll function, which runs
+    /// when `irq` is raised, and nothing else raises that (MSI-X, MSI). The interrupt is named after
+    /// the device, `name` and the number of the vector.
     ///
-    /// As [`Self::add_vector`] with [`Trigger::Interrupt`].
+    /// `make` creates the state of both queues. Returns the number of the vector and of its queues,
+    /// which is its place in the order in which vectors are added. Fails with [`ENOSPC`] if there
+    /// are as many vectors as [`Info`](super::super::Info) says.
     pub fn add_queue_vector(
         &mut self,
         irq: impl Into<IrqRequest<'up>>,
@@ -201,9 +205,9 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         self.add_vector(Trigger::Interrupt(irq.into(), name), make)
     }
 
-    /// Adds a queue vector with an interrupt for each of its queues.
-    ///
-    /// As [`Self::add_vector`] with [`Trigger::Split`].
+    /// As [`Self::add_queue_vector`], with one interrupt that reports received packets, and one for
+    /// transmitted packets. Both have the same poll function run, and [`Driver::rearm`] turns both
+    /// on again.
     pub fn add_split_queue_vector(
         &mut self,
         rx: impl Into<IrqRequest<'up>>,
@@ -215,9 +219,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         self.add_vector(Trigger::Split { rx, tx }, make)
     }
 
-    /// Adds a queue vector without an interrupt.
-    ///
-    /// As [`Self::add_vector`] with [`Trigger::Software`]. Its poll function runs when a
+    /// As [`Self::add_queue_vector`], without an interrupt. The poll function runs when a
     /// [`Scheduler`] schedules it that `make` has bound to the vector. There need not be one: a
     /// device that receives nothing is not polled.
     ///
@@ -229,12 +231,8 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         self.add_vector(Trigger::Software, make)
     }
 
-    /// Adds a queue vector: a receive queue and a transmit queue with one poll function.
-    ///
-    /// `make` creates the state of both. Returns the number of the vector and of its queues, which
-    /// is its place in the order in which vectors are added. Fails with [`ENOSPC`] if there are as
-    /// many vectors as [`Info`](super::super::Info) says.
-    pub fn add_vector(
+    /// See [`Self::add_queue_vector`].
+    pub(in super::super) fn add_vector(
         &mut self,
         trigger: Trigger<'up, '_>,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,

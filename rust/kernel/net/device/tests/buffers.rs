@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of receive buffers that are half of a page, or several pages.
+//! Tests of receive buffers that are a page, or half of one.
 
 /// The buffers of a ring.
 #[derive(Clone, Copy)]
@@ -8,10 +8,6 @@ pub(super) enum BufferKind {
     /// Two of them share a page.
     Half,
     Page,
-    /// Four pages each.
-    Pages,
-    /// Buffers of which a packet cannot have as many as fragments.
-    Large,
     /// A page for a frame, of which there are more than a budget.
     Many,
     /// Pages of frames whose buffers take turns.
@@ -56,8 +52,7 @@ mod imp {
             rx_list::{
                 Protocol,
                 RxList, //
-            },
-            skbuff::SkBuff, //
+            }, //
         },
         page::PAGE_SIZE,
         prelude::*,
@@ -93,9 +88,7 @@ mod imp {
 
     format!(Half, Layout::half_page(64, 1536));
     format!(Page, Layout::new(64, 3072));
-    format!(Pages, Layout::pages(2, 64, 9216));
     format!(Linked, Layout::new(64, 3072));
-    format!(Large, Layout::pages(3, 64, 32256));
 
     impl FrameFormat for Page {
         fn is_last(_status: u64) -> bool {
@@ -140,8 +133,6 @@ mod imp {
         None,
         Half(RxRing<Half>),
         Page(RxRing<Page>),
-        Pages(RxRing<Pages>),
-        Large(RxRing<Large>),
         Many(FrameRing<Page>),
         Chained(ChainRing<Linked>),
     }
@@ -160,12 +151,6 @@ mod imp {
                 Some(BufferKind::Page) => {
                     Self::Page(RxRing::new(dev, napi, RingLen::of::<16>(), 16)?)
                 }
-                Some(BufferKind::Pages) => {
-                    Self::Pages(RxRing::new(dev, napi, RingLen::of::<16>(), 16)?)
-                }
-                Some(BufferKind::Large) => {
-                    Self::Large(RxRing::new(dev, napi, RingLen::of::<32>(), 32)?)
-                }
                 Some(BufferKind::Many) => {
                     Self::Many(FrameRing::new(dev, napi, RingLen::of::<128>(), 128)?)
                 }
@@ -180,8 +165,6 @@ mod imp {
             match self {
                 Self::Half(ring) => ring.rewind(napi),
                 Self::Page(ring) => ring.rewind(napi),
-                Self::Pages(ring) => ring.rewind(napi),
-                Self::Large(ring) => ring.rewind(napi),
                 Self::Chained(ring) => ring.rewind(napi),
                 Self::None | Self::Many(_) => Ok(()),
             }
@@ -194,8 +177,6 @@ mod imp {
                     Self::None => (),
                     Self::Half(ring) => check(ring, cx, 2)?,
                     Self::Page(ring) => check(ring, cx, 1)?,
-                    Self::Pages(ring) => check(ring, cx, 1)?,
-                    Self::Large(ring) => check_longest(ring, cx)?,
                     Self::Many(ring) => check_many(ring, cx)?,
                     Self::Chained(ring) => check_chained(ring, cx)?,
                 }
@@ -272,38 +253,6 @@ mod imp {
         drop(skb);
 
         if ring.refill(cx)? == count {
-            Ok(())
-        } else {
-            Err(ENOBUFS)
-        }
-    }
-
-    /// Receives a packet that would get too long with one more buffer, but not too many fragments.
-    fn check_longest<F: RxFormat>(ring: &mut RxRing<F>, cx: &Poll<'_>) -> Result {
-        let len = F::LAYOUT.len();
-        let fitting = SkBuff::MAX_LEN / u32::from(len);
-        if fitting > bindings::MAX_SKB_FRAGS {
-            return Err(EDOM);
-        }
-        let first = ring.tail() + 1;
-        for number in 0..=fitting as usize {
-            ring.write_back(cx, first + number, [0, done(len)]);
-        }
-
-        let mut polling = ring.poll(cx)?;
-        let mut next = || polling.next().and_then(|received| received.buffer);
-        let mut skb = next().ok_or(ENODATA)?.into_skb().ok_or(ENOMEM)?;
-        for _ in 1..fitting {
-            next().ok_or(ENODATA)?.add_to(&mut skb)?;
-        }
-        let refused = next().ok_or(ENODATA)?.add_to(&mut skb);
-        if refused != Err(EMSGSIZE) || skb.len() != fitting * u32::from(len) {
-            return Err(EFBIG);
-        }
-        drop(polling);
-        drop(skb);
-
-        if ring.refill(cx)? > fitting as usize {
             Ok(())
         } else {
             Err(ENOBUFS)
@@ -528,12 +477,6 @@ mod imp {
         }
 
         #[test]
-        fn several_pages() -> Result {
-            assert_eq!(receive(BufferKind::Pages)?, (1, 0));
-            Ok(())
-        }
-
-        #[test]
         fn a_ring_tells_whether_it_has_more() -> Result {
             assert_eq!(receive(BufferKind::Many)?, (1, 0));
             Ok(())
@@ -542,12 +485,6 @@ mod imp {
         #[test]
         fn buffers_of_frames_take_turns() -> Result {
             assert_eq!(receive(BufferKind::Chained)?, (1, 0));
-            Ok(())
-        }
-
-        #[test]
-        fn no_packet_of_buffers_is_too_long() -> Result {
-            assert_eq!(receive(BufferKind::Large)?, (1, 0));
             Ok(())
         }
     }

@@ -75,8 +75,7 @@ use crate::{
         },
         skbuff::{
             SkBuff,
-            TxSkBuff,
-            UnsharedSkBuff, //
+            TxSkBuff, //
         }, //
     },
     new_spinlock,
@@ -704,21 +703,11 @@ fn queue_of(action: FlowAction) -> u32 {
 
 /// Receives a packet that was transmitted.
 fn receive(how: u32, cx: &Poll<'_>, skb: SkBuff) {
-    if how == Reception::Gro as u32 {
-        if let Ok(skb) = skb.into_unique(GFP_ATOMIC) {
+    if let Ok(skb) = skb.into_unique(GFP_ATOMIC) {
+        if how == Reception::One as u32 {
             cx.receive(skb);
-        }
-    } else if how == Reception::GroList as u32 {
-        if let Ok(skb) = skb.into_unique(GFP_ATOMIC) {
+        } else {
             RxList::new(cx).push(skb, Protocol::Other);
-        }
-    } else if let Ok(skb) = UnsharedSkBuff::new(skb) {
-        match how {
-            how if how == Reception::Cloned as u32 => cx.receive_cloned(skb),
-            how if how == Reception::ClonedList as u32 => RxList::new(cx).push_cloned(skb),
-            _ => {
-                cx.device().receive_later(skb);
-            }
         }
     }
 }

@@ -14,6 +14,7 @@ use super::{
         },
         ops,
         registration::Registration,
+        trigger::Trigger,
         CardStopped,
         Device,
         Driver,
@@ -33,8 +34,7 @@ use super::{
         RingRange,
         Rings,
         Rtnl,
-        RxMaking,
-        Trigger, //
+        RxMaking, //
     },
     buffers::BufferKind,
     fixture,

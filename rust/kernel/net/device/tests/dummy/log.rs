@@ -79,14 +79,8 @@ pub(in crate::net::device) enum OnXmit {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(in crate::net::device) enum Reception {
-    /// By GRO, after their data was made theirs alone.
-    Gro,
-    GroList,
-    /// Past GRO, as they are.
-    Cloned,
-    ClonedList,
-    /// Through the backlog of the CPU.
-    Backlog,
+    One,
+    List,
 }
 
 /// Events, counters and settings of a device.
@@ -184,7 +178,7 @@ impl Log {
                 events: [const { Atomic::new(0) }; LOG],
                 fail: Atomic::new(Fail::No as u32),
                 on_xmit: Atomic::new(OnXmit::Take as u32),
-                reception: Atomic::new(Reception::Gro as u32),
+                reception: Atomic::new(Reception::One as u32),
                 busy: Atomic::new(0),
                 reenter: Atomic::new(0),
                 nested: Atomic::new(0),
