@@ -13,7 +13,7 @@ use super::{
     poll::VectorOf,
     shared::Shared,
     up::{
-        Failed,
+        Outcome,
         Reach,
         Spare,
         Up, //
@@ -139,9 +139,10 @@ impl<T: Driver> Inner<T> {
                 None => Up::new(self, locks),
             };
             match up {
-                Ok(up) => *self.up.get_mut(locks.ops_mut()) = Some(up),
-                Err(Failed { error, kept }) => {
-                    *self.kept.get_mut(locks.ops_mut()) = kept;
+                Outcome::Up(up) => *self.up.get_mut(locks.ops_mut()) = Some(up),
+                Outcome::Down(error) => return Err(error),
+                Outcome::Stuck(error, kept) => {
+                    *self.kept.get_mut(locks.ops_mut()) = Some(kept);
                     return Err(error);
                 }
             }

@@ -88,16 +88,19 @@ pub(super) struct Up<T: Driver> {
     installed: bool,
 }
 
-/// A device could not go up.
-pub(super) struct Failed<T: Driver> {
-    pub(super) error: Error,
-    /// What the card may still access, see [`Up::end`].
-    pub(super) kept: Option<Up<T>>,
+/// What came of taking a device up.
+pub(super) enum Outcome<T: Driver> {
+    /// It is up.
+    Up(Up<T>),
+    /// It is not.
+    Down(Error),
+    /// Nor is it, and the card may still access this, see [`Up::end`].
+    Stuck(Error, Up<T>),
 }
 
 impl<T: Driver> Up<T> {
     /// Takes the device up, which is down.
-    pub(super) fn new(shared: &Shared<T>, locks: &mut Configuring) -> Result<Self, Failed<T>> {
+    pub(super) fn new(shared: &Shared<T>, locks: &mut Configuring) -> Outcome<T> {
         let mut up = Self::empty();
         let opened = up.open(Attributes::of(shared.dev()), false, shared, locks);
 
@@ -148,13 +151,13 @@ impl<T: Driver> Up<T> {
         opened: Result,
         shared: &Shared<T>,
         locks: &mut Configuring,
-    ) -> Result<Self, Failed<T>> {
+    ) -> Outcome<T> {
         match opened.and_then(|()| self.start(shared, locks)) {
-            Ok(()) => Ok(self),
-            Err(error) => Err(Failed {
-                error,
-                kept: self.end(shared, Reach::Card, locks),
-            }),
+            Ok(()) => Outcome::Up(self),
+            Err(error) => match self.end(shared, Reach::Card, locks) {
+                None => Outcome::Down(error),
+                Some(kept) => Outcome::Stuck(error, kept),
+            },
         }
     }
 
@@ -365,11 +368,7 @@ impl<T: Driver> Spare<T> {
     }
 
     /// Takes the device up with them. It is down.
-    pub(super) fn take_up(
-        self,
-        shared: &Shared<T>,
-        locks: &mut Configuring,
-    ) -> Result<Up<T>, Failed<T>> {
+    pub(super) fn take_up(self, shared: &Shared<T>, locks: &mut Configuring) -> Outcome<T> {
         self.0.start_if(Ok(()), shared, locks)
     }
 }

@@ -160,7 +160,7 @@ pub(super) struct Plan {
     pub(super) ring: Option<BufferKind>,
     pub(super) polls: [Atomic<u32>; VECTORS],
     /// The interrupts that its last poll knew of.
-    interrupts: [Atomic<u32>; VECTORS],
+    pub(super) interrupts: [Atomic<u32>; VECTORS],
     /// The queue of received packets, by vector.
     pub(super) mapping: [Atomic<u32>; VECTORS],
     pub(super) sent: [Atomic<u32>; VECTORS],
