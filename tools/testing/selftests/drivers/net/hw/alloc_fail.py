@@ -24,7 +24,7 @@ from lib.py import ksft_exit, ksft_gt, ksft_lt, ksft_pr, ksft_run
 from lib.py import ksft_variants
 from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
-from lib.py.support import driver_stats, provokes, skip_program
+from lib.py.support import driver_stats, make_room, provokes, skip_program
 
 DEBUGFS = Path("/sys/kernel/debug")
 FAIL_NTH = "/proc/thread-self/fail-nth"
@@ -36,7 +36,6 @@ SIOCGIFFLAGS = 0x8913
 SIOCSIFFLAGS = 0x8914
 IFF_UP = 1
 ETH_P_ALL = 3
-SO_RCVBUFFORCE = 33
 
 
 class Interface:
@@ -249,7 +248,7 @@ def rx_ring_runs_empty(cfg):
     before = driver_stats(cfg.ifname)["rx_no_buffer"]
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
                        socket.htons(ETH_P_ALL)) as holder:
-        holder.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 256 << 20)
+        make_room(holder, 256 << 20)
         holder.bind((cfg.ifname, ETH_P_ALL))
         answer = _generate(cfg, 4000, 60, 100, ("fail_page_alloc", ))
     cfg.empty = driver_stats(cfg.ifname)["rx_no_buffer"] - before

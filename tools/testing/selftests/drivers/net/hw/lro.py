@@ -18,11 +18,10 @@ from lib.py import CmdExitFailure, KsftNamedVariant, KsftSkipEx, NetNSEnter
 from lib.py import cmd, defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge
 from lib.py import ksft_gt, ksft_raises, ksft_run, ksft_true, ksft_variants
 from lib.py.peer import PeerEnv
-from lib.py.support import beside, driver_stats, netdev_stat, restart_rx_queue, skip_program
-from lib.py.support import sum16, wait_until
+from lib.py.support import beside, driver_stats, make_room, netdev_stat, restart_rx_queue
+from lib.py.support import skip_program, sum16, wait_until
 
 ETH_P_ALL = 3
-SO_RCVBUFFORCE = 33
 PATIENCE = 60
 PORT = 7100
 SIZE = 3_000_000
@@ -226,7 +225,7 @@ def take_turns(cfg):
         near = undo.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
                                                 socket.htons(ETH_P_ALL)))
         # Nobody reads before the last frame has been sent.
-        near.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+        make_room(near, 8 << 20)
         near.bind((cfg.ifname, ETH_P_ALL))
         with NetNSEnter(cfg.remote_ns):
             far = undo.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
@@ -273,7 +272,7 @@ def larger_than_the_mtu(cfg):
         _switch(cfg, state)
         _reach(cfg)
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as sock:
-            sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+            make_room(sock, 8 << 20)
             sock.bind((cfg.ifname, ETH_P_ALL))
             sock.settimeout(0.5)
             _exchange(cfg, size=SIZE // 10)

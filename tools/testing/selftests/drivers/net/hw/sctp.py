@@ -16,11 +16,10 @@ from pathlib import Path
 from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, cmd, defer, ethtool
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants, rand_port
 from lib.py.peer import PeerEnv
-from lib.py.support import SOL_PACKET, wait_until
+from lib.py.support import SOL_PACKET, make_room, wait_until
 
 PACKET_AUXDATA = 8
 PACKET_OUTGOING = 4
-SO_RCVBUFFORCE = 33
 TP_STATUS_CSUMNOTREADY = 1 << 3
 FEATURE = "tx-checksum-sctp"
 ETH_HLEN = 14
@@ -76,7 +75,7 @@ def _counted(name):
 def _capture(ifname):
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     sock.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
-    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+    make_room(sock, 8 << 20)
     sock.bind((ifname, 0))
     return sock
 

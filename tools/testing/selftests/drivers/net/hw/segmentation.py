@@ -14,12 +14,11 @@ from functools import partial
 from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, defer, ethtool, ip
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
 from lib.py.peer import PeerEnv
-from lib.py.support import SOL_PACKET, driver_stats, netdev_stat, sum16
+from lib.py.support import SOL_PACKET, driver_stats, make_room, netdev_stat, sum16
 from tcp_stream import transfer
 
 PACKET_VNET_HDR = 15
 PACKET_OUTGOING = 4
-SO_RCVBUFFORCE = 33
 NEEDS_CSUM = 1
 GSO = {"tcp4": 1, "tcp6": 4, "udp4": 5, "udp6": 5}
 ETH_HLEN = 14
@@ -95,7 +94,7 @@ def send_and_receive(cfg, kind, packet, transport, size, count, tunnel=None, off
     with NetNSEnter(cfg.remote_ns):
         receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         receiver.bind((cfg.remote_ifname, 0))
-    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+    make_room(receiver, 8 << 20)
     receiver.settimeout(10)
     frames, ended = [], False
     at = offset + transport

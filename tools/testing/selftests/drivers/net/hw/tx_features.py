@@ -19,10 +19,9 @@ from pathlib import Path
 from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, cmd, defer, ksft_eq
 from lib.py import ksft_exit, ksft_ge, ksft_run, ksft_variants
 from lib.py.peer import PeerEnv
-from lib.py.support import SOL_PACKET, netdev_stat, sum16
+from lib.py.support import SOL_PACKET, make_room, netdev_stat, sum16
 
 # asm-generic/socket.h; the module socket does not have it.
-SO_RCVBUFFORCE = 33
 PACKET_AUXDATA = 8
 PACKET_VNET_HDR = 15
 TP_STATUS_CSUMNOTREADY = 1 << 3
@@ -159,7 +158,7 @@ def shared(cfg, clones, burst):
     with NetNSEnter(cfg.remote_ns):
         receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_IP))
         receiver.bind((cfg.remote_ifname, ETH_P_IP))
-    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20)
+    make_room(receiver, 4 << 20)
     receiver.settimeout(10)
     dropped = netdev_stat(cfg.ifname, "tx_dropped")
     with receiver:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from lib.py import KsftFailEx, ksft_eq, ksft_gt, ksft_pr
 
-from .support import PACKET_QDISC_BYPASS, SOL_PACKET, Task, wait_until
+from .support import PACKET_QDISC_BYPASS, SOL_PACKET, Task, make_room, wait_until
 
 PORT = 6000
 SIZE = 120
@@ -33,7 +33,6 @@ HEADER = bytes(6 * [0xFF]) + bytes.fromhex("02feedfeed02") + ETHERTYPE.to_bytes(
 PAYLOAD = struct.Struct("=4sIQ")
 MAGIC = b"ring"
 NUMBER = 8
-SO_RCVBUFFORCE = 33
 # The queue has dropped it, or the driver's ring is full.
 FULL = (errno.ENOBUFS, errno.EAGAIN)
 AWAY = (errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENODEV,
@@ -202,7 +201,7 @@ def _sockets(plan):
             out.bind(("", PORT + sender))
             found.append(out)
     for out in found:
-        out.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+        make_room(out, 64 << 20)
         out.setblocking(False)
     return found
 

@@ -19,7 +19,7 @@ from lib.py import KsftFailEx
 
 from .netlink import HEADER, attributes
 from .outages import Datagram
-from .support import Task, wait_until
+from .support import Task, make_room, wait_until
 
 PORT = 6100
 # One for each flow, which RSS may send to another queue.
@@ -29,7 +29,7 @@ MAGIC = b"echo"
 SIZE = 120
 TIME = 8
 SENT, TURNED, BACK, KINDS = 0, 1, 2, 3
-SO_RCVBUFFORCE, IP_RECVERR = 33, 11
+IP_RECVERR = 11
 RTMGRP_LINK = 1
 RTM_NEWLINK, RTM_DELLINK = 16, 17
 IFINFOMSG = struct.Struct("=BxHiII")
@@ -96,7 +96,7 @@ class _LinkLog:
 def _socket(address, port):
     out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     out.bind((address, port))
-    out.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+    make_room(out, 8 << 20)
     out.setblocking(False)
     return out
 

@@ -21,6 +21,7 @@ from lib.py import KsftFailEx, cmd, ip, ksft_pr
 SOL_PACKET = 263
 PACKET_STATISTICS = 6
 PACKET_QDISC_BYPASS = 20
+_SO_RCVBUFFORCE = 33
 # The ring of the driver is full, or its queue is stopped.
 BUSY = (errno.ENOBUFS, errno.EAGAIN)
 GONE = (errno.ENETDOWN, errno.ENETUNREACH, errno.ENXIO)
@@ -42,6 +43,11 @@ def wait_until(cond, seconds, what, sleep=0.01):
         if time.monotonic() > end:
             raise KsftFailEx(f"{what}: not after {seconds} s")
         time.sleep(sleep)
+
+
+def make_room(sock, size):
+    """ Let so many bytes wait to be read, beyond the limit of the system. """
+    sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, size)
 
 
 def is_emulated():
