@@ -224,7 +224,7 @@ impl<T: Moderate> Dim<T> {
         })
     }
 
-    /// What the decisions are for.
+    /// The consumer of the decisions.
     #[inline]
     pub fn target(&self) -> &T {
         &self.inner.target

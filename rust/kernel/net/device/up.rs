@@ -88,7 +88,7 @@ pub(super) struct Up<T: Driver> {
     installed: bool,
 }
 
-/// What came of taking a device up.
+/// The outcome of taking a device up.
 pub(super) enum Outcome<T: Driver> {
     /// It is up.
     Up(Up<T>),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a driver makes for a device that goes up.
+//! The vectors that a driver makes for a device that goes up.
 
 use super::{
     event_irq::EventIrq,
