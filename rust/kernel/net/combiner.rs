@@ -20,11 +20,11 @@
 //!
 //! # Context
 //!
-//! [`Combiner::submit`] may have to take the lock, so it can be called where that can be taken, but not by the holder of the lock: not in the closure that gets the batches, nor
-//! in an interrupt handler, unless the lock keeps that away. Elements are worked off in the context
-//! of the combiner: if that is preempted, the elements of other CPUs wait for it. Disable
-//! preemption or bottom halves around it where that matters, as the network stack does when it
-//! transmits.
+//! [`Combiner::submit`] may have to take the lock, so it can be called where that can be taken, but
+//! not by the holder of the lock: not in the closure that gets the batches, nor in an interrupt
+//! handler, unless the lock keeps that away. Elements are worked off in the context of the
+//! combiner: if that is preempted, the elements of other CPUs wait for it. Disable preemption or
+//! bottom halves around it where that matters, as the network stack does when it transmits.
 //!
 //! Each call that adds an element passes a limit for the number of elements on the list, and gets
 //! the element back if the list is that long. The combiner's own element is not counted. The limit

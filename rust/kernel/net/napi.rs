@@ -245,8 +245,8 @@ impl<'p> Poll<'p> {
 
     /// Whether a process has to wait for this poll: the CPU has other work than packets.
     ///
-    /// Then a later interrupt costs nothing: the CPU does not idle until it comes. Polls that kernel
-    /// threads run themselves do not tell, and neither do those of an idle CPU.
+    /// Then a later interrupt costs nothing: the CPU does not idle until it comes. Polls that
+    /// kernel threads run themselves do not tell, and neither do those of an idle CPU.
     #[inline]
     pub fn delays_process(&self) -> bool {
         // SAFETY: The current task exists, and changes its flags itself only.

@@ -177,8 +177,8 @@ impl<'a, D: Doorbell> TxQueue<'a, D> {
 ///
 /// # Invariants
 ///
-/// `raw` is the transmit queue of a vector that is being polled. Its packets are only completed here
-/// during `'a`.
+/// `raw` is the transmit queue of a vector that is being polled. Its packets are only completed
+/// here during `'a`.
 pub struct Completions<'a> {
     raw: *mut bindings::netdev_queue,
     _not_send: NotThreadSafe,

@@ -136,7 +136,7 @@ impl<T: Driver> Inner<T> {
         if self.up.get(locks.ops()).is_none() {
             let up = match spare {
                 Some(spare) => spare.take_up(self, locks),
-                None => Up::new(self, locks),
+                None => Up::from_down(self, locks),
             };
             match up {
                 Outcome::Up(up) => *self.up.get_mut(locks.ops_mut()) = Some(up),

@@ -76,9 +76,9 @@ impl OpsLocked<'static> {
     /// # Safety
     ///
     /// The current task must hold the lock of the operations of `dev`, and must not release it
-    /// while the result exists, which must be used for that device only. If there is another token for it, the caller must have a
-    /// mutable reference to that, or must have been called by code that has, and that does not use
-    /// it meanwhile.
+    /// while the result exists, which must be used for that device only. If there is another token
+    /// for it, the caller must have a mutable reference to that, or must have been called by code
+    /// that has, and that does not use it meanwhile.
     #[inline]
     pub(super) unsafe fn assume_held(dev: &Device) -> Self {
         // SAFETY: The device is valid. This does nothing without lockdep.

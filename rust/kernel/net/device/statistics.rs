@@ -13,7 +13,8 @@ use core::fmt::Write;
 /// The room for a name, with the byte that ends it.
 pub(super) const NAME_LEN: usize = bindings::ETH_GSTRING_LEN as usize;
 
-/// Takes the statistics of a driver, see [`Driver::ethtool_statistics`](super::Driver::ethtool_statistics).
+/// Takes the statistics of a driver, see
+/// [`Driver::ethtool_statistics`](super::Driver::ethtool_statistics).
 pub struct Statistics<'a> {
     added: usize,
     pass: Pass<'a>,

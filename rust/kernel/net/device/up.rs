@@ -100,7 +100,7 @@ pub(super) enum Outcome<T: Driver> {
 
 impl<T: Driver> Up<T> {
     /// Takes the device up, which is down.
-    pub(super) fn new(shared: &Shared<T>, locks: &mut Configuring) -> Outcome<T> {
+    pub(super) fn from_down(shared: &Shared<T>, locks: &mut Configuring) -> Outcome<T> {
         let mut up = Self::empty();
         let opened = up.open(Attributes::of(shared.dev()), false, shared, locks);
 

@@ -53,8 +53,8 @@ pub(super) type PollFn = unsafe extern "C" fn(*mut bindings::napi_struct, c_int)
 /// - `poller` is accessed by the poll function of `napi` only, while NAPI is enabled, and by the
 ///   owner of `self` only, while it is not. `has_run`, `paused` and `rx_lost` are for the latter.
 /// - Those of `interrupts` that are requested are so with `self` as their cookie.
-/// - The device has a queue of each kind of number `index`, which belong to no other vector in which
-///   NAPI is enabled at the same time.
+/// - The device has a queue of each kind of number `index`, which belong to no other vector in
+///   which NAPI is enabled at the same time.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
 pub(super) struct Vector<P> {
@@ -83,9 +83,9 @@ impl<P> Vector<P> {
     ///
     /// # Safety
     ///
-    /// `dev` must outlive the vector. It must have queues of number `index`, and no other vector with
-    /// one of them in which NAPI is enabled at the same time. `poll` must be for vectors with such a poller of
-    /// such a device.
+    /// `dev` must outlive the vector. It must have queues of number `index`, and no other vector
+    /// with one of them in which NAPI is enabled at the same time. `poll` must be for vectors with
+    /// such a poller of such a device.
     pub(super) unsafe fn new(
         dev: &Device,
         leftovers: Arc<Leftovers>,

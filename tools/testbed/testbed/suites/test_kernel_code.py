@@ -110,7 +110,7 @@ def _problem(text: str) -> str:
 # Entry points of a driver for each packet.
 _HOT = {
     "start_xmit": "Ops::ixgbe_rust::port::PortDriver::start_xmit",
-    "poll_callback": "Vector::ixgbe_rust::port::PortDriver::poll_callback",
+    "poll_callback": "poll::poll_callback::ixgbe_rust::port::PortDriver",
 }
 
 

@@ -189,9 +189,9 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         unsafe { self.locks.ops_mut().lend() }
     }
 
-    /// Adds a queue vector: a receive queue and a transmit queue with one poll function, which runs
-    /// when `irq` is raised, and nothing else raises that (MSI-X, MSI). The interrupt is named after
-    /// the device, `name` and the number of the vector.
+    /// Adds a queue vector: a receive queue and a transmit queue with one poll function, which
+    /// runs when `irq` is raised, and nothing else raises that (MSI-X, MSI). The interrupt is named
+    /// after the device, `name` and the number of the vector.
     ///
     /// `make` creates the state of both queues. Returns the number of the vector and of its queues,
     /// which is its place in the order in which vectors are added. Fails with [`ENOSPC`] if there

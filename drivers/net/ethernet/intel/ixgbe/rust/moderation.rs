@@ -49,8 +49,8 @@ const MIN_JOINING_INTERVAL: u16 = 4;
 /// The same in µs.
 pub(crate) const MIN_JOINING_USECS: u32 = 2 * MIN_JOINING_INTERVAL as u32;
 
-/// The intervals of a vector that adapts. Those of the other mode are up to 256 µs, in which frames
-/// of 600 bytes fill a ring of 512 descriptors.
+/// The intervals of a vector that adapts. Those of the other mode are up to 256 µs, in which
+/// frames of 600 bytes fill a ring of 512 descriptors.
 const PROFILES: Profiles = Profiles::rx(PeriodMode::Cqe);
 
 /// The interval for a decision. The card does not count packets.
