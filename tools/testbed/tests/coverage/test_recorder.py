@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,11 +62,14 @@ def running(program: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def ask(child: subprocess.Popen[str], line: str) -> None:
-    """One turn of it."""
+    """One turn of it, which has been counted when it waits for the next."""
     assert child.stdin and child.stdout
     child.stdin.write(f"{line}\n")
     child.stdin.flush()
     child.stdout.readline()
+    status = Path(f"/proc/{child.pid}/stat")
+    while child.poll() is None and status.read_text().rpartition(") ")[2][0] != "S":
+        time.sleep(0.001)
 
 
 def test_a_program_enters_what_it_calls(
