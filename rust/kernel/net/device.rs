@@ -21,14 +21,14 @@ mod address;
 mod attributes;
 mod bus;
 mod checkup;
-pub mod controls;
 mod dma;
 mod doorbell;
 mod driver;
 mod early;
-mod ethtool;
+pub mod ethtool;
 mod event_irq;
 mod extack;
+mod features;
 mod gate;
 mod handle;
 mod info;
@@ -39,6 +39,7 @@ mod optional_ops;
 mod poll;
 mod queue_mgmt;
 mod queue_restart;
+mod queue_stats;
 mod reconfigure;
 mod registration;
 mod restart;
@@ -47,7 +48,6 @@ mod rss;
 mod rx_mode;
 mod shared;
 mod slots;
-mod statistics;
 mod stats;
 mod suspend;
 mod trigger;
@@ -56,6 +56,7 @@ mod up;
 mod vector;
 mod vectors;
 mod virtual_device;
+mod vlan_filter;
 mod wake_packets;
 mod xmit;
 
@@ -77,11 +78,14 @@ pub use self::{
         CardStopped,
         CheckUp,
         Driver,
-        FeaturesChange,
         MtuChange,
         Opening, //
     },
     extack::ExtAck,
+    features::{
+        FeaturesChange,
+        FeaturesOps, //
+    },
     handle::Device,
     info::{
         Feature,
@@ -99,6 +103,12 @@ pub use self::{
         RxMaking, //
     },
     queue_restart::restart_rx_queue,
+    queue_stats::{
+        GsoStats,
+        QueueStatsOps,
+        RxQueueStats,
+        TxQueueStats, //
+    },
     registration::register,
     rings::{
         RingLens,
@@ -107,12 +117,9 @@ pub use self::{
     },
     rss::{
         online_cpus,
-        rss_key,
-        Flow,
-        FlowHash, //
+        rss_key, //
     },
     rx_mode::RxMode,
-    statistics::Statistics,
     stats::{
         PollStats,
         Stats64, //
@@ -120,7 +127,8 @@ pub use self::{
     virtual_device::{
         NoParent,
         VirtualDevice, //
-    }, //
+    },
+    vlan_filter::VlanFilterOps, //
 };
 
 pub use super::rtnl::{

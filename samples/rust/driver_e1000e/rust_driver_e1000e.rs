@@ -22,8 +22,17 @@ use kernel::{
     net::{
         self,
         device::{
-            controls::Controls,
             deferring::Deferring,
+            ethtool::{
+                link::{
+                    LinkOps,
+                    LinkSettings, //
+                },
+                statistics::{
+                    Statistics,
+                    StatisticsOps, //
+                }, //
+            },
             Device,
             Driver,
             Feature,
@@ -39,7 +48,6 @@ use kernel::{
             Rtnl,
             RtnlCell,
             RxMode,
-            Statistics,
             Stats64, //
         },
         inflight,
@@ -154,8 +162,6 @@ impl Driver for Nic {
     type Tx<'bound> = TxRing<'bound>;
     type Doorbell = Deferring;
 
-    const TX_TIMESTAMPS: bool = true;
-
     fn probe<'bound>(
         pdev: &'bound pci::Device<Bound>,
         _setup: (),
@@ -232,7 +238,7 @@ impl Driver for Nic {
 
     const OPEN_WHILE_UP: bool = true;
     const RINGS: Option<Rings> = Some(ring::RINGS);
-    const OPS: OptionalOps<Self> = OptionalOps::NONE.with_controls();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE.link().ringparam().statistics().ts_info();
 
     fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, locks: &mut Locks<'bound>) -> Result {
         hw::place_rings(&data.bar, data.place.get(locks).ok_or(EINVAL)?);
@@ -361,8 +367,21 @@ impl Driver for Nic {
             .rx_crc_errors(crc_errors)
             .rx_errors(crc_errors);
     }
+}
 
-    fn ethtool_statistics<'bound>(
+#[vtable]
+impl LinkOps for Nic {
+    fn link<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> LinkSettings {
+        LinkSettings::new(hw::link(&data.bar))
+    }
+}
+
+impl StatisticsOps for Nic {
+    fn statistics<'bound>(
         data: Pin<&Data<'bound>>,
         _dev: &Device,
         statistics: &mut Statistics<'_>,
@@ -372,18 +391,7 @@ impl Driver for Nic {
             statistics.add(fmt!("bulk_free_calls_{}", class), calls);
         }
     }
-
-    fn link_speed<'bound>(
-        data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        _lock: &mut OpsLocked<'bound>,
-    ) -> Option<u32> {
-        hw::link(&data.bar)
-    }
 }
-
-#[vtable]
-impl Controls for Nic {}
 
 /// The PCI driver. The network device does everything else.
 struct NicPci;

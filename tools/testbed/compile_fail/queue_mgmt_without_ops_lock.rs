@@ -57,7 +57,7 @@ impl kernel::Module for Misused {
 
 pub struct Card;
 
-pub const OPS: OptionalOps<Card> = OptionalOps::NONE.with_queue_management();
+pub const OPS: OptionalOps<Card> = OptionalOps::NONE.queue_mgmt();
 
 type Data<'a> = Pin<&'a ()>;
 

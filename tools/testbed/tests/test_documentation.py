@@ -13,6 +13,8 @@ CLONE = Path(__file__).parents[3]
 DOCUMENTS = sorted((CLONE / "Documentation").rglob("*.rst"))
 INCLUDE = re.compile(r"^\.\. literalinclude:: (\S+)\n((?:   :.*\n)*)", re.M)
 MARK = re.compile(r":(?:start-after|end-before): (.*)")
+# A trait that a driver implements.
+TRAIT = re.compile(r"^pub trait (?:Driver|\w+Ops): .*?^}$", re.M | re.S)
 # A path in the lists of tools/testbed/README.md; NAME stands for a name to choose.
 PATH = re.compile(r"^(?:\d\. |\*\*.*: )`((?:rust|drivers|samples|tools|testbed)/[^`]+)`", re.M)
 
@@ -36,9 +38,9 @@ class Documentation(unittest.TestCase):
         self.assertIn("samples/rust/driver_net/rust_driver_net.rs", text)
 
     def test_every_callback_of_a_driver_is_explained(self) -> None:
-        code = (CLONE / "rust/kernel/net/device/driver.rs").read_text()
-        trait = code[code.index("\npub trait Driver: ") :]
-        callbacks = re.findall(r"^    fn (\w+)", trait[: trait.index("\n}\n")], re.M)
+        files = (CLONE / "rust/kernel/net/device").glob("*.rs")
+        traits = [one for path in files for one in TRAIT.findall(path.read_text())]
+        callbacks = [one for trait in traits for one in re.findall(r"^    fn (\w+)", trait, re.M)]
         self.assertGreater(len(callbacks), 20)
         text = (CLONE / "Documentation/rust/netdev.rst").read_text()
         self.assertEqual(

@@ -5,23 +5,14 @@
 use super::{
     bus::Parent,
     doorbell::Doorbell,
-    extack::ExtAck,
     info::{
         Features,
         Info, //
     },
-    ops_lock::{
-        Locks,
-        OpsLocked, //
-    },
+    ops_lock::Locks,
     optional_ops::OptionalOps,
     rings::Rings,
-    rss::{
-        Flow,
-        FlowHash, //
-    },
     rx_mode::RxMode,
-    statistics::Statistics,
     stats::Stats64,
     Device,
     MacAddress,
@@ -61,21 +52,6 @@ pub enum MtuChange {
     Live,
     /// The device has to be stopped and started again if it is up.
     Restart,
-}
-
-/// How a driver wants a new set of features to take effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeaturesChange {
-    /// It is in effect already, or with the next packet.
-    Live,
-    /// The device has to be stopped and started again.
-    Restart,
-    /// Its receive queues have to be, one by one, with the memory that they have, see
-    /// [`QueueManagement`](super::QueueManagement): descriptors mean something else from then on.
-    /// The device stays up, and [`Device::features`] returns the new set while some of the queues
-    /// still are as they were: each of them has to know. Without that trait, the device is
-    /// restarted.
-    RestartRx,
 }
 
 /// The result of [`Driver::check_up`].
@@ -172,6 +148,7 @@ impl<'a> CardStopped<'a> {
 /// [`closed`]: Driver::closed
 /// [`event`]: Driver::event
 /// [`open`]: Driver::open
+/// [`OpsLocked`]: super::OpsLocked
 /// [`poll`]: Driver::poll
 /// [`probe`]: Driver::probe
 /// [`quiesce`]: Driver::quiesce
@@ -234,9 +211,8 @@ pub trait Driver: Sized + 'static {
     /// while the device is up, they are freed, and the card is not stopped for that.
     const OPEN_WHILE_UP: bool = false;
 
-    /// The lengths that the rings can have, if users can change them (`ethtool -G`; a driver needs
-    /// [`Controls`](super::controls::Controls) for that). [`Opening::ring_lens`] are those of the
-    /// rings to be made.
+    /// The lengths that the rings can have, if they can change. Users do that by `ethtool -G`, see
+    /// [`OptionalOps::ringparam`]. [`Opening::ring_lens`] are those of the rings to be made.
     const RINGS: Option<Rings> = None;
 
     /// Turns on the card: rings and interrupts are in place. An interrupt that comes before this
@@ -373,23 +349,6 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Adds a VLAN to those whose packets are received, or removes it.
-    ///
-    /// Called for devices with [`Feature::VlanFilter`](super::Feature::VlanFilter), also while the
-    /// feature is off. The driver has to remember the VLANs: if `live` is set, this takes effect at
-    /// once, else [`Driver::start`] applies it. Process context, RTNL held; the device may be up,
-    /// down or suspended.
-    fn set_vlan<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        id: u16,
-        member: bool,
-        live: bool,
-        rtnl: &mut Rtnl,
-    ) -> Result {
-        let _ = (data, id, member, live, rtnl);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
     /// Applies a new, valid unicast address. [`Device::mac_address`] changes if this succeeds.
     ///
     /// Process context, RTNL held; the device may be up or down.
@@ -417,37 +376,6 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Returns which of the features that are wanted the device can have, with its other settings.
-    ///
-    /// Those that it cannot have stay wanted: the next change of features asks again. Process
-    /// context, RTNL held; the device may be up or down, or about to be registered.
-    fn fix_features<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        dev: &Device,
-        wanted: Features,
-    ) -> Features {
-        let _ = (data, dev, wanted);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
-    /// Applies a new set of features, which [`Device::features`] returns if this succeeds.
-    ///
-    /// It takes effect at once, or when the device is started again if this asks for
-    /// [`FeaturesChange::Restart`]: [`Device::features`] returns it from [`Driver::start`] on, and
-    /// what the device was before until then, see [`Opening::features`]. Not needed for features
-    /// that the driver reads for each packet. If there is no memory to restart it, this is called
-    /// with the old set. Process context, RTNL held, while the device is up: else [`Driver::start`]
-    /// applies them.
-    fn set_features<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        dev: &Device,
-        features: Features,
-        locks: &mut Locks<'bound>,
-    ) -> Result<FeaturesChange> {
-        let _ = (data, dev, features, locks);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
     /// Fills in the device's counters.
     ///
     /// Any context that does not sleep; the device may be up, down or suspended, see
@@ -466,100 +394,14 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Names and values for `ethtool -S`.
-    ///
-    /// This is called to count, to name and to read the statistics; it should add the same ones in
-    /// the same order each time. They are counted when users first ask for them: what is added
-    /// beyond that number later is ignored. As long as there are none, users get [`EOPNOTSUPP`].
-    /// Process context, with the lock of the device's operations held; the device may be up or
-    /// down.
-    fn ethtool_statistics<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        dev: &Device,
-        statistics: &mut Statistics<'_>,
-        lock: &mut OpsLocked<'bound>,
-    ) {
-        let _ = (data, dev, statistics, lock);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
     /// The core calls the device's operations under a lock of the device, not only under RTNL, see
-    /// [`OpsLocked`]. `ethtool` commands then do not wait for those of other devices.
+    /// [`OpsLocked`](super::OpsLocked). `ethtool` commands then do not wait for those of other
+    /// devices.
     const OPS_LOCK: bool = false;
 
-    /// Packets go to the card through [`inflight`](crate::net::inflight), which takes the time at
-    /// which they are sent for senders that ask for it (`SO_TIMESTAMPING`).
-    const TX_TIMESTAMPS: bool = false;
-
-    /// Names of the flags that `ethtool --set-priv-flags` sets, see [`Driver::private_flags`]: up
-    /// to 32, of up to 31 characters. The first one is bit 0. Without names there are no flags.
-    const PRIVATE_FLAGS: &'static [&'static str] = &[];
-
-    /// The private flags that are set.
-    ///
-    /// Process context, with the lock of the device's operations held; the device may be up or
-    /// down.
-    fn private_flags<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> u32 {
-        let _ = (data, lock);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
-    /// Sets the private flags to `flags`, in which there are only bits that have a name.
-    ///
-    /// Process context, with the lock of the device's operations held; the device may be up or
-    /// down.
-    fn set_private_flags<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        flags: u32,
-        lock: &mut OpsLocked<'bound>,
-    ) -> Result {
-        let _ = (data, flags, lock);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
-    /// The header fields by which packets of `flow` are spread over queues, for `ethtool -n`.
-    ///
-    /// Process context, with the lock of the device's operations held; the device may be up or
-    /// down.
-    fn flow_hash<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        flow: Flow,
-        lock: &mut OpsLocked<'bound>,
-    ) -> FlowHash {
-        let _ = (data, flow, lock);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
-    /// Changes the fields that [`Driver::flow_hash`] returns, or tells the user why it does not.
-    ///
-    /// Process context, with the lock of the device's operations held; the device may be up or
-    /// down.
-    fn set_flow_hash<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        dev: &Device,
-        flow: Flow,
-        hash: FlowHash,
-        lock: &mut OpsLocked<'bound>,
-        extack: &ExtAck<'_>,
-    ) -> Result {
-        let _ = (data, dev, flow, hash, lock, extack);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
-    /// The callbacks beyond these: those of [`Controls`](super::controls::Controls) and
-    /// [`QueueManagement`](super::QueueManagement), if the driver has them.
+    /// The callbacks beyond these, of the traits that the driver has:
+    /// [`FeaturesOps`](super::FeaturesOps), [`VlanFilterOps`](super::VlanFilterOps),
+    /// [`QueueStatsOps`](super::QueueStatsOps), [`QueueManagement`](super::QueueManagement) and
+    /// those in [`ethtool`](super::ethtool).
     const OPS: OptionalOps<Self> = OptionalOps::NONE;
-
-    /// Speed of the link in Mbit/s, for `ethtool` and the core; [`None`] if it is not known.
-    ///
-    /// Process context, with the lock of the device's operations held; the device may be up or
-    /// down.
-    fn link_speed<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        dev: &Device,
-        lock: &mut OpsLocked<'bound>,
-    ) -> Option<u32> {
-        let _ = (data, dev, lock);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
 }

@@ -64,14 +64,13 @@ pub enum Feature {
     /// Strips the VLAN tag of received packets, see
     /// [`UniqueSkBuff::set_vlan_tag`](crate::net::skbuff::UniqueSkBuff::set_vlan_tag).
     VlanStrip = bindings::NETIF_F_HW_VLAN_CTAG_RX_BIT,
-    /// Receives the packets of the VLANs in use only, see
-    /// [`Driver::set_vlan`](super::Driver::set_vlan). Without that callback, the device is not
-    /// registered ([`EINVAL`]).
+    /// Receives the packets of the VLANs in use only, see [`VlanFilterOps`](super::VlanFilterOps).
+    /// Without that trait, the device is not registered ([`EINVAL`]).
     VlanFilter = bindings::NETIF_F_HW_VLAN_CTAG_FILTER_BIT,
     /// Splits UDP into datagrams.
     Uso = bindings::NETIF_F_GSO_UDP_L4_BIT,
     /// Directs received packets by rules of users, see
-    /// [`Controls::flow_rules`](super::controls::Controls::flow_rules).
+    /// [`RxnfcOps`](super::ethtool::rxnfc::RxnfcOps).
     Ntuple = bindings::NETIF_F_NTUPLE_BIT,
 }
 
@@ -205,8 +204,8 @@ pub struct Info {
     /// [`i32::MAX`].
     pub tx_timeout_ms: u32,
     /// The packets by which the card can wake the machine, for drivers with
-    /// [`Controls::arm_wake_up`](super::controls::Controls::arm_wake_up). Not of more than one
-    /// network device of a bus device: the bus has one setting for all.
+    /// [`WolOps`](super::ethtool::wol::WolOps). Not of more than one network device of a bus
+    /// device: the bus has one setting for all.
     pub wake: WakePackets,
     /// Those by which it does, until users choose.
     pub wake_at_first: WakePackets,

@@ -9,7 +9,6 @@ use super::{
     Device,
     Driver,
     Features,
-    FeaturesChange,
     MacAddress,
     MtuChange,
     Rtnl,
@@ -69,31 +68,29 @@ impl<T: Driver> Ops<T> {
         } else {
             None
         },
-        ndo_fix_features: Some(Self::fix_features),
-        ndo_set_features: if T::HAS_SET_FEATURES {
-            Some(Self::set_features)
-        } else {
-            None
-        },
-        ndo_vlan_rx_add_vid: if T::HAS_SET_VLAN {
-            Some(Self::vlan_rx_add_vid)
-        } else {
-            None
-        },
-        ndo_vlan_rx_kill_vid: if T::HAS_SET_VLAN {
-            Some(Self::vlan_rx_kill_vid)
-        } else {
-            None
+        ndo_fix_features: match T::OPS.netdev.ndo_fix_features {
+            None => Some(Self::fix_features),
+            of_driver => of_driver,
         },
         ndo_get_stats64: if T::HAS_GET_STATS64 {
             Some(Self::get_stats64)
         } else {
             None
         },
-        ..pin_init::zeroed()
+        ..T::OPS.netdev
     };
 
+    const STAT: Option<bindings::netdev_stat_ops> = T::OPS.stat;
+
     const QUEUE_MGMT: Option<bindings::netdev_queue_mgmt_ops> = T::OPS.queue_mgmt;
+
+    /// The callbacks for the counters of queues, or null.
+    pub(super) const fn stat_ops() -> *const bindings::netdev_stat_ops {
+        match &Self::STAT {
+            Some(ops) => ops,
+            None => core::ptr::null(),
+        }
+    }
 
     /// The callbacks for queue management, or null.
     pub(super) const fn queue_mgmt_ops() -> *const bindings::netdev_queue_mgmt_ops {
@@ -296,101 +293,10 @@ impl<T: Driver> Ops<T> {
     ///
     /// See [`Ops`].
     unsafe extern "C" fn fix_features(
-        dev: *mut bindings::net_device,
+        _dev: *mut bindings::net_device,
         features: bindings::netdev_features_t,
     ) -> bindings::netdev_features_t {
-        let mut wanted = Features::from_raw(features);
-
-        if T::HAS_FIX_FEATURES {
-            // SAFETY: The device is registered, or has all that it needs to be.
-            let inner = unsafe { inner::<T>(dev) };
-            // It cannot add any.
-            wanted = wanted.common(T::fix_features(inner.data(), inner.dev(), wanted));
-        }
-        wanted.consistent().0
-    }
-
-    /// # Safety
-    ///
-    /// See [`Ops`]. RTNL and the lock of the device's operations are held.
-    unsafe extern "C" fn set_features(
-        dev: *mut bindings::net_device,
-        features: bindings::netdev_features_t,
-    ) -> c_int {
-        from_result(|| {
-            // SAFETY: The device is registered.
-            let inner = unsafe { inner::<T>(dev) };
-            // SAFETY: Both locks are held.
-            let locks = &mut unsafe { Configuring::assume_held(inner.dev()) };
-
-            if !inner.dev().is_running() || inner.check_reachable().is_err() {
-                return Ok(0);
-            }
-            let (old, new) = (inner.dev().features(), Features::from_raw(features));
-            let change = T::set_features(inner.data(), inner.dev(), new, locks)?;
-            match (change, T::OPS.restart_rx) {
-                (FeaturesChange::Live, _) => return Ok(0),
-                (FeaturesChange::RestartRx, Some(restart_rx)) => {
-                    inner.dev().set_features(new, locks);
-                    // SAFETY: The device is one of this driver, and up.
-                    unsafe { restart_rx(inner.dev(), locks.ops_mut()) };
-                }
-                (FeaturesChange::Restart | FeaturesChange::RestartRx, _) => {
-                    let new = Attributes {
-                        features: new,
-                        ..Attributes::of(inner.dev())
-                    };
-                    inner.restart_or_undo(new, locks, |locks| {
-                        // If it is up, it was not restarted, and may do some of them already.
-                        if inner.is_up(locks) {
-                            let _ = T::set_features(inner.data(), inner.dev(), old, locks);
-                        }
-                    })?;
-                }
-            }
-
-            // The queues go on with the new set, which the core sets after this.
-            inner.dev().set_features(new.before_core(old), locks);
-            Ok(0)
-        })
-    }
-
-    /// # Safety
-    ///
-    /// See [`Ops`]. RTNL is held.
-    unsafe extern "C" fn vlan_rx_add_vid(
-        dev: *mut bindings::net_device,
-        _protocol: bindings::__be16,
-        id: u16,
-    ) -> c_int {
-        // SAFETY: By the safety requirements.
-        unsafe { Self::set_vlan(dev, id, true) }
-    }
-
-    /// # Safety
-    ///
-    /// See [`Ops`]. RTNL is held.
-    unsafe extern "C" fn vlan_rx_kill_vid(
-        dev: *mut bindings::net_device,
-        _protocol: bindings::__be16,
-        id: u16,
-    ) -> c_int {
-        // SAFETY: By the safety requirements.
-        unsafe { Self::set_vlan(dev, id, false) }
-    }
-
-    /// # Safety
-    ///
-    /// See [`Ops`]. RTNL is held.
-    unsafe fn set_vlan(dev: *mut bindings::net_device, id: u16, member: bool) -> c_int {
-        from_result(|| {
-            // SAFETY: The device is registered, and RTNL is held.
-            let (inner, mut rtnl) = unsafe { (inner::<T>(dev), Rtnl::assume_held()) };
-            let live = inner.dev().is_running() && inner.check_reachable().is_ok();
-
-            T::set_vlan(inner.data(), id, member, live, &mut rtnl)?;
-            Ok(0)
-        })
+        Features::from_raw(features).consistent().0
     }
 
     /// # Safety

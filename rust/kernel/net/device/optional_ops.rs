@@ -3,11 +3,11 @@
 //! The callbacks of a driver beyond those of [`Driver`](super::Driver).
 
 use super::{
+    ethtool::strings::StringSets,
     ops_lock::{
         Configuring,
         OpsLocked, //
     },
-    statistics::Statistics,
     wake_packets::WakePackets,
     Device, //
 };
@@ -23,9 +23,11 @@ use core::marker::PhantomData;
 /// own, in its own file. `T` is the driver: there is no way to get the callbacks of another one
 /// into the set.
 pub struct OptionalOps<T> {
+    pub(super) netdev: bindings::net_device_ops,
     pub(super) ethtool: bindings::ethtool_ops,
     pub(super) stat: Option<bindings::netdev_stat_ops>,
     pub(super) queue_mgmt: Option<bindings::netdev_queue_mgmt_ops>,
+    pub(super) strings: StringSets,
     /// Restarts all receive queues.
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.
@@ -34,10 +36,6 @@ pub struct OptionalOps<T> {
     ///
     /// Its safety requirement: the device is one of driver `T`.
     pub(super) arm_wake_up: Option<unsafe fn(&Device, WakePackets, &mut Configuring)>,
-    /// The number of self-tests.
-    pub(super) self_tests: usize,
-    /// Adds their names.
-    pub(super) name_self_tests: fn(&mut Statistics<'_>),
     // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
     pub(super) _driver: PhantomData<fn(T) -> T>,
 }
@@ -45,13 +43,13 @@ pub struct OptionalOps<T> {
 impl<T> OptionalOps<T> {
     /// None.
     pub const NONE: Self = Self {
+        netdev: pin_init::zeroed(),
         ethtool: pin_init::zeroed(),
         stat: None,
         queue_mgmt: None,
+        strings: [None; 3],
         restart_rx: None,
         arm_wake_up: None,
-        self_tests: 0,
-        name_self_tests: |_names| (),
         _driver: PhantomData,
     };
 }

@@ -54,7 +54,7 @@ use core::{
 };
 
 /// A driver whose receive queues can be restarted one by one, see
-/// [`OptionalOps::with_queue_management`].
+/// [`OptionalOps::queue_mgmt`].
 ///
 /// In these callbacks, the poll function of the queue's vector does not run, except for
 /// [`QueueManagement::make_rx`]; those of others do. [`Driver::rearm`] may still be called for it,
@@ -153,7 +153,7 @@ impl<'a, 'bound, T: Driver> RxMaking<'a, 'bound, T> {
 
 impl<T: QueueManagement> OptionalOps<T> {
     /// Adds the callbacks of [`QueueManagement`].
-    pub const fn with_queue_management(self) -> Self {
+    pub const fn queue_mgmt(self) -> Self {
         const {
             // The core takes such a lock for every device that has these callbacks.
             assert!(T::OPS_LOCK, "queue management needs `OPS_LOCK`");

@@ -9,7 +9,7 @@ use super::{
         Parent, //
     },
     early::Early,
-    ethtool::Ethtool,
+    ethtool::table::Ethtool,
     info::{
         Feature,
         Info, //
@@ -146,7 +146,7 @@ impl<T: Driver> Registration<T> {
         }
         // The core warns of this, as users could not say which VLANs are in use.
         let features = info.features.union(info.features_off).union(info.tunnels);
-        if features.contains(Feature::VlanFilter) && !T::HAS_SET_VLAN {
+        if features.contains(Feature::VlanFilter) && T::OPS.netdev.ndo_vlan_rx_add_vid.is_none() {
             return Err(EINVAL);
         }
         let queues = info.queues;
@@ -228,7 +228,7 @@ impl<T: Driver> Registration<T> {
             if let Some(parent) = inner.bus.as_device() {
                 dev.dev.parent = parent.as_raw();
             }
-            dev.stat_ops = Ethtool::<T>::stat_ops();
+            dev.stat_ops = Ops::<T>::stat_ops();
             dev.queue_mgmt_ops = Ops::<T>::queue_mgmt_ops();
             dev.netdev_ops = Ops::<T>::vtable();
             dev.ethtool_ops = Ethtool::<T>::vtable();

@@ -23,7 +23,7 @@ pub enum WakePacket {
 /// # Examples
 ///
 /// ```
-/// use kernel::net::device::controls::{
+/// use kernel::net::device::ethtool::wol::{
 ///     WakePacket,
 ///     WakePackets, //
 /// };

@@ -14,7 +14,6 @@ use super::super::{
     Locks,
     MacAddress,
     Opening,
-    OpsLocked,
     OptionalOps,
     Parent,
     Rtnl, //
@@ -141,12 +140,7 @@ impl Driver for Card {
         Xmit::Taken
     }
 
-    /// There are no names for them.
-    fn private_flags<'bound>(_: Pin<&Arc<Plan>>, _: &mut OpsLocked<'bound>) -> u32 {
-        0
-    }
-
-    const OPS: OptionalOps<Self> = OptionalOps::NONE.with_controls();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE.rxfh();
 }
 
 pub(super) fn plan(info: Info) -> Result<Arc<Plan>> {
@@ -353,18 +347,5 @@ mod cases {
         assert_eq!(make(&plan(on)?).err(), Some(EINVAL));
         assert_eq!(make(&plan(off)?).err(), Some(EINVAL));
         make(&plan(info())?).map(drop)
-    }
-
-    /// The core warns of a set of no names.
-    #[test]
-    fn no_flags_without_names() -> Result {
-        let registration = register(&plan(info())?)?;
-        // SAFETY: The device is registered.
-        let ops = unsafe { &*(*registration.dev.as_ptr()).ethtool_ops };
-
-        assert!(ops.get_sset_count.is_none());
-        assert!(ops.get_priv_flags.is_none());
-        assert!(ops.set_priv_flags.is_none());
-        Ok(())
     }
 }

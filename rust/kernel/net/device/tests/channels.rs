@@ -131,21 +131,27 @@ mod cases {
         let addresses = bindings::RXH_IP_SRC | bindings::RXH_IP_DST;
         let all = addresses | bindings::RXH_L4_B_0_1 | bindings::RXH_L4_B_2_3;
 
-        assert_eq!(device.flow_hash(udp), Some(Ok(addresses)));
-        assert_eq!(device.set_flow_hash(udp, all), Some((Ok(()), false)));
-        assert_eq!(device.flow_hash(udp), Some(Ok(all)));
-        assert_eq!(device.flow_hash(tcp), Some(Ok(addresses)));
-        assert_eq!(device.set_flow_hash(udp, addresses), Some((Ok(()), false)));
-        assert_eq!(device.flow_hash(udp), Some(Ok(addresses)));
+        assert_eq!(device.rxfh_fields(udp), Some(Ok(addresses)));
+        assert_eq!(device.set_rxfh_fields(udp, all), Some((Ok(()), false)));
+        assert_eq!(device.rxfh_fields(udp), Some(Ok(all)));
+        assert_eq!(device.rxfh_fields(tcp), Some(Ok(addresses)));
+        assert_eq!(
+            device.set_rxfh_fields(udp, addresses),
+            Some((Ok(()), false))
+        );
+        assert_eq!(device.rxfh_fields(udp), Some(Ok(addresses)));
 
         // A flow that the driver refuses, half of the ports, and a flow that is not IP: all of them
         // with a reason.
         let ether = bindings::ETHER_FLOW;
-        assert_eq!(device.set_flow_hash(tcp, all), Some((Err(EBUSY), true)));
+        assert_eq!(device.set_rxfh_fields(tcp, all), Some((Err(EBUSY), true)));
         let half = addresses | bindings::RXH_L4_B_0_1;
-        assert_eq!(device.set_flow_hash(udp, half), Some((Err(EINVAL), true)));
-        assert_eq!(device.set_flow_hash(ether, all), Some((Err(EINVAL), true)));
-        assert_eq!(device.flow_hash(bindings::ETHER_FLOW), Some(Err(EINVAL)));
+        assert_eq!(device.set_rxfh_fields(udp, half), Some((Err(EINVAL), true)));
+        assert_eq!(
+            device.set_rxfh_fields(ether, all),
+            Some((Err(EINVAL), true))
+        );
+        assert_eq!(device.rxfh_fields(bindings::ETHER_FLOW), Some(Err(EINVAL)));
         Ok(())
     }
 

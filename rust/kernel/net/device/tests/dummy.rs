@@ -15,15 +15,30 @@ pub(in crate::net::device) use self::log::{
 
 use super::{
     super::{
-        controls::{
-            Controls,
-            FlowAction,
-            FlowRule,
-            FlowRules,
-            WakePacket,
-            WakePackets, //
-        },
         deferring::Deferring,
+        ethtool::{
+            priv_flags::PrivFlagsOps,
+            rxfh::{
+                FlowType,
+                RxfhFields,
+                RxfhOps, //
+            },
+            rxnfc::{
+                FlowAction,
+                FlowRule,
+                FlowRules,
+                RxnfcOps, //
+            },
+            statistics::{
+                Statistics,
+                StatisticsOps, //
+            },
+            wol::{
+                WakePacket,
+                WakePackets,
+                WolOps, //
+            }, //
+        },
         ops,
         CheckUp,
         Driver,
@@ -31,8 +46,7 @@ use super::{
         Feature,
         Features,
         FeaturesChange,
-        Flow,
-        FlowHash,
+        FeaturesOps,
         Info,
         Locks,
         MacAddress,
@@ -42,7 +56,6 @@ use super::{
         OptionalOps,
         Rtnl,
         RxMode,
-        Statistics,
         Stats64, //
     },
     fixture,
@@ -481,20 +494,6 @@ impl Driver for Dummy {
         }
     }
 
-    fn set_features<'bound>(
-        data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        _features: Features,
-        _locks: &mut Locks<'bound>,
-    ) -> Result<FeaturesChange> {
-        data.log.add(Event::Features);
-        if data.log.restart_features.load(Relaxed) != 0 {
-            Ok(FeaturesChange::Restart)
-        } else {
-            Ok(FeaturesChange::Live)
-        }
-    }
-
     fn event<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
         data.log.add(Event::ThreadRan);
         dev.carrier_on();
@@ -560,13 +559,40 @@ impl Driver for Dummy {
         data.log.add(Event::Timeout);
     }
 
-    const PRIVATE_FLAGS: &'static [&'static str] = &["first", "second"];
+    const OPS: OptionalOps<Self> = OptionalOps::NONE
+        .features()
+        .priv_flags()
+        .rxfh()
+        .rxnfc()
+        .statistics()
+        .wol();
+}
 
-    fn private_flags<'bound>(data: Pin<&Data<'bound>>, _lock: &mut OpsLocked<'bound>) -> u32 {
+#[vtable]
+impl FeaturesOps for Dummy {
+    fn set_features<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _features: Features,
+        _locks: &mut Locks<'bound>,
+    ) -> Result<FeaturesChange> {
+        data.log.add(Event::Features);
+        if data.log.restart_features.load(Relaxed) != 0 {
+            Ok(FeaturesChange::Restart)
+        } else {
+            Ok(FeaturesChange::Live)
+        }
+    }
+}
+
+impl PrivFlagsOps for Dummy {
+    const PRIV_FLAGS: &'static [&'static str] = &["first", "second"];
+
+    fn priv_flags<'bound>(data: Pin<&Data<'bound>>, _lock: &mut OpsLocked<'bound>) -> u32 {
         data.log.flags.load(Relaxed)
     }
 
-    fn set_private_flags<'bound>(
+    fn set_priv_flags<'bound>(
         data: Pin<&Data<'bound>>,
         flags: u32,
         _lock: &mut OpsLocked<'bound>,
@@ -578,36 +604,52 @@ impl Driver for Dummy {
         data.log.flags.store(flags, Relaxed);
         Ok(())
     }
+}
 
-    fn flow_hash<'bound>(
-        data: Pin<&Data<'bound>>,
-        flow: Flow,
+#[vtable]
+impl RxfhOps for Dummy {
+    const RXFH_INDIR_SIZE: usize = 0;
+    const RXFH_KEY_SIZE: usize = 0;
+
+    fn rxfh<'bound>(
+        _data: Pin<&Data<'bound>>,
+        _table: Option<&mut [u32]>,
+        _key: Option<&mut [u8]>,
         _lock: &mut OpsLocked<'bound>,
-    ) -> FlowHash {
-        if flow == Flow::UdpIpv4 && data.log.udp_ports.load(Relaxed) != 0 {
-            FlowHash::AddressesAndPorts
+    ) {
+    }
+
+    fn rxfh_fields<'bound>(
+        data: Pin<&Data<'bound>>,
+        flow: FlowType,
+        _lock: &mut OpsLocked<'bound>,
+    ) -> RxfhFields {
+        if flow == FlowType::UdpIpv4 && data.log.udp_ports.load(Relaxed) != 0 {
+            RxfhFields::AddressesAndPorts
         } else {
-            FlowHash::Addresses
+            RxfhFields::Addresses
         }
     }
 
-    fn set_flow_hash<'bound>(
+    fn set_rxfh_fields<'bound>(
         data: Pin<&Data<'bound>>,
         _dev: &Device,
-        flow: Flow,
-        hash: FlowHash,
+        flow: FlowType,
+        fields: RxfhFields,
         _lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
-        if flow != Flow::UdpIpv4 {
+        if flow != FlowType::UdpIpv4 {
             return Err(extack.refuse(EBUSY, c"busy"));
         }
-        let ports = u32::from(hash == FlowHash::AddressesAndPorts);
+        let ports = u32::from(fields == RxfhFields::AddressesAndPorts);
         data.log.udp_ports.store(ports, Relaxed);
         Ok(())
     }
+}
 
-    fn ethtool_statistics<'bound>(
+impl StatisticsOps for Dummy {
+    fn statistics<'bound>(
         data: Pin<&Data<'bound>>,
         dev: &Device,
         statistics: &mut Statistics<'_>,
@@ -627,12 +669,25 @@ impl Driver for Dummy {
             statistics.add(fmt!("statistic_{index}"), u64::from(index) + 1);
         }
     }
-
-    const OPS: OptionalOps<Self> = OptionalOps::NONE.with_controls();
 }
 
-#[vtable]
-impl Controls for Dummy {
+impl WolOps for Dummy {
+    fn arm_wake_up<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        packets: WakePackets,
+        _locks: &mut Locks<'bound>,
+    ) {
+        let armed = WAKE.iter().filter(|one| packets.contains(**one));
+
+        data.log.add(Event::Armed);
+        data.log
+            .armed
+            .store(armed.fold(0, |bits, one| bits | *one as u32), Relaxed);
+    }
+}
+
+impl RxnfcOps for Dummy {
     const FLOW_RULES: u32 = 8;
 
     fn flow_rules<'a, 'bound: 'a>(data: &'a Data<'bound>) -> &'a FlowRules<'bound> {
@@ -668,20 +723,6 @@ impl Controls for Dummy {
     ) -> Result {
         data.log.rules.fetch_sub(1 << rule.location, Relaxed);
         Ok(())
-    }
-
-    fn arm_wake_up<'bound>(
-        data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        packets: WakePackets,
-        _locks: &mut Locks<'bound>,
-    ) {
-        let armed = WAKE.iter().filter(|one| packets.contains(**one));
-
-        data.log.add(Event::Armed);
-        data.log
-            .armed
-            .store(armed.fold(0, |bits, one| bits | *one as u32), Relaxed);
     }
 }
 

@@ -24,14 +24,14 @@ mod cases {
         assert!(names[0].starts_with(b"first\0") && names[1].starts_with(b"second\0"));
         assert_eq!(names[2][0], 0x55);
 
-        assert_eq!(device.private_flags(), Some(0));
-        assert_eq!(device.set_private_flags(1), Some(0));
-        assert_eq!(device.private_flags(), Some(1));
+        assert_eq!(device.priv_flags(), Some(0));
+        assert_eq!(device.set_priv_flags(1), Some(0));
+        assert_eq!(device.priv_flags(), Some(1));
         // A flag that the driver refuses, and flags without a name.
-        assert_eq!(device.set_private_flags(2), Some(EBUSY.to_errno()));
-        assert_eq!(device.set_private_flags(4), Some(EINVAL.to_errno()));
-        assert_eq!(device.set_private_flags(u32::MAX), Some(EINVAL.to_errno()));
-        assert_eq!(device.private_flags(), Some(1));
+        assert_eq!(device.set_priv_flags(2), Some(EBUSY.to_errno()));
+        assert_eq!(device.set_priv_flags(4), Some(EINVAL.to_errno()));
+        assert_eq!(device.set_priv_flags(u32::MAX), Some(EINVAL.to_errno()));
+        assert_eq!(device.priv_flags(), Some(1));
         Ok(())
     }
 

@@ -425,7 +425,7 @@ impl Fixture {
         })
     }
 
-    pub(in crate::net::device) fn private_flags(&self) -> Option<u32> {
+    pub(in crate::net::device) fn priv_flags(&self) -> Option<u32> {
         self.locked(|dev| {
             let get = self.ethtool_ops().get_priv_flags?;
             // SAFETY: The device is registered and RTNL is held.
@@ -433,7 +433,7 @@ impl Fixture {
         })
     }
 
-    pub(in crate::net::device) fn set_private_flags(&self, flags: u32) -> Option<c_int> {
+    pub(in crate::net::device) fn set_priv_flags(&self, flags: u32) -> Option<c_int> {
         self.locked(|dev| {
             let set = self.ethtool_ops().set_priv_flags?;
             // SAFETY: The device is registered and RTNL is held.
@@ -479,7 +479,7 @@ impl Fixture {
     }
 
     /// The fields of packets of `flow_type` that are hashed.
-    pub(in crate::net::device) fn flow_hash(&self, flow_type: u32) -> Option<Result<u32>> {
+    pub(in crate::net::device) fn rxfh_fields(&self, flow_type: u32) -> Option<Result<u32>> {
         let mut fields = bindings::ethtool_rxfh_fields {
             flow_type,
             ..Default::default()
@@ -494,7 +494,7 @@ impl Fixture {
     }
 
     /// The result, and whether a reason for a refusal goes with it.
-    pub(in crate::net::device) fn set_flow_hash(
+    pub(in crate::net::device) fn set_rxfh_fields(
         &self,
         flow_type: u32,
         data: u32,

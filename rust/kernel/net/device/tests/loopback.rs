@@ -4,9 +4,9 @@
 
 use super::{
     super::{
-        controls::{
-            Controls,
-            SelfTest, //
+        ethtool::self_test::{
+            SelfTest,
+            SelfTestOps, //
         },
         registration::Registration,
         Device,
@@ -262,7 +262,7 @@ impl Driver for Looping {
         Xmit::Taken
     }
 
-    const OPS: OptionalOps<Self> = OptionalOps::NONE.with_controls();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE.self_test();
 }
 
 /// Hands a packet to the queueing discipline of a device.
@@ -281,8 +281,7 @@ fn offer(dev: &Device) -> Result {
     Ok(())
 }
 
-#[vtable]
-impl Controls for Looping {
+impl SelfTestOps for Looping {
     const SELF_TESTS: &'static [SelfTest<Self>] =
         &[SelfTest::loopback("Loopback", |card, dev, on, _locks| {
             // It has queues only while it loops.

@@ -4,13 +4,11 @@
 
 use super::{
     super::{
-        controls::{
-            Controls,
-            RxQueueStats,
+        ethtool::self_test::{
             SelfTest,
+            SelfTestOps,
             TestFailure,
-            TestResult,
-            TxQueueStats, //
+            TestResult, //
         },
         ops,
         registration::Registration,
@@ -21,6 +19,7 @@ use super::{
         Feature,
         Features,
         FeaturesChange,
+        FeaturesOps,
         Immediate,
         Info,
         Locks,
@@ -31,10 +30,13 @@ use super::{
         OpsLocked,
         OptionalOps,
         QueueManagement,
+        QueueStatsOps,
         RingRange,
         Rings,
         Rtnl,
-        RxMaking, //
+        RxMaking,
+        RxQueueStats,
+        TxQueueStats, //
     },
     buffers::BufferKind,
     fixture,
@@ -449,26 +451,6 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         Ok(MtuChange::Restart)
     }
 
-    fn fix_features<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, wanted: Features) -> Features {
-        match data.plan.no_feature.load(Relaxed) {
-            0 => wanted.with(Feature::RxHash),
-            _ => wanted.without(Feature::RxHash),
-        }
-    }
-
-    fn set_features<'bound>(
-        data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        features: Features,
-        _locks: &mut Locks<'bound>,
-    ) -> Result<FeaturesChange> {
-        data.plan.told.store(features.0, Relaxed);
-        Ok(match data.plan.restart_rx.load(Relaxed) {
-            0 => FeaturesChange::Restart,
-            _ => FeaturesChange::RestartRx,
-        })
-    }
-
     fn poll<'bound>(data: Pin<&Data<'bound>>, poller: &mut Poller, cx: &Poll<'_>) -> Polled {
         let plan = &data.plan;
         let vector = usize::from(cx.index());
@@ -516,10 +498,14 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     }
 
     const OPS: OptionalOps<Self> = {
-        let ops = OptionalOps::NONE.with_controls();
+        let ops = OptionalOps::NONE
+            .features()
+            .queue_stats()
+            .ringparam()
+            .self_test();
 
         if OPS_LOCK {
-            ops.with_queue_management()
+            ops.queue_mgmt()
         } else {
             ops
         }
@@ -583,7 +569,29 @@ impl<const OPS_LOCK: bool> QueueManagement for Plain<OPS_LOCK> {
 }
 
 #[vtable]
-impl<const OPS_LOCK: bool> Controls for Plain<OPS_LOCK> {
+impl<const OPS_LOCK: bool> FeaturesOps for Plain<OPS_LOCK> {
+    fn fix_features<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, wanted: Features) -> Features {
+        match data.plan.no_feature.load(Relaxed) {
+            0 => wanted.with(Feature::RxHash),
+            _ => wanted.without(Feature::RxHash),
+        }
+    }
+
+    fn set_features<'bound>(
+        data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        features: Features,
+        _locks: &mut Locks<'bound>,
+    ) -> Result<FeaturesChange> {
+        data.plan.told.store(features.0, Relaxed);
+        Ok(match data.plan.restart_rx.load(Relaxed) {
+            0 => FeaturesChange::Restart,
+            _ => FeaturesChange::RestartRx,
+        })
+    }
+}
+
+impl<const OPS_LOCK: bool> SelfTestOps for Plain<OPS_LOCK> {
     const SELF_TESTS: &'static [SelfTest<Self>] = &[
         SelfTest::offline("Second", |data, _dev, _lock| {
             data.plan.test(Step::OfflineTest, 0)
@@ -592,7 +600,9 @@ impl<const OPS_LOCK: bool> Controls for Plain<OPS_LOCK> {
             data.plan.test(Step::OnlineTest, 1)
         }),
     ];
+}
 
+impl<const OPS_LOCK: bool> QueueStatsOps for Plain<OPS_LOCK> {
     fn rx_queue_stats<'bound>(
         data: Pin<&Data<'bound>>,
         queue: u16,

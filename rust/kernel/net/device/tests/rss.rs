@@ -4,14 +4,14 @@
 
 use super::{
     super::{
-        controls::{
-            Controls,
-            ExtAck,
-            RssChange, //
+        ethtool::rxfh::{
+            RxfhChange,
+            RxfhOps, //
         },
         ops_lock::Configuring,
         registration::Registration,
         Device,
+        ExtAck,
         Info,
         OpsLocked, //
     },
@@ -30,10 +30,11 @@ use crate::{
 };
 
 #[vtable]
-impl Controls for Card {
-    const RSS_ENTRIES: usize = 2;
+impl RxfhOps for Card {
+    const RXFH_INDIR_SIZE: usize = 2;
+    const RXFH_KEY_SIZE: usize = 0;
 
-    fn rss<'bound>(
+    fn rxfh<'bound>(
         _: Pin<&Arc<Plan>>,
         _: Option<&mut [u32]>,
         _: Option<&mut [u8]>,
@@ -41,10 +42,10 @@ impl Controls for Card {
     ) {
     }
 
-    fn set_rss<'bound>(
+    fn set_rxfh<'bound>(
         _: Pin<&Arc<Plan>>,
         _: &Device,
-        _: RssChange<'_>,
+        _: RxfhChange<'_>,
         _: &mut OpsLocked<'bound>,
         _: &ExtAck<'_>,
     ) -> Result {

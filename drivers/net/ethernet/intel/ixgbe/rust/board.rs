@@ -4,7 +4,7 @@
 
 use kernel::{
     device::Bound,
-    net::device::controls::{
+    net::device::ethtool::wol::{
         WakePacket,
         WakePackets, //
     },

@@ -7,7 +7,7 @@ use kernel::{
         register::Array,
         Io, //
     },
-    net::device::controls::Pause,
+    net::device::ethtool::pause::Pause,
     prelude::*, //
 };
 

@@ -14,7 +14,7 @@ use kernel::{
     },
     io::Io,
     net::device::{
-        controls::{
+        ethtool::rxnfc::{
             FlowAction,
             FlowMatch,
             FlowPackets,

@@ -7,7 +7,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`port`] | the callbacks of the network device, and the state they share |
-//! | [`controls`], [`dump`], [`self_test`] | what users see, change and test with `ethtool` |
+//! | [`ethtool`], [`dump`], [`self_test`] | what users see, change and test with `ethtool` |
 //! | [`rx`], [`tx`] | the descriptor rings |
 //! | [`rss`], [`flow_director`] | the queues of received frames: by a hash, or by rules |
 //! | [`atr`], [`director_hash`] | connections that stay with the queue that sends for them |
@@ -32,11 +32,11 @@ use kernel::{
 
 mod atr;
 mod board;
-mod controls;
 mod desc;
 mod director_hash;
 mod dump;
 mod eeprom;
+mod ethtool;
 mod filter;
 mod firmware;
 mod flow;

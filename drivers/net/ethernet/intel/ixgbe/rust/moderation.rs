@@ -9,7 +9,7 @@ use kernel::{
         Io, //
     },
     net::{
-        device::controls,
+        device::ethtool::coalesce::Coalesce,
         dim::{
             Dim,
             Moderate,
@@ -156,15 +156,15 @@ impl Setting {
     }
 
     /// Returns the setting as users see it.
-    pub(crate) fn get(&self) -> controls::Moderation {
-        controls::Moderation {
+    pub(crate) fn get(&self) -> Coalesce {
+        Coalesce {
             usecs: 2 * self.interval.load(Relaxed),
             adaptive: self.adaptive.load(Relaxed),
         }
     }
 
     /// Changes the setting. The time is rounded up to what the card can do.
-    pub(crate) fn set(&self, wanted: controls::Moderation) {
+    pub(crate) fn set(&self, wanted: Coalesce) {
         let usecs = wanted.usecs.min(MAX_USECS);
 
         self.interval.store(usecs.div_ceil(2), Relaxed);
@@ -198,7 +198,7 @@ mod tests {
     fn users_can_fix_it() {
         let setting = Setting::new();
         let set = |usecs, adaptive| {
-            setting.set(controls::Moderation { usecs, adaptive });
+            setting.set(Coalesce { usecs, adaptive });
             (setting.get().usecs, setting.fixed())
         };
 

@@ -6,29 +6,23 @@ use kernel::{
     device::Bound,
     net::{
         device::{
-            controls::Message,
             deferring::Deferring,
+            ethtool::msglevel::MsgClass,
             CardStopped,
             CheckUp,
             Device,
             Driver,
-            ExtAck,
             Feature,
             Features,
-            FeaturesChange,
-            Flow,
-            FlowHash,
             Info,
             Locks,
             MacAddress,
             MtuChange,
             Opening,
-            OpsLocked,
             OptionalOps,
             Rings,
             Rtnl,
             RxMode,
-            Statistics,
             Stats64, //
         },
         napi::{
@@ -55,10 +49,7 @@ use crate::{
     hw,
     irq,
     media::Media,
-    moderation::{
-        self,
-        PairModeration, //
-    },
+    moderation::PairModeration,
     offload,
     regs::queue::Pair,
     rx::{
@@ -78,6 +69,7 @@ use crate::{
 
 mod cage;
 mod checkup;
+mod features;
 mod module;
 mod queues;
 mod state;
@@ -85,11 +77,11 @@ mod wake_up;
 
 use self::state::{
     PairRegisters,
-    FLAG_BULK_FREE,
-    FLAG_NAMES, //
+    FLAG_BULK_FREE, //
 };
 pub(crate) use self::state::{
     Port,
+    FLAG_NAMES,
     NO_LIGHTS, //
 };
 
@@ -266,56 +258,6 @@ impl Driver for PortDriver {
         port.check_up(netdev)
     }
 
-    fn set_vlan<'bound>(
-        port: Pin<&Port<'bound>>,
-        id: u16,
-        member: bool,
-        live: bool,
-        rtnl: &mut Rtnl,
-    ) -> Result {
-        port.vlans
-            .get_mut(rtnl)
-            .set(id, member, live.then_some(&port.bar))
-    }
-
-    fn fix_features<'bound>(
-        port: Pin<&Port<'bound>>,
-        netdev: &Device,
-        wanted: Features,
-    ) -> Features {
-        if !wanted.contains(Feature::Lro) || port.moderation.allows_joining() {
-            return wanted;
-        }
-        dev_notice!(
-            netdev,
-            "lro needs interrupts that are {} us apart (rx-usecs)\n",
-            moderation::MIN_JOINING_USECS
-        );
-        wanted.without(Feature::Lro)
-    }
-
-    fn set_features<'bound>(
-        port: Pin<&Port<'bound>>,
-        netdev: &Device,
-        features: Features,
-        _locks: &mut Locks<'bound>,
-    ) -> Result<FeaturesChange> {
-        let before = netdev.features();
-        let changes = |feature: Feature| before.contains(feature) != features.contains(feature);
-        // Rings are of another sort; the flow director can be set up before reception only; frames
-        // of the stack that are still to be sent would come back, and others would leave.
-        if changes(Feature::Lro) || changes(Feature::Ntuple) || changes(Feature::Loopback) {
-            return Ok(FeaturesChange::Restart);
-        }
-        vlan::filter(&port.bar, features.contains(Feature::VlanFilter));
-        // A frame does not tell whether it had a tag, so the queues are told between two frames.
-        if changes(Feature::VlanStrip) {
-            return Ok(FeaturesChange::RestartRx);
-        }
-        // The others are read for each packet or poll.
-        Ok(FeaturesChange::Live)
-    }
-
     fn set_rx_mode<'bound>(
         port: Pin<&Port<'bound>>,
         netdev: &Device,
@@ -373,66 +315,33 @@ impl Driver for PortDriver {
     }
 
     fn tx_timeout<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, queue: u16) {
-        if port.messages.have(Message::TxError) {
+        if port.msglevel.has(MsgClass::TxError) {
             tx::report_hang(port.pdev.as_ref(), &port.bar, queue);
         }
     }
 
-    fn ethtool_statistics<'bound>(
-        port: Pin<&Port<'bound>>,
-        _netdev: &Device,
-        statistics: &mut Statistics<'_>,
-        _lock: &mut OpsLocked<'bound>,
-    ) {
-        port.stats.list(&port.bar, statistics);
-    }
-
-    const TX_TIMESTAMPS: bool = true;
-
-    const PRIVATE_FLAGS: &'static [&'static str] = FLAG_NAMES;
-
-    fn private_flags<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> u32 {
-        port.flags.load(Relaxed)
-    }
-
-    fn set_private_flags<'bound>(
-        port: Pin<&Port<'bound>>,
-        flags: u32,
-        _lock: &mut OpsLocked<'bound>,
-    ) -> Result {
-        // Takes effect with the next poll.
-        port.flags.store(flags, Relaxed);
-        Ok(())
-    }
-
-    fn flow_hash<'bound>(
-        port: Pin<&Port<'bound>>,
-        flow: Flow,
-        _lock: &mut OpsLocked<'bound>,
-    ) -> FlowHash {
-        port.hashing.get(flow)
-    }
-
-    fn set_flow_hash<'bound>(
-        port: Pin<&Port<'bound>>,
-        netdev: &Device,
-        flow: Flow,
-        hash: FlowHash,
-        lock: &mut OpsLocked<'bound>,
-        extack: &ExtAck<'_>,
-    ) -> Result {
-        port.hashing.set(flow, hash).map_err(|error| {
-            extack.refuse(
-                error,
-                c"the ports of TCP and UDP are hashed, of no other protocol",
-            )
-        })?;
-        // If the device is down, `start()` passes it to the card.
-        if netdev.is_running() {
-            port.hashing.apply(&port.bar, port.pairs(lock));
-        }
-        Ok(())
-    }
-
-    const OPS: OptionalOps<Self> = OptionalOps::NONE.with_controls().with_queue_management();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE
+        .features()
+        .vlan_filter()
+        .queue_stats()
+        .queue_mgmt()
+        .coalesce()
+        .drvinfo()
+        .eeprom()
+        .link()
+        .mac_stats()
+        .module_eeprom()
+        .msglevel()
+        .pause()
+        .phys_id()
+        .priv_flags()
+        .regs()
+        .ringparam()
+        .rmon_stats()
+        .rxfh()
+        .rxnfc()
+        .self_test()
+        .statistics()
+        .ts_info()
+        .wol();
 }

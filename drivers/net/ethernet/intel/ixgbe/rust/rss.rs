@@ -12,8 +12,10 @@ use kernel::{
     },
     net::device::{
         self,
-        Flow,
-        FlowHash, //
+        ethtool::rxfh::{
+            FlowType,
+            RxfhFields, //
+        }, //
     },
     prelude::*,
     sync::atomic::{
@@ -59,30 +61,30 @@ impl Hashing {
     }
 
     /// Returns the setting for the ports of `flow`, if it has any.
-    fn ports_of(&self, flow: Flow) -> Option<&Atomic<bool>> {
+    fn ports_of(&self, flow: FlowType) -> Option<&Atomic<bool>> {
         match flow {
-            Flow::TcpIpv4 => Some(&self.tcp_ipv4_ports),
-            Flow::TcpIpv6 => Some(&self.tcp_ipv6_ports),
-            Flow::UdpIpv4 => Some(&self.udp_ipv4_ports),
-            Flow::UdpIpv6 => Some(&self.udp_ipv6_ports),
-            Flow::OtherIpv4 | Flow::OtherIpv6 => None,
+            FlowType::TcpIpv4 => Some(&self.tcp_ipv4_ports),
+            FlowType::TcpIpv6 => Some(&self.tcp_ipv6_ports),
+            FlowType::UdpIpv4 => Some(&self.udp_ipv4_ports),
+            FlowType::UdpIpv6 => Some(&self.udp_ipv6_ports),
+            FlowType::OtherIpv4 | FlowType::OtherIpv6 => None,
         }
     }
 
     /// Returns the fields that are hashed in packets of `flow`.
-    pub(crate) fn get(&self, flow: Flow) -> FlowHash {
+    pub(crate) fn get(&self, flow: FlowType) -> RxfhFields {
         if self.ports_of(flow).is_some_and(|ports| ports.load(Relaxed)) {
-            FlowHash::AddressesAndPorts
+            RxfhFields::AddressesAndPorts
         } else {
-            FlowHash::Addresses
+            RxfhFields::Addresses
         }
     }
 
     /// Changes the fields that are hashed. [`Self::apply`] passes this to the card.
-    pub(crate) fn set(&self, flow: Flow, hash: FlowHash) -> Result {
+    pub(crate) fn set(&self, flow: FlowType, fields: RxfhFields) -> Result {
         match self.ports_of(flow) {
-            Some(ports) => ports.store(hash == FlowHash::AddressesAndPorts, Relaxed),
-            None if hash == self.get(flow) => (),
+            Some(ports) => ports.store(fields == RxfhFields::AddressesAndPorts, Relaxed),
+            None if fields == self.get(flow) => (),
             None => return Err(EINVAL),
         }
         Ok(())
@@ -236,25 +238,34 @@ mod tests {
     #[test]
     fn hashed_fields() {
         let hashing = Hashing::new();
-        let ports = FlowHash::AddressesAndPorts;
+        let ports = RxfhFields::AddressesAndPorts;
 
         assert_eq!(hashing.command(1).into_raw(), 0);
         assert_eq!(hashing.command(2).into_raw(), 0x0033_0001);
-        assert_eq!(hashing.set(Flow::UdpIpv4, ports), Ok(()));
+        assert_eq!(hashing.set(FlowType::UdpIpv4, ports), Ok(()));
         assert_eq!(hashing.command(2).into_raw(), 0x0073_0001);
-        assert_eq!(hashing.set(Flow::UdpIpv6, ports), Ok(()));
+        assert_eq!(hashing.set(FlowType::UdpIpv6, ports), Ok(()));
         assert_eq!(hashing.command(16).into_raw(), 0x00f3_0001);
-        assert_eq!(hashing.set(Flow::UdpIpv4, FlowHash::Addresses), Ok(()));
+        assert_eq!(
+            hashing.set(FlowType::UdpIpv4, RxfhFields::Addresses),
+            Ok(())
+        );
         assert_eq!(hashing.command(16).into_raw(), 0x00b3_0001);
 
-        assert_eq!(hashing.get(Flow::TcpIpv4), ports);
-        assert_eq!(hashing.set(Flow::TcpIpv4, FlowHash::Addresses), Ok(()));
+        assert_eq!(hashing.get(FlowType::TcpIpv4), ports);
+        assert_eq!(
+            hashing.set(FlowType::TcpIpv4, RxfhFields::Addresses),
+            Ok(())
+        );
         assert_eq!(hashing.command(16).into_raw(), 0x00b2_0001);
-        assert_eq!(hashing.get(Flow::TcpIpv4), FlowHash::Addresses);
-        assert_eq!(hashing.set(Flow::TcpIpv6, FlowHash::Addresses), Ok(()));
+        assert_eq!(hashing.get(FlowType::TcpIpv4), RxfhFields::Addresses);
+        assert_eq!(
+            hashing.set(FlowType::TcpIpv6, RxfhFields::Addresses),
+            Ok(())
+        );
         assert_eq!(hashing.command(16).into_raw(), 0x0092_0001);
         // Other packets have none that the card knows.
-        assert_eq!(hashing.get(Flow::OtherIpv4), FlowHash::Addresses);
-        assert_eq!(hashing.set(Flow::OtherIpv4, ports), Err(EINVAL));
+        assert_eq!(hashing.get(FlowType::OtherIpv4), RxfhFields::Addresses);
+        assert_eq!(hashing.set(FlowType::OtherIpv4, ports), Err(EINVAL));
     }
 }

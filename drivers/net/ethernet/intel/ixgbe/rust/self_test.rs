@@ -11,7 +11,7 @@ use kernel::{
         Io, //
     },
     net::device::{
-        controls::{
+        ethtool::self_test::{
             SelfTest,
             TestFailure,
             TestResult, //

@@ -13,13 +13,11 @@ use kernel::{
     },
     net::{
         device::{
-            controls::{
-                GsoStats,
-                RxQueueStats,
-                TxQueueStats, //
-            },
-            Statistics,
-            Stats64, //
+            ethtool::statistics::Statistics,
+            GsoStats,
+            RxQueueStats,
+            Stats64,
+            TxQueueStats, //
         },
         skb_free::BulkStats, //
     },
@@ -51,7 +49,7 @@ use crate::{
 };
 
 use self::mac::MacCounters;
-pub(crate) use self::mac::LENGTH_RANGES;
+pub(crate) use self::mac::RMON_RANGES;
 
 /// A counter with one writer.
 pub(crate) struct Counter(Atomic<u64>);

@@ -4,7 +4,7 @@
 
 use kernel::{
     net::device::{
-        controls::Message,
+        ethtool::msglevel::MsgClass,
         CheckUp,
         Device, //
     },
@@ -47,7 +47,7 @@ impl Port<'_> {
         } else if flush::is_pending(bar) {
             // The stack does not notice: its watchdog needs a carrier. Meanwhile the packets would
             // keep their memory, and leave when the link is back.
-            if self.messages.have(Message::TxError) {
+            if self.msglevel.has(MsgClass::TxError) {
                 dev_info!(
                     self.pdev,
                     "restarting to drop packets that were queued when the link went down\n"

@@ -6,7 +6,7 @@
 use kernel::{
     io::Io,
     net::device::{
-        controls::Message,
+        ethtool::msglevel::MsgClass,
         Device,
         Feature, //
     },
@@ -351,13 +351,13 @@ impl Port<'_> {
         }
         match state {
             Link::Up(speed) if !dev.is_carrier_ok() => {
-                if self.messages.have(Message::Link) {
+                if self.msglevel.has(MsgClass::Link) {
                     dev_info!(dev, "link is up at {} Mb/s\n", speed);
                 }
                 dev.carrier_on();
             }
             Link::Down if dev.is_carrier_ok() => {
-                if self.messages.have(Message::Link) {
+                if self.msglevel.has(MsgClass::Link) {
                     dev_info!(dev, "link is down\n");
                 }
                 dev.carrier_off();

@@ -9,13 +9,15 @@ use kernel::{
     },
     io::Io,
     net::device::{
-        controls::{
-            FlowRules,
-            Message,
-            Messages,
-            Pause, //
-        },
         deferring::Deferring,
+        ethtool::{
+            msglevel::{
+                MsgClass,
+                MsgLevel, //
+            },
+            pause::Pause,
+            rxnfc::FlowRules, //
+        },
         online_cpus,
         Device,
         Feature,
@@ -108,7 +110,7 @@ const MAX_SEGMENTED_LEN: u32 = (1 << 18) - 1;
 const TX_LIMIT_MIN: u16 = Deferring::MAX_PACKETS as u16 * 1514;
 
 /// The names of the flags for `ethtool --set-priv-flags`.
-pub(super) const FLAG_NAMES: &[&str] = &["bulk-free"];
+pub(crate) const FLAG_NAMES: &[&str] = &["bulk-free"];
 
 /// Free sent packets in bulk. Clearing it is for comparisons.
 pub(super) const FLAG_BULK_FREE: u32 = 1 << 0;
@@ -149,8 +151,8 @@ pub(crate) struct Port<'bound> {
     /// Number of entries of the exact filter in use.
     pub(super) unicast_entries: RtnlCell<usize>,
     /// The private flags, see [`FLAG_NAMES`].
-    pub(super) flags: Atomic<u32>,
-    pub(super) hashing: Hashing,
+    pub(crate) flags: Atomic<u32>,
+    pub(crate) hashing: Hashing,
     /// The VLANs whose frames are received.
     pub(super) vlans: RtnlCell<Members>,
     pub(crate) spread: OpsCell<'bound, Spread>,
@@ -165,7 +167,7 @@ pub(crate) struct Port<'bound> {
     /// LEDCTL as it was before one of the lights was to identify the port, else [`NO_LIGHTS`].
     pub(crate) lights: Atomic<u32>,
     /// The kinds of messages that are logged while the port is in use.
-    pub(crate) messages: Messages,
+    pub(crate) msglevel: MsgLevel,
     /// The use of pause frames.
     pub(crate) pause: OpsCell<'bound, Pause>,
     pub(crate) media: Media,
@@ -291,7 +293,7 @@ impl<'bound> Port<'bound> {
                 director <- new_spinlock!((), "ixgbe_rust::director"),
                 moderation: Setting::new(),
                 lights: Atomic::new(NO_LIGHTS),
-                messages: Messages::new(&[Message::Link, Message::TxError, Message::Hardware]),
+                msglevel: MsgLevel::new(&[MsgClass::Link, MsgClass::TxError, MsgClass::Hardware]),
                 pause: OpsCell::new(flow::DEFAULT),
                 media,
                 firmware,
@@ -332,7 +334,7 @@ impl<'bound> Port<'bound> {
         let pairs = rings.len() as u16;
         let joins = rings.iter().any(|pair| pair.rx.joins());
         *self.running.get_mut(locks.ops_mut()) = Running { pairs, joins };
-        if !netdev.is_rss_configured(locks.ops()) {
+        if !netdev.is_rxfh_configured(locks.ops()) {
             self.spread.get_mut(locks.ops_mut()).even(pairs);
         }
 
@@ -396,7 +398,7 @@ impl<'bound> Port<'bound> {
 
         if events.memory_error {
             irq::mask_memory_errors(&self.bar);
-            if self.messages.have(Message::Hardware) {
+            if self.msglevel.has(MsgClass::Hardware) {
                 dev_err!(
                     self.pdev,
                     "the card reports an uncorrectable memory error; restarting\n"

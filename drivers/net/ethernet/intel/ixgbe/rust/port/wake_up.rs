@@ -5,7 +5,7 @@
 use kernel::{
     io::Io,
     net::device::{
-        controls::{
+        ethtool::wol::{
             WakePacket,
             WakePackets, //
         },

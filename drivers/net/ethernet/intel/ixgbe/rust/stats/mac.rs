@@ -7,12 +7,14 @@ use kernel::{
         register::Array,
         Io, //
     },
-    net::device::controls::{
-        LengthRange,
-        LengthRanges,
-        LengthStats,
-        MacStats,
-        PauseStats, //
+    net::device::ethtool::{
+        mac_stats::MacStats,
+        pause::PauseStats,
+        rmon_stats::{
+            RmonHistRange,
+            RmonHistRanges,
+            RmonStats, //
+        }, //
     }, //
 };
 
@@ -31,18 +33,18 @@ use crate::{
 const PAUSE_LEN: u64 = 64;
 
 /// The ranges of lengths by which the card counts frames.
-const RANGES: &[LengthRange] = &[
-    LengthRanges::range(0, 64),
-    LengthRanges::range(65, 127),
-    LengthRanges::range(128, 255),
-    LengthRanges::range(256, 511),
-    LengthRanges::range(512, 1023),
-    LengthRanges::range(1024, u16::MAX),
-    LengthRanges::END,
+const RANGES: &[RmonHistRange] = &[
+    RmonHistRanges::range(0, 64),
+    RmonHistRanges::range(65, 127),
+    RmonHistRanges::range(128, 255),
+    RmonHistRanges::range(256, 511),
+    RmonHistRanges::range(512, 1023),
+    RmonHistRanges::range(1024, u16::MAX),
+    RmonHistRanges::END,
 ];
 
 /// The same, as `ethtool` takes them.
-pub(crate) const LENGTH_RANGES: LengthRanges = LengthRanges::new(RANGES);
+pub(crate) const RMON_RANGES: RmonHistRanges = RmonHistRanges::new(RANGES);
 
 counters! {
     /// Sums of the card's own counters, which clear on read.
@@ -191,24 +193,24 @@ impl MacCounters {
     }
 
     /// The counters of frames by their lengths.
-    pub(crate) fn lengths(&self, hw: &HwCounters) -> LengthStats {
-        let mut stats = LengthStats {
+    pub(crate) fn rmon(&self, hw: &HwCounters) -> RmonStats {
+        let mut stats = RmonStats {
             undersize: Some(hw.hw_rx_undersize.get()),
             oversize: Some(hw.hw_rx_oversize.get()),
             fragments: Some(hw.hw_rx_fragments.get()),
             jabbers: Some(hw.hw_rx_jabbers.get()),
-            ..LengthStats::default()
+            ..RmonStats::default()
         };
 
         for (to, from) in [
-            (&mut stats.rx, self.rx_lengths()),
-            (&mut stats.tx, self.tx_lengths()),
+            (&mut stats.hist, self.rx_lengths()),
+            (&mut stats.hist_tx, self.tx_lengths()),
         ] {
             for (to, from) in to.iter_mut().zip(from) {
                 *to = from.get();
             }
         }
-        if let Some(shortest) = stats.tx.first_mut() {
+        if let Some(shortest) = stats.hist_tx.first_mut() {
             *shortest = shortest.saturating_sub(self.tx_pauses());
         }
         stats

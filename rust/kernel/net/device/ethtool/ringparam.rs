@@ -2,20 +2,18 @@
 
 //! Lengths of rings.
 
-use super::{
-    super::{
-        ops,
-        ops_lock::{
-            Configuring,
-            OpsLocked, //
-        },
-        optional_ops::OptionalOps,
-        rings::{
-            RingLens,
-            RingRange, //
-        }, //
+use super::super::{
+    ops,
+    ops_lock::{
+        Configuring,
+        OpsLocked, //
     },
-    Controls,
+    optional_ops::OptionalOps,
+    rings::{
+        RingLens,
+        RingRange, //
+    },
+    Driver,
     ExtAck, //
 };
 
@@ -25,6 +23,10 @@ use crate::{
     net::queue::RingLen,
     prelude::*, //
 };
+
+// ETHTOOL_OP_NEEDS_RTNL_SRINGPARAM: `bindgen` does not see through `BIT()`. The helpers in C check
+// the value.
+const NEEDS_RTNL: u32 = 1 << 2;
 
 /// The number for users: the greatest one fits.
 fn count(len: RingLen) -> u32 {
@@ -44,11 +46,20 @@ fn len(range: RingRange, number: u32, kind: &str, extack: &ExtAck<'_>) -> Result
     })
 }
 
-impl<T: Controls> OptionalOps<T> {
+impl<T: Driver> OptionalOps<T> {
+    /// Lets users change the lengths of rings within [`Driver::RINGS`], for `ethtool -G`.
+    pub const fn ringparam(mut self) -> Self {
+        const { assert!(T::RINGS.is_some(), "`ringparam` needs `RINGS`") };
+        self.ethtool.get_ringparam = Some(Self::get_ringparam);
+        self.ethtool.set_ringparam = Some(Self::set_ringparam);
+        self.ethtool.op_needs_rtnl |= NEEDS_RTNL;
+        self
+    }
+
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `rings`.
-    pub(super) unsafe extern "C" fn get_ringparam(
+    unsafe extern "C" fn get_ringparam(
         dev: *mut bindings::net_device,
         rings: *mut bindings::ethtool_ringparam,
         _kernel: *mut bindings::kernel_ethtool_ringparam,
@@ -72,7 +83,7 @@ impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `rings`.
-    pub(super) unsafe extern "C" fn set_ringparam(
+    unsafe extern "C" fn set_ringparam(
         dev: *mut bindings::net_device,
         rings: *mut bindings::ethtool_ringparam,
         _kernel: *mut bindings::kernel_ethtool_ringparam,

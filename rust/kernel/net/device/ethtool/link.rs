@@ -2,17 +2,20 @@
 
 //! State and abilities of the link.
 
-use super::{
-    super::{
-        ops,
-        optional_ops::OptionalOps, //
-    },
-    Controls, //
+use super::super::{
+    ops,
+    ops_lock::OpsLocked,
+    optional_ops::OptionalOps,
+    Device,
+    Driver, //
 };
 
 use crate::{
     bindings,
-    error::from_result,
+    error::{
+        from_result,
+        VTABLE_DEFAULT_ERROR, //
+    },
     prelude::*, //
 };
 
@@ -68,7 +71,7 @@ pub enum LinkMode {
     Base10000Kr = bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10000baseKR_Full_BIT,
 }
 
-/// The settings of a link, see [`Controls::link`].
+/// The settings of a link, see [`LinkOps::link`].
 #[derive(Clone, Copy, Debug)]
 pub struct LinkSettings {
     /// The speed in Mb/s, if the link is up. It is full duplex.
@@ -83,7 +86,20 @@ pub struct LinkSettings {
     pub advertised: &'static [LinkMode],
 }
 
-/// A user's wish for a link, see [`Controls::set_link`].
+impl LinkSettings {
+    /// Those of a link that has this speed, if it is up, and of which no more is known.
+    pub const fn new(speed: Option<u32>) -> Self {
+        Self {
+            speed,
+            connector: Connector::Other,
+            autoneg: false,
+            supported: &[],
+            advertised: &[],
+        }
+    }
+}
+
+/// A user's wish for a link, see [`LinkOps::set_link`].
 #[derive(Clone, Copy, Debug)]
 pub struct LinkRequest<'a> {
     /// The speed in Mb/s; [`None`] if it is not known.
@@ -123,11 +139,43 @@ fn set(bitmap: &mut [c_ulong], modes: &[LinkMode]) {
     }
 }
 
-impl<T: Controls> OptionalOps<T> {
+/// A driver that knows of its link, see [`OptionalOps::link`].
+#[vtable]
+pub trait LinkOps: Driver {
+    /// The state and the abilities of the link, for `ethtool DEV` and the core.
+    fn link<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        lock: &mut OpsLocked<'bound>,
+    ) -> LinkSettings;
+
+    /// Changes the settings of the link, for `ethtool -s`. The core has filled in those of
+    /// [`LinkOps::link`] for what users do not change.
+    fn set_link<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        request: LinkRequest<'_>,
+        lock: &mut OpsLocked<'bound>,
+    ) -> Result {
+        let _ = (data, dev, request, lock);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+}
+
+impl<T: LinkOps> OptionalOps<T> {
+    /// Adds the callbacks of [`LinkOps`].
+    pub const fn link(mut self) -> Self {
+        self.ethtool.get_link_ksettings = Some(Self::get_link_ksettings);
+        if T::HAS_SET_LINK {
+            self.ethtool.set_link_ksettings = Some(Self::set_link_ksettings);
+        }
+        self
+    }
+
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `settings`.
-    pub(super) unsafe extern "C" fn get_link_ksettings(
+    unsafe extern "C" fn get_link_ksettings(
         dev: *mut bindings::net_device,
         settings: *mut bindings::ethtool_link_ksettings,
     ) -> c_int {
@@ -157,7 +205,7 @@ impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with valid `settings`.
-    pub(super) unsafe extern "C" fn set_link_ksettings(
+    unsafe extern "C" fn set_link_ksettings(
         dev: *mut bindings::net_device,
         settings: *const bindings::ethtool_link_ksettings,
     ) -> c_int {

@@ -2,19 +2,18 @@
 
 //! Waking the machine by received packets.
 
-use super::{
-    super::{
-        bus::Parent,
-        inner::Inner,
-        ops,
-        ops_lock::Configuring,
-        optional_ops::OptionalOps,
-        wake_packets::WakePackets,
-        Device,
-        Driver,
-        Info, //
+use super::super::{
+    bus::Parent,
+    inner::Inner,
+    ops,
+    ops_lock::{
+        Configuring,
+        Locks, //
     },
-    Controls, //
+    optional_ops::OptionalOps,
+    Device,
+    Driver,
+    Info, //
 };
 
 use crate::{
@@ -28,6 +27,11 @@ use crate::{
         to_result, //
     },
     prelude::*, //
+};
+
+pub use super::super::wake_packets::{
+    WakePacket,
+    WakePackets, //
 };
 
 /// The bus device of a device that can wake the machine, if the bus lets it.
@@ -92,11 +96,37 @@ impl<T: Driver> Inner<T> {
     }
 }
 
-impl<T: Controls> OptionalOps<T> {
+/// A driver of a card that can wake the machine, see [`OptionalOps::wol`].
+pub trait WolOps: Driver {
+    /// Has the card wake the machine by received packets of these kinds, which users have chosen
+    /// (`ethtool -s DEV wol`) among [`Info::wake`].
+    ///
+    /// The machine is about to sleep, or to go off. [`Driver::quiesce`] has been called if the
+    /// device was up, and the card may not access memory; it needs its link, and its filter of
+    /// addresses. The bus lowers its power after this, unless an image of the memory is made for
+    /// hibernation. [`Driver::reset`] comes next, or the driver's data is dropped, if anything
+    /// happens to it.
+    fn arm_wake_up<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        packets: WakePackets,
+        locks: &mut Locks<'bound>,
+    );
+}
+
+impl<T: WolOps> OptionalOps<T> {
+    /// Adds the callbacks of [`WolOps`].
+    pub const fn wol(mut self) -> Self {
+        self.ethtool.get_wol = Some(Self::get_wol);
+        self.ethtool.set_wol = Some(Self::set_wol);
+        self.arm_wake_up = Some(Self::arm_wake_up);
+        self
+    }
+
     /// # Safety
     ///
     /// `dev` must be a device of driver `T`.
-    pub(super) unsafe fn arm_wake_up(dev: &Device, packets: WakePackets, locks: &mut Configuring) {
+    unsafe fn arm_wake_up(dev: &Device, packets: WakePackets, locks: &mut Configuring) {
         // SAFETY: By the safety requirements.
         let inner = unsafe { ops::inner::<T>(dev.as_raw()) };
 
@@ -106,7 +136,7 @@ impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `info`.
-    pub(super) unsafe extern "C" fn get_wol(
+    unsafe extern "C" fn get_wol(
         dev: *mut bindings::net_device,
         info: *mut bindings::ethtool_wolinfo,
     ) {
@@ -125,7 +155,7 @@ impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `info`.
-    pub(super) unsafe extern "C" fn set_wol(
+    unsafe extern "C" fn set_wol(
         dev: *mut bindings::net_device,
         info: *mut bindings::ethtool_wolinfo,
     ) -> c_int {

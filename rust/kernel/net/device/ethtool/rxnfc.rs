@@ -2,18 +2,17 @@
 
 //! Rules by which users direct received packets to queues, or drop them.
 
-use super::{
-    super::{
-        inner::Inner,
-        ops,
-        ops_lock::{
-            OpsCell,
-            OpsLocked, //
-        },
-        optional_ops::OptionalOps,
-        Feature, //
+use super::super::{
+    inner::Inner,
+    ops,
+    ops_lock::{
+        OpsCell,
+        OpsLocked, //
     },
-    Controls, //
+    optional_ops::OptionalOps,
+    Device,
+    Driver,
+    Feature, //
 };
 
 use crate::{
@@ -80,7 +79,7 @@ struct Kept {
     spec: bindings::ethtool_rx_flow_spec,
 }
 
-/// The rules of a device, which its driver has among its data, see [`Controls::flow_rules`].
+/// The rules of a device, which its driver has among its data, see [`RxnfcOps::flow_rules`].
 ///
 /// They stay when the device goes down.
 pub struct FlowRules<'bound> {
@@ -98,7 +97,7 @@ impl<'bound> FlowRules<'bound> {
 
     /// The rules, the one with the least location first.
     ///
-    /// In [`Controls::insert_flow_rule`], neither the new one nor one that it replaces is there.
+    /// In [`RxnfcOps::insert_flow_rule`], neither the new one nor one that it replaces is there.
     pub fn iter<'a>(&'a self, lock: &'a OpsLocked<'bound>) -> impl Iterator<Item = &'a FlowRule> {
         self.kept.get(lock).iter().map(|kept| &kept.rule)
     }
@@ -141,7 +140,7 @@ impl Default for FlowRules<'_> {
 }
 
 /// Inserts a rule. Returns its location.
-fn insert<T: Controls>(
+fn insert<T: RxnfcOps>(
     inner: &Inner<T>,
     mut spec: bindings::ethtool_rx_flow_spec,
     queues: u16,
@@ -201,7 +200,7 @@ fn insert<T: Controls>(
 }
 
 /// Removes a rule.
-fn remove<T: Controls>(inner: &Inner<T>, location: u32, lock: &mut OpsLocked<'static>) -> Result {
+fn remove<T: RxnfcOps>(inner: &Inner<T>, location: u32, lock: &mut OpsLocked<'static>) -> Result {
     let rules = T::flow_rules(inner.data().get_ref());
     let place = rules.find(location, lock).map_err(|_| ENOENT)?;
     let old = rules.take(place, lock)?;
@@ -212,12 +211,54 @@ fn remove<T: Controls>(inner: &Inner<T>, location: u32, lock: &mut OpsLocked<'st
     })
 }
 
-impl<T: Controls> OptionalOps<T> {
+/// A driver of a card that directs received packets by rules, see [`OptionalOps::rxnfc`].
+pub trait RxnfcOps: Driver {
+    /// Number of rules by which the card directs received packets. Their locations are less than
+    /// that.
+    const FLOW_RULES: u32;
+
+    /// The rules, for `ethtool -n` and `-N`. They are kept here, and the driver has a place for
+    /// them.
+    ///
+    /// A driver with this has [`Feature::Ntuple`], with which users switch the rules off and on:
+    /// they cannot insert any while it is off, and those that there are have no effect. If it is
+    /// on, [`Driver::start`] passes all of them to the card.
+    fn flow_rules<'a, 'bound: 'a>(data: &'a Self::Data<'bound>) -> &'a FlowRules<'bound>;
+
+    /// Inserts a rule, if the card can have it together with the others. If the device is up, it
+    /// takes effect at once.
+    ///
+    /// The queue of the rule exists, and users cannot take it away while it has a rule. There is no
+    /// `extack` for this: the log may tell the reason of a refusal.
+    fn insert_flow_rule<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        rule: &FlowRule,
+        lock: &mut OpsLocked<'bound>,
+    ) -> Result;
+
+    /// Removes a rule, which is not among the others any more.
+    fn remove_flow_rule<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        rule: &FlowRule,
+        lock: &mut OpsLocked<'bound>,
+    ) -> Result;
+}
+
+impl<T: RxnfcOps> OptionalOps<T> {
+    /// Adds the callbacks of [`RxnfcOps`].
+    pub const fn rxnfc(mut self) -> Self {
+        self.ethtool.get_rxnfc = Some(Self::get_rxnfc);
+        self.ethtool.set_rxnfc = Some(Self::set_rxnfc);
+        self
+    }
+
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `info`. If that
     /// asks for the locations of rules, `locations` must have room for as many as it says.
-    pub(super) unsafe extern "C" fn get_rxnfc(
+    unsafe extern "C" fn get_rxnfc(
         dev: *mut bindings::net_device,
         info: *mut bindings::ethtool_rxnfc,
         locations: *mut u32,
@@ -267,7 +308,7 @@ impl<T: Controls> OptionalOps<T> {
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `info`.
-    pub(super) unsafe extern "C" fn set_rxnfc(
+    unsafe extern "C" fn set_rxnfc(
         dev: *mut bindings::net_device,
         info: *mut bindings::ethtool_rxnfc,
     ) -> c_int {

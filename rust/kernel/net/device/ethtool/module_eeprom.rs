@@ -2,12 +2,11 @@
 
 //! Plug-in modules.
 
-use super::{
-    super::{
-        ops,
-        optional_ops::OptionalOps, //
-    },
-    Controls,
+use super::super::{
+    ops,
+    ops_lock::OpsLocked,
+    optional_ops::OptionalOps,
+    Driver,
     ExtAck, //
 };
 
@@ -22,9 +21,9 @@ use core::slice;
 /// Bytes that a place can have an offset in.
 const PAGE_LEN: u32 = 2 * bindings::ETH_MODULE_EEPROM_PAGE_LEN;
 
-/// A place in the memory of a plug-in module, see [`Controls::module_eeprom`].
+/// A place in the pages of the memory of a plug-in module, see [`ModuleEepromOps::module_eeprom`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ModulePlace {
+pub struct EepromPage {
     /// The module's address on the I2C bus, of 7 bits: usually 0x50 or 0x51.
     pub address: u8,
     /// The bank, of modules that have several.
@@ -35,7 +34,7 @@ pub struct ModulePlace {
     pub offset: u8,
 }
 
-impl ModulePlace {
+impl EepromPage {
     /// Returns the place that the core asks for, and the number of bytes there.
     fn of(request: &bindings::ethtool_module_eeprom) -> Result<(Self, usize)> {
         let end = request.offset.checked_add(request.length).ok_or(EINVAL)?;
@@ -54,12 +53,33 @@ impl ModulePlace {
     }
 }
 
-impl<T: Controls> OptionalOps<T> {
+/// A driver of a card with plug-in modules, see [`OptionalOps::module_eeprom`].
+pub trait ModuleEepromOps: Driver {
+    /// Reads the memory of the plug-in module, for `ethtool -m`. `bytes` are zero before, and the
+    /// range is within a page.
+    ///
+    /// [`EOPNOTSUPP`] for a page that modules of this port do not have.
+    fn module_eeprom<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        page: EepromPage,
+        bytes: &mut [u8],
+        lock: &mut OpsLocked<'bound>,
+        extack: &ExtAck<'_>,
+    ) -> Result;
+}
+
+impl<T: ModuleEepromOps> OptionalOps<T> {
+    /// Adds the callback of [`ModuleEepromOps`].
+    pub const fn module_eeprom(mut self) -> Self {
+        self.ethtool.get_module_eeprom_by_page = Some(Self::get_module_eeprom_by_page);
+        self
+    }
+
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `page`, whose data
     /// must have as many bytes as it says, and a null or valid `extack`.
-    pub(super) unsafe extern "C" fn get_module_eeprom_by_page(
+    unsafe extern "C" fn get_module_eeprom_by_page(
         dev: *mut bindings::net_device,
         page: *const bindings::ethtool_module_eeprom,
         extack: *mut bindings::netlink_ext_ack,
@@ -72,7 +92,7 @@ impl<T: Controls> OptionalOps<T> {
             let (page, extack) = unsafe { (&*page, ExtAck::new(extack)) };
             inner.check_reachable()?;
 
-            let (place, len) = ModulePlace::of(page)?;
+            let (place, len) = EepromPage::of(page)?;
             // SAFETY: The core has allocated that many bytes, and leaves them to us. This
             // initializes them.
             let bytes = unsafe {
@@ -90,13 +110,13 @@ impl<T: Controls> OptionalOps<T> {
 mod tests {
     use super::*;
 
-    fn request(offset: u32, length: u32) -> Result<(ModulePlace, usize)> {
+    fn request(offset: u32, length: u32) -> Result<(EepromPage, usize)> {
         let mut request: bindings::ethtool_module_eeprom = pin_init::zeroed();
 
         request.i2c_address = 0x51;
         request.offset = offset;
         request.length = length;
-        ModulePlace::of(&request)
+        EepromPage::of(&request)
     }
 
     #[test]

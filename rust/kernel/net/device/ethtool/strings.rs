@@ -1,20 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Statistics with names, for `ethtool -S`.
+//! Names that users see, of statistics, tests and flags.
 
 use crate::{
     bindings,
     fmt,
+    prelude::*,
     str::NullTerminatedFormatter, //
 };
 
-use core::fmt::Write;
+use core::{
+    fmt::Write,
+    slice, //
+};
 
 /// The room for a name, with the byte that ends it.
-pub(super) const NAME_LEN: usize = bindings::ETH_GSTRING_LEN as usize;
+const NAME_LEN: usize = bindings::ETH_GSTRING_LEN as usize;
 
-/// Takes the statistics of a driver, see
-/// [`Driver::ethtool_statistics`](super::Driver::ethtool_statistics).
+/// A set of names.
+#[derive(Clone, Copy)]
+pub(in super::super) struct StringSet {
+    /// Their number, or an error.
+    ///
+    /// Its safety requirement: the device is a registered one of the driver, and the lock of its
+    /// operations is held.
+    pub(super) count: unsafe fn(*mut bindings::net_device) -> c_int,
+    /// Writes the names.
+    ///
+    /// Its safety requirement: as above, and there is room for as many of them as `count` has
+    /// returned, zeroed.
+    pub(super) names: unsafe fn(*mut bindings::net_device, *mut u8),
+}
+
+/// The sets of names of a driver, each at its number in `enum ethtool_stringset`.
+pub(in super::super) type StringSets = [Option<StringSet>; 3];
+
+/// Takes the statistics of a driver, see [`StatisticsOps`](super::statistics::StatisticsOps).
 pub struct Statistics<'a> {
     added: usize,
     pass: Pass<'a>,
@@ -34,6 +55,19 @@ impl<'a> Statistics<'a> {
     /// Takes none so far.
     pub(super) fn new(pass: Pass<'a>) -> Self {
         Self { added: 0, pass }
+    }
+
+    /// Takes the names of `count` of them.
+    ///
+    /// # Safety
+    ///
+    /// `names` must be valid for reads and writes of that many names during the lifetime, and have
+    /// no other users.
+    pub(super) unsafe fn names(names: *mut u8, count: usize) -> Self {
+        // SAFETY: By the safety requirements.
+        let names = unsafe { slice::from_raw_parts_mut(names.cast::<[u8; NAME_LEN]>(), count) };
+
+        Self::new(Pass::Names(names))
     }
 
     /// The number of those that were added.

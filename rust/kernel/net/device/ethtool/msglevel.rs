@@ -2,12 +2,10 @@
 
 //! The kinds of messages that a driver logs.
 
-use super::{
-    super::{
-        ops,
-        optional_ops::OptionalOps, //
-    },
-    Controls, //
+use super::super::{
+    ops,
+    optional_ops::OptionalOps,
+    Driver, //
 };
 
 use crate::{
@@ -18,10 +16,10 @@ use crate::{
     }, //
 };
 
-/// A kind of messages.
+/// A kind of messages, as `netif_msg_link()` and others ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Message {
+pub enum MsgClass {
     /// About the driver as such.
     Driver = bindings::NETIF_MSG_DRV_BIT,
     /// About the search for cards.
@@ -36,26 +34,26 @@ pub enum Message {
     Hardware = bindings::NETIF_MSG_HW_BIT,
 }
 
-/// The kinds of messages that a driver logs now, see [`Controls::messages`].
+/// The kinds of messages that a driver logs now, see [`MsgLevelOps::msglevel`].
 ///
 /// # Examples
 ///
 /// ```
-/// use kernel::net::device::controls::{
-///     Message,
-///     Messages, //
+/// use kernel::net::device::ethtool::msglevel::{
+///     MsgClass,
+///     MsgLevel, //
 /// };
 ///
-/// let messages = Messages::new(&[Message::Link, Message::Hardware]);
+/// let level = MsgLevel::new(&[MsgClass::Link, MsgClass::Hardware]);
 ///
-/// assert!(messages.have(Message::Link));
-/// assert!(!messages.have(Message::TxError));
+/// assert!(level.has(MsgClass::Link));
+/// assert!(!level.has(MsgClass::TxError));
 /// ```
-pub struct Messages(Atomic<u32>);
+pub struct MsgLevel(Atomic<u32>);
 
-impl Messages {
+impl MsgLevel {
     /// These kinds, until users choose others.
-    pub const fn new(kinds: &[Message]) -> Self {
+    pub const fn new(kinds: &[MsgClass]) -> Self {
         let (mut bits, mut index) = (0, 0);
 
         while index < kinds.len() {
@@ -67,30 +65,45 @@ impl Messages {
 
     /// Whether messages of this kind are logged.
     #[inline]
-    pub fn have(&self, kind: Message) -> bool {
+    pub fn has(&self, kind: MsgClass) -> bool {
         self.0.load(Relaxed) & 1 << kind as u32 != 0
     }
 }
 
-impl<T: Controls> OptionalOps<T> {
-    /// # Safety
+/// A driver whose messages users choose, see [`OptionalOps::msglevel`].
+pub trait MsgLevelOps: Driver {
+    /// The kinds of messages that the driver logs, which users change by `ethtool -s DEV msglvl`.
     ///
-    /// Must only be called by the core, for a device of driver `T`.
-    pub(super) unsafe extern "C" fn get_msglevel(dev: *mut bindings::net_device) -> u32 {
-        // SAFETY: The core calls us for a registered device.
-        let inner = unsafe { ops::inner::<T>(dev) };
+    /// Any context; the device may be suspended.
+    fn msglevel<'a>(data: &'a Self::Data<'_>) -> &'a MsgLevel;
+}
 
-        T::messages(inner.data().get_ref()).0.load(Relaxed)
+impl<T: MsgLevelOps> OptionalOps<T> {
+    /// Adds the callbacks of [`MsgLevelOps`].
+    pub const fn msglevel(mut self) -> Self {
+        self.ethtool.get_msglevel = Some(Self::get_msglevel);
+        self.ethtool.set_msglevel = Some(Self::set_msglevel);
+        self
     }
 
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`.
-    pub(super) unsafe extern "C" fn set_msglevel(dev: *mut bindings::net_device, bits: u32) {
+    unsafe extern "C" fn get_msglevel(dev: *mut bindings::net_device) -> u32 {
+        // SAFETY: The core calls us for a registered device.
+        let inner = unsafe { ops::inner::<T>(dev) };
+
+        T::msglevel(inner.data().get_ref()).0.load(Relaxed)
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`.
+    unsafe extern "C" fn set_msglevel(dev: *mut bindings::net_device, bits: u32) {
         // SAFETY: The core calls us for a registered device.
         let inner = unsafe { ops::inner::<T>(dev) };
 
         // Bits without a kind stay as they are, for users to find them again.
-        T::messages(inner.data().get_ref()).0.store(bits, Relaxed);
+        T::msglevel(inner.data().get_ref()).0.store(bits, Relaxed);
     }
 }

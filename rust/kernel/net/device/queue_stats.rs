@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Counters of queues.
+//!
+//! C header: [`include/net/netdev_queues.h`](srctree/include/net/netdev_queues.h)
 
 use super::{
-    super::{
-        inner::Inner, //
-        ops,
-        ops_lock::OpsLocked,
-        optional_ops::OptionalOps,
-    },
-    Controls, //
+    inner::Inner,
+    ops,
+    ops_lock::OpsLocked,
+    optional_ops::OptionalOps,
+    Driver, //
 };
 
 use crate::{
@@ -111,12 +111,36 @@ impl GsoStats {
     }
 }
 
-impl<T: Controls> OptionalOps<T> {
-    pub(super) const STAT: bindings::netdev_stat_ops = bindings::netdev_stat_ops {
-        get_queue_stats_rx: Some(Self::get_queue_stats_rx),
-        get_queue_stats_tx: Some(Self::get_queue_stats_tx),
-        get_base_stats: Some(Self::get_base_stats),
-    };
+/// A driver that counts by queues, see [`OptionalOps::queue_stats`].
+///
+/// Its callbacks run in process context with the lock of the device's operations held; the device
+/// may be up, down or suspended.
+pub trait QueueStatsOps: Driver {
+    /// The counters of a receive queue, which may be one that is not in use now.
+    fn rx_queue_stats<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        queue: u16,
+        lock: &mut OpsLocked<'bound>,
+    ) -> RxQueueStats;
+
+    /// The counters of a transmit queue, which may be one that is not in use now.
+    fn tx_queue_stats<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        queue: u16,
+        lock: &mut OpsLocked<'bound>,
+    ) -> TxQueueStats;
+}
+
+impl<T: QueueStatsOps> OptionalOps<T> {
+    /// Adds the callbacks of [`QueueStatsOps`].
+    pub const fn queue_stats(mut self) -> Self {
+        self.stat = Some(bindings::netdev_stat_ops {
+            get_queue_stats_rx: Some(Self::get_queue_stats_rx),
+            get_queue_stats_tx: Some(Self::get_queue_stats_tx),
+            get_base_stats: Some(Self::get_base_stats),
+        });
+        self
+    }
 
     fn rx(inner: &Inner<T>, queue: usize, lock: &mut OpsLocked<'static>) -> RxQueueStats {
         // CAST: The number of queues is a `u16`.

@@ -12,11 +12,13 @@ use super::{
             OpsLocked, //
         },
         optional_ops::OptionalOps,
-        statistics::Statistics,
         Device,
         Driver, //
     },
-    Controls, //
+    strings::{
+        Statistics,
+        StringSet, //
+    }, //
 };
 
 use crate::{
@@ -27,6 +29,10 @@ use crate::{
 use core::slice;
 
 mod loopback;
+
+// ETHTOOL_OP_NEEDS_RTNL_TEST: `bindgen` does not see through `BIT()`. The helpers in C check the
+// value.
+const NEEDS_RTNL: u32 = 1 << 9;
 
 const OFFLINE: u32 = bindings::ethtool_test_flags_ETH_TEST_FL_OFFLINE;
 const FAILED: u32 = bindings::ethtool_test_flags_ETH_TEST_FL_FAILED;
@@ -75,7 +81,7 @@ enum Kind<T: Driver> {
     Loopback(Switch<T>),
 }
 
-/// A test of a card for `ethtool -t`, see [`Controls::SELF_TESTS`].
+/// A test of a card for `ethtool -t`, see [`SelfTestOps::SELF_TESTS`].
 pub struct SelfTest<T: Driver> {
     /// Its name, without a remark on whether it is made offline.
     name: &'static str,
@@ -138,7 +144,7 @@ impl<T: Driver> SelfTest<T> {
 }
 
 /// Makes all tests of a kind. Returns whether one of them has failed.
-fn run_all<T: Controls>(
+fn run_all<T: SelfTestOps>(
     is_offline: bool,
     codes: &mut [u64],
     mut run: impl FnMut(&SelfTest<T>) -> TestResult,
@@ -162,7 +168,11 @@ fn run_all<T: Controls>(
 
 /// Takes the device down, makes the offline tests, and takes it up again. Returns whether something
 /// has failed.
-fn run_offline<T: Controls>(inner: &Inner<T>, codes: &mut [u64], locks: &mut Configuring) -> bool {
+fn run_offline<T: SelfTestOps>(
+    inner: &Inner<T>,
+    codes: &mut [u64],
+    locks: &mut Configuring,
+) -> bool {
     let was_up = inner.dev().is_running();
 
     inner.go_down(locks);
@@ -192,9 +202,43 @@ fn run_offline<T: Controls>(inner: &Inner<T>, codes: &mut [u64], locks: &mut Con
     has_failed
 }
 
-impl<T: Controls> OptionalOps<T> {
-    /// Adds the names of the tests.
-    pub(super) fn name_self_tests(names: &mut Statistics<'_>) {
+/// A driver with tests of its card, see [`OptionalOps::self_test`].
+pub trait SelfTestOps: Driver {
+    /// The tests of the card, at least one, for `ethtool -t`.
+    ///
+    /// For offline ones, a device that is up goes down, and up again after them, as for a restart;
+    /// after those of a device that is down there is [`Driver::reset`].
+    const SELF_TESTS: &'static [SelfTest<Self>];
+}
+
+impl<T: SelfTestOps> OptionalOps<T> {
+    /// Adds the tests of [`SelfTestOps`].
+    pub const fn self_test(mut self) -> Self {
+        const {
+            // The core warns of a set of no names.
+            assert!(!T::SELF_TESTS.is_empty());
+            assert!(
+                T::HAS_RESET || !has_offline::<T>(T::SELF_TESTS),
+                "offline tests need `reset`"
+            );
+        }
+        self.ethtool.self_test = Some(Self::run_self_tests);
+        self.ethtool.op_needs_rtnl |= NEEDS_RTNL;
+        self.strings[bindings::ethtool_stringset_ETH_SS_TEST as usize] = Some(StringSet {
+            // CAST: There are few.
+            count: |_dev| T::SELF_TESTS.len() as c_int,
+            names: Self::name_self_tests,
+        });
+        self
+    }
+
+    /// # Safety
+    ///
+    /// See [`StringSet`].
+    unsafe fn name_self_tests(_dev: *mut bindings::net_device, data: *mut u8) {
+        // SAFETY: By the safety requirements.
+        let mut names = unsafe { Statistics::names(data, T::SELF_TESTS.len()) };
+
         for test in T::SELF_TESTS {
             let when = if test.is_offline() { "off" } else { "on/off" };
 
@@ -206,18 +250,11 @@ impl<T: Controls> OptionalOps<T> {
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `test`. `codes`
     /// must have room for as many values as the driver has tests.
-    pub(super) unsafe extern "C" fn self_test(
+    unsafe extern "C" fn run_self_tests(
         dev: *mut bindings::net_device,
         test: *mut bindings::ethtool_test,
         codes: *mut u64,
     ) {
-        const {
-            assert!(
-                T::HAS_RESET || !has_offline::<T>(T::SELF_TESTS),
-                "offline tests need `reset`"
-            );
-        }
-
         // SAFETY: The core calls us for a registered device, with a valid `test`, and has allocated
         // `codes` for as many tests as `get_sset_count()` has returned, zeroed.
         let (inner, test, codes) = unsafe {

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Moderation of interrupts.
+//! Coalescing of interrupts.
 
-use super::{
-    super::{
-        ops,
-        optional_ops::OptionalOps, //
-    },
-    Controls,
+use super::super::{
+    ops,
+    ops_lock::OpsLocked,
+    optional_ops::OptionalOps,
+    Device,
+    Driver,
     ExtAck, //
 };
 
 use crate::{
     bindings,
-    error::from_result,
+    error::{
+        from_result,
+        VTABLE_DEFAULT_ERROR, //
+    },
     prelude::*, //
 };
 
-/// The moderation of the interrupts of queue vectors.
+/// The coalescing of the interrupts of queue vectors.
 ///
 /// A vector has one interrupt for what its queues have received and sent. For users these are the
 /// parameters of reception, `rx-usecs` and `adaptive-rx`, as for other drivers with such vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moderation {
+pub struct Coalesce {
     /// The least time between two interrupts, in µs. If the driver adapts it, the last that users
     /// have set, or a typical one.
     pub usecs: u32,
@@ -33,13 +36,42 @@ pub struct Moderation {
 /// The parameters that users can set. The core refuses others.
 // ETHTOOL_COALESCE_RX_USECS and ETHTOOL_COALESCE_USE_ADAPTIVE_RX: `bindgen` does not see through
 // `BIT()`. The helpers in C check the values.
-pub(super) const PARAMS: u32 = 1 << 0 | 1 << 9;
+const PARAMS: u32 = 1 << 0 | 1 << 9;
 
-impl<T: Controls> OptionalOps<T> {
+/// A driver that coalesces interrupts, see [`OptionalOps::coalesce`].
+#[vtable]
+pub trait CoalesceOps: Driver {
+    /// The setting, for `ethtool -c`.
+    fn coalesce<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> Coalesce;
+
+    /// Changes the setting of all queue vectors, for `ethtool -C`.
+    fn set_coalesce<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        dev: &Device,
+        coalesce: Coalesce,
+        lock: &mut OpsLocked<'bound>,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        let _ = (data, dev, coalesce, lock, extack);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+}
+
+impl<T: CoalesceOps> OptionalOps<T> {
+    /// Adds the callbacks of [`CoalesceOps`].
+    pub const fn coalesce(mut self) -> Self {
+        self.ethtool.supported_coalesce_params = PARAMS;
+        self.ethtool.get_coalesce = Some(Self::get_coalesce);
+        if T::HAS_SET_COALESCE {
+            self.ethtool.set_coalesce = Some(Self::set_coalesce);
+        }
+        self
+    }
+
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `coalesce`.
-    pub(super) unsafe extern "C" fn get_coalesce(
+    unsafe extern "C" fn get_coalesce(
         dev: *mut bindings::net_device,
         coalesce: *mut bindings::ethtool_coalesce,
         _kernel: *mut bindings::kernel_ethtool_coalesce,
@@ -50,17 +82,17 @@ impl<T: Controls> OptionalOps<T> {
         let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
         // SAFETY: As above.
         let coalesce = unsafe { &mut *coalesce };
-        let moderation = T::moderation(inner.data(), &mut lock);
+        let setting = T::coalesce(inner.data(), &mut lock);
 
-        coalesce.rx_coalesce_usecs = moderation.usecs;
-        coalesce.use_adaptive_rx_coalesce = moderation.adaptive.into();
+        coalesce.rx_coalesce_usecs = setting.usecs;
+        coalesce.use_adaptive_rx_coalesce = setting.adaptive.into();
         0
     }
 
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with a valid `coalesce`.
-    pub(super) unsafe extern "C" fn set_coalesce(
+    unsafe extern "C" fn set_coalesce(
         dev: *mut bindings::net_device,
         coalesce: *mut bindings::ethtool_coalesce,
         _kernel: *mut bindings::kernel_ethtool_coalesce,
@@ -72,13 +104,13 @@ impl<T: Controls> OptionalOps<T> {
             let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
             // SAFETY: As above.
             let (coalesce, extack) = unsafe { (&*coalesce, ExtAck::new(extack)) };
-            let moderation = Moderation {
+            let wanted = Coalesce {
                 usecs: coalesce.rx_coalesce_usecs,
                 adaptive: coalesce.use_adaptive_rx_coalesce != 0,
             };
 
             inner.check_reachable()?;
-            T::set_moderation(inner.data(), inner.dev(), moderation, &mut lock, &extack)?;
+            T::set_coalesce(inner.data(), inner.dev(), wanted, &mut lock, &extack)?;
             Ok(0)
         })
     }

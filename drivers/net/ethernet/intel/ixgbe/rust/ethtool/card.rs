@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Views of the card: firmware, registers, EEPROM, the module in its cage, and the light that
+//! identifies a port.
+
+use kernel::{
+    io::Io,
+    net::device::{
+        ethtool::{
+            drvinfo::{
+                DrvinfoOps,
+                FirmwareVersion, //
+            },
+            eeprom::EepromOps,
+            module_eeprom::{
+                EepromPage,
+                ModuleEepromOps, //
+            },
+            phys_id::PhysIdOps,
+            regs::RegsOps, //
+        },
+        ExtAck,
+        OpsLocked, //
+    },
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+use crate::{
+    dump,
+    eeprom,
+    i2c::Page,
+    port::{
+        Port,
+        PortDriver,
+        NO_LIGHTS, //
+    },
+    regs::*, //
+};
+
+impl DrvinfoOps for PortDriver {
+    fn firmware<'bound>(port: Pin<&Port<'bound>>, version: &mut FirmwareVersion<'_>) {
+        // The serial number of the whole EEPROM image, as `ixgbe` shows it.
+        if let Ok(number) = port.with_eeprom(eeprom::track_id) {
+            version.set(fmt!("0x{:08x}", number));
+        }
+    }
+}
+
+impl EepromOps for PortDriver {
+    fn eeprom_len<'bound>(port: Pin<&Port<'bound>>) -> usize {
+        eeprom::len(&port.bar)
+    }
+
+    fn read_eeprom<'bound>(
+        port: Pin<&Port<'bound>>,
+        offset: usize,
+        bytes: &mut [u8],
+        _lock: &mut OpsLocked<'bound>,
+    ) -> Result {
+        port.with_eeprom(|bar| eeprom::read_bytes(bar, offset, bytes))
+    }
+}
+
+impl ModuleEepromOps for PortDriver {
+    fn module_eeprom<'bound>(
+        port: Pin<&Port<'bound>>,
+        page: EepromPage,
+        bytes: &mut [u8],
+        _lock: &mut OpsLocked<'bound>,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        let of_bus = match (page.address, page.page) {
+            (0x50, 0) => Page::Id,
+            (0x51, 0) => Page::Diagnostics,
+            _ => return Err(extack.refuse(EOPNOTSUPP, c"the bus has no such module or page")),
+        };
+        port.read_module(of_bus, page.offset, bytes)
+            .map_err(|error| {
+                if error == ENXIO {
+                    extack.refuse(error, c"no module answers")
+                } else {
+                    error
+                }
+            })
+    }
+}
+
+impl PhysIdOps for PortDriver {
+    fn set_phys_id<'bound>(port: Pin<&Port<'bound>>, on: Option<bool>) -> Result {
+        let lights = port.lights.load(Relaxed);
+        let Some(on) = on else {
+            port.bar.write_reg(LEDCTL::from(lights));
+            port.lights.store(NO_LIGHTS, Relaxed);
+            return Ok(());
+        };
+        if lights == NO_LIGHTS {
+            // The EEPROM has chosen their modes.
+            port.lights.store(port.bar.read(LEDCTL).into_raw(), Relaxed);
+        }
+
+        // LED 2, the one of the link, as `ixgbe` does by default.
+        let mode = if on { led::ON } else { led::OFF };
+        port.bar.update(LEDCTL, |r| {
+            r.with_led2_blink(false)
+                .try_with_led2_mode(mode)
+                .unwrap_or(r)
+        });
+        Ok(())
+    }
+}
+
+impl RegsOps for PortDriver {
+    const REGS: usize = dump::LEN;
+    const REGS_VERSION: u32 = dump::VERSION;
+
+    fn regs<'bound>(port: Pin<&Port<'bound>>, values: &mut [u32], _lock: &mut OpsLocked<'bound>) {
+        dump::fill(&port.bar, values);
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Features that users switch, and the filter of VLANs.
+
+use kernel::{
+    net::device::{
+        Device,
+        Feature,
+        Features,
+        FeaturesChange,
+        FeaturesOps,
+        Locks,
+        Rtnl,
+        VlanFilterOps, //
+    },
+    prelude::*, //
+};
+
+use crate::{
+    moderation,
+    vlan, //
+};
+
+use super::{
+    Port,
+    PortDriver, //
+};
+
+#[vtable]
+impl FeaturesOps for PortDriver {
+    fn set_features<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        features: Features,
+        _locks: &mut Locks<'bound>,
+    ) -> Result<FeaturesChange> {
+        let before = netdev.features();
+        let changes = |feature: Feature| before.contains(feature) != features.contains(feature);
+        // Rings are of another sort; the flow director can be set up before reception only; frames
+        // of the stack that are still to be sent would come back, and others would leave.
+        if changes(Feature::Lro) || changes(Feature::Ntuple) || changes(Feature::Loopback) {
+            return Ok(FeaturesChange::Restart);
+        }
+        vlan::filter(&port.bar, features.contains(Feature::VlanFilter));
+        // A frame does not tell whether it had a tag, so the queues are told between two frames.
+        if changes(Feature::VlanStrip) {
+            return Ok(FeaturesChange::RestartRx);
+        }
+        // The others are read for each packet or poll.
+        Ok(FeaturesChange::Live)
+    }
+
+    fn fix_features<'bound>(
+        port: Pin<&Port<'bound>>,
+        netdev: &Device,
+        wanted: Features,
+    ) -> Features {
+        if !wanted.contains(Feature::Lro) || port.moderation.allows_joining() {
+            return wanted;
+        }
+        dev_notice!(
+            netdev,
+            "lro needs interrupts that are {} us apart (rx-usecs)\n",
+            moderation::MIN_JOINING_USECS
+        );
+        wanted.without(Feature::Lro)
+    }
+}
+
+impl VlanFilterOps for PortDriver {
+    fn set_vlan<'bound>(
+        port: Pin<&Port<'bound>>,
+        id: u16,
+        member: bool,
+        live: bool,
+        rtnl: &mut Rtnl,
+    ) -> Result {
+        port.vlans
+            .get_mut(rtnl)
+            .set(id, member, live.then_some(&port.bar))
+    }
+}
