@@ -99,7 +99,7 @@ pub use self::{
     },
     optional_ops::OptionalOps,
     queue_mgmt::{
-        QueueManagement,
+        QueueMgmtOps,
         RxMaking, //
     },
     queue_restart::restart_rx_queue,

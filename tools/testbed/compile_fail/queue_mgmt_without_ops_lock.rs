@@ -22,7 +22,7 @@ use kernel::{
             Opening,
             OpsLocked,
             OptionalOps,
-            QueueManagement,
+            QueueMgmtOps,
             RxMaking, //
         },
         napi::{
@@ -61,7 +61,7 @@ pub const OPS: OptionalOps<Card> = OptionalOps::NONE.queue_mgmt();
 
 type Data<'a> = Pin<&'a ()>;
 
-impl QueueManagement for Card {
+impl QueueMgmtOps for Card {
     type Rx<'bound> = ();
 
     fn rx<'a, 'bound: 'a>(poller: &'a mut ()) -> &'a mut () {

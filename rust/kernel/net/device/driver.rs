@@ -401,7 +401,7 @@ pub trait Driver: Sized + 'static {
 
     /// The callbacks beyond these, of the traits that the driver has:
     /// [`FeaturesOps`](super::FeaturesOps), [`VlanFilterOps`](super::VlanFilterOps),
-    /// [`QueueStatsOps`](super::QueueStatsOps), [`QueueManagement`](super::QueueManagement) and
+    /// [`QueueStatsOps`](super::QueueStatsOps), [`QueueMgmtOps`](super::QueueMgmtOps) and
     /// those in [`ethtool`](super::ethtool).
     const OPS: OptionalOps<Self> = OptionalOps::NONE;
 }

@@ -32,7 +32,7 @@ pub enum FeaturesChange {
     /// The device has to be stopped and started again.
     Restart,
     /// Its receive queues have to be, one by one, with the memory that they have, see
-    /// [`QueueManagement`](super::QueueManagement): descriptors mean something else from then on.
+    /// [`QueueMgmtOps`](super::QueueMgmtOps): descriptors mean something else from then on.
     /// The device stays up, and [`Device::features`] returns the new set while some of the queues
     /// still are as they were: each of them has to know. Without that trait, the device is
     /// restarted.

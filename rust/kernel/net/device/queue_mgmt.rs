@@ -7,11 +7,11 @@
 //! The core has a queue restarted in these steps, all of them with the lock of the device's
 //! operations held, and maybe without RTNL:
 //!
-//! 1. New memory is made: [`QueueManagement::make_rx`]. The queue is running; if there is no
+//! 1. New memory is made: [`QueueMgmtOps::make_rx`]. The queue is running; if there is no
 //!    memory, nothing has changed.
-//! 2. NAPI of the vector is disabled, and [`QueueManagement::stop_rx`] stops the queue.
+//! 2. NAPI of the vector is disabled, and [`QueueMgmtOps::stop_rx`] stops the queue.
 //! 3. The new memory takes the place of the old one in the poller, and
-//!    [`QueueManagement::start_rx`] starts the queue. The old memory is freed, NAPI is enabled, and
+//!    [`QueueMgmtOps::start_rx`] starts the queue. The old memory is freed, NAPI is enabled, and
 //!    the vector is polled: for interrupts that came meanwhile, and for the transmit queue.
 //!
 //! If the queue does not start with the new memory, it is stopped, the old memory takes its place
@@ -57,10 +57,10 @@ use core::{
 /// [`OptionalOps::queue_mgmt`].
 ///
 /// In these callbacks, the poll function of the queue's vector does not run, except for
-/// [`QueueManagement::make_rx`]; those of others do. [`Driver::rearm`] may still be called for it,
+/// [`QueueMgmtOps::make_rx`]; those of others do. [`Driver::rearm`] may still be called for it,
 /// once. All of them run in process context, with the lock of the device's operations held, while
 /// the device is up and not suspended.
-pub trait QueueManagement: Driver {
+pub trait QueueMgmtOps: Driver {
     /// The memory of a receive queue: its ring, with what belongs to it.
     type Rx<'bound>: Send + 'bound;
 
@@ -96,7 +96,7 @@ pub trait QueueManagement: Driver {
     ) -> Result;
 }
 
-/// The context of [`QueueManagement::make_rx`].
+/// The context of [`QueueMgmtOps::make_rx`].
 pub struct RxMaking<'a, 'bound, T: Driver> {
     inner: &'a Inner<T>,
     data: Pin<&'a T::Data<'bound>>,
@@ -151,8 +151,8 @@ impl<'a, 'bound, T: Driver> RxMaking<'a, 'bound, T> {
     }
 }
 
-impl<T: QueueManagement> OptionalOps<T> {
-    /// Adds the callbacks of [`QueueManagement`].
+impl<T: QueueMgmtOps> OptionalOps<T> {
+    /// Adds the callbacks of [`QueueMgmtOps`].
     pub const fn queue_mgmt(self) -> Self {
         const {
             // The core takes such a lock for every device that has these callbacks.
@@ -293,9 +293,9 @@ impl<T: QueueManagement> OptionalOps<T> {
 ///
 /// The pointer is null, or from [`KBox::into_raw`], and ours.
 #[repr(transparent)]
-struct Place<T: QueueManagement>(*mut Spare<T>);
+struct Place<T: QueueMgmtOps>(*mut Spare<T>);
 
-impl<T: QueueManagement> Place<T> {
+impl<T: QueueMgmtOps> Place<T> {
     /// Takes the memory out.
     fn take(&mut self) -> Option<KBox<Spare<T>>> {
         let spare = mem::replace(&mut self.0, core::ptr::null_mut());
@@ -309,7 +309,7 @@ impl<T: QueueManagement> Place<T> {
 }
 
 /// Memory of a receive queue that is not in use.
-struct Spare<T: QueueManagement> {
+struct Spare<T: QueueMgmtOps> {
     queue: u16,
     /// The identity of its objects, which belong to the NAPI instance.
     id: Id,
@@ -318,7 +318,7 @@ struct Spare<T: QueueManagement> {
     is_known: bool,
 }
 
-impl<T: QueueManagement> Spare<T> {
+impl<T: QueueMgmtOps> Spare<T> {
     /// Has the driver make memory for a queue.
     fn new(inner: &Inner<T>, queue: c_int, lock: &mut OpsLocked<'static>) -> Result<KBox<Self>> {
         let queue = u16::try_from(queue)?;
@@ -364,7 +364,7 @@ impl<T: QueueManagement> Spare<T> {
 }
 
 /// A queue that is being restarted: NAPI of its vector is disabled.
-struct Restart<'a, T: QueueManagement> {
+struct Restart<'a, T: QueueMgmtOps> {
     inner: &'a Inner<T>,
     vector: &'a VectorOf<T>,
     /// That of the vector. A pointer, as the poll function uses it again before this is gone.
@@ -373,7 +373,7 @@ struct Restart<'a, T: QueueManagement> {
     lock: &'a mut OpsLocked<'static>,
 }
 
-impl<'a, T: QueueManagement> Restart<'a, T> {
+impl<'a, T: QueueMgmtOps> Restart<'a, T> {
     /// Disables NAPI, if it is not.
     fn new(inner: &'a Inner<T>, queue: c_int, lock: &'a mut OpsLocked<'static>) -> Result<Self> {
         let queue = u16::try_from(queue)?;

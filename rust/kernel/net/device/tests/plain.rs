@@ -29,7 +29,7 @@ use super::{
         OpsCell,
         OpsLocked,
         OptionalOps,
-        QueueManagement,
+        QueueMgmtOps,
         QueueStatsOps,
         RingRange,
         Rings,
@@ -512,7 +512,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     };
 }
 
-impl<const OPS_LOCK: bool> QueueManagement for Plain<OPS_LOCK> {
+impl<const OPS_LOCK: bool> QueueMgmtOps for Plain<OPS_LOCK> {
     type Rx<'bound> = super::buffers::Rings;
 
     fn rx<'a, 'bound: 'a>(poller: &'a mut Poller) -> &'a mut super::buffers::Rings {

@@ -8,7 +8,7 @@ use kernel::{
             Device,
             Feature,
             OpsLocked,
-            QueueManagement,
+            QueueMgmtOps,
             RxMaking, //
         },
         napi::Napi, //
@@ -33,7 +33,7 @@ use super::{
     PortDriver, //
 };
 
-impl QueueManagement for PortDriver {
+impl QueueMgmtOps for PortDriver {
     type Rx<'bound> = RxRing;
 
     fn rx<'a, 'bound: 'a>(poller: &'a mut Poller<'bound>) -> &'a mut RxRing {
