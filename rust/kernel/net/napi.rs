@@ -373,14 +373,6 @@ impl<'p> Poll<'p> {
         // this is softirq context and the only access to its GRO state.
         unsafe { bindings::gro_receive_skb(&raw mut (*self.napi.as_raw()).gro, skb) };
     }
-
-    /// Frees a transmitted packet, with the batching of the core.
-    #[inline]
-    pub fn consume(&self, skb: SkBuff) {
-        // SAFETY: We own the reference. By the type invariants, this is the budget of the running
-        // poll function.
-        unsafe { bindings::napi_consume_skb(skb.into_raw().as_ptr(), self.budget) };
-    }
 }
 
 #[cold]

@@ -42,8 +42,8 @@ pub const CAPACITY: usize = 64;
 ///
 /// # Invariants
 ///
-/// `len` is at most [`CAPACITY`]. If `bulk`, the first `len` elements of `skbs` are initialised and
-/// owned by the list. If not, the list is empty, and pretends to be full.
+/// `len` is at most [`CAPACITY`]. The first `len` elements of `skbs` are initialised and owned by
+/// the list.
 ///
 /// # Examples
 ///
@@ -76,7 +76,6 @@ pub const CAPACITY: usize = 64;
 pub struct SkbFreeList<'a> {
     cx: &'a Poll<'a>,
     stats: &'a BulkStats,
-    bulk: bool,
     len: usize,
     skbs: [MaybeUninit<SkBuff>; CAPACITY],
 }
@@ -85,20 +84,11 @@ impl<'a> SkbFreeList<'a> {
     /// Returns an empty list, which counts the packets that it frees in `stats`.
     #[inline]
     pub fn new(cx: &'a Poll<'a>, stats: &'a BulkStats) -> Self {
-        Self::with_bulk(cx, stats, true)
-    }
-
-    /// As [`Self::new`], or, unless `bulk`, a list that frees each packet at once, individually.
-    ///
-    /// For comparisons. The choice costs [`Self::push`] nothing.
-    #[inline]
-    pub fn with_bulk(cx: &'a Poll<'a>, stats: &'a BulkStats, bulk: bool) -> Self {
-        // INVARIANT: The list is empty, or is not used.
+        // INVARIANT: The list is empty.
         Self {
             cx,
             stats,
-            bulk,
-            len: if bulk { 0 } else { CAPACITY },
+            len: 0,
             skbs: [const { MaybeUninit::uninit() }; CAPACITY],
         }
     }
@@ -109,22 +99,16 @@ impl<'a> SkbFreeList<'a> {
         match self.skbs.get_mut(self.len) {
             Some(place) => {
                 place.write(skb);
-                // INVARIANT: One more element is initialised. The list frees in bulk, or it would
-                // pretend to be full.
+                // INVARIANT: One more element is initialised.
                 self.len += 1;
             }
             None => self.push_full(skb),
         }
     }
 
-    /// Frees all packets on the list and puts another one there, or frees that one at once.
+    /// Frees all packets on the list and puts another one there.
     #[inline(never)]
     fn push_full(&mut self, skb: SkBuff) {
-        if !self.bulk {
-            self.cx.consume(skb);
-            self.stats.add(1, 0);
-            return;
-        }
         self.flush();
         // There is a place now. If there were none, `skb` would be freed when it is dropped.
         if let Some(place) = self.skbs.get_mut(self.len) {
@@ -137,9 +121,6 @@ impl<'a> SkbFreeList<'a> {
     /// Frees all packets on the list.
     #[inline]
     pub fn flush(&mut self) {
-        if !self.bulk {
-            return;
-        }
         // INVARIANT: The list gives up all elements.
         let len = core::mem::take(&mut self.len);
         if len == 0 {
@@ -147,9 +128,8 @@ impl<'a> SkbFreeList<'a> {
         }
 
         // SAFETY:
-        // - By the type invariants, and since the list is in use, the array begins with `len`
-        //   packets that we own and now give up. `SkBuff` is a transparent wrapper of a pointer to
-        //   the packet, which is not null.
+        // - By the type invariants, the array begins with `len` packets that we own and now give
+        //   up. `SkBuff` is a transparent wrapper of a pointer to the packet, which is not null.
         // - The budget comes from the core: `cx` proves that this is the poll function called
         //   with it, in softirq context unless the budget is zero.
         let bulk = unsafe {

@@ -452,9 +452,7 @@ impl SkBuff {
 
     /// Frees the packet without reporting a loss: it has reached its destination.
     ///
-    /// On the completion path, prefer a bulk free list or [`napi::Poll::consume`].
-    ///
-    /// [`napi::Poll::consume`]: super::napi::Poll::consume
+    /// On the completion path, prefer an [`SkbFreeList`](super::skb_free::SkbFreeList).
     #[inline]
     pub fn consume(self) {
         // SAFETY: As in `drop_with()`.

@@ -118,12 +118,6 @@ def costs(
     return {window.label: cost(window, packets, modules, without) for window in windows}
 
 
-def option_row(case: str, on: Cost, off: Cost) -> Row:
-    """A row that compares the Rust driver with itself, by all instructions: ours has the option."""
-    ours, reference = on.cases["all"], off.cases["all"]
-    return Row("insn-option", case, "instructions", ours, reference, (reference / ours,))
-
-
 def rows(found: Mapping[str, list[Cost]]) -> list[Row]:
     """Rows for out/bench.json: ours is the Rust driver, the reference the C driver."""
     return [_row(case, case, found) for case in CASES]

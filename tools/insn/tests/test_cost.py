@@ -74,15 +74,6 @@ class CostTest(unittest.TestCase):
         self.assertIn("400.0", text)
         self.assertIn(">= 1.16 MISSED", text)
 
-    def test_an_option_is_compared_with_itself_off(self) -> None:
-        on, off = (insn_cost.cost(window("rust", 40_000, total), 100)
-                   for total in (160_000, 200_000))  # fmt: skip
-        row = insn_cost.option_row("bulk free", on, off)
-        self.assertEqual((row.bench, row.case), ("insn-option", "bulk free"))
-        self.assertEqual((row.ours, row.reference), (2000.0, 2400.0))
-        self.assertEqual(row.ratio, 1.2)
-        self.assertEqual(row.record()["reference_name"], "option off")
-
     def test_worst(self) -> None:
         runs = [
             Cost({"driver": 370.0, "all": 2100.0}, {"ixgbe_rust poll": 70.0}),

@@ -12,14 +12,12 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from in_turn import (
-    MODULES,
     Bench,
     Figures,
     Side,
@@ -106,47 +104,11 @@ def has_carrier(port: str) -> bool:
     return Path(f"/sys/class/net/{port}/carrier").read_text().strip() == "1"
 
 
-def priv_flag(side: Side) -> str | None:
-    """The private flag that switches bulk free, if the driver has one."""
-    done = subprocess.run(
-        ["ethtool", "--show-priv-flags", side.ports[1]], capture_output=True, text=True, check=False
-    )
-    found = re.search(r"^(\S*bulk\S*)\s*:", done.stdout, re.M)
-    return found[1] if found else None
-
-
 def switch(side: Side, option: str, on: bool) -> None:
     """Set one option of a driver or of the stack."""
-    word = "on" if on else "off"
-    if option == "GRO":
-        run("ethtool", "-K", side.ports[0], "gro", word)
-    elif option == "bulk free":
-        flag = priv_flag(side)
-        if flag is None:
-            raise Wrong(f"{MODULES[side.driver]} has no private flag for bulk free")
-        for port in side.ports:
-            run("ethtool", "--set-priv-flags", port, flag, word)
-    else:
+    if option != "GRO":
         raise Wrong(f"there is no option {option}")
-
-
-def can(side: Side, option: str) -> str | None:
-    """The reason why an option cannot be switched here, or None."""
-    if option == "bulk free" and priv_flag(side) is None:
-        return "the driver has no private flag for it"
-    return None
-
-
-@contextmanager
-def connections() -> Iterator[None]:
-    """Keep track of connections, as routers do that filter."""
-    run("nft", "add table inet router; add chain inet router forward "
-        "{ type filter hook forward priority 0; policy accept; }; "
-        "add rule inet router forward ct state invalid drop")  # fmt: skip
-    try:
-        yield
-    finally:
-        run("nft", "delete", "table", "inet", "router")
+    run("ethtool", "-K", side.ports[0], "gro", "on" if on else "off")
 
 
 def events(side: Side) -> dict[str, int]:
@@ -309,10 +271,7 @@ class Forwarding(Bench):
     def measure(self, side: Side, cell: dict[str, Any], short: bool = False) -> Figures:
         """Measure a case with one driver."""
         frames = max(cell["frames"] // 10, 1000) if short else cell["frames"]
-        if not cell.get("conntrack"):
-            return KINDS[cell["kind"]](side, cell, frames)
-        with connections():
-            return KINDS[cell["kind"]](side, cell, frames)
+        return KINDS[cell["kind"]](side, cell, frames)
 
     def compare(self, cell: dict[str, Any], pair: int) -> None:
         """Measure both drivers, or each of them with an option on and off."""
@@ -325,20 +284,14 @@ class Forwarding(Bench):
         """Measure each driver with an option on and off."""
         option = cell["option"]
         for side in self.sides:
-            if can(side, option):
-                continue
             for on in (True, False) if pair % 2 else (False, True):
                 switch(side, option, on)
                 self.record(cell, side, pair, self.measure(side, cell), on=on)
-            switch(side, option, option == "bulk free")
+            switch(side, option, False)
 
     def warm_up(self, cell: dict[str, Any], pair: int) -> None:
-        """Measure once, which does not count; say which options there are not."""
-        if "option" in cell:
-            for side in self.sides:
-                if why := can(side, cell["option"]):
-                    self.note(case=cell["case"], driver=side.driver, missing=why)
-        elif cell["kind"] != "lossless":
+        """Measure once, which does not count."""
+        if "option" not in cell and cell["kind"] != "lossless":
             super().warm_up(cell, pair)
 
 

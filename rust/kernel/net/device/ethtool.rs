@@ -20,7 +20,6 @@ pub mod module_eeprom;
 pub mod msglevel;
 pub mod pause;
 pub mod phys_id;
-pub mod priv_flags;
 pub mod regs;
 mod ringparam;
 pub mod rmon_stats;

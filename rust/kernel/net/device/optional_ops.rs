@@ -47,7 +47,7 @@ impl<T> OptionalOps<T> {
         ethtool: pin_init::zeroed(),
         stat: None,
         queue_mgmt: None,
-        strings: [None; 3],
+        strings: [None; 2],
         restart_rx: None,
         arm_wake_up: None,
         _driver: PhantomData,

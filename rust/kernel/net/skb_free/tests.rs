@@ -288,23 +288,6 @@ mod cases {
     }
 
     #[test]
-    fn a_list_that_is_not_used_frees_at_once() -> Result {
-        let counts = in_poll(64, |cx| {
-            let stats = BulkStats::new();
-            let mut list = SkbFreeList::with_bulk(cx, &stats, false);
-            for _ in 0..70 {
-                list.push(alloc()?);
-            }
-            list.flush();
-            let before = (stats.packets(), stats.alone());
-            drop(list);
-            Some((before, stats.packets(), stats.alone()))
-        })?;
-        assert_eq!(counts, Some(((0, 70), 0, 70)));
-        Ok(())
-    }
-
-    #[test]
     fn a_full_list_is_freed_when_another_packet_comes() -> Result {
         let counts = in_poll(64, |cx| {
             let stats = BulkStats::new();

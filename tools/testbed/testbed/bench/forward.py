@@ -38,9 +38,6 @@ def cells(machine: Machine) -> list[Cell]:
     def cell(name: str, kind: str, **more: Any) -> Cell:
         return {"case": f"{name} {machine.suffix}", "kind": kind, "frames": _FRAMES, **more}
 
-    def bulk(name: str, kind: str, **more: Any) -> Cell:
-        return cell(f"bulk free{name}", kind, option="bulk free", **more)
-
     if machine.queues:
         # One flow has one queue: the reference for many flows on several queues.
         return [cell(_ONE, "forward", flows=1), cell(_MANY, "forward", flows=64)]
@@ -56,18 +53,10 @@ def cells(machine: Machine) -> list[Cell]:
         cell("latency", "latency", frames=4000),
     ]
     if machine.shared:
-        some = 3 * _FRAMES
         found += [
             # A search is many measurements: a few of them are enough.
             cell("loss-free", "lossless", pairs=3),
-            bulk("", "forward", frames=2 * some),
-            cell("GRO", "forward", option="GRO", frames=2 * some),
-            # Where it was measured first: behind a qdisc, and in a router with connections.
-            bulk(", transmit", "transmit"),
-            bulk(", conntrack", "forward", frames=some, conntrack=True),
-            # With fewer and with more packets under way.
-            bulk(", window 48", "window", frames=some, window=48),
-            bulk(", window 1024", "window", frames=some, window=1024),
+            cell("GRO", "forward", option="GRO", frames=6 * _FRAMES),
         ]
     for window in WINDOWS:
         # A short loop takes its time per turn.

@@ -84,8 +84,6 @@ def run(ready: Built) -> list[Row]:
     sent = _by_driver(
         [count(ready, "transmit", variables={"TRANSMIT": "1"}, without=(UNKNOWN,)) for _ in runs]
     )
-    # The Rust driver compared with itself: one boot, as counts hardly vary.
-    bare = count(ready, "without-bulk-free", ("rust",), variables={"FLAG_OFF": "bulk-free"})
     for name in _DRIVERS:
         for line in ("", *insn_cost.top(found[name][0], MODULES[name])):
             say(line)
@@ -104,11 +102,7 @@ def run(ready: Built) -> list[Row]:
         verdicts = insn_cost.judge(insn_cost.load(record), found["rust"][0])
         for case, wrong in verdicts.items():
             say(f"record, {case}: {wrong or 'kept'}")
-    return [
-        *insn_cost.rows(found),
-        *insn_cost.transmit_rows(sent),
-        insn_cost.option_row("bulk free", found["rust"][0], bare.costs["rust"]),
-    ]
+    return [*insn_cost.rows(found), *insn_cost.transmit_rows(sent)]
 
 
 def _by_driver(runs: list[Counted]) -> dict[str, list[Cost]]:

@@ -58,13 +58,6 @@ class Rows(unittest.TestCase):
         self.assertEqual(events.case, "1 flow 1 cpu interrupts")
         self.assertEqual((events.ours, events.reference, events.unit), (20.0, 10.0, "per 1000"))
 
-    def test_an_option_with_a_window_is_none_of_the_windows(self) -> None:
-        rows = parse(lines(*[one("rust", 1, 900.0, cost=cost, on=on, lost=0.5, requeues=0.1)
-                             for on, cost in ((True, 400.0), (False, 500.0))]))  # fmt: skip
-        self.assertEqual({row.bench for row in rows},
-                         {OPTIONS, forward.OPTIONS_COST, forward.OPTIONS_EVENTS})  # fmt: skip
-        self.assertEqual([row.ratio for row in rows if row.bench == forward.OPTIONS_COST], [1.25])
-
     def test_latency_makes_two_rows(self) -> None:
         record = {"case": "latency 1 cpu", "pair": 1, "median": 10, "p99": 40}
         rows = parse(lines({**record, "driver": "rust"}, {**record, "driver": "c", "p99": 50}))
@@ -126,7 +119,7 @@ class Rows(unittest.TestCase):
             self.assertIn(part, reason)
 
     def test_what_could_not_be_measured_is_no_row(self) -> None:
-        self.assertEqual(parse(lines({"case": "x", "driver": "c", "missing": "no flag"})), [])
+        self.assertEqual(parse(lines({"case": "x", "driver": "c", "missing": "no rate"})), [])
 
     def test_one_driver_alone_has_no_ratio(self) -> None:
         rows = parse(lines(one("c", 1, 1000.0)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names that users see, of statistics, tests and flags.
+//! Names that users see, of statistics and tests.
 
 use crate::{
     bindings,
@@ -33,7 +33,7 @@ pub(in super::super) struct StringSet {
 }
 
 /// The sets of names of a driver, each at its number in `enum ethtool_stringset`.
-pub(in super::super) type StringSets = [Option<StringSet>; 3];
+pub(in super::super) type StringSets = [Option<StringSet>; 2];
 
 /// Takes the statistics of a driver, see [`StatisticsOps`](super::statistics::StatisticsOps).
 pub struct Statistics<'a> {

@@ -50,7 +50,7 @@ impl<T: Driver> Ethtool<T> {
         } else {
             0
         };
-        if !matches!(Self::STRINGS, [None, None, None]) {
+        if !matches!(Self::STRINGS, [None, None]) {
             ops.get_sset_count = Some(Self::get_sset_count);
             ops.get_strings = Some(Self::get_strings);
         }

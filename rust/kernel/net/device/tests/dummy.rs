@@ -17,7 +17,6 @@ use super::{
     super::{
         deferring::Deferring,
         ethtool::{
-            priv_flags::PrivFlagsOps,
             rxfh::{
                 FlowType,
                 RxfhFields,
@@ -561,7 +560,6 @@ impl Driver for Dummy {
 
     const OPS: OptionalOps<Self> = OptionalOps::NONE
         .features()
-        .priv_flags()
         .rxfh()
         .rxnfc()
         .statistics()
@@ -582,27 +580,6 @@ impl FeaturesOps for Dummy {
         } else {
             Ok(FeaturesChange::Live)
         }
-    }
-}
-
-impl PrivFlagsOps for Dummy {
-    const PRIV_FLAGS: &'static [&'static str] = &["first", "second"];
-
-    fn priv_flags<'bound>(data: Pin<&Data<'bound>>, _lock: &mut OpsLocked<'bound>) -> u32 {
-        data.log.flags.load(Relaxed)
-    }
-
-    fn set_priv_flags<'bound>(
-        data: Pin<&Data<'bound>>,
-        flags: u32,
-        _lock: &mut OpsLocked<'bound>,
-    ) -> Result {
-        // The second one cannot be set.
-        if flags & 2 != 0 {
-            return Err(EBUSY);
-        }
-        data.log.flags.store(flags, Relaxed);
-        Ok(())
     }
 }
 

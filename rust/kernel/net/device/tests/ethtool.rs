@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of private flags and statistics.
+//! Tests of statistics.
 
 use super::fixture::Fixture;
 
 use crate::{
-    bindings,
     prelude::*,
     sync::atomic::Relaxed, //
 };
@@ -13,27 +12,6 @@ use crate::{
 #[macros::kunit_tests(rust_net_ethtool)]
 mod cases {
     use super::*;
-
-    #[test]
-    fn private_flags_have_names_and_limits() -> Result {
-        let device = Fixture::new(1)?;
-        let set = bindings::ethtool_stringset_ETH_SS_PRIV_FLAGS;
-
-        assert_eq!(device.count_names(set), Some(2));
-        let names = device.names(set, [[0x55; _]; 3]);
-        assert!(names[0].starts_with(b"first\0") && names[1].starts_with(b"second\0"));
-        assert_eq!(names[2][0], 0x55);
-
-        assert_eq!(device.priv_flags(), Some(0));
-        assert_eq!(device.set_priv_flags(1), Some(0));
-        assert_eq!(device.priv_flags(), Some(1));
-        // A flag that the driver refuses, and flags without a name.
-        assert_eq!(device.set_priv_flags(2), Some(EBUSY.to_errno()));
-        assert_eq!(device.set_priv_flags(4), Some(EINVAL.to_errno()));
-        assert_eq!(device.set_priv_flags(u32::MAX), Some(EINVAL.to_errno()));
-        assert_eq!(device.priv_flags(), Some(1));
-        Ok(())
-    }
 
     #[test]
     fn statistics_stay_in_their_buffers() -> Result {

@@ -425,22 +425,6 @@ impl Fixture {
         })
     }
 
-    pub(in crate::net::device) fn priv_flags(&self) -> Option<u32> {
-        self.locked(|dev| {
-            let get = self.ethtool_ops().get_priv_flags?;
-            // SAFETY: The device is registered and RTNL is held.
-            Some(unsafe { get(dev) })
-        })
-    }
-
-    pub(in crate::net::device) fn set_priv_flags(&self, flags: u32) -> Option<c_int> {
-        self.locked(|dev| {
-            let set = self.ethtool_ops().set_priv_flags?;
-            // SAFETY: The device is registered and RTNL is held.
-            Some(unsafe { set(dev, flags) })
-        })
-    }
-
     /// The transmit queue that is assigned to a CPU, if any.
     #[cfg(CONFIG_XPS)]
     pub(in crate::net::device) fn xps_queue(&self, cpu: usize) -> Option<u16> {

@@ -99,7 +99,6 @@ mod cases {
         assert_eq!(device.set_address([2, 0, 0, 0, 0, 9]), Err(ENODEV));
         device.join([3, 0, 0, 0, 0, 1])?;
         assert_eq!(device.set_channels(1), Some(ENODEV.to_errno()));
-        assert_eq!(device.set_priv_flags(1), Some(ENODEV.to_errno()));
         assert_eq!(device.statistic_values(2, [0; 2]), [0; 2]);
         device.time_out();
         assert!(device.transmit_late(0)?.is_some());

@@ -18,7 +18,6 @@ use kernel::{
                 PauseOps,
                 PauseStats, //
             },
-            priv_flags::PrivFlagsOps,
             self_test::{
                 SelfTest,
                 SelfTestOps, //
@@ -34,8 +33,7 @@ use kernel::{
         Locks,
         OpsLocked, //
     },
-    prelude::*,
-    sync::atomic::Relaxed, //
+    prelude::*, //
 };
 
 use crate::{
@@ -44,8 +42,7 @@ use crate::{
     moderation,
     port::{
         Port,
-        PortDriver,
-        FLAG_NAMES, //
+        PortDriver, //
     },
     rx,
     self_test, //
@@ -125,24 +122,6 @@ impl PauseOps for PortDriver {
 
     fn pause_stats<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> PauseStats {
         port.stats.mac(&port.bar).1.pauses()
-    }
-}
-
-impl PrivFlagsOps for PortDriver {
-    const PRIV_FLAGS: &'static [&'static str] = FLAG_NAMES;
-
-    fn priv_flags<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> u32 {
-        port.flags.load(Relaxed)
-    }
-
-    fn set_priv_flags<'bound>(
-        port: Pin<&Port<'bound>>,
-        flags: u32,
-        _lock: &mut OpsLocked<'bound>,
-    ) -> Result {
-        // Takes effect with the next poll.
-        port.flags.store(flags, Relaxed);
-        Ok(())
     }
 }
 

@@ -37,10 +37,7 @@ use kernel::{
     },
     pci,
     prelude::*,
-    sync::{
-        atomic::Relaxed,
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 
 use crate::{
@@ -75,13 +72,9 @@ mod queues;
 mod state;
 mod wake_up;
 
-use self::state::{
-    PairRegisters,
-    FLAG_BULK_FREE, //
-};
+use self::state::PairRegisters;
 pub(crate) use self::state::{
     Port,
-    FLAG_NAMES,
     NO_LIGHTS, //
 };
 
@@ -198,8 +191,7 @@ impl Driver for PortDriver {
         cx: &Poll<'_>,
     ) -> Polled {
         // Free sent SKBs first, so that reception can reuse them.
-        let bulk = port.flags.load(Relaxed) & FLAG_BULK_FREE != 0;
-        let completed = poller.tx.poll(cx.tx_queue(), cx, &poller.stats, bulk);
+        let completed = poller.tx.poll(cx.tx_queue(), cx, &poller.stats);
 
         if cx.is_netpoll() {
             return Polled::Idle { received: 0 };
@@ -334,7 +326,6 @@ impl Driver for PortDriver {
         .msglevel()
         .pause()
         .phys_id()
-        .priv_flags()
         .regs()
         .ringparam()
         .rmon_stats()

@@ -390,8 +390,8 @@ pub(crate) struct TxCompletion<'a> {
 }
 
 impl TxCompletion<'_> {
-    /// Frees packets that the card has sent, up to [`most_completed`], in bulk if `bulk` is set.
-    /// Returns whether these were all.
+    /// Frees packets that the card has sent, up to [`most_completed`]. Returns whether these were
+    /// all.
     // Not inlined: in a function of its own, the loop's variables stay in registers.
     #[inline(never)]
     pub(crate) fn poll(
@@ -399,13 +399,12 @@ impl TxCompletion<'_> {
         queue: Completions<'_>,
         cx: &Poll<'_>,
         stats: &PairStats,
-        bulk: bool,
     ) -> bool {
         let limit = most_completed(queue.is_stopped(), self.consumer.free(), self.wake_at);
         let ring = &self.desc;
         let done = {
             // The end of this block frees the list: passing it to `drop()` would copy it.
-            let mut free = SkbFreeList::with_bulk(cx, &stats.bulk_free, bulk);
+            let mut free = SkbFreeList::new(cx, &stats.bulk_free);
             self.consumer
                 .complete(&mut free, limit, |slot| desc::is_tx_done(ring, slot))
         };

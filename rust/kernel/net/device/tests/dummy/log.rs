@@ -151,7 +151,6 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) restart_features: Atomic<u32>,
     /// The set of the last start.
     pub(in crate::net::device) started_with: Atomic<u64>,
-    pub(in crate::net::device) flags: Atomic<u32>,
     /// The number of packets that the driver was asked about.
     pub(in crate::net::device) features_checks: Atomic<u32>,
     /// Complete packets when another CPU has stopped the queue.
@@ -212,7 +211,6 @@ impl Log {
                 armed: Atomic::new(0),
                 restart_features: Atomic::new(0),
                 started_with: Atomic::new(0),
-                flags: Atomic::new(0),
                 features_checks: Atomic::new(0),
                 complete_late: Atomic::new(0),
                 told: Atomic::new(0),

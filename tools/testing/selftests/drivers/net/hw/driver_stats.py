@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Driver information, counters compared with the traffic, and private flags.
+Driver information, and counters compared with the traffic.
 """
 
 import re
 
 from lib.py import KsftNamedVariant, cmd, ethtool, ksft_disruptive, ksft_eq
-from lib.py import ksft_exit, ksft_ge, ksft_gt, ksft_lt, ksft_run, ksft_true
+from lib.py import ksft_exit, ksft_ge, ksft_gt, ksft_run, ksft_true
 from lib.py import ksft_variants
 from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv
@@ -17,7 +17,7 @@ from lib.py.support import driver_stats, wait_until
 COUNTERS = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
 ERRORS = ("rx_errors", "rx_dropped", "tx_errors", "tx_dropped")
 FRAMES, SIZE = 5000, 200
-ONLY_RUST = "the driver has no such flag or counter"
+ONLY_RUST = "the driver has no such counter"
 
 
 def set_up(cfg):
@@ -120,48 +120,6 @@ def bulk_free_counted(cfg):
     ksft_gt(cfg.bulk, 0)
 
 
-def _flag(cfg, port, name):
-    said = ethtool(f"--show-priv-flags {cfg.ports[port].ifname}").stdout
-    return re.search(rf"^{name}\s*: (\w+)$", said, re.M)[1]
-
-
-@ksft_disruptive
-def bulk_free_flag(cfg, state):
-    """ ethtool shows the flag as it was set. """
-    cfg.require_driver("ixgbe_rust", ONLY_RUST)
-    ethtool(f"--set-priv-flags {cfg.ports[1].ifname} bulk-free {state}")
-    ksft_eq(_flag(cfg, 1, "bulk-free"), state)
-
-
-def bulk_free_forwards(cfg, state):
-    """ Every frame is forwarded with the flag in this state. """
-    cfg.require_driver("ixgbe_rust", ONLY_RUST)
-    before = driver_stats(cfg.ports[1].ifname)["bulk_free_alone"]
-    cfg.check_forwarded(500)
-    cfg.alone[state] = driver_stats(cfg.ports[1].ifname)["bulk_free_alone"] - before
-
-
-def bulk_free_off_frees_alone(cfg):
-    """ Packets were freed one by one while the flag was off. """
-    cfg.require_driver("ixgbe_rust", ONLY_RUST)
-    ksft_ge(cfg.alone["off"], 450)
-
-
-def bulk_free_on_frees_in_bulk(cfg):
-    """ Packets were freed in bulk while the flag was on. """
-    cfg.require_driver("ixgbe_rust", ONLY_RUST)
-    ksft_lt(cfg.alone["on"], 450)
-
-
-def _bulk_free():
-    """ Yield the cases of each state in turn. """
-    for state, told in (("off", bulk_free_off_frees_alone),
-                        ("on", bulk_free_on_frees_in_bulk)):
-        for case in (bulk_free_flag, bulk_free_forwards):
-            yield ksft_variants([state])(case)
-        yield told
-
-
 @ksft_variants(["off", "on"])
 def rx_checksum(cfg, state):
     """ Every frame is forwarded with checksum offload in this state. """
@@ -206,11 +164,10 @@ def main():
     """ Ksft boiler plate main """
 
     with NicModelEnv(__file__) as cfg:
-        cfg.growth, cfg.survived, cfg.bulk = {}, {}, 0
-        cfg.alone, cfg.checksums = {}, {}
+        cfg.growth, cfg.survived, cfg.bulk, cfg.checksums = {}, {}, 0, {}
         ksft_run(judged([set_up, info, link_detected, lists_counters, frames_counted,
                          growth, no_errors, updown, updown_keeps,
-                         forwards_after_updown, bulk_free_counted, *_bulk_free(),
+                         forwards_after_updown, bulk_free_counted,
                          rx_checksum, rx_checksum_told, rx_checksum_unverified]),
                  args=(cfg, ))
     ksft_exit()

@@ -109,12 +109,6 @@ const MAX_SEGMENTED_LEN: u32 = (1 << 18) - 1;
 /// many times at the start of a burst, which fills the qdisc meanwhile.
 const TX_LIMIT_MIN: u16 = Deferring::MAX_PACKETS as u16 * 1514;
 
-/// The names of the flags for `ethtool --set-priv-flags`.
-pub(crate) const FLAG_NAMES: &[&str] = &["bulk-free"];
-
-/// Free sent packets in bulk. Clearing it is for comparisons.
-pub(super) const FLAG_BULK_FREE: u32 = 1 << 0;
-
 /// No value of LEDCTL, of which several bits are reserved.
 pub(crate) const NO_LIGHTS: u32 = u32::MAX;
 
@@ -150,8 +144,6 @@ pub(crate) struct Port<'bound> {
     pub(super) cage: Mutex<Cage>,
     /// Number of entries of the exact filter in use.
     pub(super) unicast_entries: RtnlCell<usize>,
-    /// The private flags, see [`FLAG_NAMES`].
-    pub(crate) flags: Atomic<u32>,
     pub(crate) hashing: Hashing,
     /// The VLANs whose frames are received.
     pub(super) vlans: RtnlCell<Members>,
@@ -284,7 +276,6 @@ impl<'bound> Port<'bound> {
                 opened: OpsCell::new(KVec::new()),
                 cage <- new_mutex!(Cage::new(), "ixgbe_rust::cage"),
                 unicast_entries: RtnlCell::new(1),
-                flags: Atomic::new(FLAG_BULK_FREE),
                 hashing: Hashing::new(),
                 vlans: RtnlCell::new(Members::new()),
                 spread: OpsCell::new(Spread::new()),
