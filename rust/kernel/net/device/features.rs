@@ -5,10 +5,7 @@
 use super::{
     attributes::Attributes,
     ops,
-    ops_lock::{
-        Configuring,
-        Locks, //
-    },
+    ops_lock::Locks,
     optional_ops::OptionalOps,
     Device,
     Driver,
@@ -110,10 +107,9 @@ impl<T: FeaturesOps> OptionalOps<T> {
         features: bindings::netdev_features_t,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The device is registered.
-            let inner = unsafe { ops::inner::<T>(dev) };
-            // SAFETY: Both locks are held.
-            let locks = &mut unsafe { Configuring::assume_held(inner.dev()) };
+            // SAFETY: The device is registered, and both locks are held.
+            let (inner, mut locks) = unsafe { ops::configuring::<T>(dev) };
+            let locks = &mut locks;
 
             if !inner.dev().is_running() || inner.check_reachable().is_err() {
                 return Ok(0);

@@ -19,7 +19,6 @@ use super::{
         Up, //
     },
     wake_packets::WakePackets,
-    Device,
     Driver, //
 };
 
@@ -102,12 +101,28 @@ pub(super) unsafe fn locked<'a, T: Driver>(
     dev: *mut bindings::net_device,
 ) -> (&'a Inner<T>, OpsLocked<'static>) {
     // SAFETY: By the safety requirements.
-    unsafe {
-        (
-            inner::<T>(dev),
-            OpsLocked::assume_held(Device::from_raw(dev)),
-        )
-    }
+    let inner = unsafe { inner::<T>(dev) };
+    // SAFETY: As above.
+    let lock = unsafe { OpsLocked::assume_held(inner.dev()) };
+
+    (inner, lock)
+}
+
+/// The private part of a device that can be configured: RTNL and its operations' lock are held.
+///
+/// # Safety
+///
+/// As for [`inner`], and for [`Configuring::assume_held`].
+#[inline]
+pub(super) unsafe fn configuring<'a, T: Driver>(
+    dev: *mut bindings::net_device,
+) -> (&'a Inner<T>, Configuring) {
+    // SAFETY: By the safety requirements.
+    let inner = unsafe { inner::<T>(dev) };
+    // SAFETY: As above.
+    let locks = unsafe { Configuring::assume_held(inner.dev()) };
+
+    (inner, locks)
 }
 
 impl<T: Driver> Inner<T> {

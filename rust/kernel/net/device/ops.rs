@@ -4,7 +4,6 @@
 
 use super::{
     attributes::Attributes,
-    ops_lock::Configuring,
     xmit,
     Device,
     Driver,
@@ -17,6 +16,7 @@ use super::{
 };
 
 pub(super) use super::inner::{
+    configuring,
     inner,
     locked, //
 };
@@ -108,10 +108,8 @@ impl<T: Driver> Ops<T> {
     ///
     /// See [`Ops`]. RTNL and the lock of the device's operations are held.
     unsafe extern "C" fn open(dev: *mut bindings::net_device) -> c_int {
-        // SAFETY: The device is registered.
-        let inner = unsafe { inner::<T>(dev) };
-        // SAFETY: Both locks are held.
-        let mut locks = unsafe { Configuring::assume_held(inner.dev()) };
+        // SAFETY: The device is registered, and both locks are held.
+        let (inner, mut locks) = unsafe { configuring::<T>(dev) };
 
         from_result(|| inner.go_up(&mut locks).map(|()| 0))
     }
@@ -120,10 +118,8 @@ impl<T: Driver> Ops<T> {
     ///
     /// See [`Ops`]. RTNL and the lock of the device's operations are held.
     unsafe extern "C" fn stop(dev: *mut bindings::net_device) -> c_int {
-        // SAFETY: The device is registered.
-        let inner = unsafe { inner::<T>(dev) };
-        // SAFETY: Both locks are held.
-        let mut locks = unsafe { Configuring::assume_held(inner.dev()) };
+        // SAFETY: The device is registered, and both locks are held.
+        let (inner, mut locks) = unsafe { configuring::<T>(dev) };
 
         inner.go_down(&mut locks);
         0
@@ -224,10 +220,10 @@ impl<T: Driver> Ops<T> {
     /// See [`Ops`]. RTNL and the lock of the device's operations are held.
     unsafe extern "C" fn change_mtu(dev: *mut bindings::net_device, mtu: c_int) -> c_int {
         from_result(|| {
-            // SAFETY: The device is registered.
-            let inner = unsafe { inner::<T>(dev) };
-            // SAFETY: Both locks are held.
-            let locks = &mut unsafe { Configuring::assume_held(inner.dev()) };
+            // SAFETY: The device is registered, and both locks are held.
+            let (inner, mut locks) = unsafe { configuring::<T>(dev) };
+            let locks = &mut locks;
+
             inner.check_reachable()?;
             let old = inner.dev().mtu();
             let mtu = u32::try_from(mtu)?;

@@ -164,10 +164,10 @@ impl<T: QueueStatsOps> OptionalOps<T> {
         queue: c_int,
         stats: *mut bindings::netdev_queue_stats_rx,
     ) {
-        // SAFETY: The core calls us for a registered device, and gives us `stats` to fill in.
-        let (inner, stats) = unsafe { (ops::inner::<T>(dev), &mut *stats) };
-        // SAFETY: The core holds the lock of the device's operations.
-        let mut lock = unsafe { OpsLocked::assume_held(inner.dev()) };
+        // SAFETY: The core calls us for a registered device, and holds its lock.
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: The core gives us `stats` to fill in.
+        let stats = unsafe { &mut *stats };
 
         // CAST: The number of a queue is not negative.
         Self::rx(inner, queue as usize, &mut lock).fill(stats);
@@ -182,9 +182,9 @@ impl<T: QueueStatsOps> OptionalOps<T> {
         stats: *mut bindings::netdev_queue_stats_tx,
     ) {
         // SAFETY: As above.
-        let (inner, stats) = unsafe { (ops::inner::<T>(dev), &mut *stats) };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
         // SAFETY: As above.
-        let mut lock = unsafe { OpsLocked::assume_held(inner.dev()) };
+        let stats = unsafe { &mut *stats };
 
         // CAST: As above.
         Self::tx(inner, queue as usize, &mut lock).fill(stats);
@@ -200,18 +200,12 @@ impl<T: QueueStatsOps> OptionalOps<T> {
         rx: *mut bindings::netdev_queue_stats_rx,
         tx: *mut bindings::netdev_queue_stats_tx,
     ) {
-        // SAFETY: As above. The core holds a lock that keeps the numbers of queues.
-        let (inner, rx, tx, live_rx, live_tx) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                &mut *rx,
-                &mut *tx,
-                (*dev).real_num_rx_queues,
-                (*dev).real_num_tx_queues,
-            )
-        };
         // SAFETY: As above.
-        let mut lock = unsafe { OpsLocked::assume_held(inner.dev()) };
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let (rx, tx) = unsafe { (&mut *rx, &mut *tx) };
+        // SAFETY: The device is valid, and its lock keeps the numbers of queues.
+        let (live_rx, live_tx) = unsafe { ((*dev).real_num_rx_queues, (*dev).real_num_tx_queues) };
 
         (live_rx as usize..inner.queues())
             .map(|queue| Self::rx(inner, queue, &mut lock))

@@ -212,10 +212,8 @@ impl<T: RxfhOps> OptionalOps<T> {
     ///
     /// Must only be called by the core, for a device of driver `T`.
     unsafe extern "C" fn get_rx_ring_count(dev: *mut bindings::net_device) -> u32 {
-        // SAFETY: The core calls us for a registered device.
-        let inner = unsafe { ops::inner::<T>(dev) };
-        // SAFETY: The lock of the device's operations is held.
-        let lock = unsafe { OpsLocked::assume_held(inner.dev()) };
+        // SAFETY: The core calls us for a registered device, and holds its lock.
+        let (inner, lock) = unsafe { ops::locked::<T>(dev) };
 
         // The core divides by this.
         inner.channels(&lock).into()
@@ -303,6 +301,7 @@ impl<T: RxfhOps> OptionalOps<T> {
             Ok(0)
         })
     }
+
     /// # Safety
     ///
     /// Must only be called by the core, for a device of driver `T`, with valid `fields`.

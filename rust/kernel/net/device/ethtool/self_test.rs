@@ -255,18 +255,14 @@ impl<T: SelfTestOps> OptionalOps<T> {
         test: *mut bindings::ethtool_test,
         codes: *mut u64,
     ) {
-        // SAFETY: The core calls us for a registered device, with a valid `test`, and has allocated
-        // `codes` for as many tests as `get_sset_count()` has returned, zeroed.
-        let (inner, test, codes) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                &mut *test,
-                slice::from_raw_parts_mut(codes, T::SELF_TESTS.len()),
-            )
-        };
-        // SAFETY: The core holds the lock of the device's operations, and RTNL: if the lock is
-        // another one, `op_needs_rtnl` asks for that.
-        let mut locks = unsafe { Configuring::assume_held(inner.dev()) };
+        // SAFETY: The core calls us for a registered device. It holds the lock of its operations,
+        // and RTNL: if the lock is another one, `op_needs_rtnl` asks for that.
+        let (inner, mut locks) = unsafe { ops::configuring::<T>(dev) };
+        // SAFETY: `test` is valid.
+        let test = unsafe { &mut *test };
+        // SAFETY: The core has allocated `codes` for as many tests as `get_sset_count()` has
+        // returned, zeroed.
+        let codes = unsafe { slice::from_raw_parts_mut(codes, T::SELF_TESTS.len()) };
 
         if let Err(error) = inner.check_reachable() {
             codes.fill(TestFailure::from(error).0);

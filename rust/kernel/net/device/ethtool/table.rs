@@ -8,10 +8,6 @@
 use super::{
     super::{
         ops,
-        ops_lock::{
-            Configuring,
-            OpsLocked, //
-        },
         Driver, //
     },
     strings::{
@@ -97,11 +93,10 @@ impl<T: Driver> Ethtool<T> {
         dev: *mut bindings::net_device,
         channels: *mut bindings::ethtool_channels,
     ) {
-        // SAFETY: The core calls us for a registered device, and gives us `channels` to fill in.
-        let (inner, channels) = unsafe { (ops::inner::<T>(dev), &mut *channels) };
-
-        // SAFETY: The lock of the device's operations is held.
-        let lock = unsafe { OpsLocked::assume_held(inner.dev()) };
+        // SAFETY: The core calls us for a registered device, and holds its lock.
+        let (inner, lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: The core gives us `channels` to fill in.
+        let channels = unsafe { &mut *channels };
 
         // CAST: The number of queues is a `u16`.
         channels.max_combined = inner.queues() as u32;
@@ -118,11 +113,11 @@ impl<T: Driver> Ethtool<T> {
         channels: *mut bindings::ethtool_channels,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The core calls us for a registered device, with valid `channels`.
-            let (inner, channels) = unsafe { (ops::inner::<T>(dev), &*channels) };
-            // SAFETY: The core holds the lock of the device's operations, and RTNL: if the lock is
-            // another one, `op_needs_rtnl` asks for that.
-            let mut locks = unsafe { Configuring::assume_held(inner.dev()) };
+            // SAFETY: The core calls us for a registered device. It holds the lock of its
+            // operations, and RTNL: if the lock is another one, `op_needs_rtnl` asks for that.
+            let (inner, mut locks) = unsafe { ops::configuring::<T>(dev) };
+            // SAFETY: `channels` are valid.
+            let channels = unsafe { &*channels };
 
             if channels.other_count != u32::from(T::HAS_EVENT) {
                 return Err(EINVAL);
