@@ -29,6 +29,7 @@ pub mod ethtool;
 mod event_irq;
 mod extack;
 mod features;
+mod features_check;
 mod gate;
 mod handle;
 mod info;
@@ -86,6 +87,7 @@ pub use self::{
         FeaturesChange,
         FeaturesOps, //
     },
+    features_check::FeaturesCheckOps,
     handle::Device,
     info::{
         Feature,

@@ -28,6 +28,7 @@ use kernel::{
                     LinkOps,
                     LinkSettings, //
                 },
+                ringparam::RingparamOps,
                 statistics::{
                     Statistics,
                     StatisticsOps, //
@@ -37,6 +38,7 @@ use kernel::{
             Driver,
             Feature,
             Features,
+            FeaturesCheckOps,
             Info,
             Locks,
             MacAddress,
@@ -237,8 +239,12 @@ impl Driver for Nic {
     }
 
     const OPEN_WHILE_UP: bool = true;
-    const RINGS: Option<Rings> = Some(ring::RINGS);
-    const OPS: OptionalOps<Self> = OptionalOps::NONE.link().ringparam().statistics().ts_info();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE
+        .features_check()
+        .link()
+        .ringparam()
+        .statistics()
+        .ts_info();
 
     fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, locks: &mut Locks<'bound>) -> Result {
         hw::place_rings(&data.bar, data.place.get(locks).ok_or(EINVAL)?);
@@ -315,20 +321,6 @@ impl Driver for Nic {
         tx.xmit(&data.bar, queue, skb, more)
     }
 
-    #[inline(always)]
-    fn features_check<'bound>(
-        _data: Pin<&Data<'bound>>,
-        skb: &SkBuff,
-        features: Features,
-    ) -> Features {
-        if ring::can_insert_checksum(skb) {
-            return features;
-        }
-        features
-            .without(Feature::ChecksumIpv4)
-            .without(Feature::ChecksumIpv6)
-    }
-
     fn event<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
         // First, so that a change after the look at the link interrupts again.
         hw::rearm_link(&data.bar);
@@ -369,6 +361,22 @@ impl Driver for Nic {
     }
 }
 
+impl FeaturesCheckOps for Nic {
+    #[inline(always)]
+    fn features_check<'bound>(
+        _data: Pin<&Data<'bound>>,
+        skb: &SkBuff,
+        features: Features,
+    ) -> Features {
+        if ring::can_insert_checksum(skb) {
+            return features;
+        }
+        features
+            .without(Feature::ChecksumIpv4)
+            .without(Feature::ChecksumIpv6)
+    }
+}
+
 #[vtable]
 impl LinkOps for Nic {
     fn link<'bound>(
@@ -378,6 +386,10 @@ impl LinkOps for Nic {
     ) -> LinkSettings {
         LinkSettings::new(hw::link(&data.bar))
     }
+}
+
+impl RingparamOps for Nic {
+    const RINGS: Rings = ring::RINGS;
 }
 
 impl StatisticsOps for Nic {

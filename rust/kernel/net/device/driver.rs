@@ -5,13 +5,9 @@
 use super::{
     bus::Parent,
     doorbell::Doorbell,
-    info::{
-        Features,
-        Info, //
-    },
+    info::Info,
     ops_lock::Locks,
     optional_ops::OptionalOps,
-    rings::Rings,
     rx_mode::RxMode,
     stats::Stats64,
     Device,
@@ -30,10 +26,7 @@ use crate::{
             TxQueue,
             Xmit, //
         },
-        skbuff::{
-            SkBuff,
-            TxSkBuff, //
-        }, //
+        skbuff::TxSkBuff, //
     },
     prelude::*, //
 };
@@ -211,10 +204,6 @@ pub trait Driver: Sized + 'static {
     /// while the device is up, they are freed, and the card is not stopped for that.
     const OPEN_WHILE_UP: bool = false;
 
-    /// The lengths that the rings can have, if they can change. Users do that by `ethtool -G`, see
-    /// [`OptionalOps::ringparam`]. [`Opening::ring_lens`] are those of the rings to be made.
-    const RINGS: Option<Rings> = None;
-
     /// Turns on the card: rings and interrupts are in place. An interrupt that comes before this
     /// has returned is not lost: its callbacks are called after that.
     ///
@@ -285,21 +274,6 @@ pub trait Driver: Sized + 'static {
     /// A [`Driver::Doorbell`] that may put it off needs this. Bottom halves off, queue locked.
     fn kick<'bound>(data: Pin<&Self::Data<'bound>>, tx: &mut Self::Tx<'bound>) {
         let _ = (data, tx);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
-    /// Withdraws features from a packet that the card cannot process with all of `features`.
-    ///
-    /// The stack does in software what the result lacks: it completes the checksum, or splits the
-    /// packet, before the packet gets to [`Driver::start_xmit`]. Added features are ignored. Called
-    /// for each packet that is transmitted; any context that does not sleep, the device may be up,
-    /// down or suspended.
-    fn features_check<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        skb: &SkBuff,
-        features: Features,
-    ) -> Features {
-        let _ = (data, skb, features);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -400,8 +374,8 @@ pub trait Driver: Sized + 'static {
     const OPS_LOCK: bool = false;
 
     /// The callbacks beyond these, of the traits that the driver has:
-    /// [`FeaturesOps`](super::FeaturesOps), [`VlanFilterOps`](super::VlanFilterOps),
-    /// [`QueueStatsOps`](super::QueueStatsOps), [`QueueMgmtOps`](super::QueueMgmtOps) and
-    /// those in [`ethtool`](super::ethtool).
+    /// [`FeaturesOps`](super::FeaturesOps), [`FeaturesCheckOps`](super::FeaturesCheckOps),
+    /// [`VlanFilterOps`](super::VlanFilterOps), [`QueueStatsOps`](super::QueueStatsOps),
+    /// [`QueueMgmtOps`](super::QueueMgmtOps) and those in [`ethtool`](super::ethtool).
     const OPS: OptionalOps<Self> = OptionalOps::NONE;
 }

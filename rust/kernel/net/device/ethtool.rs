@@ -21,7 +21,7 @@ pub mod msglevel;
 pub mod pause;
 pub mod phys_id;
 pub mod regs;
-mod ringparam;
+pub mod ringparam;
 pub mod rmon_stats;
 pub mod rxfh;
 pub mod rxnfc;

@@ -197,8 +197,8 @@ pub struct Info {
     /// fragmented. The stack splits others by itself.
     ///
     /// The device is not registered ([`EINVAL`]) if its driver has tunnels but no
-    /// [`Driver::features_check`](super::Driver::features_check), which withdraws what the card
-    /// cannot do with headers of that length.
+    /// [`FeaturesCheckOps`](super::FeaturesCheckOps), which withdraw what the card cannot do with
+    /// headers of that length.
     pub tunnels: Features,
     /// The time for which a transmit queue may be stopped before the device is restarted, at most
     /// [`i32::MAX`].

@@ -31,7 +31,6 @@ use crate::{
 
 use core::{
     marker::PhantomData,
-    mem::ManuallyDrop,
     ptr::NonNull, //
 };
 
@@ -60,11 +59,6 @@ impl<T: Driver> Ops<T> {
         },
         ndo_change_mtu: if T::HAS_CHANGE_MTU {
             Some(Self::change_mtu)
-        } else {
-            None
-        },
-        ndo_features_check: if T::HAS_FEATURES_CHECK {
-            Some(Self::features_check)
         } else {
             None
         },
@@ -247,46 +241,6 @@ impl<T: Driver> Ops<T> {
 
     /// # Safety
     ///
-    /// See [`Ops`]. The packet is valid.
-    unsafe extern "C" fn features_check(
-        skb: *mut bindings::sk_buff,
-        dev: *mut bindings::net_device,
-        features: bindings::netdev_features_t,
-    ) -> bindings::netdev_features_t {
-        // SAFETY: The device is registered. The core lends us the packet, with its reference, until
-        // we return: it is not dropped.
-        let (inner, packet) = unsafe {
-            (
-                inner::<T>(dev),
-                ManuallyDrop::new(SkBuff::from_raw(NonNull::new_unchecked(skb))),
-            )
-        };
-        let mut left =
-            features & T::features_check(inner.data(), &packet, Features::from_raw(features)).0;
-
-        if packet.gso_size().is_some() && packet.is_encapsulated() && inner.dev().has_tunnels() {
-            left = Features::from_raw(left).with_same_ids().0;
-        }
-        if left != features {
-            return Self::withdrawn(&packet, left);
-        }
-        // SAFETY: The packet is valid.
-        unsafe { bindings::vlan_features_check(skb, features) }
-    }
-
-    /// The features that are left when all but `left` have been withdrawn.
-    // Not inlined: nearly all packets keep all of them.
-    #[cold]
-    fn withdrawn(
-        packet: &SkBuff,
-        left: bindings::netdev_features_t,
-    ) -> bindings::netdev_features_t {
-        // SAFETY: The packet is valid.
-        unsafe { bindings::netdev_features_left(packet.as_raw(), left) }
-    }
-
-    /// # Safety
-    ///
     /// See [`Ops`].
     unsafe extern "C" fn fix_features(
         _dev: *mut bindings::net_device,
@@ -316,15 +270,5 @@ impl<T: Driver> Ops<T> {
 
         // SAFETY: As above.
         unsafe { stats.write_unaligned(copy) };
-    }
-}
-
-impl Device {
-    /// Whether the card splits packets in tunnels, see [`Info::tunnels`](super::Info::tunnels).
-    #[inline]
-    fn has_tunnels(&self) -> bool {
-        // SAFETY: By the type invariants, the device is valid. The field does not change once the
-        // device is registered.
-        unsafe { (*self.as_raw()).gso_partial_features != 0 }
     }
 }

@@ -8,6 +8,7 @@ use super::{
         Configuring,
         OpsLocked, //
     },
+    rings::Rings,
     wake_packets::WakePackets,
     Device, //
 };
@@ -28,6 +29,8 @@ pub struct OptionalOps<T> {
     pub(super) stat: Option<bindings::netdev_stat_ops>,
     pub(super) queue_mgmt: Option<bindings::netdev_queue_mgmt_ops>,
     pub(super) strings: StringSets,
+    /// The lengths that the rings can have.
+    pub(super) rings: Option<Rings>,
     /// Restarts all receive queues.
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.
@@ -48,6 +51,7 @@ impl<T> OptionalOps<T> {
         stat: None,
         queue_mgmt: None,
         strings: [None; 2],
+        rings: None,
         restart_rx: None,
         arm_wake_up: None,
         _driver: PhantomData,

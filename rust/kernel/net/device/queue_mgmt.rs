@@ -131,13 +131,15 @@ impl<'a, 'bound, T: Driver> RxMaking<'a, 'bound, T> {
         self.queue
     }
 
-    /// The lengths of the rings that the device has, see [`Driver::RINGS`].
+    /// The lengths of the rings that the device has, see [`RingparamOps`].
+    ///
+    /// [`RingparamOps`]: super::ethtool::ringparam::RingparamOps
     #[inline]
     pub fn ring_lens(&self) -> RingLens {
         const {
             assert!(
-                T::RINGS.is_some(),
-                "a driver with rings of any length has `RINGS`"
+                T::OPS.rings.is_some(),
+                "a driver with rings of any length has `RingparamOps`"
             )
         };
 

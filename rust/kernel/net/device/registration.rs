@@ -140,8 +140,8 @@ impl<T: Driver> Registration<T> {
         if info.max_segmented_len < Info::MIN_SEGMENTED_LEN {
             return Err(EINVAL);
         }
-        // `Ops::features_check()`, which protects identifications, comes with the driver's.
-        if info.tunnels.0 != 0 && !T::HAS_FEATURES_CHECK {
+        // The callback, which protects identifications, comes with the driver's.
+        if info.tunnels.0 != 0 && T::OPS.netdev.ndo_features_check.is_none() {
             return Err(EINVAL);
         }
         // The core warns of this, as users could not say which VLANs are in use.
@@ -179,7 +179,7 @@ impl<T: Driver> Registration<T> {
             suspended: Atomic::new(false),
             config: OpsCell::new(Config {
                 channels: info.queues_at_first.clamp(1, queues),
-                rings: RingLens::at_first(T::RINGS),
+                rings: RingLens::at_first(T::OPS.rings),
             }),
             restart <- Restart::<T>::init(),
             data <- data,

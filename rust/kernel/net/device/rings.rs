@@ -30,7 +30,8 @@ impl RingRange {
     }
 }
 
-/// The lengths that the rings of a device can have, see [`Driver::RINGS`](super::Driver::RINGS).
+/// The lengths that the rings of a device can have, see
+/// [`RingparamOps`](super::ethtool::ringparam::RingparamOps).
 #[derive(Clone, Copy, Debug)]
 pub struct Rings {
     /// Of receive rings.
@@ -86,7 +87,7 @@ pub struct RingLens {
 pub(super) struct Config {
     /// The number of queue vectors.
     pub(super) channels: u16,
-    /// The lengths of the rings, if the driver has [`Driver::RINGS`](super::Driver::RINGS).
+    /// The lengths of the rings, if the driver lets users change them.
     pub(super) rings: RingLens,
 }
 

@@ -102,8 +102,7 @@ impl<T: Driver> Shared<T> {
         self.config.get(lock).channels
     }
 
-    /// The lengths of the rings that the device has when it is up, for drivers with
-    /// [`Driver::RINGS`].
+    /// The lengths of the rings that the device has when it is up, if users can change them.
     pub(super) fn rings(&self, lock: &OpsLocked<'static>) -> RingLens {
         self.config.get(lock).rings
     }

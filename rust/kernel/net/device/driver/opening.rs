@@ -142,13 +142,15 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         self.of.config.channels
     }
 
-    /// The lengths of the rings to make, see [`Driver::RINGS`].
+    /// The lengths of the rings to make, see [`RingparamOps`].
+    ///
+    /// [`RingparamOps`]: super::super::ethtool::ringparam::RingparamOps
     #[inline]
     pub fn ring_lens(&self) -> RingLens {
         const {
             assert!(
-                T::RINGS.is_some(),
-                "a driver with rings of any length has `RINGS`"
+                T::OPS.rings.is_some(),
+                "a driver with rings of any length has `RingparamOps`"
             )
         };
 

@@ -4,14 +4,11 @@
 
 use super::super::{
     ops,
-    ops_lock::{
-        Configuring,
-        OpsLocked, //
-    },
     optional_ops::OptionalOps,
     rings::{
         RingLens,
-        RingRange, //
+        RingRange,
+        Rings, //
     },
     Driver,
     ExtAck, //
@@ -46,10 +43,19 @@ fn len(range: RingRange, number: u32, kind: &str, extack: &ExtAck<'_>) -> Result
     })
 }
 
-impl<T: Driver> OptionalOps<T> {
-    /// Lets users change the lengths of rings within [`Driver::RINGS`], for `ethtool -G`.
+/// A driver of a card whose rings can have several lengths, see [`OptionalOps::ringparam`].
+pub trait RingparamOps: Driver {
+    /// The lengths that users can choose by `ethtool -G`. [`Opening::ring_lens`] are those of the
+    /// rings to be made.
+    ///
+    /// [`Opening::ring_lens`]: super::super::Opening::ring_lens
+    const RINGS: Rings;
+}
+
+impl<T: RingparamOps> OptionalOps<T> {
+    /// Adds the lengths in [`RingparamOps`], and callbacks for them.
     pub const fn ringparam(mut self) -> Self {
-        const { assert!(T::RINGS.is_some(), "`ringparam` needs `RINGS`") };
+        self.rings = Some(T::RINGS);
         self.ethtool.get_ringparam = Some(Self::get_ringparam);
         self.ethtool.set_ringparam = Some(Self::set_ringparam);
         self.ethtool.op_needs_rtnl |= NEEDS_RTNL;
@@ -65,19 +71,16 @@ impl<T: Driver> OptionalOps<T> {
         _kernel: *mut bindings::kernel_ethtool_ringparam,
         _extack: *mut bindings::netlink_ext_ack,
     ) {
-        // SAFETY: The core calls us for a registered device, and gives us `rings` to fill in.
-        let (inner, rings) = unsafe { (ops::inner::<T>(dev), &mut *rings) };
-        // SAFETY: The lock of the device's operations is held.
-        let lock = unsafe { OpsLocked::assume_held(inner.dev()) };
+        // SAFETY: The core calls us for a registered device, and holds its lock.
+        let (inner, lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: The core gives us `rings` to fill in.
+        let rings = unsafe { &mut *rings };
+        let lens = inner.rings(&lock);
 
-        if let Some(limits) = T::RINGS {
-            let lens = inner.rings(&lock);
-
-            rings.rx_max_pending = count(limits.rx.most);
-            rings.tx_max_pending = count(limits.tx.most);
-            rings.rx_pending = count(lens.rx);
-            rings.tx_pending = count(lens.tx);
-        }
+        rings.rx_max_pending = count(T::RINGS.rx.most);
+        rings.tx_max_pending = count(T::RINGS.tx.most);
+        rings.rx_pending = count(lens.rx);
+        rings.tx_pending = count(lens.tx);
     }
 
     /// # Safety
@@ -90,21 +93,19 @@ impl<T: Driver> OptionalOps<T> {
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The core calls us for a registered device, with valid arguments.
-            let (inner, rings, extack) =
-                unsafe { (ops::inner::<T>(dev), &*rings, ExtAck::new(extack)) };
-            // SAFETY: The core holds the lock of the device's operations, and RTNL: if the lock is
-            // another one, `op_needs_rtnl` asks for that.
-            let mut locks = unsafe { Configuring::assume_held(inner.dev()) };
-            let limits = T::RINGS.ok_or(EOPNOTSUPP)?;
+            // SAFETY: The core calls us for a registered device. It holds the lock of its
+            // operations, and RTNL: if the lock is another one, `op_needs_rtnl` asks for that.
+            let (inner, mut locks) = unsafe { ops::configuring::<T>(dev) };
+            // SAFETY: The arguments are valid.
+            let (rings, extack) = unsafe { (&*rings, ExtAck::new(extack)) };
 
             // There are no such rings.
             if rings.rx_mini_pending != 0 || rings.rx_jumbo_pending != 0 {
                 return Err(EINVAL);
             }
             let lens = RingLens {
-                rx: len(limits.rx, rings.rx_pending, "receive", &extack)?,
-                tx: len(limits.tx, rings.tx_pending, "transmit", &extack)?,
+                rx: len(T::RINGS.rx, rings.rx_pending, "receive", &extack)?,
+                tx: len(T::RINGS.tx, rings.tx_pending, "transmit", &extack)?,
             };
             inner.check_reachable()?;
             inner.set_rings(lens, &mut locks)?;

@@ -45,6 +45,7 @@ use super::{
         Feature,
         Features,
         FeaturesChange,
+        FeaturesCheckOps,
         FeaturesOps,
         Info,
         Locks,
@@ -479,20 +480,6 @@ impl Driver for Dummy {
         data.log.add(Event::Kick);
     }
 
-    fn features_check<'bound>(
-        data: Pin<&Data<'bound>>,
-        skb: &SkBuff,
-        features: Features,
-    ) -> Features {
-        data.log.features_checks.fetch_add(1, Relaxed);
-        // It cannot do anything for packets of this length, and claims another feature.
-        if skb.len() == 64 {
-            features.without(Feature::ChecksumAny).with(Feature::RxHash)
-        } else {
-            features
-        }
-    }
-
     fn event<'bound>(data: Pin<&Data<'bound>>, dev: &Device) {
         data.log.add(Event::ThreadRan);
         dev.carrier_on();
@@ -560,6 +547,7 @@ impl Driver for Dummy {
 
     const OPS: OptionalOps<Self> = OptionalOps::NONE
         .features()
+        .features_check()
         .rxfh()
         .rxnfc()
         .statistics()
@@ -579,6 +567,22 @@ impl FeaturesOps for Dummy {
             Ok(FeaturesChange::Restart)
         } else {
             Ok(FeaturesChange::Live)
+        }
+    }
+}
+
+impl FeaturesCheckOps for Dummy {
+    fn features_check<'bound>(
+        data: Pin<&Data<'bound>>,
+        skb: &SkBuff,
+        features: Features,
+    ) -> Features {
+        data.log.features_checks.fetch_add(1, Relaxed);
+        // It cannot do anything for packets of this length, and claims another feature.
+        if skb.len() == 64 {
+            features.without(Feature::ChecksumAny).with(Feature::RxHash)
+        } else {
+            features
         }
     }
 }

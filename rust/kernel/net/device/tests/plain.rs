@@ -4,11 +4,14 @@
 
 use super::{
     super::{
-        ethtool::self_test::{
-            SelfTest,
-            SelfTestOps,
-            TestFailure,
-            TestResult, //
+        ethtool::{
+            ringparam::RingparamOps,
+            self_test::{
+                SelfTest,
+                SelfTestOps,
+                TestFailure,
+                TestResult, //
+            }, //
         },
         ops,
         registration::Registration,
@@ -416,7 +419,6 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     }
 
     const OPEN_WHILE_UP: bool = true;
-    const RINGS: Option<Rings> = Some(RINGS);
 
     fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, _locks: &mut Locks<'bound>) -> Result {
         data.plan.step(Step::Start);
@@ -510,6 +512,10 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
             ops
         }
     };
+}
+
+impl<const OPS_LOCK: bool> RingparamOps for Plain<OPS_LOCK> {
+    const RINGS: Rings = RINGS;
 }
 
 impl<const OPS_LOCK: bool> QueueMgmtOps for Plain<OPS_LOCK> {

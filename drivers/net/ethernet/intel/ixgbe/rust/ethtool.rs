@@ -18,6 +18,7 @@ use kernel::{
                 PauseOps,
                 PauseStats, //
             },
+            ringparam::RingparamOps,
             self_test::{
                 SelfTest,
                 SelfTestOps, //
@@ -31,12 +32,14 @@ use kernel::{
         ExtAck,
         Feature,
         Locks,
-        OpsLocked, //
+        OpsLocked,
+        Rings, //
     },
     prelude::*, //
 };
 
 use crate::{
+    desc,
     flow,
     flow_director::Mode,
     moderation,
@@ -123,6 +126,10 @@ impl PauseOps for PortDriver {
     fn pause_stats<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> PauseStats {
         port.stats.mac(&port.bar).1.pauses()
     }
+}
+
+impl RingparamOps for PortDriver {
+    const RINGS: Rings = desc::RINGS;
 }
 
 impl SelfTestOps for PortDriver {

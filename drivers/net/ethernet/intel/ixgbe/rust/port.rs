@@ -13,14 +13,12 @@ use kernel::{
             Device,
             Driver,
             Feature,
-            Features,
             Info,
             Locks,
             MacAddress,
             MtuChange,
             Opening,
             OptionalOps,
-            Rings,
             Rtnl,
             RxMode,
             Stats64, //
@@ -30,10 +28,7 @@ use kernel::{
             Polled, //
         },
         queue::Xmit,
-        skbuff::{
-            SkBuff,
-            TxSkBuff, //
-        }, //
+        skbuff::TxSkBuff, //
     },
     pci,
     prelude::*,
@@ -41,13 +36,11 @@ use kernel::{
 };
 
 use crate::{
-    desc,
     filter,
     hw,
     irq,
     media::Media,
     moderation::PairModeration,
-    offload,
     regs::queue::Pair,
     rx::{
         FrameLimit,
@@ -158,7 +151,6 @@ impl Driver for PortDriver {
 
     const OPEN_WHILE_UP: bool = true;
     const OPS_LOCK: bool = true;
-    const RINGS: Option<Rings> = Some(desc::RINGS);
 
     fn start<'bound>(
         port: Pin<&Port<'bound>>,
@@ -233,15 +225,6 @@ impl Driver for PortDriver {
         tx.ring.doorbell(&port.bar, &tx.stats.xmit);
     }
 
-    #[inline]
-    fn features_check<'bound>(
-        _port: Pin<&Port<'bound>>,
-        skb: &SkBuff,
-        features: Features,
-    ) -> Features {
-        offload::features(skb, features)
-    }
-
     fn event<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) {
         port.handle_events(netdev);
     }
@@ -314,6 +297,7 @@ impl Driver for PortDriver {
 
     const OPS: OptionalOps<Self> = OptionalOps::NONE
         .features()
+        .features_check()
         .vlan_filter()
         .queue_stats()
         .queue_mgmt()

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Features that users switch, and the filter of VLANs.
+//! Features that users switch, or that a packet cannot have, and the filter of VLANs.
 
 use kernel::{
-    net::device::{
-        Device,
-        Feature,
-        Features,
-        FeaturesChange,
-        FeaturesOps,
-        Locks,
-        Rtnl,
-        VlanFilterOps, //
+    net::{
+        device::{
+            Device,
+            Feature,
+            Features,
+            FeaturesChange,
+            FeaturesCheckOps,
+            FeaturesOps,
+            Locks,
+            Rtnl,
+            VlanFilterOps, //
+        },
+        skbuff::SkBuff, //
     },
     prelude::*, //
 };
 
 use crate::{
     moderation,
+    offload,
     vlan, //
 };
 
@@ -64,6 +69,17 @@ impl FeaturesOps for PortDriver {
             moderation::MIN_JOINING_USECS
         );
         wanted.without(Feature::Lro)
+    }
+}
+
+impl FeaturesCheckOps for PortDriver {
+    #[inline]
+    fn features_check<'bound>(
+        _port: Pin<&Port<'bound>>,
+        skb: &SkBuff,
+        features: Features,
+    ) -> Features {
+        offload::features(skb, features)
     }
 }
 

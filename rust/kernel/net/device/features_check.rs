@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Packets that a card cannot process with all of its features.
+
+use super::{
+    ops,
+    optional_ops::OptionalOps,
+    Device,
+    Driver,
+    Features, //
+};
+
+use crate::{
+    bindings,
+    net::skbuff::SkBuff,
+    prelude::*, //
+};
+
+use core::{
+    mem::ManuallyDrop,
+    ptr::NonNull, //
+};
+
+/// A driver of a card with limits that features cannot express, see
+/// [`OptionalOps::features_check`].
+pub trait FeaturesCheckOps: Driver {
+    /// Withdraws features from a packet that the card cannot process with all of `features`.
+    ///
+    /// The stack does in software what the result lacks: it completes the checksum, or splits the
+    /// packet, before the packet gets to [`Driver::start_xmit`]. Added features are ignored. Called
+    /// for each packet that is transmitted; any context that does not sleep, the device may be up,
+    /// down or suspended.
+    fn features_check<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        skb: &SkBuff,
+        features: Features,
+    ) -> Features;
+}
+
+impl<T: FeaturesCheckOps> OptionalOps<T> {
+    /// Adds the callback of [`FeaturesCheckOps`].
+    pub const fn features_check(mut self) -> Self {
+        self.netdev.ndo_features_check = Some(Self::check_features);
+        self
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with a valid packet.
+    unsafe extern "C" fn check_features(
+        skb: *mut bindings::sk_buff,
+        dev: *mut bindings::net_device,
+        features: bindings::netdev_features_t,
+    ) -> bindings::netdev_features_t {
+        // SAFETY: The device is registered.
+        let inner = unsafe { ops::inner::<T>(dev) };
+        // SAFETY: The core lends us the packet, with its reference, until we return: it is not
+        // dropped.
+        let packet = unsafe { ManuallyDrop::new(SkBuff::from_raw(NonNull::new_unchecked(skb))) };
+        let mut left =
+            features & T::features_check(inner.data(), &packet, Features::from_raw(features)).0;
+
+        if packet.gso_size().is_some() && packet.is_encapsulated() && inner.dev().has_tunnels() {
+            left = Features::from_raw(left).with_same_ids().0;
+        }
+        if left != features {
+            return withdrawn(&packet, left);
+        }
+        // SAFETY: The packet is valid.
+        unsafe { bindings::vlan_features_check(skb, features) }
+    }
+}
+
+/// The features that are left when all but `left` have been withdrawn.
+// Not inlined: nearly all packets keep all of them.
+#[cold]
+fn withdrawn(packet: &SkBuff, left: bindings::netdev_features_t) -> bindings::netdev_features_t {
+    // SAFETY: The packet is valid.
+    unsafe { bindings::netdev_features_left(packet.as_raw(), left) }
+}
+
+impl Device {
+    /// Whether the card splits packets in tunnels, see [`Info::tunnels`](super::Info::tunnels).
+    #[inline]
+    fn has_tunnels(&self) -> bool {
+        // SAFETY: By the type invariants, the device is valid. The field does not change once the
+        // device is registered.
+        unsafe { (*self.as_raw()).gso_partial_features != 0 }
+    }
+}
