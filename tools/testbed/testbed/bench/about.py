@@ -12,4 +12,6 @@ TITLES: dict[str, str] = _TEXTS["titles"]
 REFERENCES: dict[str, str] = _TEXTS["references"]
 # By bench: patterns of cases, of which the first one that is found counts.
 TARGETS: dict[str, dict[str, float]] = _TEXTS["targets"]
+# By bench: a pattern of cases.
+LEFT_OUT: dict[str, str] = _TEXTS["left_out"]
 ABOUT: dict[str, str] = {name: " ".join(text.split()) for name, text in _TEXTS["about"].items()}

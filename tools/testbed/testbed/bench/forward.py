@@ -27,8 +27,6 @@ WINDOWS = (1, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 4096)
 _FRAMES = 100_000
 # Packets for a doorbell, of pktgen.
 BURSTS = (8, 32)
-# Characters of the longest bar.
-_BAR = 50
 _ONE, _MANY = "1 flow", "64 flows"
 
 
@@ -112,17 +110,3 @@ def _scaling(values: Values) -> None:
 
 
 FORWARD = InTurn(BENCH, "forwarding", MACHINES, cells, parse)
-
-
-def curve(rows: Iterable[Row]) -> list[str]:
-    """The rates over the number of packets under way, as a plot of text."""
-    known = [(row.case, 1e9 / row.ours, 1e9 / row.reference) for row in rows
-             if row.bench == WINDOW and row.ours and row.reference]  # fmt: skip
-    if not known:
-        return []
-    scale = _BAR / max(rate for _, *rates in known for rate in rates)
-    lines = [f"{'':<34}packets per second, Rust (#) above C (=)"]
-    for case, *rates in known:
-        for name, sign, rate in zip((case, ""), "#=", rates, strict=True):
-            lines.append(f"{name:<34}{rate:>11,.0f} {sign * max(1, round(scale * rate))}")
-    return lines

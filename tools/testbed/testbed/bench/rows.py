@@ -150,7 +150,8 @@ def table(rows: list[Row]) -> list[str]:
     return lines
 
 
-def _figure(value: float | None, unit: str) -> str:
+def figure(value: float | None, unit: str) -> str:
+    """A value, with the digits that mean something."""
     if value is None:
         return "-"
     if unit == "instructions":
@@ -165,8 +166,8 @@ def _figure(value: float | None, unit: str) -> str:
 
 def _line(row: Row, width: int) -> str:
     unit = row.unit if row.unit not in ("ns", "times", *RATES) else ""
-    text = f"{row.case:<{width}}{_figure(row.ours, row.unit):>10}"
-    text += f"{_figure(row.reference, row.unit):>11}"
+    text = f"{row.case:<{width}}{figure(row.ours, row.unit):>10}"
+    text += f"{figure(row.reference, row.unit):>11}"
     if row.ratio is None:
         return f"{text}  {unit}".rstrip()
     wanted = target(row.bench, row.case)

@@ -121,21 +121,25 @@ def explained(record: Mapping[str, Any]) -> dict[tuple[str, str, str], int]:
     return found
 
 
+def sums(record: Mapping[str, Any]) -> str:
+    """The number of cases by cause, as a part of a sentence."""
+    found: dict[str, int] = {}
+    for (_, cause, _), count in explained(record).items():
+        found[cause] = found.get(cause, 0) + count
+    return "; ".join(
+        f"{CAUSES.get(cause, cause)} ({found[cause]})"
+        for cause in (*CAUSES, UNKNOWN)
+        if cause in found
+    )
+
+
 def table(record: Mapping[str, Any]) -> list[str]:
-    """The reasons as the lines of Markdown tables: sums by cause, and reasons by program."""
-    found = explained(record)
-    sums: dict[str, int] = {}
-    for (_, cause, _), count in found.items():
-        sums[cause] = sums.get(cause, 0) + count
-    lines = ["| cause | cases |", "| --- | ---: |"]
-    lines += [
-        f"| {text} ({cause}) | {sums[cause]} |" for cause, text in CAUSES.items() if cause in sums
+    """The reasons by program, as the lines of a Markdown table."""
+    return [
+        "| program | cases | cause | |",
+        "| --- | ---: | --- | --- |",
+        *(
+            f"| {program} | {count} | {cause} | {why} |"
+            for (program, cause, why), count in explained(record).items()
+        ),
     ]
-    if UNKNOWN in sums:
-        lines.append(f"| {UNKNOWN} | {sums[UNKNOWN]} |")
-    lines += ["", "| program | cases | cause | |", "| --- | ---: | --- | --- |"]
-    lines += [
-        f"| {program} | {count} | {cause} | {why} |"
-        for (program, cause, why), count in found.items()
-    ]
-    return lines

@@ -99,17 +99,6 @@ class Rows(unittest.TestCase):
         self.assertEqual((bells.ours, bells.reference, bells.ratio), (100.0, None, None))
         self.assertIn("2.00", "\n".join(table([found[forward.WINDOW_EVENTS, f"{case} requeues"]])))
 
-    def test_the_curve_shows_both_drivers(self) -> None:
-        rows = parse(lines(*[{"case": f"window {window} 1 cpu", "driver": driver, "pair": 1,
-                              "ns": ns, "cost": 1.0, "lost": 0.0}
-                             for window, driver, ns in ((8, "rust", 1000.0), (8, "c", 2000.0),
-                                                        (64, "rust", 500.0), (64, "c", 500.0))
-                             ]))  # fmt: skip
-        text = forward.curve(rows)
-        self.assertEqual([line.count("#") for line in text[1::2]], [25, 50])
-        self.assertEqual([line.count("=") for line in text[2::2]], [12, 50])
-        self.assertEqual(forward.curve([]), [])
-
     def test_what_has_failed_is_told_and_leaves_the_others(self) -> None:
         failed = {"case": "drop 1 cpu", "failed": "frames got lost", "pair": 3}
         text = lines(one("c", 1, 1000.0), failed, one("rust", 1, 1000.0))

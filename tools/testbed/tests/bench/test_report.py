@@ -22,7 +22,7 @@ from testbed.host.ui import Failure
 
 CLONE = Path(__file__).parents[4]
 CIRCUMSTANCES = Circumstances("2026-11-21", "abc1234", "some CPU", 2, "7.3.4", 7)
-ROW = Row("slab", "bulk 8", "ns", 4.0, 8.0, (1.9, 2.0, 2.2))
+ROW = Row("slab", "bulk 16", "ns", 4.0, 8.0, (1.9, 2.0, 2.2))
 README = """# Title
 
 <!-- recorded: demo -->
@@ -141,6 +141,7 @@ class Report(unittest.TestCase):
     def test_the_files_are_in_step_with_the_records(self) -> None:
         for path, text in report.rendered(CLONE).items():
             self.assertEqual(path.read_text(), text, f"{path.name}: run make results")
+        self.assertEqual(report.plots_to_draw(CLONE), [], "run make results")
 
     def test_every_record_has_a_title_and_every_table_a_sentence(self) -> None:
         records = record.load(CLONE)
@@ -176,17 +177,21 @@ class Report(unittest.TestCase):
         self.assertIn("Compares `Batch` with `kmem_cache_*_bulk()`", text)
 
     def test_selftests_are_shown_side_by_side_and_added_up(self) -> None:
-        one = {"pass": 3, "fail": 1, "skip": 2, "cases": {}}
+        one = {"pass": 3, "fail": 1, "skip": 2, "cases": {"x": {"result": "fail", "reason": ""}}}
         content = self.content(rust={"stats.py": one}, c={"stats.py": one, "tso.py": one})
-        text = report.render({"selftests": content})
+        text = report.programs(content)
         self.assertIn("| stats.py | 3 | 1 | 2 | 3 | 1 | 2 |", text)
         self.assertIn("| tso.py | 3 | 1 | 2 | - | - | - |", text)
         self.assertIn("**6**", text)
+        text = report.render({"selftests": content})
+        self.assertIn("not explained (1)", text)
 
     def test_checks_are_added_up(self) -> None:
         text = report.render({"checks": self.content(suites={"kunit": 1200, "lint": 5})})
-        self.assertIn("| kunit | 1,200 |", text)
-        self.assertIn("| all | 1,205 |", text)
+        self.assertIn("All of them are 1,205.", text)
+
+    def test_results_are_short(self) -> None:
+        self.assertLessEqual(len((CLONE / "RESULTS.md").read_text().splitlines()), 300)
 
     def test_the_readme_gets_its_parts_and_keeps_the_rest(self) -> None:
         commands = {"make demo": {"cold": 652, "warm": 53}, "make test": {"cold": None}}

@@ -45,4 +45,5 @@ def _draw(sink: figures.Figures, out: Path) -> Path:
         times = {n: median(one.ns.values()) for (of, n), one in sink.found.items() if of == name}
         points = sorted((senders, 1e3 / ns) for senders, ns in times.items())
         lines += [(label, f"C{number}o-", points)] if points else []
-    return draw_lines(BENCH, "senders", "million packets per second", lines, out)
+    path = out / f"bench-{BENCH}.svg"
+    return draw_lines(BENCH, "senders", "million packets per second", lines, path)
