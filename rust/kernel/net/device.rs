@@ -13,6 +13,9 @@
 //! the latest.
 //!
 //! The card is told of packets in its ring by a [`Doorbell`].
+//!
+//! Documentation/rust/netdev.rst has two drivers to start from, the order of locks, and a table of
+//! the objects with their owners.
 
 // The alternative to the default in `doorbell`, for drivers that choose it.
 pub mod deferring;

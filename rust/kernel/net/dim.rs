@@ -123,7 +123,7 @@ pub trait Moderate: Send + Sync + 'static {
     ///
     /// The effect is measured from the first [`Dim::update`] after this has returned. Process
     /// context, in a work item that the drop of the [`Dim`] waits for: this must not take a lock
-    /// that is held then.
+    /// that is held then, as are RTNL and the instance lock when a queue vector goes away.
     fn moderate(&self, moderation: Moderation);
 }
 
@@ -210,8 +210,9 @@ impl<T: Moderate> PinnedDrop for Inner<T> {
 
 /// The moderation of the interrupts of a queue, which adapts to its load.
 ///
-/// It belongs to the poll function of the queue. Dropping it cancels the work item, and waits for
-/// one that runs: process context. [`Moderate::moderate`] is not called any more then.
+/// It belongs to the poll function of the queue: one, or two where the queues of a vector have
+/// moderation of their own. Dropping it cancels the work item, and waits for one that runs: process
+/// context. [`Moderate::moderate`] is not called any more then.
 pub struct Dim<T: Moderate> {
     inner: Pin<KBox<Inner<T>>>,
 }
@@ -233,8 +234,9 @@ impl<T: Moderate> Dim<T> {
     /// Accounts what has come with interrupts, and decides on the moderation once in 64 of them.
     ///
     /// These are totals, which may wrap: of interrupts, see [`Poll::interrupts`], of packets and of
-    /// bytes. To be called when all packets of an interrupt were handled. Without another
-    /// interrupt, as in busy polling, nothing is decided. Any context but NMI.
+    /// bytes. To be called when all packets of an interrupt were handled, unless users have fixed
+    /// the moderation. Without another interrupt, as in busy polling, nothing is decided. Any
+    /// context but NMI.
     ///
     /// [`Poll::interrupts`]: super::napi::Poll::interrupts
     #[inline]

@@ -69,6 +69,11 @@ pub enum Polled {
     /// There is, or may be, more to do: poll again, with interrupts off.
     Busy,
     /// There is nothing left to do: interrupts can be turned on again.
+    ///
+    /// Whether they are is up to the core and its users, see Documentation/networking/napi.rst:
+    /// they stay off while a timer has the instance polled (`napi_defer_hard_irqs`), while a socket
+    /// polls it, and while `epoll` has suspended them. A driver does nothing for that.
+    /// [`Driver::rearm`](super::device::Driver::rearm) is called only if they come on.
     Idle {
         /// Number of received packets, for the core's interrupt moderation.
         received: usize,

@@ -203,6 +203,9 @@ impl<'a> Completions<'a> {
 
     /// Whether the queue is stopped: the ring is full, or byte queue limits are reached. Packets
     /// may wait in the stack for others to be completed.
+    ///
+    /// Byte queue limits learn from completions how much the hardware needs to be busy. So a
+    /// driver that leaves completions for the next poll should not do so while this is true.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         // SAFETY: By the type invariants, the queue is valid.

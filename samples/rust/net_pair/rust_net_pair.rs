@@ -94,6 +94,7 @@ struct Port {
     dropped: Atomic<u64>,
 }
 
+// [driver]
 #[vtable]
 impl Driver for Port {
     type Bus = NoParent;
@@ -181,6 +182,7 @@ impl Driver for Port {
         stats.tx_dropped(port.dropped.load(Relaxed));
     }
 }
+// [/driver]
 
 struct Pair(#[expect(dead_code)] [VirtualDevice; 2]);
 

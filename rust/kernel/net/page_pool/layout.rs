@@ -9,6 +9,15 @@ use crate::bindings;
 /// A buffer is a page ([`Layout::new`]), or half of one ([`Layout::half_page`]), so that a page
 /// serves two short packets.
 ///
+/// Two halves share a mapping: an IOMMU does not protect one of them from a device that writes too
+/// much into the other. The device gets both at the same time. If both are freed in the same batch,
+/// as forwarded packets are, the page returns to its pool without an atomic operation.
+///
+/// A device that knows only coarse sizes of buffers may be kept within [`Layout::len`] by its limit
+/// to the length of frames, if nothing gets past that: neither loopback, nor a feature that merges
+/// frames, nor frames in its own memory when the limit was lowered. A driver that relies on this
+/// has to say so.
+///
 /// # Invariants
 ///
 /// `size` is a page, or half of one. `headroom + len` and the C side's

@@ -29,6 +29,13 @@
 //! The list of queues whose doorbells a poll function has to ring is private to its CPU. Whether
 //! the doorbell of a queue is deferred is protected by the lock of the queue.
 //!
+//! Byte queue limits begin with a single packet, so a burst would stop the queue many times until
+//! they have grown: see [`Info::tx_limit_min`](super::Info::tx_limit_min).
+//!
+//! No other module of [`device`](super) knows of this one. To take it out, delete the directory
+//! and its `mod` line, and let the drivers that chose it choose [`Immediate`](super::Immediate),
+//! without [`Driver::kick`].
+//!
 //! [`Driver::Doorbell`]: super::Driver::Doorbell
 //! [`Driver::kick`]: super::Driver::kick
 
