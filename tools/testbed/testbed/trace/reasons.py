@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Why an access is made by one driver only: the table in the documentation of ixgbe_rust."""
+"""Why an access is made by one driver only: the table in reasons.rst."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from testbed.env import Env
 from testbed.host.ui import Failure
 from testbed.trace.accesses import READ, WRITE, Access, Trace, lonely, ranges
 
-DOCUMENT = "Documentation/networking/device_drivers/ethernet/intel/ixgbe_rust.rst"
+DOCUMENT = "tools/testbed/testbed/trace/reasons.rst"
 _TITLE = "Accesses that only one of the drivers makes"
 _DRIVERS = {"``ixgbe``": "c", "``ixgbe_rust``": "rust"}
 _KINDS = {"reads": (READ,), "writes": (WRITE,), "uses": (READ, WRITE)}
@@ -72,7 +72,7 @@ class Explained:
 
     def text(self) -> list[str]:
         """Their numbers by group, then those without a reason."""
-        lines = ["Accesses that only one driver makes, by the groups of ixgbe_rust.rst",
+        lines = ["Accesses that only one driver makes, by the groups of reasons.rst",
                  "(registers; the same where an array counts once):"]  # fmt: skip
         for reason, found in self.by_reason:
             words = f"{reason.driver} {'/'.join(reason.kinds)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The table of reasons in the driver's documentation."""
+"""The table of reasons."""
 
 from __future__ import annotations
 
