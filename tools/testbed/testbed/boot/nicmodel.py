@@ -94,7 +94,7 @@ def build(env: Env, watch: Watch | None = None) -> Path:
     # The kernel's Rust code comes first, and in turn: it is not to wait.
     jobs = max(1, env.jobs // 2) if watch else env.jobs
     with Step("NIC model and host tools: cargo build", beside=watch is not None):
-        _cargo(env, log, jobs, watch)
+        _cargo(env, log, jobs, watch, "--lib")
     return output_folder(env)
 
 
@@ -113,8 +113,8 @@ def _cargo(env: Env, log: Path, jobs: int, watch: Watch | None, *words: str) -> 
     if env.settings.switch("COVERAGE"):
         variables |= {**flags.CARGO, "CARGO_TARGET_DIR": str(output_folder(env).parent)}
     proc.run(
-        ["cargo", "build", "--release", "--locked", "--bins", "--lib",
-         "--manifest-path", manifest, "-j", str(jobs), *words],
+        ["cargo", "build", "--release", "--locked", "--bins", "--manifest-path", manifest,
+         "-j", str(jobs), *words],
         log,
         what="building the host tools",
         env=variables,
