@@ -200,8 +200,9 @@ pub trait Driver: Sized + 'static {
     /// them. If there is no memory for them, the device has not noticed. Else it has to go down
     /// first.
     ///
-    /// The card must not know of rings that `open()` has made before `start()`: if `open()` fails
-    /// while the device is up, they are freed, and the card is not stopped for that.
+    /// The card must not know of rings that `open()` has made before `start()`, which no type
+    /// ensures: if `open()` fails while the device is up, they are freed, and the card is not
+    /// stopped for that. Users get the error then, and no packet is lost.
     const OPEN_WHILE_UP: bool = false;
 
     /// Turns on the card: rings and interrupts are in place. An interrupt that comes before this
@@ -296,7 +297,8 @@ pub trait Driver: Sized + 'static {
     /// Handles the event interrupt, see [`Opening::add_event_vector`].
     ///
     /// Process context (interrupt thread), between [`Driver::start`] and [`Driver::quiesce`] and,
-    /// once, possibly during [`Driver::start`].
+    /// once, possibly during [`Driver::start`]. Without locks: going down waits for this with RTNL
+    /// and the lock of the operations held.
     fn event<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) {
         let _ = (data, dev);
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -304,7 +306,8 @@ pub trait Driver: Sized + 'static {
 
     /// Looks after the device once a second: at what no interrupt tells, or one that got lost.
     ///
-    /// Process context without RTNL, from [`Driver::start`] until before [`Driver::quiesce`].
+    /// Process context without RTNL and the lock of the operations, as going down waits for this
+    /// with both of them held, from [`Driver::start`] until before [`Driver::quiesce`].
     fn check_up<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> CheckUp {
         let _ = (data, dev);
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -339,7 +342,8 @@ pub trait Driver: Sized + 'static {
     /// Checks or applies a new MTU within the limits of [`Info`]. [`Device::mtu`] changes if this
     /// succeeds, and before the device is started again if it asks for [`MtuChange::Restart`].
     ///
-    /// Process context, RTNL held; the device may be up or down.
+    /// If the device does not come up with the new MTU, the old one is tried. Process context, RTNL
+    /// held; the device may be up or down.
     fn change_mtu<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
@@ -360,7 +364,7 @@ pub trait Driver: Sized + 'static {
     }
 
     /// Reports that a transmit queue has been stopped for too long. The device is restarted after
-    /// this.
+    /// this, and without this callback, too.
     ///
     /// The place to log why the queue hangs, if the card can tell. Softirq context.
     fn tx_timeout<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, queue: u16) {

@@ -31,8 +31,9 @@ pub enum FeaturesChange {
     /// Its receive queues have to be, one by one, with the memory that they have, see
     /// [`QueueMgmtOps`](super::QueueMgmtOps): descriptors mean something else from then on.
     /// The device stays up, and [`Device::features`] returns the new set while some of the queues
-    /// still are as they were: each of them has to know. Without that trait, the device is
-    /// restarted.
+    /// still are as they were: each of them has to know. This is for features of which a received
+    /// frame does not tell whether they were in effect, as the tag that it was stripped of. Without
+    /// that trait, the device is restarted.
     RestartRx,
 }
 
@@ -57,8 +58,9 @@ pub trait FeaturesOps: Driver {
 
     /// Returns which of the features that are wanted the device can have, with its other settings.
     ///
-    /// Those that it cannot have stay wanted: the next change of features asks again. Process
-    /// context, RTNL held; the device may be up or down, or about to be registered.
+    /// Those that it cannot have stay wanted: the next change of features asks again. The other
+    /// features of the change are not refused for them. Process context, RTNL held; the device may
+    /// be up or down, or about to be registered.
     fn fix_features<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,

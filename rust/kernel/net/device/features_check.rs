@@ -27,8 +27,9 @@ pub trait FeaturesCheckOps: Driver {
     /// Withdraws features from a packet that the card cannot process with all of `features`.
     ///
     /// The stack does in software what the result lacks: it completes the checksum, or splits the
-    /// packet, before the packet gets to [`Driver::start_xmit`]. Added features are ignored. Called
-    /// for each packet that is transmitted; any context that does not sleep, the device may be up,
+    /// packet, before the packet gets to [`Driver::start_xmit`]. Added features are ignored. The
+    /// core asks for packets that need a feature only: a linear packet that is complete, as routers
+    /// forward it, is sent without a call. Any context that does not sleep, the device may be up,
     /// down or suspended.
     fn features_check<'bound>(
         data: Pin<&Self::Data<'bound>>,

@@ -19,6 +19,7 @@
 //! device is restarted as a whole, or closed if that fails: by work, as it takes RTNL. Memory that
 //! the card may know of is not freed before the device has gone down with that; if it is new memory
 //! that neither started nor stopped, what the driver has beside objects of the instance is lost.
+//! The request fails with the error of the first callback that has failed.
 //!
 //! The memory that a queue has stays in its poller, and the objects that the card accesses belong
 //! to the NAPI instance, whichever handles the driver drops or forgets. Memory for later has an

@@ -218,7 +218,7 @@ pub trait RxnfcOps: Driver {
     const FLOW_RULES: u32;
 
     /// The rules, for `ethtool -n` and `-N`. They are kept here, and the driver has a place for
-    /// them.
+    /// them among its data.
     ///
     /// A driver with this has [`Feature::Ntuple`], with which users switch the rules off and on:
     /// they cannot insert any while it is off, and those that there are have no effect. If it is

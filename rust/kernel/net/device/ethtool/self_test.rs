@@ -206,8 +206,9 @@ fn run_offline<T: SelfTestOps>(
 pub trait SelfTestOps: Driver {
     /// The tests of the card, at least one, for `ethtool -t`.
     ///
-    /// For offline ones, a device that is up goes down, and up again after them, as for a restart;
-    /// after those of a device that is down there is [`Driver::reset`].
+    /// Online ones are made whatever the device does. For offline ones, a device that is up goes
+    /// down, and up again after them, as for a restart: they have the card for themselves. After
+    /// those of a device that is down there is [`Driver::reset`].
     const SELF_TESTS: &'static [SelfTest<Self>];
 }
 

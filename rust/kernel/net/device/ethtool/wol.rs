@@ -97,6 +97,9 @@ impl<T: Driver> Inner<T> {
 }
 
 /// A driver of a card that can wake the machine, see [`OptionalOps::wol`].
+///
+/// The choice of users is kept here, and passed on to the driver core, whose sysfs attribute
+/// `power/wakeup` turns all of it off.
 pub trait WolOps: Driver {
     /// Has the card wake the machine by received packets of these kinds, which users have chosen
     /// (`ethtool -s DEV wol`) among [`Info::wake`].

@@ -5,7 +5,18 @@
 //! The device goes up with its own rings, interrupts and poll functions, and each transmit queue
 //! sends frames of several lengths to the address of the device. They have a type of their own, for
 //! which GRO has a handler meanwhile. That takes them out before anything else in the stack sees
-//! them, sniffers included, and compares them with what was sent.
+//! them, sniffers included, and compares them with what was sent. A generic XDP program would see
+//! them, so with one the test fails with `EBUSY`.
+//!
+//! Queueing disciplines are deactivated meanwhile, and keep their packets. The carrier is off, for
+//! the sake of those who pass queueing disciplines by. The driver receives by
+//! [`Poll::receive`](crate::net::napi::Poll::receive) or an `RxList`, and does not turn the carrier
+//! on in loopback. The frames count as packets of the device.
+//!
+//! The first queue that fails ends the test. The code of a failure below 65536 is that of an error,
+//! of the driver's function for instance. Another one is 65536 times the number of the queue,
+//! counted from 1, plus 256 times the number of frames that came twice or damaged, plus the number
+//! of those that did not come; a damaged frame counts as both.
 //!
 //! C header: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h)
 
