@@ -19,7 +19,7 @@ from pathlib import Path
 from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, cmd, defer, ksft_eq
 from lib.py import ksft_exit, ksft_ge, ksft_run, ksft_variants
 from lib.py.peer import PeerEnv
-from lib.py.support import SOL_PACKET, make_room, netdev_stat, sum16
+from lib.py.support import SOL_PACKET, make_room, netdev_stat, sum16, wait_until
 
 # asm-generic/socket.h; the module socket does not have it.
 PACKET_AUXDATA = 8
@@ -125,7 +125,16 @@ def short(cfg, length):
     ksft_eq(got[length:].strip(b"\0"), b"", "what follows")
 
 
-def _pktgen(cfg, lines):
+def _pktgen_sent(cfg):
+    return int(re.search(r"pkts-sofar: (\d+)", (PKTGEN / cfg.ifname).read_text())[1])
+
+
+def _pktgen_runs(cfg):
+    running = re.search(r"Running:(.*)", (PKTGEN / "kpktgend_0").read_text())[1]
+    return cfg.ifname in running.split()
+
+
+def _pktgen(cfg, count, lines):
     """
     Have pktgen send frames to the other end, to no address of it. Return the
     number that it has sent.
@@ -135,7 +144,7 @@ def _pktgen(cfg, lines):
     thread = PKTGEN / "kpktgend_0"
     thread.write_text(f"add_device {cfg.ifname}\n")
     defer(thread.write_text, "rem_device_all\n")
-    for line in ("delay 0", "pkt_size 60", "dst 10.99.0.1",
+    for line in (f"count {count}", "delay 0", "pkt_size 60", "dst 10.99.0.1",
                  f"dst_mac {cfg.remote_dev['address']}", *lines):
         try:
             (PKTGEN / cfg.ifname).write_text(f"{line}\n")
@@ -144,7 +153,10 @@ def _pktgen(cfg, lines):
                 raise
             raise KsftSkipEx("the driver may keep a packet on a list") from error
     (PKTGEN / "pgctrl").write_text("start\n")
-    return int(re.search(r"pkts-sofar: (\d+)", (PKTGEN / cfg.ifname).read_text())[1])
+    # It does not wait for a thread that has not begun after 125 ms.
+    wait_until(lambda: _pktgen_sent(cfg) >= count and not _pktgen_runs(cfg), 60,
+               "pktgen sends its frames")
+    return _pktgen_sent(cfg)
 
 
 @ksft_variants([
@@ -163,7 +175,7 @@ def shared(cfg, clones, burst):
     dropped = netdev_stat(cfg.ifname, "tx_dropped")
     with receiver:
         # If the queue was stopped in a burst, the last one exceeds the count.
-        sent = _pktgen(cfg, [f"count {count}", f"clone_skb {clones}", f"burst {burst}"])
+        sent = _pktgen(cfg, count, [f"clone_skb {clones}", f"burst {burst}"])
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender:
             sender.bind((cfg.ifname, ETH_P_IP))
             last = _frame(cfg, *ORDINARY)
