@@ -14,23 +14,8 @@ _SET = re.compile(r"^(CONFIG_\w+)=(.+)$")
 _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
 # Values that an unknown symbol satisfies.
 _NOTHING = ("n", '""')
-# The fragments below the one that has the configuration's name.
-_BELOW = {
-    "perf": ("common", "qemu", "q35", "sleep", "router"),
-    "debug": ("common", "qemu", "q35", "sleep", "kunit"),
-    "kcsan": ("common", "qemu", "q35", "kunit"),
-    "cfi": ("common", "qemu", "q35", "sleep", "kunit"),
-    "rt": ("common", "qemu", "q35", "sleep", "kunit"),
-    "arm64": ("common", "qemu", "virt", "kunit"),
-    "arm": ("common", "virt", "kunit"),
-    "uml": ("common", "router"),
-    "coverage": ("common", "router", "uml"),
-    "selftests": ("common", "router", "uml"),
-    "selftestsvm": ("common", "qemu", "q35", "router", "selftests"),
-    "up": ("common", "router", "uml"),
-    # With CONFIG_BASE none of them: its own fragment comes on top of that.
-    "deb": ("common", "router", "machine"),
-}
+# In a fragment: those below it.
+_BELOW = re.compile(r"^# On top of: (.+)$", re.M)
 # The folders of the tree whose config files list the needs of their tests.
 _DRIVERS = ("drivers/net", "drivers/net/hw")
 _TESTED = {"selftests": _DRIVERS, "selftestsvm": _DRIVERS}
@@ -60,9 +45,12 @@ class Fragment:
 
 def fragments(env: Env, config: str, tree: Path) -> list[Fragment]:
     """The fragments of one configuration; CONFIG_EXTRA's come last."""
-    below = () if env.settings.given("CONFIG_BASE") else _BELOW[config]
+    own = _ours(env, config)
+    # With CONFIG_BASE it comes on top of that.
+    below = None if env.settings.given("CONFIG_BASE") else _BELOW.search(own.text)
     return [
-        *(_ours(env, name) for name in (*below, config)),
+        *(_ours(env, name) for name in (below[1].split() if below else ())),
+        own,
         *_tested_fragments(config, tree),
         *extra_fragments(env),
     ]
