@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_TABLE = Path(__file__).with_name("suites.txt").read_text(encoding="utf-8")
-_ROWS = [line.split(maxsplit=2) for line in _TABLE.splitlines() if line and line[0] != "#"]
+from testbed.host.tables import rows
+
+_ROWS = rows(Path(__file__).with_name("suites.txt"), 3)
 # The suites of make test, in their order; those that it runs by itself; those that need ONLY=.
 SUITES = {name: text for name, _, text in _ROWS}
 TIER = frozenset(name for name, when, _ in _ROWS if when == "tier")

@@ -17,6 +17,7 @@ from testbed.build.kernel import SELFTESTS, SELFTESTS_VM
 from testbed.build.selftests import Selftests
 from testbed.env import Env
 from testbed.host import debian
+from testbed.host.tables import rows
 from testbed.host.ui import Failure, Step, say
 from testbed.selftests import record
 from testbed.selftests.results import FAIL, SKIP, Program, parse
@@ -59,27 +60,7 @@ _PAIRS = Setting("pairs", ports=7, cpus=2)
 # As the first, with CPUs that have no queue, for RPS.
 _VM = Setting("vm", ports=2, cpus=6, config=SELFTESTS_VM, directed=4)
 _SETTINGS = (_PEER, _PAIRS, _VM)
-# With TCG, an interpreter takes ten times as long as in User-Mode Linux: only those that need it.
-_IN_VM = {
-    # The affinity of interrupts
-    "drivers/net/hw/irq.py",
-    "drivers/net/hw/rss_ctx.py",
-    "drivers/net/hw/toeplitz.py",
-    # Probes in functions
-    "drivers/net/hw/pp_alloc_fail.py",
-    "drivers/net/netpoll_basic.py",
-    # Huge pages
-    "drivers/net/hw/devmem.py",
-    "drivers/net/hw/iou-zcrx.py",
-    "drivers/net/hw/nk_devmem.py",
-    "drivers/net/hw/nk_qlease.py",
-    "drivers/net/hw/userns_devmem.py",
-    # BPF programs that call functions of the kernel: those need the JIT, which User-Mode Linux
-    # lacks
-    "drivers/net/hw/xdp_metadata.py",
-    "drivers/net/hw/xsk_reconfig.py",
-    "drivers/net/xdp.py",
-}
+_IN_VM = {name for name, _ in rows(Path(__file__).with_name("in_qemu.txt"), 2)}
 
 
 def programs(selftests: Selftests, clone: Path) -> list[str]:

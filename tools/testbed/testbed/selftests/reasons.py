@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """Why cases of the kernel's selftests do not pass with the Rust driver.
 
-A rule is about the cases of a program whose name, or whose own reason, has a word. The first one
-that fits counts. A case without a rule is listed as not explained. One that says the same words
-with both drivers is never booked against the Rust driver, whatever its rule says.
+The rules are in reasons.txt. A case without a rule is listed as not explained. One that says the
+same words with both drivers is never booked against the Rust driver, whatever its rule says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from testbed.host.tables import rows
 from testbed.selftests.record import is_alike
 from testbed.selftests.results import PASS
 
@@ -32,8 +33,8 @@ class Rule:
     """The cause for some cases of a program."""
 
     program: str
-    word: str
     cause: str
+    word: str
     why: str
 
     def fits(self, program: str, case: str, reason: str) -> bool:
@@ -41,66 +42,10 @@ class Rule:
         return self.program == program and (self.word in case or self.word in reason)
 
 
-_XDP = "XDP, and AF_XDP without copies, are not there yet"
-_SPLIT = "split headers, for zero-copy reception, are not there yet"
-_SLOW = "the emulated machine takes longer than the case waits"
-_CONTEXTS = "one table and one key for the hash: no contexts"
-_SWITCH = "no embedded switch"
-_L3_STATS = "no counters of routes"
-_NO_IPV6 = "no perfect filters for IPv6"
-
-RULES = (
-    Rule("devlink_port_split.py", "", CARD, "ports cannot be split"),
-    Rule("devlink_rate_cross_esw.py", "", CARD, _SWITCH),
-    Rule("devlink_rate_tc_bw.py", "", CARD, _SWITCH),
-    Rule("devmem.py", "", DRIVER, _SPLIT),
-    Rule("nk_devmem.py", "", DRIVER, _SPLIT),
-    Rule("userns_devmem.py", "", DRIVER, _SPLIT),
-    Rule("hds.py", "", DRIVER, _SPLIT),
-    Rule("iou-zcrx.py", "", DRIVER, _SPLIT),
-    Rule("nk_qlease.py", "", DRIVER, _SPLIT),
-    Rule("ethtool.sh", "", CARD, "the module decides on the speed"),
-    Rule("ethtool_extended_state.sh", "", CARD, "it does not tell why a link is down"),
-    Rule("ethtool_mm.sh", "", CARD, "no MAC merge"),
-    Rule("ethtool_std_stats.sh", "pause-tx", TEST, "pause frames that software sends"),
-    Rule("ethtool_std_stats.sh", "", CARD, "it does not count these"),
-    Rule("gro.py", "rx-gro-hw", CARD, "it joins packets by LRO"),
-    Rule("gro.py", "_isolated", CARD, _NO_IPV6),
-    Rule("gro.py", ".lro_", CARD, "LRO is for TCP over IPv4 without options, and ends elsewhere"),
-    Rule("gro.py", "sw_ipv4_data_lrg_1byte", TEST, "fails with either driver"),
-    Rule("gro_hw.py", "", CARD, "it joins packets by LRO"),
-    Rule("hw_stats_l3.sh", "", CARD, _L3_STATS),
-    Rule("hw_stats_l3_gre.sh", "", CARD, _L3_STATS),
-    Rule("ipsec_vxlan.py", "", DRIVER, "no IPsec"),
-    Rule("macsec.py", "netdevsim", TEST, "for netdevsim only"),
-    Rule("macsec.py", "", CARD, "no MACsec"),
-    Rule("netpoll_basic.py", "bpftrace", TESTBED, _SLOW),
-    Rule("netpoll_basic.py", "", TEST, "the queue does not fill up"),
-    Rule("nic_timestamp.py", "", DRIVER, "no time stamps by the card (PTP)"),
-    Rule("ntuple.py", "6.", CARD, _NO_IPV6),
-    Rule("ping.py", "xdp_offload", CARD, "no XDP in the card"),
-    Rule("ping.py", "xdp", DRIVER, _XDP),
-    Rule("pp_alloc_fail.py", "", TEST, "it expects an allocation for each buffer"),
-    Rule("psp.py", "netdevsim", TEST, "for netdevsim only"),
-    Rule("psp.py", "", CARD, "no PSP"),
-    Rule("ring_reconfig.py", "backlog", TEST, "the queue does not fill up"),
-    Rule("rss_api.py", "fields", CARD, "its hash is over both addresses, or both ports too"),
-    Rule("rss_api.py", "", CARD, _CONTEXTS),
-    Rule("rss_ctx.py", "TimeoutExpired", TESTBED, _SLOW),
-    Rule("rss_ctx.py", "", CARD, _CONTEXTS),
-    Rule("rss_drv.py", "contexts", CARD, _CONTEXTS),
-    Rule("rss_drv.py", "", CARD, "a table of one size"),
-    Rule("rss_flow_label.py", "", CARD, "no flow labels in its hash"),
-    Rule("rss_input_xfrm.py", "", CARD, "its hash is not symmetric"),
-    Rule("shaper.py", "get_", DRIVER, "no rate limits"),
-    Rule("shaper.py", "", CARD, "its slowest limit is above the 10 kb/s of the cases; no groups"),
-    Rule("stats.py", "fec", CARD, "10 Gb/s over one lane has no FEC"),
-    Rule("toeplitz.py", "udp", DRIVER, "ports of UDP are not hashed at first, as with ixgbe"),
-    Rule("xdp.py", "(-524)", TESTBED, "no JIT, which functions of the kernel need in BPF programs"),
-    Rule("xdp.py", "", DRIVER, _XDP),
-    Rule("xdp_metadata.py", "", DRIVER, _XDP),
-    Rule("xsk_reconfig.py", "", DRIVER, _XDP),
-)
+RULES = [
+    Rule(program, cause, "" if word == "-" else word, why)
+    for program, cause, word, why in rows(Path(__file__).with_name("reasons.txt"), 4)
+]
 
 
 def explained(record: Mapping[str, Any]) -> dict[tuple[str, str, str], int]:
