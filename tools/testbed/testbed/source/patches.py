@@ -169,8 +169,7 @@ class _Writer:
         """The mails of one series; one that does not stay has no recipients."""
         series, scratch = self.states.series[name], self.scratch
         scratch.go_to(scratch.base)
-        listings = []
-        upstream = read(self.base / maintainers.FILE) or b""
+        listing = read(self.base / maintainers.FILE) or b""
         for later, (topic, files) in enumerate(self.states.steps(name)):
             _put(scratch, files, self.clone)
             if topic is None:
@@ -178,14 +177,14 @@ class _Writer:
                 scratch.git("tag", f"before-{name}", what="tagging")
                 continue
             scratch.commit(message(topic, self.sender, self.figures), later)
-            listings.append(files.get(maintainers.FILE) or upstream)
+            listing = files.get(maintainers.FILE) or listing
         scratch.git("format-patch", "-q", "--cover-letter", "-o", folder,
                     f"--subject-prefix={prefix(series, self.sender)}",
                     f"before-{name}..HEAD", what="git format-patch")  # fmt: skip
         cover, *mails = sorted(folder.iterdir())
         self._cover(series, cover)
         if self.sender.recipients and stays:
-            recipients.add(self.base, cover, mails, listings, self.sender.author)
+            recipients.add(self.base, cover, mails, listing, self.sender.author)
         return Written(series, folder, tuple(mails))
 
     def _cover(self, series: Series, path: Path) -> None:

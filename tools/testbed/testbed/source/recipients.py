@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Recipients of the mails, by the kernel's own scripts/get_maintainer.pl.
 
-It reads MAINTAINERS as it is after the mail, as netdev's checks do: lists of an entry that
-the mail adds get it, too. git's history is not asked: the source need not have any.
+It reads MAINTAINERS as it is after the series: lists of an entry that the series adds get it,
+too. git's history is not asked: the source need not have any.
 
 The script compiles all patterns anew for each file, and all keywords for each line, so it
 gets no entries that cannot match: that makes it more than ten times as fast.
@@ -10,16 +10,13 @@ gets no entries that cannot match: that makes it more than ten times as fast.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from email.utils import formataddr, parseaddr
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 from testbed.host import proc
@@ -41,15 +38,6 @@ class Recipients:
     maintainers: tuple[str, ...]
     others: tuple[str, ...]
 
-    @classmethod
-    def of(cls, maintainers: Iterable[str], others: Iterable[str]) -> Recipients:
-        """Each address once."""
-        first, second = _once(maintainers), _once(others)
-        return cls(
-            tuple(first.values()),
-            tuple(one for mail, one in second.items() if mail not in first),
-        )
-
     def headers(self) -> str:
         """The header lines. A mail that nobody maintains goes to the lists."""
         to, cc = (self.maintainers, self.others) if self.maintainers else (self.others, ())
@@ -58,68 +46,45 @@ class Recipients:
 
 
 def parse(text: str, sender: str = "") -> Recipients:
-    """Recipients from the script's lines, without the sender."""
-    maintainers: list[str] = []
-    others: list[str] = []
-    for line in text.splitlines():
-        found = _LINE.fullmatch(line.strip())
-        if found is None or _mail(found["address"]) == _mail(sender):
-            continue
+    """Recipients from the script's lines, without the sender; each is there once."""
+    found: dict[str, tuple[str, bool]] = {}
+    for line in filter(None, map(_LINE.fullmatch, text.split("\n"))):
         # Names that are not in ASCII need another form in a mail.
-        address = formataddr(parseaddr(found["address"]))
-        (maintainers if "maintainer:" in found["roles"] else others).append(address)
-    return Recipients.of(maintainers, others)
-
-
-def add(
-    base: Path, cover: Path, mails: Sequence[Path], listings: Sequence[bytes], sender: str
-) -> None:
-    """Add headers to the mails of a series, each with its own MAINTAINERS, and to the cover."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = [*pool.map(lambda mail, listing: _ask(base, mail, listing, sender),
-                           mails, listings)]  # fmt: skip
-    for mail, recipients in zip(mails, found, strict=True):
-        _insert(mail, recipients)
-    _insert(cover, union(found))
-
-
-def union(some: Sequence[Recipients]) -> Recipients:
-    """The recipients of all of them."""
-    return Recipients.of(
-        chain.from_iterable(one.maintainers for one in some),
-        chain.from_iterable(one.others for one in some),
+        address = formataddr(parseaddr(line["address"]))
+        mail = parseaddr(address)[1].lower()
+        before, maintains = found.get(mail, (address, False))
+        found[mail] = before, maintains or "maintainer:" in line["roles"]
+    found.pop(parseaddr(sender)[1].lower(), None)
+    return Recipients(
+        tuple(address for address, maintains in found.values() if maintains),
+        tuple(address for address, maintains in found.values() if not maintains),
     )
 
 
-def _once(addresses: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for address in addresses:
-        found.setdefault(_mail(address), address)
-    return found
-
-
-def _mail(address: str) -> str:
-    return parseaddr(address)[1].lower()
-
-
-def _ask(base: Path, mail: Path, listing: bytes, sender: str) -> Recipients:
+def add(base: Path, cover: Path, mails: Sequence[Path], listing: bytes, sender: str) -> None:
+    """Add headers to the mails of a series and to its cover: all go to all of its recipients."""
     with tempfile.NamedTemporaryFile(prefix="skbulk-maintainers-") as file:
-        file.write(shortened(listing, mail.read_bytes()))
+        file.write(shortened(listing, b"".join(mail.read_bytes() for mail in mails)))
         file.flush()
-        # The tree may lack the files that earlier mails add, but the script asks for none.
+        # The tree may lack the files that the series adds, but the script asks for none.
         done = proc.capture(
-            ["perl", base / _SCRIPT, *_OPTIONS, f"--mpath={file.name}", mail.absolute()],
+            ["perl", base / _SCRIPT, *_OPTIONS, f"--mpath={file.name}",
+             *(mail.absolute() for mail in mails)],
             cwd=base, stderr=subprocess.PIPE, env=child_environment(**_ENVIRONMENT),
         )  # fmt: skip
     if done.returncode != 0:
-        raise Failure(f"{_SCRIPT} fails for {mail.name}", *done.stderr.strip().splitlines()[-5:])
-    return parse(done.stdout, sender)
+        raise Failure(f"{_SCRIPT} fails for {cover.parent.name}",
+                      *done.stderr.strip().splitlines()[-5:])  # fmt: skip
+    headers = parse(done.stdout, sender).headers().encode()
+    for mail in (cover, *mails):
+        head, _, body = mail.read_bytes().partition(b"\n\n")
+        mail.write_bytes(b"%s\n%s\n%s" % (head, headers, body))
 
 
-def shortened(listing: bytes, mail: bytes) -> bytes:
-    """MAINTAINERS without the entries and the keywords that cannot be about the mail."""
-    files = set(re.findall(rb"^(?:---|\+\+\+) [ab]/(\S+)", mail, re.M))
-    keywords = {one: one.search(mail) is not None for one in _keywords(listing)}
+def shortened(listing: bytes, mails: bytes) -> bytes:
+    """MAINTAINERS without the entries and the keywords that cannot be about the mails."""
+    files = set(re.findall(rb"^(?:---|\+\+\+) [ab]/(\S+)", mails, re.M))
+    keywords = {one: one.search(mails) is not None for one in _keywords(listing)}
 
     def has(line: re.Match[bytes]) -> bytes:
         wider = _wider(line[1])
@@ -152,9 +117,3 @@ def _heads(block: bytes) -> tuple[bytes, ...]:
     """Plain text at the beginning of the patterns of an entry's files."""
     patterns = re.findall(rb"^F:[ \t]*(\S+)", block, re.M)
     return tuple(re.split(rb"[^\w/.,-]", one, maxsplit=1)[0] for one in patterns)
-
-
-def _insert(mail: Path, recipients: Recipients) -> None:
-    """Put the headers behind those that are there."""
-    head, _, body = mail.read_bytes().partition(b"\n\n")
-    mail.write_bytes(b"%s\n%s\n%s" % (head, recipients.headers().encode(), body))
