@@ -3,17 +3,13 @@
 
 A mutant is a patch to the driver's folder. Its head names the defect, and the shortest program
 of drivers/net/hw that notices it, with its arguments. It is built as an external module, which
-takes seconds.
-
-A mutant that lives without the judge, as it did in the model before there was one, says so with
-"Alive-before: yes"; JUDGE=0 runs those without it, where none may be killed.
+takes seconds. JUDGE=0 shows which of them live without the judge of the model.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +34,6 @@ FOLDER = "tools/testbed/mutants"
 _DRIVER = "drivers/net/ethernet/intel/ixgbe/rust"
 _RUNNER = "tools/testbed/guest/run_selftests.py"
 _REFUSED_BY = re.compile(r"^Refused-by: (\w+\.py.*)$", re.M)
-_ALIVE_BEFORE = re.compile(r"^Alive-before: yes$", re.M)
 # The driver without a defect has to pass it.
 _CONTROL = "forward.py -t set_up"
 _BOOT_TIME = 900.0
@@ -55,7 +50,6 @@ class Mutant:
     about: str
     # The line that run_selftests.py takes, below drivers/net/hw.
     program: str
-    alive_before: bool
 
 
 def mutants(folder: Path) -> list[Mutant]:
@@ -66,8 +60,7 @@ def mutants(folder: Path) -> list[Mutant]:
         program = _REFUSED_BY.search(text)
         if program is None:
             raise ValueError(f"{patch}: no line 'Refused-by: PROGRAM.py'")
-        about = text.splitlines()[0].rstrip(".")
-        found.append(Mutant(patch, about, program[1], bool(_ALIVE_BEFORE.search(text))))
+        found.append(Mutant(patch, text.splitlines()[0].rstrip("."), program[1]))
     return found
 
 
@@ -96,7 +89,7 @@ def _source(env: Env, patch: Path | None) -> Path:
 
 
 def _objection(
-    ready: Ready, patch: Path | None, suite: str, program: str, judge: bool
+    ready: Ready, patch: Path | None, suite: str, program: str, judge: bool = True
 ) -> str | None:
     """Build the driver with a defect, or without one, and run a program: the first objection."""
     built = ready(UML, with_selftests=True)
@@ -151,54 +144,42 @@ def _run(live: Live, program: str) -> str | None:
     return str(complaints[0]) if complaints else None
 
 
-@dataclass
-class Row:
-    """A line of the table."""
-
-    mutant: Mutant
-    objection: str | None
-    seconds: float
-
-    def __str__(self) -> str:
-        fate = f"killed by {self.objection}" if self.objection else "SURVIVED"
-        return f"{self.mutant.patch.stem:<24} {self.seconds:5.0f} s  {fate}"
-
-
 @pytest.fixture(scope="session")
-def table() -> Iterator[list[Row]]:
-    """The rows so far, printed at the end."""
-    rows: list[Row] = []
-    yield rows
-    if rows:
-        killed = sum(row.objection is not None for row in rows)
+def table() -> Iterator[dict[str, str | None]]:
+    """The fates of the mutants so far, printed at the end."""
+    fates: dict[str, str | None] = {}
+    yield fates
+    if fates:
         say("")
-        for row in rows:
-            say(f"    {row}")
-        say(f"    {killed} of {len(rows)} mutants killed")
+        for name, objection in fates.items():
+            say(f"    {name:<24} {_fate(objection)}")
+        killed = sum(objection is not None for objection in fates.values())
+        say(f"    {killed} of {len(fates)} mutants killed")
+
+
+def _fate(objection: str | None) -> str:
+    return f"killed by {objection}" if objection else "SURVIVED"
 
 
 @pytest.fixture(scope="session")
 def control(ready: Ready) -> None:
     """Without a defect there is no objection: those to mutants are to the mutants."""
-    if objection := _objection(ready, None, "none", _CONTROL, judge=True):
+    if objection := _objection(ready, None, "none", _CONTROL):
         raise Failure(f"the driver without a defect: {objection}")
 
 
 @pytest.mark.usefixtures("control")
 @pytest.mark.parametrize(("program", "mutant"), _parameters())
 def test_mutant(
-    env: Env, ready: Ready, results: Results, table: list[Row], program: str, mutant: Mutant
-) -> None:
-    """A defect is noticed; or, before there was a judge, was not."""
-    before = env.settings.given("JUDGE") and not env.settings.switch("JUDGE")
-    if before and not mutant.alive_before:
-        results.skip(mutant.about, "not known to have been alive before there was a judge")
-        return
-    began = time.monotonic()
-    objection = _objection(ready, mutant.patch, program, mutant.program, not before)
-    table.append(Row(mutant, objection, time.monotonic() - began))
-    say(f"      {table[-1]}")
-    if before:
-        results.add(mutant.about, f"killed by {objection}" if objection else None)
-    else:
+    env: Env, ready: Ready, results: Results, table: dict[str, str | None],
+    program: str, mutant: Mutant,
+) -> None:  # fmt: skip
+    """A defect is noticed."""
+    judge = not env.settings.given("JUDGE") or env.settings.switch("JUDGE")
+    objection = _objection(ready, mutant.patch, program, mutant.program, judge)
+    table[program] = objection
+    say(f"      {program} {_fate(objection)}")
+    if objection or judge:
         results.add(mutant.about, None if objection else "survived")
+    else:
+        results.skip(mutant.about, "lives without the judge")

@@ -31,17 +31,11 @@ def test_the_sample_exists() -> None:
     assert set(MUTANTS_FEW) <= {mutant.patch.stem for mutant in ALL}
 
 
-def test_a_mutant_that_lived_before_says_so(tmp_path: Path) -> None:
-    """The head of a patch."""
-    (tmp_path / "a.patch").write_text(
-        "A defect.\nRefused-by: forward.py -t set_up\nAlive-before: yes\n\n--- a/x\n"
-    )
-    (tmp_path / "b.patch").write_text("Another.\nRefused-by: forward.py\n\n--- a/x\n")
-    first, second = mutants(tmp_path)
-    assert (first.about, first.program, first.alive_before) == (
-        "A defect", "forward.py -t set_up", True
-    )  # fmt: skip
-    assert not second.alive_before
+def test_the_head_of_a_patch_is_read(tmp_path: Path) -> None:
+    """The defect, and the program."""
+    (tmp_path / "a.patch").write_text("A defect.\nRefused-by: forward.py -t set_up\n\n--- a/x\n")
+    (mutant,) = mutants(tmp_path)
+    assert (mutant.about, mutant.program) == ("A defect", "forward.py -t set_up")
 
 
 def test_a_mutant_names_its_program(tmp_path: Path) -> None:
