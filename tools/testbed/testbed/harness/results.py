@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from itertools import islice
 from typing import Literal
 
 import pytest
@@ -11,6 +13,8 @@ import pytest
 # Keys of a report's user_properties: the suite; the item in the list of all checks; and the name
 # of one result of many, which becomes the test's name in the process that counts.
 SUITE, ITEM, NAME = "suite", "item", "result"
+# As many problems are named.
+_NAMED = 3
 # The item that the same process runs next, or None.
 NEXT = pytest.StashKey[pytest.Item | None]()
 
@@ -31,10 +35,11 @@ class Results:
 
     def add(self, name: str, problem: str | None = None) -> None:
         """One test: passed, or failed because of `problem`."""
-        if problem is None:
-            self._report(name, "passed", None)
-        else:
-            self._report(name, "failed", problem)
+        self._report(name, "passed" if problem is None else "failed", problem)
+
+    def none(self, name: str, problems: Iterable[object]) -> None:
+        """One test: passed if there is no problem; the first few are its reason."""
+        self.add(name, "; ".join(map(str, islice(problems, _NAMED))) or None)
 
     def skip(self, name: str, why: str) -> None:
         """One test that could not be run here."""

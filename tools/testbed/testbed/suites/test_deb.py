@@ -72,7 +72,7 @@ def test_user(env: Env, results: Results, program: str) -> None:
         clone = root.add_user()
         _try(results, _MAKE, lambda: root.run_as_user("make deb"))
         missing = deb.missing_drivers(clone / "out/deb", deb.DRIVERS)
-        results.add(_DRIVERS, f"without {', '.join(missing)}" if missing else None)
+        results.none(_DRIVERS, missing)
 
 
 @pytest.mark.suite("deb")
@@ -131,11 +131,11 @@ def _use(env: Env, results: Results, machine: installed.Machine, tools: Path) ->
         Step("the installed kernel, started by the boot loader"),
     ):
         if _report(results, _USE, boot):
-            results.add(_FORWARDED[0], _forward(model, boot.values("mac")))
+            results.none(_FORWARDED[0], _forward(model, boot.values("mac")))
         else:
             results.skip(_FORWARDED[0], "there are no two ports to forward between")
         bad = dmesg.complaints(boot.console.read_text(errors="replace"))
-        results.add(_FORWARDED[1], "; ".join(map(str, bad[:3])) or None)
+        results.none(_FORWARDED[1], bad)
 
 
 def _report(results: Results, names: Sequence[str], boot: installed.Boot) -> bool:
@@ -152,7 +152,7 @@ def _report(results: Results, names: Sequence[str], boot: installed.Boot) -> boo
     return all(f"ok {name}" in lines for name in names)
 
 
-def _forward(model: Model, macs: Sequence[str]) -> str | None:
+def _forward(model: Model, macs: Sequence[str]) -> list[str]:
     """Send frames through the machine; returns what is wrong with those that came."""
     for _ in range(_TRIES):
         if _generate(model, macs, _WARM_UP)["forwarded"] == _WARM_UP:
@@ -160,7 +160,7 @@ def _forward(model: Model, macs: Sequence[str]) -> str | None:
     answer = _generate(model, macs, _FRAMES)
     say(f"    {answer}")
     lost = [f"{count} lost: {why}" for why, count in answer["lost"].items() if count]
-    return "; ".join([*problems("rust", combine([Round("rust", answer)]), _FRAMES), *lost]) or None
+    return [*problems("rust", combine([Round("rust", answer)]), _FRAMES), *lost]
 
 
 def _generate(model: Model, macs: Sequence[str], frames: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,34 +33,21 @@ _UP = re.compile(r"^(?:\[[^]]*\] )?Linux version .* #\d+ (?!.*\bSMP\b)", re.M)
 @pytest.mark.suite("kunit")
 def test_debug(ready: Ready, results: Results) -> None:
     """In the debug kernel."""
-    built = ready("debug")
     # The kernel's own examples of Rust timers are on the stack, without the annotation
     # that the checker of timers needs.
-    job = Job(nothing(built), "none", timeout=900, ports=0, accel=built.accel("debug"),
-              kernel_words=(*WORDS, "no_debug_objects"))  # fmt: skip
-    with Step("KUnit and doc examples in the debug kernel"):
-        outcome = built.vm("debug", "kunit").run(job)
-    judge(built, "kunit", built.kernels["debug"], outcome, results)
+    run(ready, results, "debug", "kunit", "in the debug kernel", 900, words=("no_debug_objects",))
 
 
 @pytest.mark.suite("kunit-uml")
 def test_uml(ready: Ready, results: Results) -> None:
     """Natively, with two processors at full speed."""
-    built = ready(UML)
-    job = Job(nothing(built), "none", timeout=300, ports=0, cpus=2, kernel_words=WORDS)
-    with Step("KUnit and doc examples in User-Mode Linux, 2 CPUs"):
-        outcome = built.uml("kunit-uml").run(job)
-    judge(built, "kunit-uml", built.kernels[UML], outcome, results)
+    run(ready, results, UML, "kunit-uml", "in User-Mode Linux, 2 CPUs", 300)
 
 
 @pytest.mark.suite("up")
 def test_one_processor(ready: Ready, results: Results) -> None:
     """Natively, in a kernel for one processor only."""
-    built = ready(UP)
-    job = Job(nothing(built), "none", timeout=300, ports=0, cpus=1, kernel_words=WORDS)
-    with Step("KUnit and doc examples in User-Mode Linux without SMP"):
-        outcome = built.uml("kunit-up", UP).run(job)
-    judge(built, "kunit-up", built.kernels[UP], outcome, results)
+    outcome = run(ready, results, UP, "kunit-up", "in User-Mode Linux without SMP", 300, cpus=1)
     on = _UP.search(outcome.console)
     results.add("this kernel is for one processor", None if on else "it says SMP, or nothing")
 
@@ -70,10 +57,8 @@ def test_modules(ready: Ready, results: Results) -> None:
     """Those of drivers, natively: nothing else loads their modules with KUnit on."""
     built = ready(UML)
     for module in MODULES:
-        script = built.env.logs / f"kunit-{module}.sh"
-        script.write_text(f"#!/bin/sh\nexec modprobe {module}\n")
         # The name of a module begins those of its suites: leave out all others.
-        job = Job(script, "none", timeout=120, ports=0, cpus=2,
+        job = Job(_script(built, f"exec modprobe {module}"), "none", timeout=120, ports=0,
                   kernel_words=(*WORDS, f"kunit.filter_glob={module}*"))  # fmt: skip
         with Step(f"KUnit of {module} in User-Mode Linux"):
             outcome = built.uml(f"kunit-{module}").run(job)
@@ -85,15 +70,37 @@ def test_modules(ready: Ready, results: Results) -> None:
                 results.add(f"{module}: {name}", None if case.result == PASS else "FAIL")
         if outcome.code or not found:
             raise Failure(f"{module} ran {len(found)} cases", f"exit code {outcome.code}")
-        bad = [str(one) for one in outcome.complaints]
-        results.add(f"{module}: the kernel does not complain", "; ".join(bad[:3]) or None)
+        results.none(f"{module}: the kernel does not complain", outcome.complaints)
 
 
-def nothing(built: Built) -> Path:
-    """A script that does nothing: KUnit has run before it."""
+def _script(built: Built, command: str) -> Path:
     script = built.env.logs / "kunit.sh"
-    script.write_text("#!/bin/sh\ntrue\n")
+    script.write_text(f"#!/bin/sh\n{command}\n")
     return script
+
+
+def run(
+    ready: Ready,
+    results: Results,
+    config: str,
+    name: str,
+    where: str,
+    seconds: float,
+    *,
+    cpus: int = 2,
+    words: Sequence[str] = (),
+    but: Container[str] = (),
+    known: re.Pattern[str] | None = None,
+) -> Outcome:
+    """Boot a kernel, and report the results of its tests; `judge` explains the last two."""
+    built = ready(config)
+    # KUnit has run before the script.
+    job = Job(_script(built, "true"), "none", timeout=seconds, ports=0, cpus=cpus,
+              accel=built.accel(config), kernel_words=(*WORDS, *words))  # fmt: skip
+    with Step(f"KUnit and doc examples {where}"):
+        outcome = built.machine(config, name).run(job)
+    judge(built, name, built.kernels[config], outcome, results, but, known)
+    return outcome
 
 
 def judge(
@@ -102,7 +109,7 @@ def judge(
     kernel: Kernel,
     outcome: Outcome,
     results: Results,
-    but: tuple[str, ...] = (),
+    but: Container[str] = (),
     known: re.Pattern[str] | None = None,
 ) -> None:
     """Report kunit.py's results for a console.
@@ -134,11 +141,11 @@ def judge(
     if not found:
         raise Failure("KUnit ran no test", f"log: {log}")
     bad = [
-        str(one)
+        one
         for one in outcome.complaints
         if one.kind not in but and not (known and has_in_trace(outcome.console, one.line, known))
     ]
-    results.add("the kernel does not complain during KUnit", "; ".join(bad[:3]) or None)
+    results.none("the kernel does not complain during KUnit", bad)
 
 
 def has_in_trace(console: str, line: str, what: re.Pattern[str]) -> bool:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.boot.job import Job
 from testbed.harness.results import Results
 from testbed.host import proc
-from testbed.host.ui import Step, say
+from testbed.host.ui import say
 from testbed.suites import test_kunit as kunit
 from testbed.suites.conftest import Ready
 
@@ -95,13 +94,12 @@ def _instrumented(file: Path, log: Path) -> str | None:
 @pytest.mark.suite("kcsan")
 def test_kcsan(ready: Ready, results: Results) -> None:
     """Every test of KUnit; a data race fails if Rust takes part in it."""
+    outcome = kunit.run(
+        ready, results, CONFIG, CONFIG, f"in the KCSAN kernel, {_CPUS} CPUs", _TIME,
+        cpus=_CPUS, words=_OFTEN, but=("kcsan",),
+    )  # fmt: skip
     built = ready(CONFIG)
     kernel = built.kernels[CONFIG]
-    job = Job(kunit.nothing(built), "none", timeout=_TIME, ports=0, cpus=_CPUS,
-              accel=built.accel(CONFIG), kernel_words=(*kunit.WORDS, *_OFTEN))  # fmt: skip
-    with Step(f"KUnit and doc examples in the KCSAN kernel, {_CPUS} CPUs"):
-        outcome = built.vm(CONFIG, CONFIG).run(job)
-    kunit.judge(built, CONFIG, kernel, outcome, results, but=("kcsan",))
     results.add(
         "Rust is watched", _instrumented(kernel.build / "rust/kernel.o", built.env.logs / "nm.log")
     )
@@ -109,5 +107,5 @@ def test_kcsan(ready: Ready, results: Results) -> None:
     results.add("KCSAN is at work", None if on else f"the console does not say '{_ENABLED}'")
     found = races(outcome.console)
     ours = [f"{race.title}: {race.ours}" for race in found if race.ours]
-    results.add("no data race in Rust", "; ".join(ours[:3]) or None)
+    results.none("no data race in Rust", ours)
     say(f"    data races elsewhere in the kernel: {len(found) - len(ours)}")
