@@ -33,6 +33,7 @@ from pathlib import Path
 
 from testbed.build.saved import words as saved_words
 from testbed.host import proc
+from testbed.host.ui import Failure
 
 Result = tuple[str, bool, str]
 
@@ -43,10 +44,6 @@ _TIMEOUT = 300.0
 # Options that name the outputs of the module whose flags are used.
 _OUTPUT_FLAGS = ("--emit=", "--out-dir=")
 _OUTPUT_FLAGS_WITH_VALUE = ("--emit", "--out-dir", "-o")
-
-
-class CompileFailError(Exception):
-    """The suite cannot run; the text has the reason and the way out."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +62,18 @@ class Command:
     env: dict[str, str]
     arguments: list[str]
 
+    def words(self, build: Path, tree: Path) -> list[str]:
+        """The words with which it runs outside of make, for other files."""
+        variables = {"RUSTC_BOOTSTRAP": "1", **self.env, "OBJTREE": build, "SRCTREE": tree}
+        return ["env", *(f"{name}={value}" for name, value in variables.items()), *self.arguments]
+
 
 def expectation(source: str, name: str) -> Expectation:
     """Reads the first line of a case."""
     first = source.split("\n", 1)[0].rstrip()
     match = _HEADER.match(first)
     if not match:
-        raise CompileFailError(
+        raise Failure(
             f"{name}: the first line is {first!r}; "
             "it must be '//@ pass' or '//@ error: E0382 words of the message'"
         )
@@ -79,7 +81,7 @@ def expectation(source: str, name: str) -> Expectation:
         return Expectation(passes=True)
     code = None if match["code"] == "none" else match["code"]
     if code is None and not match["text"]:
-        raise CompileFailError(f"{name}: an error without code needs words of its message")
+        raise Failure(f"{name}: an error without code needs words of its message")
     return Expectation(passes=False, code=code, text=match["text"] or "")
 
 
@@ -88,13 +90,13 @@ def put_right(source: str, name: str) -> str:
     lines = source.split("\n")
     marks = [number for number, line in enumerate(lines) if _MARK.match(line)]
     if not marks:
-        raise CompileFailError(
+        raise Failure(
             f"{name}: no line is marked as the misuse; put '//~ what would be right' above it"
         )
     for number in marks:
         match = _MARK.match(lines[number])
         if number + 1 in marks or not "".join(lines[number + 1 : number + 2]).strip():
-            raise CompileFailError(f"{name}: line {number + 1} marks no line of code")
+            raise Failure(f"{name}: line {number + 1} marks no line of code")
         # The number of lines stays, for those in messages.
         lines[number + 1] = (match and match["right"]) or ""
     return "\n".join(lines)
@@ -126,7 +128,7 @@ def module_command(saved: str) -> Command | None:
 def find_command(build: Path) -> Command:
     """The command of any module written in Rust that the kernel's build has compiled."""
     if not (build / "rust/libkernel.rmeta").exists():
-        raise CompileFailError(
+        raise Failure(
             f"{build}/rust/libkernel.rmeta does not exist: build the kernel with CONFIG_RUST=y"
         )
     for folder in ("drivers/net", "samples/rust", "drivers", "rust"):
@@ -134,7 +136,7 @@ def find_command(build: Path) -> Command:
             text = path.read_text(errors="replace")
             if "--extern kernel" in text and (command := module_command(text)):
                 return command
-    raise CompileFailError(
+    raise Failure(
         f"no module written in Rust has been built in {build}: "
         "set CONFIG_IXGBE_RUST=m or CONFIG_SAMPLE_RUST_MINIMAL=m"
     )
@@ -185,7 +187,7 @@ def _check(command: Command, build: Path, src_tree: Path, case: Path) -> Result:
             right = put_right(source, case.name)
             why = _compile(command, build, src_tree, name, right, Expectation(passes=True))
             why = why and f"put right, {why}"
-    except CompileFailError as error:
+    except Failure as error:
         why = str(error)
     return name, why is None, why or ""
 
@@ -197,33 +199,20 @@ def _compile(
     with tempfile.TemporaryDirectory(prefix="skbulk-compile-fail-") as out:
         case = Path(out) / f"{name}.rs"
         case.write_text(source)
-        arguments = [
-            *command.arguments,
-            "--error-format=json",
-            "--emit=metadata",
-            f"--crate-name={re.sub(r'[^A-Za-z0-9_]', '_', name)}",
-            f"--out-dir={out}",
-            str(case),
-        ]
         try:
             done = proc.capture(
-                ["env", "RUSTC_BOOTSTRAP=1", *(f"{k}={v}" for k, v in command.env.items()),
-                 f"OBJTREE={build}", f"SRCTREE={src_tree}", *arguments],
+                [*command.words(build, src_tree), "--error-format=json", "--emit=metadata",
+                 f"--crate-name={re.sub(r'[^A-Za-z0-9_]', '_', name)}", f"--out-dir={out}", case],
                 stderr=subprocess.PIPE, cwd=build, timeout=_TIMEOUT,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return f"rustc did not end within {_TIMEOUT:.0f} s"
-        except OSError as error:
-            return f"rustc cannot be run: {error}"
     return judge(expected, done.returncode, done.stderr)
 
 
 def run(kernel_build_dir: Path, src_tree: Path, cases: Path) -> list[Result]:
     """Compiles every case in `cases`: its name, whether the answer was right, and if not, why."""
     files = sorted(cases.glob("*.rs"))
-    try:
-        command = find_command(kernel_build_dir)
-    except CompileFailError as error:
-        return [(case.stem, False, str(error)) for case in files]
+    command = find_command(kernel_build_dir)
     with ThreadPoolExecutor(max_workers=2) as pool:
         return list(pool.map(lambda case: _check(command, kernel_build_dir, src_tree, case), files))

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.build.compile_fail import Command, find_command, module_command
+from testbed.build.compile_fail import find_command, module_command
 from testbed.build.saved import words as saved_words
 from testbed.host import proc
 from testbed.host.ui import Failure
@@ -158,7 +158,7 @@ def check(build: Path, tree: Path, sources: Iterable[Path], folder: Path) -> dic
     rust.write_text(rust_source(of))
     _compile(_c_command(build, c), build, "the C probes")
     _compile(
-        [*rust_command(find_command(build), build, tree), "--extern=bindings", "--extern=ffi",
+        [*find_command(build).words(build, tree), *RUST_FLAGS, "--extern=bindings", "--extern=ffi",
          "--crate-name=probes", f"--emit=llvm-ir={rust}.ll", str(rust)], build, "the Rust probes",
     )  # fmt: skip
     return compare(
@@ -172,17 +172,9 @@ def compile_module(build: Path, tree: Path, saved: Path, source: Path, folder: P
     if command is None:
         raise Failure(f"{saved} has no command of rustc")
     _compile(
-        [*rust_command(command, build, tree), f"--emit=obj={folder / source.stem}.o", str(source)],
-        build, source.name,
+        [*command.words(build, tree), *RUST_FLAGS, f"--emit=obj={folder / source.stem}.o",
+         str(source)], build, source.name,
     )  # fmt: skip
-
-
-def rust_command(command: Command, build: Path, tree: Path) -> list[str]:
-    """The command of a module of the kernel, with the flags of kCFI."""
-    return [
-        "env", "RUSTC_BOOTSTRAP=1", *(f"{name}={value}" for name, value in command.env.items()),
-        f"OBJTREE={build}", f"SRCTREE={tree}", *command.arguments, *RUST_FLAGS,
-    ]  # fmt: skip
 
 
 def _c_command(build: Path, source: Path) -> list[str]:
