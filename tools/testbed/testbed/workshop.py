@@ -19,7 +19,7 @@ from testbed.build.driver import Driver
 from testbed.build.kernel import Kernel
 from testbed.build.selftests import Selftests
 from testbed.env import Env
-from testbed.host.aside import Aside, Watch
+from testbed.host.aside import Watch, beside, check
 from testbed.host.lock import Lock
 from testbed.host.ui import Failure
 from testbed.source import tree
@@ -108,12 +108,12 @@ class Workshop(ExitStack):
         `modules` are those that the caller needs of the kernels: all by default.
         """
         # A good part of a kernel's build, its Rust crates, keeps a single CPU busy.
-        with Aside(lambda watch: self._once("tools", partial(self._build_tools, watch))) as tools:
+        with beside(lambda watch: self._once("tools", partial(self._build_tools, watch))) as tools:
             programs = self.selftests() if with_selftests else None
             kernels = {
                 config: self._once(
                     f"kernel {config} {modules}",
-                    partial(self._build_kernel, config, tools.check, modules),
+                    partial(self._build_kernel, config, partial(check, tools), modules),
                 )
                 for config in configs
             }

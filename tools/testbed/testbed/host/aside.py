@@ -4,66 +4,39 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from types import TracebackType
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
 
 T = TypeVar("T")
 Watch = Callable[[], None]
 
 
-class _GivenUp(BaseException):
-    """The caller has failed, or was interrupted."""
+@contextmanager
+def beside(make: Callable[[Watch], T]) -> Iterator[Future[T]]:
+    """Run a function beside the block of a `with` statement.
 
-
-class Aside(Generic[T]):
-    """Runs a function beside the block of a `with` statement.
-
-    Both sides call a function now and then that ends them if the other one has failed: the
-    function is given its own, and the block calls `check`. So a failure is told at once, and
-    nothing runs on after the block.
+    Both sides look now and then whether the other one has failed, and end then: the function is
+    given a `Watch`, and the block calls `check`. So a failure is told at once, and nothing runs
+    on after the block.
     """
+    given_up = threading.Event()
 
-    def __init__(self, make: Callable[[Watch], T]) -> None:
-        self._make = make
-        self._made: list[T] = []
-        self._error: Exception | None = None
-        self._given_up = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+    def watch() -> None:
+        if given_up.is_set():
+            raise CancelledError
 
-    def check(self) -> None:
-        """Raise the error of the function, if it has failed."""
-        if self._error is not None:
-            raise self._error
-
-    def result(self) -> T:
-        """Wait for the function; returns its result, or raises its error."""
-        self._thread.join()
-        self.check()
-        return self._made[0]
-
-    def __enter__(self) -> Aside[T]:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _: TracebackType | None,
-    ) -> None:
-        if kind is not None:
-            self._given_up.set()
-        self._thread.join()
-
-    def _run(self) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(make, watch)
         try:
-            self._made.append(self._make(self._watch))
-        except _GivenUp:
-            pass
-        except Exception as error:
-            self._error = error
+            yield made
+        except BaseException:
+            given_up.set()
+            raise
 
-    def _watch(self) -> None:
-        if self._given_up.is_set():
-            raise _GivenUp
+
+def check(other: Future[T]) -> None:
+    """Raise the error of the other side, if it has failed."""
+    if other.done():
+        other.result()

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from testbed.host.aside import Aside, Watch
+from testbed.host.aside import Watch, beside, check
 from testbed.host.ui import Failure
 
 
@@ -26,18 +26,18 @@ def test_both_sides_run_at_the_same_time() -> None:
     def wait(_: Watch) -> bool:
         return begun.wait(5)
 
-    with Aside(wait) as aside:
+    with beside(wait) as other:
         begun.set()
-        aside.check()
-        assert aside.result()
+        check(other)
+        assert other.result()
 
 
 def test_its_failure_ends_the_block() -> None:
     def fail(_: Watch) -> None:
         raise Failure("no crates")
 
-    with pytest.raises(Failure, match="no crates"), Aside(fail) as aside:
-        endless(aside.check)
+    with pytest.raises(Failure, match="no crates"), beside(fail) as other:
+        endless(lambda: check(other))
 
 
 @pytest.mark.parametrize("error", [Failure("no kernel"), KeyboardInterrupt()])
@@ -50,7 +50,7 @@ def test_a_failure_of_the_block_ends_it(error: BaseException) -> None:
         finally:
             ended.set()
 
-    with pytest.raises(type(error)), Aside(work):
+    with pytest.raises(type(error)), beside(work):
         raise error
     assert ended.is_set()
 
@@ -59,5 +59,5 @@ def test_a_failure_is_told_at_the_end() -> None:
     def fail(_: Watch) -> None:
         raise Failure("late")
 
-    with pytest.raises(Failure, match="late"), Aside(fail) as aside:
-        aside.result()
+    with pytest.raises(Failure, match="late"), beside(fail) as other:
+        other.result()
