@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from pathlib import Path
 
 from testbed.boot.job import Job
-from testbed.boot.vm import Vm, accel_key
+from testbed.boot.vm import Vm
 from testbed.build.kernel import Kernel
 from testbed.combinations import KVM
 from testbed.env import Env
@@ -19,16 +18,6 @@ from testbed.host.ui import Failure, Step
 _PROBE_TIMEOUT = 20.0
 _SILENCE = 5.0
 _PROBE_SCRIPT = "#!/bin/sh\nuname -r\n"
-
-
-def _cached(path: Path, key: str) -> str | None:
-    try:
-        known = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
-    if isinstance(known, dict) and known.get("key") == key:
-        return str(known.get("accel"))
-    return None
 
 
 def stop_if_silent(console: Path, stop: threading.Event) -> None:
@@ -47,11 +36,11 @@ def choose(env: Env, kernel: Kernel, tools: Path) -> str:
         return env.settings.text("ACCEL")
     if not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"
-    cache = env.cache / "accel.json"
-    key = accel_key()
-    known = _cached(cache, key)
-    if known in ("kvm", "tcg"):
-        return known
+    cache = env.cache / "accel"
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    known = cache.read_text().split() if cache.exists() else []
+    if len(known) == 2 and known[0] == boot:
+        return known[1]
     accel = "tcg"
     script = env.logs / "kvm-probe.sh"
     script.write_text(_PROBE_SCRIPT)
@@ -68,5 +57,5 @@ def choose(env: Env, kernel: Kernel, tools: Path) -> str:
         finally:
             silence.cancel()
         step.detail = "works" if accel == "kvm" else "does not run this kernel, using TCG"
-    cache.write_text(json.dumps({"key": key, "accel": accel}))
+    cache.write_text(f"{boot} {accel}\n")
     return accel

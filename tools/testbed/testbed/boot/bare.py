@@ -29,13 +29,7 @@ def boot(
     log.touch()
     began = time.monotonic()
     with own.open("wb") as file:
-        child = subprocess.Popen(
-            command(kernel, str(log), words, cpus),
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        child = proc.start(command(kernel, str(log), words, cpus), file)
         try:
             code = child.wait(seconds)
         except subprocess.TimeoutExpired as error:
@@ -54,8 +48,7 @@ def command(kernel: Kernel, log: str, words: Sequence[str], cpus: int) -> list[s
     it = board.of(kernel.config)
     append = [f"console={it.console}", "panic=-1", "ignore_loglevel", _POWER_OFF, *words]
     return [
-        it.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-        "-machine", it.machine, "-accel", "tcg", "-cpu", it.cpu, "-smp", str(cpus),
-        "-m", _MEMORY, "-chardev", f"file,id=console,path={log}", "-serial", "chardev:console",
+        *it.command("", "tcg", cpus, _MEMORY),
+        "-chardev", f"file,id=console,path={log}", "-serial", "chardev:console",
         "-kernel", str(kernel.image), "-append", " ".join(append),
     ]  # fmt: skip

@@ -21,6 +21,20 @@ class Board:
     # The kernel's name of the serial line.
     console: str
 
+    def command(self, options: str, accel: str, cpus: int, memory: str) -> list[str]:
+        """The beginning of QEMU's command line; `options` are more of the board's."""
+        return [
+            self.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+            "-machine", f"{self.machine}{options}",
+            "-accel", accel, "-cpu", "host" if accel == "kvm" else self.cpu,
+            "-smp", str(cpus), "-m", memory,
+        ]  # fmt: skip
+
+    def shared(self, accel: str, cpus: int, memory: str) -> list[str]:
+        """The same with memory that other processes can map: the model."""
+        ram = f"memory-backend-memfd,id=ram,size={memory},share=on"
+        return [*self.command(",memory-backend=ram", accel, cpus, memory), "-object", ram]
+
 
 _BOARDS: Mapping[Arch, Board] = {
     # With five-level paging KASAN sometimes reports a wild access in early boot, which

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,14 +85,9 @@ class Boot:
         self._report = fresh_log(self._env, f"report-{name}")
         self._seconds = seconds
         self._lines: list[str] = []
-        here = board.of("perf")
         accel = self._env.settings.text("ACCEL") or "tcg"
         self._command = [
-            here.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-machine", f"{here.machine},memory-backend=ram",
-            "-accel", accel, "-cpu", "host" if accel == "kvm" else here.cpu,
-            "-smp", "2", "-m", _MEMORY,
-            "-object", f"memory-backend-memfd,id=ram,size={_MEMORY},share=on",
+            *board.of("perf").shared(accel, 2, _MEMORY),
             "-drive", f"file={machine.disk},format=raw,if=virtio,cache=unsafe",
             "-serial", f"file:{self.console}", "-serial", f"file:{self._report}",
             *(card_words(model) if model else ()),
@@ -107,10 +101,7 @@ class Boot:
             path.touch()
         self._follower = Follower(self._report, self._lines.append)
         with (self._env.logs / "qemu-machine.log").open("wb") as log:
-            self._child = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )  # fmt: skip
+            self._child = proc.start(self._command, log)
         self._end = time.monotonic() + self._seconds
         return self
 

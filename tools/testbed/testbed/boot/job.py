@@ -246,15 +246,7 @@ class Run:
         log = log or self.console
         began = time.monotonic()
         with log.open("wb") as file:
-            child = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=environment,
-                pass_fds=descriptors,
-                start_new_session=True,
-            )
+            child = proc.start(command, file, env=environment, descriptors=descriptors)
         lines = Follower(self.out, on_line)
         model = self.model.pid if self.model is not None else None
         processes = [child.pid, *([model] if model is not None else [])]

@@ -10,10 +10,9 @@ which is kept whole and searched for kernel complaints.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from testbed.boot import board, judge
@@ -53,26 +52,14 @@ class Vm(Machine):
     def _model(self, job: Job, folder: Path) -> Model:
         words = judge.words(job.driver) if job.judge else []
         card = CARDS[job.card]
-        return Model(
-            self.tools / "nicmodel",
-            folder,
-            self._model_log,
-            job.ports,
-            card.transport,
-            [*words, *card.words],
-        )
+        return Model(self.tools / "nicmodel", folder, self._model_log, job.ports,
+                     card.transport, [*words, *card.words])  # fmt: skip
 
     def _command(self, run: Run, serial: Sequence[str]) -> list[str]:
         job, folder, model = run.job, run.folder, run.model
-        here = board.of(self.kernel.config)
         memory = _MEMORY.get(self.kernel.config, _ENOUGH)
         words = [
-            here.program, "-nodefaults", "-no-user-config", "-no-reboot",
-            "-display", "none", "-vga", "none",
-            "-machine", f"{here.machine},memory-backend=ram",
-            "-accel", job.accel, "-cpu", "host" if job.accel == "kvm" else here.cpu,
-            "-smp", str(job.cpus), "-m", memory,
-            "-object", f"memory-backend-memfd,id=ram,size={memory},share=on",
+            *board.of(self.kernel.config).shared(job.accel, job.cpus, memory),
             # Before the cards that it translates for.
             *(_IOMMU if _USE_IOMMU in job.words else ()),
             "-device", "pcie-root-port,id=virtio,chassis=99",
@@ -97,16 +84,8 @@ class Vm(Machine):
             words += ["-chardev", f"file,id={port.name},path={port}"]
             words += ["-device", f"virtserialport,chardev={port.name},name=org.skbulk.{port.name}"]
         if model is not None:
-            words += self._wire_words(model)
+            words += [*card_words(model), *_wire_words(model)]
         return [*words, *job.plugin, *job.qemu_words]
-
-    def _wire_words(self, model: Model) -> list[str]:
-        words = card_words(model)
-        for number in range(WIRES):
-            name = "org.skbulk.wire" + (f".{number}" if number else "")
-            words += ["-chardev", f"socket,id=wire{number},path={model.control}"]
-            words += ["-device", f"virtserialport,chardev=wire{number},name={name}"]
-        return words
 
     def _append(self, job: Job) -> str:
         words = [
@@ -121,6 +100,13 @@ class Vm(Machine):
             "--", "-c", f'"{_FIRST_STEP}"',
         ]  # fmt: skip
         return " ".join(words)
+
+
+def _wire_words(model: Model) -> Iterator[str]:
+    for number in range(WIRES):
+        name = "org.skbulk.wire" + (f".{number}" if number else "")
+        yield from ("-chardev", f"socket,id=wire{number},path={model.control}")
+        yield from ("-device", f"virtserialport,chardev=wire{number},name={name}")
 
 
 def card_words(model: Model) -> list[str]:
@@ -155,15 +141,6 @@ def _own_card(number: int, path: Path) -> list[str]:
         "-device", f"e1000e,netdev=net{number},bus=slot{number},romfile=,"
                    f"mac=02:82:59:90:00:{number:02x}",
     ]  # fmt: skip
-
-
-def accel_key() -> str:
-    """A key that differs between boots of the host."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        boot = "unknown"
-    return f"{boot} {os.uname().release}"
 
 
 def _on_terminal(command: Sequence[str]) -> int:

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from testbed.host.ui import Failure
 from testbed.settings import child_environment
@@ -50,6 +51,27 @@ def stop(child: subprocess.Popen[bytes], grace: float = GRACE) -> None:
         child.wait()
 
 
+def fresh(log: Path) -> Path:
+    """A log without the lines of an earlier run."""
+    log.unlink(missing_ok=True)
+    return log
+
+
+def start(
+    command: Sequence[str | Path],
+    out: IO[bytes],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    descriptors: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start a program apart from the terminal, with its output in a file."""
+    return subprocess.Popen(
+        [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=out,
+        stderr=subprocess.STDOUT, cwd=cwd, env=env, pass_fds=descriptors, start_new_session=True,
+    )  # fmt: skip
+
+
 def run(
     command: Sequence[str | Path],
     log: Path,
@@ -71,15 +93,7 @@ def run(
         out.write(f"$ {' '.join(str(c) for c in command)}\n".encode())
         out.flush()
         try:
-            child = subprocess.Popen(
-                [str(c) for c in command],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=cwd,
-                env=child_environment(**(env or {})),
-                start_new_session=True,
-            )
+            child = start(command, out, cwd=cwd, env=child_environment(**(env or {})))
         except FileNotFoundError as error:
             raise Failure(
                 f"{what}: the tool {command[0]} is not installed",
