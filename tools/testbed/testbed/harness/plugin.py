@@ -66,10 +66,14 @@ def suite_of(item: pytest.Item) -> str:
     return str(mark.args[0]) if mark else "python"
 
 
+def _parameter(item: pytest.Item, name: str) -> str:
+    spec = getattr(item, "callspec", None)
+    return str(spec.params.get(name, "")) if spec else ""
+
+
 def program_of(item: pytest.Item) -> str:
     """The program that an item runs, as in ONLY=suite/program."""
-    params = getattr(item, "callspec", None)
-    return str(params.params.get("program", "")) if params else ""
+    return _parameter(item, "program")
 
 
 def _listed_as(item: pytest.Item) -> str:
@@ -82,8 +86,7 @@ def _listed_as(item: pytest.Item) -> str:
 
 def config_of(item: pytest.Item) -> str:
     """The kernel that an item names, if it does."""
-    params = getattr(item, "callspec", None)
-    return str(params.params.get("config", "")) if params else ""
+    return _parameter(item, "config")
 
 
 def wanted(item: pytest.Item, names: Sequence[str], every: str) -> bool:
