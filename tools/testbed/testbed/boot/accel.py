@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from pathlib import Path
@@ -36,11 +37,11 @@ def choose(env: Env, kernel: Kernel, tools: Path) -> str:
         return env.settings.text("ACCEL")
     if not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"
-    cache = env.cache / "accel"
+    cache = env.cache / "accel.json"
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    known = cache.read_text().split() if cache.exists() else []
-    if len(known) == 2 and known[0] == boot:
-        return known[1]
+    known = json.loads(cache.read_text()) if cache.exists() else {}
+    if boot in known:
+        return str(known[boot])
     accel = "tcg"
     script = env.logs / "kvm-probe.sh"
     script.write_text(_PROBE_SCRIPT)
@@ -57,5 +58,5 @@ def choose(env: Env, kernel: Kernel, tools: Path) -> str:
         finally:
             silence.cancel()
         step.detail = "works" if accel == "kvm" else "does not run this kernel, using TCG"
-    cache.write_text(f"{boot} {accel}\n")
+    cache.write_text(json.dumps({boot: accel}))
     return accel

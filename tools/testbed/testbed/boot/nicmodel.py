@@ -12,6 +12,7 @@ import subprocess
 import time
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,7 @@ def build(env: Env, watch: Watch | None = None) -> Path:
 
     `watch` is called about every second: the build runs beside another one.
     """
-    log = env.logs / "cargo.log"
-    log.unlink(missing_ok=True)
+    log = proc.fresh(env.logs / "cargo.log")
     # The kernel's Rust code comes first, and in turn: it is not to wait.
     jobs = max(1, env.jobs // 2) if watch else env.jobs
     with Step("NIC model and host tools: cargo build", beside=watch is not None):
@@ -122,31 +122,19 @@ def _cargo(env: Env, log: Path, jobs: int, watch: Watch | None, *words: str) -> 
     )  # fmt: skip
 
 
+@dataclass
 class Model:
     """A running NIC model with its sockets in a folder of its own."""
 
-    def __init__(
-        self,
-        program: Path,
-        folder: Path,
-        log: Path,
-        ports: int = 2,
-        transport: str = "vfio",
-        words: Sequence[str] = (),
-        before: Sequence[str] = (),
-    ) -> None:
-        if not program.exists():
-            raise Failure(f"the NIC model ({program}) is not built")
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-        self.ports = ports
-        self.transport = transport
-        # More words for its command line, and a command in front of it.
-        self._words = words
-        self._before = before
-        self.log = log
-        self._program = program
-        self._child: subprocess.Popen[bytes] | None = None
+    program: Path
+    folder: Path
+    log: Path
+    ports: int = 2
+    transport: str = "vfio"
+    # More words for its command line, and a command in front of it.
+    words: Sequence[str] = ()
+    before: Sequence[str] = ()
+    _child: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     @property
     def control(self) -> Path:
@@ -158,12 +146,15 @@ class Model:
         return self.folder / f"port{number}.sock"
 
     def __enter__(self) -> Model:
+        if not self.program.exists():
+            raise Failure(f"the NIC model ({self.program}) is not built")
+        self.folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             child = subprocess.Popen(
                 # Of the build root, only the clone outlasts the run.
-                [*self._before, self._program, "serve", "--dir", self.folder,
+                [*self.before, self.program, "serve", "--dir", self.folder,
                  "--ports", str(self.ports), "--transport", self.transport,
-                 "--files", _CLONE, *self._words],
+                 "--files", _CLONE, *self.words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -214,18 +205,11 @@ class Model:
 
     def ask(self, request: dict[str, Any], timeout: float = 10.0) -> dict[str, Any]:
         """Send one request of the control protocol from the host's side."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        with self.connect() as line:
             line.settimeout(timeout)
             try:
-                line.connect(str(self.control))
                 line.sendall(json.dumps(request).encode() + b"\n")
-                text = b""
-                while not text.endswith(b"\n"):
-                    chunk = line.recv(65536)
-                    if not chunk:
-                        break
-                    text += chunk
-                answer = json.loads(text)
+                answer = json.loads(line.makefile().readline())
             except (OSError, ValueError) as error:
                 raise Failure(f"the NIC model gave no answer to {request}: {error}") from error
         if not isinstance(answer, dict) or answer.get("ok") is not True:
