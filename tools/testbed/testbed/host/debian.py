@@ -44,8 +44,7 @@ def _fetch(env: Env, name: str, packages: Sequence[str], release: str, folder: P
         "Acquire::Check-Valid-Until=false",
     ]  # fmt: skip
     apt = ["apt-get", *(word for one in options for word in ("-o", one))]
-    log = env.logs / f"{name}-fetch.log"
-    log.unlink(missing_ok=True)
+    log = proc.fresh(env.logs / f"{name}-fetch.log")
     with Step(f"{name}: fetching it from Debian"):
         proc.run([*apt, "update"], log, what="reading the package lists", timeout=300)
         proc.run([*apt, "download", *packages], log, what=f"fetching {name}",

@@ -76,8 +76,7 @@ class Root:
 @contextmanager
 def copied(env: Env, name: str) -> Iterator[Root]:
     """A copy of a root, in the cache as it grows, removed at the end."""
-    log = env.logs / f"deb-{name}.log"
-    log.unlink(missing_ok=True)
+    log = proc.fresh(env.logs / f"deb-{name}.log")
     with tempfile.TemporaryDirectory(prefix=f"walk-{name}-", dir=env.cache) as top:
         folder = Path(top) / "root"
         proc.run(["cp", "-a", made(env, name), folder], log, what="copying the root")

@@ -152,8 +152,7 @@ def programs(clone: Path) -> list[str]:
 def run(env: Env, selftests: Selftests, program: str, where: Mapping[str, str]) -> Program:
     """Run one program on this machine; complaints of its kernel are the program's."""
     name = f"drivers/net/hw/{program}"
-    log = env.logs / f"ports-{Path(program).stem}.log"
-    log.unlink(missing_ok=True)
+    log = proc.fresh(env.logs / f"ports-{Path(program).stem}.log")
     proc.run(
         [sys.executable, env.clone / _RUNNER, "--root", selftests.folder, name],
         log,

@@ -23,14 +23,10 @@ from testbed.host.ui import Failure, Step, say
 
 # The folders of tools/ with a package and its tests.
 PACKAGES = ("testbed", "insn", "txsim")
+# Seconds for a build of tests, and for those of a crate.
+_TIMEOUT = 1500
 # Its findings depend on the version.
 _RUFF = "0.17.6"
-
-
-def _fresh_log(env: Env, name: str) -> Path:
-    log = env.logs / f"test-{name}.log"
-    log.unlink(missing_ok=True)
-    return log
 
 
 def messages(log: Path) -> Iterator[dict[str, Any]]:
@@ -52,21 +48,23 @@ def executables(log: Path) -> list[tuple[str, Path, Path]]:
     return found
 
 
+def build_tests(env: Env, log: Path, manifest: Path, *words: str) -> list[tuple[str, Path, Path]]:
+    """Build the tests of some crates; returns the programs."""
+    proc.run(
+        ["cargo", "test", "--no-run", "--locked", *words,
+         "--message-format=json-render-diagnostics", "--manifest-path", manifest,
+         "-j", str(env.jobs)],
+        proc.fresh(log), what="cargo test --no-run", env=nicmodel.cargo_env(env), timeout=_TIMEOUT,
+    )  # fmt: skip
+    return executables(log)
+
+
 @pytest.mark.suite("cargo")
 def test_cargo(env: Env, results: Results) -> None:
     """Every test of every crate in tools/."""
-    log = _fresh_log(env, "cargo-build")
+    log = env.logs / "test-cargo-build.log"
     with Step("tests of the host tools: cargo test") as step:
-        proc.run(
-            ["cargo", "test", "--no-run", "--locked", "--workspace",
-             "--message-format=json-render-diagnostics",
-             "--manifest-path", env.clone / "tools/Cargo.toml", "-j", str(env.jobs)],
-            log,
-            what="cargo test --no-run",
-            env=nicmodel.cargo_env(env),
-            timeout=1500,
-        )  # fmt: skip
-        found = executables(log)
+        found = build_tests(env, log, env.clone / "tools/Cargo.toml", "--workspace")
         if not found:
             raise Failure(f"cargo built no test (log: {log})")
         for name, program, folder in found:
@@ -75,7 +73,7 @@ def test_cargo(env: Env, results: Results) -> None:
 
 
 def _run_crate(env: Env, results: Results, name: str, program: Path, folder: Path) -> None:
-    log = _fresh_log(env, f"cargo-{name.replace('/', '-')}-{program.stem}")
+    log = proc.fresh(env.logs / f"test-cargo-{name.replace('/', '-')}-{program.stem}.log")
     code = proc.run(
         [program, "-Z", "unstable-options", "--format", "json"],
         log,
@@ -83,7 +81,7 @@ def _run_crate(env: Env, results: Results, name: str, program: Path, folder: Pat
         cwd=folder,
         # The stable test harness prints JSON only with unstable options.
         env={"RUSTC_BOOTSTRAP": "1", "CARGO_MANIFEST_DIR": str(folder)},
-        timeout=1500,
+        timeout=_TIMEOUT,
         check=False,
     )
     failed = crate_results(messages(log), name, results)
@@ -139,7 +137,7 @@ def _ruff(env: Env) -> str | Path:
 
 
 def _install_ruff(env: Env, folder: Path) -> str | Path:
-    log = _fresh_log(env, "ruff-install")
+    log = proc.fresh(env.logs / "test-ruff-install.log")
     program, part = folder / "bin/ruff", folder.with_suffix(".part")
     commands: tuple[list[str | Path], ...] = (
         [sys.executable, "-m", "venv", "--clear", part],
@@ -184,7 +182,7 @@ def test_lint(env: Env, program: str) -> None:
     command, folder, variables = _linters(env)[program]
     if shutil.which(str(command[0])) is None:
         pytest.skip(f"{command[0]} is not installed")
-    log = _fresh_log(env, program.replace(" ", "-"))
+    log = proc.fresh(env.logs / f"test-{program.replace(' ', '-')}.log")
     with Step(f"linter: {program}"):
         code = proc.run(command, log, what=program, cwd=folder, env=variables, timeout=900,
                         check=False)  # fmt: skip

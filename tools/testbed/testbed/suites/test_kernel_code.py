@@ -37,8 +37,7 @@ def test_kernel_lint(env: Env, ready: Ready, results: Results) -> None:
     """rustfmt of our files, clippy's warnings about them, checkpatch of the series."""
     kernel = ready(UML).kernels[UML]
     work = kernel.tree.work
-    log = env.logs / "test-kernel-lint.log"
-    log.unlink(missing_ok=True)
+    log = proc.fresh(env.logs / "test-kernel-lint.log")
     ours = [name for name in overlay.new_files(env.clone) if name.endswith(".rs")]
     with Step("kernel code: rustfmt, clippy, checkpatch --strict"):
         unformatted = _unformatted(work, ours)

@@ -70,8 +70,7 @@ def test_litmus(ready: Ready, results: Results) -> None:
     model = built.kernels[UML].tree.base / "tools/memory-model"
     with Step(f"litmus tests: {len(tests)}, herd7 with the kernel's memory model"):
         for test in tests:
-            log = env.logs / f"litmus-{test.stem}.log"
-            log.unlink(missing_ok=True)
+            log = proc.fresh(env.logs / f"litmus-{test.stem}.log")
             proc.run(herd.command(test), log, what="herd7", cwd=model, timeout=300, check=False)
             found = judge(test.read_text(), log.read_text(errors="replace"))
             results.add(test.stem, f"{found} (log: {log})" if found else None)

@@ -15,7 +15,7 @@ from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.host import proc
 from testbed.host.ui import Failure, Step, say
-from testbed.suites.test_host import executables
+from testbed.suites.test_host import build_tests
 
 # A mutant may make threads wait for what never comes.
 _TIMEOUT = 900
@@ -23,17 +23,8 @@ _TIMEOUT = 900
 
 def build(env: Env, crates: Path, log: Path) -> Path:
     """Build the model check of a copy; returns the test program."""
-    log.unlink(missing_ok=True)
-    proc.run(
-        ["cargo", "test", "--no-run", "--locked", "--package", orderings.COPIED_PACKAGE,
-         "--message-format=json-render-diagnostics",
-         "--manifest-path", crates / "Cargo.toml", "-j", str(env.jobs)],
-        log,
-        what="cargo test --no-run",
-        env=nicmodel.cargo_env(env),
-        timeout=900,
-    )  # fmt: skip
-    found = executables(log)
+    package = ("--package", orderings.COPIED_PACKAGE)
+    found = build_tests(env, log, crates / "Cargo.toml", *package)
     if len(found) != 1:
         raise Failure(f"there is not one test program (log: {log})")
     return found[0][1]
@@ -45,9 +36,8 @@ def passes(program: Path, modules: Collection[str], log: Path) -> bool:
     names = orderings.chosen(listed, modules)
     if not names:
         raise Failure(f"{program} has no tests in {', '.join(modules)}")
-    log.unlink(missing_ok=True)
     try:
-        return proc.run([program, "--exact", *names], log, what="the model check",
+        return proc.run([program, "--exact", *names], proc.fresh(log), what="the model check",
                         timeout=_TIMEOUT, check=False) == 0  # fmt: skip
     except Failure:
         return False
