@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.build.kernel import Kernel, build_env, make_command
+from testbed.build.kernel import BUILD_ENV, Kernel, make_command
 from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.ui import Failure, Step
@@ -26,8 +26,7 @@ def build(env: Env, kernel: Kernel, folder: Path) -> Driver:
     """Build the folder against a kernel. Nothing is written into the folder."""
     out = kernel.build.parent / f"driver-{short_hash(str(folder))}-{kernel.config}"
     out.mkdir(exist_ok=True)
-    log = env.logs / f"driver-{folder.name}.log"
-    log.unlink(missing_ok=True)
+    log = proc.fresh(env.logs / f"driver-{folder.name}.log")
     (out / "modules.order").unlink(missing_ok=True)
     make = make_command(env, kernel.tree.work, kernel.build)
     with Step(f"driver: {folder}, {kernel.config} configuration"):
@@ -35,7 +34,7 @@ def build(env: Env, kernel: Kernel, folder: Path) -> Driver:
             [*make, f"M={folder}", f"MO={out}", "modules"],
             log,
             what=f"the build of {folder}",
-            env=build_env(),
+            env=BUILD_ENV,
         )
     found = modules(folder, out)
     return Driver(found[-1].stem.replace("-", "_"), found)

@@ -125,14 +125,8 @@ class Kernel:
 
 def make_command(env: Env, source: Path, build: Path) -> list[str | Path]:
     """The kernel's make, with the tool chain of all builds."""
-    words: list[str | Path] = [
-        "make",
-        "-C",
-        source,
-        f"O={build}",
-        f"LLVM={env.llvm or '1'}",
-        f"-j{env.jobs}",
-    ]
+    words: list[str | Path] = ["make", "-C", source, f"O={build}", f"LLVM={env.llvm or '1'}",
+                               f"-j{env.jobs}"]  # fmt: skip
     config = build.name.removeprefix("build-").partition("-")[0]
     words += arch.of(config).words
     if config == COVERAGE:
@@ -141,27 +135,22 @@ def make_command(env: Env, source: Path, build: Path) -> list[str | Path]:
     return [*words, "CLIPPY=1"] if config == UML else words
 
 
-def build_env() -> dict[str, str]:
-    """The variables that the build depends on."""
-    return {
-        # bindgen's libclang is older than the compiler whose options it gets.
-        "BINDGEN_EXTRA_CLANG_ARGS": "-Wno-unknown-warning-option",
-        # Same input, same output: no build host, user or time in the image.
-        "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
-        "KBUILD_BUILD_USER": "skbulk",
-        "KBUILD_BUILD_HOST": "skbulk",
-    }
+# The variables that the build depends on.
+BUILD_ENV = {
+    # bindgen's libclang is older than the compiler whose options it gets.
+    "BINDGEN_EXTRA_CLANG_ARGS": "-Wno-unknown-warning-option",
+    # Same input, same output: no build host, user or time in the image.
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+    "KBUILD_BUILD_USER": "skbulk",
+    "KBUILD_BUILD_HOST": "skbulk",
+}
 
 
 def _kconfig_state(work: Path) -> str:
     """A name for the Kconfig files that the overlay changes."""
-    manifest = work.parent / "overlay.json"
-    parts = []
-    for name in overlay.manifest_files(manifest):
-        path = work / name
-        if path.name.startswith("Kconfig") and path.exists():
-            parts.append(f"{name} {short_hash(path.read_bytes())}")
-    return "\n".join(parts)
+    names = [name for name in overlay.manifest_files(work.parent / "overlay.json")
+             if Path(name).name.startswith("Kconfig") and (work / name).exists()]  # fmt: skip
+    return "\n".join(f"{name} {short_hash((work / name).read_bytes())}" for name in names)
 
 
 def _configure(
@@ -185,17 +174,13 @@ def _configure(
         return
     stamp.unlink(missing_ok=True)
     build.mkdir(parents=True, exist_ok=True)
-    frag = build / ".skbulk-fragment"
-    frag.write_text(text)
     make = make_command(env, source, build)
     proc.run([*make, "-s", "rustavailable"], log, what="the check for a usable Rust tool chain")
-    what = "configuring the kernel"
-    if base:
-        (build / ".config").write_text(f"{start}\n{text}")
-        proc.run([*make, "-s", "olddefconfig"], log, what=what, env=build_env())
-    else:
-        proc.run([*make, "-s", "allnoconfig"], log, what=what,
-                 env={"KCONFIG_ALLCONFIG": str(frag), **build_env()})  # fmt: skip
+    fragment = build / (".config" if base else ".skbulk-fragment")
+    fragment.write_text(f"{start}\n{text}")
+    proc.run([*make, "-s", "olddefconfig" if base else "allnoconfig"], log,
+             what="configuring the kernel",
+             env={"KCONFIG_ALLCONFIG": str(fragment), **BUILD_ENV})  # fmt: skip
     result = (build / ".config").read_text()
     if not partial and (missing := missing_symbols(parts, result)):
         raise Failure(
@@ -365,7 +350,7 @@ def _make(
             [*make_command(env, kernel.tree.work, kernel.build), *targets],
             kernel.log,
             what=f"the build of the {kernel.config} kernel",
-            env={**build_env(), **more_variables, **variables},
+            env={**BUILD_ENV, **more_variables, **variables},
             watch=watch,
         )
     watch()
@@ -393,7 +378,7 @@ def make_again(env: Env, made: Kernel, modules: Sequence[str]) -> list[str]:
                  *make_command(env, made.tree.work, made.build), *modules],
                 log,
                 what="making modules alone",
-                env=build_env(),
+                env=BUILD_ENV,
             )  # fmt: skip
         return [name for name in modules if not (folder / name).exists()]
     finally:
@@ -413,8 +398,7 @@ def build_step(env: Env, work: Tree, log: Path, step: Step) -> None:
 def packages(env: Env, work: Tree) -> Kernel:
     """Build Debian packages of the kernel for a real machine. The caller holds the lock."""
     folder = build_folder(env, DEB)
-    log = env.logs / "kernel-deb.log"
-    log.unlink(missing_ok=True)
+    log = proc.fresh(env.logs / "kernel-deb.log")
     with Step(f"kernel packages: Linux {work.version}, {DEB} configuration") as step:
         _configure(env, work.work, folder, DEB, log)
         for old in folder.parent.glob("linux-*.deb"):

@@ -77,8 +77,7 @@ def build(env: Env, work: Tree) -> Selftests:
     if not stamp.exists() or stamp.read_text() != compiled + scripts:
         with Step("the kernel's selftests: drivers/net, net, tc-testing"):
             stamp.unlink(missing_ok=True)
-            log = env.logs / "selftests-build.log"
-            log.unlink(missing_ok=True)
+            log = proc.fresh(env.logs / "selftests-build.log")
             _copy_tree(work.work, folder, log)
             if not _is(folder / "compiled.stamp", compiled):
                 # The rules of the selftests do not know which headers they depend on.
