@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import re
 import textwrap
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +30,6 @@ _COLUMNS = ("ours", "reference", "ratio", "spread")
 
 class Unknown(Exception):
     """A part of a path that the records do not have, and those that they have."""
-
-    def __init__(self, part: str, known: Iterable[str]) -> None:
-        super().__init__(part)
-        self.part = part
-        self.known = list(dict.fromkeys(known))
 
 
 class Figures:
@@ -65,11 +59,12 @@ class Figures:
         try:
             value, unit = self._value(path)
         except Unknown as error:
-            near = difflib.get_close_matches(error.part, error.known, 1)
+            part, known = error.args
+            near = difflib.get_close_matches(part, known, 1)
             raise Failure(
-                f"{file}: {{{place}}} is in no record: there is no {error.part}",
-                *([f"did you mean {near[0]}?"] if near else []),
-                f"there are {', '.join(error.known)}",
+                f"{file}: {{{place}}} is in no record: there is no {part}",
+                *(f"did you mean {one}?" for one in near),
+                f"there are {', '.join(dict.fromkeys(known))}",
                 f"the records are in {record.FOLDER}; patches/README explains such places",
             ) from None
         if not isinstance(value, str) and found:
@@ -127,9 +122,6 @@ def _text(value: float | str, unit: str) -> str:
     """Three digits, as far as there are so many before the point, and the unit."""
     if isinstance(value, str):
         return value
-    if isinstance(value, int):
-        number = f"{value:,}"
-    else:
-        digits = next((2 - place for place in (0, 1) if abs(value) < 10 ** (place + 1)), 0)
-        number = f"{value:,.{digits}f}"
+    digits = 0 if isinstance(value, int) else (abs(value) < 10) + (abs(value) < 100)
+    number = f"{value:,.{digits}f}"
     return f"{number}{_TIE}{unit}" if unit else number

@@ -37,7 +37,7 @@ def _patterns(patch: Patch) -> list[str]:
     if not listing.exists():
         return []
     lines = (line.split("#")[0].strip() for line in listing.read_text().splitlines())
-    return [line for line in lines if line]
+    return list(filter(None, lines))
 
 
 def _homes(clone: Path, patches: Sequence[Patch]) -> dict[str, list[str]]:
