@@ -20,6 +20,7 @@ from testbed.boot.machine import Machine
 from testbed.boot.nicmodel import Model
 from testbed.host.ui import Failure
 
+_RUNNER = "tools/testbed/guest/run_selftests.py"
 # The folder below /mnt/job, and the request that ends the guest.
 REQUESTS = "requests"
 END = "end"
@@ -35,7 +36,14 @@ class Live:
     def __init__(self, machine: Machine, job: Job) -> None:
         self._machine = machine
         self._watch = Watch()
-        self._job = replace(job, on_share=self._on_share, on_model=self._on_model)
+        self._job = replace(
+            job,
+            script=machine.env.clone / _RUNNER,
+            kernel_words=["kunit.enable=0", *job.kernel_words],
+            variables={"REQUESTS": f"/mnt/job/{REQUESTS}"},
+            on_share=self._on_share,
+            on_model=self._on_model,
+        )
         self._share: Path | None = None
         self._shared = threading.Event()
         self._count = 0

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Literal
 
 import pytest
+
+from testbed.selftests.results import SKIP, XFAIL, Case
 
 # Keys of a report's user_properties: the suite; the item in the list of all checks; and the name
 # of one result of many, which becomes the test's name in the process that counts.
@@ -41,9 +43,22 @@ class Results:
         """One test: passed if there is no problem; the first few are its reason."""
         self.add(name, "; ".join(map(str, islice(problems, _NAMED))) or None)
 
+    def cases(self, found: Mapping[str, Case]) -> None:
+        """The cases of a program, each as one test."""
+        for name, case in found.items():
+            if case.result in (SKIP, XFAIL):
+                self.skip(name, case.reason)
+            else:
+                self.add(name, case.problem)
+
     def skip(self, name: str, why: str) -> None:
         """One test that could not be run here."""
         self._report(name, "skipped", why)
+
+    def skip_all(self, names: Iterable[str], why: str) -> None:
+        """Tests that could not be run here, all for one reason."""
+        for name in names:
+            self.skip(name, why)
 
     def _report(
         self, name: str, outcome: Literal["passed", "failed", "skipped"], words: str | None

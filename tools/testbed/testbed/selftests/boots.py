@@ -20,7 +20,7 @@ from testbed.host import debian
 from testbed.host.tables import rows
 from testbed.host.ui import Failure, Step, say
 from testbed.selftests import record
-from testbed.selftests.results import FAIL, SKIP, Program, parse
+from testbed.selftests.results import FAIL, SKIP, Program, parse, silent
 from testbed.workshop import Built
 
 KERNELS = (SELFTESTS, SELFTESTS_VM)
@@ -185,8 +185,7 @@ def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: st
     done = parse(lines, why)
     if not done:
         say(f"    {why}")
-        done = [Program(names[0])]
-        done[0].trouble("the guest is ready", why)
+        done = [silent(names[0], "the guest is ready", why)]
     blame(done, console)
     return done
 

@@ -23,7 +23,7 @@ from testbed.host import proc
 from testbed.host.ui import Failure
 from testbed.selftests.boots import blame
 from testbed.selftests.kinds import FOLDER
-from testbed.selftests.results import Program, parse
+from testbed.selftests.results import Program, parse, silent
 
 _RUNNER = "tools/testbed/guest/run_selftests.py"
 # The environment of tests for any port with a peer.
@@ -164,7 +164,6 @@ def run(env: Env, selftests: Selftests, program: str, where: Mapping[str, str]) 
     )
     found = parse(log.read_text(errors="replace").splitlines(), "the program was ended")
     if not found:
-        found = [Program(name)]
-        found[0].trouble("the program starts", " | ".join(proc.last_errors(log)))
+        found = [silent(name, "the program starts", " | ".join(proc.last_errors(log)))]
     blame(found, proc.output(["dmesg"]) or "")
     return found[0]

@@ -40,6 +40,11 @@ class Case:
     result: str
     reason: str = ""
 
+    @property
+    def problem(self) -> str | None:
+        """The reason of a failure; None without one."""
+        return (self.reason or "failed") if self.result == FAIL else None
+
 
 @dataclass
 class Program:
@@ -67,6 +72,13 @@ class Program:
     def count(self, *results: str) -> int:
         """The number of cases with one of these results."""
         return sum(case.result in results for case in self.cases.values())
+
+
+def silent(name: str, case: str, why: str) -> Program:
+    """A program of which there are no lines."""
+    program = Program(name)
+    program.trouble(case, why)
+    return program
 
 
 class _Reader:

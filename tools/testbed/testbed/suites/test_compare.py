@@ -85,8 +85,8 @@ def _judge_cost(built: Built, record: dict[str, Any], results: Results) -> None:
         return
     release = record["kernel"]["release"]
     if known.get("kernel") != release:
-        for name in names.values():
-            results.skip(name, f"the record is of {known.get('kernel')}, this is {release}")
+        why = f"the record is of {known.get('kernel')}, this is {release}"
+        results.skip_all(names.values(), why)
         return
     verdicts = compared(lambda boot: instructions.count(built, f"count-{boot}"), known)
     for case, (wrong, why) in verdicts.items():

@@ -56,17 +56,12 @@ def _try(results: Results, name: str, what: Callable[[], object]) -> bool:
     return True
 
 
-def _skip(results: Results, names: Sequence[str], why: str) -> None:
-    for name in names:
-        results.skip(name, why)
-
-
 @pytest.mark.suite("deb")
 @pytest.mark.parametrize("program", ["bookworm", "trixie"])
 def test_user(env: Env, results: Results, program: str) -> None:
     """A user without root calls make deb on a Debian that has what README.md asks for."""
     if why := plain.not_here():
-        _skip(results, (_MAKE, _DRIVERS), why)
+        results.skip_all((_MAKE, _DRIVERS), why)
         return
     with plain.copied(env, program) as root:
         clone = root.add_user()
@@ -86,13 +81,13 @@ def test_container(env: Env, results: Results, program: str) -> None:
     else:
         results.skip(_IMAGE, "podman or docker is not available in the build root")
     if why := plain.not_here():
-        _skip(results, (_RUN, *_VERBS), why)
+        results.skip_all((_RUN, *_VERBS), why)
         return
     with plain.copied(env, program) as root:
         root.copy_clone(Path("opt/skbulk"), ".git")
         steps = [rest for name, rest in plain.instructions(text) if name == "RUN"]
         if not _try(results, _RUN, lambda: root.run(_RUN, "sh", "-ec", "\n".join(steps))):
-            _skip(results, _VERBS, "the RUN lines have failed")
+            results.skip_all(_VERBS, "the RUN lines have failed")
             return
         for verb in _VERBS:
             command = f"cd /opt/skbulk && {_CACHE} {verb}"
@@ -117,7 +112,7 @@ def test_guest(env: Env, shop: Workshop, results: Results, program: str) -> None
             done = _report(results, _INSTALL, boot)
             boot.power_off()
         if not done:
-            _skip(results, (*_USE, *_FORWARDED), "the packages are not installed")
+            results.skip_all((*_USE, *_FORWARDED), "the packages are not installed")
             return
         _use(env, results, machine, tools)
 

@@ -17,7 +17,7 @@ import pytest
 
 from testbed.boot import dmesg
 from testbed.boot.job import Job
-from testbed.boot.live import REQUESTS, Live
+from testbed.boot.live import Live
 from testbed.build.kernel import COVERAGE
 from testbed.coverage.recorder import BOOT, Recorder, objects
 from testbed.env import Env
@@ -26,10 +26,9 @@ from testbed.harness.plugin import lane_of
 from testbed.harness.results import NEXT, Results
 from testbed.host.ui import Failure, Step, say
 from testbed.selftests.kinds import KINDS, Kind, programs_of
-from testbed.selftests.results import FAIL, SKIP, XFAIL, Case, Program, parse
+from testbed.selftests.results import SKIP, Case, Program, parse, silent
 from testbed.suites.conftest import Ready
 
-_RUNNER = "tools/testbed/guest/run_selftests.py"
 # Seconds for a program whose own limit in the guest fails; for a boot.
 _PROGRAM_TIME = 1000.0
 _BOOT_TIME = 6000.0
@@ -56,21 +55,21 @@ class Guests:
             return self.live, False
         self.close()
         number = self._boots[kind.suite] = self._boots.get(kind.suite, 0) + 1
-        config = self._config(kind)
+        # The kernel that counts takes the place of the suite's.
+        config = COVERAGE if self.env.settings.switch("COVERAGE") else kind.config
         built = self.ready(config, with_selftests=True)
         if config == COVERAGE:
             files = objects(built.kernels[config].build, built.tools)
             self.recorder = Recorder(self.env.out, self.lane, files)
         job = Job(
-            built.env.clone / _RUNNER,
+            None,
             kind.driver,
             timeout=_BOOT_TIME,
             card=kind.card,
             accel=built.accel(config),
-            kernel_words=["kunit.enable=0", *kind.words],
+            kernel_words=kind.words,
             selftests=built.selftests,
             judge=kind.judged,
-            variables={"REQUESTS": f"/mnt/job/{REQUESTS}"},
             on_processes=self.recorder.follow if self.recorder else None,
         )
         self.kind = kind
@@ -81,10 +80,6 @@ class Guests:
             self.live.run(BOOT, _PROGRAM_TIME, lambda _: None)
             self._record(BOOT)
         return self.live, True
-
-    def _config(self, kind: Kind) -> str:
-        """The kernel of a suite, or the one that counts in its place."""
-        return COVERAGE if self.env.settings.switch("COVERAGE") else kind.config
 
     def _record(self, program: str) -> None:
         if self.recorder and self.live and self.live.alive:
@@ -171,16 +166,15 @@ class _Run:
             lines = live.run(name, _PROGRAM_TIME, _follower(program))
             console = live.console(name)
             broken = "; ".join(str(one) for one in live.breaches()[:3])
-        found = parse(lines, f"the guest ended: {live.died}") or [_absent(name, live.died)]
+        found = parse(lines, f"the guest ended: {live.died}") or [
+            silent(name, "the guest is ready", live.died)
+        ]
         return cls(found[0], broken, console)
 
     def problems(self) -> dict[str, str]:
         """The failures and their reasons."""
-        found = {
-            name: case.reason or "failed"
-            for name, case in self.program.cases.items()
-            if case.result == FAIL
-        }
+        found = {name: case.problem for name, case in self.program.cases.items()
+                 if case.problem}  # fmt: skip
         if self.broken:
             found["no rule of the data sheet broken"] = self.broken
         if complaints := _complaints(self.console):
@@ -209,11 +203,7 @@ def test_program(
     if kind.control and live.alive and run.problems():
         run = _Run.of(live, kind, program).after(run)
     guests.note(kind, run.program)
-    for case, result in run.program.cases.items():
-        if result.result in (SKIP, XFAIL):
-            results.skip(case, result.reason)
-        else:
-            results.add(case, result.reason or "failed" if result.result == FAIL else None)
+    results.cases(run.program.cases)
     results.add(f"no rule of the data sheet broken in {program}", run.broken or None)
     _judge_console(results, program, run.console)
 
@@ -223,12 +213,6 @@ def _judge_boot(results: Results, kind: Kind, console: str) -> None:
     if kind.sign:
         absent = None if kind.sign in console else f"the console does not say '{kind.sign}'"
         results.add(f"{' '.join(kind.words)} is in effect", absent)
-
-
-def _absent(name: str, why: str) -> Program:
-    program = Program(name)
-    program.trouble("the guest is ready", why)
-    return program
 
 
 def _follower(program: str) -> Callable[[str], None]:

@@ -19,7 +19,7 @@ import pytest
 from testbed.boot import dmesg
 from testbed.boot.job import Job
 from testbed.boot.judge import Breach
-from testbed.boot.live import REQUESTS, Live
+from testbed.boot.live import Live
 from testbed.build import driver
 from testbed.build.kernel import UML
 from testbed.catalogue import MUTANTS_FEW
@@ -32,7 +32,6 @@ from testbed.suites.conftest import Ready
 
 FOLDER = "tools/testbed/mutants"
 _DRIVER = "drivers/net/ethernet/intel/ixgbe/rust"
-_RUNNER = "tools/testbed/guest/run_selftests.py"
 _REFUSED_BY = re.compile(r"^Refused-by: (\w+\.py.*)$", re.M)
 # The driver without a defect has to pass it.
 _CONTROL = "forward.py -t set_up"
@@ -95,9 +94,8 @@ def _objection(
     built = ready(UML, with_selftests=True)
     env = built.env
     made = driver.build(env, built.kernels[UML], _source(env, patch))
-    job = Job(env.clone / _RUNNER, "rust", timeout=_BOOT_TIME, modules=made.modules,
-              kernel_words=["kunit.enable=0"], selftests=built.selftests, judge=judge,
-              variables={"REQUESTS": f"/mnt/job/{REQUESTS}"})  # fmt: skip
+    job = Job(None, "rust", timeout=_BOOT_TIME, modules=made.modules,
+              selftests=built.selftests, judge=judge)  # fmt: skip
     with Step(f"{suite}: {program}"):
         live = Live(built.machine(UML, f"mutant-{suite}"), job)
         try:

@@ -12,7 +12,6 @@ from testbed.harness import ktap
 from testbed.harness.results import Results
 from testbed.host.ui import Step
 from testbed.selftests import ports
-from testbed.selftests.results import FAIL, SKIP, XFAIL
 from testbed.workshop import Workshop
 
 _CLONE = Path(__file__).resolve().parents[4]
@@ -34,8 +33,4 @@ def test_ports(
     with Step(f"ports: {program} on {where['NETIF']}"):
         found = ports.run(env, selftests, program, where)
     ktap.write(env.out / "results", f"ports-{Path(program).stem}", ktap.of_programs([found]))
-    for name, case in found.cases.items():
-        if case.result in (SKIP, XFAIL):
-            results.skip(name, case.reason)
-        else:
-            results.add(name, case.reason or "failed" if case.result == FAIL else None)
+    results.cases(found.cases)

@@ -118,6 +118,7 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.env = SimpleNamespace(clone=folder)
         self.log = folder / "console"
 
     def run(self, job: Job, on_line: Any) -> None:
@@ -191,7 +192,7 @@ def test_a_guest_can_be_ended(tmp_path: Path) -> None:
 
 
 def test_a_failed_boot_is_no_hang(tmp_path: Path) -> None:
-    machine = SimpleNamespace(log=tmp_path / "console")
+    machine = SimpleNamespace(log=tmp_path / "console", env=SimpleNamespace(clone=tmp_path))
 
     def run(_job: Job, _on_line: Any) -> None:
         raise Failure("no memory")
