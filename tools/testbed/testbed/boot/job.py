@@ -248,14 +248,19 @@ class Run:
         with log.open("wb") as file:
             child = proc.start(command, file, env=environment, descriptors=descriptors)
         lines = Follower(self.out, on_line)
-        model = self.model.pid if self.model is not None else None
-        processes = [child.pid, *([model] if model is not None else [])]
+        model = self.model and self.model.pid
+        processes = [child.pid, *([model] if model else [])]
         contention = Contention(processes)
+
+        def look() -> None:
+            lines.poll()
+            contention.look()
+
         try:
             on_start(child.pid)
             if self.job.on_processes:
                 self.job.on_processes(processes)
-            problem = self._wait(child, name, lines, began, contention)
+            problem = self._wait(child, name, began, look)
         finally:
             # User-Mode Linux would halt in its signal handler, and complain until it is killed.
             proc.stop(child, 0.0 if self.job.stop.is_set() else proc.GRACE)
@@ -264,19 +269,13 @@ class Run:
         return replace(outcome, waited=contention.share)
 
     def _wait(
-        self,
-        child: subprocess.Popen[bytes],
-        name: str,
-        lines: Follower,
-        began: float,
-        contention: Contention,
+        self, child: subprocess.Popen[bytes], name: str, began: float, look: Callable[[], None]
     ) -> str | None:
         """Wait for the end; returns the problem, if there is one."""
         ended: float | None = None
         while child.poll() is None:
             time.sleep(0.05)
-            lines.poll()
-            contention.look()
+            look()
             now = time.monotonic()
             if self.job.stop.is_set():
                 return "it was stopped"
@@ -303,20 +302,12 @@ class Run:
         if self.model is not None:
             logs.append(f"model: {self.model.log}")
         if code is None or problem:
-            raise Failure(
-                problem or f"{name} ended before the script did",
-                *[str(one) for one in found[:5]],
-                *_tail(log, 6),
-                *logs,
-            )
+            raise Failure(problem or f"{name} ended before the script did",
+                          *map(str, found[:5]), *_tail(log, 6), *logs)  # fmt: skip
         if code in _NO_DRIVER:
-            raise Failure(
-                _NO_DRIVER[code].format(
-                    driver=self.job.driver, name=name, pci_id=CARDS[self.job.card].pci_id
-                ),
-                *_tail(self.console, 6),
-                *logs,
-            )
+            driver, pci_id = self.job.driver, CARDS[self.job.card].pci_id
+            words = _NO_DRIVER[code].format(driver=driver, name=name, pci_id=pci_id)
+            raise Failure(words, *_tail(self.console, 6), *logs)
         broken = judge.breaches(self.model) if self.model is not None else []
         return Outcome(code, output, console, seconds, found, broken, results)
 
