@@ -249,8 +249,10 @@ def prepare_tree(env: Env) -> Tree:
     """The same for a caller that holds the lock exclusively."""
     manifest = tree.place(env) / "overlay.json"
     work = tree.prepare(env, overlay.manifest_files(manifest))
-    laid = overlay.apply(work, _wanted(env, work))
-    say(f"    overlay: {laid}")
+    wanted = _wanted(env, work)
+    laid = overlay.apply(work, wanted)
+    say(f"    overlay: {len(wanted)} files, {len(laid.written)} written, "
+        f"{len(laid.removed)} put back or removed")  # fmt: skip
     return work
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from testbed.env import short_hash
 from testbed.host.ui import Failure
@@ -26,19 +26,11 @@ KERNEL_FOLDERS = (
 _IGNORED_SUFFIXES = ("~", ".orig", ".rej", ".swp", ".pyc")
 
 
-@dataclass
-class Laid:
+class Laid(NamedTuple):
     """The changes made by laying the overlay."""
 
-    files: int = 0
-    written: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.files} files, {len(self.written)} written, "
-            f"{len(self.removed)} put back or removed"
-        )
+    written: list[str]
+    removed: list[str]
 
 
 def new_files(clone: Path) -> Iterator[str]:
@@ -119,7 +111,7 @@ def _put_back(tree: Tree, name: str) -> bool:
 def apply(tree: Tree, wanted: dict[str, bytes | None]) -> Laid:
     """Write files that differ from `wanted`, restore those no longer wanted."""
     before = manifest_files(tree.manifest)
-    laid = Laid(files=len(wanted))
+    laid = Laid([], [])
     # The union first: after an interruption the next call still has all names.
     _write_manifest(tree.manifest, sorted({*before, *wanted}))
     for name, content in wanted.items():

@@ -16,6 +16,8 @@ from testbed.host.ui import Failure, Step, say
 # The version of the series. With another one the patches may not apply.
 WANTED = (7, 3)
 _SOURCE = "linux-source-7.3"
+# Beside a copy of Debian's source: the name of that.
+_STAMP = "tree.stamp"
 # Leftovers of an earlier build inside the user's tree. The kernel refuses a
 # separate build folder next to such files.
 _BUILD_LEFTOVERS = (
@@ -73,33 +75,29 @@ def _tarball(env: Env) -> Path:
     )
 
 
-def _source_key(tarball: Path) -> str:
+def _source_key(env: Env) -> str:
+    tarball = _tarball(env)
     info = tarball.stat()
     return short_hash(tarball.name, str(info.st_size), str(int(info.st_mtime)))
 
 
 def _unpack(env: Env) -> Path:
     """Unpack Debian's source into the cache, once per version of it."""
-    tarball = _tarball(env)
-    base = env.cache / f"linux-{_source_key(tarball)}"
+    tarball, base = _tarball(env), _source(env)
     # The trees of the series and of OVERLAY=0 have one source, and locks of their own.
     with Lock(env.cache / f"{base.name}.lock", "the kernel source"):
-        if not base.is_dir():
-            _unpack_into(env, tarball, base)
+        if base.is_dir():
+            return base
+        part = base.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        with Step(f"kernel source: unpacking {tarball.name}"):
+            proc.run(
+                ["tar", "-xJf", tarball, "--strip-components=1", "--no-same-owner", "-C", part],
+                env.logs / "unpack.log", what="unpacking the kernel source",
+            )  # fmt: skip
+        part.rename(base)
     return base
-
-
-def _unpack_into(env: Env, tarball: Path, base: Path) -> None:
-    part = base.with_suffix(".part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    with Step(f"kernel source: unpacking {tarball.name}"):
-        proc.run(
-            ["tar", "-xJf", tarball, "--strip-components=1", "--no-same-owner", "-C", part],
-            env.logs / "unpack.log",
-            what="unpacking the kernel source",
-        )
-    part.rename(base)
 
 
 def _copy(env: Env, base: Path, work: Path, keep: list[str]) -> None:
@@ -107,37 +105,50 @@ def _copy(env: Env, base: Path, work: Path, keep: list[str]) -> None:
     work.mkdir(parents=True, exist_ok=True)
     exclude = work.parent / "overlay.exclude"
     exclude.write_text("".join(f"/{name}\n" for name in keep))
-    command: list[str | Path] = ["rsync", "-a", "--delete"]
     # Files of the cache are shared; the user's own are copied (and may lie on
     # another file system, to which there are no hard links).
-    if base.parent == env.cache:
-        command.append(f"--link-dest={base}")
-    command += [f"--exclude-from={exclude}"]
-    command += [f"--exclude={pattern}" for pattern in _BUILD_LEFTOVERS]
-    command += [f"{base}/", f"{work}/"]
-    proc.run(command, env.logs / "unpack.log", what="copying the kernel tree")
+    link = [f"--link-dest={base}"] if base.parent == env.cache else []
+    leftovers = [f"--exclude={pattern}" for pattern in _BUILD_LEFTOVERS]
+    proc.run(
+        [
+            "rsync",
+            "-a",
+            "--delete",
+            *link,
+            f"--exclude-from={exclude}",
+            *leftovers,
+            f"{base}/",
+            f"{work}/",
+        ],
+        env.logs / "unpack.log",
+        what="copying the kernel tree",
+    )
 
 
 def place(env: Env) -> Path:
     """The folder of the cache with this base's tree, builds and lock."""
-    if env.kdir is not None:
-        name = f"kdir-{short_hash(str(env.kdir))}"
-    else:
-        name = f"debian-{_source_key(_tarball(env))}"
-    if env.overlay_off:
-        name += "-plain"
-    return env.cache / name
+    kind, key = ("kdir", short_hash(str(env.kdir))) if env.kdir else ("debian", _source_key(env))
+    return env.cache / f"{kind}-{key}{'-plain' if env.overlay_off else ''}"
 
 
 def existing(env: Env) -> Tree | None:
     """The tree as prepared before, if it is up to date."""
     if env.kdir is not None:
         return None
-    folder, base = place(env), env.cache / f"linux-{_source_key(_tarball(env))}"
-    stamp = folder / "tree.stamp"
-    if not stamp.exists() or stamp.read_text() != base.name or not base.is_dir():
+    folder, base = place(env), _source(env)
+    if not (_is_copied(folder, base) and base.is_dir()):
         return None
     return Tree(base, folder / "tree", version_of(base)[2])
+
+
+def _source(env: Env) -> Path:
+    """The folder of the cache for Debian's source."""
+    return env.cache / f"linux-{_source_key(env)}"
+
+
+def _is_copied(folder: Path, base: Path) -> bool:
+    stamp = folder / _STAMP
+    return stamp.exists() and stamp.read_text() == base.name
 
 
 def prepare(env: Env, laid: list[str]) -> Tree:
@@ -154,9 +165,8 @@ def prepare(env: Env, laid: list[str]) -> Tree:
         return Tree(env.kdir, work, version)
     base = _unpack(env)
     _, _, version = version_of(base)
-    stamp = folder / "tree.stamp"
-    if not stamp.exists() or stamp.read_text() != base.name:
+    if not _is_copied(folder, base):
         with Step(f"kernel source: Linux {version}"):
             _copy(env, base, work, laid)
-        stamp.write_text(base.name)
+        (folder / _STAMP).write_text(base.name)
     return Tree(base, work, version)
