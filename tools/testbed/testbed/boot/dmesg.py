@@ -32,18 +32,22 @@ class Complaint:
         return f"{self.kind}: {self.line}"
 
 
+def unstamped(text: str) -> list[str]:
+    """The lines of a console without their time stamps."""
+    return [_STAMP.sub("", line.rstrip("\r")) for line in text.split("\n")]
+
+
 def complaints(text: str, ignore: tuple[str, ...] = ()) -> list[Complaint]:
     """Every complaint in the text of a console, in order.
 
     `ignore` holds kinds that a test provokes on purpose, for example "out of
     memory" under fault injection. Any other complaint still counts.
     """
-    lines = [_STAMP.sub("", line.rstrip("\r")) for line in text.split("\n")]
     found: list[Complaint] = []
     last = -_TRACE_REACH
     skipped = -_TRACE_REACH
     counting = True
-    for number, line in enumerate(lines):
+    for number, line in enumerate(unstamped(text)):
         if _PAUSE in line or _RESUME in line:
             counting = _RESUME in line
         if not counting:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from testbed.boot.dmesg import unstamped
 from testbed.selftests.results import FAIL, PASS, SKIP, XFAIL, Case, Program
 
-_STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[ *[CT]\d+\])? ?")
 _KTAP = re.compile(r"^ *(?:KTAP version \d|1\.\.\d+|(?:not )?ok \d|# )")
 _CASE = re.compile(r"^ +(not )?ok \d+ (\S+)(?: # SKIP ?(.*))?")
 _DIRECTIVES = {SKIP: " # SKIP", XFAIL: " # XFAIL"}
@@ -17,18 +17,16 @@ _DIRECTIVES = {SKIP: " # SKIP", XFAIL: " # XFAIL"}
 
 def of_console(console: str) -> str:
     """The lines of KTAP in a console's text, from the first version line on."""
-    lines = [_STAMP.sub("", line.rstrip("\r")) for line in console.split("\n")]
-    found = [line for line in lines if _KTAP.match(line)]
+    found = [line for line in unstamped(console) if _KTAP.match(line)]
     first = next((n for n, line in enumerate(found) if line.startswith("KTAP version")), None)
     return "".join(f"{line}\n" for line in found[first:]) if first is not None else ""
 
 
 def cases(console: str) -> list[tuple[str, Case]]:
     """The cases of a console's text, of suites in modules too: no plan has their number."""
-    lines = [_STAMP.sub("", line.rstrip("\r")) for line in console.split("\n")]
     return [
         (found[2], Case(FAIL if found[1] else SKIP if found[3] is not None else PASS))
-        for found in map(_CASE.match, lines)
+        for found in map(_CASE.match, unstamped(console))
         if found
     ]
 

@@ -43,6 +43,10 @@ class Results:
         """One test: passed if there is no problem; the first few are its reason."""
         self.add(name, "; ".join(map(str, islice(problems, _NAMED))) or None)
 
+    def says(self, name: str, words: str, console: str) -> None:
+        """One test: passed if the console has some words."""
+        self.add(name, None if words in console else f"the console does not say '{words}'")
+
     def cases(self, found: Mapping[str, Case]) -> None:
         """The cases of a program, each as one test."""
         for name, case in found.items():

@@ -211,8 +211,7 @@ def test_program(
 def _judge_boot(results: Results, kind: Kind, console: str) -> None:
     _judge_console(results, "boot and probe", console)
     if kind.sign:
-        absent = None if kind.sign in console else f"the console does not say '{kind.sign}'"
-        results.add(f"{' '.join(kind.words)} is in effect", absent)
+        results.says(f"{' '.join(kind.words)} is in effect", kind.sign, console)
 
 
 def _follower(program: str) -> Callable[[str], None]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.boot.dmesg import unstamped
 from testbed.harness.results import Results
 from testbed.host import proc
 from testbed.host.ui import say
@@ -24,7 +25,6 @@ _OFTEN = ("kcsan.skip_watch=500", "kcsan.udelay_task=200", "kcsan.udelay_interru
 _ENABLED = "kcsan: enabled early"
 _BEGIN = re.compile(r"BUG: KCSAN: (.*)")
 _END = re.compile(r"={20,}")
-_STAMP = re.compile(r"^\[ *\d+\.\d+\](\[ *[CT]\d+\])? ?")
 # Mangled names of Rust, and C functions around it.
 _OURS = re.compile(r"\b_R[A-Z]\w+|\brust_(?!helper_)\w+|alf_queue|qmempool|xmit_llist")
 # The core reads the state of a transmit queue by plain reads, with or without the queue's lock,
@@ -66,8 +66,7 @@ def races(console: str) -> list[Race]:
     """All reports in the text of a console."""
     found: list[Race] = []
     title, lines = "", list[str]()
-    for line in console.splitlines():
-        text = _STAMP.sub("", line.rstrip("\r"))
+    for text in unstamped(console):
         if begin := _BEGIN.search(text):
             title, lines = begin[1], []
         elif title and _END.search(text):
@@ -98,8 +97,7 @@ def test_kcsan(ready: Ready, results: Results) -> None:
     )  # fmt: skip
     build = ready(CONFIG).kernels[CONFIG].build
     results.add("Rust is watched", _instrumented(build / "rust/kernel.o"))
-    on = _ENABLED in outcome.console
-    results.add("KCSAN is at work", None if on else f"the console does not say '{_ENABLED}'")
+    results.says("KCSAN is at work", _ENABLED, outcome.console)
     found = races(outcome.console)
     ours = [f"{race.title}: {race.ours}" for race in found if race.ours]
     results.none("no data race in Rust", ours)
