@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -56,27 +56,26 @@ class Series:
     """One series of mails: its name, those that it needs, its patches."""
 
     name: str
-    needs: tuple[str, ...]
-    patches: tuple[Patch, ...]
+    needs: list[str]
     # The tree that it is sent to, which its subjects name.
     tree: str = ""
+    patches: list[Patch] = field(default_factory=list)
 
 
 def read_all(folder: Path) -> list[Series]:
     """The series that patches/series lists, in order."""
     path = folder / "series"
-    found: list[tuple[str, tuple[str, ...], list[Patch], str]] = []
+    found: list[Series] = []
     for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
         name = line.split("#")[0].strip()
         if not name:
             continue
         if head := _HEAD.fullmatch(name):
-            needs = tuple((head[3] or "").replace(",", " ").split())
-            unknown = [one for one in needs if one not in [series for series, *_ in found]]
-            if unknown:
+            needs = (head[3] or "").replace(",", " ").split()
+            if unknown := [one for one in needs if one not in [series.name for series in found]]:
                 raise Failure(f"{path} line {number}: {head[1]} needs {unknown[0]}, "
                               "which is not a series above it")  # fmt: skip
-            found.append((head[1], needs, [], head[2] or ""))
+            found.append(Series(head[1], needs, head[2] or ""))
             continue
         if not found:
             raise Failure(f"{path} line {number}: {name} stands above the first [series]")
@@ -85,8 +84,8 @@ def read_all(folder: Path) -> list[Series]:
                 f"{path} line {number} lists {name}, which does not exist",
                 f"add {folder / name} or take the line out",
             )
-        found[-1][2].append(Patch(folder / name, (folder / name).read_text(), found[-1][0]))
-    return [Series(name, needs, tuple(patches), to) for name, needs, patches, to in found]
+        found[-1].patches.append(Patch(folder / name, (folder / name).read_text(), found[-1].name))
+    return found
 
 
 def read_series(folder: Path) -> list[Patch]:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from testbed.harness.results import Results
 from testbed.selftests.kinds import KINDS, Kind
 from testbed.suites import test_e2e
 
@@ -40,7 +41,7 @@ class Guest:
         return []
 
 
-class Told:
+class Told(Results):
     """Guests and results of one call of test_program()."""
 
     def __init__(self, suite: str, guest: Guest) -> None:
