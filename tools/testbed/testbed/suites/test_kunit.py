@@ -58,7 +58,7 @@ def test_modules(ready: Ready, results: Results) -> None:
     built = ready(UML)
     for module in MODULES:
         # The name of a module begins those of its suites: leave out all others.
-        job = Job(_script(built, f"exec modprobe {module}"), "none", timeout=120, ports=0,
+        job = Job(_script(built, module, f"exec modprobe {module}"), "none", timeout=120, ports=0,
                   kernel_words=(*WORDS, f"kunit.filter_glob={module}*"))  # fmt: skip
         with Step(f"KUnit of {module} in User-Mode Linux"):
             outcome = built.uml(f"kunit-{module}").run(job)
@@ -73,8 +73,9 @@ def test_modules(ready: Ready, results: Results) -> None:
         results.none(f"{module}: the kernel does not complain", outcome.complaints)
 
 
-def _script(built: Built, command: str) -> Path:
-    script = built.env.logs / "kunit.sh"
+def _script(built: Built, name: str, command: str) -> Path:
+    # A file of its own: other lanes boot at the same time.
+    script = built.env.logs / f"{name}.sh"
     script.write_text(f"#!/bin/sh\n{command}\n")
     return script
 
@@ -95,7 +96,7 @@ def run(
     """Boot a kernel, and report the results of its tests; `judge` explains the last two."""
     built = ready(config)
     # KUnit has run before the script.
-    job = Job(_script(built, "true"), "none", timeout=seconds, ports=0, cpus=cpus,
+    job = Job(_script(built, name, "true"), "none", timeout=seconds, ports=0, cpus=cpus,
               accel=built.accel(config), kernel_words=(*WORDS, *words))  # fmt: skip
     with Step(f"KUnit and doc examples {where}"):
         outcome = built.machine(config, name).run(job)

@@ -82,7 +82,7 @@ def races(console: str) -> list[Race]:
 
 def _instrumented(file: Path) -> str | None:
     """The reason why an object of Rust is not watched, or None."""
-    calls = proc.output(["llvm-nm", "--undefined-only", file]) or ""
+    calls = proc.output(["llvm-nm", "--undefined-only", file], timeout=300) or ""
     missing = [name for name in ("__tsan_read8", "__tsan_write8", "__tsan_volatile_read8")
                if name not in calls]  # fmt: skip
     return f"{file.name} has no calls of {', '.join(missing)}" if missing else None
