@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs one verb of the Makefile: testbed/verbs/VERB.py, function main."""
 
-from __future__ import annotations
-
 import importlib
 import signal
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The builds that the verbs share, from a clone to a bootable kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

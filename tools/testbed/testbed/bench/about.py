@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The tables of RESULTS.md, from about.toml: titles, references, targets, and sentences."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -5,8 +5,6 @@ guest/forward_bench.py measures there. This module has the cases and makes rows,
 nanoseconds per packet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A guest that measures: progress while it runs, complaints afterwards."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

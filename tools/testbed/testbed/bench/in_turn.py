@@ -6,8 +6,6 @@ both drivers are loaded; a program of guest/ measures there. A benchmark gives i
 cases, and turns the guest's lines into rows: ours is Rust, the reference is C.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence

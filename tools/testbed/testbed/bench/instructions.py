@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make bench ONLY=insn: instructions per forwarded or sent packet, both drivers in one boot."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple

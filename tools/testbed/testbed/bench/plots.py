@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Draws tables of make bench: curves of cases that differ in a number."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@
 make results renders both; make bench and make demo do so with RECORD=1.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Callable, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Adds up the rounds of the demo: one record per driver, and ratios."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ The ports of a driver are the ends of a cable; guest/tcp_bench.py measures there
 This module has the cases and makes rows, in megabits of payload per second.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Decides between KVM and TCG by a short real boot."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

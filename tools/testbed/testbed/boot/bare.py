@@ -4,8 +4,6 @@
 KUnit runs before the kernel looks for its root file system, and can end the machine.
 """
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Sequence

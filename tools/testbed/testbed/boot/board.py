@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The boards that QEMU emulates, one for each architecture."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

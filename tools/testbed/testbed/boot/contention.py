@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """How long processes have waited for a processor: what was measured meanwhile is disturbed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _PROC = Path("/proc")

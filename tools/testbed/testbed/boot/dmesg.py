@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Finds every kernel complaint in a console log."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A job for a machine, its run, its outcome."""
 
-from __future__ import annotations
-
 import itertools
 import shlex
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The judge of the NIC model: rules of the datasheet that the driver has broken."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

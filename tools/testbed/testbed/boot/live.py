@@ -5,8 +5,6 @@ The host puts each request into a folder that the guest polls (guest/run_selftes
 program's output comes back as the output of the guest's script.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The parts common to every kind of machine: the folder of a run, the model, the outcome."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from abc import ABC, abstractmethod

@@ -8,8 +8,6 @@ are virtio devices that carry PCI, and serial lines lead to the model's control
 socket.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ threads: its clock goes on while other processes run. A serial line answers each
 line from the guest with nanoseconds of processor time.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import socket

@@ -7,8 +7,6 @@ output and exit code come back through virtio ports, apart from the console,
 which is kept whole and searched for kernel complaints.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The architectures that kernels are built for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -21,8 +21,6 @@ of the misuse alone. A case with "pass" has none: it shows correct use.
 The flags are those with which the kernel's build compiled one of its modules.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

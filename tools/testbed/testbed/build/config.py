@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Kernel configurations: fragments, and the symbols that they ask for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

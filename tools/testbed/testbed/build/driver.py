@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """DRIVER=path: builds a driver of the user's own as an external module."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -5,8 +5,6 @@ With W=1 the kernel's build would read the comments of every file, too, and comp
 bindings again. So files are compiled as the build did, but with W=1's flags and no output.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable

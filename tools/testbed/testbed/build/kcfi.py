@@ -11,8 +11,6 @@ is compiled by both compilers.
 This takes seconds, and a kernel that was built without CONFIG_CFI.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence

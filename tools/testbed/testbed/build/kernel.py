@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Configures and builds the kernel in a folder of the cache."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Memory orderings in the kernel's sources, and mutants in which one of them is weaker."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Collection, Iterator

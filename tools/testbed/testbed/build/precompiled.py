@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Compilers that make a kernel's first build short: see tools/testbed/precompiled."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

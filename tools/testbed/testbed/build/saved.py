@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The compiler's commands that the kernel's build keeps in .cmd files."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from itertools import takewhile

@@ -5,8 +5,6 @@ The kernel's `make kselftest-install` does it, from the overlaid tree. Some arti
 their sources, so it works in a copy of the tree, made of hard links, and leaves the tree alone.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

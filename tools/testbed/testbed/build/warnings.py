@@ -5,8 +5,6 @@ A crate that is not compiled again prints nothing, but its warnings stay true:
 they are kept until the next time that the crate is compiled.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path, PurePosixPath

@@ -7,8 +7,6 @@ record to its counters. The records are found in memory by their content, wherev
 loaded to.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections import Counter

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds whose Rust functions count how often they are entered."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 # Counters are inserted before functions are inlined. They are read from memory: no runtime that

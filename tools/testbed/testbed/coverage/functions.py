@@ -4,8 +4,6 @@
 All instances of a generic function are one. A closure belongs to the function around it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

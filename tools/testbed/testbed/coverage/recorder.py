@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The functions that each program of a guest enters, in a file of each lane."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

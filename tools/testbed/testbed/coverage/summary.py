@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The record of a run: entered functions by part of the sources and by program, and its text."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Iterable, Mapping, Set

@@ -7,8 +7,6 @@ that were skipped in the recorded run are marked; another that is skipped now is
 its reason is the machine's.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """out/results/*.ktap: the results of a boot, for KernelCI and other readers of KTAP."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@ for the next one. An emulated machine keeps a whole processor busy: the suites o
 kernel are one group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 # The most lanes, however many processors there are.

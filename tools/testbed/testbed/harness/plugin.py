@@ -5,8 +5,6 @@ It is loaded into the process that counts and into those that xdist starts, one 
 output of a lane goes to the terminal immediately, behind the lane's number.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import sys

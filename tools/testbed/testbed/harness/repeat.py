@@ -4,8 +4,6 @@
 A test that fails now and then without a defect of the code is a defect itself; this finds it.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter

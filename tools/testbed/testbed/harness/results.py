@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Many results of one item: a boot has hundreds, with names known only then."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from typing import Literal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The scheduler of groups, for xdist."""
 
-from __future__ import annotations
-
 from xdist.scheduler import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 

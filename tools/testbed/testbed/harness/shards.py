@@ -5,8 +5,6 @@ A part is a piece of the whole order and has whole groups, which are the suites 
 example: few machines of a matrix have to build the same kernel.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

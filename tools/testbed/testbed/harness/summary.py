@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Output of make test: failures at once, each suite's sum, one line at the end."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Work in a thread beside the work of the caller."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor

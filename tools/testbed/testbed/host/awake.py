@@ -6,8 +6,6 @@ long to come back. A process of the idle scheduling class keeps the processor
 busy, and yields to any other process at once.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The output folder belongs to one call of make at a time: two would mix logs and results."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Programs that the build root does not have: of a newer Debian, or needed by few."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Sequence

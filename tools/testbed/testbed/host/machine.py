@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Describes the machine and the kernel of a measurement, so that figures can be compared."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

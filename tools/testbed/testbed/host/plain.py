@@ -5,8 +5,6 @@ tools/buildroot makes one of each name with mmdebstrap, before the build root is
 trial has a copy.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

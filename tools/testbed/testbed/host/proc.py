@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs tools with their output in a log, and reports failures."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -2,8 +2,6 @@
 """Runs the kernel's own tests of drivers, with one driver: in User-Mode Linux, or in QEMU if they
 need features that User-Mode Linux lacks."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import shutil

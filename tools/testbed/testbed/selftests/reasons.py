@@ -5,8 +5,6 @@ The rules are in reasons.txt. A case without a rule is listed as not explained. 
 same words with both drivers is never booked against the Rust driver, whatever its rule says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """out/selftests.json: the results of both drivers, and their table."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@ Every case has a result, a skip its reason, and a failure the words of the check
 program that ends without a result for a case that it announced has failed there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

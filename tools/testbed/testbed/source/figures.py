@@ -5,8 +5,6 @@ A place for one is {RECORD / PATH}, or {RECORD / PATH : FORMAT} for the number a
 patches/README explains it.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import textwrap

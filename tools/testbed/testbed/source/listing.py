@@ -8,8 +8,6 @@ that later topics bring, the lines that do only that come with these topics:
   pub use self::name::Item;   alone, or as an entry of pub use self::{ ... }
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Container

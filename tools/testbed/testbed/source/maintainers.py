@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Entries of MAINTAINERS: one for each series, which grows with the files of its topics."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ build after a small change is a small build. All contents are computed before
 the first file is written: an error leaves the tree as it was.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ The tree may have the series applied, or some of its topics, with changes on top
 those are kept. A topic that is incomplete in the tree is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

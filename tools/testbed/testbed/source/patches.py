@@ -4,8 +4,6 @@
 patches/README explains the files of a topic and of a series.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

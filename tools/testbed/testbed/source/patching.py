@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Reads patches/series and applies the patches, without fuzz."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field

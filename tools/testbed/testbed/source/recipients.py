@@ -8,8 +8,6 @@ The script compiles all patterns anew for each file, and all keywords for each l
 gets no entries that cannot match: that makes it more than ten times as fast.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

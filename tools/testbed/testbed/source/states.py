@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The kernel's files after each topic of a series, without the series beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path

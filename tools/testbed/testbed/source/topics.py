@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The topics of the series: each is one patch with the new files that go with it."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The kernel tree: Debian's source or the user's own, never changed itself."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ the one that deleted it, so that the content for a part of the topics is a choic
 lines: no context has to fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Fixtures: builds that are shared between tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

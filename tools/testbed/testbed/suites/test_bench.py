@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Every benchmark, one short round each, not judged by speed: the machine need not be quiet."""
 
-from __future__ import annotations
-
 import pytest
 
 from testbed.bench import in_turn, tcp

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds the tree after every topic of a series, so that git bisect works upstream."""
 
-from __future__ import annotations
-
 import pytest
 
 from testbed.build import kernel

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The demo in small, with its limits."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make deb, as a user has it: in plain roots, its packages on a machine, and the container."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence

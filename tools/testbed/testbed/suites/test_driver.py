@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The driver of the tutorial, built and tried as in the tutorial."""
 
-from __future__ import annotations
-
 import pytest
 
 from testbed.boot.job import Job

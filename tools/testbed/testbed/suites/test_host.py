@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Suites that need no kernel: tests of the Rust crates in tools/, and linters."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@
 Such a kernel runs in the suite cfi of test_other_kernels.py.
 """
 
-from __future__ import annotations
-
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

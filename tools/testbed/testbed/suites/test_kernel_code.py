@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Suites that check the kernel code: formatting, clippy, checkpatch, misuse."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

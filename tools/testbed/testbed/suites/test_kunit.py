@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """KUnit and the examples of the documentation, judged by the kernel's own kunit.py."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Container, Iterator, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Checks the litmus tests of the clone with herd7 and the kernel's memory model."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -6,8 +6,6 @@ of drivers/net/hw that notices it, with its arguments. It is built as an externa
 takes seconds. JUDGE=0 shows which of them live without the judge of the model.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

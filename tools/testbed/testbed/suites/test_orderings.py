@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Weakens each memory ordering of the lock-free code, and expects the model check to notice."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

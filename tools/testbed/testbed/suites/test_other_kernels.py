@@ -5,8 +5,6 @@ other architectures.
 Their end-to-end tests are in test_e2e.py.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

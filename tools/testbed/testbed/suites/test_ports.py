@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The selftests for any port with a peer, here: a real card, and a second machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

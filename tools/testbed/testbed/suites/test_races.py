@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """KUnit on four processors of a kernel that looks for data races (KCSAN)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

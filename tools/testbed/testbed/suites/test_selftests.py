@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The kernel's own tests of drivers: none may do harm. Their results are a record."""
 
-from __future__ import annotations
-
 import pytest
 
 from testbed.env import Env

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The register accesses of both drivers, from probe to remove."""
 
-from __future__ import annotations
-
 import pytest
 
 from testbed.build.driver import Driver

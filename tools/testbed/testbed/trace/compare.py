@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make run TRACE=1: boots User-Mode Linux with each driver in turn, and compares their accesses."""
 
-from __future__ import annotations
-
 import json
 
 from testbed.bench.guest import measure

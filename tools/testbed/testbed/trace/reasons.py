@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Why an access is made by one driver only: the table in reasons.rst."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

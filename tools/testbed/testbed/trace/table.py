@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The accesses of two drivers as text, side by side, and as a record."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make bench: benchmarks in User-Mode Linux, instruction counts, tables, plots."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make deb: kernel packages for a machine with a real card."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

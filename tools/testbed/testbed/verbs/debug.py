@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make debug: the guest of make shell and make run, with gdb's stub."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make demo: both drivers forward packets in the same kernel, compared."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make lint: the linters alone."""
 
-from __future__ import annotations
-
 from testbed.env import Env
 from testbed.harness.summary import Summary
 from testbed.verbs import test

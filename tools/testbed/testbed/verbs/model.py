@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make model: the modelled card for one's own QEMU or User-Mode Linux."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

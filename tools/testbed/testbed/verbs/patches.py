@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make patches: the kernel series as mails for git am."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

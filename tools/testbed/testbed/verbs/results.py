@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make results: RESULTS.md and the generated parts of README.md, rendered from the records."""
 
-from __future__ import annotations
-
 from testbed.bench import record, report
 from testbed.env import Env
 from testbed.host.ui import say

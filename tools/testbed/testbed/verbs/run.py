@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make run: a script of the user's in a guest."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make shell: a prompt in a guest."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make test: pytest with the testbed's plugin, in lanes, and one line at the end."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ The same cells as in qdisc.py, with senders of pktgen. Each of them has a virtua
 own, and all virtual processors run at once.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

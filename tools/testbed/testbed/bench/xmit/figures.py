@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Senders in front of a sink or a simulated ring: from the lines of the module to figures."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

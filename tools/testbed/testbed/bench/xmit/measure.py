@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """make bench ONLY=xmit: senders race on two CPUs of User-Mode Linux."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from statistics import median

@@ -9,8 +9,6 @@ sockets that take one, or batches of them; then possibly more than there are pro
 guest/qdisc_bench.py measures; this module selects the cases and makes the rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

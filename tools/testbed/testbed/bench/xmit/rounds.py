@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Rounds measured by a guest, design by design: from its lines to rows and sentences."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
