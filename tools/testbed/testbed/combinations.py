@@ -6,7 +6,6 @@ As in settings.py, the standard library of Python 3.9 has to do.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from testbed.boot.card import CARDS
 from testbed.catalogue import BENCHES, DEB_PARTS, LINTERS, MUTANTS_FEW, SUITES
-from testbed.host.ui import Failure
+from testbed.host.ui import Failure, similar
 from testbed.selftests import kinds
 
 if TYPE_CHECKING:
@@ -134,9 +133,8 @@ def _unknown(
     only: str, why: str, suite: str, word: str, known: Iterable[str], there: str
 ) -> Failure:
     """A name that is not there: a similar one, and all of them."""
-    near = difflib.get_close_matches(word, known, 1)
-    similar = [f"did you mean {suite}{near[0]}?"] if near else []
-    return Failure(f"ONLY={only}: {why}", *similar, f"{there} {', '.join(known)}")
+    hints = *similar(word, known, suite), f"{there} {', '.join(known)}"
+    return Failure(f"ONLY={only}: {why}", *hints)
 
 
 def _parts(suite: str) -> Sequence[str] | None:

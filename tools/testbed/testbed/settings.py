@@ -17,7 +17,6 @@ Python (3.9 or later; this file needs only its standard library).
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sys
@@ -26,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.combinations import together
-from testbed.host.ui import Failure
+from testbed.host.ui import Failure, similar
 from testbed.source import tags
 
 HELP = (Path(__file__).parent / "help.txt").read_text(encoding="utf-8")
@@ -286,9 +285,8 @@ def _known(verb: str, given: Iterable[str]) -> None:
     for name in given:
         if name in VARIABLES or name in INTERNAL or name == "SHELL":
             continue
-        near = difflib.get_close_matches(name.upper(), VARIABLES, 1)
-        hint = f"did you mean {near[0]}?" if near else "make help lists the variables"
-        raise Failure(f"{name}: there is no such variable", hint)
+        hints = similar(name.upper(), VARIABLES) or ["make help lists the variables"]
+        raise Failure(f"{name}: there is no such variable", *hints)
 
 
 def child_environment(**more: str) -> dict[str, str]:

@@ -6,9 +6,11 @@ Concurrent work runs in lanes, a process each: their lines begin with the lane's
 
 from __future__ import annotations
 
+import difflib
 import sys
 import threading
 import time
+from collections.abc import Iterable
 
 # Since the machine's start, as in /proc/uptime: other processes know this clock, too.
 _start = time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -30,6 +32,11 @@ class Failure(Exception):
     def on_one_line(self) -> str:
         """The message and the hints."""
         return " | ".join([str(self), *filter(None, self.hints)])
+
+
+def similar(word: str, known: Iterable[str], before: str = "") -> list[str]:
+    """A hint at the name that was meant, if one is similar; `before` stands in front of it."""
+    return [f"did you mean {before}{one}?" for one in difflib.get_close_matches(word, [*known], 1)]
 
 
 class OutOfTime(Failure):

@@ -2,7 +2,6 @@
 """Runs the kernel's own tests of drivers, with one driver: in User-Mode Linux, or in QEMU if they
 need features that User-Mode Linux lacks."""
 
-import difflib
 import re
 import shutil
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from testbed.build.selftests import Selftests
 from testbed.env import Env
 from testbed.host import debian
 from testbed.host.tables import rows
-from testbed.host.ui import Failure, Step, say
+from testbed.host.ui import Failure, Step, say, similar
 from testbed.selftests import record
 from testbed.selftests.results import FAIL, SKIP, Program, parse, silent
 from testbed.workshop import Built
@@ -105,12 +104,8 @@ def chosen(names: Sequence[str], words: Sequence[str]) -> list[str]:
         # As in other suites, .py may be left out.
         program = known.get(word) or known.get(f"{word}.py")
         if program is None:
-            near = difflib.get_close_matches(word, known, 1)
-            raise Failure(
-                f"ONLY=selftests/{word}: the tree has no such program",
-                *([f"did you mean selftests/{near[0]}?"] if near else []),
-                f"it has {', '.join(known)}",
-            )
+            hints = *similar(word, known, "selftests/"), f"it has {', '.join(known)}"
+            raise Failure(f"ONLY=selftests/{word}: the tree has no such program", *hints)
         found.append(program)
     return list(dict.fromkeys(found)) or list(names)
 

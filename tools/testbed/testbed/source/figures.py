@@ -5,7 +5,6 @@ A place for one is {RECORD / PATH}, or {RECORD / PATH : FORMAT} for the number a
 patches/README explains it.
 """
 
-import difflib
 import re
 import textwrap
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from testbed.bench import record
 from testbed.bench.record import Circumstances, Content
-from testbed.host.ui import Failure
+from testbed.host.ui import Failure, similar
 
 # The width of a message.
 WIDTH = 75
@@ -58,10 +57,9 @@ class Figures:
             value, unit = self._value(path)
         except Unknown as error:
             part, known = error.args
-            near = difflib.get_close_matches(part, known, 1)
             raise Failure(
                 f"{file}: {{{place}}} is in no record: there is no {part}",
-                *(f"did you mean {one}?" for one in near),
+                *similar(part, known),
                 f"there are {', '.join(dict.fromkeys(known))}",
                 f"the records are in {record.FOLDER}; patches/README explains such places",
             ) from None

@@ -6,8 +6,9 @@ As in settings.py, the standard library of Python 3.9 has to do.
 
 from __future__ import annotations
 
-import difflib
 import re
+
+from testbed.host.ui import similar
 
 # Those of a single patch, such as Fixes, are in its message.
 KNOWN = ("Acked-by", "Cc", "Reviewed-by", "Suggested-by", "Tested-by")
@@ -34,9 +35,8 @@ def _mistake(tag: str) -> list[str]:
     if name.lower() == "signed-off-by":
         return ["Signed-off-by is the sender's own", 'AUTHOR="Name <mail>" adds it']
     if name not in KNOWN:
-        near = difflib.get_close_matches(name, KNOWN, 1)
-        hint = [f"did you mean {near[0]}?"] if near else []
-        return [f"{name} is no tag for all mails", *hint, f"there are {', '.join(KNOWN)}"]
+        hints = *similar(name, KNOWN), f"there are {', '.join(KNOWN)}"
+        return [f"{name} is no tag for all mails", *hints]
     if not _PERSON.fullmatch(person):
         return [f"{name} is followed by {person or 'nothing'}, not by a name and address", _EXAMPLE]
     return []
