@@ -16,13 +16,8 @@ WANTED = (7, 3)
 _SOURCE = "linux-source-7.3"
 # Beside a copy of Debian's source: the name of that.
 _STAMP = "tree.stamp"
-# Leftovers of an earlier build inside the user's tree. The kernel refuses a
-# separate build folder next to such files.
-_BUILD_LEFTOVERS = (
-    ".git", "/.config", "/.config.old", "/.version", "/include/config/", "/include/generated/",
-    "/arch/*/include/generated/", "/debian/", "*.o", "*.a", "*.ko", "*.mod", "*.mod.c", "*.order",
-    "*.symvers", "*.rmeta", ".*.cmd", ".*.d", "*.orig", "*.rej", "/vmlinux*", "/System.map",
-)  # fmt: skip
+# Patterns for rsync.
+_LEFTOVERS = Path(__file__).with_name("leftovers.txt")
 
 
 @dataclass(frozen=True)
@@ -46,17 +41,10 @@ class Tree:
 
 
 def version_of(tree: Path) -> tuple[int, int, str]:
-    """Version, patch level and full name from the tree's Makefile."""
-    makefile = tree / "Makefile"
-    try:
-        text = makefile.read_text(errors="replace")[:4000]
-    except OSError as error:
-        raise Failure(f"{tree} is no kernel tree: it has no readable Makefile") from error
+    """Version, patch level and full name from the tree's Makefile, as settings.py has found it."""
+    text = (tree / "Makefile").read_text(errors="replace")[:4000]
     found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)", text, re.M))
-    try:
-        major, minor = int(found["VERSION"]), int(found["PATCHLEVEL"])
-    except (KeyError, ValueError) as error:
-        raise Failure(f"{makefile} names no kernel version: is this a kernel tree?") from error
+    major, minor = int(found["VERSION"]), int(found["PATCHLEVEL"])
     full = f"{major}.{minor}.{found.get('SUBLEVEL', '0')}{found.get('EXTRAVERSION', '')}"
     return major, minor, full
 
@@ -105,22 +93,10 @@ def _copy(env: Env, base: Path, work: Path, keep: list[str]) -> None:
     exclude.write_text("".join(f"/{name}\n" for name in keep))
     # Files of the cache are shared; the user's own are copied (and may lie on
     # another file system, to which there are no hard links).
-    link = [f"--link-dest={base}"] if base.parent == env.cache else []
-    leftovers = [f"--exclude={pattern}" for pattern in _BUILD_LEFTOVERS]
-    proc.run(
-        [
-            "rsync",
-            "-a",
-            "--delete",
-            *link,
-            f"--exclude-from={exclude}",
-            *leftovers,
-            f"{base}/",
-            f"{work}/",
-        ],
-        env.logs / "unpack.log",
-        what="copying the kernel tree",
-    )
+    options = [f"--link-dest={base}"] if base.parent == env.cache else []
+    options += [f"--exclude-from={exclude}", f"--exclude-from={_LEFTOVERS}"]
+    command = ["rsync", "-a", "--delete", *options, f"{base}/", f"{work}/"]
+    proc.run(command, env.logs / "unpack.log", what="copying the kernel tree")
 
 
 def place(env: Env) -> Path:
