@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """make bench ONLY=forward: both drivers forward natively, in turn, in one guest.
 
-guest/forward_bench.py measures there. This module has the cases and makes rows, in
+guest/forward_bench.py measures there the cases of forward.toml. This module makes rows, in
 nanoseconds per packet.
 """
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from testbed.bench.in_turn import Cell, Figure, InTurn, Machine, collect
@@ -20,45 +22,20 @@ OPTIONS_EVENTS = "forward-option-events"
 # The same with so many packets under way, and what happens per packet.
 WINDOW, WINDOW_COST, WINDOW_EVENTS = "window", "window-cost", "window-events"
 EVENTS = ("lost", "drops", "requeues", "interrupts", "doorbells")
-# The rules of the driver were chosen with some of them; 24, 48, 96 and 512 are others.
-WINDOWS = (1, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 4096)
 _FRAMES = 100_000
-# Packets for a doorbell, of pktgen.
-BURSTS = (8, 32)
+_CASES: dict[str, dict[str, Cell]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 _ONE, _MANY = "1 flow", "64 flows"
 
 
 def cells(machine: Machine) -> list[Cell]:
     """The cases of a guest."""
-
-    def cell(name: str, kind: str, **more: Any) -> Cell:
-        return {"case": f"{name} {machine.suffix}", "kind": kind, "frames": _FRAMES, **more}
-
     if machine.queues:
-        # One flow has one queue: the reference for many flows on several queues.
-        return [cell(_ONE, "forward", flows=1), cell(_MANY, "forward", flows=64)]
-    found = [cell(_ONE, "forward"), cell(_MANY, "forward", flows=64)]
-    if machine.cpus > 1:
-        return found
-    found += [
-        cell("drop", "drop", frames=2 * _FRAMES),
-        # With another CPU for the process, the spread includes everything on two processors.
-        cell("UDP sink", "sink"),
-        cell("transmit", "transmit"),
-        *[cell(f"transmit burst {burst}", "transmit", burst=burst) for burst in BURSTS],
-        cell("latency", "latency", frames=4000),
-    ]
-    if machine.shared:
-        found += [
-            # A search is many measurements: a few of them are enough.
-            cell("loss-free", "lossless", pairs=3),
-            cell("GRO", "forward", option="GRO", frames=6 * _FRAMES),
-        ]
-    for window in WINDOWS:
-        # A short loop takes its time per turn.
-        frames = min(2 * _FRAMES, max(4 * _FRAMES * window // 128, _FRAMES // 20))
-        found.append(cell(f"window {window}", "window", frames=frames, window=window))
-    return found
+        parts = ["queues"]
+    else:
+        alone = ["1 cpu", *(["1 cpu shared tails"] if machine.shared else []), "windows"]
+        parts = ["default queues", *(alone if machine.cpus == 1 else [])]
+    return [{"case": f"{name} {machine.suffix}", "frames": _FRAMES, **one}
+            for part in parts for name, one in _CASES[part].items()]  # fmt: skip
 
 
 MACHINES = tuple(
