@@ -25,10 +25,7 @@ class Machine(ABC):
         self._model_log = fresh_log(env, f"nicmodel-{name}")
 
     def run(
-        self,
-        job: Job,
-        on_line: OnLine | None = None,
-        on_copied: Callable[[], None] = lambda: None,
+        self, job: Job, on_line: OnLine | None = None, on_copied: Callable[[], None] = lambda: None
     ) -> Outcome:
         """Boot, run the job's script, power off.
 

@@ -33,12 +33,7 @@ RUST_FLAGS = (
 )
 # Any C object of the kernel proper: for its flags.
 _C_OBJECT = "kernel/.params.o.cmd"
-_HEADERS = (
-    "linux/ethtool.h",
-    "linux/netdevice.h",
-    "linux/pci.h",
-    "net/netdev_queues.h",
-)
+_HEADERS = ("linux/ethtool.h", "linux/netdevice.h", "linux/pci.h", "net/netdev_queues.h")
 # The structures whose fields the abstractions of network drivers fill.
 STRUCTS = (
     "dev_pm_ops",

@@ -10,13 +10,7 @@ from pathlib import Path
 
 from testbed.boot.card import CARDS, MODELLED
 from testbed.build import arch, precompiled, warnings
-from testbed.build.config import (
-    Fragment,
-    extra_fragments,
-    fragments,
-    merged,
-    missing_symbols,
-)
+from testbed.build.config import Fragment, extra_fragments, fragments, merged, missing_symbols
 from testbed.coverage import flags
 from testbed.env import Env, short_hash
 from testbed.host import proc
@@ -268,11 +262,7 @@ def finished(env: Env, work: Tree, config: str, modules: Sequence[str] = ()) -> 
 
 
 def build(
-    env: Env,
-    work: Tree,
-    config: str,
-    watch: Watch | None = None,
-    modules: Sequence[str] = (),
+    env: Env, work: Tree, config: str, watch: Watch | None = None, modules: Sequence[str] = ()
 ) -> Kernel:
     """Build the kernel and its modules, or some of them. The caller holds the tree's lock, and
     that of the build exclusively.
@@ -328,12 +318,7 @@ def _state(env: Env, work: Tree, config: str, modules: Sequence[str] = ()) -> st
 
 
 def _make(
-    env: Env,
-    kernel: Kernel,
-    step: Step,
-    *targets: str,
-    more: Watch | None = None,
-    **variables: str,
+    env: Env, kernel: Kernel, step: Step, *targets: str, more: Watch | None = None, **variables: str
 ) -> None:
     """Make targets of a configured kernel, with the number of built files as progress."""
 

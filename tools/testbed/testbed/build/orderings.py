@@ -33,7 +33,7 @@ EQUIVALENT = {
         "by it protects nothing (COMBINER+last+next+early.litmus). The full barrier orders what "
         "the combiner does afterwards against senders that rely on it: COMBINER+wake+take.litmus, "
         "and COMBINER+wake+take+acquire.litmus shows that an acquire is too weak for that"
-    ),
+    )
 }
 
 

@@ -128,9 +128,7 @@ def _hint(log: Path) -> str:
 
 
 def _wait(
-    child: subprocess.Popen[bytes],
-    deadline: float | None,
-    watch: Callable[[], None] | None,
+    child: subprocess.Popen[bytes], deadline: float | None, watch: Callable[[], None] | None
 ) -> int | None:
     while True:
         try:

@@ -106,8 +106,7 @@ def _is_there(topic: Topic, clone: Path, base: Path, reverted: set[str]) -> bool
     if patched or any(_same(clone, base, file) for file in topic.files):
         return True
     raise Failure(
-        f"{present[0]} exists in the tree, but is not the one of the topic {topic.name}",
-        _WAY_OUT,
+        f"{present[0]} exists in the tree, but is not the one of the topic {topic.name}", _WAY_OUT
     )
 
 

@@ -7,15 +7,7 @@ from pathlib import Path
 
 from testbed.host.ui import Failure
 from testbed.source import listing, maintainers
-from testbed.source.patching import (
-    Series,
-    as_bytes,
-    as_text,
-    read,
-    read_all,
-    touched_files,
-    weave,
-)
+from testbed.source.patching import Series, as_bytes, as_text, read, read_all, touched_files, weave
 from testbed.source.topics import Topic, check, topics
 
 Files = dict[str, bytes | None]

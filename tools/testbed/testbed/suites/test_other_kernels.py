@@ -41,8 +41,7 @@ _ARM = "CPU: ARMv7 Processor"
 
 
 @pytest.mark.parametrize(
-    "config",
-    [pytest.param(name, id=name, marks=pytest.mark.suite(name)) for name in _SIGNS],
+    "config", [pytest.param(name, id=name, marks=pytest.mark.suite(name)) for name in _SIGNS]
 )
 def test_kunit(ready: Ready, results: Results, config: str) -> None:
     """KUnit and the examples of the documentation."""

@@ -26,10 +26,7 @@ _QDISCS = {
     "pfifo": ["pfifo", "limit", "10000"],
 }
 C, RUST = "c", "rust"
-LABELS = {
-    C: "list of __dev_xmit_skb()",
-    RUST: "list in Rust",
-}
+LABELS = {C: "list of __dev_xmit_skb()", RUST: "list in Rust"}
 PAIRS = (Pair(BENCH, RUST, C),)
 
 
