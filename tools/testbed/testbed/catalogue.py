@@ -7,11 +7,13 @@ from pathlib import Path
 
 from testbed.host.tables import rows
 
-_ROWS = rows(Path(__file__).with_name("suites.txt"), 3)
+_ROWS = rows(Path(__file__).with_name("suites.txt"), 4)
 # The suites of make test, in their order; those that it runs by itself; those that need ONLY=.
-SUITES = {name: text for name, _, text in _ROWS}
-TIER = frozenset(name for name, when, _ in _ROWS if when == "tier")
-ON_REQUEST = frozenset(name for name, when, _ in _ROWS if when == "request")
+SUITES = {name: text for name, _, _, text in _ROWS}
+TIER = frozenset(name for name, when, _, _ in _ROWS if when == "tier")
+ON_REQUEST = frozenset(name for name, when, _, _ in _ROWS if when == "request")
+# Suites that go together.
+GROUPS = {name: group for name, _, group, _ in _ROWS if group != "-"}
 # Parts of suites that are no programs.
 DEB_PARTS = ("bookworm", "trixie", "guest", "container")
 LINTERS = ("rustfmt", "clippy", "mypy", "ruff check", "ruff format", "shellcheck")

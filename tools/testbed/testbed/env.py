@@ -54,16 +54,12 @@ class Env:
     @cached_property
     def toolchain_key(self) -> str:
         """A key that differs between tool chains."""
-        tools = ([f"clang{self.llvm}"], ["rustc", "-vV"], ["bindgen"], ["make"])
         texts = []
-        for words in tools:
-            command = words if len(words) > 1 else [*words, "--version"]
-            text = proc.output(command)
+        for tool in (f"clang{self.llvm}", "rustc", "bindgen", "make"):
+            text = proc.output([tool, "-vV" if tool == "rustc" else "--version"])
             if text is None:
-                raise Failure(
-                    f"the tool {words[0]} is missing or does not work",
-                    "make doctor lists what is missing",
-                )
+                raise Failure(f"the tool {tool} is missing or does not work",
+                              "make doctor lists what is missing")  # fmt: skip
             texts.append(text)
         return short_hash(*texts)
 

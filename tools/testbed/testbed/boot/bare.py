@@ -4,7 +4,6 @@
 KUnit runs before the kernel looks for its root file system, and can end the machine.
 """
 
-import subprocess
 import time
 from collections.abc import Sequence
 
@@ -23,17 +22,11 @@ def boot(
     env: Env, kernel: Kernel, name: str, words: Sequence[str], cpus: int, seconds: float
 ) -> Outcome:
     """Boot until the machine is off; `words` are those of the kernel's command line."""
-    log, own = fresh_log(env, f"console-{name}"), env.logs / f"qemu-{name}.log"
+    log, own = fresh_log(env, f"console-{name}"), proc.fresh(env.logs / f"qemu-{name}.log")
     log.touch()
     began = time.monotonic()
-    with own.open("wb") as file:
-        child = proc.start(command(kernel, str(log), words, cpus), file)
-        try:
-            code = child.wait(seconds)
-        except subprocess.TimeoutExpired as error:
-            raise Failure(f"no end after {seconds:.0f} s", f"console: {log}") from error
-        finally:
-            proc.stop(child)
+    code = proc.run(command(kernel, str(log), words, cpus), own, what=f"the VM (console: {log})",
+                    timeout=seconds, check=False)  # fmt: skip
     if code != 0:
         raise Failure(f"the VM failed (exit code {code})", f"log: {own}")
     console = log.read_text(errors="replace")

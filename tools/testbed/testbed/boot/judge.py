@@ -42,23 +42,3 @@ def breaches(model: Model) -> list[Breach]:
     """Those so far for which the driver is not excused; none without a judge."""
     answer = model.ask({"cmd": "judge"})
     return [_breach(entry) for entry in answer["breaches"] if not entry["excused"]]
-
-
-class Watch:
-    """Tells new breaches from those that were told."""
-
-    def __init__(self) -> None:
-        self.model: Model | None = None
-        self._told: dict[tuple[int, str | None, str], int] = {}
-
-    def new(self) -> list[Breach]:
-        """The breaches since the last call."""
-        if self.model is None or self.model.died is not None:
-            return []
-        found = []
-        for one in breaches(self.model):
-            key = (one.port, one.queue, one.rule)
-            if one.count > self._told.get(key, 0):
-                found.append(one)
-            self._told[key] = one.count
-        return found

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from testbed.boot import judge
 from testbed.boot.job import Job
-from testbed.boot.judge import Breach, Watch
+from testbed.boot.judge import Breach
 from testbed.boot.machine import Machine
 from testbed.boot.nicmodel import Model
 from testbed.host.ui import Failure
@@ -33,7 +34,9 @@ class Live:
 
     def __init__(self, machine: Machine, job: Job) -> None:
         self._machine = machine
-        self._watch = Watch()
+        self._model: Model | None = None
+        # Breaches that were told: how often, by port, queue and rule.
+        self._told: dict[tuple[int, str | None, str], int] = {}
         self._job = replace(
             job,
             script=machine.env.clone / _RUNNER,
@@ -100,7 +103,15 @@ class Live:
 
     def breaches(self) -> list[Breach]:
         """Rules of the datasheet that the driver has broken since the last call."""
-        return self._watch.new() if self.alive else []
+        if not self.alive or self._model is None or self._model.died is not None:
+            return []
+        found = []
+        for one in judge.breaches(self._model):
+            key = (one.port, one.queue, one.rule)
+            if one.count > self._told.get(key, 0):
+                found.append(one)
+            self._told[key] = one.count
+        return found
 
     def close(self) -> tuple[str | None, str]:
         """Power off; returns the problem, if there is one, and the rest of the console."""
@@ -133,7 +144,7 @@ class Live:
         self._shared.set()
 
     def _on_model(self, model: Model) -> None:
-        self._watch.model = model
+        self._model = model
 
     def _boot(self) -> None:
         try:

@@ -7,24 +7,15 @@ for the next one. An emulated machine keeps a whole processor busy: the suites o
 kernel are one group.
 """
 
-from collections.abc import Mapping
+from testbed.catalogue import GROUPS
 
 # The most lanes, however many processors there are.
 MOST = 8
+# The group of suites that measure: no other test runs meanwhile.
 QUIET = "quiet"
 # In the order in which groups begin, the others behind them: each that a kernel is built for, as
 # early as possible.
 _FIRST = ("debug", "kunit-uml", "perf", "cargo", "python", "code")
-_SUITES = {
-    "debug": ("kunit", "e2e-rust", "e2e-wake", "e2e-debug", "e2e-debug-e1000e", "iommu"),
-    "perf": ("e2e-sleep", "e2e-e1000e", "bounce", "cfi-types"),
-    # Both wait for the lock of cargo's target folder.
-    "cargo": ("cargo", "lint"),
-    "code": ("kernel-lint", "compile-fail"),
-    # They measure: no other test runs meanwhile.
-    QUIET: ("compare",),
-}
-_GROUPS: Mapping[str, str] = {suite: group for group, suites in _SUITES.items() for suite in suites}
 # Suites whose programs share nothing but the kernel.
 _SPREAD = ("e2e-uml", "e2e-c", "e2e-kx4")
 
@@ -35,7 +26,7 @@ def group_of(suite: str, program: str = "", config: str = "") -> str:
         return f"{suite}/{program}"
     if config == "perf":
         return "perf"
-    return _GROUPS.get(suite, "code" if suite == "objects" else suite)
+    return GROUPS.get(suite, suite)
 
 
 def place_of(group: str) -> int:

@@ -23,18 +23,8 @@ from testbed.source.topics import Topic
 
 # The sender of the mails without AUTHOR: not a person, so there is no sign-off.
 NOBODY = "skbulk <skbulk@localhost>"
-_PERSON = re.compile(r"([^<>]+?) +<([^<>@\s]+@[^<>@\s]+)>")
 # netdev takes no longer series.
 MOST_PATCHES = 15
-
-
-def parse_author(text: str) -> tuple[str, str]:
-    """The name and the address in "Name <mail>"."""
-    found = _PERSON.fullmatch(text.strip())
-    if found is None:
-        raise Failure(f"AUTHOR={text}: this is no name and address",
-                      'an example: AUTHOR="Jane Doe <jane@example.org>"')  # fmt: skip
-    return found[1], found[2]
 
 
 class Repository:
@@ -44,7 +34,7 @@ class Repository:
                  author: str, when: int) -> None:  # fmt: skip
         self.folder = folder
         self._when = when
-        name, mail = parse_author(author)
+        name, _, mail = author.removesuffix(">").rpartition(" <")
         self._identity = {
             "GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail,
             "GIT_COMMITTER_NAME": name, "GIT_COMMITTER_EMAIL": mail,

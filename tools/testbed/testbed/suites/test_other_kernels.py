@@ -41,7 +41,7 @@ _ARM = "CPU: ARMv7 Processor"
 
 
 @pytest.mark.parametrize(
-    "config", [pytest.param(name, id=name, marks=pytest.mark.suite(name)) for name in _SIGNS]
+    "config", [pytest.param(name, marks=pytest.mark.suite(name)) for name in _SIGNS]
 )
 def test_kunit(ready: Ready, results: Results, config: str) -> None:
     """KUnit and the examples of the documentation."""
@@ -74,7 +74,6 @@ _SUITES = {"arm64": "arm64", "arm": "arm", "perf": "objects", "uml": "objects"}
     [
         pytest.param(
             config,
-            id=config,
             marks=[pytest.mark.suite(suite), *([pytest.mark.beyond] if config != UML else [])],
         )
         for config, suite in _SUITES.items()

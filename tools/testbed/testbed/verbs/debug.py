@@ -3,6 +3,7 @@
 
 import math
 from pathlib import Path
+from string import Template
 
 from testbed.build.kernel import Kernel
 from testbed.env import Env
@@ -51,17 +52,6 @@ def gdb_command(made: Kernel, commands: Path, clone: Path) -> str:
 def gdb_commands(made: Kernel, socket: Path, wait: bool) -> str:
     """The initial commands of gdb: the kernel's own (lx-...), then the machine. A module's
     symbols are known once it is loaded, and at once after lx-symbols."""
-    lines = [
-        "set confirm off",
-        f"directory {made.tree.work}",
-        f"source {made.build}/vmlinux-gdb.py",
-        f"target remote {socket}",
-    ]
-    if wait:
-        lines += ["hbreak start_kernel", "continue", "delete"]
-    lines += [
-        f"lx-symbols {made.build}",
-        "set breakpoint pending on",
-        "echo break ixgbe_rust::... stops in the driver, lx-dmesg shows the log\\n",
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    text = Template(Path(__file__).with_name("debug.gdb").read_text(encoding="utf-8"))
+    wait_there = "hbreak start_kernel\ncontinue\ndelete\n" if wait else ""
+    return text.substitute(tree=made.tree.work, build=made.build, socket=socket, wait=wait_there)
