@@ -3,6 +3,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,24 +120,23 @@ def table(drivers: dict[str, dict[str, Any]], ratio: dict[str, float | None]) ->
     """The table that the demo prints."""
     sides, titles = list(drivers.values()), {"rust": "Rust", "c": "C"}
     histograms = [one["bulk_free_histogram"] for one in sides]
-    counts = [("frames in", [one["sent"] for one in sides])]
-    counts += [("forwarded", [one["forwarded"] for one in sides])]
-    counts += [(f"lost: {reason.replace('_', ' ')}", [one["lost"].get(reason, 0) for one in sides])
-               for reason in LOSSES]  # fmt: skip
-    counts += [
-        (name, [one[name] for one in sides]) for name in ("duplicated", "damaged", "reordered")
-    ]
-    frees = [(f"frees of {size} SKB{'' if size == '1' else 's'}",
-              [one.get(size, 0) for one in histograms])
-             for size in in_order({size: 0 for one in histograms for size in one})]  # fmt: skip
     rows = [["", *[titles.get(name, name) for name in drivers], "Rust/C"]]
-    rows += [[title, *map(_number, values), ""] for title, values in counts]
-    rows += [[title, *[_number(one.get(key), digits) for one in sides], _number(ratio[key], 3)]
-             for title, key, digits in _RATES]  # fmt: skip
-    rows += [[title, *map(_number, values), ""] for title, values in frees]
-    rows.append(
-        ["SKBs per free (at least)", *[_number(mean_bulk(one), 1) for one in histograms], ""]
-    )
+
+    def row(title: str, values: Iterable[Any], digits: int = 0, last: str = "") -> None:
+        rows.append([title, *[_number(one, digits) for one in values], last])
+
+    row("frames in", [one["sent"] for one in sides])
+    row("forwarded", [one["forwarded"] for one in sides])
+    for reason in LOSSES:
+        row(f"lost: {reason.replace('_', ' ')}", [one["lost"].get(reason, 0) for one in sides])
+    for name in ("duplicated", "damaged", "reordered"):
+        row(name, [one[name] for one in sides])
+    for title, key, digits in _RATES:
+        row(title, [one.get(key) for one in sides], digits, _number(ratio[key], 3))
+    for size in in_order({size: 0 for one in histograms for size in one}):
+        title = f"frees of {size} SKB{'' if size == '1' else 's'}"
+        row(title, [one.get(size, 0) for one in histograms])
+    row("SKBs per free (at least)", map(mean_bulk, histograms), 1)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text = []
     for first, *rest in rows:

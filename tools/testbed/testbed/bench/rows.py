@@ -78,22 +78,20 @@ class Row:
 
     def record(self) -> dict[str, Any]:
         """The row as out/bench.json has it."""
-        figures = {
-            "ours": self.ours,
-            "reference": self.reference,
-            "ratio": self.ratio,
-            "ratio_min": min(self.ratios, default=None),
-            "ratio_max": max(self.ratios, default=None),
-        }
-        rounded = {key: None if one is None else round(one, 3) for key, one in figures.items()}
+
+        def rounded(value: float | None) -> float | None:
+            return None if value is None else round(value, 3)
+
         return {
             "bench": self.bench,
             "case": self.case,
             "unit": self.unit,
-            "ours": rounded.pop("ours"),
-            "reference": rounded.pop("reference"),
+            "ours": rounded(self.ours),
+            "reference": rounded(self.reference),
             "reference_name": REFERENCES.get(self.bench),
-            **rounded,
+            "ratio": rounded(self.ratio),
+            "ratio_min": rounded(min(self.ratios, default=None)),
+            "ratio_max": rounded(max(self.ratios, default=None)),
             "rounds": len(self.ratios),
         }
 

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The judge of the NIC model: rules of the datasheet that the driver has broken."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 from testbed.boot.nicmodel import Model
 
@@ -34,11 +32,8 @@ class Breach:
         return f"{self.rule} ({self.source}): {self.about}; {where}, {self.count} times"
 
 
-def _breach(entry: Mapping[str, Any]) -> Breach:
-    return Breach(**{name: entry[name] for name in Breach.__dataclass_fields__})
-
-
 def breaches(model: Model) -> list[Breach]:
     """Those so far for which the driver is not excused; none without a judge."""
-    answer = model.ask({"cmd": "judge"})
-    return [_breach(entry) for entry in answer["breaches"] if not entry["excused"]]
+    told = model.ask({"cmd": "judge"})["breaches"]
+    return [Breach(**{one.name: entry[one.name] for one in fields(Breach)})
+            for entry in told if not entry["excused"]]  # fmt: skip

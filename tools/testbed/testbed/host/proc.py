@@ -97,15 +97,16 @@ def run(
                 f"{what}: the tool {command[0]} is not installed",
                 "make doctor lists what is missing",
             ) from error
-        deadline = time.monotonic() + timeout if timeout else None
+        began = time.monotonic()
         try:
-            code = _wait(child, deadline, watch)
+            while (code := _end_within_a_second(child)) is None:
+                if watch:
+                    watch()
+                if timeout and time.monotonic() - began > timeout:
+                    raise Failure(f"{what}: no end after {timeout:.0f} s", f"log: {log}")
         except BaseException:
             _end_group(child)
             raise
-    if code is None:
-        _end_group(child)
-        raise Failure(f"{what}: no end after {timeout:.0f} s", f"log: {log}")
     if check and code != 0:
         raise Failure(f"{what} failed", *last_errors(log), f"log: {log}", _hint(log))
     return code
@@ -127,18 +128,12 @@ def _hint(log: Path) -> str:
     return ""
 
 
-def _wait(
-    child: subprocess.Popen[bytes], deadline: float | None, watch: Callable[[], None] | None
-) -> int | None:
-    while True:
-        try:
-            return child.wait(1.0)
-        except subprocess.TimeoutExpired:
-            pass
-        if watch:
-            watch()
-        if deadline is not None and time.monotonic() > deadline:
-            return None
+def _end_within_a_second(child: subprocess.Popen[bytes]) -> int | None:
+    """The exit code, if there is one by then."""
+    try:
+        return child.wait(1.0)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _end_group(child: subprocess.Popen[bytes]) -> None:

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,7 @@ def of_driver(programs: Iterable[Program]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for program in programs:
         entry: dict[str, Any] = {name: program.count(*those) for name, those in _COUNTED.items()}
-        entry["cases"] = {
-            name: {"result": case.result, "reason": case.reason}
-            for name, case in program.cases.items()
-        }
+        entry["cases"] = {name: asdict(case) for name, case in program.cases.items()}
         found[program.name.rpartition("/")[2]] = entry
     return dict(sorted(found.items()))
 
