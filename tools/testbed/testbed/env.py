@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ from pathlib import Path
 from testbed import settings
 from testbed.build.arch import Arch
 from testbed.host import proc
-from testbed.host.ui import Failure, begin_at
+from testbed.host.ui import Failure, OutOfTime, begin_at, since_start
 from testbed.settings import Settings
 
 
@@ -82,10 +81,10 @@ class Env:
         path.mkdir(parents=True, exist_ok=True)
         return path
 
-    @property
-    def limit(self) -> float:
-        """The seconds after the start from which on nothing begins any more."""
-        return float(self.settings.text("LIMIT")) if self.settings.given("LIMIT") else math.inf
+    def check_time(self) -> None:
+        """Raise `OutOfTime` so many seconds after the start as LIMIT says."""
+        if self.settings.given("LIMIT") and since_start() > float(self.settings.text("LIMIT")):
+            raise OutOfTime
 
     @property
     def overlay_off(self) -> bool:

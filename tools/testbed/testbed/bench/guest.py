@@ -14,8 +14,7 @@ from testbed.workshop import Built
 
 def report_complaints(found: list[dmesg.Complaint]) -> None:
     """Print the kernel's complaints."""
-    for one in found:
-        say(f"kernel complaint: {one}")
+    say(*(f"kernel complaint: {one}" for one in found))
 
 
 def measure(

@@ -83,8 +83,7 @@ def run(ready: Built) -> list[Row]:
         [count(ready, "transmit", variables={"TRANSMIT": "1"}, without=(UNKNOWN,)) for _ in runs]
     )
     for name in _DRIVERS:
-        for line in ("", *insn_cost.top(found[name][0], MODULES[name])):
-            say(line)
+        say("", *insn_cost.top(found[name][0], MODULES[name]))
         apart = ", ".join(
             f"{case} {insn_cost.spread(found[name], case):.4%}" for case in insn_cost.JUDGED
         )
@@ -98,8 +97,7 @@ def run(ready: Built) -> list[Row]:
         say(f"written: {record}")
     else:
         verdicts = insn_cost.judge(insn_cost.load(record), found["rust"][0])
-        for case, wrong in verdicts.items():
-            say(f"record, {case}: {wrong or 'kept'}")
+        say(*(f"record, {case}: {wrong or 'kept'}" for case, wrong in verdicts.items()))
     return [*insn_cost.rows(found), *insn_cost.transmit_rows(sent)]
 
 

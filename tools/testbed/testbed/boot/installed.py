@@ -15,7 +15,7 @@ from testbed.boot.nicmodel import Model
 from testbed.boot.vm import card_words
 from testbed.env import Env
 from testbed.host import proc
-from testbed.host.ui import Failure, OutOfTime, since_start
+from testbed.host.ui import Failure
 
 _MEMORY = "1G"
 # Its partition begins behind the boot loader; KiB.
@@ -109,8 +109,7 @@ class Boot:
         proc.stop(self._child)
 
     def _wait(self) -> None:
-        if since_start() > self._env.limit:
-            raise OutOfTime
+        self._env.check_time()
         if time.monotonic() > self._end:
             raise Failure(f"no end after {self._seconds:.0f} s", f"console: {self.console}")
         time.sleep(0.2)

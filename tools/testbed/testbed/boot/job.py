@@ -192,11 +192,7 @@ def _exit_code(path: Path) -> int | None:
 
 def _tail(path: Path, count: int) -> list[str]:
     """The last lines of a log, without the ordinary ones."""
-    try:
-        lines = path.read_text(errors="replace").splitlines()
-    except OSError:
-        return []
-    return [line for line in lines if not is_ordinary(line)][-count:]
+    return [one for one in proc.text_of(path).splitlines() if not is_ordinary(one)][-count:]
 
 
 @dataclass(frozen=True)

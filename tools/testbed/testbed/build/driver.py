@@ -40,8 +40,7 @@ def build(env: Env, kernel: Kernel, folder: Path) -> Driver:
 
 def modules(folder: Path, out: Path) -> tuple[Path, ...]:
     """The modules that were built from a folder, in their order."""
-    order = out / "modules.order"
-    names = order.read_text().split() if order.exists() else []
+    names = proc.text_of(out / "modules.order").split()
     # Their paths may be those of the sources; the modules are in the output folder.
     paths = [out / Path(name).relative_to(folder) if Path(name).is_absolute() else out / name
              for name in names]  # fmt: skip

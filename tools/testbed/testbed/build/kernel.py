@@ -16,7 +16,7 @@ from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.aside import Watch
 from testbed.host.lock import Lock
-from testbed.host.ui import Failure, OutOfTime, Step, say, since_start
+from testbed.host.ui import Failure, Step, say
 from testbed.source import overlay, own_tree, tree
 from testbed.source.tree import Tree
 
@@ -60,14 +60,13 @@ class Kernel:
     @property
     def release(self) -> str:
         """The kernel's own name for itself."""
-        path = self.build / "include/config/kernel.release"
-        return path.read_text().strip() if path.exists() else self.tree.version
+        found = proc.text_of(self.build / "include/config/kernel.release").strip()
+        return found or self.tree.version
 
     @property
     def lacking(self) -> list[str]:
         """Symbols that the tree's own tests ask for and this kernel lacks."""
-        path = self.build / _LACKING
-        return path.read_text().splitlines() if path.exists() else []
+        return proc.text_of(self.build / _LACKING).splitlines()
 
     @property
     def warnings(self) -> list[str]:
@@ -162,7 +161,7 @@ def _configure(
     start = base.read_text(errors="replace") if base else ""
     state = short_hash(text, start, _kconfig_state(source), str(source))
     stamp = build / ".skbulk-config"
-    if stamp.exists() and stamp.read_text() == state and (build / ".config").exists():
+    if proc.text_of(stamp) == state and (build / ".config").exists():
         return
     stamp.unlink(missing_ok=True)
     build.mkdir(parents=True, exist_ok=True)
@@ -232,8 +231,7 @@ def _wanted(env: Env, work: Tree) -> dict[str, bytes | None]:
     if env.kdir is None:
         return overlay.wanted_files(env.clone, work.base)
     found = own_tree.complete(env.clone, work.base)
-    for note in found.notes:
-        say(f"    {note}")
+    say(*(f"    {note}" for note in found.notes))
     return found.wanted
 
 
@@ -252,9 +250,8 @@ def finished(env: Env, work: Tree, config: str, modules: Sequence[str] = ()) -> 
     """The kernel, if it was built from this tree and configuration before, with some modules
     or all. The caller holds the locks of both, shared."""
     kernel = _kernel(env, work, config)
-    stamp = kernel.build / _FINISHED
     enough = {_state(env, work, config), _state(env, work, config, modules)} - {""}
-    if not (stamp.exists() and stamp.read_text() in enough and kernel.image.exists()):
+    if not (proc.text_of(kernel.build / _FINISHED) in enough and kernel.image.exists()):
         return None
     with Step(_step_name(kernel)) as step:
         step.detail = "as built before"
@@ -325,8 +322,7 @@ def _make(
     def watch() -> None:
         if more is not None:
             more()
-        if since_start() > env.limit:
-            raise OutOfTime
+        env.check_time()
         built = _BUILT_LINE.findall(kernel.log.read_text(errors="replace"))
         step.detail = f"{len(built)} files built"
 

@@ -72,12 +72,12 @@ def build(env: Env, work: Tree) -> Selftests:
     folder = tree.place(env) / f"build-programs-{env.toolchain_key}"
     installed, stamp = folder / "installed", folder / "installed.stamp"
     compiled, scripts = _states(env, work.work)
-    if not stamp.exists() or stamp.read_text() != compiled + scripts:
+    if proc.text_of(stamp) != compiled + scripts:
         with Step("the kernel's selftests: drivers/net, net, tc-testing"):
             stamp.unlink(missing_ok=True)
             log = proc.fresh(env.logs / "selftests-build.log")
             _copy_tree(work.work, folder, log)
-            if not _is(folder / "compiled.stamp", compiled):
+            if proc.text_of(folder / "compiled.stamp") != compiled:
                 # The rules of the selftests do not know which headers they depend on.
                 shutil.rmtree(folder / "objects/kselftest", ignore_errors=True)
             shutil.rmtree(installed, ignore_errors=True)
@@ -87,10 +87,6 @@ def build(env: Env, work: Tree) -> Selftests:
             (folder / "compiled.stamp").write_text(compiled)
             stamp.write_text(compiled + scripts)
     return Selftests(installed, tuple((folder / "missing").read_text().splitlines()))
-
-
-def _is(stamp: Path, state: str) -> bool:
-    return stamp.exists() and stamp.read_text() == state
 
 
 def _states(env: Env, work: Path) -> tuple[str, str]:

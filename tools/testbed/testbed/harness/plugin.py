@@ -25,7 +25,7 @@ from testbed.harness.results import ITEM, NEXT, SUITE, Results
 from testbed.harness.scheduling import GroupsInOrder
 from testbed.harness.summary import TOO_LATE
 from testbed.host.lock import Lock
-from testbed.host.ui import Failure, OutOfTime, enter_lane, since_start
+from testbed.host.ui import Failure, OutOfTime, enter_lane
 
 ENV = pytest.StashKey[Env]()
 # In out/: the beginning of the names of locks, one for each run with lanes.
@@ -105,8 +105,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupsI
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Do not begin what LIMIT= leaves no time for, before anything is built for it."""
-    if since_start() > item.config.stash[ENV].limit:
-        raise OutOfTime
+    item.config.stash[ENV].check_time()
 
 
 # Before xdist looks for the groups.

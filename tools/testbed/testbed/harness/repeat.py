@@ -41,8 +41,6 @@ def run(times: int, once: Callable[[Summary], int]) -> int:
         lines.append(f"run {number} of {times}: {summary.last_line}, exit code {code}, {took}")
         failed.update(summary.failures)
         say("")
-        for line in lines:
-            say(line)
-    for name, count in failed.most_common():
-        say(f"failed {count} times: {name}")
+        say(*lines)
+    say(*(f"failed {count} times: {name}" for name, count in failed.most_common()))
     return worst

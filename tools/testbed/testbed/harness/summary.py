@@ -104,8 +104,7 @@ class Summary:
             one = self.sums[suite]
             lists = (("FAILED ", one.failed), ("skipped", one.skipped), ("not run", one.not_run))
             for words, lines in lists:
-                for line in lines:
-                    say(f"    {words} {suite}: {line}")
+                say(*(f"    {words} {suite}: {line}" for line in lines))
             late = f", {len(one.not_run)} not run" if one.not_run else ""
             say(f"    {suite}: {one.passed} passed, {len(one.failed)} failed, "
                 f"{len(one.skipped)} skipped{late}")  # fmt: skip

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from testbed.env import Env
 from testbed.host import proc
-from testbed.host.ui import Failure, OutOfTime, since_start
+from testbed.host.ui import Failure
 
 USER = "walker"
 _CLONE = Path("home") / USER / "skbulk"
@@ -47,7 +47,7 @@ class Root:
     def run(self, what: str, *command: str) -> None:
         """Run a command as root; an error is a `Failure`."""
         program = self.env.clone / "tools/testbed/in-root"
-        proc.run([program, self.folder, *command], self.log, what=what, watch=self._watch)
+        proc.run([program, self.folder, *command], self.log, what=what, watch=self.env.check_time)
 
     def run_as_user(self, command: str) -> None:
         """Run a command in the clone as the user, after a login."""
@@ -65,10 +65,6 @@ class Root:
         ignored = shutil.ignore_patterns("out", "__pycache__", *left_out)
         shutil.copytree(self.env.clone, self.folder / place, symlinks=True, ignore=ignored)
         return self.folder / place
-
-    def _watch(self) -> None:
-        if since_start() > self.env.limit:
-            raise OutOfTime
 
 
 @contextmanager

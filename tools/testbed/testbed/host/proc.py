@@ -26,15 +26,17 @@ GRACE = 3.0
 
 def last_errors(log: Path, count: int = 8) -> list[str]:
     """The last lines of a log that look like errors, else its last lines."""
-    try:
-        text = log.read_text(errors="replace")
-    except OSError:
-        return []
+    text = text_of(log)
     lines = text.splitlines()
     found = [line for line in lines if _ERROR_LINE.search(line)]
     errors = [line for line in found if not _NOISE.search(line)] or found
     cause = _CAUSE.findall(text)[-1:]
     return [line[:240] for line in [*(errors or lines)[-count:], *cause]]
+
+
+def text_of(path: Path) -> str:
+    """The text of a file; empty if it is not there."""
+    return path.read_text(errors="replace") if path.exists() else ""
 
 
 def stop(child: subprocess.Popen[bytes], grace: float = GRACE) -> None:

@@ -52,11 +52,12 @@ def enter_lane(name: str) -> None:
     _lane = name
 
 
-def say(text: str) -> None:
-    """Print one line at once."""
-    # One write per line, so that lines of two lanes do not mix.
-    sys.stdout.write(f"{_lane:<6}| {text}\n" if _lane else f"{text}\n")
-    sys.stdout.flush()
+def say(*lines: str) -> None:
+    """Print lines at once."""
+    for text in lines:
+        # One write per line, so that lines of two lanes do not mix.
+        sys.stdout.write(f"{_lane:<6}| {text}\n" if _lane else f"{text}\n")
+        sys.stdout.flush()
 
 
 def clock(seconds: float) -> str:

@@ -120,16 +120,13 @@ def both(ready: Built, names: Sequence[str], *, whole: bool) -> dict[str, list[P
     """Run programs with both drivers, and write the record if they are all that there are."""
     assert ready.selftests is not None
     for config, kernel in ready.kernels.items():
-        for line in kernel.lacking:
-            say(f"    not available in the {config} kernel: {line}")
-    for line in ready.selftests.missing:
-        say(f"    not built: {line}")
+        say(*(f"    not available in the {config} kernel: {line}" for line in kernel.lacking))
+    say(*(f"    not built: {line}" for line in ready.selftests.missing))
     found = {driver: run(ready, driver, names) for driver in record.DRIVERS}
     results = {driver: record.of_driver(found[driver]) for driver in sorted(found, reverse=True)}
     if whole:
         record.save(results, ready.env.out / record.FILE)
-    for line in record.table(results):
-        say(f"    {line}")
+    say(*(f"    {line}" for line in record.table(results)))
     for words, result in (("fails", FAIL), ("is skipped", SKIP)):
         for line in record.behind(results, result):
             say(f"    passes with the C driver, {words} with the Rust driver: {line}")

@@ -121,8 +121,7 @@ def _source(env: Env) -> Path:
 
 
 def _is_copied(folder: Path, base: Path) -> bool:
-    stamp = folder / _STAMP
-    return stamp.exists() and stamp.read_text() == base.name
+    return proc.text_of(folder / _STAMP) == base.name
 
 
 def prepare(env: Env, laid: list[str]) -> Tree:

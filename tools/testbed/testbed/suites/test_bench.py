@@ -32,8 +32,7 @@ def test_bench(ready: Ready, results: Results) -> None:
     except Failure as error:
         # An uncounted loss of a packet, for instance.
         results.add("qdiscs", error.on_one_line)
-    for line in bench_rows.table(rows):
-        say(f"    {line}".rstrip())
+    say(*(f"    {line}".rstrip() for line in bench_rows.table(rows)))
     for row in rows:
         missing = row.unit in _JUDGED and row.ours is not None and row.reference is None
         why = "the reference reported nothing" if missing else None

@@ -134,8 +134,7 @@ def _use(env: Env, results: Results, machine: installed.Machine, tools: Path) ->
 def _report(results: Results, names: Sequence[str], boot: installed.Boot) -> bool:
     """The results of a boot's steps; returns whether all have passed."""
     lines = boot.lines()
-    for line in lines:
-        say(f"    {line}")
+    say(*(f"    {line}" for line in lines))
     for name in names:
         if f"ok {name}" in lines:
             results.add(name)

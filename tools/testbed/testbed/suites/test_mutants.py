@@ -147,8 +147,7 @@ def table() -> Iterator[dict[str, str | None]]:
     yield fates
     if fates:
         say("")
-        for name, objection in fates.items():
-            say(f"    {name:<24} {_fate(objection)}")
+        say(*(f"    {name:<24} {_fate(objection)}" for name, objection in fates.items()))
         killed = sum(objection is not None for objection in fates.values())
         say(f"    {killed} of {len(fates)} mutants killed")
 

@@ -58,8 +58,7 @@ def main(env: Env) -> int:
     found = reasons.explain(env, traces) if driver.name == "rust" else None
     if found:
         lines += ["", *found.text()]
-    for line in lines:
-        say(line)
+    say(*lines)
     path = env.out / "trace.txt"
     path.write_text("".join(f"{line}\n" for line in lines))
     say(f"written: {path}, {path.with_suffix('.json')}")

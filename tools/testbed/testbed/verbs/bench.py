@@ -58,8 +58,7 @@ def main(env: Env) -> int:
     """make bench: build, run, print, write out/bench.json and the plots."""
     names = env.settings.names("ONLY") or list(BENCHES)
     if "list" in names:
-        for name, text in BENCHES.items():
-            say(f"{name:<13} {text}")
+        say(*(f"{name:<13} {text}" for name, text in BENCHES.items()))
         return 0
     both_drivers = [one for one in _IN_TURN if one.name in names]
     if both_drivers:
@@ -89,25 +88,21 @@ def main(env: Env) -> int:
         written += _show(env, rows, quiet)
     if {_XMIT, _SIMULATION} & {*names}:
         say("\nxmit-sim")
-        for line in prediction.lines(rows if _XMIT in names else _recorded(env)):
-            say(line)
+        say(*prediction.lines(rows if _XMIT in names else _recorded(env)))
     if written:
         say("\nwritten: " + ", ".join(os.path.relpath(path, env.clone) for path in written))
     if env.settings.switch("RECORD"):
         _record(env, names, rows, release, quiet=quiet)
     say(f"all of it took {clock(since_start())}")
-    for text in (text for one in compared for text in one.skipped):
-        say(f"skipped: {text}")
+    say(*(f"skipped: {text}" for one in compared for text in one.skipped))
     failed = [text for one in compared for text in one.failed]
-    for text in failed:
-        say(f"failed: {text}")
+    say(*(f"failed: {text}" for text in failed))
     return 1 if failed else 0
 
 
 def _show(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
     """Print the rows, write out/bench.json and the plots; returns the files."""
-    for line in table(rows):
-        say(line)
+    say(*table(rows))
     path = env.out / "bench.json"
     records = [{**row.record(), "quiet": quiet} for row in rows]
     path.write_text(json.dumps(records, indent=1) + "\n")

@@ -31,8 +31,7 @@ def main(env: Env) -> int:
     for path in sorted(out.glob("*.deb")):
         say(f"{path}  ({path.stat().st_size >> 20} MB)")
         names = contents(path)
-        for name in notable(names):
-            say(f"    {name}")
+        say(*(f"    {name}" for name in notable(names)))
         say(f"    {len(names)} files in all; dpkg-deb --contents lists them")
     missing = missing_drivers(out, ("ixgbe",) if env.overlay_off else DRIVERS)
     if missing:

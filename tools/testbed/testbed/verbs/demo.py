@@ -130,12 +130,10 @@ def main(env: Env) -> int:
     (env.out / "demo.json").write_text(json.dumps(record, indent=2) + "\n")
     drivers = record["drivers"]
     say("")
-    for line in table(drivers, record["ratio"]):
-        say(line)
+    say(*table(drivers, record["ratio"]))
     say("")
     wrong = [text for name in drivers for text in problems(name, drivers[name], frames)]
-    for text in wrong:
-        say(f"wrong: {text}")
+    say(*(f"wrong: {text}" for text in wrong))
     if env.settings.switch("RECORD") and not wrong and not complaints:
         content = {name: record[name] for name in ("drivers", "ratio")}
         records.keep(env, "demo", content, record["kernel"]["release"])

@@ -33,8 +33,7 @@ def main(env: Env) -> int:
         part.rename(program)
     say(f"\n{program}")
     say(f"    needs {needs(program)}\n")
-    for line in recipe(program, sockets(env)):
-        say(line)
+    say(*recipe(program, sockets(env)))
     return 0
 
 

@@ -31,8 +31,7 @@ def main(env: Env) -> int:
         needs = f", after {', '.join(one.series.needs)}" if one.series.needs else ""
         say(f"    {one.folder}: {len(one.mails)} patches and a cover letter{needs}")
     lengths = {one.series.name: len(one.mails) for one in written}
-    for line in (*too_long(lengths), *lacking(sender.author, commit)):
-        say(line)
+    say(*too_long(lengths), *lacking(sender.author, commit))
     say(f"git am --empty=drop {out}/*/*.patch applies them (cover letters are dropped)")
     return 0
 

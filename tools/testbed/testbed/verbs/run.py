@@ -61,8 +61,7 @@ def boot(
             return machine.shell(job, release)
         outcome = machine.run(job, print_line, release)
     report_complaints(outcome.complaints)
-    for breach in outcome.breaches:
-        say(f"broken rule: {breach}: {breach.detail}")
+    say(*(f"broken rule: {breach}: {breach.detail}" for breach in outcome.breaches))
     code = outcome.code or (99 if outcome.complaints else 96 if outcome.breaches else 0)
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(f"{code}\n")

@@ -25,8 +25,7 @@ def main(env: Env) -> int:
     """Run the suites that ONLY selects, or those of ALL."""
     names = env.settings.names("ONLY")
     if "list" in names:
-        for name, text in SUITES.items():
-            say(f"{name:<16} {text}{_when(name)}")
+        say(*(f"{name:<16} {text}{_when(name)}" for name, text in SUITES.items()))
         return 0
     names = names or (["ports"] if env.settings.given("NETIF") else [])
     if env.settings.switch("COVERAGE"):

@@ -27,8 +27,7 @@ def run(ready: Built, number: int) -> tuple[list[Row], list[Path]]:
     sink = figures.parse(run_modules(ready, BENCH, [BENCH], number, title))
     queues = qdisc.run(ready, number)
     told = rounds.sentences(qdisc.BENCH, queues, qdisc.LABELS)
-    for line in (*figures.sentences(sink), *told):
-        say(line)
+    say(*figures.sentences(sink), *told)
     record = {**sink.record(), "qdisc": [one.record() for one in queues]}
     path = ready.env.out / _FIGURES
     path.write_text(json.dumps(record, indent=1) + "\n")
