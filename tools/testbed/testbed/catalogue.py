@@ -22,19 +22,7 @@ MUTANTS_FEW = (
     "rx-tail-early", "tx-no-fcs", "tables-undefined", "crc-disagrees", "msix-single",
 )  # fmt: skip
 
-# The benchmarks of bulk memory: each has two modules in samples/rust/bulk_bench, bench_NAME.rs
-# and reference/bench_NAME_reference.c.
-MEMORY = {
-    "slab": "objects of a slab cache in bulk",
-    "alf_queue": "a lockless queue against ptr_ring",
-    "qmempool": "a memory pool against the slab allocator",
-}
-# The benchmarks of make bench.
-BENCHES = {
-    **MEMORY,
-    "forward": "forwarding, Rust driver against C driver",
-    "tcp": "TCP over a cable, Rust driver against C driver",
-    "xmit": "many senders on one queue: sink, qdiscs; more of them simulated",
-    "insn": "instructions per forwarded packet",
-    "xmit-sim": "the simulation alone, with what is recorded of xmit",
-}
+_BENCH_ROWS = rows(Path(__file__).with_name("benches.txt"), 3)
+# The benchmarks of make bench; those of bulk memory.
+BENCHES = {name: text for name, _, text in _BENCH_ROWS}
+MEMORY = [name for name, kind, _ in _BENCH_ROWS if kind == "memory"]

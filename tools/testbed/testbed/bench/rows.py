@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -148,18 +149,17 @@ def table(rows: list[Row]) -> list[str]:
     return lines
 
 
+# By unit: the values below which two digits behind the point are no noise.
+_PRECISE = {"times": math.inf, "per 1000": 10, "per MiB": 10, "ns": 10_000}
+
+
 def figure(value: float | None, unit: str) -> str:
     """A value, with the digits that mean something."""
     if value is None:
         return "-"
-    if unit == "instructions":
-        return f"{value:,.1f}"
-    if unit == "times":
+    if value < _PRECISE.get(unit, 0):
         return f"{value:.2f}"
-    if unit in ("per 1000", "per MiB") and value < 10:
-        return f"{value:.2f}"
-    # Fractions of long times are noise.
-    return f"{value:.2f}" if unit == "ns" and value < 10_000 else f"{value:,.0f}"
+    return f"{value:,.1f}" if unit == "instructions" else f"{value:,.0f}"
 
 
 def _line(row: Row, width: int) -> str:

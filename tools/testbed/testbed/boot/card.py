@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The cards that a guest may have, with the modules of their drivers."""
+"""The cards of cards.ini, with the modules of their drivers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from configparser import ConfigParser
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +19,9 @@ class Card:
     transport: str
     pci_id: str
     # For the model's command line.
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...]
     # Paths of the modules without which those of the drivers cannot be loaded.
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...]
 
     @property
     def is_modelled(self) -> bool:
@@ -37,29 +38,15 @@ class Card:
         return Path(self.paths[driver]).stem
 
 
+def _cards() -> Iterator[tuple[str, Card]]:
+    parser = ConfigParser()
+    parser.read(Path(__file__).with_name("cards.ini"), encoding="utf-8")
+    for name in parser.sections():
+        one = parser[name]
+        paths = {driver: one[driver] for driver in ("rust", "c")}
+        words, needs = (tuple(one[key].split()) for key in ("words", "needs"))
+        yield name, Card(paths, one["transport"], one["pci_id"], words, needs)
+
+
 MODELLED = "82599"
-_IXGBE = {
-    "rust": "drivers/net/ethernet/intel/ixgbe/rust/ixgbe_rust.ko",
-    "c": "drivers/net/ethernet/intel/ixgbe/ixgbe.ko",
-}
-_IXGBE_NEEDS = (
-    "drivers/net/ethernet/intel/libie/libie_fwlog.ko",
-    "drivers/net/mdio.ko",
-    "drivers/net/phy/libphy.ko",
-    "drivers/net/phy/mdio_bus.ko",
-    "drivers/net/phy/mdio_devres.ko",
-)
-CARDS = {
-    MODELLED: Card(_IXGBE, "vfio", "8086:10fb", needs=_IXGBE_NEEDS),
-    # Its ports have no cage: they are those of a backplane.
-    "82599-kx4": Card(_IXGBE, "vfio", "8086:10f7", ("--device-id", "10f7"), _IXGBE_NEEDS),
-    # QEMU's own; the model is the far side of its ports only.
-    "e1000e": Card(
-        {
-            "rust": "samples/rust/driver_e1000e/rust_driver_e1000e.ko",
-            "c": "drivers/net/ethernet/intel/e1000e/e1000e.ko",
-        },
-        "stream",
-        "8086:10d3",
-    ),
-}
+CARDS = dict(_cards())

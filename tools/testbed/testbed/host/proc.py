@@ -19,7 +19,12 @@ _ERROR_LINE = re.compile(r"\b(error|Error|ERROR|undefined|fatal|FAILED)\b")
 _NOISE = re.compile(r"^\s*make(?:\[\d+\])?: \*\*\*|^  [A-Z]+ +(?:\[M\] +)?\S+$")
 # cargo tells a chain of causes, the root in the last one.
 _CAUSE = re.compile(r"^Caused by:\n(.+)", re.MULTILINE)
-_FULL = os.strerror(errno.ENOSPC)
+_HINTS = {
+    os.strerror(errno.ENOSPC): "the disk is full: make clean removes builds, and "
+    "XDG_CACHE_HOME=FOLDER puts them on another disk",
+    "SSL certificate problem": "a proxy with a certificate of its own? Add that to "
+    "/etc/ssl/certs/ca-certificates.crt (update-ca-certificates)",
+}
 # Seconds that a child gets to end by itself.
 GRACE = 3.0
 
@@ -116,18 +121,8 @@ def run(
 
 def _hint(log: Path) -> str:
     """The way out of a failure that is none of the tool's."""
-    text = log.read_text(errors="replace")
-    if _FULL in text:
-        return (
-            "the disk is full: make clean removes builds, and XDG_CACHE_HOME=FOLDER "
-            "puts them on another disk"
-        )
-    if "SSL certificate problem" in text:
-        return (
-            "a proxy with a certificate of its own? Add that to "
-            "/etc/ssl/certs/ca-certificates.crt (update-ca-certificates)"
-        )
-    return ""
+    text = text_of(log)
+    return next((hint for sign, hint in _HINTS.items() if sign in text), "")
 
 
 def _end_within_a_second(child: subprocess.Popen[bytes]) -> int | None:

@@ -23,7 +23,7 @@ _JUDGED = {"ns", *bench_rows.RATES}
 def test_bench(ready: Ready, results: Results) -> None:
     """Every case reports both sides."""
     built = ready(UML)
-    rows = bench.run(built, list(MEMORY), 1)
+    rows = bench.run(built, MEMORY, 1)
     compared = in_turn.run(tcp.SHORT, built, 1)
     rows += compared.rows
     results.none("TCP over a cable", compared.failed)
