@@ -13,8 +13,6 @@ from testbed.boot.machine import Machine
 from testbed.boot.uml import Uml
 from testbed.boot.vm import Vm
 from testbed.build import arch, driver, kernel, selftests
-from testbed.build.driver import Driver
-from testbed.build.kernel import Kernel
 from testbed.build.selftests import Selftests
 from testbed.env import Env
 from testbed.host.aside import Watch, beside, check
@@ -32,7 +30,7 @@ class Built:
     """The builds, under locks that keep other processes from changing them."""
 
     env: Env
-    kernels: dict[str, Kernel]
+    kernels: dict[str, kernel.Kernel]
     tools: Path
     locks: Sequence[Lock]
     # Only on request.
@@ -67,15 +65,15 @@ class Built:
             lock.release()
 
 
-def chosen_driver(ready: Built, config: str) -> Driver:
+def chosen_driver(ready: Built, config: str) -> driver.Driver:
     """The driver that DRIVER names, built if it is a folder; rust unless there is no overlay."""
     env = ready.env
     folder = env.settings.driver_folder()
     if folder is not None:
         return driver.build(env, ready.kernels[config], folder)
     if env.overlay_off and not env.settings.given("DRIVER"):
-        return Driver("c")
-    return Driver(env.settings.text("DRIVER"))
+        return driver.Driver("c")
+    return driver.Driver(env.settings.text("DRIVER"))
 
 
 def default_config(env: Env) -> str:
@@ -140,7 +138,7 @@ class Workshop(ExitStack):
             "tree", lambda: kernel.shared_tree(self.env, self._share(place, "this kernel tree"))
         )
 
-    def _build_kernel(self, config: str, watch: Watch, modules: Sequence[str]) -> Kernel:
+    def _build_kernel(self, config: str, watch: Watch, modules: Sequence[str]) -> kernel.Kernel:
         work, place = self._tree(), kernel.build_lock(self.env, config)
         # One lock for all that is built of a kernel: a second one would wait for the first.
         lock = self._once(

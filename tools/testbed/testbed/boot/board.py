@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from testbed.build import arch
-from testbed.build.arch import Arch
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Board:
         return [*self.command(",memory-backend=ram", accel, cpus, memory), "-object", ram]
 
 
-_BOARDS: Mapping[Arch, Board] = {
+_BOARDS: Mapping[arch.Arch, Board] = {
     # With five-level paging KASAN sometimes reports a wild access in early boot, which
     # switches lockdep off for the rest of the boot.
     arch.X86: Board(

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from testbed.boot import judge
 from testbed.boot.job import Job
-from testbed.boot.judge import Breach
 from testbed.boot.machine import Machine
 from testbed.boot.nicmodel import Model
 from testbed.host.ui import Failure
@@ -101,7 +100,7 @@ class Live:
                 return text
             time.sleep(0.1)
 
-    def breaches(self) -> list[Breach]:
+    def breaches(self) -> list[judge.Breach]:
         """Rules of the datasheet that the driver has broken since the last call."""
         if not self.alive or self._model is None or self._model.died is not None:
             return []

@@ -17,7 +17,6 @@ from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.ui import Failure, Step
 from testbed.source import tree
-from testbed.source.tree import Tree
 
 # The folders of tools/testing/selftests that are built and installed.
 TARGETS = ("drivers/net", "drivers/net/hw", "net/lib", "net", "tc-testing")
@@ -67,7 +66,7 @@ class Selftests:
         shutil.copytree(self.folder, folder, symlinks=True)
 
 
-def build(env: Env, work: Tree) -> Selftests:
+def build(env: Env, work: tree.Tree) -> Selftests:
     """Build and install them unless they are up to date. The caller holds the tree's lock."""
     folder = tree.place(env) / f"build-programs-{env.toolchain_key}"
     installed, stamp = folder / "installed", folder / "installed.stamp"

@@ -9,7 +9,6 @@ import pytest
 
 from testbed.catalogue import SUITES
 from testbed.harness import checks, shards
-from testbed.harness.checks import Checks, Outcome
 from testbed.harness.results import ITEM, NAME, SUITE
 from testbed.host.ui import say
 
@@ -36,7 +35,7 @@ class Summary:
     def __init__(self) -> None:
         self.sums: dict[str, Sum] = defaultdict(Sum)
         self.seconds: dict[str, float] = {}
-        self.checks: Checks = defaultdict(dict)
+        self.checks: checks.Checks = defaultdict(dict)
         self.unfinished: set[str] = set()
 
     @pytest.hookimpl(tryfirst=True)
@@ -65,14 +64,14 @@ class Summary:
             one.passed += 1
             self._list(item, report.nodeid, "passed")
 
-    def _list(self, item: str, name: str, outcome: Outcome) -> None:
+    def _list(self, item: str, name: str, outcome: checks.Outcome) -> None:
         if not item:
             return
         name = name.removeprefix(f"{item}::").removeprefix(f"{checks.suite_of(item)}::")
         if self.checks[item].get(name) != "failed":
             self.checks[item][name] = outcome
 
-    def call_the_roll(self, known: Checks) -> None:
+    def call_the_roll(self, known: checks.Checks) -> None:
         """Compare with the list of all checks; what an item lacks is a failure of it, unless it
         has failed already."""
         failed = {item for item, one in self.checks.items() if "failed" in one.values()}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from testbed.bench import record
-from testbed.bench.record import Circumstances, Content
 from testbed.host.ui import Failure, similar
 
 # The width of a message.
@@ -72,7 +71,7 @@ class Figures:
         name, *rest = path
         content = _part(self._records, name)
         if rest == ["conditions"]:
-            return _conditions(Circumstances.of(content)), ""
+            return _conditions(record.Circumstances.of(content)), ""
         if "rows" in content and len(rest) == 3:
             return _cell(content, *rest)
         value: Any = content
@@ -90,7 +89,7 @@ def _part(known: dict[str, Any], name: str) -> Any:
     return known[name]
 
 
-def _cell(content: Content, table: str, case: str, column: str) -> tuple[float | str, str]:
+def _cell(content: record.Content, table: str, case: str, column: str) -> tuple[float | str, str]:
     """A cell of a table that make bench has recorded, and its unit."""
     rows = content["rows"]
     in_table = {row["case"]: row for row in rows if row["bench"] == table}
@@ -107,7 +106,7 @@ def _cell(content: Content, table: str, case: str, column: str) -> tuple[float |
     return row[column], row["unit"]
 
 
-def _conditions(one: Circumstances) -> str:
+def _conditions(one: record.Circumstances) -> str:
     """The circumstances in brief."""
     kernel = f"Linux {one.kernel}, " if one.kernel else ""
     cpu = one.cpu.replace("(R)", "")

@@ -11,7 +11,6 @@ from testbed.host.ui import Failure, Step
 from testbed.source import overlay, tree
 from testbed.source.states import Files, States
 from testbed.source.topics import Topic
-from testbed.source.tree import Tree
 
 
 @pytest.mark.suite("bisect")
@@ -28,7 +27,7 @@ def test_bisect(env: Env, results: Results) -> None:
                     _build(env, work, topic, files, results)
 
 
-def _build(env: Env, work: Tree, topic: Topic, files: Files, results: Results) -> None:
+def _build(env: Env, work: tree.Tree, topic: Topic, files: Files, results: Results) -> None:
     overlay.apply(work, files)
     name = f"{topic.series}: {topic.name}"
     log = env.logs / f"bisect-{topic.name}.log"

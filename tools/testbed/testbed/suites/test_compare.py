@@ -9,7 +9,6 @@ import pytest
 
 from insn import cost as insn_cost
 from testbed.bench import instructions
-from testbed.bench.instructions import Counted
 from testbed.bench.results import problems
 from testbed.boot.card import CARDS, MODELLED
 from testbed.build import kernel
@@ -95,7 +94,7 @@ def _judge_cost(built: Built, record: dict[str, Any], results: Results) -> None:
 
 
 def compared(
-    count: Callable[[int], Counted], known: Mapping[str, Any]
+    count: Callable[[int], instructions.Counted], known: Mapping[str, Any]
 ) -> dict[str, tuple[str | None, str]]:
     """Of each case the growth beyond the record, or the reason why nothing is proven.
 

@@ -8,7 +8,6 @@ import pytest
 
 from testbed.boot import nicmodel
 from testbed.build import orderings
-from testbed.build.orderings import EQUIVALENT, Mutant
 from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.host import proc
@@ -41,11 +40,11 @@ def passes(program: Path, modules: Collection[str], log: Path) -> bool:
         return False
 
 
-def judge(mutant: Mutant, survived: bool) -> str | None:
+def judge(mutant: orderings.Mutant, survived: bool) -> str | None:
     """The fault of the outcome, if any."""
-    if survived and mutant.name not in EQUIVALENT:
+    if survived and mutant.name not in orderings.EQUIVALENT:
         return f"no test notices it (line {mutant.line + 1})"
-    if not survived and mutant.name in EQUIVALENT:
+    if not survived and mutant.name in orderings.EQUIVALENT:
         return "a test notices it, but it is listed as equivalent"
     return None
 
@@ -74,9 +73,9 @@ def test_orderings(env: Env, results: Results) -> None:
             )
             orderings.put(crates, mutant.file, source.read_text())
             dead += not survived
-            equivalent += survived and mutant.name in EQUIVALENT
+            equivalent += survived and mutant.name in orderings.EQUIVALENT
             results.add(mutant.name, judge(mutant, survived))
-    for name in sorted(EQUIVALENT.keys() - {mutant.name for mutant in mutants}):
+    for name in sorted(orderings.EQUIVALENT.keys() - {mutant.name for mutant in mutants}):
         results.add(name, "there is no such mutant, but it is listed as equivalent")
     judged = len(mutants) - equivalent
     say(f"    {dead} of {judged} mutants fail a test, {equivalent} more are equivalent")

@@ -10,11 +10,10 @@ from testbed.build.kernel import UML
 from testbed.env import Env
 from testbed.host.ui import Failure, say
 from testbed.trace import accesses, reasons, table
-from testbed.trace.accesses import Trace
 from testbed.workshop import Built, built, chosen_driver
 
 
-def trace(ready: Built, driver: Driver) -> Trace:
+def trace(ready: Built, driver: Driver) -> accesses.Trace:
     """The accesses of a driver, from probe to remove, with two CPUs: further queues show then."""
     answers = []
 
@@ -40,7 +39,7 @@ def trace(ready: Built, driver: Driver) -> Trace:
     return accesses.read(driver.name, answers[0])
 
 
-def compare(ready: Built, driver: Driver) -> list[Trace]:
+def compare(ready: Built, driver: Driver) -> list[accesses.Trace]:
     """The traces of ixgbe and of a driver, written to out/trace.json."""
     traces = [trace(ready, one) for one in (Driver("c"), driver)]
     path = ready.env.out / "trace.json"

@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 from testbed.build import kernel
-from testbed.build.kernel import Kernel
 from testbed.env import Env
 from testbed.host import proc
 from testbed.host.lock import Lock
@@ -42,7 +41,7 @@ def main(env: Env) -> int:
     return 0
 
 
-def take(made: Kernel, out: Path) -> None:
+def take(made: kernel.Kernel, out: Path) -> None:
     """Take over the packages, which the kernel's build leaves beside its folder."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
