@@ -7,11 +7,11 @@ bindings again. So files are compiled as the build did, but with W=1's flags and
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from testbed.build.saved import words as saved_words
+from testbed.build.saved import c_command
 from testbed.host import proc
 from testbed.host.ui import Failure
 
@@ -33,16 +33,11 @@ def flags(makefile: str) -> tuple[list[str], set[str]]:
     return _FLAG.findall(found["on"]), set(_FLAG.findall(found["off"]))
 
 
-def command(saved: str, on: Iterable[str], off: Iterable[str]) -> list[str] | None:
+def command(saved: str, on: Iterable[str], off: Collection[str]) -> list[str] | None:
     """A compiler's command from a .cmd file, with these flags and no output; None if it is
     not one for C."""
-    words = saved_words(saved)
-    if not (words and Path(words[0]).name.startswith("clang") and words[-1].endswith(".c")):
-        return None
-    kept = [one for one in words if one not in {*off, "-c"} and not one.startswith("-Wp,-MMD")]
-    place = kept.index("-o")
-    del kept[place : place + 2]
-    return [*kept[:-1], *on, "-fsyntax-only", kept[-1]]
+    words = [one for one in c_command(saved) if one not in off]
+    return [*words[:-1], *on, "-fsyntax-only", words[-1]] if words else None
 
 
 def parse(output: str) -> list[str]:

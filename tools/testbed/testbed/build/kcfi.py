@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.build.compile_fail import find_command, module_command
-from testbed.build.saved import words as saved_words
+from testbed.build.saved import c_command
 from testbed.host import proc
 from testbed.host.ui import Failure
 
@@ -171,14 +171,10 @@ def compile_module(build: Path, tree: Path, saved: Path, source: Path, folder: P
 
 
 def _c_command(build: Path, source: Path) -> list[str]:
-    words = saved_words((build / _C_OBJECT).read_text())
+    words = c_command((build / _C_OBJECT).read_text())
     if not words:
         raise Failure(f"{build / _C_OBJECT} has no command")
-    at = words.index("-o")
-    del words[at : at + 2]
-    words = [word for word in words if not word.startswith("-Wp,") and not word.endswith(".c")]
-    words.remove("-c")
-    return [*words, *_C_FLAGS, "-S", "-emit-llvm", "-o", f"{source}.ll", str(source)]
+    return [*words[:-1], *_C_FLAGS, "-S", "-emit-llvm", "-o", f"{source}.ll", str(source)]
 
 
 def _compile(command: Sequence[str], build: Path, what: str) -> None:
