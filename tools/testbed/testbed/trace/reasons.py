@@ -2,6 +2,7 @@
 """Why an access is made by one driver only: the table in reasons.rst."""
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ DOCUMENT = "tools/testbed/testbed/trace/reasons.rst"
 _TITLE = "Accesses that only one of the drivers makes"
 _DRIVERS = {"``ixgbe``": "c", "``ixgbe_rust``": "rust"}
 _KINDS = {"reads": (READ,), "writes": (WRITE,), "uses": (READ, WRITE)}
+# Of an array.
+EVERY = range(sys.maxsize)
 _REGISTERS = re.compile(r"``(\w+)(?:\[(\d+)(?:-(\d+))?\])?``")
 
 
@@ -21,16 +24,11 @@ class Pattern:
     """Registers of one name, or those of an array from one place to another."""
 
     name: str
-    first: int = 0
-    last: int | None = None
+    places: range
 
     def covers(self, access: Access) -> bool:
         """Whether the access is to one of them."""
-        register = access.register
-        if register.name != self.name:
-            return False
-        index = register.index or 0
-        return self.first <= index and (self.last is None or index <= self.last)
+        return access.register.name == self.name and (access.register.index or 0) in self.places
 
 
 @dataclass(frozen=True)
@@ -110,10 +108,10 @@ def parse(document: str) -> list[Reason]:
 def _reason(cells: Sequence[str]) -> Reason:
     group, accesses, registers, _ = cells
     driver, kind = accesses.split()
-    patterns = []
-    for name, first, last in _REGISTERS.findall(registers):
-        end = last or first
-        patterns.append(Pattern(name, int(first or 0), int(end) if end else None))
+    patterns = (
+        Pattern(name, range(int(first), int(last or first) + 1) if first else EVERY)
+        for name, first, last in _REGISTERS.findall(registers)
+    )
     return Reason(group, _DRIVERS[driver], _KINDS[kind], tuple(patterns))
 
 

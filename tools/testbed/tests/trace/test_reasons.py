@@ -48,9 +48,9 @@ def access(driver: str, kind: str, name: str, index: int | None = None) -> Acces
 def test_rows_are_read() -> None:
     dcb, reset = reasons.parse(DOCUMENT)
     assert (dcb.group, dcb.driver, dcb.kinds) == ("DCB", "c", ("write",))
-    assert [(one.name, one.first, one.last) for one in dcb.patterns] == [
-        ("RTTDT1", 0, None),
-        ("TXPBTHRESH", 1, 7),
+    assert [(one.name, one.places) for one in dcb.patterns] == [
+        ("RTTDT1", reasons.EVERY),
+        ("TXPBTHRESH", range(1, 8)),
     ]
     assert (reset.group, reset.driver, reset.kinds) == ("Reset", "rust", ("read", "write"))
 
