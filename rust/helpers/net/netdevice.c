@@ -403,11 +403,7 @@ __rust_helper bool rust_helper_netif_elide_gro(const struct net_device *dev)
 
 __rust_helper bool rust_helper_udp_gro_wanted(const struct net_device *dev)
 {
-#ifdef CONFIG_INET
-	return udp_gro_wanted(dev);
-#else
-	return false;
-#endif
+	return IS_ENABLED(CONFIG_INET) && udp_gro_wanted(dev);
 }
 
 __rust_helper void rust_helper_skb_mark_napi_id(struct sk_buff *skb,

@@ -115,10 +115,7 @@ impl Device {
     }
 
     /// Whether GRO may merge UDP packets that this device receives.
-    ///
-    /// Not generic, so that this is not part of a driver's module: the symbol of the static key is
-    /// not exported.
-    #[inline(never)]
+    #[inline]
     pub(in crate::net) fn merges_udp(&self) -> bool {
         // SAFETY: By the type invariants, the device is valid.
         unsafe { bindings::udp_gro_wanted(self.as_raw()) }
