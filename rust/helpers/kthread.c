@@ -2,8 +2,8 @@
 
 #include <linux/cpumask.h>
 
-/* The next online CPU after @cpu, which may be -1; >= nr_cpu_ids if none. */
-__rust_helper unsigned int rust_helper_cpumask_next_online(int cpu)
+__rust_helper unsigned int rust_helper_cpumask_next(int n,
+						    const struct cpumask *srcp)
 {
-	return cpumask_next(cpu, cpu_online_mask);
+	return cpumask_next(n, srcp);
 }

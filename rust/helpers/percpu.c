@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 
-#include <linux/cpumask.h>
 #include <linux/percpu.h>
 
 __rust_helper void __percpu *rust_helper___alloc_percpu_gfp(size_t size,
@@ -19,10 +18,4 @@ __rust_helper void *rust_helper_per_cpu_ptr(void __percpu *ptr,
 					    unsigned int cpu)
 {
 	return per_cpu_ptr(ptr, cpu);
-}
-
-/* The next possible CPU after @cpu; nr_cpu_ids after the last one. */
-__rust_helper unsigned int rust_helper_next_possible_cpu(int cpu)
-{
-	return cpumask_next(cpu, cpu_possible_mask);
 }

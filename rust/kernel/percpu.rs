@@ -147,11 +147,7 @@ impl<T> PerCpu<T> {
     #[cfg_attr(not(CONFIG_QMEMPOOL), expect(dead_code, reason = "for qmempool"))]
     pub(crate) fn of_cpu(&self, cpu: CpuId) -> *mut T {
         // The first possible CPU from this one on. Not a search for it: callers go over all CPUs.
-        //
-        // SAFETY: This takes any number from -1 on.
-        let possible = unsafe { bindings::next_possible_cpu(i32::from(cpu) - 1) };
-
-        if possible == cpu.as_u32() {
+        if next_possible(i32::from(cpu) - 1) == Some(cpu) {
             of_cpu(self.base, cpu).as_ptr()
         } else {
             core::ptr::null_mut()
@@ -222,11 +218,16 @@ fn of_cpu<T>(base: NonNull<T>, cpu: CpuId) -> NonNull<T> {
     unsafe { NonNull::new_unchecked(ptr.cast()) }
 }
 
+/// Returns the first possible CPU after that number, or after -1.
+#[inline]
+fn next_possible(after: i32) -> Option<CpuId> {
+    // SAFETY: The mask is always valid, and numbers past its end are allowed.
+    CpuId::from_u32(unsafe {
+        bindings::cpumask_next(after, &raw const bindings::__cpu_possible_mask)
+    })
+}
+
 /// Returns all possible CPUs, in ascending order.
 pub fn possible_cpus() -> impl Iterator<Item = CpuId> {
-    let next = |after: i32| {
-        // SAFETY: This takes any number from -1 on.
-        CpuId::from_u32(unsafe { bindings::next_possible_cpu(after) })
-    };
-    core::iter::successors(next(-1), move |cpu| next(i32::from(*cpu)))
+    core::iter::successors(next_possible(-1), |cpu| next_possible(i32::from(*cpu)))
 }

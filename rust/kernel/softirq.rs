@@ -108,6 +108,30 @@ impl Softirq<'_> {
 pub struct BhGuard(NotThreadSafe);
 
 impl BhGuard {
+    /// Whether bottom halves can be disabled, and enabled again, with exclusion: the count of that
+    /// may reach half of its maximum, and the rest is for C code.
+    #[inline]
+    fn is_possible() -> bool {
+        const MAX: u32 = ((1 << bindings::SOFTIRQ_BITS) - 1) << bindings::SOFTIRQ_SHIFT;
+        const RT: bool = cfg!(CONFIG_PREEMPT_RT);
+        // With `CONFIG_PREEMPT_RT`, each counts as one of the 48 locks that lockdep can track.
+        const LIMIT: u32 = if RT { MAX / 4 } else { MAX / 2 };
+
+        // SAFETY: These have no requirements.
+        unsafe {
+            let count = bindings::softirq_count();
+            // The lock of `CONFIG_PREEMPT_RT` is not taken where that could sleep.
+            let would_sleep = RT && count == 0 && !bindings::preemptible();
+
+            Softirq::EXCLUSIVE
+                && !would_sleep
+                && !bindings::in_nmi()
+                && !bindings::in_hardirq()
+                && !bindings::irqs_disabled()
+                && count <= LIMIT
+        }
+    }
+
     /// Disables bottom halves on this CPU.
     ///
     /// Returns [`None`] in a hard interrupt or an NMI, and with interrupts disabled: enabling
@@ -116,8 +140,7 @@ impl BhGuard {
     /// `CONFIG_PREEMPT_RT`, where that is possible.
     #[inline]
     pub fn new() -> Option<Self> {
-        // SAFETY: These have no requirements.
-        if unsafe { bindings::softirq_guard_impossible() } {
+        if !Self::is_possible() {
             return None;
         }
         // SAFETY: This is neither a hard interrupt nor an NMI. The guard enables them again.
@@ -139,7 +162,7 @@ impl Drop for BhGuard {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: This has no requirements.
-        if unsafe { bindings::softirq_irqs_off() } {
+        if unsafe { bindings::irqs_disabled() } {
             return enable_with_interrupts_disabled(self);
         }
         // SAFETY: By the type invariants, they were disabled for this guard. Interrupts are
@@ -148,11 +171,28 @@ impl Drop for BhGuard {
     }
 }
 
-/// Enables bottom halves for a guard without running softirqs, which would enable interrupts.
+/// Enables bottom halves for a guard without running softirqs, which would enable interrupts. Those
+/// that are pending run in ksoftirqd, which nothing has woken while bottom halves were disabled.
+#[cfg(not(CONFIG_PREEMPT_RT))]
 #[cold]
 #[inline(never)]
 fn enable_with_interrupts_disabled(_guard: &mut BhGuard) {
     // SAFETY: By the type invariants, they were disabled for this guard, which is being dropped.
     // Interrupts are disabled.
-    unsafe { bindings::local_bh_enable_irqs_off() };
+    unsafe {
+        bindings::_local_bh_enable();
+        let pending = bindings::local_softirq_pending();
+        if pending != 0 && !bindings::in_interrupt() {
+            bindings::raise_softirq_irqoff(pending.trailing_zeros());
+        }
+    }
+}
+
+/// Keeps bottom halves disabled: they are a lock, which is not released with interrupts disabled,
+/// and `local_bh_enable()` would forget that it is held.
+#[cfg(CONFIG_PREEMPT_RT)]
+#[cold]
+#[inline(never)]
+fn enable_with_interrupts_disabled(_guard: &mut BhGuard) {
+    crate::warn_on!(true);
 }

@@ -5,16 +5,16 @@
 
 #ifdef CONFIG_NET
 
-/*
- * dma_map_single() for memory that is known to be in the linear mapping: this
- * needs neither a check nor the detour through struct page.
- */
-__rust_helper dma_addr_t rust_helper_dma_map_linear(struct device *dev, void *ptr,
-						    size_t size,
-						    enum dma_data_direction dir)
+__rust_helper void rust_helper_debug_dma_map_single(struct device *dev,
+						    const void *addr,
+						    unsigned long len)
 {
-	debug_dma_map_single(dev, ptr, size);
-	return dma_map_phys(dev, virt_to_phys(ptr), size, dir, 0);
+	debug_dma_map_single(dev, addr, len);
+}
+
+__rust_helper phys_addr_t rust_helper_virt_to_phys(void *address)
+{
+	return virt_to_phys(address);
 }
 
 __rust_helper dma_addr_t
@@ -38,8 +38,7 @@ __rust_helper void rust_helper_dma_unmap_page(struct device *dev,
 	dma_unmap_page(dev, addr, size, dir);
 }
 
-/* dma_need_unmap() is out of line, or a constant. */
-__rust_helper bool rust_helper_dma_unmap_needed(struct device *dev)
+__rust_helper bool rust_helper_dma_need_unmap(struct device *dev)
 {
 	return dma_need_unmap(dev);
 }

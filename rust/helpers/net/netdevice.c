@@ -6,14 +6,11 @@
 #include <linux/if_vlan.h>
 #include <linux/interrupt.h>
 #include <linux/netdevice.h>
-#include <linux/nsproxy.h>
 #include <linux/rtnetlink.h>
-#include <linux/sched.h>
 #include <net/busy_poll.h>
 #include <net/gro.h>
 #include <net/netdev_lock.h>
 #include <net/netdev_queues.h>
-#include <net/netdev_rx_queue.h>
 
 #ifdef CONFIG_NET
 
@@ -81,18 +78,6 @@ rust_helper_vlan_features_check(struct sk_buff *skb, netdev_features_t features)
 	return vlan_features_check(skb, features);
 }
 
-/*
- * The features that are left for a packet when a driver has withdrawn some. A card
- * that does not insert the checksum cannot split the packet either.
- */
-__rust_helper netdev_features_t
-rust_helper_netdev_features_left(struct sk_buff *skb, netdev_features_t features)
-{
-	if (!(features & NETIF_F_CSUM_MASK))
-		features &= ~NETIF_F_GSO_MASK;
-	return vlan_features_check(skb, features);
-}
-
 /* Then DSA has replaced the ethtool operations by its own, which call those. */
 __rust_helper bool
 rust_helper_netdev_is_dsa_conduit(const struct net_device *dev)
@@ -102,16 +87,6 @@ rust_helper_netdev_is_dsa_conduit(const struct net_device *dev)
 #else
 	return false;
 #endif
-}
-
-/* The address can change concurrently, as for any lockless reader. */
-__rust_helper void rust_helper_netdev_copy_mac(const struct net_device *dev,
-					       u8 *addr)
-{
-	int i;
-
-	for (i = 0; i < ETH_ALEN; i++)
-		addr[i] = READ_ONCE(dev->dev_addr[i]);
 }
 
 __rust_helper void rust_helper_netif_tx_disable(struct net_device *dev)
@@ -129,16 +104,21 @@ __rust_helper void rust_helper_dev_core_stats_tx_dropped_inc(struct net_device *
 	dev_core_stats_tx_dropped_inc(dev);
 }
 
-/*
- * A CPU transmits through the queue whose completions it handles. The order of
- * CPUs is that of netif_set_affinity_auto().
- */
-__rust_helper int rust_helper_netif_spread_tx_queue(struct net_device *dev,
-						    u16 index)
+__rust_helper int rust_helper_dev_to_node(struct device *dev)
 {
-	unsigned int cpu = cpumask_local_spread(index, dev_to_node(&dev->dev));
+	return dev_to_node(dev);
+}
 
-	return netif_set_xps_queue(dev, cpumask_of(cpu), index);
+__rust_helper const struct cpumask *rust_helper_cpumask_of(unsigned int cpu)
+{
+	return cpumask_of(cpu);
+}
+
+__rust_helper int rust_helper_netif_set_xps_queue(struct net_device *dev,
+						  const struct cpumask *mask,
+						  u16 index)
+{
+	return netif_set_xps_queue(dev, mask, index);
 }
 
 __rust_helper unsigned int rust_helper_num_online_cpus(void)
@@ -256,87 +236,48 @@ __rust_helper void rust_helper_netdev_tx_reset_queue(struct netdev_queue *txq)
 	netdev_tx_reset_queue(txq);
 }
 
-/*
- * dql_completed() is a BUG() if more bytes are completed than were queued. A
- * driver that counts wrongly causes that, but so does a card that reports packets
- * as sent before it was told of them. That is no reason for a WARN() either,
- * which panics with panic_on_warn: log it and continue.
- */
-__rust_helper void rust_helper_netdev_txq_completed(struct netdev_queue *txq,
-						    unsigned int packets,
-						    unsigned int bytes)
+__rust_helper void
+rust_helper_netdev_txq_completed_mb(struct netdev_queue *dev_queue,
+				    unsigned int pkts, unsigned int bytes)
 {
-#ifdef CONFIG_BQL
-	unsigned int queued = READ_ONCE(txq->dql.num_queued) -
-			      txq->dql.num_completed;
-
-	if (unlikely(bytes > queued)) {
-		netdev_err_once(txq->dev, "more bytes sent than were queued\n");
-		bytes = queued;
-	}
-#endif
-	if (likely(bytes))
-		netdev_txq_completed_mb(txq, packets, bytes);
-	else
-		smp_mb(); /* As above: packets of no bytes have room in the ring, too. */
+	netdev_txq_completed_mb(dev_queue, pkts, bytes);
 }
 
-/*
- * NAPI, with the lock of the device's operations held: netdev->lock, which these
- * functions need, or RTNL.
- */
+/* NAPI */
 
-/* An instance that has no queue of its number has no persistent configuration. */
-__rust_helper void rust_helper_netif_napi_add_ops(struct net_device *dev,
-						  struct napi_struct *napi,
-						  int (*poll)(struct napi_struct *, int),
-						  unsigned int index)
+__rust_helper void rust_helper_netdev_lock_ops_to_full(struct net_device *dev)
 {
 	netdev_lock_ops_to_full(dev);
-	if (index < dev->num_napi_configs)
-		netif_napi_add_config_locked(dev, napi, poll, index);
-	else
-		netif_napi_add_locked(dev, napi, poll);
+}
+
+__rust_helper void rust_helper_netdev_unlock_full_to_ops(struct net_device *dev)
+{
 	netdev_unlock_full_to_ops(dev);
 }
 
-__rust_helper void rust_helper_netif_napi_del_ops(struct napi_struct *napi)
+__rust_helper void
+rust_helper_netif_napi_add_config_locked(struct net_device *dev,
+					 struct napi_struct *napi,
+					 int (*poll)(struct napi_struct *, int),
+					 int index)
 {
-	struct net_device *dev = napi->dev;
+	netif_napi_add_config_locked(dev, napi, poll, index);
+}
 
-	netdev_lock_ops_to_full(dev);
+__rust_helper void rust_helper_netif_napi_del_locked(struct napi_struct *napi)
+{
 	netif_napi_del_locked(napi);
-	netdev_unlock_full_to_ops(dev);
 }
 
-__rust_helper void rust_helper_napi_enable_ops(struct napi_struct *napi)
+__rust_helper int rust_helper_irq_set_affinity(unsigned int irq,
+					       const struct cpumask *cpumask)
 {
-	struct net_device *dev = napi->dev;
-
-	netdev_lock_ops_to_full(dev);
-	napi_enable_locked(napi);
-	netdev_unlock_full_to_ops(dev);
+	return irq_set_affinity(irq, cpumask);
 }
 
-__rust_helper void rust_helper_napi_disable_ops(struct napi_struct *napi)
+__rust_helper void rust_helper_netdev_lock(struct net_device *dev)
 {
-	struct net_device *dev = napi->dev;
-
-	netdev_lock_ops_to_full(dev);
-	napi_disable_locked(napi);
-	netdev_unlock_full_to_ops(dev);
-}
-
-/* A device of the task's network namespace, or NULL. The caller unlocks it. */
-__rust_helper struct net_device *
-rust_helper_netdev_find_and_lock(int ifindex)
-{
-	/* Only the task itself changes it. One that exits has none. */
-	struct nsproxy *spaces = current->nsproxy;
-
-	if (!spaces)
-		return NULL;
-	return netdev_get_by_index_lock(spaces->net_ns, ifindex);
+	netdev_lock(dev);
 }
 
 __rust_helper void rust_helper_netdev_unlock(struct net_device *dev)
@@ -344,38 +285,14 @@ __rust_helper void rust_helper_netdev_unlock(struct net_device *dev)
 	netdev_unlock(dev);
 }
 
-__rust_helper int rust_helper_netdev_restart_rx_queue(struct net_device *dev,
-						      unsigned int index)
+__rust_helper void rust_helper_dev_put(struct net_device *dev)
 {
-	/* The core asks them for the configuration of the queue. */
-	if (!dev->queue_mgmt_ops)
-		return -EOPNOTSUPP;
-	if (index >= dev->real_num_rx_queues)
-		return -ERANGE;
-	return netdev_rx_queue_restart(dev, index);
+	dev_put(dev);
 }
 
-/*
- * The interrupt has been requested after the instance was enabled, which is when the
- * core restores the affinity of one that it knows of.
- */
-__rust_helper void rust_helper_netif_napi_set_irq_ops(struct napi_struct *napi,
-						      int irq)
+__rust_helper bool rust_helper_lockdep_rtnl_is_held(void)
 {
-	struct net_device *dev = napi->dev;
-
-	netdev_lock_ops_to_full(dev);
-	netif_napi_set_irq_locked(napi, irq);
-	if (dev->irq_affinity_auto &&
-	    test_bit(NAPI_STATE_HAS_NOTIFIER, &napi->state))
-		irq_set_affinity(irq, &napi->config->affinity_mask);
-	netdev_unlock_full_to_ops(dev);
-}
-
-/* Without lockdep, this does nothing. */
-__rust_helper void rust_helper_rtnl_assert_held(void)
-{
-	WARN_ON_ONCE(!lockdep_rtnl_is_held());
+	return lockdep_rtnl_is_held();
 }
 
 __rust_helper void rust_helper_napi_schedule(struct napi_struct *napi)

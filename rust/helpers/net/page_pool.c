@@ -29,15 +29,9 @@ __rust_helper void rust_helper_page_pool_put_full_page(struct page_pool *pool,
 	page_pool_put_full_page(pool, page, allow_direct);
 }
 
-/* page_pool_get_dma_addr(), without a look at whether this is a page. */
-__rust_helper dma_addr_t
-rust_helper_page_pool_get_dma_addr(const struct page *page)
+__rust_helper struct netmem_desc *rust_helper_pp_page_to_nmdesc(struct page *page)
 {
-	dma_addr_t addr = pp_page_to_nmdesc(page)->dma_addr;
-
-	if (PAGE_POOL_32BIT_ARCH_WITH_64BIT_DMA)
-		addr <<= PAGE_SHIFT;
-	return addr;
+	return pp_page_to_nmdesc(page);
 }
 
 __rust_helper void
@@ -48,21 +42,14 @@ rust_helper_page_pool_dma_sync_netmem_for_cpu(const struct page_pool *pool,
 	page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, dma_sync_size);
 }
 
-/* The conditions of the above, which are the same for all pages of the pool. */
-__rust_helper bool rust_helper_page_pool_syncs_for_cpu(const struct page_pool *pool)
+__rust_helper bool rust_helper_dma_dev_need_sync(const struct device *dev)
 {
-	return pool->dma_sync_for_cpu && dma_dev_need_sync(pool->p.dev);
+	return dma_dev_need_sync(dev);
 }
 
 __rust_helper netmem_ref rust_helper_page_to_netmem(struct page *page)
 {
 	return page_to_netmem(page);
-}
-
-__rust_helper struct page_pool *
-rust_helper_page_pool_of(const struct page *page)
-{
-	return pp_page_to_nmdesc(page)->pp;
 }
 #endif /* CONFIG_PAGE_POOL */
 
@@ -76,16 +63,14 @@ __rust_helper void rust_helper_net_prefetch(void *p)
 	net_prefetch(p);
 }
 
-/* skb_reserve() and __skb_put() for a new skb around a page of a page pool. These
- * would load fields whose values are known.
- */
-__rust_helper void rust_helper_skb_fill_new(struct sk_buff *skb,
-					    unsigned int headroom,
-					    unsigned int len)
+__rust_helper void rust_helper_skb_set_tail_pointer(struct sk_buff *skb,
+						    const int offset)
 {
-	skb->data = skb->head + headroom;
-	skb_set_tail_pointer(skb, len);
-	skb->len = len;
+	skb_set_tail_pointer(skb, offset);
+}
+
+__rust_helper void rust_helper_skb_mark_for_recycle(struct sk_buff *skb)
+{
 	skb_mark_for_recycle(skb);
 }
 

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-#include <linux/irqflags.h>
 #include <linux/skbuff.h>
 
 #ifdef CONFIG_NET
-
-__rust_helper bool rust_helper_irqs_disabled(void)
-{
-	return irqs_disabled();
-}
 
 __rust_helper struct sk_buff *rust_helper_alloc_skb(unsigned int size,
 						    gfp_t priority)

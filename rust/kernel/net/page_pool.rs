@@ -59,7 +59,13 @@ mod layout;
 mod receive;
 mod ring;
 
-use self::buffer::DeviceBuffer;
+use self::buffer::{
+    dma_address,
+    DeviceBuffer, //
+};
+
+#[cfg(CONFIG_KUNIT)]
+pub(super) use self::buffer::fill_new;
 
 pub use self::{
     buffer::CpuBuffer,
@@ -278,7 +284,11 @@ impl PagePool {
         }
 
         // SAFETY: The instance is polled here and now, so the pool is alive.
-        let sync = unsafe { bindings::page_pool_syncs_for_cpu(self.pool.as_ptr()) };
+        let sync = unsafe {
+            let pool = self.pool.as_ptr();
+
+            (*pool).dma_sync_for_cpu() && bindings::dma_dev_need_sync((*pool).p.dev)
+        };
         // INVARIANT: The instance is polled. No other page of the pool is mapped meanwhile, since
         // that takes an allocator.
         Ok(Receiver {
@@ -392,7 +402,7 @@ impl Allocator<'_> {
                 // SAFETY: C has written that many pointers, none of which is null.
                 let page = unsafe { page.assume_init() };
                 // SAFETY: The page is from a pool with `PP_FLAG_DMA_MAP`, so it is mapped.
-                let address = unsafe { bindings::page_pool_get_dma_addr(page.as_ptr()) }
+                let address = unsafe { dma_address(page.as_ptr()) }
                     + DmaAddress::from(self.layout.headroom());
 
                 if self.layout.is_half() {

@@ -212,6 +212,35 @@ impl<'a> Completions<'a> {
         unsafe { bindings::netif_xmit_stopped(self.raw) }
     }
 
+    /// `dql_completed()` is a `BUG()` if more bytes are completed than were queued. A driver that
+    /// counts wrongly causes that, but so does a card that reports packets as sent before it was
+    /// told of them. That is no reason for a warning either, which panics with `panic_on_warn`: log
+    /// it and continue.
+    #[cfg(CONFIG_BQL)]
+    #[inline]
+    fn limit_to_queued(&self, bytes: c_uint) -> c_uint {
+        // SAFETY: By the type invariants, the queue is valid. The one number changes with the lock
+        // of the queue held, the other one only here.
+        let queued = unsafe {
+            let dql = &raw const (*self.raw).dql;
+            let queued = (&raw const (*dql).num_queued).read_volatile();
+
+            queued.wrapping_sub((*dql).num_completed)
+        };
+        if bytes <= queued {
+            return bytes;
+        }
+        // SAFETY: By the type invariants, the queue is one of a device, which outlives `self`.
+        report_too_many(unsafe { Device::from_raw((*self.raw).dev) });
+        queued
+    }
+
+    #[cfg(not(CONFIG_BQL))]
+    #[inline(always)]
+    fn limit_to_queued(&self, bytes: c_uint) -> c_uint {
+        bytes
+    }
+
     /// Accounts for packets that the card has sent, and wakes the queue if there is room again.
     ///
     /// To be called once per batch, after its descriptors were freed. `free` returns the number of
@@ -228,14 +257,21 @@ impl<'a> Completions<'a> {
             return;
         }
 
-        // Includes a full barrier, also for no bytes: a CPU that stops the queue after this sees
-        // the new consumer index. Pairs with the barrier in `TxQueue::stop_and_recheck()`.
-        //
-        // CAST: A batch has no more packets than the ring has descriptors. The helper limits the
-        // bytes to those that were queued.
-        //
-        // SAFETY: By the type invariants, the queue is valid and packets are only completed here.
-        unsafe { bindings::netdev_txq_completed(self.raw, packets as c_uint, bytes as c_uint) };
+        // CAST: The bytes are limited to those that were queued.
+        let bytes = self.limit_to_queued(bytes as c_uint);
+
+        // Either includes a full barrier, since packets of no bytes have room in the ring, too: a
+        // CPU that stops the queue after this sees the new consumer index. Pairs with the barrier
+        // in `TxQueue::stop_and_recheck()`.
+        if bytes != 0 {
+            // CAST: A batch has no more packets than the ring has descriptors.
+            //
+            // SAFETY: By the type invariants, the queue is valid and packets are only completed
+            // here.
+            unsafe { bindings::netdev_txq_completed_mb(self.raw, packets as c_uint, bytes) };
+        } else {
+            smp_mb(Full);
+        }
 
         // SAFETY: By the type invariants, the queue is valid.
         if unsafe { bindings::netif_tx_queue_stopped(self.raw) } && free() >= restart {
@@ -243,4 +279,10 @@ impl<'a> Completions<'a> {
             unsafe { bindings::netif_tx_wake_queue(self.raw) };
         }
     }
+}
+
+#[cfg(CONFIG_BQL)]
+#[cold]
+fn report_too_many(dev: &Device) {
+    crate::do_once_lite!(dev_err!(dev, "more bytes sent than were queued\n"));
 }

@@ -26,13 +26,13 @@ mod cases {
 
     fn softirqs_wait() -> bool {
         // SAFETY: This only reads a counter.
-        unsafe { bindings::softirqs_wait() }
+        unsafe { bindings::softirq_count() != 0 }
     }
 
     #[cfg(not(CONFIG_PREEMPT_RT))]
     fn interrupts_are_off() -> bool {
         // SAFETY: This only reads a flag.
-        unsafe { bindings::softirq_irqs_off() }
+        unsafe { bindings::irqs_disabled() }
     }
 
     /// Counts how often a softirq has run.

@@ -18,6 +18,7 @@ module! {
     authors: ["The skbulk authors"],
     description: "Restart of a receive queue",
     license: "GPL v2",
+    imports_ns: ["NETDEV_INTERNAL"],
     params: {
         ifindex: i32 {
             default: 0,

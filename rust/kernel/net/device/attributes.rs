@@ -12,7 +12,10 @@ use super::{
 
 use crate::bindings;
 
-use core::ops::Range;
+use core::{
+    ops::Range,
+    ptr, //
+};
 
 /// The attributes of a device that its rings may be made for, other than their number and lengths.
 #[derive(Clone, Copy)]
@@ -41,7 +44,7 @@ impl Device {
     /// Changes the MTU.
     pub(super) fn set_mtu(&self, mtu: u32, _rtnl: &mut Rtnl) {
         // SAFETY: The device is valid. The MTU is read concurrently, see `mtu()`.
-        unsafe { core::ptr::write_volatile(&raw mut (*self.as_raw()).mtu, mtu) };
+        unsafe { ptr::write_volatile(&raw mut (*self.as_raw()).mtu, mtu) };
     }
 
     /// Changes the set of features.
@@ -49,7 +52,7 @@ impl Device {
         // SAFETY: By the type invariants, the device is valid. The features are read concurrently,
         // see `features()`.
         unsafe {
-            core::ptr::write_volatile(&raw mut (*self.as_raw()).features, features.0);
+            ptr::write_volatile(&raw mut (*self.as_raw()).features, features.0);
         };
     }
 
@@ -59,11 +62,18 @@ impl Device {
     #[inline(never)]
     pub(super) fn spread_tx_queues(&self, queues: Range<u32>) {
         for index in queues {
-            // If this fails, the queue is found by a hash, which is slower.
+            // A CPU transmits through the queue whose completions it handles: the order of CPUs is
+            // that of `netif_set_affinity_auto()`. If this fails, the queue is found by a hash,
+            // which is slower.
             //
             // SAFETY: By the type invariants, the device is valid.
             // CAST: The number of queues is a `u16`.
-            let _ = unsafe { bindings::netif_spread_tx_queue(self.as_raw(), index as u16) };
+            unsafe {
+                let node = bindings::dev_to_node(&raw mut (*self.as_raw()).dev);
+                let cpu = bindings::cpumask_local_spread(index, node);
+                let cpus = bindings::cpumask_of(cpu);
+                let _ = bindings::netif_set_xps_queue(self.as_raw(), cpus, index as u16);
+            }
         }
     }
 
@@ -106,13 +116,16 @@ impl Device {
     }
 
     /// Lets [`Driver::set_rx_mode`](super::Driver::set_rx_mode) be called.
-    ///
-    /// Not generic, so that this is not part of a driver's module: the symbol is not exported.
-    #[inline(never)]
-    pub(super) fn refresh_rx_mode(&self, _rtnl: &mut Rtnl) {
-        // SAFETY: By the type invariants, the device is valid. RTNL is held, and the token lent to
-        // a callback.
-        unsafe { bindings::dev_set_rx_mode(self.as_raw()) };
+    pub(super) fn refresh_rx_mode(&self, _locks: &mut Configuring) {
+        let dev = self.as_raw();
+
+        // The core does this for flags that do not change, too.
+        //
+        // SAFETY: By the type invariants, the device is valid. RTNL and the lock of its operations
+        // are held, and the tokens lent to a callback.
+        unsafe {
+            bindings::netif_change_flags(dev, bindings::netif_get_flags(dev), ptr::null_mut())
+        };
     }
 }
 

@@ -76,8 +76,19 @@ impl<T: FeaturesCheckOps> OptionalOps<T> {
 // Not inlined: nearly all packets keep all of them.
 #[cold]
 fn withdrawn(packet: &SkBuff, left: bindings::netdev_features_t) -> bindings::netdev_features_t {
+    const CHECKSUMS: u64 = 1 << bindings::NETIF_F_HW_CSUM_BIT
+        | 1 << bindings::NETIF_F_IP_CSUM_BIT
+        | 1 << bindings::NETIF_F_IPV6_CSUM_BIT;
+    const SEGMENTATION: u64 =
+        (1 << (bindings::NETIF_F_GSO_LAST + 1)) - (1 << bindings::NETIF_F_GSO_SHIFT);
+
+    let withdrawn = if left & CHECKSUMS == 0 {
+        SEGMENTATION
+    } else {
+        0
+    };
     // SAFETY: The packet is valid.
-    unsafe { bindings::netdev_features_left(packet.as_raw(), left) }
+    unsafe { bindings::vlan_features_check(packet.as_raw(), left & !withdrawn) }
 }
 
 impl Device {

@@ -95,11 +95,11 @@ impl Device {
 
     /// The address of the device. Process context.
     pub fn mac_address(&self) -> MacAddress {
-        let mut address = [0; MacAddress::LEN];
-
-        // SAFETY: By the type invariants, the device is valid. The helper copies `ETH_ALEN` bytes.
-        unsafe { bindings::netdev_copy_mac(self.as_raw(), address.as_mut_ptr()) };
-        MacAddress::from(address)
+        // SAFETY: By the type invariants, the device is valid, and its address has `ETH_ALEN` bytes.
+        // They may change concurrently, as for any lockless reader.
+        MacAddress::from(core::array::from_fn(|byte| unsafe {
+            (*self.as_raw()).dev_addr.add(byte).read_volatile()
+        }))
     }
 }
 

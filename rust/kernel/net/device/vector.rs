@@ -79,6 +79,21 @@ pub(super) struct Vector<P> {
 }
 
 impl<P> Vector<P> {
+    /// Runs `f` with the device's instance lock held, which functions of NAPI need, whichever lock
+    /// its operations have.
+    ///
+    /// # Safety
+    ///
+    /// The lock of the device's operations must be held.
+    unsafe fn with_instance_lock<R>(dev: *mut bindings::net_device, f: impl FnOnce() -> R) -> R {
+        // SAFETY: By the safety requirements.
+        unsafe { bindings::netdev_lock_ops_to_full(dev) };
+        let result = f();
+        // SAFETY: Locked above, unless it was held.
+        unsafe { bindings::netdev_unlock_full_to_ops(dev) };
+        result
+    }
+
     /// Creates a vector, whose NAPI instance is disabled and whose interrupt is not requested.
     ///
     /// # Safety
@@ -110,17 +125,21 @@ impl<P> Vector<P> {
                 interrupts,
                 _pin: PhantomPinned,
                 _: {
-                    // SAFETY: The device is valid. The instance is pinned, and deleted when the
-                    // vector is dropped. If that happens before there is a poller,
-                    // it is not called: the instance is disabled. The lock of the device's
-                    // operations is held.
+                    let (dev, napi) = (dev.as_ptr(), napi.as_ref().get_ref().as_raw());
+
+                    // SAFETY: The device is valid, and has queues of this number. The instance is
+                    // pinned, and deleted when the vector is dropped. If that happens before there
+                    // is a poller, it is not called: the instance is disabled. The lock of the
+                    // device's operations is held.
                     unsafe {
-                        bindings::netif_napi_add_ops(
-                            dev.as_ptr(),
-                            napi.as_ref().get_ref().as_raw(),
-                            Some(poll),
-                            c_uint::from(*index),
-                        )
+                        Self::with_instance_lock(dev, || {
+                            bindings::netif_napi_add_config_locked(
+                                dev,
+                                napi,
+                                Some(poll),
+                                c_int::from(*index),
+                            )
+                        })
                     };
                 },
             }? Error),
@@ -167,7 +186,11 @@ impl<P> Vector<P> {
 
         // SAFETY: `napi` has been added to a device, the lock of whose operations is held: vectors
         // are dropped when the device goes down.
-        unsafe { bindings::netif_napi_set_irq_ops(self.napi.as_raw(), -1) };
+        unsafe {
+            Self::with_instance_lock(self.dev(), || {
+                bindings::netif_napi_set_irq_locked(self.napi.as_raw(), -1)
+            })
+        };
         for interrupt in self.interrupts.iter().flatten() {
             // SAFETY: By the type invariants.
             unsafe { interrupt.free(self.napi.as_raw()) };
@@ -186,7 +209,22 @@ impl<P> Vector<P> {
         // A scheduler of the instance can be bound to the next one.
         self.napi.drop_all_but_those_for_card();
         // SAFETY: The instance was added by `new()`. Its memory stays, as its objects use it.
-        unsafe { bindings::netif_napi_del_ops(self.napi.as_raw()) };
+        unsafe { self.delete_napi() };
+    }
+
+    /// Deletes the NAPI instance, and waits until it has no users. If it is not listed any more,
+    /// this does nothing else.
+    ///
+    /// # Safety
+    ///
+    /// NAPI must be disabled, and the lock of the device's operations be held.
+    unsafe fn delete_napi(&self) {
+        // SAFETY: By the type invariants, the instance has been added. The rest as above.
+        unsafe {
+            Self::with_instance_lock(self.dev(), || {
+                bindings::netif_napi_del_locked(self.napi.as_raw())
+            })
+        };
     }
 
     /// Enables NAPI.
@@ -203,7 +241,7 @@ impl<P> Vector<P> {
         // operations is held.
         unsafe {
             self.link(napi);
-            bindings::napi_enable_ops(napi);
+            Self::with_instance_lock(self.dev(), || bindings::napi_enable_locked(napi));
         }
     }
 
@@ -217,10 +255,24 @@ impl<P> Vector<P> {
         // operations is held.
         unsafe {
             if !self.paused.replace(false) {
-                bindings::napi_disable_ops(self.napi.as_raw());
+                self.disable_napi();
             }
             self.link(core::ptr::null_mut());
         }
+    }
+
+    /// Disables the NAPI instance.
+    ///
+    /// # Safety
+    ///
+    /// It must be enabled, and the lock of the device's operations be held.
+    unsafe fn disable_napi(&self) {
+        // SAFETY: By the safety requirements.
+        unsafe {
+            Self::with_instance_lock(self.dev(), || {
+                bindings::napi_disable_locked(self.napi.as_raw())
+            })
+        };
     }
 
     /// Disables NAPI for a while, and lends the poller: until [`Self::resume`], the poll function
@@ -234,7 +286,7 @@ impl<P> Vector<P> {
         if !self.paused.replace(true) {
             // SAFETY: The instance is valid and enabled. The lock of the device's operations is
             // held.
-            unsafe { bindings::napi_disable_ops(self.napi.as_raw()) };
+            unsafe { self.disable_napi() };
         }
 
         // SAFETY: NAPI is disabled, and we are the owner of the vector. By the safety requirements,
@@ -269,10 +321,23 @@ impl<P> Vector<P> {
             return;
         }
 
-        // SAFETY: The instance is valid, and was enabled before. Enabling bottom halves has it
-        // polled: this is process context.
+        // SAFETY: The instance is valid, and was enabled before.
         unsafe {
-            bindings::napi_enable_ops(self.napi.as_raw());
+            let napi = self.napi.as_raw();
+
+            Self::with_instance_lock(self.dev(), || bindings::napi_enable_locked(napi));
+            self.schedule();
+        }
+    }
+
+    /// Has the instance polled. Process context: enabling bottom halves does.
+    ///
+    /// # Safety
+    ///
+    /// The instance must be enabled.
+    unsafe fn schedule(&self) {
+        // SAFETY: By the safety requirements.
+        unsafe {
             bindings::local_bh_disable();
             bindings::napi_schedule(self.napi.as_raw());
             bindings::local_bh_enable();
@@ -301,16 +366,10 @@ impl<P> Vector<P> {
     ///
     /// NAPI must be enabled.
     pub(super) unsafe fn started(&self) {
-        if !self.early.end() {
-            return;
-        }
-
-        // SAFETY: The instance is valid and enabled. If it is still being completed, it is polled
-        // once more. Enabling bottom halves has it polled: this is process context.
-        unsafe {
-            bindings::local_bh_disable();
-            bindings::napi_schedule(self.napi.as_raw());
-            bindings::local_bh_enable();
+        if self.early.end() {
+            // SAFETY: The instance is valid and enabled. If it is still being completed, it is
+            // polled once more.
+            unsafe { self.schedule() };
         }
     }
 
@@ -327,9 +386,34 @@ impl<P> Vector<P> {
         if let Some(interrupt) = self.interrupt() {
             // SAFETY: The instance is valid, and the lock of the device's operations is held. The
             // link to the interrupt is cut before that is freed, in `free_irq()`.
-            unsafe { bindings::netif_napi_set_irq_ops(self.napi.as_raw(), interrupt.number()) };
+            unsafe {
+                Self::with_instance_lock(self.dev(), || self.set_irq(interrupt.number()));
+            }
         }
         Ok(())
+    }
+
+    /// Tells the core of an interrupt, and restores its affinity: the core does so when an instance
+    /// is enabled, but the interrupt has been requested after that.
+    ///
+    /// # Safety
+    ///
+    /// The instance lock must be held, and the interrupt be requested.
+    unsafe fn set_irq(&self, irq: c_int) {
+        let (dev, napi) = (self.dev(), self.napi.as_raw());
+
+        // SAFETY: By the safety requirements and the type invariants. An instance with a notifier
+        // has a configuration.
+        unsafe {
+            bindings::netif_napi_set_irq_locked(napi, irq);
+            let state = (&raw const (*napi).state).read_volatile();
+            let is_watched = state & 1 << bindings::NAPI_STATE_HAS_NOTIFIER != 0;
+            if (*dev).irq_affinity_auto && is_watched {
+                let mask = &raw const (*(*napi).config).affinity_mask;
+                // CAST: It is not negative.
+                let _ = bindings::irq_set_affinity(irq as c_uint, mask);
+            }
+        }
     }
 
     /// Whether the poll function of the driver may be called.
@@ -391,8 +475,8 @@ impl<P> PinnedDrop for Vector<P> {
         drop(unsafe { (*self.poller.get()).take() });
         self.napi.drop_attached();
 
-        // SAFETY: `napi` has been added by `new()`. This waits until it has no users. After
-        // `detach()` it has none, and is not listed any more: then this does nothing else.
-        unsafe { bindings::netif_napi_del_ops(self.napi.as_raw()) };
+        // SAFETY: `napi` has been added by `new()`, is disabled, and is dropped with the lock of the
+        // device's operations held.
+        unsafe { self.delete_napi() };
     }
 }

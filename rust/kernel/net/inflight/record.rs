@@ -60,14 +60,19 @@ impl<'a> Record<'a> {
     #[inline(always)]
     pub(super) unsafe fn map_head(dev: &'a Device<Bound>, skb: &SkBuff) -> Option<Self> {
         let data = skb.data();
+        let start = data.as_ptr().cast_mut().cast();
+        // As `dma_map_single()`, without a check and without the detour through `struct page`.
+        //
         // SAFETY: The device is bound, and `data` is memory of the linear mapping: the stack passes
         // no packet to a device whose head is elsewhere. The device only reads it.
         let addr = unsafe {
-            bindings::dma_map_linear(
+            bindings::debug_dma_map_single(dev.as_raw(), start, data.len());
+            bindings::dma_map_phys(
                 dev.as_raw(),
-                data.as_ptr().cast_mut().cast(),
+                bindings::virt_to_phys(start),
                 data.len(),
                 bindings::dma_data_direction::DMA_TO_DEVICE,
+                0,
             )
         };
         // CAST: Packets are smaller than 4 GiB.
@@ -118,7 +123,7 @@ impl<'a> Record<'a> {
     #[inline(always)]
     pub(super) fn needs_unmap(&self) -> bool {
         // SAFETY: The device is bound.
-        unsafe { bindings::dma_unmap_needed(self.dev.as_raw()) }
+        unsafe { bindings::dma_need_unmap(self.dev.as_raw()) }
     }
 
     /// Removes the mapping, and returns the packet if the record owns one.

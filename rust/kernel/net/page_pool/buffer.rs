@@ -21,6 +21,45 @@ use core::{
     ptr::NonNull, //
 };
 
+/// The bus address of a page.
+///
+/// # Safety
+///
+/// It must be the first page of a buffer, from a page pool with `PP_FLAG_DMA_MAP`.
+#[inline]
+pub(super) unsafe fn dma_address(page: *mut bindings::page) -> DmaAddress {
+    // SAFETY: By the safety requirements.
+    let address = unsafe { (*bindings::pp_page_to_nmdesc(page)).dma_addr };
+
+    // CAST: Where it is a number of pages, it gets wider.
+    let address = address as DmaAddress;
+    if size_of::<DmaAddress>() > size_of::<c_ulong>() {
+        address << bindings::PAGE_SHIFT
+    } else {
+        address
+    }
+}
+
+/// As `skb_reserve()` and `__skb_put()`, for a new SKB around a page of a page pool: those would
+/// load fields whose values are known.
+///
+/// # Safety
+///
+/// `skb` must be new and ours alone, and have room for that.
+#[inline]
+pub(in crate::net) unsafe fn fill_new(skb: NonNull<bindings::sk_buff>, headroom: u32, len: u32) {
+    let skb = skb.as_ptr();
+
+    // SAFETY: By the safety requirements.
+    unsafe {
+        (*skb).data = (*skb).head.add(headroom as usize);
+        // CAST: It fits into the buffer.
+        bindings::skb_set_tail_pointer(skb, len as c_int);
+        (*skb).len = len;
+        bindings::skb_mark_for_recycle(skb);
+    }
+}
+
 /// A buffer that belongs to the device.
 ///
 /// # Invariants
@@ -103,7 +142,7 @@ impl DeviceBuffer {
     /// The bus address of the part that the device writes, for a pool of that layout.
     pub(super) fn dma_address(&self, layout: Layout) -> DmaAddress {
         // SAFETY: By the type invariant, the page is from a pool with `PP_FLAG_DMA_MAP`.
-        let page = unsafe { bindings::page_pool_get_dma_addr(self.page_of(layout)) };
+        let page = unsafe { dma_address(self.page_of(layout)) };
 
         // CAST: An offset within a page.
         page + (self.offset(layout) + usize::from(layout.headroom())) as DmaAddress
@@ -113,7 +152,7 @@ impl DeviceBuffer {
     #[inline]
     pub(super) fn pool(&self) -> *mut bindings::page_pool {
         // SAFETY: By the type invariant the page belongs to a page pool.
-        unsafe { bindings::page_pool_of(self.page()) }
+        unsafe { (*bindings::pp_page_to_nmdesc(self.page())).pp }
     }
 }
 
@@ -188,13 +227,12 @@ impl CpuBuffer<'_> {
         // The SKB owns the page from here on.
         let this = ManuallyDrop::new(self);
 
-        // SAFETY: The SKB is new, and both numbers fit by the type invariants.
+        // SAFETY: The SKB is new, and both numbers fit by the type invariants. We own the only
+        // reference to it.
         unsafe {
-            bindings::skb_fill_new(skb.as_ptr(), this.layout.headroom().into(), this.len.into())
-        };
-
-        // SAFETY: The SKB is valid and new, and we own the only reference to it.
-        Some(unsafe { UniqueSkBuff::from_new(skb) })
+            fill_new(skb, this.layout.headroom().into(), this.len.into());
+            Some(UniqueSkBuff::from_new(skb))
+        }
     }
 
     /// Gives the buffer up, as a frame for `napi_build_skb_list()`.

@@ -5,6 +5,7 @@
 use crate::{
     bindings,
     net::{
+        page_pool::fill_new,
         skb_free::tests::context::in_poll,
         skbuff::{
             set_protocol,
@@ -124,12 +125,10 @@ impl Frame {
         unsafe {
             let start = bindings::page_address(page.as_ptr()).wrapping_byte_add(self.offset());
             let skb = bindings::napi_build_skb(start, self.size());
-            if skb.is_null() {
-                return None;
-            }
-            bindings::skb_fill_new(skb, HEADROOM.into(), self.len.into());
-            (*skb).queue_mapping = QUEUE_MAPPING;
-            let mut skb = UniqueSkBuff::from_new(NonNull::new(skb)?);
+            let skb = NonNull::new(skb)?;
+            fill_new(skb, HEADROOM.into(), self.len.into());
+            (*skb.as_ptr()).queue_mapping = QUEUE_MAPPING;
+            let mut skb = UniqueSkBuff::from_new(skb);
             let protocol = bindings::eth_type_trans(skb.as_raw(), dev);
             set_protocol(&mut skb, protocol);
             #[cfg(CONFIG_NET_RX_BUSY_POLL)]

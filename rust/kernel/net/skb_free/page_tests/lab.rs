@@ -11,6 +11,7 @@ use crate::{
     bindings,
     net::{
         napi::Poll,
+        page_pool::fill_new,
         skbuff::SkBuff, //
     },
     prelude::*,
@@ -152,7 +153,7 @@ pub(super) fn build(page: NonNull<bindings::page>, offset: usize, size: u32) -> 
 
     // SAFETY: The packet is new, and has that much room.
     unsafe {
-        bindings::skb_fill_new(skb.as_ptr(), HEADROOM, 60);
+        fill_new(skb, HEADROOM, 60);
         Some(SkBuff::from_raw(skb))
     }
 }
