@@ -4,8 +4,7 @@
 //!
 //! A [`Cache`] allocates [`Object`]s, each of which owns its memory and the value in it. A
 //! [`Batch`] holds many of them and allocates and frees their memory with one call to the slab
-//! allocator, which saves most of the cost of a call per object. [`PinnedBatch`] is the same for
-//! values that must not move.
+//! allocator, which saves most of the cost of a call per object.
 //!
 //! # Sheaves
 //!
@@ -13,21 +12,19 @@
 //! full ones for each NUMA node. A bulk call copies pointers from and to a sheaf of the CPU. Where
 //! that is used up it takes the next one, under the lock of the node. Allocation takes objects from
 //! the slabs when the sheaves are empty. The capacity of a sheaf is set when the cache is created,
-//! so the creator states the maximum number of objects per bulk call, see [`Cache::new`] and
-//! [`Options::keep`]: one sheaf then serves a whole call.
+//! so the creator states the maximum number of objects per bulk call, see [`Cache::new`]: one sheaf
+//! then serves a whole call.
 //!
-//! Unused objects stay in sheaves. If `keep` is the number given to [`Options::keep`], a cache
-//! keeps at most two times `keep` objects per CPU and ten times `keep` per NUMA node. A bulk call
-//! allocates no object ahead of its use; a single allocation that finds the sheaf empty fills it.
-//!
-//! [`Cache::shrink`] frees all of them.
+//! Unused objects stay in sheaves: those of about four bulk calls per CPU, and of twenty per NUMA
+//! node, at most. A bulk call allocates no object ahead of its use; a single allocation that finds
+//! the sheaf empty fills it.
 //!
 //! # Contexts
 //!
 //! Objects can be allocated in any context that the allocation flags permit, and freed in any
 //! context but NMI, one by one and in bulk, with interrupts enabled or disabled. With
-//! `CONFIG_PREEMPT_RT`, both need a context that can sleep. Creating, shrinking and dropping
-//! a cache may sleep.
+//! `CONFIG_PREEMPT_RT`, both need a context that can sleep. Creating and dropping a cache may
+//! sleep.
 //!
 //! C header: [`include/linux/slab.h`](srctree/include/linux/slab.h)
 //!
@@ -59,7 +56,6 @@
 
 use crate::{
     alloc::{
-        flags::__GFP_ZERO,
         AllocError,
         Flags, //
     },
@@ -74,7 +70,6 @@ use core::{
 mod batch;
 mod object;
 mod options;
-mod pinned;
 mod raw;
 #[cfg(CONFIG_KUNIT)]
 mod tests;
@@ -82,8 +77,7 @@ mod tests;
 pub use self::{
     batch::Batch,
     object::Object,
-    options::Options,
-    pinned::PinnedBatch, //
+    options::Options, //
 };
 
 /// A cache of memory for objects of type `T`.
@@ -124,7 +118,7 @@ impl<T> Cache<T> {
     /// # Errors
     ///
     /// [`EINVAL`] if `T`, its alignment, or a sheaf of the requested capacity exceeds the largest
-    /// contiguous allocation (a few megabytes), or if the usercopy region is not within an object;
+    /// contiguous allocation (a few megabytes);
     /// [`ENOMEM`] if there is no memory.
     pub fn with_options(name: &CStr, options: Options) -> Result<Self> {
         let raw = options.create(name, size_of::<T>(), align_of::<T>())?;
@@ -146,116 +140,6 @@ impl<T> Cache<T> {
         unsafe { ptr.write(value) };
         // SAFETY: `ptr` comes from this cache, holds a value, and is given up.
         Ok(unsafe { Object::from_raw(self, ptr) })
-    }
-
-    /// Allocates an object whose bytes are all zero.
-    ///
-    /// The context must be one that `flags` allow.
-    #[inline]
-    pub fn alloc_zeroed(&self, flags: Flags) -> Result<Object<'_, T>, AllocError>
-    where
-        T: Zeroable,
-    {
-        let ptr = self.alloc_raw(flags | __GFP_ZERO).ok_or(AllocError)?;
-        // SAFETY: `ptr` comes from this cache, holds zeros, which are a value, and is given up.
-        Ok(unsafe { Object::from_raw(self, ptr) })
-    }
-
-    /// Allocates an object and initialises it in place.
-    ///
-    /// The context must be one that `flags` allow. If `init` fails, the memory is freed.
-    ///
-    /// # Errors
-    ///
-    /// Errors of `init`; [`ENOMEM`] if there is no memory.
-    #[inline]
-    pub fn alloc_init<E>(&self, init: impl Init<T, E>, flags: Flags) -> Result<Object<'_, T>>
-    where
-        Error: From<E>,
-    {
-        // SAFETY: As `init` is an `Init`, the value may be moved.
-        unsafe { self.alloc_with(init, flags) }
-    }
-
-    /// Allocates an object and initialises it in place, where it then stays.
-    ///
-    /// The context must be one that `flags` allow. If `init` fails, the memory is freed.
-    ///
-    /// # Errors
-    ///
-    /// Errors of `init`; [`ENOMEM`] if there is no memory.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use kernel::{
-    ///     new_spinlock,
-    ///     slab::Cache,
-    ///     sync::SpinLock, //
-    /// };
-    ///
-    /// #[pin_data]
-    /// struct Counter {
-    ///     #[pin]
-    ///     count: SpinLock<u32>,
-    /// }
-    ///
-    /// let cache = Cache::<Counter>::new(c"rust_doc_pinned", 0)?;
-    /// let counter = cache.alloc_pin_init(
-    ///     pin_init!(Counter { count <- new_spinlock!(1) }),
-    ///     GFP_KERNEL,
-    /// )?;
-    /// *counter.count.lock() += 1;
-    /// assert_eq!(*counter.count.lock(), 2);
-    /// # Ok::<(), Error>(())
-    /// ```
-    #[inline]
-    pub fn alloc_pin_init<E>(
-        &self,
-        init: impl PinInit<T, E>,
-        flags: Flags,
-    ) -> Result<Pin<Object<'_, T>>>
-    where
-        Error: From<E>,
-    {
-        // SAFETY: The object is pinned right away.
-        unsafe { self.alloc_with(init, flags) }.map(Object::into_pin)
-    }
-
-    /// Allocates an object and initialises it.
-    ///
-    /// # Safety
-    ///
-    /// The value must not be moved, unless `init` is an [`Init`].
-    #[inline(always)]
-    unsafe fn alloc_with<E>(&self, init: impl PinInit<T, E>, flags: Flags) -> Result<Object<'_, T>>
-    where
-        Error: From<E>,
-    {
-        let ptr = self.alloc_raw(flags).ok_or(ENOMEM)?;
-        // SAFETY: `ptr` is unused memory for a `T`; by the safety requirements, the
-        // value stays there. After an error, the memory is freed, not touched.
-        match unsafe { pin_init::raw_try_init(ptr.as_ptr(), init) } {
-            // SAFETY: `ptr` comes from this cache, holds a value, and is given up.
-            Ok(()) => Ok(unsafe { Object::from_raw(self, ptr) }),
-            Err(error) => {
-                // SAFETY: `ptr` comes from this cache, and there is no value in it.
-                unsafe { self.free_raw(ptr) };
-                Err(error.into())
-            }
-        }
-    }
-
-    /// Frees unused memory: the objects in sheaves of CPUs and nodes return to their slabs, and
-    /// empty slabs to the page allocator.
-    ///
-    /// May sleep, and waits for all CPUs. This takes the CPU hotplug lock, so a shrinker must not
-    /// call it directly, but can queue a work item that does. Objects freed later fill the sheaves
-    /// again.
-    pub fn shrink(&self) {
-        // SAFETY: By the type invariants, the cache is valid. The return value only tells whether
-        // slabs are left.
-        unsafe { bindings::kmem_cache_shrink(self.as_raw()) };
     }
 
     /// Allocates memory for an object.

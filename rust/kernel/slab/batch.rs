@@ -11,10 +11,7 @@ use super::{
     Object, //
 };
 use crate::{
-    alloc::{
-        flags::__GFP_ZERO,
-        Flags, //
-    },
+    alloc::Flags,
     prelude::*, //
 };
 use core::{
@@ -103,93 +100,6 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
             Ok(())
         };
         // SAFETY: `init` writes a value, unless it fails.
-        unsafe { self.fill(count, flags, init) }
-    }
-
-    /// Adds `count` new objects, each initialised in place by what `init` returns.
-    ///
-    /// Like [`Self::alloc`], for values that are better not moved.
-    ///
-    /// # Errors
-    ///
-    /// Errors of an initialiser; [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if
-    /// there is no memory.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use kernel::slab::{
-    ///     Batch,
-    ///     Cache, //
-    /// };
-    ///
-    /// struct Packet {
-    ///     number: usize,
-    ///     data: [u8; 512],
-    /// }
-    ///
-    /// let cache = Cache::new(c"rust_doc_packet", 8)?;
-    /// let mut batch = Batch::<Packet, 8>::new(&cache);
-    /// batch.alloc_init(8, GFP_KERNEL, |number| {
-    ///     init!(Packet {
-    ///         number,
-    ///         data <- pin_init::init_zeroed(),
-    ///     })
-    /// })?;
-    /// assert_eq!(batch.pop().map(|packet| packet.number), Some(7));
-    /// # Ok::<(), Error>(())
-    /// ```
-    #[inline]
-    pub fn alloc_init<I, E>(
-        &mut self,
-        count: usize,
-        flags: Flags,
-        init: impl FnMut(usize) -> I,
-    ) -> Result
-    where
-        I: Init<T, E>,
-        Error: From<E>,
-    {
-        // SAFETY: As the initialisers are `Init`, the values may be moved.
-        unsafe { self.fill_with(count, flags, init) }
-    }
-
-    /// Adds `count` new objects whose bytes are all zero.
-    ///
-    /// # Errors
-    ///
-    /// [`ENOSPC`] if there is no room for `count` more; [`ENOMEM`] if there is no memory.
-    #[inline]
-    pub fn alloc_zeroed(&mut self, count: usize, flags: Flags) -> Result
-    where
-        T: Zeroable,
-    {
-        // SAFETY: The memory comes with zeros, which are a value.
-        unsafe { self.fill(count, flags | __GFP_ZERO, |_, _| Ok(())) }
-    }
-
-    /// Adds `count` new objects, each initialised in place by what `init` returns.
-    ///
-    /// # Safety
-    ///
-    /// The values must not be moved, unless the initialisers are [`Init`].
-    #[inline(always)]
-    pub(super) unsafe fn fill_with<I, E>(
-        &mut self,
-        count: usize,
-        flags: Flags,
-        mut init: impl FnMut(usize) -> I,
-    ) -> Result
-    where
-        I: PinInit<T, E>,
-        Error: From<E>,
-    {
-        let init = |i, slot| {
-            // SAFETY: `fill` passes memory for a `T` that is ours, and does not touch it after an
-            // error. By the safety requirements, the value stays there.
-            unsafe { pin_init::raw_try_init(slot, init(i)) }.map_err(Error::from)
-        };
-        // SAFETY: Initialisers leave a value, unless they fail.
         unsafe { self.fill(count, flags, init) }
     }
 

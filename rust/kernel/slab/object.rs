@@ -3,10 +3,6 @@
 //! A single object of a cache.
 
 use super::Cache;
-use crate::{
-    fmt,
-    prelude::*, //
-};
 use core::{
     mem::ManuallyDrop,
     ops::{
@@ -33,26 +29,6 @@ unsafe impl<T: Send> Send for Object<'_, T> {}
 unsafe impl<T: Sync> Sync for Object<'_, T> {}
 
 impl<'c, T> Object<'c, T> {
-    /// Moves the value out and frees the memory.
-    #[inline]
-    pub fn into_inner(this: Self) -> T {
-        let this = ManuallyDrop::new(this);
-        // SAFETY: By the type invariants, `ptr` holds a value. It is not used again.
-        let value = unsafe { this.ptr.read() };
-        // SAFETY: By the type invariants, `ptr` was allocated from this cache, and belongs to us.
-        unsafe { this.cache.free_raw(this.ptr) };
-        value
-    }
-
-    /// Pins the object.
-    #[inline]
-    pub fn into_pin(this: Self) -> Pin<Self> {
-        // SAFETY: The value is in memory of the cache, not in the `Object`. That memory is not
-        // reused before the value is dropped: the object's drop frees it. If the object is
-        // forgotten, the memory is never freed, since dropping the cache leaks such objects.
-        unsafe { Pin::new_unchecked(this) }
-    }
-
     /// Gives up the object without dropping it.
     #[inline]
     pub(crate) fn into_raw(this: Self) -> NonNull<T> {
@@ -99,18 +75,5 @@ impl<T> DerefMut for Object<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: By the type invariants, `ptr` holds a value that belongs to us.
         unsafe { self.ptr.as_mut() }
-    }
-}
-
-impl<'c, T> From<Object<'c, T>> for Pin<Object<'c, T>> {
-    #[inline]
-    fn from(object: Object<'c, T>) -> Self {
-        Object::into_pin(object)
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for Object<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }

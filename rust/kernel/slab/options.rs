@@ -6,22 +6,11 @@ use crate::{
     bindings,
     prelude::*, //
 };
-use core::ops::Range;
 
-// Bindgen cannot evaluate the macros of the header. As there, a flag that the configuration does
-// not support is zero.
+// Bindgen cannot evaluate the macros of the header.
 const SLAB_HWCACHE_ALIGN: bindings::slab_flags_t =
     1 << bindings::_slab_flag_bits__SLAB_HWCACHE_ALIGN;
 const SLAB_NO_MERGE: bindings::slab_flags_t = 1 << bindings::_slab_flag_bits__SLAB_NO_MERGE;
-#[cfg(CONFIG_MEMCG)]
-const SLAB_ACCOUNT: bindings::slab_flags_t = 1 << bindings::_slab_flag_bits__SLAB_ACCOUNT;
-#[cfg(not(CONFIG_MEMCG))]
-const SLAB_ACCOUNT: bindings::slab_flags_t = 0;
-#[cfg(not(CONFIG_SLUB_TINY))]
-const SLAB_RECLAIM_ACCOUNT: bindings::slab_flags_t =
-    1 << bindings::_slab_flag_bits__SLAB_RECLAIM_ACCOUNT;
-#[cfg(CONFIG_SLUB_TINY)]
-const SLAB_RECLAIM_ACCOUNT: bindings::slab_flags_t = 0;
 /// Maximum size of an object: the largest contiguous allocation.
 const MAX_SIZE: usize = bindings::KMALLOC_MAX_SIZE as usize;
 /// Maximum capacity of a sheaf: its header of a few words and its pointers are one allocation.
@@ -35,34 +24,21 @@ const SHEAF_HEADER: usize = if cfg!(CONFIG_64BIT) { 4 } else { 5 };
 /// # Examples
 ///
 /// ```
-/// use core::mem::offset_of;
 /// use kernel::slab::{
 ///     Cache,
 ///     Options, //
 /// };
 ///
-/// struct Record {
-///     secret: u64,
-///     name: [u8; 32],
-/// }
-///
-/// // Bulk calls of up to 64 objects, objects that share no cache line with others, and of which
-/// // the name may be copied to user space, but not the secret.
-/// let start = offset_of!(Record, name);
-/// let options = Options::new()
-///     .bulk(64)
-///     .hwcache_align()
-///     .usercopy(start..start + 32);
-/// let cache = Cache::<Record>::with_options(c"rust_doc_record", options)?;
+/// // Bulk calls of up to 64 objects that share no cache line with others.
+/// let options = Options::new().bulk(64).hwcache_align();
+/// let cache = Cache::<[u8; 40]>::with_options(c"rust_doc_record", options)?;
 /// # drop(cache);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     bulk: usize,
-    keep: Option<usize>,
     flags: bindings::slab_flags_t,
-    usercopy: Range<usize>,
 }
 
 impl Options {
@@ -71,30 +47,18 @@ impl Options {
     pub const fn new() -> Self {
         Self {
             bulk: 0,
-            keep: None,
             flags: 0,
-            usercopy: 0..0,
         }
     }
 
     /// Sets the maximum number of objects per bulk call.
     ///
-    /// Larger calls are allowed, and take several sheaves. This determines the default of
-    /// [`Self::keep`].
+    /// Larger calls are allowed, and take several sheaves. The capacity of one is about twice this
+    /// number; at least what the allocator chooses for objects of this size (28 for 256 bytes, for
+    /// example). A CPU has up to two sheaves, and a NUMA node further ones, see [`super`].
     #[inline]
     pub const fn bulk(mut self, objects: usize) -> Self {
         self.bulk = objects;
-        self
-    }
-
-    /// Sets the number of unused objects that one sheaf may keep, its capacity.
-    ///
-    /// The default is about twice [`Self::bulk`]. The minimum is [`Self::bulk`], and the capacity
-    /// that the allocator chooses for objects of this size (28 for 256 bytes, for example). A CPU
-    /// has up to two sheaves, and a NUMA node further ones, see [`super`].
-    #[inline]
-    pub const fn keep(mut self, objects: usize) -> Self {
-        self.keep = Some(objects);
         self
     }
 
@@ -105,43 +69,13 @@ impl Options {
         self
     }
 
-    /// Charges objects to the memory cgroup of the allocating task.
-    #[inline]
-    pub const fn account(mut self) -> Self {
-        self.flags |= SLAB_ACCOUNT;
-        self
-    }
-
-    /// Declares that objects can be reclaimed: a shrinker frees them.
-    #[inline]
-    pub const fn reclaimable(mut self) -> Self {
-        self.flags |= SLAB_RECLAIM_ACCOUNT;
-        self
-    }
-
-    /// Sets the region of an object that may be copied to and from user space.
-    ///
-    /// With `CONFIG_HARDENED_USERCOPY`, copies that touch other bytes of an object are refused. By
-    /// default, all copies are.
-    #[inline]
-    pub const fn usercopy(mut self, bytes: Range<usize>) -> Self {
-        self.usercopy = bytes;
-        self
-    }
-
     /// Returns the capacity of a sheaf; zero leaves it to the allocator.
     pub(super) fn capacity(&self) -> Result<u32> {
-        let keep = match self.keep {
-            Some(keep) => keep,
-            // Room for two batches, so that one batch in use does not empty the sheaf. Without
-            // subtracting the header of a sheaf, twice a power of two pointers would not fit into a
-            // power of two bytes, and half of the allocation would be wasted.
-            None => {
-                let two_batches = self.bulk.checked_mul(2).ok_or(EINVAL)?;
-                two_batches.saturating_sub(SHEAF_HEADER)
-            }
-        };
-        let objects = keep.max(self.bulk);
+        // Room for two batches, so that one batch in use does not empty the sheaf. Without
+        // subtracting the header of a sheaf, twice a power of two pointers would not fit into a
+        // power of two bytes, and half of the allocation would be wasted.
+        let two_batches = self.bulk.checked_mul(2).ok_or(EINVAL)?;
+        let objects = two_batches.saturating_sub(SHEAF_HEADER).max(self.bulk);
         if objects > MAX_CAPACITY {
             return Err(EINVAL);
         }
@@ -155,31 +89,19 @@ impl Options {
         size: usize,
         align: usize,
     ) -> Result<*mut bindings::kmem_cache> {
-        let Range { start, end } = self.usercopy;
-        if start > end || end > size {
-            return Err(EINVAL);
-        }
         // The allocator rounds sizes up in 32 bits, where one close to 2^32 wraps to a small one,
         // and checks the size in debug builds only.
         if size.max(align) > MAX_SIZE {
             return Err(EINVAL);
         }
-        // The allocator warns about a region with an offset but no size.
-        let (useroffset, usersize) = match end - start {
-            0 => (0, 0),
-            usersize => (start, usersize),
-        };
         let mut args = bindings::kmem_cache_args {
             align: align.try_into()?,
-            useroffset: useroffset.try_into()?,
-            usersize: usersize.try_into()?,
             sheaf_capacity: self.capacity()?,
             ..pin_init::zeroed()
         };
         // The allocator requires a size other than zero.
         let size = size.max(1).try_into()?;
-        // A merged cache would have the sheaves and the usercopy region of the cache that it was
-        // merged into.
+        // A merged cache would have the sheaves of the cache that it was merged into.
         let flags = self.flags | SLAB_NO_MERGE;
 
         // SAFETY: `name` is a valid string, which is copied. `args` is valid. There is no

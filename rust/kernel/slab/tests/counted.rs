@@ -23,10 +23,6 @@ impl Counted {
     pub(super) fn new(drops: Arc<Atomic<u32>>, number: usize) -> Self {
         Self { drops, number }
     }
-
-    pub(super) fn init(drops: Arc<Atomic<u32>>, number: usize) -> impl Init<Self> {
-        init!(Self { drops, number })
-    }
 }
 
 impl Drop for Counted {
