@@ -22,10 +22,8 @@
 //!
 //! Shared ends are used by `&self`, and cost one locked instruction per operation, for one element
 //! or many. An operation may have to wait for earlier ones, so it must not interrupt one of them on
-//! its CPU. The contexts that may use a queue are a parameter of its type, by default
-//! [`BottomHalf`], and operations require a proof of such a context: a [`Softirq`] token. A queue
-//! for [`HardInterrupt`] can be used in hard interrupt handlers; all of its users disable
-//! interrupts.
+//! its CPU: softirqs and process context with bottom halves disabled use such a queue, and each
+//! operation requires the proof of that, a [`Softirq`] token.
 //!
 //! No operation sleeps. A user of a shared end may be delayed between two instructions, for example
 //! by a hypervisor, while others go on: it then finds that they did, unless 2^43 elements have
@@ -83,17 +81,6 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! From hard interrupt handlers too:
-//!
-//! ```
-//! use kernel::sync::alf_queue::{with_interrupts_off, HardInterrupt, Mpmc};
-//!
-//! let queue = Mpmc::<u32, HardInterrupt>::new(8, GFP_KERNEL)?;
-//! assert_eq!(with_interrupts_off(|cx| queue.push(cx, 7)), Some(Ok(())));
-//! assert_eq!(with_interrupts_off(|cx| queue.pop(cx)), Some(Some(7)));
-//! # Ok::<(), Error>(())
-//! ```
-//!
 //! An end cannot be duplicated:
 //!
 //! ```ignore
@@ -113,9 +100,9 @@ mod atomics;
 #[cfg(CONFIG_ALF_QUEUE)]
 mod c_api;
 mod chunk;
-mod context;
 mod index;
 mod multi;
+mod preemption;
 mod reserve;
 mod ring;
 mod single;
@@ -127,13 +114,6 @@ pub use self::{
         Chunk,
         Sink,
         Source, //
-    },
-    context::{
-        with_interrupts_off,
-        BottomHalf,
-        Context,
-        HardInterrupt,
-        InterruptsOff, //
     },
     multi::{
         Mpmc,
@@ -165,33 +145,15 @@ pub fn spsc<T: Send>(capacity: usize, flags: Flags) -> Result<(Producer<T>, Cons
 
 /// Creates a queue for many producers and one consumer, as [`spsc`] does.
 pub fn mpsc<T: Send>(capacity: usize, flags: Flags) -> Result<(SharedProducer<T>, Consumer<T>)> {
-    mpsc_in::<T, BottomHalf>(capacity, flags)
-}
-
-/// Creates a queue for many producers in contexts of the class `C` and one consumer.
-pub fn mpsc_in<T: Send, C: Context>(
-    capacity: usize,
-    flags: Flags,
-) -> Result<(SharedProducer<T, C>, Consumer<T>)> {
     mpsc_from(0, capacity, flags)
 }
 
 /// Creates a queue for one producer and many consumers, as [`spsc`] does.
 pub fn spmc<T: Send>(capacity: usize, flags: Flags) -> Result<(Producer<T>, SharedConsumer<T>)> {
-    spmc_in::<T, BottomHalf>(capacity, flags)
-}
-
-/// Creates a queue for one producer and many consumers in contexts of the class `C`.
-pub fn spmc_in<T: Send, C: Context>(
-    capacity: usize,
-    flags: Flags,
-) -> Result<(Producer<T>, SharedConsumer<T, C>)> {
     spmc_from(0, capacity, flags)
 }
 
 /// Creates a queue for many producers and many consumers, as [`spsc`] does.
-///
-/// See [`Mpmc::new`] for other contexts than softirqs.
 pub fn mpmc<T: Send>(capacity: usize, flags: Flags) -> Result<Mpmc<T>> {
     Mpmc::new(capacity, flags)
 }
@@ -213,32 +175,26 @@ fn spsc_from<T: Send>(
     })
 }
 
-fn mpsc_from<T: Send, C: Context>(
+fn mpsc_from<T: Send>(
     start: u32,
     capacity: usize,
     flags: Flags,
-) -> Result<(SharedProducer<T, C>, Consumer<T>)> {
+) -> Result<(SharedProducer<T>, Consumer<T>)> {
     let ring = Arc::new(Ring::new(capacity, start, flags)?, flags)?;
     // SAFETY: The ring is new, and gets no other ends.
-    Ok(unsafe {
-        (
-            SharedProducer::from_ring(ring.clone()),
-            Consumer::from_ring(ring, start),
-        )
-    })
+    let rx = unsafe { Consumer::from_ring(ring.clone(), start) };
+    // INVARIANT: As above.
+    Ok((SharedProducer { ring }, rx))
 }
 
-fn spmc_from<T: Send, C: Context>(
+fn spmc_from<T: Send>(
     start: u32,
     capacity: usize,
     flags: Flags,
-) -> Result<(Producer<T>, SharedConsumer<T, C>)> {
+) -> Result<(Producer<T>, SharedConsumer<T>)> {
     let ring = Arc::new(Ring::new(capacity, start, flags)?, flags)?;
     // SAFETY: The ring is new, and gets no other ends.
-    Ok(unsafe {
-        (
-            Producer::from_ring(ring.clone(), start),
-            SharedConsumer::from_ring(ring),
-        )
-    })
+    let tx = unsafe { Producer::from_ring(ring.clone(), start) };
+    // INVARIANT: As above.
+    Ok((tx, SharedConsumer { ring }))
 }

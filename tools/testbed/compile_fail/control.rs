@@ -56,9 +56,7 @@ use kernel::{
     sync::{
         alf_queue::{
             self,
-            with_interrupts_off,
             Chunk,
-            HardInterrupt,
             Mpmc, //
         },
         llist::{
@@ -87,10 +85,6 @@ pub fn shared_queue(queue: &Mpmc<u32>, cx: Softirq<'_>) -> Option<u32> {
     let mut chunk = Chunk::from([1, 2]);
     let _ = queue.push_bulk(cx, &mut chunk);
     queue.pop(cx)
-}
-
-pub fn queue_of_interrupts(queue: &Mpmc<u32, HardInterrupt>) -> Option<u32> {
-    with_interrupts_off(|cx| queue.push(cx, 1).ok().and_then(|()| queue.pop(cx))).flatten()
 }
 
 pub fn many_producers() -> Result {

@@ -5,7 +5,7 @@
 //! `include/linux/alf_queue.h` documents the requirements for callers.
 
 use super::{
-    context::PreemptionOff,
+    preemption::PreemptionOff,
     reserve::Wanted,
     ring::{
         Ring,

@@ -7,10 +7,6 @@ use super::{
         Sink,
         Source, //
     },
-    context::{
-        BottomHalf,
-        Context, //
-    },
     reserve::Wanted,
     ring::{
         Ring,
@@ -21,9 +17,9 @@ use super::{
 use crate::{
     alloc::Flags,
     prelude::*,
+    softirq::Softirq,
     sync::Arc, //
 };
-use core::marker::PhantomData;
 
 /// Operations on shared ends, for all types that have some.
 ///
@@ -94,74 +90,69 @@ impl<T> Ring<T> {
 }
 
 macro_rules! shared_producer_operations {
-    ($ring:ident) => {
+    () => {
         /// Adds an element, or returns it if the queue is full.
         #[inline]
-        pub fn push(&self, cx: C::Proof<'_>, value: T) -> Result<(), T> {
-            let _ = cx;
-            // SAFETY: By `cx` and the type, no other user interrupts us.
-            unsafe { self.$ring.push(value) }
+        pub fn push(&self, _cx: Softirq<'_>, value: T) -> Result<(), T> {
+            // SAFETY: By the token and the type, no other user interrupts us.
+            unsafe { self.ring.push(value) }
         }
 
         /// Moves all of `values` into the queue, or none if there is no room for all of them.
         ///
         /// They are contiguous in the queue.
         #[inline(always)]
-        pub fn push_bulk(&self, cx: C::Proof<'_>, values: &mut impl Source<T>) -> Result<(), Full> {
-            let _ = cx;
-            // SAFETY: By `cx` and the type, no other user interrupts us.
-            unsafe { self.$ring.push_from(values) }
+        pub fn push_bulk(&self, _cx: Softirq<'_>, values: &mut impl Source<T>) -> Result<(), Full> {
+            // SAFETY: By the token and the type, no other user interrupts us.
+            unsafe { self.ring.push_from(values) }
         }
 
         /// Moves the first of `values` into the queue, as many as fit. Returns their number.
         #[inline(always)]
-        pub fn push_some(&self, cx: C::Proof<'_>, values: &mut impl Source<T>) -> usize {
-            let _ = cx;
-            // SAFETY: By `cx` and the type, no other user interrupts us.
-            unsafe { self.$ring.push_some_from(values) }
+        pub fn push_some(&self, _cx: Softirq<'_>, values: &mut impl Source<T>) -> usize {
+            // SAFETY: By the token and the type, no other user interrupts us.
+            unsafe { self.ring.push_some_from(values) }
         }
     };
 }
 
 macro_rules! shared_consumer_operations {
-    ($ring:ident) => {
+    () => {
         /// Takes out the oldest element.
         #[inline]
-        pub fn pop(&self, cx: C::Proof<'_>) -> Option<T> {
-            let _ = cx;
-            // SAFETY: By `cx` and the type, no other user interrupts us.
-            unsafe { self.$ring.pop() }
+        pub fn pop(&self, _cx: Softirq<'_>) -> Option<T> {
+            // SAFETY: By the token and the type, no other user interrupts us.
+            unsafe { self.ring.pop() }
         }
 
         /// Moves the oldest elements to `sink`: at most `limit`, and as many as the queue has and
         /// the sink has room for. Returns their number.
         #[inline(always)]
-        pub fn pop_bulk(&self, cx: C::Proof<'_>, sink: &mut impl Sink<T>, limit: usize) -> usize {
-            let _ = cx;
-            // SAFETY: By `cx` and the type, no other user interrupts us.
-            unsafe { self.$ring.pop_into(sink, limit) }
+        pub fn pop_bulk(&self, _cx: Softirq<'_>, sink: &mut impl Sink<T>, limit: usize) -> usize {
+            // SAFETY: By the token and the type, no other user interrupts us.
+            unsafe { self.ring.pop_into(sink, limit) }
         }
     };
 }
 
 macro_rules! common_operations {
-    ($ring:ident) => {
+    () => {
         /// Returns the capacity of the queue.
         #[inline]
         pub fn capacity(&self) -> usize {
-            self.$ring.slots().capacity() as usize
+            self.ring.slots().capacity() as usize
         }
 
         /// Returns the number of elements, which may change concurrently.
         #[inline]
         pub fn len(&self) -> usize {
-            self.$ring.len() as usize
+            self.ring.len() as usize
         }
 
         /// Returns whether the queue is empty, which may change concurrently.
         #[inline]
         pub fn is_empty(&self) -> bool {
-            self.$ring.len() == 0
+            self.ring.len() == 0
         }
     };
 }
@@ -172,14 +163,13 @@ macro_rules! common_operations {
 ///
 /// # Invariants
 ///
-/// Both ends of the ring are used as shared ends only, by users that have a proof of `C`.
-pub struct Mpmc<T, C: Context = BottomHalf> {
+/// Both ends of the ring are used as shared ends only, by users that have a token.
+pub struct Mpmc<T> {
     ring: Ring<T>,
-    _context: PhantomData<fn(C)>,
 }
 
-impl<T: Send, C: Context> Mpmc<T, C> {
-    /// Creates a queue, as [`super::mpmc`], for contexts of the class `C`.
+impl<T: Send> Mpmc<T> {
+    /// Creates a queue, as [`super::mpmc`].
     pub fn new(capacity: usize, flags: Flags) -> Result<Self> {
         Self::new_from(0, capacity, flags)
     }
@@ -189,51 +179,35 @@ impl<T: Send, C: Context> Mpmc<T, C> {
         // INVARIANT: The ring is new, and has no other ends.
         Ok(Self {
             ring: Ring::new(capacity, start, flags)?,
-            _context: PhantomData,
         })
     }
 }
 
-impl<T, C: Context> Mpmc<T, C> {
-    common_operations!(ring);
-    shared_producer_operations!(ring);
-    shared_consumer_operations!(ring);
+impl<T> Mpmc<T> {
+    common_operations!();
+    shared_producer_operations!();
+    shared_consumer_operations!();
 }
 
 /// A shared producing end.
 ///
 /// # Invariants
 ///
-/// The producing end of the ring is used as a shared end only, by users that have a proof of `C`.
-pub struct SharedProducer<T, C: Context = BottomHalf> {
-    ring: Arc<Ring<T>>,
-    _context: PhantomData<fn(C)>,
+/// The producing end of the ring is used as a shared end only, by users that have a token.
+pub struct SharedProducer<T> {
+    pub(super) ring: Arc<Ring<T>>,
 }
 
-impl<T, C: Context> SharedProducer<T, C> {
-    /// Makes the end.
-    ///
-    /// # Safety
-    ///
-    /// No other kind of end uses the producing end of the ring, nor one for other contexts.
-    pub(super) unsafe fn from_ring(ring: Arc<Ring<T>>) -> Self {
-        // INVARIANT: By the safety requirements, and clones are alike.
-        Self {
-            ring,
-            _context: PhantomData,
-        }
-    }
-
-    common_operations!(ring);
-    shared_producer_operations!(ring);
+impl<T> SharedProducer<T> {
+    common_operations!();
+    shared_producer_operations!();
 }
 
-impl<T, C: Context> Clone for SharedProducer<T, C> {
+impl<T> Clone for SharedProducer<T> {
     fn clone(&self) -> Self {
         // INVARIANT: The clone is of the same kind.
         Self {
             ring: self.ring.clone(),
-            _context: PhantomData,
         }
     }
 }
@@ -242,36 +216,21 @@ impl<T, C: Context> Clone for SharedProducer<T, C> {
 ///
 /// # Invariants
 ///
-/// The consuming end of the ring is used as a shared end only, by users that have a proof of `C`.
-pub struct SharedConsumer<T, C: Context = BottomHalf> {
-    ring: Arc<Ring<T>>,
-    _context: PhantomData<fn(C)>,
+/// The consuming end of the ring is used as a shared end only, by users that have a token.
+pub struct SharedConsumer<T> {
+    pub(super) ring: Arc<Ring<T>>,
 }
 
-impl<T, C: Context> SharedConsumer<T, C> {
-    /// Makes the end.
-    ///
-    /// # Safety
-    ///
-    /// No other kind of end uses the consuming end of the ring, nor one for other contexts.
-    pub(super) unsafe fn from_ring(ring: Arc<Ring<T>>) -> Self {
-        // INVARIANT: By the safety requirements, and clones are alike.
-        Self {
-            ring,
-            _context: PhantomData,
-        }
-    }
-
-    common_operations!(ring);
-    shared_consumer_operations!(ring);
+impl<T> SharedConsumer<T> {
+    common_operations!();
+    shared_consumer_operations!();
 }
 
-impl<T, C: Context> Clone for SharedConsumer<T, C> {
+impl<T> Clone for SharedConsumer<T> {
     fn clone(&self) -> Self {
         // INVARIANT: The clone is of the same kind.
         Self {
             ring: self.ring.clone(),
-            _context: PhantomData,
         }
     }
 }

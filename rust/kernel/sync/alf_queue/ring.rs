@@ -7,7 +7,7 @@ use super::{
         Position,
         Word, //
     },
-    context::PreemptionOff,
+    preemption::PreemptionOff,
     index::AtomicIndex,
     reserve::{
         self,
@@ -126,7 +126,7 @@ impl<T> Ring<T> {
         // Other users wait between the claim and the publication: compute everything before.
         let slots = self.slots();
         let (lead, other) = (slots.capacity(), &self.consumer.tail);
-        let _goes_on = PreemptionOff::in_context();
+        let _goes_on = PreemptionOff::in_softirq();
         let claimed = match users {
             Users::One => self.producer.claim_alone(other, lead, wanted),
             Users::Many => self.producer.claim(other, lead, wanted),
@@ -160,7 +160,7 @@ impl<T> Ring<T> {
             },
             &self.producer.tail,
         );
-        let _goes_on = PreemptionOff::in_context();
+        let _goes_on = PreemptionOff::in_softirq();
         let claimed = match users {
             Users::One => self.consumer.claim_alone(other, 0, wanted),
             Users::Many => self.consumer.claim(other, 0, wanted),
@@ -190,7 +190,7 @@ impl<T> Ring<T> {
     pub(super) unsafe fn push(&self, value: T) -> Result<(), T> {
         let slots = self.slots();
         let (lead, other) = (slots.capacity(), &self.consumer.tail);
-        let _goes_on = PreemptionOff::in_context();
+        let _goes_on = PreemptionOff::in_softirq();
         let Some(run) = self.producer.claim(other, lead, ONE) else {
             return Err(value);
         };
@@ -208,7 +208,7 @@ impl<T> Ring<T> {
     #[inline(always)]
     pub(super) unsafe fn pop(&self) -> Option<T> {
         let slots = self.slots();
-        let _goes_on = PreemptionOff::in_context();
+        let _goes_on = PreemptionOff::in_softirq();
         let run = self.consumer.claim(&self.producer.tail, 0, ONE)?;
         // SAFETY: The slot was claimed, so it is ours and holds an element, which is not read
         // again.

@@ -118,27 +118,6 @@ impl<T> Producer<T> {
         result
     }
 
-    /// Adds all of `values`, or returns the iterator if there is no room for all of them.
-    ///
-    /// The consumer sees either none or all of them. If the iterator yields fewer elements than its
-    /// reported length, those are added; if it would yield more, the rest is dropped with it.
-    #[inline]
-    pub fn push_iter<I>(&mut self, values: I) -> Result<(), I>
-    where
-        I: ExactSizeIterator<Item = T>,
-    {
-        let count = values.len();
-        let Some(mut batch) = self.reserve(count) else {
-            return Err(values);
-        };
-        for value in values.take(count) {
-            // Never fails: `count` slots are reserved, and the iterator is limited to `count`.
-            let _ = batch.push(value);
-        }
-        batch.commit();
-        Ok(())
-    }
-
     /// Moves all of `values` into the queue, or none if there is no room for all of them.
     ///
     /// The consumer sees either none or all of them.
@@ -369,16 +348,6 @@ impl<T> Consumer<T> {
         self.batch().pop()
     }
 
-    /// Returns an iterator that takes out up to `limit` elements.
-    ///
-    /// The slots become free together when the iterator is dropped. Elements that it has not
-    /// yielded stay in the queue.
-    #[inline]
-    pub fn drain(&mut self, limit: usize) -> impl Iterator<Item = T> + '_ {
-        let mut batch = self.batch();
-        (0..limit).map_while(move |_| batch.pop())
-    }
-
     /// Moves the oldest elements to `sink`: at most `limit`, and as many as the queue has and the
     /// sink has room for. Returns their number.
     #[inline(always)]
@@ -475,22 +444,10 @@ impl<T> PopBatch<'_, T> {
         Some(f(value))
     }
 
-    /// Reads the producer's position, and returns the number of elements in the queue.
-    #[inline(always)]
-    pub fn len(&self) -> usize {
-        self.consumer.len()
-    }
-
     /// Checks whether the queue is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.consumer.is_empty()
-    }
-
-    /// Returns the index of the slot of the oldest element.
-    #[inline(always)]
-    pub fn slot(&self) -> usize {
-        self.consumer.slots.index(self.consumer.view.next())
     }
 
     /// Returns the index of the slot `offset` elements after the oldest one.

@@ -3,8 +3,6 @@
 //! Tests of the array-based queue.
 
 mod atomics;
-mod context;
-mod hardirq;
 mod shared;
 mod stress;
 
@@ -33,11 +31,9 @@ mod cases {
 
     /// Takes `N` elements out at once.
     fn take<const N: usize>(rx: &mut Consumer<u32>) -> [Option<u32>; N] {
-        let mut taken = [None; N];
-        for (place, value) in taken.iter_mut().zip(rx.drain(N)) {
-            *place = Some(value);
-        }
-        taken
+        let mut batch = rx.batch();
+
+        [(); N].map(|()| batch.pop())
     }
 
     #[test]
@@ -85,11 +81,12 @@ mod cases {
         let mut expected = 0;
 
         for round in 0..10 {
-            assert!(tx.push_iter((0..3).map(|i| 3 * round + i)).is_ok());
+            let mut values = Chunk::from([0, 1, 2].map(|i| 3 * round + i));
+            assert_eq!(tx.push_bulk(&mut values), Ok(()));
             assert_eq!(tx.free(), 5);
             assert_eq!(rx.len(), 3);
-            for value in rx.drain(3) {
-                assert_eq!(value, expected);
+            for value in take::<3>(&mut rx) {
+                assert_eq!(value, Some(expected));
                 expected += 1;
             }
             assert_eq!(tx.free(), 8);
@@ -102,7 +99,7 @@ mod cases {
     fn full_and_empty_differ_after_a_wrap() -> Result {
         let (mut tx, mut rx) = spsc_from::<u32>(u32::MAX, 2, GFP_KERNEL)?;
 
-        assert!(tx.push_iter([1, 2].into_iter()).is_ok());
+        assert_eq!(tx.push_bulk(&mut Chunk::from([1, 2])), Ok(()));
         assert_eq!(tx.push(3), Err(3));
         assert_eq!(rx.len(), 2);
         assert_eq!(take::<2>(&mut rx), [Some(1), Some(2)]);
@@ -115,58 +112,12 @@ mod cases {
     fn bulk_is_all_or_nothing() -> Result {
         let (mut tx, mut rx) = spsc::<u32>(4, GFP_KERNEL)?;
 
-        assert!(tx.push_iter([1, 2, 3].into_iter()).is_ok());
-        let Err(back) = tx.push_iter([4, 5].into_iter()) else {
-            return Err(EINVAL);
-        };
+        assert_eq!(tx.push_bulk(&mut Chunk::from([1, 2, 3])), Ok(()));
+        let mut back = Chunk::from([4, 5]);
+        assert_eq!(tx.push_bulk(&mut back), Err(Full));
         assert_eq!(back.len(), 2);
         assert_eq!(rx.len(), 3);
         assert_eq!(take::<4>(&mut rx), [Some(1), Some(2), Some(3), None]);
-        Ok(())
-    }
-
-    /// An iterator that reports a wrong length.
-    struct Liar {
-        claimed: usize,
-        left: u32,
-    }
-
-    impl Iterator for Liar {
-        type Item = u32;
-
-        fn next(&mut self) -> Option<u32> {
-            self.left = self.left.checked_sub(1)?;
-            Some(self.left)
-        }
-
-        fn size_hint(&self) -> (usize, Option<usize>) {
-            (self.claimed, Some(self.claimed))
-        }
-    }
-
-    impl ExactSizeIterator for Liar {
-        fn len(&self) -> usize {
-            self.claimed
-        }
-    }
-
-    #[test]
-    fn survives_iterators_with_a_wrong_length() -> Result {
-        let (mut tx, mut rx) = spsc::<u32>(4, GFP_KERNEL)?;
-        let (few, many) = (
-            Liar {
-                claimed: 4,
-                left: 1,
-            },
-            Liar {
-                claimed: 2,
-                left: 9,
-            },
-        );
-
-        assert!(tx.push_iter(few).is_ok());
-        assert!(tx.push_iter(many).is_ok());
-        assert_eq!(take::<4>(&mut rx), [Some(0), Some(8), Some(7), None]);
         Ok(())
     }
 
@@ -275,7 +226,7 @@ mod cases {
             assert_eq!(tx.next_slot(), value as usize % 4);
             assert_eq!(tx.push(value), Ok(()));
             let mut batch = rx.batch();
-            assert_eq!(batch.slot(), value as usize % 4);
+            assert_eq!(batch.slot_after(0), value as usize % 4);
             assert_eq!(batch.slot_after(3), (value as usize + 3) % 4);
             assert_eq!(batch.pop(), Some(value));
         }
@@ -286,7 +237,7 @@ mod cases {
     fn what_was_seen_needs_no_look_at_the_other_end() -> Result {
         let (mut tx, mut rx) = spsc::<u32>(4, GFP_KERNEL)?;
 
-        assert!(tx.push_iter([1, 2].into_iter()).is_ok());
+        assert_eq!(tx.push_bulk(&mut Chunk::from([1, 2])), Ok(()));
         assert_eq!(tx.free_seen(), 2);
         let mut batch = rx.batch();
         assert_eq!(batch.peek_seen(), None);
@@ -312,7 +263,7 @@ mod cases {
     fn slots_become_free_when_the_batch_ends() -> Result {
         let (mut tx, mut rx) = spsc::<u32>(2, GFP_KERNEL)?;
 
-        assert!(tx.push_iter([1, 2].into_iter()).is_ok());
+        assert_eq!(tx.push_bulk(&mut Chunk::from([1, 2])), Ok(()));
         let mut batch = rx.batch();
         assert_eq!(batch.pop(), Some(1));
         assert_eq!(tx.push(3), Err(3));
@@ -358,12 +309,17 @@ mod cases {
         let mut wrong = 0;
         while expected < COUNT {
             let before = expected;
-            for value in rx.drain(1 + expected as usize % 11) {
+            let mut batch = rx.batch();
+            for _ in 0..1 + expected as usize % 11 {
+                let Some(value) = batch.pop() else {
+                    break;
+                };
                 if value != [expected, !expected, expected << 7, expected ^ 0x5555] {
                     wrong += 1;
                 }
                 expected += 1;
             }
+            drop(batch);
             if expected == before {
                 // SAFETY: May be called in process context at any time.
                 unsafe { bindings::schedule() };

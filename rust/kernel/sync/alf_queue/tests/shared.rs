@@ -236,35 +236,12 @@ mod cases {
             let flags = GFP_KERNEL;
             let (tx, rx) = spsc_from(start, capacity, flags)?;
             behaves_like_a_fifo(&mut Both(tx, rx), capacity, 1)?;
-            let (tx, rx) = mpsc_from::<_, BottomHalf>(start, capacity, flags)?;
+            let (tx, rx) = mpsc_from(start, capacity, flags)?;
             behaves_like_a_fifo(&mut Both(tx, rx), capacity, 2)?;
-            let (tx, rx) = spmc_from::<_, BottomHalf>(start, capacity, flags)?;
+            let (tx, rx) = spmc_from(start, capacity, flags)?;
             behaves_like_a_fifo(&mut Both(tx, rx), capacity, 3)?;
             behaves_like_a_fifo(&mut Mpmc::new_from(start, capacity, flags)?, capacity, 4)?;
         }
-        Ok(())
-    }
-
-    #[test]
-    fn works_with_interrupts_disabled() -> Result {
-        let queue = Mpmc::<u32, HardInterrupt>::new(4, GFP_KERNEL)?;
-        let (tx, mut rx) = mpsc_in::<u32, HardInterrupt>(4, GFP_KERNEL)?;
-        let (mut own, shared) = spmc_in::<u32, HardInterrupt>(4, GFP_KERNEL)?;
-
-        // Nested calls: leaving the inner one must not enable interrupts.
-        let result = with_interrupts_off(|cx| {
-            let inner = with_interrupts_off(|cx| queue.push(cx, 1));
-            let refused = BhGuard::new().is_none();
-            (inner, refused, queue.pop(cx), tx.clone().push(cx, 2))
-        });
-        assert_eq!(result, Some((Some(Ok(())), true, Some(1), Ok(()))));
-        assert!(BhGuard::new().is_some());
-        assert_eq!(rx.pop(), Some(2));
-        assert_eq!(own.push(3), Ok(()));
-        assert_eq!(
-            with_interrupts_off(|cx| shared.clone().pop(cx)),
-            Some(Some(3))
-        );
         Ok(())
     }
 
@@ -287,7 +264,7 @@ mod cases {
         assert_eq!(drops.load(Relaxed), 5);
 
         drops.store(0, Relaxed);
-        let (tx, rx) = mpsc_from::<_, BottomHalf>(start, 4, GFP_ATOMIC)?;
+        let (tx, rx) = mpsc_from(start, 4, GFP_ATOMIC)?;
         let other = tx.clone();
         for tx in [&tx, &other, &tx] {
             assert!(tx.push(cx, Counted(drops.clone())).is_ok());
@@ -298,7 +275,7 @@ mod cases {
         assert_eq!(drops.load(Relaxed), 3);
 
         drops.store(0, Relaxed);
-        let (mut tx, rx) = spmc_from::<_, BottomHalf>(start, 4, GFP_ATOMIC)?;
+        let (mut tx, rx) = spmc_from(start, 4, GFP_ATOMIC)?;
         for _ in 0..3 {
             assert!(tx.push(Counted(drops.clone())).is_ok());
         }

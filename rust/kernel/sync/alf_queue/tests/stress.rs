@@ -203,7 +203,7 @@ mod cases {
 
     #[test]
     fn mpsc_passes_each_element_once() -> Result {
-        let (tx, rx) = mpsc_from::<Element, BottomHalf>(START, CAPACITY, GFP_KERNEL)?;
+        let (tx, rx) = mpsc_from::<Element>(START, CAPACITY, GFP_KERNEL)?;
         let mut rx = Some(rx);
         stress(
             (8, 1),
@@ -223,7 +223,7 @@ mod cases {
 
     #[test]
     fn spmc_passes_each_element_once() -> Result {
-        let (tx, rx) = spmc_from::<Element, BottomHalf>(START, CAPACITY, GFP_KERNEL)?;
+        let (tx, rx) = spmc_from::<Element>(START, CAPACITY, GFP_KERNEL)?;
         let mut tx = Some(tx);
         stress(
             (1, 8),
