@@ -11,8 +11,7 @@
 //! data. Therefore access is by shared reference, and a caller must not call code that may use the
 //! data while it is inconsistent.
 //!
-//! The values of other CPUs are accessible only if their type is [`Sync`] (for example statistics
-//! in [`Atomic`]s), or through an exclusive reference to the whole.
+//! There is no access to the values of other CPUs.
 //!
 //! C header: [`include/linux/percpu.h`](srctree/include/linux/percpu.h)
 //!
@@ -25,18 +24,16 @@
 //!     softirq::BhGuard, //
 //! };
 //!
-//! let mut calls = PerCpu::new(|_cpu| Ok::<_, Error>(Cell::new(0u64)), GFP_KERNEL)?;
+//! let calls = PerCpu::new(|_cpu| Ok::<_, Error>(Cell::new(0u64)), GFP_KERNEL)?;
 //!
 //! let guard = BhGuard::new().ok_or(EINVAL)?;
 //! let mine = calls.get(guard.softirq());
 //! mine.set(mine.get() + 1);
-//! drop(guard);
-//!
-//! assert_eq!(calls.iter_mut().map(|(_cpu, calls)| calls.get()).sum::<u64>(), 1);
+//! assert_eq!(calls.get(guard.softirq()).get(), 1);
+//! # drop(guard);
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! [`Atomic`]: crate::sync::atomic::Atomic
 //! [`Cell`]: core::cell::Cell
 
 use crate::{
@@ -116,29 +113,6 @@ impl<T> PerCpu<T> {
         // SAFETY: By the type invariants, each possible CPU has a value, and the borrow of `self`
         // keeps it. Other references to it exist only in the same call chain, or if `T` is `Sync`.
         unsafe { &*value.cast::<T>() }
-    }
-
-    /// Returns an iterator over all values and their CPUs.
-    #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = (CpuId, &T)>
-    where
-        T: Sync,
-    {
-        possible_cpus().map(|cpu| {
-            // SAFETY: By the type invariants, each possible CPU has a value; the borrow of `self`
-            // keeps it, and `T: Sync` allows it to be shared.
-            (cpu, unsafe { of_cpu(self.base, cpu).as_ref() })
-        })
-    }
-
-    /// Returns an iterator over all values and their CPUs that allows changing the values.
-    #[inline]
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (CpuId, &mut T)> {
-        possible_cpus().map(|cpu| {
-            // SAFETY: By the type invariants, each possible CPU has a value of its own. `self` is
-            // borrowed mutably, so there is no other access to them.
-            (cpu, unsafe { of_cpu(self.base, cpu).as_mut() })
-        })
     }
 
     /// Returns a pointer to the value of any CPU, or null if that is not a possible CPU.

@@ -41,7 +41,6 @@ use crate::{
         Arc,
         Mutex, //
     },
-    task::Task,
     types::{
         NotThreadSafe,
         Opaque, //
@@ -248,18 +247,6 @@ impl<'p> Poll<'p> {
         }
     }
 
-    /// Whether a process has to wait for this poll: the CPU has other work than packets.
-    ///
-    /// Then a later interrupt costs nothing: the CPU does not idle until it comes. Polls that
-    /// kernel threads run themselves do not tell, and neither do those of an idle CPU.
-    #[inline]
-    pub fn delays_process(&self) -> bool {
-        // SAFETY: The current task exists, and changes its flags itself only.
-        let flags = unsafe { (*Task::current_raw()).flags };
-
-        flags & (bindings::PF_KTHREAD | bindings::PF_IDLE) == 0
-    }
-
     /// Returns the budget.
     #[inline]
     pub fn budget(&self) -> Budget<'_> {
@@ -330,12 +317,6 @@ impl<'p> Poll<'p> {
     #[inline]
     pub(super) fn rx_mapping(&self) -> u16 {
         self.index.wrapping_add(1)
-    }
-
-    /// The number of the queue vector, in the order in which they were added, and of its queues.
-    #[inline]
-    pub fn index(&self) -> u16 {
-        self.index
     }
 
     /// Hands a received Ethernet frame, header and all, to the stack, by GRO.

@@ -215,23 +215,6 @@ impl SkBuff {
         users.load(Relaxed) != 1
     }
 
-    /// Whether the data may be shared with a clone.
-    #[cfg(CONFIG_KUNIT)]
-    pub(in crate::net) fn is_cloned(&self) -> bool {
-        // SAFETY: `self.ptr` is valid by the type invariants.
-        let cloned = unsafe { bindings::sk_buff::cloned_raw(self.as_raw()) } != 0;
-
-        // SAFETY: As above. `atomic_t` holds an `int` that is only accessed atomically. The upper
-        // half counts references to the payload alone, which do not keep us from the header; that
-        // distinction is left to C, here any second reference makes the data shared.
-        cloned
-            && unsafe {
-                Atomic::<i32>::from_ptr((&raw mut (*self.shared_info()).dataref).cast::<i32>())
-            }
-            .load(Relaxed)
-                != 1
-    }
-
     /// Whether data of the packet can be replaced by a copy here.
     ///
     /// Memory that a page pool or user space has lent returns to its owner then. That must not
@@ -489,12 +472,6 @@ impl<'a> Frag<'a> {
     #[expect(clippy::len_without_is_empty)]
     pub fn len(self) -> u32 {
         self.0.len
-    }
-
-    /// Offset of the first byte in the fragment's (compound) page.
-    #[inline]
-    pub fn offset(self) -> u32 {
-        self.0.offset
     }
 
     #[inline]

@@ -239,23 +239,6 @@ impl<P: Link> LockLessList<P> {
         head::add(&self.first, node, |next| unsafe { set_next(node, next) }).is_null()
     }
 
-    /// Adds all elements of a chain at once, in its order. Returns whether the list was empty.
-    ///
-    /// An empty chain changes nothing. This takes time proportional to the length of the chain.
-    pub fn push_chain(&self, chain: Chain<P>) -> bool {
-        let first = chain.into_first();
-        if first.is_null() {
-            return self.is_empty();
-        }
-        let mut last = first;
-        // SAFETY: We own all elements of the chain.
-        while let Some(next) = NonNull::new(unsafe { next_of(last) }) {
-            last = next.as_ptr();
-        }
-        // SAFETY: The elements are ours until `add()` publishes them.
-        head::add(&self.first, first, |next| unsafe { set_next(last, next) }).is_null()
-    }
-
     /// Takes all elements, the newest first.
     #[inline]
     pub fn take_all(&self) -> Chain<P> {

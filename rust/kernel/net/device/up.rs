@@ -128,7 +128,6 @@ impl<T: Driver> Up<T> {
         let config = *shared.config.get(locks.ops());
         let device = OpeningFor {
             dev: shared.dev(),
-            bus: shared.bus(),
             data: shared.data(),
             leftovers: shared.leftovers(),
             queues: shared.queues(),

@@ -68,12 +68,6 @@ impl<'a> TxConsumer<'a> {
             .saturating_sub(1)
     }
 
-    /// Checks whether no packet is in flight.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
     /// Takes up to `limit` packets that have been sent out of flight.
     ///
     /// `is_done` is called with the index of the last descriptor of the oldest packet, and says

@@ -263,7 +263,7 @@ pub(super) mod cases {
         assert_eq!((done.packets, done.bytes, done.descriptors), (1, 60, 1));
         assert_eq!(freed, 1);
         assert_eq!((tx.free(), rx.free()), (7, 7));
-        assert!(rx.is_empty());
+        assert!(rx.records.is_empty());
         Ok(())
     }
 
@@ -478,7 +478,7 @@ pub(super) mod cases {
         assert!(several(UniqueSkBuff::alloc(64, GFP_KERNEL)?.into()));
         assert!(several(linear(1025)?));
         assert!(several(scattered(60, 40)?));
-        assert!(rx.is_empty());
+        assert!(rx.records.is_empty());
 
         let mut written = None;
         let sent = tx.submit_one(linear(1024)?, |slot, segment| {
@@ -510,7 +510,7 @@ pub(super) mod cases {
         assert_eq!(refused.reason, Refusal::Mapping);
         assert_eq!(refused.skb.len(), 4196);
         assert_eq!((tx.free(), tx.next_slot()), (15, 0));
-        assert!(rx.is_empty());
+        assert!(rx.records.is_empty());
 
         // The same packet is fine when the device can reach it.
         assert!(tx.submit(refused.skb, 0, |_, _| ()).is_ok());

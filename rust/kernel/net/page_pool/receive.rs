@@ -60,7 +60,7 @@ pub struct ReceivedFrames {
 
 /// An [`RxRing`] of a card that receives Ethernet frames, in one or several buffers each.
 pub struct FrameRing<F: FrameFormat> {
-    ring: RxRing<F>,
+    pub(super) ring: RxRing<F>,
     frames: Assembler,
     /// Number of missing buffers from which on they are replaced: a batch is cheaper.
     batch: usize,
@@ -78,12 +78,6 @@ impl<F: FrameFormat> FrameRing<F> {
             frames: Assembler::new(),
             batch: (len.get() / 4).clamp(1, 32),
         })
-    }
-
-    /// The ring, for a test that plays the card.
-    #[cfg(CONFIG_KUNIT)]
-    pub(in crate::net) fn ring(&self) -> &RxRing<F> {
-        &self.ring
     }
 
     /// Number of buffers that the ring has not got for want of memory, see [`RxRing::missing`].

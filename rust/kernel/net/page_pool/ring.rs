@@ -60,6 +60,8 @@ use core::{
 };
 
 mod chains;
+#[cfg(CONFIG_KUNIT)]
+mod tests;
 
 pub use self::chains::{
     ChainFormat,
@@ -383,45 +385,6 @@ impl<F: RxFormat> RxRing<F> {
     #[inline]
     pub fn tail(&self) -> usize {
         self.slots.desc.index(self.next_free)
-    }
-
-    /// Plays the card: completes a descriptor.
-    #[cfg(CONFIG_KUNIT)]
-    pub(in crate::net) fn write_back(&self, cx: &Poll<'_>, index: usize, words: [u64; 2]) {
-        assert!(self.pool.napi == cx.napi().id());
-        let place = self.slots.desc.place(RingSlots::position(index));
-        // SAFETY: By the type invariants; the instance is being polled.
-        unsafe { self.slots.desc.write(place, words) };
-    }
-
-    /// Plays the card: fills the buffer of a descriptor. Returns its bus address.
-    #[cfg(CONFIG_KUNIT)]
-    pub(in crate::net) fn write_buffer(
-        &self,
-        cx: &Poll<'_>,
-        index: usize,
-        byte: u8,
-    ) -> Option<crate::dma::DmaAddress> {
-        assert!(self.pool.napi == cx.napi().id());
-        let place = self.slots.desc.place(RingSlots::position(index));
-        // SAFETY: By the type invariants; the instance is being polled, and nothing else accesses
-        // the buffers now.
-        let buffer = unsafe { self.slots.buffer(place) }.as_ref()?;
-
-        // SAFETY: The page is valid, and the bytes are within the buffer, by its layout.
-        unsafe {
-            let page = crate::bindings::page_address(buffer.page()).cast::<u8>();
-            let start = buffer.offset(F::LAYOUT) + usize::from(F::LAYOUT.headroom());
-            page.add(start).write_bytes(byte, F::LAYOUT.len().into());
-        }
-        // SAFETY: As above.
-        Some(unsafe { self.slots.desc.first(place) } as crate::dma::DmaAddress)
-    }
-
-    /// The ring's pool, for as long as it exists.
-    #[cfg(CONFIG_KUNIT)]
-    pub(in crate::net) fn pool(&self) -> NonNull<crate::bindings::page_pool> {
-        self.pool.pool
     }
 
     /// Number of descriptors.

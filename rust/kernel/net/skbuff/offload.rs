@@ -150,13 +150,6 @@ impl SkBuff {
         unsafe { (*self.as_raw()).data.offset_from((*self.as_raw()).head) as u32 }
     }
 
-    /// The payload type of the packet, in host byte order (`ETH_P_*`).
-    #[inline]
-    pub fn protocol(&self) -> u16 {
-        // SAFETY: `self` holds a valid packet.
-        u16::from_be(unsafe { (*header!(self)).protocol })
-    }
-
     /// Offset of the network header from the first byte of [`SkBuff::data`].
     #[inline]
     pub fn network_offset(&self) -> u32 {

@@ -2,6 +2,28 @@
 
 //! Tests of packets and their states.
 
+#[cfg(CONFIG_KUNIT)]
+use super::*;
+
+#[cfg(CONFIG_KUNIT)]
+impl SkBuff {
+    /// Whether the data may be shared with a clone.
+    pub(in crate::net) fn is_cloned(&self) -> bool {
+        // SAFETY: `self.ptr` is valid by the type invariants.
+        let cloned = unsafe { bindings::sk_buff::cloned_raw(self.as_raw()) } != 0;
+
+        // SAFETY: As above. `atomic_t` holds an `int` that is only accessed atomically. The upper
+        // half counts references to the payload alone, which do not keep us from the header; that
+        // distinction is left to C, here any second reference makes the data shared.
+        cloned
+            && unsafe {
+                Atomic::<i32>::from_ptr((&raw mut (*self.shared_info()).dataref).cast::<i32>())
+            }
+            .load(Relaxed)
+                != 1
+    }
+}
+
 #[crate::prelude::kunit_tests(rust_skbuff)]
 mod cases {
     use super::super::*;

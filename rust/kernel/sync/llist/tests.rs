@@ -80,25 +80,6 @@ mod cases {
     }
 
     #[test]
-    fn chains_are_added_at_once() -> Result {
-        let list = LockLessList::new();
-        let mut chain = Chain::new();
-
-        assert!(list.push_chain(Chain::new()));
-        for number in 0..3 {
-            chain.push(element(number, None)?);
-        }
-        assert!(list.push_chain(chain));
-        assert!(!list.push_chain(Chain::new()));
-        let mut single = Chain::default();
-        single.push(element(3, None)?);
-        assert!(!list.push_chain(single));
-        assert!(!list.push(element(4, None)?));
-        assert_eq!(numbers(list.take_all())?.as_slice(), [4, 3, 2, 1, 0]);
-        Ok(())
-    }
-
-    #[test]
     fn dropping_drops_what_is_inside() -> Result {
         let drops = Arc::new(Atomic::new(0u32), GFP_KERNEL)?;
         let list = LockLessList::default();

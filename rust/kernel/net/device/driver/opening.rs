@@ -60,7 +60,6 @@ use core::{
 /// A device that is going up, or about to, and its callbacks.
 pub(in super::super) struct OpeningFor<'up, T: Driver> {
     pub(in super::super) dev: &'up Device,
-    pub(in super::super) bus: &'static T::Bus,
     pub(in super::super) data: Pin<&'up T::Data<'static>>,
     pub(in super::super) leftovers: &'up Arc<Leftovers>,
     /// The number of queues of each kind that it can have.
@@ -111,12 +110,6 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     #[inline]
     pub fn device(&self) -> &'up Device {
         self.of.dev
-    }
-
-    /// The parent device.
-    #[inline]
-    pub fn bus(&self) -> &'bound T::Bus {
-        self.of.bus
     }
 
     /// The private data of the device.

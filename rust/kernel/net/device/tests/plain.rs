@@ -455,7 +455,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
 
     fn poll<'bound>(data: Pin<&Data<'bound>>, poller: &mut Poller, cx: &Poll<'_>) -> Polled {
         let plan = &data.plan;
-        let vector = usize::from(cx.index());
+        let vector = usize::from(cx.rx_mapping()) - 1;
 
         plan.polls[vector].fetch_add(1, Relaxed);
         plan.interrupts[vector].store(cx.interrupts(), Relaxed);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The part of the card, for tests of rings.
+
+use super::{
+    super::{
+        FrameFormat,
+        FrameRing, //
+    },
+    RxFormat,
+    RxRing, //
+};
+
+use crate::{
+    bindings,
+    dma::DmaAddress,
+    net::{
+        napi::Poll,
+        queue::RingSlots, //
+    }, //
+};
+
+use core::ptr::NonNull;
+
+impl<F: RxFormat> RxRing<F> {
+    /// Completes a descriptor.
+    pub(in crate::net) fn write_back(&self, cx: &Poll<'_>, index: usize, words: [u64; 2]) {
+        assert!(self.pool.napi == cx.napi().id());
+        let place = self.slots.desc.place(RingSlots::position(index));
+        // SAFETY: By the type invariants; the instance is being polled.
+        unsafe { self.slots.desc.write(place, words) };
+    }
+
+    /// Fills the buffer of a descriptor. Returns its bus address.
+    pub(in crate::net) fn write_buffer(
+        &self,
+        cx: &Poll<'_>,
+        index: usize,
+        byte: u8,
+    ) -> Option<DmaAddress> {
+        assert!(self.pool.napi == cx.napi().id());
+        let place = self.slots.desc.place(RingSlots::position(index));
+        // SAFETY: By the type invariants; the instance is being polled, and nothing else accesses
+        // the buffers now.
+        let buffer = unsafe { self.slots.buffer(place) }.as_ref()?;
+
+        // SAFETY: The page is valid, and the bytes are within the buffer, by its layout.
+        unsafe {
+            let page = bindings::page_address(buffer.page()).cast::<u8>();
+            let start = buffer.offset(F::LAYOUT) + usize::from(F::LAYOUT.headroom());
+            page.add(start).write_bytes(byte, F::LAYOUT.len().into());
+        }
+        // SAFETY: As above.
+        Some(unsafe { self.slots.desc.first(place) } as DmaAddress)
+    }
+
+    /// The ring's pool, for as long as it exists.
+    pub(in crate::net) fn pool(&self) -> NonNull<bindings::page_pool> {
+        self.pool.pool
+    }
+}
+
+impl<F: FrameFormat> FrameRing<F> {
+    pub(in crate::net) fn ring(&self) -> &RxRing<F> {
+        &self.ring
+    }
+}
