@@ -58,37 +58,18 @@ pub struct Moderation {
     pub pkts: u16,
 }
 
-/// The beginning of the time in a [`Moderation`].
+/// The beginning of the time in a [`Moderation`], which has a table for each, of received packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PeriodMode {
-    /// The last interrupt. The times are up to 256 µs for reception, and 128 µs for transmission.
+    /// The last interrupt. The times are up to 256 µs.
     Eqe = bindings::dim_cq_period_mode_DIM_CQ_PERIOD_MODE_START_FROM_EQE as u8,
     /// The last completion. The times are up to 64 µs.
     Cqe = bindings::dim_cq_period_mode_DIM_CQ_PERIOD_MODE_START_FROM_CQE as u8,
 }
 
-/// A table of [`Moderation`]s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Profiles {
-    is_tx: bool,
-    mode: PeriodMode,
-}
-
-impl Profiles {
-    /// The table for received packets.
-    #[inline]
-    pub const fn rx(mode: PeriodMode) -> Self {
-        Self { is_tx: false, mode }
-    }
-
-    /// The table for transmitted packets.
-    #[inline]
-    pub const fn tx(mode: PeriodMode) -> Self {
-        Self { is_tx: true, mode }
-    }
-
-    /// The one with which a [`Dim`] begins.
+impl PeriodMode {
+    /// The moderation with which a [`Dim`] begins.
     #[inline]
     pub fn default_moderation(self) -> Moderation {
         // SAFETY: The index was checked above.
@@ -100,15 +81,8 @@ impl Profiles {
     /// `index` must be less than `NET_DIM_PARAMS_NUM_PROFILES`.
     #[inline]
     unsafe fn get(self, index: u8) -> Moderation {
-        let (mode, index) = (self.mode as u8, c_int::from(index));
         // SAFETY: There is such a mode, and by the safety requirements such a profile.
-        let moder = unsafe {
-            if self.is_tx {
-                bindings::net_dim_get_tx_moderation(mode, index)
-            } else {
-                bindings::net_dim_get_rx_moderation(mode, index)
-            }
-        };
+        let moder = unsafe { bindings::net_dim_get_rx_moderation(self as u8, c_int::from(index)) };
 
         Moderation {
             usecs: moder.usec,
@@ -142,7 +116,7 @@ struct Inner<T: Moderate> {
     dim: Opaque<bindings::dim>,
     /// The work item has applied the last decision.
     is_applied: Atomic<bool>,
-    profiles: Profiles,
+    mode: PeriodMode,
     target: T,
 }
 
@@ -153,7 +127,7 @@ unsafe impl<T: Moderate> Send for Inner<T> {}
 unsafe impl<T: Moderate> Sync for Inner<T> {}
 
 impl<T: Moderate> Inner<T> {
-    fn new(profiles: Profiles, target: T) -> impl PinInit<Self> {
+    fn new(mode: PeriodMode, target: T) -> impl PinInit<Self> {
         // INVARIANT: `net_dim()` keeps the index in the table, where the default is.
         pin_init!(Self {
             dim <- Opaque::ffi_init(|dim: *mut bindings::dim| {
@@ -173,7 +147,7 @@ impl<T: Moderate> Inner<T> {
                 }
             }),
             is_applied: Atomic::new(false),
-            profiles,
+            mode,
             target,
         })
     }
@@ -192,7 +166,7 @@ impl<T: Moderate> Inner<T> {
 
         // SAFETY: By the type invariants, nothing writes to it meanwhile: we were scheduled with
         // the state that they name, and it is in the table.
-        let moderation = unsafe { this.profiles.get((*dim).profile_ix) };
+        let moderation = unsafe { this.mode.get((*dim).profile_ix) };
 
         this.target.moderate(moderation);
         this.is_applied.store(true, Release);
@@ -218,10 +192,10 @@ pub struct Dim<T: Moderate> {
 }
 
 impl<T: Moderate> Dim<T> {
-    /// Begins with [`Profiles::default_moderation`], which the caller applies.
-    pub fn new(profiles: Profiles, target: T) -> Result<Self> {
+    /// Begins with [`PeriodMode::default_moderation`], which the caller applies.
+    pub fn new(mode: PeriodMode, target: T) -> Result<Self> {
         Ok(Self {
-            inner: KBox::pin_init(Inner::new(profiles, target), GFP_KERNEL)?,
+            inner: KBox::pin_init(Inner::new(mode, target), GFP_KERNEL)?,
         })
     }
 

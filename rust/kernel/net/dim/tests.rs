@@ -82,14 +82,14 @@ mod cases {
 
     impl Queue {
         /// To apply a decision takes so long, from the time at which that may end.
-        fn slow(profiles: Profiles, takes: Delta) -> Result<Self> {
+        fn slow(mode: PeriodMode, takes: Delta) -> Result<Self> {
             let log = Log::new()?;
 
             log.usecs
-                .store(profiles.default_moderation().usecs.into(), Relaxed);
+                .store(mode.default_moderation().usecs.into(), Relaxed);
             Ok(Self {
                 dim: Dim::new(
-                    profiles,
+                    mode,
                     Target {
                         log: log.clone(),
                         takes,
@@ -101,8 +101,8 @@ mod cases {
             })
         }
 
-        fn new(profiles: Profiles) -> Result<Self> {
-            let queue = Self::slow(profiles, Delta::from_millis(0))?;
+        fn new(mode: PeriodMode) -> Result<Self> {
+            let queue = Self::slow(mode, Delta::from_millis(0))?;
 
             queue.log.ends.complete_all();
             Ok(queue)
@@ -151,19 +151,17 @@ mod cases {
         }
     }
 
-    const RX: Profiles = Profiles::rx(PeriodMode::Cqe);
+    const RX: PeriodMode = PeriodMode::Cqe;
 
     #[test]
-    fn there_are_four_tables() {
-        let default = |profiles: Profiles| {
-            let Moderation { usecs, pkts } = profiles.default_moderation();
+    fn each_mode_has_its_default() {
+        let default = |mode: PeriodMode| {
+            let Moderation { usecs, pkts } = mode.default_moderation();
             (usecs, pkts)
         };
 
         assert_eq!(default(RX), (8, 128));
-        assert_eq!(default(Profiles::rx(PeriodMode::Eqe)), (8, 256));
-        assert_eq!(default(Profiles::tx(PeriodMode::Cqe)), (8, 64));
-        assert_eq!(default(Profiles::tx(PeriodMode::Eqe)), (8, 128));
+        assert_eq!(default(PeriodMode::Eqe), (8, 256));
     }
 
     #[test]
@@ -180,19 +178,13 @@ mod cases {
     }
 
     #[test]
-    fn each_direction_has_its_table() -> Result {
-        for (profiles, usecs) in [
-            (Profiles::rx(PeriodMode::Eqe), [1, 1, 8, 64, 128, 256]),
-            (Profiles::tx(PeriodMode::Cqe), [5, 5, 8, 16, 32, 64]),
-            (Profiles::tx(PeriodMode::Eqe), [1, 1, 8, 32, 64, 128]),
-        ] {
-            let mut queue = Queue::new(profiles)?;
+    fn each_mode_has_its_table() -> Result {
+        let mut queue = Queue::new(PeriodMode::Eqe)?;
 
-            assert_eq!(
-                queue.settings([1, 2, 4, 8, 16, 32].map(|load| load * 10_000)),
-                usecs
-            );
-        }
+        assert_eq!(
+            queue.settings([1, 2, 4, 8, 16, 32].map(|load| load * 10_000)),
+            [1, 1, 8, 64, 128, 256]
+        );
         Ok(())
     }
 

@@ -14,8 +14,7 @@ use kernel::{
             Dim,
             Moderate,
             Moderation,
-            PeriodMode,
-            Profiles, //
+            PeriodMode, //
         },
         napi::Poll, //
     },
@@ -51,7 +50,7 @@ pub(crate) const MIN_JOINING_USECS: u32 = 2 * MIN_JOINING_INTERVAL as u32;
 
 /// The intervals of a vector that adapts. Those of the other mode are up to 256 µs, in which
 /// frames of 600 bytes fill a ring of 512 descriptors.
-const PROFILES: Profiles = Profiles::rx(PeriodMode::Cqe);
+const MODE: PeriodMode = PeriodMode::Cqe;
 
 /// The interval for a decision. The card does not count packets.
 fn interval(decision: Moderation) -> u16 {
@@ -78,11 +77,11 @@ pub(crate) struct PairModeration {
 impl PairModeration {
     /// Starts with the interval that [`Setting::apply`] sets.
     pub(crate) fn new(pair: Pair) -> Result<Self> {
-        let first = interval(PROFILES.default_moderation());
+        let first = interval(MODE.default_moderation());
 
         Ok(Self {
             pair,
-            dim: Dim::new(PROFILES, Decided(Atomic::new(first.into())))?,
+            dim: Dim::new(MODE, Decided(Atomic::new(first.into())))?,
             interval: None,
         })
     }
@@ -136,7 +135,7 @@ impl Setting {
     /// The default: it adapts.
     pub(crate) fn new() -> Self {
         Self {
-            interval: Atomic::new(interval(PROFILES.default_moderation()).into()),
+            interval: Atomic::new(interval(MODE.default_moderation()).into()),
             adaptive: Atomic::new(true),
         }
     }
@@ -173,7 +172,7 @@ impl Setting {
 
     /// Passes the setting to the card: the fixed interval, or the one that each vector begins with.
     pub(crate) fn apply(&self, bar: &Bar0<'_>, pairs: u16) {
-        let first = || interval(PROFILES.default_moderation());
+        let first = || interval(MODE.default_moderation());
 
         for pair in Pair::first(pairs) {
             set(bar, pair, self.fixed().unwrap_or_else(first));
