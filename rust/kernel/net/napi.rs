@@ -53,12 +53,14 @@ use core::{
 };
 
 mod attached;
+mod handled;
 mod scheduler;
 
 pub(crate) use self::attached::{
     Attached,
     Leftovers, //
 };
+pub(crate) use self::handled::Handled;
 pub use self::scheduler::Scheduler;
 
 /// The result of a poll function.

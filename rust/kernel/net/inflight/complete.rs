@@ -9,6 +9,7 @@ use super::{
 use crate::{
     net::{
         device::CardStopped,
+        napi::Handled,
         skb_free::SkbFreeList,
         skbuff::DropReason, //
     },
@@ -43,7 +44,7 @@ pub struct Finished {
 /// It belongs to the poll function of a queue vector.
 pub struct TxConsumer<'a> {
     records: Consumer<Record<'a>>,
-    keeper: Option<ARef<Keeper>>,
+    keeper: Option<ARef<Handled<Keeper>>>,
 }
 
 impl<'a> TxConsumer<'a> {
@@ -54,7 +55,7 @@ impl<'a> TxConsumer<'a> {
         }
     }
 
-    pub(super) fn set_keeper(&mut self, keeper: ARef<Keeper>) {
+    pub(super) fn set_keeper(&mut self, keeper: ARef<Handled<Keeper>>) {
         self.keeper = Some(keeper);
     }
 

@@ -9,7 +9,7 @@ use crate::{
     },
     net::{
         napi::{
-            Attached,
+            Handled,
             Napi, //
         },
         queue::{
@@ -18,50 +18,9 @@ use crate::{
         }, //
     },
     prelude::*,
-    sync::{
-        aref::{
-            ARef,
-            AlwaysRefCounted, //
-        },
-        atomic::Acquire,
-        Arc,
-        Refcount, //
-    }, //
+    sync::aref::ARef, //
 };
-use core::{
-    marker::PhantomData,
-    ptr::NonNull, //
-};
-
-/// The memory, which belongs to the NAPI instance that it was made for, and then to the leftovers
-/// of the device. References are handles of drivers, and do not own it.
-struct Memory {
-    ring: RingMemory,
-    /// The number of references, plus one.
-    references: Refcount,
-}
-
-// SAFETY: As long as there is a reference, the memory is in use, see below: it stays attached. All
-// instances are part of a reference counted object, and count references.
-unsafe impl AlwaysRefCounted for Memory {
-    fn inc_ref(&self) {
-        self.references.inc();
-    }
-
-    // To drop the last reference frees nothing: that may be in any context.
-    unsafe fn dec_ref(obj: NonNull<Self>) {
-        // SAFETY: By the safety requirements, there is a reference, so the memory is valid.
-        unsafe { obj.as_ref() }.references.dec();
-    }
-}
-
-impl Attached for Memory {
-    fn is_in_use(&self) -> bool {
-        // Not by its sign: a counter that is saturated is negative. Pairs with the release of a
-        // reference.
-        self.references.as_atomic().load(Acquire) != 1
-    }
-}
+use core::marker::PhantomData;
 
 /// The memory of transmit descriptors: two words of 64 bits each, little endian.
 ///
@@ -130,7 +89,7 @@ impl Attached for Memory {
 #[derive(Clone)]
 pub struct Descriptors<'a> {
     // Its slots are not kept here, too: the handle of a transmit ring would grow by a cache line.
-    memory: ARef<Memory>,
+    memory: ARef<Handled<RingMemory>>,
     _bound: PhantomData<&'a Device<Bound>>,
 }
 
@@ -148,51 +107,44 @@ impl<'a> Descriptors<'a> {
         // The parent is bound until the instance has dropped the memory.
         napi.check_parent(dev)?;
 
-        let memory = Memory {
-            ring: RingMemory::new(dev, len)?,
-            references: Refcount::new(1),
-        };
-        let memory = Arc::new(memory, GFP_KERNEL)?;
-        // First, since a reference does not own the memory.
-        napi.attach(memory.clone())?;
         Ok(Self {
-            memory: (&*memory).into(),
+            memory: Handled::attach(napi, RingMemory::new(dev, len)?)?,
             _bound: PhantomData,
         })
     }
 
     /// The address of the ring for the card.
     pub fn dma_address(&self) -> u64 {
-        self.memory.ring.address()
+        self.memory.address()
     }
 
     /// The size of the ring, in bytes, for the card.
     pub fn bytes(&self) -> u32 {
-        self.memory.ring.bytes()
+        self.memory.bytes()
     }
 
     /// Number of descriptors.
     #[inline(always)]
     #[expect(clippy::len_without_is_empty, reason = "a ring has descriptors")]
     pub fn len(&self) -> usize {
-        self.memory.ring.len()
+        self.memory.len()
     }
 
     /// Writes a descriptor, the first word first.
     #[inline(always)]
     pub fn write(&self, index: usize, words: [u64; 2]) {
-        let place = self.memory.ring.place(index);
+        let place = self.memory.place(index);
 
         // SAFETY: We have a reference to the memory, and this is a place there.
-        unsafe { self.memory.ring.slots().write(place, words) };
+        unsafe { self.memory.slots().write(place, words) };
     }
 
     /// Reads the second word of a descriptor, to which cards write that they are done.
     #[inline(always)]
     pub fn status(&self, index: usize) -> u64 {
-        let place = self.memory.ring.place(index);
+        let place = self.memory.place(index);
 
         // SAFETY: As above.
-        unsafe { self.memory.ring.slots().second(place) }
+        unsafe { self.memory.slots().second(place) }
     }
 }

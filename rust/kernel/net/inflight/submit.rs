@@ -15,7 +15,10 @@ use crate::{
         Device, //
     },
     net::{
-        napi::Napi,
+        napi::{
+            Handled,
+            Napi, //
+        },
         queue::bus_address, //
     },
     prelude::*,
@@ -105,7 +108,7 @@ pub struct TxProducer<'a> {
     records: Producer<Record<'a>>,
     segment_len: NonZero<u32>,
     pub(super) max_descriptors: usize,
-    keeper: Option<ARef<Keeper>>,
+    keeper: Option<ARef<Handled<Keeper>>>,
 }
 
 // SAFETY: `netdev` can be used by any thread, and the rest is `Send`.
@@ -141,7 +144,7 @@ impl<'a> TxProducer<'a> {
     /// # Safety
     ///
     /// As there.
-    pub(super) unsafe fn keep(&mut self, napi: &Napi) -> Result<ARef<Keeper>> {
+    pub(super) unsafe fn keep(&mut self, napi: &Napi) -> Result<ARef<Handled<Keeper>>> {
         // SAFETY: By the safety requirements.
         let keeper = unsafe { Keeper::attach(napi, &self.records) }?;
 

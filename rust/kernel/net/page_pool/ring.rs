@@ -87,6 +87,30 @@ pub trait RxFormat {
     fn len(status: u64) -> u16;
 }
 
+/// Places for what a receive queue has from its card, which are used by its one owner.
+struct Places<T>(UnsafeCell<KVVec<Option<T>>>);
+
+// SAFETY: The one user of the places has its handle exclusively.
+unsafe impl<T: Send> Sync for Places<T> {}
+
+impl<T> Places<T> {
+    /// Allocates `len` places, which are empty.
+    fn new(len: usize) -> Result<Self> {
+        let mut places = KVVec::with_capacity(len, GFP_KERNEL)?;
+
+        for _ in 0..len {
+            places.push(None, GFP_KERNEL)?;
+        }
+        Ok(Self(UnsafeCell::new(places)))
+    }
+
+    /// A pointer to the first one, for their one user.
+    fn first(&self) -> Result<NonNull<Option<T>>> {
+        // SAFETY: There is no user yet.
+        NonNull::new(unsafe { (*self.0.get()).as_mut_ptr() }).ok_or(EINVAL)
+    }
+}
+
 /// The memory of a ring, which the NAPI instance owns.
 ///
 /// Only the [`RxRing`] that was made with it uses it, as long as the instance exists.
@@ -94,30 +118,12 @@ struct Memory {
     desc: RingMemory,
     /// The buffers that the card has, each at the index of its descriptor. They are from the pool
     /// that was made with the ring.
-    buffers: UnsafeCell<KVVec<Option<DeviceBuffer>>>,
+    buffers: Places<DeviceBuffer>,
 }
-
-// SAFETY: The one user of `buffers` has its handle exclusively.
-unsafe impl Sync for Memory {}
 
 impl Attached for Memory {
     fn is_of_rx_queue(&self) -> bool {
         true
-    }
-}
-
-impl Memory {
-    /// Allocates a ring of `len` descriptors, without buffers.
-    fn new(dev: &device::Device<Bound>, len: RingLen) -> Result<Self> {
-        let mut buffers = KVVec::with_capacity(len.get(), GFP_KERNEL)?;
-
-        for _ in 0..len.get() {
-            buffers.push(None, GFP_KERNEL)?;
-        }
-        Ok(Self {
-            desc: RingMemory::new(dev, len)?,
-            buffers: UnsafeCell::new(buffers),
-        })
     }
 }
 
@@ -251,18 +257,19 @@ impl<F: RxFormat> RxRing<F> {
         if Self::capacity(len.get()) == 0 {
             return Err(EINVAL);
         }
-        let memory = Arc::new(Memory::new(dev, len)?, GFP_KERNEL)?;
+        let memory = Memory {
+            desc: RingMemory::new(dev, len)?,
+            buffers: Places::new(len.get())?,
+        };
         let address = memory.desc.address();
-        // SAFETY: There is no other access yet.
-        let first = unsafe { (*memory.buffers.get()).as_mut_ptr() };
         // INVARIANT: Both are of this memory.
         let slots = Slots {
             desc: memory.desc.slots(),
-            buffers: NonNull::new(first).ok_or(EINVAL)?,
+            buffers: memory.buffers.first()?,
         };
 
         // The instance drops the buffers before it destroys the pool that they return to.
-        napi.attach(memory)?;
+        napi.attach(Arc::new(memory, GFP_KERNEL)?)?;
 
         // INVARIANT: `napi` owns the memory and the pool, and there is no other handle.
         let mut this = Self {

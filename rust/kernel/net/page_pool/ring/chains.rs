@@ -15,6 +15,7 @@ use super::{
         CpuBuffer,
         DeviceBuffer, //
     },
+    Places,
     Polling,
     RxFormat,
     RxRing, //
@@ -41,7 +42,6 @@ use crate::{
     sync::Arc, //
 };
 use core::{
-    cell::UnsafeCell,
     ops::Deref,
     ptr::NonNull,
     slice, //
@@ -110,32 +110,13 @@ impl Chain {
     }
 }
 
-/// The frames that have not ended, which the NAPI instance owns.
-///
-/// Only the [`ChainRing`] that was made with it uses it, as long as the instance exists.
-struct Table {
-    chains: UnsafeCell<KVVec<Option<Chain>>>,
-}
-
-// SAFETY: The one user of `chains` has its handle exclusively.
-unsafe impl Sync for Table {}
+/// The frames that have not ended, which the NAPI instance owns. Only the [`ChainRing`] that was
+/// made with it uses it, as long as the instance exists.
+type Table = Places<Chain>;
 
 impl Attached for Table {
     fn is_of_rx_queue(&self) -> bool {
         true
-    }
-}
-
-impl Table {
-    fn new() -> Result<Self> {
-        let mut chains = KVVec::with_capacity(CHAINS, GFP_KERNEL)?;
-
-        for _ in 0..CHAINS {
-            chains.push(None, GFP_KERNEL)?;
-        }
-        Ok(Self {
-            chains: UnsafeCell::new(chains),
-        })
     }
 }
 
@@ -172,13 +153,11 @@ impl<F: ChainFormat> ChainRing<F> {
         len: RingLen,
         buffers: u32,
     ) -> Result<Self> {
-        let table = Arc::new(Table::new()?, GFP_KERNEL)?;
-        // SAFETY: There is no other access yet.
-        let first = unsafe { (*table.chains.get()).as_mut_ptr() };
-        let chains = NonNull::new(first).ok_or(EINVAL)?;
+        let table = Table::new(CHAINS)?;
+        let chains = table.first()?;
 
         // Before the pool: objects are dropped in this order.
-        napi.attach(table)?;
+        napi.attach(Arc::new(table, GFP_KERNEL)?)?;
         // INVARIANT: `napi` owns the table, which is empty, and there is no other handle.
         Ok(Self {
             ring: RxRing::new(dev, napi, len, buffers)?,
