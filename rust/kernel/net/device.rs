@@ -29,7 +29,6 @@ mod doorbell;
 mod driver;
 mod early;
 pub mod ethtool;
-mod event_irq;
 mod extack;
 mod features;
 mod features_check;

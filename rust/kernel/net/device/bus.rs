@@ -13,7 +13,6 @@ use crate::{
         Bound,
         Core, //
     },
-    platform,
     prelude::*, //
 };
 
@@ -168,22 +167,6 @@ pub(super) unsafe fn clear_master(pdev: *mut bindings::pci_dev) -> bool {
 // SAFETY: It is a transparent wrapper.
 unsafe impl BusDevice for pci::Device<Bound> {
     type Core<'a> = pci::Device<Core<'a>>;
-
-    fn as_core<'r, 'a>(bus: &'r Self::Core<'a>) -> &'r device::Device<Core<'a>> {
-        bus.as_ref()
-    }
-}
-
-// SAFETY: `platform::Device` is a transparent wrapper of `struct platform_device`, else as above.
-unsafe impl Parent for platform::Device<Bound> {
-    fn as_device(&self) -> Option<&device::Device<Bound>> {
-        Some(self.as_ref())
-    }
-}
-
-// SAFETY: It is a transparent wrapper.
-unsafe impl BusDevice for platform::Device<Bound> {
-    type Core<'a> = platform::Device<Core<'a>>;
 
     fn as_core<'r, 'a>(bus: &'r Self::Core<'a>) -> &'r device::Device<Core<'a>> {
         bus.as_ref()

@@ -72,7 +72,8 @@ impl<T: FeaturesCheckOps> OptionalOps<T> {
     }
 }
 
-/// The features that are left when all but `left` have been withdrawn.
+/// The features that are left when all but `left` have been withdrawn. A card that does not insert
+/// the checksum cannot split the packet either.
 // Not inlined: nearly all packets keep all of them.
 #[cold]
 fn withdrawn(packet: &SkBuff, left: bindings::netdev_features_t) -> bindings::netdev_features_t {

@@ -34,6 +34,17 @@ use core::{
     ptr::NonNull, //
 };
 
+/// `Some` of a callback if the driver has it.
+macro_rules! if_has {
+    ($has:expr, $callback:expr) => {
+        if $has {
+            Some($callback)
+        } else {
+            None
+        }
+    };
+}
+
 /// The callbacks of `struct net_device_ops`.
 ///
 /// All of them are called by the core only, for a device of driver `T` between the beginning of its
@@ -47,30 +58,14 @@ impl<T: Driver> Ops<T> {
         ndo_start_xmit: Some(Self::start_xmit),
         ndo_validate_addr: Some(bindings::eth_validate_addr),
         ndo_tx_timeout: Some(Self::tx_timeout),
-        ndo_set_rx_mode_async: if T::HAS_SET_RX_MODE {
-            Some(Self::set_rx_mode)
-        } else {
-            None
-        },
-        ndo_set_mac_address: if T::HAS_SET_MAC_ADDRESS {
-            Some(Self::set_mac_address)
-        } else {
-            None
-        },
-        ndo_change_mtu: if T::HAS_CHANGE_MTU {
-            Some(Self::change_mtu)
-        } else {
-            None
-        },
+        ndo_set_rx_mode_async: if_has!(T::HAS_SET_RX_MODE, Self::set_rx_mode),
+        ndo_set_mac_address: if_has!(T::HAS_SET_MAC_ADDRESS, Self::set_mac_address),
+        ndo_change_mtu: if_has!(T::HAS_CHANGE_MTU, Self::change_mtu),
         ndo_fix_features: match T::OPS.netdev.ndo_fix_features {
             None => Some(Self::fix_features),
             of_driver => of_driver,
         },
-        ndo_get_stats64: if T::HAS_GET_STATS64 {
-            Some(Self::get_stats64)
-        } else {
-            None
-        },
+        ndo_get_stats64: if_has!(T::HAS_GET_STATS64, Self::get_stats64),
         ..T::OPS.netdev
     };
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Triggers: interrupts, or none, that have the poll function of a queue vector run.
+//! Interrupts of a device, and the triggers that have the poll function of a queue vector run.
 
 use crate::{
     bindings,
     error::to_result,
     irq::{
         IrqRequest,
-        IrqReturn, //
+        IrqReturn,
+        ThreadedIrqReturn, //
     },
     net::napi::Napi,
     prelude::*,
@@ -33,7 +34,10 @@ pub(super) enum Trigger<'up, 'name> {
     Software,
 }
 
-/// The interrupt of a queue vector.
+/// A handler of an interrupt, or its thread.
+pub(super) type Handler = unsafe extern "C" fn(c_int, *mut c_void) -> bindings::irqreturn_t;
+
+/// The interrupt of a queue vector, or for events other than packets.
 pub(super) struct Interrupt {
     irq: u32,
     name: CString,
@@ -65,28 +69,55 @@ impl Interrupt {
     ///
     /// The instance must have been added to a device, and `self` be freed before it is deleted.
     pub(super) unsafe fn request(&self, napi: *mut bindings::napi_struct) -> Result {
-        let cookie = napi.cast::<c_void>();
+        // As `request_irq()`.
+        //
+        // CAST: C's type for the same flag.
+        let flags = bindings::IRQF_COND_ONESHOT as c_ulong;
+
+        // SAFETY: By the safety requirements. The cookie is the one that the handler expects.
+        unsafe { self.request_with(handle_interrupt, None, flags, napi.cast()) }
+    }
+
+    /// Requests the interrupt, whose thread `thread` is.
+    ///
+    /// # Safety
+    ///
+    /// It must be allowed to call `thread` with `cookie` until `self` is freed, before it is
+    /// dropped.
+    pub(super) unsafe fn request_thread(&self, thread: Handler, cookie: *mut c_void) -> Result {
+        // SAFETY: By the safety requirements.
+        unsafe { self.request_with(wake_thread, Some(thread), 0, cookie) }
+    }
+
+    /// # Safety
+    ///
+    /// Both functions must be for `cookie`, until `self` is freed, before it is dropped.
+    unsafe fn request_with(
+        &self,
+        handler: Handler,
+        thread: Option<Handler>,
+        flags: c_ulong,
+        cookie: *mut c_void,
+    ) -> Result {
         let name = self.name.as_char_ptr();
 
-        // SAFETY: The cookie is the one that the handler expects. By the safety requirements, it
-        // and the name stay valid until the interrupt is freed.
+        // SAFETY: By the safety requirements. The name stays valid until the interrupt is freed.
         to_result(unsafe {
-            bindings::request_irq(self.irq, Some(handle_interrupt), 0, name, cookie)
+            bindings::request_threaded_irq(self.irq, Some(handler), thread, flags, name, cookie)
         })?;
-
         self.requested.set(true);
         Ok(())
     }
 
-    /// Frees the interrupt, if it was requested.
+    /// Frees the interrupt, if it was requested: waits for its handler, and its thread.
     ///
     /// # Safety
     ///
-    /// `napi` must be the one that it was requested for, if it was.
-    pub(super) unsafe fn free(&self, napi: *mut bindings::napi_struct) {
+    /// `cookie` must be that for which it was requested, if it was.
+    pub(super) unsafe fn free(&self, cookie: *mut c_void) {
         if self.requested.replace(false) {
-            // SAFETY: We owned this registration. `free_irq()` waits for handlers that are running.
-            unsafe { bindings::free_irq(self.irq, napi.cast::<c_void>()) };
+            // SAFETY: We owned this registration.
+            unsafe { bindings::free_irq(self.irq, cookie) };
         }
     }
 }
@@ -101,4 +132,8 @@ unsafe extern "C" fn handle_interrupt(_irq: c_int, cookie: *mut c_void) -> bindi
     unsafe { (*cookie.cast_const().cast::<Napi>()).interrupted() };
 
     bindings::irqreturn_t(IrqReturn::Handled as c_uint)
+}
+
+unsafe extern "C" fn wake_thread(_irq: c_int, _cookie: *mut c_void) -> bindings::irqreturn_t {
+    bindings::irqreturn_t(ThreadedIrqReturn::WakeThread as c_uint)
 }

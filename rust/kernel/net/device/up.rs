@@ -135,12 +135,10 @@ impl<T: Driver> Up<T> {
             attributes,
             is_up,
             poll: poll::poll_callback::<T>,
-            event: event_thread::<T>,
-            cookie: ptr::from_ref(shared).cast_mut().cast(),
         };
 
         // SAFETY: The device outlives the vectors, which are of its driver, and have queues that no
-        // other has when they are enabled. The event interrupt is freed before the device is.
+        // other has when they are enabled.
         T::open(&mut unsafe { Opening::new(&mut self.made, device, locks) })
     }
 
@@ -195,8 +193,9 @@ impl<T: Driver> Up<T> {
         for vector in &self.made.vectors {
             vector.as_ref().request_irqs(locks)?;
         }
-        if let Some(event) = &mut self.made.event {
-            event.request()?;
+        if let Some(event) = &self.made.event {
+            // SAFETY: The cookie is the one that the thread expects. `end()` frees the interrupt.
+            unsafe { event.request_thread(event_thread::<T>, cookie(shared))? };
         }
 
         // INVARIANT: The producers are moved to the slots.
@@ -247,7 +246,10 @@ impl<T: Driver> Up<T> {
         let dev = shared.dev();
 
         drop(self.check_ups.take());
-        drop(self.made.event.take());
+        if let Some(event) = self.made.event.take() {
+            // SAFETY: That is the cookie for which `start()` requests it.
+            unsafe { event.free(cookie(shared)) };
+        }
 
         dev.carrier_off();
         // SAFETY: The device is valid.
@@ -326,6 +328,11 @@ impl<T: Driver> Up<T> {
             *LOST.get_mut(locks) = KBox::into_raw(room.write(lost)).addr();
         }
     }
+}
+
+/// The cookie of the event interrupt.
+fn cookie<T: Driver>(shared: &Shared<T>) -> *mut c_void {
+    ptr::from_ref(shared).cast_mut().cast()
 }
 
 /// The thread of the event interrupt.

@@ -193,7 +193,7 @@ impl<P> Vector<P> {
         };
         for interrupt in self.interrupts.iter().flatten() {
             // SAFETY: By the type invariants.
-            unsafe { interrupt.free(self.napi.as_raw()) };
+            unsafe { interrupt.free(self.napi.as_raw().cast()) };
         }
     }
 

@@ -3,7 +3,7 @@
 //! The vectors that a driver makes for a device that goes up.
 
 use super::{
-    event_irq::EventIrq,
+    trigger::Interrupt,
     vector::Vector, //
 };
 
@@ -16,7 +16,8 @@ use crate::prelude::*;
 ///
 /// `tx` has an entry for each of `vectors`, in the order of their numbers.
 pub(super) struct Vectors<P, X> {
-    pub(super) event: Option<EventIrq>,
+    /// For events other than packets.
+    pub(super) event: Option<Interrupt>,
     pub(super) tx: KVec<Option<X>>,
     pub(super) vectors: KVec<Pin<KBox<Vector<P>>>>,
     /// Vectors without a poller, since the driver has failed to make one. What belongs to their

@@ -5,10 +5,6 @@
 use super::{
     super::{
         attributes::Attributes,
-        event_irq::{
-            EventIrq,
-            Thread, //
-        },
         ops_lock::{
             Configuring,
             OpsLocked, //
@@ -72,9 +68,6 @@ pub(in super::super) struct OpeningFor<'up, T: Driver> {
     pub(in super::super) is_up: bool,
     /// The poll function of its vectors.
     pub(in super::super) poll: PollFn,
-    /// The thread of its event interrupt, and what it is to be called with.
-    pub(in super::super) event: Thread,
-    pub(in super::super) cookie: *mut c_void,
 }
 
 /// The context of [`Driver::open`].
@@ -91,8 +84,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     /// # Safety
     ///
     /// The device must outlive `made`, and have the queues of no other vectors in which NAPI is
-    /// enabled at the same time as in these. The poll function must be for such vectors, and the
-    /// thread for the cookie as long as there is an event interrupt in `made`.
+    /// enabled at the same time as in these. The poll function must be for such vectors.
     pub(in super::super) unsafe fn new(
         made: &'up mut Vectors<T::Poller<'static>, T::Tx<'static>>,
         of: OpeningFor<'up, T>,
@@ -305,9 +297,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         }
 
         let name = self.irq_name(name, None)?;
-        // SAFETY: By the requirements of `new()`.
-        let event = unsafe { EventIrq::new(irq.into().irq(), name, self.of.event, self.of.cookie) };
-        self.made.event = Some(event);
+        self.made.event = Some(Interrupt::new(irq.into().irq(), name));
         Ok(())
     }
 
