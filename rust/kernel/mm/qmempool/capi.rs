@@ -158,18 +158,7 @@ unsafe extern "C" fn qmempool_stats(
     stats: *mut bindings::qmempool_stats,
 ) {
     // SAFETY: By the safety requirements.
-    let now = unsafe { Pool::from_raw(pool) }.stats();
-    // SAFETY: By the safety requirements.
-    unsafe {
-        stats.write(bindings::qmempool_stats {
-            hits: now.hits,
-            refills: now.refills,
-            exchanges: now.exchanges,
-            returns: now.returns,
-            held: now.held,
-            bytes: now.bytes,
-        })
-    };
+    unsafe { stats.write(Pool::from_raw(pool).stats()) };
 }
 
 /// Empties the store of a CPU that has stopped.

@@ -17,8 +17,7 @@ use super::{
     store::{
         Event,
         Store, //
-    },
-    Stats, //
+    }, //
 };
 use crate::{
     alloc::flags::__GFP_ZERO,
@@ -390,10 +389,10 @@ impl Pool {
     }
 
     /// Returns the statistics of the pool.
-    pub(super) fn stats(&self) -> Stats {
-        let mut stats = Stats {
+    pub(super) fn stats(&self) -> bindings::qmempool_stats {
+        let mut stats = bindings::qmempool_stats {
             held: self.in_depot(),
-            ..Stats::default()
+            ..Default::default()
         };
         for cpu in percpu::possible_cpus() {
             // SAFETY: The methods called here only access members that are accessed atomically.

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The number of the allocation in the creation of a pool that fails, from 1 on; 0 for none.
-static STEP: Atomic<usize> = Atomic::new(0);
+pub(super) static STEP: Atomic<usize> = Atomic::new(0);
 /// The address of a slab cache that is short of objects; 0 for none.
 static CACHE: Atomic<usize> = Atomic::new(0);
 /// Number of objects that this cache can still provide.
@@ -48,25 +48,8 @@ pub(super) fn of_one(cache: *mut bindings::kmem_cache) -> bool {
     left == 0
 }
 
-/// Calls `body`, in which the allocation `step` of the creation of a pool fails.
-#[cfg(CONFIG_QMEMPOOL_KUNIT_TEST)]
-pub(super) fn at_step<R>(step: usize, body: impl FnOnce() -> R) -> R {
-    STEP.store(step, Relaxed);
-    let result = body();
-    STEP.store(0, Relaxed);
-    result
-}
-
-/// Calls `body` while `cache` provides only `left` more objects to pools, one per allocation.
-#[cfg(CONFIG_QMEMPOOL_KUNIT_TEST)]
-pub(super) fn of<R>(cache: *mut bindings::kmem_cache, left: usize, body: impl FnOnce() -> R) -> R {
-    begin(cache, left);
-    let result = body();
-    begin(core::ptr::null_mut(), 0);
-    result
-}
-
-/// Starts a shortage of `cache`, or ends it if that is null. For tests in C.
+/// Starts a shortage of `cache`, which provides only `left` more objects to pools, one per
+/// allocation, or ends it if that is null.
 #[cfg(CONFIG_QMEMPOOL_KUNIT_TEST)]
 pub(super) fn begin(cache: *mut bindings::kmem_cache, left: usize) {
     LEFT.store(left, Relaxed);

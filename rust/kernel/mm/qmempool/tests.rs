@@ -6,15 +6,35 @@
 mod failing;
 mod stress;
 
+#[cfg(CONFIG_KUNIT)]
+impl<T> super::QMemPool<T> {
+    fn as_raw(&self) -> *mut crate::bindings::qmempool {
+        self.pool.as_raw()
+    }
+
+    /// As `qmempool_stats()`.
+    fn stats(&self) -> crate::bindings::qmempool_stats {
+        self.pool.stats()
+    }
+
+    /// As memory reclaim.
+    fn shrink(&self, objects: usize) -> usize {
+        self.pool.shrink(objects)
+    }
+}
+
 #[crate::prelude::kunit_tests(rust_qmempool)]
 mod cases {
     use super::super::*;
-    use crate::sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        Arc, //
+    use crate::{
+        bindings,
+        sync::{
+            atomic::{
+                Atomic,
+                Relaxed, //
+            },
+            Arc, //
+        }, //
     };
 
     type Value = [u64; 8];
@@ -116,7 +136,7 @@ mod cases {
     #[test]
     fn sizes_are_checked() -> Result {
         assert_eq!(pool(Options::new().magazine(0)).err(), Some(EINVAL));
-        let most = Options::MAX_MAGAZINE;
+        let most = magazine::MAX;
         assert_eq!(pool(Options::new().magazine(most + 1)).err(), Some(EINVAL));
         assert!(pool(Options::new().magazine(most)).is_ok());
         assert_eq!(pool(Options::new().depot(usize::MAX)).err(), Some(EINVAL));
@@ -214,14 +234,23 @@ mod cases {
         Ok(())
     }
 
+    #[cfg(CONFIG_MEMCG)]
     #[test]
-    fn objects_that_are_charged_are_refused() -> Result {
-        let options = crate::slab::Options::new().account();
-        let cache = Cache::<u64>::with_options(c"rust_qmempool_charged", options)?;
-        let pool = QMemPool::new(c"kunit_charged", cache, Options::new());
+    fn objects_that_are_charged_are_refused() {
+        let flags = 1 << bindings::_slab_flag_bits__SLAB_ACCOUNT;
+        let name = c"rust_qmempool_charged".as_char_ptr();
+        let mut args: bindings::kmem_cache_args = pin_init::zeroed();
+        // SAFETY: The name and the arguments are valid.
+        let cache = unsafe { bindings::__kmem_cache_create_args(name, 8, &raw mut args, flags) };
+        assert!(!cache.is_null());
 
-        assert_eq!(pool.is_err_and(|e| e == EINVAL), cfg!(CONFIG_MEMCG));
-        Ok(())
+        // SAFETY: The cache is valid, and has no objects. There is no pool, or it would warn.
+        let pool = unsafe {
+            let pool = bindings::qmempool_create(name, cache, 8, 8);
+            bindings::kmem_cache_destroy(cache);
+            pool
+        };
+        assert!(pool.is_null());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod cases {
     use super::super::super::*;
     use crate::{
         alloc::flags::__GFP_ZERO,
+        bindings,
         percpu::possible_cpus,
         sync::{
             atomic::{
@@ -34,6 +35,22 @@ mod cases {
         )
     }
 
+    /// Calls `body`, in which the allocation `step` of the creation of a pool fails.
+    fn at_step<R>(step: usize, body: impl FnOnce() -> R) -> R {
+        shortage::STEP.store(step, Relaxed);
+        let result = body();
+        shortage::STEP.store(0, Relaxed);
+        result
+    }
+
+    /// Calls `body` with a shortage of `cache`.
+    fn short<R>(cache: *mut bindings::kmem_cache, left: usize, body: impl FnOnce() -> R) -> R {
+        shortage::begin(cache, left);
+        let result = body();
+        shortage::begin(core::ptr::null_mut(), 0);
+        result
+    }
+
     #[test]
     fn creating_a_pool_can_fail_at_each_step() -> Result {
         let options = Options::new().magazine(4).depot(3);
@@ -42,11 +59,11 @@ mod cases {
         let steps = 2 * possible_cpus().count() + 3 + 5;
 
         for step in 1..=steps {
-            let result = shortage::at_step(step, || pool::<u64>(options));
+            let result = at_step(step, || pool::<u64>(options));
             assert_eq!(result.err(), Some(ENOMEM));
         }
         // There is no further step, and the failures have left nothing behind.
-        let pool = shortage::at_step(steps + 1, || pool::<u64>(options))?;
+        let pool = at_step(steps + 1, || pool::<u64>(options))?;
         let object = pool.alloc(7, GFP_KERNEL)?;
         assert_eq!(*object, 7);
         Ok(())
@@ -61,7 +78,7 @@ mod cases {
         let guard = BhGuard::new().ok_or(EINVAL)?;
         let local = pool.local(guard.softirq());
 
-        let (one, two, none) = shortage::of(cache, 2, || {
+        let (one, two, none) = short(cache, 2, || {
             let alloc = || local.alloc(counted(), GFP_ATOMIC);
             (alloc(), alloc(), alloc())
         });
@@ -73,7 +90,7 @@ mod cases {
 
         // Freed objects are available again, without the slab.
         local.free(one?);
-        let again = shortage::of(cache, 0, || local.alloc(counted(), GFP_ATOMIC));
+        let again = short(cache, 0, || local.alloc(counted(), GFP_ATOMIC));
         assert!(again.is_ok());
         drop((again, two));
         assert_eq!(drops.load(Relaxed), 4);
@@ -95,7 +112,7 @@ mod cases {
         for (left, expected) in [(0, 0), (3, 3), (1, 1), (0, 0)] {
             let before = batch.len();
             let mut calls = 0;
-            let got = shortage::of(cache, left, || {
+            let got = short(cache, left, || {
                 local.alloc_bulk(&mut batch, 10, GFP_ATOMIC, |_| {
                     calls += 1;
                     Counted(drops.clone())
@@ -115,7 +132,7 @@ mod cases {
         let pool = pool::<u64>(Options::new().magazine(4))?;
 
         // The pool cannot wait for memory, but with bottom halves enabled the slab can.
-        let object = shortage::of(pool.cache().as_raw(), 0, || pool.alloc(7, GFP_KERNEL));
+        let object = short(pool.cache().as_raw(), 0, || pool.alloc(7, GFP_KERNEL));
         assert_eq!(*object?, 7);
         assert_eq!(pool.stats().hits, 0);
         Ok(())
