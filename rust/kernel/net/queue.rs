@@ -33,6 +33,8 @@ static_assert!(SkBuff::MAX_LEN == bindings::GSO_MAX_SIZE);
 
 mod le;
 mod ring;
+#[cfg(CONFIG_KUNIT)]
+mod tests;
 
 pub(super) use self::ring::{
     Place,
@@ -40,10 +42,7 @@ pub(super) use self::ring::{
     RingSlots, //
 };
 pub use self::{
-    le::{
-        bus_address,
-        Le64, //
-    },
+    le::bus_address,
     ring::RingLen, //
 };
 
@@ -63,7 +62,6 @@ pub use super::skbuff::Xmit;
 /// bottom halves disabled. `doorbell` was made for the queue.
 pub struct TxQueue<'a, D = Immediate> {
     raw: *mut bindings::netdev_queue,
-    index: u16,
     /// The driver has stopped the queue since this was created.
     has_stopped: Cell<bool>,
     doorbell: &'a D,
@@ -76,30 +74,19 @@ impl<'a, D: Doorbell> TxQueue<'a, D> {
     ///
     /// # Safety
     ///
-    /// `raw` must be the transmit queue `index` of a device, and both must outlive `'a`, for which
-    /// the caller holds the lock of the queue, with bottom halves disabled. `doorbell` must have
-    /// been made for that queue.
+    /// `raw` must be a transmit queue of a device, and both must outlive `'a`, for which the caller
+    /// holds the lock of the queue, with bottom halves disabled. `doorbell` must have been made for
+    /// that queue.
     #[inline]
-    pub(super) unsafe fn from_raw(
-        raw: *mut bindings::netdev_queue,
-        index: u16,
-        doorbell: &'a D,
-    ) -> Self {
+    pub(super) unsafe fn from_raw(raw: *mut bindings::netdev_queue, doorbell: &'a D) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
         Self {
             raw,
-            index,
             has_stopped: Cell::new(false),
             doorbell,
             _not_send: NotThreadSafe,
             _device: PhantomData,
         }
-    }
-
-    /// The number of the queue.
-    #[inline]
-    pub fn index(&self) -> u16 {
-        self.index
     }
 
     /// Whether the driver has stopped the queue.

@@ -45,10 +45,7 @@ impl Options {
     /// The defaults of `kmem_cache_create()`.
     #[inline]
     pub const fn new() -> Self {
-        Self {
-            bulk: 0,
-            flags: 0,
-        }
+        Self { bulk: 0, flags: 0 }
     }
 
     /// Sets the maximum number of objects per bulk call.

@@ -58,70 +58,38 @@ impl RxMode<'_> {
     /// Further unicast addresses.
     pub fn unicast(&self) -> impl ExactSizeIterator<Item = MacAddress> + '_ {
         // SAFETY: By the type invariants, the list is valid and does not change.
-        unsafe { Addresses::new(self.unicast) }
+        unsafe { addresses(self.unicast) }
     }
 
     /// Multicast group addresses.
     pub fn multicast(&self) -> impl ExactSizeIterator<Item = MacAddress> + '_ {
         // SAFETY: By the type invariants, the list is valid and does not change.
-        unsafe { Addresses::new(self.multicast) }
+        unsafe { addresses(self.multicast) }
     }
 }
 
-/// Iterates over a list of addresses.
+/// Returns the addresses of a list.
 ///
-/// # Invariants
+/// # Safety
 ///
-/// `next` is an entry of a valid list, which has at least `left` more entries, and which does not
-/// change during `'a`.
-struct Addresses<'a> {
-    next: *mut bindings::list_head,
-    left: usize,
-    _list: PhantomData<&'a bindings::netdev_hw_addr_list>,
-}
+/// `list` must be valid and must not be changed during `'a`.
+unsafe fn addresses<'a>(
+    list: *mut bindings::netdev_hw_addr_list,
+) -> impl ExactSizeIterator<Item = MacAddress> + 'a {
+    // SAFETY: By the safety requirements.
+    let (mut next, count) = unsafe { ((*list).list.next, (*list).count) };
 
-impl Addresses<'_> {
-    /// Creates the iterator.
-    ///
-    /// # Safety
-    ///
-    /// `list` must be valid and must not be changed during `'a`.
-    unsafe fn new(list: *mut bindings::netdev_hw_addr_list) -> Self {
-        // INVARIANT: A valid list has `count` entries.
-        //
-        // SAFETY: `list` is valid by the safety requirements.
+    (0..usize::try_from(count).unwrap_or(0)).map(move |_| {
+        // SAFETY: A valid list has `count` entries, of which `next` is the `list` member of one. An
+        // Ethernet address is the beginning of the address in it. `netdev_hw_addr` is not packed.
         unsafe {
-            Self {
-                next: (*list).list.next,
-                left: usize::try_from((*list).count).unwrap_or(0),
-                _list: PhantomData,
-            }
-        }
-    }
-}
-
-impl Iterator for Addresses<'_> {
-    type Item = MacAddress;
-
-    fn next(&mut self) -> Option<MacAddress> {
-        self.left = self.left.checked_sub(1)?;
-
-        // SAFETY: By the type invariants, `next` is the `list` member of an entry. An Ethernet
-        // address is the beginning of the address in it. `netdev_hw_addr` is not packed.
-        unsafe {
-            let entry = crate::container_of!(self.next, bindings::netdev_hw_addr, list);
+            let entry = crate::container_of!(next, bindings::netdev_hw_addr, list);
             let address = (&raw const (*entry).addr)
                 .cast::<[u8; MacAddress::LEN]>()
                 .read();
 
-            self.next = (*self.next).next;
-            Some(MacAddress::from(address))
+            next = (*next).next;
+            MacAddress::from(address)
         }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
+    })
 }
-
-impl ExactSizeIterator for Addresses<'_> {}

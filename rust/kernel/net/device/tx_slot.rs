@@ -73,16 +73,15 @@ impl<T: Driver> TxSlot<T> {
     ///
     /// # Safety
     ///
-    /// `raw` must be the queue `index` of the device, to which this slot belongs. The caller must
-    /// hold its lock, with bottom halves disabled, for as long as it uses the result.
+    /// `raw` must be the queue of the device to which this slot belongs. The caller must hold its
+    /// lock, with bottom halves disabled, for as long as it uses the result.
     #[inline]
     pub(super) unsafe fn tx_queue(
         &self,
         raw: *mut bindings::netdev_queue,
-        index: u16,
     ) -> TxQueue<'_, T::Doorbell> {
         // SAFETY: By the safety requirements, and as the doorbell was made for this queue.
-        unsafe { TxQueue::from_raw(raw, index, &self.doorbell) }
+        unsafe { TxQueue::from_raw(raw, &self.doorbell) }
     }
 
     /// Rings the doorbell of the queue if that was put off.

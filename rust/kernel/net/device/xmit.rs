@@ -27,11 +27,10 @@ use crate::{
 ///
 /// # Invariants
 ///
-/// `raw` is the queue `index` of the device that `slot` belongs to.
+/// `raw` is the queue of the device that `slot` belongs to.
 struct Owned<'a, T: Driver> {
     slot: &'a TxSlot<T>,
     raw: *mut bindings::netdev_queue,
-    index: u16,
 }
 
 impl<'a, T: Driver> Owned<'a, T> {
@@ -48,7 +47,7 @@ impl<'a, T: Driver> Owned<'a, T> {
             return None;
         }
         // INVARIANT: This is how we have found it.
-        Some(Self { slot, raw, index })
+        Some(Self { slot, raw })
     }
 
     /// The queue that the core has locked for a packet that is mapped to another one, or to none.
@@ -68,7 +67,7 @@ impl<'a, T: Driver> Owned<'a, T> {
     /// Hands a packet to the driver. The core unlocks the queue later.
     #[inline(always)]
     fn transmit(self, shared: &Shared<T>, skb: SkBuff) -> bindings::netdev_tx_t {
-        let Self { slot, raw, index } = self;
+        let Self { slot, raw } = self;
 
         // Netpoll keeps the packet, and tries again.
         let Some(_entered) = slot.enter() else {
@@ -80,7 +79,7 @@ impl<'a, T: Driver> Owned<'a, T> {
             return drop_unsent(shared, skb);
         };
         // SAFETY: As above; `slot` belongs to this queue.
-        let queue = unsafe { slot.tx_queue(raw, index) };
+        let queue = unsafe { slot.tx_queue(raw) };
         // SAFETY: We are called for a packet that is being transmitted.
         let more = unsafe { bindings::netdev_xmit_more() };
 

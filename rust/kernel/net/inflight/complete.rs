@@ -43,7 +43,7 @@ pub struct Finished {
 ///
 /// It belongs to the poll function of a queue vector.
 pub struct TxConsumer<'a> {
-    records: Consumer<Record<'a>>,
+    pub(super) records: Consumer<Record<'a>>,
     keeper: Option<ARef<Handled<Keeper>>>,
 }
 

@@ -2,7 +2,7 @@
 
 //! The memory of a ring of descriptors.
 
-use super::Le64;
+use super::le::Le64;
 use crate::{
     device::{
         self,

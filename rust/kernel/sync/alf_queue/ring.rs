@@ -7,8 +7,8 @@ use super::{
         Position,
         Word, //
     },
-    preemption::PreemptionOff,
     index::AtomicIndex,
+    preemption::PreemptionOff,
     reserve::{
         self,
         End,

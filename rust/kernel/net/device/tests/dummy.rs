@@ -442,7 +442,7 @@ impl Driver for Dummy {
                     .__bindgen_anon_1
                     .__bindgen_anon_1
                     .dev;
-                let index = c_uint::from(queue.index());
+                let index = queue.index() as c_uint;
                 bindings::netif_tx_start_queue(bindings::netdev_get_tx_queue(dev, index));
             }
             return Xmit::Busy(skb);

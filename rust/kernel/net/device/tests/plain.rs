@@ -487,7 +487,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
     ) -> Xmit<'call> {
         let wire = &tx.wire;
 
-        assert_eq!(usize::from(queue.index()), wire.queue);
+        assert_eq!(queue.index(), wire.queue);
         if data.plan.stop.xchg(0, Relaxed) != 0 {
             assert!(queue.stop_if_low(|| 0, 1, 1));
         }

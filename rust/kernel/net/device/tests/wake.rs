@@ -106,7 +106,7 @@ fn missed_wakeups(bytes: usize) -> Result<Option<u32>> {
                 // SAFETY: The device has this queue, which is not transmitted to otherwise.
                 let (raw, queue) = unsafe {
                     let raw = bindings::netdev_get_tx_queue(device.dev(), 0);
-                    (raw, TxQueue::from_raw(raw, 0, &Immediate))
+                    (raw, TxQueue::from_raw(raw, &Immediate))
                 };
                 // Completed bytes have to be in the queue.
                 if bytes != 0 {
@@ -165,7 +165,7 @@ mod cases {
 
         // By its limit.
         // SAFETY: The queue is not transmitted to otherwise.
-        let _ = unsafe { TxQueue::from_raw(raw, 0, &Immediate) }.sent(64, false);
+        let _ = unsafe { TxQueue::from_raw(raw, &Immediate) }.sent(64, false);
         assert_eq!(queue.is_stopped(), is_limited);
         queue.completed(1, 64, || 64, 1);
         assert!(!queue.is_stopped());
