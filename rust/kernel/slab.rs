@@ -70,7 +70,6 @@ use core::{
 mod batch;
 mod object;
 mod options;
-mod raw;
 #[cfg(CONFIG_KUNIT)]
 mod tests;
 

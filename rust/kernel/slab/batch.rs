@@ -3,15 +3,15 @@
 //! Many objects of a cache, allocated and freed together.
 
 use super::{
-    raw::{
-        alloc_bulk,
-        free_bulk, //
-    },
     Cache,
     Object, //
 };
 use crate::{
-    alloc::Flags,
+    alloc::{
+        AllocError,
+        Flags, //
+    },
+    bindings,
     prelude::*, //
 };
 use core::{
@@ -22,7 +22,7 @@ use core::{
 /// Up to `N` objects of a cache.
 ///
 /// Adding and removing objects one by one moves pointers. Memory is allocated by
-/// [`Batch::alloc`] and its like and freed by [`Batch::clear`] or when the batch is dropped, with
+/// [`Batch::alloc`] and freed by [`Batch::clear`] or when the batch is dropped, with
 /// one call each however many objects there are.
 ///
 /// A batch has the size of `N` pointers, which matters on the stack.
@@ -93,29 +93,6 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
         flags: Flags,
         mut init: impl FnMut(usize) -> Result<T, E>,
     ) -> Result<(), E> {
-        let init = |i, slot: *mut T| {
-            let value = init(i)?;
-            // SAFETY: `fill` passes memory for a `T` that is ours.
-            unsafe { slot.write(value) };
-            Ok(())
-        };
-        // SAFETY: `init` writes a value, unless it fails.
-        unsafe { self.fill(count, flags, init) }
-    }
-
-    /// Adds `count` new objects, into which `init` has put values.
-    ///
-    /// # Safety
-    ///
-    /// `init` is called with a number and memory for a `T`. When it returns [`Ok`], there must be a
-    /// value in that memory.
-    #[inline(always)]
-    unsafe fn fill<E: From<Error>>(
-        &mut self,
-        count: usize,
-        flags: Flags,
-        mut init: impl FnMut(usize, *mut T) -> Result<(), E>,
-    ) -> Result<(), E> {
         if count > self.room() {
             return Err(ENOSPC.into());
         }
@@ -132,15 +109,19 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
         for i in 0..count {
             // SAFETY: `alloc_bulk` has made all elements of `places` point to memory.
             let slot = unsafe { value_of(places, i) };
-            if let Err(error) = init(i, slot) {
-                for done in 0..i {
-                    // SAFETY: This element points to memory in which `init` has put a value.
-                    unsafe { value_of(places, done).drop_in_place() };
+            match init(i) {
+                // SAFETY: It points to unused memory for a `T`.
+                Ok(value) => unsafe { slot.write(value) },
+                Err(error) => {
+                    for done in 0..i {
+                        // SAFETY: This element points to memory that holds a value.
+                        unsafe { value_of(places, done).drop_in_place() };
+                    }
+                    // SAFETY: All elements of `places` point to memory from `cache`, in which there
+                    // are no values any more. The batch does not count them as its own.
+                    unsafe { free_bulk(cache, places) };
+                    return Err(error);
                 }
-                // SAFETY: All elements of `places` point to memory from `cache`, in which there
-                // are no values any more. The batch does not count them as its own.
-                unsafe { free_bulk(cache, places) };
-                return Err(error);
             }
         }
         // INVARIANT: `count` more elements point to objects with values, and there was room.
@@ -194,32 +175,6 @@ impl<'c, T, const N: usize> Batch<'c, T, N> {
         }
         // An object that is returned comes from another cache, or `N` is zero: drop it.
         let _ = self.push(object);
-    }
-
-    /// Moves objects from the end of another batch into this one, as many as fit.
-    ///
-    /// Returns their number, which is zero if the other batch belongs to another cache.
-    pub fn append<const M: usize>(&mut self, other: &mut Batch<'c, T, M>) -> usize {
-        if !core::ptr::eq(self.cache, other.cache) {
-            return 0;
-        }
-        let count = other.len.min(self.room());
-        let rest = other.len.wrapping_sub(count);
-
-        // INVARIANT: The other batch gives up its last `count` objects.
-        other.len = rest;
-        // SAFETY: By the type invariants, `other` had `rest + count` objects and this one has room
-        // for `count` more. The batches are distinct, as both are borrowed mutably.
-        unsafe {
-            core::ptr::copy_nonoverlapping(
-                other.objects.as_ptr().add(rest),
-                self.objects.as_mut_ptr().add(self.len),
-                count,
-            )
-        };
-        // INVARIANT: These objects come from the same cache, hold values, and are ours now.
-        self.len = self.len.wrapping_add(count);
-        count
     }
 
     /// Takes out the object that was added last.
@@ -304,4 +259,53 @@ impl<T, const N: usize> Drop for Batch<'_, T, N> {
 unsafe fn value_of<T>(places: &[MaybeUninit<NonNull<T>>], index: usize) -> *mut T {
     // SAFETY: By the safety requirements.
     unsafe { places.get_unchecked(index).assume_init() }.as_ptr()
+}
+
+// A batch of one object takes this path, too: a single call would be faster, but would make the
+// allocator fill the whole sheaf.
+
+/// Makes all elements of `places` point to new memory, or none of them.
+#[inline(always)]
+fn alloc_bulk<T>(
+    cache: &Cache<T>,
+    flags: Flags,
+    places: &mut [MaybeUninit<NonNull<T>>],
+) -> Result<(), AllocError> {
+    // The allocator treats zero objects as a failure.
+    if places.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: The cache is valid, and `places` has this length. `NonNull` has the layout of a
+    // pointer, and on success the allocator writes no null pointers.
+    let done = unsafe {
+        bindings::kmem_cache_alloc_bulk(
+            cache.as_raw(),
+            flags.as_raw(),
+            places.len(),
+            places.as_mut_ptr().cast(),
+        )
+    };
+    done.then_some(()).ok_or(AllocError)
+}
+
+/// Frees the memory to which the elements of `places` point. They are undefined afterwards.
+///
+/// # Safety
+///
+/// All elements are initialised, and point to memory that was allocated from `cache`, belongs to
+/// the caller, and is not used any more.
+#[inline(always)]
+unsafe fn free_bulk<T>(cache: &Cache<T>, places: &mut [MaybeUninit<NonNull<T>>]) {
+    // Dropping an empty batch is common: skip the call.
+    if places.is_empty() {
+        return;
+    }
+    // SAFETY: By the safety requirements. `NonNull` has the layout of a pointer.
+    unsafe {
+        bindings::kmem_cache_free_bulk(
+            cache.as_raw(),
+            places.len(),
+            places.as_mut_ptr().cast::<*mut c_void>(),
+        )
+    };
 }

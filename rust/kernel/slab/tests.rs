@@ -194,43 +194,6 @@ mod cases {
         Ok(())
     }
 
-    #[test]
-    fn batches_are_joined() -> Result {
-        let drops = counter()?;
-        let cache = Cache::new(c"rust_slab_append", 8)?;
-        let other = Cache::new(c"rust_slab_append2", 8)?;
-        let mut to = Batch::<_, 6>::new(&cache);
-        let mut from = Batch::<_, 8>::new(&cache);
-        let mut stranger = Batch::<_, 2>::new(&other);
-
-        to.alloc(2, GFP_KERNEL, |i| {
-            Ok::<_, Error>(Counted::new(drops.clone(), i))
-        })?;
-        assert_eq!(to.append(&mut from), 0);
-        from.alloc(7, GFP_KERNEL, |i| {
-            Ok::<_, Error>(Counted::new(drops.clone(), 10 + i))
-        })?;
-        assert_eq!(to.append(&mut from), 4);
-        assert!(to
-            .iter()
-            .map(|object| object.number)
-            .eq([0, 1, 13, 14, 15, 16]));
-        assert!(from.iter().map(|object| object.number).eq(10..13));
-        assert_eq!(to.append(&mut from), 0);
-
-        // Memory of one cache must not be freed to another.
-        stranger.alloc(2, GFP_KERNEL, |i| {
-            Ok::<_, Error>(Counted::new(drops.clone(), i))
-        })?;
-        assert_eq!(from.append(&mut stranger), 0);
-        assert_eq!((from.len(), stranger.len()), (3, 2));
-
-        assert_eq!(drops.load(Relaxed), 0);
-        drop((to, from, stranger));
-        assert_eq!(drops.load(Relaxed), 2 + 7 + 2);
-        Ok(())
-    }
-
     // The allocator may sleep with it.
     #[cfg(not(CONFIG_PREEMPT_RT))]
     #[test]
