@@ -110,11 +110,7 @@ mod slots;
 mod tests;
 
 pub use self::{
-    chunk::{
-        Chunk,
-        Sink,
-        Source, //
-    },
+    chunk::Chunk,
     multi::{
         Mpmc,
         SharedConsumer,

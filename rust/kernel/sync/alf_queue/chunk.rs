@@ -1,62 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sources and destinations of bulk operations.
+//! The elements of bulk operations.
 
-use crate::{
-    alloc::{
-        Allocator,
-        Vec, //
-    },
-    prelude::*, //
-};
 use core::mem::{
     ManuallyDrop,
     MaybeUninit, //
 };
-
-/// A container from which elements are moved in bulk, starting with the first one.
-///
-/// Other users of the queue wait while elements are copied, so the queue must not call foreign code
-/// such as an iterator. It reads from memory instead.
-///
-/// # Safety
-///
-/// `as_ptr()` points to `count()` elements that the container owns; neither runs code of the
-/// elements.
-pub unsafe trait Source<T> {
-    /// Returns the number of elements.
-    fn count(&self) -> usize;
-
-    /// Returns a pointer to the first one.
-    fn as_ptr(&self) -> *const T;
-
-    /// Removes the first `count` elements, which have been moved out, without dropping them.
-    ///
-    /// # Safety
-    ///
-    /// `count` is at most [`Self::count`], and the elements have been moved out.
-    unsafe fn forget_first(&mut self, count: usize);
-}
-
-/// A container to which elements are moved in bulk.
-///
-/// # Safety
-///
-/// `end()` points to unused memory for `room()` elements; neither runs code of the elements.
-pub unsafe trait Sink<T> {
-    /// Returns the number of elements that still fit.
-    fn room(&self) -> usize;
-
-    /// Returns a pointer past the last element.
-    fn end(&mut self) -> *mut T;
-
-    /// Takes over `count` elements that have been written from [`Self::end`] on.
-    ///
-    /// # Safety
-    ///
-    /// That many elements have been written, and `count` is at most [`Self::room`].
-    unsafe fn grow(&mut self, count: usize);
-}
 
 /// Up to `N` elements, stored in place; [`Self::push`] and [`Self::pop`] work at the end.
 ///
@@ -148,10 +97,56 @@ impl<T, const N: usize> Chunk<T, N> {
 
     /// Returns the number of elements, and tells the compiler that it is at most `N`.
     #[inline(always)]
-    fn known_len(&self) -> usize {
+    pub(super) fn known_len(&self) -> usize {
         // SAFETY: By the type invariants.
         unsafe { core::hint::assert_unchecked(self.len <= N) };
         self.len
+    }
+
+    /// Returns a pointer to the first element, of [`Self::known_len`] ones.
+    #[inline(always)]
+    pub(super) fn as_ptr(&self) -> *const T {
+        self.slots.as_ptr().cast()
+    }
+
+    /// Removes the first `count` elements without dropping them.
+    ///
+    /// # Safety
+    ///
+    /// `count` is at most the number of elements, and they have been moved out.
+    #[inline(always)]
+    pub(super) unsafe fn forget_first(&mut self, count: usize) {
+        if count != self.len {
+            // SAFETY: By the safety requirements.
+            return unsafe { self.keep_from(count) };
+        }
+        // INVARIANT: There are no elements any more. A constant rather than a difference, so that
+        // the next operation does not depend on the load of the length.
+        self.len = 0;
+    }
+
+    /// Returns the number of elements that still fit.
+    #[inline(always)]
+    pub(super) fn room(&self) -> usize {
+        N - self.known_len()
+    }
+
+    /// Returns a pointer past the last element, to unused memory for [`Self::room`] ones.
+    #[inline(always)]
+    pub(super) fn end(&mut self) -> *mut T {
+        // SAFETY: By the type invariants, this is within the slots or one past the end.
+        unsafe { self.slots.as_mut_ptr().add(self.len).cast() }
+    }
+
+    /// Takes over `count` elements.
+    ///
+    /// # Safety
+    ///
+    /// That many have been written from [`Self::end`] on, and `count` is at most [`Self::room`].
+    #[inline(always)]
+    pub(super) unsafe fn grow(&mut self, count: usize) {
+        // INVARIANT: By the safety requirements.
+        self.len += count;
     }
 
     /// Moves the elements from index `first` on to the beginning.
@@ -204,68 +199,5 @@ impl<T, const N: usize> Drop for Chunk<T, N> {
     #[inline]
     fn drop(&mut self) {
         self.clear();
-    }
-}
-
-// SAFETY: By the type invariants there are `len` elements from the first slot on.
-unsafe impl<T, const N: usize> Source<T> for Chunk<T, N> {
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.known_len()
-    }
-
-    #[inline(always)]
-    fn as_ptr(&self) -> *const T {
-        self.slots.as_ptr().cast()
-    }
-
-    #[inline(always)]
-    unsafe fn forget_first(&mut self, count: usize) {
-        if count != self.len {
-            // SAFETY: By the safety requirements.
-            return unsafe { self.keep_from(count) };
-        }
-        // INVARIANT: There are no elements any more. A constant rather than a difference, so that
-        // the next operation does not depend on the load of the length.
-        self.len = 0;
-    }
-}
-
-// SAFETY: By the type invariants the slots from `len` on are unused.
-unsafe impl<T, const N: usize> Sink<T> for Chunk<T, N> {
-    #[inline(always)]
-    fn room(&self) -> usize {
-        N - self.known_len()
-    }
-
-    #[inline(always)]
-    fn end(&mut self) -> *mut T {
-        // SAFETY: By the type invariants, this is within the slots or one past the end.
-        unsafe { self.slots.as_mut_ptr().add(self.len).cast() }
-    }
-
-    #[inline(always)]
-    unsafe fn grow(&mut self, count: usize) {
-        // INVARIANT: By the safety requirements.
-        self.len += count;
-    }
-}
-
-// SAFETY: The spare capacity of a vector is unused.
-unsafe impl<T, A: Allocator> Sink<T> for Vec<T, A> {
-    #[inline(always)]
-    fn room(&self) -> usize {
-        self.capacity() - self.len()
-    }
-
-    #[inline(always)]
-    fn end(&mut self) -> *mut T {
-        self.spare_capacity_mut().as_mut_ptr().cast()
-    }
-
-    #[inline(always)]
-    unsafe fn grow(&mut self, count: usize) {
-        // SAFETY: By the safety requirements.
-        unsafe { self.inc_len(count) };
     }
 }

@@ -3,10 +3,7 @@
 //! Shared ends of a queue.
 
 use super::{
-    chunk::{
-        Sink,
-        Source, //
-    },
+    chunk::Chunk,
     reserve::Wanted,
     ring::{
         Ring,
@@ -32,8 +29,8 @@ impl<T> Ring<T> {
     ///
     /// As for [`Self::push`].
     #[inline(always)]
-    unsafe fn push_from(&self, values: &mut impl Source<T>) -> Result<(), Full> {
-        let Ok(count) = u32::try_from(values.count()) else {
+    unsafe fn push_from<const N: usize>(&self, values: &mut Chunk<T, N>) -> Result<(), Full> {
+        let Ok(count) = u32::try_from(values.known_len()) else {
             // No queue is that large.
             return Err(Full);
         };
@@ -57,10 +54,10 @@ impl<T> Ring<T> {
     ///
     /// As for [`Self::push`].
     #[inline(always)]
-    unsafe fn push_some_from(&self, values: &mut impl Source<T>) -> usize {
+    unsafe fn push_some_from<const N: usize>(&self, values: &mut Chunk<T, N>) -> usize {
         let wanted = Wanted {
             // No queue is larger.
-            count: u32::try_from(values.count()).unwrap_or(u32::MAX),
+            count: u32::try_from(values.known_len()).unwrap_or(u32::MAX),
             all: false,
         };
         // SAFETY: There are `count` elements, of which the moved ones are forgotten. The caller
@@ -77,7 +74,7 @@ impl<T> Ring<T> {
     ///
     /// As for [`Self::pop`].
     #[inline(always)]
-    unsafe fn pop_into(&self, sink: &mut impl Sink<T>, limit: usize) -> usize {
+    unsafe fn pop_into<const N: usize>(&self, sink: &mut Chunk<T, N>, limit: usize) -> usize {
         let limit = limit.min(sink.room());
         // No queue is larger.
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
@@ -102,14 +99,22 @@ macro_rules! shared_producer_operations {
         ///
         /// They are contiguous in the queue.
         #[inline(always)]
-        pub fn push_bulk(&self, _cx: Softirq<'_>, values: &mut impl Source<T>) -> Result<(), Full> {
+        pub fn push_bulk<const N: usize>(
+            &self,
+            _cx: Softirq<'_>,
+            values: &mut Chunk<T, N>,
+        ) -> Result<(), Full> {
             // SAFETY: By the token and the type, no other user interrupts us.
             unsafe { self.ring.push_from(values) }
         }
 
         /// Moves the first of `values` into the queue, as many as fit. Returns their number.
         #[inline(always)]
-        pub fn push_some(&self, _cx: Softirq<'_>, values: &mut impl Source<T>) -> usize {
+        pub fn push_some<const N: usize>(
+            &self,
+            _cx: Softirq<'_>,
+            values: &mut Chunk<T, N>,
+        ) -> usize {
             // SAFETY: By the token and the type, no other user interrupts us.
             unsafe { self.ring.push_some_from(values) }
         }
@@ -128,7 +133,12 @@ macro_rules! shared_consumer_operations {
         /// Moves the oldest elements to `sink`: at most `limit`, and as many as the queue has and
         /// the sink has room for. Returns their number.
         #[inline(always)]
-        pub fn pop_bulk(&self, _cx: Softirq<'_>, sink: &mut impl Sink<T>, limit: usize) -> usize {
+        pub fn pop_bulk<const N: usize>(
+            &self,
+            _cx: Softirq<'_>,
+            sink: &mut Chunk<T, N>,
+            limit: usize,
+        ) -> usize {
             // SAFETY: By the token and the type, no other user interrupts us.
             unsafe { self.ring.pop_into(sink, limit) }
         }

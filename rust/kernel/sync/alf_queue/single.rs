@@ -3,10 +3,7 @@
 //! Ends of a queue with a single owner.
 
 use super::{
-    chunk::{
-        Sink,
-        Source, //
-    },
+    chunk::Chunk,
     index::{
         ConsumerView,
         ProducerView, //
@@ -122,8 +119,8 @@ impl<T> Producer<T> {
     ///
     /// The consumer sees either none or all of them.
     #[inline(always)]
-    pub fn push_bulk(&mut self, values: &mut impl Source<T>) -> Result<(), Full> {
-        let count = values.count();
+    pub fn push_bulk<const N: usize>(&mut self, values: &mut Chunk<T, N>) -> Result<(), Full> {
+        let count = values.known_len();
         if !self.has_room(count) {
             return Err(Full);
         }
@@ -134,8 +131,8 @@ impl<T> Producer<T> {
 
     /// Moves the first of `values` into the queue, as many as fit. Returns their number.
     #[inline(always)]
-    pub fn push_some(&mut self, values: &mut impl Source<T>) -> usize {
-        let available = values.count();
+    pub fn push_some<const N: usize>(&mut self, values: &mut Chunk<T, N>) -> usize {
+        let available = values.known_len();
         let count = available.min(self.free_or_enough(available));
         // SAFETY: There are at least `count` elements, and `count` slots are free.
         unsafe { self.push_first(values, count) };
@@ -148,7 +145,7 @@ impl<T> Producer<T> {
     ///
     /// `values` has `count` elements, and `view` has `count` free slots.
     #[inline(always)]
-    unsafe fn push_first(&mut self, values: &mut impl Source<T>, count: usize) {
+    unsafe fn push_first<const N: usize>(&mut self, values: &mut Chunk<T, N>, count: usize) {
         let run = Run {
             start: self.view.next(),
             // CAST: At most the capacity, which fits.
@@ -351,7 +348,7 @@ impl<T> Consumer<T> {
     /// Moves the oldest elements to `sink`: at most `limit`, and as many as the queue has and the
     /// sink has room for. Returns their number.
     #[inline(always)]
-    pub fn pop_bulk(&mut self, sink: &mut impl Sink<T>, limit: usize) -> usize {
+    pub fn pop_bulk<const N: usize>(&mut self, sink: &mut Chunk<T, N>, limit: usize) -> usize {
         let limit = limit.min(sink.room());
         // No queue is larger.
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);

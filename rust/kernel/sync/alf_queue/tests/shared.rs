@@ -111,8 +111,8 @@ mod cases {
         assert_eq!(queue.pop_bulk(cx, &mut sink, 100), 0);
         assert_eq!(sink.as_slice(), [0, 1, 2, 3]);
 
-        let mut rest = KVec::with_capacity(10, GFP_ATOMIC)?;
-        rest.push(100, GFP_ATOMIC)?;
+        let mut rest = Chunk::<u32, 10>::new();
+        assert_eq!(rest.push(100), Ok(()));
         assert_eq!(queue.pop_bulk(cx, &mut rest, 100), 4);
         assert_eq!(rest.as_slice(), [100, 4, 5, 6, 7]);
         assert!(queue.is_empty());
