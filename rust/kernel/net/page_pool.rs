@@ -216,28 +216,6 @@ impl PagePool {
         })
     }
 
-    /// Starts to allocate the first buffers, while `napi` is being set up, or other memory is made
-    /// for its receive queue.
-    ///
-    /// Returns [`EINVAL`] if `napi` is not the instance that this pool was made for.
-    ///
-    /// # Safety
-    ///
-    /// `layout` must be that of the pool.
-    unsafe fn initial_allocator<'a>(
-        &'a mut self,
-        napi: &'a Napi,
-        layout: Layout,
-    ) -> Result<Allocator<'a>> {
-        if !napi.has(self.napi) {
-            return Err(EINVAL);
-        }
-
-        // INVARIANT: The instance exists, and cannot run yet, or does not use the pool yet. The
-        // layout is that of the pool.
-        Ok(Allocator { pool: self, layout })
-    }
-
     /// Starts to allocate buffers from the poll function.
     ///
     /// Returns [`EINVAL`] if `poll` is not that of the instance that this pool was made for, and

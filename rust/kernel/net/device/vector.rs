@@ -9,11 +9,11 @@ use super::{
         Entered,
         Gate, //
     },
-    ops_lock::Configuring,
-    trigger::{
+    interrupt::{
         Interrupt,
         Interrupts, //
     },
+    ops_lock::Configuring,
     Device, //
 };
 
@@ -209,22 +209,17 @@ impl<P> Vector<P> {
         // A scheduler of the instance can be bound to the next one.
         self.napi.drop_all_but_those_for_card();
         // SAFETY: The instance was added by `new()`. Its memory stays, as its objects use it.
-        unsafe { self.delete_napi() };
+        unsafe { self.call_napi(bindings::netif_napi_del_locked) };
     }
 
-    /// Deletes the NAPI instance, and waits until it has no users. If it is not listed any more,
-    /// this does nothing else.
+    /// Calls a function of the NAPI instance with the instance lock held.
     ///
     /// # Safety
     ///
-    /// NAPI must be disabled, and the lock of the device's operations be held.
-    unsafe fn delete_napi(&self) {
+    /// The lock of the device's operations must be held, and the instance be as `f` needs it.
+    unsafe fn call_napi(&self, f: unsafe extern "C" fn(*mut bindings::napi_struct)) {
         // SAFETY: By the type invariants, the instance has been added. The rest as above.
-        unsafe {
-            Self::with_instance_lock(self.dev(), || {
-                bindings::netif_napi_del_locked(self.napi.as_raw())
-            })
-        };
+        unsafe { Self::with_instance_lock(self.dev(), || f(self.napi.as_raw())) };
     }
 
     /// Enables NAPI.
@@ -241,7 +236,7 @@ impl<P> Vector<P> {
         // operations is held.
         unsafe {
             self.link(napi);
-            Self::with_instance_lock(self.dev(), || bindings::napi_enable_locked(napi));
+            self.call_napi(bindings::napi_enable_locked);
         }
     }
 
@@ -255,24 +250,10 @@ impl<P> Vector<P> {
         // operations is held.
         unsafe {
             if !self.paused.replace(false) {
-                self.disable_napi();
+                self.call_napi(bindings::napi_disable_locked);
             }
             self.link(core::ptr::null_mut());
         }
-    }
-
-    /// Disables the NAPI instance.
-    ///
-    /// # Safety
-    ///
-    /// It must be enabled, and the lock of the device's operations be held.
-    unsafe fn disable_napi(&self) {
-        // SAFETY: By the safety requirements.
-        unsafe {
-            Self::with_instance_lock(self.dev(), || {
-                bindings::napi_disable_locked(self.napi.as_raw())
-            })
-        };
     }
 
     /// Disables NAPI for a while, and lends the poller: until [`Self::resume`], the poll function
@@ -286,7 +267,7 @@ impl<P> Vector<P> {
         if !self.paused.replace(true) {
             // SAFETY: The instance is valid and enabled. The lock of the device's operations is
             // held.
-            unsafe { self.disable_napi() };
+            unsafe { self.call_napi(bindings::napi_disable_locked) };
         }
 
         // SAFETY: NAPI is disabled, and we are the owner of the vector. By the safety requirements,
@@ -323,9 +304,7 @@ impl<P> Vector<P> {
 
         // SAFETY: The instance is valid, and was enabled before.
         unsafe {
-            let napi = self.napi.as_raw();
-
-            Self::with_instance_lock(self.dev(), || bindings::napi_enable_locked(napi));
+            self.call_napi(bindings::napi_enable_locked);
             self.schedule();
         }
     }
@@ -475,8 +454,9 @@ impl<P> PinnedDrop for Vector<P> {
         drop(unsafe { (*self.poller.get()).take() });
         self.napi.drop_attached();
 
-        // SAFETY: `napi` has been added by `new()`, is disabled, and is dropped with the lock of the
-        // device's operations held.
-        unsafe { self.delete_napi() };
+        // SAFETY: `napi` is disabled, and is dropped with the lock of the device's operations held.
+        // This waits until it has no users. After `detach()` it is not listed any more: then this
+        // does nothing else.
+        unsafe { self.call_napi(bindings::netif_napi_del_locked) };
     }
 }

@@ -3,7 +3,7 @@
 //! The vectors that a driver makes for a device that goes up.
 
 use super::{
-    trigger::Interrupt,
+    interrupt::Interrupt,
     vector::Vector, //
 };
 

@@ -281,8 +281,12 @@ impl<F: RxFormat> RxRing<F> {
             _format: PhantomData,
         };
 
-        // SAFETY: The pool was made with this layout.
-        let mut pool = unsafe { this.pool.initial_allocator(napi, F::LAYOUT)? };
+        // INVARIANT: The instance exists, and cannot run yet, or does not use the pool yet. The layout
+        // is that of the pool.
+        let mut pool = Allocator {
+            pool: &mut this.pool,
+            layout: F::LAYOUT,
+        };
         // SAFETY: The instance exists.
         this.next_free = unsafe { Self::fill(slots, &mut pool, 0, Self::capacity(len.get())) };
         if this.next_free == 0 {

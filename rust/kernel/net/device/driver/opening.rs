@@ -5,6 +5,10 @@
 use super::{
     super::{
         attributes::Attributes,
+        interrupt::{
+            Interrupt,
+            Interrupts, //
+        },
         ops_lock::{
             Configuring,
             OpsLocked, //
@@ -12,11 +16,6 @@ use super::{
         rings::{
             Config,
             RingLens, //
-        },
-        trigger::{
-            Interrupt,
-            Interrupts,
-            Trigger, //
         },
         vector::{
             PollFn,
@@ -189,7 +188,9 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         name: &CStr,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
     ) -> Result<u16> {
-        self.add_vector(Trigger::Interrupt(irq.into(), name), make)
+        let interrupts = [Some(self.interrupt(irq, name)?), None];
+
+        self.add_vector(interrupts, make)
     }
 
     /// As [`Self::add_queue_vector`], with one interrupt that reports received packets, and one for
@@ -201,9 +202,12 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         tx: impl Into<IrqRequest<'up>>,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
     ) -> Result<u16> {
-        let (rx, tx) = (rx.into(), tx.into());
+        let interrupts = [
+            Some(self.interrupt(rx, c"rx")?),
+            Some(self.interrupt(tx, c"tx")?),
+        ];
 
-        self.add_vector(Trigger::Split { rx, tx }, make)
+        self.add_vector(interrupts, make)
     }
 
     /// As [`Self::add_queue_vector`], without an interrupt. The poll function runs when a
@@ -215,19 +219,18 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         &mut self,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
     ) -> Result<u16> {
-        self.add_vector(Trigger::Software, make)
+        self.add_vector([None, None], make)
     }
 
     /// See [`Self::add_queue_vector`].
-    pub(in super::super) fn add_vector(
+    fn add_vector(
         &mut self,
-        trigger: Trigger<'up, '_>,
+        interrupts: Interrupts,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
     ) -> Result<u16> {
         if self.made.vectors.len() >= self.of.queues {
             return Err(ENOSPC);
         }
-        let interrupts = self.interrupts(trigger)?;
         let index = u16::try_from(self.made.vectors.len())?;
 
         self.made.vectors.reserve(1, GFP_KERNEL)?;
@@ -268,24 +271,12 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         Ok(index)
     }
 
-    fn interrupts(&self, trigger: Trigger<'up, '_>) -> Result<Interrupts> {
-        // The vector gets this number, or none is added.
-        let index = Some(self.made.vectors.len());
+    /// An interrupt of the next vector.
+    fn interrupt(&self, irq: impl Into<IrqRequest<'up>>, name: &CStr) -> Result<Interrupt> {
+        // The vector gets this number, or is not added.
+        let name = self.irq_name(name, Some(self.made.vectors.len()))?;
 
-        Ok(match trigger {
-            Trigger::Interrupt(irq, name) => {
-                let name = self.irq_name(name, index)?;
-                [Some(Interrupt::new(irq.irq(), name)), None]
-            }
-            Trigger::Split { rx, tx } => {
-                let (rx, tx) = (rx.irq(), tx.irq());
-                [
-                    Some(Interrupt::new(rx, self.irq_name(c"rx", index)?)),
-                    Some(Interrupt::new(tx, self.irq_name(c"tx", index)?)),
-                ]
-            }
-            Trigger::Software => [None, None],
-        })
+        Ok(Interrupt::new(irq.into().irq(), name))
     }
 
     /// Adds the event vector, whose interrupt calls [`Driver::event`] in a thread.

@@ -15,7 +15,6 @@ use super::{
         },
         ops,
         registration::Registration,
-        trigger::Trigger,
         CardStopped,
         Device,
         Driver,
@@ -378,20 +377,14 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         }
 
         let mut index = 0;
-        let mut trigger = || {
+        let mut irqs = || {
             let irq = plan.irqs[index];
             index += 1;
             // SAFETY: Tests set interrupts that exist until the device is gone.
             let request = unsafe { IrqRequest::new(data.parent, irq) };
-            if plan.is_split {
-                // SAFETY: As above.
-                let tx = unsafe { IrqRequest::new(data.parent, plan.irqs[1]) };
-                return Trigger::Split { rx: request, tx };
-            }
-            match irq {
-                0 => Trigger::Software,
-                _ => Trigger::Interrupt(request, c"plain"),
-            }
+            // SAFETY: As above.
+            let tx = unsafe { IrqRequest::new(data.parent, plan.irqs[1]) };
+            (irq, request, tx)
         };
         let pair = |napi: &Napi, queue| -> Result<(Poller, Tx)> {
             let wire = Arc::new(
@@ -410,7 +403,13 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         };
 
         for queue in 0..usize::from(plan.adds.unwrap_or(cx.queues())) {
-            cx.add_vector(trigger(), |napi| pair(napi, queue))?;
+            let make = |napi: &Napi| pair(napi, queue);
+
+            match irqs() {
+                (_, rx, tx) if plan.is_split => cx.add_split_queue_vector(rx, tx, make)?,
+                (0, ..) => cx.add_virtual_queue_vector(make)?,
+                (_, irq, _) => cx.add_queue_vector(irq, c"plain", make)?,
+            };
         }
         if plan.fail.load(Relaxed) != 0 {
             return Err(ENOMEM);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Interrupts of a device, and the triggers that have the poll function of a queue vector run.
+//! Interrupts of a device: of queue vectors, which have its poll function run, and for events.
 
 use crate::{
     bindings,
     error::to_result,
     irq::{
-        IrqRequest,
         IrqReturn,
         ThreadedIrqReturn, //
     },
@@ -16,23 +15,6 @@ use crate::{
 };
 
 use core::cell::Cell;
-
-/// The reason for the poll function of a queue vector to run.
-pub(super) enum Trigger<'up, 'name> {
-    /// An interrupt with its name, see [`Opening::add_queue_vector`].
-    ///
-    /// [`Opening::add_queue_vector`]: super::Opening::add_queue_vector
-    Interrupt(IrqRequest<'up>, &'name CStr),
-    /// An interrupt for each queue.
-    Split {
-        /// The one for received packets.
-        rx: IrqRequest<'up>,
-        /// The one for transmitted packets.
-        tx: IrqRequest<'up>,
-    },
-    /// No interrupt: a [`Scheduler`](crate::net::napi::Scheduler), or nothing.
-    Software,
-}
 
 /// A handler of an interrupt, or its thread.
 pub(super) type Handler = unsafe extern "C" fn(c_int, *mut c_void) -> bindings::irqreturn_t;
@@ -134,6 +116,6 @@ unsafe extern "C" fn handle_interrupt(_irq: c_int, cookie: *mut c_void) -> bindi
     bindings::irqreturn_t(IrqReturn::Handled as c_uint)
 }
 
-unsafe extern "C" fn wake_thread(_irq: c_int, _cookie: *mut c_void) -> bindings::irqreturn_t {
+extern "C" fn wake_thread(_irq: c_int, _cookie: *mut c_void) -> bindings::irqreturn_t {
     bindings::irqreturn_t(ThreadedIrqReturn::WakeThread as c_uint)
 }
