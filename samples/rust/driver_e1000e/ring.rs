@@ -247,7 +247,7 @@ impl TxRing<'_> {
     /// Tells the card how far the ring is filled.
     #[inline]
     pub(crate) fn doorbell(&self, bar: &Bar0<'_>) {
-        hw::tx_doorbell(bar, self.ring.tail());
+        hw::tx_doorbell(bar, self.ring.next_slot());
     }
 
     /// Puts a packet into the ring, or drops it.

@@ -9,7 +9,8 @@ use super::{
     },
     ops_lock::Configuring,
     shared::Shared,
-    Driver, //
+    Driver,
+    Rtnl, //
 };
 
 use crate::prelude::*;
@@ -54,6 +55,18 @@ impl<T: Driver> Shared<T> {
             );
         }
         is_certain
+    }
+
+    /// Fails if a card of the bus device is kept from accessing memory that was freed.
+    pub(super) fn check_bus(&self, rtnl: &Rtnl) -> Result {
+        if bus::is_relied_on(self.bus_address(), rtnl) {
+            dev_err!(
+                self.dev(),
+                "another card of the bus device did not stop; it has to be bound again\n"
+            );
+            return Err(EIO);
+        }
+        Ok(())
     }
 
     /// Keeps a card from accessing memory until it was reset, as its rings and buffers are freed.

@@ -4,7 +4,6 @@
 
 use super::{
     attributes::Attributes,
-    bus,
     ops_lock::{
         Configuring,
         OpsCell,
@@ -141,13 +140,7 @@ impl<T: Driver> Inner<T> {
             );
             return Err(EIO);
         }
-        if bus::is_relied_on(self.bus_address(), locks) {
-            dev_err!(
-                self.dev(),
-                "another card of the bus device did not stop; it has to be bound again\n"
-            );
-            return Err(EIO);
-        }
+        self.check_bus(locks)?;
         if self.up.get(locks.ops()).is_none() {
             let up = match spare {
                 Some(spare) => spare.take_up(self, locks),

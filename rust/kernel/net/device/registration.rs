@@ -4,7 +4,6 @@
 
 use super::{
     bus::{
-        self,
         BusDevice,
         Parent, //
     },
@@ -272,13 +271,7 @@ impl<T: Driver> Registration<T> {
 
             // The driver has reset the card, so it knows of no memory. That of another network
             // device may.
-            if bus::is_relied_on(inner.bus_address(), &rtnl) {
-                dev_err!(
-                    device,
-                    "another card of the bus device did not stop; it has to be bound again\n"
-                );
-                return Err(EIO);
-            }
+            inner.check_bus(&rtnl)?;
             inner.bus.allow_dma();
         }
         inner.begin_wake_up(info);

@@ -126,11 +126,6 @@ impl<T: Driver> Shared<T> {
         self.slots.get(usize::from(index))
     }
 
-    /// Objects of vectors that have gone away.
-    pub(super) fn leftovers(&self) -> &Arc<Leftovers> {
-        &self.leftovers
-    }
-
     /// The bus device, as a key.
     pub(super) fn bus_address(&self) -> usize {
         ptr::from_ref(self.bus).addr()

@@ -129,7 +129,7 @@ impl<T: Driver> Up<T> {
         let device = OpeningFor {
             dev: shared.dev(),
             data: shared.data(),
-            leftovers: shared.leftovers(),
+            leftovers: &shared.leftovers,
             queues: shared.queues(),
             config,
             attributes,
@@ -301,7 +301,7 @@ impl<T: Driver> Up<T> {
             unsafe { poll::close(vector, shared) };
         }
         self.made.failed.clear();
-        shared.leftovers().drop_unused();
+        shared.leftovers.drop_unused();
     }
 
     /// Takes the vectors away from the device without dropping the state of the driver: the card
@@ -319,7 +319,7 @@ impl<T: Driver> Up<T> {
     pub(super) fn lose(self, shared: &Shared<T>, locks: &mut Configuring) {
         let lost = Lost {
             _up: ManuallyDrop::new(self),
-            _leftovers: ManuallyDrop::new(shared.leftovers().clone()),
+            _leftovers: ManuallyDrop::new(shared.leftovers.clone()),
             _older: *LOST.get(locks),
         };
 

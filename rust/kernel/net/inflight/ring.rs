@@ -20,16 +20,11 @@ use crate::{
         Device, //
     },
     net::{
-        device::Doorbell,
         napi::{
             Napi,
             Poll, //
         },
-        queue::{
-            RingLen,
-            TxQueue,
-            Xmit, //
-        },
+        queue::RingLen,
         skb_free::{
             BulkStats,
             SkbFreeList, //
@@ -38,7 +33,10 @@ use crate::{
     },
     prelude::*, //
 };
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    ops::Deref, //
+};
 
 /// The transmit descriptors of a card: two words of 64 bits, little endian.
 pub trait TxFormat {
@@ -104,12 +102,6 @@ impl<F: TxFormat> TxRing<'_, F> {
         self.desc.dma_address()
     }
 
-    /// Index of the next descriptor to be filled: the value for the card's tail register.
-    #[inline(always)]
-    pub fn tail(&self) -> usize {
-        self.producer.next_slot()
-    }
-
     /// Puts a packet into the ring, with the words that `describe` returns for each descriptor.
     ///
     /// As [`TxProducer::submit`].
@@ -150,28 +142,14 @@ impl<F: TxFormat> TxRing<'_, F> {
             desc.write(index, describe(segment));
         })
     }
+}
 
-    /// Ends a transmission, see [`TxProducer::finish`].
+impl<'a, F: TxFormat> Deref for TxRing<'a, F> {
+    type Target = TxProducer<'a>;
+
     #[inline(always)]
-    pub fn finish<'call>(
-        &self,
-        queue: &TxQueue<'_, impl Doorbell>,
-        submitted: Result<Submitted, Refused<impl Outgoing<'call>>>,
-        more: bool,
-        doorbell: impl FnOnce(usize),
-    ) -> Xmit<'call> {
-        self.producer.finish(queue, submitted, more, doorbell)
-    }
-
-    /// Ends a transmission whose packet was dropped, see [`TxProducer::finish_dropped`].
-    #[inline]
-    pub fn finish_dropped<'call>(
-        &self,
-        queue: &TxQueue<'_, impl Doorbell>,
-        more: bool,
-        doorbell: impl FnOnce(usize),
-    ) -> Xmit<'call> {
-        self.producer.finish_dropped(queue, more, doorbell)
+    fn deref(&self) -> &TxProducer<'a> {
+        &self.producer
     }
 }
 

@@ -27,6 +27,7 @@ use crate::{
     },
     prelude::*, //
 };
+use core::ops::Deref;
 
 /// The report of a card on received frames, in the descriptors of an [`RxFormat`].
 pub trait FrameFormat: RxFormat {
@@ -60,7 +61,7 @@ pub struct ReceivedFrames {
 
 /// An [`RxRing`] of a card that receives Ethernet frames, in one or several buffers each.
 pub struct FrameRing<F: FrameFormat> {
-    pub(super) ring: RxRing<F>,
+    ring: RxRing<F>,
     frames: Assembler,
     /// Number of missing buffers from which on they are replaced: a batch is cheaper.
     batch: usize,
@@ -78,25 +79,6 @@ impl<F: FrameFormat> FrameRing<F> {
             frames: Assembler::new(),
             batch: (len.get() / 4).clamp(1, 32),
         })
-    }
-
-    /// Number of buffers that the ring has not got for want of memory, see [`RxRing::missing`].
-    pub fn missing(&self) -> usize {
-        self.ring.missing()
-    }
-
-    /// The address of the ring for the card, see [`RxRing::dma_address`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn dma_address(&self, napi: &Napi) -> Result<u64> {
-        self.ring.dma_address(napi)
-    }
-
-    /// How far the ring is filled: the value for the card's tail register.
-    pub fn tail(&self) -> usize {
-        self.ring.tail()
     }
 
     /// Puts the frames that the card has received on the list, as many as the budget allows.
@@ -172,5 +154,14 @@ impl<F: FrameFormat> FrameRing<F> {
             doorbell(self.ring.tail());
         }
         self.ring.in_use() >= self.batch
+    }
+}
+
+impl<F: FrameFormat> Deref for FrameRing<F> {
+    type Target = RxRing<F>;
+
+    #[inline]
+    fn deref(&self) -> &RxRing<F> {
+        &self.ring
     }
 }

@@ -263,7 +263,7 @@ mod imp {
     fn check_many(frames: &mut FrameRing<Page>, cx: &Poll<'_>) -> Result {
         const MORE: usize = 3;
         let budget = cx.budget().packets();
-        let ring = frames.ring();
+        let ring = &**frames;
         let first = ring.tail() + 1;
 
         for number in 0..budget + MORE {

@@ -3,10 +3,6 @@
 //! The part of the card, for tests of rings.
 
 use super::{
-    super::{
-        FrameFormat,
-        FrameRing, //
-    },
     RxFormat,
     RxRing, //
 };
@@ -57,11 +53,5 @@ impl<F: RxFormat> RxRing<F> {
     /// The ring's pool, for as long as it exists.
     pub(in crate::net) fn pool(&self) -> NonNull<bindings::page_pool> {
         self.pool.pool
-    }
-}
-
-impl<F: FrameFormat> FrameRing<F> {
-    pub(in crate::net) fn ring(&self) -> &RxRing<F> {
-        &self.ring
     }
 }
