@@ -24,7 +24,7 @@ def window(label: str, driver: int, kernel: int, complete: bool = True) -> Windo
         FunctionCount("vmlinux", "ip_forward", kernel - 200 - 5300),
         FunctionCount("vmlinux", "napi_consume_skb_bulk", 5000),
         FunctionCount("vmlinux", "page_pool_put_netmem_bulk", 300),
-        FunctionCount("vmlinux", "kernel::net::device::Device::merges_udp", 200),
+        FunctionCount("vmlinux", "kernel::net::rx_list::RxList::build_staged", 200),
         FunctionCount("[user]", "[user]", 12345),
     ]
     modules = {module: driver, "vmlinux": kernel}
