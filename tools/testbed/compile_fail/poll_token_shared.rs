@@ -10,6 +10,6 @@ use kernel::net::napi::Poll;
 fn send<T: Send>(_: T) {}
 
 pub fn poll(cx: &Poll<'_>) {
-    //~ send(cx.index());
+    //~ send(cx.interrupts());
     send(cx);
 }
