@@ -95,8 +95,8 @@ impl Device {
 
     /// The address of the device. Process context.
     pub fn mac_address(&self) -> MacAddress {
-        // SAFETY: By the type invariants, the device is valid, and its address has `ETH_ALEN` bytes.
-        // They may change concurrently, as for any lockless reader.
+        // SAFETY: By the type invariants, the device is valid, and its address has `ETH_ALEN`
+        // bytes. They may change concurrently, as for any lockless reader.
         MacAddress::from(core::array::from_fn(|byte| unsafe {
             (*self.as_raw()).dev_addr.add(byte).read_volatile()
         }))

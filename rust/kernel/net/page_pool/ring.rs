@@ -281,8 +281,8 @@ impl<F: RxFormat> RxRing<F> {
             _format: PhantomData,
         };
 
-        // INVARIANT: The instance exists, and cannot run yet, or does not use the pool yet. The layout
-        // is that of the pool.
+        // INVARIANT: The instance exists, and cannot run yet, or does not use the pool yet. The
+        // layout is that of the pool.
         let mut pool = Allocator {
             pool: &mut this.pool,
             layout: F::LAYOUT,

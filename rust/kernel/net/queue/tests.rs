@@ -6,7 +6,8 @@ use super::TxQueue;
 
 impl<D> TxQueue<'_, D> {
     pub(in crate::net) fn index(&self) -> usize {
-        // SAFETY: By the type invariants, this is one of the queues of a device, which are an array.
+        // SAFETY: By the type invariants, this is one of the queues of a device, which are an
+        // array.
         unsafe { self.raw.offset_from((*(*self.raw).dev)._tx) as usize }
     }
 }
