@@ -167,29 +167,28 @@ __rust_helper void rust_helper___netif_tx_unlock_bh(struct netdev_queue *txq)
 	__netif_tx_unlock_bh(txq);
 }
 
-/*
- * As __dev_direct_xmit(), but the device need neither run nor have a carrier. The
- * packet is a frame in its linear part, and stays the caller's if this fails.
- */
-__rust_helper bool rust_helper_netdev_xmit_frame(struct net_device *dev,
-						 struct sk_buff *skb, u16 index)
+__rust_helper bool
+rust_helper_netif_xmit_frozen_or_drv_stopped(const struct netdev_queue *txq)
 {
-	struct netdev_queue *txq = netdev_get_tx_queue(dev, index);
-	netdev_tx_t ret = NETDEV_TX_BUSY;
+	return netif_xmit_frozen_or_drv_stopped(txq);
+}
 
-	skb->dev = dev;
+__rust_helper netdev_tx_t
+rust_helper_netdev_start_xmit(struct sk_buff *skb, struct net_device *dev,
+			      struct netdev_queue *txq, bool more)
+{
+	return netdev_start_xmit(skb, dev, txq, more);
+}
+
+__rust_helper void rust_helper_skb_reset_mac_header(struct sk_buff *skb)
+{
 	skb_reset_mac_header(skb);
-	skb_set_network_header(skb, ETH_HLEN);
-	skb->protocol = eth_hdr(skb)->h_proto;
-	skb_set_queue_mapping(skb, index);
+}
 
-	local_bh_disable();
-	HARD_TX_LOCK(dev, txq, smp_processor_id());
-	if (!netif_xmit_frozen_or_drv_stopped(txq))
-		ret = netdev_start_xmit(skb, dev, txq, false);
-	HARD_TX_UNLOCK(dev, txq);
-	local_bh_enable();
-	return dev_xmit_complete(ret);
+__rust_helper void rust_helper_skb_set_network_header(struct sk_buff *skb,
+						      const int offset)
+{
+	skb_set_network_header(skb, offset);
 }
 
 __rust_helper bool rust_helper_netif_tx_owned(struct netdev_queue *txq)

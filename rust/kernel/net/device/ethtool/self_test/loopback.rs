@@ -38,6 +38,7 @@ use super::{
 use crate::{
     bindings,
     net::skbuff::{
+        set_protocol,
         SkBuff,
         UniqueSkBuff, //
     },
@@ -338,12 +339,35 @@ impl Drop for Handler<'_> {
 }
 
 /// Has transmit queue `queue` of a device send a frame; whether it does shows when it comes back.
-fn send(dev: &Device, queue: u16, skb: UniqueSkBuff) {
+///
+/// As `__dev_direct_xmit()`, but the device need neither run nor have a carrier.
+fn send(dev: &Device, queue: u16, mut skb: UniqueSkBuff) {
+    set_protocol(&mut skb, TYPE.to_be());
     let skb = SkBuff::from(skb);
+    let (raw, dev) = (skb.as_raw(), dev.as_raw());
 
     // SAFETY: The device is up, and has this queue. The packet is ours, and holds a frame in its
-    // linear part.
-    if unsafe { bindings::netdev_xmit_frame(dev.as_raw(), skb.as_raw(), queue) } {
+    // linear part. This is process context.
+    let taken = unsafe {
+        let txq = bindings::netdev_get_tx_queue(dev, queue.into());
+
+        (*raw)
+            .__bindgen_anon_1
+            .__bindgen_anon_1
+            .__bindgen_anon_1
+            .dev = dev;
+        bindings::skb_reset_mac_header(raw);
+        bindings::skb_set_network_header(raw, bindings::ETH_HLEN as c_int);
+        (*raw).queue_mapping = queue;
+
+        bindings::__netif_tx_lock_bh(txq);
+        let taken = !bindings::netif_xmit_frozen_or_drv_stopped(txq)
+            && bindings::netdev_start_xmit(raw, dev, txq, false)
+                == bindings::netdev_tx::NETDEV_TX_OK;
+        bindings::__netif_tx_unlock_bh(txq);
+        taken
+    };
+    if taken {
         // The driver owns it.
         let _ = skb.into_raw();
     }
