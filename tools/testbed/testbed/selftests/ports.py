@@ -74,6 +74,21 @@ def variables(netif: str, remote: Remote) -> dict[str, str]:
     return found
 
 
+def check_way_here(remote: Remote, where: Mapping[str, str]) -> None:
+    """The other end reaches this one: packet filters or another route may prevent that."""
+    for address in (where[name] for name in ("LOCAL_V4", "LOCAL_V6") if name in where):
+        done = proc.capture(
+            remote.command("ping", "-c", "5", "-i", "0.2", "-W", "2", address),
+            timeout=_PATIENCE,
+        )
+        if done.returncode != 0:
+            raise Failure(
+                f"REMOTE={remote}: a ping from there to {address} has no answer",
+                "look for another port in that subnet (ip route) and for packet filters (nft list"
+                " ruleset)",
+            )
+
+
 def _local(netif: str) -> list[Any]:
     """The listing of the port, which must be one that can be tested."""
     listing = _asked(["ip", "-json", "addr"], "ip addr")

@@ -18,7 +18,10 @@ _CLONE = Path(__file__).resolve().parents[4]
 @pytest.fixture(scope="session")
 def where(env: Env) -> dict[str, str]:
     """The kernel's variables for NETIF and REMOTE."""
-    return ports.variables(env.settings.text("NETIF"), ports.Remote.of(env.settings.text("REMOTE")))
+    remote = ports.Remote.of(env.settings.text("REMOTE"))
+    found = ports.variables(env.settings.text("NETIF"), remote)
+    ports.check_way_here(remote, found)
+    return found
 
 
 @pytest.mark.suite("ports")

@@ -90,6 +90,16 @@ def test_another_end_that_does_not_answer() -> None:
     assert "ip netns list" in raised.value.on_one_line
 
 
+def test_an_end_that_lets_nothing_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    remote = Remote("netns", "peer")
+    monkeypatch.setattr(Remote, "command", lambda _, *words: ["test", words[-1], "=", "192.0.2.1"])
+    ports.check_way_here(remote, {"LOCAL_V4": "192.0.2.1"})
+    with pytest.raises(Failure) as raised:
+        ports.check_way_here(remote, {"LOCAL_V4": "192.0.2.1", "LOCAL_V6": "2001:db8::1"})
+    assert "ping from there to 2001:db8::1" in raised.value.on_one_line
+    assert "another port in that subnet" in raised.value.on_one_line
+
+
 def imported(path: Path) -> set[str]:
     """The modules that a file of the selftests imports when it is imported itself."""
     found = set()
