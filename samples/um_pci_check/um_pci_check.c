@@ -39,7 +39,9 @@ MODULE_PARM_DESC(costs, "measure the cost of accesses instead of checking them")
 
 #define PART_SIZE	256
 #define PART_WORDS	(PART_SIZE / 4)
+/* A user's steps, of which a busy host may not do all in time. */
 #define ROUNDS		20000
+#define SECONDS		10
 
 struct um_pci_check {
 	struct pci_dev *pdev;
@@ -112,9 +114,10 @@ static void user_step(struct um_pci_user *user)
 static int user_thread(void *data)
 {
 	struct um_pci_user *user = data;
+	unsigned long end = jiffies + SECONDS * HZ;
 	unsigned int i;
 
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < ROUNDS && time_before(jiffies, end); i++) {
 		user_step(user);
 		if (i % 64 == 0)
 			cond_resched();
