@@ -122,25 +122,25 @@ def sums(content: Content) -> dict[str, tuple[int, int]]:
     }
 
 
-def render(content: Content) -> str:
-    """The record for RESULTS.md: two tables, and lists of what nothing enters."""
-    lines = ["| part | functions | entered |", "| --- | ---: | ---: |"]
+def lines(content: Content) -> list[str]:
+    """The record as a document: two tables, and lists of what nothing enters."""
+    found = ["| part | functions | entered |", "| --- | ---: | ---: |"]
     for part, (entered, every) in sums(content).items():
-        lines.append(f"| **{part}** | **{every}** | **{entered}** |")
-        lines += [f"| `{folder}` | {row[1]} | {row[0]} |"
+        found.append(f"| **{part}** | **{every}** | **{entered}** |")
+        found += [f"| `{folder}` | {row[1]} | {row[0]} |"
                   for folder, row in content["parts"][part].items()]  # fmt: skip
-    lines += ["", *_fill("By program: functions entered, and those that no other program of the "
+    found += ["", *_fill("By program: functions entered, and those that no other program of the "
                          "tier enters, with files that they are in.")]  # fmt: skip
-    lines += ["", "| program | functions | it alone | in |", "| --- | ---: | ---: | --- |"]
+    found += ["", "| program | functions | it alone | in |", "| --- | ---: | ---: | --- |"]
     programs = sorted(content["programs"].items(), key=lambda one: (-one[1]["alone"], one[0]))
-    lines += [_row(name, one) for name, one in programs]
-    lines += ["", "Files of which no program enters a function:", ""]
-    lines += _fill(_listed(content["files"]))
-    lines += ["", "Functions of the driver that no program enters:", ""]
+    found += [_row(name, one) for name, one in programs]
+    found += ["", "Files of which no program enters a function:", ""]
+    found += _fill(_listed(content["files"]))
+    found += ["", "Functions of the driver that no program enters:", ""]
     for file, names in content["driver"].items():
-        lines += textwrap.wrap(f"- `{file.removeprefix(f'{DRIVER}/')}`: {_listed(names)}", 100,
+        found += textwrap.wrap(f"- `{file.removeprefix(f'{DRIVER}/')}`: {_listed(names)}", 100,
                                subsequent_indent="  ", break_on_hyphens=False)  # fmt: skip
-    return "\n".join(lines) + "\n"
+    return found
 
 
 def _row(name: str, one: Content) -> str:

@@ -55,7 +55,7 @@ def test_programs_of_the_tier_that_have_not_run_are_missing() -> None:
 
 
 def test_tables_show_sums_and_the_reason_for_each_program() -> None:
-    lines = summary.render(summary.content(EVERY, RUNS, TIER)).splitlines()
+    lines = summary.lines(summary.content(EVERY, RUNS, TIER))
     for line in (
         "| **driver** | **3** | **1** |",
         f"| `{DRIVER}port` | 3 | 1 |",
