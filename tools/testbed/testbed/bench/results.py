@@ -7,6 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+# Rows that are compared: title, key, digits. Instructions come first, since they are the same on
+# any machine. A rate is this machine's, where an interrupt costs more than on a real one.
+_COMPARED = (
+    ("instructions/packet", "instructions_per_packet", 1),
+    ("  of these in the driver", "driver_instructions_per_packet", 1),
+    ("packets/s", "pps", 0),
+    ("  interrupts/packet", "interrupts_per_packet", 3),
+)
 # Why a frame did not arrive, as the NIC model counts it.
 LOSSES = ("no_rx_descriptor", "rx_disabled", "filtered", "link_down", "in_guest")
 # "bulk_free_1: 7" or "tx_free_bulk_16_31: 5": the number of bulk frees of so many SKBs.
@@ -20,6 +28,7 @@ class Round:
     driver: str
     answer: dict[str, Any]
     bulk: dict[str, int] = field(default_factory=dict)
+    interrupts: int | None = None
 
 
 def bulk_counters(text: str) -> Counter[str]:
@@ -62,6 +71,7 @@ def combine(rounds: list[Round]) -> dict[str, Any]:
         return sum(parts, Counter[str]())
 
     bulk = sum((Counter(one.bulk) for one in rounds), Counter[str]())
+    interrupts = [one.interrupts for one in rounds if one.interrupts is not None]
     return {
         "sent": total("sent"),
         "forwarded": total("forwarded"),
@@ -75,6 +85,11 @@ def combine(rounds: list[Round]) -> dict[str, Any]:
         "pps_of_rounds": [round(one.answer.get("pps") or 0) for one in rounds],
         "instructions_per_packet": None,
         "driver_instructions_per_packet": None,
+        "interrupts_per_packet": (
+            round(sum(interrupts) / total("forwarded"), 4)
+            if interrupts and total("forwarded")
+            else None
+        ),
         "bulk_free_histogram": in_order(bulk),
     }
 
@@ -82,7 +97,7 @@ def combine(rounds: list[Round]) -> dict[str, Any]:
 def ratios(drivers: dict[str, dict[str, Any]]) -> dict[str, float | None]:
     """Rust over C for comparable figures; below 1 is better for instructions."""
     rust, c = drivers.get("rust"), drivers.get("c")
-    names = ("pps", "instructions_per_packet", "driver_instructions_per_packet")
+    names = [key for _, key, _ in _COMPARED]
     result: dict[str, float | None] = dict.fromkeys(names)
     if rust and c:
         for name in names:
@@ -104,14 +119,6 @@ def problems(name: str, record: dict[str, Any], wanted: int) -> list[str]:
     return found
 
 
-# Rows that are compared: titles, keys, digits.
-_RATES = (
-    ("packets/s", "pps", 0),
-    ("instructions/packet", "instructions_per_packet", 1),
-    ("  of these in the driver", "driver_instructions_per_packet", 1),
-)
-
-
 def _number(value: Any, digits: int = 0) -> str:
     return "-" if value is None else f"{value:,.{digits}f}"
 
@@ -125,14 +132,16 @@ def table(drivers: dict[str, dict[str, Any]], ratio: dict[str, float | None]) ->
     def row(title: str, values: Iterable[Any], digits: int = 0, last: str = "") -> None:
         rows.append([title, *[_number(one, digits) for one in values], last])
 
+    for title, key, digits in _COMPARED:
+        row(title, [one.get(key) for one in sides], digits, _number(ratio.get(key), 3))
     row("frames in", [one["sent"] for one in sides])
     row("forwarded", [one["forwarded"] for one in sides])
+    row("lost", [sum(one["lost"].values()) for one in sides])
     for reason in LOSSES:
-        row(f"lost: {reason.replace('_', ' ')}", [one["lost"].get(reason, 0) for one in sides])
+        if any(one["lost"].get(reason) for one in sides):
+            row(f"  {reason.replace('_', ' ')}", [one["lost"].get(reason, 0) for one in sides])
     for name in ("duplicated", "damaged", "reordered"):
         row(name, [one[name] for one in sides])
-    for title, key, digits in _RATES:
-        row(title, [one.get(key) for one in sides], digits, _number(ratio[key], 3))
     for size in in_order({size: 0 for one in histograms for size in one}):
         title = f"frees of {size} SKB{'' if size == '1' else 's'}"
         row(title, [one.get(size, 0) for one in histograms])

@@ -51,7 +51,9 @@ def _rounds(outcome: Outcome) -> list[Round]:
         except ValueError as error:
             raise Failure(f"the model's answer is no JSON: {texts[f'{stem}.answer']}") from error
         before, after = texts.get(f"{stem}.before", ""), texts.get(f"{stem}.after", "")
-        found.append(Round(stem.split("-")[1], answer, bulk_difference(before, after)))
+        counts = [int(word) for word in texts.get(f"{stem}.interrupts", "").split()]
+        found.append(Round(stem.split("-")[1], answer, bulk_difference(before, after),
+                           counts[1] - counts[0] if len(counts) == 2 else None))  # fmt: skip
     return found
 
 

@@ -45,6 +45,13 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(record["bulk_free_histogram"], {"1": 7, "64": 1})
         self.assertIsNone(record["instructions_per_packet"])
 
+    def test_interrupts_are_those_of_a_packet(self) -> None:
+        rounds = [Round("c", answer(), {}, 90), Round("c", answer(), {}, 108)]
+        self.assertEqual(combine(rounds)["interrupts_per_packet"], 0.1)
+        self.assertIsNone(combine([Round("c", answer())])["interrupts_per_packet"])
+        nothing = Round("c", answer(forwarded=0), {}, 1)
+        self.assertIsNone(combine([nothing])["interrupts_per_packet"])
+
     def test_a_round_without_time_has_no_rate(self) -> None:
         self.assertIsNone(combine([Round("c", answer(seconds=0, forwarded=0))])["pps"])
 
@@ -81,5 +88,13 @@ class ResultsTest(unittest.TestCase):
         }
         lines = table(drivers, ratios(drivers))
         self.assertTrue(lines[0].rstrip().endswith("Rust/C"))
-        for start in ("frames in", "lost: no rx descriptor", "packets/s", "frees of 16-31 SKBs"):
+        self.assertTrue(lines[2].startswith("instructions/packet"))
+        for start in (
+            "frames in",
+            "lost  ",
+            "  no rx descriptor",
+            "packets/s",
+            "frees of 16-31 SKBs",
+        ):
             self.assertTrue(any(line.startswith(start) for line in lines), start)
+        self.assertFalse(any("filtered" in line for line in lines))
