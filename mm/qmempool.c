@@ -124,6 +124,23 @@ bool __qmempool_accepts(struct kmem_cache *cache)
 	       !(cache->flags & (SLAB_ACCOUNT | SLAB_TYPESAFE_BY_RCU));
 }
 
+void qmempool_free_any_bulk_softirq(struct qmempool *pool, unsigned int n,
+				    void **objects)
+{
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < n; i++) {
+		if (likely(slab_object_for_anyone(objects[i]))) {
+			swap(objects[kept], objects[i]);
+			kept++;
+		}
+	}
+	qmempool_free_bulk_softirq(pool, kept, objects);
+	if (unlikely(kept < n))
+		kmem_cache_free_bulk(pool->cache, n - kept, objects + kept);
+}
+EXPORT_SYMBOL_GPL(qmempool_free_any_bulk_softirq);
+
 int __qmempool_attach(struct qmempool *pool, const char *name)
 {
 	int err;

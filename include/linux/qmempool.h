@@ -158,12 +158,26 @@ unsigned int qmempool_alloc_bulk_softirq(struct qmempool *pool, gfp_t gfp,
  * qmempool_free_bulk_softirq() - free objects in softirq context
  * @pool: the pool
  * @n: number of objects
- * @objects: the objects, of the slab cache of the pool
+ * @objects: the objects, allocated from the pool
  *
  * Context: softirq, or process context with bottom halves disabled.
  */
 void qmempool_free_bulk_softirq(struct qmempool *pool, unsigned int n,
 				void **objects);
+
+/**
+ * qmempool_free_any_bulk_softirq() - free objects that were allocated without the pool
+ * @pool: the pool
+ * @n: number of objects
+ * @objects: the objects, of the slab cache of the pool; scratch space afterwards
+ *
+ * The same as qmempool_free_bulk_softirq(), but objects that are charged to a memory
+ * cgroup, or are from the reserves for freeing memory, go to the slab.
+ *
+ * Context: softirq, or process context with bottom halves disabled.
+ */
+void qmempool_free_any_bulk_softirq(struct qmempool *pool, unsigned int n,
+				    void **objects);
 
 /**
  * qmempool_alloc_softirq() - allocate an object in softirq context
@@ -198,7 +212,7 @@ static __always_inline void *qmempool_alloc_softirq(struct qmempool *pool,
 /**
  * qmempool_free_softirq() - free an object in softirq context
  * @pool: the pool
- * @object: the object, of the slab cache of the pool
+ * @object: the object, allocated from the pool
  *
  * Context: softirq, or process context with bottom halves disabled.
  */
@@ -251,7 +265,7 @@ static inline void *qmempool_alloc(struct qmempool *pool, gfp_t gfp)
 /**
  * qmempool_free() - free an object
  * @pool: the pool
- * @object: the object, of the slab cache of the pool
+ * @object: the object, allocated from the pool
  *
  * Context: process or softirq context, with interrupts enabled.
  */
@@ -285,7 +299,7 @@ static inline unsigned int qmempool_alloc_bulk(struct qmempool *pool, gfp_t gfp,
  * qmempool_free_bulk() - free objects
  * @pool: the pool
  * @n: number of objects
- * @objects: the objects, of the slab cache of the pool
+ * @objects: the objects, allocated from the pool
  *
  * Context: process or softirq context, with interrupts enabled.
  */

@@ -20,6 +20,8 @@
 #include <linux/smp.h>
 #include <linux/string.h>
 
+#include "../slab.h"
+
 #define OBJECT_SIZE	104
 #define MAGAZINE	4
 #define DEPOT		3
@@ -159,6 +161,54 @@ static void qmempool_test_flags(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (__force u32)qmempool_gfp(GFP_KERNEL_ACCOUNT),
 			(__force u32)(GFP_KERNEL | __GFP_NOMEMALLOC));
 }
+
+/* An object of the reserves does not stay in the pool if it was not allocated there. */
+static void qmempool_test_reserves(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	void *objects[2] = { NULL };
+	struct page *page;
+
+	KUNIT_ASSERT_TRUE(test, kmem_cache_alloc_bulk(t->cache, GFP_KERNEL, 2, objects));
+	/* As SLUB marks a slab of the reserves. */
+	page = virt_to_head_page(objects[0]);
+	local_bh_disable();
+	set_bit(PG_active, &page->flags.f);
+	qmempool_free_any_bulk_softirq(t->pool, 1, objects);
+	KUNIT_EXPECT_EQ(test, held(t->pool), 0);
+	clear_bit(PG_active, &page->flags.f);
+	qmempool_free_any_bulk_softirq(t->pool, 1, objects + 1);
+	KUNIT_EXPECT_EQ(test, held(t->pool), 1);
+	local_bh_enable();
+}
+
+#ifdef CONFIG_MEMCG
+/* Nor does one that a memory cgroup pays for. */
+static void qmempool_test_charged(struct kunit *test)
+{
+	struct pool_test *t = test->priv;
+	struct slabobj_ext *ext;
+	struct slab *slab;
+	void *object;
+
+	object = kmem_cache_alloc(t->cache, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, object);
+	slab = virt_to_slab(object);
+	if (!slab_needs_objcg(slab) ||
+	    (!slab_obj_exts(slab) && alloc_slab_obj_exts(slab, t->cache, GFP_KERNEL, 0))) {
+		kmem_cache_free(t->cache, object);
+		kunit_skip(test, "objects of slab caches are not charged");
+	}
+
+	ext = slab_obj_ext(t->cache, slab, slab_obj_exts(slab), object);
+	KUNIT_EXPECT_TRUE(test, slab_object_for_anyone(object));
+	/* Only whether there is one matters. */
+	slab_obj_ext_set_objcg(slab, ext, (struct obj_cgroup *)t);
+	KUNIT_EXPECT_FALSE(test, slab_object_for_anyone(object));
+	slab_obj_ext_set_objcg(slab, ext, NULL);
+	kmem_cache_free(t->cache, object);
+}
+#endif
 
 static void qmempool_test_softirq(struct kunit *test)
 {
@@ -421,6 +471,10 @@ static struct kunit_case qmempool_test_cases[] = {
 	KUNIT_CASE(qmempool_test_refused_caches),
 	KUNIT_CASE(qmempool_test_large_objects),
 	KUNIT_CASE(qmempool_test_flags),
+	KUNIT_CASE(qmempool_test_reserves),
+#ifdef CONFIG_MEMCG
+	KUNIT_CASE(qmempool_test_charged),
+#endif
 	KUNIT_CASE(qmempool_test_softirq),
 	KUNIT_CASE(qmempool_test_process),
 	KUNIT_CASE(qmempool_test_shortage),

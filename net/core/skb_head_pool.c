@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A pool of skb heads between the NAPI caches and the slab allocator.
+ *
+ * A head may have been allocated with any flags when it comes back, so those that
+ * are charged, or from the reserves, do not stay in the pool.
+ */
+
+#include <linux/init.h>
+#include <linux/qmempool.h>
+
+#include "skb_head_pool.h"
+
+/* As many heads as a NAPI cache gets or gives at once. */
+#define SKB_HEAD_POOL_MAGAZINE	32
+/* Heads of two rings of 512 packets. */
+#define SKB_HEAD_POOL_DEPOT	32
+
+static struct qmempool *skb_head_pool;
+
+unsigned int skb_heads_alloc(unsigned int n, void **heads)
+{
+	/* Pairs with the release in skb_head_pool_init(). */
+	struct qmempool *pool = smp_load_acquire(&skb_head_pool);
+
+	if (likely(pool))
+		return qmempool_alloc_bulk_softirq(pool, GFP_ATOMIC | __GFP_NOWARN,
+						   n, heads);
+	return kmem_cache_alloc_bulk(net_hotdata.skbuff_cache,
+				     GFP_ATOMIC | __GFP_NOWARN, n, heads) ? n : 0;
+}
+
+void skb_heads_free(unsigned int n, void **heads)
+{
+	struct qmempool *pool = smp_load_acquire(&skb_head_pool);
+
+	if (likely(pool))
+		qmempool_free_any_bulk_softirq(pool, n, heads);
+	else
+		kmem_cache_free_bulk(net_hotdata.skbuff_cache, n, heads);
+}
+
+static int __init skb_head_pool_init(void)
+{
+	struct qmempool *pool;
+
+	pool = qmempool_create("skb-heads", net_hotdata.skbuff_cache,
+			       SKB_HEAD_POOL_MAGAZINE, SKB_HEAD_POOL_DEPOT);
+	if (!pool)
+		return -ENOMEM;
+	smp_store_release(&skb_head_pool, pool);
+	return 0;
+}
+late_initcall(skb_head_pool_init);
