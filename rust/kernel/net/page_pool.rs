@@ -39,10 +39,13 @@ use crate::{
     },
     dma::DmaAddress,
     error::from_err_ptr,
-    net::napi::{
-        self,
-        Attached,
-        Napi, //
+    net::{
+        ablation,
+        napi::{
+            self,
+            Attached,
+            Napi, //
+        }, //
     },
     prelude::*,
     sync::Arc, //
@@ -356,20 +359,24 @@ impl Allocator<'_> {
     #[inline(always)]
     fn alloc(&mut self, count: usize, mut put: impl FnMut(DeviceBuffer, DmaAddress)) {
         let pool = self.pool.pool.as_ptr();
+        let alone = ablation::is_off!(pages);
+        let most = if alone { 1 } else { BATCH };
         let mut left = count / self.layout.per_page();
         while left != 0 {
             let mut pages = [const { MaybeUninit::<NonNull<bindings::page>>::uninit() }; BATCH];
-            let wanted = left.min(BATCH);
+            let wanted = left.min(most);
             // SAFETY: By the type invariants the pool is alive and nothing else uses its cache.
             // There is room for that many pointers.
             //
             // CAST: At most `BATCH`; and `usize` has at least 32 bits wherever the kernel runs.
             let got = unsafe {
-                bindings::page_pool_dev_alloc_pages_bulk(
-                    pool,
-                    pages.as_mut_ptr().cast(),
-                    wanted as u32,
-                )
+                let pages = pages.as_mut_ptr().cast();
+
+                if alone {
+                    alloc_page(pool, pages)
+                } else {
+                    bindings::page_pool_dev_alloc_pages_bulk(pool, pages, wanted as u32)
+                }
             } as usize;
 
             // No more than that many were wanted.
@@ -405,4 +412,20 @@ impl Allocator<'_> {
             left -= got;
         }
     }
+}
+
+/// As `page_pool_dev_alloc_pages_bulk()`, of a single page.
+///
+/// # Safety
+///
+/// As for that function.
+#[inline]
+unsafe fn alloc_page(pool: *mut bindings::page_pool, pages: *mut *mut bindings::page) -> u32 {
+    let flags = (GFP_ATOMIC | __GFP_NOWARN).as_raw();
+    // SAFETY: By the safety requirements.
+    let page = unsafe { bindings::page_pool_alloc_pages(pool, flags) };
+
+    // SAFETY: By the safety requirements, there is room for it.
+    unsafe { pages.write(page) };
+    u32::from(!page.is_null())
 }

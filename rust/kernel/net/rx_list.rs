@@ -23,6 +23,7 @@
 #[cfg(CONFIG_PAGE_POOL)]
 use super::page_pool::CpuBuffer;
 use super::{
+    ablation,
     napi::Poll,
     skbuff::{
         RxHash,
@@ -189,8 +190,9 @@ impl<'a> RxList<'a> {
     /// Returns an empty list.
     #[inline]
     pub fn new(cx: &'a Poll<'a>) -> Self {
+        let all_to_gro = ablation::is_off!(gro);
         // SAFETY: The device is valid.
-        let no_gro = unsafe { bindings::netif_elide_gro(cx.device().as_raw()) };
+        let no_gro = !all_to_gro && unsafe { bindings::netif_elide_gro(cx.device().as_raw()) };
 
         // INVARIANT: The list is empty.
         Self {
@@ -199,7 +201,7 @@ impl<'a> RxList<'a> {
             last: ptr::null_mut(),
             len: 0,
             no_gro,
-            no_udp_gro: no_gro || !cx.device().merges_udp(),
+            no_udp_gro: !all_to_gro && (no_gro || !cx.device().merges_udp()),
             queue_mapping: cx.rx_mapping(),
             // SAFETY: The instance is being polled, so its number does not change.
             napi_id: unsafe { (*cx.napi().as_raw()).gro.cached_napi_id },
@@ -227,6 +229,12 @@ impl<'a> RxList<'a> {
         // SAFETY: The packet is ours, and the instance is being polled here.
         unsafe { bindings::skb_mark_napi_id(skb.as_raw(), self.cx.napi().as_raw()) };
         self.build_staged();
+        self.push_prepared(skb, protocol);
+    }
+
+    /// Puts a packet on the list, behind all others, that is ready for the stack.
+    #[inline(always)]
+    fn push_prepared(&mut self, skb: UniqueSkBuff, protocol: Protocol) {
         if self.goes_to_gro(protocol) {
             self.push_to_gro(skb);
         } else {
@@ -258,6 +266,10 @@ impl<'a> RxList<'a> {
         if u32::from(buffer.len()) < bindings::ETH_HLEN {
             return;
         }
+        if ablation::is_off!(heads) {
+            self.push_alone(buffer, protocol, verified, offloads);
+            return;
+        }
         let for_gro = self.goes_to_gro(protocol);
         if for_gro != self.staged_for_gro {
             self.stage_for_gro(for_gro);
@@ -270,6 +282,37 @@ impl<'a> RxList<'a> {
         self.staged_len += 1;
         if self.staged_len == STAGED {
             self.build_staged();
+        }
+    }
+
+    /// As [`Self::push_buffer_with`], with an SKB that is built at once.
+    #[cfg(CONFIG_PAGE_POOL)]
+    #[inline(never)]
+    fn push_alone(
+        &mut self,
+        buffer: CpuBuffer<'_>,
+        protocol: Protocol,
+        verified: bool,
+        offloads: RxOffloads,
+    ) {
+        if self.staged_len != 0 {
+            self.build_staged();
+        }
+        let bytes = usize::from(buffer.len());
+        let Some(mut skb) = buffer.into_skb() else {
+            self.lost.frames += 1;
+            self.lost.bytes += bytes;
+            self.lost.unverified += usize::from(!verified);
+            return;
+        };
+        if verified {
+            skb.set_checksum_verified();
+        }
+        offloads.apply(&mut skb);
+        if let Some(skb) = self.cx.prepare(skb) {
+            // SAFETY: As in `push()`.
+            unsafe { bindings::skb_mark_napi_id(skb.as_raw(), self.cx.napi().as_raw()) };
+            self.push_prepared(skb, protocol);
         }
     }
 
@@ -331,9 +374,9 @@ impl<'a> RxList<'a> {
             return;
         }
 
-        if self.staged_for_gro {
+        if self.staged_for_gro || ablation::is_off!(lists) {
             // SAFETY: `head` is a list of new packets.
-            unsafe { self.pass_to_gro(head.next, end) };
+            unsafe { self.pass_each(head.next, end) };
             return;
         }
         // SAFETY: The ends of a list that is not empty are not null. By the type invariants,
@@ -370,14 +413,14 @@ impl<'a> RxList<'a> {
         }
     }
 
-    /// Passes new packets to GRO, behind those on the list.
+    /// Passes new packets on one by one, behind those on the list: to GRO, or past it.
     ///
     /// # Safety
     ///
     /// The packets from `node` to before `end` are new and ready for the stack, linked by `next`,
     /// and owned by the caller, who gives them up.
     #[cfg(CONFIG_PAGE_POOL)]
-    unsafe fn pass_to_gro(
+    unsafe fn pass_each(
         &mut self,
         mut node: *mut bindings::list_head,
         end: *mut bindings::list_head,
@@ -392,7 +435,11 @@ impl<'a> RxList<'a> {
                 (*this).prev = ptr::null_mut();
                 UniqueSkBuff::from_new(NonNull::new_unchecked(this.cast()))
             };
-            self.push_to_gro(skb);
+            if ablation::is_off!(lists) && !self.staged_for_gro {
+                self.receive_alone(skb);
+            } else {
+                self.push_to_gro(skb);
+            }
         }
     }
 
@@ -408,6 +455,15 @@ impl<'a> RxList<'a> {
     /// Puts a packet on the list that is ready for the stack.
     #[inline(always)]
     fn append(&mut self, skb: UniqueSkBuff) {
+        if ablation::is_off!(lists) {
+            self.receive_alone(skb);
+        } else {
+            self.link(skb);
+        }
+    }
+
+    #[inline(always)]
+    fn link(&mut self, skb: UniqueSkBuff) {
         let node = SkBuff::from(skb).into_raw().cast::<bindings::list_head>();
 
         // SAFETY: The packet is ours, and not on a list. By the type invariants, so is `last`, if
@@ -437,12 +493,30 @@ impl<'a> RxList<'a> {
         self.cx.receive_prepared(skb);
     }
 
+    /// Hands a packet to the stack that is on no list, behind those that are.
+    #[inline(never)]
+    fn receive_alone(&mut self, skb: UniqueSkBuff) {
+        // SAFETY: The instance is being polled here.
+        if self.first.is_some() || unsafe { (*self.cx.napi().as_raw()).gro.rx_count } != 0 {
+            self.link(skb);
+            self.deliver_linked();
+            return;
+        }
+        // SAFETY: The packet is ours, and given up here. This is softirq context.
+        unsafe { bindings::netif_receive_skb(SkBuff::from(skb).into_raw().as_ptr()) };
+    }
+
     /// Hands all packets to the stack.
     #[inline]
     pub fn deliver(&mut self) {
         self.build_staged();
+        self.deliver_linked();
+    }
+
+    #[inline]
+    fn deliver_linked(&mut self) {
         self.take(|gro, list| {
-            // SAFETY: As above. This is softirq context.
+            // SAFETY: The instance is being polled here, and `list` is a list of packets. This is softirq context.
             unsafe { bindings::gro_normal_receive_list(gro, list) };
         });
     }

@@ -14,6 +14,7 @@
 //! C header: [`include/linux/skbuff.h`](srctree/include/linux/skbuff.h)
 
 use super::{
+    ablation,
     napi::Poll,
     skbuff::SkBuff, //
 };
@@ -96,6 +97,10 @@ impl<'a> SkbFreeList<'a> {
     /// Puts a packet on the list, and first frees the packets on it if it is full.
     #[inline(always)]
     pub fn push(&mut self, skb: SkBuff) {
+        if ablation::is_off!(free) {
+            self.free_alone(skb);
+            return;
+        }
         match self.skbs.get_mut(self.len) {
             Some(place) => {
                 place.write(skb);
@@ -116,6 +121,13 @@ impl<'a> SkbFreeList<'a> {
             // INVARIANT: One more element is initialised.
             self.len += 1;
         }
+    }
+
+    /// Frees a packet that is on no list.
+    #[inline(never)]
+    fn free_alone(&self, skb: SkBuff) {
+        // SAFETY: The packet is ours, and given up here. The budget comes from the core.
+        unsafe { bindings::napi_consume_skb(skb.into_raw().as_ptr(), self.cx.budget().as_raw()) };
     }
 
     /// Frees all packets on the list.
