@@ -25,4 +25,6 @@ MUTANTS_FEW = (
 _BENCH_ROWS = rows(Path(__file__).with_name("benches.txt"), 3)
 # The benchmarks of make bench; those of bulk memory.
 BENCHES = {name: text for name, _, text in _BENCH_ROWS}
+# Those that need ONLY=, as they have kernels of their own.
+ALONE = frozenset(name for name, kind, _ in _BENCH_ROWS if kind == "alone")
 MEMORY = [name for name, kind, _ in _BENCH_ROWS if kind == "memory"]

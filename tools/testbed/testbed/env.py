@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -49,6 +49,10 @@ class Env:
             llvm=values.internal.get("SKBULK_LLVM", ""),
             jobs=values.number("JOBS", os.cpu_count() or 1),
         )
+
+    def with_setting(self, name: str, text: str) -> Env:
+        """The same with another value of a variable."""
+        return replace(self, settings=self.settings.having(name, text))
 
     @cached_property
     def toolchain_key(self) -> str:

@@ -21,7 +21,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.combinations import together
@@ -235,6 +235,10 @@ class Settings:
     def number(self, name: str, default: int = 0) -> int:
         """The value of a number; `default` where the table has none."""
         return int(self.text(name) or default)
+
+    def having(self, name: str, text: str) -> Settings:
+        """The same settings with another value."""
+        return replace(self, _values={**self._values, name: text})
 
     def names(self, name: str) -> list[str]:
         """The names in a list."""

@@ -36,6 +36,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "insn": frozenset({"insn"}),
     "xmit": frozenset({"xmit"}),
     "memory": frozenset(MEMORY),
+    "ablation": frozenset({"ablation"}),
 }
 # Parts whose cases CASES= selects, with a value that selects all of them.
 WITH_CASES: Mapping[str, str] = {"forward": "", "window": "window", "tcp": ""}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from testbed.bench import plots, results, summary
+from testbed.bench.ablation import section
 from testbed.bench.about import ABOUT, HEAD, TITLES
 from testbed.bench.record import FOLDER, PARTS, Circumstances, Content, load
 from testbed.bench.rows import Row
@@ -48,6 +49,11 @@ def _benchmarks(part: str, content: Content) -> str:
     text = f"{found}\n{sentences}\n\n{_fenced(summary.lines(rows))}"
     drawn = " ".join(f"![{name}]({FOLDER}/{name}.svg)" for name in plots.recorded(rows))
     return f"{text}\n{drawn}\n" if drawn else text
+
+
+def _ablation(content: Content) -> str:
+    """The row of each mechanism."""
+    return f"\n{about('ablation')}{_fenced(section.lines(_rows(content)))}"
 
 
 def demo(content: Content) -> str:
@@ -121,6 +127,7 @@ def durations(content: Content) -> str:
 _RENDER: Mapping[str, Callable[[Content], str]] = {
     "demo": lambda _content: f"The table is in [{README}]({README}).\n",
     "xmit-sim": _simulation,
+    "ablation": _ablation,
     "selftests": _selftests,
     "checks": _checks,
     "coverage": _coverage,

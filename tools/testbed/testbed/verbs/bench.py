@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.bench import forward, in_turn, instructions, plots, record, report, tcp
+from testbed.bench.ablation import measure as ablation
 from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row, met, parse, table, target
 from testbed.bench.xmit import counted, measure
 from testbed.build.kernel import UML
-from testbed.catalogue import BENCHES, MEMORY
+from testbed.catalogue import ALONE, BENCHES, MEMORY
 from testbed.env import Env
 from testbed.host.ui import clock, say, since_start
 from testbed.workshop import Built, built
@@ -21,6 +22,8 @@ from txsim import prediction
 _ROUNDS = 7
 # Counts instructions, in QEMU, where other load on the machine matters little.
 _INSN = "insn"
+# Rounds of others.
+_USUAL = {_INSN: instructions.ROUNDS, ablation.BENCH: ablation.ROUNDS}
 # Both drivers in turn, in User-Mode Linux.
 _IN_TURN = (forward.FORWARD, tcp.TCP)
 # Measures senders, and then simulates more of them than there are processors.
@@ -56,7 +59,7 @@ def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
 
 def main(env: Env) -> int:
     """make bench: build, run, print, write out/bench.json and the plots."""
-    names = env.settings.names("ONLY") or list(BENCHES)
+    names = env.settings.names("ONLY") or [name for name in BENCHES if name not in ALONE]
     if "list" in names:
         say(*(f"{name:<13} {text}" for name, text in BENCHES.items()))
         return 0
@@ -84,6 +87,12 @@ def main(env: Env) -> int:
         with built(env, "perf") as ready:
             release = ready.kernels["perf"].release
             rows += [*instructions.run(ready), *counted.run(ready)]
+    if ablation.BENCH in names:
+        with built(ablation.with_keys(env), UML, "perf") as ready:
+            release, quiet = ready.kernels[UML].release, _is_quiet() and quiet
+            compared.append(ablation.run(ready, env.settings.number("ROUNDS", ablation.ROUNDS)))
+            rows += compared[-1].rows
+            quiet = _is_quiet() and quiet
     if rows:
         written += _show(env, rows, quiet)
     if {_XMIT, _SIMULATION} & {*names}:
@@ -123,7 +132,7 @@ def _record(env: Env, names: Sequence[str], rows: list[Row], release: str, *, qu
         if why:
             say(f"RESULTS.md keeps its figures of {part}: {why}")
             continue
-        rounds = env.settings.number("ROUNDS", instructions.ROUNDS if part == _INSN else _ROUNDS)
+        rounds = env.settings.number("ROUNDS", _USUAL.get(part, _ROUNDS))
         content = {"rows": record.rows_of(part, rows)}
         record.keep(env, part, content, release, rounds)
     if {_XMIT, _SIMULATION} & {*names}:

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The section of RESULTS.md: a row for each mechanism, which ends with a sentence."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from testbed.bench.ablation.figures import ADDED, BENCH, CASES, COUNTS, TCP
+from testbed.bench.ablation.settings import BASE, MECHANISMS, OTHERS, PLAINEST, cells
+from testbed.bench.rows import Row
+
+_LOADS = tuple(cell["case"] for cell in cells())
+_HEADS = {"TCP 1 flow": "TCP", "TCP window 16 KiB": "16 KiB", "TCP 1 flow TSO off": "no TSO"}
+_STEP = "window 256"
+_WIDTH = max(map(len, (*MECHANISMS, *OTHERS, PLAINEST))) + 1
+# Fewer instructions are none: counts of the same setting differ by as much.
+_LEAST = 1.0
+
+
+def lines(rows: Iterable[Row]) -> list[str]:
+    """The table. A figure that was not measured is a dash."""
+    found = {(row.bench, row.case): row for row in rows}
+    loads = [_HEADS.get(one, one.removeprefix("window ")) for one in _LOADS]
+    head = f"{'saved by':<{_WIDTH}}{'driver':>8}{'memory':>8}{'all':>8}"
+    head += "".join(f"{one:>7}" for one in loads)
+    head += f" |{'added: all':>11}{'256':>6} |"
+    return [head, *(_line(found, name) for name in (BASE, *MECHANISMS, *OTHERS, PLAINEST))]
+
+
+def _line(found: Mapping[tuple[str, str], Row], name: str) -> str:
+    counts = [found.get((COUNTS, f"{name}, {part}")) for part in CASES]
+    times = [_time(found, name, load) for load in _LOADS]
+    noise = [_time(found, BASE, load) for load in _LOADS]
+    text = f"{name:<{_WIDTH}}{''.join(f'{_saved(one):>8}' for one in counts)}"
+    text += "".join(f"{_share(one):>7}" for one in times)
+    step = f"{ADDED}{name}"
+    text += f" |{_saved(found.get((COUNTS, f'{step}, all'))):>11}"
+    text += f"{_share(_time(found, step, _STEP)):>6} | "
+    return text + (_noise(noise) if name == BASE else sentence(counts[-1], times, noise))
+
+
+def _time(found: Mapping[tuple[str, str], Row], name: str, load: str) -> Row | None:
+    return found.get((TCP if load.startswith("TCP") else BENCH, f"{name}, {load}"))
+
+
+def _instructions(row: Row | None) -> float | None:
+    if row is None or row.ours is None or row.reference is None:
+        return None
+    return row.reference - row.ours
+
+
+def _saved(row: Row | None) -> str:
+    value = _instructions(row)
+    return "-" if value is None else f"{value:+.1f}"
+
+
+def _share(row: Row | None) -> str:
+    ratio = row.ratio if row else None
+    return "-" if ratio is None else f"{100 * (ratio - 1):+.0f}%"
+
+
+def _noise(noise: Sequence[Row | None]) -> str:
+    known = [abs(ratio - 1) for row in noise if row for ratio in row.ratios]
+    return f"Noise, up to {100 * max(known):.0f}% in a pair." if known else "Not measured."
+
+
+def _is_clear(row: Row | None, noise: Row | None) -> int:
+    """1 if the mechanism saves time in each pair, and more than the noise; -1 if it costs time."""
+    if row is None or not row.ratios or row.ratio is None:
+        return 0
+    least = abs(noise.ratio - 1) if noise and noise.ratio else 0.0
+    if min(row.ratios) > 1 and row.ratio - 1 > least:
+        return 1
+    return -1 if max(row.ratios) < 1 and 1 - row.ratio > least else 0
+
+
+def sentence(count: Row | None, times: Sequence[Row | None], noise: Sequence[Row | None]) -> str:
+    """The worth of a mechanism, from its figures alone."""
+    saved = _instructions(count)
+    if saved is None:
+        work = "Instructions not measured"
+    elif abs(saved) < _LEAST:
+        work = "No instructions"
+    else:
+        work = f"{'Saves' if saved > 0 else 'Costs'} {abs(saved):.0f} instructions"
+    verdicts = [_is_clear(*both) for both in zip(times, noise, strict=True)]
+    measured = sum(1 for row in times if row and row.ratios)
+    if not measured:
+        return f"{work}; time not measured."
+    parts = [f"{word} time in {verdicts.count(sign)} of {measured} loads"
+             for word, sign in (("saves", 1), ("costs", -1)) if sign in verdicts]  # fmt: skip
+    return f"{work}; {', '.join(parts) or 'no clear time'}."
