@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 from insn.cost import CASES, Cost
+from insn.counts import WindowCount
 from testbed.bench import report
 from testbed.bench.ablation import figures, section
 from testbed.bench.ablation.settings import (
@@ -24,6 +25,7 @@ from testbed.bench.ablation.settings import (
 from testbed.bench.rows import Row
 from testbed.build.config import Fragment
 from testbed.catalogue import ALONE, BENCHES
+from testbed.host.ui import Failure
 
 CLONE = Path(__file__).parents[4]
 HEADER = CLONE / "include/net/net_ablation.h"
@@ -102,6 +104,13 @@ class Rows(unittest.TestCase):
         row = found["heads in bulk, all"]
         self.assertEqual((row.ours, row.reference, row.ratio), (100.0, 150.0, 1.5))
         self.assertEqual(found["pages in bulk, all"].ratio, 1.0)
+
+    def test_a_window_in_which_packets_got_lost_does_not_count(self) -> None:
+        windows = [WindowCount(BASE, True, 1.0, total, 0, {}, []) for total in (1, 2)]
+        lines = [json.dumps({"setting": BASE, "lost": lost}) for lost in (3, 0)]
+        self.assertEqual([one.total for one in figures.whole(lines, windows)], [2])
+        with self.assertRaisesRegex(Failure, "1 windows of 2 measurements"):
+            figures.whole(lines, windows[:1])
 
     def test_a_step_is_compared_with_the_one_before(self) -> None:
         more = {PLAINEST: 80.0, added(MECHANISMS[0]): 30.0}

@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from insn.cost import Cost
+from insn.counts import WindowCount
 from testbed.bench.ablation.settings import (
     BASE,
     MECHANISMS,
@@ -23,6 +24,7 @@ from testbed.bench.ablation.settings import (
     before,
 )
 from testbed.bench.rows import Row
+from testbed.host.ui import Failure
 
 BENCH, COUNTS, TCP, EVENTS = "ablation", "ablation-insn", "ablation-tcp", "ablation-events"
 CASES = ("driver", "memory", "all")
@@ -33,6 +35,14 @@ _ALONE, _MANY = "window 1", "window 256"
 Series = dict[int, float]
 # By case of the load and setting: of the driver as it is, and of the setting beside it.
 Sides = Mapping[tuple[str, str], Mapping[bool, Series]]
+
+
+def whole(lines: Iterable[str], windows: Sequence[WindowCount]) -> list[WindowCount]:
+    """The windows in which no packet was lost; each has a line of the guest."""
+    lost = [json.loads(line)["lost"] for line in lines]
+    if len(lost) != len(windows) or not all(one.complete for one in windows):
+        raise Failure(f"{len(windows)} windows of {len(lost)} measurements were counted")
+    return [one for one, count in zip(windows, lost, strict=True) if not count]
 
 
 def counted(costs: Sequence[tuple[str, Cost]]) -> list[Row]:

@@ -64,12 +64,10 @@ def _count(ready: Built, settings: list[Setting]) -> list[Row]:
     module = insn_cost.MODULES["rust"]
     modules = {module: ready.kernels["perf"].module("rust")}
     title = f"counting instructions: {_COUNTED:,} frames in each of {len(order)} settings"
-    _, counted = windows(ready, BENCH, PROGRAM, title, modules, cpus=1, plan=plan)
-    for one in counted:
-        if not one.complete:
-            raise Failure(f"counting instructions of {one.label} ended too early")
+    outcome, counted = windows(ready, BENCH, PROGRAM, title, modules, cpus=1, plan=plan)
+    whole = figures.whole(outcome.results.get(_FILE, "").splitlines(), counted)
     return figures.counted(
-        [(one.label, insn_cost.cost(one, _COUNTED, {one.label: module})) for one in counted]
+        [(one.label, insn_cost.cost(one, _COUNTED, {one.label: module})) for one in whole]
     )
 
 
