@@ -10,7 +10,7 @@ from pathlib import Path
 
 from insn.cost import CASES, Cost
 from insn.counts import WindowCount
-from testbed.bench import report
+from testbed.bench import plots, report
 from testbed.bench.ablation import figures, section
 from testbed.bench.ablation.settings import (
     BASE,
@@ -122,33 +122,34 @@ class Rows(unittest.TestCase):
     def test_the_time_of_interrupts_is_left_out(self) -> None:
         found = self.rows(line("window 64", "heads in bulk", True, 500.0, 0.02),
                           line("window 64", "heads in bulk", False, 500.0, 0.01))  # fmt: skip
-        row = found["ablation", "heads in bulk, window 64"]
+        row = found["ablation", "window 64, heads in bulk"]
         self.assertEqual((row.ours, row.reference), (300.0, 400.0))
         self.assertEqual(found["ablation-events", "an interrupt"].ours, 10_000.0)
-        events = found["ablation-events", "heads in bulk, window 64"]
+        events = found["ablation-events", "window 64, heads in bulk"]
         self.assertEqual((events.ours, events.reference, events.unit), (20.0, 10.0, "per 1000"))
 
     def test_tcp_has_interrupts_per_mebibyte(self) -> None:
         found = self.rows(line("TCP 1 flow", BASE, True, 900.0, 10.24),
                           line("TCP 1 flow", BASE, False, 1000.0, 10.24))  # fmt: skip
-        row = found["ablation-tcp", f"{BASE}, TCP 1 flow"]
+        row = found["ablation-tcp", f"TCP 1 flow, {BASE}"]
         self.assertEqual((row.ours, row.reference), (800.0, 900.0))
 
     def test_steps_are_multiples_of_the_driver_beside_them(self) -> None:
         # The machine was twice as slow at the second step.
         found = self.rows(
-            line("window 256", PLAINEST, True, 200.0, 0), line("window 256", PLAINEST, False, 400, 0),
+            line("window 256", PLAINEST, True, 200.0, 0),
+            line("window 256", PLAINEST, False, 400.0, 0),
             line("window 256", added(MECHANISMS[0]), True, 400.0, 0),
             line("window 256", added(MECHANISMS[0]), False, 400.0, 0),
         )  # fmt: skip
-        self.assertEqual(found["ablation", f"added: {MECHANISMS[0]}, window 256"].ratio, 2.0)
+        self.assertEqual(found["ablation", f"window 256, added: {MECHANISMS[0]}"].ratio, 2.0)
 
     def test_without_the_time_of_an_interrupt_there_are_no_times(self) -> None:
         self.assertEqual(figures.parse([line("window 64", BASE, True, 1.0, 0.0)]), [])
 
     def test_a_setting_that_failed_has_no_row(self) -> None:
         failed = json.dumps({"case": "heads in bulk", "failed": "packets get lost", "pair": 1})
-        self.assertNotIn(("ablation", "heads in bulk, window 64"), self.rows(failed))
+        self.assertNotIn(("ablation", "window 64, heads in bulk"), self.rows(failed))
 
 
 class Section(unittest.TestCase):
@@ -161,7 +162,7 @@ class Section(unittest.TestCase):
         return dict(zip(names, lines, strict=True))
 
     def row(self, name: str, *ratios: float, load: str = "window 64") -> Row:
-        return Row("ablation", f"{name}, {load}", "ns", 1.0, 1.0, ratios)
+        return Row("ablation", f"{load}, {name}", "ns", 1.0, 1.0, ratios)
 
     def test_each_row_ends_with_a_sentence_from_its_figures(self) -> None:
         rows = figures.counted(costs(**{"heads in bulk": 50.0}))
@@ -171,8 +172,21 @@ class Section(unittest.TestCase):
         self.assertRegex(found[BASE], r"Noise, up to 1% in a pair\.$")
         heads = found["heads in bulk"]
         self.assertRegex(heads, r"\+50\.0 .*\+15%.*Saves 50 instructions; saves time in 1 of 1")
-        self.assertRegex(found["pages in bulk"], r"No instructions; no clear time\.$")
-        self.assertRegex(found["net_dim"], r"No instructions; costs time in 1 of 1 loads\.$")
+        self.assertRegex(found["pages in bulk"], r"Instructions within the noise; no clear time\.$")
+        self.assertRegex(
+            found["net_dim"], r"Instructions within the noise; costs time in 1 of 1 loads\.$"
+        )
+
+    def test_noise_is_no_worth(self) -> None:
+        counts = costs(**{"heads in bulk": 50.0})
+        last = Cost(dict.fromkeys(CASES, 160.0))
+        found = self.lines(figures.counted([*counts[:-1], (BASE, last)]))
+        self.assertRegex(found["heads in bulk"], r"\+50\.0 .*Instructions within the noise;")
+
+    def test_its_rows_are_no_curves(self) -> None:
+        rows = [self.row(name, 1.0, load=one["case"])
+                for name in (BASE, *MECHANISMS, *OTHERS, PLAINEST) for one in cells()]  # fmt: skip
+        self.assertEqual([one for one in plots.curves(rows).values() if one], [])
 
     def test_a_figure_that_is_unknown_is_a_dash(self) -> None:
         for name, text in self.lines([]).items():

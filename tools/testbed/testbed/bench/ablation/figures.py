@@ -28,7 +28,7 @@ from testbed.host.ui import Failure
 
 BENCH, COUNTS, TCP, EVENTS = "ablation", "ablation-insn", "ablation-tcp", "ablation-events"
 CASES = ("driver", "memory", "all")
-# The begin of the cases of mechanisms that are added.
+# In front of the names of mechanisms that are added.
 ADDED = "added: "
 _ALONE, _MANY = "window 1", "window 256"
 # By round.
@@ -92,13 +92,13 @@ def parse(lines: Iterable[str]) -> list[Row]:
         bench = TCP if load.startswith("TCP") else BENCH
         for name in (BASE, *MECHANISMS, *OTHERS, PLAINEST):
             found = sides[load, name]
-            rows.append(Row.of_pairs(bench, f"{name}, {load}", "ns", found[True], found[False]))
+            rows.append(Row.of_pairs(bench, f"{load}, {name}", "ns", found[True], found[False]))
         for name in MECHANISMS:
             rows.append(_added(bench, name, load, sides))
         unit = "per MiB" if bench == TCP else "per 1000"
         for name in (BASE, *MECHANISMS, *OTHERS, PLAINEST):
             both = events[load, name]
-            rows.append(Row.of_events(EVENTS, f"{name}, {load}", unit, both[True], both[False]))
+            rows.append(Row.of_events(EVENTS, f"{load}, {name}", unit, both[True], both[False]))
     rows = [row for row in rows if row.ours is not None or row.reference is not None]
     return sorted(rows, key=lambda row: (BENCH, TCP, EVENTS).index(row.bench))
 
@@ -115,7 +115,7 @@ def _added(bench: str, name: str, load: str, sides: Sides) -> Row:
                 for pair in both[False].keys() & both[True].keys()}  # fmt: skip
 
     both = (series(added(name)), series(before(name)))
-    return Row.of_pairs(bench, f"{ADDED}{name}, {load}", "ns", *both)
+    return Row.of_pairs(bench, f"{load}, {ADDED}{name}", "ns", *both)
 
 
 def interrupt(records: Iterable[Mapping[str, Any]]) -> float | None:

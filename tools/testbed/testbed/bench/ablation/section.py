@@ -11,7 +11,7 @@ _LOADS = tuple(cell["case"] for cell in cells())
 _HEADS = {"TCP 1 flow": "TCP", "TCP window 16 KiB": "16 KiB", "TCP 1 flow TSO off": "no TSO"}
 _STEP = "window 256"
 _WIDTH = max(map(len, (*MECHANISMS, *OTHERS, PLAINEST))) + 1
-# Fewer instructions are none: counts of the same setting differ by as much.
+# Fewer instructions are none, nor are fewer than two counts of the driver as it is differ by.
 _LEAST = 1.0
 
 
@@ -34,11 +34,13 @@ def _line(found: Mapping[tuple[str, str], Row], name: str) -> str:
     step = f"{ADDED}{name}"
     text += f" |{_saved(found.get((COUNTS, f'{step}, all'))):>11}"
     text += f"{_share(_time(found, step, _STEP)):>6} | "
-    return text + (_noise(noise) if name == BASE else sentence(counts[-1], times, noise))
+    if name == BASE:
+        return text + _noise(noise)
+    return text + sentence(counts[-1], found.get((COUNTS, f"{BASE}, all")), times, noise)
 
 
 def _time(found: Mapping[tuple[str, str], Row], name: str, load: str) -> Row | None:
-    return found.get((TCP if load.startswith("TCP") else BENCH, f"{name}, {load}"))
+    return found.get((TCP if load.startswith("TCP") else BENCH, f"{load}, {name}"))
 
 
 def _instructions(row: Row | None) -> float | None:
@@ -72,13 +74,15 @@ def _is_clear(row: Row | None, noise: Row | None) -> int:
     return -1 if max(row.ratios) < 1 and 1 - row.ratio > least else 0
 
 
-def sentence(count: Row | None, times: Sequence[Row | None], noise: Sequence[Row | None]) -> str:
-    """The worth of a mechanism, from its figures alone."""
+def sentence(
+    count: Row | None, apart: Row | None, times: Sequence[Row | None], noise: Sequence[Row | None]
+) -> str:
+    """The worth of a mechanism, from its figures and those of the driver as it is alone."""
     saved = _instructions(count)
     if saved is None:
         work = "Instructions not measured"
-    elif abs(saved) < _LEAST:
-        work = "No instructions"
+    elif abs(saved) <= max(_LEAST, abs(_instructions(apart) or 0)):
+        work = "Instructions within the noise"
     else:
         work = f"{'Saves' if saved > 0 else 'Costs'} {abs(saved):.0f} instructions"
     verdicts = [_is_clear(*both) for both in zip(times, noise, strict=True)]
