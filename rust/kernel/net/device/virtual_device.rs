@@ -56,17 +56,13 @@ impl<T: Driver> Registrable for Described<T> {
 /// It is unregistered when this is dropped, or else when the module of its driver is unloaded: the
 /// registration belongs to the module, and this is a handle.
 ///
-/// The device is registered and unregistered in the background, so a callback that is called with
-/// RTNL held, or for which its holder waits, can make and drop others. When a module has been
-/// loaded, the devices that it has made in its `init()` are there, and when it is unloaded, all are
-/// gone.
+/// To make one, and to drop it, takes RTNL. So this is for process context, without RTNL, and not
+/// for callbacks that are called with it held, or for which its holder waits.
 pub struct VirtualDevice(u64);
 
 impl VirtualDevice {
-    /// Makes a network device of driver `T`, to be registered soon, after [`Driver::probe`] has
+    /// Makes a network device of driver `T`, and registers it after [`Driver::probe`] has
     /// succeeded.
-    ///
-    /// If it cannot be registered, this is logged, and the device is dropped.
     ///
     /// # Errors
     ///

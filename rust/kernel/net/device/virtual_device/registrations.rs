@@ -8,9 +8,8 @@
 //! unloaded, or could not be initialised. That is after the module's last function has returned,
 //! and before its memory is freed.
 //!
-//! To register a device, or to unregister it, takes RTNL, and waits for callbacks. Safe code can
-//! have a device made or dropped in any of them, with RTNL held or waited for. So both are left to
-//! a work item, for which the notifier alone waits: before a module is in use, and before it goes.
+//! The list is not locked while a device is registered or unregistered. Both take RTNL and call the
+//! driver, which may make or drop other devices meanwhile.
 
 use crate::{
     bindings,
@@ -27,9 +26,11 @@ use crate::{
     time::{
         delay::fsleep,
         Delta, //
-    },
-    types::Opaque, //
+    }, //
 };
+
+#[cfg(CONFIG_MODULES)]
+use crate::types::Opaque;
 
 /// A network device, which is unregistered when this is dropped.
 ///
@@ -43,15 +44,12 @@ struct Entry {
     id: u64,
     /// The address of the module; zero for code that is built in.
     module: usize,
-    /// [`None`] while the work has it.
+    /// [`None`] while it is being registered, or unregistered.
     device: Option<KBox<dyn Registrable>>,
-    is_registered: bool,
-    /// The device is to be unregistered, or not to be registered.
-    has_ended: bool,
 }
 
 struct List {
-    /// The oldest one first. Only the work removes entries, when their device is gone.
+    /// The oldest one first. An entry is removed when its device is gone.
     entries: KVec<Entry>,
     /// That of the newest entry. Numbers are not used again.
     last_id: u64,
@@ -76,16 +74,6 @@ fn prepare() {
     if STATE.cmpxchg(NEW, BEING_PREPARED, Relaxed).is_ok() {
         // SAFETY: No other caller gets here.
         unsafe { BY_MODULE.init() };
-        // SAFETY: As above. The work is static, as are the key and the name.
-        unsafe {
-            bindings::init_work_with_key(
-                WORK.as_raw(),
-                Some(Work::run),
-                false,
-                WORK_NAME.as_char_ptr(),
-                crate::static_lock_class!().as_ptr(),
-            )
-        };
         #[cfg(CONFIG_MODULES)]
         // SAFETY: The notifier is static, and is registered once: this does not fail.
         unsafe {
@@ -98,148 +86,75 @@ fn prepare() {
     }
 }
 
-/// Has `device` registered soon, until the module goes, or [`end`] is called with the number that
-/// this returns.
+/// Registers `device`, until the module goes, or [`end`] is called with the number that this
+/// returns.
 ///
-/// Process context, also with RTNL.
+/// Process context, without RTNL.
 #[inline(never)]
-pub(super) fn add(module: &ThisModule, device: KBox<dyn Registrable>) -> Result<u64> {
+pub(super) fn add(module: &ThisModule, mut device: KBox<dyn Registrable>) -> Result<u64> {
     prepare();
 
-    // In case of an error, it is unlocked before the device is dropped.
-    let mut list = BY_MODULE.lock();
-    // The notifier ends entries after the state has changed, with the list locked.
-    if is_going(module) {
-        return Err(ENODEV);
-    }
-    list.entries.reserve(1, GFP_KERNEL)?;
-    list.last_id += 1;
+    let id = {
+        let mut list = BY_MODULE.lock();
+        // The notifier looks for entries after the state has changed, with the list locked.
+        if is_going(module) {
+            return Err(ENODEV);
+        }
+        list.entries.reserve(1, GFP_KERNEL)?;
+        list.last_id += 1;
 
-    let id = list.last_id;
-    // There is room.
-    let _ = list.entries.push_within_capacity(Entry {
-        id,
-        module: module.as_ptr().addr(),
-        device: Some(device),
-        is_registered: false,
-        has_ended: false,
-    });
-    WORK.queue();
-    Ok(id)
+        let id = list.last_id;
+        // There is room.
+        let _ = list.entries.push_within_capacity(Entry {
+            id,
+            module: module.as_ptr().addr(),
+            device: None,
+        });
+        id
+    };
+    let result = device.register().map(|()| id);
+
+    if result.is_ok() {
+        let mut list = BY_MODULE.lock();
+        // Nothing else removes it.
+        if let Some(entry) = list.entries.iter_mut().find(|entry| entry.id == id) {
+            entry.device = Some(device);
+        }
+    } else {
+        // The module's code is in use until then.
+        drop(device);
+        remove(id);
+    }
+    result
 }
 
-/// Has the device of that number unregistered soon.
+/// Unregisters the device of that number, unless its module has gone.
 ///
-/// Process context, also with RTNL.
+/// Process context, without RTNL.
 #[inline(never)]
 pub(super) fn end(id: u64) {
-    end_all(|entry| entry.id == id);
+    end_newest(|entry| entry.id == id);
 }
 
-/// Has devices unregistered soon. Returns whether there are any, also if that has begun before.
-fn end_all(is_wanted: impl Fn(&Entry) -> bool) -> bool {
-    let mut list = BY_MODULE.lock();
-    let mut any = false;
-
-    for entry in list.entries.iter_mut().filter(|entry| is_wanted(entry)) {
-        entry.has_ended = true;
-        any = true;
-    }
-    if any {
-        WORK.queue();
-    }
-    any
-}
-
-/// Takes the device of an entry for which there is something to do: the newest one of those that
-/// have ended, as later devices may rely on earlier ones, else the oldest one of those that are
-/// new. Returns its number, and whether it has ended.
-fn take_next() -> Option<(u64, KBox<dyn Registrable>, bool)> {
-    let mut list = BY_MODULE.lock();
-    let entries = &mut list.entries;
-
-    let ended = |entry: &Entry| entry.device.is_some() && entry.has_ended;
-    let new = |entry: &Entry| entry.device.is_some() && !entry.is_registered;
-    let index = match entries.iter().rposition(ended) {
-        Some(index) => index,
-        None => entries.iter().position(new)?,
-    };
-    let entry = entries.get_mut(index)?;
-    Some((entry.id, entry.device.take()?, entry.has_ended))
-}
-
-/// Puts back a device that was registered, or removes the entry of one that is gone.
-fn put_back(id: u64, device: Option<KBox<dyn Registrable>>) {
-    let mut list = BY_MODULE.lock();
-    let Some(index) = list.entries.iter().position(|entry| entry.id == id) else {
-        return;
+/// Unregisters the newest device of those that are wanted, as later ones may rely on it. Returns
+/// whether there was one.
+fn end_newest(is_wanted: impl Fn(&Entry) -> bool) -> bool {
+    let newest = BY_MODULE.lock().entries.iter_mut().rev().find_map(|entry| {
+        let device = is_wanted(entry).then(|| entry.device.take())??;
+        Some((entry.id, device))
+    });
+    let Some((id, device)) = newest else {
+        return false;
     };
 
-    if device.is_none() {
-        let _ = list.entries.remove(index);
-    } else if let Some(entry) = list.entries.get_mut(index) {
-        entry.device = device;
-        entry.is_registered = true;
-    }
+    drop(device);
+    remove(id);
+    true
 }
 
-/// The name of a lock class of lockdep.
-static WORK_NAME: &CStr = c"net::device::VirtualDevice";
-
-/// The work that registers and unregisters devices.
-struct Work(Opaque<bindings::work_struct>);
-
-// SAFETY: Only C accesses the contents, which takes care of concurrency itself.
-unsafe impl Sync for Work {}
-
-static WORK: Work = Work(Opaque::uninit());
-
-impl Work {
-    fn as_raw(&self) -> *mut bindings::work_struct {
-        self.0.get()
-    }
-
-    /// Has it run after this. [`prepare`] was called.
-    fn queue(&self) {
-        // SAFETY: The work was initialised, and is static.
-        unsafe {
-            bindings::queue_work_on(
-                bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
-                bindings::system_dfl_wq,
-                self.as_raw(),
-            )
-        };
-    }
-
-    /// # Safety
-    ///
-    /// To be called by the workqueue.
-    unsafe extern "C" fn run(_work: *mut bindings::work_struct) {
-        // The list is not locked meanwhile: a driver may make or drop other devices.
-        while let Some((id, mut device, has_ended)) = take_next() {
-            if has_ended {
-                drop(device);
-                put_back(id, None);
-                continue;
-            }
-            match device.register() {
-                Ok(()) => put_back(id, Some(device)),
-                Err(error) => {
-                    pr_err!("cannot register a virtual network device: {error:?}\n");
-                    drop(device);
-                    put_back(id, None);
-                }
-            }
-        }
-    }
-}
-
-/// Waits until all devices are registered or unregistered that were to be before. Process context,
-/// without RTNL. [`prepare`] was called.
-#[cfg(CONFIG_MODULES)]
-pub(super) fn flush() {
-    // SAFETY: The work was initialised, and is static.
-    unsafe { bindings::flush_work(WORK.as_raw()) };
+/// Removes the entry of a device that is gone.
+fn remove(id: u64) {
+    BY_MODULE.lock().entries.retain(|entry| entry.id != id);
 }
 
 /// Whether a module is being unloaded, or could not be initialised.
@@ -256,8 +171,7 @@ fn is_going(module: &ThisModule) -> bool {
     return !module.is_null();
 }
 
-/// Waits until the devices of a module that is ready for use are registered, and until those are
-/// unregistered that a module has left behind.
+/// Unregisters the devices that a module has left behind.
 #[cfg(CONFIG_MODULES)]
 #[repr(transparent)]
 pub(super) struct Notifier(Opaque<bindings::notifier_block>);
@@ -289,18 +203,18 @@ impl Notifier {
         module: *mut c_void,
     ) -> c_int {
         let is_its = |entry: &Entry| entry.module == module.addr();
-        // The work waits for RTNL, and its holder may wait for a module to be loaded, as `macsec`
-        // does for a cipher. So those without virtual devices do not wait for the work.
-        let must_wait = match c_uint::try_from(state) {
-            Ok(bindings::module_state_MODULE_STATE_LIVE) => {
-                BY_MODULE.lock().entries.iter().any(is_its)
-            }
-            Ok(bindings::module_state_MODULE_STATE_GOING) => end_all(is_its),
-            _ => false,
-        };
 
-        if must_wait {
-            flush();
+        // Not for others: RTNL's holder may wait for a module to be loaded, as `macsec` does for a
+        // cipher.
+        //
+        // CAST: This is how C passes it.
+        if state == bindings::module_state_MODULE_STATE_GOING as c_ulong {
+            while BY_MODULE.lock().entries.iter().any(is_its) {
+                // Another task may be about to unregister the last one.
+                if !end_newest(is_its) {
+                    fsleep(Delta::from_millis(1));
+                }
+            }
         }
         // CAST: It is zero.
         bindings::NOTIFY_DONE as c_int
