@@ -17,10 +17,7 @@ use crate::{
     types::Opaque, //
 };
 
-use core::{
-    ffi::c_int,
-    ptr, //
-};
+use core::marker::PhantomData;
 
 /// The names of lock classes, at one address for all drivers: lockdep compares names by address.
 static CHECK_UPS: &CStr = c"net::device::CheckUps";
@@ -29,80 +26,41 @@ static CHECK_UPS_TIMER: &CStr = c"net::device::CheckUps_timer";
 /// Milliseconds between two check-ups.
 const PERIOD_MS: u32 = 1_000;
 
-/// The check-ups of a device, from creation until this is dropped, which waits for the last one.
-///
-/// # Invariants
-///
-/// `shared` is valid, and its device is up.
-#[pin_data(PinnedDrop)]
-pub(super) struct CheckUps<T: Driver> {
-    #[pin]
-    work: Opaque<bindings::delayed_work>,
-    shared: *const Shared<T>,
-}
+/// The work that checks up a device. A device has one, which is queued while it is up.
+pub(super) struct CheckUps<T>(PhantomData<T>);
 
 impl<T: Driver> CheckUps<T> {
-    /// Starts check-ups of `shared`.
-    ///
-    /// # Safety
-    ///
-    /// The result must be dropped before the device goes down.
-    pub(super) unsafe fn start(shared: &Shared<T>) -> Result<Pin<KBox<Self>>> {
-        // INVARIANT: By the safety requirements.
-        let this = KBox::pin_init(
-            pin_init!(Self {
-                work <- Opaque::ffi_init(|work: *mut bindings::delayed_work| {
-                    // SAFETY: `work` is valid for writing, and pinned. The keys and names are
-                    // static.
-                    unsafe {
-                        bindings::init_work_with_key(
-                            &raw mut (*work).work,
-                            Some(Self::run),
-                            false,
-                            CHECK_UPS.as_char_ptr(),
-                            crate::static_lock_class!().as_ptr(),
-                        );
-                        bindings::timer_init_key(
-                            &raw mut (*work).timer,
-                            Some(bindings::delayed_work_timer_fn),
-                            bindings::TIMER_IRQSAFE,
-                            CHECK_UPS_TIMER.as_char_ptr(),
-                            crate::static_lock_class!().as_ptr(),
-                        );
-                    }
-                }),
-                shared: ptr::from_ref(shared),
-            }),
-            GFP_KERNEL,
-        )?;
-
-        this.queue();
-        Ok(this)
-    }
-
-    fn queue(&self) {
-        // SAFETY: The work is initialized, and is cancelled before it goes away.
-        unsafe {
-            bindings::queue_delayed_work_on(
-                bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
-                bindings::system_dfl_wq,
-                self.work.get(),
-                msecs_to_jiffies(PERIOD_MS),
-            )
-        };
+    pub(super) fn init() -> impl PinInit<Opaque<bindings::delayed_work>> {
+        Opaque::ffi_init(|work: *mut bindings::delayed_work| {
+            // SAFETY: `work` is valid for writing, and pinned. The keys and names are static.
+            unsafe {
+                bindings::init_work_with_key(
+                    &raw mut (*work).work,
+                    Some(Self::run),
+                    false,
+                    CHECK_UPS.as_char_ptr(),
+                    crate::static_lock_class!().as_ptr(),
+                );
+                bindings::timer_init_key(
+                    &raw mut (*work).timer,
+                    Some(bindings::delayed_work_timer_fn),
+                    bindings::TIMER_IRQSAFE,
+                    CHECK_UPS_TIMER.as_char_ptr(),
+                    crate::static_lock_class!().as_ptr(),
+                );
+            }
+        })
     }
 
     /// # Safety
     ///
-    /// `work` must be that of a [`CheckUps`].
+    /// `work` must be that of a `Shared<T>`, which is up.
     unsafe extern "C" fn run(work: *mut bindings::work_struct) {
         // SAFETY: By the safety requirements.
         let work = unsafe { crate::container_of!(work, bindings::delayed_work, work) };
         let work = Opaque::cast_from(work);
-        // SAFETY: As above; dropping it waits for us.
-        let this = unsafe { &*crate::container_of!(work, Self, work) };
-        // SAFETY: By the type invariants.
-        let shared = unsafe { &*this.shared };
+        // SAFETY: As above; before the device goes down, the work is cancelled.
+        let shared = unsafe { &*crate::container_of!(work, Shared<T>, check_ups) };
 
         if T::HAS_CHECK_UP && T::check_up(shared.data(), shared.dev()) == CheckUp::Restart {
             shared.schedule_restart();
@@ -110,14 +68,32 @@ impl<T: Driver> CheckUps<T> {
             // second restart, of a device that is well by then.
             return;
         }
-        this.queue();
+        // SAFETY: The work is not cancelled yet, or cannot be queued by itself any more.
+        unsafe { shared.queue_check_up() };
     }
 }
 
-#[pinned_drop]
-impl<T: Driver> PinnedDrop for CheckUps<T> {
-    fn drop(self: Pin<&mut Self>) {
+impl<T: Driver> Shared<T> {
+    /// Has the device checked up in a while, and again and again.
+    ///
+    /// # Safety
+    ///
+    /// To be followed by [`Self::end_check_ups`] before the device goes down.
+    pub(super) unsafe fn queue_check_up(&self) {
+        // SAFETY: The work is initialized, and is cancelled before it goes away.
+        unsafe {
+            bindings::queue_delayed_work_on(
+                bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
+                bindings::system_dfl_wq,
+                self.check_ups.get(),
+                msecs_to_jiffies(PERIOD_MS),
+            )
+        };
+    }
+
+    /// Ends check-ups, and waits for the last one.
+    pub(super) fn end_check_ups(&self) {
         // SAFETY: The work is initialized. This keeps it from being queued again by itself.
-        unsafe { bindings::cancel_delayed_work_sync(self.work.get()) };
+        unsafe { bindings::cancel_delayed_work_sync(self.check_ups.get()) };
     }
 }

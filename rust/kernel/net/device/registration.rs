@@ -7,6 +7,7 @@ use super::{
         BusDevice,
         Parent, //
     },
+    checkup::CheckUps,
     early::Early,
     ethtool::table::Ethtool,
     info::{
@@ -181,6 +182,7 @@ impl<T: Driver> Registration<T> {
                 rings: RingLens::at_first(T::OPS.rings),
             }),
             restart <- Restart::<T>::init(),
+            check_ups <- CheckUps::<T>::init(),
             data <- data,
             leftovers: Leftovers::new()?,
         }? Error);

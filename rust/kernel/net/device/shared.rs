@@ -64,6 +64,8 @@ pub(super) struct Shared<T: Driver> {
     #[pin]
     pub(super) restart: Opaque<bindings::work_struct>,
     #[pin]
+    pub(super) check_ups: Opaque<bindings::delayed_work>,
+    #[pin]
     pub(super) data: T::Data<'static>,
     /// Objects of vectors that have gone away. Last, since the driver's data has handles to them.
     pub(super) leftovers: Arc<Leftovers>,

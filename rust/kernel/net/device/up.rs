@@ -4,7 +4,6 @@
 
 use super::{
     attributes::Attributes,
-    checkup::CheckUps,
     driver::{
         Opening,
         OpeningFor, //
@@ -82,7 +81,6 @@ pub(super) enum Reach {
 /// - If `enabled`, NAPI is enabled in all vectors, else in none.
 /// - If `installed`, the producers have been moved to the slots.
 pub(super) struct Up<T: Driver> {
-    check_ups: Option<Pin<KBox<CheckUps<T>>>>,
     pub(super) made: Vectors<T::Poller<'static>, T::Tx<'static>>,
     enabled: bool,
     installed: bool,
@@ -110,7 +108,6 @@ impl<T: Driver> Up<T> {
     fn empty() -> Self {
         // INVARIANT: There are no vectors.
         Self {
-            check_ups: None,
             made: Vectors::new(),
             enabled: false,
             installed: false,
@@ -204,8 +201,8 @@ impl<T: Driver> Up<T> {
 
         T::start(shared.data(), shared.dev(), locks)?;
         if T::HAS_CHECK_UP {
-            // SAFETY: `end()` drops it first of all.
-            self.check_ups = Some(unsafe { CheckUps::start(shared)? });
+            // SAFETY: `end()` does that first of all.
+            unsafe { shared.queue_check_up() };
         }
 
         for vector in &self.made.vectors {
@@ -245,7 +242,7 @@ impl<T: Driver> Up<T> {
     ) -> Option<Self> {
         let dev = shared.dev();
 
-        drop(self.check_ups.take());
+        shared.end_check_ups();
         if let Some(event) = self.made.event.take() {
             // SAFETY: That is the cookie for which `start()` requests it.
             unsafe { event.free(cookie(shared)) };
