@@ -111,10 +111,8 @@ use core::num::NonZero;
 
 mod complete;
 mod descriptors;
-mod finish;
 mod keeper;
 mod record;
-mod ring;
 mod submit;
 mod tests;
 mod timestamp_tests;
@@ -125,12 +123,6 @@ pub use complete::{
     TxConsumer, //
 };
 pub use descriptors::Descriptors;
-pub use ring::{
-    ring,
-    TxCompletion,
-    TxFormat,
-    TxRing, //
-};
 pub use submit::{
     Entry,
     Refusal,
@@ -159,14 +151,28 @@ impl Limits {
     /// fit goes back, packet by packet, and is dequeued again. So there must be room for a list of
     /// small packets then, or in a short ring for a part of it.
     pub const fn stop_below(self, len: usize, more: bool) -> usize {
-        stop_below(self.descriptors, len, more)
+        if more {
+            self.descriptors
+        } else {
+            self.descriptors.saturating_add(self.list(len))
+        }
     }
 
-    /// The number of free descriptors at which a queue is woken that [`TxProducer::finish`] has
-    /// stopped, of a ring of `len`: there is room for two packets and a list, or in a short ring
-    /// for one and for half of the rest.
+    /// The number of free descriptors at which a queue is woken that was stopped by this, of a ring
+    /// of `len`: there is room for two packets and a list, or in a short ring for one and for half
+    /// of the rest.
     pub const fn wake_at(self, len: usize) -> usize {
-        wake_at(self.descriptors, len)
+        let packet = self.descriptors;
+
+        least(
+            packet.saturating_mul(2).saturating_add(self.list(len)),
+            packet.saturating_add(len) / 2,
+        )
+    }
+
+    /// The room for a list of small packets.
+    const fn list(self, len: usize) -> usize {
+        least(LIST, len.saturating_sub(self.descriptors) / 4)
     }
 }
 
@@ -180,25 +186,6 @@ const fn least(left: usize, right: usize) -> usize {
     } else {
         right
     }
-}
-
-const fn list(packet: usize, len: usize) -> usize {
-    least(LIST, len.saturating_sub(packet) / 4)
-}
-
-const fn stop_below(packet: usize, len: usize, more: bool) -> usize {
-    if more {
-        packet
-    } else {
-        packet.saturating_add(list(packet, len))
-    }
-}
-
-const fn wake_at(packet: usize, len: usize) -> usize {
-    least(
-        packet.saturating_mul(2).saturating_add(list(packet, len)),
-        packet.saturating_add(len) / 2,
-    )
 }
 
 /// Creates the two ends for a ring of `napi` with `len` descriptors.

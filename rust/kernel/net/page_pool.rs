@@ -59,7 +59,6 @@ use core::{
 mod buffer;
 mod frame;
 mod layout;
-mod receive;
 mod ring;
 
 use self::buffer::{
@@ -72,16 +71,8 @@ pub(super) use self::buffer::fill_new;
 
 pub use self::{
     buffer::CpuBuffer,
-    frame::{
-        Assembled,
-        Assembler, //
-    },
+    frame::Assembler,
     layout::Layout,
-    receive::{
-        FrameFormat,
-        FrameRing,
-        ReceivedFrames, //
-    },
     ring::{
         ChainFormat,
         ChainPolling,

@@ -7,23 +7,36 @@
 
 use kernel::{
     bitfield,
+    device::{
+        self,
+        Bound, //
+    },
     net::{
         device::{
+            Feature,
             RingRange,
             Rings, //
         },
         inflight::{
             self,
+            Completed,
+            Descriptors,
             Entry,
             Limits,
             Refusal,
             Refused,
             Segment,
-            TxFormat, //
+            Submitted,
+            TxConsumer,
+            TxProducer, //
+        },
+        napi::{
+            Napi,
+            Poll, //
         },
         page_pool::{
             self,
-            FrameFormat,
+            Assembler,
             Layout,
             RxFormat, //
         },
@@ -31,7 +44,14 @@ use kernel::{
             RingLen,
             Xmit, //
         },
-        rx_list::Protocol,
+        rx_list::{
+            Protocol,
+            RxList, //
+        },
+        skb_free::{
+            BulkStats,
+            SkbFreeList, //
+        },
         skbuff::{
             ChecksumKind,
             DropReason,
@@ -57,11 +77,6 @@ pub(crate) const RINGS: Rings = Rings::alike(RingRange {
     most: RingLen::of::<4096>(),
     at_first: RingLen::of::<256>(),
 });
-
-/// Number of receive buffers at hand: those of forwarded packets come back in batches.
-pub(crate) fn pool_pages(len: RingLen) -> u32 {
-    2 * len.get() as u32
-}
 
 /// Size of a receive buffer: the one that the card assumes unless told otherwise. A frame takes as
 /// many as it needs.
@@ -90,10 +105,32 @@ bitfield! {
     }
 }
 
+impl RxStatus {
+    /// Errors of the data, carrier, sequence, symbol, check sequence.
+    #[inline(always)]
+    fn is_damaged(self) -> bool {
+        self.into_raw() & 0x9700_0000 != 0
+    }
+
+    #[inline(always)]
+    fn is_verified(self) -> bool {
+        const ERRORS: u64 = RxStatus::L4E_MASK | RxStatus::IPE_MASK;
+
+        self.into_raw() & (Self::L4CS_MASK | ERRORS) == Self::L4CS_MASK
+    }
+
+    #[inline(always)]
+    fn protocol(self) -> Protocol {
+        if self.udp() {
+            Protocol::Udp
+        } else {
+            Protocol::Other
+        }
+    }
+}
+
 /// The card's receive descriptors.
 pub(crate) struct RxDescriptor;
-
-pub(crate) type RxRing = page_pool::FrameRing<RxDescriptor>;
 
 impl RxFormat for RxDescriptor {
     const LAYOUT: Layout = match Layout::new(HEADROOM, BUFFER_LEN) {
@@ -109,32 +146,111 @@ impl RxFormat for RxDescriptor {
     }
 }
 
-impl FrameFormat for RxDescriptor {
-    #[inline(always)]
-    fn is_last(status: u64) -> bool {
-        RxStatus::from_raw(status).end()
+/// Frames that a poll has received.
+#[derive(Default)]
+pub(crate) struct Received {
+    pub(crate) packets: usize,
+    pub(crate) bytes: usize,
+    /// Damaged frames, and those that were lost for want of memory.
+    pub(crate) dropped: usize,
+    /// The ring has no more of them.
+    pub(crate) has_drained: bool,
+}
+
+/// The receive ring. Only the poll function uses it.
+pub(crate) struct RxRing {
+    pub(crate) ring: page_pool::RxRing<RxDescriptor>,
+    frames: Assembler,
+    /// Number of missing buffers from which on they are replaced: a batch is cheaper.
+    batch: usize,
+}
+
+impl RxRing {
+    /// Makes the ring, and fills it with buffers as far as there is memory.
+    pub(crate) fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self> {
+        // Buffers at hand: those of forwarded packets come back in batches.
+        let pages = 2 * len.get() as u32;
+
+        Ok(Self {
+            ring: page_pool::RxRing::new(dev, napi, len, pages)?,
+            frames: Assembler::new(),
+            batch: (len.get() / 4).clamp(1, 32),
+        })
     }
 
-    /// Errors of the data, carrier, sequence, symbol, check sequence.
-    #[inline(always)]
-    fn is_damaged(status: u64) -> bool {
-        status & 0x9700_0000 != 0
-    }
+    /// Puts frames on the list, as many as the budget allows.
+    // Not inlined: in a function of its own, the loop's variables stay in registers.
+    #[inline(never)]
+    pub(crate) fn receive(&mut self, cx: &Poll<'_>, list: &mut RxList<'_>) -> Received {
+        let mut sum = Received::default();
+        // With the feature off, the stack verifies checksums itself.
+        let trusted = cx.device().features().contains(Feature::RxChecksum);
+        let Ok(mut ring) = self.ring.poll(cx) else {
+            return sum;
+        };
 
-    #[inline(always)]
-    fn is_verified(status: u64) -> bool {
-        const ERRORS: u64 = RxStatus::L4E_MASK | RxStatus::IPE_MASK;
+        while sum.packets < cx.budget().packets() {
+            let Some(done) = ring.next() else {
+                sum.has_drained = true;
+                break;
+            };
+            let status = RxStatus::from_raw(done.status);
+            let (is_last, good) = (status.end(), !status.is_damaged());
+            let verified = trusted && status.is_verified();
 
-        status & (RxStatus::L4CS_MASK | ERRORS) == RxStatus::L4CS_MASK
-    }
+            // Nearly all frames have one buffer and no error. There is no buffer if the length that
+            // the card has reported makes no sense.
+            let bytes = match done.buffer {
+                Some(buffer) if is_last && good && self.frames.is_between_frames() => {
+                    let len = usize::from(buffer.len());
 
-    #[inline(always)]
-    fn protocol(_info: u64, status: u64) -> Protocol {
-        if RxStatus::from_raw(status).udp() {
-            Protocol::Udp
-        } else {
-            Protocol::Other
+                    list.push_buffer(buffer, status.protocol(), verified);
+                    Some(len)
+                }
+                Some(buffer) => match self.frames.add(buffer, is_last) {
+                    Ok(Some(mut skb)) if good => {
+                        let len = skb.len() as usize;
+
+                        if verified {
+                            skb.set_checksum_verified();
+                        }
+                        list.push(skb, status.protocol());
+                        Some(len)
+                    }
+                    _ => None,
+                },
+                None => {
+                    self.frames.discard(is_last);
+                    None
+                }
+            };
+            match bytes {
+                Some(bytes) => {
+                    sum.packets += 1;
+                    sum.bytes += bytes;
+                }
+                // Else the frame goes on.
+                None => sum.dropped += usize::from(is_last),
+            }
         }
+        let lost = list.build();
+        sum.packets = sum.packets.saturating_sub(lost.frames);
+        sum.bytes = sum.bytes.saturating_sub(lost.bytes);
+        sum.dropped += lost.frames;
+        sum
+    }
+
+    /// Replaces used buffers if there are many, as far as there is memory. Returns whether the card
+    /// has enough to go on: if not, it may raise no interrupt.
+    #[inline]
+    pub(crate) fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>) -> bool {
+        if self.ring.missing() < self.batch {
+            return true;
+        }
+        if self.ring.refill(cx).is_ok_and(|added| added > 0) {
+            hw::rx_doorbell(bar, self.ring.tail());
+        }
+        self.ring.in_use() >= self.batch
     }
 }
 
@@ -216,38 +332,82 @@ pub(crate) fn can_insert_checksum(skb: &SkBuff) -> bool {
     !matches!(skb.partial_checksum().map(TxContext::new), Some(Err(_)))
 }
 
-/// The card's transmit descriptors.
-pub(crate) struct TxDescriptor;
-
-impl TxFormat for TxDescriptor {
-    /// The card can take longer segments, but they would delay others. A packet has a context, a
-    /// linear part and up to 17 fragments, and the longest is hardly longer than a segment.
-    const LIMITS: Limits = Limits {
-        segment_len: 0x2000,
-        descriptors: 24,
-    };
-
-    const DONE: u64 = TxWord::DONE_MASK;
-}
+/// The limits of the card. It can take longer segments, but they would delay others. A packet has a
+/// context, a linear part and up to 17 fragments, and the longest is hardly longer than a segment.
+const LIMITS: Limits = Limits {
+    segment_len: 0x2000,
+    descriptors: 24,
+};
 
 /// Minimum length of a packet; the card does not send shorter ones.
 const MIN_LEN: u32 = 17;
 
+/// Makes both ends of the transmit ring.
+pub(crate) fn transmit<'a>(
+    dev: &'a device::Device<Bound>,
+    napi: &Napi,
+    len: RingLen,
+) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
+    let desc = Descriptors::new(dev, napi, len)?;
+    let (producer, consumer) = inflight::pair(dev, napi, len, LIMITS)?;
+
+    Ok((
+        TxRing {
+            desc: desc.clone(),
+            producer,
+            context: None,
+        },
+        TxCompletion { desc, consumer },
+    ))
+}
+
 /// The completing end of the transmit ring, for the poll function.
-pub(crate) type TxCompletion<'a> = inflight::TxCompletion<'a, TxDescriptor>;
+pub(crate) struct TxCompletion<'a> {
+    desc: Descriptors<'a>,
+    consumer: TxConsumer<'a>,
+}
+
+impl TxCompletion<'_> {
+    /// Frees the packets that the card has sent, in bulk.
+    #[inline(never)]
+    pub(crate) fn complete(&mut self, cx: &Poll<'_>, freed: &BulkStats) -> Completed {
+        let desc = &self.desc;
+        let sent = {
+            // The end of this block frees the list.
+            let mut list = SkbFreeList::new(cx, freed);
+            self.consumer.complete(&mut list, desc.len(), |index| {
+                TxWord::from_raw(desc.status(index)).done()
+            })
+        };
+
+        cx.tx_queue().completed(
+            sent.packets,
+            sent.bytes,
+            || self.consumer.free(),
+            LIMITS.wake_at(desc.len()),
+        );
+        sent
+    }
+}
 
 /// The filling end, for the holder of the queue's lock.
 pub(crate) struct TxRing<'a> {
-    pub(crate) ring: inflight::TxRing<'a, TxDescriptor>,
+    desc: Descriptors<'a>,
+    producer: TxProducer<'a>,
     /// The context that the card has: packets with the same one need not repeat it.
-    pub(crate) context: Option<u64>,
+    context: Option<u64>,
 }
 
 impl TxRing<'_> {
+    /// The address of the ring for the card.
+    pub(crate) fn dma_address(&self) -> u64 {
+        self.desc.dma_address()
+    }
+
     /// Tells the card how far the ring is filled.
     #[inline]
     pub(crate) fn doorbell(&self, bar: &Bar0<'_>) {
-        hw::tx_doorbell(bar, self.ring.next_slot());
+        hw::tx_doorbell(bar, self.producer.next_slot());
     }
 
     /// Puts a packet into the ring, or drops it.
@@ -266,15 +426,15 @@ impl TxRing<'_> {
             return self.xmit_any(bar, queue, skb, more);
         }
 
-        match (self.ring).submit_one(skb, |segment| TxWord::legacy().of(segment)) {
+        let desc = &self.desc;
+        match self.producer.submit_one(skb, |index, segment| {
+            desc.write(index, TxWord::legacy().of(segment));
+        }) {
             Err(Refused {
                 reason: Refusal::Several,
                 skb,
             }) => self.xmit_any(bar, queue, skb, more),
-            // The doorbell is ordered after the writes to the descriptors.
-            submitted => {
-                (self.ring).finish(queue, submitted, more, |tail| hw::tx_doorbell(bar, tail))
-            }
+            submitted => self.finish(bar, queue, submitted, more),
         }
     }
 
@@ -287,16 +447,15 @@ impl TxRing<'_> {
         skb: TxSkBuff<'call>,
         more: bool,
     ) -> Xmit<'call> {
-        let doorbell = |tail| hw::tx_doorbell(bar, tail);
         let Ok(skb) = skb.pad_to(MIN_LEN) else {
-            return self.ring.finish_dropped(queue, more, doorbell);
+            return self.finish_dropped(bar, queue, more);
         };
         let context = match skb.partial_checksum().map(TxContext::new).transpose() {
             Ok(context) => context.map(TxContext::into_raw),
             // It was asked, see `can_insert_checksum()`.
             Err(_) => {
                 skb.drop_with(DropReason::NotSpecified);
-                return self.ring.finish_dropped(queue, more, doorbell);
+                return self.finish_dropped(bar, queue, more);
             }
         };
         let word = match context {
@@ -305,17 +464,89 @@ impl TxRing<'_> {
         };
         let contexts = usize::from(context.is_some() && context != self.context);
 
-        let submitted = self.ring.submit(skb, contexts, |entry| match entry {
-            Entry::Context(_) => {
-                let word = TxWord::zeroed().with_extended(true);
-                [context.unwrap_or(0), word.into_raw()]
-            }
-            Entry::Segment(segment) => word.of(segment),
+        let desc = &self.desc;
+        let submitted = self.producer.submit(skb, contexts, |index, entry| {
+            let words = match entry {
+                Entry::Context(_) => {
+                    let word = TxWord::zeroed().with_extended(true);
+                    [context.unwrap_or(0), word.into_raw()]
+                }
+                Entry::Segment(segment) => word.of(segment),
+            };
+            desc.write(index, words);
         });
         if contexts > 0 && submitted.is_ok() {
             self.context = context;
         }
-        self.ring.finish(queue, submitted, more, doorbell)
+        self.finish(bar, queue, submitted, more)
+    }
+
+    /// Accounts for a packet in the ring, stops the queue if there might be too little room for
+    /// those that follow, and rings the doorbell unless that can wait; or handles a refusal.
+    #[inline(always)]
+    fn finish<'call>(
+        &self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        submitted: Result<Submitted, Refused<TxSkBuff<'call>>>,
+        more: bool,
+    ) -> Xmit<'call> {
+        let submitted = match submitted {
+            Ok(submitted) => submitted,
+            Err(refused) => return self.refuse(bar, queue, refused, more),
+        };
+        let len = self.desc.len();
+        let stop = LIMITS.stop_below(len, more);
+
+        queue.stop_if_low(
+            || self.producer.free_or_enough(stop),
+            stop,
+            LIMITS.wake_at(len),
+        );
+        if queue.sent(submitted.bytes, more) {
+            // Ordered after the writes to the descriptors.
+            self.doorbell(bar);
+        }
+        Xmit::Taken
+    }
+
+    /// Rings the doorbell that earlier packets have left to one that was dropped.
+    #[cold]
+    fn finish_dropped<'call>(
+        &self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        more: bool,
+    ) -> Xmit<'call> {
+        if !more || queue.is_stopped() {
+            self.doorbell(bar);
+        }
+        Xmit::Taken
+    }
+
+    /// Returns a packet that does not fit to the stack, and drops any other.
+    #[cold]
+    fn refuse<'call>(
+        &self,
+        bar: &Bar0<'_>,
+        queue: &TxQueue<'_>,
+        Refused { reason, skb }: Refused<TxSkBuff<'call>>,
+        more: bool,
+    ) -> Xmit<'call> {
+        if reason != Refusal::Full {
+            skb.drop_with(DropReason::NotSpecified);
+            return self.finish_dropped(bar, queue, more);
+        }
+
+        // A safety net: the queue should have been stopped.
+        self.doorbell(bar);
+        let wake = LIMITS.wake_at(self.desc.len());
+        if queue.stop_if_low(|| self.producer.free(), wake, wake) {
+            return Xmit::Busy(skb);
+        }
+        // There is room by now, so the queue is not stopped: the stack would retry in a tight loop.
+        skb.drop_with(DropReason::FullRing);
+        Xmit::Taken
     }
 }
 
@@ -343,7 +574,7 @@ mod tests {
 
     #[test]
     fn checksums_count_if_all_are_right() {
-        let verified = RxDescriptor::is_verified;
+        let verified = |status| RxStatus::from_raw(status).is_verified();
 
         assert!(verified(0x23));
         assert!(!verified(0x03));

@@ -52,7 +52,6 @@ use kernel::{
             RxMode,
             Stats64, //
         },
-        inflight,
         napi::{
             Napi,
             Poll,
@@ -210,20 +209,19 @@ impl Driver for Nic {
         let mut place = None;
 
         let make_rings = |napi: &Napi| {
-            let rx = RxRing::new(dev, napi, lens.rx, ring::pool_pages(lens.rx))?;
-            let (ring, tx) = inflight::ring(dev, napi, lens.tx)?;
-            if is_up && rx.missing() > 0 {
+            let rx = RxRing::new(dev, napi, lens.rx)?;
+            let (ring, tx) = ring::transmit(dev, napi, lens.tx)?;
+            if is_up && rx.ring.missing() > 0 {
                 return Err(ENOMEM);
             }
 
             place = Some(hw::Place {
                 lens,
-                rx: rx.dma_address(napi)?,
+                rx: rx.ring.dma_address(napi)?,
                 tx: ring.dma_address(),
-                rx_tail: rx.tail(),
+                rx_tail: rx.ring.tail(),
             });
-            let context = None;
-            Ok((Poller { rx, tx }, TxRing { ring, context }))
+            Ok((Poller { rx, tx }, ring))
         };
         match data.interrupts {
             Interrupts::Several => {
@@ -291,7 +289,7 @@ impl Driver for Nic {
             .received(received.packets, received.bytes, received.dropped);
 
         // The card can fill its new buffers while the stack handles these frames.
-        let refilled = (poller.rx).refill(cx, |tail| hw::rx_doorbell(&data.bar, tail));
+        let refilled = poller.rx.refill(&data.bar, cx);
         list.deliver();
         if refilled && received.has_drained {
             Polled::Idle {

@@ -107,7 +107,7 @@ pub struct TxProducer<'a> {
     netdev: *mut bindings::net_device,
     records: Producer<Record<'a>>,
     segment_len: NonZero<u32>,
-    pub(super) max_descriptors: usize,
+    max_descriptors: usize,
     keeper: Option<ARef<Handled<Keeper>>>,
 }
 
@@ -179,12 +179,6 @@ impl<'a> TxProducer<'a> {
         self.records.free_seen().saturating_sub(1)
     }
 
-    /// Number of descriptors of the ring.
-    #[inline]
-    pub(super) fn capacity(&self) -> usize {
-        self.records.capacity()
-    }
-
     /// Returns the index of the descriptor that is used next.
     #[inline]
     pub fn next_slot(&self) -> usize {
@@ -204,7 +198,7 @@ impl<'a> TxProducer<'a> {
     /// unless the reason is [`Refusal::Mapping`]: then all mappings have been undone, and the next
     /// packet overwrites the descriptors that were written. The card does not know of them.
     #[inline]
-    pub fn submit<'call, P: Outgoing<'call>>(
+    pub fn submit<P: Outgoing>(
         &mut self,
         skb: P,
         contexts: usize,
@@ -232,7 +226,7 @@ impl<'a> TxProducer<'a> {
     /// As [`Self::submit`], and [`Refusal::Several`] if the packet is empty or takes more: pass it
     /// to [`Self::submit`].
     #[inline(always)]
-    pub fn submit_one<'call, P: Outgoing<'call>>(
+    pub fn submit_one<P: Outgoing>(
         &mut self,
         skb: P,
         emit: impl FnOnce(usize, Segment),
@@ -294,7 +288,7 @@ impl<'a> TxProducer<'a> {
 
     /// Puts a packet into flight that needs any number of descriptors.
     #[inline(never)]
-    fn submit_several<'call, P: Outgoing<'call>>(
+    fn submit_several<P: Outgoing>(
         &mut self,
         skb: P,
         contexts: usize,

@@ -3,7 +3,10 @@
 //! Frames that take more than one receive buffer.
 
 use super::CpuBuffer;
-use crate::net::skbuff::UniqueSkBuff;
+use crate::{
+    net::skbuff::UniqueSkBuff,
+    prelude::*, //
+};
 use core::mem;
 
 /// A frame whose last buffer has not arrived yet.
@@ -12,18 +15,7 @@ enum Frame {
     None,
     /// The buffers so far.
     Partial(UniqueSkBuff),
-    /// A buffer was lost, and with it the frame: its other buffers are dropped.
-    Lost,
-}
-
-/// The result of [`Assembler::add`].
-pub enum Assembled {
-    /// The frame has not ended.
-    Pending,
-    /// The frame is complete.
-    Whole(UniqueSkBuff),
-    /// The frame has ended, and was dropped: one of its buffers was lost, there was no memory, or
-    /// it had more buffers than an SKB has room for.
+    /// It is lost: its other buffers are dropped.
     Lost,
 }
 
@@ -37,17 +29,15 @@ pub enum Assembled {
 ///
 /// ```
 /// use kernel::net::page_pool::{
-///     Assembled,
 ///     Assembler,
 ///     CpuBuffer, //
 /// };
 ///
 /// /// Returns the number of bytes of a frame that ends with `buffer`.
-/// fn add(frames: &mut Assembler, buffer: Option<CpuBuffer<'_>>, is_last: bool) -> Option<u32> {
-///     match frames.add(buffer, is_last) {
-///         Assembled::Whole(skb) => Some(skb.len()),
-///         Assembled::Pending | Assembled::Lost => None,
-///     }
+/// fn add(frames: &mut Assembler, buffer: CpuBuffer<'_>, is_last: bool) -> Option<u32> {
+///     let frame = frames.add(buffer, is_last).ok()?;
+///
+///     frame.map(|skb| skb.len())
 /// }
 /// ```
 pub struct Assembler(Frame);
@@ -64,27 +54,36 @@ impl Assembler {
         matches!(self.0, Frame::None)
     }
 
-    /// Adds the next buffer, or notes that it was lost. `is_last` says that the frame ends with it.
+    /// Adds the next buffer. `is_last` says that the frame ends with it. Returns the frame if it
+    /// has ended, unless it was lost before.
+    ///
+    /// # Errors
+    ///
+    /// [`ENOMEM`] if there is no memory for the SKB, else as [`CpuBuffer::add_to`]. The frame is
+    /// lost: its other buffers are dropped.
     #[inline(never)]
-    pub fn add(&mut self, buffer: Option<CpuBuffer<'_>>, is_last: bool) -> Assembled {
-        let frame = match (mem::replace(&mut self.0, Frame::Lost), buffer) {
-            (Frame::None, Some(buffer)) => buffer.into_skb().map_or(Frame::Lost, Frame::Partial),
-            (Frame::Partial(mut skb), Some(buffer)) => match buffer.add_to(&mut skb) {
-                Ok(()) => Frame::Partial(skb),
-                Err(_) => Frame::Lost,
-            },
-            _ => Frame::Lost,
+    pub fn add(&mut self, buffer: CpuBuffer<'_>, is_last: bool) -> Result<Option<UniqueSkBuff>> {
+        let rest = if is_last { Frame::None } else { Frame::Lost };
+        let skb = match mem::replace(&mut self.0, rest) {
+            Frame::None => buffer.into_skb().ok_or(ENOMEM)?,
+            Frame::Partial(mut skb) => {
+                buffer.add_to(&mut skb)?;
+                skb
+            }
+            Frame::Lost => return Ok(None),
         };
 
-        if !is_last {
-            self.0 = frame;
-            return Assembled::Pending;
+        if is_last {
+            return Ok(Some(skb));
         }
-        self.0 = Frame::None;
-        match frame {
-            Frame::Partial(skb) => Assembled::Whole(skb),
-            Frame::None | Frame::Lost => Assembled::Lost,
-        }
+        self.0 = Frame::Partial(skb);
+        Ok(None)
+    }
+
+    /// Drops the frame that the next buffer belongs to, which was lost.
+    #[cold]
+    pub fn discard(&mut self, is_last: bool) {
+        self.0 = if is_last { Frame::None } else { Frame::Lost };
     }
 }
 

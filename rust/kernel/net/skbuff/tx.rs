@@ -118,14 +118,8 @@ impl From<TxSkBuff<'_>> for SkBuff {
     }
 }
 
-/// A packet that can be put into flight, during the call `'call` of [`Driver::start_xmit`] at
-/// least.
-///
-/// [`Driver::start_xmit`]: crate::net::device::Driver::start_xmit
-pub trait Outgoing<'call>: Sealed + Into<SkBuff> {
-    /// The answer that returns the packet to the stack, or the packet, if there is no way back.
-    fn give_back(self) -> Result<Xmit<'call>, SkBuff>;
-}
+/// A packet that can be put into flight.
+pub trait Outgoing: Sealed + Into<SkBuff> {}
 
 /// A packet, behind whatever wraps it. Only types of this module implement it, so the packet is
 /// always the one that [`Into::into`] makes.
@@ -148,16 +142,6 @@ impl Sealed for SkBuff {
     }
 }
 
-impl<'call> Outgoing<'call> for TxSkBuff<'call> {
-    #[inline]
-    fn give_back(self) -> Result<Xmit<'call>, SkBuff> {
-        Ok(Xmit::Busy(self))
-    }
-}
+impl Outgoing for TxSkBuff<'_> {}
 
-impl<'call> Outgoing<'call> for SkBuff {
-    #[inline]
-    fn give_back(self) -> Result<Xmit<'call>, SkBuff> {
-        Err(self)
-    }
-}
+impl Outgoing for SkBuff {}

@@ -8,8 +8,6 @@ pub(super) enum BufferKind {
     /// Two of them share a page.
     Half,
     Page,
-    /// A page for a frame, of which there are more than a budget.
-    Many,
     /// Pages of frames whose buffers take turns.
     Chained,
 }
@@ -40,19 +38,13 @@ mod imp {
             page_pool::{
                 ChainFormat,
                 ChainRing,
-                FrameFormat,
-                FrameRing,
                 Layout,
                 Link,
                 Piece,
                 RxFormat,
                 RxRing, //
             },
-            queue::RingLen,
-            rx_list::{
-                Protocol,
-                RxList, //
-            }, //
+            queue::RingLen, //
         },
         page::PAGE_SIZE,
         prelude::*,
@@ -90,24 +82,6 @@ mod imp {
     format!(Page, Layout::new(64, 3072));
     format!(Linked, Layout::new(64, 3072));
 
-    impl FrameFormat for Page {
-        fn is_last(_status: u64) -> bool {
-            true
-        }
-
-        fn is_damaged(_status: u64) -> bool {
-            false
-        }
-
-        fn is_verified(_status: u64) -> bool {
-            false
-        }
-
-        fn protocol(_info: u64, _status: u64) -> Protocol {
-            Protocol::Other
-        }
-    }
-
     const END: u64 = 1 << 1;
     /// In the first word: where the frame goes on is in the second one.
     const LINKED: u64 = 1 << 0;
@@ -133,7 +107,6 @@ mod imp {
         None,
         Half(RxRing<Half>),
         Page(RxRing<Page>),
-        Many(FrameRing<Page>),
         Chained(ChainRing<Linked>),
     }
 
@@ -151,9 +124,6 @@ mod imp {
                 Some(BufferKind::Page) => {
                     Self::Page(RxRing::new(dev, napi, RingLen::of::<16>(), 16)?)
                 }
-                Some(BufferKind::Many) => {
-                    Self::Many(FrameRing::new(dev, napi, RingLen::of::<128>(), 128)?)
-                }
                 Some(BufferKind::Chained) => {
                     Self::Chained(ChainRing::new(dev, napi, RingLen::of::<16>(), 16)?)
                 }
@@ -166,7 +136,7 @@ mod imp {
                 Self::Half(ring) => ring.rewind(napi),
                 Self::Page(ring) => ring.rewind(napi),
                 Self::Chained(ring) => ring.rewind(napi),
-                Self::None | Self::Many(_) => Ok(()),
+                Self::None => Ok(()),
             }
         }
 
@@ -177,7 +147,6 @@ mod imp {
                     Self::None => (),
                     Self::Half(ring) => check(ring, cx, 2)?,
                     Self::Page(ring) => check(ring, cx, 1)?,
-                    Self::Many(ring) => check_many(ring, cx)?,
                     Self::Chained(ring) => check_chained(ring, cx)?,
                 }
             }
@@ -253,32 +222,6 @@ mod imp {
         drop(skb);
 
         if ring.refill(cx)? == count {
-            Ok(())
-        } else {
-            Err(ENOBUFS)
-        }
-    }
-
-    /// Receives more frames than the budget: the ring says whether there are others.
-    fn check_many(frames: &mut FrameRing<Page>, cx: &Poll<'_>) -> Result {
-        const MORE: usize = 3;
-        let budget = cx.budget().packets();
-        let ring = &**frames;
-        let first = ring.tail() + 1;
-
-        for number in 0..budget + MORE {
-            ring.write_back(cx, first + number, [0, done(60)]);
-        }
-        for (packets, has_drained) in [(budget, false), (MORE, true), (0, true)] {
-            let mut list = RxList::new(cx);
-            let received = frames.receive(cx, &mut list);
-
-            list.deliver();
-            if (received.packets, received.has_drained) != (packets, has_drained) {
-                return Err(EBUSY);
-            }
-        }
-        if frames.refill(cx, |_| ()) {
             Ok(())
         } else {
             Err(ENOBUFS)
@@ -473,12 +416,6 @@ mod imp {
         #[test]
         fn a_page() -> Result {
             assert_eq!(receive(BufferKind::Page)?, (1, 0));
-            Ok(())
-        }
-
-        #[test]
-        fn a_ring_tells_whether_it_has_more() -> Result {
-            assert_eq!(receive(BufferKind::Many)?, (1, 0));
             Ok(())
         }
 

@@ -30,10 +30,8 @@ use crate::{
             Descriptors,
             Finished,
             Limits,
-            TxCompletion,
             TxConsumer,
-            TxFormat,
-            TxRing, //
+            TxProducer, //
         },
         napi::Napi,
         queue::RingLen,
@@ -47,16 +45,10 @@ use crate::{
     }, //
 };
 
-/// Descriptors of the modelled card.
-pub(super) struct Format;
-
-impl TxFormat for Format {
-    const LIMITS: Limits = Limits {
-        segment_len: 1024,
-        descriptors: 8,
-    };
-    const DONE: u64 = 1;
-}
+const LIMITS: Limits = Limits {
+    segment_len: 1024,
+    descriptors: 8,
+};
 
 const LEN: RingLen = RingLen::of::<16>();
 
@@ -65,11 +57,14 @@ pub(super) const DROP: u32 = 1;
 /// Keep a handle to its memory in the driver's data.
 pub(super) const KEEP: u32 = 2;
 
-type Ends<'a> = (TxRing<'a, Format>, TxCompletion<'a, Format>);
+type Ends<'a> = (Descriptors<'a>, TxProducer<'a>, TxConsumer<'a>);
 
 /// Makes a ring of `napi`.
 pub(super) fn make<'a>(dev: &'a device::Device<Bound>, napi: &Napi) -> Result<Ends<'a>> {
-    inflight::ring(dev, napi, LEN)
+    let desc = Descriptors::new(dev, napi, LEN)?;
+    let (producer, consumer) = inflight::pair(dev, napi, LEN, LIMITS)?;
+
+    Ok((desc, producer, consumer))
 }
 
 /// A handle in the driver's data.
@@ -232,7 +227,7 @@ mod cases {
                 &*(*queue).napi.cast::<Napi>(),
             )
         };
-        let (mut producer, consumer) = inflight::pair(dev, napi, LEN, Format::LIMITS)?;
+        let (mut producer, consumer) = inflight::pair(dev, napi, LEN, LIMITS)?;
         let skb = fixture::packet(GFP_KERNEL)?.into_raw();
 
         // SAFETY: The packet is valid, and both references are ours.
@@ -286,7 +281,7 @@ mod cases {
 
     #[test]
     fn packets_are_mapped_for_the_parent() -> Result {
-        let refusal = refusal(|dev, napi| inflight::pair(dev, napi, LEN, Format::LIMITS).err())?;
+        let refusal = refusal(|dev, napi| inflight::pair(dev, napi, LEN, LIMITS).err())?;
 
         assert_eq!(refusal, Some(EINVAL));
         Ok(())

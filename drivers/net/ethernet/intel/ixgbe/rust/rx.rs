@@ -20,7 +20,10 @@ use kernel::{
             Napi,
             Poll, //
         },
-        page_pool,
+        page_pool::{
+            self,
+            Assembler, //
+        },
         queue::RingLen,
         rx_list::RxList, //
     },
@@ -57,7 +60,6 @@ use self::{
         HEADER_LEN, //
     },
     frames::{
-        Frame,
         Wanted,
         Words, //
     },
@@ -331,7 +333,7 @@ impl<S: Source> Ring<S> {
 /// A ring whose frames have their buffers next to each other.
 pub(crate) struct Plain<F: Buffers> {
     ring: page_pool::RxRing<F>,
-    frame: Frame,
+    frames: Assembler,
 }
 
 impl<F: Buffers> Source for Plain<F> {
@@ -341,7 +343,7 @@ impl<F: Buffers> Source for Plain<F> {
     fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self> {
         Ok(Self {
             ring: page_pool::RxRing::new(dev, napi, len, pool_buffers(len))?,
-            frame: Frame::None,
+            frames: Assembler::new(),
         })
     }
 
@@ -352,7 +354,7 @@ impl<F: Buffers> Source for Plain<F> {
 
     fn rewind(&mut self, napi: &Napi) -> Result {
         // The rest of the frame is not to come.
-        self.frame = Frame::None;
+        self.frames = Assembler::new();
         self.ring.rewind(napi)
     }
 
@@ -397,7 +399,7 @@ impl<F: Buffers> Source for Plain<F> {
                     if words.status.is_ordinary()
                         && !words.info.has_hash()
                         && buffer.len() >= HEADER_LEN
-                        && matches!(self.frame, Frame::None) =>
+                        && self.frames.is_between_frames() =>
                 {
                     let verified = wanted.is_verified(words.status);
 
@@ -407,7 +409,8 @@ impl<F: Buffers> Source for Plain<F> {
                     list.push_buffer(buffer, words.info.protocol(), verified);
                 }
                 Some(buffer) => {
-                    let taken = self.frame.take(buffer, words, wanted, list, counters);
+                    let frames = &mut self.frames;
+                    let taken = frames::take(frames, buffer, words, wanted, list, counters);
                     if let Some((len, verified)) = taken {
                         left -= 1;
                         bytes += u64::from(len);
@@ -417,7 +420,7 @@ impl<F: Buffers> Source for Plain<F> {
                 // The buffer went back to the pool. Its frame is lost.
                 None => {
                     counters.rx_bad_descriptors.add(1);
-                    self.frame.discard(words.status);
+                    self.frames.discard(words.status.eop());
                 }
             }
         }

@@ -2,17 +2,23 @@
 
 //! Received frames that are not as most are.
 
-use kernel::net::{
-    device::{
-        Feature,
-        Features, //
+use kernel::{
+    net::{
+        device::{
+            Feature,
+            Features, //
+        },
+        page_pool::{
+            Assembler,
+            CpuBuffer, //
+        },
+        rx_list::{
+            RxList,
+            RxOffloads, //
+        },
+        skbuff::UniqueSkBuff, //
     },
-    page_pool::CpuBuffer,
-    rx_list::{
-        RxList,
-        RxOffloads, //
-    },
-    skbuff::UniqueSkBuff, //
+    prelude::*, //
 };
 
 use super::buffers::HEADER_LEN;
@@ -23,16 +29,6 @@ use crate::{
     },
     stats::PollCounters, //
 };
-
-/// A frame whose last buffer has not arrived yet.
-pub(super) enum Frame {
-    /// No frame is pending: the next buffer starts one.
-    None,
-    /// The buffers so far.
-    Partial(UniqueSkBuff),
-    /// The frame had an error: drop its remaining buffers.
-    Discard,
-}
 
 /// The words of a descriptor that the card has completed.
 #[derive(Clone, Copy)]
@@ -93,161 +89,126 @@ impl Wanted {
     }
 }
 
-impl Frame {
-    /// Takes a buffer that is not a frame as most are. Returns the length of the frame that it
-    /// completes, if that is received, and whether the card has verified its checksum.
-    // Not inlined: the way of other frames stays short.
-    #[inline(never)]
-    pub(super) fn take(
-        &mut self,
-        buffer: CpuBuffer<'_>,
-        words: Words,
-        wanted: Wanted,
-        list: &mut RxList<'_>,
-        counters: &PollCounters,
-    ) -> Option<(u32, bool)> {
-        let Words { status, info } = words;
-        let offloads = wanted.offloads(words);
+/// Takes a buffer that is not a frame as most are. Returns the length of the frame that it
+/// completes, if that is received, and whether the card has verified its checksum.
+// Not inlined: the way of other frames stays short.
+#[inline(never)]
+pub(super) fn take(
+    frames: &mut Assembler,
+    buffer: CpuBuffer<'_>,
+    words: Words,
+    wanted: Wanted,
+    list: &mut RxList<'_>,
+    counters: &PollCounters,
+) -> Option<(u32, bool)> {
+    let Words { status, info } = words;
+    let offloads = wanted.offloads(words);
 
-        if status.is_whole_and_good() && buffer.len() >= HEADER_LEN && matches!(self, Self::None) {
-            let len = buffer.len();
-            let verified = wanted.is_verified(status);
-            list.push_buffer_with(buffer, info.protocol(), verified, offloads);
-            return Some((len.into(), verified));
-        }
-
-        let mut skb = self.assemble(buffer, status, counters)?;
-        let len = skb.len();
-        offloads.apply(&mut skb);
-        let trusted = wanted.checksum != 0;
-        let verified = Self::receive(skb, status, info, list, counters, trusted)?;
-        Some((len, verified))
+    if status.is_whole_and_good() && buffer.len() >= HEADER_LEN && frames.is_between_frames() {
+        let len = buffer.len();
+        let verified = wanted.is_verified(status);
+        list.push_buffer_with(buffer, info.protocol(), verified, offloads);
+        return Some((len.into(), verified));
     }
 
-    /// Adds a buffer to the current frame, and returns the frame when it is complete.
-    #[inline(never)]
-    fn assemble(
-        &mut self,
-        buffer: CpuBuffer<'_>,
-        status: RxStatus,
-        counters: &PollCounters,
-    ) -> Option<UniqueSkBuff> {
-        let frame = match core::mem::replace(self, Self::Discard) {
-            // The card fills a buffer before it uses the next one, so a whole header must be here.
-            Self::None if buffer.len() < HEADER_LEN => {
-                counters.rx_bad_descriptors.add(1);
-                Self::Discard
-            }
-            Self::None => match buffer.into_skb() {
-                Some(skb) => Self::Partial(skb),
-                None => {
-                    counters.rx_no_skb.add(1);
-                    Self::Discard
-                }
-            },
-            Self::Partial(mut skb) => {
-                if buffer.add_to(&mut skb).is_ok() {
-                    Self::Partial(skb)
-                } else {
-                    // More buffers than the largest frame needs.
-                    counters.rx_bad_descriptors.add(1);
-                    Self::Discard
-                }
-            }
-            Self::Discard => Self::Discard,
-        };
-
-        if !status.eop() {
-            *self = frame;
-            return None;
-        }
-
-        *self = Self::None;
-        match frame {
-            Self::Partial(skb) => Some(skb),
-            Self::None | Self::Discard => None,
-        }
-    }
-
-    /// Drops the current frame, including its buffers still to come.
-    #[cold]
-    pub(super) fn discard(&mut self, status: RxStatus) {
-        *self = if status.eop() {
-            Self::None
-        } else {
-            Self::Discard
-        };
-    }
-
-    /// Takes a frame that the card may have joined of `packets` ones. Returns as [`Self::take`].
-    #[inline(never)]
-    pub(super) fn take_joined(
-        mut skb: UniqueSkBuff,
-        packets: u32,
-        words: Words,
-        wanted: Wanted,
-        list: &mut RxList<'_>,
-        counters: &PollCounters,
-    ) -> Option<(u32, bool)> {
-        let Words { status, info } = words;
-        let len = skb.len();
-
-        if skb.head_len() < HEADER_LEN.into() || skb.set_joined(packets).is_err() {
-            counters.rx_bad_descriptors.add(1);
-            return None;
-        }
-        wanted.offloads(words).apply(&mut skb);
-        let trusted = wanted.checksum != 0;
-        let verified = Self::receive(skb, status, info, list, counters, trusted)?;
-
-        if packets > 1 {
-            counters.rx_lro_segments.add(packets.into());
-            counters.rx_lro_packets.add(1);
-        }
-        Some((len, verified))
-    }
-
-    /// Hands a complete frame to the stack. Returns whether the card verified its checksum, or
-    /// [`None`] if the frame was damaged and dropped.
-    #[inline(never)]
-    fn receive(
-        mut skb: UniqueSkBuff,
-        status: RxStatus,
-        info: RxInfo,
-        list: &mut RxList<'_>,
-        counters: &PollCounters,
-        trusted: bool,
-    ) -> Option<bool> {
-        if status.rxe() {
-            counters.rx_frame_errors.add(1);
-            return None;
-        }
-
-        let mut verified = false;
-        match Checksum::of(status) {
-            _ if !trusted => (),
-            Checksum::Unknown => (),
-            Checksum::Good => {
-                skb.set_checksum_verified();
-                verified = true;
-            }
-            Checksum::Bad => Self::bad_checksum(info, counters),
-        }
-
-        list.push(skb, info.protocol());
-        Some(verified)
-    }
-
-    /// Counts a bad checksum. The stack checks it again, and drops the frame.
-    #[cold]
-    fn bad_checksum(info: RxInfo, counters: &PollCounters) {
-        // The card reports UDP without a checksum as a checksum error.
-        if !info.udp() {
-            counters.rx_csum_errors.add(1);
-        }
-    }
+    let mut skb = assemble(frames, buffer, status, counters)?;
+    let len = skb.len();
+    offloads.apply(&mut skb);
+    let trusted = wanted.checksum != 0;
+    let verified = receive(skb, status, info, list, counters, trusted)?;
+    Some((len, verified))
 }
 
+/// Adds a buffer to the current frame, and returns the frame when it is complete.
+#[inline(never)]
+fn assemble(
+    frames: &mut Assembler,
+    buffer: CpuBuffer<'_>,
+    status: RxStatus,
+    counters: &PollCounters,
+) -> Option<UniqueSkBuff> {
+    // The card fills a buffer before it uses the next one, so a whole header must be here.
+    if frames.is_between_frames() && buffer.len() < HEADER_LEN {
+        counters.rx_bad_descriptors.add(1);
+        frames.discard(status.eop());
+        return None;
+    }
+    match frames.add(buffer, status.eop()) {
+        Ok(frame) => return frame,
+        Err(error) if error == ENOMEM => counters.rx_no_skb.add(1),
+        // More buffers than the largest frame needs.
+        Err(_) => counters.rx_bad_descriptors.add(1),
+    }
+    None
+}
+
+/// Takes a frame that the card may have joined of `packets` ones. Returns as [`take`].
+#[inline(never)]
+pub(super) fn take_joined(
+    mut skb: UniqueSkBuff,
+    packets: u32,
+    words: Words,
+    wanted: Wanted,
+    list: &mut RxList<'_>,
+    counters: &PollCounters,
+) -> Option<(u32, bool)> {
+    let Words { status, info } = words;
+    let len = skb.len();
+
+    if skb.head_len() < HEADER_LEN.into() || skb.set_joined(packets).is_err() {
+        counters.rx_bad_descriptors.add(1);
+        return None;
+    }
+    wanted.offloads(words).apply(&mut skb);
+    let trusted = wanted.checksum != 0;
+    let verified = receive(skb, status, info, list, counters, trusted)?;
+
+    if packets > 1 {
+        counters.rx_lro_segments.add(packets.into());
+        counters.rx_lro_packets.add(1);
+    }
+    Some((len, verified))
+}
+
+/// Hands a complete frame to the stack. Returns whether the card verified its checksum, or
+/// [`None`] if the frame was damaged and dropped.
+#[inline(never)]
+fn receive(
+    mut skb: UniqueSkBuff,
+    status: RxStatus,
+    info: RxInfo,
+    list: &mut RxList<'_>,
+    counters: &PollCounters,
+    trusted: bool,
+) -> Option<bool> {
+    if status.rxe() {
+        counters.rx_frame_errors.add(1);
+        return None;
+    }
+
+    let mut verified = false;
+    match Checksum::of(status) {
+        _ if !trusted => (),
+        Checksum::Unknown => (),
+        Checksum::Good => {
+            skb.set_checksum_verified();
+            verified = true;
+        }
+        Checksum::Bad => bad_checksum(info, counters),
+    }
+
+    list.push(skb, info.protocol());
+    Some(verified)
+}
+
+/// Counts a bad checksum. The stack checks it again, and drops the frame.
+#[cold]
+fn bad_checksum(info: RxInfo, counters: &PollCounters) {
+    // The card reports UDP without a checksum as a checksum error.
+    if !info.udp() {
+        counters.rx_csum_errors.add(1);
+    }
+}
 /// The card's verdict on the checksums of a frame.
 enum Checksum {
     /// The card did not check all of them.

@@ -34,7 +34,7 @@ use super::{
         HEADER_LEN, //
     },
     frames::{
-        Frame,
+        self,
         Wanted,
         Words, //
     },
@@ -147,5 +147,5 @@ fn take(
         counters.rx_no_skb.add(1);
         return None;
     };
-    Frame::take_joined(skb, packets, words, wanted, list, counters)
+    frames::take_joined(skb, packets, words, wanted, list, counters)
 }
