@@ -82,27 +82,24 @@ mod cases {
 
     impl Queue {
         /// To apply a decision takes so long, from the time at which that may end.
-        fn slow(mode: PeriodMode, takes: Delta) -> Result<Self> {
+        fn slow(takes: Delta) -> Result<Self> {
             let log = Log::new()?;
 
             log.usecs
-                .store(mode.default_moderation().usecs.into(), Relaxed);
+                .store(Moderation::default_of_dim().usecs.into(), Relaxed);
             Ok(Self {
-                dim: Dim::new(
-                    mode,
-                    Target {
-                        log: log.clone(),
-                        takes,
-                    },
-                )?,
+                dim: Dim::new(Target {
+                    log: log.clone(),
+                    takes,
+                })?,
                 log,
                 interrupts: 0,
                 bytes: 0,
             })
         }
 
-        fn new(mode: PeriodMode) -> Result<Self> {
-            let queue = Self::slow(mode, Delta::from_millis(0))?;
+        fn new() -> Result<Self> {
+            let queue = Self::slow(Delta::from_millis(0))?;
 
             queue.log.ends.complete_all();
             Ok(queue)
@@ -151,22 +148,16 @@ mod cases {
         }
     }
 
-    const RX: PeriodMode = PeriodMode::Cqe;
-
     #[test]
-    fn each_mode_has_its_default() {
-        let default = |mode: PeriodMode| {
-            let Moderation { usecs, pkts } = mode.default_moderation();
-            (usecs, pkts)
-        };
+    fn there_is_a_default() {
+        let Moderation { usecs, pkts } = Moderation::default_of_dim();
 
-        assert_eq!(default(RX), (8, 128));
-        assert_eq!(default(PeriodMode::Eqe), (8, 256));
+        assert_eq!((usecs, pkts), (8, 128));
     }
 
     #[test]
     fn a_load_that_grows_gets_the_longest_time() -> Result {
-        let mut queue = Queue::new(RX)?;
+        let mut queue = Queue::new()?;
 
         // It tries the shorter one first.
         assert_eq!(
@@ -178,19 +169,8 @@ mod cases {
     }
 
     #[test]
-    fn each_mode_has_its_table() -> Result {
-        let mut queue = Queue::new(PeriodMode::Eqe)?;
-
-        assert_eq!(
-            queue.settings([1, 2, 4, 8, 16, 32].map(|load| load * 10_000)),
-            [1, 1, 8, 64, 128, 256]
-        );
-        Ok(())
-    }
-
-    #[test]
     fn a_step_that_costs_bytes_is_taken_back() -> Result {
-        let mut queue = Queue::new(RX)?;
+        let mut queue = Queue::new()?;
 
         assert_eq!(
             queue.settings([1, 2, 4, 8, 4, 8].map(|load| load * 10_000)),
@@ -201,7 +181,7 @@ mod cases {
 
     #[test]
     fn nothing_is_decided_before_64_interrupts() -> Result {
-        let mut queue = Queue::new(RX)?;
+        let mut queue = Queue::new()?;
         // It wraps.
         let first = u32::MAX - 31;
 
@@ -218,7 +198,7 @@ mod cases {
 
     #[test]
     fn nothing_is_measured_until_a_decision_is_applied() -> Result {
-        let mut queue = Queue::slow(RX, Delta::from_millis(0))?;
+        let mut queue = Queue::slow(Delta::from_millis(0))?;
 
         queue.load(10_000);
         queue.log.begins.wait_for_completion();
@@ -238,7 +218,7 @@ mod cases {
 
     #[test]
     fn a_drop_waits_for_a_decision_that_is_being_applied() -> Result {
-        let mut queue = Queue::slow(RX, Delta::from_millis(10))?;
+        let mut queue = Queue::slow(Delta::from_millis(10))?;
 
         queue.load(10_000);
         queue.log.begins.wait_for_completion();
@@ -252,7 +232,7 @@ mod cases {
     #[test]
     fn no_decision_is_applied_after_the_drop() -> Result {
         for _ in 0..100 {
-            let mut queue = Queue::new(RX)?;
+            let mut queue = Queue::new()?;
 
             queue.load(10_000);
             drop(queue.dim);

@@ -13,8 +13,7 @@ use kernel::{
         dim::{
             Dim,
             Moderate,
-            Moderation,
-            PeriodMode, //
+            Moderation, //
         },
         napi::Poll, //
     },
@@ -48,10 +47,6 @@ const MIN_JOINING_INTERVAL: u16 = 4;
 /// The same in µs.
 pub(crate) const MIN_JOINING_USECS: u32 = 2 * MIN_JOINING_INTERVAL as u32;
 
-/// The intervals of a vector that adapts. Those of the other mode are up to 256 µs, in which
-/// frames of 600 bytes fill a ring of 512 descriptors.
-const MODE: PeriodMode = PeriodMode::Cqe;
-
 /// The interval for a decision. The card does not count packets.
 fn interval(decision: Moderation) -> u16 {
     decision.usecs.div_ceil(2).max(MIN_JOINING_INTERVAL)
@@ -77,11 +72,11 @@ pub(crate) struct PairModeration {
 impl PairModeration {
     /// Starts with the interval that [`Setting::apply`] sets.
     pub(crate) fn new(pair: Pair) -> Result<Self> {
-        let first = interval(MODE.default_moderation());
+        let first = interval(Moderation::default_of_dim());
 
         Ok(Self {
             pair,
-            dim: Dim::new(MODE, Decided(Atomic::new(first.into())))?,
+            dim: Dim::new(Decided(Atomic::new(first.into())))?,
             interval: None,
         })
     }
@@ -135,7 +130,7 @@ impl Setting {
     /// The default: it adapts.
     pub(crate) fn new() -> Self {
         Self {
-            interval: Atomic::new(interval(MODE.default_moderation()).into()),
+            interval: Atomic::new(interval(Moderation::default_of_dim()).into()),
             adaptive: Atomic::new(true),
         }
     }
@@ -172,7 +167,7 @@ impl Setting {
 
     /// Passes the setting to the card: the fixed interval, or the one that each vector begins with.
     pub(crate) fn apply(&self, bar: &Bar0<'_>, pairs: u16) {
-        let first = || interval(MODE.default_moderation());
+        let first = || interval(Moderation::default_of_dim());
 
         for pair in Pair::first(pairs) {
             set(bar, pair, self.fixed().unwrap_or_else(first));
