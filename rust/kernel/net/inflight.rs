@@ -132,6 +132,7 @@ pub use submit::{
     TxProducer, //
 };
 
+use keeper::Keeper;
 use record::Record;
 
 /// The limits of a card.
@@ -210,20 +211,21 @@ pub fn pair<'a>(
     // SAFETY: The instance has been added to a device. The producer is part of what the driver
     // keeps of that device: there is no other place in which a driver can keep a value whose
     // lifetime it does not know, see [`Driver`](super::device::Driver). All of this is dropped
-    // before the network device is freed.
-    let (mut producer, mut consumer) = unsafe { pair_of(dev, (*napi.as_raw()).dev, len, limits) }?;
-    // SAFETY: The parent is bound until the instance has dropped its objects.
-    let keeper = unsafe { producer.keep(napi) }?;
-    consumer.set_keeper(keeper);
-    Ok((producer, consumer))
+    // before the network device is freed. The parent is bound until the instance has dropped its
+    // objects.
+    unsafe { pair_of(dev, (*napi.as_raw()).dev, Some(napi), len, limits) }
 }
 
+/// Makes the two ends of a ring, whose packets `napi` keeps if there is one.
+///
 /// # Safety
 ///
-/// `netdev` must be null, or a valid network device that outlives the producer.
+/// `netdev` must be null, or a valid network device that outlives the producer. `dev` must be bound
+/// until `napi` has dropped its objects.
 unsafe fn pair_of<'a>(
     dev: &'a Device<Bound>,
     netdev: *mut bindings::net_device,
+    napi: Option<&Napi>,
     len: RingLen,
     limits: Limits,
 ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
@@ -234,7 +236,22 @@ unsafe fn pair_of<'a>(
 
     let (producer, consumer) = alf_queue::spsc::<Record<'a>>(len.get(), GFP_KERNEL)?;
     // SAFETY: By the safety requirements.
-    let producer =
-        unsafe { TxProducer::new(dev, netdev, producer, segment_len, limits.descriptors) };
-    Ok((producer, TxConsumer::new(consumer)))
+    let attach = |napi| unsafe { Keeper::attach(napi, &producer) };
+    let keeper = napi.map(attach).transpose()?;
+
+    // INVARIANT: By the safety requirements.
+    Ok((
+        TxProducer {
+            dev,
+            netdev,
+            records: producer,
+            segment_len,
+            max_descriptors: limits.descriptors,
+            _keeper: keeper.clone(),
+        },
+        TxConsumer {
+            records: consumer,
+            keeper,
+        },
+    ))
 }

@@ -44,21 +44,10 @@ pub struct Finished {
 /// It belongs to the poll function of a queue vector.
 pub struct TxConsumer<'a> {
     pub(super) records: Consumer<Record<'a>>,
-    keeper: Option<ARef<Handled<Keeper>>>,
+    pub(super) keeper: Option<ARef<Handled<Keeper>>>,
 }
 
-impl<'a> TxConsumer<'a> {
-    pub(super) fn new(records: Consumer<Record<'a>>) -> Self {
-        Self {
-            records,
-            keeper: None,
-        }
-    }
-
-    pub(super) fn set_keeper(&mut self, keeper: ARef<Handled<Keeper>>) {
-        self.keeper = Some(keeper);
-    }
-
+impl TxConsumer<'_> {
     /// Returns the number of free descriptors. The other end may have used some already.
     #[inline]
     pub fn free(&self) -> usize {

@@ -15,10 +15,7 @@ use crate::{
         Device, //
     },
     net::{
-        napi::{
-            Handled,
-            Napi, //
-        },
+        napi::Handled,
         queue::bus_address, //
     },
     prelude::*,
@@ -103,12 +100,12 @@ pub struct Refused<P = SkBuff> {
 ///
 /// `netdev` is null, or a valid network device: the one of the queue.
 pub struct TxProducer<'a> {
-    dev: &'a Device<Bound>,
-    netdev: *mut bindings::net_device,
-    records: Producer<Record<'a>>,
-    segment_len: NonZero<u32>,
-    max_descriptors: usize,
-    keeper: Option<ARef<Handled<Keeper>>>,
+    pub(super) dev: &'a Device<Bound>,
+    pub(super) netdev: *mut bindings::net_device,
+    pub(super) records: Producer<Record<'a>>,
+    pub(super) segment_len: NonZero<u32>,
+    pub(super) max_descriptors: usize,
+    pub(super) _keeper: Option<ARef<Handled<Keeper>>>,
 }
 
 // SAFETY: `netdev` can be used by any thread, and the rest is `Send`.
@@ -118,40 +115,6 @@ unsafe impl<'a> Send for TxProducer<'a> where Producer<Record<'a>>: Send {}
 unsafe impl<'a> Sync for TxProducer<'a> where Producer<Record<'a>>: Sync {}
 
 impl<'a> TxProducer<'a> {
-    /// # Safety
-    ///
-    /// `netdev` must be null, or a valid network device that outlives the producer.
-    pub(super) unsafe fn new(
-        dev: &'a Device<Bound>,
-        netdev: *mut bindings::net_device,
-        records: Producer<Record<'a>>,
-        segment_len: NonZero<u32>,
-        max_descriptors: usize,
-    ) -> Self {
-        // INVARIANT: By the safety requirements.
-        Self {
-            dev,
-            netdev,
-            records,
-            segment_len,
-            max_descriptors,
-            keeper: None,
-        }
-    }
-
-    /// Has an instance keep the packets, see [`Keeper::attach`].
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    pub(super) unsafe fn keep(&mut self, napi: &Napi) -> Result<ARef<Handled<Keeper>>> {
-        // SAFETY: By the safety requirements.
-        let keeper = unsafe { Keeper::attach(napi, &self.records) }?;
-
-        self.keeper = Some(keeper.clone());
-        Ok(keeper)
-    }
-
     /// Returns the number of free descriptors. It may have grown already.
     ///
     /// This reads the position of the other end; prefer [`Self::free_or_enough`] where that costs
@@ -233,26 +196,17 @@ impl<'a> TxProducer<'a> {
     ) -> Result<Submitted, Refused<P>> {
         let len = skb.as_skb().len();
         if is_nonlinear(skb.as_skb()) || len == 0 || len > self.segment_len.get() {
-            return Err(Refused {
-                reason: Refusal::Several,
-                skb,
-            });
+            return refuse(Refusal::Several, skb);
         }
         // One descriptor stays unused.
         let Some(mut batch) = self.records.reserve(2) else {
-            return Err(Refused {
-                reason: Refusal::Full,
-                skb,
-            });
+            return refuse(Refusal::Full, skb);
         };
         // SAFETY: The record owns the packet from here on.
         let Some(mut record) = (unsafe { Record::map_head(self.dev, skb.as_skb()) }) else {
             // Nothing has been written that a drop would have to take back.
             core::mem::forget(batch);
-            return Err(Refused {
-                reason: Refusal::Mapping,
-                skb,
-            });
+            return refuse(Refusal::Mapping, skb);
         };
 
         let skb: SkBuff = skb.into();
@@ -296,27 +250,11 @@ impl<'a> TxProducer<'a> {
     ) -> Result<Submitted, Refused<P>> {
         let descriptors = match self.descriptors_of(skb.as_skb(), contexts) {
             Ok(descriptors) => descriptors,
-            Err(reason) => return Err(Refused { reason, skb }),
+            Err(reason) => return refuse(reason, skb),
         };
-        if self.free_or_enough(descriptors) < descriptors {
-            return Err(Refused {
-                reason: Refusal::Full,
-                skb,
-            });
-        }
-        // The check above has left room for one more than that.
-        let Some(mut batch) = self.records.reserve(descriptors) else {
-            return Err(Refused {
-                reason: Refusal::Full,
-                skb,
-            });
-        };
-
-        let Ok(count) = u16::try_from(descriptors) else {
-            return Err(Refused {
-                reason: Refusal::TooManySegments,
-                skb,
-            });
+        // One descriptor stays unused.
+        let Some(mut batch) = self.records.reserve(descriptors.saturating_add(1)) else {
+            return refuse(Refusal::Full, skb);
         };
 
         for nth in 0..contexts {
@@ -334,10 +272,7 @@ impl<'a> TxProducer<'a> {
         if mapper.map(skb.as_skb(), emit).is_none() {
             // This drops the records and with them their mappings, while the packet exists.
             drop(mapper);
-            return Err(Refused {
-                reason: Refusal::Mapping,
-                skb,
-            });
+            return refuse(Refusal::Mapping, skb);
         }
 
         let Mapper {
@@ -347,7 +282,9 @@ impl<'a> TxProducer<'a> {
         // SAFETY: By the type invariants; the packet is transmitted now.
         unsafe { skb.take_tx_timestamp(self.netdev) };
         if let Some(first) = batch.get_mut(0) {
-            first.descriptors = count;
+            // CAST: It is less than the length of the ring, which has no more than
+            // [`RingLen::MAX`](crate::net::queue::RingLen::MAX).
+            first.descriptors = descriptors as u16;
         }
         if let Some(last) = batch.get_mut(descriptors.wrapping_sub(1)) {
             last.skb = Some(skb);
@@ -400,6 +337,12 @@ impl<'a> TxProducer<'a> {
             len.div_ceil(self.segment_len.get()) as usize
         }
     }
+}
+
+/// Returns a packet with the reason.
+#[inline(always)]
+fn refuse<P, R>(reason: Refusal, skb: P) -> Result<R, Refused<P>> {
+    Err(Refused { reason, skb })
 }
 
 /// Whether a packet has data behind its linear part.

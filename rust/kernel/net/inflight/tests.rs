@@ -72,7 +72,7 @@ pub(super) mod cases {
         let len = RingLen::new(descriptors).ok_or(EINVAL)?;
 
         // SAFETY: There is no network device.
-        unsafe { pair_of(dev, core::ptr::null_mut(), len, limits) }
+        unsafe { pair_of(dev, core::ptr::null_mut(), None, len, limits) }
     }
 
     fn linear(len: usize) -> Result<SkBuff> {

@@ -112,7 +112,7 @@ mod cases {
         for (netdev, number) in [(ptr::null_mut(), 0), (&raw mut *sending, 78)] {
             let len = RingLen::of::<8>();
             // SAFETY: The device outlives the producer.
-            let (mut tx, _rx) = unsafe { pair_of(parent.device(), netdev, len, LIMITS)? };
+            let (mut tx, _rx) = unsafe { pair_of(parent.device(), netdev, None, len, LIMITS)? };
 
             assert!(socket.reported().is_none());
             let skb = socket.packet(&raw mut *former)?;
