@@ -136,12 +136,11 @@ impl Drop for Owned {
 ///
 /// # Invariants
 ///
-/// `pool` was created for the NAPI instance that has or had the identity `napi`, and buffers of
-/// `layout`, and is valid as long as the instance has that identity and has not been deleted.
+/// `pool` was created for the NAPI instance that has or had the identity `napi`, and is valid as
+/// long as the instance has that identity and has not been deleted.
 struct PagePool {
     pool: NonNull<bindings::page_pool>,
     napi: napi::Id,
-    layout: Layout,
 }
 
 // SAFETY: As for `Owned`.
@@ -203,17 +202,23 @@ impl PagePool {
         napi.attach(Arc::new(owned, GFP_KERNEL)?)?;
 
         // INVARIANT: `napi` owns the pool.
-        Ok(Self {
-            pool,
-            napi: id,
-            layout,
-        })
+        Ok(Self { pool, napi: id })
     }
 
-    /// Starts to allocate buffers from the poll function.
-    ///
-    /// Returns [`EINVAL`] if `poll` is not that of the instance that this pool was made for, and
-    /// [`EBUSY`] if this is netpoll, which may have interrupted an access to the pool.
+    /// Whether `poll` is that of the instance that this pool was made for: if not, the result is
+    /// [`EINVAL`], and [`EBUSY`] if this is netpoll.
+    #[inline]
+    fn check(&self, poll: &napi::Poll<'_>) -> Result {
+        if self.napi != poll.napi().id() {
+            return Err(EINVAL);
+        }
+        if poll.is_netpoll() {
+            return Err(EBUSY);
+        }
+        Ok(())
+    }
+
+    /// Starts to allocate buffers from the poll function, see [`Self::check`].
     ///
     /// # Safety
     ///
@@ -224,36 +229,25 @@ impl PagePool {
         poll: &'a napi::Poll<'_>,
         layout: Layout,
     ) -> Result<Allocator<'a>> {
-        if self.napi != poll.napi().id() {
-            return Err(EINVAL);
-        }
-        if poll.is_netpoll() {
-            return Err(EBUSY);
-        }
+        self.check(poll)?;
 
         // INVARIANT: The instance is polled here and now. The layout is that of the pool.
         Ok(Allocator { pool: self, layout })
     }
 
-    /// Starts to take back buffers that the device is done with, from the poll function.
+    /// Starts to take back buffers that the device is done with, from the poll function, see
+    /// [`Self::check`].
     ///
-    /// `layout` must be that of the pool. If it is a constant of the driver, it need not be loaded
-    /// for each buffer.
+    /// # Safety
     ///
-    /// Returns [`EINVAL`] if the layout differs, or if `poll` is not that of the instance that this
-    /// pool was made for, and [`EBUSY`] if this is netpoll.
+    /// As for [`Self::allocator`].
     #[inline]
-    fn receiver<'a, 'p>(
+    unsafe fn receiver<'a, 'p>(
         &'a mut self,
         poll: &'p napi::Poll<'_>,
         layout: Layout,
     ) -> Result<Receiver<'a, 'p>> {
-        if self.napi != poll.napi().id() || self.layout != layout {
-            return Err(EINVAL);
-        }
-        if poll.is_netpoll() {
-            return Err(EBUSY);
-        }
+        self.check(poll)?;
 
         // SAFETY: The instance is polled here and now, so the pool is alive.
         let sync = unsafe {
@@ -261,8 +255,8 @@ impl PagePool {
 
             (*pool).dma_sync_for_cpu() && bindings::dma_dev_need_sync((*pool).p.dev)
         };
-        // INVARIANT: The instance is polled. No other page of the pool is mapped meanwhile, since
-        // that takes an allocator.
+        // INVARIANT: The instance is polled, and the layout is that of the pool. No other page of
+        // the pool is mapped meanwhile, since that takes an allocator.
         Ok(Receiver {
             pool: self,
             layout,

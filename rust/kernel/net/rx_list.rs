@@ -237,26 +237,30 @@ impl<'a> RxList<'a> {
     fn push_prepared(&mut self, skb: UniqueSkBuff, protocol: Protocol) {
         if self.goes_to_gro(protocol) {
             self.push_to_gro(skb);
+        } else if ablation::is_off!(lists) {
+            self.receive_alone(skb);
         } else {
-            self.append(skb);
+            self.link(skb);
         }
+    }
+
+    #[inline(always)]
+    fn link(&mut self, skb: UniqueSkBuff) {
+        let node = SkBuff::from(skb).into_raw().as_ptr().cast();
+
+        // SAFETY: The packet is ours, and not on a list.
+        unsafe { self.append(node, node, 1) };
     }
 
     /// Puts a received Ethernet frame that is in one buffer of a page pool on the list, without
     /// copying.
     ///
-    /// `verified` means that the card has verified the checksum of the transport layer. A frame
-    /// that is shorter than its header is dropped. The SKB is built later, see [`Self::build`].
+    /// `verified` means that the card has verified the checksum of the transport layer, and
+    /// `offloads` are other results of its work. A frame that is shorter than its header is
+    /// dropped. The SKB is built later, see [`Self::build`].
     #[cfg(CONFIG_PAGE_POOL)]
     #[inline(always)]
-    pub fn push_buffer(&mut self, buffer: CpuBuffer<'_>, protocol: Protocol, verified: bool) {
-        self.push_buffer_with(buffer, protocol, verified, RxOffloads::default());
-    }
-
-    /// As [`Self::push_buffer`], with other results of the card's work.
-    #[cfg(CONFIG_PAGE_POOL)]
-    #[inline(always)]
-    pub fn push_buffer_with(
+    pub fn push_buffer(
         &mut self,
         buffer: CpuBuffer<'_>,
         protocol: Protocol,
@@ -379,19 +383,8 @@ impl<'a> RxList<'a> {
             unsafe { self.pass_each(head.next, end) };
             return;
         }
-        // SAFETY: The ends of a list that is not empty are not null. By the type invariants,
-        // `last` is the last packet if there is a first one.
-        unsafe {
-            (*head.next).prev = self.last;
-            if self.first.is_some() {
-                (*self.last).next = head.next;
-            } else {
-                self.first = NonNull::new(head.next);
-            }
-        }
-        // INVARIANT: `built` more packets are linked, and owned by the list.
-        self.last = head.prev;
-        self.len += built;
+        // SAFETY: These are the ends of a list of `built` new packets.
+        unsafe { self.append(head.next, head.prev, built) };
     }
 
     /// Drops staged frames.
@@ -452,33 +445,32 @@ impl<'a> RxList<'a> {
         }
     }
 
-    /// Puts a packet on the list that is ready for the stack.
+    /// Appends packets that are ready for the stack.
+    ///
+    /// # Safety
+    ///
+    /// `len` packets from `first` to `last` must be linked in both directions, and owned by the
+    /// caller, who gives them up.
     #[inline(always)]
-    fn append(&mut self, skb: UniqueSkBuff) {
-        if ablation::is_off!(lists) {
-            self.receive_alone(skb);
-        } else {
-            self.link(skb);
-        }
-    }
-
-    #[inline(always)]
-    fn link(&mut self, skb: UniqueSkBuff) {
-        let node = SkBuff::from(skb).into_raw().cast::<bindings::list_head>();
-
-        // SAFETY: The packet is ours, and not on a list. By the type invariants, so is `last`, if
-        // there is a first packet.
+    unsafe fn append(
+        &mut self,
+        first: *mut bindings::list_head,
+        last: *mut bindings::list_head,
+        len: u32,
+    ) {
+        // SAFETY: By the safety requirements, and by the type invariants `last` is the last packet
+        // if there is a first one.
         unsafe {
-            (*node.as_ptr()).prev = self.last;
+            (*first).prev = self.last;
             if self.first.is_some() {
-                (*self.last).next = node.as_ptr();
+                (*self.last).next = first;
             } else {
-                self.first = Some(node);
+                self.first = NonNull::new(first);
             }
         }
-        // INVARIANT: One more packet is linked, and owned by the list.
-        self.last = node.as_ptr();
-        self.len += 1;
+        // INVARIANT: More packets are linked, and owned by the list.
+        self.last = last;
+        self.len += len;
     }
 
     /// Passes a packet to GRO, behind those on the list.

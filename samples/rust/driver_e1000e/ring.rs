@@ -46,7 +46,8 @@ use kernel::{
         },
         rx_list::{
             Protocol,
-            RxList, //
+            RxList,
+            RxOffloads, //
         },
         skb_free::{
             BulkStats,
@@ -204,7 +205,12 @@ impl RxRing {
                 Some(buffer) if is_last && good && self.frames.is_between_frames() => {
                     let len = usize::from(buffer.len());
 
-                    list.push_buffer(buffer, status.protocol(), verified);
+                    list.push_buffer(
+                        buffer,
+                        status.protocol(),
+                        verified,
+                        RxOffloads::default(),
+                    );
                     Some(len)
                 }
                 Some(buffer) => match self.frames.add(buffer, is_last) {

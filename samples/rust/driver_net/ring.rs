@@ -38,7 +38,8 @@ use kernel::{
         },
         rx_list::{
             Protocol,
-            RxList, //
+            RxList,
+            RxOffloads, //
         },
         skb_free::{
             BulkStats,
@@ -179,7 +180,7 @@ impl RxRing {
             }
             received.packets += 1;
             received.bytes += usize::from(buffer.len());
-            list.push_buffer(buffer, Protocol::Other, false);
+            list.push_buffer(buffer, Protocol::Other, false, RxOffloads::default());
         }
 
         // Frames that there is no memory for.

@@ -178,7 +178,8 @@ impl Slots {
 ///     },
 ///     rx_list::{
 ///         Protocol,
-///         RxList, //
+///         RxList,
+///         RxOffloads, //
 ///     }, //
 /// };
 ///
@@ -206,7 +207,7 @@ impl Slots {
 ///             break;
 ///         };
 ///         if let Some(buffer) = done.buffer {
-///             list.push_buffer(buffer, Protocol::Other, false);
+///             list.push_buffer(buffer, Protocol::Other, false, RxOffloads::default());
 ///             received += 1;
 ///         }
 ///     }
@@ -457,7 +458,8 @@ impl<F: RxFormat> RxRing<F> {
     /// this is netpoll.
     #[inline]
     pub fn poll<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<Polling<'a, 'p, F>> {
-        let receiver = self.pool.receiver(cx, F::LAYOUT)?;
+        // SAFETY: By the type invariants, the pool has this layout.
+        let receiver = unsafe { self.pool.receiver(cx, F::LAYOUT)? };
 
         // INVARIANT: The instance is being polled, longer than `'p`. The handle is borrowed
         // exclusively, and by the type invariants there is no other.

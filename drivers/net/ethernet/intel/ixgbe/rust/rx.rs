@@ -25,7 +25,10 @@ use kernel::{
             Assembler, //
         },
         queue::RingLen,
-        rx_list::RxList, //
+        rx_list::{
+            RxList,
+            RxOffloads, //
+        }, //
     },
     num::Bounded,
     prelude::*,
@@ -406,7 +409,12 @@ impl<F: Buffers> Source for Plain<F> {
                     left -= 1;
                     bytes += u64::from(buffer.len());
                     unverified += u64::from(!verified);
-                    list.push_buffer(buffer, words.info.protocol(), verified);
+                    list.push_buffer(
+                        buffer,
+                        words.info.protocol(),
+                        verified,
+                        RxOffloads::default(),
+                    );
                 }
                 Some(buffer) => {
                     let frames = &mut self.frames;

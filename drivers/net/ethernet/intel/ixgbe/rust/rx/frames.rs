@@ -107,7 +107,7 @@ pub(super) fn take(
     if status.is_whole_and_good() && buffer.len() >= HEADER_LEN && frames.is_between_frames() {
         let len = buffer.len();
         let verified = wanted.is_verified(status);
-        list.push_buffer_with(buffer, info.protocol(), verified, offloads);
+        list.push_buffer(buffer, info.protocol(), verified, offloads);
         return Some((len.into(), verified));
     }
 

@@ -131,7 +131,7 @@ fn take(
         {
             let (len, verified) = (buffer.len(), wanted.is_verified(status));
 
-            list.push_buffer_with(buffer, info.protocol(), verified, wanted.offloads(words));
+            list.push_buffer(buffer, info.protocol(), verified, wanted.offloads(words));
             return Some((len.into(), verified));
         }
         Piece::Single(buffer) => (buffer.into_skb(), info.packets()),
