@@ -166,7 +166,7 @@ impl Filter {
         }
         if !packets.destination.is_any()
             || !packets.vlan_protocol.is_any()
-            || !packets.user_data.is_any()
+            || !packets.user_data.iter().all(Masked::is_any)
         {
             return Err("of Ethernet, the card compares the VLAN tag only");
         }
@@ -393,7 +393,7 @@ mod tests {
         vlan_tag: Masked::ANY,
         vlan_protocol: Masked::ANY,
         destination: Masked::ANY,
-        user_data: Masked::ANY,
+        user_data: [Masked::ANY; 2],
     };
 
     fn to_port(protocol: PortProtocol, port: u16, mask: u16) -> FlowMatch {
@@ -474,13 +474,9 @@ mod tests {
             |packets| packets.destination = Masked::new([2; 6], [0xff; 6])
         ));
         assert!(!with(
-            |packets| packets.user_data = Masked::new([1; 8], [1; 8])
+            |packets| packets.user_data[1] = Masked::new([1; 4], [1; 4])
         ));
-        assert!(!with(|packets| packets.packets = FlowPackets::Ethernet {
-            source: Masked::ANY,
-            destination: Masked::ANY,
-            protocol: Masked::ANY,
-        }));
+        assert!(!with(|packets| packets.packets = FlowPackets::Other));
         assert!(Filter::new(&to_port(PortProtocol::Sctp, 9, 0)).is_err());
     }
 }

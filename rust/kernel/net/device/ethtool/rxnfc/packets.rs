@@ -89,15 +89,6 @@ pub enum FlowTransport {
 /// Packets of a network protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowPackets {
-    /// Any, by the Ethernet header.
-    Ethernet {
-        /// The source address.
-        source: Masked<6>,
-        /// The destination address.
-        destination: Masked<6>,
-        /// The protocol.
-        protocol: Masked<2>,
-    },
     /// IPv4.
     Ipv4 {
         /// The source address.
@@ -109,17 +100,8 @@ pub enum FlowPackets {
         /// The headers after it.
         transport: FlowTransport,
     },
-    /// IPv6.
-    Ipv6 {
-        /// The source address.
-        source: Masked<16>,
-        /// The destination address.
-        destination: Masked<16>,
-        /// The traffic class.
-        service: Masked<1>,
-        /// The headers after it.
-        transport: FlowTransport,
-    },
+    /// IPv6, or any by the Ethernet header, for which no card has filters yet.
+    Other,
 }
 
 /// The packets that match a rule.
@@ -134,17 +116,7 @@ pub struct FlowMatch {
     /// The destination address, of packets with an IP header.
     pub destination: Masked<6>,
     /// Data that has a meaning for the driver alone.
-    pub user_data: Masked<8>,
-}
-
-/// The bytes of words in the order of the wire.
-fn bytes(words: [u32; 4]) -> [u8; 16] {
-    let mut bytes = [0; 16];
-
-    for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
-        bytes.copy_from_slice(&word.to_ne_bytes());
-    }
-    bytes
+    pub user_data: [Masked<4>; 2],
 }
 
 fn word(value: u32, mask: u32) -> Masked<4> {
@@ -178,24 +150,6 @@ impl FlowPackets {
         }
     }
 
-    /// Packets over IPv6 with ports.
-    fn ports_v6(
-        protocol: PortProtocol,
-        value: &bindings::ethtool_tcpip6_spec,
-        mask: &bindings::ethtool_tcpip6_spec,
-    ) -> Self {
-        Self::Ipv6 {
-            source: Masked::new(bytes(value.ip6src), bytes(mask.ip6src)),
-            destination: Masked::new(bytes(value.ip6dst), bytes(mask.ip6dst)),
-            service: byte(value.tclass, mask.tclass),
-            transport: FlowTransport::Ports {
-                protocol,
-                source: half(value.psrc, mask.psrc),
-                destination: half(value.pdst, mask.pdst),
-            },
-        }
-    }
-
     /// Those of a request.
     fn of(spec: &bindings::ethtool_rx_flow_spec, kind: u32) -> Result<Self> {
         let (value, mask) = (&spec.h_u, &spec.m_u);
@@ -215,17 +169,6 @@ impl FlowPackets {
                     &value.sctp_ip4_spec,
                     &mask.sctp_ip4_spec,
                 ),
-                bindings::TCP_V6_FLOW => {
-                    Self::ports_v6(PortProtocol::Tcp, &value.tcp_ip6_spec, &mask.tcp_ip6_spec)
-                }
-                bindings::UDP_V6_FLOW => {
-                    Self::ports_v6(PortProtocol::Udp, &value.udp_ip6_spec, &mask.udp_ip6_spec)
-                }
-                bindings::SCTP_V6_FLOW => Self::ports_v6(
-                    PortProtocol::Sctp,
-                    &value.sctp_ip6_spec,
-                    &mask.sctp_ip6_spec,
-                ),
                 bindings::IPV4_USER_FLOW => {
                     let (value, mask) = (&value.usr_ip4_spec, &mask.usr_ip4_spec);
                     if u32::from(value.ip_ver) != bindings::ETH_RX_NFC_IP4 {
@@ -241,26 +184,11 @@ impl FlowPackets {
                         },
                     }
                 }
-                bindings::IPV6_USER_FLOW => {
-                    let (value, mask) = (&value.usr_ip6_spec, &mask.usr_ip6_spec);
-                    Self::Ipv6 {
-                        source: Masked::new(bytes(value.ip6src), bytes(mask.ip6src)),
-                        destination: Masked::new(bytes(value.ip6dst), bytes(mask.ip6dst)),
-                        service: byte(value.tclass, mask.tclass),
-                        transport: FlowTransport::Any {
-                            protocol: byte(value.l4_proto, mask.l4_proto),
-                            first: word(value.l4_4_bytes, mask.l4_4_bytes),
-                        },
-                    }
-                }
-                bindings::ETHER_FLOW => {
-                    let (value, mask) = (&value.ether_spec, &mask.ether_spec);
-                    Self::Ethernet {
-                        source: Masked::new(value.h_source, mask.h_source),
-                        destination: Masked::new(value.h_dest, mask.h_dest),
-                        protocol: half(value.h_proto, mask.h_proto),
-                    }
-                }
+                bindings::TCP_V6_FLOW
+                | bindings::UDP_V6_FLOW
+                | bindings::SCTP_V6_FLOW
+                | bindings::IPV6_USER_FLOW
+                | bindings::ETHER_FLOW => Self::Other,
                 _ => return Err(EOPNOTSUPP),
             })
         }
@@ -282,18 +210,16 @@ impl FlowMatch {
             vlan_tag: Masked::ANY,
             vlan_protocol: Masked::ANY,
             destination: Masked::ANY,
-            user_data: Masked::ANY,
+            user_data: [Masked::ANY; 2],
         };
 
         if has(EXTENDED) {
-            let data = |words: [u32; 2]| {
-                let [a, b, c, d, e, f, g, h, ..] = bytes([words[0], words[1], 0, 0]);
-                [a, b, c, d, e, f, g, h]
-            };
-
             this.vlan_tag = half(value.vlan_tci, mask.vlan_tci);
             this.vlan_protocol = half(value.vlan_etype, mask.vlan_etype);
-            this.user_data = Masked::new(data(value.data), data(mask.data));
+            this.user_data = [
+                word(value.data[0], mask.data[0]),
+                word(value.data[1], mask.data[1]),
+            ];
         }
         if has(WITH_MAC) {
             this.destination = Masked::new(value.h_dest, mask.h_dest);
