@@ -116,8 +116,7 @@ pub use self::{
     registration::register,
     rings::{
         RingLens,
-        RingRange,
-        Rings, //
+        RingRange, //
     },
     rss::{
         online_cpus,

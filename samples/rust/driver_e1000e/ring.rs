@@ -14,8 +14,7 @@ use kernel::{
     net::{
         device::{
             Feature,
-            RingRange,
-            Rings, //
+            RingRange, //
         },
         inflight::{
             self,
@@ -73,11 +72,11 @@ use crate::{
 };
 
 /// The numbers of descriptors that rings can have.
-pub(crate) const RINGS: Rings = Rings::alike(RingRange {
+pub(crate) const RINGS: RingRange = RingRange {
     least: RingLen::of::<64>(),
     most: RingLen::of::<4096>(),
     at_first: RingLen::of::<256>(),
-});
+};
 
 /// Size of a receive buffer: the one that the card assumes unless told otherwise. A frame takes as
 /// many as it needs.
@@ -205,12 +204,7 @@ impl RxRing {
                 Some(buffer) if is_last && good && self.frames.is_between_frames() => {
                     let len = usize::from(buffer.len());
 
-                    list.push_buffer(
-                        buffer,
-                        status.protocol(),
-                        verified,
-                        RxOffloads::default(),
-                    );
+                    list.push_buffer(buffer, status.protocol(), verified, RxOffloads::default());
                     Some(len)
                 }
                 Some(buffer) => match self.frames.add(buffer, is_last) {

@@ -46,7 +46,7 @@ use kernel::{
             OpsLocked,
             OptionalOps,
             PollStats,
-            Rings,
+            RingRange,
             Rtnl,
             RtnlCell,
             RxMode,
@@ -387,7 +387,7 @@ impl LinkOps for Nic {
 }
 
 impl RingparamOps for Nic {
-    const RINGS: Rings = ring::RINGS;
+    const RINGS: RingRange = ring::RINGS;
 }
 
 impl StatisticsOps for Nic {

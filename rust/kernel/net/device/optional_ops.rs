@@ -8,7 +8,7 @@ use super::{
         Configuring,
         OpsLocked, //
     },
-    rings::Rings,
+    rings::RingRange,
     wake_packets::WakePackets,
     Device, //
 };
@@ -30,7 +30,7 @@ pub struct OptionalOps<T> {
     pub(super) queue_mgmt: Option<bindings::netdev_queue_mgmt_ops>,
     pub(super) strings: StringSets,
     /// The lengths that the rings can have.
-    pub(super) rings: Option<Rings>,
+    pub(super) rings: Option<RingRange>,
     /// Restarts all receive queues.
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.

@@ -4,7 +4,8 @@
 
 use crate::net::queue::RingLen;
 
-/// The lengths that rings of one kind can have.
+/// The lengths that the rings of a device can have, see
+/// [`RingparamOps`](super::ethtool::ringparam::RingparamOps).
 #[derive(Clone, Copy, Debug)]
 pub struct RingRange {
     /// The least one.
@@ -30,49 +31,6 @@ impl RingRange {
     }
 }
 
-/// The lengths that the rings of a device can have, see
-/// [`RingparamOps`](super::ethtool::ringparam::RingparamOps).
-#[derive(Clone, Copy, Debug)]
-pub struct Rings {
-    /// Of receive rings.
-    pub rx: RingRange,
-    /// Of transmit rings.
-    pub tx: RingRange,
-}
-
-impl RingLens {
-    /// Those of a driver that does not ask for them.
-    const UNUSED: Self = {
-        let least = RingLen::of::<2>();
-
-        Self {
-            rx: least,
-            tx: least,
-        }
-    };
-
-    /// The lengths until users set others.
-    pub(super) const fn at_first(rings: Option<Rings>) -> Self {
-        match rings {
-            Some(Rings { rx, tx }) => Self {
-                rx: rx.at_first,
-                tx: tx.at_first,
-            },
-            None => Self::UNUSED,
-        }
-    }
-}
-
-impl Rings {
-    /// Rings of both kinds that can have the same lengths.
-    pub const fn alike(range: RingRange) -> Self {
-        Self {
-            rx: range,
-            tx: range,
-        }
-    }
-}
-
 /// The lengths of a device's rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingLens {
@@ -80,6 +38,18 @@ pub struct RingLens {
     pub rx: RingLen,
     /// Of transmit rings.
     pub tx: RingLen,
+}
+
+impl RingLens {
+    /// The lengths until users set others. The least ones for a driver that does not ask for them.
+    pub(super) const fn at_first(range: Option<RingRange>) -> Self {
+        let len = match range {
+            Some(range) => range.at_first,
+            None => RingLen::of::<2>(),
+        };
+
+        Self { rx: len, tx: len }
+    }
 }
 
 /// The settings with which a device goes up.

@@ -7,8 +7,7 @@ use super::super::{
     optional_ops::OptionalOps,
     rings::{
         RingLens,
-        RingRange,
-        Rings, //
+        RingRange, //
     },
     Driver,
     ExtAck, //
@@ -49,7 +48,7 @@ pub trait RingparamOps: Driver {
     /// rings to be made.
     ///
     /// [`Opening::ring_lens`]: super::super::Opening::ring_lens
-    const RINGS: Rings;
+    const RINGS: RingRange;
 }
 
 impl<T: RingparamOps> OptionalOps<T> {
@@ -77,8 +76,8 @@ impl<T: RingparamOps> OptionalOps<T> {
         let rings = unsafe { &mut *rings };
         let lens = inner.rings(&lock);
 
-        rings.rx_max_pending = count(T::RINGS.rx.most);
-        rings.tx_max_pending = count(T::RINGS.tx.most);
+        rings.rx_max_pending = count(T::RINGS.most);
+        rings.tx_max_pending = count(T::RINGS.most);
         rings.rx_pending = count(lens.rx);
         rings.tx_pending = count(lens.tx);
     }
@@ -104,8 +103,8 @@ impl<T: RingparamOps> OptionalOps<T> {
                 return Err(EINVAL);
             }
             let lens = RingLens {
-                rx: len(T::RINGS.rx, rings.rx_pending, "receive", &extack)?,
-                tx: len(T::RINGS.tx, rings.tx_pending, "transmit", &extack)?,
+                rx: len(T::RINGS, rings.rx_pending, "receive", &extack)?,
+                tx: len(T::RINGS, rings.tx_pending, "transmit", &extack)?,
             };
             inner.check_reachable()?;
             inner.set_rings(lens, &mut locks)?;

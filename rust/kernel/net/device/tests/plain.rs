@@ -34,7 +34,6 @@ use super::{
         QueueMgmtOps,
         QueueStatsOps,
         RingRange,
-        Rings,
         Rtnl,
         RxMaking,
         RxQueueStats,
@@ -93,19 +92,10 @@ const VECTORS: usize = 4;
 pub(super) const FEATURE: Features = Features::NONE.with(Feature::RxHash);
 
 /// The lengths that rings can have, if there were any.
-const RINGS: Rings = {
-    const fn range(at_first: RingLen) -> RingRange {
-        RingRange {
-            least: RingLen::of::<16>(),
-            most: RingLen::of::<128>(),
-            at_first,
-        }
-    }
-
-    Rings {
-        rx: range(RingLen::of::<32>()),
-        tx: range(RingLen::of::<64>()),
-    }
+const RINGS: RingRange = RingRange {
+    least: RingLen::of::<16>(),
+    most: RingLen::of::<128>(),
+    at_first: RingLen::of::<32>(),
 };
 
 /// An object that belongs to a vector, and not to its receive queue.
@@ -514,7 +504,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
 }
 
 impl<const OPS_LOCK: bool> RingparamOps for Plain<OPS_LOCK> {
-    const RINGS: Rings = RINGS;
+    const RINGS: RingRange = RINGS;
 }
 
 impl<const OPS_LOCK: bool> QueueMgmtOps for Plain<OPS_LOCK> {

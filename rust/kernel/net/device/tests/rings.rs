@@ -54,12 +54,12 @@ fn change<const OPS_LOCK: bool>() -> Result {
 
     same(
         (device.rings().rx_max_pending, lens(&device)),
-        (128, (32, 64)),
+        (128, (32, 32)),
     )?;
     device.up()?;
     same(
         (plan.lens(), plan.steps()),
-        ((32, 64), [Step::Open, Step::Start].into()),
+        ((32, 32), [Step::Open, Step::Start].into()),
     )?;
 
     // The new rings are there before the old ones go.
@@ -104,7 +104,7 @@ mod cases {
         for lens in [(15, 64), (32, 129), (0, 64), (32, u32::MAX)] {
             assert_eq!(set(&device, lens), (ERANGE.to_errno(), true));
         }
-        assert_eq!((lens(&device), device.plan.steps()), ((32, 64), [].into()));
+        assert_eq!((lens(&device), device.plan.steps()), ((32, 32), [].into()));
         Ok(())
     }
 
@@ -120,7 +120,7 @@ mod cases {
 
         // It was neither stopped nor started.
         assert_eq!(plan.steps(), [Step::Open].into());
-        assert_eq!(lens(&device), (32, 64));
+        assert_eq!(lens(&device), (32, 32));
         device.transmit(0)?;
         assert!(device.is_linked());
 
@@ -157,8 +157,8 @@ mod cases {
             Step::Open,
             Step::Start,
         ];
-        assert_eq!((plan.lens(), plan.steps()), ((32, 64), all.into()));
-        assert_eq!((lens(&device), device.is_linked()), ((32, 64), true));
+        assert_eq!((plan.lens(), plan.steps()), ((32, 32), all.into()));
+        assert_eq!((lens(&device), device.is_linked()), ((32, 32), true));
         Ok(())
     }
 }

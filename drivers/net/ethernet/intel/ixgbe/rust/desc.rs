@@ -8,10 +8,7 @@
 use kernel::{
     bitfield,
     net::{
-        device::{
-            RingRange,
-            Rings, //
-        },
+        device::RingRange,
         inflight::Descriptors,
         queue::RingLen,
         rx_list::Protocol,
@@ -28,14 +25,14 @@ use kernel::{
 };
 
 /// The numbers of descriptors that rings can have, as with `ixgbe`, but powers of two only.
-pub(crate) const RINGS: Rings = Rings::alike(RingRange {
+pub(crate) const RINGS: RingRange = RingRange {
     least: RingLen::of::<64>(),
     most: RingLen::of::<4096>(),
     at_first: RingLen::of::<512>(),
-});
+};
 
 // The device takes multiples of 128 bytes.
-const _: () = assert!(RINGS.rx.least.bytes() % 128 == 0 && RINGS.tx.least.bytes() % 128 == 0);
+const _: () = assert!(RINGS.least.bytes() % 128 == 0);
 
 bitfield! {
     /// Second word of an advanced receive descriptor as the device writes it back.

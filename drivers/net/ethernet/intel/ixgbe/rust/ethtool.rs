@@ -33,7 +33,7 @@ use kernel::{
         Feature,
         Locks,
         OpsLocked,
-        Rings, //
+        RingRange, //
     },
     prelude::*, //
 };
@@ -129,7 +129,7 @@ impl PauseOps for PortDriver {
 }
 
 impl RingparamOps for PortDriver {
-    const RINGS: Rings = desc::RINGS;
+    const RINGS: RingRange = desc::RINGS;
 }
 
 impl SelfTestOps for PortDriver {
