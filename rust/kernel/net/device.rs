@@ -23,6 +23,7 @@ pub mod deferring;
 mod address;
 mod attributes;
 mod bus;
+mod capability;
 mod checkup;
 mod dma;
 mod doorbell;

@@ -82,8 +82,6 @@ pub use self::{
 pub enum DropReason {
     /// No reason was given.
     NotSpecified = bindings::skb_drop_reason_SKB_DROP_REASON_NOT_SPECIFIED,
-    /// The driver could not build the header that the device asks for.
-    DeviceHeader = bindings::skb_drop_reason_SKB_DROP_REASON_DEV_HDR,
     /// The device was not ready to transmit.
     DeviceNotReady = bindings::skb_drop_reason_SKB_DROP_REASON_DEV_READY,
     /// The descriptor ring had no room.

@@ -4,21 +4,9 @@
 
 use super::{
     attributes::Attributes,
-    ops,
+    capability::*,
     ops_lock::Locks,
-    optional_ops::OptionalOps,
-    Device,
-    Driver,
     Features, //
-};
-
-use crate::{
-    bindings,
-    error::{
-        from_result,
-        VTABLE_DEFAULT_ERROR, //
-    },
-    prelude::*, //
 };
 
 /// How a driver wants a new set of features to take effect.
@@ -39,7 +27,6 @@ pub enum FeaturesChange {
 
 /// A driver of a card with features that take more to switch than a look at them for each packet,
 /// see [`OptionalOps::features`].
-#[vtable]
 pub trait FeaturesOps: Driver {
     /// Applies a new set of features, which [`Device::features`] returns if this succeeds.
     ///
@@ -65,19 +52,14 @@ pub trait FeaturesOps: Driver {
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
         wanted: Features,
-    ) -> Features {
-        let _ = (data, dev, wanted);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
+    ) -> Features;
 }
 
 impl<T: FeaturesOps> OptionalOps<T> {
     /// Adds the callbacks of [`FeaturesOps`].
     pub const fn features(mut self) -> Self {
         self.netdev.ndo_set_features = Some(Self::set_features);
-        if T::HAS_FIX_FEATURES {
-            self.netdev.ndo_fix_features = Some(Self::fix_features);
-        }
+        self.netdev.ndo_fix_features = Some(Self::fix_features);
         self
     }
 

@@ -3,18 +3,11 @@
 //! Packets that a card cannot process with all of its features.
 
 use super::{
-    ops,
-    optional_ops::OptionalOps,
-    Device,
-    Driver,
+    capability::*,
     Features, //
 };
 
-use crate::{
-    bindings,
-    net::skbuff::SkBuff,
-    prelude::*, //
-};
+use crate::net::skbuff::SkBuff;
 
 use core::{
     mem::ManuallyDrop,

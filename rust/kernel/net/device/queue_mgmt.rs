@@ -29,24 +29,15 @@
 //! A device that is down has no memory: it makes new memory when it goes up.
 
 use super::{
+    capability::*,
     inner::Inner,
-    ops,
-    ops_lock::OpsLocked,
-    optional_ops::OptionalOps,
     poll::VectorOf,
-    rings::RingLens,
-    Device,
-    Driver, //
+    rings::RingLens, //
 };
 
-use crate::{
-    bindings,
-    error::from_result,
-    net::napi::{
-        Id,
-        Napi, //
-    },
-    prelude::*, //
+use crate::net::napi::{
+    Id,
+    Napi, //
 };
 
 use core::{

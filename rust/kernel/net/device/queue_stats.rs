@@ -4,18 +4,7 @@
 //!
 //! C header: [`include/net/netdev_queues.h`](srctree/include/net/netdev_queues.h)
 
-use super::{
-    inner::Inner,
-    ops,
-    ops_lock::OpsLocked,
-    optional_ops::OptionalOps,
-    Driver, //
-};
-
-use crate::{
-    bindings,
-    prelude::*, //
-};
+use super::capability::*;
 
 /// The counters of a receive queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,15 +46,6 @@ pub struct GsoStats {
 }
 
 impl RxQueueStats {
-    fn add(self, other: Self) -> Self {
-        Self {
-            packets: self.packets.wrapping_add(other.packets),
-            bytes: self.bytes.wrapping_add(other.bytes),
-            alloc_fail: self.alloc_fail.wrapping_add(other.alloc_fail),
-            csum_unnecessary: self.csum_unnecessary.wrapping_add(other.csum_unnecessary),
-        }
-    }
-
     fn fill(self, raw: &mut bindings::netdev_queue_stats_rx) {
         raw.packets = self.packets;
         raw.bytes = self.bytes;
@@ -75,18 +55,6 @@ impl RxQueueStats {
 }
 
 impl TxQueueStats {
-    fn add(self, other: Self) -> Self {
-        Self {
-            packets: self.packets.wrapping_add(other.packets),
-            bytes: self.bytes.wrapping_add(other.bytes),
-            gso: match (self.gso, other.gso) {
-                (Some(one), Some(other)) => Some(one.add(other)),
-                (one, other) => one.or(other),
-            },
-            stop: self.stop.wrapping_add(other.stop),
-        }
-    }
-
     fn fill(self, raw: &mut bindings::netdev_queue_stats_tx) {
         raw.packets = self.packets;
         raw.bytes = self.bytes;
@@ -96,17 +64,6 @@ impl TxQueueStats {
             raw.hw_gso_bytes = gso.bytes;
             raw.hw_gso_wire_packets = gso.wire_packets;
             raw.hw_gso_wire_bytes = gso.wire_bytes;
-        }
-    }
-}
-
-impl GsoStats {
-    fn add(self, other: Self) -> Self {
-        Self {
-            packets: self.packets.wrapping_add(other.packets),
-            bytes: self.bytes.wrapping_add(other.bytes),
-            wire_packets: self.wire_packets.wrapping_add(other.wire_packets),
-            wire_bytes: self.wire_bytes.wrapping_add(other.wire_bytes),
         }
     }
 }
@@ -142,20 +99,6 @@ impl<T: QueueStatsOps> OptionalOps<T> {
         self
     }
 
-    fn rx(inner: &Inner<T>, queue: usize, lock: &mut OpsLocked<'static>) -> RxQueueStats {
-        // CAST: The number of queues is a `u16`.
-        //
-        // SAFETY: Our callers have made the token for this device.
-        T::rx_queue_stats(inner.data(), queue as u16, unsafe { lock.lend() })
-    }
-
-    fn tx(inner: &Inner<T>, queue: usize, lock: &mut OpsLocked<'static>) -> TxQueueStats {
-        // CAST: As above.
-        //
-        // SAFETY: As above.
-        T::tx_queue_stats(inner.data(), queue as u16, unsafe { lock.lend() })
-    }
-
     /// # Safety
     ///
     /// Must only be called by the core, for a queue of a device of driver `T`.
@@ -169,8 +112,8 @@ impl<T: QueueStatsOps> OptionalOps<T> {
         // SAFETY: The core gives us `stats` to fill in.
         let stats = unsafe { &mut *stats };
 
-        // CAST: The number of a queue is not negative.
-        Self::rx(inner, queue as usize, &mut lock).fill(stats);
+        // CAST: The number of queues is a `u16`.
+        T::rx_queue_stats(inner.data(), queue as u16, &mut lock).fill(stats);
     }
 
     /// # Safety
@@ -187,10 +130,10 @@ impl<T: QueueStatsOps> OptionalOps<T> {
         let stats = unsafe { &mut *stats };
 
         // CAST: As above.
-        Self::tx(inner, queue as usize, &mut lock).fill(stats);
+        T::tx_queue_stats(inner.data(), queue as u16, &mut lock).fill(stats);
     }
 
-    /// Adds up the queues that are not in use. The core adds those that are.
+    /// The core adds the queues that are in use to this.
     ///
     /// # Safety
     ///
@@ -202,51 +145,32 @@ impl<T: QueueStatsOps> OptionalOps<T> {
     ) {
         // SAFETY: As above.
         let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
-        // SAFETY: As above.
-        let (rx, tx) = unsafe { (&mut *rx, &mut *tx) };
-        // SAFETY: The device is valid, and its lock keeps the numbers of queues.
-        let (live_rx, live_tx) = unsafe { ((*dev).real_num_rx_queues, (*dev).real_num_tx_queues) };
-
-        (live_rx as usize..inner.queues())
-            .map(|queue| Self::rx(inner, queue, &mut lock))
-            .fold(RxQueueStats::default(), RxQueueStats::add)
-            .fill(rx);
+        // CAST: The number of queues is a `u16`.
+        let queues = inner.queues() as c_int;
         // The first queue shows which counters there are.
+        let gso = T::tx_queue_stats(inner.data(), 0, &mut lock)
+            .gso
+            .map(|_| GsoStats::default());
         let none = TxQueueStats {
-            gso: Self::tx(inner, 0, &mut lock)
-                .gso
-                .map(|_| GsoStats::default()),
+            gso,
             ..TxQueueStats::default()
         };
-        (live_tx as usize..inner.queues())
-            .map(|queue| Self::tx(inner, queue, &mut lock))
-            .fold(none, TxQueueStats::add)
-            .fill(tx);
-    }
-}
 
-#[macros::kunit_tests(rust_net_queue_stats)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn queues_add_up() {
-        let gso = GsoStats {
-            packets: 1,
-            bytes: 3000,
-            wire_packets: 3,
-            wire_bytes: 3100,
-        };
-        let one = TxQueueStats {
-            packets: 3,
-            bytes: 3100,
-            gso: Some(gso),
-            stop: 1,
-        };
-        let sum = one.add(one).add(TxQueueStats::default());
-
-        assert_eq!((sum.packets, sum.bytes, sum.stop), (6, 6200, 2));
-        assert_eq!(sum.gso.map(|gso| gso.wire_bytes), Some(6200));
-        assert_eq!(TxQueueStats::default().add(one), one);
+        // SAFETY: The core gives us both to fill in. The device is valid, and its lock keeps the
+        // numbers of queues. This calls the callbacks above, for which it is held.
+        unsafe {
+            RxQueueStats::default().fill(&mut *rx);
+            none.fill(&mut *tx);
+            bindings::netdev_stat_queue_sum(
+                dev,
+                // CAST: As above.
+                (*dev).real_num_rx_queues as c_int,
+                queues,
+                rx,
+                (*dev).real_num_tx_queues as c_int,
+                queues,
+                tx,
+            );
+        }
     }
 }

@@ -3,16 +3,8 @@
 //! The filter of VLANs.
 
 use super::{
-    ops,
-    optional_ops::OptionalOps,
-    Driver,
+    capability::*,
     Rtnl, //
-};
-
-use crate::{
-    bindings,
-    error::from_result,
-    prelude::*, //
 };
 
 /// A driver of a card that filters received packets by their VLAN, see

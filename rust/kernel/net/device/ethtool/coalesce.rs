@@ -2,23 +2,7 @@
 
 //! Coalescing of interrupts.
 
-use super::super::{
-    ops,
-    ops_lock::OpsLocked,
-    optional_ops::OptionalOps,
-    Device,
-    Driver,
-    ExtAck, //
-};
-
-use crate::{
-    bindings,
-    error::{
-        from_result,
-        VTABLE_DEFAULT_ERROR, //
-    },
-    prelude::*, //
-};
+use super::super::capability::*;
 
 /// The coalescing of the interrupts of queue vectors.
 ///
@@ -39,7 +23,6 @@ pub struct Coalesce {
 const PARAMS: u32 = 1 << 0 | 1 << 9;
 
 /// A driver that coalesces interrupts, see [`OptionalOps::coalesce`].
-#[vtable]
 pub trait CoalesceOps: Driver {
     /// The setting, for `ethtool -c`.
     fn coalesce<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> Coalesce;
@@ -51,10 +34,7 @@ pub trait CoalesceOps: Driver {
         coalesce: Coalesce,
         lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
-    ) -> Result {
-        let _ = (data, dev, coalesce, lock, extack);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
+    ) -> Result;
 }
 
 impl<T: CoalesceOps> OptionalOps<T> {
@@ -62,9 +42,7 @@ impl<T: CoalesceOps> OptionalOps<T> {
     pub const fn coalesce(mut self) -> Self {
         self.ethtool.supported_coalesce_params = PARAMS;
         self.ethtool.get_coalesce = Some(Self::get_coalesce);
-        if T::HAS_SET_COALESCE {
-            self.ethtool.set_coalesce = Some(Self::set_coalesce);
-        }
+        self.ethtool.set_coalesce = Some(Self::set_coalesce);
         self
     }
 

@@ -2,16 +2,10 @@
 
 //! The version of the firmware.
 
-use super::super::{
-    ops,
-    optional_ops::OptionalOps,
-    Driver, //
-};
+use super::super::capability::*;
 
 use crate::{
-    bindings,
     fmt,
-    prelude::*,
     str::NullTerminatedFormatter, //
 };
 

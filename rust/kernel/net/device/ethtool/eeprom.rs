@@ -2,18 +2,7 @@
 
 //! The EEPROM of a card.
 
-use super::super::{
-    ops,
-    ops_lock::OpsLocked,
-    optional_ops::OptionalOps,
-    Driver, //
-};
-
-use crate::{
-    bindings,
-    error::from_result,
-    prelude::*, //
-};
+use super::super::capability::*;
 
 use core::slice;
 

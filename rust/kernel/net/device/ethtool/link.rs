@@ -2,22 +2,9 @@
 
 //! State and abilities of the link.
 
-use super::super::{
-    ops,
-    ops_lock::OpsLocked,
-    optional_ops::OptionalOps,
-    Device,
-    Driver, //
-};
+use super::super::capability::*;
 
-use crate::{
-    bindings,
-    error::{
-        from_result,
-        VTABLE_DEFAULT_ERROR, //
-    },
-    prelude::*, //
-};
+use crate::error::VTABLE_DEFAULT_ERROR;
 
 /// The kind of connector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,17 +4,7 @@
 //!
 //! Fields are [`None`] if the card does not count that; users then do not see them.
 
-use super::super::{
-    ops,
-    ops_lock::OpsLocked,
-    optional_ops::OptionalOps,
-    Driver, //
-};
-
-use crate::{
-    bindings,
-    prelude::*, //
-};
+use super::super::capability::*;
 
 /// Counters of the MAC, IEEE 802.3 clause 30.3.1.1: group `eth-mac`.
 #[derive(Clone, Copy, Debug, Default)]

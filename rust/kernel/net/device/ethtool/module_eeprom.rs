@@ -2,19 +2,7 @@
 
 //! Plug-in modules.
 
-use super::super::{
-    ops,
-    ops_lock::OpsLocked,
-    optional_ops::OptionalOps,
-    Driver,
-    ExtAck, //
-};
-
-use crate::{
-    bindings,
-    error::from_result,
-    prelude::*, //
-};
+use super::super::capability::*;
 
 use core::slice;
 

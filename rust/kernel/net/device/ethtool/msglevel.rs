@@ -2,32 +2,19 @@
 
 //! The kinds of messages that a driver logs.
 
-use super::super::{
-    ops,
-    optional_ops::OptionalOps,
-    Driver, //
-};
+use super::super::capability::*;
 
-use crate::{
-    bindings,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
+use crate::sync::atomic::{
+    Atomic,
+    Relaxed, //
 };
 
 /// A kind of messages, as `netif_msg_link()` and others ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum MsgClass {
-    /// About the driver as such.
-    Driver = bindings::NETIF_MSG_DRV_BIT,
-    /// About the search for cards.
-    Probe = bindings::NETIF_MSG_PROBE_BIT,
     /// About the link.
     Link = bindings::NETIF_MSG_LINK_BIT,
-    /// About errors in reception.
-    RxError = bindings::NETIF_MSG_RX_ERR_BIT,
     /// About errors in transmission.
     TxError = bindings::NETIF_MSG_TX_ERR_BIT,
     /// About the card.

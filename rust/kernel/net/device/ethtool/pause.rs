@@ -3,23 +3,8 @@
 //! Flow control by pause frames.
 
 use super::{
-    super::{
-        ops,
-        ops_lock::OpsLocked,
-        optional_ops::OptionalOps,
-        Device,
-        Driver, //
-    },
+    super::capability::*,
     mac_stats::put, //
-};
-
-use crate::{
-    bindings,
-    error::{
-        from_result,
-        VTABLE_DEFAULT_ERROR, //
-    },
-    prelude::*, //
 };
 
 /// The use of pause frames (IEEE 802.3 annex 31B), see [`PauseOps::pause`].
@@ -45,7 +30,6 @@ pub struct PauseStats {
 }
 
 /// A driver of a card that pauses, see [`OptionalOps::pause`].
-#[vtable]
 pub trait PauseOps: Driver {
     /// The setting, for `ethtool -a`.
     fn pause<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> Pause;
@@ -56,31 +40,21 @@ pub trait PauseOps: Driver {
         dev: &Device,
         pause: Pause,
         lock: &mut OpsLocked<'bound>,
-    ) -> Result {
-        let _ = (data, dev, pause, lock);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
+    ) -> Result;
 
     /// The counters of pause frames.
     fn pause_stats<'bound>(
         data: Pin<&Self::Data<'bound>>,
         lock: &mut OpsLocked<'bound>,
-    ) -> PauseStats {
-        let _ = (data, lock);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
+    ) -> PauseStats;
 }
 
 impl<T: PauseOps> OptionalOps<T> {
     /// Adds the callbacks of [`PauseOps`].
     pub const fn pause(mut self) -> Self {
         self.ethtool.get_pauseparam = Some(Self::get_pauseparam);
-        if T::HAS_SET_PAUSE {
-            self.ethtool.set_pauseparam = Some(Self::set_pauseparam);
-        }
-        if T::HAS_PAUSE_STATS {
-            self.ethtool.get_pause_stats = Some(Self::get_pause_stats);
-        }
+        self.ethtool.set_pauseparam = Some(Self::set_pauseparam);
+        self.ethtool.get_pause_stats = Some(Self::get_pause_stats);
         self
     }
 

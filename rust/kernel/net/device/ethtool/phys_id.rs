@@ -2,17 +2,7 @@
 
 //! The light that identifies a port.
 
-use super::super::{
-    ops,
-    optional_ops::OptionalOps,
-    Driver, //
-};
-
-use crate::{
-    bindings,
-    error::from_result,
-    prelude::*, //
-};
+use super::super::capability::*;
 
 /// Number of times that the light goes on in a second.
 const BLINKS: c_int = 2;

@@ -2,17 +2,7 @@
 
 //! The registers of a card.
 
-use super::super::{
-    ops,
-    ops_lock::OpsLocked,
-    optional_ops::OptionalOps,
-    Driver, //
-};
-
-use crate::{
-    bindings,
-    prelude::*, //
-};
+use super::super::capability::*;
 
 use core::slice;
 

@@ -3,22 +3,14 @@
 //! Lengths of rings.
 
 use super::super::{
-    ops,
-    optional_ops::OptionalOps,
+    capability::*,
     rings::{
         RingLens,
         RingRange, //
-    },
-    Driver,
-    ExtAck, //
+    }, //
 };
 
-use crate::{
-    bindings,
-    error::from_result,
-    net::queue::RingLen,
-    prelude::*, //
-};
+use crate::net::queue::RingLen;
 
 // ETHTOOL_OP_NEEDS_RTNL_SRINGPARAM: `bindgen` does not see through `BIT()`. The helpers in C check
 // the value.

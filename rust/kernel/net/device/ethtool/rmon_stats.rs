@@ -3,18 +3,8 @@
 //! Counters of frames by their lengths, for `ethtool -S DEV --groups`.
 
 use super::{
-    super::{
-        ops,
-        ops_lock::OpsLocked,
-        optional_ops::OptionalOps,
-        Driver, //
-    },
+    super::capability::*,
     mac_stats::put, //
-};
-
-use crate::{
-    bindings,
-    prelude::*, //
 };
 
 /// A range of lengths of frames in bytes, check sequence included, both ends included.
@@ -32,9 +22,6 @@ pub struct RmonHistRanges {
 impl RmonHistRanges {
     /// The most ranges.
     pub const MAX: usize = bindings::ETHTOOL_RMON_HIST_MAX as usize;
-
-    /// None.
-    pub const NONE: Self = Self::new(&[Self::END]);
 
     /// The end of the ranges.
     pub const END: RmonHistRange = Self::range(0, 0);
@@ -85,7 +72,7 @@ pub struct RmonStats {
 /// A driver of a card that counts frames by their lengths, see [`OptionalOps::rmon_stats`].
 pub trait RmonStatsOps: Driver {
     /// The ranges of lengths by which the card counts frames.
-    const RMON_RANGES: RmonHistRanges = RmonHistRanges::NONE;
+    const RMON_RANGES: RmonHistRanges;
 
     /// The counters of frames by their lengths.
     fn rmon_stats<'bound>(
@@ -148,6 +135,6 @@ mod tests {
         ]);
 
         assert_eq!(TWO.len(), 2);
-        assert_eq!(RmonHistRanges::NONE.len(), 0);
+        assert_eq!(RmonHistRanges::new(&[RmonHistRanges::END]).len(), 0);
     }
 }

@@ -2,23 +2,7 @@
 
 //! The table, the key and the fields by which received packets are spread over queues.
 
-use super::super::{
-    ops,
-    ops_lock::OpsLocked,
-    optional_ops::OptionalOps,
-    Device,
-    Driver,
-    ExtAck, //
-};
-
-use crate::{
-    bindings,
-    error::{
-        from_result,
-        VTABLE_DEFAULT_ERROR, //
-    },
-    prelude::*, //
-};
+use super::super::capability::*;
 
 use core::slice;
 
@@ -132,7 +116,6 @@ unsafe fn buffer<'a, V>(ptr: *mut V, len: usize) -> Option<&'a mut [V]> {
 
 /// A driver of a card that spreads received packets over queues by a hash, see
 /// [`OptionalOps::rxfh`].
-#[vtable]
 pub trait RxfhOps: Driver {
     /// Number of entries of the table by which received packets are spread over queues.
     const RXFH_INDIR_SIZE: usize;
@@ -160,20 +143,14 @@ pub trait RxfhOps: Driver {
         change: RxfhChange<'_>,
         lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
-    ) -> Result {
-        let _ = (data, dev, change, lock, extack);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
+    ) -> Result;
 
     /// The header fields by which packets of `flow` are spread over queues, for `ethtool -n`.
     fn rxfh_fields<'bound>(
         data: Pin<&Self::Data<'bound>>,
         flow: FlowType,
         lock: &mut OpsLocked<'bound>,
-    ) -> RxfhFields {
-        let _ = (data, flow, lock);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
+    ) -> RxfhFields;
 
     /// Changes the fields that [`RxfhOps::rxfh_fields`] returns, or tells the user why it does not.
     fn set_rxfh_fields<'bound>(
@@ -183,10 +160,7 @@ pub trait RxfhOps: Driver {
         fields: RxfhFields,
         lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
-    ) -> Result {
-        let _ = (data, dev, flow, fields, lock, extack);
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
+    ) -> Result;
 }
 
 impl<T: RxfhOps> OptionalOps<T> {
@@ -196,15 +170,9 @@ impl<T: RxfhOps> OptionalOps<T> {
         self.ethtool.get_rxfh_key_size = Some(Self::get_rxfh_key_size);
         self.ethtool.get_rxfh_indir_size = Some(Self::get_rxfh_indir_size);
         self.ethtool.get_rxfh = Some(Self::get_rxfh);
-        if T::HAS_SET_RXFH {
-            self.ethtool.set_rxfh = Some(Self::set_rxfh);
-        }
-        if T::HAS_RXFH_FIELDS {
-            self.ethtool.get_rxfh_fields = Some(Self::get_rxfh_fields);
-        }
-        if T::HAS_SET_RXFH_FIELDS {
-            self.ethtool.set_rxfh_fields = Some(Self::set_rxfh_fields);
-        }
+        self.ethtool.set_rxfh = Some(Self::set_rxfh);
+        self.ethtool.get_rxfh_fields = Some(Self::get_rxfh_fields);
+        self.ethtool.set_rxfh_fields = Some(Self::set_rxfh_fields);
         self
     }
 

@@ -3,22 +3,10 @@
 //! Rules by which users direct received packets to queues, or drop them.
 
 use super::super::{
+    capability::*,
     inner::Inner,
-    ops,
-    ops_lock::{
-        OpsCell,
-        OpsLocked, //
-    },
-    optional_ops::OptionalOps,
-    Device,
-    Driver,
+    ops_lock::OpsCell,
     Feature, //
-};
-
-use crate::{
-    bindings,
-    error::from_result,
-    prelude::*, //
 };
 
 use core::slice;

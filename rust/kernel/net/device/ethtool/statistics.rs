@@ -4,22 +4,13 @@
 
 use super::{
     super::{
-        inner::Inner,
-        ops,
-        ops_lock::OpsLocked,
-        optional_ops::OptionalOps,
-        Device,
-        Driver, //
+        capability::*,
+        inner::Inner, //
     },
     strings::{
         Pass,
         StringSet, //
     }, //
-};
-
-use crate::{
-    bindings,
-    prelude::*, //
 };
 
 use core::slice;

@@ -6,23 +6,11 @@
 //! The core takes the name of the driver, its version and the bus address from the parent device.
 
 use super::{
-    super::{
-        ops,
-        Driver, //
-    },
+    super::capability::*,
     strings::{
         StringSet,
         StringSets, //
     }, //
-};
-
-use crate::{
-    bindings,
-    error::{
-        code::EOPNOTSUPP,
-        from_result, //
-    },
-    prelude::*, //
 };
 
 use core::marker::PhantomData;

@@ -2,12 +2,7 @@
 
 //! Timestamps of packets.
 
-use super::super::{
-    optional_ops::OptionalOps,
-    Driver, //
-};
-
-use crate::bindings;
+use super::super::capability::*;
 
 impl<T: Driver> OptionalOps<T> {
     /// Tells users that the times at which packets are sent can be had.

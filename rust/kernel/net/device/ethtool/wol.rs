@@ -4,29 +4,21 @@
 
 use super::super::{
     bus::Parent,
+    capability::*,
     inner::Inner,
-    ops,
     ops_lock::{
         Configuring,
         Locks, //
     },
-    optional_ops::OptionalOps,
-    Device,
-    Driver,
     Info, //
 };
 
 use crate::{
-    bindings,
     device::{
         self,
         Bound, //
     },
-    error::{
-        from_result,
-        to_result, //
-    },
-    prelude::*, //
+    error::to_result, //
 };
 
 pub use super::super::wake_packets::{

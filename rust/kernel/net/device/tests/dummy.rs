@@ -19,6 +19,7 @@ use super::{
         ethtool::{
             rxfh::{
                 FlowType,
+                RxfhChange,
                 RxfhFields,
                 RxfhOps, //
             },
@@ -554,7 +555,6 @@ impl Driver for Dummy {
         .wol();
 }
 
-#[vtable]
 impl FeaturesOps for Dummy {
     fn set_features<'bound>(
         data: Pin<&Data<'bound>>,
@@ -568,6 +568,14 @@ impl FeaturesOps for Dummy {
         } else {
             Ok(FeaturesChange::Live)
         }
+    }
+
+    fn fix_features<'bound>(
+        _data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        wanted: Features,
+    ) -> Features {
+        wanted
     }
 }
 
@@ -587,7 +595,6 @@ impl FeaturesCheckOps for Dummy {
     }
 }
 
-#[vtable]
 impl RxfhOps for Dummy {
     const RXFH_INDIR_SIZE: usize = 0;
     const RXFH_KEY_SIZE: usize = 0;
@@ -598,6 +605,16 @@ impl RxfhOps for Dummy {
         _key: Option<&mut [u8]>,
         _lock: &mut OpsLocked<'bound>,
     ) {
+    }
+
+    fn set_rxfh<'bound>(
+        _data: Pin<&Data<'bound>>,
+        _dev: &Device,
+        _change: RxfhChange<'_>,
+        _lock: &mut OpsLocked<'bound>,
+        _extack: &ExtAck<'_>,
+    ) -> Result {
+        Err(EOPNOTSUPP)
     }
 
     fn rxfh_fields<'bound>(

@@ -563,7 +563,6 @@ impl<const OPS_LOCK: bool> QueueMgmtOps for Plain<OPS_LOCK> {
     }
 }
 
-#[vtable]
 impl<const OPS_LOCK: bool> FeaturesOps for Plain<OPS_LOCK> {
     fn fix_features<'bound>(data: Pin<&Data<'bound>>, _dev: &Device, wanted: Features) -> Features {
         match data.plan.no_feature.load(Relaxed) {

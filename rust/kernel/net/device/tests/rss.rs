@@ -5,7 +5,9 @@
 use super::{
     super::{
         ethtool::rxfh::{
+            FlowType,
             RxfhChange,
+            RxfhFields,
             RxfhOps, //
         },
         ops_lock::Configuring,
@@ -29,7 +31,6 @@ use crate::{
     sync::Arc, //
 };
 
-#[vtable]
 impl RxfhOps for Card {
     const RXFH_INDIR_SIZE: usize = 2;
     const RXFH_KEY_SIZE: usize = 0;
@@ -50,6 +51,25 @@ impl RxfhOps for Card {
         _: &ExtAck<'_>,
     ) -> Result {
         Ok(())
+    }
+
+    fn rxfh_fields<'bound>(
+        _: Pin<&Arc<Plan>>,
+        _: FlowType,
+        _: &mut OpsLocked<'bound>,
+    ) -> RxfhFields {
+        RxfhFields::Addresses
+    }
+
+    fn set_rxfh_fields<'bound>(
+        _: Pin<&Arc<Plan>>,
+        _: &Device,
+        _: FlowType,
+        _: RxfhFields,
+        _: &mut OpsLocked<'bound>,
+        _: &ExtAck<'_>,
+    ) -> Result {
+        Err(EOPNOTSUPP)
     }
 }
 

@@ -57,7 +57,6 @@ mod link;
 mod rxfh;
 mod rxnfc;
 
-#[vtable]
 impl CoalesceOps for PortDriver {
     fn coalesce<'bound>(port: Pin<&Port<'bound>>, _lock: &mut OpsLocked<'bound>) -> Coalesce {
         port.moderation.get()
@@ -92,7 +91,6 @@ impl MsgLevelOps for PortDriver {
     }
 }
 
-#[vtable]
 impl PauseOps for PortDriver {
     fn pause<'bound>(port: Pin<&Port<'bound>>, lock: &mut OpsLocked<'bound>) -> Pause {
         *port.pause.get(lock)

@@ -26,7 +26,6 @@ use crate::{
     rss, //
 };
 
-#[vtable]
 impl RxfhOps for PortDriver {
     const RXFH_INDIR_SIZE: usize = rss::ENTRIES;
     const RXFH_KEY_SIZE: usize = rss::KEY_LEN;

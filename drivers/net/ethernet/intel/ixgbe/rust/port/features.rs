@@ -31,7 +31,6 @@ use super::{
     PortDriver, //
 };
 
-#[vtable]
 impl FeaturesOps for PortDriver {
     fn set_features<'bound>(
         port: Pin<&Port<'bound>>,
