@@ -87,15 +87,6 @@ impl Device {
         unsafe { bindings::netif_close(self.as_raw()) };
     }
 
-    /// Closes the device, which cannot be opened again.
-    ///
-    /// Not generic, so that this is not part of a driver's module.
-    #[inline(never)]
-    pub(super) fn close_for_good(&self, locks: &mut Configuring) {
-        self.detach(locks);
-        self.close(locks);
-    }
-
     /// Marks the device as absent: its queues are stopped, and users can neither open nor configure
     /// it.
     ///

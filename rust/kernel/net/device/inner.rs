@@ -3,7 +3,6 @@
 //! The private part of a network device: going up and down.
 
 use super::{
-    attributes::Attributes,
     ops_lock::{
         Configuring,
         OpsCell,
@@ -201,16 +200,6 @@ impl<T: Driver> Inner<T> {
         let vector = up.made.vectors.get(usize::from(queue))?;
 
         Some(NonNull::from(&**vector))
-    }
-
-    /// Makes vectors for [`Self::restart_with`] and a device that will have these attributes. It
-    /// need not be down.
-    pub(super) fn make_spare(
-        &self,
-        attributes: Attributes,
-        locks: &mut Configuring,
-    ) -> Result<Spare<T>> {
-        Spare::new(self, attributes, locks)
     }
 
     /// Takes a device that the core believes to be up down, and up again.

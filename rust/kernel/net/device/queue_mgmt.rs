@@ -448,7 +448,7 @@ impl<'a, T: QueueMgmtOps> Restart<'a, T> {
 
     /// Starts the queue with the memory with which it was stopped.
     fn start_again(&mut self) -> Result {
-        if self.vector.is_rx_lost() {
+        if self.vector.rx_lost.get() {
             return Err(EIO);
         }
         self.start()
@@ -474,7 +474,7 @@ impl<'a, T: QueueMgmtOps> Restart<'a, T> {
                     self.queue
                 );
                 spare.is_known = true;
-                self.vector.lose_rx();
+                self.vector.rx_lost.set(true);
             }
             self.exchange(spare);
             return Err(error);
@@ -505,7 +505,7 @@ impl<'a, T: QueueMgmtOps> Restart<'a, T> {
             self.queue
         );
         self.inner.schedule_restart();
-        if self.vector.is_rx_lost() {
+        if self.vector.rx_lost.get() {
             self.vector.suspend_polls();
         }
         self.resume();

@@ -10,6 +10,7 @@ use super::{
         Config,
         RingLens, //
     },
+    up::Spare,
     Driver, //
 };
 
@@ -65,7 +66,7 @@ impl<T: Driver> Inner<T> {
     ) -> Result {
         let old = Attributes::of(self.dev());
         let spare = if T::OPEN_WHILE_UP && self.is_up(locks) {
-            match self.make_spare(attributes, locks) {
+            match Spare::new(self, attributes, locks) {
                 Ok(spare) => Some(spare),
                 // The device does not notice.
                 Err(error) => {

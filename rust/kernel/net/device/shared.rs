@@ -90,10 +90,6 @@ impl<T: Driver> Shared<T> {
         unsafe { Device::from_raw(self.dev.as_ptr()) }
     }
 
-    pub(super) fn bus(&self) -> &'static T::Bus {
-        self.bus
-    }
-
     /// The number of queues of each kind that the device can have.
     pub(super) fn queues(&self) -> usize {
         self.slots.len()

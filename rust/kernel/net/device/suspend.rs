@@ -54,7 +54,7 @@ impl<T: Driver> Inner<T> {
         }
         // Nothing that the card knows of is left, so this is for interrupts only, and it does not
         // matter if it has no effect.
-        self.bus().forbid_dma();
+        self.bus.forbid_dma();
         if why == Suspension::Sleep {
             self.arm_wake_up(locks);
         }
@@ -112,7 +112,9 @@ impl<T: Driver> registrations::Registration for Registration<T> {
         let inner = self.inner();
 
         Configuring::with(inner.dev(), |locks| {
-            inner.dev().close_for_good(locks);
+            // It cannot be opened again.
+            inner.dev().detach(locks);
+            inner.dev().close(locks);
             why == Shutdown::PowerOff && inner.check_reachable().is_ok() && inner.arm_wake_up(locks)
         })
     }

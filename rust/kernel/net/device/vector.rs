@@ -71,8 +71,8 @@ pub(super) struct Vector<P> {
     poller: UnsafeCell<Option<P>>,
     /// NAPI is disabled for a while, with the lock of the device's operations held.
     paused: Cell<bool>,
-    /// The card may access memory of the receive queue that the poller does not have.
-    rx_lost: Cell<bool>,
+    /// The card may access memory of the receive queue other than that in the poller.
+    pub(super) rx_lost: Cell<bool>,
     interrupts: Interrupts,
     #[pin]
     _pin: PhantomPinned,
@@ -273,16 +273,6 @@ impl<P> Vector<P> {
         // SAFETY: NAPI is disabled, and we are the owner of the vector. By the safety requirements,
         // this is the only reference, and it ends here.
         unsafe { (*self.poller.get()).as_mut() }.map(NonNull::from)
-    }
-
-    /// Notes that the card may access memory of the receive queue other than that in the poller.
-    pub(super) fn lose_rx(&self) {
-        self.rx_lost.set(true);
-    }
-
-    /// Whether that is so.
-    pub(super) fn is_rx_lost(&self) -> bool {
-        self.rx_lost.get()
     }
 
     /// Keeps the driver from being polled as long as the vector exists. NAPI need not be disabled

@@ -29,7 +29,7 @@ pub use super::super::wake_packets::{
 /// The bus device of a device that can wake the machine, if the bus lets it.
 fn waker<T: Driver>(inner: &Inner<T>) -> Option<&'static device::Device<Bound>> {
     T::OPS.arm_wake_up?;
-    let parent = inner.bus().as_device()?;
+    let parent = inner.bus.as_device()?;
 
     // SAFETY: The device is valid.
     unsafe { bindings::device_can_wakeup(parent.as_raw()) }.then_some(parent)
