@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Entries of MAINTAINERS: one for each series, which grows with the files of its topics."""
+"""Entries of MAINTAINERS, which grow with the files of a series and of those on top of it."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -44,7 +44,7 @@ class Entry:
 
 
 def entry(folder: Path, series: str, files: Collection[str]) -> Entry | None:
-    """The entry in patches/SERIES.maintainers, if there is one; `files` are all of the series."""
+    """The entry in patches/SERIES.maintainers, if there is one; `files` are all that it may have."""
     path = folder / f"{series}.maintainers"
     if not path.exists():
         return None

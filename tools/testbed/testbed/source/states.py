@@ -27,8 +27,12 @@ class States:
         self._maintainers = None if text is None else maintainers.Listing(text)
         self._files = {name: {file for topic in self.topics if topic.series == name
                               for file in topic.files} for name in self.series}  # fmt: skip
+        # The entry of a series has files of those that go on top of it, too.
+        self._reach = {name: set[str]().union(*(files for other, files in self._files.items()
+                                                if name == other or self._goes_on(other, name)))
+                       for name in self.series}  # fmt: skip
         self._entries = {name: maintainers.entry(clone / "patches", name, files)
-                         for name, files in self._files.items()}  # fmt: skip
+                         for name, files in self._reach.items()}  # fmt: skip
         self._own = {file: (clone / file).read_bytes() for topic in self.topics
                      for file in topic.files}  # fmt: skip
         self._listed = {file: listing.listed(file, content, self._own)
@@ -45,14 +49,17 @@ class States:
             found.update(names)
         return [one for one in self.series.values() if one.name in found]
 
+    def _goes_on(self, series: str, below: str) -> bool:
+        return any(one.name == below for one in self.needs(series))
+
     def unlisted(self) -> list[tuple[str, str]]:
         """New files that MAINTAINERS has in no entry, of the series' own or upstream's."""
         if self._maintainers is None:
             return []
         found, upstream = [], self._maintainers.patterns
         for name, files in self._files.items():
-            entry = self._entries[name]
-            patterns = [*(entry.patterns if entry else ()), *upstream]
+            entries = [self._entries[one] for one in (name, *(one.name for one in self.needs(name)))]
+            patterns = [*(one for entry in entries if entry for one in entry.patterns), *upstream]
             found += [(name, file) for file in sorted(files)
                       if not any(maintainers.matches(one, file) for one in patterns)]  # fmt: skip
         return found
@@ -90,7 +97,7 @@ class States:
         for name in dict.fromkeys(topic.series for topic in some):
             entry = self._entries[name]
             if entry is not None:
-                found.append(entry.of(there & self._files[name], self._author))
+                found.append(entry.of(there & self._reach[name], self._author))
         return [lines for lines in found if lines]
 
     def _check_rewrites(self) -> None:

@@ -331,6 +331,16 @@ class SeriesTest(unittest.TestCase):
         self.assertNotIn("+F:\trust/a/\n", a)
         self.assertIn(" F:\trust/a.rs\n+F:\trust/a/\n", b)
 
+    def test_a_series_may_be_in_the_entry_of_one_below(self) -> None:
+        entry = self.clone / "patches/first.maintainers"
+        entry.write_text(entry.read_text() + "F:\trust/a/\n")
+        first, second = [one.mails[0].read_text() for one in self.write()]
+        self.assertNotIn("+F:\trust/a/\n", first)
+        self.assertIn(" F:\trust/a.rs\n+F:\trust/a/\n", second)
+        (self.clone / "patches/series").write_text("[first]\na.patch\n[second]\nb.patch\n")
+        with self.assertRaisesRegex(Failure, "no file of the series first is rust/a/"):
+            self.write()
+
     def test_an_entry_of_a_missing_file_is_refused(self) -> None:
         (self.clone / "patches/first.maintainers").write_text("BETA OURS\nF:\trust/gone.rs\n")
         with self.assertRaisesRegex(Failure, "no file of the series first is rust/gone.rs"):
@@ -420,13 +430,18 @@ class OurSeriesTest(unittest.TestCase):
     def test_every_new_file_has_a_maintainer(self) -> None:
         entries = {path.stem: re.findall(r"^F:\t(.+)$", path.read_text(), re.M)
                    for path in (CLONE / "patches").glob("*.maintainers")}  # fmt: skip
+        needs = {series.name: series.needs for series in read_all(CLONE / "patches")}
         for topic in topics(CLONE):
+            below = [topic.series]
+            for series in below:
+                below += [one for one in needs[series] if one not in below]
             for name in topic.files:
                 # Its subsystem has an entry already.
                 if name.startswith("tools/testing/"):
                     continue
-                covered = any(matches(one, name) for one in entries.get(topic.series, []))
-                self.assertTrue(covered, f"{name} is in no entry of {topic.series}.maintainers")
+                covered = any(matches(one, name) for series in below
+                              for one in entries.get(series, []))  # fmt: skip
+                self.assertTrue(covered, f"{name} is in no entry of {', '.join(below)}")
 
 
 class EditedCommentsTest(unittest.TestCase):
