@@ -17,7 +17,8 @@ rust_helper_page_pool_dev_alloc_frag(struct page_pool *pool, unsigned int *offse
 	return page_pool_dev_alloc_frag(pool, offset, size);
 }
 
-__rust_helper void rust_helper_page_pool_fragment_page(struct page *page, long nr)
+__rust_helper void rust_helper_page_pool_fragment_page(struct page *page,
+						       long nr)
 {
 	page_pool_fragment_page(page, nr);
 }
@@ -29,7 +30,8 @@ __rust_helper void rust_helper_page_pool_put_full_page(struct page_pool *pool,
 	page_pool_put_full_page(pool, page, allow_direct);
 }
 
-__rust_helper struct netmem_desc *rust_helper_pp_page_to_nmdesc(struct page *page)
+__rust_helper struct netmem_desc *
+rust_helper_pp_page_to_nmdesc(struct page *page)
 {
 	return pp_page_to_nmdesc(page);
 }

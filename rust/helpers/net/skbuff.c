@@ -33,7 +33,8 @@ __rust_helper int rust_helper_skb_cow_head(struct sk_buff *skb,
 	return skb_cow_head(skb, headroom);
 }
 
-__rust_helper int rust_helper_skb_orphan_frags(struct sk_buff *skb, gfp_t priority)
+__rust_helper int rust_helper_skb_orphan_frags(struct sk_buff *skb,
+					       gfp_t priority)
 {
 	return skb_orphan_frags(skb, priority);
 }

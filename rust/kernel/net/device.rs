@@ -5,26 +5,15 @@
 //! C headers: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h),
 //! [`include/linux/etherdevice.h`](srctree/include/linux/etherdevice.h)
 //!
-//! A driver implements [`Driver`] and calls [`register`] when it is bound to a device. From then on
-//! the abstraction owns the driver's data, the queue vectors with their NAPI instances and
-//! interrupts, and the transmit queues, and takes them down in the right order when the device is
-//! closed, or unbound while it is open. There is no registration object that a driver could drop
-//! too late or forget. A virtual device has a handle, but its registration ends with the module at
-//! the latest.
-//!
-//! The card is told of packets in its ring by a [`Doorbell`].
-//!
-//! Documentation/rust/netdev.rst has two drivers to start from, the order of locks, and a table of
-//! the objects with their owners.
-
-// The alternative to the default in `doorbell`, for drivers that choose it.
-pub mod deferring;
+//! The driver of a device without hardware implements [`VirtualDriver`], and makes the device with
+//! [`VirtualDevice::new`].
 
 mod address;
 mod attributes;
 mod bus;
 mod capability;
 mod checkup;
+pub mod deferring;
 mod dma;
 mod doorbell;
 mod driver;
@@ -41,7 +30,9 @@ mod interrupt;
 mod ops;
 mod ops_lock;
 mod optional_ops;
+mod owned;
 mod poll;
+mod poll_stats;
 mod queue_mgmt;
 mod queue_restart;
 mod queue_stats;
@@ -60,6 +51,7 @@ mod up;
 mod vector;
 mod vectors;
 mod virtual_device;
+mod virtual_queues;
 mod vlan_filter;
 mod wake_packets;
 mod xmit;
@@ -100,9 +92,12 @@ pub use self::{
     ops_lock::{
         Locks,
         OpsCell,
-        OpsLocked, //
+        OpsLocked,
+        Rtnl,
+        RtnlCell, //
     },
     optional_ops::OptionalOps,
+    poll_stats::PollStats,
     queue_mgmt::{
         QueueMgmtOps,
         RxMaking, //
@@ -124,18 +119,11 @@ pub use self::{
         rss_key, //
     },
     rx_mode::RxMode,
-    stats::{
-        PollStats,
-        Stats64, //
-    },
+    stats::Stats64,
     virtual_device::{
-        NoParent,
-        VirtualDevice, //
+        VirtualDevice,
+        VirtualDriver, //
     },
+    virtual_queues::NoParent,
     vlan_filter::VlanFilterOps, //
-};
-
-pub use super::rtnl::{
-    Rtnl,
-    RtnlCell, //
 };

@@ -18,6 +18,7 @@ use super::{
     device::Device,
     queue::Completions,
     skbuff::{
+        set_protocol,
         DropReason,
         SkBuff,
         UniqueSkBuff, //
@@ -345,7 +346,7 @@ impl<'p> Poll<'p> {
             refuse(skb.into());
             return None;
         }
-        let skb = self.device().take_in(skb)?;
+        let skb = take_in(self.device(), skb)?;
         // SAFETY: There is no other reference to the packet.
         unsafe { (*skb.as_raw()).queue_mapping = self.rx_mapping() };
         Some(skb)
@@ -361,6 +362,26 @@ impl<'p> Poll<'p> {
         // this is softirq context and the only access to its GRO state.
         unsafe { bindings::gro_receive_skb(&raw mut (*self.napi.as_raw()).gro, skb) };
     }
+}
+
+/// Makes a frame one that `dev` has received, or drops it.
+#[inline]
+fn take_in(dev: &Device, mut skb: UniqueSkBuff) -> Option<UniqueSkBuff> {
+    if skb.head_len() < bindings::ETH_HLEN {
+        drop_short(skb.into());
+        return None;
+    }
+
+    // SAFETY: There is no other reference to the packet, and it has at least `ETH_HLEN` bytes in
+    // its linear part. The device is valid.
+    let protocol = unsafe { bindings::eth_type_trans(skb.as_raw(), dev.as_raw()) };
+    set_protocol(&mut skb, protocol);
+    Some(skb)
+}
+
+#[cold]
+fn drop_short(skb: SkBuff) {
+    skb.drop_with(DropReason::TruncatedHeader);
 }
 
 #[cold]

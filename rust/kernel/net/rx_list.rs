@@ -24,6 +24,7 @@
 use super::page_pool::CpuBuffer;
 use super::{
     ablation,
+    device::Device,
     napi::Poll,
     skbuff::{
         RxHash,
@@ -50,6 +51,13 @@ use core::{
         NonNull, //
     }, //
 };
+
+/// Whether GRO may merge UDP packets that `dev` receives.
+#[inline]
+fn merges_udp(dev: &Device) -> bool {
+    // SAFETY: The device is valid.
+    unsafe { bindings::udp_gro_wanted(dev.as_raw()) }
+}
 
 /// The protocol of a packet, as reported by the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,7 +209,7 @@ impl<'a> RxList<'a> {
             last: ptr::null_mut(),
             len: 0,
             no_gro,
-            no_udp_gro: !all_to_gro && (no_gro || !cx.device().merges_udp()),
+            no_udp_gro: !all_to_gro && (no_gro || !merges_udp(cx.device())),
             queue_mapping: cx.rx_mapping(),
             // SAFETY: The instance is being polled, so its number does not change.
             napi_id: unsafe { (*cx.napi().as_raw()).gro.cached_napi_id },

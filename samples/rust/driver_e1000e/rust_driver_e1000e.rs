@@ -348,7 +348,7 @@ impl Driver for Nic {
         Ok(())
     }
 
-    fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>) {
+    fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>, _is_reachable: bool) {
         data.count_errors();
         let crc_errors = data.crc_errors.load(Relaxed);
         stats

@@ -249,7 +249,7 @@ impl Driver for Nic {
         }
     }
 
-    fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>) {
+    fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>, _is_reachable: bool) {
         let counters = &data.counters;
 
         stats

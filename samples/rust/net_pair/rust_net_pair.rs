@@ -177,7 +177,7 @@ impl Driver for Port {
         Xmit::Taken
     }
 
-    fn get_stats64(port: Pin<&Self>, stats: &mut Stats64<'_>) {
+    fn get_stats64(port: Pin<&Self>, stats: &mut Stats64<'_>, _is_reachable: bool) {
         stats.add(&port.stats);
         stats.tx_dropped(port.dropped.load(Relaxed));
     }
@@ -190,7 +190,7 @@ impl kernel::Module for Pair {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let (there, back) = (Way::new()?, Way::new()?);
         let port = |out: &Arc<Way>, back: &Arc<Way>| {
-            VirtualDevice::new::<Port>(Port {
+            VirtualDevice::with_queues::<Port>(Port {
                 out: out.clone(),
                 back: back.clone(),
                 stats: PollStats::new(),

@@ -4,6 +4,8 @@
 //!
 //! C header: [`include/linux/etherdevice.h`](srctree/include/linux/etherdevice.h)
 
+use super::Device;
+
 use crate::{
     bindings,
     fmt,
@@ -61,5 +63,16 @@ impl fmt::Display for MacAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;
         f.write_fmt(fmt!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}"))
+    }
+}
+
+impl Device {
+    /// The address of the device. Process context.
+    pub fn mac_address(&self) -> MacAddress {
+        // SAFETY: By the type invariants, the device is valid, and its address has `ETH_ALEN`
+        // bytes. They may change concurrently, as for any lockless reader.
+        MacAddress::from(core::array::from_fn(|byte| unsafe {
+            (*self.as_raw()).dev_addr.add(byte).read_volatile()
+        }))
     }
 }

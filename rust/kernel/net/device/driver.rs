@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The trait that a network device driver implements.
+//! The trait that the driver of a network card implements.
+//!
+//! It calls [`register`](super::register) when it is bound to a device. From then on the
+//! abstraction owns the driver's data, the queue vectors with their NAPI instances and interrupts,
+//! and the transmit queues, and takes them down in the right order when the device is closed, or
+//! unbound while it is open. There is no registration object that a driver could drop too late or
+//! forget. The card is told of packets in its ring by a [`Doorbell`].
+//!
+//! Documentation/rust/netdev.rst has two drivers to start from, the order of locks, and a table of
+//! the objects with their owners.
 
 use super::{
     bus::Parent,
@@ -356,10 +365,15 @@ pub trait Driver: Sized + 'static {
 
     /// Fills in the device's counters.
     ///
-    /// Any context that does not sleep; the device may be up, down or suspended, see
-    /// [`Stats64::is_card_reachable`].
-    fn get_stats64<'bound>(data: Pin<&Self::Data<'bound>>, stats: &mut Stats64<'_>) {
-        let _ = (data, stats);
+    /// Those of the card can be read if that `is_reachable`. Else it sleeps or is being reset, and
+    /// what the driver has read before counts. Any context that does not sleep; the device may be
+    /// up or down.
+    fn get_stats64<'bound>(
+        data: Pin<&Self::Data<'bound>>,
+        stats: &mut Stats64<'_>,
+        is_reachable: bool,
+    ) {
+        let _ = (data, stats, is_reachable);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

@@ -2,20 +2,9 @@
 
 //! References to network devices.
 
-use super::{
-    Features,
-    MacAddress, //
-};
-
 use crate::{
     bindings,
     device,
-    net::skbuff::{
-        set_protocol,
-        DropReason,
-        SkBuff,
-        UniqueSkBuff, //
-    },
     types::Opaque, //
 };
 
@@ -92,56 +81,6 @@ impl Device {
         // hence the volatile read, of an aligned word.
         unsafe { core::ptr::read_volatile(&raw const (*self.as_raw()).mtu) }
     }
-
-    /// The address of the device. Process context.
-    pub fn mac_address(&self) -> MacAddress {
-        // SAFETY: By the type invariants, the device is valid, and its address has `ETH_ALEN`
-        // bytes. They may change concurrently, as for any lockless reader.
-        MacAddress::from(core::array::from_fn(|byte| unsafe {
-            (*self.as_raw()).dev_addr.add(byte).read_volatile()
-        }))
-    }
-}
-
-impl Device {
-    /// The features that are enabled, out of [`Info::features`]: users can turn features off.
-    #[inline]
-    pub fn features(&self) -> Features {
-        // SAFETY: By the type invariants, the device is valid. The features may change
-        // concurrently, as for all readers.
-        Features::from_raw(unsafe {
-            core::ptr::read_volatile(&raw const (*self.as_raw()).features)
-        })
-    }
-
-    /// Whether GRO may merge UDP packets that this device receives.
-    #[inline]
-    pub(in crate::net) fn merges_udp(&self) -> bool {
-        // SAFETY: By the type invariants, the device is valid.
-        unsafe { bindings::udp_gro_wanted(self.as_raw()) }
-    }
-}
-
-impl Device {
-    /// Makes a frame one that this device has received, or drops it.
-    #[inline]
-    pub(in crate::net) fn take_in(&self, mut skb: UniqueSkBuff) -> Option<UniqueSkBuff> {
-        if skb.head_len() < bindings::ETH_HLEN {
-            drop_short(skb.into());
-            return None;
-        }
-
-        // SAFETY: There is no other reference to the packet, and it has at least `ETH_HLEN` bytes
-        // in its linear part. The device is valid.
-        let protocol = unsafe { bindings::eth_type_trans(skb.as_raw(), self.as_raw()) };
-        set_protocol(&mut skb, protocol);
-        Some(skb)
-    }
-}
-
-#[cold]
-fn drop_short(skb: SkBuff) {
-    skb.drop_with(DropReason::TruncatedHeader);
 }
 
 impl AsRef<device::Device> for Device {

@@ -4,6 +4,7 @@
 
 use super::{
     wake_packets::WakePackets,
+    Device,
     MacAddress, //
 };
 
@@ -233,5 +234,17 @@ impl Info {
             wake: WakePackets::NONE,
             wake_at_first: WakePackets::NONE,
         }
+    }
+}
+
+impl Device {
+    /// The features that are enabled, out of [`Info::features`]: users can turn features off.
+    #[inline]
+    pub fn features(&self) -> Features {
+        // SAFETY: By the type invariants, the device is valid. The features may change
+        // concurrently, as for all readers.
+        Features::from_raw(unsafe {
+            core::ptr::read_volatile(&raw const (*self.as_raw()).features)
+        })
     }
 }

@@ -253,17 +253,15 @@ impl<T: Driver> Ops<T> {
     ) {
         // SAFETY: The device is registered.
         let inner = unsafe { inner::<T>(dev) };
-        // In a message of netlink, they are aligned to four bytes: no reference may point there.
-        // SAFETY: The core gives us `stats`, zeroed.
-        let mut copy = unsafe { stats.read_unaligned() };
-
         // Until this is unlocked, the device is not suspended if it is not by now.
-        let guard = rcu::read_lock();
+        let _guard = rcu::read_lock();
         let is_reachable = inner.check_reachable().is_ok();
-        T::get_stats64(inner.data(), &mut Stats64::new(&mut copy, is_reachable));
-        drop(guard);
 
-        // SAFETY: As above.
-        unsafe { stats.write_unaligned(copy) };
+        // SAFETY: The core gives us `stats`, zeroed.
+        unsafe {
+            Stats64::fill(stats, |stats| {
+                T::get_stats64(inner.data(), stats, is_reachable);
+            })
+        };
     }
 }

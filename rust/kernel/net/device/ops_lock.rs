@@ -18,9 +18,11 @@
 //! right for devices with an instance lock and without. One of the first kind can get both, as
 //! [`Locks`].
 
-use super::{
-    Device,
-    Rtnl, //
+use super::Device;
+
+pub use crate::net::rtnl::{
+    Rtnl,
+    RtnlCell, //
 };
 
 use crate::{

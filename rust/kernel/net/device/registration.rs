@@ -24,6 +24,7 @@ use super::{
         Configuring,
         OpsCell, //
     },
+    owned::OwnedDevice,
     restart::Restart,
     rings::{
         Config,
@@ -40,20 +41,12 @@ use super::{
 use crate::{
     bindings,
     driver::registrations,
-    error::to_result,
     net::napi::Leftovers,
     prelude::*,
     sync::atomic::Atomic, //
 };
 
-use core::{
-    marker::PhantomData,
-    mem,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
-};
+use core::ptr;
 
 /// A `struct net_device` with an [`Inner`], registered or about to be.
 ///
@@ -65,16 +58,7 @@ use core::{
 /// 3. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors. Memory that the
 ///    card may still access is lost.
 /// 4. `free_netdev()`.
-///
-/// # Invariants
-///
-/// `dev` is a network device that we own, whose private part is a valid `Inner<T>`. It is
-/// registered if `registered`.
-pub(super) struct Registration<T: Driver> {
-    pub(super) dev: NonNull<bindings::net_device>,
-    registered: bool,
-    _inner: PhantomData<Inner<T>>,
-}
+pub(super) struct Registration<T: Driver>(pub(super) OwnedDevice<Inner<T>>);
 
 // SAFETY: The driver's state in it is `Send`: `T::Data`, and in `Up`, `T::Poller` and `T::Tx`. The
 // rest can be torn down from any task.
@@ -82,12 +66,7 @@ unsafe impl<T: Driver> Send for Registration<T> {}
 
 impl<T: Driver> Drop for Registration<T> {
     fn drop(&mut self) {
-        let dev = self.dev.as_ptr();
-
-        // One that is not was never up. Nor does it take RTNL: any safe code can drop it.
-        if self.registered {
-            // SAFETY: By the type invariants, the device is registered.
-            unsafe { bindings::unregister_netdev(dev) };
+        if self.0.unregister() {
             Configuring::with(self.inner().dev(), |locks| {
                 // Before the card can access memory again, a driver resets it.
                 self.inner().rely_no_more(locks);
@@ -96,33 +75,17 @@ impl<T: Driver> Drop for Registration<T> {
             self.inner().end_wake_up();
         }
 
-        // SAFETY: By the type invariants, the private part is a valid `Inner<T>`. There are no
-        // callbacks any more, and the work cannot be queued again.
-        unsafe {
-            let inner = bindings::netdev_priv(dev).cast::<Inner<T>>();
-
-            bindings::cancel_work_sync((*inner).shared.restart.get());
-            ptr::drop_in_place(inner);
-            bindings::free_netdev(dev);
-        }
-    }
-}
-
-/// An allocated network device without a private part.
-struct Allocated(NonNull<bindings::net_device>);
-
-impl Drop for Allocated {
-    fn drop(&mut self) {
-        // SAFETY: We own the device, and it has not been registered.
-        unsafe { bindings::free_netdev(self.0.as_ptr()) };
+        // SAFETY: The work was initialised. There are no callbacks any more, so it cannot be queued
+        // again.
+        unsafe { bindings::cancel_work_sync(self.inner().shared.restart.get()) };
     }
 }
 
 impl<T: Driver> Registration<T> {
     /// The private part of the device.
     pub(super) fn inner(&self) -> &Inner<T> {
-        // SAFETY: By the type invariants.
-        unsafe { inner::<T>(self.dev.as_ptr()) }
+        // SAFETY: This is the type of the private part.
+        unsafe { inner::<T>(self.0.as_raw()) }
     }
 
     /// Allocates a device, but does not register it.
@@ -131,12 +94,6 @@ impl<T: Driver> Registration<T> {
         info: &Info,
         data: impl PinInit<T::Data<'static>, Error>,
     ) -> Result<Self> {
-        const {
-            // C allocates the private part behind a `struct net_device`.
-            assert!(align_of::<Inner<T>>() <= align_of::<bindings::net_device>());
-            assert!(size_of::<Inner<T>>() <= i32::MAX as usize);
-        }
-
         if info.max_segmented_len < Info::MIN_SEGMENTED_LEN {
             return Err(EINVAL);
         }
@@ -153,57 +110,44 @@ impl<T: Driver> Registration<T> {
         if queues == 0 {
             return Err(EINVAL);
         }
-        // CAST: Checked above.
-        let size = size_of::<Inner<T>>() as c_int;
 
-        // SAFETY: `alloc_etherdev_mqs()` has no requirements.
-        let dev = unsafe { bindings::alloc_etherdev_mqs(size, queues.into(), queues.into()) };
-        let dev = Allocated(NonNull::new(dev).ok_or(ENOMEM)?);
+        OwnedDevice::new(c"eth%d", queues, |dev| {
+            // SAFETY: The device is valid.
+            let private = unsafe { bindings::netdev_priv(dev.as_ptr()) }.cast::<Inner<T>>();
+            let mut slots = KVec::with_capacity(usize::from(queues), GFP_KERNEL)?;
 
-        // SAFETY: The device is valid.
-        let private = unsafe { bindings::netdev_priv(dev.0.as_ptr()) }.cast::<Inner<T>>();
-        let mut slots = KVec::with_capacity(usize::from(queues), GFP_KERNEL)?;
-        for queue in 0..queues {
-            // SAFETY: The device has that many queues.
-            let queue = unsafe { slots::queue::<T>(private.cast::<Shared<T>>(), queue) };
-            slots.push(TxSlot::new(queue), GFP_KERNEL)?;
-        }
+            for queue in 0..queues {
+                // SAFETY: The device has that many queues.
+                let queue = unsafe { slots::queue::<T>(private.cast::<Shared<T>>(), queue) };
+                slots.push(TxSlot::new(queue), GFP_KERNEL)?;
+            }
 
-        let shared = try_pin_init!(Shared {
-            dev: dev.0,
-            bus,
-            slots,
-            stuck: OpsCell::new(false),
-            relies: OpsCell::new(false),
-            early_events: Early::new(),
-            suspended: Atomic::new(false),
-            config: OpsCell::new(Config {
-                channels: info.queues_at_first.clamp(1, queues),
-                rings: RingLens::at_first(T::OPS.rings),
-            }),
-            restart <- Restart::<T>::init(),
-            check_ups <- CheckUps::<T>::init(),
-            data <- data,
-            leftovers: Leftovers::new()?,
-        }? Error);
-        let inner = try_pin_init!(Inner {
-            shared <- shared,
-            up: OpsCell::new(None),
-            kept: OpsCell::new(None),
-            statistics: OpsCell::new(None),
-            wake_up: WakeUp::new(info.wake, info.wake_at_first),
-        }? Error);
-
-        // SAFETY: The private part of a device has room for an `Inner<T>`, at the right alignment,
-        // and it is not moved. If this fails, there is nothing to drop.
-        unsafe { pin_init::raw_try_init(private, inner)? };
-
-        // INVARIANT: We take over the device, and its private part is valid.
-        Ok(Self {
-            dev: mem::ManuallyDrop::new(dev).0,
-            registered: false,
-            _inner: PhantomData,
+            let shared = try_pin_init!(Shared {
+                dev,
+                bus,
+                slots,
+                stuck: OpsCell::new(false),
+                relies: OpsCell::new(false),
+                early_events: Early::new(),
+                suspended: Atomic::new(false),
+                config: OpsCell::new(Config {
+                    channels: info.queues_at_first.clamp(1, queues),
+                    rings: RingLens::at_first(T::OPS.rings),
+                }),
+                restart <- Restart::<T>::init(),
+                check_ups <- CheckUps::<T>::init(),
+                data <- data,
+                leftovers: Leftovers::new()?,
+            }? Error);
+            Ok(try_pin_init!(Inner {
+                shared <- shared,
+                up: OpsCell::new(None),
+                kept: OpsCell::new(None),
+                statistics: OpsCell::new(None),
+                wake_up: WakeUp::new(info.wake, info.wake_at_first),
+            }? Error))
         })
+        .map(Self)
     }
 
     /// Describes the device to the stack, and registers it.
@@ -218,8 +162,8 @@ impl<T: Driver> Registration<T> {
             flags |= bindings::netdev_priv_flags_IFF_LIVE_ADDR_CHANGE;
         }
 
-        let raw = self.dev.as_ptr();
-        // SAFETY: By the type invariants, the device is valid, as is its private part.
+        let raw = self.0.as_raw();
+        // SAFETY: The device is valid, as is its private part.
         let (inner, device) = unsafe { (inner::<T>(raw), Device::from_raw(raw)) };
 
         // SAFETY: As above, and the device is not visible to others yet.
@@ -278,18 +222,15 @@ impl<T: Driver> Registration<T> {
         }
         inner.begin_wake_up(info);
 
-        // SAFETY: The device is valid. From here on there may be callbacks; the private part is
-        // complete.
+        // SAFETY: The device is valid.
         unsafe {
             if inner.queues() > 1 {
                 bindings::netif_set_affinity_auto(raw);
             }
             bindings::netif_carrier_off(raw);
-            to_result(bindings::register_netdev(raw)).inspect_err(|_| inner.end_wake_up())?;
         }
-
-        // INVARIANT: The device is registered.
-        self.registered = true;
+        // SAFETY: The callbacks are for this type of private part, which is complete.
+        unsafe { self.0.register() }.inspect_err(|_| inner.end_wake_up())?;
 
         if inner.queues() > 1 {
             device.spread_tx_queues(0..info.queues.into());

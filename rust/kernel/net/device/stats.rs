@@ -2,91 +2,13 @@
 
 //! Counters of a device.
 
-use crate::{
-    bindings,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
-};
-
-/// A counter with one writer at a time.
-///
-/// Adding takes no atomic instruction of the CPU.
-struct Counter(Atomic<u64>);
-
-impl Counter {
-    const fn new() -> Self {
-        Self(Atomic::new(0))
-    }
-
-    #[inline(always)]
-    fn add(&self, count: usize) {
-        // CAST: `usize` has at most 64 bits.
-        let sum = self.0.load(Relaxed).wrapping_add(count as u64);
-        self.0.store(sum, Relaxed);
-    }
-
-    #[inline]
-    fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
-
-/// The counters of a poll function, for [`Stats64::add`].
-///
-/// Poll functions add to them, once per poll, and any context may read them. One poll function at a
-/// time adds to the same ones: if there were several, counts would get lost.
-pub struct PollStats {
-    rx_packets: Counter,
-    rx_bytes: Counter,
-    rx_dropped: Counter,
-    tx_packets: Counter,
-    tx_bytes: Counter,
-}
-
-impl PollStats {
-    /// Zero counters.
-    pub const fn new() -> Self {
-        Self {
-            rx_packets: Counter::new(),
-            rx_bytes: Counter::new(),
-            rx_dropped: Counter::new(),
-            tx_packets: Counter::new(),
-            tx_bytes: Counter::new(),
-        }
-    }
-
-    /// Adds packets that were received, and those that were dropped instead.
-    #[inline]
-    pub fn received(&self, packets: usize, bytes: usize, dropped: usize) {
-        self.rx_packets.add(packets);
-        self.rx_bytes.add(bytes);
-        self.rx_dropped.add(dropped);
-    }
-
-    /// Adds packets that the card has sent.
-    #[inline]
-    pub fn sent(&self, packets: usize, bytes: usize) {
-        self.tx_packets.add(packets);
-        self.tx_bytes.add(bytes);
-    }
-}
-
-impl Default for PollStats {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+use crate::bindings;
 
 /// The counters that every device has, for the driver to fill in.
 ///
 /// They are zero at first, and the driver adds to them, so that it can go through its queues one by
 /// one.
-pub struct Stats64<'a> {
-    raw: &'a mut bindings::rtnl_link_stats64,
-    is_reachable: bool,
-}
+pub struct Stats64<'a>(&'a mut bindings::rtnl_link_stats64);
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident => $field:ident;)*) => {
@@ -94,32 +16,30 @@ macro_rules! counters {
             $(#[$doc])*
             #[inline]
             pub fn $name(&mut self, count: u64) -> &mut Self {
-                self.raw.$field = self.raw.$field.wrapping_add(count);
+                self.0.$field = self.0.$field.wrapping_add(count);
                 self
             }
         )*
     };
 }
 
-impl<'a> Stats64<'a> {
-    pub(super) fn new(raw: &'a mut bindings::rtnl_link_stats64, is_reachable: bool) -> Self {
-        Self { raw, is_reachable }
-    }
+impl Stats64<'_> {
+    /// Has `fill` add to the counters that the core gets.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must point to counters that are valid for reading and writing. It need not be aligned:
+    /// in a message of netlink, they are aligned to four bytes.
+    pub(super) unsafe fn fill(
+        raw: *mut bindings::rtnl_link_stats64,
+        fill: impl FnOnce(&mut Stats64<'_>),
+    ) {
+        // SAFETY: By the safety requirements. No reference may point there.
+        let mut copy = unsafe { raw.read_unaligned() };
 
-    /// Whether the counters of the card can be read. If not, it sleeps or is being reset, and what
-    /// the driver has read before counts.
-    #[inline]
-    pub fn is_card_reachable(&self) -> bool {
-        self.is_reachable
-    }
-
-    /// Adds the counters of a poll function.
-    pub fn add(&mut self, stats: &PollStats) -> &mut Self {
-        self.rx_packets(stats.rx_packets.get())
-            .rx_bytes(stats.rx_bytes.get())
-            .rx_dropped(stats.rx_dropped.get())
-            .tx_packets(stats.tx_packets.get())
-            .tx_bytes(stats.tx_bytes.get())
+        fill(&mut Stats64(&mut copy));
+        // SAFETY: As above.
+        unsafe { raw.write_unaligned(copy) };
     }
 
     counters! {
@@ -147,5 +67,30 @@ impl<'a> Stats64<'a> {
         rx_length_errors => rx_length_errors;
         /// Adds packets that the card dropped because it had no descriptor for them.
         rx_missed_errors => rx_missed_errors;
+    }
+}
+
+#[macros::kunit_tests(rust_net_device_stats)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_add_up_wherever_they_are() {
+        let mut room = [0u64; size_of::<bindings::rtnl_link_stats64>() / 8 + 1];
+        // SAFETY: There is room for that, behind the first four bytes.
+        let raw = unsafe { room.as_mut_ptr().byte_add(4) }.cast::<bindings::rtnl_link_stats64>();
+
+        for packets in [1, 2] {
+            // SAFETY: This points to valid counters, of which any bits are.
+            unsafe {
+                Stats64::fill(raw, |stats| {
+                    stats.tx_packets(packets).tx_bytes(60 * packets);
+                })
+            };
+        }
+        // SAFETY: As above.
+        let stats = unsafe { raw.read_unaligned() };
+        assert_eq!((stats.tx_packets, stats.tx_bytes), (3, 180));
+        assert_eq!((stats.rx_packets, stats.tx_dropped), (0, 0));
     }
 }

@@ -216,14 +216,3 @@ pub(in crate::net) fn set_protocol(skb: &mut UniqueSkBuff, protocol: u16) {
     // SAFETY: This is a valid packet, to which there is no other reference.
     unsafe { (*header!(skb)).protocol = protocol };
 }
-
-/// Sets the priority of a packet to the lowest one.
-///
-/// # Safety
-///
-/// There must be no other reference to the packet.
-#[inline]
-pub(super) unsafe fn clear_priority(skb: &SkBuff) {
-    // SAFETY: This is a valid packet, and by the safety requirements.
-    unsafe { (*header!(skb)).priority = 0 };
-}

@@ -3,7 +3,16 @@
 //! Tests of packets and their states.
 
 #[cfg(CONFIG_KUNIT)]
-use super::*;
+use super::SkBuff;
+
+#[cfg(CONFIG_KUNIT)]
+use crate::{
+    bindings,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
 
 #[cfg(CONFIG_KUNIT)]
 impl SkBuff {
@@ -26,8 +35,25 @@ impl SkBuff {
 
 #[crate::prelude::kunit_tests(rust_skbuff)]
 mod cases {
-    use super::super::*;
-    use crate::interrupt::local_interrupt_disable;
+    use super::super::{
+        unique::allowed,
+        ChecksumKind,
+        PartialChecksum,
+        SkBuff,
+        UniqueSkBuff, //
+    };
+
+    use crate::{
+        bindings,
+        interrupt::local_interrupt_disable,
+        prelude::*,
+        sync::atomic::{
+            Atomic,
+            Relaxed, //
+        }, //
+    };
+
+    use core::ptr::NonNull;
 
     fn packet(bytes: &[u8]) -> Result<UniqueSkBuff> {
         let mut skb = UniqueSkBuff::alloc(128, GFP_KERNEL)?;

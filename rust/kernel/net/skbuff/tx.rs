@@ -42,12 +42,10 @@ pub enum Xmit<'call> {
 /// # Examples
 ///
 /// ```
-/// use kernel::net::{
-///     queue::Xmit,
-///     skbuff::{
-///         DropReason,
-///         TxSkBuff, //
-///     }, //
+/// use kernel::net::skbuff::{
+///     DropReason,
+///     TxSkBuff,
+///     Xmit, //
 /// };
 ///
 /// fn start_xmit<'call>(is_full: bool, skb: TxSkBuff<'call>) -> Xmit<'call> {

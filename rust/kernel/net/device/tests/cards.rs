@@ -169,7 +169,7 @@ pub(super) fn register(plan: &Arc<Plan>) -> Result<Registration<Card>> {
     // IPv6 would send packets of its own.
     let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;
     // SAFETY: The device is valid, and not registered yet.
-    unsafe { bindings::netdev_add_priv_flags(registration.dev.as_ptr(), no_addrconf) };
+    unsafe { bindings::netdev_add_priv_flags(registration.0.as_raw(), no_addrconf) };
     registration.register(&plan.info)?;
     Ok(registration)
 }
@@ -178,7 +178,7 @@ fn open(registration: &Registration<Card>) -> Result {
     // SAFETY: The device is registered. Tests run in process context.
     unsafe {
         bindings::rtnl_lock();
-        let result = bindings::dev_open(registration.dev.as_ptr(), core::ptr::null_mut());
+        let result = bindings::dev_open(registration.0.as_raw(), core::ptr::null_mut());
         bindings::rtnl_unlock();
         to_result(result)
     }
@@ -188,7 +188,7 @@ fn close(registration: &Registration<Card>) {
     // SAFETY: As above.
     unsafe {
         bindings::rtnl_lock();
-        bindings::dev_close(registration.dev.as_ptr());
+        bindings::dev_close(registration.0.as_raw());
         bindings::rtnl_unlock();
     }
 }
@@ -314,7 +314,7 @@ mod cases {
         info.tx_limit_min = 5_000;
         let registration = register(&plan(info)?)?;
         // SAFETY: The device has a queue.
-        let queue = unsafe { &*bindings::netdev_get_tx_queue(registration.dev.as_ptr(), 0) };
+        let queue = unsafe { &*bindings::netdev_get_tx_queue(registration.0.as_raw(), 0) };
         assert_eq!(queue.dql.min_limit, 5_000);
         Ok(())
     }

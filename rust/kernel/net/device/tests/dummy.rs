@@ -526,8 +526,8 @@ impl Driver for Dummy {
         }
     }
 
-    fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>) {
-        if !stats.is_card_reachable() {
+    fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>, is_reachable: bool) {
+        if !is_reachable {
             data.log.unreachable.fetch_add(1, Relaxed);
         }
         stats.rx_packets(data.log.received.load(Relaxed));

@@ -310,7 +310,7 @@ impl Looped {
         // IPv6 would send packets of its own.
         let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;
         // SAFETY: The device is valid, and not registered yet.
-        unsafe { bindings::netdev_add_priv_flags(registration.dev.as_ptr(), no_addrconf) };
+        unsafe { bindings::netdev_add_priv_flags(registration.0.as_raw(), no_addrconf) };
         registration.register(&info)?;
         Ok(Self { registration, card })
     }
@@ -318,7 +318,7 @@ impl Looped {
     fn with_rtnl<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
         let _rtnl = Rtnl::lock();
 
-        f(self.registration.dev.as_ptr())
+        f(self.registration.0.as_raw())
     }
 
     fn up(&self) -> Result {

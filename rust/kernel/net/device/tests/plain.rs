@@ -656,7 +656,7 @@ impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
         // IPv6 would send packets of its own.
         let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;
         // SAFETY: The device is valid, and not registered yet.
-        unsafe { bindings::netdev_add_priv_flags(registration.dev.as_ptr(), no_addrconf) };
+        unsafe { bindings::netdev_add_priv_flags(registration.0.as_raw(), no_addrconf) };
         registration.register(&info)?;
 
         Ok(Self {
@@ -668,7 +668,7 @@ impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
 
     pub(super) fn dev(&self) -> *mut bindings::net_device {
         match &self.registration {
-            Some(registration) => registration.dev.as_ptr(),
+            Some(registration) => registration.0.as_raw(),
             None => core::ptr::null_mut(),
         }
     }

@@ -88,7 +88,7 @@ fn locked<R>(
     device: &Registration<Card>,
     f: impl FnOnce(&bindings::ethtool_ops, *mut bindings::net_device) -> R,
 ) -> R {
-    let dev = device.dev.as_ptr();
+    let dev = device.0.as_raw();
 
     // SAFETY: The device is registered. Tests run in process context.
     unsafe {

@@ -35,7 +35,7 @@ use crate::types::Opaque;
 /// A network device, which is unregistered when this is dropped.
 ///
 /// Until it was registered, it can be dropped without RTNL.
-pub(super) trait Registrable: Send {
+pub(in super::super) trait Registrable: Send {
     /// Registers it. Process context, without RTNL.
     fn register(&mut self) -> Result;
 }

@@ -3,64 +3,35 @@
 //! Tests of virtual devices, with a module that is not one.
 
 use super::{
-    super::{
-        registration::Registration,
-        tests::fixture::Fixture,
-        Device,
-        Driver,
-        Immediate,
-        Info,
-        Locks,
-        MacAddress,
-        Opening, //
-    },
     registrations::NOTIFIER,
-    NoParent,
     VirtualDevice,
-    NO_PARENT, //
+    VirtualDriver, //
 };
 
 use crate::{
     bindings,
-    driver::registrations::Suspension,
-    error::to_result,
-    net::{
-        napi::{
-            Poll,
-            Polled,
-            Scheduler, //
-        },
-        queue::{
-            TxQueue,
-            Xmit, //
-        },
-        skbuff::TxSkBuff, //
-    },
+    net::skbuff::SkBuff,
     prelude::*,
     sync::{
         atomic::{
             Atomic,
             Relaxed, //
         },
-        Arc,
-        SetOnce, //
+        Arc, //
     },
     types::Opaque,
     ModuleMetadata, //
 };
 
-use core::{
-    mem,
-    ptr, //
-};
+use core::mem;
 
 /// A module, of which there is only the state.
-struct Fake(Opaque<bindings::module>);
+pub(in super::super) struct Fake(Opaque<bindings::module>);
 
 // SAFETY: Tests run one after the other.
 unsafe impl Sync for Fake {}
 
-static FAKE: Fake = Fake(Opaque::uninit());
+pub(in super::super) static FAKE: Fake = Fake(Opaque::uninit());
 static OTHER: Fake = Fake(Opaque::uninit());
 
 impl Fake {
@@ -69,12 +40,12 @@ impl Fake {
         unsafe { (&raw mut (*self.0.get()).state).write(state) };
     }
 
-    fn live(&self) {
+    pub(in super::super) fn live(&self) {
         self.set_state(bindings::module_state_MODULE_STATE_LIVE);
     }
 
     /// Goes, as a module that was unloaded.
-    fn go(&self) -> Result {
+    pub(in super::super) fn go(&self) -> Result {
         let state = bindings::module_state_MODULE_STATE_GOING;
 
         self.set_state(state);
@@ -99,92 +70,52 @@ impl ModuleMetadata for Fake {
     const THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(FAKE.0.get()) };
 }
 
-/// The driver of that module.
-struct Port;
-
-/// Counts the devices that are gone.
-struct Data {
+/// The driver of that module. Counts the devices that are gone.
+struct Port {
     gone: Arc<Atomic<u32>>,
     /// Tries to register another device then.
     again: bool,
-    /// It does not stop.
-    hangs: bool,
-    /// It has a description with which it cannot be registered.
-    is_bad: bool,
     _other: Option<VirtualDevice>,
 }
 
-impl Data {
+impl Port {
     fn new(gone: &Arc<Atomic<u32>>) -> Self {
         Self {
             gone: gone.clone(),
             again: false,
-            hangs: false,
-            is_bad: false,
             _other: None,
         }
     }
 }
 
-impl Drop for Data {
+impl Drop for Port {
     fn drop(&mut self) {
         self.gone.fetch_add(1, Relaxed);
         if self.again {
-            mem::forget(VirtualDevice::new::<Port>(Data::new(&self.gone)));
+            mem::forget(VirtualDevice::new(Ok(Port::new(&self.gone))));
         }
     }
 }
 
 #[vtable]
-impl Driver for Port {
+impl VirtualDriver for Port {
     type OwnerModule = Fake;
-    type Bus = NoParent;
-    type Setup = Data;
-    type Data<'bound> = Data;
-    type Poller<'bound> = ();
-    type Tx<'bound> = ();
-    type Doorbell = Immediate;
 
-    fn probe(_bus: &NoParent, data: Data) -> Result<(Info, impl PinInit<Data, Error>)> {
-        let mut info = Info::new(MacAddress::from([0; 6]));
+    const NAME: &'static CStr = c"kunit%d";
 
-        if data.is_bad {
-            // Longer than the core can express.
-            info.tx_timeout_ms = u32::MAX;
-        }
-        Ok((info, Ok(data)))
-    }
+    fn start_xmit(&self, _skb: SkBuff) {}
+}
 
-    fn open<'bound>(_cx: &mut Opening<'_, 'bound, Self>) -> Result {
-        Err(ENODEV)
-    }
+/// A driver whose devices cannot be registered: their name is none.
+struct Nameless(#[expect(dead_code)] Port);
 
-    fn start(_data: Pin<&Data>, _dev: &Device, _locks: &mut Locks<'_>) -> Result {
-        Ok(())
-    }
+#[vtable]
+impl VirtualDriver for Nameless {
+    type OwnerModule = Fake;
 
-    fn quiesce(data: Pin<&Data>, _dev: &Device, _locks: &mut Locks<'_>) -> Result {
-        if data.hangs {
-            return Err(EIO);
-        }
-        Ok(())
-    }
+    const NAME: &'static CStr = c"a/b";
 
-    fn poll(_data: Pin<&Data>, _poller: &mut (), _cx: &Poll<'_>) -> Polled {
-        Polled::Idle { received: 0 }
-    }
-
-    fn rearm(_data: Pin<&Data>, _vector: u16) {}
-
-    fn start_xmit<'call>(
-        _data: Pin<&Data>,
-        _tx: &mut (),
-        _queue: &TxQueue<'_>,
-        _skb: TxSkBuff<'call>,
-        _more: bool,
-    ) -> Xmit<'call> {
-        Xmit::Taken
-    }
+    fn start_xmit(&self, _skb: SkBuff) {}
 }
 
 #[macros::kunit_tests(rust_net_virtual_device)]
@@ -197,8 +128,8 @@ mod cases {
 
         FAKE.live();
         let devices = [
-            VirtualDevice::new::<Port>(Data::new(&gone))?,
-            VirtualDevice::new::<Port>(Data::new(&gone))?,
+            VirtualDevice::new(Ok(Port::new(&gone)))?,
+            VirtualDevice::new(Ok(Port::new(&gone)))?,
         ];
         assert_eq!(gone.load(Relaxed), 0);
         for (device, count) in devices.into_iter().zip(1..) {
@@ -215,10 +146,8 @@ mod cases {
         let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
 
         FAKE.live();
-        let mut data = Data::new(&gone);
-        data.is_bad = true;
-        let good = VirtualDevice::new::<Port>(Data::new(&gone))?;
-        assert!(VirtualDevice::new::<Port>(data).is_err());
+        let good = VirtualDevice::new(Ok(Port::new(&gone)))?;
+        assert!(VirtualDevice::new(Ok(Nameless(Port::new(&gone)))).is_err());
         assert_eq!(gone.load(Relaxed), 1);
 
         // Nothing waits for an entry of it.
@@ -234,7 +163,7 @@ mod cases {
         let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
 
         FAKE.live();
-        let device = VirtualDevice::new::<Port>(Data::new(&gone))?;
+        let device = VirtualDevice::new(Ok(Port::new(&gone)))?;
         // SAFETY: Tests run in process context.
         unsafe { bindings::rtnl_lock() };
         let notified = OTHER
@@ -257,7 +186,7 @@ mod cases {
         OTHER.live();
         for _ in 0..2 {
             mem::forget(KBox::new(
-                VirtualDevice::new::<Port>(Data::new(&gone))?,
+                VirtualDevice::new(Ok(Port::new(&gone)))?,
                 GFP_KERNEL,
             )?);
         }
@@ -270,11 +199,10 @@ mod cases {
 
     #[test]
     fn the_notifier_is_registered() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
         FAKE.live();
-        drop(VirtualDevice::new::<Port>(Data::new(&Arc::new(
-            Atomic::new(0),
-            GFP_KERNEL,
-        )?))?);
+        drop(VirtualDevice::new(Ok(Port::new(&gone)))?);
         // SAFETY: The notifier is static. It is missing for a moment, while no module goes.
         let (removed, added) = unsafe {
             (
@@ -291,43 +219,14 @@ mod cases {
         let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
 
         FAKE.live();
-        let mut data = Data::new(&gone);
-        data.again = true;
-        mem::forget(VirtualDevice::new::<Port>(data)?);
+        let mut port = Port::new(&gone);
+        port.again = true;
+        mem::forget(VirtualDevice::new(Ok(port))?);
         FAKE.go()?;
         assert_eq!(gone.load(Relaxed), 2);
-        assert!(VirtualDevice::new::<Port>(Data::new(&gone)).err() == Some(ENODEV));
+        assert!(VirtualDevice::new(Ok(Port::new(&gone))).err() == Some(ENODEV));
         assert_eq!(gone.load(Relaxed), 3);
         Ok(())
-    }
-
-    /// Virtual devices have no card in common, which would be kept from accessing memory.
-    #[test]
-    fn one_that_does_not_stop_concerns_no_other() -> Result {
-        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
-
-        FAKE.live();
-        let mut data = Data::new(&gone);
-        data.hangs = true;
-        let (info, data) = Port::probe(&NO_PARENT, data)?;
-        let mut device = Registration::<Port>::new(&NO_PARENT, &info, data)?;
-        device.register(&info)?;
-
-        // It is stopped, since it cannot be opened.
-        //
-        // SAFETY: The device is registered. Tests run in process context.
-        let opened = unsafe {
-            bindings::rtnl_lock();
-            let result = bindings::dev_open(device.dev.as_ptr(), ptr::null_mut());
-            bindings::rtnl_unlock();
-            result
-        };
-        assert_eq!(to_result(opened), Err(ENODEV));
-
-        let other = VirtualDevice::new::<Port>(Data::new(&gone))?;
-        assert_eq!(gone.load(Relaxed), 0);
-        drop((device, other));
-        FAKE.go()
     }
 
     /// The data of a driver can have the handle of another device.
@@ -338,9 +237,9 @@ mod cases {
         for is_forgotten in [false, true] {
             FAKE.live();
             gone.store(0, Relaxed);
-            let mut data = Data::new(&gone);
-            data._other = Some(VirtualDevice::new::<Port>(Data::new(&gone))?);
-            let device = VirtualDevice::new::<Port>(data)?;
+            let mut port = Port::new(&gone);
+            port._other = Some(VirtualDevice::new(Ok(Port::new(&gone)))?);
+            let device = VirtualDevice::new(Ok(port))?;
 
             if is_forgotten {
                 mem::forget(device);
@@ -351,35 +250,6 @@ mod cases {
             FAKE.go()?;
             assert_eq!(gone.load(Relaxed), 2);
         }
-        Ok(())
-    }
-
-    /// A scheduler is nothing that a card accesses: it can be bound again, although the rest of the
-    /// vector is kept from being freed.
-    #[test]
-    fn a_scheduler_goes_on_to_the_next_vector() -> Result {
-        static SCHEDULER: SetOnce<Arc<Scheduler>> = SetOnce::new();
-
-        let device = Fixture::new(1)?;
-
-        SCHEDULER.populate(Scheduler::new()?);
-        let scheduler = SCHEDULER.as_ref().ok_or(ENOENT)?;
-        device
-            .log
-            .on_napi
-            .populate(|napi| napi.bind(SCHEDULER.as_ref().ok_or(ENOENT)?));
-
-        device.up()?;
-        assert!(scheduler.schedule());
-        // The parent cannot keep its card from memory.
-        device.suspend(Suspension::Failure)?;
-        assert!(!scheduler.schedule());
-        device.resume()?;
-        assert!(device.device().is_running());
-        assert!(scheduler.schedule());
-
-        device.down();
-        assert!(!scheduler.schedule());
         Ok(())
     }
 }

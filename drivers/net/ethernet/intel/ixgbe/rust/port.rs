@@ -285,8 +285,8 @@ impl Driver for PortDriver {
         Ok(MtuChange::Live)
     }
 
-    fn get_stats64<'bound>(port: Pin<&Port<'bound>>, stats: &mut Stats64<'_>) {
-        port.stats.fill(&port.bar, stats);
+    fn get_stats64<'bound>(port: Pin<&Port<'bound>>, stats: &mut Stats64<'_>, is_reachable: bool) {
+        port.stats.fill(&port.bar, stats, is_reachable);
     }
 
     fn tx_timeout<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, queue: u16) {

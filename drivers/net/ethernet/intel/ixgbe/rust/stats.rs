@@ -352,13 +352,10 @@ impl PortStats {
         }
     }
 
-    /// Fills in the standard counters of the network device.
-    pub(crate) fn fill(&self, bar: &Bar0<'_>, stats: &mut Stats64<'_>) {
-        let hw = if stats.is_card_reachable() {
-            self.hw(bar)
-        } else {
-            &self.hw
-        };
+    /// Fills in the standard counters of the network device; those of the card as they were read
+    /// last, unless that `is_reachable`.
+    pub(crate) fn fill(&self, bar: &Bar0<'_>, stats: &mut Stats64<'_>, is_reachable: bool) {
+        let hw = if is_reachable { self.hw(bar) } else { &self.hw };
         let (poll, xmit) = self.sums();
         let damaged = poll.rx_frame_errors.get() + poll.rx_bad_descriptors.get();
         let crc = hw.hw_rx_crc_errors.get();

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/netdevice.h>
+#include <net/busy_poll.h>
+#include <net/gro.h>
+
+#ifdef CONFIG_NET
+
+/* For handlers of GRO: a packet goes on as it is, and at once. */
+__rust_helper void rust_helper_skb_gro_pass(struct sk_buff *skb)
+{
+	NAPI_GRO_CB(skb)->flush |= 1;
+}
+
+__rust_helper bool rust_helper_netif_elide_gro(const struct net_device *dev)
+{
+	return netif_elide_gro(dev);
+}
+
+__rust_helper bool rust_helper_udp_gro_wanted(const struct net_device *dev)
+{
+	return IS_ENABLED(CONFIG_INET) && udp_gro_wanted(dev);
+}
+
+__rust_helper void rust_helper_skb_mark_napi_id(struct sk_buff *skb,
+						struct napi_struct *napi)
+{
+	skb_mark_napi_id(skb, napi);
+}
+
+__rust_helper void rust_helper_gro_normal_splice(struct gro_node *gro,
+						 struct list_head *list,
+						 unsigned int segs)
+{
+	gro_normal_splice(gro, list, segs);
+}
+
+__rust_helper void rust_helper_gro_normal_receive_list(struct gro_node *gro,
+						       struct list_head *list)
+{
+	gro_normal_receive_list(gro, list);
+}
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of virtual devices with queue vectors.
+
+use super::{
+    super::{
+        registration::Registration,
+        tests::fixture::Fixture,
+        virtual_device::tests::{
+            Fake,
+            FAKE, //
+        },
+        Device,
+        Driver,
+        Immediate,
+        Info,
+        Locks,
+        MacAddress,
+        Opening,
+        VirtualDevice, //
+    },
+    NoParent,
+    NO_PARENT, //
+};
+
+use crate::{
+    bindings,
+    driver::registrations::Suspension,
+    error::to_result,
+    net::{
+        napi::{
+            Poll,
+            Polled,
+            Scheduler, //
+        },
+        queue::{
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::TxSkBuff, //
+    },
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        SetOnce, //
+    }, //
+};
+
+use core::ptr;
+
+/// The driver of a module that is not one.
+struct Port;
+
+/// Counts the devices that are gone.
+struct Data {
+    gone: Arc<Atomic<u32>>,
+    /// It does not stop.
+    hangs: bool,
+    /// It has a description with which it cannot be registered.
+    is_bad: bool,
+}
+
+impl Data {
+    fn new(gone: &Arc<Atomic<u32>>) -> Self {
+        Self {
+            gone: gone.clone(),
+            hangs: false,
+            is_bad: false,
+        }
+    }
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        self.gone.fetch_add(1, Relaxed);
+    }
+}
+
+#[vtable]
+impl Driver for Port {
+    type OwnerModule = Fake;
+    type Bus = NoParent;
+    type Setup = Data;
+    type Data<'bound> = Data;
+    type Poller<'bound> = ();
+    type Tx<'bound> = ();
+    type Doorbell = Immediate;
+
+    fn probe(_bus: &NoParent, data: Data) -> Result<(Info, impl PinInit<Data, Error>)> {
+        let mut info = Info::new(MacAddress::from([0; 6]));
+
+        if data.is_bad {
+            // Longer than the core can express.
+            info.tx_timeout_ms = u32::MAX;
+        }
+        Ok((info, Ok(data)))
+    }
+
+    fn open<'bound>(_cx: &mut Opening<'_, 'bound, Self>) -> Result {
+        Err(ENODEV)
+    }
+
+    fn start(_data: Pin<&Data>, _dev: &Device, _locks: &mut Locks<'_>) -> Result {
+        Ok(())
+    }
+
+    fn quiesce(data: Pin<&Data>, _dev: &Device, _locks: &mut Locks<'_>) -> Result {
+        if data.hangs {
+            return Err(EIO);
+        }
+        Ok(())
+    }
+
+    fn poll(_data: Pin<&Data>, _poller: &mut (), _cx: &Poll<'_>) -> Polled {
+        Polled::Idle { received: 0 }
+    }
+
+    fn rearm(_data: Pin<&Data>, _vector: u16) {}
+
+    fn start_xmit<'call>(
+        _data: Pin<&Data>,
+        _tx: &mut (),
+        _queue: &TxQueue<'_>,
+        _skb: TxSkBuff<'call>,
+        _more: bool,
+    ) -> Xmit<'call> {
+        Xmit::Taken
+    }
+}
+
+#[macros::kunit_tests(rust_net_virtual_queues)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn a_bad_description_ends_the_device() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        FAKE.live();
+        let mut data = Data::new(&gone);
+        data.is_bad = true;
+        let bad = VirtualDevice::with_queues::<Port>(data)?;
+        assert_eq!(gone.load(Relaxed), 1);
+        drop(bad);
+        FAKE.go()
+    }
+
+    /// Virtual devices have no card in common, which would be kept from accessing memory.
+    #[test]
+    fn one_that_does_not_stop_concerns_no_other() -> Result {
+        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+
+        FAKE.live();
+        let mut data = Data::new(&gone);
+        data.hangs = true;
+        let (info, data) = Port::probe(&NO_PARENT, data)?;
+        let mut device = Registration::<Port>::new(&NO_PARENT, &info, data)?;
+        device.register(&info)?;
+
+        // It is stopped, since it cannot be opened.
+        //
+        // SAFETY: The device is registered. Tests run in process context.
+        let opened = unsafe {
+            bindings::rtnl_lock();
+            let result = bindings::dev_open(device.0.as_raw(), ptr::null_mut());
+            bindings::rtnl_unlock();
+            result
+        };
+        assert_eq!(to_result(opened), Err(ENODEV));
+
+        let other = VirtualDevice::with_queues::<Port>(Data::new(&gone))?;
+        // It would be gone if it could not be registered.
+        assert_eq!(gone.load(Relaxed), 0);
+        drop((device, other));
+        FAKE.go()
+    }
+
+    /// A scheduler is nothing that a card accesses: it can be bound again, although the rest of the
+    /// vector is kept from being freed.
+    #[test]
+    fn a_scheduler_goes_on_to_the_next_vector() -> Result {
+        static SCHEDULER: SetOnce<Arc<Scheduler>> = SetOnce::new();
+
+        let device = Fixture::new(1)?;
+
+        SCHEDULER.populate(Scheduler::new()?);
+        let scheduler = SCHEDULER.as_ref().ok_or(ENOENT)?;
+        device
+            .log
+            .on_napi
+            .populate(|napi| napi.bind(SCHEDULER.as_ref().ok_or(ENOENT)?));
+
+        device.up()?;
+        assert!(scheduler.schedule());
+        // The parent cannot keep its card from memory.
+        device.suspend(Suspension::Failure)?;
+        assert!(!scheduler.schedule());
+        device.resume()?;
+        assert!(device.device().is_running());
+        assert!(scheduler.schedule());
+
+        device.down();
+        assert!(!scheduler.schedule());
+        Ok(())
+    }
+}
