@@ -42,7 +42,7 @@ pub(super) unsafe extern "C" fn poll_callback<T: Driver>(
     // SAFETY: By the safety requirements. The device outlives the vector.
     let shared = unsafe { shared::of::<T>(vector.dev()) };
 
-    if !vector.is_started() {
+    if !vector.early.is_over() {
         return vector.complete_early(budget);
     }
     // SAFETY: This is the poll function, and by the safety requirements.
@@ -68,7 +68,7 @@ unsafe fn poll<T: Driver>(
     let (_entered, poller) = unsafe { vector.enter(budget) }?;
     // SAFETY: We are the poll function of the instance, which the core called with `budget`. The
     // number is that of this vector.
-    let cx = unsafe { Poll::new(vector.napi(), budget, vector.index()) };
+    let cx = unsafe { Poll::new(vector.napi(), budget, vector.index) };
 
     // SAFETY: Where there is a token, the core has called us without the lock of a queue, and the
     // driver's poll function has given back those that it took.
@@ -100,7 +100,7 @@ fn complete<T: Driver>(
             // SAFETY: The instance is being polled by us. From here on another CPU may poll it: the
             // poller must not be used any more.
             if unsafe { bindings::napi_complete_done(vector.napi().as_raw(), done) } {
-                T::rearm(shared.data(), vector.index());
+                T::rearm(shared.data(), vector.index);
             }
             done
         }

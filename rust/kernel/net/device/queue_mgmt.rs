@@ -506,7 +506,9 @@ impl<'a, T: QueueMgmtOps> Restart<'a, T> {
         );
         self.inner.schedule_restart();
         if self.vector.rx_lost.get() {
-            self.vector.suspend_polls();
+            // NAPI need not be disabled for that: the core waits for an instance that is, with the
+            // lock held.
+            self.vector.early.begin();
         }
         self.resume();
     }

@@ -63,11 +63,12 @@ pub(super) struct Vector<P> {
     napi: Napi,
     dev: NonNull<bindings::net_device>,
     /// The number of the vector, and of its queues.
-    index: u16,
+    pub(super) index: u16,
     gate: Gate,
     /// NAPI has been enabled at some time, so the driver may have polled.
     has_run: Cell<bool>,
-    early: Early,
+    /// Until it is over, the poll function of the driver is not called.
+    pub(super) early: Early,
     poller: UnsafeCell<Option<P>>,
     /// NAPI is disabled for a while, with the lock of the device's operations held.
     paused: Cell<bool>,
@@ -168,11 +169,6 @@ impl<P> Vector<P> {
         self.dev.as_ptr()
     }
 
-    /// The number of the vector, and of its queues.
-    pub(super) fn index(&self) -> u16 {
-        self.index
-    }
-
     /// Its interrupt, or the first one of them.
     pub(super) fn interrupt(&self) -> Option<&Interrupt> {
         self.interrupts.iter().flatten().next()
@@ -207,7 +203,7 @@ impl<P> Vector<P> {
     pub(super) unsafe fn detach(&self, _locks: &mut Configuring) {
         self.free_irq();
         // A scheduler of the instance can be bound to the next one.
-        self.napi.drop_all_but_those_for_card();
+        self.napi.drop_if(|_of, object| !object.is_for_card());
         // SAFETY: The instance was added by `new()`. Its memory stays, as its objects use it.
         unsafe { self.call_napi(bindings::netif_napi_del_locked) };
     }
@@ -273,12 +269,6 @@ impl<P> Vector<P> {
         // SAFETY: NAPI is disabled, and we are the owner of the vector. By the safety requirements,
         // this is the only reference, and it ends here.
         unsafe { (*self.poller.get()).as_mut() }.map(NonNull::from)
-    }
-
-    /// Keeps the driver from being polled as long as the vector exists. NAPI need not be disabled
-    /// for that: the core waits for an instance that is, with the lock held.
-    pub(super) fn suspend_polls(&self) {
-        self.early.begin();
     }
 
     /// Enables NAPI again after [`Self::pause`], and has the driver poll: interrupts that came
@@ -385,12 +375,6 @@ impl<P> Vector<P> {
         }
     }
 
-    /// Whether the poll function of the driver may be called.
-    #[inline]
-    pub(super) fn is_started(&self) -> bool {
-        self.early.is_over()
-    }
-
     /// Lets the poll function through, unless it runs already: then this is netpoll, and gets
     /// [`None`]. It has the poller as long as it keeps the first result.
     ///
@@ -442,7 +426,7 @@ impl<P> PinnedDrop for Vector<P> {
         // SAFETY: NAPI is not enabled, so by the type invariants this is the only access to the
         // poller, which is not pinned.
         drop(unsafe { (*self.poller.get()).take() });
-        self.napi.drop_attached();
+        self.napi.drop_if(|_of, _object| true);
 
         // SAFETY: `napi` is disabled, and is dropped with the lock of the device's operations held.
         // This waits until it has no users. After `detach()` it is not listed any more: then this

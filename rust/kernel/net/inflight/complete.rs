@@ -129,7 +129,7 @@ impl TxConsumer<'_> {
     /// are lost. `card` proves that it has stopped; if it is another device's, nothing happens.
     pub fn finish(self, card: &CardStopped<'_>, is_done: impl FnMut(usize) -> bool) -> Finished {
         match &self.keeper {
-            Some(keeper) if keeper.is_of(card.device().as_raw()) => self.finish_all(is_done),
+            Some(keeper) if keeper.netdev == card.device().as_raw() => self.finish_all(is_done),
             _ => Finished::default(),
         }
     }

@@ -25,7 +25,8 @@ use core::mem;
 /// for instance, frees none.
 pub(super) struct Keeper {
     _records: Kept<Record<'static>>,
-    netdev: *mut bindings::net_device,
+    /// The device of the instance, to be compared.
+    pub(super) netdev: *mut bindings::net_device,
 }
 
 // SAFETY: The records are `Send`, and the device is only compared.
@@ -55,10 +56,5 @@ impl Keeper {
         };
 
         Handled::attach(napi, keeper)
-    }
-
-    /// Whether the packets are those of a device.
-    pub(super) fn is_of(&self, netdev: *mut bindings::net_device) -> bool {
-        self.netdev == netdev
     }
 }

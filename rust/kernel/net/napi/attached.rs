@@ -207,20 +207,11 @@ impl Napi {
         self.drop_if(|of, object| of == id && object.is_of_rx_queue());
     }
 
-    /// Drops the objects that are not for the card, as [`Self::drop_attached`] does for all.
-    pub(in crate::net) fn drop_all_but_those_for_card(&self) {
-        self.drop_if(|_of, object| !object.is_for_card());
-    }
-
-    /// Drops all objects that belong to this instance, or leaves them behind if they are in use.
+    /// Drops the objects for which `goes` says so, in their order, or leaves them behind if they are
+    /// in use.
     ///
-    /// To be called when NAPI is disabled and not yet deleted.
-    pub(in crate::net) fn drop_attached(&self) {
-        self.drop_if(|_of, _object| true);
-    }
-
-    /// Drops the objects for which `goes` says so, in their order.
-    fn drop_if(&self, mut goes: impl FnMut(Id, &dyn Attached) -> bool) {
+    /// To be called when NAPI is disabled and not yet deleted, unless they have never been in use.
+    pub(in crate::net) fn drop_if(&self, mut goes: impl FnMut(Id, &dyn Attached) -> bool) {
         // Not with the lock held: one after the other.
         loop {
             let object = {

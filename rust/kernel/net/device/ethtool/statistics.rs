@@ -40,7 +40,7 @@ fn collect<T: StatisticsOps>(
     mut statistics: Statistics<'_>,
 ) -> usize {
     T::statistics(inner.data(), inner.dev(), &mut statistics, lock);
-    statistics.count()
+    statistics.added
 }
 
 /// The number of statistics for which users of the callbacks have room. Not negative.

@@ -37,7 +37,8 @@ pub(in super::super) type StringSets = [Option<StringSet>; 2];
 
 /// Takes the statistics of a driver, see [`StatisticsOps`](super::statistics::StatisticsOps).
 pub struct Statistics<'a> {
-    added: usize,
+    /// The number of those that were added.
+    pub(super) added: usize,
     pass: Pass<'a>,
 }
 
@@ -68,11 +69,6 @@ impl<'a> Statistics<'a> {
         let names = unsafe { slice::from_raw_parts_mut(names.cast::<[u8; NAME_LEN]>(), count) };
 
         Self::new(Pass::Names(names))
-    }
-
-    /// The number of those that were added.
-    pub(super) fn count(&self) -> usize {
-        self.added
     }
 
     /// Adds a statistic with a name of up to 31 characters.

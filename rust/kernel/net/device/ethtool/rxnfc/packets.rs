@@ -198,10 +198,7 @@ impl FlowPackets {
 impl FlowMatch {
     /// Those of a request.
     pub(super) fn of(spec: &bindings::ethtool_rx_flow_spec) -> Result<Self> {
-        const EXTENDED: u32 = bindings::FLOW_EXT;
-        const WITH_MAC: u32 = bindings::FLOW_MAC_EXT;
-
-        let kind = spec.flow_type & !(EXTENDED | WITH_MAC);
+        let kind = spec.flow_type & !(bindings::FLOW_EXT | bindings::FLOW_MAC_EXT);
         let (value, mask) = (&spec.h_ext, &spec.m_ext);
         let has = |flag| spec.flow_type & flag != 0;
         let mut this = Self {
@@ -213,7 +210,7 @@ impl FlowMatch {
             user_data: [Masked::ANY; 2],
         };
 
-        if has(EXTENDED) {
+        if has(bindings::FLOW_EXT) {
             this.vlan_tag = half(value.vlan_tci, mask.vlan_tci);
             this.vlan_protocol = half(value.vlan_etype, mask.vlan_etype);
             this.user_data = [
@@ -221,7 +218,7 @@ impl FlowMatch {
                 word(value.data[1], mask.data[1]),
             ];
         }
-        if has(WITH_MAC) {
+        if has(bindings::FLOW_MAC_EXT) {
             this.destination = Masked::new(value.h_dest, mask.h_dest);
         }
         Ok(this)
