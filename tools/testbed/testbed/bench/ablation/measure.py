@@ -21,7 +21,7 @@ from testbed.host.ui import Failure, say
 from testbed.workshop import Built
 
 BENCH, PROGRAM = "ablation", "ablation_bench.py"
-ROUNDS = 5
+ROUNDS = 4
 _CONFIG = "tools/testbed/configs/ablation.config"
 _FILE = f"{BENCH}.jsonl"
 # Frames whose instructions are counted, in each setting.
