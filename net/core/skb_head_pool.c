@@ -32,6 +32,7 @@ unsigned int skb_heads_alloc(unsigned int n, void **heads)
 
 void skb_heads_free(unsigned int n, void **heads)
 {
+	/* As above. */
 	struct qmempool *pool = smp_load_acquire(&skb_head_pool);
 
 	if (likely(pool))
@@ -48,6 +49,7 @@ static int __init skb_head_pool_init(void)
 			       SKB_HEAD_POOL_MAGAZINE, SKB_HEAD_POOL_DEPOT);
 	if (!pool)
 		return -ENOMEM;
+	/* CPUs that see it see its contents, too. */
 	smp_store_release(&skb_head_pool, pool);
 	return 0;
 }

@@ -51,6 +51,7 @@ mod up;
 mod vector;
 mod vectors;
 mod virtual_device;
+mod virtual_driver;
 mod virtual_queues;
 mod vlan_filter;
 mod wake_packets;
@@ -120,10 +121,8 @@ pub use self::{
     },
     rx_mode::RxMode,
     stats::Stats64,
-    virtual_device::{
-        VirtualDevice,
-        VirtualDriver, //
-    },
+    virtual_device::VirtualDevice,
+    virtual_driver::VirtualDriver,
     virtual_queues::NoParent,
     vlan_filter::VlanFilterOps, //
 };

@@ -40,9 +40,9 @@ const DEFAULT_INDEX: u8 = bindings::NET_DIM_DEF_PROFILE_CQE as u8;
 const _: () = assert!((DEFAULT_INDEX as u32) < bindings::NET_DIM_PARAMS_NUM_PROFILES);
 
 // CAST: Numbers of an enumeration, which C has in a `u8`.
-/// The table of received packets whose times, up to 64 µs, begin with the last completion. Those of
-/// the other one are up to 256 µs, in which frames of 600 bytes fill a ring of 512 descriptors at
-/// 10 Gb/s.
+/// The table of received packets whose times, up to 64 µs, begin with the last completion. Those
+/// of the other one are up to 256 µs, in which frames of 600 bytes fill a ring of 512 descriptors
+/// at 10 Gb/s.
 const MODE: u8 = bindings::dim_cq_period_mode_DIM_CQ_PERIOD_MODE_START_FROM_CQE as u8;
 const START_MEASURE: u8 = bindings::dim_state_DIM_START_MEASURE as u8;
 const MEASURE_IN_PROGRESS: u8 = bindings::dim_state_DIM_MEASURE_IN_PROGRESS as u8;

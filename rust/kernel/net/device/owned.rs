@@ -186,11 +186,29 @@ mod tests {
         assert!(!dev.is_running());
         assert_eq!(dev.mtu(), bindings::ETH_DATA_LEN);
         // SAFETY: As above, and this is its private part.
-        assert!(ptr::eq(
-            unsafe { private::<Counted>(device.as_raw()) }.0,
-            &GONE
-        ));
+        let private = unsafe { private::<Counted>(device.as_raw()) };
+        assert!(ptr::eq(private.0, &GONE));
 
+        drop(device);
+        assert_eq!(GONE.load(Relaxed), before + 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_registered_device_is_unregistered_before_it_goes() -> Result {
+        static OPS: bindings::net_device_ops = pin_init::zeroed();
+        static GONE: Atomic<u32> = Atomic::new(0);
+
+        let before = GONE.load(Relaxed);
+        let mut device = OwnedDevice::new(c"kunit%d", 1, |dev| {
+            // SAFETY: The device is ours.
+            unsafe { (*dev.as_ptr()).netdev_ops = &OPS };
+            Ok(Ok(Counted(&GONE)))
+        })?;
+        // SAFETY: There are no callbacks.
+        unsafe { device.register()? };
+        assert!(device.unregister() && !device.unregister());
+        assert_eq!(GONE.load(Relaxed), before);
         drop(device);
         assert_eq!(GONE.load(Relaxed), before + 1);
         Ok(())

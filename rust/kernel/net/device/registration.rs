@@ -131,7 +131,7 @@ impl<T: Driver> Registration<T> {
                 early_events: Early::new(),
                 suspended: Atomic::new(false),
                 config: OpsCell::new(Config {
-                    channels: info.queues_at_first.clamp(1, queues),
+                    channels: info.queues_at_first.max(1).min(queues),
                     rings: RingLens::at_first(T::OPS.rings),
                 }),
                 restart <- Restart::<T>::init(),

@@ -44,7 +44,7 @@ class Entry:
 
 
 def entry(folder: Path, series: str, files: Collection[str]) -> Entry | None:
-    """The entry in patches/SERIES.maintainers, if there is one; `files` are all that it may have."""
+    """The entry in patches/SERIES.maintainers, if any; `files` are all that it may have."""
     path = folder / f"{series}.maintainers"
     if not path.exists():
         return None

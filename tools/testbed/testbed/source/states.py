@@ -58,7 +58,9 @@ class States:
             return []
         found, upstream = [], self._maintainers.patterns
         for name, files in self._files.items():
-            entries = [self._entries[one] for one in (name, *(one.name for one in self.needs(name)))]
+            entries = [
+                self._entries[one] for one in (name, *(one.name for one in self.needs(name)))
+            ]
             patterns = [*(one for entry in entries if entry for one in entry.patterns), *upstream]
             found += [(name, file) for file in sorted(files)
                       if not any(maintainers.matches(one, file) for one in patterns)]  # fmt: skip

@@ -3,9 +3,9 @@
 //! Tests of virtual devices, with a module that is not one.
 
 use super::{
+    super::VirtualDriver,
     registrations::NOTIFIER,
-    VirtualDevice,
-    VirtualDriver, //
+    VirtualDevice, //
 };
 
 use crate::{

@@ -47,7 +47,7 @@ def ping(_cfg):
         said = cmd(f"ping -c {PINGS} -i 0.2 -W 1 {PEER}", ns=ns, fail=False)
         ksft_ne(said.ret, 0)
         packets, sent = (new - old for new, old
-                         in zip(_sent(name, ns), before))
+                         in zip(_sent(name, ns), before, strict=True))
         ksft_ge(packets, PINGS)
         ksft_ge(sent, PINGS * PING_BYTES)
         cmd(f"modprobe -r {MODULE}")

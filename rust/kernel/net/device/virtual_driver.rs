@@ -5,7 +5,7 @@
 #[cfg(CONFIG_KUNIT)]
 mod tests;
 
-use super::super::{
+use super::{
     owned::{
         private,
         OwnedDevice, //
