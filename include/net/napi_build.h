@@ -11,7 +11,7 @@ struct encoded_page;
 struct list_head;
 struct net_device;
 
-/* The card has verified the checksum of the transport layer. */
+/* The NIC has verified the checksum of the transport layer. */
 #define NAPI_BUILD_CSUM_VERIFIED	0x01
 /* There is a hash. */
 #define NAPI_BUILD_HASH			0x02

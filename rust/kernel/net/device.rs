@@ -12,7 +12,6 @@ mod address;
 mod attributes;
 mod bus;
 mod capability;
-mod checkup;
 pub mod deferring;
 mod dma;
 mod doorbell;
@@ -55,6 +54,7 @@ mod virtual_driver;
 mod virtual_queues;
 mod vlan_filter;
 mod wake_packets;
+mod watchdog;
 mod xmit;
 
 #[cfg(CONFIG_KUNIT)]
@@ -72,11 +72,11 @@ pub use self::{
         QueueRef, //
     },
     driver::{
-        CardStopped,
-        CheckUp,
+        DmaStopped,
         Driver,
         MtuChange,
         Opening, //
+        WatchdogAction,
     },
     extack::ExtAck,
     features::{
@@ -101,7 +101,7 @@ pub use self::{
     poll_stats::PollStats,
     queue_mgmt::{
         QueueMgmtOps,
-        RxMaking, //
+        RxQueueAlloc, //
     },
     queue_restart::restart_rx_queue,
     queue_stats::{
@@ -112,8 +112,8 @@ pub use self::{
     },
     registration::register,
     rings::{
-        RingLens,
         RingRange, //
+        RingSizes,
     },
     rss::{
         online_cpus,

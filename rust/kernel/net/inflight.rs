@@ -2,7 +2,7 @@
 
 //! Packets in flight: between transmission and completion.
 //!
-//! A packet that has been put into a transmit ring belongs to the card until the card reports that
+//! A packet that has been put into a transmit ring belongs to the NIC until the NIC reports that
 //! it has been sent. Meanwhile the packet and its DMA mappings must be kept. The transmit function
 //! adds packets, the poll function takes them out in the order in which they were added, and the
 //! two run concurrently: the packets in flight are an array-based queue with one producer and one
@@ -14,9 +14,9 @@
 //! mappings, and frees them in bulk. Drivers see bus addresses, but never hold a mapping, so none
 //! can outlive its packet, and none can be forgotten: a record owns both.
 //!
-//! The card reads packets that are in flight, so these belong to the NAPI instance, as does the
+//! The NIC reads packets that are in flight, so these belong to the NAPI instance, as does the
 //! memory of the ring, see [`Descriptors`]: to drop both ends frees nothing. That is done with the
-//! queue vector, after the card was stopped, or before by [`TxConsumer::finish`].
+//! queue vector, after the NIC was stopped, or before by [`TxConsumer::finish`].
 //!
 //! C headers: [`include/linux/dma-mapping.h`](srctree/include/linux/dma-mapping.h),
 //! [`include/linux/skbuff.h`](srctree/include/linux/skbuff.h)
@@ -32,7 +32,7 @@
 //!     net::{
 //!         inflight::{
 //!             self,
-//!             Entry,
+//!             TxDesc,
 //!             Limits,
 //!             TxConsumer,
 //!             TxProducer, //
@@ -41,7 +41,7 @@
 //!             Napi,
 //!             Poll, //
 //!         },
-//!         queue::RingLen,
+//!         queue::RingSize,
 //!         skb_free::{
 //!             BulkStats,
 //!             SkbFreeList, //
@@ -62,12 +62,12 @@
 //!     dev: &'a Device<Bound>,
 //!     napi: &Napi,
 //! ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
-//!     inflight::pair(dev, napi, RingLen::of::<512>(), LIMITS)
+//!     inflight::pair(dev, napi, RingSize::of::<512>(), LIMITS)
 //! }
 //!
 //! fn start_xmit(tx: &mut TxProducer<'_>, skb: SkBuff) {
 //!     let result = tx.submit(skb, 0, |slot, entry| {
-//!         if let Entry::Segment(segment) = entry {
+//!         if let TxDesc::Segment(segment) = entry {
 //!             // Write descriptor `slot`.
 //!             let _ = (slot, segment.addr, segment.len, segment.last);
 //!         }
@@ -84,7 +84,7 @@
 //! fn poll(rx: &mut TxConsumer<'_>, cx: &Poll<'_>, stats: &BulkStats) {
 //!     let mut free = SkbFreeList::new(cx, stats);
 //!     let _done = rx.complete(&mut free, usize::MAX, |slot| {
-//!         // Has the card written back descriptor `slot`?
+//!         // Has the NIC written back descriptor `slot`?
 //!         slot == 0
 //!     });
 //! }
@@ -92,7 +92,7 @@
 
 use super::{
     napi::Napi,
-    queue::RingLen,
+    queue::RingSize,
     skbuff::{
         Outgoing,
         SkBuff, //
@@ -111,7 +111,7 @@ use core::num::NonZero;
 
 mod complete;
 mod descriptors;
-mod keeper;
+mod owner;
 mod record;
 mod submit;
 mod tests;
@@ -124,18 +124,18 @@ pub use complete::{
 };
 pub use descriptors::Descriptors;
 pub use submit::{
-    Entry,
     Refusal,
     Refused,
     Segment,
     Submitted,
+    TxDesc,
     TxProducer, //
 };
 
-use keeper::Keeper;
+use owner::RecordsOwner;
 use record::Record;
 
-/// The limits of a card.
+/// The limits of a NIC.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Greatest number of bytes that one descriptor can describe. Longer segments are split.
@@ -165,7 +165,7 @@ impl Limits {
     pub const fn wake_at(self, len: usize) -> usize {
         let packet = self.descriptors;
 
-        least(
+        min(
             packet.saturating_mul(2).saturating_add(self.list(len)),
             packet.saturating_add(len) / 2,
         )
@@ -173,7 +173,7 @@ impl Limits {
 
     /// The room for a list of small packets.
     const fn list(self, len: usize) -> usize {
-        least(LIST, len.saturating_sub(self.descriptors) / 4)
+        min(LIST, len.saturating_sub(self.descriptors) / 4)
     }
 }
 
@@ -181,7 +181,7 @@ impl Limits {
 /// `net.core.dev_weight` or its bias.
 const LIST: usize = 64;
 
-const fn least(left: usize, right: usize) -> usize {
+const fn min(left: usize, right: usize) -> usize {
     if left < right {
         left
     } else {
@@ -193,7 +193,7 @@ const fn least(left: usize, right: usize) -> usize {
 ///
 /// `dev` must be the parent of the network device.
 ///
-/// One descriptor always stays unused, because for most cards a ring in which the tail has reached
+/// One descriptor always stays unused, because for most NICs a ring in which the tail has reached
 /// the head is empty.
 ///
 /// # Errors
@@ -203,7 +203,7 @@ const fn least(left: usize, right: usize) -> usize {
 pub fn pair<'a>(
     dev: &'a Device<Bound>,
     napi: &Napi,
-    len: RingLen,
+    len: RingSize,
     limits: Limits,
 ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
     napi.check_parent(dev)?;
@@ -226,7 +226,7 @@ unsafe fn pair_of<'a>(
     dev: &'a Device<Bound>,
     netdev: *mut bindings::net_device,
     napi: Option<&Napi>,
-    len: RingLen,
+    len: RingSize,
     limits: Limits,
 ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
     let segment_len = NonZero::new(limits.segment_len).ok_or(EINVAL)?;
@@ -236,8 +236,8 @@ unsafe fn pair_of<'a>(
 
     let (producer, consumer) = alf_queue::spsc::<Record<'a>>(len.get(), GFP_KERNEL)?;
     // SAFETY: By the safety requirements.
-    let attach = |napi| unsafe { Keeper::attach(napi, &producer) };
-    let keeper = napi.map(attach).transpose()?;
+    let attach = |napi| unsafe { RecordsOwner::attach(napi, &producer) };
+    let owner = napi.map(attach).transpose()?;
 
     // INVARIANT: By the safety requirements.
     Ok((
@@ -247,11 +247,11 @@ unsafe fn pair_of<'a>(
             records: producer,
             segment_len,
             max_descriptors: limits.descriptors,
-            _keeper: keeper.clone(),
+            _keeper: owner.clone(),
         },
         TxConsumer {
             records: consumer,
-            keeper,
+            owner,
         },
     ))
 }

@@ -54,14 +54,14 @@ use core::{
 };
 
 mod attached;
-mod handled;
+mod owned;
 mod scheduler;
 
 pub(crate) use self::attached::{
     Attached,
-    Leftovers, //
+    Orphans, //
 };
-pub(crate) use self::handled::Handled;
+pub(crate) use self::owned::NapiOwned;
 pub use self::scheduler::Scheduler;
 
 /// The result of a poll function.
@@ -119,10 +119,10 @@ pub struct Napi {
     id: UnsafeCell<Id>,
     /// The number of interrupts, which wraps.
     interrupts: Atomic<u32>,
-    making: attached::Making,
+    new_id: attached::NewId,
     #[pin]
-    attached: Mutex<attached::Owned>,
-    leftovers: Arc<Leftovers>,
+    attached: Mutex<attached::AttachedList>,
+    orphans: Arc<Orphans>,
 }
 
 // SAFETY: Only C accesses the members of `struct napi_struct` that change, and takes care of
@@ -134,15 +134,15 @@ unsafe impl Sync for Napi {}
 
 impl Napi {
     /// Returns the initializer for an instance that has not been added to a device, whose objects
-    /// can become leftovers.
-    pub(super) fn new(leftovers: Arc<Leftovers>) -> impl PinInit<Self> {
+    /// can become [`Orphans`].
+    pub(super) fn new(orphans: Arc<Orphans>) -> impl PinInit<Self> {
         pin_init!(Self {
             inner: Opaque::zeroed(),
             id: UnsafeCell::new(Id::new()),
             interrupts: Atomic::new(0),
-            making: attached::Making::none(),
-            attached <- Mutex::new(attached::Owned::new(), ATTACHED, static_lock_class!()),
-            leftovers,
+            new_id: attached::NewId::none(),
+            attached <- Mutex::new(attached::AttachedList::new(), ATTACHED, static_lock_class!()),
+            orphans,
         })
     }
 
@@ -346,7 +346,7 @@ impl<'p> Poll<'p> {
             refuse(skb.into());
             return None;
         }
-        let skb = take_in(self.device(), skb)?;
+        let skb = eth_type_trans(self.device(), skb)?;
         // SAFETY: There is no other reference to the packet.
         unsafe { (*skb.as_raw()).queue_mapping = self.rx_mapping() };
         Some(skb)
@@ -366,7 +366,7 @@ impl<'p> Poll<'p> {
 
 /// Makes a frame one that `dev` has received, or drops it.
 #[inline]
-fn take_in(dev: &Device, mut skb: UniqueSkBuff) -> Option<UniqueSkBuff> {
+fn eth_type_trans(dev: &Device, mut skb: UniqueSkBuff) -> Option<UniqueSkBuff> {
     if skb.head_len() < bindings::ETH_HLEN {
         drop_short(skb.into());
         return None;

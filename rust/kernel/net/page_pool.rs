@@ -8,10 +8,10 @@
 //! buffer has one owner at a time:
 //!
 //! * The device: the buffer is in the ring. A driver has no access to it.
-//! * The CPU: the device has given notice, and [`Polling::next`] returns a [`CpuBuffer`]. It
-//!   becomes an SKB ([`CpuBuffer::into_skb`]) or a fragment of one ([`CpuBuffer::add_to`]). It
-//!   exists only within a run of the poll function. Dropping it returns the page to its pool, as
-//!   does freeing the SKB that was made of it.
+//! * The CPU: the descriptor is done, and [`Polling::next`] returns a [`CpuBuffer`]. It becomes an
+//!   SKB ([`CpuBuffer::into_skb`]) or a fragment of one ([`CpuBuffer::add_to`]). It exists only
+//!   within a run of the poll function. Dropping it returns the page to its pool, as does freeing
+//!   the SKB that was made of it.
 //!
 //! # Access to the pool
 //!
@@ -78,7 +78,7 @@ pub use self::{
         ChainPolling,
         ChainRing,
         Chained,
-        Link,
+        Continuation,
         Piece,
         Polling,
         Received,
@@ -99,17 +99,17 @@ const BATCH: usize = 32;
 /// # Invariants
 ///
 /// `pool` points to a page pool with `PP_FLAG_DMA_MAP`, which `self` owns.
-struct Owned {
+struct OwnedPool {
     pool: NonNull<bindings::page_pool>,
 }
 
 // SAFETY: A page pool is not tied to a thread. What needs a context, allocating, asks for a proof.
-unsafe impl Send for Owned {}
+unsafe impl Send for OwnedPool {}
 
 // SAFETY: Nothing can be done with a shared reference that is not safe to do concurrently.
-unsafe impl Sync for Owned {}
+unsafe impl Sync for OwnedPool {}
 
-impl Attached for Owned {
+impl Attached for OwnedPool {
     fn is_of_rx_queue(&self) -> bool {
         true
     }
@@ -121,7 +121,7 @@ impl Attached for Owned {
     }
 }
 
-impl Drop for Owned {
+impl Drop for OwnedPool {
     fn drop(&mut self) {
         // SAFETY: By the type invariant the pool is ours. The NAPI instance is disabled, so that
         // pages are not recycled directly at this time, and is deleted only after this; or the pool
@@ -143,7 +143,7 @@ struct PagePool {
     napi: napi::Id,
 }
 
-// SAFETY: As for `Owned`.
+// SAFETY: As for `OwnedPool`.
 unsafe impl Send for PagePool {}
 
 // SAFETY: All methods that take `&self` only read what does not change.
@@ -179,7 +179,7 @@ impl PagePool {
         params.__bindgen_anon_1.fast.nid = bindings::NUMA_NO_NODE;
         params.__bindgen_anon_1.fast.dev = dev.as_raw();
         // Pages are not recycled directly before the instance is disabled, and uses the pool.
-        if !napi.is_making(id) {
+        if !napi.is_new(id) {
             params.__bindgen_anon_1.fast.napi = napi.as_raw();
         }
         params.__bindgen_anon_1.fast.dma_dir = bindings::dma_data_direction::DMA_FROM_DEVICE;
@@ -198,7 +198,7 @@ impl PagePool {
         // page is recycled yet.
         //
         // INVARIANT: The pool was just created with these properties, and is ours.
-        let owned = Owned { pool };
+        let owned = OwnedPool { pool };
         napi.attach(Arc::new(owned, GFP_KERNEL)?)?;
 
         // INVARIANT: `napi` owns the pool.
@@ -287,8 +287,8 @@ impl<'p> Receiver<'_, 'p> {
     ///
     /// # Safety
     ///
-    /// The buffer must be from this pool, and the device must have given notice that it is done
-    /// with it, which must have been ordered before this call.
+    /// The buffer must be from this pool, and the device must be done with it, which must have been
+    /// ordered before this call.
     #[inline]
     unsafe fn complete(&self, buffer: DeviceBuffer, len: u16) -> Option<CpuBuffer<'p>> {
         // Zero becomes the greatest number.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Transmit queues: flow control between the stack, the driver and the card.
+//! Transmit queues: flow control between the stack, the driver and the NIC.
 //!
 //! C headers: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h),
 //! [`include/net/netdev_queues.h`](srctree/include/net/netdev_queues.h)
@@ -43,7 +43,7 @@ pub(super) use self::ring::{
 };
 pub use self::{
     le::bus_address,
-    ring::RingLen, //
+    ring::RingSize, //
 };
 
 pub use super::skbuff::Xmit;
@@ -104,7 +104,7 @@ impl<'a, D: Doorbell> TxQueue<'a, D> {
 
     /// Accounts for `bytes` that have been put into the ring.
     ///
-    /// This must happen before the card, and thus the completion side, can know of them. `more`
+    /// This must happen before the NIC, and thus the completion side, can know of them. `more`
     /// says that another packet follows at once. Returns whether the doorbell has to be rung now:
     /// if not, there will be another packet, or [`Driver::Doorbell`] has it rung later.
     ///
@@ -160,7 +160,7 @@ impl<'a, D: Doorbell> TxQueue<'a, D> {
 /// The completion side of a transmit queue, for the poll function, see
 /// [`Poll::tx_queue`](super::napi::Poll::tx_queue).
 ///
-/// Accounts for packets that the card has sent, and wakes the queue when there is room again.
+/// Accounts for packets that the NIC has sent, and wakes the queue when there is room again.
 ///
 /// # Invariants
 ///
@@ -200,7 +200,7 @@ impl<'a> Completions<'a> {
     }
 
     /// `dql_completed()` is a `BUG()` if more bytes are completed than were queued. A driver that
-    /// counts wrongly causes that, but so does a card that reports packets as sent before it was
+    /// counts wrongly causes that, but so does a NIC that reports packets as sent before it was
     /// told of them. That is no reason for a warning either, which panics with `panic_on_warn`: log
     /// it and continue.
     #[cfg(CONFIG_BQL)]
@@ -228,7 +228,7 @@ impl<'a> Completions<'a> {
         bytes
     }
 
-    /// Accounts for packets that the card has sent, and wakes the queue if there is room again.
+    /// Accounts for packets that the NIC has sent, and wakes the queue if there is room again.
     ///
     /// To be called once per batch, after its descriptors were freed. `free` returns the number of
     /// free descriptors; the queue is woken if there are at least `restart`.
@@ -271,5 +271,5 @@ impl<'a> Completions<'a> {
 #[cfg(CONFIG_BQL)]
 #[cold]
 fn report_too_many(dev: &Device) {
-    crate::do_once_lite!(dev_err!(dev, "more bytes sent than were queued\n"));
+    crate::do_once_lite!(dev_err!(dev, "BQL: more bytes completed than queued\n"));
 }

@@ -7,7 +7,7 @@
 //!
 //! GRO merges packets of a flow before that. It inspects each packet to find out whether it can,
 //! and for UDP it nearly always cannot: that takes a tunnel, a socket that asks for it, or a
-//! feature of the device that is off by default. A card that parses packets reports their protocol,
+//! feature of the device that is off by default. A NIC that parses packets reports their protocol,
 //! so UDP can bypass GRO, see [`Protocol`].
 //!
 //! Frames in buffers of a page pool are gathered first, and the SKBs of up to [`STAGED`] of them
@@ -59,12 +59,12 @@ fn merges_udp(dev: &Device) -> bool {
     unsafe { bindings::udp_gro_wanted(dev.as_raw()) }
 }
 
-/// The protocol of a packet, as reported by the card.
+/// The protocol of a packet, as reported by the NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// UDP, right after the IP header.
     Udp,
-    /// Something else, or the card cannot tell.
+    /// Something else, or the NIC cannot tell.
     Other,
 }
 
@@ -123,7 +123,7 @@ pub struct RxList<'a> {
     /// The staged frames go to GRO.
     #[cfg(CONFIG_PAGE_POOL)]
     staged_for_gro: bool,
-    lost: Lost,
+    lost: LostFrames,
 }
 
 /// Number of frames whose SKBs are built together.
@@ -131,24 +131,24 @@ pub const STAGED: usize = 32;
 
 /// Frames that there was no memory for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostFrames {
     /// Their number.
     pub frames: usize,
     /// The bytes in them.
     pub bytes: usize,
-    /// The number of those whose checksums the card had not verified.
+    /// The number of those whose checksums the NIC had not verified.
     pub unverified: usize,
 }
 
 // A pointer to a packet is a pointer to its list links.
 static_assert!(offset_of!(bindings::sk_buff, __bindgen_anon_1) == 0);
 
-/// The results of a card's work on a received packet.
+/// The results of a NIC's work on a received packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RxOffloads {
     /// The hash over the packet.
     pub hash: Option<RxHash>,
-    /// The VLAN tag that the card has stripped.
+    /// The VLAN tag that the NIC has stripped.
     pub vlan: Option<u16>,
 }
 
@@ -220,7 +220,7 @@ impl<'a> RxList<'a> {
             staged_len: 0,
             #[cfg(CONFIG_PAGE_POOL)]
             staged_for_gro: false,
-            lost: Lost::default(),
+            lost: LostFrames::default(),
         }
     }
 
@@ -263,7 +263,7 @@ impl<'a> RxList<'a> {
     /// Puts a received Ethernet frame that is in one buffer of a page pool on the list, without
     /// copying.
     ///
-    /// `verified` means that the card has verified the checksum of the transport layer, and
+    /// `verified` means that the NIC has verified the checksum of the transport layer, and
     /// `offloads` are other results of its work. A frame that is shorter than its header is
     /// dropped. The SKB is built later, see [`Self::build`].
     #[cfg(CONFIG_PAGE_POOL)]
@@ -341,7 +341,7 @@ impl<'a> RxList<'a> {
     /// Returns the frames that could not be received since the last call, because there was no
     /// memory for an SKB: their pages were returned to the pool.
     #[inline]
-    pub fn build(&mut self) -> Lost {
+    pub fn build(&mut self) -> LostFrames {
         self.build_staged();
         mem::take(&mut self.lost)
     }
@@ -516,7 +516,8 @@ impl<'a> RxList<'a> {
     #[inline]
     fn deliver_linked(&mut self) {
         self.take(|gro, list| {
-            // SAFETY: The instance is being polled here, and `list` is a list of packets. This is softirq context.
+            // SAFETY: The instance is being polled here, and `list` is a list of packets. This is
+            // softirq context.
             unsafe { bindings::gro_normal_receive_list(gro, list) };
         });
     }

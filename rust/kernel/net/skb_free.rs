@@ -2,7 +2,7 @@
 
 //! Freeing transmitted packets in bulk.
 //!
-//! When a card reports that it has sent packets, the driver usually finds several at once. Instead
+//! When a NIC reports that it has sent packets, the driver usually finds several at once. Instead
 //! of freeing each of them individually, an [`SkbFreeList`] gathers them and frees them together:
 //! the memory goes to the CPU's cache of packet heads at once, and the overflow goes to the slab
 //! allocator in one call.

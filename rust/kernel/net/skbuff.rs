@@ -10,7 +10,7 @@
 //! goes out of scope is freed as a drop.
 
 mod data;
-mod joined;
+mod lro;
 mod offload;
 mod owned;
 mod segmentation;

@@ -196,7 +196,7 @@ impl<T: Suspend> Callbacks<T> {
         let dev = unsafe { from_pci(pdev) };
 
         if let Err(error) = Self::resume(dev, Suspension::Reset) {
-            dev_err!(dev, "cannot be resumed after a reset: {error:?}\n");
+            dev_err!(dev, "resume after a reset failed: {error:?}\n");
         }
     }
 
@@ -239,7 +239,7 @@ impl<T: Suspend> Callbacks<T> {
         match result {
             Ok(()) => bindings::pci_ers_result_PCI_ERS_RESULT_RECOVERED,
             Err(error) => {
-                dev_err!(dev, "cannot be reset after an error: {error:?}\n");
+                dev_err!(dev, "reset after an error failed: {error:?}\n");
                 bindings::pci_ers_result_PCI_ERS_RESULT_DISCONNECT
             }
         }
@@ -253,7 +253,7 @@ impl<T: Suspend> Callbacks<T> {
         let dev = unsafe { from_pci(pdev) };
 
         if let Err(error) = registrations::resume_all(dev.as_ref(), Suspension::Error) {
-            dev_err!(dev, "cannot be resumed after an error: {error:?}\n");
+            dev_err!(dev, "resume after an error failed: {error:?}\n");
         }
     }
 }

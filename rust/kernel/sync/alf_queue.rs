@@ -118,7 +118,7 @@ pub use self::{
     },
     single::{
         Consumer,
-        Kept,
+        Owner,
         PopBatch,
         Producer,
         Reservation, //

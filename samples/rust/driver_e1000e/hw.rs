@@ -13,7 +13,7 @@ use kernel::{
     },
     net::device::{
         MacAddress,
-        RingLens,
+        RingSizes,
         RxMode, //
     },
     pci,
@@ -34,10 +34,10 @@ pub(crate) const RX_VECTOR: u32 = 0;
 pub(crate) const TX_VECTOR: u32 = 1;
 pub(crate) const LINK_VECTOR: u32 = 2;
 
-/// Number of addresses that the card compares; the first one is that of the port.
+/// Number of addresses that the NIC compares; the first one is that of the port.
 const ADDRESSES: usize = 16;
 
-/// The greatest MTU: the card sends frames of up to 9018 bytes, with header and check sequence.
+/// The greatest MTU: the NIC sends frames of up to 9018 bytes, with header and check sequence.
 pub(crate) const MAX_MTU: u32 = 9000;
 
 /// The shortest time between two interrupts of a vector: 50 us, in units of 256 ns.
@@ -174,13 +174,13 @@ register! {
 /// The kind of interrupts that a port has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interrupts {
-    /// MSI-X. The card masks and acknowledges the causes of the queues with their message.
+    /// MSI-X. The NIC masks and acknowledges the causes of the queues with their message.
     Several,
     /// MSI: one message. The poll function masks and acknowledges, and looks at the link.
     One,
 }
 
-/// Waits until a condition holds, or the card is gone: then all registers read as all ones.
+/// Waits until a condition holds, or the NIC is gone: then all registers read as all ones.
 fn wait(bar: &Bar0<'_>, mut condition: impl FnMut() -> bool) -> Result {
     read_poll_timeout(
         || Ok(condition() || is_gone(bar)),
@@ -195,7 +195,7 @@ pub(crate) fn is_gone(bar: &Bar0<'_>) -> bool {
     bar.read(STATUS).into_raw() == u32::MAX
 }
 
-/// Resets the card. Afterwards, it neither interrupts nor accesses memory.
+/// Resets the NIC. Afterwards, it neither interrupts nor accesses memory.
 pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     bar.write_reg(IMC::from(u32::MAX));
     bar.write_reg(RCTL::zeroed());
@@ -206,7 +206,7 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     let _ = wait(bar, || !bar.read(STATUS).gio_master_enable());
 
     bar.update(CTRL, |r| r.with_rst(true));
-    // The registers must be left alone for a while. Meanwhile the card reads its EEPROM.
+    // The registers must be left alone for a while. Meanwhile the NIC reads its EEPROM.
     sleep_at_least(Delta::from_millis(20));
     wait(bar, || !bar.read(CTRL).rst())?;
     bar.write_reg(IMC::from(u32::MAX));
@@ -214,7 +214,7 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     Ok(())
 }
 
-/// The address that the card has loaded from its EEPROM.
+/// The address that the NIC has loaded from its EEPROM.
 pub(crate) fn permanent_address(bar: &Bar0<'_>) -> MacAddress {
     let [a, b, c, d] = bar.read(RAL::at(0)).into_raw().to_le_bytes();
     let [e, f, ..] = bar.read(RAH::at(0)).into_raw().to_le_bytes();
@@ -222,10 +222,10 @@ pub(crate) fn permanent_address(bar: &Bar0<'_>) -> MacAddress {
     MacAddress::from([a, b, c, d, e, f])
 }
 
-/// The rings, as the card has to know them.
+/// The rings, as the NIC has to know them.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    pub(crate) lens: RingLens,
+    pub(crate) sizes: RingSizes,
     /// Bus addresses.
     pub(crate) rx: u64,
     pub(crate) tx: u64,
@@ -233,18 +233,18 @@ pub(crate) struct Place {
     pub(crate) rx_tail: usize,
 }
 
-/// Tells the card where the rings are. It does not use them before [`start`].
+/// Tells the NIC where the rings are. It does not use them before [`start`].
 pub(crate) fn place_rings(bar: &Bar0<'_>, place: Place) {
     let Place { rx, tx, .. } = place;
 
     bar.write_reg(RDBAL::from(rx as u32));
     bar.write_reg(RDBAH::from((rx >> 32) as u32));
-    bar.write_reg(RDLEN::from(place.lens.rx.bytes()));
+    bar.write_reg(RDLEN::from(place.sizes.rx.bytes()));
     bar.write_reg(RDH::zeroed());
     rx_doorbell(bar, place.rx_tail);
     bar.write_reg(TDBAL::from(tx as u32));
     bar.write_reg(TDBAH::from((tx >> 32) as u32));
-    bar.write_reg(TDLEN::from(place.lens.tx.bytes()));
+    bar.write_reg(TDLEN::from(place.sizes.tx.bytes()));
     bar.write_reg(TDH::zeroed());
     bar.write_reg(TDT::zeroed());
 }
@@ -313,13 +313,13 @@ pub(crate) fn start(bar: &Bar0<'_>, own: &MacAddress, interrupts: Interrupts) {
     }
 }
 
-/// Tells the card how far the receive ring is filled.
+/// Tells the NIC how far the receive ring is filled.
 #[inline]
 pub(crate) fn rx_doorbell(bar: &Bar0<'_>, tail: usize) {
     bar.write_reg(RDT::from(tail as u32));
 }
 
-/// Tells the card how far the transmit ring is filled.
+/// Tells the NIC how far the transmit ring is filled.
 #[inline]
 pub(crate) fn tx_doorbell(bar: &Bar0<'_>, tail: usize) {
     bar.write_reg(TDT::from(tail as u32));
@@ -396,7 +396,7 @@ pub(crate) fn set_filter(bar: &Bar0<'_>, mode: &RxMode<'_>) {
 /// Takes the numbers of frames since the last time: with a bad check sequence, and without a
 /// buffer.
 pub(crate) fn take_errors(bar: &Bar0<'_>) -> (u64, u64) {
-    // All ones: the card is gone.
+    // All ones: the NIC is gone.
     let known = |count: u32| if count == u32::MAX { 0 } else { count.into() };
 
     (

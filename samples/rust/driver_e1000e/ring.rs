@@ -2,7 +2,7 @@
 
 //! The descriptor rings (datasheet chapter 7).
 //!
-//! A descriptor is two 64-bit words. The card writes the second one when it is done. That word is
+//! A descriptor is two 64-bit words. The NIC writes the second one when it is done. That word is
 //! read once, and everything is decided on the copy.
 
 use kernel::{
@@ -20,13 +20,13 @@ use kernel::{
             self,
             Completed,
             Descriptors,
-            Entry,
             Limits,
             Refusal,
             Refused,
             Segment,
             Submitted,
             TxConsumer,
+            TxDesc,
             TxProducer, //
         },
         napi::{
@@ -40,7 +40,7 @@ use kernel::{
             RxFormat, //
         },
         queue::{
-            RingLen,
+            RingSize,
             Xmit, //
         },
         rx_list::{
@@ -73,12 +73,12 @@ use crate::{
 
 /// The numbers of descriptors that rings can have.
 pub(crate) const RINGS: RingRange = RingRange {
-    least: RingLen::of::<64>(),
-    most: RingLen::of::<4096>(),
-    at_first: RingLen::of::<256>(),
+    min: RingSize::of::<64>(),
+    max: RingSize::of::<4096>(),
+    default: RingSize::of::<256>(),
 };
 
-/// Size of a receive buffer: the one that the card assumes unless told otherwise. A frame takes as
+/// Size of a receive buffer: the one that the NIC assumes unless told otherwise. A frame takes as
 /// many as it needs.
 const BUFFER_LEN: u16 = 2048;
 
@@ -86,7 +86,7 @@ const BUFFER_LEN: u16 = 2048;
 const HEADROOM: u16 = 128;
 
 bitfield! {
-    /// Second word of an extended receive descriptor, as the card writes it back.
+    /// Second word of an extended receive descriptor, as the NIC writes it back.
     struct RxStatus(u64) {
         /// Number of bytes in the buffer.
         47:32   len;
@@ -94,13 +94,13 @@ bitfield! {
         30:30   ipe => bool;
         /// The checksum of TCP or UDP is wrong.
         29:29   l4e => bool;
-        /// The card has verified the checksum of TCP or UDP.
+        /// The NIC has verified the checksum of TCP or UDP.
         5:5     l4cs => bool;
         /// That was UDP.
         4:4     udp => bool;
         /// This is the frame's last buffer.
         1:1     end => bool;
-        /// The card is done with the descriptor.
+        /// The NIC is done with the descriptor.
         0:0     done => bool;
     }
 }
@@ -129,7 +129,7 @@ impl RxStatus {
     }
 }
 
-/// The card's receive descriptors.
+/// The NIC's receive descriptors.
 pub(crate) struct RxDescriptor;
 
 impl RxFormat for RxDescriptor {
@@ -167,7 +167,7 @@ pub(crate) struct RxRing {
 
 impl RxRing {
     /// Makes the ring, and fills it with buffers as far as there is memory.
-    pub(crate) fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self> {
+    pub(crate) fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingSize) -> Result<Self> {
         // Buffers at hand: those of forwarded packets come back in batches.
         let pages = 2 * len.get() as u32;
 
@@ -199,7 +199,7 @@ impl RxRing {
             let verified = trusted && status.is_verified();
 
             // Nearly all frames have one buffer and no error. There is no buffer if the length that
-            // the card has reported makes no sense.
+            // the NIC has reported makes no sense.
             let bytes = match done.buffer {
                 Some(buffer) if is_last && good && self.frames.is_between_frames() => {
                     let len = usize::from(buffer.len());
@@ -240,7 +240,7 @@ impl RxRing {
         sum
     }
 
-    /// Replaces used buffers if there are many, as far as there is memory. Returns whether the card
+    /// Replaces used buffers if there are many, as far as there is memory. Returns whether the NIC
     /// has enough to go on: if not, it may raise no interrupt.
     #[inline]
     pub(crate) fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>) -> bool {
@@ -260,7 +260,7 @@ bitfield! {
     struct TxWord(u64) {
         /// Of extended ones, for data: insert the checksum of the transport layer.
         41:41   insert_l4 => bool;
-        /// The card has sent the packet; it writes this.
+        /// The NIC has sent the packet; it writes this.
         32:32   done => bool;
         /// This is an extended descriptor.
         29:29   extended => bool;
@@ -315,7 +315,7 @@ bitfield! {
 }
 
 impl TxContext {
-    /// The context for a checksum; an error if its places are out of the card's reach.
+    /// The context for a checksum; an error if its places are out of the NIC's reach.
     fn new(checksum: PartialChecksum) -> Result<Self> {
         if checksum.kind != ChecksumKind::Internet {
             return Err(EOPNOTSUPP);
@@ -326,27 +326,27 @@ impl TxContext {
     }
 }
 
-/// Whether the card can insert the checksum that a packet asks for, if it does.
+/// Whether the NIC can insert the checksum that a packet asks for, if it does.
 #[inline(always)]
 pub(crate) fn can_insert_checksum(skb: &SkBuff) -> bool {
     !matches!(skb.partial_checksum().map(TxContext::new), Some(Err(_)))
 }
 
-/// The limits of the card. It can take longer segments, but they would delay others. A packet has a
+/// The limits of the NIC. It can take longer segments, but they would delay others. A packet has a
 /// context, a linear part and up to 17 fragments, and the longest is hardly longer than a segment.
 const LIMITS: Limits = Limits {
     segment_len: 0x2000,
     descriptors: 24,
 };
 
-/// Minimum length of a packet; the card does not send shorter ones.
+/// Minimum length of a packet; the NIC does not send shorter ones.
 const MIN_LEN: u32 = 17;
 
 /// Makes both ends of the transmit ring.
 pub(crate) fn transmit<'a>(
     dev: &'a device::Device<Bound>,
     napi: &Napi,
-    len: RingLen,
+    len: RingSize,
 ) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
     let desc = Descriptors::new(dev, napi, len)?;
     let (producer, consumer) = inflight::pair(dev, napi, len, LIMITS)?;
@@ -368,7 +368,7 @@ pub(crate) struct TxCompletion<'a> {
 }
 
 impl TxCompletion<'_> {
-    /// Frees the packets that the card has sent, in bulk.
+    /// Frees the packets that the NIC has sent, in bulk.
     #[inline(never)]
     pub(crate) fn complete(&mut self, cx: &Poll<'_>, freed: &BulkStats) -> Completed {
         let desc = &self.desc;
@@ -394,17 +394,17 @@ impl TxCompletion<'_> {
 pub(crate) struct TxRing<'a> {
     desc: Descriptors<'a>,
     producer: TxProducer<'a>,
-    /// The context that the card has: packets with the same one need not repeat it.
+    /// The context that the NIC has: packets with the same one need not repeat it.
     context: Option<u64>,
 }
 
 impl TxRing<'_> {
-    /// The address of the ring for the card.
+    /// The address of the ring for the NIC.
     pub(crate) fn dma_address(&self) -> u64 {
         self.desc.dma_address()
     }
 
-    /// Tells the card how far the ring is filled.
+    /// Tells the NIC how far the ring is filled.
     #[inline]
     pub(crate) fn doorbell(&self, bar: &Bar0<'_>) {
         hw::tx_doorbell(bar, self.producer.next_slot());
@@ -467,11 +467,11 @@ impl TxRing<'_> {
         let desc = &self.desc;
         let submitted = self.producer.submit(skb, contexts, |index, entry| {
             let words = match entry {
-                Entry::Context(_) => {
+                TxDesc::Context(_) => {
                     let word = TxWord::zeroed().with_extended(true);
                     [context.unwrap_or(0), word.into_raw()]
                 }
-                Entry::Segment(segment) => word.of(segment),
+                TxDesc::Segment(segment) => word.of(segment),
             };
             desc.write(index, words);
         });

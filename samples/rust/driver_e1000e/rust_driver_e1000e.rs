@@ -2,7 +2,7 @@
 
 //! Rust network driver sample: the Intel 82574L, which QEMU models as `e1000e`.
 //!
-//! The second driver on the abstractions in `rust/kernel/net`, for a card that is unlike the first:
+//! The second driver on the abstractions in `rust/kernel/net`, for a NIC that is unlike the first:
 //! other descriptors, other interrupts. Documentation/rust/netdev.rst compares.
 //!
 //! | file | content |
@@ -104,10 +104,10 @@ type TxQueue<'a> = queue::TxQueue<'a, <Nic as Driver>::Doorbell>;
 struct Data<'bound> {
     stats: PollStats,
     freed: BulkStats,
-    /// Sums of the card's counters.
+    /// Sums of the NIC's counters.
     crc_errors: Atomic<u64>,
     missed: Atomic<u64>,
-    /// The rings that the card gets when it is started.
+    /// The rings that the NIC gets when it is started.
     place: RtnlCell<Option<hw::Place>>,
     interrupts: Interrupts,
     vectors: IrqVectorRegistration<'bound>,
@@ -131,7 +131,7 @@ impl Data<'_> {
         }
     }
 
-    /// Adds what the card has counted, which a read clears: each reader adds what it has read.
+    /// Adds what the NIC has counted, which a read clears: each reader adds what it has read.
     fn count_errors(&self) {
         let (crc_errors, missed) = hw::take_errors(&self.bar);
 
@@ -205,18 +205,18 @@ impl Driver for Nic {
         let data = cx.data().get_ref();
         let dev = data.pdev.as_ref();
         let irq = |vector| data.vectors.index(vector as usize);
-        let (lens, is_up) = (cx.ring_lens(), cx.is_up());
+        let (sizes, is_up) = (cx.ring_sizes(), cx.is_up());
         let mut place = None;
 
         let make_rings = |napi: &Napi| {
-            let rx = RxRing::new(dev, napi, lens.rx)?;
-            let (ring, tx) = ring::transmit(dev, napi, lens.tx)?;
+            let rx = RxRing::new(dev, napi, sizes.rx)?;
+            let (ring, tx) = ring::transmit(dev, napi, sizes.tx)?;
             if is_up && rx.ring.missing() > 0 {
                 return Err(ENOMEM);
             }
 
             place = Some(hw::Place {
-                lens,
+                sizes,
                 rx: rx.ring.dma_address(napi)?,
                 tx: ring.dma_address(),
                 rx_tail: rx.ring.tail(),
@@ -257,7 +257,7 @@ impl Driver for Nic {
         _dev: &Device,
         _locks: &mut Locks<'bound>,
     ) -> Result {
-        // The reset clears the card's counters.
+        // The reset clears the NIC's counters.
         data.count_errors();
         hw::reset(&data.bar)
     }
@@ -288,7 +288,7 @@ impl Driver for Nic {
         data.stats
             .received(received.packets, received.bytes, received.dropped);
 
-        // The card can fill its new buffers while the stack handles these frames.
+        // The NIC can fill its new buffers while the stack handles these frames.
         let refilled = poller.rx.refill(&data.bar, cx);
         list.deliver();
         if refilled && received.has_drained {

@@ -30,7 +30,7 @@ pub(crate) const VECTORS: u16 = 2;
 pub(crate) const QUEUE_VECTOR: u16 = 0;
 pub(crate) const EVENT_VECTOR: u16 = 1;
 
-/// Size of a receive buffer, in KiB as the card counts it.
+/// Size of a receive buffer, in KiB as the NIC counts it.
 pub(crate) const BUFFER_KIB: u16 = 2;
 
 register! {
@@ -174,7 +174,7 @@ fn wait(mut condition: impl FnMut() -> bool) -> Result {
     .map(|_| ())
 }
 
-/// Resets the card (datasheet 4.2.1). Afterwards, it neither interrupts nor accesses memory.
+/// Resets the NIC (datasheet 4.2.1). Afterwards, it neither interrupts nor accesses memory.
 pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     bar.write_reg(EIMC::from(u32::MAX));
     bar.update(RXCTRL, |r| r.with_rxen(false));
@@ -196,7 +196,7 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     wait(|| bar.read(RDRXCTL).dmaidone())
 }
 
-/// The address that the card has loaded from its EEPROM.
+/// The address that the NIC has loaded from its EEPROM.
 pub(crate) fn permanent_address(bar: &Bar0<'_>) -> MacAddress {
     let [a, b, c, d] = bar.read(RAL).into_raw().to_le_bytes();
     let [e, f, ..] = bar.read(RAH).into_raw().to_le_bytes();
@@ -204,7 +204,7 @@ pub(crate) fn permanent_address(bar: &Bar0<'_>) -> MacAddress {
     MacAddress::from([a, b, c, d, e, f])
 }
 
-/// Tells the card where the rings are. It does not use them before [`start`].
+/// Tells the NIC where the rings are. It does not use them before [`start`].
 pub(crate) fn place_rings(bar: &Bar0<'_>, rx: u64, tx: u64) {
     const LEN: u32 = ring::LEN.bytes();
 
@@ -243,7 +243,7 @@ pub(crate) fn start(bar: &Bar0<'_>) -> Result {
     );
     bar.write_reg(RXDCTL::zeroed().with_enable(true));
     wait(|| bar.read(RXDCTL).enable())?;
-    // The tail may only move when the queue is enabled. All buffers but one are the card's.
+    // The tail may only move when the queue is enabled. All buffers but one are the NIC's.
     rx_doorbell(bar, ring::LEN.get() - 1);
     bar.update(RXCTRL, |r| r.with_rxen(true));
 
@@ -275,12 +275,12 @@ pub(crate) fn start(bar: &Bar0<'_>) -> Result {
     Ok(())
 }
 
-/// Tells the card how far the receive ring is filled.
+/// Tells the NIC how far the receive ring is filled.
 pub(crate) fn rx_doorbell(bar: &Bar0<'_>, tail: usize) {
     bar.write_reg(RDT::from(tail as u32));
 }
 
-/// Tells the card how far the transmit ring is filled.
+/// Tells the NIC how far the transmit ring is filled.
 pub(crate) fn tx_doorbell(bar: &Bar0<'_>, tail: usize) {
     bar.write_reg(TDT::from(tail as u32));
 }

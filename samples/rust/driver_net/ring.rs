@@ -2,7 +2,7 @@
 
 //! The descriptor rings.
 //!
-//! A descriptor is two 64-bit words. The card writes the second one when it is done. That word is
+//! A descriptor is two 64-bit words. The NIC writes the second one when it is done. That word is
 //! read once, and everything is decided on the copy.
 
 use kernel::{
@@ -16,10 +16,10 @@ use kernel::{
             self,
             Completed,
             Descriptors,
-            Entry,
             Limits,
             Refusal,
             TxConsumer,
+            TxDesc,
             TxProducer, //
         },
         napi::{
@@ -32,7 +32,7 @@ use kernel::{
             RxFormat, //
         },
         queue::{
-            RingLen,
+            RingSize,
             TxQueue,
             Xmit, //
         },
@@ -59,11 +59,11 @@ use crate::hw::{
 };
 
 /// Number of descriptors of a ring.
-pub(crate) const LEN: RingLen = RingLen::of::<256>();
+pub(crate) const LEN: RingSize = RingSize::of::<256>();
 
 // [rx]
 bitfield! {
-    /// Second word of a receive descriptor, as the card writes it back.
+    /// Second word of a receive descriptor, as the NIC writes it back.
     struct RxStatus(u64) {
         /// Number of bytes in the buffer.
         47:32   len;
@@ -71,16 +71,16 @@ bitfield! {
         29:29   error => bool;
         /// This is the frame's last buffer.
         1:1     end => bool;
-        /// The card is done with the descriptor.
+        /// The NIC is done with the descriptor.
         0:0     done => bool;
     }
 }
 
-/// The card's receive descriptors.
+/// The NIC's receive descriptors.
 struct Format;
 
 impl RxFormat for Format {
-    /// Behind the part of a page that the card writes to, there is room to build an SKB.
+    /// Behind the part of a page that the NIC writes to, there is room to build an SKB.
     const LAYOUT: Layout = match Layout::new(64, hw::BUFFER_KIB * 1024) {
         Some(layout) => layout,
         None => panic!("the buffer does not fit into a page"),
@@ -138,12 +138,12 @@ impl RxRing {
         })
     }
 
-    /// The address of the ring for the card.
+    /// The address of the ring for the NIC.
     pub(crate) fn dma_address(&self, napi: &Napi) -> Result<u64> {
         self.ring.dma_address(napi)
     }
 
-    /// Replaces the used buffers. Returns whether the card has any.
+    /// Replaces the used buffers. Returns whether the NIC has any.
     pub(crate) fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>) -> bool {
         if self.ring.refill(cx).is_ok_and(|added| added > 0) {
             // Ordered after the writes to the descriptors.
@@ -171,7 +171,7 @@ impl RxRing {
             // dropped: the last one looks like a frame, with contents that a sender chose.
             let is_whole = self.frames.is_whole(status);
 
-            // The card is not to be trusted: there is no buffer if its length makes no sense.
+            // The NIC is not to be trusted: there is no buffer if its length makes no sense.
             let Some(buffer) = done.buffer else {
                 continue;
             };
@@ -198,7 +198,7 @@ bitfield! {
     struct TxWord(u64) {
         /// Length of the packet.
         63:46   packet_len;
-        /// The card has sent the packet; it writes this.
+        /// The NIC has sent the packet; it writes this.
         32:32   done => bool;
         /// This is an advanced descriptor.
         29:29   advanced => bool;
@@ -218,7 +218,7 @@ bitfield! {
 /// The most descriptors that a packet takes.
 const MOST: usize = 40;
 
-/// The limits of the card.
+/// The limits of the NIC.
 const LIMITS: Limits = Limits {
     segment_len: 0x8000,
     descriptors: MOST,
@@ -251,7 +251,7 @@ pub(crate) struct TxRing<'a> {
 }
 
 impl TxRing<'_> {
-    /// The address of the ring for the card.
+    /// The address of the ring for the NIC.
     pub(crate) fn dma_address(&self) -> u64 {
         self.desc.dma_address()
     }
@@ -275,7 +275,7 @@ impl TxRing<'_> {
         // Maps the packet and takes it over. The closure writes the descriptors.
         let desc = &self.desc;
         let submitted = self.producer.submit(skb, 0, |index, entry| {
-            if let Entry::Segment(segment) = entry {
+            if let TxDesc::Segment(segment) = entry {
                 let word = packet
                     .with_len(segment.len as u16)
                     .with_end(segment.last)
@@ -323,7 +323,7 @@ pub(crate) struct TxCompletion<'a> {
 }
 
 impl TxCompletion<'_> {
-    /// Frees the packets that the card has sent, in bulk.
+    /// Frees the packets that the NIC has sent, in bulk.
     pub(crate) fn complete(&mut self, cx: &Poll<'_>, freed: &BulkStats) -> Completed {
         let desc = &self.desc;
         let mut list = SkbFreeList::new(cx, freed);

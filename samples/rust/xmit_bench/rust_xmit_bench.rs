@@ -39,7 +39,7 @@ module! {
             default: 1,
             description: "Number of this round; determines the order of the designs",
         },
-        most_senders: u32 {
+        max_senders: u32 {
             default: 8,
             description: "Maximum number of senders, up to 64; runs 1, 2, 4, ... of them",
         },
@@ -78,10 +78,10 @@ struct RustXmitBench;
 
 impl kernel::Module for RustXmitBench {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        let most = module_parameters::most_senders.value();
+        let most = module_parameters::max_senders.value();
         let packets = module_parameters::packets.value();
         if !(1..=64).contains(&most) || !(1..=100_000_000).contains(&packets) {
-            pr_err!("most_senders must be 1 to 64, and packets 1 to 100 million\n");
+            pr_err!("max_senders must be 1 to 64, and packets 1 to 100 million\n");
             return Err(EINVAL);
         }
         let costs = Costs {

@@ -32,7 +32,7 @@ use kernel::{
             Napi,
             Poll, //
         },
-        queue::RingLen,
+        queue::RingSize,
         rx_list::{
             Protocol,
             RxList, //
@@ -154,7 +154,7 @@ pub fn open<'a>(dev: &'a Device<Bound>, napi: &Napi) -> Result<(TxProducer<'a>, 
     inflight::pair(
         dev,
         napi,
-        RingLen::of::<512>(),
+        RingSize::of::<512>(),
         Limits {
             segment_len: 4096,
             descriptors: 40,

@@ -18,7 +18,7 @@ use kernel::{
             TxProducer, //
         },
         napi::Napi,
-        queue::RingLen, //
+        queue::RingSize, //
     },
     prelude::*, //
 };
@@ -29,5 +29,5 @@ pub fn open<'a>(
     limits: Limits,
     //~ ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
 ) -> Result<(TxProducer<'static>, TxConsumer<'static>)> {
-    inflight::pair(dev, napi, RingLen::of::<512>(), limits)
+    inflight::pair(dev, napi, RingSize::of::<512>(), limits)
 }

@@ -51,20 +51,20 @@ impl kernel::Module for Misused {
     }
 }
 
-pub struct Card<F>(pub F);
+pub struct Nic<F>(pub F);
 
 pub type Any = for<'a> fn(&'a ());
 pub type Certain = fn(&'static ());
 
-//~ pub fn callbacks(ops: OptionalOps<Card<Any>>) -> OptionalOps<Card<Any>> {
-pub fn callbacks(ops: OptionalOps<Card<Certain>>) -> OptionalOps<Card<Any>> {
+//~ pub fn callbacks(ops: OptionalOps<Nic<Any>>) -> OptionalOps<Nic<Any>> {
+pub fn callbacks(ops: OptionalOps<Nic<Certain>>) -> OptionalOps<Nic<Any>> {
     ops
 }
 
 type Data<'a> = Pin<&'a ()>;
 
 #[vtable]
-impl<F: 'static> Driver for Card<F> {
+impl<F: 'static> Driver for Nic<F> {
     type Bus = Device<Bound>;
     type Setup = ();
     type Data<'bound> = ();

@@ -8,12 +8,12 @@
 
 use kernel::pci::SuspendOps;
 
-pub struct Card<F>(pub F);
+pub struct Nic<F>(pub F);
 
 pub type Any = for<'a> fn(&'a ());
 pub type Certain = fn(&'static ());
 
-//~ pub fn callbacks(ops: SuspendOps<Card<Any>>) -> SuspendOps<Card<Any>> {
-pub fn callbacks(ops: SuspendOps<Card<Certain>>) -> SuspendOps<Card<Any>> {
+//~ pub fn callbacks(ops: SuspendOps<Nic<Any>>) -> SuspendOps<Nic<Any>> {
+pub fn callbacks(ops: SuspendOps<Nic<Certain>>) -> SuspendOps<Nic<Any>> {
     ops
 }

@@ -23,7 +23,7 @@ use kernel::{
             OpsLocked,
             OptionalOps,
             QueueMgmtOps,
-            RxMaking, //
+            RxQueueAlloc, //
         },
         napi::{
             Napi,
@@ -55,20 +55,20 @@ impl kernel::Module for Misused {
     }
 }
 
-pub struct Card;
+pub struct Nic;
 
-pub const OPS: OptionalOps<Card> = OptionalOps::NONE.queue_mgmt();
+pub const OPS: OptionalOps<Nic> = OptionalOps::NONE.queue_mgmt();
 
 type Data<'a> = Pin<&'a ()>;
 
-impl QueueMgmtOps for Card {
+impl QueueMgmtOps for Nic {
     type Rx<'bound> = ();
 
     fn rx<'a, 'bound: 'a>(poller: &'a mut ()) -> &'a mut () {
         poller
     }
 
-    fn make_rx<'bound>(_: &mut RxMaking<'_, 'bound, Self>) -> Result {
+    fn alloc_rx<'bound>(_: &mut RxQueueAlloc<'_, 'bound, Self>) -> Result {
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl QueueMgmtOps for Card {
 }
 
 #[vtable]
-impl Driver for Card {
+impl Driver for Nic {
     type Bus = Device<Bound>;
     type Setup = ();
     type Data<'bound> = ();

@@ -3,7 +3,7 @@
 //! Changes to a device, with its locks held.
 
 use super::{
-    ops_lock::Configuring,
+    ops_lock::Locks,
     Device,
     Feature,
     Features,
@@ -81,7 +81,7 @@ impl Device {
     ///
     /// Not generic, so that this is not part of a driver's module.
     #[inline(never)]
-    pub(super) fn close(&self, _locks: &mut Configuring) {
+    pub(super) fn close(&self, _locks: &mut Locks<'static>) {
         // SAFETY: By the type invariants, the device is valid. RTNL and the lock of its operations
         // are held, and the tokens lent to callbacks.
         unsafe { bindings::netif_close(self.as_raw()) };
@@ -107,7 +107,7 @@ impl Device {
     }
 
     /// Lets [`Driver::set_rx_mode`](super::Driver::set_rx_mode) be called.
-    pub(super) fn refresh_rx_mode(&self, _locks: &mut Configuring) {
+    pub(super) fn refresh_rx_mode(&self, _locks: &mut Locks<'static>) {
         let dev = self.as_raw();
 
         // The core does this for flags that do not change, too.

@@ -31,50 +31,50 @@ use core::ops::Deref;
 /// A reference to an implementing type must be valid for as long as the network device is
 /// registered, regardless of the lifetime of the reference that it was obtained from.
 pub unsafe trait Parent: Sync + 'static {
-    /// Whether there is a card. Without one, nothing accesses memory but the driver's code.
-    const HAS_CARD: bool = true;
+    /// Whether the device may do DMA. If not, only the driver's code accesses memory.
+    const HAS_DMA: bool = true;
 
     /// The device itself, if there is one.
     fn as_device(&self) -> Option<&device::Device<Bound>>;
 
-    /// Lets the card access memory, if that is the parent's to allow.
+    /// Enables DMA, if that is up to the parent.
     fn allow_dma(&self) {}
 
-    /// Keeps a card from accessing memory that its driver could not stop.
+    /// Disables DMA of a device that its driver could not stop.
     ///
-    /// Returns whether it is certain that it does not any more.
+    /// Returns whether it is certain that DMA has ended.
     fn forbid_dma(&self) -> bool {
         false
     }
 }
 
-/// Bus devices that may not access memory since it was freed, although a card knows of it: the
-/// address of each, as often as there are network devices of which this is so.
-static FORBIDDEN: RtnlCell<KVec<usize>> = RtnlCell::new(KVec::new());
+/// Devices whose bus mastering is off since they did not stop DMA and their rings were freed. One
+/// entry, the address, per network device.
+static DMA_BLOCKED: RtnlCell<KVec<usize>> = RtnlCell::new(KVec::new());
 
-/// A network device of `bus` relies on it that no memory is accessed, until [`rely_no_more`].
+/// Blocks DMA of `bus` on behalf of one of its network devices, until [`dma_block_put`].
 ///
-/// This and the next ones are not generic, so that they are not part of a driver's module.
+/// Not generic, as the next ones, so that this is not part of a driver's module.
 #[inline(never)]
-pub(super) fn rely_on_no_access(bus: usize, rtnl: &mut Rtnl) -> Result {
-    FORBIDDEN.get_mut(rtnl).push(bus, GFP_KERNEL)?;
+pub(super) fn dma_block_get(bus: usize, rtnl: &mut Rtnl) -> Result {
+    DMA_BLOCKED.get_mut(rtnl).push(bus, GFP_KERNEL)?;
     Ok(())
 }
 
-/// A network device of `bus` that has relied on it does not any more.
+/// Ends a [`dma_block_get`] of a network device of `bus`.
 #[inline(never)]
-pub(super) fn rely_no_more(bus: usize, rtnl: &mut Rtnl) {
-    let forbidden = FORBIDDEN.get_mut(rtnl);
+pub(super) fn dma_block_put(bus: usize, rtnl: &mut Rtnl) {
+    let blocked = DMA_BLOCKED.get_mut(rtnl);
 
-    if let Some(index) = forbidden.iter().position(|entry| *entry == bus) {
-        let _ = forbidden.remove(index);
+    if let Some(index) = blocked.iter().position(|entry| *entry == bus) {
+        let _ = blocked.remove(index);
     }
 }
 
-/// Whether a network device of `bus` relies on it that no memory is accessed.
+/// Whether a network device of `bus` has DMA blocked.
 #[inline(never)]
-pub(super) fn is_relied_on(bus: usize, rtnl: &Rtnl) -> bool {
-    FORBIDDEN.get(rtnl).contains(&bus)
+pub(super) fn is_dma_blocked(bus: usize, rtnl: &Rtnl) -> bool {
+    DMA_BLOCKED.get(rtnl).contains(&bus)
 }
 
 /// A device on a bus, whose driver can register network devices.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whether the card of a device may access memory.
+//! Whether a device may do DMA.
 
 use super::{
     bus::{
         self,
         Parent, //
     },
-    ops_lock::Configuring,
+    ops_lock::Locks,
     shared::Shared,
     Driver,
     Rtnl, //
@@ -18,91 +18,90 @@ use crate::prelude::*;
 use core::mem;
 
 impl<T: Driver> Shared<T> {
-    /// Keeps a card that its driver could not stop from accessing memory. From then on, the device
-    /// cannot go up: the addresses that the card holds are stale, and it must not access memory
-    /// until it was reset.
+    /// Disables DMA of a NIC that its driver could not stop. From then on, the device cannot go up:
+    /// the NIC holds stale addresses, and must not do DMA until it was reset.
     ///
-    /// Returns whether it is certain that the card accesses none.
-    pub(super) fn isolate(&self, error: Error, locks: &mut Configuring) -> bool {
+    /// Returns whether it is certain that DMA has ended.
+    pub(super) fn isolate(&self, error: Error, locks: &mut Locks<'static>) -> bool {
         *self.stuck.get_mut(locks.ops_mut()) = true;
         let is_certain = self.forbid_dma(locks);
 
         if is_certain {
             dev_err!(
                 self.dev(),
-                "the card does not stop ({error:?}); it is kept from accessing memory\n"
+                "DMA did not stop ({error:?}), bus mastering disabled\n"
             );
         } else {
             dev_err!(
                 self.dev(),
-                "the card does not stop ({error:?}); its rings are not freed before a reset\n"
+                "DMA did not stop ({error:?}), rings stay allocated until a reset\n"
             );
         }
         is_certain
     }
 
-    /// Keeps a card from accessing memory that cannot be reached, other than by its configuration
-    /// space. It will be reset before it is used again.
+    /// Disables DMA of a NIC of which only the configuration space can be accessed. It will be
+    /// reset before it is used again.
     ///
-    /// Returns whether it is certain that the card does not.
-    pub(super) fn cut_off(&self, locks: &mut Configuring) -> bool {
+    /// Returns whether it is certain that DMA has ended.
+    pub(super) fn cut_off(&self, locks: &mut Locks<'static>) -> bool {
         let is_certain = self.forbid_dma(locks);
 
         if !is_certain {
             dev_err!(
                 self.dev(),
-                "the card cannot be reached; its rings are not freed before a reset\n"
+                "device unreachable, rings stay allocated until a reset\n"
             );
         }
         is_certain
     }
 
-    /// Fails if a card of the bus device is kept from accessing memory that was freed.
+    /// Fails if DMA of the bus device is blocked by another of its network devices.
     pub(super) fn check_bus(&self, rtnl: &Rtnl) -> Result {
-        if bus::is_relied_on(self.bus_address(), rtnl) {
+        if bus::is_dma_blocked(self.bus_address(), rtnl) {
             dev_err!(
                 self.dev(),
-                "another card of the bus device did not stop; it has to be bound again\n"
+                "DMA of another port did not stop; unbind and rebind the device\n"
             );
             return Err(EIO);
         }
         Ok(())
     }
 
-    /// Keeps a card from accessing memory until it was reset, as its rings and buffers are freed.
+    /// Blocks DMA until the NIC was reset, as its rings and buffers are freed.
     ///
-    /// Returns whether it is certain that it does not.
-    fn forbid_dma(&self, locks: &mut Configuring) -> bool {
+    /// Returns whether it is certain that DMA has ended.
+    fn forbid_dma(&self, locks: &mut Locks<'static>) -> bool {
         // All virtual devices have the same parent, which is none.
-        if !T::Bus::HAS_CARD {
+        if !T::Bus::HAS_DMA {
             return true;
         }
         if !self.bus.forbid_dma() {
             return false;
         }
-        if !*self.relies.get(locks.ops()) {
-            if bus::rely_on_no_access(self.bus_address(), locks).is_err() {
+        if !*self.blocks_dma.get(locks.ops()) {
+            if bus::dma_block_get(self.bus_address(), locks).is_err() {
                 return false;
             }
-            *self.relies.get_mut(locks.ops_mut()) = true;
+            *self.blocks_dma.get_mut(locks.ops_mut()) = true;
         }
         true
     }
 
-    /// Lets the card access memory, of which it knows none.
+    /// Enables DMA of a NIC that has no addresses.
     ///
-    /// The same bus device may have other network devices, with cards or parts of one that have not
-    /// been reset yet. Then the last one of them does this.
-    pub(super) fn allow_dma(&self, locks: &mut Configuring) {
-        self.rely_no_more(locks);
-        if !bus::is_relied_on(self.bus_address(), locks) {
+    /// Other network devices of the same bus device may not have been reset yet. Then the last one
+    /// of them does this.
+    pub(super) fn allow_dma(&self, locks: &mut Locks<'static>) {
+        self.dma_block_put(locks);
+        if !bus::is_dma_blocked(self.bus_address(), locks) {
             self.bus.allow_dma();
         }
     }
 
-    pub(super) fn rely_no_more(&self, locks: &mut Configuring) {
-        if mem::take(self.relies.get_mut(locks.ops_mut())) {
-            bus::rely_no_more(self.bus_address(), locks);
+    pub(super) fn dma_block_put(&self, locks: &mut Locks<'static>) {
+        if mem::take(self.blocks_dma.get_mut(locks.ops_mut())) {
+            bus::dma_block_put(self.bus_address(), locks);
         }
     }
 }

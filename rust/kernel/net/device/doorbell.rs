@@ -2,10 +2,10 @@
 
 //! When the doorbell of a transmit queue is rung: [`Driver::Doorbell`].
 //!
-//! To ring the doorbell of a card is to tell it of new descriptors. The default is [`Immediate`].
-//! The rest of the device abstraction knows the trait here and none of its implementations, and
-//! [`TxQueue::sent`] is generic in it: the choice costs a packet neither a branch nor an indirect
-//! call.
+//! Ringing a doorbell is writing the tail register: it tells the NIC of new descriptors. The
+//! default is [`Immediate`]. The rest of the device abstraction knows the trait here and none of
+//! its implementations, and [`TxQueue::sent`] is generic in it: the choice costs a packet neither a
+//! branch nor an indirect call.
 //!
 //! [`Driver::Doorbell`]: super::Driver::Doorbell
 //! [`TxQueue::sent`]: crate::net::queue::TxQueue::sent

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The trait that the driver of a network card implements.
+//! The trait that the driver of a NIC implements.
 //!
 //! It calls [`register`](super::register) when it is bound to a device. From then on the
 //! abstraction owns the driver's data, the queue vectors with their NAPI instances and interrupts,
 //! and the transmit queues, and takes them down in the right order when the device is closed, or
 //! unbound while it is open. There is no registration object that a driver could drop too late or
-//! forget. The card is told of packets in its ring by a [`Doorbell`].
+//! forget. A [`Doorbell`] decides when the tail register is written for packets in the ring.
 //!
 //! Documentation/rust/netdev.rst has two drivers to start from, the order of locks, and a table of
 //! the objects with their owners.
@@ -56,26 +56,26 @@ pub enum MtuChange {
     Restart,
 }
 
-/// The result of [`Driver::check_up`].
+/// The result of [`Driver::watchdog`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckUp {
+pub enum WatchdogAction {
     /// The device goes on.
-    Fine,
+    Continue,
     /// The device has to be restarted, as after [`Driver::tx_timeout`].
     Restart,
 }
 
-/// The proof that the card of a device accesses no memory, during a call of [`Driver::closed`].
-pub struct CardStopped<'a> {
+/// The proof that a device does no DMA, during a call of [`Driver::closed`].
+pub struct DmaStopped<'a> {
     dev: &'a Device,
     // It proves nothing elsewhere.
     _not_send: PhantomData<*mut ()>,
 }
 
-impl<'a> CardStopped<'a> {
+impl<'a> DmaStopped<'a> {
     /// # Safety
     ///
-    /// The card of `dev` must not access memory during `'a`.
+    /// `dev` must not do DMA during `'a`.
     pub(in crate::net) unsafe fn new(dev: &'a Device) -> Self {
         Self {
             dev,
@@ -117,36 +117,36 @@ impl<'a> CardStopped<'a> {
 /// # Going up and down
 ///
 /// Up: [`open`] (adds the vectors) -> NAPI enabled -> interrupts requested -> transmit queues
-/// usable -> [`start`]. Down, also if one of these fails: last [`check_up`] -> event interrupt
+/// usable -> [`start`]. Down, also if one of these fails: last [`watchdog`] -> event interrupt
 /// freed -> transmit queues unusable -> NAPI disabled -> [`quiesce`] -> [`Tx`] dropped -> queue
 /// interrupts freed -> [`closed`] or [`Poller`] dropped. So:
 ///
-/// - [`start`] has the card for itself: what interrupts call that come before it has returned,
+/// - [`start`] has the NIC for itself: what interrupts call that come before it has returned,
 ///   [`poll`] and [`event`], follows after that.
-/// - [`quiesce`] is the last callback to access the card: neither [`rearm`] nor [`event`] nor
+/// - [`quiesce`] is the last callback to access the NIC: neither [`rearm`] nor [`event`] nor
 ///   [`start_xmit`] can undo its effects.
-/// - the memory of rings and buffers, which the card knows, is freed after [`quiesce`] has
-///   succeeded, or after the card has lost access to memory: also if [`open`] has failed, and even
+/// - the memory of rings and buffers, which the NIC knows, is freed after [`quiesce`] has
+///   succeeded, or after the NIC has lost access to memory: also if [`open`] has failed, and even
 ///   if [`Tx`] or [`Poller`] have dropped their handles to it before.
 ///
 /// # Suspension
 ///
-/// A card that sleeps, or is reset with its bus, has lost its state when it can be reached again. A
+/// A NIC that sleeps, or is reset with its bus, has lost its state when it can be reached again. A
 /// device whose driver has [`reset`] takes these steps, whether it is up or not:
 ///
 /// Suspended: marked as absent, so no user can open or configure it -> down as above, if it is up
-/// -> the card may not access memory -> [`suspend`] of the bus driver. Resumed: [`resume`] of the
-/// bus driver -> [`reset`] -> the card may access memory -> up as above, if it was up -> marked as
+/// -> the NIC may not access memory -> [`suspend`] of the bus driver. Resumed: [`resume`] of the
+/// bus driver -> [`reset`] -> the NIC may access memory -> up as above, if it was up -> marked as
 /// present -> [`set_rx_mode`]. If the device cannot go up, it is closed, with a message.
 ///
 /// In between there are no callbacks, except for [`get_stats64`] and others that do not access the
-/// card. If the card cannot be reached when it is suspended, since its bus has failed,
-/// [`quiesce`] is left out; the bus keeps the card from accessing memory.
+/// NIC. If the NIC cannot be reached when it is suspended, since its bus has failed,
+/// [`quiesce`] is left out; the bus keeps the NIC from accessing memory.
 ///
 /// [`Data`]: Driver::Data
 /// [`Poller`]: Driver::Poller
 /// [`Tx`]: Driver::Tx
-/// [`check_up`]: Driver::check_up
+/// [`watchdog`]: Driver::watchdog
 /// [`closed`]: Driver::closed
 /// [`event`]: Driver::event
 /// [`open`]: Driver::open
@@ -183,9 +183,9 @@ pub trait Driver: Sized + 'static {
     /// there is a reason for another one.
     type Doorbell: Doorbell;
 
-    /// Resets the card, and describes the device.
+    /// Resets the NIC, and describes the device.
     ///
-    /// A card on a PCI bus may access memory (bus mastering) when this has succeeded. Before, it
+    /// A NIC on a PCI bus may access memory (bus mastering) when this has succeeded. Before, it
     /// may know of memory that belonged to another driver. Process context, before the device is
     /// visible to the stack or to users.
     fn probe<'bound>(
@@ -201,7 +201,7 @@ pub trait Driver: Sized + 'static {
     /// held.
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result;
 
-    /// Whether [`Driver::open`] can be called while the device is up: it neither accesses the card
+    /// Whether [`Driver::open`] can be called while the device is up: it neither accesses the NIC
     /// nor changes what the other callbacks use before [`Driver::start`].
     ///
     /// Then the number of queues, the lengths of rings, the MTU and features change without a risk
@@ -209,12 +209,12 @@ pub trait Driver: Sized + 'static {
     /// them. If there is no memory for them, the device has not noticed. Else it has to go down
     /// first.
     ///
-    /// The card must not know of rings that `open()` has made before `start()`, which no type
-    /// ensures: if `open()` fails while the device is up, they are freed, and the card is not
+    /// The NIC must not know of rings that `open()` has made before `start()`, which no type
+    /// ensures: if `open()` fails while the device is up, they are freed, and the NIC is not
     /// stopped for that. Users get the error then, and no packet is lost.
     const OPEN_WHILE_UP: bool = false;
 
-    /// Turns on the card: rings and interrupts are in place. An interrupt that comes before this
+    /// Turns on the NIC: rings and interrupts are in place. An interrupt that comes before this
     /// has returned is not lost: its callbacks are called after that.
     ///
     /// If this fails, [`Driver::quiesce`] is called nevertheless. Process context, RTNL held.
@@ -224,14 +224,14 @@ pub trait Driver: Sized + 'static {
         locks: &mut Locks<'bound>,
     ) -> Result;
 
-    /// Turns off the card: masks its interrupts, stops DMA in both directions and waits until it
+    /// Turns off the NIC: masks its interrupts, stops DMA in both directions and waits until it
     /// has stopped.
     ///
-    /// If the card does not stop, this fails. Then bus mastering is turned off; if that cannot be
+    /// If DMA did not stop, this fails. Then bus mastering is turned off; if that cannot be
     /// relied on either, rings and buffers are not freed before [`Driver::reset`]. Without a reset,
-    /// the device cannot go up again before the card is bound anew.
+    /// the device cannot go up again before the NIC is bound anew.
     ///
-    /// The card may be gone, in which case reads return all ones: it has stopped. Process context,
+    /// The NIC may be gone, in which case reads return all ones: it has stopped. Process context,
     /// RTNL held.
     fn quiesce<'bound>(
         data: Pin<&Self::Data<'bound>>,
@@ -239,10 +239,10 @@ pub trait Driver: Sized + 'static {
         locks: &mut Locks<'bound>,
     ) -> Result;
 
-    /// Resets the card, which can be reached again after it has lost its state, to the one in which
+    /// Resets the NIC, which can be reached again after it has lost its state, to the one in which
     /// [`Driver::probe`] has left it.
     ///
-    /// The card must not know of any memory after that. Without this callback, the system does not
+    /// The NIC must not know of any memory after that. Without this callback, the system does not
     /// go to sleep while the driver is bound, and a device whose bus was reset has to be bound
     /// anew. Process context, RTNL held, while the device is suspended.
     fn reset<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result {
@@ -278,7 +278,7 @@ pub trait Driver: Sized + 'static {
         more: bool,
     ) -> Xmit<'call>;
 
-    /// Rings the doorbell of a queue: tells the card of all packets for which [`TxQueue::sent`] has
+    /// Rings the doorbell of a queue: tells the NIC of all packets for which [`TxQueue::sent`] has
     /// returned `false` since that was done last.
     ///
     /// A [`Driver::Doorbell`] that may put it off needs this. Bottom halves off, queue locked.
@@ -292,14 +292,14 @@ pub trait Driver: Sized + 'static {
     ///
     /// The place to account for packets that were in flight. Without this callback, the state is
     /// dropped, as is one whose vector never ran: of a device that could not be opened, or of other
-    /// rings that could not be made while it is up. If the card may still access memory, this is
+    /// rings that could not be made while it is up. If the NIC may still access memory, this is
     /// called after [`Driver::reset`]. Process context, RTNL held.
     fn closed<'bound>(
         data: Pin<&Self::Data<'bound>>,
         poller: Self::Poller<'bound>,
-        card: &CardStopped<'_>,
+        stopped: &DmaStopped<'_>,
     ) {
-        let _ = (data, poller, card);
+        let _ = (data, poller, stopped);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -313,11 +313,12 @@ pub trait Driver: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Looks after the device once a second: at what no interrupt tells, or one that got lost.
+    /// Called once a second, to check for conditions that raise no interrupt, and for lost
+    /// interrupts. Not the watchdog of the core, which calls [`Driver::tx_timeout`].
     ///
     /// Process context without RTNL and the lock of the operations, as going down waits for this
     /// with both of them held, from [`Driver::start`] until before [`Driver::quiesce`].
-    fn check_up<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> CheckUp {
+    fn watchdog<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> WatchdogAction {
         let _ = (data, dev);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
@@ -365,7 +366,7 @@ pub trait Driver: Sized + 'static {
 
     /// Fills in the device's counters.
     ///
-    /// Those of the card can be read if that `is_reachable`. Else it sleeps or is being reset, and
+    /// Those of the NIC can be read if that `is_reachable`. Else it sleeps or is being reset, and
     /// what the driver has read before counts. Any context that does not sleep; the device may be
     /// up or down.
     fn get_stats64<'bound>(
@@ -380,7 +381,7 @@ pub trait Driver: Sized + 'static {
     /// Reports that a transmit queue has been stopped for too long. The device is restarted after
     /// this, and without this callback, too.
     ///
-    /// The place to log why the queue hangs, if the card can tell. Softirq context.
+    /// The place to log why the queue hangs, if the NIC can tell. Softirq context.
     fn tx_timeout<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, queue: u16) {
         let _ = (data, dev, queue);
         build_error!(VTABLE_DEFAULT_ERROR)

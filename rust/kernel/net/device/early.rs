@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Polls and events that come before the card has been started.
+//! Polls and events before [`Driver::start`] has returned.
 //!
-//! NAPI is enabled and interrupts are requested before [`Driver::start`], so that the card finds
+//! NAPI is enabled and interrupts are requested before [`Driver::start`], so that the NIC finds
 //! them in place. From then on, the message of an interrupt that was pending, a busy-polling socket
-//! or netpoll may have an instance polled. The driver is not told before its card has been started:
-//! turning an interrupt on again, or telling the card of new buffers, would interfere with that.
+//! or netpoll may have an instance polled. The driver is not told before its NIC has been started:
+//! turning an interrupt on again, or telling the NIC of new buffers, would interfere with that.
 //!
 //! [`Driver::start`]: super::Driver::start
 

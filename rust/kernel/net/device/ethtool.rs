@@ -4,7 +4,7 @@
 //!
 //! C header: [`include/linux/ethtool.h`](srctree/include/linux/ethtool.h)
 //!
-//! All of it is optional: a driver implements the traits of those that its card has a use for, and
+//! All of it is optional: a driver implements the traits of those that its NIC has a use for, and
 //! adds each to its [`Driver::OPS`](super::Driver::OPS) by the method of the same name.
 //!
 //! Their callbacks run in process context with the lock of the device's operations held, while the

@@ -25,7 +25,7 @@ pub enum FeaturesChange {
     RestartRx,
 }
 
-/// A driver of a card with features that take more to switch than a look at them for each packet,
+/// A driver of a NIC with features that take more to switch than a look at them for each packet,
 /// see [`OptionalOps::features`].
 pub trait FeaturesOps: Driver {
     /// Applies a new set of features, which [`Device::features`] returns if this succeeds.
@@ -92,7 +92,7 @@ impl<T: FeaturesOps> OptionalOps<T> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: The device is registered, and both locks are held.
-            let (inner, mut locks) = unsafe { ops::configuring::<T>(dev) };
+            let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
             let locks = &mut locks;
 
             if !inner.dev().is_running() || inner.check_reachable().is_err() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Packets that a card cannot process with all of its features.
+//! Packets that a NIC cannot process with all of its features.
 
 use super::{
     capability::*,
@@ -14,10 +14,10 @@ use core::{
     ptr::NonNull, //
 };
 
-/// A driver of a card with limits that features cannot express, see
+/// A driver of a NIC with limits that features cannot express, see
 /// [`OptionalOps::features_check`].
 pub trait FeaturesCheckOps: Driver {
-    /// Withdraws features from a packet that the card cannot process with all of `features`.
+    /// Withdraws features from a packet that the NIC cannot process with all of `features`.
     ///
     /// The stack does in software what the result lacks: it completes the checksum, or splits the
     /// packet, before the packet gets to [`Driver::start_xmit`]. Added features are ignored. The
@@ -65,7 +65,7 @@ impl<T: FeaturesCheckOps> OptionalOps<T> {
     }
 }
 
-/// The features that are left when all but `left` have been withdrawn. A card that does not insert
+/// The features that are left when all but `left` have been withdrawn. A NIC that does not insert
 /// the checksum cannot split the packet either.
 // Not inlined: nearly all packets keep all of them.
 #[cold]
@@ -86,7 +86,7 @@ fn withdrawn(packet: &SkBuff, left: bindings::netdev_features_t) -> bindings::ne
 }
 
 impl Device {
-    /// Whether the card splits packets in tunnels, see [`Info::tunnels`](super::Info::tunnels).
+    /// Whether the NIC splits packets in tunnels, see [`Info::tunnels`](super::Info::tunnels).
     #[inline]
     fn has_tunnels(&self) -> bool {
         // SAFETY: By the type invariants, the device is valid. The field does not change once the

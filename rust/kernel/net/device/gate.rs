@@ -20,7 +20,7 @@ use crate::{
 const NETPOLL: bool = cfg!(CONFIG_NETPOLL);
 
 /// For poll functions.
-pub(super) type Gate = Words<{ NETPOLL as usize }>;
+pub(super) type Gate = GateWords<{ NETPOLL as usize }>;
 
 /// The proof of having passed a [`Gate`].
 pub(super) type Entered<'a> = Passed<'a, { NETPOLL as usize }>;
@@ -28,18 +28,18 @@ pub(super) type Entered<'a> = Passed<'a, { NETPOLL as usize }>;
 const TX_NETPOLL: bool = NETPOLL && !cfg!(CONFIG_SMP);
 
 /// For transmit queues.
-pub(super) type TxGate = Words<{ TX_NETPOLL as usize }>;
+pub(super) type TxGate = GateWords<{ TX_NETPOLL as usize }>;
 
 /// The proof of having passed a [`TxGate`].
 pub(super) type TxEntered<'a> = Passed<'a, { TX_NETPOLL as usize }>;
 
 /// Lets one caller at a time through, or with no words every caller: there is nothing to exclude.
-pub(super) struct Words<const N: usize>([Atomic<i32>; N]);
+pub(super) struct GateWords<const N: usize>([Atomic<i32>; N]);
 
 /// The proof of having been let through. Dropping it opens the gate again.
 pub(super) struct Passed<'a, const N: usize>(&'a [Atomic<i32>; N]);
 
-impl<const N: usize> Words<N> {
+impl<const N: usize> GateWords<N> {
     pub(super) fn new() -> Self {
         Self([const { Atomic::new(0) }; N])
     }
@@ -78,7 +78,7 @@ mod tests {
     /// Also where the kernel has no use for such a gate.
     #[test]
     fn one_at_a_time_is_let_through() {
-        let gate = Words::<1>::new();
+        let gate = GateWords::<1>::new();
         let entered = gate.enter(64);
 
         assert!(entered.is_some());

@@ -10,7 +10,7 @@ use super::{
 
 use crate::bindings;
 
-/// An offload or another capability of a card.
+/// An offload or another capability of a NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Feature {
@@ -33,10 +33,10 @@ pub enum Feature {
     ChecksumSctp = bindings::NETIF_F_SCTP_CRC_BIT,
     /// Verifies the checksums of received packets.
     RxChecksum = bindings::NETIF_F_RXCSUM_BIT,
-    /// Joins received packets of a TCP connection to larger ones, see
-    /// [`UniqueSkBuff::set_joined`](crate::net::skbuff::UniqueSkBuff::set_joined). The stack turns
-    /// this off while it forwards, and it is off without [`Self::RxChecksum`]: the checksum of a
-    /// packet that was joined is none. Not for interfaces of a VLAN on top.
+    /// Aggregates received packets of a TCP connection, see
+    /// [`UniqueSkBuff::set_lro`](crate::net::skbuff::UniqueSkBuff::set_lro). The stack turns this
+    /// off while it forwards, and it is off without [`Self::RxChecksum`]: an aggregated packet has
+    /// no checksum of its own. Not for interfaces of a VLAN on top.
     Lro = bindings::NETIF_F_LRO_BIT,
     /// Computes a hash over received packets.
     RxHash = bindings::NETIF_F_RXHASH_BIT,
@@ -97,14 +97,14 @@ impl Features {
         Self(self.0 & !(1 << feature as u32))
     }
 
-    /// The set without the features that have the card split packets.
+    /// The set without the features that have the NIC split packets.
     pub const fn without_segmentation(self) -> Self {
         self.without(Feature::Tso)
             .without(Feature::Tso6)
             .without(Feature::Uso)
     }
 
-    /// The features for a packet whose inner headers would share an identification when the card
+    /// The features for a packet whose inner headers would share an identification when the NIC
     /// splits it, see [`Info::tunnels`].
     #[inline]
     pub(super) const fn with_same_ids(self) -> Self {
@@ -168,9 +168,9 @@ pub struct Info {
     /// several, each serves a CPU: its interrupt is directed there, and packets that are
     /// transmitted on that CPU use its queue, unless users change that.
     pub queues: u16,
-    /// The number of queue vectors until users set another one (`ethtool -L`).
-    pub queues_at_first: u16,
-    /// The capabilities of the card.
+    /// The default number of queue vectors; users can change it (`ethtool -L`).
+    pub default_queues: u16,
+    /// The capabilities of the NIC.
     pub features: Features,
     /// More of them, which are off until users turn them on.
     pub features_off: Features,
@@ -178,38 +178,36 @@ pub struct Info {
     pub min_mtu: u32,
     /// The largest MTU.
     pub max_mtu: u32,
-    /// The most bytes that a packet may have which the card splits, with its headers, at least
-    /// [`Self::MIN_SEGMENTED_LEN`]. Users can lower it, and the stack goes beyond 64 KiB only if
-    /// users raise its own limit (BIG TCP).
+    /// The largest TSO packet, in bytes with headers, at least [`Self::MIN_SEGMENTED_LEN`]. Users
+    /// can lower it, and the stack goes beyond 64 KiB only if users raise its own limit (BIG TCP).
     pub max_segmented_len: u32,
-    /// The least that byte queue limits let the card have of a transmit queue's packets, in bytes,
-    /// until users set another one (`limit_min` in sysfs). The core's own is none: it begins with a
-    /// single packet, and allows more as often as the card has nothing to do. A card that is told
-    /// of several packets at a time needs as many. On a slow link they take longer, and so does an
-    /// urgent packet behind them.
+    /// The default of `limit_min` of byte queue limits, in bytes. That of the core is 0: a queue
+    /// begins with a single packet in flight, and the limit grows whenever the NIC runs idle. A
+    /// driver that hands packets to the NIC in batches needs room for a batch. On a slow link, a
+    /// higher limit means more latency.
     pub tx_limit_min: u16,
-    /// Tunnels whose packets the card splits as [`Self::features`] say, although it knows nothing
+    /// Tunnels whose packets the NIC splits as [`Self::features`] say, although it knows nothing
     /// of tunnels (GSO partial). The stack cuts packets so that all segments have the same headers
     /// between the outer network header and the inner transport header, which are as one long
-    /// network header to the card: it may have checksums and be split if it has such a header.
+    /// network header to the NIC: it may have checksums and be split if it has such a header.
     ///
     /// The identification of inner headers of IPv4 is the same in all segments, so such packets
     /// come only if users have turned on [`Feature::TsoMangleId`] and the packet may not be
     /// fragmented. The stack splits others by itself.
     ///
     /// The device is not registered ([`EINVAL`]) if its driver has tunnels but no
-    /// [`FeaturesCheckOps`](super::FeaturesCheckOps), which withdraw what the card cannot do with
+    /// [`FeaturesCheckOps`](super::FeaturesCheckOps), which withdraw what the NIC cannot do with
     /// headers of that length.
     pub tunnels: Features,
     /// The time for which a transmit queue may be stopped before the device is restarted, at most
     /// [`i32::MAX`].
     pub tx_timeout_ms: u32,
-    /// The packets by which the card can wake the machine, for drivers with
+    /// The packets by which the NIC can wake the machine, for drivers with
     /// [`WolOps`](super::ethtool::wol::WolOps). Not of more than one network device of a bus
     /// device: the bus has one setting for all.
     pub wake: WakePackets,
-    /// Those by which it does, until users choose.
-    pub wake_at_first: WakePackets,
+    /// The default, until users choose.
+    pub default_wake: WakePackets,
 }
 
 impl Info {
@@ -222,7 +220,7 @@ impl Info {
         Self {
             mac_address,
             queues: 1,
-            queues_at_first: u16::MAX,
+            default_queues: u16::MAX,
             features: Features::NONE,
             features_off: Features::NONE,
             min_mtu: bindings::ETH_MIN_MTU,
@@ -232,7 +230,7 @@ impl Info {
             tunnels: Features::NONE,
             tx_timeout_ms: 5_000,
             wake: WakePackets::NONE,
-            wake_at_first: WakePackets::NONE,
+            default_wake: WakePackets::NONE,
         }
     }
 }

@@ -4,16 +4,16 @@
 
 use super::{
     ops_lock::{
-        Configuring,
+        Locks,
         OpsCell,
         OpsLocked, //
     },
     poll::VectorOf,
     shared::Shared,
     up::{
+        BusIo,
         Outcome,
-        Reach,
-        Spare,
+        SpareVectors,
         Up, //
     },
     wake_packets::WakePackets,
@@ -30,20 +30,20 @@ use core::{
     ptr::NonNull, //
 };
 
-/// The packets by which the card of a device is to wake the machine.
+/// The packets by which the NIC of a device is to wake the machine.
 pub(super) struct WakeUp {
-    /// The kinds that the card knows.
+    /// The kinds that the NIC knows.
     pub(super) can: WakePackets,
-    /// Those that users have chosen, or the driver at first.
+    /// Those that users have chosen, or the default of the driver.
     pub(super) wanted: OpsCell<'static, WakePackets>,
 }
 
 impl WakeUp {
-    /// A card that knows some kinds, and is to wake the machine by some of these at first.
-    pub(super) fn new(can: WakePackets, at_first: WakePackets) -> Self {
+    /// A NIC that knows the kinds `can`, and wakes the machine by `default` until users choose.
+    pub(super) fn new(can: WakePackets, default: WakePackets) -> Self {
         Self {
             can,
-            wanted: OpsCell::new(WakePackets(at_first.0 & can.0)),
+            wanted: OpsCell::new(WakePackets(default.0 & can.0)),
         }
     }
 }
@@ -59,7 +59,7 @@ pub(super) struct Inner<T: Driver> {
     #[pin]
     pub(super) shared: Shared<T>,
     pub(super) up: OpsCell<'static, Option<Up<T>>>,
-    /// The state that the device had when its card did not stop. Until the card was reset, it may
+    /// The state that the device had when its NIC did not stop. Until the NIC was reset, it may
     /// access that memory, and the device does not go up.
     pub(super) kept: OpsCell<'static, Option<Up<T>>>,
     /// The number of statistics for ethtool, once they have been counted: users of the callbacks
@@ -110,32 +110,32 @@ pub(super) unsafe fn locked<'a, T: Driver>(
 ///
 /// # Safety
 ///
-/// As for [`inner`], and for [`Configuring::assume_held`].
+/// As for [`inner`], and for [`Locks::assume_held`].
 #[inline]
-pub(super) unsafe fn configuring<'a, T: Driver>(
+pub(super) unsafe fn locked_rtnl<'a, T: Driver>(
     dev: *mut bindings::net_device,
-) -> (&'a Inner<T>, Configuring) {
+) -> (&'a Inner<T>, Locks<'static>) {
     // SAFETY: By the safety requirements.
     let inner = unsafe { inner::<T>(dev) };
     // SAFETY: As above.
-    let locks = unsafe { Configuring::assume_held(inner.dev()) };
+    let locks = unsafe { Locks::assume_held(inner.dev()) };
 
     (inner, locks)
 }
 
 impl<T: Driver> Inner<T> {
     /// Takes the device up. If it is up already, nothing happens.
-    pub(super) fn go_up(&self, locks: &mut Configuring) -> Result {
+    pub(super) fn go_up(&self, locks: &mut Locks<'static>) -> Result {
         self.go_up_with(None, locks)
     }
 
     /// As [`Self::go_up`], with vectors that have been made before, if there are any.
-    fn go_up_with(&self, spare: Option<Spare<T>>, locks: &mut Configuring) -> Result {
+    fn go_up_with(&self, spare: Option<SpareVectors<T>>, locks: &mut Locks<'static>) -> Result {
         self.check_reachable()?;
         if *self.stuck.get(locks.ops()) || self.kept.get(locks.ops()).is_some() {
             dev_err!(
                 self.dev(),
-                "the card did not stop; it has to be bound again\n"
+                "DMA did not stop; unbind and rebind the device\n"
             );
             return Err(EIO);
         }
@@ -158,34 +158,34 @@ impl<T: Driver> Inner<T> {
     }
 
     /// Takes the device down if it is up.
-    pub(super) fn go_down(&self, locks: &mut Configuring) {
-        self.end_up(Reach::Card, locks);
+    pub(super) fn go_down(&self, locks: &mut Locks<'static>) {
+        self.end_up(BusIo::Normal, locks);
     }
 
-    /// As [`Self::go_down`], without access to the card if that cannot be reached.
-    pub(super) fn end_up(&self, reach: Reach, locks: &mut Configuring) {
+    /// As [`Self::go_down`], without access to the NIC if the bus is frozen.
+    pub(super) fn end_up(&self, io: BusIo, locks: &mut Locks<'static>) {
         if let Some(up) = self.up.get_mut(locks.ops_mut()).take() {
             // The device does not go up with it, so there was none.
-            *self.kept.get_mut(locks.ops_mut()) = up.end(self, reach, locks);
+            *self.kept.get_mut(locks.ops_mut()) = up.end(self, io, locks);
         }
     }
 
-    /// Frees what was kept. The card was reset, and knows of no memory.
-    pub(super) fn free_kept(&self, locks: &mut Configuring) {
+    /// Frees what was kept. The NIC was reset, and knows of no memory.
+    pub(super) fn free_kept(&self, locks: &mut Locks<'static>) {
         if let Some(up) = self.kept.get_mut(locks.ops_mut()).take() {
             up.free(self);
         }
     }
 
-    /// Gives up what is kept still when the device goes away.
-    pub(super) fn lose_kept(&self, locks: &mut Configuring) {
+    /// Leaks what is still kept when the device goes away.
+    pub(super) fn leak_kept(&self, locks: &mut Locks<'static>) {
         if let Some(up) = self.kept.get_mut(locks.ops_mut()).take() {
-            up.lose(self, locks);
+            up.leak(self, locks);
         }
     }
 
     /// Whether the device is up, other than as the core believes.
-    pub(super) fn is_up(&self, locks: &Configuring) -> bool {
+    pub(super) fn is_up(&self, locks: &Locks<'static>) -> bool {
         self.up.get(locks.ops()).is_some()
     }
 
@@ -203,12 +203,16 @@ impl<T: Driver> Inner<T> {
     }
 
     /// Takes a device that the core believes to be up down, and up again.
-    pub(super) fn restart(&self, locks: &mut Configuring) -> Result {
+    pub(super) fn restart(&self, locks: &mut Locks<'static>) -> Result {
         self.restart_with(None, locks)
     }
 
     /// As [`Self::restart`], with vectors that have been made before, if there are any.
-    pub(super) fn restart_with(&self, spare: Option<Spare<T>>, locks: &mut Configuring) -> Result {
+    pub(super) fn restart_with(
+        &self,
+        spare: Option<SpareVectors<T>>,
+        locks: &mut Locks<'static>,
+    ) -> Result {
         self.go_down(locks);
         self.go_up_with(spare, locks)?;
         self.dev().refresh_rx_mode(locks);
@@ -216,12 +220,9 @@ impl<T: Driver> Inner<T> {
     }
 
     /// As [`Self::restart`], but if that fails, the device is closed.
-    pub(super) fn restart_or_close(&self, locks: &mut Configuring) -> Result {
+    pub(super) fn restart_or_close(&self, locks: &mut Locks<'static>) -> Result {
         self.restart(locks).inspect_err(|error| {
-            dev_err!(
-                self.dev(),
-                "closed, since it cannot be restarted: {error:?}\n"
-            );
+            dev_err!(self.dev(), "restart failed, closing: {error:?}\n");
             self.dev().close(locks);
         })
     }

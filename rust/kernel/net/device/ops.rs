@@ -16,9 +16,9 @@ use super::{
 };
 
 pub(super) use super::inner::{
-    configuring,
     inner,
     locked, //
+    locked_rtnl,
 };
 
 use crate::{
@@ -98,7 +98,7 @@ impl<T: Driver> Ops<T> {
     /// See [`Ops`]. RTNL and the lock of the device's operations are held.
     unsafe extern "C" fn open(dev: *mut bindings::net_device) -> c_int {
         // SAFETY: The device is registered, and both locks are held.
-        let (inner, mut locks) = unsafe { configuring::<T>(dev) };
+        let (inner, mut locks) = unsafe { locked_rtnl::<T>(dev) };
 
         from_result(|| inner.go_up(&mut locks).map(|()| 0))
     }
@@ -108,7 +108,7 @@ impl<T: Driver> Ops<T> {
     /// See [`Ops`]. RTNL and the lock of the device's operations are held.
     unsafe extern "C" fn stop(dev: *mut bindings::net_device) -> c_int {
         // SAFETY: The device is registered, and both locks are held.
-        let (inner, mut locks) = unsafe { configuring::<T>(dev) };
+        let (inner, mut locks) = unsafe { locked_rtnl::<T>(dev) };
 
         inner.go_down(&mut locks);
         0
@@ -210,7 +210,7 @@ impl<T: Driver> Ops<T> {
     unsafe extern "C" fn change_mtu(dev: *mut bindings::net_device, mtu: c_int) -> c_int {
         from_result(|| {
             // SAFETY: The device is registered, and both locks are held.
-            let (inner, mut locks) = unsafe { configuring::<T>(dev) };
+            let (inner, mut locks) = unsafe { locked_rtnl::<T>(dev) };
             let locks = &mut locks;
 
             inner.check_reachable()?;

@@ -154,9 +154,6 @@ pub struct Locks<'bound> {
     ops: OpsLocked<'bound>,
 }
 
-/// The locks where there is no name for `'bound`, see [`OpsLocked::assume_held`].
-pub(super) type Configuring = Locks<'static>;
-
 impl<'bound> Locks<'bound> {
     /// The token of the device's lock.
     #[inline]

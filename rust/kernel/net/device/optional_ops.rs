@@ -5,7 +5,7 @@
 use super::{
     ethtool::strings::StringSets,
     ops_lock::{
-        Configuring,
+        Locks,
         OpsLocked, //
     },
     rings::RingRange,
@@ -35,10 +35,10 @@ pub struct OptionalOps<T> {
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.
     pub(super) restart_rx: Option<unsafe fn(&Device, &mut OpsLocked<'static>)>,
-    /// Gets a card ready to wake the machine.
+    /// Gets a NIC ready to wake the machine.
     ///
     /// Its safety requirement: the device is one of driver `T`.
-    pub(super) arm_wake_up: Option<unsafe fn(&Device, WakePackets, &mut Configuring)>,
+    pub(super) arm_wake_up: Option<unsafe fn(&Device, WakePackets, &mut Locks<'static>)>,
     // Invariant: a type that `T` is a subtype of can be another driver, and the other way round.
     pub(super) _driver: PhantomData<fn(T) -> T>,
 }

@@ -130,7 +130,8 @@ impl<P> OwnedDevice<P> {
     pub(super) fn unregister(&mut self) -> bool {
         let was_registered = self.is_registered;
 
-        // One that is not was never up. Nor does it take RTNL: any safe code can drop it.
+        // An unregistered device was never up. Dropping it must not take RTNL, as any safe code
+        // can.
         if was_registered {
             // INVARIANT: It is not any more.
             self.is_registered = false;

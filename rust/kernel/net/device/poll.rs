@@ -3,7 +3,7 @@
 //! The poll function of queue vectors, and the end of their pollers.
 
 use super::{
-    driver::CardStopped,
+    driver::DmaStopped,
     shared::{
         self,
         Shared, //
@@ -111,7 +111,7 @@ fn complete<T: Driver>(
 ///
 /// # Safety
 ///
-/// NAPI must not be enabled. The card must have been stopped or reset, or be kept from memory.
+/// NAPI must not be enabled. The NIC must have been stopped or reset, or be kept from memory.
 pub(super) unsafe fn close<T: Driver>(vector: Pin<KBox<VectorOf<T>>>, shared: &Shared<T>) {
     if !T::HAS_CLOSED {
         return;
@@ -120,8 +120,8 @@ pub(super) unsafe fn close<T: Driver>(vector: Pin<KBox<VectorOf<T>>>, shared: &S
     // SAFETY: By the safety requirements; the vector is dropped after this.
     if let Some(poller) = unsafe { vector.take_used_poller() } {
         // SAFETY: By the safety requirements.
-        let card = unsafe { CardStopped::new(shared.dev()) };
+        let stopped = unsafe { DmaStopped::new(shared.dev()) };
 
-        T::closed(shared.data(), poller, &card);
+        T::closed(shared.data(), poller, &stopped);
     }
 }

@@ -64,7 +64,7 @@ impl PollStats {
         self.rx_dropped.add(dropped);
     }
 
-    /// Adds packets that the card has sent.
+    /// Adds packets that the NIC has sent.
     #[inline]
     pub fn sent(&self, packets: usize, bytes: usize) {
         self.tx_packets.add(packets);

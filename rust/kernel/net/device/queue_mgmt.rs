@@ -7,7 +7,7 @@
 //! The core has a queue restarted in these steps, all of them with the lock of the device's
 //! operations held, and maybe without RTNL:
 //!
-//! 1. New memory is made: [`QueueMgmtOps::make_rx`]. The queue is running; if there is no
+//! 1. New memory is made: [`QueueMgmtOps::alloc_rx`]. The queue is running; if there is no
 //!    memory, nothing has changed.
 //! 2. NAPI of the vector is disabled, and [`QueueMgmtOps::stop_rx`] stops the queue.
 //! 3. The new memory takes the place of the old one in the poller, and
@@ -17,11 +17,11 @@
 //! If the queue does not start with the new memory, it is stopped, the old memory takes its place
 //! again, and it is started with that. If the queue does not stop, or starts with neither, the
 //! device is restarted as a whole, or closed if that fails: by work, as it takes RTNL. Memory that
-//! the card may know of is not freed before the device has gone down with that; if it is new memory
+//! the NIC may know of is not freed before the device has gone down with that; if it is new memory
 //! that neither started nor stopped, what the driver has beside objects of the instance is lost.
 //! The request fails with the error of the first callback that has failed.
 //!
-//! The memory that a queue has stays in its poller, and the objects that the card accesses belong
+//! The memory that a queue has stays in its poller, and the objects that the NIC accesses belong
 //! to the NAPI instance, whichever handles the driver drops or forgets. Memory for later has an
 //! identity of its own, so handles to memory that was freed are of no use, see
 //! [`napi::Id`](crate::net::napi::Id).
@@ -32,7 +32,7 @@ use super::{
     capability::*,
     inner::Inner,
     poll::VectorOf,
-    rings::RingLens, //
+    rings::RingSizes, //
 };
 
 use crate::net::napi::{
@@ -49,7 +49,7 @@ use core::{
 /// [`OptionalOps::queue_mgmt`].
 ///
 /// In these callbacks, the poll function of the queue's vector does not run, except for
-/// [`QueueMgmtOps::make_rx`]; those of others do. [`Driver::rearm`] may still be called for it,
+/// [`QueueMgmtOps::alloc_rx`]; those of others do. [`Driver::rearm`] may still be called for it,
 /// once. All of them run in process context, with the lock of the device's operations held, while
 /// the device is up and not suspended.
 pub trait QueueMgmtOps: Driver {
@@ -59,13 +59,13 @@ pub trait QueueMgmtOps: Driver {
     /// The memory that is in use, as a part of the poller. Others may be moved there.
     fn rx<'a, 'bound: 'a>(poller: &'a mut Self::Poller<'bound>) -> &'a mut Self::Rx<'bound>;
 
-    /// Makes memory for a queue that is in use, and goes on with what it has.
+    /// Allocates memory for a queue that is in use, and stays so with its old memory.
     ///
-    /// The card must not be told of it. If there is not memory for all of it, this should fail
-    /// rather than go on with less. Memory of a transmit queue cannot be made here ([`EINVAL`]).
-    fn make_rx<'bound>(cx: &mut RxMaking<'_, 'bound, Self>) -> Result<Self::Rx<'bound>>;
+    /// The NIC must not be told of it. If memory is short, this should fail rather than make a
+    /// smaller ring. Memory of a transmit queue cannot be made here ([`EINVAL`]).
+    fn alloc_rx<'bound>(cx: &mut RxQueueAlloc<'_, 'bound, Self>) -> Result<Self::Rx<'bound>>;
 
-    /// Stops a queue, and waits until the card does not access its memory any more.
+    /// Stops a queue, and waits until the NIC does not access its memory any more.
     ///
     /// This is also called for a queue that did not start. If it fails, the device is restarted.
     fn stop_rx<'bound>(
@@ -88,17 +88,17 @@ pub trait QueueMgmtOps: Driver {
     ) -> Result;
 }
 
-/// The context of [`QueueMgmtOps::make_rx`].
-pub struct RxMaking<'a, 'bound, T: Driver> {
+/// The context of [`QueueMgmtOps::alloc_rx`].
+pub struct RxQueueAlloc<'a, 'bound, T: Driver> {
     inner: &'a Inner<T>,
     data: Pin<&'a T::Data<'bound>>,
     napi: &'a Napi,
     queue: u16,
     lock: &'a mut OpsLocked<'bound>,
-    lens: RingLens,
+    sizes: RingSizes,
 }
 
-impl<'a, 'bound, T: Driver> RxMaking<'a, 'bound, T> {
+impl<'a, 'bound, T: Driver> RxQueueAlloc<'a, 'bound, T> {
     /// The device.
     #[inline]
     pub fn device(&self) -> &'a Device {
@@ -127,7 +127,7 @@ impl<'a, 'bound, T: Driver> RxMaking<'a, 'bound, T> {
     ///
     /// [`RingparamOps`]: super::ethtool::ringparam::RingparamOps
     #[inline]
-    pub fn ring_lens(&self) -> RingLens {
+    pub fn ring_sizes(&self) -> RingSizes {
         const {
             assert!(
                 T::OPS.rings.is_some(),
@@ -135,7 +135,7 @@ impl<'a, 'bound, T: Driver> RxMaking<'a, 'bound, T> {
             )
         };
 
-        self.lens
+        self.sizes
     }
 
     /// The lock of the device's operations, which is held.
@@ -154,7 +154,7 @@ impl<T: QueueMgmtOps> OptionalOps<T> {
         }
         Self {
             queue_mgmt: Some(bindings::netdev_queue_mgmt_ops {
-                ndo_queue_mem_size: size_of::<Place<T>>(),
+                ndo_queue_mem_size: size_of::<QueueMemPtr<T>>(),
                 ndo_queue_mem_alloc: Some(Self::mem_alloc),
                 ndo_queue_mem_free: Some(Self::mem_free),
                 ndo_queue_start: Some(Self::start),
@@ -162,7 +162,7 @@ impl<T: QueueMgmtOps> OptionalOps<T> {
                 ndo_queue_get_dma_dev: Some(Self::get_dma_dev),
                 ..pin_init::zeroed()
             }),
-            restart_rx: Some(Restart::<T>::all),
+            restart_rx: Some(QueueRestart::<T>::all),
             ..self
         }
     }
@@ -182,12 +182,12 @@ impl<T: QueueMgmtOps> OptionalOps<T> {
             // for us, in which zeroes are null.
             let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
             // SAFETY: As above.
-            let place = unsafe { &mut *place.cast::<Place<T>>() };
+            let place = unsafe { &mut *place.cast::<QueueMemPtr<T>>() };
 
             // The core takes this error for no fault.
             inner.check_reachable().map_err(|_| ENETDOWN)?;
             if inner.dev().is_running() {
-                place.0 = KBox::into_raw(Spare::new(inner, queue, &mut lock)?);
+                place.0 = KBox::into_raw(RxQueueMem::new(inner, queue, &mut lock)?);
             }
             Ok(0)
         })
@@ -201,7 +201,7 @@ impl<T: QueueMgmtOps> OptionalOps<T> {
         // SAFETY: As in `mem_alloc()`.
         let (inner, lock) = unsafe { ops::locked::<T>(dev) };
         // SAFETY: As above.
-        let place = unsafe { &mut *place.cast::<Place<T>>() };
+        let place = unsafe { &mut *place.cast::<QueueMemPtr<T>>() };
 
         if let Some(spare) = place.take() {
             KBox::into_inner(spare).free(inner, &lock);
@@ -220,7 +220,7 @@ impl<T: QueueMgmtOps> OptionalOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device, with its lock held.
             let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
-            let mut restart = Restart::new(inner, queue, &mut lock)?;
+            let mut restart = QueueRestart::new(inner, queue, &mut lock)?;
 
             // The memory stays in the poller: `start()` finds it there, or puts other in its place.
             if let Err(error) = restart.stop() {
@@ -246,8 +246,8 @@ impl<T: QueueMgmtOps> OptionalOps<T> {
             // SAFETY: As in `mem_alloc()`.
             let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
             // SAFETY: As above.
-            let place = unsafe { &mut *place.cast::<Place<T>>() };
-            let mut restart = Restart::new(inner, queue, &mut lock)?;
+            let place = unsafe { &mut *place.cast::<QueueMemPtr<T>>() };
+            let mut restart = QueueRestart::new(inner, queue, &mut lock)?;
 
             match place.take() {
                 Some(mut spare) => match restart.start_with(&mut spare) {
@@ -281,17 +281,17 @@ impl<T: QueueMgmtOps> OptionalOps<T> {
     }
 }
 
-/// A place that the core keeps for us: new memory, or null for none.
+/// The queue memory that the core passes on from callback to callback: a pointer, or null.
 ///
 /// # Invariants
 ///
 /// The pointer is null, or from [`KBox::into_raw`], and ours.
 #[repr(transparent)]
-struct Place<T: QueueMgmtOps>(*mut Spare<T>);
+struct QueueMemPtr<T: QueueMgmtOps>(*mut RxQueueMem<T>);
 
-impl<T: QueueMgmtOps> Place<T> {
+impl<T: QueueMgmtOps> QueueMemPtr<T> {
     /// Takes the memory out.
-    fn take(&mut self) -> Option<KBox<Spare<T>>> {
+    fn take(&mut self) -> Option<KBox<RxQueueMem<T>>> {
         let spare = mem::replace(&mut self.0, core::ptr::null_mut());
 
         if spare.is_null() {
@@ -303,16 +303,16 @@ impl<T: QueueMgmtOps> Place<T> {
 }
 
 /// Memory of a receive queue that is not in use.
-struct Spare<T: QueueMgmtOps> {
+struct RxQueueMem<T: QueueMgmtOps> {
     queue: u16,
     /// The identity of its objects, which belong to the NAPI instance.
     id: Id,
     rx: T::Rx<'static>,
-    /// The card may know of it.
+    /// The NIC may know of it.
     is_known: bool,
 }
 
-impl<T: QueueMgmtOps> Spare<T> {
+impl<T: QueueMgmtOps> RxQueueMem<T> {
     /// Has the driver make memory for a queue.
     fn new(inner: &Inner<T>, queue: c_int, lock: &mut OpsLocked<'static>) -> Result<KBox<Self>> {
         let queue = u16::try_from(queue)?;
@@ -322,13 +322,13 @@ impl<T: QueueMgmtOps> Spare<T> {
         // held.
         let napi = unsafe { vector.as_ref() }.napi();
 
-        let (id, rx) = napi.make_rx(|| {
-            T::make_rx(&mut RxMaking {
+        let (id, rx) = napi.alloc_rx(|| {
+            T::alloc_rx(&mut RxQueueAlloc {
                 inner,
                 data: inner.data(),
                 napi,
                 queue,
-                lens: inner.rings(lock),
+                sizes: inner.rings(lock),
                 lock,
             })
         })?;
@@ -343,7 +343,7 @@ impl<T: QueueMgmtOps> Spare<T> {
     /// Frees memory that no queue uses.
     fn free(self, inner: &Inner<T>, lock: &OpsLocked<'static>) {
         if self.is_known {
-            // The card did not stop, and nothing says when it does with this memory. The objects
+            // The NIC did not stop, and nothing says when it does with this memory. The objects
             // in it go with the vector; what else belongs to it is lost.
             mem::forget(self.rx);
             return;
@@ -358,7 +358,7 @@ impl<T: QueueMgmtOps> Spare<T> {
 }
 
 /// A queue that is being restarted: NAPI of its vector is disabled.
-struct Restart<'a, T: QueueMgmtOps> {
+struct QueueRestart<'a, T: QueueMgmtOps> {
     inner: &'a Inner<T>,
     vector: &'a VectorOf<T>,
     /// That of the vector. A pointer, as the poll function uses it again before this is gone.
@@ -367,7 +367,7 @@ struct Restart<'a, T: QueueMgmtOps> {
     lock: &'a mut OpsLocked<'static>,
 }
 
-impl<'a, T: QueueMgmtOps> Restart<'a, T> {
+impl<'a, T: QueueMgmtOps> QueueRestart<'a, T> {
     /// Disables NAPI, if it is not.
     fn new(inner: &'a Inner<T>, queue: c_int, lock: &'a mut OpsLocked<'static>) -> Result<Self> {
         let queue = u16::try_from(queue)?;
@@ -404,7 +404,7 @@ impl<'a, T: QueueMgmtOps> Restart<'a, T> {
         let inner = unsafe { ops::inner::<T>(dev.as_raw()) };
         let mut queue = 0;
 
-        while let Ok(mut restart) = Restart::new(inner, queue, lock) {
+        while let Ok(mut restart) = QueueRestart::new(inner, queue, lock) {
             match restart.stop().map(|()| restart.start_again()) {
                 Ok(Ok(())) => restart.resume(),
                 Ok(Err(error)) => return restart.give_up("start", error),
@@ -455,7 +455,7 @@ impl<'a, T: QueueMgmtOps> Restart<'a, T> {
     }
 
     /// Moves memory into the poller, and what was there out of it.
-    fn exchange(&mut self, spare: &mut Spare<T>) {
+    fn exchange(&mut self, spare: &mut RxQueueMem<T>) {
         mem::swap(self.rx_and_lock().0, &mut spare.rx);
         // SAFETY: NAPI is disabled, and the lock is held.
         spare.id = unsafe { self.vector.napi().exchange_id(spare.id) };
@@ -463,14 +463,14 @@ impl<'a, T: QueueMgmtOps> Restart<'a, T> {
 
     /// Starts the queue with other memory, for which it gives up what it had. If this fails, the
     /// queue has that again, stopped.
-    fn start_with(&mut self, spare: &mut KBox<Spare<T>>) -> Result {
+    fn start_with(&mut self, spare: &mut KBox<RxQueueMem<T>>) -> Result {
         self.exchange(spare);
         if let Err(error) = self.start() {
-            // The card may have been told of the new memory.
+            // The NIC may have been told of the new memory.
             if let Err(error) = self.stop() {
                 dev_err!(
                     self.inner.dev(),
-                    "receive queue {} does not stop: {error:?}\n",
+                    "failed to stop receive queue {}: {error:?}\n",
                     self.queue
                 );
                 spare.is_known = true;
@@ -483,7 +483,7 @@ impl<'a, T: QueueMgmtOps> Restart<'a, T> {
     }
 
     /// Frees the memory that the queue had, and enables NAPI.
-    fn finish(self, old: Spare<T>) {
+    fn finish(self, old: RxQueueMem<T>) {
         let napi = self.vector.napi();
 
         // A handle; its objects follow.
@@ -495,13 +495,13 @@ impl<'a, T: QueueMgmtOps> Restart<'a, T> {
     }
 
     /// Restarts the device, as the queue can neither be stopped nor started. NAPI is enabled until
-    /// then, as it is for any device that goes down. If the card may have memory that the poller
-    /// has not, the driver is not called: it would tell the card of buffers by their places in
+    /// then, as it is for any device that goes down. If the NIC may have memory that the poller
+    /// has not, the driver is not called: it would tell the NIC of buffers by their places in
     /// other memory.
     fn give_up(self, what: &str, error: Error) {
         dev_err!(
             self.inner.dev(),
-            "receive queue {} does not {what} ({error:?}); restarting the device\n",
+            "failed to {what} receive queue {} ({error:?}), restarting the device\n",
             self.queue
         );
         self.inner.schedule_restart();

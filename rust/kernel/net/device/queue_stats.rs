@@ -15,7 +15,7 @@ pub struct RxQueueStats {
     pub bytes: u64,
     /// Times that there was no memory for a packet or a buffer.
     pub alloc_fail: u64,
-    /// Packets whose checksum the card has verified.
+    /// Packets whose checksum the NIC has verified.
     pub csum_unnecessary: u64,
 }
 
@@ -26,13 +26,13 @@ pub struct TxQueueStats {
     pub packets: u64,
     /// Bytes in them.
     pub bytes: u64,
-    /// Packets that the card has split, if it can.
+    /// Packets that the NIC has split, if it can.
     pub gso: Option<GsoStats>,
     /// Times that the queue was stopped.
     pub stop: u64,
 }
 
-/// Packets that the card has split.
+/// Packets that the NIC has split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GsoStats {
     /// Packets that it was given.

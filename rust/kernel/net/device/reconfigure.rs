@@ -5,12 +5,12 @@
 use super::{
     attributes::Attributes,
     inner::Inner,
-    ops_lock::Configuring,
+    ops_lock::Locks,
     rings::{
         Config,
-        RingLens, //
+        RingSizes, //
     },
-    up::Spare,
+    up::SpareVectors,
     Driver, //
 };
 
@@ -20,7 +20,7 @@ use core::mem;
 
 impl<T: Driver> Inner<T> {
     /// Changes the number of queue vectors; if the device is up, it goes on with them.
-    pub(super) fn set_channels(&self, count: u16, locks: &mut Configuring) -> Result {
+    pub(super) fn set_channels(&self, count: u16, locks: &mut Locks<'static>) -> Result {
         if count == 0 || usize::from(count) > self.queues() {
             return Err(EINVAL);
         }
@@ -33,16 +33,16 @@ impl<T: Driver> Inner<T> {
     }
 
     /// Changes the lengths of rings; if the device is up, it goes on with them.
-    pub(super) fn set_rings(&self, lens: RingLens, locks: &mut Configuring) -> Result {
+    pub(super) fn set_rings(&self, sizes: RingSizes, locks: &mut Locks<'static>) -> Result {
         let config = Config {
-            rings: lens,
+            rings: sizes,
             ..*self.config.get(locks.ops())
         };
         self.reconfigure(config, locks)
     }
 
     /// Changes the settings. If the device is up, and cannot be with them, it has the old ones.
-    fn reconfigure(&self, new: Config, locks: &mut Configuring) -> Result {
+    fn reconfigure(&self, new: Config, locks: &mut Locks<'static>) -> Result {
         let old = mem::replace(self.config.get_mut(locks.ops_mut()), new);
         if new == old || !self.dev().is_running() {
             return Ok(());
@@ -61,12 +61,12 @@ impl<T: Driver> Inner<T> {
     pub(super) fn restart_or_undo(
         &self,
         attributes: Attributes,
-        locks: &mut Configuring,
-        undo: impl FnOnce(&mut Configuring),
+        locks: &mut Locks<'static>,
+        undo: impl FnOnce(&mut Locks<'static>),
     ) -> Result {
         let old = Attributes::of(self.dev());
         let spare = if T::OPEN_WHILE_UP && self.is_up(locks) {
-            match Spare::new(self, attributes, locks) {
+            match SpareVectors::new(self, attributes, locks) {
                 Ok(spare) => Some(spare),
                 // The device does not notice.
                 Err(error) => {

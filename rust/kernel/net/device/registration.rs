@@ -7,7 +7,6 @@ use super::{
         BusDevice,
         Parent, //
     },
-    checkup::CheckUps,
     early::Early,
     ethtool::table::Ethtool,
     info::{
@@ -21,18 +20,19 @@ use super::{
     },
     ops::Ops,
     ops_lock::{
-        Configuring,
+        Locks,
         OpsCell, //
     },
     owned::OwnedDevice,
-    restart::Restart,
+    restart::RestartWork,
     rings::{
         Config,
-        RingLens, //
+        RingSizes, //
     },
     shared::Shared,
     slots,
     tx_slot::TxSlot,
+    watchdog::Watchdog,
     Device,
     Driver,
     Rtnl, //
@@ -41,7 +41,7 @@ use super::{
 use crate::{
     bindings,
     driver::registrations,
-    net::napi::Leftovers,
+    net::napi::Orphans,
     prelude::*,
     sync::atomic::Atomic, //
 };
@@ -56,7 +56,7 @@ use core::ptr;
 ///    until all references to it are gone: from then on there are no callbacks.
 /// 2. The work that restarts the device is cancelled, or waited for.
 /// 3. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors. Memory that the
-///    card may still access is lost.
+///    NIC may still access is lost.
 /// 4. `free_netdev()`.
 pub(super) struct Registration<T: Driver>(pub(super) OwnedDevice<Inner<T>>);
 
@@ -67,10 +67,10 @@ unsafe impl<T: Driver> Send for Registration<T> {}
 impl<T: Driver> Drop for Registration<T> {
     fn drop(&mut self) {
         if self.0.unregister() {
-            Configuring::with(self.inner().dev(), |locks| {
-                // Before the card can access memory again, a driver resets it.
-                self.inner().rely_no_more(locks);
-                self.inner().lose_kept(locks);
+            Locks::with(self.inner().dev(), |locks| {
+                // Before the NIC can access memory again, a driver resets it.
+                self.inner().dma_block_put(locks);
+                self.inner().leak_kept(locks);
             });
             self.inner().end_wake_up();
         }
@@ -127,24 +127,24 @@ impl<T: Driver> Registration<T> {
                 bus,
                 slots,
                 stuck: OpsCell::new(false),
-                relies: OpsCell::new(false),
+                blocks_dma: OpsCell::new(false),
                 early_events: Early::new(),
                 suspended: Atomic::new(false),
                 config: OpsCell::new(Config {
-                    channels: info.queues_at_first.max(1).min(queues),
-                    rings: RingLens::at_first(T::OPS.rings),
+                    channels: info.default_queues.max(1).min(queues),
+                    rings: RingSizes::default(T::OPS.rings),
                 }),
-                restart <- Restart::<T>::init(),
-                check_ups <- CheckUps::<T>::init(),
+                restart <- RestartWork::<T>::init(),
+                watchdog <- Watchdog::<T>::init(),
                 data <- data,
-                leftovers: Leftovers::new()?,
+                orphans: Orphans::new()?,
             }? Error);
             Ok(try_pin_init!(Inner {
                 shared <- shared,
                 up: OpsCell::new(None),
                 kept: OpsCell::new(None),
                 statistics: OpsCell::new(None),
-                wake_up: WakeUp::new(info.wake, info.wake_at_first),
+                wake_up: WakeUp::new(info.wake, info.default_wake),
             }? Error))
         })
         .map(Self)
@@ -215,7 +215,7 @@ impl<T: Driver> Registration<T> {
         {
             let rtnl = Rtnl::lock();
 
-            // The driver has reset the card, so it knows of no memory. That of another network
+            // The driver has reset the NIC, so it knows of no memory. That of another network
             // device may.
             inner.check_bus(&rtnl)?;
             inner.bus.allow_dma();

@@ -4,7 +4,7 @@
 
 use super::{
     inner::inner,
-    ops_lock::Configuring,
+    ops_lock::Locks,
     shared::Shared,
     Driver, //
 };
@@ -21,9 +21,9 @@ use core::marker::PhantomData;
 static RESTART: &CStr = c"net::device::Restart";
 
 /// The work that restarts a device that failed to transmit.
-pub(super) struct Restart<T>(PhantomData<T>);
+pub(super) struct RestartWork<T>(PhantomData<T>);
 
-impl<T: Driver> Restart<T> {
+impl<T: Driver> RestartWork<T> {
     pub(super) fn init() -> impl PinInit<Opaque<bindings::work_struct>> {
         Opaque::ffi_init(|work: *mut bindings::work_struct| {
             // SAFETY: `work` is valid for writing, and pinned. The key and the name are static.
@@ -51,7 +51,7 @@ impl<T: Driver> Restart<T> {
         // cancelled.
         let inner = unsafe { inner::<T>(shared.dev().as_raw()) };
 
-        Configuring::with(inner.dev(), |locks| {
+        Locks::with(inner.dev(), |locks| {
             // With RTNL held, the device is registered and running, or not. One that is suspended
             // starts afresh anyway.
             if inner.dev().is_running() && inner.check_reachable().is_ok() {

@@ -2,29 +2,29 @@
 
 //! The settings with which a device goes up: the number of its queues, and the lengths of rings.
 
-use crate::net::queue::RingLen;
+use crate::net::queue::RingSize;
 
 /// The lengths that the rings of a device can have, see
 /// [`RingparamOps`](super::ethtool::ringparam::RingparamOps).
 #[derive(Clone, Copy, Debug)]
 pub struct RingRange {
-    /// The least one.
-    pub least: RingLen,
-    /// The greatest one.
-    pub most: RingLen,
-    /// The one until users set another one.
-    pub at_first: RingLen,
+    /// The minimum.
+    pub min: RingSize,
+    /// The maximum.
+    pub max: RingSize,
+    /// The default.
+    pub default: RingSize,
 }
 
 impl RingRange {
     /// The length for a user's number: rounded up to a power of two. [`None`] if it is out of
     /// range.
-    pub(super) fn round(self, descriptors: u32) -> Option<RingLen> {
+    pub(super) fn round(self, descriptors: u32) -> Option<RingSize> {
         // CAST: `usize` has at least 32 bits wherever the kernel runs.
         let descriptors = descriptors as usize;
 
-        if (self.least.get()..=self.most.get()).contains(&descriptors) {
-            RingLen::at_least(descriptors)
+        if (self.min.get()..=self.max.get()).contains(&descriptors) {
+            RingSize::at_least(descriptors)
         } else {
             None
         }
@@ -33,19 +33,19 @@ impl RingRange {
 
 /// The lengths of a device's rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RingLens {
+pub struct RingSizes {
     /// Of receive rings.
-    pub rx: RingLen,
+    pub rx: RingSize,
     /// Of transmit rings.
-    pub tx: RingLen,
+    pub tx: RingSize,
 }
 
-impl RingLens {
-    /// The lengths until users set others. The least ones for a driver that does not ask for them.
-    pub(super) const fn at_first(range: Option<RingRange>) -> Self {
+impl RingSizes {
+    /// The defaults. The least ones for a driver that does not ask for them.
+    pub(super) const fn default(range: Option<RingRange>) -> Self {
         let len = match range {
-            Some(range) => range.at_first,
-            None => RingLen::of::<2>(),
+            Some(range) => range.default,
+            None => RingSize::of::<2>(),
         };
 
         Self { rx: len, tx: len }
@@ -58,7 +58,7 @@ pub(super) struct Config {
     /// The number of queue vectors.
     pub(super) channels: u16,
     /// The lengths of the rings, if the driver lets users change them.
-    pub(super) rings: RingLens,
+    pub(super) rings: RingSizes,
 }
 
 #[macros::kunit_tests(rust_net_ring_range)]
@@ -68,11 +68,11 @@ mod tests {
     #[test]
     fn numbers_of_users_are_rounded_up_within_limits() {
         let range = RingRange {
-            least: RingLen::of::<64>(),
-            most: RingLen::of::<4096>(),
-            at_first: RingLen::of::<512>(),
+            min: RingSize::of::<64>(),
+            max: RingSize::of::<4096>(),
+            default: RingSize::of::<512>(),
         };
-        let round = |number| range.round(number).map(RingLen::get);
+        let round = |number| range.round(number).map(RingSize::get);
 
         assert_eq!(
             [64, 65, 1000, 4095].map(round),

@@ -19,7 +19,7 @@ pub fn rss_key<const N: usize>() -> [u8; N] {
     key
 }
 
-/// Returns the number of CPUs that are online now, at most [`u16::MAX`]: a card has no use for more
+/// Returns the number of CPUs that are online now, at most [`u16::MAX`]: a NIC has no use for more
 /// queues than that.
 pub fn online_cpus() -> u16 {
     // SAFETY: There are no requirements.

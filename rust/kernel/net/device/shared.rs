@@ -5,13 +5,13 @@
 use super::{
     early::Early,
     ops_lock::{
-        Configuring,
+        Locks,
         OpsCell,
         OpsLocked, //
     },
     rings::{
         Config,
-        RingLens, //
+        RingSizes, //
     },
     tx_slot::TxSlot,
     Device,
@@ -20,7 +20,7 @@ use super::{
 
 use crate::{
     bindings,
-    net::napi::Leftovers,
+    net::napi::Orphans,
     prelude::*,
     sync::{
         atomic::{
@@ -48,15 +48,15 @@ pub(super) struct Shared<T: Driver> {
     pub(super) dev: NonNull<bindings::net_device>,
     pub(super) bus: &'static T::Bus,
     pub(super) slots: KVec<TxSlot<T>>,
-    /// The card did not stop when the device went down.
+    /// The NIC did not stop when the device went down.
     pub(super) stuck: OpsCell<'static, bool>,
-    /// The card knows of memory that was freed, see [`bus::rely_on_no_access`].
+    /// The NIC knows of memory that was freed, see [`bus::dma_block_get`].
     ///
-    /// [`bus::rely_on_no_access`]: super::bus::rely_on_no_access
-    pub(super) relies: OpsCell<'static, bool>,
-    /// Events that came before the card was started.
+    /// [`bus::dma_block_get`]: super::bus::dma_block_get
+    pub(super) blocks_dma: OpsCell<'static, bool>,
+    /// Events that came before the NIC was started.
     pub(super) early_events: Early,
-    /// The card must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is
+    /// The NIC must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is
     /// followed by a grace period of RCU.
     pub(super) suspended: Atomic<bool>,
     /// The settings with which the device goes up next.
@@ -64,11 +64,11 @@ pub(super) struct Shared<T: Driver> {
     #[pin]
     pub(super) restart: Opaque<bindings::work_struct>,
     #[pin]
-    pub(super) check_ups: Opaque<bindings::delayed_work>,
+    pub(super) watchdog: Opaque<bindings::delayed_work>,
     #[pin]
     pub(super) data: T::Data<'static>,
     /// Objects of vectors that have gone away. Last, since the driver's data has handles to them.
-    pub(super) leftovers: Arc<Leftovers>,
+    pub(super) orphans: Arc<Orphans>,
 }
 
 /// The shared part of a device's state.
@@ -101,7 +101,7 @@ impl<T: Driver> Shared<T> {
     }
 
     /// The lengths of the rings that the device has when it is up, if users can change them.
-    pub(super) fn rings(&self, lock: &OpsLocked<'static>) -> RingLens {
+    pub(super) fn rings(&self, lock: &OpsLocked<'static>) -> RingSizes {
         self.config.get(lock).rings
     }
 
@@ -129,7 +129,7 @@ impl<T: Driver> Shared<T> {
         ptr::from_ref(self.bus).addr()
     }
 
-    /// Fails if the card must not be accessed.
+    /// Fails if the NIC must not be accessed.
     ///
     /// The result remains true while RTNL or the lock of RCU readers is held; in a softirq as well.
     #[inline]
@@ -142,7 +142,7 @@ impl<T: Driver> Shared<T> {
     }
 
     /// Sets whether the device is suspended, and waits for callbacks that have read it before.
-    pub(super) fn set_suspended(&self, suspended: bool, _locks: &mut Configuring) {
+    pub(super) fn set_suspended(&self, suspended: bool, _locks: &mut Locks<'static>) {
         self.suspended.store(suspended, Relaxed);
         // SAFETY: We are in process context.
         unsafe { bindings::synchronize_net() };

@@ -51,9 +51,9 @@ impl Stats64<'_> {
         tx_packets => tx_packets;
         /// Adds bytes in packets that were transmitted.
         tx_bytes => tx_bytes;
-        /// Adds packets that the card received with an error.
+        /// Adds packets that the NIC received with an error.
         rx_errors => rx_errors;
-        /// Adds packets that the card failed to transmit.
+        /// Adds packets that the NIC failed to transmit.
         tx_errors => tx_errors;
         /// Adds packets that were received and dropped by the driver, for want of memory.
         rx_dropped => rx_dropped;
@@ -61,11 +61,11 @@ impl Stats64<'_> {
         tx_dropped => tx_dropped;
         /// Adds packets to groups that were received.
         multicast => multicast;
-        /// Adds packets that the card received with a bad checksum of the frame.
+        /// Adds packets that the NIC received with a bad checksum of the frame.
         rx_crc_errors => rx_crc_errors;
-        /// Adds packets that the card received with a bad length.
+        /// Adds packets that the NIC received with a bad length.
         rx_length_errors => rx_length_errors;
-        /// Adds packets that the card dropped because it had no descriptor for them.
+        /// Adds packets that the NIC dropped because it had no descriptor for them.
         rx_missed_errors => rx_missed_errors;
     }
 }

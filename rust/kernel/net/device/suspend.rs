@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Network devices whose card is away for a while: it sleeps, is reset, or its bus has failed.
+//! Suspended network devices: the NIC sleeps, is reset, or its bus has failed.
 //!
 //! The device core does this for a driver, beside taking the device down and up as [`Up`]
 //! describes:
 //!
 //! 1. The device is marked as absent: its queues are stopped, users can neither open nor configure
 //!    it, and late callbacks are refused.
-//! 2. It goes down. If the card cannot be reached, [`Driver::quiesce`] is left out, and the bus
-//!    keeps the card from accessing memory.
-//! 3. The card may not access memory, which includes that it raises no interrupts. If it is to wake
+//! 2. It goes down. If the NIC cannot be reached, [`Driver::quiesce`] is left out, and the bus
+//!    keeps the NIC from accessing memory.
+//! 3. The NIC may not access memory, which includes that it raises no interrupts. If it is to wake
 //!    the machine from sleep, it gets ready for that.
-//! 4. The bus does its part, until the card can be reached again.
-//! 5. [`Driver::reset`]. Memory is freed that was kept, since the card may have accessed it. When
-//!    the cards of all network devices of the bus device are reset, they may access memory.
+//! 4. The bus does its part, until the NIC can be reached again.
+//! 5. [`Driver::reset`]. Memory is freed that was kept, since the NIC may have accessed it. When
+//!    the NICs of all network devices of the bus device are reset, they may access memory.
 //! 6. If it was up, the device goes up. If that fails, it is closed.
 //! 7. The device is marked as present.
 //!
@@ -21,9 +21,9 @@
 
 use super::{
     inner::Inner,
-    ops_lock::Configuring,
+    ops_lock::Locks,
     registration::Registration,
-    up::Reach,
+    up::BusIo,
     Driver,
     Parent, //
 };
@@ -39,20 +39,20 @@ use crate::{
 
 impl<T: Driver> Inner<T> {
     /// Steps 1 to 3. If this fails, nothing has changed.
-    fn suspend(&self, why: Suspension, locks: &mut Configuring) -> Result {
+    fn suspend(&self, why: Suspension, locks: &mut Locks<'static>) -> Result {
         if !T::HAS_RESET && why.is_refusable() {
-            dev_err!(self.dev(), "cannot sleep: its driver cannot reset it\n");
+            dev_err!(self.dev(), "suspend refused: the driver has no reset()\n");
             return Err(EOPNOTSUPP);
         }
 
         self.dev().detach(locks);
         self.set_suspended(true, locks);
         if why.is_reachable() {
-            self.end_up(Reach::Card, locks);
+            self.end_up(BusIo::Normal, locks);
         } else {
-            self.end_up(Reach::Bus, locks);
+            self.end_up(BusIo::Frozen, locks);
         }
-        // Nothing that the card knows of is left, so this is for interrupts only, and it does not
+        // Nothing that the NIC knows of is left, so this is for interrupts only, and it does not
         // matter if it has no effect.
         self.bus.forbid_dma();
         if why == Suspension::Sleep {
@@ -62,7 +62,7 @@ impl<T: Driver> Inner<T> {
     }
 
     /// Step 5.
-    fn reset(&self, locks: &mut Configuring) -> Result {
+    fn reset(&self, locks: &mut Locks<'static>) -> Result {
         if !T::HAS_RESET {
             return Err(EOPNOTSUPP);
         }
@@ -76,14 +76,14 @@ impl<T: Driver> Inner<T> {
     }
 
     /// Steps 5 to 7; step 5 only if it has not been done.
-    fn resume(&self, is_reset: bool, locks: &mut Configuring) -> Result {
+    fn resume(&self, is_reset: bool, locks: &mut Locks<'static>) -> Result {
         let dev = self.dev();
 
         if !is_reset {
             self.reset(locks).inspect_err(|error| {
                 dev_err!(
                     dev,
-                    "closed, since the card cannot be reset ({error:?}); it has to be bound again\n"
+                    "reset failed ({error:?}), closing; unbind and rebind the device\n"
                 );
                 dev.close(locks);
             })?;
@@ -92,7 +92,7 @@ impl<T: Driver> Inner<T> {
         self.set_suspended(false, locks);
         let result = if dev.is_running() {
             self.go_up(locks).inspect_err(|error| {
-                dev_err!(dev, "closed, since it cannot be resumed: {error:?}\n");
+                dev_err!(dev, "resume failed, closing: {error:?}\n");
                 dev.close(locks);
             })
         } else {
@@ -111,7 +111,7 @@ impl<T: Driver> registrations::Registration for Registration<T> {
     fn shutdown(&self, why: Shutdown) -> bool {
         let inner = self.inner();
 
-        Configuring::with(inner.dev(), |locks| {
+        Locks::with(inner.dev(), |locks| {
             // It cannot be opened again.
             inner.dev().detach(locks);
             inner.dev().close(locks);
@@ -122,18 +122,18 @@ impl<T: Driver> registrations::Registration for Registration<T> {
     fn suspend(&self, why: Suspension) -> Result {
         let inner = self.inner();
 
-        Configuring::with(inner.dev(), |locks| inner.suspend(why, locks))
+        Locks::with(inner.dev(), |locks| inner.suspend(why, locks))
     }
 
     fn reset(&self) -> Result {
         let inner = self.inner();
 
-        Configuring::with(inner.dev(), |locks| inner.reset(locks))
+        Locks::with(inner.dev(), |locks| inner.reset(locks))
     }
 
     fn resume(&self, is_reset: bool) -> Result {
         let inner = self.inner();
 
-        Configuring::with(inner.dev(), |locks| inner.resume(is_reset, locks))
+        Locks::with(inner.dev(), |locks| inner.resume(is_reset, locks))
     }
 }

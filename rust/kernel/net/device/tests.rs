@@ -5,7 +5,6 @@
 mod buffers;
 #[cfg(CONFIG_PCI)]
 mod bus;
-mod cards;
 mod channels;
 mod clones;
 pub(in crate::net::device) mod dummy;
@@ -18,6 +17,7 @@ mod irq;
 mod loopback;
 #[cfg(all(CONFIG_KUNIT = "y", CONFIG_PAGE_POOL))]
 mod new_skbs;
+mod nics;
 mod ops_lock;
 mod plain;
 mod pool;
@@ -349,7 +349,7 @@ mod cases {
             Event::PoolRefused,
             Event::Rearm
         ]));
-        // Nor does a card get its address.
+        // Nor does a NIC get its address.
         assert_eq!(log.ring_errors.load(Relaxed), 0);
         Ok(())
     }
@@ -366,7 +366,7 @@ mod cases {
         log.drop_ring.store(1, Relaxed);
         device.interrupt(0);
 
-        // The card may still write to them.
+        // The NIC may still write to them.
         assert_eq!(log.ring_errors.load(Relaxed), 0);
         assert_eq!(log.lacking[0].load(Relaxed), 15);
         assert_eq!(log.lacking[1].load(Relaxed), 15);
@@ -536,7 +536,7 @@ mod cases {
 
         device.irqs[2].raise();
         device.down();
-        // The thread may have run before the card was turned off.
+        // The thread may have run before the NIC was turned off.
         log.forget(Event::ThreadRan);
         assert!(log.take(DOWN));
         device.irqs[2].raise();
@@ -553,7 +553,7 @@ mod cases {
 
         assert!(device.addresses_come());
 
-        // And again if the card has forgotten them.
+        // And again if the NIC has forgotten them.
         device.log.addresses.store(0, Relaxed);
         device.time_out();
         assert!(device.addresses_come());

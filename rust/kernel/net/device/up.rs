@@ -8,7 +8,7 @@ use super::{
         Opening,
         OpeningFor, //
     },
-    ops_lock::Configuring,
+    ops_lock::Locks,
     poll,
     shared::Shared,
     vectors::Vectors,
@@ -20,7 +20,7 @@ use crate::{
     bindings,
     error::to_result,
     irq::IrqReturn,
-    net::napi::Leftovers,
+    net::napi::Orphans,
     prelude::*,
     sync::Arc, //
 };
@@ -33,48 +33,48 @@ use core::{
     ptr, //
 };
 
-/// The state of a device that is gone, but whose card may still access memory.
-struct Lost<T: Driver> {
+/// The state of a device that is gone, but whose NIC may still do DMA.
+struct Leaked<T: Driver> {
     _up: ManuallyDrop<Up<T>>,
-    _leftovers: ManuallyDrop<Arc<Leftovers>>,
+    _orphans: ManuallyDrop<Arc<Orphans>>,
     /// That of the one before.
     _older: usize,
 }
 
-/// The address of the last [`Lost`], if there is any. It is for kmemleak, which would report its
+/// The address of the last [`Leaked`], if there is any. It is for kmemleak, which would report its
 /// memory otherwise.
-static LOST: RtnlCell<usize> = RtnlCell::new(0);
+static LEAKED: RtnlCell<usize> = RtnlCell::new(0);
 
-/// The part of the hardware that can be reached when a device goes down.
+/// The state of the bus when a device goes down.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// The card.
-    Card,
-    /// Its configuration space at most.
-    Bus,
+pub(super) enum BusIo {
+    /// The NIC can be accessed.
+    Normal,
+    /// Only its configuration space, if at all, as with `pci_channel_io_frozen`.
+    Frozen,
 }
 
 /// The state of a device that is up.
 ///
 /// [`Up::end`] takes the device down, from any step on the way up:
 ///
-/// 1. Check-ups end and the event interrupt is freed, which waits for its thread: the carrier is
-///    not turned on again.
+/// 1. The watchdog ends and the event interrupt is freed, which waits for its thread: the carrier
+///    is not turned on again.
 /// 2. The carrier is turned off, the queues are stopped, and the producers are taken out of them
 ///    under their locks: no packet reaches the driver, even if a queue is woken.
 /// 3. NAPI is disabled, and the last poll functions are waited for: no interrupt is turned on
 ///    again. Their completions may have woken queues, which are stopped again: the core keeps
 ///    packets until the device is up, rather than losing them here.
-/// 4. [`Driver::quiesce`]: the card neither raises interrupts nor touches memory. None of the above
+/// 4. [`Driver::quiesce`]: the NIC neither raises interrupts nor touches memory. None of the above
 ///    is left to change that. This is also done if [`Driver::open`] has failed: it may have told
-///    the card of rings, or turned them on. If it fails, or if the card cannot be reached, the bus
-///    keeps the card from it; if that is not certain either, producers and pollers are not dropped
-///    before the card was reset.
+///    the NIC of rings, or turned them on. If it fails, or if the NIC cannot be reached, the bus
+///    keeps the NIC from it; if that is not certain either, producers and pollers are not dropped
+///    before the NIC was reset.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
 ///    instances deleted. Rings, buffers and mappings go with the producers and pollers. Memory that
-///    the driver has kept a handle to beyond that, see [`Leftovers`], is freed if it has no more.
+///    the driver has kept a handle to beyond that, see [`Orphans`], is freed if it has no more.
 ///
-/// [`Leftovers`]: crate::net::napi::Leftovers
+/// [`Orphans`]: crate::net::napi::Orphans
 ///
 /// # Invariants
 ///
@@ -92,13 +92,13 @@ pub(super) enum Outcome<T: Driver> {
     Up(Up<T>),
     /// It is not.
     Down(Error),
-    /// Nor is it, and the card may still access this, see [`Up::end`].
+    /// Nor is it, and the NIC may still access this, see [`Up::end`].
     Stuck(Error, Up<T>),
 }
 
 impl<T: Driver> Up<T> {
     /// Takes the device up, which is down.
-    pub(super) fn from_down(shared: &Shared<T>, locks: &mut Configuring) -> Outcome<T> {
+    pub(super) fn from_down(shared: &Shared<T>, locks: &mut Locks<'static>) -> Outcome<T> {
         let mut up = Self::empty();
         let opened = up.open(Attributes::of(shared.dev()), false, shared, locks);
 
@@ -114,19 +114,19 @@ impl<T: Driver> Up<T> {
         }
     }
 
-    /// Has the driver make the vectors of a device that has these attributes with them.
+    /// Calls [`Driver::open`] for a device with these attributes.
     fn open(
         &mut self,
         attributes: Attributes,
         is_up: bool,
         shared: &Shared<T>,
-        locks: &mut Configuring,
+        locks: &mut Locks<'static>,
     ) -> Result {
         let config = *shared.config.get(locks.ops());
         let device = OpeningFor {
             dev: shared.dev(),
             data: shared.data(),
-            leftovers: &shared.leftovers,
+            orphans: &shared.orphans,
             queues: shared.queues(),
             config,
             attributes,
@@ -144,18 +144,18 @@ impl<T: Driver> Up<T> {
         mut self,
         opened: Result,
         shared: &Shared<T>,
-        locks: &mut Configuring,
+        locks: &mut Locks<'static>,
     ) -> Outcome<T> {
         match opened.and_then(|()| self.start(shared, locks)) {
             Ok(()) => Outcome::Up(self),
-            Err(error) => match self.end(shared, Reach::Card, locks) {
+            Err(error) => match self.end(shared, BusIo::Normal, locks) {
                 None => Outcome::Down(error),
                 Some(kept) => Outcome::Stuck(error, kept),
             },
         }
     }
 
-    fn start(&mut self, shared: &Shared<T>, locks: &mut Configuring) -> Result {
+    fn start(&mut self, shared: &Shared<T>, locks: &mut Locks<'static>) -> Result {
         let dev = shared.dev().as_raw();
 
         // CAST: The number of queues is a `u16`.
@@ -200,7 +200,7 @@ impl<T: Driver> Up<T> {
         self.exchange_tx(shared);
 
         T::start(shared.data(), shared.dev(), locks)?;
-        if T::HAS_CHECK_UP {
+        if T::HAS_WATCHDOG {
             // SAFETY: `end()` does that first of all.
             unsafe { shared.queue_check_up() };
         }
@@ -232,13 +232,13 @@ impl<T: Driver> Up<T> {
 
     /// Takes the device down, to which this belongs.
     ///
-    /// Returns itself, without vectors that the core knows of, if it is not certain that the card
-    /// does not access the memory any more. Then it must not be freed before the card was reset.
+    /// Returns itself, without vectors that the core knows of, if it is not certain that the NIC
+    /// does not access the memory any more. Then it must not be freed before the NIC was reset.
     pub(super) fn end(
         mut self,
         shared: &Shared<T>,
-        reach: Reach,
-        locks: &mut Configuring,
+        io: BusIo,
+        locks: &mut Locks<'static>,
     ) -> Option<Self> {
         let dev = shared.dev();
 
@@ -274,12 +274,12 @@ impl<T: Driver> Up<T> {
             unsafe { bindings::netif_tx_disable(dev.as_raw()) };
         }
 
-        let is_quiet = match reach {
-            Reach::Card => match T::quiesce(shared.data(), dev, locks) {
+        let is_quiet = match io {
+            BusIo::Normal => match T::quiesce(shared.data(), dev, locks) {
                 Ok(()) => true,
                 Err(error) => shared.isolate(error, locks),
             },
-            Reach::Bus => shared.cut_off(locks),
+            BusIo::Frozen => shared.cut_off(locks),
         };
         if !is_quiet {
             self.detach(locks);
@@ -289,21 +289,21 @@ impl<T: Driver> Up<T> {
         None
     }
 
-    /// Frees everything. NAPI is disabled, and the card knows of no memory: it was stopped, or
+    /// Frees everything. NAPI is disabled, and the NIC knows of no memory: it was stopped, or
     /// reset.
     pub(super) fn free(mut self, shared: &Shared<T>) {
         self.made.tx.clear();
         for vector in mem::take(&mut self.made.vectors) {
-            // SAFETY: NAPI is disabled, and the card is as it has to be.
+            // SAFETY: NAPI is disabled, and the NIC is as it has to be.
             unsafe { poll::close(vector, shared) };
         }
         self.made.failed.clear();
-        shared.leftovers.drop_unused();
+        shared.orphans.drop_unused();
     }
 
-    /// Takes the vectors away from the device without dropping the state of the driver: the card
+    /// Takes the vectors away from the device without dropping the state of the driver: the NIC
     /// may access the memory. NAPI is disabled.
-    fn detach(&self, locks: &mut Configuring) {
+    fn detach(&self, locks: &mut Locks<'static>) {
         for vectors in [&self.made.vectors, &self.made.failed] {
             for vector in vectors {
                 // SAFETY: NAPI is disabled.
@@ -312,17 +312,17 @@ impl<T: Driver> Up<T> {
         }
     }
 
-    /// Gives it up for good: the device goes away, and its card may access the memory.
-    pub(super) fn lose(self, shared: &Shared<T>, locks: &mut Configuring) {
-        let lost = Lost {
+    /// Leaks it: the device goes away, and its NIC may still do DMA there.
+    pub(super) fn leak(self, shared: &Shared<T>, locks: &mut Locks<'static>) {
+        let leaked = Leaked {
             _up: ManuallyDrop::new(self),
-            _leftovers: ManuallyDrop::new(shared.leftovers.clone()),
-            _older: *LOST.get(locks),
+            _orphans: ManuallyDrop::new(shared.orphans.clone()),
+            _older: *LEAKED.get(locks),
         };
 
         // Without room, kmemleak reports it.
         if let Ok(room) = KBox::new_uninit(GFP_KERNEL) {
-            *LOST.get_mut(locks) = KBox::into_raw(room.write(lost)).addr();
+            *LEAKED.get_mut(locks) = KBox::into_raw(room.write(leaked)).addr();
         }
     }
 }
@@ -351,18 +351,18 @@ unsafe extern "C" fn event_thread<T: Driver>(
     bindings::irqreturn_t(IrqReturn::Handled as c_uint)
 }
 
-/// The vectors that a device gets which is up with others now.
+/// New vectors for a device that is still up with its old ones.
 ///
-/// Its NAPI instances are disabled, its interrupts are not requested, and the card does not know of
+/// Its NAPI instances are disabled, its interrupts are not requested, and the NIC does not know of
 /// its rings, see [`Driver::OPEN_WHILE_UP`]: to drop it frees all of them.
-pub(super) struct Spare<T: Driver>(Up<T>);
+pub(super) struct SpareVectors<T: Driver>(Up<T>);
 
-impl<T: Driver> Spare<T> {
+impl<T: Driver> SpareVectors<T> {
     /// Has the driver make the vectors, for a device that will have these attributes.
     pub(super) fn new(
         shared: &Shared<T>,
         attributes: Attributes,
-        locks: &mut Configuring,
+        locks: &mut Locks<'static>,
     ) -> Result<Self> {
         let mut up = Up::empty();
 
@@ -371,7 +371,7 @@ impl<T: Driver> Spare<T> {
     }
 
     /// Takes the device up with them. It is down.
-    pub(super) fn take_up(self, shared: &Shared<T>, locks: &mut Configuring) -> Outcome<T> {
+    pub(super) fn take_up(self, shared: &Shared<T>, locks: &mut Locks<'static>) -> Outcome<T> {
         self.0.start_if(Ok(()), shared, locks)
     }
 }

@@ -13,15 +13,15 @@ use super::{
         Interrupt,
         Interrupts, //
     },
-    ops_lock::Configuring,
+    ops_lock::Locks,
     Device, //
 };
 
 use crate::{
     bindings,
     net::napi::{
-        Leftovers,
         Napi, //
+        Orphans,
     },
     prelude::*,
     sync::Arc, //
@@ -41,7 +41,7 @@ pub(super) type PollFn = unsafe extern "C" fn(*mut bindings::napi_struct, c_int)
 
 /// A queue vector, with a poller of type `P`.
 ///
-/// It may be dropped when NAPI is disabled and the card is quiet, or was reset since. It goes away
+/// It may be dropped when NAPI is disabled and the NIC is quiet, or was reset since. It goes away
 /// in this order: the interrupt is freed, so nothing schedules NAPI any more; the poller is
 /// dropped, and with it rings and buffers; the other objects that belong to the NAPI instance are
 /// dropped; the NAPI instance is deleted, which waits for readers that may still look at it; then
@@ -72,7 +72,7 @@ pub(super) struct Vector<P> {
     poller: UnsafeCell<Option<P>>,
     /// NAPI is disabled for a while, with the lock of the device's operations held.
     paused: Cell<bool>,
-    /// The card may access memory of the receive queue other than that in the poller.
+    /// The NIC may access memory of the receive queue other than that in the poller.
     pub(super) rx_lost: Cell<bool>,
     interrupts: Interrupts,
     #[pin]
@@ -104,17 +104,17 @@ impl<P> Vector<P> {
     /// such a poller of such a device.
     pub(super) unsafe fn new(
         dev: &Device,
-        leftovers: Arc<Leftovers>,
+        orphans: Arc<Orphans>,
         poll: PollFn,
         index: u16,
         interrupts: Interrupts,
-        _locks: &mut Configuring,
+        _locks: &mut Locks<'static>,
     ) -> Result<Pin<KBox<Self>>> {
         let dev = NonNull::from(dev).cast::<bindings::net_device>();
 
         let vector = KBox::pin_init(
             try_pin_init!(Self {
-                napi <- Napi::new(leftovers),
+                napi <- Napi::new(orphans),
                 dev,
                 index,
                 gate: Gate::new(),
@@ -193,17 +193,17 @@ impl<P> Vector<P> {
         }
     }
 
-    /// Takes a vector away from its device, but frees nothing that the card may access: neither
+    /// Takes a vector away from its device, but frees nothing that the NIC may access: neither
     /// the poller nor the objects and mappings of the NAPI instance. That is done when it is
     /// dropped.
     ///
     /// # Safety
     ///
     /// NAPI must not be enabled any more.
-    pub(super) unsafe fn detach(&self, _locks: &mut Configuring) {
+    pub(super) unsafe fn detach(&self, _locks: &mut Locks<'static>) {
         self.free_irq();
         // A scheduler of the instance can be bound to the next one.
-        self.napi.drop_if(|_of, object| !object.is_for_card());
+        self.napi.drop_if(|_of, object| !object.is_dma_memory());
         // SAFETY: The instance was added by `new()`. Its memory stays, as its objects use it.
         unsafe { self.call_napi(bindings::netif_napi_del_locked) };
     }
@@ -224,7 +224,7 @@ impl<P> Vector<P> {
     ///
     /// To be called at most once, and to be followed by [`Self::disable`] before the vector is
     /// dropped.
-    pub(super) unsafe fn enable(&self, _locks: &mut Configuring) {
+    pub(super) unsafe fn enable(&self, _locks: &mut Locks<'static>) {
         let napi = self.napi.as_raw();
 
         self.has_run.set(true);
@@ -241,7 +241,7 @@ impl<P> Vector<P> {
     /// # Safety
     ///
     /// NAPI must have been enabled, and this must be called once.
-    pub(super) unsafe fn disable(&self, _locks: &mut Configuring) {
+    pub(super) unsafe fn disable(&self, _locks: &mut Locks<'static>) {
         // SAFETY: The instance is valid and enabled, unless it is paused. The lock of the device's
         // operations is held.
         unsafe {
@@ -319,7 +319,7 @@ impl<P> Vector<P> {
         }
     }
 
-    /// Lets the poll function of the driver be called: its card has been started.
+    /// Lets the poll function of the driver be called: its NIC has been started.
     ///
     /// # Safety
     ///
@@ -333,7 +333,7 @@ impl<P> Vector<P> {
     }
 
     /// Requests the interrupts, if there are any, and tells the core of the first one.
-    pub(super) fn request_irqs(self: Pin<&Self>, _locks: &mut Configuring) -> Result {
+    pub(super) fn request_irqs(self: Pin<&Self>, _locks: &mut Locks<'static>) -> Result {
         for interrupt in self.interrupts.iter().flatten() {
             // SAFETY: It is ours, and freed when the vector is dropped.
             unsafe { interrupt.request(self.napi.as_raw())? };

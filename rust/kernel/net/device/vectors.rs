@@ -21,7 +21,7 @@ pub(super) struct Vectors<P, X> {
     pub(super) tx: KVec<Option<X>>,
     pub(super) vectors: KVec<Pin<KBox<Vector<P>>>>,
     /// Vectors without a poller, since the driver has failed to make one. What belongs to their
-    /// NAPI instances stays until the card is quiet.
+    /// NAPI instances stays until the NIC is quiet.
     pub(super) failed: KVec<Pin<KBox<Vector<P>>>>,
 }
 

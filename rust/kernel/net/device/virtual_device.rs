@@ -33,8 +33,8 @@ impl VirtualDevice {
     ///
     /// # Errors
     ///
-    /// That of `driver`, or of the registration; `ENODEV` if the module of `T` is being unloaded; `EINVAL` if the name is
-    /// too long; `ENOMEM`.
+    /// That of `driver`, or of the registration; `ENODEV` if the module of `T` is being unloaded;
+    /// `EINVAL` if the name is too long; `ENOMEM`.
     ///
     /// # Examples
     ///

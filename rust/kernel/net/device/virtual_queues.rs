@@ -30,7 +30,7 @@ static NO_PARENT: NoParent = NoParent(());
 
 // SAFETY: There is one, which is static.
 unsafe impl Parent for NoParent {
-    const HAS_CARD: bool = false;
+    const HAS_DMA: bool = false;
 
     fn as_device(&self) -> Option<&device::Device<Bound>> {
         None

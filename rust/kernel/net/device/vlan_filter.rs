@@ -7,7 +7,7 @@ use super::{
     Rtnl, //
 };
 
-/// A driver of a card that filters received packets by their VLAN, see
+/// A driver of a NIC that filters received packets by their VLAN, see
 /// [`OptionalOps::vlan_filter`].
 pub trait VlanFilterOps: Driver {
     /// Adds a VLAN to those whose packets are received, or removes it.

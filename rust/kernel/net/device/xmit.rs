@@ -28,12 +28,12 @@ use crate::{
 /// # Invariants
 ///
 /// `raw` is the queue of the device that `slot` belongs to.
-struct Owned<'a, T: Driver> {
+struct LockedQueue<'a, T: Driver> {
     slot: &'a TxSlot<T>,
     raw: *mut bindings::netdev_queue,
 }
 
-impl<'a, T: Driver> Owned<'a, T> {
+impl<'a, T: Driver> LockedQueue<'a, T> {
     /// The queue of this number, if there is one, and if this CPU holds its lock. Bottom halves are
     /// disabled.
     #[inline(always)]
@@ -120,9 +120,9 @@ pub(super) unsafe fn start_xmit<T: Driver>(
     // The core locks the queue of the first of several packets, and believes that the others are
     // mapped to the same one. A filter of a queueing discipline can change that. They go the way of
     // the first one: it may rely on them for the doorbell.
-    match Owned::of(shared, dev, skb.queue_mapping()) {
+    match LockedQueue::of(shared, dev, skb.queue_mapping()) {
         Some(queue) => queue.transmit(shared, skb),
-        None => Owned::transmit_by_another(shared, dev, skb),
+        None => LockedQueue::transmit_by_another(shared, dev, skb),
     }
 }
 

@@ -3,13 +3,13 @@
 //! The completing side of packets in flight.
 
 use super::{
-    keeper::Keeper,
+    owner::RecordsOwner,
     record::Record, //
 };
 use crate::{
     net::{
-        device::CardStopped,
-        napi::Handled,
+        device::DmaStopped,
+        napi::NapiOwned,
         skb_free::SkbFreeList,
         skbuff::DropReason, //
     },
@@ -30,10 +30,10 @@ pub struct Completed {
     pub descriptors: usize,
 }
 
-/// The fate of the packets that were in flight when the card was stopped.
+/// The fate of the packets that were in flight when the NIC was stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Finished {
-    /// Those that the card had sent.
+    /// Those that the NIC had sent.
     pub sent: Completed,
     /// Those that it had not.
     pub lost: Completed,
@@ -44,7 +44,7 @@ pub struct Finished {
 /// It belongs to the poll function of a queue vector.
 pub struct TxConsumer<'a> {
     pub(super) records: Consumer<Record<'a>>,
-    pub(super) keeper: Option<ARef<Handled<Keeper>>>,
+    pub(super) owner: Option<ARef<NapiOwned<RecordsOwner>>>,
 }
 
 impl TxConsumer<'_> {
@@ -61,12 +61,12 @@ impl TxConsumer<'_> {
     /// Takes up to `limit` packets that have been sent out of flight.
     ///
     /// `is_done` is called with the index of the last descriptor of the oldest packet, and says
-    /// whether the card has processed it. Its mappings are removed then, the packet goes onto the
+    /// whether the NIC has processed it. Its mappings are removed then, the packet goes onto the
     /// list `free`, and the next packet is checked. The descriptors become free all at once, at the
     /// end.
     ///
-    /// The card reads the memory of a packet until it is done: if `is_done` returns `true` too
-    /// early, the card may send other data, or be stopped by the IOMMU.
+    /// The NIC reads the memory of a packet until it is done: if `is_done` returns `true` too
+    /// early, the NIC may send other data, or be stopped by the IOMMU.
     #[inline]
     pub fn complete(
         &mut self,
@@ -122,14 +122,14 @@ impl TxConsumer<'_> {
         done
     }
 
-    /// Takes all packets out of flight, after the card has been stopped.
+    /// Takes all packets out of flight, after the NIC has been stopped.
     ///
-    /// `is_done` returns for each packet whether the card had processed it, as for
+    /// `is_done` returns for each packet whether the NIC had processed it, as for
     /// [`Self::complete`]. Returns the packets that it had sent, and those that it had not, which
-    /// are lost. `card` proves that it has stopped; if it is another device's, nothing happens.
-    pub fn finish(self, card: &CardStopped<'_>, is_done: impl FnMut(usize) -> bool) -> Finished {
-        match &self.keeper {
-            Some(keeper) if keeper.netdev == card.device().as_raw() => self.finish_all(is_done),
+    /// are lost. `stopped` proves that DMA has stopped; if it is another device's, nothing happens.
+    pub fn finish(self, stopped: &DmaStopped<'_>, is_done: impl FnMut(usize) -> bool) -> Finished {
+        match &self.owner {
+            Some(owner) if owner.netdev == stopped.device().as_raw() => self.finish_all(is_done),
             _ => Finished::default(),
         }
     }

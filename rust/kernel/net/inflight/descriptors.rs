@@ -9,12 +9,12 @@ use crate::{
     },
     net::{
         napi::{
-            Handled,
             Napi, //
+            NapiOwned,
         },
         queue::{
-            RingLen,
             RingMemory, //
+            RingSize,
         }, //
     },
     prelude::*,
@@ -24,11 +24,11 @@ use core::marker::PhantomData;
 
 /// The memory of transmit descriptors: two words of 64 bits each, little endian.
 ///
-/// A card reads its descriptors, and writes to those of packets that it has sent. So their memory
+/// A NIC reads its descriptors, and writes to those of packets that it has sent. So their memory
 /// belongs to the NAPI instance of the queue vector. This is a handle to it: to drop or to replace
-/// all handles, also in a poll function, frees nothing that the card may still write to. The memory
-/// is freed with the queue vector, after the card was stopped. A handle that is kept longer keeps
-/// it, and can be used for a ring of a later vector: then the memory is freed when the card has
+/// all handles, also in a poll function, frees nothing that the NIC may still write to. The memory
+/// is freed with the queue vector, after the NIC was stopped. A handle that is kept longer keeps
+/// it, and can be used for a ring of a later vector: then the memory is freed when the NIC has
 /// been stopped and there are no handles any more, at the latest when the device is unbound.
 ///
 /// Indices count on: they are masked.
@@ -50,7 +50,7 @@ use core::marker::PhantomData;
 ///             TxProducer, //
 ///         },
 ///         napi::Napi,
-///         queue::RingLen, //
+///         queue::RingSize, //
 ///     }, //
 /// };
 ///
@@ -72,7 +72,7 @@ use core::marker::PhantomData;
 /// fn open<'a>(
 ///     dev: &'a Device<Bound>,
 ///     napi: &Napi,
-///     len: RingLen,
+///     len: RingSize,
 /// ) -> Result<(Tx<'a>, Completion<'a>)> {
 ///     let desc = Descriptors::new(dev, napi, len)?;
 ///     let (producer, consumer) = inflight::pair(dev, napi, len, LIMITS)?;
@@ -89,7 +89,7 @@ use core::marker::PhantomData;
 #[derive(Clone)]
 pub struct Descriptors<'a> {
     // Its slots are not kept here, too: the handle of a transmit ring would grow by a cache line.
-    memory: ARef<Handled<RingMemory>>,
+    memory: ARef<NapiOwned<RingMemory>>,
     _bound: PhantomData<&'a Device<Bound>>,
 }
 
@@ -103,22 +103,22 @@ impl<'a> Descriptors<'a> {
     /// # Errors
     ///
     /// [`ENOMEM`] if there is no memory; [`EINVAL`] if `dev` is another device.
-    pub fn new(dev: &'a Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self> {
+    pub fn new(dev: &'a Device<Bound>, napi: &Napi, len: RingSize) -> Result<Self> {
         // The parent is bound until the instance has dropped the memory.
         napi.check_parent(dev)?;
 
         Ok(Self {
-            memory: Handled::attach(napi, RingMemory::new(dev, len)?)?,
+            memory: NapiOwned::attach(napi, RingMemory::new(dev, len)?)?,
             _bound: PhantomData,
         })
     }
 
-    /// The address of the ring for the card.
+    /// The address of the ring for the NIC.
     pub fn dma_address(&self) -> u64 {
         self.memory.address()
     }
 
-    /// The size of the ring, in bytes, for the card.
+    /// The size of the ring, in bytes, for the NIC.
     pub fn bytes(&self) -> u32 {
         self.memory.bytes()
     }
@@ -139,7 +139,7 @@ impl<'a> Descriptors<'a> {
         unsafe { self.memory.slots().write(place, words) };
     }
 
-    /// Reads the second word of a descriptor, to which cards write that they are done.
+    /// Reads the second word of a descriptor, to which NICs write that they are done.
     #[inline(always)]
     pub fn status(&self, index: usize) -> u64 {
         let place = self.memory.place(index);

@@ -14,7 +14,7 @@ use crate::{
     prelude::*, //
 };
 
-/// The resources to release when the card has processed a descriptor.
+/// The resources to release when the NIC has processed a descriptor.
 ///
 /// A packet has as many records as descriptors. A segment that had to be split is mapped once: its
 /// first record has the mapping, the others have none, nor do those of context descriptors. The

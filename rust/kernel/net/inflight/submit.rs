@@ -3,7 +3,7 @@
 //! The transmitting side of packets in flight.
 
 use super::{
-    keeper::Keeper,
+    owner::RecordsOwner,
     record::Record,
     Outgoing,
     SkBuff, //
@@ -15,7 +15,7 @@ use crate::{
         Device, //
     },
     net::{
-        napi::Handled,
+        napi::NapiOwned,
         queue::bus_address, //
     },
     prelude::*,
@@ -31,7 +31,7 @@ use core::num::NonZero;
 
 /// The purpose of a descriptor.
 #[derive(Clone, Copy, Debug)]
-pub enum Entry {
+pub enum TxDesc {
     /// The context of the packet; context descriptors come first and are numbered from 0.
     Context(usize),
     /// Bytes of the packet.
@@ -47,7 +47,7 @@ pub struct Segment {
     pub len: u32,
     /// These are the first bytes of the packet.
     pub first: bool,
-    /// These are the last bytes of the packet; the card should report when it has sent them.
+    /// These are the last bytes of the packet; the NIC should report when it has sent them.
     pub last: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct Submitted {
     ///
     /// [`Completed::bytes`](super::Completed::bytes) adds up the same numbers.
     pub bytes: u32,
-    /// Index of the descriptor after the packet: the value for the card's tail register.
+    /// Index of the descriptor after the packet: the value for the NIC's tail register.
     pub next_slot: usize,
 }
 
@@ -72,7 +72,7 @@ pub enum Refusal {
     /// The packet needs more descriptors than [`Limits`](super::Limits) allow, or than the ring
     /// has.
     TooManySegments,
-    /// The packet has a fragment list, which the card cannot follow.
+    /// The packet has a fragment list, which the NIC cannot follow.
     FragList,
     /// The packet is in memory of another device.
     Unreadable,
@@ -105,7 +105,7 @@ pub struct TxProducer<'a> {
     pub(super) records: Producer<Record<'a>>,
     pub(super) segment_len: NonZero<u32>,
     pub(super) max_descriptors: usize,
-    pub(super) _keeper: Option<ARef<Handled<Keeper>>>,
+    pub(super) _keeper: Option<ARef<NapiOwned<RecordsOwner>>>,
 }
 
 // SAFETY: `netdev` can be used by any thread, and the rest is `Send`.
@@ -159,18 +159,18 @@ impl<'a> TxProducer<'a> {
     ///
     /// Returns the packet with the reason. Nothing has been mapped, and `emit` has not been called,
     /// unless the reason is [`Refusal::Mapping`]: then all mappings have been undone, and the next
-    /// packet overwrites the descriptors that were written. The card does not know of them.
+    /// packet overwrites the descriptors that were written. The NIC does not know of them.
     #[inline]
     pub fn submit<P: Outgoing>(
         &mut self,
         skb: P,
         contexts: usize,
-        mut emit: impl FnMut(usize, Entry),
+        mut emit: impl FnMut(usize, TxDesc),
     ) -> Result<Submitted, Refused<P>> {
         if contexts != 0 {
             return self.submit_several(skb, contexts, &mut emit);
         }
-        match self.submit_one(skb, |slot, segment| emit(slot, Entry::Segment(segment))) {
+        match self.submit_one(skb, |slot, segment| emit(slot, TxDesc::Segment(segment))) {
             Err(Refused {
                 reason: Refusal::Several,
                 skb,
@@ -246,7 +246,7 @@ impl<'a> TxProducer<'a> {
         &mut self,
         skb: P,
         contexts: usize,
-        emit: &mut impl FnMut(usize, Entry),
+        emit: &mut impl FnMut(usize, TxDesc),
     ) -> Result<Submitted, Refused<P>> {
         let descriptors = match self.descriptors_of(skb.as_skb(), contexts) {
             Ok(descriptors) => descriptors,
@@ -258,7 +258,7 @@ impl<'a> TxProducer<'a> {
         };
 
         for nth in 0..contexts {
-            emit(batch.slot(), Entry::Context(nth));
+            emit(batch.slot(), TxDesc::Context(nth));
             // The reservation has a place for each descriptor, so none is returned.
             let _ = batch.push(Record::unmapped(self.dev));
         }
@@ -283,7 +283,7 @@ impl<'a> TxProducer<'a> {
         unsafe { skb.take_tx_timestamp(self.netdev) };
         if let Some(first) = batch.get_mut(0) {
             // CAST: It is less than the length of the ring, which has no more than
-            // [`RingLen::MAX`](crate::net::queue::RingLen::MAX).
+            // [`RingSize::MAX`](crate::net::queue::RingSize::MAX).
             first.descriptors = descriptors as u16;
         }
         if let Some(last) = batch.get_mut(descriptors.wrapping_sub(1)) {
@@ -300,7 +300,7 @@ impl<'a> TxProducer<'a> {
         })
     }
 
-    /// Returns the number of descriptors that a packet needs, or why the card cannot take it.
+    /// Returns the number of descriptors that a packet needs, or why the NIC cannot take it.
     #[inline(always)]
     fn descriptors_of(&self, skb: &SkBuff, contexts: usize) -> Result<usize, Refusal> {
         let mut segments = self.pieces(skb.head_len());
@@ -364,7 +364,7 @@ struct Mapper<'r, 'a> {
 impl<'a> Mapper<'_, 'a> {
     /// Maps the whole packet; on failure, some of it may have been mapped.
     #[inline(always)]
-    fn map(&mut self, skb: &SkBuff, emit: &mut impl FnMut(usize, Entry)) -> Option<()> {
+    fn map(&mut self, skb: &SkBuff, emit: &mut impl FnMut(usize, TxDesc)) -> Option<()> {
         if skb.head_len() != 0 {
             // SAFETY: The caller drops the records before it returns the packet, or gives the
             // packet to the last of them.
@@ -385,7 +385,7 @@ impl<'a> Mapper<'_, 'a> {
 
     /// Adds a mapping, in as many segments as it needs.
     #[inline(always)]
-    fn add(&mut self, record: Record<'a>, emit: &mut impl FnMut(usize, Entry)) -> Option<()> {
+    fn add(&mut self, record: Record<'a>, emit: &mut impl FnMut(usize, TxDesc)) -> Option<()> {
         let mut addr = bus_address(record.addr());
         let mut rest = record.len();
         let mut record = record;
@@ -399,7 +399,7 @@ impl<'a> Mapper<'_, 'a> {
             self.left = self.left.wrapping_sub(1);
             emit(
                 slot,
-                Entry::Segment(Segment {
+                TxDesc::Segment(Segment {
                     addr,
                     len,
                     first,

@@ -69,7 +69,7 @@ pub(super) mod cases {
         descriptors: usize,
         limits: Limits,
     ) -> Result<(TxProducer<'_>, TxConsumer<'_>)> {
-        let len = RingLen::new(descriptors).ok_or(EINVAL)?;
+        let len = RingSize::new(descriptors).ok_or(EINVAL)?;
 
         // SAFETY: There is no network device.
         unsafe { pair_of(dev, core::ptr::null_mut(), None, len, limits) }
@@ -110,10 +110,10 @@ pub(super) mod cases {
     }
 
     impl Written {
-        fn note(&mut self, slot: usize, entry: Entry) {
+        fn note(&mut self, slot: usize, entry: TxDesc) {
             let entry = match entry {
-                Entry::Context(nth) => (slot, 0, nth == 0, false),
-                Entry::Segment(s) => (slot, s.len, s.first, s.last),
+                TxDesc::Context(nth) => (slot, 0, nth == 0, false),
+                TxDesc::Segment(s) => (slot, s.len, s.first, s.last),
             };
             if let Some(place) = self.entries.get_mut(self.len) {
                 *place = entry;
@@ -311,7 +311,7 @@ pub(super) mod cases {
     }
 
     #[test]
-    fn refuses_what_the_card_cannot_take() -> Result {
+    fn refuses_what_the_nic_cannot_take() -> Result {
         let device = TestDevice::new()?;
         let (mut tx, _rx) = free_pair(device.device(), 16, LIMITS)?;
         let mut asked = 0;

@@ -110,7 +110,7 @@ mod cases {
         let (mut former, mut sending) = (numbered(77)?, numbered(78)?);
 
         for (netdev, number) in [(ptr::null_mut(), 0), (&raw mut *sending, 78)] {
-            let len = RingLen::of::<8>();
+            let len = RingSize::of::<8>();
             // SAFETY: The device outlives the producer.
             let (mut tx, _rx) = unsafe { pair_of(parent.device(), netdev, None, len, LIMITS)? };
 

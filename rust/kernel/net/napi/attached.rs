@@ -36,14 +36,14 @@ pub(crate) trait Attached: Send + Sync {
     /// Whether there are handles that access the object without the [`Napi`](super::Napi). If there
     /// are none, there will be none.
     ///
-    /// Then the object stays when the vector goes away, among the [`Leftovers`] of the device.
+    /// Then it is freed later when the vector goes away, see [`Orphans`].
     fn is_in_use(&self) -> bool {
         false
     }
 
-    /// Whether the card may access the object, or what goes with it. Then it stays with a vector
-    /// whose card has not stopped.
-    fn is_for_card(&self) -> bool {
+    /// Whether the NIC may do DMA to the object, or to memory that goes with it. Then it stays with
+    /// a vector whose DMA has not stopped.
+    fn is_dma_memory(&self) -> bool {
         true
     }
 
@@ -66,14 +66,14 @@ pub(crate) trait Attached: Send + Sync {
 
 /// The objects of an instance, with the identity that it had for each of them, see
 /// [`Id`](super::Id).
-pub(super) type Owned = KVec<(Id, Arc<dyn Attached>)>;
+pub(super) type AttachedList = KVec<(Id, Arc<dyn Attached>)>;
 
 /// The identity for new objects, if that is not the current one of the instance.
 ///
 /// Only the holder of the device's lock uses it; it is atomic so that looking at it does not sleep.
-pub(super) struct Making(Atomic<u64>);
+pub(super) struct NewId(Atomic<u64>);
 
-impl Making {
+impl NewId {
     /// No identity has these numbers.
     const NO_ID: u64 = u64::MAX;
     const NOTHING: u64 = u64::MAX - 1;
@@ -108,15 +108,15 @@ impl Napi {
     /// is made for a receive queue, and pile up with each restart of that, or if it is made while
     /// that is [started](Self::without_new).
     pub(crate) fn attach(&self, object: Arc<dyn Attached>) -> Result {
-        let would_stay = self.making.get().is_some() && !object.is_of_rx_queue();
-        if would_stay || self.making.is_refused() {
+        let would_stay = self.new_id.get().is_some() && !object.is_of_rx_queue();
+        if would_stay || self.new_id.is_refused() {
             return Err(EINVAL);
         }
         let mut attached = self.attached.lock();
 
         attached.reserve(1, GFP_KERNEL)?;
-        self.leftovers.reserve()?;
-        let id = self.making.get().unwrap_or(self.id());
+        self.orphans.reserve()?;
+        let id = self.new_id.get().unwrap_or(self.id());
         // There is room.
         let _ = attached.push_within_capacity((id, object));
         Ok(())
@@ -125,18 +125,18 @@ impl Napi {
     /// The identity for a new object.
     #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
     pub(crate) fn id_of_new(&self) -> Id {
-        self.making.get().unwrap_or(self.id())
+        self.new_id.get().unwrap_or(self.id())
     }
 
     /// Whether objects with this identity belong to the instance now, in use or being made.
     #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for page pools"))]
     pub(crate) fn has(&self, id: Id) -> bool {
-        id == self.id() || self.is_making(id)
+        id == self.id() || self.is_new(id)
     }
 
     /// Whether objects with this identity are being made, while others are in use.
-    pub(crate) fn is_making(&self, id: Id) -> bool {
-        self.making.get() == Some(id)
+    pub(crate) fn is_new(&self, id: Id) -> bool {
+        self.new_id.get() == Some(id)
     }
 
     /// Runs `make`, whose objects get an identity of their own, for memory that the receive queue
@@ -144,12 +144,12 @@ impl Napi {
     /// dropped.
     ///
     /// Context: process context, with the lock of the device's operations held.
-    pub(in crate::net) fn make_rx<R>(&self, make: impl FnOnce() -> Result<R>) -> Result<(Id, R)> {
+    pub(in crate::net) fn alloc_rx<R>(&self, make: impl FnOnce() -> Result<R>) -> Result<(Id, R)> {
         let id = Id::new();
 
-        self.making.set(Some(id));
+        self.new_id.set(Some(id));
         let result = make();
-        self.making.set(None);
+        self.new_id.set(None);
         match result {
             Ok(result) => Ok((id, result)),
             Err(error) => {
@@ -161,11 +161,11 @@ impl Napi {
 
     /// Runs `f`, with which the receive queue starts, and which makes no objects.
     ///
-    /// Context: as for [`Self::make_rx`].
+    /// Context: as for [`Self::alloc_rx`].
     pub(in crate::net) fn without_new<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.making.refuse();
+        self.new_id.refuse();
         let result = f();
-        self.making.set(None);
+        self.new_id.set(None);
         result
     }
 
@@ -201,14 +201,14 @@ impl Napi {
         self.drop_if(|of, _object| of == id);
     }
 
-    /// Drops the objects with an identity that the receive queue does not use any more. The card
+    /// Drops the objects with an identity that the receive queue does not use any more. The NIC
     /// must not know of them, and the instance must be disabled.
     pub(in crate::net) fn drop_used(&self, id: Id) {
         self.drop_if(|of, object| of == id && object.is_of_rx_queue());
     }
 
-    /// Drops the objects for which `goes` says so, in their order, or leaves them behind if they are
-    /// in use.
+    /// Drops the objects for which `goes` says so, in their order, or leaves them behind if they
+    /// are in use.
     ///
     /// To be called when NAPI is disabled and not yet deleted, unless they have never been in use.
     pub(in crate::net) fn drop_if(&self, mut goes: impl FnMut(Id, &dyn Attached) -> bool) {
@@ -223,21 +223,21 @@ impl Napi {
                 found.and_then(|place| attached.remove(place).ok())
             };
             match object {
-                Some((_of, object)) => self.leftovers.take_over(object),
+                Some((_of, object)) => self.orphans.take_over(object),
                 None => return,
             }
         }
     }
 }
 
-/// Objects whose vector has gone away, but to which drivers have handles; or had, since nothing
-/// happens to an object when its last handle is dropped, in whatever context that is.
+/// Objects whose vector has gone away while drivers had handles to them. Dropping the last handle
+/// frees nothing, as that may be in any context.
 ///
 /// There is one of these per device. A driver can use its handles with later vectors, and tell the
-/// card of the objects. So an object is dropped when the device is down, the card is quiet, and
+/// NIC of the objects. So an object is dropped when the device is down, the NIC is quiet, and
 /// there are no handles.
 #[pin_data]
-pub(crate) struct Leftovers {
+pub(crate) struct Orphans {
     #[pin]
     objects: Mutex<Objects>,
 }
@@ -250,9 +250,9 @@ struct Objects {
 }
 
 /// The name of a lock class, see [`ATTACHED`](super::ATTACHED).
-static LEFTOVERS: &CStr = c"napi::Leftovers";
+static ORPHANS: &CStr = c"napi::Orphans";
 
-impl Leftovers {
+impl Orphans {
     /// For a device without vectors.
     pub(in crate::net) fn new() -> Result<Arc<Self>> {
         Arc::pin_init(
@@ -262,7 +262,7 @@ impl Leftovers {
                         left: KVec::new(),
                         attached: 0,
                     },
-                    LEFTOVERS,
+                    ORPHANS,
                     static_lock_class!()
                 ),
             }),
@@ -299,7 +299,7 @@ impl Leftovers {
         drop(unused);
     }
 
-    /// Drops the objects without handles. No card may know of them. Process context.
+    /// Drops the objects without handles. No NIC may know of them. Process context.
     pub(in crate::net) fn drop_unused(&self) {
         self.objects.lock().left.retain(|object| object.is_in_use());
     }

@@ -70,7 +70,7 @@ impl Scheduler {
 struct Binding(Arc<Scheduler>);
 
 impl Attached for Binding {
-    fn is_for_card(&self) -> bool {
+    fn is_dma_memory(&self) -> bool {
         false
     }
 }

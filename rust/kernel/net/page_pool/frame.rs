@@ -10,7 +10,7 @@ use crate::{
 use core::mem;
 
 /// A frame whose last buffer has not arrived yet.
-enum Frame {
+enum Assembly {
     /// The next buffer begins a frame.
     None,
     /// The buffers so far.
@@ -21,7 +21,7 @@ enum Frame {
 
 /// Puts the buffers of frames together, without copying.
 ///
-/// A card that may scatter a frame over several buffers of its receive ring marks the last one. The
+/// A NIC that may scatter a frame over several buffers of its receive ring marks the last one. The
 /// first buffer becomes the linear part of an SKB, the others its fragments. It belongs to the
 /// receive ring, since a frame may have been received in part when the poll function returns.
 ///
@@ -40,18 +40,18 @@ enum Frame {
 ///     frame.map(|skb| skb.len())
 /// }
 /// ```
-pub struct Assembler(Frame);
+pub struct Assembler(Assembly);
 
 impl Assembler {
     /// Begins with a new frame.
     pub const fn new() -> Self {
-        Self(Frame::None)
+        Self(Assembly::None)
     }
 
     /// Whether the next buffer begins a frame. If it is the last one, too, it needs no assembling.
     #[inline(always)]
     pub fn is_between_frames(&self) -> bool {
-        matches!(self.0, Frame::None)
+        matches!(self.0, Assembly::None)
     }
 
     /// Adds the next buffer. `is_last` says that the frame ends with it. Returns the frame if it
@@ -63,27 +63,35 @@ impl Assembler {
     /// lost: its other buffers are dropped.
     #[inline(never)]
     pub fn add(&mut self, buffer: CpuBuffer<'_>, is_last: bool) -> Result<Option<UniqueSkBuff>> {
-        let rest = if is_last { Frame::None } else { Frame::Lost };
+        let rest = if is_last {
+            Assembly::None
+        } else {
+            Assembly::Lost
+        };
         let skb = match mem::replace(&mut self.0, rest) {
-            Frame::None => buffer.into_skb().ok_or(ENOMEM)?,
-            Frame::Partial(mut skb) => {
+            Assembly::None => buffer.into_skb().ok_or(ENOMEM)?,
+            Assembly::Partial(mut skb) => {
                 buffer.add_to(&mut skb)?;
                 skb
             }
-            Frame::Lost => return Ok(None),
+            Assembly::Lost => return Ok(None),
         };
 
         if is_last {
             return Ok(Some(skb));
         }
-        self.0 = Frame::Partial(skb);
+        self.0 = Assembly::Partial(skb);
         Ok(None)
     }
 
     /// Drops the frame that the next buffer belongs to, which was lost.
     #[cold]
     pub fn discard(&mut self, is_last: bool) {
-        self.0 = if is_last { Frame::None } else { Frame::Lost };
+        self.0 = if is_last {
+            Assembly::None
+        } else {
+            Assembly::Lost
+        };
     }
 }
 

@@ -2,21 +2,21 @@
 
 //! Receive rings: descriptors, and the buffers that they name, as one.
 //!
-//! A card writes to the buffers that its descriptors name until it has given notice, and to none
-//! before it got their addresses. So an [`RxRing`] keeps both, and a driver gets at a buffer by the
-//! card's notice alone, see [`Polling::next`]. There is no other way to read a buffer, to give it
-//! back to the pool, or to use its descriptor again.
+//! A NIC writes to the buffers that its descriptors name until it has written the descriptors back,
+//! and to none before it got their addresses. So an [`RxRing`] keeps both, and a driver gets a
+//! buffer only when its descriptor is done, see [`Polling::next`]. There is no other way to read a
+//! buffer, to give it back to the pool, or to use its descriptor again.
 //!
 //! The memory of a ring belongs to the NAPI instance that it was made for. The driver's [`RxRing`]
 //! is a handle: to drop it, to forget it or to replace it, also in a poll function, frees nothing
-//! that the card may still write to. Buffers and descriptors are freed with the queue vector, after
-//! the card was stopped. From then on, a handle is of no use, see [`RxRing::dma_address`].
+//! that the NIC may still write to. Buffers and descriptors are freed with the queue vector, after
+//! the NIC was stopped. From then on, a handle is of no use, see [`RxRing::dma_address`].
 //!
 //! # Trust
 //!
 //! The contents of descriptors are not trusted. A length is checked against the buffer, and the
-//! words are read once: the driver decides on the copy. A card is trusted to leave a buffer alone
-//! after its notice, as in every driver that does not copy what it receives.
+//! words are read once: the driver decides on the copy. A NIC is trusted to leave a buffer alone
+//! when its descriptor is done, as in every driver that does not copy what it receives.
 
 use super::{
     Allocator,
@@ -40,8 +40,8 @@ use crate::{
         queue::{
             bus_address,
             Place,
-            RingLen,
             RingMemory,
+            RingSize,
             RingSlots, //
         }, //
     },
@@ -68,26 +68,26 @@ pub use self::chains::{
     ChainPolling,
     ChainRing,
     Chained,
-    Link,
+    Continuation,
     Piece, //
 };
 
-/// The format of a card's receive descriptors: two words of 64 bits, little-endian.
+/// The format of a NIC's receive descriptors: two words of 64 bits, little-endian.
 ///
-/// To give a buffer to the card is to write the buffer's address to the first word, and zero to the
-/// second. When the card is done, it writes both, the second one last.
+/// To give a buffer to the NIC is to write the buffer's address to the first word, and zero to the
+/// second. When the NIC is done, it writes both, the second one last.
 pub trait RxFormat {
-    /// The buffers, and the part of them that the card writes.
+    /// The buffers, and the part of them that the NIC writes.
     const LAYOUT: Layout;
 
-    /// The bit of the second word that the card sets when it is done with a descriptor.
+    /// The bit of the second word that the NIC sets when it is done with a descriptor.
     const DONE: u64;
 
-    /// Number of bytes that the card has written, by the second word.
+    /// Number of bytes that the NIC has written, by the second word.
     fn len(status: u64) -> u16;
 }
 
-/// Places for what a receive queue has from its card, which are used by its one owner.
+/// Places for what a receive queue has from its NIC, which are used by its one owner.
 struct Places<T>(UnsafeCell<KVVec<Option<T>>>);
 
 // SAFETY: The one user of the places has its handle exclusively.
@@ -114,32 +114,32 @@ impl<T> Places<T> {
 /// The memory of a ring, which the NAPI instance owns.
 ///
 /// Only the [`RxRing`] that was made with it uses it, as long as the instance exists.
-struct Memory {
+struct RxRingMemory {
     desc: RingMemory,
-    /// The buffers that the card has, each at the index of its descriptor. They are from the pool
+    /// The buffers that the NIC has, each at the index of its descriptor. They are from the pool
     /// that was made with the ring.
     buffers: Places<DeviceBuffer>,
 }
 
-impl Attached for Memory {
+impl Attached for RxRingMemory {
     fn is_of_rx_queue(&self) -> bool {
         true
     }
 }
 
-/// The access to the descriptors and buffers of a [`Memory`].
+/// The access to the descriptors and buffers of a [`RxRingMemory`].
 ///
 /// # Invariants
 ///
 /// As long as the memory exists, `desc` and `buffers` are those of the same one, which has as many
 /// buffers as descriptors, each at the place of its descriptor.
 #[derive(Clone, Copy)]
-struct Slots {
+struct RxSlots {
     desc: RingSlots,
     buffers: NonNull<Option<DeviceBuffer>>,
 }
 
-impl Slots {
+impl RxSlots {
     /// The buffer of a descriptor.
     ///
     /// # Safety
@@ -215,11 +215,11 @@ impl Slots {
 /// }
 /// ```
 pub struct RxRing<F: RxFormat> {
-    slots: Slots,
-    /// The descriptor that the card completes next.
+    slots: RxSlots,
+    /// The descriptor that the NIC completes next.
     next_done: usize,
-    /// The descriptor that is given to the card next. If it were the one that the card completes
-    /// next, the card would take a full ring for an empty one.
+    /// The descriptor that is given to the NIC next. If it were the one that the NIC completes
+    /// next, the NIC would take a full ring for an empty one.
     next_free: usize,
     address: u64,
     pool: PagePool,
@@ -250,21 +250,21 @@ impl<F: RxFormat> RxRing<F> {
     pub fn new(
         dev: &device::Device<Bound>,
         napi: &Napi,
-        len: RingLen,
+        len: RingSize,
         buffers: u32,
     ) -> Result<Self> {
-        const { assert!(F::DONE != 0, "a card sets a bit when it is done") };
+        const { assert!(F::DONE != 0, "the NIC sets a bit when it is done") };
 
         if Self::capacity(len.get()) == 0 {
             return Err(EINVAL);
         }
-        let memory = Memory {
+        let memory = RxRingMemory {
             desc: RingMemory::new(dev, len)?,
             buffers: Places::new(len.get())?,
         };
         let address = memory.desc.address();
         // INVARIANT: Both are of this memory.
-        let slots = Slots {
+        let slots = RxSlots {
             desc: memory.desc.slots(),
             buffers: memory.buffers.first()?,
         };
@@ -296,16 +296,16 @@ impl<F: RxFormat> RxRing<F> {
         Ok(this)
     }
 
-    /// Gives up to `count` buffers to the card, from the descriptor at `position` on. Returns the
+    /// Gives up to `count` buffers to the NIC, from the descriptor at `position` on. Returns the
     /// position behind the last one. If two buffers share a page, `count` must be even.
     ///
     /// # Safety
     ///
     /// `slots` must be those of a ring, for which there is exclusive access, of an instance that
-    /// exists. There must be `count` descriptors from there on that the card does not have.
+    /// exists. There must be `count` descriptors from there on that the NIC does not have.
     #[inline(always)]
     unsafe fn fill(
-        slots: Slots,
+        slots: RxSlots,
         pool: &mut Allocator<'_>,
         mut position: usize,
         count: usize,
@@ -314,7 +314,7 @@ impl<F: RxFormat> RxRing<F> {
             let address = bus_address(address);
             let place = slots.desc.place(position);
 
-            // This also clears the notice of the descriptor's last use.
+            // This also clears the done bit of the descriptor's last use.
             //
             // SAFETY: By the safety requirements.
             unsafe { slots.desc.write(place, [address, 0]) };
@@ -327,10 +327,10 @@ impl<F: RxFormat> RxRing<F> {
         position
     }
 
-    /// The address of the first descriptor for the card.
+    /// The address of the first descriptor for the NIC.
     ///
     /// The ring stays there until the queue vector of `napi` goes away. A handle that a driver has
-    /// kept longer has no address: no card gets that of memory that was freed.
+    /// kept longer has no address: no NIC gets that of memory that was freed.
     ///
     /// # Errors
     ///
@@ -342,10 +342,10 @@ impl<F: RxFormat> RxRing<F> {
         Ok(self.address)
     }
 
-    /// Lets the card begin with the first descriptor again: all buffers that it has are given to it
+    /// Lets the NIC begin with the first descriptor again: all buffers that it has are given to it
     /// anew, from there on. What it has received and [`Polling::next`] has not returned is lost.
     ///
-    /// The card must have stopped to use the ring. It is told of [`Self::tail`] when it starts.
+    /// The NIC must have stopped to use the ring. It is told of [`Self::tail`] when it starts.
     ///
     /// Context: process context, while the vector of `napi` is not being polled.
     ///
@@ -393,7 +393,7 @@ impl<F: RxFormat> RxRing<F> {
         Ok(())
     }
 
-    /// The descriptor behind the last one that has a buffer: a value for the card's tail register.
+    /// The descriptor behind the last one that has a buffer: a value for the NIC's tail register.
     #[inline]
     pub fn tail(&self) -> usize {
         self.slots.desc.index(self.next_free)
@@ -405,13 +405,13 @@ impl<F: RxFormat> RxRing<F> {
         self.slots.desc.len()
     }
 
-    /// Number of buffers that the card has.
+    /// Number of buffers that the NIC has.
     #[inline]
     pub fn in_use(&self) -> usize {
         self.next_free.wrapping_sub(self.next_done) / RingSlots::WORDS
     }
 
-    /// Number of buffers that could be given to the card. If two of them share a page, both are
+    /// Number of buffers that could be given to the NIC. If two of them share a page, both are
     /// given to it at the same time: the number is even.
     #[inline]
     pub fn missing(&self) -> usize {
@@ -420,17 +420,17 @@ impl<F: RxFormat> RxRing<F> {
         missing - missing % F::LAYOUT.per_page()
     }
 
-    /// The most buffers that the card has in a ring of `descriptors`, all but one of which can be
+    /// The most buffers that the NIC has in a ring of `descriptors`, all but one of which can be
     /// in use.
     #[inline(always)]
     const fn capacity(descriptors: usize) -> usize {
-        let most = descriptors - 1;
+        let max = descriptors - 1;
 
-        most - most % F::LAYOUT.per_page()
+        max - max % F::LAYOUT.per_page()
     }
 
     /// Replaces all buffers that are missing, as far as there is memory. Returns the number of
-    /// those that the card has to be told of, by a write of [`Self::tail`] to its register.
+    /// those that the NIC has to be told of, by a write of [`Self::tail`] to its register.
     ///
     /// # Errors
     ///
@@ -442,7 +442,7 @@ impl<F: RxFormat> RxRing<F> {
         // SAFETY: The pool was made with this layout.
         let mut pool = unsafe { self.pool.allocator(cx, F::LAYOUT)? };
 
-        // SAFETY: The instance is being polled, and the handle is borrowed exclusively. The card
+        // SAFETY: The instance is being polled, and the handle is borrowed exclusively. The NIC
         // does not have the missing buffers' descriptors.
         let next_free = unsafe { Self::fill(self.slots, &mut pool, before, missing) };
         // INVARIANT: No more were added than were missing.
@@ -450,7 +450,7 @@ impl<F: RxFormat> RxRing<F> {
         Ok(next_free.wrapping_sub(before) / RingSlots::WORDS)
     }
 
-    /// Starts to take what the card has received.
+    /// Starts to take what the NIC has received.
     ///
     /// # Errors
     ///
@@ -473,13 +473,13 @@ impl<F: RxFormat> RxRing<F> {
     }
 }
 
-/// A descriptor that the card has completed.
+/// A descriptor that the NIC has completed.
 pub struct Received<'p> {
     /// The first word.
     pub info: u64,
     /// The second word.
     pub status: u64,
-    /// The buffer; [`None`] if the length was zero or more than the card may write.
+    /// The buffer; [`None`] if the length was zero or more than the NIC may write.
     pub buffer: Option<CpuBuffer<'p>>,
 }
 
@@ -492,7 +492,7 @@ pub struct Received<'p> {
 /// it have no buffer any more.
 pub struct Polling<'a, 'p, F: RxFormat> {
     // Borrowed: in a driver's loop, a copy would take the registers of other variables.
-    slots: &'a Slots,
+    slots: &'a RxSlots,
     position: usize,
     next_done: &'a mut usize,
     receiver: Receiver<'a, 'p>,
@@ -500,7 +500,7 @@ pub struct Polling<'a, 'p, F: RxFormat> {
 }
 
 impl<'p, F: RxFormat> Polling<'_, 'p, F> {
-    /// Takes the next descriptor, if the card is done with it.
+    /// Takes the next descriptor, if the NIC is done with it.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would be borrowed by a `for` loop"
@@ -509,7 +509,7 @@ impl<'p, F: RxFormat> Polling<'_, 'p, F> {
     pub fn next(&mut self) -> Option<Received<'p>> {
         let (info, status, buffer) = self.take()?;
 
-        // SAFETY: The ring's buffers are from its pool, and the card has given notice.
+        // SAFETY: The ring's buffers are from its pool, and the descriptor is done.
         let buffer = unsafe { self.receiver.complete(buffer, F::len(status)) };
         Some(Received {
             info,
@@ -529,13 +529,13 @@ impl<'p, F: RxFormat> Polling<'_, 'p, F> {
         if status & F::DONE == 0 {
             return None;
         }
-        // A descriptor that the card has not got has no buffer: this is an old notice.
+        // A descriptor that the NIC does not own has no buffer: this is an old done bit.
         //
         // SAFETY: By the type invariants.
         let buffer = unsafe { self.slots.buffer(place) }.take()?;
-        // The card wrote the first word and the buffer before the second word.
+        // The NIC wrote the first word and the buffer before the second word.
         barrier::dma_mb(barrier::Read);
-        // Half of this word may be from before the card's write.
+        // Half of this word may be from before the NIC's write.
         //
         // SAFETY: By the type invariants.
         #[cfg(not(CONFIG_64BIT))]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Words of descriptors, in the byte order of cards.
+//! Words of descriptors, in the byte order of NICs.
 
 use crate::{
     dma::DmaAddress,
@@ -10,10 +10,10 @@ use crate::{
     },
 };
 
-/// A number of 64 bits in memory that is shared with a card, little-endian on any CPU.
+/// A number of 64 bits in memory that is shared with a NIC, little-endian on any CPU.
 ///
 /// A CPU of 32 bits accesses the halves of a word one after the other. There, a reader that finds
-/// a card's notice in one of them has to read the word again, behind a barrier, for the other.
+/// the done bit in one of them has to read the word again, behind a barrier, for the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct Le64(u64);

@@ -20,24 +20,24 @@ type Words = [Le64; 2];
 /// # Examples
 ///
 /// ```
-/// use kernel::net::queue::RingLen;
+/// use kernel::net::queue::RingSize;
 ///
-/// const LEN: RingLen = RingLen::of::<512>();
+/// const LEN: RingSize = RingSize::of::<512>();
 ///
 /// assert_eq!(LEN.get(), 512);
-/// // For the card's register: a descriptor has 16 bytes.
+/// // For the NIC's register: a descriptor has 16 bytes.
 /// assert_eq!(LEN.bytes(), 8192);
-/// assert_eq!(RingLen::new(768), None);
-/// assert_eq!(RingLen::at_least(513), RingLen::new(1024));
+/// assert_eq!(RingSize::new(768), None);
+/// assert_eq!(RingSize::at_least(513), RingSize::new(1024));
 /// ```
 ///
 /// # Invariants
 ///
-/// The number is a power of two from 2 to [`RingLen::MAX`].
+/// The number is a power of two from 2 to [`RingSize::MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RingLen(u32);
+pub struct RingSize(u32);
 
-impl RingLen {
+impl RingSize {
     /// The greatest number of descriptors.
     ///
     /// The number of a packet's descriptors is kept in 16 bits.
@@ -104,7 +104,7 @@ pub(in crate::net) struct RingMemory {
 
 impl RingMemory {
     /// Allocates it. May sleep.
-    pub(in crate::net) fn new(dev: &device::Device<Bound>, len: RingLen) -> Result<Self> {
+    pub(in crate::net) fn new(dev: &device::Device<Bound>, len: RingSize) -> Result<Self> {
         let memory: Coherent<[Words]> = Coherent::zeroed_slice(dev, len.get(), GFP_KERNEL)?;
 
         // INVARIANT: The memory has that many descriptors, a power of two.
@@ -114,14 +114,14 @@ impl RingMemory {
         })
     }
 
-    /// The address of the ring for the card.
+    /// The address of the ring for the NIC.
     pub(in crate::net) fn address(&self) -> u64 {
         super::bus_address(self.memory.dma_address())
     }
 
     /// The size of the ring.
     pub(in crate::net) fn bytes(&self) -> u32 {
-        // CAST: At most that of [`RingLen::MAX`] descriptors.
+        // CAST: At most that of [`RingSize::MAX`] descriptors.
         self.memory.size() as u32
     }
 
@@ -236,7 +236,7 @@ impl RingSlots {
         let at = self.word(place);
 
         // SAFETY: By the type invariants and the safety requirements, these are the words of a
-        // descriptor. The accesses are volatile, since the card may access them at the same time.
+        // descriptor. The accesses are volatile, since the NIC may access them at the same time.
         unsafe {
             at.write_volatile(Le64::new(first));
             at.add(1).write_volatile(Le64::new(second));
@@ -272,12 +272,12 @@ mod tests {
 
     #[test]
     fn numbers_are_powers_of_two() {
-        for bad in [0, 1, 3, 1000, RingLen::MAX + 1, RingLen::MAX * 2] {
-            assert_eq!(RingLen::new(bad), None);
+        for bad in [0, 1, 3, 1000, RingSize::MAX + 1, RingSize::MAX * 2] {
+            assert_eq!(RingSize::new(bad), None);
         }
-        assert_eq!(RingLen::new(2).map(RingLen::get), Some(2));
+        assert_eq!(RingSize::new(2).map(RingSize::get), Some(2));
         assert_eq!(
-            RingLen::new(RingLen::MAX).map(RingLen::bytes),
+            RingSize::new(RingSize::MAX).map(RingSize::bytes),
             Some(1 << 19)
         );
     }
@@ -305,11 +305,11 @@ mod tests {
 
     #[test]
     fn other_numbers_are_rounded_up() {
-        let rounded = |number| RingLen::at_least(number).map(RingLen::get);
+        let rounded = |number| RingSize::at_least(number).map(RingSize::get);
 
         assert_eq!([0, 1, 2, 3].map(rounded), [2, 2, 2, 4].map(Some));
         assert_eq!([64, 65, 127].map(rounded), [64, 128, 128].map(Some));
-        assert_eq!(rounded(RingLen::MAX), Some(RingLen::MAX));
-        assert_eq!([RingLen::MAX + 1, usize::MAX].map(rounded), [None; 2]);
+        assert_eq!(rounded(RingSize::MAX), Some(RingSize::MAX));
+        assert_eq!([RingSize::MAX + 1, usize::MAX].map(rounded), [None; 2]);
     }
 }

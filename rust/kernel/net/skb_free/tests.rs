@@ -7,8 +7,8 @@
 pub(in crate::net) mod context {
     use crate::{
         net::napi::{
-            Leftovers,
             Napi,
+            Orphans,
             Poll, //
         },
         new_work,
@@ -64,7 +64,7 @@ pub(in crate::net) mod context {
         budget: c_int,
         f: impl FnOnce(&Poll<'_>) -> R + Send + 'static,
     ) -> Result<R> {
-        let napi = KBox::pin_init(Napi::new(Leftovers::new()?), GFP_KERNEL)?;
+        let napi = KBox::pin_init(Napi::new(Orphans::new()?), GFP_KERNEL)?;
         let outcome = Arc::pin_init(
             pin_init!(Outcome {
                 done <- Completion::new(),

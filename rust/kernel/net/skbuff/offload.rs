@@ -9,7 +9,7 @@ use super::{
 
 use crate::bindings;
 
-/// A checksum that the card is asked to complete.
+/// A checksum that the NIC is asked to complete.
 ///
 /// The sum over all bytes from `start` to the end of the packet belongs into the bytes at
 /// `start + offset`. Both count from the first byte of [`SkBuff::data`].
@@ -33,7 +33,7 @@ pub enum ChecksumKind {
     Crc32c,
 }
 
-/// A hash that the card has computed over a received packet.
+/// A hash that the NIC has computed over a received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RxHash {
     /// Over addresses only.
@@ -56,7 +56,7 @@ macro_rules! header {
 }
 
 impl SkBuff {
-    /// Whether the packet is in a tunnel, and the card may have to do something about what is in
+    /// Whether the packet is in a tunnel, and the NIC may have to do something about what is in
     /// it.
     #[inline]
     pub fn is_encapsulated(&self) -> bool {
@@ -64,7 +64,7 @@ impl SkBuff {
         unsafe { (*header!(self)).encapsulation() != 0 }
     }
 
-    /// The checksum that the card has to complete before it sends this packet, if any.
+    /// The checksum that the NIC has to complete before it sends this packet, if any.
     #[inline]
     pub fn partial_checksum(&self) -> Option<PartialChecksum> {
         // SAFETY: `self` holds a valid packet.
@@ -100,7 +100,7 @@ impl SkBuff {
 
     /// Takes the time at which `dev` sends the packet, if its sender has asked for that.
     ///
-    /// To be called at the latest possible moment before the packet is passed to the card.
+    /// To be called at the latest possible moment before the packet is passed to the NIC.
     ///
     /// # Safety
     ///
@@ -157,7 +157,7 @@ impl SkBuff {
         u32::from(unsafe { (*header!(self)).network_header }).wrapping_sub(self.headroom())
     }
 
-    /// Size of the segments that the card has to split the packet into, if any.
+    /// Size of the segments that the NIC has to split the packet into, if any.
     #[inline]
     pub fn gso_size(&self) -> Option<u16> {
         // SAFETY: The shared info of a valid packet is valid.
@@ -165,7 +165,7 @@ impl SkBuff {
         (size != 0).then_some(size)
     }
 
-    /// The VLAN tag that the card has to insert, if any.
+    /// The VLAN tag that the NIC has to insert, if any.
     #[inline]
     pub fn vlan_tag(&self) -> Option<u16> {
         // SAFETY: `self` holds a valid packet. Any bits are valid for the union's members.
@@ -177,7 +177,7 @@ impl SkBuff {
 }
 
 impl UniqueSkBuff {
-    /// Marks a received packet's transport checksum as verified by the card.
+    /// Marks a received packet's transport checksum as verified by the NIC.
     #[inline]
     pub fn set_checksum_verified(&mut self) {
         // SAFETY: `self` holds a valid packet that has no other owner.
@@ -186,7 +186,7 @@ impl UniqueSkBuff {
         }
     }
 
-    /// Records the VLAN tag that the card stripped from a received packet.
+    /// Records the VLAN tag that the NIC stripped from a received packet.
     #[inline]
     pub fn set_vlan_tag(&mut self, tag: u16) {
         // SAFETY: `self` holds a valid packet that has no other owner.
@@ -198,7 +198,7 @@ impl UniqueSkBuff {
         }
     }
 
-    /// Records the hash that the card computed over a received packet.
+    /// Records the hash that the NIC computed over a received packet.
     #[inline]
     pub fn set_hash(&mut self, hash: RxHash) {
         let (value, l4) = match hash {

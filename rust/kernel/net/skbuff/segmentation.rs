@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Packets that the card splits into several (TSO, USO).
+//! Packets that the NIC splits into several (TSO, USO).
 //!
-//! The stack passes a card that can do so the headers and data of several segments as one packet.
-//! The card sends the headers in front of each piece of the data, with the fields changed that
+//! The stack passes a NIC that can do so the headers and data of several segments as one packet.
+//! The NIC sends the headers in front of each piece of the data, with the fields changed that
 //! differ: lengths, checksums, the identification of IPv4, the sequence number and flags of TCP.
 //!
-//! For packets in tunnels, the card need not know of these (GSO partial): the stack sees to it that
+//! For packets in tunnels, the NIC need not know of these (GSO partial): the stack sees to it that
 //! all segments have the same headers between the outer network header and the inner transport
-//! header. The card takes them for a part of the network header.
+//! header. The NIC takes them for a part of the network header.
 
 use super::{
     offload::{
@@ -23,7 +23,7 @@ use crate::{
     prelude::*, //
 };
 
-/// The transport protocol of a packet that the card splits.
+/// The transport protocol of a packet that the NIC splits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentedProtocol {
     /// TCP: each segment has a part of the stream.
@@ -32,7 +32,7 @@ pub enum SegmentedProtocol {
     Udp,
 }
 
-/// How the card is to split a packet.
+/// How the NIC is to split a packet.
 ///
 /// All headers are in the linear part of the packet. Offsets count from the first byte of
 /// [`SkBuff::data`].
@@ -63,7 +63,7 @@ const UDP: u32 = bindings::SKB_GSO_UDP_L4 as u32;
 /// The packet is from an untrusted source. The stack has verified it.
 const DODGY: u32 = bindings::SKB_GSO_DODGY as u32;
 /// The packets that were merged into this one had the same identification of IPv4, in the outer or
-/// inner header. The stack passes it only to a card that may change it.
+/// inner header. The stack passes it only to a NIC that may change it.
 const FIXED_ID: u32 =
     bindings::SKB_GSO_TCP_FIXEDID as u32 | bindings::SKB_GSO_TCP_FIXEDID_INNER as u32;
 /// The headers of a tunnel are the same in all segments.
@@ -114,16 +114,20 @@ impl Segmentation {
             _ => return None,
         };
         let first = *data.get(network as usize)?;
-        let (ipv4, least) = match first >> 4 {
+        let (ipv4, min_len) = match first >> 4 {
             4 => (true, (4 * u32::from(first & 0xf)).max(IPV4_MIN_LEN)),
             6 => (false, IPV6_MIN_LEN),
             _ => return None,
         };
-        let most = transport.checked_sub(network)?;
-        let network_len = if gso_type & TUNNELS != 0 { least } else { most };
+        let max_len = transport.checked_sub(network)?;
+        let network_len = if gso_type & TUNNELS != 0 {
+            min_len
+        } else {
+            max_len
+        };
 
         // CAST: `usize` has at least 32 bits wherever the kernel runs.
-        if most < least || header.len() < len as usize {
+        if max_len < min_len || header.len() < len as usize {
             return None;
         }
         Some(Self {
@@ -137,14 +141,14 @@ impl Segmentation {
         })
     }
 
-    /// Writes the initial values to the headers that a card expects, see
+    /// Writes the initial values to the headers that a NIC expects, see
     /// [`SkBuff::seed_segments`]. `len` is the length of the packet.
     fn seed(&self, headers: &mut [u8], len: u32) -> Option<()> {
         let (network, tunnel) = headers
             .get_mut(self.network as usize..self.transport as usize)?
             .split_at_mut_checked(self.network_len as usize)?;
         if self.ipv4 {
-            // The card sums up the tunnel as well: this cancels it.
+            // The NIC sums up the tunnel as well: this cancels it.
             let checksum = if tunnel.is_empty() { 0 } else { !sum(tunnel) };
 
             *network.get_mut(IPV4_TOTAL_LEN..)?.first_chunk_mut()? = [0; 2];
@@ -187,10 +191,10 @@ fn sum(bytes: &[u8]) -> u16 {
 }
 
 impl SkBuff {
-    /// How the card has to split the packet.
+    /// How the NIC has to split the packet.
     ///
     /// Returns [`None`] if it is one packet, see [`Self::gso_size`], or one that is split in a way
-    /// that is not known here. The stack passes those only to cards that have features for them.
+    /// that is not known here. The stack passes those only to NICs that have features for them.
     pub fn segmentation(&self) -> Option<Segmentation> {
         let size = self.gso_size()?;
         // SAFETY: The shared info of a valid packet is valid.
@@ -205,12 +209,12 @@ impl SkBuff {
         )
     }
 
-    /// Prepares the headers of a packet that the card is to split, as most cards want them.
+    /// Prepares the headers of a packet that the NIC is to split, as most NICs want them.
     ///
     /// The length in the network header becomes zero, as does the checksum of IPv4; in a tunnel,
-    /// this becomes what makes up for the further headers, which the card takes for a part of this
+    /// this becomes what makes up for the further headers, which the NIC takes for a part of this
     /// one. The transport checksum becomes the sum of the pseudo header without a length, so that
-    /// the card only has to add each segment's own. Headers that are shared with a clone are
+    /// the NIC only has to add each segment's own. Headers that are shared with a clone are
     /// copied, which TCP's are not. To be called before the packet is mapped.
     ///
     /// # Errors
@@ -359,7 +363,7 @@ mod tests {
             of(&data, VXLAN | PARTIAL, 34 + TUNNEL as u32, TCP_CHECKSUM).ok_or(EINVAL)?;
         segmentation.seed(&mut data, 104 + 2000).ok_or(EINVAL)?;
 
-        // The card sums up everything up to the transport header; the outer header is all that is
+        // The NIC sums up everything up to the transport header; the outer header is all that is
         // to be left. It has no length yet.
         let all = sum(&data[ETH..][..20 + TUNNEL]);
         data[ETH + IPV4_CHECKSUM..][..2].fill(0);

@@ -15,7 +15,7 @@ use core::{
 /// The driver's answer to a packet that is to be transmitted.
 #[must_use]
 pub enum Xmit<'call> {
-    /// The driver has accepted it: it is queued to the card, or was dropped.
+    /// The driver has accepted it: it is queued to the NIC, or was dropped.
     Taken,
     /// There is no room. The stack keeps the packet, and retries when the queue is woken.
     ///

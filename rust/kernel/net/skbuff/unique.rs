@@ -135,8 +135,8 @@ impl UniqueSkBuff {
         // The allocator may have given more room than was asked for.
         //
         // CAST: `usize` has at least 32 bits wherever the kernel runs.
-        let most = SkBuff::MAX_LEN.saturating_sub(self.len()) as usize;
-        if usize::try_from(tailroom)?.min(most) < bytes.len() {
+        let max = SkBuff::MAX_LEN.saturating_sub(self.len()) as usize;
+        if usize::try_from(tailroom)?.min(max) < bytes.len() {
             return Err(ENOSPC);
         }
 

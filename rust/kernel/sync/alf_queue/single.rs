@@ -30,8 +30,8 @@ pub struct Producer<T> {
 // SAFETY: The end can be sent to another context if its elements can.
 unsafe impl<T: Send> Send for Producer<T> {}
 
-/// The elements of a queue, which are dropped when this and both ends have been.
-pub struct Kept<T> {
+/// A shared owner of the elements of a queue: they are dropped when this and both ends have been.
+pub struct Owner<T> {
     _ring: Arc<Ring<T>>,
 }
 
@@ -50,9 +50,9 @@ impl<T> Producer<T> {
         }
     }
 
-    /// Has the elements outlive both ends.
-    pub fn kept(&self) -> Kept<T> {
-        Kept {
+    /// A further owner, for elements that may outlive both ends.
+    pub fn owner(&self) -> Owner<T> {
+        Owner {
             _ring: self.ring.clone(),
         }
     }

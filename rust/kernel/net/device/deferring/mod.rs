@@ -2,8 +2,8 @@
 
 //! Doorbells that are deferred to the end of a poll.
 //!
-//! Ringing a card's doorbell, that is, telling it of new descriptors, takes a write to one of its
-//! registers. That costs as much as a good part of forwarding a packet. The stack says when another
+//! Ringing a doorbell, that is, telling the NIC of new descriptors, takes a write to its tail
+//! register. That costs as much as a good part of forwarding a packet. The stack says when another
 //! packet follows at once, but a router forwards packets one by one although they were received
 //! together. So while a poll function runs, the doorbells of the queues that its CPU transmits to
 //! are deferred, and rung when it returns: several packets, one doorbell. [`Deferral`] is that
@@ -21,7 +21,7 @@
 //!   to it, the packets that follow fill its qdisc until then. So the NAPI instance that completes
 //!   the packets of the queue is scheduled, too: it may find enough of those before.
 //! * The doorbell is deferred for [`Deferring::MAX_PACKETS`] packets at most, and the next one
-//!   rings it, so that the card need not idle during a long poll. At its start, when the card is
+//!   rings it, so that the NIC need not idle during a long poll. At its start, when the NIC is
 //!   likely to be idle, these are [`FIRST_PACKETS`], and twice as many after each doorbell.
 //! * When the producer of a queue is taken away, the doorbell is rung before, under the lock of the
 //!   queue.

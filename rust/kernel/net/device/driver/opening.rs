@@ -10,12 +10,12 @@ use super::{
             Interrupts, //
         },
         ops_lock::{
-            Configuring,
+            Locks,
             OpsLocked, //
         },
         rings::{
             Config,
-            RingLens, //
+            RingSizes, //
         },
         vector::{
             PollFn,
@@ -32,8 +32,8 @@ use super::{
 use crate::{
     irq::IrqRequest,
     net::napi::{
-        Leftovers,
         Napi, //
+        Orphans,
     },
     prelude::*,
     str::{
@@ -56,7 +56,7 @@ use core::{
 pub(in super::super) struct OpeningFor<'up, T: Driver> {
     pub(in super::super) dev: &'up Device,
     pub(in super::super) data: Pin<&'up T::Data<'static>>,
-    pub(in super::super) leftovers: &'up Arc<Leftovers>,
+    pub(in super::super) orphans: &'up Arc<Orphans>,
     /// The number of queues of each kind that it can have.
     pub(in super::super) queues: usize,
     /// The settings that it will have.
@@ -73,7 +73,7 @@ pub(in super::super) struct OpeningFor<'up, T: Driver> {
 pub struct Opening<'up, 'bound: 'up, T: Driver> {
     made: &'up mut Vectors<T::Poller<'static>, T::Tx<'static>>,
     of: OpeningFor<'up, T>,
-    locks: &'up mut Configuring,
+    locks: &'up mut Locks<'static>,
     _bound: PhantomData<fn(&'bound ()) -> &'bound ()>,
 }
 
@@ -87,7 +87,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     pub(in super::super) unsafe fn new(
         made: &'up mut Vectors<T::Poller<'static>, T::Tx<'static>>,
         of: OpeningFor<'up, T>,
-        locks: &'up mut Configuring,
+        locks: &'up mut Locks<'static>,
     ) -> Self {
         Self {
             made,
@@ -117,10 +117,10 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     }
 
     /// The number of queue vectors to add: [`Info::queues`], or fewer, as
-    /// [`Info::queues_at_first`] or the user (`ethtool -L`) says.
+    /// [`Info::default_queues`] or the user (`ethtool -L`) says.
     ///
     /// [`Info::queues`]: super::super::Info::queues
-    /// [`Info::queues_at_first`]: super::super::Info::queues_at_first
+    /// [`Info::default_queues`]: super::super::Info::default_queues
     #[inline]
     pub fn queues(&self) -> u16 {
         self.of.config.channels
@@ -130,7 +130,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
     ///
     /// [`RingparamOps`]: super::super::ethtool::ringparam::RingparamOps
     #[inline]
-    pub fn ring_lens(&self) -> RingLens {
+    pub fn ring_sizes(&self) -> RingSizes {
         const {
             assert!(
                 T::OPS.rings.is_some(),
@@ -242,7 +242,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         let vector = unsafe {
             Vector::new(
                 self.of.dev,
-                self.of.leftovers.clone(),
+                self.of.orphans.clone(),
                 self.of.poll,
                 index,
                 interrupts,
@@ -252,7 +252,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         let (poller, tx) = match make(vector.napi()) {
             Ok(parts) => parts,
             Err(error) => {
-                // The card may know of the rings that the driver has made. As below.
+                // The NIC may know of the rings that the driver has made. As below.
                 self.made.failed.push(vector, GFP_KERNEL)?;
                 return Err(error);
             }

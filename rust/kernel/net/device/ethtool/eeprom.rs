@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The EEPROM of a card.
+//! The EEPROM of a NIC.
 
 use super::super::capability::*;
 
 use core::slice;
 
-/// A driver of a card with an EEPROM, see [`OptionalOps::eeprom`].
+/// A driver of a NIC with an EEPROM, see [`OptionalOps::eeprom`].
 pub trait EepromOps: Driver {
     /// Size of the EEPROM in bytes.
     fn eeprom_len<'bound>(data: Pin<&Self::Data<'bound>>) -> usize;

@@ -2,7 +2,7 @@
 
 //! Counters of the MAC, for `ethtool -S DEV --groups`.
 //!
-//! Fields are [`None`] if the card does not count that; users then do not see them.
+//! Fields are [`None`] if the NIC does not count that; users then do not see them.
 
 use super::super::capability::*;
 
@@ -42,7 +42,7 @@ pub(super) fn put(to: &mut u64, value: Option<u64>) {
     }
 }
 
-/// A driver of a card that counts as standards say, see [`OptionalOps::mac_stats`].
+/// A driver of a NIC that counts as standards say, see [`OptionalOps::mac_stats`].
 pub trait MacStatsOps: Driver {
     /// The counters of the MAC.
     fn mac_stats<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> MacStats;

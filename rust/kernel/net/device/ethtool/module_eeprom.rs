@@ -41,7 +41,7 @@ impl EepromPage {
     }
 }
 
-/// A driver of a card with plug-in modules, see [`OptionalOps::module_eeprom`].
+/// A driver of a NIC with plug-in modules, see [`OptionalOps::module_eeprom`].
 pub trait ModuleEepromOps: Driver {
     /// Reads the memory of the plug-in module, for `ethtool -m`. `bytes` are zero before, and the
     /// range is within a page.

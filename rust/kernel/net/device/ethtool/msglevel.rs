@@ -17,7 +17,7 @@ pub enum MsgClass {
     Link = bindings::NETIF_MSG_LINK_BIT,
     /// About errors in transmission.
     TxError = bindings::NETIF_MSG_TX_ERR_BIT,
-    /// About the card.
+    /// About the NIC.
     Hardware = bindings::NETIF_MSG_HW_BIT,
 }
 

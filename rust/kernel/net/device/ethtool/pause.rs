@@ -12,15 +12,15 @@ use super::{
 pub struct Pause {
     /// The link partners negotiate it.
     pub autoneg: bool,
-    /// The card stops sending when its partner asks for that.
+    /// The NIC stops sending when its partner asks for that.
     pub rx: bool,
-    /// The card asks its partner to stop when its memory is short.
+    /// The NIC asks its partner to stop when its memory is short.
     pub tx: bool,
 }
 
 /// Counters of pause frames, for `ethtool -I -a DEV`.
 ///
-/// Fields are [`None`] if the card does not count that; users then do not see them.
+/// Fields are [`None`] if the NIC does not count that; users then do not see them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PauseStats {
     /// Frames sent.
@@ -29,7 +29,7 @@ pub struct PauseStats {
     pub rx_frames: Option<u64>,
 }
 
-/// A driver of a card that pauses, see [`OptionalOps::pause`].
+/// A driver of a NIC that pauses, see [`OptionalOps::pause`].
 pub trait PauseOps: Driver {
     /// The setting, for `ethtool -a`.
     fn pause<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> Pause;

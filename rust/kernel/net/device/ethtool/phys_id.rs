@@ -9,7 +9,7 @@ const BLINKS: c_int = 2;
 
 /// A driver of a port with a light, see [`OptionalOps::phys_id`].
 pub trait PhysIdOps: Driver {
-    /// Turns the light that identifies the port on or off, or gives it back to the card with
+    /// Turns the light that identifies the port on or off, or gives it back to the NIC with
     /// [`None`]; for `ethtool -p`.
     ///
     /// Called with `Some(true)` first, and with [`None`] last. Not called concurrently for a

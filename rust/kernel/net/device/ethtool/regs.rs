@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The registers of a card.
+//! The registers of a NIC.
 
 use super::super::capability::*;
 
 use core::slice;
 
-/// A driver that shows the registers of its card, see [`OptionalOps::regs`].
+/// A driver that shows the registers of its NIC, see [`OptionalOps::regs`].
 pub trait RegsOps: Driver {
     /// Number of registers that [`RegsOps::regs`] reads, for `ethtool -d`.
     const REGS: usize;

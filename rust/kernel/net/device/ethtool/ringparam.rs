@@ -5,41 +5,41 @@
 use super::super::{
     capability::*,
     rings::{
-        RingLens,
         RingRange, //
+        RingSizes,
     }, //
 };
 
-use crate::net::queue::RingLen;
+use crate::net::queue::RingSize;
 
 // ETHTOOL_OP_NEEDS_RTNL_SRINGPARAM: `bindgen` does not see through `BIT()`. The helpers in C check
 // the value.
 const NEEDS_RTNL: u32 = 1 << 2;
 
 /// The number for users: the greatest one fits.
-fn count(len: RingLen) -> u32 {
-    // CAST: At most `RingLen::MAX`.
+fn count(len: RingSize) -> u32 {
+    // CAST: At most `RingSize::MAX`.
     len.get() as u32
 }
 
 /// The length for a user's number, or the reason for a refusal.
-fn len(range: RingRange, number: u32, kind: &str, extack: &ExtAck<'_>) -> Result<RingLen> {
-    let (least, most) = (range.least.get(), range.most.get());
+fn len(range: RingRange, number: u32, kind: &str, extack: &ExtAck<'_>) -> Result<RingSize> {
+    let (min, max) = (range.min.get(), range.max.get());
 
     range.round(number).ok_or_else(|| {
         extack.refuse_with(
             ERANGE,
-            fmt!("a {} ring has {} to {} descriptors", kind, least, most),
+            fmt!("{} ring size must be {} to {}", kind, min, max),
         )
     })
 }
 
-/// A driver of a card whose rings can have several lengths, see [`OptionalOps::ringparam`].
+/// A driver of a NIC whose rings can have several lengths, see [`OptionalOps::ringparam`].
 pub trait RingparamOps: Driver {
-    /// The lengths that users can choose by `ethtool -G`. [`Opening::ring_lens`] are those of the
+    /// The lengths that users can choose by `ethtool -G`. [`Opening::ring_sizes`] are those of the
     /// rings to be made.
     ///
-    /// [`Opening::ring_lens`]: super::super::Opening::ring_lens
+    /// [`Opening::ring_sizes`]: super::super::Opening::ring_sizes
     const RINGS: RingRange;
 }
 
@@ -66,12 +66,12 @@ impl<T: RingparamOps> OptionalOps<T> {
         let (inner, lock) = unsafe { ops::locked::<T>(dev) };
         // SAFETY: The core gives us `rings` to fill in.
         let rings = unsafe { &mut *rings };
-        let lens = inner.rings(&lock);
+        let sizes = inner.rings(&lock);
 
-        rings.rx_max_pending = count(T::RINGS.most);
-        rings.tx_max_pending = count(T::RINGS.most);
-        rings.rx_pending = count(lens.rx);
-        rings.tx_pending = count(lens.tx);
+        rings.rx_max_pending = count(T::RINGS.max);
+        rings.tx_max_pending = count(T::RINGS.max);
+        rings.rx_pending = count(sizes.rx);
+        rings.tx_pending = count(sizes.tx);
     }
 
     /// # Safety
@@ -86,7 +86,7 @@ impl<T: RingparamOps> OptionalOps<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device. It holds the lock of its
             // operations, and RTNL: if the lock is another one, `op_needs_rtnl` asks for that.
-            let (inner, mut locks) = unsafe { ops::configuring::<T>(dev) };
+            let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
             // SAFETY: The arguments are valid.
             let (rings, extack) = unsafe { (&*rings, ExtAck::new(extack)) };
 
@@ -94,12 +94,12 @@ impl<T: RingparamOps> OptionalOps<T> {
             if rings.rx_mini_pending != 0 || rings.rx_jumbo_pending != 0 {
                 return Err(EINVAL);
             }
-            let lens = RingLens {
-                rx: len(T::RINGS, rings.rx_pending, "receive", &extack)?,
-                tx: len(T::RINGS, rings.tx_pending, "transmit", &extack)?,
+            let sizes = RingSizes {
+                rx: len(T::RINGS, rings.rx_pending, "RX", &extack)?,
+                tx: len(T::RINGS, rings.tx_pending, "TX", &extack)?,
             };
             inner.check_reachable()?;
-            inner.set_rings(lens, &mut locks)?;
+            inner.set_rings(sizes, &mut locks)?;
             Ok(0)
         })
     }

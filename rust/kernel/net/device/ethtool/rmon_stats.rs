@@ -10,7 +10,7 @@ use super::{
 /// A range of lengths of frames in bytes, check sequence included, both ends included.
 pub type RmonHistRange = bindings::ethtool_rmon_hist_range;
 
-/// Ranges of lengths by which a card counts frames.
+/// Ranges of lengths by which a NIC counts frames.
 ///
 /// # Invariants
 ///
@@ -52,7 +52,7 @@ impl RmonHistRanges {
 
 /// Counters of RFC 2819, which are about the lengths of frames: group `rmon`.
 ///
-/// Fields are [`None`] if the card does not count that; users then do not see them.
+/// Fields are [`None`] if the NIC does not count that; users then do not see them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RmonStats {
     /// Frames that were too short, with a good check sequence.
@@ -69,9 +69,9 @@ pub struct RmonStats {
     pub hist_tx: [u64; RmonHistRanges::MAX],
 }
 
-/// A driver of a card that counts frames by their lengths, see [`OptionalOps::rmon_stats`].
+/// A driver of a NIC that counts frames by their lengths, see [`OptionalOps::rmon_stats`].
 pub trait RmonStatsOps: Driver {
-    /// The ranges of lengths by which the card counts frames.
+    /// The ranges of lengths by which the NIC counts frames.
     const RMON_RANGES: RmonHistRanges;
 
     /// The counters of frames by their lengths.

@@ -114,7 +114,7 @@ unsafe fn buffer<'a, V>(ptr: *mut V, len: usize) -> Option<&'a mut [V]> {
     Some(unsafe { slice::from_raw_parts_mut(ptr, len) })
 }
 
-/// A driver of a card that spreads received packets over queues by a hash, see
+/// A driver of a NIC that spreads received packets over queues by a hash, see
 /// [`OptionalOps::rxfh`].
 pub trait RxfhOps: Driver {
     /// Number of entries of the table by which received packets are spread over queues.
@@ -246,7 +246,7 @@ impl<T: RxfhOps> OptionalOps<T> {
             let (param, extack) = unsafe { (&*param, ExtAck::new(extack)) };
             // Zero leaves it as it is.
             if !matches!(param.hfunc, 0 | TOEPLITZ) {
-                return Err(extack.refuse(EOPNOTSUPP, c"the card has the hash of Toeplitz only"));
+                return Err(extack.refuse(EOPNOTSUPP, c"only Toeplitz hashing is supported"));
             }
 
             // SAFETY: The buffers are those of the core, which does not use them meanwhile.
@@ -259,7 +259,7 @@ impl<T: RxfhOps> OptionalOps<T> {
             let table = table.map(|table| &*table);
             let queues = u32::from(inner.channels(&lock));
             if table.is_some_and(|table| table.iter().any(|queue| *queue >= queues)) {
-                return Err(extack.refuse(EINVAL, c"there is no such queue"));
+                return Err(extack.refuse(EINVAL, c"queue index out of range"));
             }
             let key = key.map(|key| &*key);
             let change = RxfhChange { table, key };
@@ -305,14 +305,11 @@ impl<T: RxfhOps> OptionalOps<T> {
             let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
             // SAFETY: As above.
             let (fields, extack) = unsafe { (&*fields, ExtAck::new(extack)) };
-            let flow = FlowType::from_raw(fields.flow_type)
-                .ok_or_else(|| extack.refuse(EINVAL, c"packets of other flows are not hashed"))?;
-            let wanted = RxfhFields::from_raw(fields.data).ok_or_else(|| {
-                extack.refuse(
-                    EINVAL,
-                    c"the hash is over both addresses, or both ports too",
-                )
+            let flow = FlowType::from_raw(fields.flow_type).ok_or_else(|| {
+                extack.refuse(EINVAL, c"hashing of this flow type is not supported")
             })?;
+            let wanted = RxfhFields::from_raw(fields.data)
+                .ok_or_else(|| extack.refuse(EINVAL, c"only sd and sdfn are supported"))?;
 
             inner.check_reachable()?;
             T::set_rxfh_fields(inner.data(), inner.dev(), flow, wanted, &mut lock, &extack)?;

@@ -62,7 +62,7 @@ pub struct FlowRule {
 }
 
 /// A rule with the request that it was made of.
-struct Kept {
+struct StoredRule {
     rule: FlowRule,
     spec: bindings::ethtool_rx_flow_spec,
 }
@@ -72,14 +72,14 @@ struct Kept {
 /// They stay when the device goes down.
 pub struct FlowRules<'bound> {
     /// In the order of their locations.
-    kept: OpsCell<'bound, KVVec<Kept>>,
+    stored: OpsCell<'bound, KVVec<StoredRule>>,
 }
 
 impl<'bound> FlowRules<'bound> {
     /// None.
     pub const fn new() -> Self {
         Self {
-            kept: OpsCell::new(KVVec::new()),
+            stored: OpsCell::new(KVVec::new()),
         }
     }
 
@@ -87,14 +87,14 @@ impl<'bound> FlowRules<'bound> {
     ///
     /// In [`RxnfcOps::insert_flow_rule`], neither the new one nor one that it replaces is there.
     pub fn iter<'a>(&'a self, lock: &'a OpsLocked<'bound>) -> impl Iterator<Item = &'a FlowRule> {
-        self.kept.get(lock).iter().map(|kept| &kept.rule)
+        self.stored.get(lock).iter().map(|stored| &stored.rule)
     }
 
     /// The place of the rule with this location, or the one where it would be.
     fn find(&self, location: u32, lock: &OpsLocked<'bound>) -> Result<usize, usize> {
-        self.kept
+        self.stored
             .get(lock)
-            .binary_search_by_key(&location, |kept| kept.rule.location)
+            .binary_search_by_key(&location, |stored| stored.rule.location)
     }
 
     /// The greatest location that is free: that of a rule which comes after all others.
@@ -106,17 +106,17 @@ impl<'bound> FlowRules<'bound> {
     }
 
     /// Takes a rule out.
-    fn take(&self, place: usize, lock: &mut OpsLocked<'bound>) -> Result<Kept> {
-        self.kept.get_mut(lock).remove(place).map_err(|_| ENOENT)
+    fn take(&self, place: usize, lock: &mut OpsLocked<'bound>) -> Result<StoredRule> {
+        self.stored.get_mut(lock).remove(place).map_err(|_| ENOENT)
     }
 
     /// Puts a rule in, for which there is room.
-    fn put(&self, kept: Kept, lock: &mut OpsLocked<'bound>) -> Result {
-        let (Ok(place) | Err(place)) = self.find(kept.rule.location, lock);
+    fn put(&self, stored: StoredRule, lock: &mut OpsLocked<'bound>) -> Result {
+        let (Ok(place) | Err(place)) = self.find(stored.rule.location, lock);
 
-        self.kept
+        self.stored
             .get_mut(lock)
-            .insert_within_capacity(place, kept)
+            .insert_within_capacity(place, stored)
             .map_err(|_| ENOMEM)
     }
 }
@@ -155,7 +155,7 @@ fn insert<T: RxnfcOps>(
         action,
     };
     // From here on, there is nothing to allocate.
-    rules.kept.get_mut(lock).reserve(1, GFP_KERNEL)?;
+    rules.stored.get_mut(lock).reserve(1, GFP_KERNEL)?;
 
     let old = match rules.find(location, lock) {
         Ok(place) => {
@@ -170,7 +170,7 @@ fn insert<T: RxnfcOps>(
     };
     match T::insert_flow_rule(data, dev, &rule, lock) {
         Ok(()) => {
-            rules.put(Kept { rule, spec }, lock)?;
+            rules.put(StoredRule { rule, spec }, lock)?;
             Ok(location)
         }
         Err(error) => {
@@ -178,7 +178,7 @@ fn insert<T: RxnfcOps>(
                 match T::insert_flow_rule(data, dev, &old.rule, lock) {
                     Ok(()) => rules.put(old, lock)?,
                     Err(error) => {
-                        dev_err!(dev, "rule {location} is lost: {error:?}\n");
+                        dev_err!(dev, "failed to restore rule {location}: {error:?}\n");
                     }
                 }
             }
@@ -199,9 +199,9 @@ fn remove<T: RxnfcOps>(inner: &Inner<T>, location: u32, lock: &mut OpsLocked<'st
     })
 }
 
-/// A driver of a card that directs received packets by rules, see [`OptionalOps::rxnfc`].
+/// A driver of a NIC that directs received packets by rules, see [`OptionalOps::rxnfc`].
 pub trait RxnfcOps: Driver {
-    /// Number of rules by which the card directs received packets. Their locations are less than
+    /// Number of rules by which the NIC directs received packets. Their locations are less than
     /// that.
     const FLOW_RULES: u32;
 
@@ -210,10 +210,10 @@ pub trait RxnfcOps: Driver {
     ///
     /// A driver with this has [`Feature::Ntuple`], with which users switch the rules off and on:
     /// they cannot insert any while it is off, and those that there are have no effect. If it is
-    /// on, [`Driver::start`] passes all of them to the card.
+    /// on, [`Driver::start`] passes all of them to the NIC.
     fn flow_rules<'a, 'bound: 'a>(data: &'a Self::Data<'bound>) -> &'a FlowRules<'bound>;
 
-    /// Inserts a rule, if the card can have it together with the others. If the device is up, it
+    /// Inserts a rule, if the NIC can have it together with the others. If the device is up, it
     /// takes effect at once.
     ///
     /// The queue of the rule exists, and users cannot take it away while it has a rule. There is no
@@ -258,34 +258,34 @@ impl<T: RxnfcOps> OptionalOps<T> {
             // SAFETY: As above.
             let info = unsafe { &mut *info };
             let rules = T::flow_rules(inner.data().get_ref());
-            let kept = rules.kept.get(&lock);
+            let stored = rules.stored.get(&lock);
 
             info.data = T::FLOW_RULES.into();
             match info.cmd {
                 bindings::ETHTOOL_GRXCLSRLCNT => {
                     // Users need not choose a location.
                     info.data |= u64::from(bindings::RX_CLS_LOC_SPECIAL);
-                    info.__bindgen_anon_1.rule_cnt = u32::try_from(kept.len())?;
+                    info.__bindgen_anon_1.rule_cnt = u32::try_from(stored.len())?;
                 }
                 bindings::ETHTOOL_GRXCLSRULE => {
                     let place = rules.find(info.fs.location, &lock).map_err(|_| ENOENT)?;
-                    info.fs = kept.get(place).ok_or(ENOENT)?.spec;
+                    info.fs = stored.get(place).ok_or(ENOENT)?.spec;
                 }
                 bindings::ETHTOOL_GRXCLSRLALL => {
                     // SAFETY: For this command, it is the number of rules for which there is room.
                     let room = unsafe { info.__bindgen_anon_1.rule_cnt } as usize;
-                    if kept.len() > room {
+                    if stored.len() > room {
                         return Err(EMSGSIZE);
                     }
-                    if !kept.is_empty() {
+                    if !stored.is_empty() {
                         // SAFETY: The core has allocated that many locations, zeroed. There are
                         // some, so `locations` is not null.
                         let locations = unsafe { slice::from_raw_parts_mut(locations, room) };
-                        for (location, kept) in locations.iter_mut().zip(kept.iter()) {
-                            *location = kept.rule.location;
+                        for (location, stored) in locations.iter_mut().zip(stored.iter()) {
+                            *location = stored.rule.location;
                         }
                     }
-                    info.__bindgen_anon_1.rule_cnt = u32::try_from(kept.len())?;
+                    info.__bindgen_anon_1.rule_cnt = u32::try_from(stored.len())?;
                 }
                 _ => return Err(EOPNOTSUPP),
             }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests that a card makes of itself.
+//! Self-tests (`ethtool -t`).
 
 use super::{
     super::{
         inner::Inner,
         ops,
         ops_lock::{
-            Configuring,
             Locks,
             OpsLocked, //
         },
@@ -66,7 +65,7 @@ type Run<T> = for<'a, 'bound> fn(
     &'a mut OpsLocked<'bound>,
 ) -> TestResult;
 
-/// A function that puts a card into loopback, or takes it out again.
+/// A function that puts a NIC into loopback, or takes it out again.
 type Switch<T> = for<'a, 'bound> fn(
     Pin<&'a <T as Driver>::Data<'bound>>,
     &'a Device,
@@ -81,7 +80,7 @@ enum Kind<T: Driver> {
     Loopback(Switch<T>),
 }
 
-/// A test of a card for `ethtool -t`, see [`SelfTestOps::SELF_TESTS`].
+/// A test of a NIC for `ethtool -t`, see [`SelfTestOps::SELF_TESTS`].
 pub struct SelfTest<T: Driver> {
     /// Its name, without a remark on whether it is made offline.
     name: &'static str,
@@ -89,8 +88,7 @@ pub struct SelfTest<T: Driver> {
 }
 
 impl<T: Driver> SelfTest<T> {
-    /// A test that leaves a card alone which is in use. It is always made, whether the device is up
-    /// or down.
+    /// A test that does not disturb traffic. It always runs, whether the device is up or down.
     pub const fn online(name: &'static str, run: Run<T>) -> Self {
         Self {
             name,
@@ -98,8 +96,8 @@ impl<T: Driver> SelfTest<T> {
         }
     }
 
-    /// A test that needs the card for itself. It is made if users ask for all tests, while the
-    /// device is down: [`Driver::quiesce`] has stopped the card, and it knows of no memory.
+    /// A test that needs the NIC for itself. It runs if users ask for all tests, while the device
+    /// is down: [`Driver::quiesce`] has stopped the NIC, and it knows of no memory.
     pub const fn offline(name: &'static str, run: Run<T>) -> Self {
         Self {
             name,
@@ -107,14 +105,14 @@ impl<T: Driver> SelfTest<T> {
         }
     }
 
-    /// An offline test of frames that come back to the card. For it, the device goes up, out of
-    /// reach of the stack, and `switch` puts the card into loopback (`true`): what it sends it
+    /// An offline test of frames that come back to the NIC. For it, the device goes up, out of
+    /// reach of the stack, and `switch` puts the NIC into loopback (`true`): what it sends it
     /// receives, through its filters, and nothing leaves or comes from elsewhere, whether there is
     /// a link or not. A driver that reports the carrier leaves that off meanwhile.
     ///
     /// The rest is done here: each transmit queue sends frames of several lengths to the address
     /// of the device, which have to come back, undamaged, to any receive queue, and by GRO. Then
-    /// the device goes down, and `switch` takes the card out of loopback (`false`), also if it
+    /// the device goes down, and `switch` takes the NIC out of loopback (`false`), also if it
     /// could not put it there. That has no queues then, and need not undo what
     /// [`Driver::start`] and [`Driver::reset`] do anyway.
     ///
@@ -133,7 +131,7 @@ impl<T: Driver> SelfTest<T> {
     }
 
     /// Makes the test. The device is down if it is one of those for that.
-    fn run(&self, inner: &Inner<T>, locks: &mut Configuring) -> TestResult {
+    fn run(&self, inner: &Inner<T>, locks: &mut Locks<'static>) -> TestResult {
         match self.kind {
             Kind::Online(run) | Kind::Offline(run) => {
                 run(inner.data(), inner.dev(), locks.ops_mut())
@@ -171,7 +169,7 @@ fn run_all<T: SelfTestOps>(
 fn run_offline<T: SelfTestOps>(
     inner: &Inner<T>,
     codes: &mut [u64],
-    locks: &mut Configuring,
+    locks: &mut Locks<'static>,
 ) -> bool {
     let was_up = inner.dev().is_running();
 
@@ -184,7 +182,7 @@ fn run_offline<T: SelfTestOps>(
         }
     });
 
-    // Either resets the card.
+    // Either resets the NIC.
     if was_up {
         match inner.restart_or_close(locks) {
             Ok(()) => loopback::start_disciplines(inner.dev(), locks),
@@ -192,22 +190,19 @@ fn run_offline<T: SelfTestOps>(
         }
     } else if !*inner.stuck.get(locks.ops()) {
         if let Err(error) = T::reset(inner.data(), inner.dev(), locks) {
-            dev_err!(
-                inner.dev(),
-                "the card cannot be reset after its test: {error:?}\n"
-            );
+            dev_err!(inner.dev(), "reset after the self-test failed: {error:?}\n");
             has_failed = true;
         }
     }
     has_failed
 }
 
-/// A driver with tests of its card, see [`OptionalOps::self_test`].
+/// A driver with tests of its NIC, see [`OptionalOps::self_test`].
 pub trait SelfTestOps: Driver {
-    /// The tests of the card, at least one, for `ethtool -t`.
+    /// The tests of the NIC, at least one, for `ethtool -t`.
     ///
     /// Online ones are made whatever the device does. For offline ones, a device that is up goes
-    /// down, and up again after them, as for a restart: they have the card for themselves. After
+    /// down, and up again after them, as for a restart: they have the NIC for themselves. After
     /// those of a device that is down there is [`Driver::reset`].
     const SELF_TESTS: &'static [SelfTest<Self>];
 }
@@ -258,7 +253,7 @@ impl<T: SelfTestOps> OptionalOps<T> {
     ) {
         // SAFETY: The core calls us for a registered device. It holds the lock of its operations,
         // and RTNL: if the lock is another one, `op_needs_rtnl` asks for that.
-        let (inner, mut locks) = unsafe { ops::configuring::<T>(dev) };
+        let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
         // SAFETY: `test` is valid.
         let test = unsafe { &mut *test };
         // SAFETY: The core has allocated `codes` for as many tests as `get_sset_count()` has

@@ -103,7 +103,7 @@ impl<T: Driver> Ethtool<T> {
         from_result(|| {
             // SAFETY: The core calls us for a registered device. It holds the lock of its
             // operations, and RTNL: if the lock is another one, `op_needs_rtnl` asks for that.
-            let (inner, mut locks) = unsafe { ops::configuring::<T>(dev) };
+            let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
             // SAFETY: `channels` are valid.
             let channels = unsafe { &*channels };
 

@@ -7,7 +7,6 @@ use super::super::{
     capability::*,
     inner::Inner,
     ops_lock::{
-        Configuring,
         Locks, //
     },
     Info, //
@@ -56,7 +55,7 @@ impl<T: Driver> Inner<T> {
     pub(in super::super) fn begin_wake_up(&self, info: &Info) {
         if let (false, Some(parent)) = (info.wake.is_empty(), waker(self)) {
             // It fails for want of memory. Users see that it is off then, and can turn it on.
-            let _ = let_wake_up(parent, !info.wake_at_first.is_empty());
+            let _ = let_wake_up(parent, !info.default_wake.is_empty());
         }
     }
 
@@ -67,9 +66,9 @@ impl<T: Driver> Inner<T> {
         }
     }
 
-    /// Has the card wake the machine, if users want that, before the bus takes its power away.
+    /// Has the NIC wake the machine, if users want that, before the bus takes its power away.
     /// Nothing else accesses it meanwhile. Returns whether it is armed.
-    pub(in super::super) fn arm_wake_up(&self, locks: &mut Configuring) -> bool {
+    pub(in super::super) fn arm_wake_up(&self, locks: &mut Locks<'static>) -> bool {
         let packets = *self.wake_up.wanted.get(locks.ops());
         let (false, Some(arm), Some(parent)) = (
             packets.is_empty() || *self.stuck.get(locks.ops()),
@@ -88,16 +87,16 @@ impl<T: Driver> Inner<T> {
     }
 }
 
-/// A driver of a card that can wake the machine, see [`OptionalOps::wol`].
+/// A driver of a NIC that can wake the machine, see [`OptionalOps::wol`].
 ///
 /// The choice of users is kept here, and passed on to the driver core, whose sysfs attribute
 /// `power/wakeup` turns all of it off.
 pub trait WolOps: Driver {
-    /// Has the card wake the machine by received packets of these kinds, which users have chosen
+    /// Has the NIC wake the machine by received packets of these kinds, which users have chosen
     /// (`ethtool -s DEV wol`) among [`Info::wake`].
     ///
     /// The machine is about to sleep, or to go off. [`Driver::quiesce`] has been called if the
-    /// device was up, and the card may not access memory; it needs its link, and its filter of
+    /// device was up, and the NIC may not access memory; it needs its link, and its filter of
     /// addresses. The bus lowers its power after this, unless an image of the memory is made for
     /// hibernation. [`Driver::reset`] comes next, or the driver's data is dropped, if anything
     /// happens to it.
@@ -121,7 +120,7 @@ impl<T: WolOps> OptionalOps<T> {
     /// # Safety
     ///
     /// `dev` must be a device of driver `T`.
-    unsafe fn arm_wake_up(dev: &Device, packets: WakePackets, locks: &mut Configuring) {
+    unsafe fn arm_wake_up(dev: &Device, packets: WakePackets, locks: &mut Locks<'static>) {
         // SAFETY: By the safety requirements.
         let inner = unsafe { ops::inner::<T>(dev.as_raw()) };
 

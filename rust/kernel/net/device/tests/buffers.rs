@@ -38,13 +38,13 @@ mod imp {
             page_pool::{
                 ChainFormat,
                 ChainRing,
+                Continuation,
                 Layout,
-                Link,
                 Piece,
                 RxFormat,
                 RxRing, //
             },
-            queue::RingLen, //
+            queue::RingSize, //
         },
         page::PAGE_SIZE,
         prelude::*,
@@ -53,7 +53,7 @@ mod imp {
 
     const DONE: u64 = 1;
 
-    /// The greatest number of buffers that the card has: all descriptors but one.
+    /// The greatest number of buffers that the NIC has: all descriptors but one.
     const BUFFERS: usize = 15;
 
     const fn done(len: u16) -> u64 {
@@ -87,13 +87,13 @@ mod imp {
     const LINKED: u64 = 1 << 0;
 
     impl ChainFormat for Linked {
-        fn link(info: u64, status: u64) -> Link {
+        fn link(info: u64, status: u64) -> Continuation {
             if status & END != 0 {
-                Link::End
+                Continuation::End
             } else if info & LINKED != 0 {
-                Link::At((status >> 4 & 0xffff) as usize)
+                Continuation::At((status >> 4 & 0xffff) as usize)
             } else {
-                Link::Following
+                Continuation::Following
             }
         }
 
@@ -119,18 +119,18 @@ mod imp {
             Ok(match which {
                 None => Self::None,
                 Some(BufferKind::Half) => {
-                    Self::Half(RxRing::new(dev, napi, RingLen::of::<16>(), 16)?)
+                    Self::Half(RxRing::new(dev, napi, RingSize::of::<16>(), 16)?)
                 }
                 Some(BufferKind::Page) => {
-                    Self::Page(RxRing::new(dev, napi, RingLen::of::<16>(), 16)?)
+                    Self::Page(RxRing::new(dev, napi, RingSize::of::<16>(), 16)?)
                 }
                 Some(BufferKind::Chained) => {
-                    Self::Chained(ChainRing::new(dev, napi, RingLen::of::<16>(), 16)?)
+                    Self::Chained(ChainRing::new(dev, napi, RingSize::of::<16>(), 16)?)
                 }
             })
         }
 
-        /// Lets the card begin anew.
+        /// Lets the NIC begin anew.
         pub(in super::super) fn rewind(&mut self, napi: &Napi) -> Result {
             match self {
                 Self::Half(ring) => ring.rewind(napi),
@@ -157,7 +157,7 @@ mod imp {
     /// Receives a full buffer from each of the ring's. `sharing` buffers share a page.
     fn check<F: RxFormat>(ring: &mut RxRing<F>, cx: &Poll<'_>, sharing: usize) -> Result {
         let (len, size) = (F::LAYOUT.len(), F::LAYOUT.size());
-        // A page is given to the card as a whole.
+        // A page is given to the NIC as a whole.
         let count = BUFFERS - BUFFERS % sharing;
         let first = ring.tail() + ring.descriptors() - count;
         let mut addresses = [0; BUFFERS];
@@ -242,47 +242,48 @@ mod imp {
     fn check_chained(ring: &mut ChainRing<Linked>, cx: &Poll<'_>) -> Result {
         const LEN: u16 = 100;
         let first = ring.tail() + 1;
-        let write = |ring: &ChainRing<Linked>, number: usize, link: Link, len, packets: u64| {
-            let at = |number: usize| (first + number) % 16;
-            let (info, status) = match link {
-                Link::End => (0, END),
-                Link::Following => (0, 0),
-                // Numbers of this test, unless they are out of range.
-                Link::At(next @ 0..16) => (LINKED, (at(next) as u64) << 4),
-                Link::At(next) => (LINKED, (next as u64) << 4),
+        let write =
+            |ring: &ChainRing<Linked>, number: usize, link: Continuation, len, packets: u64| {
+                let at = |number: usize| (first + number) % 16;
+                let (info, status) = match link {
+                    Continuation::End => (0, END),
+                    Continuation::Following => (0, 0),
+                    // Numbers of this test, unless they are out of range.
+                    Continuation::At(next @ 0..16) => (LINKED, (at(next) as u64) << 4),
+                    Continuation::At(next) => (LINKED, (next as u64) << 4),
+                };
+                ring.write_back(
+                    cx,
+                    first + number,
+                    [info | packets << 8, status | done(len)],
+                );
             };
-            ring.write_back(
-                cx,
-                first + number,
-                [info | packets << 8, status | done(len)],
-            );
-        };
 
         for number in 0..BUFFERS {
             ring.write_buffer(cx, first + number, number as u8)
                 .ok_or(ENOENT)?;
         }
         // A frame may go on in another poll.
-        write(ring, 0, Link::At(2), LEN, 2);
+        write(ring, 0, Continuation::At(2), LEN, 2);
         expect(ring, cx, &[Expected::Pending])?;
         for (number, link, len, packets) in [
-            (1, Link::At(3), LEN, 1),
-            (2, Link::End, LEN, 1),
-            (3, Link::At(5), LEN, 3),
-            (4, Link::End, LEN, 0),
-            (5, Link::End, LEN, 0),
-            (6, Link::Following, LEN, 0),
+            (1, Continuation::At(3), LEN, 1),
+            (2, Continuation::End, LEN, 1),
+            (3, Continuation::At(5), LEN, 3),
+            (4, Continuation::End, LEN, 0),
+            (5, Continuation::End, LEN, 0),
+            (6, Continuation::Following, LEN, 0),
             // A buffer without data.
-            (7, Link::End, 0, 0),
-            // Itself, one that the card has not got, none, and one of another frame, which may be
+            (7, Continuation::End, 0, 0),
+            // Itself, one that the NIC has not got, none, and one of another frame, which may be
             // the one that is lied about.
-            (8, Link::At(8), LEN, 1),
-            (9, Link::At(15), LEN, 1),
-            (10, Link::At(0xffff), LEN, 1),
-            (11, Link::At(13), LEN, 1),
-            (12, Link::At(13), LEN, 1),
-            (13, Link::End, LEN, 1),
-            (14, Link::Following, LEN, 1),
+            (8, Continuation::At(8), LEN, 1),
+            (9, Continuation::At(15), LEN, 1),
+            (10, Continuation::At(0xffff), LEN, 1),
+            (11, Continuation::At(13), LEN, 1),
+            (12, Continuation::At(13), LEN, 1),
+            (13, Continuation::End, LEN, 1),
+            (14, Continuation::Following, LEN, 1),
         ] {
             write(ring, number, link, len, packets);
         }
@@ -312,7 +313,7 @@ mod imp {
         // It had no other buffer, and goes on with the next one that it gets.
         ring.write_buffer(cx, first + BUFFERS, BUFFERS as u8)
             .ok_or(ENOENT)?;
-        write(ring, BUFFERS, Link::End, LEN, 0);
+        write(ring, BUFFERS, Continuation::End, LEN, 0);
         expect(ring, cx, &[Expected::Whole(&[14, 15], 1)])?;
         if ring.refill(cx)? == 1 {
             Ok(())

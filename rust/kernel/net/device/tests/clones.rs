@@ -60,7 +60,7 @@ fn segment(seq: u32, fill: u8) -> Result<SkBuff> {
     // SAFETY: The packet is new and ours.
     let mut skb = unsafe { UniqueSkBuff::from_new(NonNull::new(skb).ok_or(ENOMEM)?) };
     skb.put(&headers)?;
-    // As if a card had seen to that.
+    // As if a NIC had seen to that.
     skb.set_checksum_verified();
 
     let payload = [fill; PAYLOAD];

@@ -40,7 +40,6 @@ use super::{
             }, //
         },
         ops,
-        CheckUp,
         Driver,
         ExtAck,
         Feature,
@@ -58,6 +57,7 @@ use super::{
         Rtnl,
         RxMode,
         Stats64, //
+        WatchdogAction,
     },
     fixture,
     irq::Irq,
@@ -533,12 +533,12 @@ impl Driver for Dummy {
         stats.rx_packets(data.log.received.load(Relaxed));
     }
 
-    fn check_up<'bound>(data: Pin<&Data<'bound>>, _dev: &Device) -> CheckUp {
-        data.log.check_ups.fetch_add(1, Relaxed);
+    fn watchdog<'bound>(data: Pin<&Data<'bound>>, _dev: &Device) -> WatchdogAction {
+        data.log.watchdog.fetch_add(1, Relaxed);
         if data.log.unwell.xchg(0, Relaxed) != 0 {
-            CheckUp::Restart
+            WatchdogAction::Restart
         } else {
-            CheckUp::Fine
+            WatchdogAction::Continue
         }
     }
 
@@ -724,7 +724,7 @@ impl RxnfcOps for Dummy {
     }
 }
 
-/// The packets by which the card can wake the machine.
+/// The packets by which the NIC can wake the machine.
 const WAKE: [WakePacket; 4] = [
     WakePacket::Unicast,
     WakePacket::Multicast,

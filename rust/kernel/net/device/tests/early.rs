@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Interrupts that come while a card is being started.
+//! Interrupts that come while a NIC is being started.
 
 use super::{
     dummy::{
@@ -75,7 +75,7 @@ mod cases {
     }
 
     #[test]
-    fn none_comes_if_the_card_does_not_start() -> Result {
+    fn none_comes_if_the_nic_does_not_start() -> Result {
         let device = early()?;
 
         device.log.fail.store(Fail::StartLate as u32, Relaxed);

@@ -178,7 +178,7 @@ mod cases {
     }
 
     #[test]
-    fn joined_packets_need_verified_checksums() {
+    fn lro_needs_verified_checksums() {
         let checksum = Features::NONE.with(Feature::RxChecksum);
         let both = checksum.with(Feature::Lro);
 

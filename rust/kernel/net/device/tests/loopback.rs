@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of the test in loopback, with a card that can have faults.
+//! Tests of the test in loopback, with a NIC that can have faults.
 
 use super::{
     super::{
@@ -65,7 +65,7 @@ const FAILED: u32 = bindings::ethtool_test_flags_ETH_TEST_FL_FAILED;
 
 const QUEUES: u16 = 2;
 
-/// The faults of a card, which concern a frame of its last queue.
+/// The faults of a NIC, which concern a frame of its last queue.
 const LOSES: u32 = 1;
 const DAMAGES: u32 = 2;
 const DUPLICATES: u32 = 3;
@@ -76,7 +76,7 @@ const CANNOT_LOOP: u32 = 6;
 /// The length of that frame.
 const UNLUCKY: u32 = 513;
 
-/// A bus device of a card that accesses no memory.
+/// A bus device of a NIC that accesses no memory.
 pub(super) struct Bus;
 
 static BUS: Bus = Bus;
@@ -94,9 +94,9 @@ unsafe impl Parent for Bus {
     }
 }
 
-/// The card, and what has become of it.
+/// The NIC, and what has become of it.
 #[pin_data]
-pub(super) struct Card {
+pub(super) struct Nic {
     fault: Atomic<u32>,
     loops: Atomic<u32>,
     /// How often it was switched on, and off.
@@ -111,7 +111,7 @@ pub(super) struct Card {
     looped: SpinLock<[KVec<UniqueSkBuff>; QUEUES as usize]>,
 }
 
-impl Card {
+impl Nic {
     fn new() -> Result<Arc<Self>> {
         let receivers = [Scheduler::new()?, Scheduler::new()?];
 
@@ -186,64 +186,64 @@ pub(super) struct Looping;
 #[vtable]
 impl Driver for Looping {
     type Bus = Bus;
-    type Setup = Arc<Card>;
-    type Data<'bound> = Arc<Card>;
+    type Setup = Arc<Nic>;
+    type Data<'bound> = Arc<Nic>;
     type Poller<'bound> = usize;
     type Tx<'bound> = usize;
     type Doorbell = Immediate;
 
     fn probe<'bound>(
         _bus: &'bound Bus,
-        card: Arc<Card>,
-    ) -> Result<(Info, impl PinInit<Arc<Card>, Error>)> {
+        nic: Arc<Nic>,
+    ) -> Result<(Info, impl PinInit<Arc<Nic>, Error>)> {
         let info = Info {
             queues: QUEUES,
             max_mtu: 9000,
             ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 4]))
         };
-        Ok((info, Ok(card)))
+        Ok((info, Ok(nic)))
     }
 
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
-        let card = cx.data().get_ref();
+        let nic = cx.data().get_ref();
 
-        for (index, receiver) in card.receivers.iter().enumerate() {
+        for (index, receiver) in nic.receivers.iter().enumerate() {
             cx.add_virtual_queue_vector(|napi| napi.bind(receiver).map(|()| (index, index)))?;
         }
         Ok(())
     }
 
-    fn start<'bound>(_card: Pin<&Arc<Card>>, dev: &Device, _: &mut Locks<'bound>) -> Result {
+    fn start<'bound>(_nic: Pin<&Arc<Nic>>, dev: &Device, _: &mut Locks<'bound>) -> Result {
         dev.carrier_on();
         Ok(())
     }
 
-    fn quiesce<'bound>(_card: Pin<&Arc<Card>>, _: &Device, _: &mut Locks<'bound>) -> Result {
+    fn quiesce<'bound>(_nic: Pin<&Arc<Nic>>, _: &Device, _: &mut Locks<'bound>) -> Result {
         Ok(())
     }
 
-    fn reset<'bound>(card: Pin<&Arc<Card>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
-        card.resets.fetch_add(1, Relaxed);
+    fn reset<'bound>(nic: Pin<&Arc<Nic>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
+        nic.resets.fetch_add(1, Relaxed);
         Ok(())
     }
 
-    fn poll<'bound>(card: Pin<&Arc<Card>>, queue: &mut usize, cx: &Poll<'_>) -> Polled {
+    fn poll<'bound>(nic: Pin<&Arc<Nic>>, queue: &mut usize, cx: &Poll<'_>) -> Polled {
         if cx.is_netpoll() {
             return Polled::Idle { received: 0 };
         }
-        let frames = mem::take(&mut card.looped.lock()[*queue]);
+        let frames = mem::take(&mut nic.looped.lock()[*queue]);
 
         for skb in frames {
-            card.came.fetch_add(1, Relaxed);
+            nic.came.fetch_add(1, Relaxed);
             cx.receive(skb);
         }
         Polled::Idle { received: 0 }
     }
 
-    fn rearm<'bound>(_card: Pin<&Arc<Card>>, _vector: u16) {}
+    fn rearm<'bound>(_nic: Pin<&Arc<Nic>>, _vector: u16) {}
 
     fn start_xmit<'bound, 'call>(
-        card: Pin<&Arc<Card>>,
+        nic: Pin<&Arc<Nic>>,
         queue: &mut usize,
         _tx: &TxQueue<'_>,
         skb: TxSkBuff<'call>,
@@ -251,13 +251,13 @@ impl Driver for Looping {
     ) -> Xmit<'call> {
         let skb = SkBuff::from(skb);
 
-        if card.loops.load(Relaxed) == 0 {
-            card.left.fetch_add(1, Relaxed);
+        if nic.loops.load(Relaxed) == 0 {
+            nic.left.fetch_add(1, Relaxed);
             skb.consume();
         } else if let Ok(skb) = skb.into_unique(GFP_ATOMIC) {
-            let _ = card.send_back(*queue, skb);
+            let _ = nic.send_back(*queue, skb);
             // It may go to any queue.
-            card.receivers[*queue].schedule();
+            nic.receivers[*queue].schedule();
         }
         Xmit::Taken
     }
@@ -283,28 +283,28 @@ fn offer(dev: &Device) -> Result {
 
 impl SelfTestOps for Looping {
     const SELF_TESTS: &'static [SelfTest<Self>] =
-        &[SelfTest::loopback("Loopback", |card, dev, on, _locks| {
+        &[SelfTest::loopback("Loopback", |nic, dev, on, _locks| {
             // It has queues only while it loops.
-            assert_eq!(card.receivers[0].schedule(), on);
+            assert_eq!(nic.receivers[0].schedule(), on);
             assert!(on || !dev.is_carrier_ok());
             // Not to leave, nor to come back.
             if on && dev.is_running() {
                 offer(dev)?;
             }
-            card.switch(on)
+            nic.switch(on)
         })];
 }
 
 /// A registered device of the driver.
 struct Looped {
     registration: Registration<Looping>,
-    card: Arc<Card>,
+    nic: Arc<Nic>,
 }
 
 impl Looped {
     fn new() -> Result<Self> {
-        let card = Card::new()?;
-        let (info, data) = Looping::probe(&BUS, card.clone())?;
+        let nic = Nic::new()?;
+        let (info, data) = Looping::probe(&BUS, nic.clone())?;
         let mut registration = Registration::<Looping>::new(&BUS, &info, data)?;
 
         // IPv6 would send packets of its own.
@@ -312,7 +312,7 @@ impl Looped {
         // SAFETY: The device is valid, and not registered yet.
         unsafe { bindings::netdev_add_priv_flags(registration.0.as_raw(), no_addrconf) };
         registration.register(&info)?;
-        Ok(Self { registration, card })
+        Ok(Self { registration, nic })
     }
 
     fn with_rtnl<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
@@ -395,34 +395,34 @@ mod cases {
     #[test]
     fn frames_come_back() -> Result {
         let device = Looped::new()?;
-        let card = &device.card;
+        let nic = &device.nic;
 
         device.up()?;
         assert_eq!(device.test(), 0);
-        assert_eq!(card.switched(), (1, 1));
-        assert_eq!(card.came.load(Relaxed), ALL);
-        assert_eq!(card.left.load(Relaxed), 0);
+        assert_eq!(nic.switched(), (1, 1));
+        assert_eq!(nic.came.load(Relaxed), ALL);
+        assert_eq!(nic.left.load(Relaxed), 0);
         // It was restarted, not reset.
-        assert_eq!(card.resets.load(Relaxed), 0);
+        assert_eq!(nic.resets.load(Relaxed), 0);
         assert!(device.is_up() && device.is_active());
 
         device.set_mtu(9000)?;
         assert_eq!(device.test(), 0);
         device.set_mtu(68)?;
         assert_eq!(device.test(), 0);
-        assert_eq!(card.came.load(Relaxed), 3 * ALL);
+        assert_eq!(nic.came.load(Relaxed), 3 * ALL);
         Ok(())
     }
 
     #[test]
     fn a_device_that_is_down_stays_down() -> Result {
         let device = Looped::new()?;
-        let card = &device.card;
+        let nic = &device.nic;
 
         assert_eq!(device.test(), 0);
-        assert_eq!(card.switched(), (1, 1));
-        assert_eq!(card.came.load(Relaxed), ALL);
-        assert_eq!(card.resets.load(Relaxed), 1);
+        assert_eq!(nic.switched(), (1, 1));
+        assert_eq!(nic.came.load(Relaxed), ALL);
+        assert_eq!(nic.resets.load(Relaxed), 1);
         assert!(!device.is_up());
         assert!(!device.registration.inner().dev().is_carrier_ok());
         device.up()
@@ -448,7 +448,7 @@ mod cases {
     #[test]
     fn the_code_tells_the_fault() -> Result {
         let device = Looped::new()?;
-        let card = &device.card;
+        let nic = &device.nic;
 
         device.up()?;
         for (fault, code) in [
@@ -460,12 +460,12 @@ mod cases {
             (CANNOT_LOOP, ETIMEDOUT.to_errno().unsigned_abs().into()),
             (0, 0),
         ] {
-            card.fault.store(fault, Relaxed);
+            nic.fault.store(fault, Relaxed);
             assert_eq!(device.test(), code);
             assert!(device.is_up() && device.is_active());
-            assert_eq!(card.loops.load(Relaxed), 0);
+            assert_eq!(nic.loops.load(Relaxed), 0);
         }
-        assert_eq!(card.switched(), (7, 7));
+        assert_eq!(nic.switched(), (7, 7));
         Ok(())
     }
 }

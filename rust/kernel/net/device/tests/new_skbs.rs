@@ -337,7 +337,7 @@ mod cases {
     }
 
     #[test]
-    fn results_of_the_card() -> Result {
+    fn results_of_the_nic() -> Result {
         let frame = |flags| Frame { flags, ..PLAIN };
         let frames = [
             frame(bindings::NAPI_BUILD_CSUM_VERIFIED),

@@ -15,8 +15,8 @@ use super::{
         },
         ops,
         registration::Registration,
-        CardStopped,
         Device,
+        DmaStopped,
         Driver,
         Feature,
         Features,
@@ -35,7 +35,7 @@ use super::{
         QueueStatsOps,
         RingRange,
         Rtnl,
-        RxMaking,
+        RxQueueAlloc,
         RxQueueStats,
         TxQueueStats, //
     },
@@ -61,7 +61,7 @@ use crate::{
             Polled, //
         },
         queue::{
-            RingLen,
+            RingSize,
             TxQueue,
             Xmit, //
         },
@@ -93,9 +93,9 @@ pub(super) const FEATURE: Features = Features::NONE.with(Feature::RxHash);
 
 /// The lengths that rings can have, if there were any.
 const RINGS: RingRange = RingRange {
-    least: RingLen::of::<16>(),
-    most: RingLen::of::<128>(),
-    at_first: RingLen::of::<32>(),
+    min: RingSize::of::<16>(),
+    max: RingSize::of::<128>(),
+    default: RingSize::of::<32>(),
 };
 
 /// An object that belongs to a vector, and not to its receive queue.
@@ -348,9 +348,9 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
 
         plan.note_locks(cx.device());
         plan.step(Step::Open);
-        let lens = cx.ring_lens();
-        plan.lens[0].store(lens.rx.get() as u32, Relaxed);
-        plan.lens[1].store(lens.tx.get() as u32, Relaxed);
+        let sizes = cx.ring_sizes();
+        plan.lens[0].store(sizes.rx.get() as u32, Relaxed);
+        plan.lens[1].store(sizes.tx.get() as u32, Relaxed);
         *data.opened.get_mut(cx.ops_lock()) += 1;
         if cx.is_up() {
             let (dev, features) = (cx.device(), cx.features());
@@ -461,7 +461,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         Polled::Idle { received: 0 }
     }
 
-    fn closed<'bound>(data: Pin<&Data<'bound>>, _poller: Poller, _card: &CardStopped<'_>) {
+    fn closed<'bound>(data: Pin<&Data<'bound>>, _poller: Poller, _stopped: &DmaStopped<'_>) {
         data.plan.closed.fetch_add(1, Relaxed);
     }
 
@@ -514,7 +514,7 @@ impl<const OPS_LOCK: bool> QueueMgmtOps for Plain<OPS_LOCK> {
         &mut poller.ring
     }
 
-    fn make_rx<'bound>(cx: &mut RxMaking<'_, 'bound, Self>) -> Result<super::buffers::Rings> {
+    fn alloc_rx<'bound>(cx: &mut RxQueueAlloc<'_, 'bound, Self>) -> Result<super::buffers::Rings> {
         let data = cx.data().get_ref();
 
         data.plan.step(Step::MakeRx);

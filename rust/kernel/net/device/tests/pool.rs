@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A receive ring without a card, and a packet of it that is kept beyond the queue vector.
+//! A receive ring without a NIC, and a packet of it that is kept beyond the queue vector.
 
 #[cfg(CONFIG_PAGE_POOL)]
 mod imp {
@@ -20,7 +20,7 @@ mod imp {
                 RxFormat,
                 RxRing, //
             },
-            queue::RingLen,
+            queue::RingSize,
             skbuff::UniqueSkBuff, //
         },
         new_spinlock,
@@ -29,7 +29,7 @@ mod imp {
     };
     use core::ptr::NonNull;
 
-    /// Descriptors of the modelled card.
+    /// Descriptors of the modelled NIC.
     struct Format;
 
     impl RxFormat for Format {
@@ -78,7 +78,7 @@ mod imp {
 
         /// Makes a ring for `napi`.
         pub(in super::super) fn make(&self, dev: &Device<Bound>, napi: &Napi) -> Result {
-            let ring = Ring::new(dev, napi, RingLen::of::<16>(), 16)?;
+            let ring = Ring::new(dev, napi, RingSize::of::<16>(), 16)?;
 
             assert_eq!((ring.in_use(), ring.missing(), ring.tail()), (15, 0, 15));
             assert!(ring.dma_address(napi)? != 0);
@@ -86,7 +86,7 @@ mod imp {
             Ok(())
         }
 
-        /// Whether the ring can be told to a card as one of `napi`; [`None`] if there is none.
+        /// Whether the ring can be told to a NIC as one of `napi`; [`None`] if there is none.
         pub(in super::super) fn has_address(&self, napi: &Napi) -> Option<bool> {
             let ring = self.ring.lock();
 
@@ -115,12 +115,12 @@ mod imp {
             Some(usable)
         }
 
-        /// Receives a packet, and what no card may send.
+        /// Receives a packet, and what no NIC may send.
         pub(in super::super) fn receive(&self, cx: &Poll<'_>) -> Result {
             let mut ring = self.ring.try_lock().ok_or(EBUSY)?;
             let ring = (*ring).as_mut().ok_or(ENOENT)?;
 
-            // There is no buffer before the notice.
+            // There is no buffer before the write-back.
             assert!(ring.poll(cx)?.next().is_none());
 
             ring.write_back(cx, 0, [7, done(60)]);
@@ -135,7 +135,7 @@ mod imp {
             let skb = good.buffer.ok_or(EMSGSIZE)?.into_skb().ok_or(ENOMEM)?;
             *self.packet.try_lock().ok_or(EBUSY)? = Some(Packet { skb, pool });
 
-            // None of its own buffers, no matter which length a card reports.
+            // None of its own buffers, no matter which length a NIC reports.
             assert!(polling.next().is_some_and(|bad| bad.buffer.is_none()));
             assert!(polling.next().is_some_and(|bad| bad.buffer.is_none()));
             assert!(polling.next().is_none());
@@ -144,7 +144,7 @@ mod imp {
             assert_eq!((ring.in_use(), ring.missing()), (12, 3));
             assert_eq!(ring.refill(cx)?, 3);
             assert_eq!((ring.in_use(), ring.missing(), ring.tail()), (15, 0, 2));
-            // A descriptor that was given to the card again does not look done.
+            // A descriptor that was given to the NIC again does not look done.
             ring.write_back(cx, 3, [0, done(60)]);
             while ring.in_use() > 2 {
                 let index = 15 - ring.in_use() + 3;
@@ -153,7 +153,7 @@ mod imp {
             }
             assert!(ring.poll(cx)?.next().is_none());
 
-            // Nor does one count that the card has not got.
+            // Nor does one count that the NIC has not got.
             for index in 0..=2 {
                 ring.write_back(cx, index, [0, done(60)]);
             }

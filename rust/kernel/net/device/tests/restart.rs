@@ -86,7 +86,7 @@ mod cases {
     }
 
     #[test]
-    fn what_a_card_may_still_use_is_kept() -> Result {
+    fn what_a_nic_may_still_use_is_kept() -> Result {
         let device = Fixture::new(1)?;
         let log = &device.log;
 
@@ -100,7 +100,7 @@ mod cases {
         device.down();
         assert!(log.take(&[Event::Quiesce]));
 
-        // Nor is the card used before it was reset.
+        // Nor is the NIC used before it was reset.
         log.fail.store(Fail::No as u32, Relaxed);
         assert_eq!(device.up(), Err(EIO));
         assert!(log.take(&[]));
@@ -108,7 +108,7 @@ mod cases {
     }
 
     #[test]
-    fn a_card_that_does_not_stop_is_not_restarted() -> Result {
+    fn a_nic_that_does_not_stop_is_not_restarted() -> Result {
         let device = Fixture::new(1)?;
 
         device.up()?;
@@ -140,14 +140,14 @@ mod cases {
         assert_eq!(log.count(Event::Quiesce), 1);
 
         // They go on after the restart, and one that finds nothing does nothing.
-        let seen = log.check_ups.load(Relaxed);
-        wait(&|| log.check_ups.load(Relaxed) > seen);
+        let seen = log.watchdog.load(Relaxed);
+        wait(&|| log.watchdog.load(Relaxed) > seen);
         assert_eq!(log.count(Event::Quiesce), 1);
 
         device.down();
-        let seen = log.check_ups.load(Relaxed);
+        let seen = log.watchdog.load(Relaxed);
         fsleep(Delta::from_millis(1_200));
-        assert_eq!(log.check_ups.load(Relaxed), seen);
+        assert_eq!(log.watchdog.load(Relaxed), seen);
         Ok(())
     }
 
@@ -158,11 +158,11 @@ mod cases {
 
         device.up()?;
         let rtnl = crate::net::device::Rtnl::lock();
-        let before = log.check_ups.load(Relaxed);
+        let before = log.watchdog.load(Relaxed);
         log.unwell.store(1, Relaxed);
         // The restart waits for us meanwhile.
         fsleep(Delta::from_millis(2_500));
-        assert_eq!(log.check_ups.load(Relaxed) - before, 1);
+        assert_eq!(log.watchdog.load(Relaxed) - before, 1);
         drop(rtnl);
         Ok(())
     }

@@ -35,7 +35,7 @@ fn set<const OPS_LOCK: bool>(
         // SAFETY: The message ends with a zero, and is in `extack` or static.
         unsafe { CStr::from_char_ptr(extack._msg) }.to_bytes()
     };
-    (result, reason.ends_with(b"ring has 16 to 128 descriptors"))
+    (result, reason.ends_with(b"ring size must be 16 to 128"))
 }
 
 /// Fails if two values differ. Outside of a case, an assertion would stop the kernel.
@@ -140,7 +140,7 @@ mod cases {
     }
 
     #[test]
-    fn a_card_that_does_not_start_gets_its_old_rings() -> Result {
+    fn a_nic_that_does_not_start_gets_its_old_rings() -> Result {
         let device = PlainDevice::<false>::new(Plan::new(1))?;
         let plan = &device.plan;
 

@@ -10,16 +10,16 @@ use super::{
             RxfhFields,
             RxfhOps, //
         },
-        ops_lock::Configuring,
+        ops_lock::Locks,
         registration::Registration,
         Device,
         ExtAck,
         Info,
         OpsLocked, //
     },
-    cards::{
+    nics::{
         self,
-        Card,
+        Nic,
         Plan, //
     }, //
 };
@@ -31,7 +31,7 @@ use crate::{
     sync::Arc, //
 };
 
-impl RxfhOps for Card {
+impl RxfhOps for Nic {
     const RXFH_INDIR_SIZE: usize = 2;
     const RXFH_KEY_SIZE: usize = 0;
 
@@ -74,18 +74,18 @@ impl RxfhOps for Card {
 }
 
 /// A device with so many queues of each kind.
-fn device(queues: u16) -> Result<Registration<Card>> {
+fn device(queues: u16) -> Result<Registration<Nic>> {
     let info = Info {
         queues,
-        ..cards::info()
+        ..nics::info()
     };
 
-    cards::register(&cards::plan(info)?)
+    nics::register(&nics::plan(info)?)
 }
 
 /// Runs `f` with the operations of a device, and RTNL held.
 fn locked<R>(
-    device: &Registration<Card>,
+    device: &Registration<Nic>,
     f: impl FnOnce(&bindings::ethtool_ops, *mut bindings::net_device) -> R,
 ) -> R {
     let dev = device.0.as_raw();
@@ -100,7 +100,7 @@ fn locked<R>(
 }
 
 /// The number by which the core divides.
-fn count(device: &Registration<Card>) -> Option<u32> {
+fn count(device: &Registration<Nic>) -> Option<u32> {
     locked(device, |ops, dev| {
         let get = ops.get_rx_ring_count?;
         // SAFETY: The device is registered, and RTNL is held.
@@ -108,7 +108,7 @@ fn count(device: &Registration<Card>) -> Option<u32> {
     })
 }
 
-fn set_table(device: &Registration<Card>, mut table: [u32; 2]) -> Result {
+fn set_table(device: &Registration<Nic>, mut table: [u32; 2]) -> Result {
     let mut param = bindings::ethtool_rxfh_param {
         indir: table.as_mut_ptr(),
         ..Default::default()
@@ -135,7 +135,7 @@ mod cases {
         set_table(&device, [0, 1])?;
         assert_eq!(set_table(&device, [0, 2]), Err(EINVAL));
 
-        Configuring::with(inner.dev(), |locks| inner.set_channels(1, locks))?;
+        Locks::with(inner.dev(), |locks| inner.set_channels(1, locks))?;
         assert_eq!(count(&device), Some(1));
         set_table(&device, [0, 0])?;
         assert_eq!(set_table(&device, [0, 1]), Err(EINVAL));

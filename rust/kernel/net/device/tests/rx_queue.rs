@@ -4,7 +4,7 @@
 
 use super::{
     super::{
-        ops_lock::Configuring,
+        ops_lock::Locks,
         restart_rx_queue, //
     },
     buffers::BufferKind,
@@ -34,7 +34,7 @@ use crate::{
 /// The steps of a restart that works.
 const WORKS: [Step; 3] = [Step::MakeRx, Step::StopRx, Step::StartRx];
 
-/// The steps of a restart with new memory that the card does not take.
+/// The steps of a restart with new memory that the NIC does not take.
 const OLD_AGAIN: [Step; 5] = [
     Step::MakeRx,
     Step::StopRx,
@@ -110,13 +110,13 @@ mod cases {
         let device = device(None)?;
         let inner = device.registration.as_ref().ok_or(ENODEV)?.inner();
 
-        let (made, attached) = Configuring::with(inner.dev(), |locks| {
+        let (made, attached) = Locks::with(inner.dev(), |locks| {
             let vector = inner.rx_vector(1, locks.ops()).ok_or(ENODEV)?;
             // SAFETY: It exists while the device is up, which does not change with the locks held.
             let napi = unsafe { vector.as_ref() }.napi();
             let attach = || napi.attach(Arc::new(OfVector, GFP_KERNEL)?);
 
-            Ok::<_, Error>((napi.make_rx(attach).map(|_| ()), attach()))
+            Ok::<_, Error>((napi.alloc_rx(attach).map(|_| ()), attach()))
         })?;
         assert_eq!((made, attached), (Err(EINVAL), Ok(())));
 
@@ -187,7 +187,7 @@ mod cases {
     }
 
     #[test]
-    fn memory_that_the_card_may_know_of_is_not_replaced() -> Result {
+    fn memory_that_the_nic_may_know_of_is_not_replaced() -> Result {
         let device = device(Some(BufferKind::Page))?;
 
         // It neither starts with the new memory, nor stops after that.
@@ -206,7 +206,7 @@ mod cases {
         let [make, stop, start, stop_again, _] = OLD_AGAIN;
         let steps = Steps::from([make, stop, start, stop_again]).and(WHOLE);
         assert_eq!(first.and(device.plan.steps()), steps);
-        // The card may have the new memory: the driver does not tell it of buffers in the old one.
+        // The NIC may have the new memory: the driver does not tell it of buffers in the old one.
         assert_eq!(device.plan.polls()[1], 0);
         assert!(receives(&device));
         Ok(())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of the tests that a card makes of itself.
+//! Tests of self-tests.
 
 use super::plain::{
     PlainDevice,
@@ -89,7 +89,7 @@ mod cases {
     }
 
     #[test]
-    fn offline_tests_have_the_card_for_themselves() -> Result {
+    fn offline_tests_have_the_nic_for_themselves() -> Result {
         let device = PlainDevice::<false>::new(Plan::new(2))?;
         let plan = &device.plan;
 
@@ -114,7 +114,7 @@ mod cases {
     }
 
     #[test]
-    fn a_card_that_is_down_is_reset() -> Result {
+    fn a_nic_that_is_down_is_reset() -> Result {
         let device = PlainDevice::<false>::new(Plan::new(1))?;
         let plan = &device.plan;
 

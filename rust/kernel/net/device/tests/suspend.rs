@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of a device whose card is away for a while.
+//! Tests of a device whose NIC is away for a while.
 
 use super::{
     dummy::{
@@ -57,7 +57,7 @@ mod cases {
     }
 
     #[test]
-    fn a_card_out_of_reach_is_left_alone() -> Result {
+    fn a_nic_out_of_reach_is_left_alone() -> Result {
         let device = Fixture::new(1)?;
         let log = &device.log;
 
@@ -65,7 +65,7 @@ mod cases {
         assert_eq!(device.transmit()?, 0);
         assert!(log.take(&[Event::Open, Event::Start, Event::Xmit]));
 
-        // The parent cannot keep a card from its memory, so it is not freed.
+        // The parent cannot keep a NIC from its memory, so it is not freed.
         device.suspend(Suspension::Failure)?;
         assert!(log.take(&[]));
 
@@ -83,7 +83,7 @@ mod cases {
     }
 
     #[test]
-    fn no_callback_reaches_the_card() -> Result {
+    fn no_callback_reaches_the_nic() -> Result {
         let device = Fixture::new(2)?;
         let log = &device.log;
 
@@ -172,7 +172,7 @@ mod cases {
     }
 
     #[test]
-    fn a_reset_mends_a_card_that_did_not_stop() -> Result {
+    fn a_reset_mends_a_nic_that_did_not_stop() -> Result {
         let device = Fixture::new(1)?;
         let log = &device.log;
 

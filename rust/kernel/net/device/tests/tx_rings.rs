@@ -4,8 +4,8 @@
 
 use super::{
     super::{
-        CardStopped,
         Device, //
+        DmaStopped,
     },
     dummy::Fail,
     fixture::{
@@ -34,7 +34,7 @@ use crate::{
             TxProducer, //
         },
         napi::Napi,
-        queue::RingLen,
+        queue::RingSize,
         skbuff::SkBuff, //
     },
     new_spinlock,
@@ -50,7 +50,7 @@ const LIMITS: Limits = Limits {
     descriptors: 8,
 };
 
-const LEN: RingLen = RingLen::of::<16>();
+const LEN: RingSize = RingSize::of::<16>();
 
 /// Drop both ends of a ring at once.
 pub(super) const DROP: u32 = 1;
@@ -108,7 +108,7 @@ pub(super) fn references(dev: &device::Device) -> i32 {
 mod cases {
     use super::*;
 
-    /// The number of rings whose memory exists when the card is stopped, if both ends of each were
+    /// The number of rings whose memory exists when the NIC is stopped, if both ends of each were
     /// dropped before.
     fn kept(device: &Fixture, round: impl Fn() -> Result) -> Result<i32> {
         let log = &device.log;
@@ -146,7 +146,7 @@ mod cases {
     }
 
     #[test]
-    fn memory_of_a_vector_that_fails_stays_until_the_card_is_quiet() -> Result {
+    fn memory_of_a_vector_that_fails_stays_until_the_nic_is_quiet() -> Result {
         let device = Fixture::new(2)?;
 
         device.allow_dma()?;
@@ -161,7 +161,7 @@ mod cases {
         Ok(())
     }
 
-    /// The driver may have told the card of memory that it has kept, and that no vector owns.
+    /// The driver may have told the NIC of memory that it has kept, and that no vector owns.
     #[test]
     fn memory_with_a_handle_outlives_its_vector() -> Result {
         let device = Fixture::new(1)?;
@@ -179,7 +179,7 @@ mod cases {
         device.up()?;
         let made = stopped();
 
-        // The last handle goes in a softirq, while the card is not quiet.
+        // The last handle goes in a softirq, while the NIC is not quiet.
         log.tx_ring.store(0, Relaxed);
         device.up()?;
         log.drop_tx_ring.store(1, Relaxed);
@@ -240,7 +240,7 @@ mod cases {
     }
 
     #[test]
-    fn packets_stay_until_the_card_is_quiet() -> Result {
+    fn packets_stay_until_the_nic_is_quiet() -> Result {
         let device = Fixture::new(1)?;
 
         device.allow_dma()?;
@@ -255,7 +255,7 @@ mod cases {
     }
 
     #[test]
-    fn only_the_own_card_proves_that_it_has_stopped() -> Result {
+    fn only_the_own_device_proves_that_dma_has_stopped() -> Result {
         let device = Fixture::new(1)?;
         let stopped = PlainDevice::<false>::new(Plan::new(1))?;
 
@@ -263,8 +263,8 @@ mod cases {
         device.up()?;
         let (consumer, skb) = send(&device)?;
         // SAFETY: The device is registered, and was never up.
-        let card = unsafe { CardStopped::new(Device::from_raw(stopped.dev())) };
-        let finished = consumer.finish(&card, |_| true);
+        let other = unsafe { DmaStopped::new(Device::from_raw(stopped.dev())) };
+        let finished = consumer.finish(&other, |_| true);
         let is_kept = skb.is_shared();
         drop(device);
         assert_eq!((finished, is_kept), (Finished::default(), true));

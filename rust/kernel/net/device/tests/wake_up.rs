@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of cards that wake the machine.
+//! Tests of NICs that wake the machine.
 
 use super::{
     dummy::{
@@ -39,7 +39,7 @@ fn device() -> Result<Fixture> {
     Ok(device)
 }
 
-/// The packets that the card knows, and those that users have chosen.
+/// The packets that the NIC knows, and those that users have chosen.
 fn get(device: &Fixture) -> Result<(u32, u32)> {
     let mut info = bindings::ethtool_wolinfo::default();
 
@@ -113,7 +113,7 @@ mod cases {
     }
 
     #[test]
-    fn the_card_is_armed_before_it_sleeps() -> Result {
+    fn the_nic_is_armed_before_it_sleeps() -> Result {
         let device = device()?;
         let (bus, log) = (&device.bus, device.log);
 
@@ -186,7 +186,7 @@ mod cases {
     }
 
     #[test]
-    fn not_a_card_that_does_not_stop() -> Result {
+    fn not_a_nic_that_does_not_stop() -> Result {
         let device = device()?;
         let log = device.log;
 

@@ -148,7 +148,7 @@ mod cases {
         FAKE.go()
     }
 
-    /// Virtual devices have no card in common, which would be kept from accessing memory.
+    /// Virtual devices have no NIC in common, which would be kept from accessing memory.
     #[test]
     fn one_that_does_not_stop_concerns_no_other() -> Result {
         let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
@@ -178,7 +178,7 @@ mod cases {
         FAKE.go()
     }
 
-    /// A scheduler is nothing that a card accesses: it can be bound again, although the rest of the
+    /// A scheduler is nothing that a NIC accesses: it can be bound again, although the rest of the
     /// vector is kept from being freed.
     #[test]
     fn a_scheduler_goes_on_to_the_next_vector() -> Result {
@@ -195,7 +195,7 @@ mod cases {
 
         device.up()?;
         assert!(scheduler.schedule());
-        // The parent cannot keep its card from memory.
+        // The parent cannot keep its NIC from memory.
         device.suspend(Suspension::Failure)?;
         assert!(!scheduler.schedule());
         device.resume()?;

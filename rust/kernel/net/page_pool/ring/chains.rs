@@ -2,11 +2,10 @@
 
 //! Frames whose buffers are not next to each other.
 //!
-//! A card that joins packets of a connection to a larger one (receive side coalescing, LRO) fills
-//! the buffers of several such frames at a time, so that they take turns in the ring. Each of its
-//! descriptors says with which one its frame goes on.
+//! A NIC with LRO (receive side coalescing) fills the buffers of several frames at a time, so that
+//! they take turns in the ring. Each of its descriptors says with which one its frame goes on.
 //!
-//! Such a card writes the headers when the frame ends: a buffer whose descriptor is done is not the
+//! Such a NIC writes the headers when the frame ends: a buffer whose descriptor is done is not the
 //! CPU's before that. So the buffers of a frame stay together, where no driver gets at them, in
 //! memory that belongs to the NAPI instance. They become an SKB when the frame has ended.
 
@@ -33,7 +32,7 @@ use crate::{
             Poll, //
         },
         queue::{
-            RingLen,
+            RingSize,
             RingSlots, //
         },
         skbuff::UniqueSkBuff, //
@@ -51,14 +50,14 @@ use core::{
 const CHAINS: usize = 40;
 
 /// The most buffers of a frame: the linear part of an SKB, and its fragments, of which there may be
-/// more in kernels for other needs. No card of this kind has frames of more.
+/// more in kernels for other needs. No NIC of this kind has frames of more.
 const BUFFERS: usize = 1 + 17;
 
 const _: () = assert!(BUFFERS <= 1 + bindings::MAX_SKB_FRAGS as usize);
 
 /// How a frame goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum Continuation {
     /// It ends with this descriptor.
     End,
     /// With the next descriptor of the ring.
@@ -67,27 +66,27 @@ pub enum Link {
     At(usize),
 }
 
-/// The report of a card on frames whose buffers are not next to each other.
+/// The report of a NIC on frames whose buffers are not next to each other.
 pub trait ChainFormat: RxFormat {
     /// How the frame of a descriptor goes on.
-    fn link(info: u64, status: u64) -> Link;
+    fn link(info: u64, status: u64) -> Continuation;
 
-    /// The number of packets that begin in the buffer of a descriptor, if they were joined.
+    /// The number of packets that begin in the buffer of a descriptor, if LRO has aggregated them.
     fn packets(info: u64) -> u32;
 }
 
 /// A frame that goes on in the descriptor `next`.
-struct Chain {
+struct PartialFrame {
     next: usize,
     packets: u32,
     len: usize,
     /// The first `len` of them.
     buffers: [Option<(DeviceBuffer, u16)>; BUFFERS],
-    /// There were more than an SKB has room for, or the card has lied about it or another one.
+    /// There were more than an SKB has room for, or the NIC has lied about it or another one.
     is_lost: bool,
 }
 
-impl Chain {
+impl PartialFrame {
     const fn new() -> Self {
         Self {
             next: 0,
@@ -112,9 +111,9 @@ impl Chain {
 
 /// The frames that have not ended, which the NAPI instance owns. Only the [`ChainRing`] that was
 /// made with it uses it, as long as the instance exists.
-type Table = Places<Chain>;
+type PartialFrames = Places<PartialFrame>;
 
-impl Attached for Table {
+impl Attached for PartialFrames {
     fn is_of_rx_queue(&self) -> bool {
         true
     }
@@ -124,12 +123,12 @@ impl Attached for Table {
 ///
 /// # Invariants
 ///
-/// `chains` points to the [`CHAINS`] elements of a [`Table`] that belongs to the NAPI instance of
-/// `ring`, which keeps it as long as it keeps the memory of `ring`. No other handle uses it. Its
-/// buffers are from the pool of `ring`. `pending` of them are some.
+/// `chains` points to the [`CHAINS`] elements of a [`PartialFrames`] that belongs to the NAPI
+/// instance of `ring`, which keeps it as long as it keeps the memory of `ring`. No other handle
+/// uses it. Its buffers are from the pool of `ring`. `pending` of them are some.
 pub struct ChainRing<F: ChainFormat> {
     ring: RxRing<F>,
-    chains: NonNull<Option<Chain>>,
+    chains: NonNull<Option<PartialFrame>>,
     pending: usize,
 }
 
@@ -150,10 +149,10 @@ impl<F: ChainFormat> ChainRing<F> {
     pub fn new(
         dev: &device::Device<Bound>,
         napi: &Napi,
-        len: RingLen,
+        len: RingSize,
         buffers: u32,
     ) -> Result<Self> {
-        let table = Table::new(CHAINS)?;
+        let table = PartialFrames::new(CHAINS)?;
         let chains = table.first()?;
 
         // Before the pool: objects are dropped in this order.
@@ -200,7 +199,7 @@ impl<F: ChainFormat> ChainRing<F> {
         self.ring.refill(cx)
     }
 
-    /// Starts to take what the card has received.
+    /// Starts to take what the NIC has received.
     ///
     /// # Errors
     ///
@@ -236,20 +235,20 @@ impl<F: ChainFormat> Deref for ChainRing<F> {
 pub enum Piece<'p> {
     /// A frame in one buffer.
     Single(CpuBuffer<'p>),
-    /// The end of a frame in several buffers, of which the number of packets that it was joined of,
+    /// The end of a frame in several buffers, with the number of packets that LRO has aggregated,
     /// if it was.
     Whole(UniqueSkBuff, u32),
     /// A part of a frame that goes on.
     Pending,
     /// The descriptor makes no sense, or is the last one of a frame that does not: a length, a
-    /// descriptor that the card has not got, or more buffers than an SKB has room for. The buffers
+    /// descriptor that the NIC has not got, or more buffers than an SKB has room for. The buffers
     /// went back to the pool.
     Bad,
     /// The end of a frame that there was no memory for.
     NoMemory,
 }
 
-/// A descriptor that the card has completed.
+/// A descriptor that the NIC has completed.
 pub struct Chained<'p> {
     /// The first word.
     pub info: u64,
@@ -266,17 +265,17 @@ pub struct Chained<'p> {
 /// The buffers in `chains` are from the pool of the ring. `pending` of its elements are some.
 pub struct ChainPolling<'a, 'p, F: ChainFormat> {
     polling: Polling<'a, 'p, F>,
-    chains: &'a mut [Option<Chain>],
+    chains: &'a mut [Option<PartialFrame>],
     pending: &'a mut usize,
-    /// The number of descriptors that the card has, from the next one on.
+    /// The number of descriptors that the NIC has, from the next one on.
     left: usize,
 }
 
 impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
-    /// Takes the next descriptor, if the card is done with it.
+    /// Takes the next descriptor, if the NIC is done with it.
     ///
     /// The contents of the descriptor are not trusted. A frame goes on in a descriptor that the
-    /// card has got, behind this one, or that it gets next. So all of them end, or are dropped with
+    /// NIC has got, behind this one, or that it gets next. So all of them end, or are dropped with
     /// the ring. No two go on in the same one: if two are said to, both are dropped, as either may
     /// have data of the other.
     #[expect(
@@ -290,7 +289,7 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
         let link = F::link(info, status);
 
         self.left = self.left.saturating_sub(1);
-        let piece = if *self.pending == 0 && link == Link::End {
+        let piece = if *self.pending == 0 && link == Continuation::End {
             self.single(buffer, F::len(status))
         } else {
             self.add(index, buffer, F::len(status), link, F::packets(info))
@@ -304,7 +303,7 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
 
     #[inline]
     fn single(&self, buffer: DeviceBuffer, len: u16) -> Piece<'p> {
-        // SAFETY: The ring's buffers are from its pool, and the card has given notice.
+        // SAFETY: The ring's buffers are from its pool, and the descriptor is done.
         unsafe { self.polling.receiver.complete(buffer, len) }.map_or(Piece::Bad, Piece::Single)
     }
 
@@ -315,14 +314,15 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
         index: usize,
         buffer: DeviceBuffer,
         len: u16,
-        link: Link,
+        link: Continuation,
         packets: u32,
     ) -> Piece<'p> {
-        let is_here = |slot: &Option<Chain>| slot.as_ref().is_some_and(|one| one.next == index);
+        let is_here =
+            |slot: &Option<PartialFrame>| slot.as_ref().is_some_and(|one| one.next == index);
         let place = self.chains.iter().position(is_here);
         let next = match (place, link) {
-            (None, Link::End) => return self.single(buffer, len),
-            (_, Link::End) => None,
+            (None, Continuation::End) => return self.single(buffer, len),
+            (_, Continuation::End) => None,
             (_, link) => match self.next_of(index, link) {
                 Some(next) if self.is_free(next) => Some(next),
                 _ => {
@@ -340,7 +340,7 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
             // INVARIANT: One more is some.
             *self.pending += 1;
         }
-        let chain = slot.get_or_insert_with(Chain::new);
+        let chain = slot.get_or_insert_with(PartialFrame::new);
 
         chain.add(buffer, len, packets);
         if let Some(next) = next {
@@ -356,14 +356,14 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
     }
 
     /// The descriptor that a frame goes on with, if it can.
-    fn next_of(&self, index: usize, link: Link) -> Option<usize> {
+    fn next_of(&self, index: usize, link: Continuation) -> Option<usize> {
         // A power of two.
         let descriptors = self.polling.slots.desc.len();
         let (next, reach) = match link {
-            Link::End => return None,
-            // If the card has no other one, it waits for that.
-            Link::Following => ((index + 1) & (descriptors - 1), self.left + 1),
-            Link::At(next) => (next, self.left),
+            Continuation::End => return None,
+            // If the NIC has no other one, it waits for that.
+            Continuation::Following => ((index + 1) & (descriptors - 1), self.left + 1),
+            Continuation::At(next) => (next, self.left),
         };
         let distance = next.wrapping_sub(index) & (descriptors - 1);
 
@@ -395,12 +395,12 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
     }
 
     /// Builds the SKB of a frame that has ended.
-    fn finish(&self, chain: Chain) -> Piece<'p> {
+    fn finish(&self, chain: PartialFrame) -> Piece<'p> {
         if chain.is_lost {
             return Piece::Bad;
         }
         let mut buffers = chain.buffers.into_iter().flatten().map(|(buffer, len)| {
-            // SAFETY: By the type invariants, the buffer is from the ring's pool. The card is done
+            // SAFETY: By the type invariants, the buffer is from the ring's pool. The NIC is done
             // with the frame.
             unsafe { self.polling.receiver.complete(buffer, len) }
         });

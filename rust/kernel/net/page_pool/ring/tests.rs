@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The part of the card, for tests of rings.
+//! The part of the NIC, for tests of rings.
 
 use super::{
     RxFormat,

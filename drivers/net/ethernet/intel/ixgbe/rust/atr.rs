@@ -101,8 +101,8 @@ impl Sampler {
 
     /// Returns the flow of a packet that is to be sent, if it is sampled.
     ///
-    /// Only packets whose checksum the card inserts are, as all are that a socket of this host
-    /// sends; but none in a tunnel, of which the card sees the outer headers.
+    /// Only packets whose checksum the NIC inserts are, as all are that a socket of this host
+    /// sends; but none in a tunnel, of which the NIC sees the outer headers.
     pub(crate) fn sample(&mut self, skb: &SkBuff) -> Option<Flow> {
         let checksum = skb.partial_checksum()?;
         if checksum.offset != TCP_CHECKSUM
@@ -137,7 +137,7 @@ fn words(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
     )
 }
 
-/// The fields of the packets of a flow that the card hashes, see [`hash`].
+/// The fields of the packets of a flow that the NIC hashes, see [`hash`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
     head: u32,
@@ -148,7 +148,7 @@ impl Flow {
     /// The opposite direction of a packet that is sent: what is its source here is a destination
     /// there. The order of the addresses does not count.
     ///
-    /// `tag` is the one that the card will insert, if any.
+    /// `tag` is the one that the NIC will insert, if any.
     fn answering(data: &[u8], network: &[u8], tcp: &[u8], tag: Option<u16>) -> Option<Self> {
         let (kind, addresses) = match *network.first()? >> 4 {
             4 if *network.get(9)? == TCP => (TYPE_TCP, words(network, 12, 2)?),
@@ -244,7 +244,7 @@ impl Table {
 
 /// Empties the table if it is nearly full, or if users want packets elsewhere.
 ///
-/// Called by the check-up: that is in process context, and not while the port starts or stops.
+/// Called by the watchdog: in process context, and not while the port starts or stops.
 pub(crate) fn empty_if_spent(dev: &device::Device<Bound>, bar: &Bar0<'_>, table: &Table) -> Result {
     if !table.is_spent(|| bar.read(FDIRFREE).free().get()) {
         return Ok(());
@@ -260,7 +260,7 @@ pub(crate) fn empty_if_spent(dev: &device::Device<Bound>, bar: &Bar0<'_>, table:
         Delta::from_micros(10),
         Delta::from_millis(1),
     )?;
-    // The card begins anew only if the table is cleared by these steps before.
+    // The NIC begins anew only if the table is cleared by these steps before.
     bar.write_reg(FDIRFREE::zeroed());
     mmio::flush(bar);
     bar.write_reg(FDIRCMD::zeroed().with_clear(true));

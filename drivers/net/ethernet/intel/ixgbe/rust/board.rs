@@ -14,7 +14,7 @@ use kernel::{
 /// The packets that are chosen until users choose others, as with `ixgbe`.
 pub(crate) const WAKE_PACKETS: WakePackets = WakePackets::NONE.with(WakePacket::Magic);
 
-/// The packets that the card knows.
+/// The packets that the NIC knows.
 const KNOWN: WakePackets = WAKE_PACKETS
     .with(WakePacket::Unicast)
     .with(WakePacket::Multicast)

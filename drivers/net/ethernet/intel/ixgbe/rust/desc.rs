@@ -10,7 +10,7 @@ use kernel::{
     net::{
         device::RingRange,
         inflight::Descriptors,
-        queue::RingLen,
+        queue::RingSize,
         rx_list::Protocol,
         skbuff::{
             ChecksumKind,
@@ -26,13 +26,13 @@ use kernel::{
 
 /// The numbers of descriptors that rings can have, as with `ixgbe`, but powers of two only.
 pub(crate) const RINGS: RingRange = RingRange {
-    least: RingLen::of::<64>(),
-    most: RingLen::of::<4096>(),
-    at_first: RingLen::of::<512>(),
+    min: RingSize::of::<64>(),
+    max: RingSize::of::<4096>(),
+    default: RingSize::of::<512>(),
 };
 
 // The device takes multiples of 128 bytes.
-const _: () = assert!(RINGS.least.bytes() % 128 == 0);
+const _: () = assert!(RINGS.min.bytes() % 128 == 0);
 
 bitfield! {
     /// Second word of an advanced receive descriptor as the device writes it back.
@@ -65,7 +65,7 @@ bitfield! {
     pub(crate) struct RxInfo(u64) {
         /// The hash, unless `rss_type` is zero.
         63:32   rss_hash;
-        /// The number of packets that begin in the buffer, and one. 0 if none was joined.
+        /// The number of packets that begin in the buffer, and one. 0 if none was aggregated.
         20:17   rsccnt;
         /// Packet type: UDP.
         9:9     udp => bool;
@@ -97,16 +97,16 @@ impl RxInfo {
         }
     }
 
-    /// Returns the number of packets that begin in the buffer, if the card has joined them.
+    /// Returns the number of packets that begin in the buffer, if the NIC has aggregated them.
     #[inline]
     pub(crate) fn packets(self) -> u32 {
         // CAST: It has 4 bits.
         (self.rsccnt().get() as u32).saturating_sub(1)
     }
 
-    /// Returns whether the buffer is of a packet that the card may have joined.
+    /// Returns whether the buffer is of a packet that the NIC may have aggregated.
     #[inline]
-    pub(crate) fn may_be_joined(self) -> bool {
+    pub(crate) fn may_be_lro(self) -> bool {
         self.into_raw() & Self::RSCCNT_MASK != 0
     }
 
@@ -138,8 +138,8 @@ impl RxStatus {
         self.vp().then(|| self.vlan().get() as u16)
     }
 
-    /// Returns the descriptor with which a packet goes on that the card joins, if this one is not
-    /// its last: the field is in the place of others that are about whole packets.
+    /// Returns the descriptor with which a packet goes on that the NIC aggregates, if this one is
+    /// not its last: the field is in the place of others that are about whole packets.
     #[inline]
     pub(crate) fn next_descriptor(self) -> usize {
         // CAST: It has 16 bits.
@@ -550,13 +550,13 @@ mod tests {
     }
 
     #[test]
-    fn joined_packets() {
+    fn lro_packets() {
         let info = RxInfo::from_raw(5 << 17);
 
-        assert!(info.may_be_joined());
+        assert!(info.may_be_lro());
         assert_eq!(info.packets(), 4);
         assert_eq!(RxInfo::from_raw(1 << 17).packets(), 0);
-        assert!(!RxInfo::from_raw(!(0xf << 17)).may_be_joined());
+        assert!(!RxInfo::from_raw(!(0xf << 17)).may_be_lro());
         assert_eq!(RxInfo::from_raw(0).packets(), 0);
         assert_eq!(RxStatus::from_raw(0x0001_2341).next_descriptor(), 0x1234);
         assert_eq!(RxStatus::from_raw(0xffff_0001).next_descriptor(), 0xf000);

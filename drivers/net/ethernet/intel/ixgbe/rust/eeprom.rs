@@ -40,7 +40,7 @@ pub(crate) fn read(bar: &Bar0<'_>, word: u16) -> Result<u16> {
         Delta::from_millis(100),
     )?;
 
-    // A removed card reads as all ones, which includes "done".
+    // A removed NIC reads as all ones, which includes "done".
     if value.into_raw() == u32::MAX {
         return Err(ENODEV);
     }
@@ -60,7 +60,7 @@ pub(crate) fn track_id(bar: &Bar0<'_>) -> Result<u32> {
 
 /// Returns the size of the EEPROM in bytes.
 pub(crate) fn len(bar: &Bar0<'_>) -> usize {
-    // A number of words that is a power of two; a card that is gone has 15. [`read`] reaches 2^14
+    // A number of words that is a power of two; a NIC that is gone has 15. [`read`] reaches 2^14
     // words.
     1 << (u32::from(bar.read(EEC).ee_size()) + SIZE_SHIFT + 1).min(15)
 }
@@ -115,15 +115,15 @@ fn sum(bar: &Bar0<'_>) -> Result<u16> {
 /// Checks that the EEPROM is present and its checksum is correct.
 pub(crate) fn check(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     if !bar.read(EEC).ee_pres() {
-        dev_err!(dev, "no EEPROM with a valid signature\n");
+        dev_err!(dev, "no valid EEPROM signature\n");
         return Err(ENODEV);
     }
 
-    let sum = sum(bar).inspect_err(|_| dev_err!(dev, "cannot read the EEPROM\n"))?;
+    let sum = sum(bar).inspect_err(|_| dev_err!(dev, "failed to read the EEPROM\n"))?;
     if sum != SUM {
         dev_err!(
             dev,
-            "EEPROM checksum is 0x{:04x}, not 0x{:04x}; restore the card's EEPROM image\n",
+            "EEPROM checksum is 0x{:04x}, expected 0x{:04x}; restore the EEPROM image\n",
             sum,
             SUM
         );

@@ -51,9 +51,9 @@ use crate::{
     self_test, //
 };
 
-mod card;
 mod counters;
 mod link;
+mod nic;
 mod rxfh;
 mod rxnfc;
 
@@ -70,14 +70,14 @@ impl CoalesceOps for PortDriver {
         extack: &ExtAck<'_>,
     ) -> Result {
         if wanted.usecs > moderation::MAX_USECS {
-            return Err(extack.refuse(ERANGE, c"the card waits for 1022 us at most"));
+            return Err(extack.refuse(ERANGE, c"rx-usecs must not exceed 1022"));
         }
-        let joins = dev.features().contains(Feature::Lro);
-        if joins && !wanted.adaptive && wanted.usecs <= moderation::MIN_JOINING_USECS - 2 {
-            return Err(extack.refuse(EINVAL, c"lro needs interrupts that are 8 us apart"));
+        let lro = dev.features().contains(Feature::Lro);
+        if lro && !wanted.adaptive && wanted.usecs <= moderation::MIN_LRO_USECS - 2 {
+            return Err(extack.refuse(EINVAL, c"LRO requires rx-usecs of at least 8"));
         }
         port.moderation.set(wanted);
-        // If the device is down, `start()` passes it to the card.
+        // If the device is down, `start()` passes it to the NIC.
         if dev.is_running() {
             port.moderation.apply(&port.bar, port.pairs(lock));
         }
@@ -108,7 +108,7 @@ impl PauseOps for PortDriver {
             return Err(EOPNOTSUPP);
         }
         let old = core::mem::replace(port.pause.get_mut(lock), pause);
-        // If the device is down, `start()` passes it to the card.
+        // If the device is down, `start()` passes it to the NIC.
         if dev.is_running() {
             let pairs = port.pairs(lock);
 

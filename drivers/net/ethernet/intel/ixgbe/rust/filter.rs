@@ -25,7 +25,7 @@ pub(crate) const UNICAST_ENTRIES: usize = 128;
 /// Number of words in the multicast hash table.
 const MULTICAST_WORDS: usize = 128;
 
-/// Returns the permanent address, which the card has loaded from its EEPROM.
+/// Returns the permanent address, which the NIC has loaded from its EEPROM.
 pub(crate) fn permanent_address(bar: &Bar0<'_>) -> MacAddress {
     let low = bar.read(RAL::at(0)).into_raw().to_le_bytes();
     let high = bar.read(RAH::at(0)).into_raw().to_le_bytes();
@@ -147,7 +147,7 @@ impl MulticastTable {
         }
     }
 
-    /// Writes the table to the card.
+    /// Writes the table to the NIC.
     fn write(&self, bar: &Bar0<'_>, enable: bool) {
         for (index, word) in self.words.iter().enumerate() {
             if let Some(mta) = MTA::try_at(index) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The card's firmware: whether it takes part in the management of the link.
+//! The NIC's firmware: whether it takes part in the management of the link.
 
 use kernel::{
     device::{
@@ -38,13 +38,13 @@ const LESM_ENABLED: u16 = 1 << 15;
 const PATCH_VERSION: u16 = 7;
 const GOOD_VERSION: u16 = 6;
 
-/// The word of the EEPROM about abilities of the card, and one of its bits: on this card, neither
+/// The word of the EEPROM about abilities of the NIC, and one of its bits: on this NIC, neither
 /// a neighbouring port's signal nor noise is taken for a link.
 const CAPABILITIES: u16 = 0x2c;
 const NO_CROSSTALK: u16 = 1 << 7;
 
-/// The second word of the EEPROM about the card's operation, and one of its bits: the clock of the
-/// core stops while the card sleeps (D3).
+/// The second word of the EEPROM about the NIC's operation, and one of its bits: the clock of the
+/// core stops while the NIC sleeps (D3).
 const CONTROL_2: u16 = 0x01;
 const CLOCK_STOPS: u16 = 1 << 1;
 
@@ -58,7 +58,7 @@ pub(crate) struct Firmware {
     lesm: bool,
     /// A link is one only if the cage is full, and if it is still there a moment later.
     pub(crate) doubts_link: bool,
-    /// The card can turn its link off while it sleeps (D3).
+    /// The NIC can turn its link off while it sleeps (D3).
     pub(crate) link_sleeps: bool,
 }
 
@@ -83,10 +83,7 @@ impl Firmware {
         let cage = media == Media::SfpPlus;
 
         if cage && word(bar, PATCH_POINTER, PATCH_VERSION).is_none_or(|v| v < GOOD_VERSION) {
-            dev_warn!(
-                dev,
-                "the card's firmware is older than its SFP+ port needs; update the EEPROM image\n"
-            );
+            dev_warn!(dev, "firmware too old for SFP+; update the EEPROM image\n");
         }
         let capabilities = eeprom::read(bar, CAPABILITIES).unwrap_or(0);
         let control = eeprom::read(bar, CONTROL_2).unwrap_or(0);
@@ -125,7 +122,7 @@ pub(crate) fn uses_port(bar: &Bar0<'_>) -> bool {
     passes_packets(bar) && bar.read(MANC).rcv_tco_en() && !bar.read(FACTPS).mngcg()
 }
 
-/// Returns whether a port is the first function of the card, wherever a hypervisor shows it.
+/// Returns whether a port is the first function of the NIC, wherever a hypervisor shows it.
 pub(crate) fn is_first(bar: &Bar0<'_>, number: u32) -> bool {
     (number == 0) != bar.read(FACTPS).lfs()
 }

@@ -30,7 +30,7 @@ const DURATION: u16 = u16::MAX;
 const RESERVE: u32 = 2 * 10 + 36;
 
 /// Below it, in KiB, the link partner is asked to go on. More than that is no shortage, and less
-/// would leave the card without frames while the request is on its way.
+/// would leave the NIC without frames while the request is on its way.
 const LOW: u32 = RESERVE;
 
 /// Units of 32 bytes in a KiB.
@@ -46,7 +46,7 @@ pub(crate) const DEFAULT: Pause = Pause {
 /// Returns whether a receive queue without descriptors drops frames.
 ///
 /// Else its frames wait in the packet buffer. That stalls the other queues behind them, but makes
-/// the card ask its link partner to pause. Without that, the buffer would only run over.
+/// the NIC ask its link partner to pause. Without that, the buffer would only run over.
 pub(crate) fn drops(pause: Pause, pairs: u16) -> bool {
     pairs > 1 && !pause.tx
 }
@@ -59,7 +59,7 @@ fn advertised(pause: Pause) -> (bool, bool) {
     (pause.rx, pause.rx || pause.tx)
 }
 
-/// Passes the setting to the card. A link partner with which the card negotiates gets to know it
+/// Passes the setting to the NIC. A link partner with which the NIC negotiates gets to know it
 /// when the link is started.
 ///
 /// In a mode that takes memory, the flow director has a part of the packet buffer.

@@ -52,7 +52,7 @@ pub(crate) const MEMORY: u32 = 64;
 /// A queue that does not exist for the driver, and stands for dropping a packet.
 const DROP_QUEUE: u32 = 127;
 
-/// The work of the flow director. The card is set up for one mode before it receives.
+/// The work of the flow director. The NIC is set up for one mode before it receives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Nothing, and it has no memory.
@@ -120,8 +120,8 @@ pub(crate) struct Filter {
     mask: Fields,
 }
 
-/// The reason why the card cannot have a rule.
-type Refusal = &'static str;
+/// The reason why the NIC cannot have a rule.
+type Reason = &'static str;
 
 fn word(masked: Masked<4>) -> (u32, u32) {
     (
@@ -137,18 +137,18 @@ fn half(masked: Masked<2>) -> (u16, u16) {
     )
 }
 
-/// The number of a transport protocol for the card, if it has a mask for its ports.
-fn number(protocol: PortProtocol) -> Result<u8, Refusal> {
+/// The number of a transport protocol for the NIC, if it has a mask for its ports.
+fn number(protocol: PortProtocol) -> Result<u8, Reason> {
     match protocol {
         PortProtocol::Udp => Ok(1),
         PortProtocol::Tcp => Ok(2),
-        PortProtocol::Sctp => Err("the card has no mask for the ports of SCTP"),
+        PortProtocol::Sctp => Err("SCTP ports are not supported"),
     }
 }
 
 impl Filter {
     /// The filter for these packets.
-    pub(crate) fn new(packets: &FlowMatch) -> Result<Self, Refusal> {
+    pub(crate) fn new(packets: &FlowMatch) -> Result<Self, Reason> {
         const TCP: u8 = 6;
         const UDP: u8 = 17;
 
@@ -159,16 +159,16 @@ impl Filter {
             transport,
         } = packets.packets
         else {
-            return Err("the card has filters for IPv4 only");
+            return Err("only IPv4 is supported");
         };
         if !service.is_any() {
-            return Err("the card does not compare the type of service");
+            return Err("TOS is not supported");
         }
         if !packets.destination.is_any()
             || !packets.vlan_protocol.is_any()
             || !packets.user_data.iter().all(Masked::is_any)
         {
-            return Err("of Ethernet, the card compares the VLAN tag only");
+            return Err("of the Ethernet header, only the VLAN tag is supported");
         }
 
         let (mut fields, mut mask) = (Fields::default(), Fields::default());
@@ -185,7 +185,7 @@ impl Filter {
                 (fields.destination_port, mask.destination_port) = half(destination);
             }
             FlowTransport::Any { first, .. } if !first.is_any() => {
-                return Err("the card compares the ports of TCP and UDP only");
+                return Err("ports are supported for TCP and UDP only");
             }
             FlowTransport::Any { protocol, .. } if protocol.is_any() => (),
             FlowTransport::Any { protocol, .. } if protocol.is_exact() => {
@@ -193,10 +193,10 @@ impl Filter {
                 fields.protocol = match protocol.value() {
                     [TCP] => number(PortProtocol::Tcp)?,
                     [UDP] => number(PortProtocol::Udp)?,
-                    _ => return Err("the card knows TCP and UDP only"),
+                    _ => return Err("only TCP and UDP are supported"),
                 };
             }
-            FlowTransport::Any { .. } => return Err("a protocol has a mask as a whole or none"),
+            FlowTransport::Any { .. } => return Err("the protocol mask must be all ones or zero"),
         }
 
         let (tag, bits) = half(packets.vlan_tag);
@@ -204,25 +204,25 @@ impl Filter {
             match bits & part {
                 0 => (),
                 all if all == part => mask.vlan |= part,
-                _ => return Err("VLAN id and priority have masks as a whole or none"),
+                _ => return Err("VLAN ID and priority masks must be all ones or zero"),
             }
         }
         fields.vlan = tag & mask.vlan;
         Ok(Self { fields, mask })
     }
 
-    /// Whether the card can have this filter together with another one.
-    pub(crate) fn goes_with(&self, other: &Self) -> Result<(), Refusal> {
+    /// Whether the NIC can have this filter together with another one.
+    pub(crate) fn goes_with(&self, other: &Self) -> Result<(), Reason> {
         if self.mask != other.mask {
-            return Err("all rules have to compare the same fields: there is one mask");
+            return Err("all rules must have the same mask");
         }
         if self.fields == other.fields {
-            return Err("there is a rule for the same packets");
+            return Err("another rule matches the same packets");
         }
         Ok(())
     }
 
-    /// Passes the mask to the card, which must have no filters.
+    /// Passes the mask to the NIC, which must have no filters.
     pub(crate) fn set_mask(&self, bar: &Bar0<'_>) {
         let mask = &self.mask;
 
@@ -251,14 +251,14 @@ impl Filter {
         bar.write_reg(FDIRDIP4M::from((!mask.destination).swap_bytes()));
     }
 
-    /// The place of the filter for the card.
+    /// The place of the filter for the NIC.
     fn place(&self, location: u32) -> Result<FDIRHASH> {
         FDIRHASH::zeroed()
             .try_with_hash(self.fields.hash())?
             .try_with_soft_index(location)
     }
 
-    /// Gives the filter to the card, in place of the one at the location if there is one.
+    /// Gives the filter to the NIC, in place of the one at the location if there is one.
     pub(crate) fn add(&self, bar: &Bar0<'_>, location: u32, action: FlowAction) -> Result {
         let fields = &self.fields;
         let (queue, drop) = match action {
@@ -286,7 +286,7 @@ impl Filter {
         run(bar, command)
     }
 
-    /// Takes the filter away from the card.
+    /// Takes the filter away from the NIC.
     pub(crate) fn remove(&self, bar: &Bar0<'_>, location: u32) -> Result {
         bar.write_reg(self.place(location)?);
         run(
@@ -296,13 +296,13 @@ impl Filter {
     }
 }
 
-/// Has the card carry out a command, and waits until it is done.
+/// Has the NIC carry out a command, and waits until it is done.
 fn run(bar: &Bar0<'_>, command: FDIRCMD) -> Result {
     mmio::flush(bar);
     bar.write_reg(command);
     let done = mmio::poll(
         || bar.read(FDIRCMD),
-        // A card that is gone reads as all ones.
+        // A NIC that is gone reads as all ones.
         |r| r.cmd().get() == 0 || r.into_raw() == u32::MAX,
         Delta::from_micros(10),
         Delta::from_millis(1),
@@ -314,7 +314,7 @@ fn run(bar: &Bar0<'_>, command: FDIRCMD) -> Result {
     Ok(())
 }
 
-/// Waits until the card has set up the table.
+/// Waits until the NIC has set up the table.
 pub(crate) fn wait_for_table(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     mmio::poll(
         || bar.read(FDIRCTRL),
@@ -322,7 +322,7 @@ pub(crate) fn wait_for_table(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Res
         Delta::from_micros(100),
         Delta::from_millis(100),
     )
-    .inspect_err(|_| dev_err!(dev, "the table of the flow director is not ready\n"))?;
+    .inspect_err(|_| dev_err!(dev, "flow director initialization timed out\n"))?;
     Ok(())
 }
 
@@ -337,7 +337,7 @@ pub(crate) fn table(perfect: bool) -> FDIRCTRL {
         .with_const_full_thresh::<4>()
 }
 
-/// Sets up the table for a mode, and gives all rules to the card if it is for them. The receiver is
+/// Sets up the table for a mode, and gives all rules to the NIC if it is for them. The receiver is
 /// off, and the packet buffer leaves [`MEMORY`] to the table.
 pub(crate) fn start<'a>(
     dev: &device::Device<Bound>,
@@ -366,12 +366,16 @@ pub(crate) fn start<'a>(
             filter.set_mask(bar);
         }
         if matches!(rule.action, FlowAction::Queue(queue) if queue >= pairs) {
-            dev_warn!(dev, "rule {} has lost its queue\n", rule.location);
+            dev_warn!(
+                dev,
+                "flow rule {}: its queue no longer exists\n",
+                rule.location
+            );
             continue;
         }
         filter
             .add(bar, rule.location, rule.action)
-            .inspect_err(|_| dev_err!(dev, "the flow director does not answer\n"))?;
+            .inspect_err(|_| dev_err!(dev, "flow director command timed out\n"))?;
     }
     Ok(())
 }
@@ -413,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_those_of_the_card() {
+    fn hashes_are_those_of_the_nic() {
         let fields = |source, destination, ports: u32, vlan, protocol| Fields {
             source,
             destination,
@@ -450,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_card_does_not_compare_is_refused() {
+    fn what_the_nic_does_not_compare_is_refused() {
         let with = |change: fn(&mut FlowMatch)| {
             let mut packets = to_port(PortProtocol::Udp, 9, u16::MAX);
             change(&mut packets);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Packets that the card cannot send, and getting rid of them.
+//! Packets that the NIC cannot send, and getting rid of them.
 //!
-//! Without a link, the card stops: packets stay in the transmit queues, and some of their data in
-//! the buffers of the PCIe block. A reset while transactions are pending may leave the card unable
+//! Without a link, the NIC stops: packets stay in the transmit queues, and some of their data in
+//! the buffers of the PCIe block. A reset while transactions are pending may leave the NIC unable
 //! to transmit (Specification Update, clarification 9).
 
 use kernel::{
@@ -34,10 +34,10 @@ use crate::{
     }, //
 };
 
-/// Offset of the PCIe Device Status in the card's configuration space.
+/// Offset of the PCIe Device Status in the NIC's configuration space.
 const DEVICE_STATUS: usize = 0xaa;
 
-/// The card has issued requests that are not completed.
+/// The NIC has issued requests that are not completed.
 const TRANSACTIONS_PENDING: u16 = 1 << 5;
 
 /// Returns whether packets wait in a transmit queue.
@@ -49,7 +49,7 @@ pub(crate) fn is_pending(bar: &Bar0<'_>) -> bool {
     })
 }
 
-/// Waits until requests of the card are completed.
+/// Waits until requests of the NIC are completed.
 fn wait_for_transactions(dev: &device::Device<Bound>) -> Result {
     let pdev: &pci::Device<Bound> = dev.try_into()?;
 
@@ -62,16 +62,16 @@ fn wait_for_transactions(dev: &device::Device<Bound>) -> Result {
     .map(|_| ())
 }
 
-/// Clears what the card still holds of packets, before a reset. Reception must be off.
+/// Clears what the NIC still holds of packets, before a reset. Reception must be off.
 pub(crate) fn transmit(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
     let hlreg0 = bar.read(HLREG0);
 
-    // Packets that the card can still send must not reach the wire, should the link come up.
+    // Packets that the NIC can still send must not reach the wire, should the link come up.
     bar.write_reg(hlreg0.with_lpbk(true));
     mmio::flush(bar);
     sleep_at_least(Delta::from_millis(3));
     if wait_for_transactions(dev).is_err() {
-        dev_warn!(dev, "PCIe transactions stay pending\n");
+        dev_warn!(dev, "PCIe transactions still pending\n");
     }
 
     let gcr_ext = bar.read(GCR_EXT);

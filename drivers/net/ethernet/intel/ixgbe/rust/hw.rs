@@ -101,7 +101,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
             |r| !r.rst() && !r.lrst(),
             Delta::from_millis(100),
         )
-        .inspect_err(|_| dev_err!(dev, "reset did not complete; power-cycle the card\n"))?;
+        .inspect_err(|_| dev_err!(dev, "reset did not complete; power-cycle the NIC\n"))?;
 
         // Let the firmware reload its configuration.
         sleep_at_least(Delta::from_millis(50));
@@ -121,12 +121,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         |r| r.auto_rd(),
         Delta::from_millis(100),
     )
-    .inspect_err(|_| {
-        dev_err!(
-            dev,
-            "the card did not load its configuration from the EEPROM\n"
-        )
-    })?;
+    .inspect_err(|_| dev_err!(dev, "EEPROM auto-read did not complete\n"))?;
 
     wait_for(
         bar,
@@ -134,12 +129,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         |r| r.dmaidone(),
         Delta::from_millis(100),
     )
-    .inspect_err(|_| {
-        dev_err!(
-            dev,
-            "the receive DMA engine did not start after the reset\n"
-        )
-    })?;
+    .inspect_err(|_| dev_err!(dev, "receive DMA did not initialize after reset\n"))?;
 
     // The machine sleeps on, whatever the EEPROM says, unless users have chosen packets.
     bar.update(WUC, |r| r.with_apme(false).with_apmpme(false));
@@ -150,8 +140,9 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
 
 /// Configures everything that all queues share (datasheet 4.6.7 and 4.6.8). The engines stay off.
 ///
-/// In a mode that takes memory, the flow director gets it. With `joins`, queues may join packets.
-pub(crate) fn configure(bar: &Bar0<'_>, mode: Mode, joins: bool) {
+/// In a mode that takes memory, the flow director gets it. With `lro`, queues may aggregate
+/// packets.
+pub(crate) fn configure(bar: &Bar0<'_>, mode: Mode, lro: bool) {
     bar.update(CTRL_EXT, |r| r.with_ns_dis(true));
 
     // There is one traffic class; it gets all of the packet buffers.
@@ -184,13 +175,11 @@ pub(crate) fn configure(bar: &Bar0<'_>, mode: Mode, joins: bool) {
         }
     }
 
-    // The card coalesces without the NFS filters only (datasheet 7.11.1).
+    // The NIC coalesces without the NFS filters only (datasheet 7.11.1).
     bar.update(RFCTL, |r| {
-        r.with_rsc_dis(!joins)
-            .with_nfsr_dis(true)
-            .with_nfsw_dis(true)
+        r.with_rsc_dis(!lro).with_nfsr_dis(true).with_nfsw_dis(true)
     });
-    if joins {
+    if lro {
         bar.update(RSCDBU, |r| r.with_rscackdis(true));
         // It has to know the segments. Nothing is split by that: the format of descriptors has one
         // buffer.
@@ -292,6 +281,6 @@ pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     if is_gone(bar) || queues_stopped.and(drained).is_ok() {
         return Ok(());
     }
-    dev_warn!(dev, "queues did not stop in time, resetting the card\n");
+    dev_warn!(dev, "queues did not stop in time, resetting\n");
     reset(dev, bar).or_else(|error| if is_gone(bar) { Ok(()) } else { Err(error) })
 }

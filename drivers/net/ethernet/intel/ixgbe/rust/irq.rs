@@ -40,7 +40,7 @@ pub(crate) struct Events {
     pub(crate) module: bool,
     /// The light from the link partner has come or gone.
     pub(crate) light: bool,
-    /// The card has detected an uncorrectable error in its memory.
+    /// The NIC has detected an uncorrectable error in its memory.
     pub(crate) memory_error: bool,
 }
 
@@ -194,7 +194,7 @@ impl Test {
         let unmasked = bar.read(EIMS_EX::at(0)).into_raw();
 
         // The message has cleared the cause and masked the vector, and the poll function has
-        // unmasked it. Of a card that is gone, all bits are ones.
+        // unmasked it. Of a NIC that is gone, all bits are ones.
         self.queues &= causes.into_raw() | !unmasked;
         // The handler has cleared it.
         if !causes.lsc() {
@@ -204,7 +204,7 @@ impl Test {
     }
 }
 
-/// Masks memory errors until the port is started again. Such an error persists until the card is
+/// Masks memory errors until the port is started again. Such an error persists until the NIC is
 /// reset, and would raise interrupts without end.
 pub(crate) fn mask_memory_errors(bar: &Bar0<'_>) {
     bar.write_reg(EIMC::zeroed().with_ecc(true));

@@ -13,9 +13,9 @@
 //! | [`atr`], [`director_hash`] | connections that stay with the queue that sends for them |
 //! | [`desc`] | descriptor formats |
 //! | [`offload`] | offloads of transmitted packets |
-//! | [`hw`], [`irq`], [`moderation`], [`flow`], [`flush`], [`eeprom`] | the card |
+//! | [`hw`], [`irq`], [`moderation`], [`flow`], [`flush`], [`eeprom`] | the NIC |
 //! | [`link`], [`sfp`], [`i2c`] | the link, and the module that it goes over |
-//! | [`firmware`], [`semaphore`] | the card's firmware, and what is shared with it |
+//! | [`firmware`], [`semaphore`] | the NIC's firmware, and what is shared with it |
 //! | [`filter`], [`vlan`] | the frames that it receives |
 //! | [`regs`] | registers |
 //! | [`stats`] | counters |

@@ -37,7 +37,7 @@ pub(crate) enum Link {
     Up(u32),
 }
 
-/// Bits of [`AUTOC2`]'s switch for the link: off while the card sleeps (D3).
+/// Bits of [`AUTOC2`]'s switch for the link: off while the NIC sleeps (D3).
 const OFF_IN_D3: u32 = 0b101;
 
 /// Time in which a laser gets dark, and lit.
@@ -50,7 +50,7 @@ const RATE_CHANGE: Delta = Delta::from_millis(40);
 /// Time after which a link that was mistaken for one is away again.
 const NOISE: Delta = Delta::from_millis(5);
 
-/// Starts the link of a backplane. The card raises an interrupt when the link is up.
+/// Starts the link of a backplane. The NIC raises an interrupt when the link is up.
 pub(crate) fn start_backplane(bar: &Bar0<'_>, firmware: &Firmware) -> Result {
     enable(bar);
     // The link mode and the abilities to advertise come from the EEPROM.
@@ -88,7 +88,7 @@ fn enable(bar: &Bar0<'_>) {
     mmio::flush(bar);
 }
 
-/// Lets the link go off when the card sleeps (D3), unless the firmware may use it then. The next
+/// Lets the link go off when the NIC sleeps (D3), unless the firmware may use it then. The next
 /// start of the link takes that back.
 pub(crate) fn turn_off_in_d3(bar: &Bar0<'_>) {
     if !firmware::passes_packets(bar) && !firmware::forbids_changes(bar) {
@@ -133,7 +133,7 @@ fn restart(bar: &Bar0<'_>, firmware: &Firmware, change: impl FnOnce(AUTOC) -> AU
 /// While the firmware forbids changes of the link, there has to be one ([`ETIMEDOUT`]), and one
 /// that was forced stays ([`EPERM`]).
 pub(crate) fn loop_back(bar: &Bar0<'_>, firmware: &Firmware, on: bool) -> Result {
-    /// Time in which the card notices the link.
+    /// Time in which the NIC notices the link.
     const SETTLES: Delta = Delta::from_millis(100);
 
     bar.update(HLREG0, |r| r.with_lpbk(on));

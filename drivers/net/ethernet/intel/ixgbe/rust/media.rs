@@ -22,7 +22,7 @@ pub(crate) enum Media {
 }
 
 impl Media {
-    /// Returns the medium of a card by the mode of the link that its EEPROM has chosen.
+    /// Returns the medium of a NIC by the mode of the link that its EEPROM has chosen.
     pub(crate) fn of(autoc: AUTOC, autoc2: AUTOC2) -> Self {
         let is_serial = autoc.lms().get() == link_mode::SERIAL_10G;
 

@@ -40,19 +40,19 @@ use crate::{
 /// The longest fixed interval, in µs: the field has 9 bits.
 pub(crate) const MAX_USECS: u32 = 2 * 0x1ff;
 
-/// The shortest interval in which the card joins packets, as with `ixgbe`. All intervals are in
+/// The shortest interval in which the NIC aggregates packets, as with `ixgbe`. All intervals are in
 /// units of 2 µs.
-const MIN_JOINING_INTERVAL: u16 = 4;
+const MIN_LRO_INTERVAL: u16 = 4;
 
 /// The same in µs.
-pub(crate) const MIN_JOINING_USECS: u32 = 2 * MIN_JOINING_INTERVAL as u32;
+pub(crate) const MIN_LRO_USECS: u32 = 2 * MIN_LRO_INTERVAL as u32;
 
-/// The interval for a decision. The card does not count packets.
+/// The interval for a decision. The NIC does not count packets.
 fn interval(decision: Moderation) -> u16 {
-    decision.usecs.div_ceil(2).max(MIN_JOINING_INTERVAL)
+    decision.usecs.div_ceil(2).max(MIN_LRO_INTERVAL)
 }
 
-/// The interval that was decided on last, which the next poll passes to the card.
+/// The interval that was decided on last, which the next poll passes to the NIC.
 struct Decided(Atomic<u32>);
 
 impl Moderate for Decided {
@@ -65,7 +65,7 @@ impl Moderate for Decided {
 pub(crate) struct PairModeration {
     pair: Pair,
     dim: Dim<Decided>,
-    /// The interval that we have passed to the card, if users have fixed none since.
+    /// The interval that we have passed to the NIC, if users have fixed none since.
     interval: Option<u16>,
 }
 
@@ -82,7 +82,7 @@ impl PairModeration {
     }
 
     /// Accounts the packets of a poll that has emptied the rings, and passes a new interval to the
-    /// card before the interrupt is unmasked.
+    /// NIC before the interrupt is unmasked.
     #[inline]
     pub(crate) fn polled(
         &mut self,
@@ -108,7 +108,7 @@ impl PairModeration {
         }
     }
 
-    /// Passes a new interval to the card, unless users have fixed it.
+    /// Passes a new interval to the NIC, unless users have fixed it.
     #[inline(never)]
     fn adapt(&self, bar: &Bar0<'_>, setting: &Setting, interval: u16) {
         set(bar, self.pair, interval);
@@ -142,11 +142,11 @@ impl Setting {
         (!self.adaptive.load(Relaxed)).then(|| self.interval.load(Relaxed) as u16)
     }
 
-    /// Returns whether the card can join packets: it does so between two interrupts (datasheet
+    /// Returns whether the NIC can aggregate packets: it does so between two interrupts (datasheet
     /// 7.11). The datasheet has them end some time before the interrupt.
-    pub(crate) fn allows_joining(&self) -> bool {
+    pub(crate) fn allows_lro(&self) -> bool {
         self.fixed()
-            .is_none_or(|interval| interval >= MIN_JOINING_INTERVAL)
+            .is_none_or(|interval| interval >= MIN_LRO_INTERVAL)
     }
 
     /// Returns the setting as users see it.
@@ -157,7 +157,7 @@ impl Setting {
         }
     }
 
-    /// Changes the setting. The time is rounded up to what the card can do.
+    /// Changes the setting. The time is rounded up to what the NIC can do.
     pub(crate) fn set(&self, wanted: Coalesce) {
         let usecs = wanted.usecs.min(MAX_USECS);
 
@@ -165,7 +165,7 @@ impl Setting {
         self.adaptive.store(wanted.adaptive, Relaxed);
     }
 
-    /// Passes the setting to the card: the fixed interval, or the one that each vector begins with.
+    /// Passes the setting to the NIC: the fixed interval, or the one that each vector begins with.
     pub(crate) fn apply(&self, bar: &Bar0<'_>, pairs: u16) {
         let first = || interval(Moderation::default_of_dim());
 
@@ -202,22 +202,17 @@ mod tests {
         assert_eq!(set(0, false), (0, Some(0)));
         assert_eq!(set(u32::MAX, false), (MAX_USECS, Some(0x1ff)));
         assert_eq!(set(20, true), (20, None));
-        assert!(setting.allows_joining());
-        for (usecs, allows) in [
-            (0, false),
-            (6, false),
-            (MIN_JOINING_USECS, true),
-            (100, true),
-        ] {
+        assert!(setting.allows_lro());
+        for (usecs, allows) in [(0, false), (6, false), (MIN_LRO_USECS, true), (100, true)] {
             set(usecs, false);
-            assert_eq!(setting.allows_joining(), allows);
+            assert_eq!(setting.allows_lro(), allows);
         }
         set(0, true);
-        assert!(setting.allows_joining());
+        assert!(setting.allows_lro());
     }
 
     #[test]
-    fn decisions_allow_joining() {
+    fn decisions_allow_lro() {
         let interval = |usecs| interval(Moderation { usecs, pkts: 1 });
 
         assert_eq!([0, 2, 8, 9, 64].map(interval), [4, 4, 4, 5, 32]);

@@ -65,7 +65,7 @@ impl Offload {
     ///
     /// # Errors
     ///
-    /// The packet has been dropped: there is no memory, or the card cannot do what is asked for.
+    /// The packet has been dropped: there is no memory, or the NIC cannot do what is asked for.
     /// [`features`] keeps the stack from that.
     pub(crate) fn prepare(skb: SkBuff) -> Result<(SkBuff, Self)> {
         let (skb, offload) = if skb.gso_size().is_some() {
@@ -131,7 +131,7 @@ fn refuse(skb: SkBuff) -> Result<(SkBuff, Offload)> {
     Err(EOPNOTSUPP)
 }
 
-/// Returns those of `features` that the card has for a packet.
+/// Returns those of `features` that the NIC has for a packet.
 #[inline(always)]
 pub(crate) fn features(skb: &SkBuff, features: Features) -> Features {
     // Each packet comes here; a forwarded one asks for nothing. One that is to be split asks for a

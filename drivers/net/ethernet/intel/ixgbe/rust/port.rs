@@ -8,9 +8,8 @@ use kernel::{
         device::{
             deferring::Deferring,
             ethtool::msglevel::MsgClass,
-            CardStopped,
-            CheckUp,
             Device,
+            DmaStopped,
             Driver,
             Feature,
             Info,
@@ -22,6 +21,7 @@ use kernel::{
             Rtnl,
             RxMode,
             Stats64, //
+            WatchdogAction,
         },
         napi::{
             Poll,
@@ -58,12 +58,12 @@ use crate::{
 };
 
 mod cage;
-mod checkup;
 mod features;
 mod module;
 mod queues;
 mod state;
 mod wake_up;
+mod watchdog;
 
 use self::state::PairRegisters;
 pub(crate) use self::state::{
@@ -109,7 +109,7 @@ impl Driver for PortDriver {
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
         let data = cx.data().get_ref();
         let dev = data.pdev.as_ref();
-        let (lens, is_up) = (cx.ring_lens(), cx.is_up());
+        let (sizes, is_up) = (cx.ring_sizes(), cx.is_up());
         let (limit, offloads) = (FrameLimit::of_mtu(cx.mtu()), Offloads::of(cx.features()));
         let mut rings = KVec::with_capacity(cx.queues().into(), GFP_KERNEL)?;
 
@@ -119,8 +119,8 @@ impl Driver for PortDriver {
 
             cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
                 let poll = &stats.poll;
-                let rx = RxRing::new(dev, napi, pair, lens.rx, limit, offloads, is_up, poll)?;
-                let (ring, tx) = tx::ring(dev, napi, pair, lens.tx)?;
+                let rx = RxRing::new(dev, napi, pair, sizes.rx, limit, offloads, is_up, poll)?;
+                let (ring, tx) = tx::ring(dev, napi, pair, sizes.tx)?;
 
                 rings.push(
                     PairRegisters {
@@ -199,8 +199,8 @@ impl Driver for PortDriver {
         Polled::Idle { received }
     }
 
-    fn closed<'bound>(_port: Pin<&Port<'bound>>, poller: Poller<'bound>, card: &CardStopped<'_>) {
-        poller.tx.finish(card, &poller.stats.poll);
+    fn closed<'bound>(_port: Pin<&Port<'bound>>, poller: Poller<'bound>, stopped: &DmaStopped<'_>) {
+        poller.tx.finish(stopped, &poller.stats.poll);
     }
 
     #[inline]
@@ -229,8 +229,8 @@ impl Driver for PortDriver {
         port.handle_events(netdev);
     }
 
-    fn check_up<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) -> CheckUp {
-        port.check_up(netdev)
+    fn watchdog<'bound>(port: Pin<&Port<'bound>>, netdev: &Device) -> WatchdogAction {
+        port.watchdog(netdev)
     }
 
     fn set_rx_mode<'bound>(

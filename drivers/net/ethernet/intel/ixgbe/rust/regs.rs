@@ -48,7 +48,7 @@ register! {
         13:13   sdp5_dir => bool;
         /// Level of pin 5, which selects the higher rate of a module that has two.
         5:5     sdp5_data => bool;
-        /// Level of pin 3, which switches off the laser of SFP+ cards.
+        /// Level of pin 3, which switches off the laser of SFP+ NICs.
         3:3     sdp3_data => bool;
         /// Level of pin 2, which says that the cage holds an SFP+ module.
         2:2     sdp2_data => bool;

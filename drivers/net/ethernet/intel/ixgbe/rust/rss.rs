@@ -80,7 +80,7 @@ impl Hashing {
         }
     }
 
-    /// Changes the fields that are hashed. [`Self::apply`] passes this to the card.
+    /// Changes the fields that are hashed. [`Self::apply`] passes this to the NIC.
     pub(crate) fn set(&self, flow: FlowType, fields: RxfhFields) -> Result {
         match self.ports_of(flow) {
             Some(ports) => ports.store(fields == RxfhFields::AddressesAndPorts, Relaxed),
@@ -105,7 +105,7 @@ impl Hashing {
             .with_ipv6_udp(self.udp_ipv6_ports.load(Relaxed))
     }
 
-    /// Passes the setting to the card.
+    /// Passes the setting to the NIC.
     pub(crate) fn apply(&self, bar: &Bar0<'_>, pairs: u16) {
         bar.write_reg(self.command(pairs));
     }
@@ -177,7 +177,7 @@ impl Spread {
         }
     }
 
-    /// Passes table and key to the card.
+    /// Passes table and key to the NIC.
     pub(crate) fn apply(&self, bar: &Bar0<'_>) {
         let (words, _) = self.key.as_chunks::<4>();
         for (index, word) in words.iter().enumerate() {
@@ -228,7 +228,7 @@ mod tests {
         assert!(spread.is_even(3) && !spread.is_even(2));
         assert_eq!(spread.set_table(&[15; ENTRIES]), Ok(()));
         assert!(spread.table().iter().all(|pair| *pair == 15));
-        // An entry that the card does not have changes nothing.
+        // An entry that the NIC does not have changes nothing.
         assert_eq!(spread.set_table(&[0, 16]), Err(EINVAL));
         assert_eq!(spread.table()[0], 15);
         spread.set_key(&[7; KEY_LEN]);
@@ -264,7 +264,7 @@ mod tests {
             Ok(())
         );
         assert_eq!(hashing.command(16).into_raw(), 0x0092_0001);
-        // Other packets have none that the card knows.
+        // Other packets have none that the NIC knows.
         assert_eq!(hashing.get(FlowType::OtherIpv4), RxfhFields::Addresses);
         assert_eq!(hashing.set(FlowType::OtherIpv4, ports), Err(EINVAL));
     }

@@ -24,7 +24,7 @@ use kernel::{
             self,
             Assembler, //
         },
-        queue::RingLen,
+        queue::RingSize,
         rx_list::{
             RxList,
             RxOffloads, //
@@ -53,7 +53,7 @@ use crate::{
 
 mod buffers;
 mod frames;
-mod joined;
+mod lro;
 
 use self::{
     buffers::{
@@ -66,7 +66,7 @@ use self::{
         Wanted,
         Words, //
     },
-    joined::Joining, //
+    lro::LroRing, //
 };
 
 pub(crate) use self::buffers::FrameLimit;
@@ -80,18 +80,18 @@ pub(crate) struct Received {
     packets: usize,
     /// Frames that there was no memory for. They are part of the budget as well.
     lost: usize,
-    /// Whether the card had not written back any more.
+    /// Whether the NIC had not written back any more.
     has_drained: bool,
     bytes: u64,
     csum_good: u64,
 }
 
-/// The work of the card that gives descriptors another meaning. A ring has it from one start to the
+/// The work of the NIC that gives descriptors another meaning. A ring has it from one start to the
 /// next, whatever features the device has meanwhile.
 #[derive(Clone, Copy)]
 pub(crate) struct Offloads {
-    /// It joins packets of TCP connections.
-    joins: bool,
+    /// It aggregates packets of TCP connections.
+    lro: bool,
     /// It strips VLAN tags.
     strips: bool,
 }
@@ -100,14 +100,14 @@ impl Offloads {
     /// Those for a device with these features.
     pub(crate) fn of(features: Features) -> Self {
         Self {
-            joins: features.contains(Feature::Lro),
+            lro: features.contains(Feature::Lro),
             strips: features.contains(Feature::VlanStrip),
         }
     }
 
-    /// The same, but joining packets as others do.
-    pub(crate) fn with_joins(self, joins: bool) -> Self {
-        Self { joins, ..self }
+    /// The same, but aggregating packets as others do.
+    pub(crate) fn with_lro(self, lro: bool) -> Self {
+        Self { lro, ..self }
     }
 }
 
@@ -116,8 +116,8 @@ impl Offloads {
 /// The pages of forwarded packets return in batches, from a transmit ring, also when the receive
 /// ring is full. Pages that do not fit in the pool are unmapped and freed, and others have to be
 /// allocated and mapped later.
-fn pool_buffers(len: RingLen) -> u32 {
-    // CAST: At most `RingLen::MAX`.
+fn pool_buffers(len: RingSize) -> u32 {
+    // CAST: At most `RingSize::MAX`.
     2 * len.get() as u32
 }
 
@@ -125,8 +125,8 @@ fn pool_buffers(len: RingLen) -> u32 {
 pub(crate) enum RxRing {
     Halves(Ring<Plain<Halves>>),
     Pages(Ring<Plain<Pages>>),
-    /// The card joins frames.
-    Joined(Ring<Joining>),
+    /// The NIC aggregates frames.
+    Lro(Ring<LroRing>),
 }
 
 impl RxRing {
@@ -137,16 +137,16 @@ impl RxRing {
         dev: &device::Device<Bound>,
         napi: &Napi,
         pair: Pair,
-        len: RingLen,
+        len: RingSize,
         limit: FrameLimit,
         offloads: Offloads,
         whole: bool,
         counters: &PollCounters,
     ) -> Result<Self> {
-        let Offloads { joins, strips } = offloads;
+        let Offloads { lro, strips } = offloads;
 
-        if joins {
-            Ring::new(dev, napi, pair, len, strips, whole, counters).map(Self::Joined)
+        if lro {
+            Ring::new(dev, napi, pair, len, strips, whole, counters).map(Self::Lro)
         } else if limit.fits_half() {
             Ring::new(dev, napi, pair, len, strips, whole, counters).map(Self::Halves)
         } else {
@@ -154,22 +154,22 @@ impl RxRing {
         }
     }
 
-    /// Returns the register values that describe the ring to the card.
+    /// Returns the register values that describe the ring to the NIC.
     pub(crate) fn registers(&self, napi: &Napi) -> Result<RxRegisters> {
         match self {
             Self::Halves(ring) => ring.registers(napi),
             Self::Pages(ring) => ring.registers(napi),
-            Self::Joined(ring) => ring.registers(napi),
+            Self::Lro(ring) => ring.registers(napi),
         }
     }
 
-    /// Lets the card begin with the first descriptor, with all buffers that it has, and strip tags
+    /// Lets the NIC begin with the first descriptor, with all buffers that it has, and strip tags
     /// or not. The queue must be stopped: what it has completed is not received.
     pub(crate) fn rewind(&mut self, napi: &Napi, strips: bool) -> Result {
         match self {
             Self::Halves(ring) => ring.rewind(napi, strips),
             Self::Pages(ring) => ring.rewind(napi, strips),
-            Self::Joined(ring) => ring.rewind(napi, strips),
+            Self::Lro(ring) => ring.rewind(napi, strips),
         }
     }
 
@@ -187,7 +187,7 @@ impl RxRing {
         match self {
             Self::Halves(ring) => ring.poll(bar, cx, counters),
             Self::Pages(ring) => ring.poll(bar, cx, counters),
-            Self::Joined(ring) => ring.poll(bar, cx, counters),
+            Self::Lro(ring) => ring.poll(bar, cx, counters),
         }
     }
 }
@@ -196,11 +196,11 @@ impl RxRing {
 pub(crate) trait Source: Sized {
     /// The buffers.
     type Format: Buffers;
-    /// Whether the card joins frames.
-    const JOINS: bool;
+    /// Whether the NIC aggregates frames.
+    const LRO: bool;
 
     /// Allocates the ring, and buffers as far as there is memory.
-    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self>;
+    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingSize) -> Result<Self>;
 
     /// The ring.
     fn ring(&self) -> &page_pool::RxRing<Self::Format>;
@@ -211,7 +211,7 @@ pub(crate) trait Source: Sized {
     /// See [`page_pool::RxRing::refill`].
     fn refill(&mut self, cx: &Poll<'_>) -> Result<usize>;
 
-    /// Moves completed frames to the list, up to `budget`. With `strips`, the card has stripped
+    /// Moves completed frames to the list, up to `budget`. With `strips`, the NIC has stripped
     /// their VLAN tags.
     fn take(
         &mut self,
@@ -226,8 +226,8 @@ pub(crate) trait Source: Sized {
 /// A receive ring of one sort.
 pub(crate) struct Ring<S: Source> {
     pair: Pair,
-    len: RingLen,
-    /// The card strips VLAN tags, and reports them by descriptors.
+    len: RingSize,
+    /// The NIC strips VLAN tags, and reports them by descriptors.
     strips: bool,
     source: S,
 }
@@ -238,7 +238,7 @@ impl<S: Source> Ring<S> {
         dev: &device::Device<Bound>,
         napi: &Napi,
         pair: Pair,
-        len: RingLen,
+        len: RingSize,
         strips: bool,
         whole: bool,
         counters: &PollCounters,
@@ -273,7 +273,7 @@ impl<S: Source> Ring<S> {
             bytes: self.len.bytes(),
             buffer_kib: S::Format::KIB,
             needs_limit: S::Format::NEEDS_LIMIT,
-            joins: S::JOINS,
+            lro: S::LRO,
             strips: self.strips,
             tail: self.source.ring().tail() as u32,
         })
@@ -298,7 +298,7 @@ impl<S: Source> Ring<S> {
             bar.write(RDT::at(self.pair.at()), tail.into());
         }
 
-        // With hardly any buffers left, the card may raise no interrupt, and nothing would retry.
+        // With hardly any buffers left, the NIC may raise no interrupt, and nothing would retry.
         self.source.ring().in_use() >= REFILL_BATCH
     }
 
@@ -319,7 +319,7 @@ impl<S: Source> Ring<S> {
                 counters.rx_bytes.add(received.bytes);
                 counters.rx_csum_good.add(received.csum_good);
             }
-            // The card can fill its new buffers while the stack handles these frames.
+            // The NIC can fill its new buffers while the stack handles these frames.
             list.deliver();
 
             packets += received.packets;
@@ -341,9 +341,9 @@ pub(crate) struct Plain<F: Buffers> {
 
 impl<F: Buffers> Source for Plain<F> {
     type Format = F;
-    const JOINS: bool = false;
+    const LRO: bool = false;
 
-    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self> {
+    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingSize) -> Result<Self> {
         Ok(Self {
             ring: page_pool::RxRing::new(dev, napi, len, pool_buffers(len))?,
             frames: Assembler::new(),
@@ -376,7 +376,7 @@ impl<F: Buffers> Source for Plain<F> {
         budget: usize,
         counters: &PollCounters,
     ) -> Received {
-        let wanted = Wanted::of(cx.device().features(), strips, Self::JOINS);
+        let wanted = Wanted::of(cx.device().features(), strips, Self::LRO);
         let Ok(mut ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return Received::default();
@@ -472,7 +472,7 @@ pub(crate) fn set_drop(bar: &Bar0<'_>, pairs: u16, drop: bool) {
     }
 }
 
-/// Stops a queue while others are running, and waits until the card accesses neither its ring nor
+/// Stops a queue while others are running, and waits until the NIC accesses neither its ring nor
 /// its buffers (datasheet 4.6.7.1.2).
 ///
 /// Frames for it that arrive meanwhile, or wait in the packet buffer, are dropped. The filters may
@@ -480,7 +480,7 @@ pub(crate) fn set_drop(bar: &Bar0<'_>, pairs: u16, drop: bool) {
 pub(crate) fn stop(bar: &Bar0<'_>, pair: Pair) -> Result {
     let at = pair.at();
 
-    // The card writes back what it has received.
+    // The NIC writes back what it has received.
     bar.update(RXDCTL::at(at), |r| r.with_enable(false).with_swflsh(true));
     mmio::wait_for(
         bar,
@@ -493,7 +493,7 @@ pub(crate) fn stop(bar: &Bar0<'_>, pair: Pair) -> Result {
     Ok(())
 }
 
-/// The register values that describe a receive ring to the card.
+/// The register values that describe a receive ring to the NIC.
 #[derive(Clone, Copy)]
 pub(crate) struct RxRegisters {
     pair: Pair,
@@ -502,14 +502,14 @@ pub(crate) struct RxRegisters {
     tail: u32,
     buffer_kib: u32,
     needs_limit: bool,
-    joins: bool,
+    lro: bool,
     strips: bool,
 }
 
 impl RxRegisters {
-    /// Whether the card joins frames.
-    pub(crate) fn joins(&self) -> bool {
-        self.joins
+    /// Whether the NIC aggregates frames.
+    pub(crate) fn lro(&self) -> bool {
+        self.lro
     }
 
     /// Whether the ring has buffers for all frames up to a limit.
@@ -519,7 +519,7 @@ impl RxRegisters {
 
     /// Sets up the ring's registers and enables the queue (datasheet 4.6.7.1).
     ///
-    /// All buffers pass to the card. With `drop`, the queue drops frames when it has no buffers
+    /// All buffers pass to the NIC. With `drop`, the queue drops frames when it has no buffers
     /// left, rather than stalling the other queues.
     pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>, drop: bool) -> Result {
         let at = self.pair.at();
@@ -540,7 +540,7 @@ impl RxRegisters {
                 .with_bsizepacket(Bounded::<u32, 5>::from_expr(self.buffer_kib & 0x1f)),
         );
 
-        if self.joins {
+        if self.lro {
             bar.write(
                 RSCCTL::at(at),
                 RSCCTL::zeroed().with_rscen(true).with_const_maxdesc::<3>(),
@@ -558,7 +558,13 @@ impl RxRegisters {
             Delta::from_micros(100),
             Delta::from_millis(100),
         )
-        .inspect_err(|_| dev_err!(dev, "receive queue {} does not start\n", self.pair.at()))?;
+        .inspect_err(|_| {
+            dev_err!(
+                dev,
+                "receive queue {} was not enabled in time\n",
+                self.pair.at()
+            )
+        })?;
 
         // The tail may only be written when the queue is enabled.
         bar.write(RDT::at(at), self.tail.into());

@@ -154,7 +154,7 @@ fn packets(port: &Port<'_>) -> [u64; MAX_PAIRS as usize] {
     })
 }
 
-/// Tests whether all interrupts come that the card raises. The code has a bit for each vector whose
+/// Tests whether all interrupts come that the NIC raises. The code has a bit for each vector whose
 /// interrupt does not.
 ///
 /// The handlers run as for any other interrupt: they find no work, or the work that there is. A

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! SFP+ modules: their identification (SFF-8472), and the settings that the card needs for them.
+//! SFP+ modules: their identification (SFF-8472), and the settings that the NIC needs for them.
 
 use kernel::{
     fmt::{
@@ -128,13 +128,13 @@ impl Speed {
     }
 }
 
-/// A module that the card can use.
+/// A module that the NIC can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Module {
     pub(crate) kind: Kind,
     /// It is also one for 1 Gb/s, and has a pin that selects the speed.
     pub(crate) is_dual: bool,
-    /// Intel has tested it with this card, or it is a cable, for which this does not matter.
+    /// Intel has tested it with this NIC, or it is a cable, for which this does not matter.
     is_tested: bool,
     /// The checksum of its description is wrong.
     pub(crate) is_damaged: bool,
@@ -160,7 +160,7 @@ fn sum(page: &[u8; ID_LEN]) -> u8 {
 }
 
 impl Module {
-    /// Reads the description of a module; [`None`] if it is none that the card can use.
+    /// Reads the description of a module; [`None`] if it is none that the NIC can use.
     fn parse(page: &[u8; ID_LEN]) -> Option<Self> {
         if page[id::IDENTIFIER] != id::SFP {
             return None;
@@ -184,7 +184,7 @@ impl Module {
         } else if ten & id::ER != 0 {
             Kind::Er
         } else if ten != 0 {
-            // 10GBASE-LRM, which needs more than the card has.
+            // 10GBASE-LRM, which needs more than the NIC has.
             return None;
         } else if one & id::T != 0 {
             Kind::T
@@ -288,7 +288,7 @@ fn write_name(f: &mut fmt::Formatter<'_>, name: &[u8]) -> fmt::Result {
 
 /// Identifies the module of a port.
 ///
-/// [`ENXIO`] if none answers, [`EOPNOTSUPP`] if it is none that the card can use.
+/// [`ENXIO`] if none answers, [`EOPNOTSUPP`] if it is none that the NIC can use.
 pub(crate) fn identify(bar: &Bar0<'_>, port: u32) -> Result<Module> {
     let mut page = [0; ID_LEN];
 
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_card_cannot_use() {
+    fn what_the_nic_cannot_use() {
         // A QSFP+ module, 10GBASE-LRM, none of all codes, 1000BASE-BX10 at another rate, a short
         // fibre.
         assert_eq!(kind(&[(0, 0x0d), (3, 0x10)]), None);

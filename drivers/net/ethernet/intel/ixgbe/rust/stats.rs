@@ -113,11 +113,11 @@ counters! {
         rx_packets,
         /// Bytes received, without frame check sequence.
         rx_bytes,
-        /// Frames whose checksum the card has verified.
+        /// Frames whose checksum the NIC has verified.
         rx_csum_good,
-        /// Frames with a bad checksum according to the card. The stack receives them as well.
+        /// Frames with a bad checksum according to the NIC. The stack receives them as well.
         rx_csum_errors,
-        /// Frames that the card has reported as damaged.
+        /// Frames that the NIC has reported as damaged.
         rx_frame_errors,
         /// Descriptors with invalid contents.
         rx_bad_descriptors,
@@ -129,9 +129,9 @@ counters! {
         tx_packets,
         /// Bytes sent, without frame check sequence.
         tx_bytes,
-        /// Packets that the card had not sent when the device was closed.
+        /// Packets that the NIC had not sent when the device was closed.
         tx_lost,
-        /// Packets of TCP that the card has joined.
+        /// Packets of TCP that the NIC has aggregated.
         rx_lro_segments,
         /// The larger packets that have come of it. In `rx_packets`, they are one each.
         rx_lro_packets,
@@ -144,11 +144,11 @@ counters! {
     XmitCounters {
         /// Times that the queue was stopped because the ring was full.
         tx_ring_full,
-        /// Packets that could not be mapped or that the card cannot send.
+        /// Packets that could not be mapped or that the NIC cannot send.
         tx_refused,
         /// Number of doorbells.
         tx_doorbells,
-        /// Packets that the card has to split.
+        /// Packets that the NIC has to split.
         tx_gso_packets,
         /// Bytes in them.
         tx_gso_bytes,
@@ -160,7 +160,7 @@ counters! {
 }
 
 counters! {
-    /// Sums of the card's own counters, which clear on read.
+    /// Sums of the NIC's own counters, which clear on read.
     HwCounters {
         /// Frames lost for want of descriptors: the packet buffer was full, or a queue without
         /// descriptors dropped them rather than stalling the others.
@@ -194,9 +194,9 @@ counters! {
     }
 }
 
-/// Adds the value that a counter of the card had when it was read.
+/// Adds the value that a counter of the NIC had when it was read.
 fn add_read(bar: &Bar0<'_>, sum: &Counter, value: u32) {
-    // Counters stick at all ones, which a card that is gone shows as well.
+    // Counters stick at all ones, which a NIC that is gone shows as well.
     if value != u32::MAX || !mmio::is_gone(bar) {
         sum.add(value.into());
     }
@@ -210,7 +210,7 @@ impl HwCounters {
         short + self.hw_rx_oversize.get() + self.hw_rx_jabbers.get()
     }
 
-    /// Reads and clears the card's counters, and adds them up.
+    /// Reads and clears the NIC's counters, and adds them up.
     fn update(&self, bar: &Bar0<'_>) {
         let add = |sum: &Counter, value: u32| add_read(bar, sum, value);
 
@@ -278,7 +278,7 @@ impl PortStats {
         Ok(self.pairs.get(usize::from(number)).ok_or(EINVAL)?.clone())
     }
 
-    /// Returns the card's counters.
+    /// Returns the NIC's counters.
     ///
     /// Context: any. If another CPU is reading them right now, these are the previous values.
     fn hw(&self, bar: &Bar0<'_>) -> &HwCounters {
@@ -297,7 +297,7 @@ impl PortStats {
         (&self.hw, &self.mac)
     }
 
-    /// Saves the card's counters before a reset clears them, or before they are full.
+    /// Saves the NIC's counters before a reset clears them, or before they are full.
     pub(crate) fn save_hw(&self, bar: &Bar0<'_>) {
         self.mac(bar);
     }
@@ -352,7 +352,7 @@ impl PortStats {
         }
     }
 
-    /// Fills in the standard counters of the network device; those of the card as they were read
+    /// Fills in the standard counters of the network device; those of the NIC as they were read
     /// last, unless that `is_reachable`.
     pub(crate) fn fill(&self, bar: &Bar0<'_>, stats: &mut Stats64<'_>, is_reachable: bool) {
         let hw = if is_reachable { self.hw(bar) } else { &self.hw };
@@ -375,7 +375,7 @@ impl PortStats {
             .multicast(hw.hw_rx_multicast.get());
     }
 
-    /// Lists all counters for `ethtool -S`: the sums over all queue pairs, the card's own counters,
+    /// Lists all counters for `ethtool -S`: the sums over all queue pairs, the NIC's own counters,
     /// and packets and bytes of each pair.
     pub(crate) fn list(&self, bar: &Bar0<'_>, statistics: &mut Statistics<'_>) {
         let mut add = |name, value| statistics.add(fmt!("{}", name), value);

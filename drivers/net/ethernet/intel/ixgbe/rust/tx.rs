@@ -17,15 +17,15 @@ use kernel::{
     },
     net::{
         device::deferring::Deferring,
-        device::CardStopped,
+        device::DmaStopped,
         inflight::{
             self,
             Descriptors,
-            Entry,
             Limits,
             Refused,
             Submitted,
             TxConsumer,
+            TxDesc,
             TxProducer, //
         },
         napi::{
@@ -35,7 +35,7 @@ use kernel::{
         queue::{
             self,
             Completions,
-            RingLen,
+            RingSize,
             Xmit, //
         },
         skb_free::SkbFreeList,
@@ -80,10 +80,10 @@ pub(crate) type TxQueue<'a> = queue::TxQueue<'a, Deferring>;
 
 pub(crate) use self::registers::TxRegisters;
 
-/// Maximum number of descriptors per packet: the card accepts up to 40.
+/// Maximum number of descriptors per packet: the NIC accepts up to 40.
 const MAX_DESCRIPTORS: usize = 40;
 
-/// Limits of the card.
+/// Limits of the NIC.
 const LIMITS: Limits = Limits {
     segment_len: TX_MAX_SEGMENT,
     descriptors: MAX_DESCRIPTORS,
@@ -95,7 +95,7 @@ const ENOUGH: usize = LIMITS.stop_below(usize::MAX, false);
 
 /// Wake a queue that was stopped when most of the ring is free: one that stops again at once would
 /// return packets to the stack, which are kept there and sent in small portions. Enough packets
-/// are left for the card until others follow. In a short ring, room for two packets takes more.
+/// are left for the NIC until others follow. In a short ring, room for two packets takes more.
 fn wake_at(len: usize) -> usize {
     LIMITS.wake_at(len).max(len / 8 * 5)
 }
@@ -109,7 +109,7 @@ fn wake_at(len: usize) -> usize {
 /// interrupt, so a busy ring has room in time.
 const MAX_COMPLETED: usize = 64;
 
-/// Minimum length of a packet, in bytes; the card does not send shorter ones.
+/// Minimum length of a packet, in bytes; the NIC does not send shorter ones.
 const MIN_LEN: u32 = 17;
 
 /// Creates both sides of a ring of `napi`.
@@ -117,7 +117,7 @@ pub(crate) fn ring<'a>(
     dev: &'a device::Device<Bound>,
     napi: &Napi,
     pair: Pair,
-    len: RingLen,
+    len: RingSize,
 ) -> Result<(TxRing<'a>, TxCompletion<'a>)> {
     let desc = Descriptors::new(dev, napi, len)?;
     let (producer, consumer) = inflight::pair(dev, napi, len, LIMITS)?;
@@ -146,7 +146,7 @@ pub(crate) struct TxRing<'a> {
 }
 
 impl TxRing<'_> {
-    /// Returns the register values that describe the ring to the card.
+    /// Returns the register values that describe the ring to the NIC.
     pub(crate) fn registers(&self) -> TxRegisters {
         TxRegisters {
             pair: self.pair,
@@ -239,11 +239,11 @@ impl TxRing<'_> {
                 skb,
                 usize::from(context.is_some()),
                 |slot, entry| match entry {
-                    Entry::Segment(segment) => {
+                    TxDesc::Segment(segment) => {
                         // CAST: As in `xmit()`.
                         template.write(ring, slot, segment.addr, segment.len as u16, segment.last)
                     }
-                    Entry::Context(_) => {
+                    TxDesc::Context(_) => {
                         if let Some(context) = context {
                             context.write(ring, slot);
                         }
@@ -303,7 +303,7 @@ impl TxRing<'_> {
         Xmit::Taken
     }
 
-    /// Rings the doorbell: passes all descriptors added so far to the card.
+    /// Rings the doorbell: passes all descriptors added so far to the NIC.
     #[inline]
     pub(crate) fn doorbell(&self, bar: &Bar0<'_>, counters: &XmitCounters) {
         counters.tx_doorbells.add(1);
@@ -328,7 +328,7 @@ impl TxRing<'_> {
         }
     }
 
-    /// Drops a packet that the card cannot send.
+    /// Drops a packet that the NIC cannot send.
     #[cold]
     fn refuse(
         &self,
@@ -359,7 +359,7 @@ impl TxRing<'_> {
             return Xmit::Busy(skb);
         }
 
-        // The card freed descriptors in the meantime, so the queue is not stopped. With BUSY, the
+        // The NIC freed descriptors in the meantime, so the queue is not stopped. With BUSY, the
         // stack would retry in a tight loop.
         counters.tx_refused.add(1);
         skb.drop_with(DropReason::FullRing);
@@ -372,7 +372,7 @@ impl TxRing<'_> {
 /// While vectors take turns, as many packets arrive as are completed. So a backlog would not
 /// shrink: when the queue has been stopped, packets wait in the queueing discipline, and those that
 /// follow wait behind them. Nor would byte queue limits grow, as they do when everything that was
-/// sent is completed: they would take our portions for the speed of the card. The same holds for
+/// sent is completed: they would take our portions for the speed of the NIC. The same holds for
 /// the ring itself, which would be full at last.
 fn most_completed(is_stopped: bool, free: usize, wake_at: usize) -> usize {
     if is_stopped || free < wake_at {
@@ -390,7 +390,7 @@ pub(crate) struct TxCompletion<'a> {
 }
 
 impl TxCompletion<'_> {
-    /// Frees packets that the card has sent, up to [`most_completed`]. Returns whether these were
+    /// Frees packets that the NIC has sent, up to [`most_completed`]. Returns whether these were
     /// all.
     // Not inlined: in a function of its own, the loop's variables stay in registers.
     #[inline(never)]
@@ -423,12 +423,12 @@ impl TxCompletion<'_> {
         done.packets < limit
     }
 
-    /// Frees the remaining packets after the card was stopped, and counts them as sent or lost.
-    pub(crate) fn finish(self, card: &CardStopped<'_>, counters: &PollCounters) {
+    /// Frees the remaining packets after the NIC was stopped, and counts them as sent or lost.
+    pub(crate) fn finish(self, stopped: &DmaStopped<'_>, counters: &PollCounters) {
         let ring = &self.desc;
         let finished = self
             .consumer
-            .finish(card, |slot| desc::is_tx_done(ring, slot));
+            .finish(stopped, |slot| desc::is_tx_done(ring, slot));
 
         counters.tx_packets.add(finished.sent.packets as u64);
         counters.tx_bytes.add(finished.sent.bytes as u64);
@@ -439,7 +439,7 @@ impl TxCompletion<'_> {
 /// Logs the state of a transmit queue that makes no progress.
 pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u16) {
     if mmio::is_gone(bar) {
-        dev_err!(dev, "transmit queue {} hangs: the card is gone\n", queue);
+        dev_err!(dev, "transmit queue {} hangs: device removed\n", queue);
         return;
     }
 

@@ -50,7 +50,7 @@ impl Members {
         Ok(index)
     }
 
-    /// Adds a VLAN or removes it; in the card, too, if that is running.
+    /// Adds a VLAN or removes it; in the NIC, too, if that is running.
     pub(crate) fn set(&mut self, id: u16, member: bool, bar: Option<&Bar0<'_>>) -> Result {
         let index = self.change(id, member)?;
 
@@ -66,7 +66,7 @@ impl Members {
         }
     }
 
-    /// Passes all to the card.
+    /// Passes all to the NIC.
     pub(crate) fn apply(&self, bar: &Bar0<'_>) {
         for index in 0..WORDS {
             self.write(bar, index);

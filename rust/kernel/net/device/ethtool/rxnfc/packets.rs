@@ -100,7 +100,7 @@ pub enum FlowPackets {
         /// The headers after it.
         transport: FlowTransport,
     },
-    /// IPv6, or any by the Ethernet header, for which no card has filters yet.
+    /// IPv6, or any by the Ethernet header, for which no NIC has filters yet.
     Other,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The test of a card that is in loopback: frames that it sends come back to it.
+//! The test of a NIC that is in loopback: frames that it sends come back to it.
 //!
 //! The device goes up with its own rings, interrupts and poll functions, and each transmit queue
 //! sends frames of several lengths to the address of the device. They have a type of their own, for
@@ -23,7 +23,7 @@
 use super::{
     super::super::{
         inner::Inner,
-        ops_lock::Configuring,
+        ops_lock::Locks,
         Device,
         Driver,
         Features,
@@ -84,7 +84,7 @@ const NUMBER: usize = TOKEN + 8;
 /// The time in which the frames of a queue have to come back.
 const PATIENCE_MS: u32 = 2_000;
 
-/// The time in which a frame comes that the card has duplicated.
+/// The time in which a frame comes that the NIC has duplicated.
 const AFTERMATH: Delta = Delta::from_millis(10);
 
 /// The frames of a test, for those that receive them.
@@ -92,7 +92,7 @@ struct Frames {
     dev: *mut bindings::net_device,
     address: MacAddress,
     /// The length of the longest one.
-    most: usize,
+    max_len: usize,
     /// The frames of no other test have it.
     token: u64,
     /// The queue that sends.
@@ -106,12 +106,12 @@ struct Frames {
 impl Frames {
     fn new(dev: &Device) -> Self {
         // CAST: `usize` has at least 32 bits wherever the kernel runs.
-        let most = (dev.mtu() as usize + HEADER).max(LENS[0]);
+        let max_len = (dev.mtu() as usize + HEADER).max(LENS[0]);
 
         Self {
             dev: dev.as_raw(),
             address: dev.mac_address(),
-            most,
+            max_len,
             // SAFETY: There are no requirements.
             token: unsafe { bindings::get_random_u64() },
             queue: Atomic::new(0),
@@ -130,7 +130,7 @@ impl Frames {
 
     /// The length of a frame.
     fn len(&self, number: usize) -> usize {
-        LENS.get(number).map_or(0, |len| (*len).min(self.most))
+        LENS.get(number).map_or(0, |len| (*len).min(self.max_len))
     }
 
     /// Makes piece `index` of a frame of this queue.
@@ -429,7 +429,7 @@ pub(super) fn start_disciplines(dev: &Device, _rtnl: &mut Rtnl) {
 pub(super) fn run<T: Driver>(
     inner: &Inner<T>,
     switch: Switch<T>,
-    locks: &mut Configuring,
+    locks: &mut Locks<'static>,
 ) -> TestResult {
     let dev = inner.dev();
 
@@ -446,7 +446,7 @@ pub(super) fn run<T: Driver>(
         }
         Err(error) => Err(error.into()),
     };
-    // Before the switch, or frames that the card has not sent yet would leave.
+    // Before the switch, or frames that the NIC has not sent yet would leave.
     inner.go_down(locks);
     result.and(switch(inner.data(), dev, false, locks).map_err(Into::into))
 }

@@ -104,7 +104,7 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) uninitialized: Atomic<u32>,
     pub(in crate::net::device) irq: [Atomic<u32>; 2],
     pub(in crate::net::device) event_irq: Atomic<u32>,
-    /// Raise the interrupts of the queue and of events while the card is being started.
+    /// Raise the interrupts of the queue and of events while the NIC is being started.
     pub(in crate::net::device) early: Atomic<u32>,
     pub(in crate::net::device) queues: Atomic<u32>,
     /// Log doorbells.
@@ -132,7 +132,7 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) tx_ring: Atomic<u32>,
     /// Drop the handle to the one that was kept within the poll function.
     pub(in crate::net::device) drop_tx_ring: Atomic<u32>,
-    /// The number of references to the parent when the driver was last asked to stop the card.
+    /// The number of references to the parent when the driver was last asked to stop the NIC.
     pub(in crate::net::device) references: Atomic<i32>,
     /// Called with the instance of each vector.
     pub(in crate::net::device) on_napi: SetOnce<fn(&Napi) -> Result>,
@@ -143,9 +143,9 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) restart_mtu: Atomic<u32>,
     /// Refuse rules with this queue, counted from one.
     pub(in crate::net::device) refuse: Atomic<u32>,
-    /// The rules that the card has, as bits.
+    /// The rules that the NIC has, as bits.
     pub(in crate::net::device) rules: Atomic<u32>,
-    /// The packets by which the card was to wake the machine, as the core numbers them.
+    /// The packets by which the NIC was to wake the machine, as the core numbers them.
     pub(in crate::net::device) armed: Atomic<u32>,
     /// Restart for another set of features.
     pub(in crate::net::device) restart_features: Atomic<u32>,
@@ -161,10 +161,10 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) udp_ports: Atomic<u32>,
     /// The number of times that the queue was not stopped when the device was down.
     pub(in crate::net::device) awake: Atomic<u32>,
-    /// The number of times that the driver was told that its card cannot be reached.
+    /// The number of times that the driver was told that its NIC cannot be reached.
     pub(in crate::net::device) unreachable: Atomic<u32>,
-    /// The number of check-ups.
-    pub(in crate::net::device) check_ups: Atomic<u32>,
+    /// The number of runs of the watchdog.
+    pub(in crate::net::device) watchdog: Atomic<u32>,
     /// Ask for a restart at the next one.
     pub(in crate::net::device) unwell: Atomic<u32>,
 }
@@ -217,7 +217,7 @@ impl Log {
                 udp_ports: Atomic::new(0),
                 awake: Atomic::new(0),
                 unreachable: Atomic::new(0),
-                check_ups: Atomic::new(0),
+                watchdog: Atomic::new(0),
                 unwell: Atomic::new(0),
             },
             GFP_KERNEL,

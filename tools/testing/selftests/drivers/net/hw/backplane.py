@@ -15,7 +15,7 @@ from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import skip_program, wait_until
 from sfp import Log, bind_anew, carrier, set_up
 
-NO_START = "the link did not start"
+NO_START = "failed to start the link"
 
 
 def link_by_itself(cfg):

@@ -243,7 +243,7 @@ def _refused(command, reason):
 def moderation_refused(cfg):
     """ An interval that the card does not have is refused with the reason. """
     before = _moderation(cfg)
-    _refused(f"-C {cfg.ifname} rx-usecs 1023", "1022 us at most")
+    _refused(f"-C {cfg.ifname} rx-usecs 1023", "must not exceed 1022")
     ksft_eq(_moderation(cfg), before)
 
 

@@ -13,7 +13,7 @@ from lib.py.support import kernel_log, skip_program, wait_until
 
 RESETS = {
     "ixgbe": "initiating reset to clear Tx work after link loss",
-    "ixgbe_rust": "restarting to drop packets that were queued when the link went down",
+    "ixgbe_rust": "restarting to clear TX work after link loss",
 }
 
 

@@ -74,7 +74,7 @@ def refused(cfg, what):
         ethtool(f"-G {cfg.ifname} {what}")
     reason = str(raised.exception)
     short = what.split()[1] in ("0", "32", "63")
-    ksft_in("ring has 64 to 4096 descriptors" if short else "exceeds maximum", reason)
+    ksft_in("ring size must be 64 to 4096" if short else "exceeds maximum", reason)
     ksft_eq(_get(cfg.ports[0]), before)
 
 

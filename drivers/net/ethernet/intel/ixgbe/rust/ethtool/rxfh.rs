@@ -62,12 +62,12 @@ impl RxfhOps for PortDriver {
         if let Some(table) = change.table {
             spread
                 .set_table(table)
-                .map_err(|error| extack.refuse(error, c"an entry selects one of 16 queues"))?;
+                .map_err(|error| extack.refuse(error, c"entries must be less than 16"))?;
         }
         if let Some(key) = change.key {
             spread.set_key(key);
         }
-        // If the device is down, `start()` passes it to the card.
+        // If the device is down, `start()` passes it to the NIC.
         if dev.is_running() {
             spread.apply(&port.bar);
             let pairs = port.pairs(lock);
@@ -94,13 +94,10 @@ impl RxfhOps for PortDriver {
         lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
-        port.hashing.set(flow, fields).map_err(|error| {
-            extack.refuse(
-                error,
-                c"the ports of TCP and UDP are hashed, of no other protocol",
-            )
-        })?;
-        // If the device is down, `start()` passes it to the card.
+        port.hashing
+            .set(flow, fields)
+            .map_err(|error| extack.refuse(error, c"ports are hashed for TCP and UDP only"))?;
+        // If the device is down, `start()` passes it to the NIC.
         if dev.is_running() {
             port.hashing.apply(&port.bar, port.pairs(lock));
         }

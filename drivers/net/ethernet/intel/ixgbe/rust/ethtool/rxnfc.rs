@@ -46,7 +46,7 @@ impl RxnfcOps for PortDriver {
         lock: &mut OpsLocked<'bound>,
     ) -> Result {
         let refuse = |reason| {
-            dev_notice!(dev, "rule {}: {}\n", rule.location, reason);
+            dev_notice!(dev, "flow rule {}: {}\n", rule.location, reason);
             EINVAL
         };
         let filter = Filter::new(&rule.packets).map_err(refuse)?;
@@ -57,7 +57,7 @@ impl RxnfcOps for PortDriver {
             filter.goes_with(&other).map_err(refuse)?;
             is_first = false;
         }
-        // If the device is down, `start()` passes it to the card.
+        // If the device is down, `start()` passes it to the NIC.
         if directs(dev) {
             if is_first {
                 filter.set_mask(&port.bar);

@@ -9,8 +9,8 @@ use crate::sfp::{
     Speed, //
 };
 
-/// Check-ups for which a module with two speeds tries each of them. The higher one has more, so
-/// that a link partner that does the same meets it there.
+/// Runs of the watchdog for which a module with two speeds tries each of them. The higher one has
+/// more, so that a link partner that does the same meets it there.
 const TURN_10G: u8 = 2;
 const TURN_1G: u8 = 1;
 
@@ -21,7 +21,7 @@ pub(super) enum Content {
     Empty,
     /// Something that has not answered so many times.
     Silent(u8),
-    /// A module that the card cannot use.
+    /// A module that the NIC cannot use.
     Unusable,
     /// A module that has yet to be set up.
     Identified(Module),
@@ -29,7 +29,7 @@ pub(super) enum Content {
     Ready(Module),
 }
 
-/// Whether frames that the card sends come back to it.
+/// Whether frames that the NIC sends come back to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loopback {
     /// They leave.
@@ -47,7 +47,7 @@ pub(crate) struct Cage {
     pub(super) told: Option<Module>,
     /// The speed that is tried, or that the link has.
     pub(super) speed: Speed,
-    /// Check-ups without a link since then.
+    /// Runs of the watchdog without a link since then.
     pub(super) waited: u8,
     /// The last attempt to start the link has failed, and the log says so.
     pub(super) fails: bool,
@@ -74,8 +74,8 @@ impl Cage {
         }
     }
 
-    /// Counts a check-up without a link. Returns whether to try the other speed, which is in
-    /// `speed` then.
+    /// Counts a run of the watchdog without a link. Returns whether to try the other speed, which
+    /// is in `speed` then.
     pub(super) fn try_other_speed(&mut self) -> bool {
         let (turn, other) = match self.speed {
             Speed::Ten => (TURN_10G, Speed::One),

@@ -59,13 +59,13 @@ impl FeaturesOps for PortDriver {
         netdev: &Device,
         wanted: Features,
     ) -> Features {
-        if !wanted.contains(Feature::Lro) || port.moderation.allows_joining() {
+        if !wanted.contains(Feature::Lro) || port.moderation.allows_lro() {
             return wanted;
         }
         dev_notice!(
             netdev,
-            "lro needs interrupts that are {} us apart (rx-usecs)\n",
-            moderation::MIN_JOINING_USECS
+            "LRO requires rx-usecs of at least {}\n",
+            moderation::MIN_LRO_USECS
         );
         wanted.without(Feature::Lro)
     }

@@ -41,11 +41,11 @@ use super::{
     Port, //
 };
 
-/// Check-ups in which a module that has just been put in need not answer.
+/// Runs of the watchdog in which a module that has just been plugged in need not respond.
 const PATIENCE: u8 = 3;
 
 impl Port<'_> {
-    /// Returns whether the cage is full, as far as the card can tell.
+    /// Returns whether the cage is full, as far as the NIC can tell.
     fn is_cage_full(&self) -> bool {
         !self.firmware.doubts_link || self.bar.read(ESDP).sdp2_data()
     }
@@ -58,8 +58,9 @@ impl Port<'_> {
         self.follow_loopback(netdev, &mut cage);
     }
 
-    /// Puts the card into the loopback that users want, or takes it out of one that they no longer
-    /// want. While the firmware has the link, that may fail: the next check-up tries again.
+    /// Puts the NIC into the loopback that users want, or takes it out of one that they no longer
+    /// want. While the firmware has the link, that may fail: the next run of the watchdog tries
+    /// again.
     fn follow_loopback(&self, netdev: &Device, cage: &mut Cage) {
         let wanted = netdev.features().contains(Feature::Loopback);
         let loops = wanted && link::loops(&self.bar);
@@ -73,7 +74,7 @@ impl Port<'_> {
             Ok(()) => cage.loopback = Loopback::Off,
             Err(error) => {
                 if !cage.fails {
-                    dev_warn!(netdev, "the loopback cannot be switched: {:?}\n", error);
+                    dev_warn!(netdev, "failed to switch loopback: {:?}\n", error);
                 }
                 cage.fails = true;
             }
@@ -82,7 +83,7 @@ impl Port<'_> {
 
     /// Starts the link for packets that are to wake the machine: as it was, if it was started.
     ///
-    /// There are no check-ups meanwhile, which would find another speed.
+    /// The watchdog does not run meanwhile: it would find another speed.
     pub(super) fn keep_link(&self, netdev: &Device) {
         let mut cage = self.cage.lock();
 
@@ -113,10 +114,10 @@ impl Port<'_> {
 
         if let Err(error) = started {
             if !cage.fails {
-                dev_warn!(netdev, "the link did not start: {:?}\n", error);
+                dev_warn!(netdev, "failed to start the link: {:?}\n", error);
             }
         }
-        // As in `start_at()`: the next check-up tries again, but for this.
+        // As in `start_at()`: the next run of the watchdog tries again, but for this.
         cage.fails = started.is_err_and(|error| error != ETIMEDOUT);
     }
 
@@ -155,25 +156,18 @@ impl Port<'_> {
             }
             Err(error) if error == EOPNOTSUPP => {
                 if cage.content != Content::Unusable {
-                    dev_err!(
-                        netdev,
-                        "the module in the cage is of a kind that the card cannot use\n"
-                    );
+                    dev_err!(netdev, "unsupported SFP+ module type\n");
                 }
                 cage.told = None;
                 Content::Unusable
             }
-            // Nothing else tells on this card whether the cage is full.
+            // Nothing else tells on this NIC whether the cage is full.
             Err(error) if error == ENXIO && !self.firmware.doubts_link => {
                 return self.empty(netdev, cage);
             }
             Err(error) => {
                 if looks + 1 == PATIENCE {
-                    dev_err!(
-                        netdev,
-                        "the module in the cage does not answer: {:?}\n",
-                        error
-                    );
+                    dev_err!(netdev, "SFP+ module does not respond: {:?}\n", error);
                 }
                 Content::Silent(looks.saturating_add(1).min(PATIENCE))
             }
@@ -188,10 +182,10 @@ impl Port<'_> {
     fn set_up(&self, netdev: &Device, cage: &mut Cage, module: Module) {
         match sfp::set_up(&self.bar, self.number, &module) {
             Ok(()) => cage.content = Content::Ready(module),
-            // The next check-up tries again.
+            // The next run of the watchdog tries again.
             Err(error) if error == EBUSY => {
                 if !cage.fails {
-                    dev_warn!(netdev, "the firmware does not let go of the link\n");
+                    dev_warn!(netdev, "firmware does not release the link\n");
                 }
                 cage.fails = true;
                 return;
@@ -199,7 +193,7 @@ impl Port<'_> {
             Err(error) => {
                 dev_err!(
                     netdev,
-                    "the EEPROM has no settings for this kind of module: {:?}\n",
+                    "no EEPROM settings for this SFP+ module type: {:?}\n",
                     error
                 );
                 cage.content = Content::Unusable;
@@ -223,10 +217,10 @@ impl Port<'_> {
         let started = link::start_serial(&self.bar, &self.firmware, cage.speed, module.is_dual);
         if let Err(error) = started {
             if !cage.fails {
-                dev_warn!(netdev, "the link did not start: {:?}\n", error);
+                dev_warn!(netdev, "failed to start the link: {:?}\n", error);
             }
             // The mode is in effect even if negotiation does not show that the pipeline was reset:
-            // the link may come up. Else the next check-up tries again.
+            // the link may come up. Else the next run of the watchdog tries again.
             if error != ETIMEDOUT {
                 cage.content = Content::Identified(module);
             }
@@ -248,13 +242,13 @@ impl Port<'_> {
 
     fn empty(&self, netdev: &Device, cage: &mut Cage) {
         if cage.told.take().is_some() {
-            dev_info!(netdev, "the SFP+ module is gone\n");
+            dev_info!(netdev, "SFP+ module removed\n");
         }
         cage.content = Content::Empty;
         link::laser_off(&self.bar);
     }
 
-    /// Looks after the cage, or the link of a port without one. `inserted`: the card has said that
+    /// Looks after the cage, or the link of a port without one. `inserted`: the NIC has said that
     /// there is a new module.
     pub(super) fn check_cage(&self, netdev: &Device, inserted: bool) {
         let mut cage = self.cage.lock();
@@ -275,7 +269,7 @@ impl Port<'_> {
         if inserted {
             return self.look(netdev, &mut cage);
         }
-        // A card that does not know whether the cage is full has to ask the module.
+        // A NIC that does not know whether the cage is full has to ask the module.
         let full = if self.firmware.doubts_link {
             self.is_cage_full()
         } else {
@@ -322,7 +316,7 @@ impl Port<'_> {
         }
     }
 
-    /// Returns the state of the link. The card may mistake noise for a link.
+    /// Returns the state of the link. The NIC may mistake noise for a link.
     fn link_state(&self, cage: &Cage) -> Link {
         let possible = match self.media {
             _ if cage.loopback == Loopback::OfStack => true,
@@ -366,7 +360,7 @@ impl Port<'_> {
         }
     }
 
-    /// Puts the card into loopback for a test, or takes it out again.
+    /// Puts the NIC into loopback for a test, or takes it out again.
     pub(crate) fn loop_back(&self, on: bool) -> Result {
         let mut cage = self.cage.lock();
 
@@ -374,7 +368,7 @@ impl Port<'_> {
         link::loop_back(&self.bar, &self.firmware, on)
     }
 
-    /// Returns whether a test has the card in loopback.
+    /// Returns whether a test has the NIC in loopback.
     pub(super) fn is_tested(&self) -> bool {
         self.cage.lock().loopback == Loopback::OfTest
     }
@@ -384,7 +378,7 @@ impl Port<'_> {
         self.cage.lock().module()
     }
 
-    /// Lets `read` read the EEPROM, of which the card reads one word at a time. The settings of a
+    /// Lets `read` read the EEPROM, of which the NIC reads one word at a time. The settings of a
     /// module come from there, too, with the cage locked.
     pub(crate) fn with_eeprom<R>(&self, read: impl FnOnce(&Bar0<'_>) -> R) -> R {
         let _cage = self.cage.lock();
@@ -407,12 +401,9 @@ impl Port<'_> {
 fn tell(netdev: &Device, module: &Module) {
     dev_info!(netdev, "SFP+ module: {}\n", module);
     if module.is_untested() {
-        dev_notice!(netdev, "Intel has not tested this module with its cards\n");
+        dev_notice!(netdev, "SFP+ module not qualified by Intel\n");
     }
     if module.is_damaged {
-        dev_warn!(
-            netdev,
-            "the checksum of the module's description is wrong\n"
-        );
+        dev_warn!(netdev, "bad checksum of the SFP+ EEPROM\n");
     }
 }

@@ -9,7 +9,7 @@ use kernel::{
             Feature,
             OpsLocked,
             QueueMgmtOps,
-            RxMaking, //
+            RxQueueAlloc, //
         },
         napi::Napi, //
     },
@@ -40,18 +40,18 @@ impl QueueMgmtOps for PortDriver {
         &mut poller.rx
     }
 
-    fn make_rx<'bound>(cx: &mut RxMaking<'_, 'bound, Self>) -> Result<RxRing> {
+    fn alloc_rx<'bound>(cx: &mut RxQueueAlloc<'_, 'bound, Self>) -> Result<RxRing> {
         let port = cx.data().get_ref();
         // Buffers of another sort come with a restart of the port.
-        let joins = port.running.get(cx.ops_lock()).joins;
+        let lro = port.running.get(cx.ops_lock()).lro;
 
         RxRing::new(
             port.pdev.as_ref(),
             cx.napi(),
             Pair::new(cx.queue()).ok_or(EINVAL)?,
-            cx.ring_lens().rx,
+            cx.ring_sizes().rx,
             FrameLimit::of_mtu(cx.device().mtu()),
-            Offloads::of(cx.device().features()).with_joins(joins),
+            Offloads::of(cx.device().features()).with_lro(lro),
             true,
             &port.stats.pair(cx.queue())?.poll,
         )

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The state of a port, and bringing the card up and down.
+//! The state of a port, and bringing the NIC up and down.
 
 use kernel::{
     device::{
@@ -101,10 +101,10 @@ use super::cage::Cage;
 /// The maximum MTU, the same as the C driver's.
 const MAX_MTU: u32 = 9710;
 
-/// The most bytes of a packet that the card splits: the length without headers has 18 bits.
+/// The most bytes of a packet that the NIC splits: the length without headers has 18 bits.
 const MAX_SEGMENTED_LEN: u32 = (1 << 18) - 1;
 
-/// The bytes that byte queue limits let the card have at least: as many packets as share a
+/// The bytes that byte queue limits let the NIC have at least: as many packets as share a
 /// doorbell, of 1514 bytes each, which take 39 µs at 10 Gb/s. With less, a queue stops and goes on
 /// many times at the start of a burst, which fills the qdisc meanwhile.
 const TX_LIMIT_MIN: u16 = Deferring::MAX_PACKETS as u16 * 1514;
@@ -123,14 +123,14 @@ pub(super) struct PairRegisters {
 pub(super) struct Running {
     /// The number of queue pairs.
     pub(super) pairs: u16,
-    /// The card joins frames.
-    pub(super) joins: bool,
+    /// The NIC aggregates frames.
+    pub(super) lro: bool,
 }
 
 /// The state that all callbacks of a port share.
 ///
 /// Fields are dropped in order: the interrupt vectors are freed before the registers are unmapped.
-/// By then the network device is unregistered and closed, so the card does no DMA.
+/// By then the network device is unregistered and closed, so the NIC does no DMA.
 #[pin_data]
 pub(crate) struct Port<'bound> {
     #[pin]
@@ -164,9 +164,9 @@ pub(crate) struct Port<'bound> {
     pub(crate) pause: OpsCell<'bound, Pause>,
     pub(crate) media: Media,
     pub(super) firmware: Firmware,
-    /// A memory of the card has had an error since it was reset. Nothing in it can be trusted.
+    /// A memory of the NIC has had an error since it was reset. Nothing in it can be trusted.
     pub(super) memory_error: Atomic<bool>,
-    /// Which port of the card this is.
+    /// Which port of the NIC this is.
     pub(super) number: u32,
     pub(super) vectors: IrqVectorRegistration<'bound>,
     pub(crate) bar: Bar0<'bound>,
@@ -174,7 +174,7 @@ pub(crate) struct Port<'bound> {
 }
 
 impl<'bound> Port<'bound> {
-    /// Resets the card, and returns the parameters of its network device and its state.
+    /// Resets the NIC, and returns the parameters of its network device and its state.
     pub(super) fn new(
         pdev: &'bound pci::Device<Bound>,
         media: Option<Media>,
@@ -183,14 +183,14 @@ impl<'bound> Port<'bound> {
         let bar = pdev.iomap_region_sized::<{ mmio::BAR_SIZE }>(0, c"ixgbe_rust")?;
 
         if mmio::is_gone(&bar) {
-            dev_err!(dev, "the card does not answer; is it powered?\n");
+            dev_err!(dev, "device does not respond; is it powered?\n");
             return Err(ENODEV);
         }
         hw::reset(dev, &bar)?;
         eeprom::check(dev, &bar)?;
         let media = media.unwrap_or_else(|| {
             let media = Media::of(bar.read(AUTOC), bar.read(AUTOC2));
-            dev_info!(dev, "unknown device, taken for one with {}\n", media);
+            dev_info!(dev, "unknown device ID, assuming {}\n", media);
             media
         });
         if media == Media::SfpPlus {
@@ -205,25 +205,25 @@ impl<'bound> Port<'bound> {
 
         let address = filter::permanent_address(&bar);
         if !address.is_valid_unicast() {
-            dev_err!(dev, "the EEPROM holds no valid MAC address\n");
+            dev_err!(dev, "no valid MAC address in the EEPROM\n");
             return Err(EADDRNOTAVAIL);
         }
 
         // One pair per CPU if there are enough of them, and at least one.
         let wanted = online_cpus().min(MAX_PAIRS);
-        let least = 1 + irq::OTHER_VECTORS;
+        let min_vectors = 1 + irq::OTHER_VECTORS;
         let vectors = pdev
             .alloc_irq_vectors(
-                least.into(),
+                min_vectors.into(),
                 (wanted + irq::OTHER_VECTORS).into(),
                 IrqTypes::default().with(IrqType::MsiX),
             )
-            .inspect_err(|_| dev_err!(dev, "cannot have {} MSI-X vectors\n", least))?;
+            .inspect_err(|_| dev_err!(dev, "failed to allocate {} MSI-X vectors\n", min_vectors))?;
         let pairs = max_pairs(&vectors);
         if pairs < wanted {
             dev_info!(
                 dev,
-                "{} of {} queue pairs, for want of MSI-X vectors\n",
+                "using {} of {} queue pairs, limited by MSI-X vectors\n",
                 pairs,
                 wanted
             );
@@ -232,7 +232,7 @@ impl<'bound> Port<'bound> {
         let mut info = Info::new(address);
         info.queues = pairs;
         // With several queues, a full one stalls the others, or drops.
-        info.queues_at_first = 1;
+        info.default_queues = 1;
         info.max_mtu = MAX_MTU;
         info.features = Features::NONE
             .with(Feature::ScatterGather)
@@ -249,12 +249,12 @@ impl<'bound> Port<'bound> {
             .with(Feature::Tso)
             .with(Feature::Tso6)
             .with(Feature::Uso);
-        // With rules, there is no ATR. Joining packets is for hosts that do not forward.
+        // With rules, there is no ATR. LRO is for hosts that do not forward.
         info.features_off = Features::NONE
             .with(Feature::Ntuple)
             .with(Feature::Lro)
             .with(Feature::Loopback);
-        // The card has a network header of up to 511 bytes, whatever is in it.
+        // The NIC has a network header of up to 511 bytes, whatever is in it.
         info.tunnels = Features::NONE
             .with(Feature::TunnelGre)
             .with(Feature::TunnelGreChecksum)
@@ -265,7 +265,7 @@ impl<'bound> Port<'bound> {
         info.max_segmented_len = MAX_SEGMENTED_LEN;
         info.tx_limit_min = TX_LIMIT_MIN;
         info.wake = board::wake_packets(pdev, firmware::is_first(&bar, number));
-        info.wake_at_first = board::WAKE_PACKETS;
+        info.default_wake = board::WAKE_PACKETS;
 
         let stats = PortStats::new(pairs)?;
         Ok((
@@ -314,7 +314,7 @@ impl<'bound> Port<'bound> {
         self.running.get(lock).pairs
     }
 
-    /// Configures the card and starts all rings.
+    /// Configures the NIC and starts all rings.
     pub(super) fn start(&self, netdev: &Device, locks: &mut Locks<'bound>) -> Result {
         let dev = self.pdev.as_ref();
         let bar = &self.bar;
@@ -323,8 +323,8 @@ impl<'bound> Port<'bound> {
         let rings = mem::take(self.opened.get_mut(locks.ops_mut()));
         // CAST: There are no more than `MAX_PAIRS`.
         let pairs = rings.len() as u16;
-        let joins = rings.iter().any(|pair| pair.rx.joins());
-        *self.running.get_mut(locks.ops_mut()) = Running { pairs, joins };
+        let lro = rings.iter().any(|pair| pair.rx.lro());
+        *self.running.get_mut(locks.ops_mut()) = Running { pairs, lro };
         if !netdev.is_rxfh_configured(locks.ops()) {
             self.spread.get_mut(locks.ops_mut()).even(pairs);
         }
@@ -332,7 +332,7 @@ impl<'bound> Port<'bound> {
         hw::reset(dev, bar)?;
         self.memory_error.store(false, Relaxed);
         let mode = Mode::of(netdev, pairs);
-        hw::configure(bar, mode, joins);
+        hw::configure(bar, mode, lro);
         let spread = self.spread.get(locks.ops());
         spread.apply(bar);
         self.filters
@@ -370,7 +370,7 @@ impl<'bound> Port<'bound> {
         Ok(())
     }
 
-    /// Stops the card, so that it does no DMA.
+    /// Stops the NIC, so that it does no DMA.
     pub(super) fn quiesce(&self, locks: &mut Locks<'bound>) -> Result {
         let bar = &self.bar;
 
@@ -390,12 +390,9 @@ impl<'bound> Port<'bound> {
         if events.memory_error {
             irq::mask_memory_errors(&self.bar);
             if self.msglevel.has(MsgClass::Hardware) {
-                dev_err!(
-                    self.pdev,
-                    "the card reports an uncorrectable memory error; restarting\n"
-                );
+                dev_err!(self.pdev, "uncorrectable ECC error, restarting\n");
             }
-            // The next check-up does so.
+            // The next run of the watchdog does so.
             self.memory_error.store(true, Relaxed);
         }
         if events.module {

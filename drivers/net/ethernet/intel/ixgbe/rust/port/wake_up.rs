@@ -23,7 +23,7 @@ use crate::{
 use super::Port;
 
 impl Port<'_> {
-    /// Has the card look for packets of these kinds while it sleeps (D3).
+    /// Has the NIC look for packets of these kinds while it sleeps (D3).
     pub(crate) fn arm_wake_up(&self, netdev: &Device, packets: WakePackets) {
         let bar = &self.bar;
 

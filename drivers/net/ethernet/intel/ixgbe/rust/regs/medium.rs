@@ -37,7 +37,7 @@ register! {
         3:1     fw_mode;
     }
 
-    /// Power state and sharing of the functions of the card.
+    /// Power state and sharing of the functions of the NIC.
     pub(crate) FACTPS(u32) @ 0x10150 {
         /// LAN Function Select: the two ports are each other's function.
         30:30   lfs => bool;

@@ -90,9 +90,9 @@ register! {
 
     /// Receive Side Coalescing Control.
     pub(crate) RSCCTL(u32)[QUEUES, stride = 0x40] @ 0x0102c {
-        /// The most descriptors of a packet that is joined; 3 for 16.
+        /// The most descriptors of a packet that is aggregated; 3 for 16.
         3:2     maxdesc;
-        /// Join packets of TCP connections.
+        /// Aggregate packets of TCP connections.
         0:0     rscen => bool;
     }
 

@@ -6,18 +6,18 @@
 //! around it without copying. The less memory a frame takes, the more of them fit into the receive
 //! buffer of a socket: so ordinary frames get half of a page each.
 //!
-//! The card writes a frame to as many buffers as it needs. The size of a buffer (SRRCTL) is a
+//! The NIC writes a frame to as many buffers as it needs. The size of a buffer (SRRCTL) is a
 //! multiple of 1 KiB: 3 KiB in a page, which has room for that much. Half of a page has room for
-//! 1.5 KiB, and the size is 2 KiB. There, the frame limit (MAXFRS) is what keeps the card within
+//! 1.5 KiB, and the size is 2 KiB. There, the frame limit (MAXFRS) is what keeps the NIC within
 //! the buffer:
 //!
-//! - The card drops longer frames before they get to a queue, those that it receives from its own
+//! - The NIC drops longer frames before they get to a queue, those that it receives from its own
 //!   transmitter in a loopback, too. Damaged frames would be stored on demand only (FCTRL.SBP).
-//! - The limit counts the frame check sequence, which the card strips, but not the tags of VLANs.
+//! - The limit counts the frame check sequence, which the NIC strips, but not the tags of VLANs.
 //!   So halves are for limits at which a frame fits with two tags.
-//! - Each frame begins with a buffer of its own: the card does not join frames (RSC is off). If it
-//!   is to, frames of any length get whole pages.
-//! - Frames that were received with a higher limit may wait in the card's packet buffer. A reset
+//! - Each frame begins with a buffer of its own: the NIC does not aggregate frames (RSC is off). If
+//!   it is to, frames of any length get whole pages.
+//! - Frames that were received with a higher limit may wait in the NIC's packet buffer. A reset
 //!   empties it, so buffers of another sort come with a reset only.
 //!
 //! `ixgbe` relies on the same.
@@ -25,8 +25,8 @@
 use kernel::{
     net::page_pool::{
         ChainFormat,
+        Continuation,
         Layout,
-        Link,
         RxFormat, //
     },
     prelude::*, //
@@ -37,7 +37,7 @@ use crate::desc::{
     RxStatus, //
 };
 
-/// Length of an Ethernet header. The card does not receive shorter frames.
+/// Length of an Ethernet header. The NIC does not receive shorter frames.
 pub(super) const HEADER_LEN: u16 = 14;
 /// Length of the frame check sequence.
 const FCS_LEN: u16 = 4;
@@ -48,7 +48,7 @@ const TAGS_LEN: u16 = 8;
 
 /// Room in front of a frame, for headers added on forwarding.
 const HEADROOM: u16 = 128;
-/// Number of bytes that the card may write into a page, a multiple of 1 KiB.
+/// Number of bytes that the NIC may write into a page, a multiple of 1 KiB.
 const PAGE_LEN: u16 = 3072;
 /// The same for half of a page.
 const HALF_LEN: u16 = 1536;
@@ -90,9 +90,9 @@ impl FrameLimit {
 
 /// Advanced receive descriptors, see [`RxStatus`], and their buffers.
 pub(crate) trait Buffers: RxFormat {
-    /// Size of a buffer for the card, in KiB.
+    /// Size of a buffer for the NIC, in KiB.
     const KIB: u32 = Self::LAYOUT.len().div_ceil(1024) as u32;
-    /// Whether the frame limit has to keep the card within the buffer.
+    /// Whether the frame limit has to keep the NIC within the buffer.
     const NEEDS_LIMIT: bool = Self::KIB * 1024 > Self::LAYOUT.len() as u32;
 }
 
@@ -102,20 +102,20 @@ pub(crate) struct Pages;
 /// Buffers for frames with a limit of which [`FrameLimit::fits_half`] is true.
 pub(crate) struct Halves;
 
-/// Buffers for frames of any length, which the card may join to larger ones (datasheet 7.11).
-pub(crate) struct Joined;
+/// Buffers for frames of any length, which the NIC may aggregate to larger ones (datasheet 7.11).
+pub(crate) struct Lro;
 
-impl ChainFormat for Joined {
+impl ChainFormat for Lro {
     #[inline]
-    fn link(info: u64, status: u64) -> Link {
+    fn link(info: u64, status: u64) -> Continuation {
         let status = RxStatus::from_raw(status);
 
         if status.eop() {
-            Link::End
-        } else if RxInfo::from_raw(info).may_be_joined() {
-            Link::At(status.next_descriptor())
+            Continuation::End
+        } else if RxInfo::from_raw(info).may_be_lro() {
+            Continuation::At(status.next_descriptor())
         } else {
-            Link::Following
+            Continuation::Following
         }
     }
 
@@ -142,7 +142,7 @@ macro_rules! buffers {
 }
 
 buffers!(Pages, PAGE);
-buffers!(Joined, PAGE);
+buffers!(Lro, PAGE);
 buffers!(
     Halves,
     match HALF {
@@ -152,13 +152,13 @@ buffers!(
     }
 );
 
-const _: () = assert!(!Pages::NEEDS_LIMIT && !Joined::NEEDS_LIMIT);
+const _: () = assert!(!Pages::NEEDS_LIMIT && !Lro::NEEDS_LIMIT);
 
-/// The most descriptors of a joined packet, see [`RSCCTL`](crate::regs::queue::RSCCTL).
-const JOINED_DESCRIPTORS: u32 = 16;
+/// The most descriptors of an aggregated packet, see [`RSCCTL`](crate::regs::queue::RSCCTL).
+const LRO_DESCRIPTORS: u32 = 16;
 
 // All of them together have to be shorter than 64 KiB.
-const _: () = assert!(JOINED_DESCRIPTORS * Joined::KIB < 64);
+const _: () = assert!(LRO_DESCRIPTORS * Lro::KIB < 64);
 
 #[kunit_tests(ixgbe_rust_buffers)]
 mod tests {
@@ -186,18 +186,18 @@ mod tests {
     }
 
     #[test]
-    fn joined_frames_go_on_where_the_card_says() {
-        let link = |info, status| Joined::link(info, status);
+    fn lro_frames_go_on_where_the_nic_says() {
+        let link = |info, status| Lro::link(info, status);
 
-        assert_eq!(link(0, 3), Link::End);
-        assert_eq!(link(2 << 17, 0x73), Link::End);
-        assert_eq!(link(0, 0x1231), Link::Following);
-        assert_eq!(link(1 << 17, 0x1231), Link::At(0x123));
-        assert_eq!(Joined::packets(4 << 17), 3);
+        assert_eq!(link(0, 3), Continuation::End);
+        assert_eq!(link(2 << 17, 0x73), Continuation::End);
+        assert_eq!(link(0, 0x1231), Continuation::Following);
+        assert_eq!(link(1 << 17, 0x1231), Continuation::At(0x123));
+        assert_eq!(Lro::packets(4 << 17), 3);
     }
 
     #[test]
-    fn the_card_is_told_of_whole_kibibytes() {
+    fn the_nic_is_told_of_whole_kibibytes() {
         assert_eq!(Pages::KIB, 3);
         assert_eq!(Halves::KIB, if HALF.is_some() { 2 } else { 3 });
     }

@@ -30,14 +30,14 @@ use crate::{
     stats::PollCounters, //
 };
 
-/// The words of a descriptor that the card has completed.
+/// The words of a descriptor that the NIC has completed.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
     pub(super) status: RxStatus,
     pub(super) info: RxInfo,
 }
 
-/// The results of the card's work that the stack wants, as the bits of descriptors that tell of
+/// The results of the NIC's work that the stack wants, as the bits of descriptors that tell of
 /// them.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
@@ -48,8 +48,8 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Those of the features that are on, from a ring whose frames have had their tags stripped,
-    /// or not, and may be joined.
-    pub(super) fn of(features: Features, strips: bool, joins: bool) -> Self {
+    /// or not, and may be aggregated.
+    pub(super) fn of(features: Features, strips: bool, lro: bool) -> Self {
         let mask = |is_wanted, mask| if is_wanted { mask } else { 0 };
 
         Self {
@@ -58,15 +58,15 @@ impl Wanted {
             // its tag, nor one that was not with a second one.
             tag: mask(strips, RxStatus::VP_MASK),
             // With the feature off, the stack verifies all checksums itself. It cannot do so for
-            // frames that were joined: theirs is that of the first one.
+            // frames that were aggregated: theirs is that of the first one.
             checksum: mask(
-                joins || features.contains(Feature::RxChecksum),
+                lro || features.contains(Feature::RxChecksum),
                 RxStatus::L4I_MASK,
             ),
         }
     }
 
-    /// Returns whether the card has verified the checksum of a frame without errors.
+    /// Returns whether the NIC has verified the checksum of a frame without errors.
     #[inline(always)]
     pub(super) fn is_verified(self, status: RxStatus) -> bool {
         status.into_raw() & self.checksum != 0
@@ -90,7 +90,7 @@ impl Wanted {
 }
 
 /// Takes a buffer that is not a frame as most are. Returns the length of the frame that it
-/// completes, if that is received, and whether the card has verified its checksum.
+/// completes, if that is received, and whether the NIC has verified its checksum.
 // Not inlined: the way of other frames stays short.
 #[inline(never)]
 pub(super) fn take(
@@ -127,7 +127,7 @@ fn assemble(
     status: RxStatus,
     counters: &PollCounters,
 ) -> Option<UniqueSkBuff> {
-    // The card fills a buffer before it uses the next one, so a whole header must be here.
+    // The NIC fills a buffer before it uses the next one, so a whole header must be here.
     if frames.is_between_frames() && buffer.len() < HEADER_LEN {
         counters.rx_bad_descriptors.add(1);
         frames.discard(status.eop());
@@ -142,9 +142,9 @@ fn assemble(
     None
 }
 
-/// Takes a frame that the card may have joined of `packets` ones. Returns as [`take`].
+/// Takes a frame that LRO may have aggregated of `packets` ones. Returns as [`take`].
 #[inline(never)]
-pub(super) fn take_joined(
+pub(super) fn take_lro(
     mut skb: UniqueSkBuff,
     packets: u32,
     words: Words,
@@ -155,7 +155,7 @@ pub(super) fn take_joined(
     let Words { status, info } = words;
     let len = skb.len();
 
-    if skb.head_len() < HEADER_LEN.into() || skb.set_joined(packets).is_err() {
+    if skb.head_len() < HEADER_LEN.into() || skb.set_lro(packets).is_err() {
         counters.rx_bad_descriptors.add(1);
         return None;
     }
@@ -170,7 +170,7 @@ pub(super) fn take_joined(
     Some((len, verified))
 }
 
-/// Hands a complete frame to the stack. Returns whether the card verified its checksum, or
+/// Hands a complete frame to the stack. Returns whether the NIC verified its checksum, or
 /// [`None`] if the frame was damaged and dropped.
 #[inline(never)]
 fn receive(
@@ -204,14 +204,14 @@ fn receive(
 /// Counts a bad checksum. The stack checks it again, and drops the frame.
 #[cold]
 fn bad_checksum(info: RxInfo, counters: &PollCounters) {
-    // The card reports UDP without a checksum as a checksum error.
+    // The NIC reports UDP without a checksum as a checksum error.
     if !info.udp() {
         counters.rx_csum_errors.add(1);
     }
 }
-/// The card's verdict on the checksums of a frame.
+/// The NIC's verdict on the checksums of a frame.
 enum Checksum {
-    /// The card did not check all of them.
+    /// The NIC did not check all of them.
     Unknown,
     /// They are correct.
     Good,

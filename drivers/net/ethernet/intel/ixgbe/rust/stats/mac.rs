@@ -32,7 +32,7 @@ use crate::{
 /// Bytes of a pause frame.
 const PAUSE_LEN: u64 = 64;
 
-/// The ranges of lengths by which the card counts frames.
+/// The ranges of lengths by which the NIC counts frames.
 const RANGES: &[RmonHistRange] = &[
     RmonHistRanges::range(0, 64),
     RmonHistRanges::range(65, 127),
@@ -47,7 +47,7 @@ const RANGES: &[RmonHistRange] = &[
 pub(crate) const RMON_RANGES: RmonHistRanges = RmonHistRanges::new(RANGES);
 
 counters! {
-    /// Sums of the card's own counters, which clear on read.
+    /// Sums of the NIC's own counters, which clear on read.
     MacCounters {
         /// Bytes of good frames received, with frame check sequence.
         hw_rx_bytes,
@@ -95,7 +95,7 @@ counters! {
 }
 
 impl MacCounters {
-    /// Reads and clears the card's counters, and adds them up. The caller is the only writer.
+    /// Reads and clears the NIC's counters, and adds them up. The caller is the only writer.
     pub(super) fn update(&self, bar: &Bar0<'_>) {
         let add = |sum: &Counter, value: u32| add_read(bar, sum, value);
         // The upper half has four bits, and is latched by the read of the lower one.
@@ -153,7 +153,7 @@ impl MacCounters {
         ]
     }
 
-    /// Pause frames that the card has sent. Its counters of frames include them.
+    /// Pause frames that the NIC has sent. Its counters of frames include them.
     fn tx_pauses(&self) -> u64 {
         self.hw_tx_xon.get() + self.hw_tx_xoff.get()
     }

@@ -24,7 +24,7 @@ use crate::{
     regs::queue::*, //
 };
 
-/// The register values that describe a transmit ring to the card.
+/// The register values that describe a transmit ring to the NIC.
 #[derive(Clone, Copy)]
 pub(crate) struct TxRegisters {
     pub(super) pair: Pair,
@@ -64,7 +64,7 @@ impl TxRegisters {
             Delta::from_micros(100),
             Delta::from_millis(100),
         )
-        .inspect_err(|_| dev_err!(dev, "transmit queue {} does not start\n", at))?;
+        .inspect_err(|_| dev_err!(dev, "transmit queue {} was not enabled in time\n", at))?;
         Ok(())
     }
 }

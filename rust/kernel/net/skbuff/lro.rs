@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Packets that the card has joined of several (LRO).
+//! Received packets that LRO has aggregated.
 //!
 //! The stack has to know of how many packets, and of which size: it acknowledges them, and takes
 //! the size for that of the peer's segments.
@@ -92,7 +92,7 @@ impl Headers {
 }
 
 impl UniqueSkBuff {
-    /// Notes that the card has joined the packet of `packets` ones of a TCP connection. The packet
+    /// Notes that LRO has aggregated the packet of `packets` ones of a TCP connection. The packet
     /// is a whole Ethernet frame, with all headers in its linear part.
     ///
     /// The size of the packets is taken to be the same, but for the last one. One packet is as it
@@ -102,7 +102,7 @@ impl UniqueSkBuff {
     ///
     /// [`EINVAL`] if it is not one of TCP over IPv4 or IPv6, with as many bytes of data, if they
     /// would be too large, or if it is one of several packets already. Nothing changes then.
-    pub fn set_joined(&mut self, packets: u32) -> Result {
+    pub fn set_lro(&mut self, packets: u32) -> Result {
         if packets <= 1 {
             return Ok(());
         }
@@ -134,7 +134,7 @@ impl UniqueSkBuff {
     }
 }
 
-#[macros::kunit_tests(rust_net_skbuff_joined)]
+#[macros::kunit_tests(rust_net_skbuff_lro)]
 mod tests {
     use super::*;
 
@@ -149,11 +149,11 @@ mod tests {
         frame
     }
 
-    fn joined(frame: &[u8], packets: u32) -> Result<(u16, u16, c_uint)> {
+    fn aggregated(frame: &[u8], packets: u32) -> Result<(u16, u16, c_uint)> {
         let mut skb = UniqueSkBuff::alloc(256, GFP_KERNEL)?;
 
         skb.put(frame)?;
-        skb.set_joined(packets)?;
+        skb.set_lro(packets)?;
         // SAFETY: The packet is valid.
         let info = unsafe { &*skb.shared_info() };
         Ok((info.gso_size, info.gso_segs, info.gso_type))
@@ -163,22 +163,22 @@ mod tests {
     fn sizes_are_those_of_the_packets() -> Result {
         let ipv4 = bindings::SKB_GSO_TCPV4 as c_uint;
 
-        assert_eq!(joined(&frame(), 1)?, (0, 0, 0));
-        assert_eq!(joined(&frame(), 2)?, (50, 2, ipv4));
-        assert_eq!(joined(&frame(), 3)?, (34, 3, ipv4));
-        assert_eq!(joined(&frame(), 100)?, (1, 100, ipv4));
-        assert_eq!(joined(&frame(), 101), Err(EINVAL));
-        assert_eq!(joined(&frame(), u32::MAX), Err(EINVAL));
+        assert_eq!(aggregated(&frame(), 1)?, (0, 0, 0));
+        assert_eq!(aggregated(&frame(), 2)?, (50, 2, ipv4));
+        assert_eq!(aggregated(&frame(), 3)?, (34, 3, ipv4));
+        assert_eq!(aggregated(&frame(), 100)?, (1, 100, ipv4));
+        assert_eq!(aggregated(&frame(), 101), Err(EINVAL));
+        assert_eq!(aggregated(&frame(), u32::MAX), Err(EINVAL));
         Ok(())
     }
 
     #[test]
-    fn a_packet_is_joined_once() -> Result {
+    fn a_packet_is_aggregated_once() -> Result {
         let mut skb = UniqueSkBuff::alloc(256, GFP_KERNEL)?;
 
         skb.put(&frame())?;
-        skb.set_joined(2)?;
-        assert_eq!(skb.set_joined(3), Err(EINVAL));
+        skb.set_lro(2)?;
+        assert_eq!(skb.set_lro(3), Err(EINVAL));
         // SAFETY: The packet is valid.
         assert_eq!(unsafe { (*skb.shared_info()).gso_segs }, 2);
         Ok(())
@@ -203,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn other_packets_are_not_joined() {
+    fn other_packets_are_not_aggregated() {
         for (at, value) in [(12, 9), (14, 0x44), (23, 17), (46, 4 << 4)] {
             let mut other = frame();
 
             other[at] = value;
-            assert_eq!(joined(&other, 2), Err(EINVAL));
+            assert_eq!(aggregated(&other, 2), Err(EINVAL));
         }
         let whole = frame();
         for len in 0..54 {

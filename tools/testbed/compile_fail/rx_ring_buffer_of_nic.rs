@@ -1,7 +1,7 @@
 //@ error: E0616 field `slots` of struct `RxRing` is private
 // SPDX-License-Identifier: GPL-2.0
 
-//! A buffer is out of reach until the card has given notice.
+//! A buffer is out of reach until its descriptor is done.
 
 #![forbid(unsafe_code)]
 

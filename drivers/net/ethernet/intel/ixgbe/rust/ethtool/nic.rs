@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Views of the card: firmware, registers, EEPROM, the module in its cage, and the light that
-//! identifies a port.
+//! Firmware version, registers, EEPROM, module EEPROM and the identification LED.
 
 use kernel::{
     io::Io,
@@ -73,12 +72,12 @@ impl ModuleEepromOps for PortDriver {
         let of_bus = match (page.address, page.page) {
             (0x50, 0) => Page::Id,
             (0x51, 0) => Page::Diagnostics,
-            _ => return Err(extack.refuse(EOPNOTSUPP, c"the bus has no such module or page")),
+            _ => return Err(extack.refuse(EOPNOTSUPP, c"no such page of the module EEPROM")),
         };
         port.read_module(of_bus, page.offset, bytes)
             .map_err(|error| {
                 if error == ENXIO {
-                    extack.refuse(error, c"no module answers")
+                    extack.refuse(error, c"module does not respond")
                 } else {
                     error
                 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The receive ring of a card that joins frames (receive side coalescing, datasheet 7.11).
+//! The receive ring for LRO (receive side coalescing, datasheet 7.11).
 //!
-//! The card joins segments of a TCP connection over IPv4 that follow each other to a larger packet,
-//! until its interrupt is due. Several connections take turns in the ring, so a packet goes on in
-//! the descriptor that the card names.
+//! The NIC aggregates segments of a TCP connection over IPv4 that follow each other, until its
+//! interrupt is due. Several connections take turns in the ring, so a packet goes on in the
+//! descriptor that the NIC names.
 
 use kernel::{
     device::{
@@ -22,7 +22,7 @@ use kernel::{
             Chained,
             Piece, //
         },
-        queue::RingLen,
+        queue::RingSize,
         rx_list::RxList, //
     },
     prelude::*, //
@@ -30,7 +30,7 @@ use kernel::{
 
 use super::{
     buffers::{
-        Joined,
+        Lro,
         HEADER_LEN, //
     },
     frames::{
@@ -50,23 +50,23 @@ use crate::{
     stats::PollCounters, //
 };
 
-/// A ring whose frames may be joined of others.
-pub(crate) struct Joining {
-    ring: ChainRing<Joined>,
+/// A ring whose frames may be aggregated of others.
+pub(crate) struct LroRing {
+    ring: ChainRing<Lro>,
 }
 
-impl Source for Joining {
-    type Format = Joined;
-    const JOINS: bool = true;
+impl Source for LroRing {
+    type Format = Lro;
+    const LRO: bool = true;
 
-    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingLen) -> Result<Self> {
+    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingSize) -> Result<Self> {
         Ok(Self {
             ring: ChainRing::new(dev, napi, len, pool_buffers(len))?,
         })
     }
 
     #[inline]
-    fn ring(&self) -> &page_pool::RxRing<Joined> {
+    fn ring(&self) -> &page_pool::RxRing<Lro> {
         &self.ring
     }
 
@@ -88,7 +88,7 @@ impl Source for Joining {
         budget: usize,
         counters: &PollCounters,
     ) -> Received {
-        let wanted = Wanted::of(cx.device().features(), strips, Self::JOINS);
+        let wanted = Wanted::of(cx.device().features(), strips, Self::LRO);
         let Ok(mut ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return Received::default();
@@ -112,7 +112,7 @@ impl Source for Joining {
 }
 
 /// Takes a descriptor. Returns the length of the frame that it completes, if that is received, and
-/// whether the card has verified its checksum.
+/// whether the NIC has verified its checksum.
 #[inline]
 fn take(
     done: Chained<'_>,
@@ -147,5 +147,5 @@ fn take(
         counters.rx_no_skb.add(1);
         return None;
     };
-    frames::take_joined(skb, packets, words, wanted, list, counters)
+    frames::take_lro(skb, packets, words, wanted, list, counters)
 }

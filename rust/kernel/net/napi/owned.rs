@@ -25,9 +25,11 @@ use core::{
     ptr::NonNull, //
 };
 
-/// A value that belongs to a NAPI instance, and then to the leftovers of the device. References are
-/// handles of drivers, and do not own it.
-pub(crate) struct Handled<T> {
+/// A value that belongs to a NAPI instance, and then to the [`Orphans`] of the device. References
+/// are handles of drivers, and do not own it.
+///
+/// [`Orphans`]: super::Orphans
+pub(crate) struct NapiOwned<T> {
     value: T,
     /// The number of references, plus one.
     references: Refcount,
@@ -35,7 +37,7 @@ pub(crate) struct Handled<T> {
 
 // SAFETY: As long as there is a reference, the object is in use, see below: it stays attached. All
 // instances are part of a reference counted object, and count references.
-unsafe impl<T> AlwaysRefCounted for Handled<T> {
+unsafe impl<T> AlwaysRefCounted for NapiOwned<T> {
     fn inc_ref(&self) {
         self.references.inc();
     }
@@ -47,7 +49,7 @@ unsafe impl<T> AlwaysRefCounted for Handled<T> {
     }
 }
 
-impl<T: Send + Sync> Attached for Handled<T> {
+impl<T: Send + Sync> Attached for NapiOwned<T> {
     fn is_in_use(&self) -> bool {
         // Not by its sign: a counter that is saturated is negative. Pairs with the release of a
         // reference.
@@ -55,7 +57,7 @@ impl<T: Send + Sync> Attached for Handled<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Handled<T> {
+impl<T: Send + Sync + 'static> NapiOwned<T> {
     /// Has an instance take over a value. Returns a reference to it.
     pub(crate) fn attach(napi: &Napi, value: T) -> Result<ARef<Self>> {
         let this = Self {
@@ -70,7 +72,7 @@ impl<T: Send + Sync + 'static> Handled<T> {
     }
 }
 
-impl<T> Deref for Handled<T> {
+impl<T> Deref for NapiOwned<T> {
     type Target = T;
 
     #[inline(always)]

@@ -6,13 +6,13 @@ use super::record::Record;
 use crate::{
     bindings,
     net::napi::{
-        Handled,
         Napi, //
+        NapiOwned,
     },
     prelude::*,
     sync::{
         alf_queue::{
-            Kept,
+            Owner,
             Producer, //
         },
         aref::ARef, //
@@ -21,21 +21,21 @@ use crate::{
 use core::mem;
 
 /// The records of packets in flight, which belong to the NAPI instance of their ring, and then to
-/// the leftovers of the device. The card reads the packets: to drop both ends, in a poll function
-/// for instance, frees none.
-pub(super) struct Keeper {
-    _records: Kept<Record<'static>>,
+/// the orphans of the device. The NIC reads the packets: to drop both ends, in a poll function for
+/// instance, frees none.
+pub(super) struct RecordsOwner {
+    _records: Owner<Record<'static>>,
     /// The device of the instance, to be compared.
     pub(super) netdev: *mut bindings::net_device,
 }
 
 // SAFETY: The records are `Send`, and the device is only compared.
-unsafe impl Send for Keeper {}
+unsafe impl Send for RecordsOwner {}
 
 // SAFETY: With a shared reference, the records are not accessed.
-unsafe impl Sync for Keeper {}
+unsafe impl Sync for RecordsOwner {}
 
-impl Keeper {
+impl RecordsOwner {
     /// Has an instance keep the records of a new queue.
     ///
     /// # Safety
@@ -44,17 +44,18 @@ impl Keeper {
     pub(super) unsafe fn attach<'a>(
         napi: &Napi,
         producer: &Producer<Record<'a>>,
-    ) -> Result<ARef<Handled<Self>>> {
+    ) -> Result<ARef<NapiOwned<Self>>> {
         // SAFETY: By the safety requirements, the reference in a record is valid as long as the
-        // keeper. The type is the same but for the lifetime.
-        let records =
-            unsafe { mem::transmute::<Kept<Record<'a>>, Kept<Record<'static>>>(producer.kept()) };
-        let keeper = Self {
+        // owner. The type is the same but for the lifetime.
+        let records = unsafe {
+            mem::transmute::<Owner<Record<'a>>, Owner<Record<'static>>>(producer.owner())
+        };
+        let owner = Self {
             _records: records,
             // SAFETY: The instance has been added to a device.
             netdev: unsafe { (*napi.as_raw()).dev },
         };
 
-        Handled::attach(napi, keeper)
+        NapiOwned::attach(napi, owner)
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of cards that share a bus device, and of limits that no card has.
+//! Tests of NICs that share a bus device, and of limits that no NIC has.
 
 use super::super::{
-    ops_lock::Configuring,
+    ops_lock::Locks,
     registration::Registration,
     Device,
     Driver,
@@ -11,7 +11,6 @@ use super::super::{
     Features,
     Immediate,
     Info,
-    Locks,
     MacAddress,
     Opening,
     OptionalOps,
@@ -54,7 +53,7 @@ use crate::{
     }, //
 };
 
-/// A bus device with several cards.
+/// A bus device with several NICs.
 pub(super) struct Function {
     is_master: Atomic<u32>,
 }
@@ -79,8 +78,8 @@ unsafe impl Parent for Function {
     }
 }
 
-/// The driver of one of the cards.
-pub(super) struct Card;
+/// The driver of one of the NICs.
+pub(super) struct Nic;
 
 pub(super) struct Plan {
     info: Info,
@@ -89,7 +88,7 @@ pub(super) struct Plan {
 }
 
 #[vtable]
-impl Driver for Card {
+impl Driver for Nic {
     type Bus = Function;
     type Setup = Arc<Plan>;
     type Data<'bound> = Arc<Plan>;
@@ -156,14 +155,14 @@ pub(super) fn info() -> Info {
 }
 
 /// Makes a device of the driver, but does not register it.
-fn make(plan: &Arc<Plan>) -> Result<Registration<Card>> {
-    let (info, data) = Card::probe(&FUNCTION, plan.clone())?;
+fn make(plan: &Arc<Plan>) -> Result<Registration<Nic>> {
+    let (info, data) = Nic::probe(&FUNCTION, plan.clone())?;
 
-    Registration::<Card>::new(&FUNCTION, &info, data)
+    Registration::<Nic>::new(&FUNCTION, &info, data)
 }
 
 /// Registers a device of the driver.
-pub(super) fn register(plan: &Arc<Plan>) -> Result<Registration<Card>> {
+pub(super) fn register(plan: &Arc<Plan>) -> Result<Registration<Nic>> {
     let mut registration = make(plan)?;
 
     // IPv6 would send packets of its own.
@@ -174,7 +173,7 @@ pub(super) fn register(plan: &Arc<Plan>) -> Result<Registration<Card>> {
     Ok(registration)
 }
 
-fn open(registration: &Registration<Card>) -> Result {
+fn open(registration: &Registration<Nic>) -> Result {
     // SAFETY: The device is registered. Tests run in process context.
     unsafe {
         bindings::rtnl_lock();
@@ -184,7 +183,7 @@ fn open(registration: &Registration<Card>) -> Result {
     }
 }
 
-fn close(registration: &Registration<Card>) {
+fn close(registration: &Registration<Nic>) {
     // SAFETY: As above.
     unsafe {
         bindings::rtnl_lock();
@@ -194,13 +193,13 @@ fn close(registration: &Registration<Card>) {
 }
 
 /// Restarts a device, as its watchdog does.
-fn restart(registration: &Registration<Card>) -> Result {
+fn restart(registration: &Registration<Nic>) -> Result {
     let inner = registration.inner();
 
-    Configuring::with(inner.dev(), |locks| inner.restart_or_close(locks))
+    Locks::with(inner.dev(), |locks| inner.restart_or_close(locks))
 }
 
-fn is_up(registration: &Registration<Card>) -> bool {
+fn is_up(registration: &Registration<Nic>) -> bool {
     registration.inner().dev().is_running()
 }
 
@@ -208,7 +207,7 @@ fn is_master() -> bool {
     FUNCTION.is_master.load(Relaxed) != 0
 }
 
-#[macros::kunit_tests(rust_net_cards)]
+#[macros::kunit_tests(rust_net_nics)]
 mod cases {
     use super::*;
 

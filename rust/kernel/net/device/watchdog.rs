@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The periodic check-up of a device that is up.
+//! The watchdog of a device that is up.
 
 use super::{
     driver::{
-        CheckUp,
         Driver, //
+        WatchdogAction,
     },
     shared::Shared, //
 };
@@ -20,16 +20,16 @@ use crate::{
 use core::marker::PhantomData;
 
 /// The names of lock classes, at one address for all drivers: lockdep compares names by address.
-static CHECK_UPS: &CStr = c"net::device::CheckUps";
-static CHECK_UPS_TIMER: &CStr = c"net::device::CheckUps_timer";
+static WATCHDOG: &CStr = c"net::device::Watchdog";
+static WATCHDOG_TIMER: &CStr = c"net::device::Watchdog_timer";
 
-/// Milliseconds between two check-ups.
+/// Milliseconds between two runs of the watchdog.
 const PERIOD_MS: u32 = 1_000;
 
 /// The work that checks up a device. A device has one, which is queued while it is up.
-pub(super) struct CheckUps<T>(PhantomData<T>);
+pub(super) struct Watchdog<T>(PhantomData<T>);
 
-impl<T: Driver> CheckUps<T> {
+impl<T: Driver> Watchdog<T> {
     pub(super) fn init() -> impl PinInit<Opaque<bindings::delayed_work>> {
         Opaque::ffi_init(|work: *mut bindings::delayed_work| {
             // SAFETY: `work` is valid for writing, and pinned. The keys and names are static.
@@ -38,14 +38,14 @@ impl<T: Driver> CheckUps<T> {
                     &raw mut (*work).work,
                     Some(Self::run),
                     false,
-                    CHECK_UPS.as_char_ptr(),
+                    WATCHDOG.as_char_ptr(),
                     crate::static_lock_class!().as_ptr(),
                 );
                 bindings::timer_init_key(
                     &raw mut (*work).timer,
                     Some(bindings::delayed_work_timer_fn),
                     bindings::TIMER_IRQSAFE,
-                    CHECK_UPS_TIMER.as_char_ptr(),
+                    WATCHDOG_TIMER.as_char_ptr(),
                     crate::static_lock_class!().as_ptr(),
                 );
             }
@@ -60,12 +60,12 @@ impl<T: Driver> CheckUps<T> {
         let work = unsafe { crate::container_of!(work, bindings::delayed_work, work) };
         let work = Opaque::cast_from(work);
         // SAFETY: As above; before the device goes down, the work is cancelled.
-        let shared = unsafe { &*crate::container_of!(work, Shared<T>, check_ups) };
+        let shared = unsafe { &*crate::container_of!(work, Shared<T>, watchdog) };
 
-        if T::HAS_CHECK_UP && T::check_up(shared.data(), shared.dev()) == CheckUp::Restart {
+        if T::HAS_WATCHDOG && T::watchdog(shared.data(), shared.dev()) == WatchdogAction::Restart {
             shared.schedule_restart();
-            // The restart starts new ones. If it has to wait for RTNL, another one would ask for a
-            // second restart, of a device that is well by then.
+            // The restart starts a new watchdog. If it has to wait for RTNL, this one would ask for
+            // a second restart, of a device that has recovered by then.
             return;
         }
         // SAFETY: The work is not cancelled yet, or cannot be queued by itself any more.
@@ -85,7 +85,7 @@ impl<T: Driver> Shared<T> {
             bindings::queue_delayed_work_on(
                 bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
                 bindings::system_dfl_wq,
-                self.check_ups.get(),
+                self.watchdog.get(),
                 msecs_to_jiffies(PERIOD_MS),
             )
         };
@@ -94,6 +94,6 @@ impl<T: Driver> Shared<T> {
     /// Ends check-ups, and waits for the last one.
     pub(super) fn end_check_ups(&self) {
         // SAFETY: The work is initialized. This keeps it from being queued again by itself.
-        unsafe { bindings::cancel_delayed_work_sync(self.check_ups.get()) };
+        unsafe { bindings::cancel_delayed_work_sync(self.watchdog.get()) };
     }
 }
