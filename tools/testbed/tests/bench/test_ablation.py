@@ -183,6 +183,16 @@ class Section(unittest.TestCase):
         found = self.lines(figures.counted([*counts[:-1], (BASE, last)]))
         self.assertRegex(found["heads in bulk"], r"\+50\.0 .*Instructions within the noise;")
 
+    def test_where_interrupts_decide_there_is_no_figure(self) -> None:
+        each = Row("ablation-events", figures.INTERRUPT, "ns", 10_000.0, None, ())
+        for more, sign in ((90.0, "irqs"), (11.0, "+15%")):
+            events = Row("ablation-events", "TCP 1 flow, net_dim", "per MiB", 10.0, more, ())
+            time = Row("ablation-tcp", "TCP 1 flow, net_dim", "ns", 1000.0, 1150.0, (1.1, 1.2))
+            text = self.lines([each, events, time])["net_dim"]
+            self.assertIn(f" {sign} ", text)
+            verdict = "saves time in 1 of 1 loads" if sign == "+15%" else "time not measured"
+            self.assertRegex(text, rf"; {verdict}\.$")
+
     def test_its_rows_are_no_curves(self) -> None:
         rows = [self.row(name, 1.0, load=one["case"])
                 for name in (BASE, *MECHANISMS, *OTHERS, PLAINEST) for one in cells()]  # fmt: skip

@@ -28,6 +28,8 @@ from testbed.host.ui import Failure
 
 BENCH, COUNTS, TCP, EVENTS = "ablation", "ablation-insn", "ablation-tcp", "ablation-events"
 CASES = ("driver", "memory", "all")
+# The row of the time of one.
+INTERRUPT = "an interrupt"
 # In front of the names of mechanisms that are added.
 ADDED = "added: "
 _ALONE, _MANY = "window 1", "window 256"
@@ -87,7 +89,7 @@ def parse(lines: Iterable[str]) -> list[Row]:
             sides[key][one["base"]][one["pair"]] = work
         events[key][one["base"]].append(one["interrupts"])
     loads = list(dict.fromkeys(load for load, _ in sides))
-    rows = [Row(EVENTS, "an interrupt", "ns", each, None, ())]
+    rows = [Row(EVENTS, INTERRUPT, "ns", each, None, ())]
     for load in loads:
         bench = TCP if load.startswith("TCP") else BENCH
         for name in (BASE, *MECHANISMS, *OTHERS, PLAINEST):

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from testbed.bench.ablation.figures import ADDED, BENCH, CASES, COUNTS, TCP
+from testbed.bench.ablation.figures import ADDED, BENCH, CASES, COUNTS, EVENTS, INTERRUPT, TCP
 from testbed.bench.ablation.settings import BASE, MECHANISMS, OTHERS, PLAINEST, cells
 from testbed.bench.rows import Row
 
@@ -13,6 +13,13 @@ _STEP = "window 256"
 _WIDTH = max(map(len, (*MECHANISMS, *OTHERS, PLAINEST))) + 1
 # Fewer instructions are none, nor are fewer than two counts of the driver as it is differ by.
 _LEAST = 1.0
+# If the interrupts that one side has more take this share of the time that is left, the
+# estimate of an interrupt decides the figure.
+_FEW = 0.25
+# Such a figure.
+_INTERRUPTS = "irqs"
+
+Found = Mapping[tuple[str, str], Row]
 
 
 def lines(rows: Iterable[Row]) -> list[str]:
@@ -25,22 +32,38 @@ def lines(rows: Iterable[Row]) -> list[str]:
     return [head, *(_line(found, name) for name in (BASE, *MECHANISMS, *OTHERS, PLAINEST))]
 
 
-def _line(found: Mapping[tuple[str, str], Row], name: str) -> str:
+def _line(found: Found, name: str) -> str:
     counts = [found.get((COUNTS, f"{name}, {part}")) for part in CASES]
     times = [_time(found, name, load) for load in _LOADS]
     noise = [_time(found, BASE, load) for load in _LOADS]
     text = f"{name:<{_WIDTH}}{''.join(f'{_saved(one):>8}' for one in counts)}"
-    text += "".join(f"{_share(one):>7}" for one in times)
+    shares = [_INTERRUPTS if _more_interrupts(found, name, load) else _share(one)
+              for load, one in zip(_LOADS, times, strict=True)]  # fmt: skip
+    text += "".join(f"{one:>7}" for one in shares)
     step = f"{ADDED}{name}"
     text += f" |{_saved(found.get((COUNTS, f'{step}, all'))):>11}"
     text += f"{_share(_time(found, step, _STEP)):>6} | "
     if name == BASE:
         return text + _noise(noise)
+    times = [None if share == _INTERRUPTS else one
+             for share, one in zip(shares, times, strict=True)]  # fmt: skip
     return text + sentence(counts[-1], found.get((COUNTS, f"{BASE}, all")), times, noise)
 
 
-def _time(found: Mapping[tuple[str, str], Row], name: str, load: str) -> Row | None:
+def _time(found: Found, name: str, load: str) -> Row | None:
     return found.get((TCP if load.startswith("TCP") else BENCH, f"{load}, {name}"))
+
+
+def _more_interrupts(found: Found, name: str, load: str) -> bool:
+    """Whether one side has so many more interrupts than the other that the rest tells nothing."""
+    time, each = _time(found, name, load), found.get((EVENTS, INTERRUPT))
+    events = found.get((EVENTS, f"{load}, {name}"))
+    if not (time and each and events) or None in (time.ours, time.reference, events.reference):
+        return False
+    # Times are per packet or per KiB, events per 1000 packets or per MiB.
+    per = 1024 if load.startswith("TCP") else 1000
+    differ = abs((events.ours or 0) - (events.reference or 0)) * (each.ours or 0) / per
+    return differ > _FEW * min(time.ours or 0, time.reference or 0)
 
 
 def _instructions(row: Row | None) -> float | None:
