@@ -33,6 +33,7 @@ class Kind:
     programs: tuple[str, ...]
     beyond: tuple[str, ...]
     without: tuple[str, ...]
+    software: tuple[str, ...]
     card: str
     words: tuple[str, ...]
     sign: str
@@ -42,6 +43,10 @@ class Kind:
         """Whether the model judges the driver."""
         return CARDS[self.card].is_modelled
 
+    def path(self, program: str) -> str:
+        """The path of one of its programs, below the folder of all selftests."""
+        return f"drivers/net/{program}" if program in self.software else f"drivers/net/hw/{program}"
+
     @property
     def control(self) -> bool:
         """Whether the driver is the control, which tests the model and the tests. Its failure
@@ -49,7 +54,7 @@ class Kind:
         return self.driver == "c"
 
 
-_LISTS = ("programs", "beyond", "without", "words")
+_LISTS = ("programs", "beyond", "without", "software", "words")
 _DEFAULTS = {"driver": "rust", "card": MODELLED, "sign": "", **dict.fromkeys(_LISTS, "")}
 
 
@@ -78,8 +83,9 @@ def programs_of(clone: Path, suite: str) -> list[str]:
     return [
         name
         for kind in KINDS
-        for name in programs(clone)
-        if kind.suite == suite and name in (kind.programs or (name,)) and name not in kind.without
+        if kind.suite == suite
+        for name in [*kind.software, *programs(clone)]
+        if name in (kind.programs or (name,)) and name not in kind.without
     ]
 
 

@@ -161,7 +161,7 @@ class _Run:
 
     @classmethod
     def of(cls, live: Live, kind: Kind, program: str) -> _Run:
-        name = f"drivers/net/hw/{program}"
+        name = kind.path(program)
         with Step(f"{kind.suite}: {program}"):
             lines = live.run(name, _PROGRAM_TIME, _follower(program))
             console = live.console(name)
@@ -196,7 +196,7 @@ def test_program(
     """A program: its cases, and that the kernel does not complain."""
     live, new = guests.of(kind)
     run = _Run.of(live, kind, program)
-    boot, mark, console = run.console.partition(f"skbulk: begin drivers/net/hw/{program}")
+    boot, mark, console = run.console.partition(f"skbulk: begin {kind.path(program)}")
     if new:
         _judge_boot(Results(request.node, kind.suite, listed=False), kind, boot + mark)
         run.console = console
