@@ -26,7 +26,6 @@ from pathlib import Path
 
 from testbed.combinations import together
 from testbed.host.ui import Failure, similar
-from testbed.source import tags
 
 HELP = (Path(__file__).parent / "help.txt").read_text(encoding="utf-8")
 
@@ -183,7 +182,6 @@ _KINDS: Mapping[str, Callable[[str], Sequence[str]]] = {
     "PERSON": _unless(re.compile(r"[^<>]+ <[^<>@\s]+@[^<>@\s]+>").fullmatch,
                       "this is no name and address",
                       'an example: AUTHOR="Jane Doe <jane@example.org>"'),
-    "TAGS": tags.mistakes,
     "NAME": _series,
     "WORDS": lambda _: (),
     "NAMES": _unless(lambda text: split(text), "there is no name in it"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.bench import record
-from testbed.host.ui import Failure, similar
+from testbed.host.ui import Failure
 
 # The width of a message.
 WIDTH = 75
@@ -19,13 +19,7 @@ WIDTH = 75
 _PLACE = re.compile(r"\{([^{}*]*/[^{}*]*)\}")
 # Keeps a number and its unit in one line.
 _TIE = "\u00a0"
-_FORMAT = re.compile(r"(?P<path>.*?) *: *(?P<format>\d*,?\.\d+f)")
-# A row has these; "spread" is made of two.
-_COLUMNS = ("ours", "reference", "ratio", "spread")
-
-
-class Unknown(Exception):
-    """A part of a path that the records do not have, and those that they have."""
+_FORMAT = re.compile(r" *: *(?=\d*,?\.\d+f$)")
 
 
 class Figures:
@@ -49,61 +43,31 @@ class Figures:
         return "\n".join(lines).replace(_TIE, " ")
 
     def _figure(self, place: str, file: str) -> str:
-        place = " ".join(place.split())
-        found = _FORMAT.fullmatch(place)
-        path = [part.strip() for part in (found["path"] if found else place).split("/")]
+        path, *form = _FORMAT.split(" ".join(place.split()))
         try:
-            value, unit = self._value(path)
-        except Unknown as error:
-            part, known = error.args
+            value, unit = self._value([part.strip() for part in path.split("/")])
+            return format(value, form[0]) if form else _text(value, unit)
+        except (KeyError, TypeError, ValueError) as error:
             raise Failure(
-                f"{file}: {{{place}}} is in no record: there is no {part}",
-                *similar(part, known),
-                f"there are {', '.join(dict.fromkeys(known))}",
+                f"{file}: {{{place}}} is in no record: {error!r}",
                 f"the records are in {record.FOLDER}; patches/README explains such places",
             ) from None
-        if not isinstance(value, str) and found:
-            return format(value, found["format"])
-        return _text(value, unit)
 
-    def _value(self, path: list[str]) -> tuple[float | str, str]:
+    def _value(self, path: list[str]) -> tuple[Any, str]:
         """The value at a path, and its unit."""
         name, *rest = path
-        content = _part(self._records, name)
+        value: Any = self._records[name]
         if rest == ["conditions"]:
-            return _conditions(record.Circumstances.of(content)), ""
-        if "rows" in content and len(rest) == 3:
-            return _cell(content, *rest)
-        value: Any = content
+            return _conditions(record.Circumstances.of(value)), ""
+        if "rows" in value and len(rest) == 3:
+            rows = {(row["bench"], row["case"]): row for row in value["rows"]}
+            row = rows[rest[0], rest[1]]
+            if rest[2] == "spread":
+                return f"{row['ratio_min']:.2f} to {row['ratio_max']:.2f}", ""
+            return row[rest[2]], "" if rest[2] == "ratio" else row["unit"]
         for part in rest:
-            value = _part(value if isinstance(value, dict) else {}, part)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            known = value if isinstance(value, dict) else ["conditions"]
-            raise Unknown(f"number at {' / '.join(path)}", known)
+            value = value[part]
         return value, ""
-
-
-def _part(known: dict[str, Any], name: str) -> Any:
-    if name not in known:
-        raise Unknown(name, known)
-    return known[name]
-
-
-def _cell(content: record.Content, table: str, case: str, column: str) -> tuple[float | str, str]:
-    """A cell of a table that make bench has recorded, and its unit."""
-    rows = content["rows"]
-    in_table = {row["case"]: row for row in rows if row["bench"] == table}
-    if not in_table:
-        raise Unknown(table, [row["bench"] for row in rows])
-    row = _part(in_table, case)
-    known = [one for one in _COLUMNS if row["ratio" if one == "spread" else one] is not None]
-    if column not in known:
-        raise Unknown(column, known)
-    if column == "spread":
-        return f"{row['ratio_min']:.2f} to {row['ratio_max']:.2f}", ""
-    if column == "ratio":
-        return f"{row['ratio']:.2f}", ""
-    return row[column], row["unit"]
 
 
 def _conditions(one: record.Circumstances) -> str:

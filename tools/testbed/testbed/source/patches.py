@@ -15,7 +15,7 @@ from pathlib import Path
 from testbed.host import proc
 from testbed.host.ui import Failure
 from testbed.settings import child_environment
-from testbed.source import maintainers, recipients
+from testbed.source import maintainers
 from testbed.source.figures import Figures
 from testbed.source.patching import Series, copy_files, read, touched_files, write
 from testbed.source.states import Files, States
@@ -102,10 +102,6 @@ class Sender:
     base_commit: str = ""
     # The number of the posting, from 1 on.
     version: int = 1
-    # Lines such as Reviewed-by: Name <mail>.
-    tags: tuple[str, ...] = ()
-    # Whether get_maintainer.pl of the tree is asked for recipients.
-    recipients: bool = False
     # The date of the cover letter, in seconds; each mail is one second later.
     when: int = field(default_factory=lambda: int(time.time()))
 
@@ -130,9 +126,9 @@ def write_series(
         folder = Path(name)
         author = sender.author or NOBODY
         scratch = Repository(folder / "write", base, touched, version, author, sender.when)
-        writer = _Writer(scratch, states, clone, base, version, sender, Figures(clone))
+        writer = _Writer(scratch, states, clone, version, sender, Figures(clone))
         needed = [*(one.name for one in states.needs(only)), only] if only else states.series
-        written = {one: writer.write(one, out / f"{number:02}-{one}", one == only or not only)
+        written = {one: writer.write(one, out / f"{number:02}-{one}")
                    for number, one in enumerate(states.series, 1) if one in needed}  # fmt: skip
         fresh = Repository(folder / "check", base, touched, version, NOBODY, sender.when)
         _Check(fresh, states, written).run()
@@ -148,16 +144,14 @@ class _Writer:
     scratch: Repository
     states: States
     clone: Path
-    base: Path
     version: str
     sender: Sender
     figures: Figures
 
-    def write(self, name: str, folder: Path, stays: bool) -> Written:
-        """The mails of one series; one that does not stay has no recipients."""
+    def write(self, name: str, folder: Path) -> Written:
+        """The mails of one series."""
         series, scratch = self.states.series[name], self.scratch
         scratch.go_to(scratch.base)
-        listing = read(self.base / maintainers.FILE) or b""
         for later, (topic, files) in enumerate(self.states.steps(name)):
             _put(scratch, files, self.clone)
             if topic is None:
@@ -165,14 +159,11 @@ class _Writer:
                 scratch.git("tag", f"before-{name}", what="tagging")
                 continue
             scratch.commit(message(topic, self.sender, self.figures), later)
-            listing = files.get(maintainers.FILE) or listing
         scratch.git("format-patch", "-q", "--cover-letter", "-o", folder,
                     f"--subject-prefix={prefix(series, self.sender)}",
                     f"before-{name}..HEAD", what="git format-patch")  # fmt: skip
         cover, *mails = sorted(folder.iterdir())
         self._cover(series, cover)
-        if self.sender.recipients and stays:
-            recipients.add(self.base, cover, mails, listing, self.sender.author)
         return Written(series, folder, tuple(mails))
 
     def _cover(self, series: Series, path: Path) -> None:
@@ -240,7 +231,6 @@ def message(topic: Topic, sender: Sender, figures: Figures) -> str:
     """A patch's message. Only a person signs off."""
     patch = topic.patch
     body = figures.fill(patch.body, patch.path.name)
-    sign_off = [f"Signed-off-by: {sender.author}"] if sender.author else []
-    tags = "\n".join([*sender.tags, *sign_off])
     gap = "\n" if _TAGS.fullmatch(body.rpartition("\n\n")[2]) else "\n\n"
-    return f"{patch.subject}\n\n{body}{gap if tags else ''}{tags}\n"
+    sign_off = f"{gap}Signed-off-by: {sender.author}" if sender.author else ""
+    return f"{patch.subject}\n\n{body}{sign_off}\n"

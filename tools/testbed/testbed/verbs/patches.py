@@ -11,7 +11,7 @@ from testbed.host import proc
 from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step, say
 from testbed.settings import Settings
-from testbed.source import overlay, tags, tree
+from testbed.source import overlay, tree
 from testbed.source.patches import MOST_PATCHES, Sender, write_series
 
 
@@ -46,8 +46,6 @@ def sender_of(settings: Settings, commit: str) -> Sender:
         author=settings.text("AUTHOR"),
         base_commit=commit,
         version=settings.number("VERSION"),
-        tags=tags.split(settings.text("TAGS")),
-        recipients=True,
         when=int(now),
     )
 
