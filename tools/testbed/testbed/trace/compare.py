@@ -2,6 +2,7 @@
 """make run TRACE=1: boots User-Mode Linux with each driver in turn, and compares their accesses."""
 
 import json
+from typing import Any
 
 from testbed.bench.guest import measure
 from testbed.boot.nicmodel import Model
@@ -9,13 +10,13 @@ from testbed.build.driver import Driver
 from testbed.build.kernel import UML
 from testbed.env import Env
 from testbed.host.ui import Failure, say
-from testbed.trace import accesses, reasons, table
+from testbed.trace import accesses, reasons
 from testbed.workshop import Built, built, chosen_driver
 
 
-def trace(ready: Built, driver: Driver) -> accesses.Trace:
+def _ask(ready: Built, driver: Driver) -> dict[str, Any]:
     """The accesses of a driver, from probe to remove, with two CPUs: further queues show then."""
-    answers = []
+    answers: list[dict[str, Any]] = []
 
     def fetch(model: Model) -> None:
         answers.append(model.ask({"cmd": "accesses", "port": 0}))
@@ -36,29 +37,27 @@ def trace(ready: Built, driver: Driver) -> accesses.Trace:
     if outcome.complaints:
         raise Failure(f"the port's life with the {driver.name} driver did not go as it should",
                       *[str(one) for one in outcome.complaints[:3]])  # fmt: skip
-    return accesses.read(driver.name, answers[0])
-
-
-def compare(ready: Built, driver: Driver) -> list[accesses.Trace]:
-    """The traces of ixgbe and of a driver, written to out/trace.json."""
-    traces = [trace(ready, one) for one in (Driver("c"), driver)]
-    path = ready.env.out / "trace.json"
-    path.write_text(json.dumps(table.record(traces), indent=1) + "\n")
-    return traces
+    return answers[0]
 
 
 def main(env: Env) -> int:
-    """Print and write the tables; 1 if an access of only one driver is not explained."""
+    """Print the phases of both drivers; 1 if an access of only one driver is not explained."""
     with built(env, UML) as ready:
         driver = chosen_driver(ready, UML)
         traces = compare(ready, driver)
-    lines = table.text(traces)
+    say(*accesses.text(traces))
     # The explanations are of ixgbe_rust.
-    found = reasons.explain(env, traces) if driver.name == "rust" else None
-    if found:
-        lines += ["", *found.text()]
-    say(*lines)
-    path = env.out / "trace.txt"
-    path.write_text("".join(f"{line}\n" for line in lines))
-    say(f"written: {path}, {path.with_suffix('.json')}")
-    return 1 if found and found.unexplained else 0
+    if driver.name != "rust":
+        return 0
+    found = reasons.explain(accesses.lonely(part for one in traces for part in one.values()))
+    say("in no phase of the other, and not explained:", *accesses.names(found.unexplained))
+    return 1 if found.unexplained else 0
+
+
+def compare(ready: Built, driver: Driver) -> list[accesses.Trace]:
+    """The traces of ixgbe and of a driver; their registers and values are in out/trace.json."""
+    answers = {one.name: _ask(ready, one) for one in (Driver("c"), driver)}
+    path = ready.env.out / "trace.json"
+    path.write_text(json.dumps(answers, indent=1) + "\n")
+    say(f"written: {path}")
+    return [accesses.read(name, answer) for name, answer in answers.items()]
