@@ -14,14 +14,8 @@ TIER = frozenset(name for name, when, _, _ in _ROWS if when == "tier")
 ON_REQUEST = frozenset(name for name, when, _, _ in _ROWS if when == "request")
 # Suites that go together.
 GROUPS = {name: group for name, _, group, _ in _ROWS if group != "-"}
-# Parts of suites that are no programs.
-DEB_PARTS = ("bookworm", "trixie", "guest", "container")
+# The parts of the suite lint.
 LINTERS = ("rustfmt", "clippy", "mypy", "ruff check", "ruff format", "shellcheck")
-# The mutants of the small suite: of each kind a cheap one.
-MUTANTS_FEW = (
-    "rx-tail-early", "tx-no-fcs", "tables-undefined", "crc-disagrees", "msix-single",
-)  # fmt: skip
-
 _BENCH_ROWS = rows(Path(__file__).with_name("benches.txt"), 3)
 # The benchmarks of make bench; those of bulk memory.
 BENCHES = {name: text for name, _, text in _BENCH_ROWS}

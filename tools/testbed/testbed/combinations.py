@@ -7,12 +7,12 @@ As in settings.py, the standard library of Python 3.9 has to do.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.boot.card import CARDS
-from testbed.catalogue import BENCHES, DEB_PARTS, LINTERS, MUTANTS_FEW, SUITES
+from testbed.catalogue import BENCHES, SUITES
 from testbed.host.ui import Failure, similar
 from testbed.selftests import kinds
 
@@ -24,10 +24,6 @@ KVM = Path("/dev/kvm")
 NET = Path("/sys/class/net")
 # The network namespaces with a name.
 NAMESPACES = Path("/run/netns")
-_CLONE = Path(__file__).resolve().parents[3]
-# Values that a trace has anyway; other variables of a guest have none.
-_TRACED = {"MACHINE": "uml", "CARD": "82599", "JUDGE": "0", "CPUS": "2"}
-_UNTRACED = (*_TRACED, "SCRIPT", "CONFIG", "ACCEL", "TIMEOUT", "KERNEL_ARGS")
 # Whether something is wrong, the variable, the other way out than to leave it out, and why.
 Rule = tuple[object, str, str, str]
 
@@ -35,7 +31,7 @@ Rule = tuple[object, str, str, str]
 def together(settings: Settings) -> None:
     """Refuse combinations that make no sense."""
     _names(settings)
-    for rules in (_machine, _trace, _only, _coverage, _ports):
+    for rules in (_machine, _only, _coverage, _ports):
         for wrong, name, other, why in rules(settings):
             if wrong:
                 raise Failure(f"{name}={settings.text(name)}: {why}",
@@ -67,24 +63,12 @@ def _machine(settings: Settings) -> Iterator[Rule]:
     yield kvm and config.startswith("arm"), "ACCEL", "CONFIG", f"CONFIG={config} is emulated"
     yield (kvm and not os.access(KVM, os.R_OK | os.W_OK), "ACCEL", "take tcg",
            f"{KVM} is missing or not accessible")  # fmt: skip
-    yield (demo and plain and switch("XMIT_LLIST"), "XMIT_LLIST", "OVERLAY=0",
-           "with OVERLAY=0 the kernel has no such code")  # fmt: skip
     yield (demo and switch("RECORD") and (uml or plain), "RECORD", one,
            "the record of the demo takes both drivers, in QEMU")  # fmt: skip
     yield plain and rust, "DRIVER", "OVERLAY=0", "with OVERLAY=0 there is no Rust driver"
-
-
-def _trace(settings: Settings) -> Iterator[Rule]:
-    """A trace is of the life of a port in User-Mode Linux, of another driver beside ixgbe."""
-    if not settings.switch("TRACE"):
-        return
-    for name in _UNTRACED:
-        other = settings.given(name) and settings.text(name) != _TRACED.get(name)
-        yield (other, name, "TRACE", "a trace has its own script, and is made in User-Mode Linux "
-               "with 2 CPUs, without the judge")  # fmt: skip
-    alone = settings.text("DRIVER") in ("c", "none") or not settings.switch("OVERLAY")
-    yield (alone, "TRACE", "take the Rust driver, or the folder of one of your own",
-           "there is no driver to compare ixgbe with")  # fmt: skip
+    alone = text("DRIVER") in ("c", "none") or plain
+    yield (switch("TRACE") and alone, "TRACE", "take the Rust driver, or the folder of one of "
+           "your own", "there is no driver to compare ixgbe with")  # fmt: skip
 
 
 def _only(settings: Settings) -> Iterator[Rule]:
@@ -118,49 +102,13 @@ def _coverage(settings: Settings) -> Iterator[Rule]:
 
 
 def _names(settings: Settings) -> None:
-    """The suites, benchmarks and programs that ONLY names are there."""
+    """The suites and benchmarks that ONLY names are there; pytest knows the programs."""
     known = {"test": SUITES, "bench": BENCHES}.get(settings.verb, {})
-    what = "suite" if settings.verb == "test" else "benchmark"
     for name in settings.names("ONLY"):
-        first, slash, program = name.partition("/")
-        if name != "list" and (first not in known or (slash and settings.verb == "bench")):
-            raise _unknown(name, f"there is no such {what}", "", name, known, "there are")
-        if slash:
-            _program(first, program)
-
-
-def _unknown(
-    only: str, why: str, suite: str, word: str, known: Iterable[str], there: str
-) -> Failure:
-    """A name that is not there: a similar one, and all of them."""
-    hints = *similar(word, known, suite), f"{there} {', '.join(known)}"
-    return Failure(f"ONLY={only}: {why}", *hints)
-
-
-def _parts(suite: str) -> Sequence[str] | None:
-    """The parts of a suite; none where the tree has to say, and None if it runs as a whole."""
-    if suite == "selftests":
-        return ()
-    if suite == "mutants":
-        return sorted(path.stem for path in (_CLONE / "tools/testbed/mutants").glob("*.patch"))
-    parts = {"deb": DEB_PARTS, "lint": LINTERS, "mutants-few": MUTANTS_FEW}
-    if suite in parts:
-        return parts[suite]
-    names = kinds.programs(_CLONE) if suite == "ports" else kinds.programs_of(_CLONE, suite)
-    return [Path(one).stem for one in names] or None
-
-
-def _program(suite: str, program: str) -> None:
-    """The program is one of its suite."""
-    name, known = f"{suite}/{program}", _parts(suite)
-    if known is None:
-        raise Failure(f"ONLY={name}: the suite {suite} runs as a whole", f"call it ONLY={suite}")
-    if not program:
-        raise Failure(f"ONLY={name}: the name of a part of {suite} is missing",
-                      f"all of it runs as ONLY={suite}")  # fmt: skip
-    if known and program.removesuffix(".py") not in known:
-        why = f"the suite {suite} runs no program of that name"
-        raise _unknown(name, why, f"{suite}/", program, known, "it runs")
+        suite, slash, _ = name.partition("/")
+        if name != "list" and (suite not in known or (slash and settings.verb == "bench")):
+            raise Failure(f"ONLY={name}: there is no such suite or benchmark",
+                          *similar(name, known), f"there are {', '.join(known)}")  # fmt: skip
 
 
 def _ports(settings: Settings) -> Iterator[Rule]:

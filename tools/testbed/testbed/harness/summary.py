@@ -2,6 +2,7 @@
 """Output of make test: failures at once, each suite's sum, one line at the end."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,10 +109,13 @@ class Summary:
             say(f"    {suite}: {one.passed} passed, {len(one.failed)} failed, "
                 f"{len(one.skipped)} skipped{late}")  # fmt: skip
 
-    @property
-    def failures(self) -> list[str]:
-        """The tests that have failed, with their suites and reasons."""
-        return [f"{suite}: {line}" for suite, one in self.sums.items() for line in one.failed]
+    def without(self, names: Iterable[str]) -> list[str]:
+        """Suites, and programs of them, that have no item."""
+        items = [one.removesuffix(".py") for one in (*self.checks, *self.unfinished)]
+        # The kernel's own programs are one item.
+        return [name for name in names if not name.startswith("selftests/")
+                and not any(one == name.removesuffix(".py") or one.startswith(f"{name}/")
+                            for one in items)]  # fmt: skip
 
     @property
     def failed(self) -> bool:

@@ -21,7 +21,6 @@ from testbed.boot.live import Live
 from testbed.build.kernel import COVERAGE
 from testbed.coverage.recorder import BOOT, Recorder, objects
 from testbed.env import Env
-from testbed.harness import ktap
 from testbed.harness.plugin import lane_of
 from testbed.harness.results import NEXT, Results
 from testbed.host.ui import Failure, Step, say
@@ -47,7 +46,6 @@ class Guests:
     # With COVERAGE=1.
     recorder: Recorder | None = None
     _boots: dict[str, int] = field(default_factory=dict)
-    _done: dict[str, list[Program]] = field(default_factory=dict)
 
     def of(self, kind: Kind) -> tuple[Live, bool]:
         """The guest of a suite, and whether it is new: the last may have died."""
@@ -78,19 +76,13 @@ class Guests:
         if self.recorder:
             # The guest has no such program, and says so when it is ready.
             self.live.run(BOOT, _PROGRAM_TIME, lambda _: None)
-            self._record(BOOT)
+            self.note(BOOT)
         return self.live, True
 
-    def _record(self, program: str) -> None:
+    def note(self, program: str) -> None:
+        """Record the functions that a program has entered."""
         if self.recorder and self.live and self.live.alive:
             self.recorder.note(program)
-
-    def note(self, kind: Kind, program: Program) -> None:
-        """Rewrite the KTAP of this lane's guest with this program in it; record its functions."""
-        done = self._done.setdefault(kind.suite, [])
-        done.append(program)
-        self._record(f"{kind.suite}/{Path(program.name).stem}")
-        ktap.write(self.env.out / "results", f"{kind.suite}-{self.lane}", ktap.of_programs(done))
 
     def end(self) -> tuple[str | None, str]:
         """Power the guest off; returns the problem and the rest of its console."""
@@ -202,7 +194,7 @@ def test_program(
         run.console = console
     if kind.control and live.alive and run.problems():
         run = _Run.of(live, kind, program).after(run)
-    guests.note(kind, run.program)
+    guests.note(f"{kind.suite}/{Path(program).stem}")
     results.cases(run.program.cases)
     results.add(f"no rule of the data sheet broken in {program}", run.broken or None)
     _judge_console(results, program, run.console)

@@ -20,7 +20,6 @@ from testbed.boot.judge import Breach
 from testbed.boot.live import Live
 from testbed.build import driver
 from testbed.build.kernel import UML
-from testbed.catalogue import MUTANTS_FEW
 from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.host import proc
@@ -63,14 +62,8 @@ def mutants(folder: Path) -> list[Mutant]:
 
 def _parameters() -> list[object]:
     clone = Path(__file__).resolve().parents[4]
-    return [
-        pytest.param(
-            one.patch.stem, one, id=f"{suite}/{one.patch.stem}", marks=pytest.mark.suite(suite)
-        )
-        for suite, names in (("mutants-few", MUTANTS_FEW), ("mutants", None))
-        for one in mutants(clone / FOLDER)
-        if names is None or one.patch.stem in names
-    ]
+    return [pytest.param(one.patch.stem, one, id=f"mutants/{one.patch.stem}")
+            for one in mutants(clone / FOLDER)]  # fmt: skip
 
 
 def _source(env: Env, patch: Path | None) -> Path:
@@ -163,6 +156,7 @@ def control(ready: Ready) -> None:
         raise Failure(f"the driver without a defect: {objection}")
 
 
+@pytest.mark.suite("mutants")
 @pytest.mark.usefixtures("control")
 @pytest.mark.parametrize(("program", "mutant"), _parameters())
 def test_mutant(

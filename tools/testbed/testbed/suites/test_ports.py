@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from testbed.env import Env
-from testbed.harness import ktap
 from testbed.harness.results import Results
 from testbed.host.ui import Step
 from testbed.selftests import ports
@@ -33,5 +32,4 @@ def test_ports(
     selftests = shop.selftests()
     with Step(f"ports: {program} on {where['NETIF']}"):
         found = ports.run(env, selftests, program, where)
-    ktap.write(env.out / "results", f"ports-{Path(program).stem}", ktap.of_programs([found]))
     results.cases(found.cases)

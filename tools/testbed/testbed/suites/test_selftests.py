@@ -4,7 +4,6 @@
 import pytest
 
 from testbed.env import Env
-from testbed.harness import ktap
 from testbed.harness.results import Results
 from testbed.selftests import boots
 from testbed.suites.conftest import Ready
@@ -26,6 +25,5 @@ def test_selftests(env: Env, shop: Workshop, ready: Ready, results: Results) -> 
     results.none("programs that need QEMU are in the tree", boots.strayed(all_of_them))
     built = ready(*boots.configs(installed, names), with_selftests=True)
     for driver, programs in boots.both(built, names, whole=not words).items():
-        ktap.write(built.env.out / "results", f"selftests-{driver}", ktap.of_programs(programs))
         for program in programs:
             results.none(f"{driver}: {program.name} does no harm", program.troubles)

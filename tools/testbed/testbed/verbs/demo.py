@@ -24,13 +24,6 @@ _REPEATS = 2
 _SLOWEST = 20_000
 _CONFIG = "perf"
 
-_LLIST = "XMIT_LLIST"
-
-
-def _switches(env: Env) -> dict[str, str]:
-    """The switch of the list in front of qdiscs, for the guest, if it is on."""
-    return {_LLIST: "1"} if env.settings.switch(_LLIST) else {}
-
 
 def _modules(env: Env, config: str) -> tuple[str, ...]:
     """The modules to build; none, which means all, for kernels whose modules may be others.
@@ -83,7 +76,7 @@ def forward(
     title = f"forwarding: {frames * repeats:,} frames per driver, {turns}, {accel}"
     seconds = max(300, frames // _SLOWEST)
     variables = {"ROUNDS": turns.replace(" /", ""), "FRAMES": str(frames),
-                 "TIMEOUT_MS": str(1000 * seconds), **_switches(ready.env)}  # fmt: skip
+                 "TIMEOUT_MS": str(1000 * seconds)}  # fmt: skip
     limit = max(900, len(names) * repeats * seconds)
     outcome = guest.measure(ready.machine(config, "demo"), "forward", title, timeout=limit, cpus=1,
                         card=ready.env.settings.text("CARD"), accel=accel,
@@ -110,14 +103,12 @@ def measure(
     drivers, complaints = forward(ready, names, per_round, repeats, config)
     if config != UML:
         counted = min(_COUNTED, per_round)
-        found = instructions.count(ready, "count", tuple(names), counted, card=card,
-                                   variables=_switches(env))  # fmt: skip
+        found = instructions.count(ready, "count", tuple(names), counted, card=card)
         _add_counts(drivers, found, counted)
     record = {
         "drivers": drivers,
         "ratio": ratios(drivers),
         "card": card,
-        _LLIST.lower(): env.settings.switch(_LLIST),
         "kernel": describe_kernel(env, kernel),
         "machine": describe_machine(ready.accel(config)),
     }

@@ -61,10 +61,11 @@ def run(env: Env, names: Sequence[str], summary: Summary) -> int:
     summary.show()
     if more := checks.unknown(known, summary.checks):
         say(f"{more} checks are not in {checks.FOLDER} yet: RECORD=1 adds those of a run")
-    say(f"all of it took {clock(since_start())}; logs: {env.logs}, JUnit and KTAP: "
-        f"{env.out / 'results'}")  # fmt: skip
-    if code == pytest.ExitCode.NO_TESTS_COLLECTED:
-        raise Failure("no test was run", "make test ONLY=list names the suites",
+    say(f"all of it took {clock(since_start())}; logs: {env.logs}, JUnit: {env.out / 'results'}")
+    lost = [] if env.settings.given("SHARD") else summary.without(names)
+    if lost or code == pytest.ExitCode.NO_TESTS_COLLECTED:
+        raise Failure(f"no test was run: {', '.join(lost)}",
+                      "make test ONLY=list names the suites",
                       "a program of one: ONLY=e2e-uml/forward")  # fmt: skip
     if env.settings.switch("COVERAGE"):
         coverage.finish(env, passed=code == 0)
@@ -79,8 +80,7 @@ def forget(out: Path) -> None:
     """Remove the results of an earlier run, which readers would take for those of the last one,
     and its locks."""
     results = out / "results"
-    for path in (*results.glob("*.ktap"), results / "junit.xml", *out.glob(f"{TURN}*"),
-                 *recorder.files(out)):  # fmt: skip
+    for path in (results / "junit.xml", *out.glob(f"{TURN}*"), *recorder.files(out)):
         path.unlink(missing_ok=True)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Shards, KTAP, reports of runners, and a persistent guest."""
+"""Shards, reports of runners, and a persistent guest."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import pytest
 
 from testbed.boot.job import Job
 from testbed.boot.live import END, REQUESTS, Live
-from testbed.harness import ktap, shards
+from testbed.harness import shards
 from testbed.host.ui import Failure
-from testbed.selftests.results import parse
 from testbed.suites import test_host as host
 from testbed.suites import test_kunit as kunit
 
@@ -53,26 +52,6 @@ def test_the_record_keeps_what_was_not_run(tmp_path: Path) -> None:
     shards.save(tmp_path, {"a x": 1.23, "b y": 2.0})
     shards.save(tmp_path, {"b y": 3.0})
     assert shards.load(tmp_path) == {"a x": 1.2, "b y": 3.0}
-
-
-def test_ktap_of_a_console_has_no_stamps_and_no_other_lines() -> None:
-    console = (
-        "boot 1..2\n[    0.1] KTAP version 1\r\n[    0.1] 1..1\nnoise\n[ 0.2][  T1]     ok 1 a"
-    )
-    assert ktap.of_console(console) == "KTAP version 1\n1..1\n    ok 1 a\n"
-    assert ktap.of_console("nothing\nok 1 of another kind\n") == ""
-
-
-def test_ktap_of_programs_nests_their_cases() -> None:
-    done = parse(
-        ["# begin a.py", "1..2", "ok 1 a.x", "not ok 2 a.y", "# end a.py 1",
-         "# begin b.py", "1..1", "ok 1 b.z # SKIP not here", "# end b.py 4"]
-    )  # fmt: skip
-    assert ktap.of_programs(done).splitlines() == [
-        "KTAP version 1", "1..2", "    KTAP version 1", "    1..2", "    ok 1 a.py x",
-        "    not ok 2 a.py y", "not ok 1 a.py", "    KTAP version 1", "    1..1",
-        "    ok 1 b.py z # SKIP not here", "ok 2 b.py # SKIP not here",
-    ]  # fmt: skip
 
 
 def test_what_a_crate_reports() -> None:

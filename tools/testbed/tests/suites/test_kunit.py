@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from testbed.suites.test_kunit import _UP, has_in_trace
+from testbed.boot.dmesg import unstamped
+from testbed.suites.test_kunit import _CASE, _UP, has_in_trace
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,19 @@ def test_a_complaint_is_known_if_all_of_its_traces_are() -> None:
     assert has_in_trace(once, "WARNING: at check", known)
     assert not has_in_trace(once + 60 * "x\n" + other, "WARNING: at check", known)
     assert not has_in_trace(once, "WARNING: at another", known)
+
+
+def test_cases_of_modules_are_found() -> None:
+    """Those of a suite are behind blanks; the suites themselves are no cases."""
+    console = """\
+[    1.420000] 1..0
+[    1.430000]     # Subtest: driver_ring
+[    1.440000]     ok 1 good
+[    1.440000]     # bad: EXPECTATION FAILED at ring.rs:1
+[    1.440000]     not ok 2 bad
+[    1.440000][    T1]     ok 3 absent # SKIP one CPU\r
+[    1.440000] not ok 1 driver_ring
+[    1.450000] look: ok 1 it
+"""
+    found = [case.groups() for case in map(_CASE.match, unstamped(console)) if case]
+    assert found == [(None, "good", None), ("not ", "bad", None), (None, "absent", " # SKIP")]

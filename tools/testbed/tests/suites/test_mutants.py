@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from testbed.catalogue import MUTANTS_FEW
 from testbed.suites.test_mutants import FOLDER, Mutant, mutants
 
 CLONE = Path(__file__).resolve().parents[4]
@@ -24,11 +23,6 @@ def test_mutants_apply(tmp_path: Path, mutant: Mutant) -> None:
     subprocess.run(command, cwd=tmp_path / "driver", check=True, stdout=subprocess.DEVNULL)
     assert (PROGRAMS / mutant.program.split()[0]).exists()
     assert mutant.about
-
-
-def test_the_sample_exists() -> None:
-    """Those that always run are among all."""
-    assert set(MUTANTS_FEW) <= {mutant.patch.stem for mutant in ALL}
 
 
 def test_the_head_of_a_patch_is_read(tmp_path: Path) -> None:

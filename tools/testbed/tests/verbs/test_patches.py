@@ -54,7 +54,7 @@ def test_the_sender_is_that_of_the_variables() -> None:
 
 
 def test_a_wrong_version_is_named() -> None:
-    with pytest.raises(Failure, match="VERSION=0: .* a number from 1 to 99"):
+    with pytest.raises(Failure, match=r"VERSION=0: .* a number from 1 to 99"):
         settings.read("patches", {"VERSION": "0"})
 
 

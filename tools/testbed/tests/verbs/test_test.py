@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.harness.summary import Summary
+from testbed.host.ui import Failure
 from testbed.verbs import test
 
 
@@ -18,7 +19,7 @@ def test_results_of_an_earlier_run_are_gone(
 ) -> None:
     results = tmp_path / "results"
     results.mkdir()
-    for name in ("e2e-uml.ktap", "junit.xml", "bench.log"):
+    for name in ("junit.xml", "bench.log"):
         (results / name).touch()
     seen: list[str] = []
 
@@ -32,8 +33,19 @@ def test_results_of_an_earlier_run_are_gone(
         out=tmp_path,
         logs=tmp_path,
         clone=tmp_path,
-        settings=SimpleNamespace(switch=lambda _: False, number=lambda _, default=0: default),
+        settings=SimpleNamespace(
+            switch=lambda _: False, given=lambda _: False, number=lambda _, default=0: default
+        ),
     )
-    assert test.run(env, ["lint"], Summary()) == 0
+    with pytest.raises(Failure, match="no test was run: lint"):
+        test.run(env, ["lint"], Summary())
     # Files of scripts and measurements stay.
     assert seen == ["bench.log"]
+
+
+def test_a_program_that_did_not_run_is_named() -> None:
+    summary = Summary()
+    summary.checks["e2e-uml/forward.py"]["a"] = "passed"
+    summary.unfinished.add("lint/mypy")
+    assert not summary.without(["e2e-uml", "e2e-uml/forward", "lint/mypy", "selftests/ping"])
+    assert summary.without(["e2e-uml/forwards", "lint", "kunit"]) == ["e2e-uml/forwards", "kunit"]
