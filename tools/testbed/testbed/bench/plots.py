@@ -40,9 +40,7 @@ def curves(rows: Iterable[Row]) -> Curves:
     }  # fmt: skip
 
 
-def draw_lines(
-    bench: str, across: str, up: str, lines: Sequence[Line], path: Path, digest: str = ""
-) -> Path:
+def _draw(bench: str, lines: Sequence[Line], path: Path, digest: str) -> Path:
     """Write a plot of lines over a number, in powers of two."""
     # Late: most verbs do without it.
     import matplotlib
@@ -66,12 +64,12 @@ def draw_lines(
         axes.set_ylim(bottom=0)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
-    axes.set_xlabel(across)
-    axes.set_ylabel(up)
+    axes.set_xlabel("packets under way" if bench.startswith("window") else "objects per call")
+    axes.set_ylabel("ns of processor time" if bench.endswith("-cost") else "ns")
     axes.set_title(f"{bench}: ours against {REFERENCES[bench]}" if bench in REFERENCES else bench)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
-    figure.savefig(path, metadata={"Date": None, "Description": digest or None})
+    figure.savefig(path, metadata={"Date": None, "Description": digest})
     pyplot.close(figure)
     return path
 
@@ -86,21 +84,6 @@ def _lines(found: Mapping[str, Sequence[tuple[int, Row]]]) -> list[Line]:
         lines.append((f"ours, {name}", f"{_OURS}{style}", ours))
         lines += [(f"reference, {name}", f"{_REFERENCE}{style}", known)] if known else []
     return lines
-
-
-def _draw(bench: str, lines: Sequence[Line], path: Path, digest: str = "") -> Path:
-    across = "packets under way" if bench.startswith("window") else "objects per call"
-    up = "ns of processor time" if bench.endswith("-cost") else "ns"
-    return draw_lines(bench, across, up, lines, path, digest)
-
-
-def draw(rows: list[Row], folder: Path) -> list[Path]:
-    """Write an SVG per benchmark that has a curve; returns the files."""
-    return [
-        _draw(bench, _lines(found), folder / f"bench-{bench}.svg")
-        for bench, found in curves(rows).items()
-        if found
-    ]
 
 
 def recorded(rows: Iterable[Row]) -> dict[str, list[Line]]:

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import json
 import platform
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from testbed.bench.rows import Row
-from testbed.catalogue import MEMORY, SUITES
+from testbed.catalogue import MEMORY
 from testbed.env import Env
 from testbed.host import proc
 from testbed.host.machine import describe_machine
 from testbed.host.ui import Failure, say
-from testbed.selftests import record as selftests
 
 FOLDER = Path("tools/testbed/record/results")
 # All that RECORD=1 writes.
@@ -129,35 +126,6 @@ def save(clone: Path, part: str, circumstances: Circumstances, content: Content)
         text = f'{text[:-2]},\n "rows": [\n{lines}\n ]\n}}'
     path.write_text(f"{text}\n")
     return path
-
-
-def checks(junit: Path) -> dict[str, int]:
-    """Checks that passed in each suite, from the junit.xml of make test."""
-    try:
-        cases = ElementTree.parse(junit).getroot().iter("testcase")
-    except ElementTree.ParseError as error:
-        raise Failure(f"{junit} is no report of make test ({error})",
-                      "make test writes it again") from error  # fmt: skip
-    bad = {"failure", "error", "skipped"}
-    # A class begins with the suite: e2e-uml.forward.
-    passed = Counter(
-        case.get("classname", "?").partition(".")[0]
-        for case in cases
-        if not bad & {one.tag for one in case}
-    )
-    return {suite: passed[suite] for suite in SUITES if suite in passed}
-
-
-def take_over(env: Env) -> None:
-    """Record the results of make test in out/."""
-    tests, junit = env.out / selftests.FILE, env.out / "results/junit.xml"
-    if not tests.exists() and not junit.exists():
-        raise Failure(f"there is neither {tests} nor {junit}",
-                      "make test ONLY=selftests writes the one, make test the other")  # fmt: skip
-    if tests.exists():
-        keep(env, "selftests", selftests.load(tests))
-    if junit.exists():
-        keep(env, "checks", {"suites": checks(junit)})
 
 
 def load(clone: Path) -> dict[str, Content]:

@@ -16,7 +16,6 @@ from testbed.bench.record import FOLDER, PARTS, Circumstances, Content, load
 from testbed.bench.rows import Row
 from testbed.coverage import summary as coverage
 from testbed.host.ui import Failure, clock, say
-from testbed.selftests import reasons
 from testbed.selftests import record as selftests
 
 RESULTS, README = "RESULTS.md", "README.md"
@@ -77,12 +76,14 @@ def _notes(content: Content) -> str:
 
 
 def _selftests(content: Content) -> str:
-    """Sums of the kernel's selftests with each driver, and the causes of what does not pass."""
-    causes = f"Causes of what does not pass with the Rust driver: {reasons.sums(content)}."
-    return (
-        f"{textwrap.fill(f'{selftests.share(content)} {causes}', 100)}\n"
-        f"[selftests.md]({PROGRAMS}) has them by program, with the reasons.\n"
+    """Sums of the kernel's selftests with each driver."""
+    sums = "; ".join(
+        "{}: {} cases pass, {} fail, {} are skipped".format(
+            name, *selftests.totals(content.get(driver, {}))
+        )
+        for driver, name in selftests.DRIVERS.items()
     )
+    return f"{sums}.\n[selftests.md]({PROGRAMS}) has them by program, with the reasons.\n"
 
 
 def _document(title: str, *lines: str) -> str:
@@ -95,7 +96,7 @@ def programs(content: Content) -> str:
     """The document with each program of the kernel's selftests, C beside Rust."""
     return _document(
         "The kernel's own network selftests, by program", *selftests.table(content), "",
-        "Cases that fail or are skipped with the Rust driver:", "", *reasons.table(content),
+        "Cases that fail or are skipped with the Rust driver:", "", *selftests.reasons(content),
     )  # fmt: skip
 
 
@@ -107,11 +108,6 @@ def _coverage(content: Content) -> str:
         f"{counts}.\n[coverage.md]({COVERAGE}) has them by folder and program, and what no program"
         " enters.\n"
     )
-
-
-def _checks(content: Content) -> str:
-    count = sum(content["suites"].values())
-    return f"All of them are {count:,}. {_more('checks', 'Those of each suite')}"
 
 
 def durations(content: Content) -> str:
@@ -129,7 +125,6 @@ _RENDER: Mapping[str, Callable[[Content], str]] = {
     "xmit-sim": _simulation,
     "ablation": _ablation,
     "selftests": _selftests,
-    "checks": _checks,
     "coverage": _coverage,
     "notes": _notes,
 }

@@ -132,23 +132,6 @@ def target(bench: str, case: str) -> float | None:
     return next((least for pattern, least in known if re.search(pattern, case)), None)
 
 
-def table(rows: list[Row]) -> list[str]:
-    """The rows as text, a block per benchmark."""
-    lines: list[str] = []
-    bench, width = "", 20
-    for row in rows:
-        if row.bench != bench:
-            bench = row.bench
-            against = REFERENCES.get(bench, "the reference")
-            unit = f", {row.unit}" if row.unit in RATES else ""
-            width = max(20, *(len(one.case) + 2 for one in rows if one.bench == bench))
-            lines += ["", f"{bench}: ours against {against}{unit}",
-                      f"{'case':<{width}}{'ours':>10}{'reference':>11}{'ratio':>8}"
-                      f"{'(min - max)':>16}  {'target':<10}"]  # fmt: skip
-        lines.append(_line(row, width))
-    return lines
-
-
 # By unit: the values below which two digits behind the point are no noise.
 _PRECISE = {"times": math.inf, "per 1000": 10, "per MiB": 10, "ns": 10_000}
 
@@ -160,18 +143,6 @@ def figure(value: float | None, unit: str) -> str:
     if value < _PRECISE.get(unit, 0):
         return f"{value:.2f}"
     return f"{value:,.1f}" if unit == "instructions" else f"{value:,.0f}"
-
-
-def _line(row: Row, width: int) -> str:
-    unit = row.unit if row.unit not in ("ns", "times", *RATES) else ""
-    text = f"{row.case:<{width}}{figure(row.ours, row.unit):>10}"
-    text += f"{figure(row.reference, row.unit):>11}"
-    if row.ratio is None:
-        return f"{text}  {unit}".rstrip()
-    wanted = target(row.bench, row.case)
-    spread = f"({min(row.ratios):.2f} - {max(row.ratios):.2f})"
-    verdict = "" if wanted is None else f">= {wanted:.3g} " + ("met" if met(row) else "MISSED")
-    return f"{text}{row.ratio:>8.2f}{spread:>16}  {verdict}".rstrip()
 
 
 def met(row: Row) -> bool:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The tables of RESULTS.md: the rows that a reader needs, processor time beside time.
+"""Tables of make bench and of RESULTS.md, processor time beside time.
 
-The records have all rows. Events, and the cases that about.toml leaves out, have no line here,
-unless a row misses its target, or is slower in each of its rounds.
+The records have all rows. Events, and the cases that about.toml leaves out, have no line in
+RESULTS.md, unless a row misses its target, or is slower in each of its rounds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from testbed.bench.about import LEFT_OUT, REFERENCES
 from testbed.bench.rows import RATES, Row, figure, met, target
@@ -31,7 +31,9 @@ def table_of(bench: str) -> str:
     return bench.removesuffix(_COST)
 
 
-def shown(rows: Iterable[Row]) -> dict[str, dict[str, Cells]]:
+def shown(
+    rows: Iterable[Row], is_wanted: Callable[[Row], bool] = is_shown
+) -> dict[str, dict[str, Cells]]:
     """Cases with a line, by table."""
     every: dict[str, dict[str, Cells]] = {}
     for row in rows:
@@ -40,16 +42,16 @@ def shown(rows: Iterable[Row]) -> dict[str, dict[str, Cells]]:
         table[row.case] = (time, row) if row.bench.endswith(_COST) else (row, cost)
     found = {
         bench: {case: cells for case, cells in table.items()
-                if any(row and is_shown(row) for row in cells)}
+                if any(row and is_wanted(row) for row in cells)}
         for bench, table in every.items()
     }  # fmt: skip
     return {bench: table for bench, table in found.items() if table}
 
 
-def lines(rows: Iterable[Row]) -> list[str]:
+def lines(rows: Iterable[Row], is_wanted: Callable[[Row], bool] = is_shown) -> list[str]:
     """The tables as text, one below the other."""
     found: list[str] = []
-    for bench, table in shown(rows).items():
+    for bench, table in shown(rows, is_wanted).items():
         costs = any(cost for _, cost in table.values())
         unit = next((row.unit for cells in table.values() for row in cells
                      if row and row.unit in RATES), "")  # fmt: skip

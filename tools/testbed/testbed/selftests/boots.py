@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from testbed.boot import dmesg
 from testbed.boot.job import Job
@@ -116,21 +117,19 @@ def configs(selftests: Selftests, names: Sequence[str]) -> list[str]:
     return [config for config in KERNELS if config in wanted]
 
 
-def both(ready: Built, names: Sequence[str], *, whole: bool) -> dict[str, list[Program]]:
-    """Run programs with both drivers, and write the record if they are all that there are."""
+def both(ready: Built, names: Sequence[str]) -> tuple[dict[str, list[Program]], dict[str, Any]]:
+    """Run programs with both drivers; returns them, and the record."""
     assert ready.selftests is not None
     for config, kernel in ready.kernels.items():
         say(*(f"    not available in the {config} kernel: {line}" for line in kernel.lacking))
     say(*(f"    not built: {line}" for line in ready.selftests.missing))
     found = {driver: run(ready, driver, names) for driver in record.DRIVERS}
     results = {driver: record.of_driver(found[driver]) for driver in sorted(found, reverse=True)}
-    if whole:
-        record.save(results, ready.env.out / record.FILE)
     say(*(f"    {line}" for line in record.table(results)))
     for words, result in (("fails", FAIL), ("is skipped", SKIP)):
         for line in record.behind(results, result):
             say(f"    passes with the C driver, {words} with the Rust driver: {line}")
-    return found
+    return found, results
 
 
 def _boot(ready: Built, driver: str, one: Setting, names: Sequence[str], log: str) -> list[Program]:

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""out/selftests.json: the results of both drivers, and their table."""
+"""The record of the kernel's selftests: the results of both drivers, and their tables."""
 
-import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from testbed.host.ui import Failure
+from testbed.host.tables import rows
 from testbed.selftests.results import FAIL, PASS, SKIP, XFAIL, Program
 
-FILE = "selftests.json"
 # In the order of the table's columns.
 DRIVERS = {"c": "C", "rust": "Rust"}
 # As in kselftest's totals, an expected failure is neither a failure nor a success.
@@ -25,22 +24,6 @@ def of_driver(programs: Iterable[Program]) -> dict[str, Any]:
         entry["cases"] = {name: asdict(case) for name, case in program.cases.items()}
         found[program.name.rpartition("/")[2]] = entry
     return dict(sorted(found.items()))
-
-
-def load(path: Path) -> dict[str, Any]:
-    """Read a record."""
-    try:
-        record: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise Failure(
-            f"{path} cannot be read: {error}", "make test ONLY=selftests writes it"
-        ) from error
-    return record
-
-
-def save(record: Mapping[str, Any], path: Path) -> None:
-    """Write a record."""
-    path.write_text(json.dumps(record, indent=2) + "\n")
 
 
 def totals(results: Mapping[str, Any]) -> tuple[int, int, int]:
@@ -71,33 +54,31 @@ def _cells(entry: Mapping[str, Any] | None) -> str:
     return " | ".join("-" if entry is None else str(entry[name]) for name in (PASS, FAIL, SKIP))
 
 
-def is_alike(record: Mapping[str, Any], program: str, name: str) -> bool:
-    """Whether a case passes with neither driver, and says the same words with both."""
-    ours, theirs = (
-        record.get(driver, {}).get(program, {"cases": {}})["cases"].get(name)
-        for driver in ("rust", "c")
-    )
-    return ours is not None and ours == theirs and ours["result"] != PASS
+# Of each: the program, the cause, a word of the case's name or of its own reason, and why.
+_RULES = rows(Path(__file__).with_name("reasons.txt"), 4)
+UNKNOWN = "not explained"
 
 
-def share(record: Mapping[str, Any]) -> str:
-    """The passes among the cases that can tell one driver from the other."""
-    alike = sum(
-        is_alike(record, program, name)
-        for program, entry in record["rust"].items()
-        for name in entry["cases"]
-    )
-    passed, counted = (
-        {driver: sum(totals(record[driver])[:end]) for driver in DRIVERS} for end in (1, 3)
-    )
-    parts = " and ".join(
-        f"{passed[driver]} of {counted[driver] - alike} pass with the {name} driver"
-        for driver, name in DRIVERS.items()
-    )
-    return (
-        f"{alike} cases pass with neither driver and say the same words with both, which tells "
-        f"nothing about either. Of the others, {parts}."
-    )
+def reasons(record: Mapping[str, Any]) -> list[str]:
+    """Why cases do not pass with the Rust driver, as the lines of a Markdown table."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for program, entry in record["rust"].items():
+        theirs = record["c"].get(program, {"cases": {}})["cases"]
+        for name, case in entry["cases"].items():
+            if case["result"] != PASS:
+                words = f"{name}\n{case['reason']}"
+                fits = ((cause, why) for of, cause, word, why in _RULES
+                        if of == program and (word == "-" or word in words))  # fmt: skip
+                cause, why = next(fits, (UNKNOWN, name))
+                # Alike with both drivers: nothing that one of them lacks.
+                both = cause == "driver" and theirs.get(name) == case
+                found[program, "both" if both else cause, why] += 1
+    return [
+        "| program | cases | cause | |",
+        "| --- | ---: | --- | --- |",
+        *(f"| {program} | {count} | {cause} | {why} |"
+          for (program, cause, why), count in found.items()),
+    ]  # fmt: skip
 
 
 def behind(record: Mapping[str, Any], result: str = FAIL) -> list[str]:

@@ -3,7 +3,7 @@
 
 import pytest
 
-from testbed.bench import in_turn, tcp
+from testbed.bench import in_turn, summary, tcp
 from testbed.bench import rows as bench_rows
 from testbed.bench.about import REFERENCES
 from testbed.bench.xmit import qdisc
@@ -32,7 +32,7 @@ def test_bench(ready: Ready, results: Results) -> None:
     except Failure as error:
         # An uncounted loss of a packet, for instance.
         results.add("qdiscs", error.on_one_line)
-    say(*(f"    {line}".rstrip() for line in bench_rows.table(rows)))
+    say(*(f"    {line}" for line in summary.lines(rows, lambda _: True)))
     for row in rows:
         missing = row.unit in _JUDGED and row.ours is not None and row.reference is None
         why = "the reference reported nothing" if missing else None

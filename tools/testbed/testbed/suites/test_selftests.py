@@ -3,6 +3,8 @@
 
 import pytest
 
+from testbed.bench import record as records
+from testbed.bench import report
 from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.selftests import boots
@@ -14,7 +16,7 @@ _PART = "selftests/"
 
 @pytest.mark.suite("selftests")
 def test_selftests(env: Env, shop: Workshop, ready: Ready, results: Results) -> None:
-    """Upstream's programs with both drivers; out/selftests.json."""
+    """Upstream's programs with both drivers; RECORD=1 records all of them."""
     only = env.settings.names("ONLY")
     # As in other suites, the whole of it wins.
     parts = [] if "selftests" in only else [one for one in only if one.startswith(_PART)]
@@ -24,6 +26,10 @@ def test_selftests(env: Env, shop: Workshop, ready: Ready, results: Results) -> 
     names = boots.chosen(all_of_them, words)
     results.none("programs that need QEMU are in the tree", boots.strayed(all_of_them))
     built = ready(*boots.configs(installed, names), with_selftests=True)
-    for driver, programs in boots.both(built, names, whole=not words).items():
+    found, record = boots.both(built, names)
+    if env.settings.switch("RECORD") and not words:
+        records.keep(env, "selftests", record)
+        report.renew(env.clone)
+    for driver, programs in found.items():
         for program in programs:
             results.none(f"{driver}: {program.name} does no harm", program.troubles)

@@ -16,7 +16,7 @@ class Access(NamedTuple):
     kind: str
     offset: int
     name: str
-    index: int | None
+    place: int | None
 
 
 # All accesses of a driver, by phase.
@@ -50,7 +50,7 @@ def names(accesses: Iterable[Access]) -> list[str]:
     arrays: dict[tuple[str, str, str], list[int]] = {}
     for one in sorted(accesses):
         places = arrays.setdefault((one.driver, one.kind, one.name), [])
-        places += [] if one.index is None else [one.index]
+        places += [] if one.place is None else [one.place]
     return [f"{driver} {kind}s {name}" + (f"[{_ranges(places)}]" if places else "")
             for (driver, kind, name), places in arrays.items()]  # fmt: skip
 

@@ -30,7 +30,7 @@ def _covers(reason: Mapping[str, Any], register: str, access: Access) -> bool:
     if found is None or (access.driver, access.name) != (reason["driver"], found[1]):
         return False
     first = int(found[2] or 0)
-    there = found[2] is None or first <= (access.index or 0) <= int(found[3] or first)
+    there = found[2] is None or first <= (access.place or 0) <= int(found[3] or first)
     return there and access.kind in reason["kinds"]
 
 

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make bench: benchmarks in User-Mode Linux, instruction counts, tables, plots."""
+"""make bench: benchmarks in User-Mode Linux, instruction counts, tables."""
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.bench import forward, in_turn, instructions, plots, record, report, tcp
+from testbed.bench import forward, in_turn, instructions, record, report, summary, tcp
 from testbed.bench.ablation import measure as ablation
 from testbed.bench.guest import run_modules
-from testbed.bench.rows import Row, met, parse, table, target
+from testbed.bench.rows import Row, met, parse, target
 from testbed.bench.xmit import counted, measure
 from testbed.build.kernel import UML
 from testbed.catalogue import ALONE, BENCHES, MEMORY
@@ -58,7 +57,7 @@ def run(ready: Built, names: list[str], rounds: int) -> list[Row]:
 
 
 def main(env: Env) -> int:
-    """make bench: build, run, print, write out/bench.json and the plots."""
+    """make bench: build, run, print, write out/bench.json."""
     names = env.settings.names("ONLY") or [name for name in BENCHES if name not in ALONE]
     if "list" in names:
         say(*(f"{name:<13} {text}" for name, text in BENCHES.items()))
@@ -68,7 +67,7 @@ def main(env: Env) -> int:
         # An unknown case is refused before anything is built.
         in_turn.check(both_drivers, env.settings.text("CASES"))
     rounds = env.settings.number("ROUNDS", _ROUNDS)
-    rows, compared, written = list[Row](), list[in_turn.Measured](), list[Path]()
+    rows, compared = list[Row](), list[in_turn.Measured]()
     quiet, release = True, ""
     timed = [name for name in names if name in MEMORY]
     if timed or both_drivers or _XMIT in names:
@@ -80,8 +79,7 @@ def main(env: Env) -> int:
                 compared.append(in_turn.run(one, ready, rounds))
                 rows += compared[-1].rows
             if _XMIT in names:
-                found, written = measure.run(ready, rounds)
-                rows += found
+                rows += measure.run(ready, rounds)
             quiet = _is_quiet() and quiet
     if _INSN in names:
         with built(env, "perf") as ready:
@@ -94,12 +92,10 @@ def main(env: Env) -> int:
             rows += compared[-1].rows
             quiet = _is_quiet() and quiet
     if rows:
-        written += _show(env, rows, quiet)
+        _show(env, rows, quiet)
     if {_XMIT, _SIMULATION} & {*names}:
         say("\nxmit-sim")
         say(*prediction.lines(rows if _XMIT in names else _recorded(env)))
-    if written:
-        say("\nwritten: " + ", ".join(os.path.relpath(path, env.clone) for path in written))
     if env.settings.switch("RECORD"):
         _record(env, names, rows, release, quiet=quiet)
     say(f"all of it took {clock(since_start())}")
@@ -109,15 +105,14 @@ def main(env: Env) -> int:
     return 1 if failed else 0
 
 
-def _show(env: Env, rows: list[Row], quiet: bool) -> list[Path]:
-    """Print the rows, write out/bench.json and the plots; returns the files."""
-    say(*table(rows))
+def _show(env: Env, rows: list[Row], quiet: bool) -> None:
+    """Print the rows, and write out/bench.json."""
+    say("", *summary.lines(rows, lambda _: True))
     path = env.out / "bench.json"
     records = [{**row.record(), "quiet": quiet} for row in rows]
     path.write_text(json.dumps(records, indent=1) + "\n")
     with_target = [row for row in rows if target(row.bench, row.case) is not None]
-    say(f"\n{sum(map(met, with_target))} of {len(with_target)} targets met")
-    return [path, *plots.draw(rows, env.out)]
+    say(f"\n{sum(map(met, with_target))} of {len(with_target)} targets met; written: {path}")
 
 
 def _recorded(env: Env) -> list[Row]:

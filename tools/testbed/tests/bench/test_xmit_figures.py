@@ -6,7 +6,7 @@ from __future__ import annotations
 import unittest
 from collections import Counter
 
-from testbed.bench.rows import met, table
+from testbed.bench.rows import met
 from testbed.bench.xmit.figures import LABELS, Figures, parse, sentences
 from testbed.bench.xmit.rounds import quantile
 from testbed.host.ui import Failure
@@ -48,12 +48,10 @@ class Lines(unittest.TestCase):
         row = rows["2 senders one ring doorbells"]
         self.assertEqual((row.ours, row.reference, row.unit), (50.0, 1000.0, "per 1000"))
         self.assertTrue(met(row))
-        self.assertIn(">= 3.33 met", "\n".join(table([row])))
 
     def test_histograms_of_rounds_are_added(self) -> None:
         figure = self.figures().found["llist", 2]
         self.assertEqual(figure.histograms["batches"], Counter({0: 20, 4: 4}))
-        self.assertEqual(figure.record()["batches"], {"1": 20, "16": 4})
         self.assertEqual(figure.share("doorbells"), 1.0)
 
     def test_quantiles_are_powers_of_two_from_above(self) -> None:

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import tempfile
 import unittest
-from pathlib import Path
 from typing import Any
 
-from testbed.host.ui import Failure
 from testbed.selftests import record
 from testbed.selftests.boots import blame
 from testbed.selftests.results import FAIL, PASS, SKIP, XFAIL, Case, Program, parse
@@ -181,7 +178,7 @@ class Ends(unittest.TestCase):
 
 
 class Record(unittest.TestCase):
-    """out/selftests.json and its table."""
+    """The record and its table."""
 
     def setUp(self) -> None:
         self.record: dict[str, Any] = {
@@ -210,14 +207,3 @@ class Record(unittest.TestCase):
     def test_what_passes_with_the_c_driver_only(self) -> None:
         self.assertIn("stats.py qstat_by_ifindex: ", record.behind(self.record))
         self.assertIn("loopback.sh loopback: no result", record.behind(self.record))
-
-    def test_it_is_read_as_it_was_written(self) -> None:
-        with tempfile.TemporaryDirectory() as name:
-            path = Path(name) / record.FILE
-            record.save(self.record, path)
-            self.assertEqual(record.load(path), self.record)
-
-    def test_a_missing_record_says_how_to_get_one(self) -> None:
-        with self.assertRaises(Failure) as caught:
-            record.load(Path("/nowhere"))
-        self.assertIn("make test ONLY=selftests writes it", caught.exception.hints)

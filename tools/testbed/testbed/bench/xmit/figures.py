@@ -4,7 +4,6 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from testbed.bench.rows import Row
 from testbed.bench.xmit import rounds
@@ -38,10 +37,6 @@ class Figures:
     """All figures by design and number of senders."""
 
     found: dict[tuple[str, int], Found]
-
-    def record(self) -> dict[str, Any]:
-        """As out/xmit.json has it."""
-        return {"figures": [{**one.record(), "senders": n} for (_, n), one in self.found.items()]}
 
     def rows(self) -> list[Row]:
         """Pairs of designs, and doorbells per packet."""

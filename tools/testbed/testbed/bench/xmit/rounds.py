@@ -56,19 +56,6 @@ class Found:
         """Events of this name per packet."""
         return self.counts[name] / max(self.packets[name], 1)
 
-    def record(self) -> dict[str, Any]:
-        """As out/xmit.json has it."""
-        ns = self.ns.values()
-        times = {"ns": median(ns), "ns_min": min(ns), "ns_max": max(ns)}
-        return {
-            "case": self.case,
-            "design": self.design,
-            **{name: round(value, 2) for name, value in times.items()},
-            **{name: round(self.share(name), 6) for name in sorted(self.counts)},
-            **{name: {str(1 << power): count for power, count in sorted(histogram.items())}
-               for name, histogram in self.histograms.items()},
-        }  # fmt: skip
-
     def cells(self) -> dict[str, str]:
         """Its cells in a table, by the head of the column."""
         ns = median(self.ns.values())
