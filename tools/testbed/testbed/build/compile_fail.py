@@ -37,11 +37,9 @@ Result = tuple[str, bool, str]
 
 _HEADER = re.compile(r"^//@ (?:(?P<ok>pass)|error: (?P<code>E\d{4}|none)(?: (?P<text>\S.*))?)$")
 _MARK = re.compile(r"^\s*//~(?: (?P<right>.*))?$")
-_ASSIGNMENT = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*=")
 _TIMEOUT = 300.0
-# Options that name the outputs of the module whose flags are used.
-_OUTPUT_FLAGS = ("--emit=", "--out-dir=")
-_OUTPUT_FLAGS_WITH_VALUE = ("--emit", "--out-dir", "-o")
+# Inputs and outputs of the module whose flags are used.
+_FILES = re.compile(r"--emit=|.*\.rs$|-Dwarnings$")
 
 
 @dataclass(frozen=True)
@@ -51,19 +49,6 @@ class Expectation:
     passes: bool
     code: str | None = None
     text: str = ""
-
-
-@dataclass(frozen=True)
-class Command:
-    """The rustc command of the kernel's build for a module."""
-
-    env: dict[str, str]
-    arguments: list[str]
-
-    def words(self, build: Path, tree: Path) -> list[str]:
-        """The words with which it runs outside of make, for other files."""
-        variables = {"RUSTC_BOOTSTRAP": "1", **self.env, "OBJTREE": build, "SRCTREE": tree}
-        return ["env", *(f"{name}={value}" for name, value in variables.items()), *self.arguments]
 
 
 def expectation(source: str, name: str) -> Expectation:
@@ -100,44 +85,16 @@ def put_right(source: str, name: str) -> str:
     return "\n".join(lines)
 
 
-def module_command(saved: str) -> Command | None:
-    """The rustc command in a .cmd file, without inputs and outputs; None if there is none."""
-    words = saved_words(saved)
-    env: dict[str, str] = {}
-    while words and _ASSIGNMENT.match(words[0]):
-        key, _, value = words.pop(0).partition("=")
-        env[key] = value
-    if not words or not Path(words[0]).name.startswith(("rustc", "clippy-driver")):
-        return None
-    arguments = [words[0].replace("clippy-driver", "rustc")]
-    skip = False
-    for word in words[1:]:
-        if skip or word in _OUTPUT_FLAGS_WITH_VALUE:
-            skip = not skip
-            continue
-        if word.startswith(_OUTPUT_FLAGS) or word.endswith(".rs") or word == "-Dwarnings":
-            continue
-        arguments.append(word)
-    if "kernel" not in arguments:
-        return None
-    return Command(env, arguments)
-
-
-def find_command(build: Path) -> Command:
-    """The command of any module written in Rust that the kernel's build has compiled."""
-    if not (build / "rust/libkernel.rmeta").exists():
-        raise Failure(
-            f"{build}/rust/libkernel.rmeta does not exist: build the kernel with CONFIG_RUST=y"
-        )
-    for folder in ("drivers/net", "samples/rust", "drivers", "rust"):
-        for path in sorted((build / folder).rglob(".*.o.cmd")):
-            text = path.read_text(errors="replace")
-            if "--extern kernel" in text and (command := module_command(text)):
-                return command
-    raise Failure(
-        f"no module written in Rust has been built in {build}: "
-        "set CONFIG_IXGBE_RUST=m or CONFIG_SAMPLE_RUST_MINIMAL=m"
-    )
+def find_command(build: Path, tree: Path) -> list[str]:
+    """The rustc command of a driver that the kernel's build has compiled, without its files."""
+    for path in sorted((build / "drivers/net").rglob(".*.o.cmd")):
+        words = saved_words(re.sub(r"--out-dir \S+", "", path.read_text(errors="replace")))
+        if "--extern" in words and "kernel" in words:
+            flags = [word.replace("clippy-driver", "rustc") for word in words
+                     if not _FILES.match(word)]  # fmt: skip
+            return ["env", "RUSTC_BOOTSTRAP=1", f"SRCTREE={tree}", *flags]
+    raise Failure(f"no driver written in Rust has been built in {build}",
+                  "set CONFIG_RUST=y and CONFIG_IXGBE_RUST=m")  # fmt: skip
 
 
 def judge(expected: Expectation, code: int, diagnostics: str) -> str | None:
@@ -174,16 +131,16 @@ def _list(errors: list[tuple[str | None, str]]) -> str:
     return "; ".join(f"{code or 'no code'}: {text}" for code, text in errors)
 
 
-def _check(command: Command, build: Path, src_tree: Path, case: Path) -> Result:
+def _check(command: list[str], build: Path, case: Path) -> Result:
     """Compiles a case with and without its misuse."""
     name = case.stem
     try:
         source = case.read_text()
         expected = expectation(source, case.name)
-        why = _compile(command, build, src_tree, name, source, expected)
+        why = _compile(command, build, name, source, expected)
         if why is None and not expected.passes:
             right = put_right(source, case.name)
-            why = _compile(command, build, src_tree, name, right, Expectation(passes=True))
+            why = _compile(command, build, name, right, Expectation(passes=True))
             why = why and f"put right, {why}"
     except Failure as error:
         why = str(error)
@@ -191,7 +148,7 @@ def _check(command: Command, build: Path, src_tree: Path, case: Path) -> Result:
 
 
 def _compile(
-    command: Command, build: Path, src_tree: Path, name: str, source: str, expected: Expectation
+    command: list[str], build: Path, name: str, source: str, expected: Expectation
 ) -> str | None:
     """The reason why the compiler's answer to a source is wrong, or None."""
     with tempfile.TemporaryDirectory(prefix="skbulk-compile-fail-") as out:
@@ -199,7 +156,7 @@ def _compile(
         case.write_text(source)
         try:
             done = proc.capture(
-                [*command.words(build, src_tree), "--error-format=json", "--emit=metadata",
+                [*command, "--error-format=json", "--emit=metadata",
                  f"--crate-name={re.sub(r'[^A-Za-z0-9_]', '_', name)}", f"--out-dir={out}", case],
                 stderr=subprocess.PIPE, cwd=build, timeout=_TIMEOUT,
             )  # fmt: skip
@@ -211,6 +168,6 @@ def _compile(
 def run(kernel_build_dir: Path, src_tree: Path, cases: Path) -> list[Result]:
     """Compiles every case in `cases`: its name, whether the answer was right, and if not, why."""
     files = sorted(cases.glob("*.rs"))
-    command = find_command(kernel_build_dir)
+    command = find_command(kernel_build_dir, src_tree)
     with ThreadPoolExecutor(max_workers=2) as pool:
-        return list(pool.map(lambda case: _check(command, kernel_build_dir, src_tree, case), files))
+        return list(pool.map(lambda case: _check(command, kernel_build_dir, case), files))

@@ -89,15 +89,14 @@ def merged(parts: Sequence[Fragment]) -> str:
     return "".join(f"{name}={value}\n" for name, value in symbols.items())
 
 
-def missing_symbols(parts: Sequence[Fragment], config: str, *, optional: bool = False) -> list[str]:
+def missing_symbols(parts: Sequence[Fragment], config: str) -> list[str]:
     """The symbols that the final configuration lacks, and the fragments that ask for them."""
     have = Fragment("", config).symbols
     wanted = {name: (value, part) for part in parts for name, value in part.symbols.items()}
     return [
         f"{name}={value}, asked for by {source.name}: {_why(have.get(name))}"
         for name, (value, source) in wanted.items()
-        if source.optional == optional
-        and have.get(name, value if value in _NOTHING else None) != value
+        if not source.optional and have.get(name, value if value in _NOTHING else None) != value
     ]
 
 

@@ -34,8 +34,6 @@ NATIVE = (UML, COVERAGE, SELFTESTS, UP)
 DEB = "deb"
 # Configurations that have few symbols more than another, whose build theirs begins with.
 _LIKE = {SELFTESTS: UML, COVERAGE: UML}
-# In a build folder: symbols that its tree or architecture lacks.
-_LACKING = ".skbulk-lacking"
 # In a build folder: the state of all that the finished build was made from.
 _FINISHED = ".skbulk-finished"
 # In a build folder: the modules to which the last build was limited; empty after all.
@@ -62,11 +60,6 @@ class Kernel:
         """The kernel's own name for itself."""
         found = proc.text_of(self.build / "include/config/kernel.release").strip()
         return found or self.tree.version
-
-    @property
-    def lacking(self) -> list[str]:
-        """Symbols that the tree's own tests ask for and this kernel lacks."""
-        return proc.text_of(self.build / _LACKING).splitlines()
 
     @property
     def warnings(self) -> list[str]:
@@ -179,8 +172,6 @@ def _configure(
             *missing,
             f"the result is {build / '.config'}",
         )
-    lacking = missing_symbols(parts, result, optional=True)
-    (build / _LACKING).write_text("".join(f"{line}\n" for line in lacking))
     stamp.write_text(state)
 
 
@@ -230,9 +221,7 @@ def _wanted(env: Env, work: Tree) -> dict[str, bytes | None]:
         return {}
     if env.kdir is None:
         return overlay.wanted_files(env.clone, work.base)
-    found = own_tree.complete(env.clone, work.base)
-    say(*(f"    {note}" for note in found.notes))
-    return found.wanted
+    return own_tree.complete(env.clone, work.base)
 
 
 def prepare_tree(env: Env) -> Tree:
@@ -335,35 +324,6 @@ def _make(
             watch=watch,
         )
     watch()
-
-
-# Puts a copy where a build is, for a command alone: objects know the path of their build.
-_IN_ITS_PLACE = 'mount --bind "$0" "$1" && shift && exec "$@"'
-
-
-def make_again(env: Env, made: Kernel, modules: Sequence[str]) -> list[str]:
-    """Make some modules alone, as for a kernel that has no others, in a copy of a build; returns
-    those that are missing after that."""
-    folder = made.build.with_name(f"{made.build.name}-again")
-    log = env.logs / "kernel-again.log"
-    shutil.rmtree(folder, ignore_errors=True)
-    log.unlink(missing_ok=True)
-    try:
-        shutil.copytree(made.build, folder, symlinks=True)
-        for name in modules:
-            for suffix in (".ko", ".o"):
-                (folder / name).with_suffix(suffix).unlink()
-        with Step("modules of the demo, made alone"):
-            proc.run(
-                ["unshare", "--mount", "sh", "-c", _IN_ITS_PLACE, folder, made.build,
-                 *make_command(env, made.tree.work, made.build), *modules],
-                log,
-                what="making modules alone",
-                env=BUILD_ENV,
-            )  # fmt: skip
-        return [name for name in modules if not (folder / name).exists()]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def build_step(env: Env, work: Tree, log: Path, step: Step) -> None:

@@ -6,7 +6,6 @@ their sources, so it works in a copy of the tree, made of hard links, and leaves
 """
 
 import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -32,9 +31,6 @@ _INPUTS = (
 # Installed without a build: a change of one compiles nothing.
 _SCRIPTS = (".py", ".sh", ".json")
 _PROGRAMS = (".py", ".sh")
-_EXCLUDED = re.compile(r"^\S*Makefile:\d+: (excluding .+)$")
-_ERROR = re.compile(r"\*\*\* \[\S+: (\S+)\] Error \d+")
-_ABSENT = re.compile(r'link_stat "\S*/(\S+)" failed: (.+) \(\d+\)$')
 
 
 @dataclass(frozen=True)
@@ -42,8 +38,6 @@ class Selftests:
     """The installed selftests."""
 
     folder: Path
-    # Programs that could not be built or installed, with reasons, a line each.
-    missing: tuple[str, ...] = ()
 
     def programs(self, *collections: str) -> list[str]:
         """The programs of some folders, as paths below `folder`.
@@ -81,11 +75,9 @@ def build(env: Env, work: tree.Tree) -> Selftests:
                 shutil.rmtree(folder / "objects/kselftest", ignore_errors=True)
             shutil.rmtree(installed, ignore_errors=True)
             _make(env, folder, installed, log)
-            text = log.read_text(errors="replace")
-            (folder / "missing").write_text("".join(f"{line}\n" for line in missing(text)))
             (folder / "compiled.stamp").write_text(compiled)
             stamp.write_text(compiled + scripts)
-    return Selftests(installed, tuple((folder / "missing").read_text().splitlines()))
+    return Selftests(installed)
 
 
 def _states(env: Env, work: Path) -> tuple[str, str]:
@@ -135,18 +127,3 @@ def _make(env: Env, folder: Path, installed: Path, log: Path) -> None:
     )  # fmt: skip
     if not (installed / _LIST).exists():
         raise Failure("kselftest-install installed no selftests", f"log: {log}")
-
-
-def missing(log: str) -> list[str]:
-    """Targets that a build could not make or install, from its log."""
-    found = []
-    for line in log.splitlines():
-        if match := _EXCLUDED.match(line):
-            found.append(match[1])
-        elif match := _ERROR.search(line):
-            # An install rule names missing files itself.
-            if match[1] not in ("install", "all", "kselftest-install"):
-                found.append(f"{match[1]} could not be built")
-        elif match := _ABSENT.search(line):
-            found.append(f"{match[1]}: {match[2]}")
-    return list(dict.fromkeys(found))

@@ -119,10 +119,6 @@ def configs(selftests: Selftests, names: Sequence[str]) -> list[str]:
 
 def both(ready: Built, names: Sequence[str]) -> tuple[dict[str, list[Program]], dict[str, Any]]:
     """Run programs with both drivers; returns them, and the record."""
-    assert ready.selftests is not None
-    for config, kernel in ready.kernels.items():
-        say(*(f"    not available in the {config} kernel: {line}" for line in kernel.lacking))
-    say(*(f"    not built: {line}" for line in ready.selftests.missing))
     found = {driver: run(ready, driver, names) for driver in record.DRIVERS}
     results = {driver: record.of_driver(found[driver]) for driver in sorted(found, reverse=True)}
     say(*(f"    {line}" for line in record.table(results)))

@@ -62,7 +62,12 @@ class Remote:
 def variables(netif: str, remote: Remote) -> dict[str, str]:
     """The variables of the kernel's library for a port and its peer."""
     local = _local(netif)
-    pairs = dict(_pairs(_addresses(local), _addresses(_there(remote))))
+    pairs = dict(
+        _pairs(
+            _addresses(local),
+            _addresses(_asked(remote.command("ip", "-json", "addr"), f"REMOTE={remote}")),
+        )
+    )
     if not pairs:
         raise Failure(
             f"NETIF={netif}: no address of it is in the same subnet as one of REMOTE={remote}",
@@ -91,44 +96,23 @@ def check_way_here(remote: Remote, where: Mapping[str, str]) -> None:
 
 def _local(netif: str) -> list[Any]:
     """The listing of the port, which must be one that can be tested."""
-    listing = _asked(["ip", "-json", "addr"], "ip addr")
-    names = [link["ifname"] for link in listing]
-    if netif not in names:
-        raise Failure(f"NETIF={netif}: there is no such interface", f"there are {', '.join(names)}")
-    if any(route["dev"] == netif for route in _asked(["ip", "-json", "route", "show", "default"],
-                                                     "ip route")):  # fmt: skip
+    routes = _asked(["ip", "-json", "route", "show", "default"], "ip route")
+    if any(route["dev"] == netif for route in routes):
         raise Failure(
             f"NETIF={netif}: this machine's default route uses it, and the tests set it down",
             "choose a port that is connected to nothing but the other end",
         )
-    link = next(link for link in listing if link["ifname"] == netif)
-    if link["operstate"] not in ("UP", "UNKNOWN"):
-        raise Failure(
-            f"NETIF={netif}: the port is {link['operstate'].lower()}",
-            f"ip link set {netif} up, at both ends, and look at the cable",
-        )
-    return [link]
+    return _asked(["ip", "-json", "addr", "show", "dev", netif], f"NETIF={netif}")
 
 
-def _there(remote: Remote) -> list[Any]:
-    hint = (
-        f"ssh {remote.where} ip addr has to work without a password"
-        if remote.kind == "ssh"
-        else "ip netns list shows the namespaces"
-    )
-    return _asked(remote.command("ip", "-json", "addr"), f"REMOTE={remote}", hint)
-
-
-def _asked(command: Sequence[str], what: str, hint: str = "") -> list[Any]:
+def _asked(command: Sequence[str], what: str) -> list[Any]:
     """The answer of an ip command."""
     try:
         done = proc.capture(command, stderr=subprocess.PIPE, timeout=_PATIENCE)
-    except FileNotFoundError as error:
-        raise Failure(f"{what}: {command[0]} is not installed", hint) from error
-    except subprocess.TimeoutExpired as error:
-        raise Failure(f"{what}: no answer within {_PATIENCE:.0f} s", hint) from error
+    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+        raise Failure(f"{what}: {error}") from error
     if done.returncode != 0:
-        raise Failure(f"{what}: {done.stderr.strip() or 'no answer'}", hint)
+        raise Failure(f"{what}: {done.stderr.strip()}", f"this has to work: {' '.join(command)}")
     return list(json.loads(done.stdout or "[]"))
 
 

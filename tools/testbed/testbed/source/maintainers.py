@@ -67,12 +67,6 @@ class Listing:
                         for i, block in enumerate(self._blocks)
                         if re.match(r"\S.*\n[A-Z]:\t", block)]  # fmt: skip
 
-    @property
-    def patterns(self) -> list[str]:
-        """The patterns of all entries but the last one, which has every file."""
-        blocks = (block for block in self._blocks if not block.startswith("THE REST\n"))
-        return [one for block in blocks for one in re.findall(r"^F:[ \t]*(\S+)", block, re.M)]
-
     def with_entries(self, entries: Sequence[Sequence[str]]) -> str:
         """Insert entries, each a list of lines."""
         blocks = list(self._blocks)

@@ -6,10 +6,9 @@ those are kept. A topic that is incomplete in the tree is refused.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.host.ui import Failure
+from testbed.host.ui import Failure, say
 from testbed.source import listing, overlay
 from testbed.source.diff import Section
 from testbed.source.patching import apply, as_bytes, as_text, read
@@ -21,15 +20,7 @@ _WAY_OUT = "OVERLAY=0 builds the tree as it is; DRIVER=rust loads the driver tha
 _Texts = dict[str, str | None]
 
 
-@dataclass
-class Found:
-    """The files to be laid over the tree, and notes for the user."""
-
-    wanted: dict[str, bytes | None]
-    notes: list[str] = field(default_factory=list)
-
-
-def complete(clone: Path, base: Path) -> Found:
+def complete(clone: Path, base: Path) -> dict[str, bytes | None]:
     """The files that complete the tree; a conflict is a `Failure`."""
     everything = topics(clone)
     own = set(overlay.new_files(clone))
@@ -52,7 +43,11 @@ def complete(clone: Path, base: Path) -> Found:
     wanted.update(_of_no_topic(own, everything, clone, base))
     wanted.update({name: as_bytes(text) for name, text in texts.items() if text != before[name]})
     wanted.update(_grown(clone, base, there, own))
-    return Found(wanted, _notes(clone, base, there, len(everything)))
+    if there:
+        say(
+            f"    the tree has {len(there)} of the {len(everything)} patches: they stay as they are"
+        )
+    return wanted
 
 
 def _revert(
@@ -94,12 +89,9 @@ def _is_there(topic: Topic, clone: Path, base: Path, reverted: set[str]) -> bool
     present = [file for file in topic.files if (base / file).exists()]
     if not present and not patched:
         return False
-    if len(present) < len(topic.files):
-        missing = [file for file in topic.files if file not in present]
+    if missing := [file for file in topic.files if file not in present]:
         raise Failure(
-            f"the tree has a part of the topic {topic.name}; these files are missing:",
-            *missing[:5],
-            *([f"and {len(missing) - 5} more"] if len(missing) > 5 else []),
+            f"the tree has a part of the topic {topic.name}, without {missing[0]}",
             "apply the patch as a whole (make patches writes it), or take all of it out",
             _WAY_OUT,
         )
@@ -122,17 +114,6 @@ def _grown(
         if gone and read(base / file) == listing.without(content, gone):
             found[file] = content
     return found
-
-
-def _notes(clone: Path, base: Path, there: Sequence[Topic], count: int) -> list[str]:
-    if not there:
-        return []
-    notes = [f"this tree has {len(there)} of the {count} patches of the series already"]
-    changed = [file for topic in there for file in topic.files if not _same(clone, base, file)]
-    if changed:
-        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-        notes.append(f"built as the tree has them: {', '.join(changed[:3])}{more}")
-    return notes
 
 
 def _same(clone: Path, base: Path, file: str) -> bool:

@@ -114,12 +114,6 @@ def write_series(
     if only and only not in states.series:
         names = ", ".join(states.series)
         raise Failure(f"SERIES={only}: there is no such series", f"there are {names}")
-    if unlisted := states.unlisted():
-        raise Failure(
-            "these new files are in no entry of MAINTAINERS:",
-            *(f"{series}: {file}" for series, file in unlisted),
-            "add them, or their folder, to patches/SERIES.maintainers",
-        )
     touched = [*touched_files(topic.patch for topic in states.topics), maintainers.FILE]
     shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="skbulk-series-") as name:

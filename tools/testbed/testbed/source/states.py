@@ -52,20 +52,6 @@ class States:
     def _goes_on(self, series: str, below: str) -> bool:
         return any(one.name == below for one in self.needs(series))
 
-    def unlisted(self) -> list[tuple[str, str]]:
-        """New files that MAINTAINERS has in no entry, of the series' own or upstream's."""
-        if self._maintainers is None:
-            return []
-        found, upstream = [], self._maintainers.patterns
-        for name, files in self._files.items():
-            entries = [
-                self._entries[one] for one in (name, *(one.name for one in self.needs(name)))
-            ]
-            patterns = [*(one for entry in entries if entry for one in entry.patterns), *upstream]
-            found += [(name, file) for file in sorted(files)
-                      if not any(maintainers.matches(one, file) for one in patterns)]  # fmt: skip
-        return found
-
     def steps(self, series: str) -> Iterator[tuple[Topic | None, Files]]:
         """All files up to the needs of the series, and then up to each of its topics."""
         needed = {one.name for one in self.needs(series)}

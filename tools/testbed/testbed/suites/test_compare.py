@@ -10,8 +10,7 @@ import pytest
 from insn import cost as insn_cost
 from testbed.bench import instructions
 from testbed.bench.results import problems
-from testbed.boot.card import CARDS, MODELLED
-from testbed.build import kernel
+from testbed.boot.card import CARDS
 from testbed.harness.results import Results
 from testbed.host import proc
 from testbed.host.ui import Failure, say
@@ -51,11 +50,9 @@ def test_compare(ready: Ready, results: Results) -> None:
 
 @pytest.mark.suite("compare")
 def test_demo_modules(ready: Ready, results: Results) -> None:
-    """The modules that make demo builds are enough, and can be built without the others."""
+    """The modules that make demo builds are enough."""
     built = ready("perf")
     results.none("make demo builds all modules that the drivers need", _lacking(built))
-    missing = kernel.make_again(built.env, built.kernels["perf"], CARDS[MODELLED].modules)
-    results.none("they are made without the others", missing)
 
 
 def _lacking(built: Built) -> list[str]:

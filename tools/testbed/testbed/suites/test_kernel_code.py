@@ -25,8 +25,8 @@ _MESSAGE = re.compile(r"^(?:ERROR|WARNING|CHECK):(\S+): .*", re.M)
 # whether to wait.
 _IGNORED = ("CAMELCASE", "USE_LOCKDEP")
 # checkpatch asks whether MAINTAINERS needs an update if a mail adds files and leaves it alone.
-# The entry that has the folder may have come with an earlier mail, or be upstream's, and
-# write_series() refuses files without one.
+# The entry that has the folder may have come with an earlier mail, or be upstream's; a unit test
+# refuses files without one.
 _ANSWERED = "FILE_PATH_CHANGES"
 
 

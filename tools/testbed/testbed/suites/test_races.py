@@ -28,8 +28,8 @@ _OURS = re.compile(r"\b_R[A-Z]\w+|\brust_(?!helper_)\w+|alf_queue|qmempool|xmit_
 # The core reads the state of a transmit queue by plain reads, with or without the queue's lock,
 # during atomic changes of its bits (netif_xmit_stopped() and its like): with drivers in C as well.
 _QUEUE_STATE = re.compile(r"data-race in \w+ / rust_helper_netif_tx_\w+_queue$")
-_WRITE = re.compile(r"(?:read-)?write to ")
-_READ = re.compile(r"read to ")
+_WRITE = re.compile(r"^\s*(?:read-)?write to ", re.M)
+_READ = re.compile(r"^\s*read to .*\n(?!.*\b_R[A-Z])", re.M)
 
 
 @dataclass(frozen=True)
@@ -42,22 +42,11 @@ class Race:
     @property
     def ours(self) -> str | None:
         """Its first line with Rust or related code."""
-        if self._is_queue_state:
+        text = "\n".join(self.lines)
+        # A plain read of a queue's state in C during an atomic change of a bit.
+        if _QUEUE_STATE.search(self.title) and _READ.search(text) and not _WRITE.search(text):
             return None
         return next((line for line in (self.title, *self.lines) if _OURS.search(line)), None)
-
-    @property
-    def _is_queue_state(self) -> bool:
-        """A plain read of a queue's state in C during an atomic change of a bit."""
-        if not _QUEUE_STATE.search(self.title):
-            return False
-        reads = [i for i, line in enumerate(self.lines) if _READ.match(line.strip())]
-        readers = [self.lines[i + 1] for i in reads if i + 1 < len(self.lines)]
-        return (
-            bool(readers)
-            and not any(_OURS.search(line) for line in readers)
-            and not any(_WRITE.match(line.strip()) for line in self.lines)
-        )
 
 
 def races(console: str) -> list[Race]:

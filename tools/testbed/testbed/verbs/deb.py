@@ -29,9 +29,6 @@ def main(env: Env) -> int:
     out = build(env)
     for path in sorted(out.glob("*.deb")):
         say(f"{path}  ({path.stat().st_size >> 20} MB)")
-        names = contents(path)
-        say(*(f"    {name}" for name in notable(names)))
-        say(f"    {len(names)} files in all; dpkg-deb --contents lists them")
     missing = missing_drivers(out, ("ixgbe",) if env.overlay_off else DRIVERS)
     if missing:
         raise Failure(f"the packages lack the module {missing[0]}.ko", f"they are in {out}")
@@ -58,12 +55,6 @@ def contents(package: Path) -> list[str]:
     # Mode, owner, size, date, time, name.
     rows = [line.split(maxsplit=5) for line in done.stdout.splitlines()]
     return [name for mode, *_, name in rows if not mode.startswith("d")]
-
-
-def notable(names: list[str]) -> list[str]:
-    """The notable files: the kernel, its configuration, the drivers."""
-    ends = tuple(f"/{driver}.ko{end}" for driver in DRIVERS for end in ("", ".xz", ".zst", ".gz"))
-    return [name for name in names if "/boot/" in name or name.endswith(ends)]
 
 
 def missing_drivers(folder: Path, drivers: tuple[str, ...]) -> list[str]:

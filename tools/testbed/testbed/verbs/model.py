@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """make model: the modelled card for one's own QEMU or User-Mode Linux."""
 
-import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from string import Template
@@ -12,9 +10,8 @@ from string import Template
 from testbed.boot import nicmodel
 from testbed.boot.uml import DEVICE
 from testbed.env import Env
-from testbed.host import proc
 from testbed.host.lock import Lock
-from testbed.host.ui import Failure, say
+from testbed.host.ui import say
 
 _RECIPE = Path(__file__).with_name("model.txt")
 # The maximum length of a socket's address.
@@ -31,20 +28,9 @@ def main(env: Env) -> int:
         part = program.with_suffix(".part")
         shutil.copy2(built, part)
         part.rename(program)
-    say(f"\n{program}")
-    say(f"    needs {needs(program)}\n")
+    say(f"\n{program}\n")
     say(*recipe(program, sockets(env)))
     return 0
-
-
-def needs(program: Path) -> str:
-    """The requirements of the program."""
-    done = proc.capture(["readelf", "--version-info", program], stderr=subprocess.PIPE)
-    versions = re.findall(r"GLIBC_(\d+)\.(\d+)", done.stdout)
-    if done.returncode or not versions:
-        raise Failure(f"{program} is no program that can be read: {done.stderr.strip()}")
-    major, minor = max((int(major), int(minor)) for major, minor in versions)
-    return f"Linux on x86-64 with glibc {major}.{minor} or later, and libgcc_s"
 
 
 def sockets(env: Env) -> Path:

@@ -3,7 +3,6 @@
 
 import re
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from testbed.env import Env
@@ -12,7 +11,7 @@ from testbed.host.lock import Lock
 from testbed.host.ui import Failure, Step, say
 from testbed.settings import Settings
 from testbed.source import overlay, tree
-from testbed.source.patches import MOST_PATCHES, Sender, write_series
+from testbed.source.patches import Sender, write_series
 
 
 def main(env: Env) -> int:
@@ -30,8 +29,7 @@ def main(env: Env) -> int:
     for one in written:
         needs = f", after {', '.join(one.series.needs)}" if one.series.needs else ""
         say(f"    {one.folder}: {len(one.mails)} patches and a cover letter{needs}")
-    lengths = {one.series.name: len(one.mails) for one in written}
-    say(*too_long(lengths), *lacking(sender.author, commit))
+    say(*lacking(sender.author, commit))
     say(f"git am --empty=drop {out}/*/*.patch applies them (cover letters are dropped)")
     return 0
 
@@ -50,29 +48,12 @@ def sender_of(settings: Settings, commit: str) -> Sender:
     )
 
 
-def too_long(lengths: Mapping[str, int]) -> list[str]:
-    """A line for each series that has more patches than netdev takes."""
-    return [
-        f"{name} has {count} patches, and netdev takes {MOST_PATCHES} at most: split it."
-        for name, count in lengths.items()
-        if count > MOST_PATCHES
-    ]
-
-
 def lacking(author: str, commit: str) -> list[str]:
     """The parts that the mails lack, and the variables that add them."""
-    lines = []
-    if not author:
-        lines += [
-            "No patch is signed off: only a person can do that.",
-            'AUTHOR="Name <mail>" sets the sender, Signed-off-by and the maintainer.',
-        ]
-    if not commit:
-        lines += [
-            "No cover letter has a base-commit: the source is not a git tree.",
-            "KDIR=FOLDER names one.",
-        ]
-    return lines
+    sign_off = ('No patch is signed off, only a person can do that: AUTHOR="Name <mail>" sets the '
+                "sender, Signed-off-by and the maintainer.")  # fmt: skip
+    base = "No cover letter has a base-commit: KDIR=FOLDER names a git tree."
+    return [*([] if author else [sign_off]), *([] if commit else [base])]
 
 
 def _base_commit(env: Env) -> str:

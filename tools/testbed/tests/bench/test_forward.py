@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from testbed.bench import forward, in_turn
+from testbed.bench import forward, in_turn, summary
 from testbed.bench.forward import BENCH, COST, FORWARD, MACHINES, OPTIONS, SCALING, cells, parse
-from testbed.bench.rows import table, target
+from testbed.bench.rows import Row, target
 from testbed.boot.job import Job
 from testbed.boot.uml import pins
 from testbed.host.ui import Failure
+
+
+def table(rows: list[Row]) -> str:
+    """All rows as make bench prints them."""
+    return "\n".join(summary.lines(rows, lambda _: True))
 
 
 def lines(*records: dict[str, object]) -> list[str]:
@@ -97,7 +102,7 @@ class Rows(unittest.TestCase):
         self.assertEqual((lost.ours, lost.reference, lost.unit), (0.0, 500.0, "per 1000"))
         bells = found[forward.WINDOW_EVENTS, f"{case} doorbells"]
         self.assertEqual((bells.ours, bells.reference, bells.ratio), (100.0, None, None))
-        self.assertIn("2.00", "\n".join(table([found[forward.WINDOW_EVENTS, f"{case} requeues"]])))
+        self.assertIn("2.00", table([found[forward.WINDOW_EVENTS, f"{case} requeues"]]))
 
     def test_what_has_failed_is_told_and_leaves_the_others(self) -> None:
         failed = {"case": "drop 1 cpu", "failed": "frames got lost", "pair": 3}
@@ -113,7 +118,7 @@ class Rows(unittest.TestCase):
     def test_one_driver_alone_has_no_ratio(self) -> None:
         rows = parse(lines(one("c", 1, 1000.0)))
         self.assertEqual((rows[0].ours, rows[0].ratio), (None, None))
-        self.assertIn("1000.00", "\n".join(table(rows)))
+        self.assertIn("1000.00", table(rows))
 
 
 class Plans(unittest.TestCase):

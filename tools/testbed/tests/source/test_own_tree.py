@@ -6,6 +6,7 @@ from __future__ import annotations
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from testbed.host.ui import Failure
 from testbed.source import own_tree
@@ -43,7 +44,7 @@ class OwnTreeTest(unittest.TestCase):
         path.write_text(text)
 
     def apply_all(self) -> None:
-        for name, content in own_tree.complete(self.clone, self.base).wanted.items():
+        for name, content in own_tree.complete(self.clone, self.base).items():
             assert content is not None
             self.write(self.base / name, content.decode())
 
@@ -54,30 +55,25 @@ class OwnTreeTest(unittest.TestCase):
 
     def test_a_tree_without_the_series_gets_all_of_it(self) -> None:
         found = own_tree.complete(self.clone, self.base)
-        self.assertEqual(
-            sorted(found.wanted), ["net/core.c", "rust/a.rs", "rust/a/deep.rs", "rust/b.rs"]
-        )
-        self.assertEqual(found.notes, [])
+        self.assertEqual(sorted(found), ["net/core.c", "rust/a.rs", "rust/a/deep.rs", "rust/b.rs"])
 
     def test_a_tree_with_the_series_is_left_as_it_is(self) -> None:
         self.apply_all()
-        found = own_tree.complete(self.clone, self.base)
-        self.assertEqual(found.wanted, {})
-        self.assertEqual(found.notes, ["this tree has 3 of the 3 patches of the series already"])
+        with mock.patch.object(own_tree, "say") as say:
+            self.assertEqual(own_tree.complete(self.clone, self.base), {})
+        self.assertIn("the tree has 3 of the 3 patches", say.call_args.args[0])
 
     def test_changes_to_its_files_are_built(self) -> None:
         self.apply_all()
         self.write(self.base / "rust/a.rs", "// mine\n")
         self.write(self.base / "net/core.c", "// mine\n" + (self.base / "net/core.c").read_text())
-        found = own_tree.complete(self.clone, self.base)
-        self.assertEqual(found.wanted, {})
-        self.assertIn("built as the tree has them: rust/a.rs", found.notes)
+        self.assertEqual(own_tree.complete(self.clone, self.base), {})
 
     def test_a_hunk_that_was_changed_stays(self) -> None:
         self.apply_all()
         core = self.base / "net/core.c"
         core.write_text(core.read_text().replace("hook of a", "hook of mine"))
-        self.assertEqual(own_tree.complete(self.clone, self.base).wanted, {})
+        self.assertEqual(own_tree.complete(self.clone, self.base), {})
 
     def test_what_is_missing_is_added(self) -> None:
         self.apply_all()
@@ -85,8 +81,8 @@ class OwnTreeTest(unittest.TestCase):
         core = self.base / "net/core.c"
         core.write_text(core.read_text().replace("fixed\n", ""))
         found = own_tree.complete(self.clone, self.base)
-        self.assertEqual(sorted(found.wanted), ["net/core.c", "rust/b.rs"])
-        text = (found.wanted["net/core.c"] or b"").decode()
+        self.assertEqual(sorted(found), ["net/core.c", "rust/b.rs"])
+        text = (found["net/core.c"] or b"").decode()
         self.assertEqual((text.count("hook of a"), text.count("fixed")), (1, 1))
 
     def test_a_list_grows_with_what_it_lists(self) -> None:
@@ -98,7 +94,7 @@ class OwnTreeTest(unittest.TestCase):
         self.write(self.base / "rust/a.rs", "mod deep;\n")
         for name in ("rust/b.rs", "rust/a/later.rs"):
             (self.base / name).unlink()
-        found = own_tree.complete(self.clone, self.base).wanted
+        found = own_tree.complete(self.clone, self.base)
         self.assertEqual(sorted(found), ["rust/a.rs", "rust/a/later.rs", "rust/b.rs"])
         self.assertEqual(found["rust/a.rs"], b"mod deep;\nmod later;\n")
 
@@ -116,7 +112,7 @@ class OwnTreeTest(unittest.TestCase):
     def test_a_file_of_no_topic_is_built(self) -> None:
         self.write(self.clone / "rust/new.rs", "// not listed yet\n")
         self.assertEqual(
-            own_tree.complete(self.clone, self.base).wanted["rust/new.rs"], b"// not listed yet\n"
+            own_tree.complete(self.clone, self.base)["rust/new.rs"], b"// not listed yet\n"
         )
         self.write(self.base / "rust/new.rs", "// of another author\n")
         self.assertIn("rust/new.rs exists in the tree", self.failure())

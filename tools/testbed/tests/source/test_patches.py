@@ -225,12 +225,6 @@ class SeriesTest(unittest.TestCase):
             self.assertIn(f"a.patch: {{{place}}} is in no record", said)
             self.assertIn(wanted, said)
 
-    def test_a_file_without_an_entry_is_refused(self) -> None:
-        (self.clone / "patches/first.maintainers").unlink()
-        with self.assertRaises(Failure) as caught:
-            self.write()
-        self.assertEqual(caught.exception.hints[0], "first: rust/a.rs")
-
     def test_one_series_alone(self) -> None:
         written = self.write(only="second")
         self.assertEqual([one.series.name for one in written], ["second"])

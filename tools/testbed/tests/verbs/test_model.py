@@ -9,10 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from testbed.host.ui import Failure
-from testbed.verbs.model import needs, recipe, sockets
+from testbed.verbs.model import recipe, sockets
 
 
 def commands(folder: Path) -> list[list[str]]:
@@ -46,11 +43,3 @@ def test_a_path_that_is_too_long_for_a_socket_is_not_used(tmp_path: Path) -> Non
     assert sockets(env(Path("/out"))) == Path("/out/nicmodel/sockets")
     long = sockets(env(Path("/" + "x" * 100)))
     assert len(str(long / "control.sock")) <= 107
-
-
-def test_what_a_program_needs_is_read_from_it(tmp_path: Path) -> None:
-    assert "glibc 2." in needs(Path("/bin/sh").resolve())
-    broken = tmp_path / "broken"
-    broken.write_text("no program")
-    with pytest.raises(Failure):
-        needs(broken)

@@ -12,8 +12,7 @@ import pytest
 
 from testbed import settings
 from testbed.host.ui import Failure
-from testbed.source.patches import MOST_PATCHES
-from testbed.verbs.patches import _base_commit, lacking, sender_of, too_long
+from testbed.verbs.patches import _base_commit, lacking, sender_of
 
 
 def test_what_the_mails_lack_comes_with_the_variable_that_adds_it() -> None:
@@ -56,9 +55,3 @@ def test_the_sender_is_that_of_the_variables() -> None:
 def test_a_wrong_version_is_named() -> None:
     with pytest.raises(Failure, match=r"VERSION=0: .* a number from 1 to 99"):
         settings.read("patches", {"VERSION": "0"})
-
-
-def test_series_that_are_too_long_are_named() -> None:
-    assert too_long({"some": MOST_PATCHES}) == []
-    (line,) = too_long({"some": MOST_PATCHES, "more": MOST_PATCHES + 1})
-    assert line.startswith("more has 16 patches, and netdev takes 15 at most")
