@@ -92,11 +92,7 @@
 
 use super::{
     napi::Napi,
-    queue::RingSize,
-    skbuff::{
-        Outgoing,
-        SkBuff, //
-    }, //
+    queue::RingSize, //
 };
 use crate::{
     bindings,

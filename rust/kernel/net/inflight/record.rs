@@ -2,7 +2,6 @@
 
 //! The record of one descriptor.
 
-use super::SkBuff;
 use crate::{
     bindings,
     device::{
@@ -10,7 +9,10 @@ use crate::{
         Device, //
     },
     dma::DmaAddress,
-    net::skbuff::Frag,
+    net::skbuff::{
+        Frag,
+        SkBuff, //
+    },
     prelude::*, //
 };
 

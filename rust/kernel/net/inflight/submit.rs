@@ -4,9 +4,7 @@
 
 use super::{
     owner::RecordsOwner,
-    record::Record,
-    Outgoing,
-    SkBuff, //
+    record::Record, //
 };
 use crate::{
     bindings,
@@ -16,7 +14,11 @@ use crate::{
     },
     net::{
         napi::NapiOwned,
-        queue::bus_address, //
+        queue::bus_address,
+        skbuff::{
+            Outgoing,
+            SkBuff, //
+        }, //
     },
     prelude::*,
     sync::{

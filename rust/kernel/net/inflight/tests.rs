@@ -13,7 +13,10 @@ pub(super) mod cases {
                 BulkStats,
                 SkbFreeList, //
             },
-            skbuff::UniqueSkBuff, //
+            skbuff::{
+                SkBuff,
+                UniqueSkBuff, //
+            }, //
         }, //
     };
     use core::ptr::NonNull;

@@ -13,7 +13,10 @@ mod cases {
     };
     use crate::{
         error::to_result,
-        net::skbuff::UniqueSkBuff, //
+        net::skbuff::{
+            SkBuff,
+            UniqueSkBuff, //
+        }, //
     };
     use core::{
         mem::offset_of,

@@ -40,10 +40,7 @@ use crate::{
     },
     regs::{
         counter::*,
-        director::{
-            FDIRMATCH,
-            FDIRMISS, //
-        },
+        director::*,
         queue::MAX_PAIRS, //
     }, //
 };

@@ -73,10 +73,7 @@ use crate::{
     },
     moderation::Setting,
     regs::{
-        medium::{
-            AUTOC,
-            AUTOC2, //
-        },
+        medium::*,
         queue::MAX_PAIRS,
         STATUS, //
     },
