@@ -247,7 +247,7 @@ impl SkBuff {
     }
 }
 
-#[crate::prelude::kunit_tests(rust_skbuff_segmentation)]
+#[kunit_tests(rust_skbuff_segmentation)]
 mod tests {
     use super::*;
 
