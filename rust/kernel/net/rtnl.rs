@@ -12,13 +12,7 @@ use crate::{
     types::NotThreadSafe, //
 };
 
-use core::{
-    cell::UnsafeCell,
-    ops::{
-        Deref,
-        DerefMut, //
-    }, //
-};
+use core::cell::UnsafeCell;
 
 /// The proof that the current task holds RTNL.
 ///
@@ -48,40 +42,17 @@ impl Rtnl {
         Self(NotThreadSafe)
     }
 
-    /// Waits for RTNL. Process context.
+    /// Waits for RTNL, and runs `f` with it held. Process context.
     ///
     /// Not for drivers: RTNL is held while their callbacks are waited for.
-    #[inline(never)]
-    pub(super) fn lock() -> RtnlGuard {
+    pub(super) fn with<R>(f: impl FnOnce(&mut Self) -> R) -> R {
         // SAFETY: This has no requirements. If the task holds RTNL already, it never returns.
         unsafe { bindings::rtnl_lock() };
-        // SAFETY: Locked above, so there was no token. The guard unlocks it when it is dropped.
-        RtnlGuard(unsafe { Rtnl::assume_held() })
-    }
-}
-
-/// RTNL is released when this is dropped.
-pub(super) struct RtnlGuard(Rtnl);
-
-impl Deref for RtnlGuard {
-    type Target = Rtnl;
-
-    fn deref(&self) -> &Rtnl {
-        &self.0
-    }
-}
-
-impl DerefMut for RtnlGuard {
-    fn deref_mut(&mut self) -> &mut Rtnl {
-        &mut self.0
-    }
-}
-
-impl Drop for RtnlGuard {
-    #[inline(never)]
-    fn drop(&mut self) {
-        // SAFETY: It was locked when the guard was created, by this task: a guard is not `Send`.
+        // SAFETY: Locked above, so there was no token, and unlocked when this one is gone.
+        let result = f(&mut unsafe { Self::assume_held() });
+        // SAFETY: It was locked above, by this task.
         unsafe { bindings::rtnl_unlock() };
+        result
     }
 }
 

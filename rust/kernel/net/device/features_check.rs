@@ -54,7 +54,10 @@ impl<T: FeaturesCheckOps> OptionalOps<T> {
         let mut left =
             features & T::features_check(inner.data(), &packet, Features::from_raw(features)).0;
 
-        if packet.gso_size().is_some() && packet.is_encapsulated() && inner.dev().has_tunnels() {
+        // Whether the NIC splits packets in tunnels, see `Info::tunnels`.
+        // SAFETY: The field does not change once the device is registered.
+        let has_tunnels = || unsafe { (*dev).gso_partial_features != 0 };
+        if packet.gso_size().is_some() && packet.is_encapsulated() && has_tunnels() {
             left = Features::from_raw(left).with_same_ids().0;
         }
         if left != features {
@@ -83,14 +86,4 @@ fn withdrawn(packet: &SkBuff, left: bindings::netdev_features_t) -> bindings::ne
     };
     // SAFETY: The packet is valid.
     unsafe { bindings::vlan_features_check(packet.as_raw(), left & !withdrawn) }
-}
-
-impl Device {
-    /// Whether the NIC splits packets in tunnels, see [`Info::tunnels`](super::Info::tunnels).
-    #[inline]
-    fn has_tunnels(&self) -> bool {
-        // SAFETY: By the type invariants, the device is valid. The field does not change once the
-        // device is registered.
-        unsafe { (*self.as_raw()).gso_partial_features != 0 }
-    }
 }

@@ -38,16 +38,6 @@ pub(super) struct WakeUp {
     pub(super) wanted: OpsCell<'static, WakePackets>,
 }
 
-impl WakeUp {
-    /// A NIC that knows the kinds `can`, and wakes the machine by `default` until users choose.
-    pub(super) fn new(can: WakePackets, default: WakePackets) -> Self {
-        Self {
-            can,
-            wanted: OpsCell::new(WakePackets(default.0 & can.0)),
-        }
-    }
-}
-
 /// The private part of a network device.
 ///
 /// When this is dropped, `up` is [`None`], since the device has been closed, and so is `kept`. Only

@@ -21,7 +21,7 @@ pub(super) type Handler = unsafe extern "C" fn(c_int, *mut c_void) -> bindings::
 
 /// The interrupt of a queue vector, or for events other than packets.
 pub(super) struct Interrupt {
-    irq: u32,
+    pub(super) irq: u32,
     name: CString,
     requested: Cell<bool>,
 }
@@ -37,12 +37,6 @@ impl Interrupt {
             name,
             requested: Cell::new(false),
         }
-    }
-
-    /// Its number, for the core.
-    pub(super) fn number(&self) -> c_int {
-        // CAST: The core's type for the same number.
-        self.irq as c_int
     }
 
     /// Requests the interrupt, which schedules `napi`.

@@ -189,13 +189,18 @@ impl Locks<'static> {
     ///
     /// Not for callbacks: RTNL is held while they are waited for.
     pub(super) fn with<R>(dev: &Device, f: impl FnOnce(&mut Self) -> R) -> R {
-        let _rtnl = Rtnl::lock();
-        // In this order, as the core takes them.
-        let _ops = OpsGuard::new(dev);
-
-        // SAFETY: Both locks were taken above, and are released when we return. The token of RTNL
-        // in its guard is not used.
-        f(&mut unsafe { Self::assume_held(dev) })
+        Rtnl::with(|_rtnl| {
+            // SAFETY: The device is valid. Nothing is locked if RTNL is all that its operations
+            // take.
+            unsafe { bindings::netdev_lock_ops(dev.as_raw()) };
+            // SAFETY: Both locks were taken, in this order, as the core takes them. They are
+            // released when this is gone. The other token of RTNL is not used.
+            let result = f(&mut unsafe { Self::assume_held(dev) });
+            // SAFETY: The device is valid, and was locked above, by this task. The sort of lock
+            // does not change while the device is registered.
+            unsafe { bindings::netdev_unlock_ops(dev.as_raw()) };
+            result
+        })
     }
 }
 
@@ -210,24 +215,5 @@ impl Deref for Locks<'_> {
 impl DerefMut for Locks<'_> {
     fn deref_mut(&mut self) -> &mut Rtnl {
         &mut self.rtnl
-    }
-}
-
-/// The lock of a device's operations, with RTNL held, is released when this is dropped.
-struct OpsGuard<'a>(&'a Device, NotThreadSafe);
-
-impl<'a> OpsGuard<'a> {
-    fn new(dev: &'a Device) -> Self {
-        // SAFETY: The device is valid. Nothing is locked if RTNL is all that its operations take.
-        unsafe { bindings::netdev_lock_ops(dev.as_raw()) };
-        Self(dev, NotThreadSafe)
-    }
-}
-
-impl Drop for OpsGuard<'_> {
-    fn drop(&mut self) {
-        // SAFETY: The device is valid, and was locked by `new()`, by this task. The sort of lock
-        // does not change while the device is registered.
-        unsafe { bindings::netdev_unlock_ops(self.0.as_raw()) };
     }
 }

@@ -24,7 +24,6 @@ use super::{
         OpsCell, //
     },
     owned::OwnedDevice,
-    restart::RestartWork,
     rings::{
         Config,
         RingSizes, //
@@ -32,7 +31,7 @@ use super::{
     shared::Shared,
     slots,
     tx_slot::TxSlot,
-    watchdog::Watchdog,
+    wake_packets::WakePackets,
     Device,
     Driver,
     Rtnl, //
@@ -94,20 +93,15 @@ impl<T: Driver> Registration<T> {
         info: &Info,
         data: impl PinInit<T::Data<'static>, Error>,
     ) -> Result<Self> {
-        if info.max_segmented_len < Info::MIN_SEGMENTED_LEN {
-            return Err(EINVAL);
-        }
-        // The callback, which protects identifications, comes with the driver's.
-        if info.tunnels.0 != 0 && T::OPS.netdev.ndo_features_check.is_none() {
-            return Err(EINVAL);
-        }
-        // The core warns of this, as users could not say which VLANs are in use.
-        let features = info.features.union(info.features_off).union(info.tunnels);
-        if features.contains(Feature::VlanFilter) && T::OPS.netdev.ndo_vlan_rx_add_vid.is_none() {
-            return Err(EINVAL);
-        }
         let queues = info.queues;
-        if queues == 0 {
+        let features = info.features.union(info.features_off).union(info.tunnels);
+        if queues == 0
+            || info.max_segmented_len < Info::MIN_SEGMENTED_LEN
+            // The callback, which protects identifications, comes with the driver's.
+            || info.tunnels.0 != 0 && T::OPS.netdev.ndo_features_check.is_none()
+            // The core warns of this, as users could not say which VLANs are in use.
+            || features.contains(Feature::VlanFilter) && T::OPS.netdev.ndo_vlan_rx_add_vid.is_none()
+        {
             return Err(EINVAL);
         }
 
@@ -134,8 +128,8 @@ impl<T: Driver> Registration<T> {
                     channels: info.default_queues.max(1).min(queues),
                     rings: RingSizes::default(T::OPS.rings),
                 }),
-                restart <- RestartWork::<T>::init(),
-                watchdog <- Watchdog::<T>::init(),
+                restart <- Shared::<T>::init_restart(),
+                watchdog <- Shared::<T>::init_watchdog(),
                 data <- data,
                 orphans: Orphans::new()?,
             }? Error);
@@ -144,7 +138,10 @@ impl<T: Driver> Registration<T> {
                 up: OpsCell::new(None),
                 kept: OpsCell::new(None),
                 statistics: OpsCell::new(None),
-                wake_up: WakeUp::new(info.wake, info.default_wake),
+                wake_up: WakeUp {
+                    can: info.wake,
+                    wanted: OpsCell::new(WakePackets(info.default_wake.0 & info.wake.0)),
+                },
             }? Error))
         })
         .map(Self)
@@ -212,14 +209,13 @@ impl<T: Driver> Registration<T> {
             unsafe { bindings::eth_hw_addr_random(raw) };
         }
 
-        {
-            let rtnl = Rtnl::lock();
-
+        Rtnl::with(|rtnl| -> Result {
             // The driver has reset the NIC, so it knows of no memory. That of another network
             // device may.
-            inner.check_bus(&rtnl)?;
+            inner.check_bus(rtnl)?;
             inner.bus.allow_dma();
-        }
+            Ok(())
+        })?;
         inner.begin_wake_up(info);
 
         // SAFETY: The device is valid.

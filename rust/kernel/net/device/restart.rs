@@ -15,22 +15,18 @@ use crate::{
     types::Opaque, //
 };
 
-use core::marker::PhantomData;
-
 /// The name of a lock class, at one address for all drivers: lockdep compares names by address.
 static RESTART: &CStr = c"net::device::Restart";
 
-/// The work that restarts a device that failed to transmit.
-pub(super) struct RestartWork<T>(PhantomData<T>);
-
-impl<T: Driver> RestartWork<T> {
-    pub(super) fn init() -> impl PinInit<Opaque<bindings::work_struct>> {
+impl<T: Driver> Shared<T> {
+    /// The work that restarts a device that failed to transmit.
+    pub(super) fn init_restart() -> impl PinInit<Opaque<bindings::work_struct>> {
         Opaque::ffi_init(|work: *mut bindings::work_struct| {
             // SAFETY: `work` is valid for writing, and pinned. The key and the name are static.
             unsafe {
                 bindings::init_work_with_key(
                     work,
-                    Some(Self::run),
+                    Some(Self::run_restart),
                     false,
                     RESTART.as_char_ptr(),
                     crate::static_lock_class!().as_ptr(),
@@ -42,7 +38,7 @@ impl<T: Driver> RestartWork<T> {
     /// # Safety
     ///
     /// `work` must be that of a `Shared<T>`.
-    unsafe extern "C" fn run(work: *mut bindings::work_struct) {
+    unsafe extern "C" fn run_restart(work: *mut bindings::work_struct) {
         let work = Opaque::cast_from(work);
 
         // SAFETY: The work is part of a `Shared<T>`, which is not dropped before we return.

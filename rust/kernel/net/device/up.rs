@@ -282,7 +282,14 @@ impl<T: Driver> Up<T> {
             BusIo::Frozen => shared.cut_off(locks),
         };
         if !is_quiet {
-            self.detach(locks);
+            // The NIC may access the memory, so the state of the driver stays.
+            for vector in [&self.made.vectors, &self.made.failed]
+                .into_iter()
+                .flatten()
+            {
+                // SAFETY: NAPI is disabled.
+                unsafe { vector.detach(locks) };
+            }
             return Some(self);
         }
         self.free(shared);
@@ -299,17 +306,6 @@ impl<T: Driver> Up<T> {
         }
         self.made.failed.clear();
         shared.orphans.drop_unused();
-    }
-
-    /// Takes the vectors away from the device without dropping the state of the driver: the NIC
-    /// may access the memory. NAPI is disabled.
-    fn detach(&self, locks: &mut Locks<'static>) {
-        for vectors in [&self.made.vectors, &self.made.failed] {
-            for vector in vectors {
-                // SAFETY: NAPI is disabled.
-                unsafe { vector.detach(locks) };
-            }
-        }
     }
 
     /// Leaks it: the device goes away, and its NIC may still do DMA there.

@@ -112,7 +112,7 @@ impl<P> Vector<P> {
     ) -> Result<Pin<KBox<Self>>> {
         let dev = NonNull::from(dev).cast::<bindings::net_device>();
 
-        let vector = KBox::pin_init(
+        KBox::pin_init(
             try_pin_init!(Self {
                 napi <- Napi::new(orphans),
                 dev,
@@ -145,8 +145,7 @@ impl<P> Vector<P> {
                 },
             }? Error),
             GFP_KERNEL,
-        )?;
-        Ok(vector)
+        )
     }
 
     pub(super) fn napi(&self) -> &Napi {
@@ -346,7 +345,7 @@ impl<P> Vector<P> {
             // SAFETY: The instance is valid, and the lock of the device's operations is held. The
             // link to the interrupt is cut before that is freed, in `free_irq()`.
             unsafe {
-                Self::with_instance_lock(self.dev(), || self.set_irq(interrupt.number()));
+                Self::with_instance_lock(self.dev(), || self.set_irq(interrupt.irq));
             }
         }
         Ok(())
@@ -358,19 +357,19 @@ impl<P> Vector<P> {
     /// # Safety
     ///
     /// The instance lock must be held, and the interrupt be requested.
-    unsafe fn set_irq(&self, irq: c_int) {
+    unsafe fn set_irq(&self, irq: u32) {
         let (dev, napi) = (self.dev(), self.napi.as_raw());
 
         // SAFETY: By the safety requirements and the type invariants. An instance with a notifier
         // has a configuration.
         unsafe {
-            bindings::netif_napi_set_irq_locked(napi, irq);
+            // CAST: The core's type for the same number.
+            bindings::netif_napi_set_irq_locked(napi, irq as c_int);
             let state = (&raw const (*napi).state).read_volatile();
             let is_watched = state & 1 << bindings::NAPI_STATE_HAS_NOTIFIER != 0;
             if (*dev).irq_affinity_auto && is_watched {
                 let mask = &raw const (*(*napi).config).affinity_mask;
-                // CAST: It is not negative.
-                let _ = bindings::irq_set_affinity(irq as c_uint, mask);
+                let _ = bindings::irq_set_affinity(irq, mask);
             }
         }
     }

@@ -17,8 +17,6 @@ use crate::{
     types::Opaque, //
 };
 
-use core::marker::PhantomData;
-
 /// The names of lock classes, at one address for all drivers: lockdep compares names by address.
 static WATCHDOG: &CStr = c"net::device::Watchdog";
 static WATCHDOG_TIMER: &CStr = c"net::device::Watchdog_timer";
@@ -26,17 +24,15 @@ static WATCHDOG_TIMER: &CStr = c"net::device::Watchdog_timer";
 /// Milliseconds between two runs of the watchdog.
 const PERIOD_MS: u32 = 1_000;
 
-/// The work that checks up a device. A device has one, which is queued while it is up.
-pub(super) struct Watchdog<T>(PhantomData<T>);
-
-impl<T: Driver> Watchdog<T> {
-    pub(super) fn init() -> impl PinInit<Opaque<bindings::delayed_work>> {
+impl<T: Driver> Shared<T> {
+    /// The work that checks up a device. A device has one, which is queued while it is up.
+    pub(super) fn init_watchdog() -> impl PinInit<Opaque<bindings::delayed_work>> {
         Opaque::ffi_init(|work: *mut bindings::delayed_work| {
             // SAFETY: `work` is valid for writing, and pinned. The keys and names are static.
             unsafe {
                 bindings::init_work_with_key(
                     &raw mut (*work).work,
-                    Some(Self::run),
+                    Some(Self::run_watchdog),
                     false,
                     WATCHDOG.as_char_ptr(),
                     crate::static_lock_class!().as_ptr(),
@@ -55,7 +51,7 @@ impl<T: Driver> Watchdog<T> {
     /// # Safety
     ///
     /// `work` must be that of a `Shared<T>`, which is up.
-    unsafe extern "C" fn run(work: *mut bindings::work_struct) {
+    unsafe extern "C" fn run_watchdog(work: *mut bindings::work_struct) {
         // SAFETY: By the safety requirements.
         let work = unsafe { crate::container_of!(work, bindings::delayed_work, work) };
         let work = Opaque::cast_from(work);
@@ -71,9 +67,7 @@ impl<T: Driver> Watchdog<T> {
         // SAFETY: The work is not cancelled yet, or cannot be queued by itself any more.
         unsafe { shared.queue_check_up() };
     }
-}
 
-impl<T: Driver> Shared<T> {
     /// Has the device checked up in a while, and again and again.
     ///
     /// # Safety

@@ -316,9 +316,7 @@ impl Looped {
     }
 
     fn with_rtnl<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
-        let _rtnl = Rtnl::lock();
-
-        f(self.registration.0.as_raw())
+        Rtnl::with(|_rtnl| f(self.registration.0.as_raw()))
     }
 
     fn up(&self) -> Result {

@@ -157,13 +157,15 @@ mod cases {
         let log = &device.log;
 
         device.up()?;
-        let rtnl = crate::net::device::Rtnl::lock();
-        let before = log.watchdog.load(Relaxed);
-        log.unwell.store(1, Relaxed);
-        // The restart waits for us meanwhile.
-        fsleep(Delta::from_millis(2_500));
-        assert_eq!(log.watchdog.load(Relaxed) - before, 1);
-        drop(rtnl);
+        let count = crate::net::device::Rtnl::with(|_rtnl| {
+            let before = log.watchdog.load(Relaxed);
+
+            log.unwell.store(1, Relaxed);
+            // The restart waits for us meanwhile.
+            fsleep(Delta::from_millis(2_500));
+            log.watchdog.load(Relaxed) - before
+        });
+        assert_eq!(count, 1);
         Ok(())
     }
 
