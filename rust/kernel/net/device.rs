@@ -31,7 +31,6 @@ mod ops_lock;
 mod optional_ops;
 mod owned;
 mod poll;
-mod poll_stats;
 mod queue_mgmt;
 mod queue_restart;
 mod queue_stats;
@@ -98,7 +97,6 @@ pub use self::{
         RtnlCell, //
     },
     optional_ops::OptionalOps,
-    poll_stats::PollStats,
     queue_mgmt::{
         QueueMgmtOps,
         RxQueueAlloc, //

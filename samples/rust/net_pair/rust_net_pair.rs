@@ -21,7 +21,6 @@ use kernel::{
             MacAddress,
             NoParent,
             Opening,
-            PollStats,
             Stats64,
             VirtualDevice, //
         },
@@ -89,9 +88,33 @@ impl Way {
 struct Port {
     out: Arc<Way>,
     back: Arc<Way>,
-    /// With one queue of each kind, a counter has one writer at a time.
-    stats: PollStats,
+    received: Counters,
+    sent: Counters,
     dropped: Atomic<u64>,
+}
+
+/// Counters of a queue. A port has one queue of each kind, so they have one writer at a time.
+struct Counters {
+    packets: Atomic<u64>,
+    bytes: Atomic<u64>,
+}
+
+impl Counters {
+    fn new() -> Self {
+        Self {
+            packets: Atomic::new(0),
+            bytes: Atomic::new(0),
+        }
+    }
+
+    fn add(&self, bytes: u32) {
+        let add = |counter: &Atomic<u64>, more| {
+            counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed)
+        };
+
+        add(&self.packets, 1);
+        add(&self.bytes, bytes.into());
+    }
 }
 
 // [driver]
@@ -147,7 +170,7 @@ impl Driver for Port {
             let Some(skb) = port.back.queue.pop(softirq) else {
                 return Polled::Idle { received };
             };
-            port.stats.received(1, skb.len() as usize, 0);
+            port.received.add(skb.len());
             list.push(skb, Protocol::Other);
         }
         Polled::Busy
@@ -162,10 +185,10 @@ impl Driver for Port {
         skb: TxSkBuff<'call>,
         more: bool,
     ) -> Xmit<'call> {
-        let len = skb.len() as usize;
+        let len = skb.len();
 
         match port.out.push(skb.into()) {
-            Ok(()) => port.stats.sent(1, len),
+            Ok(()) => port.sent.add(len),
             Err(skb) => {
                 port.dropped.fetch_add(1, Relaxed);
                 skb.drop_with(DropReason::FullRing);
@@ -178,8 +201,12 @@ impl Driver for Port {
     }
 
     fn get_stats64(port: Pin<&Self>, stats: &mut Stats64<'_>, _is_reachable: bool) {
-        stats.add(&port.stats);
-        stats.tx_dropped(port.dropped.load(Relaxed));
+        stats
+            .rx_packets(port.received.packets.load(Relaxed))
+            .rx_bytes(port.received.bytes.load(Relaxed))
+            .tx_packets(port.sent.packets.load(Relaxed))
+            .tx_bytes(port.sent.bytes.load(Relaxed))
+            .tx_dropped(port.dropped.load(Relaxed));
     }
 }
 // [/driver]
@@ -193,7 +220,8 @@ impl kernel::Module for Pair {
             VirtualDevice::with_queues::<Port>(Port {
                 out: out.clone(),
                 back: back.clone(),
-                stats: PollStats::new(),
+                received: Counters::new(),
+                sent: Counters::new(),
                 dropped: Atomic::new(0),
             })
         };
