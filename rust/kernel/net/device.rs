@@ -19,8 +19,8 @@ mod driver;
 mod early;
 pub mod ethtool;
 mod extack;
-mod features;
-mod features_check;
+pub mod features;
+pub mod features_check;
 mod gate;
 mod handle;
 mod info;
@@ -31,9 +31,9 @@ mod ops_lock;
 mod optional_ops;
 mod owned;
 mod poll;
-mod queue_mgmt;
+pub mod queue_mgmt;
 mod queue_restart;
-mod queue_stats;
+pub mod queue_stats;
 mod reconfigure;
 mod registration;
 mod restart;
@@ -51,7 +51,7 @@ mod vectors;
 mod virtual_device;
 mod virtual_driver;
 mod virtual_queues;
-mod vlan_filter;
+pub mod vlan_filter;
 mod wake_packets;
 mod watchdog;
 mod xmit;
@@ -78,11 +78,6 @@ pub use self::{
         WatchdogAction,
     },
     extack::ExtAck,
-    features::{
-        FeaturesChange,
-        FeaturesOps, //
-    },
-    features_check::FeaturesCheckOps,
     handle::Device,
     info::{
         Feature,
@@ -97,17 +92,7 @@ pub use self::{
         RtnlCell, //
     },
     optional_ops::OptionalOps,
-    queue_mgmt::{
-        QueueMgmtOps,
-        RxQueueAlloc, //
-    },
     queue_restart::restart_rx_queue,
-    queue_stats::{
-        GsoStats,
-        QueueStatsOps,
-        RxQueueStats,
-        TxQueueStats, //
-    },
     registration::register,
     rings::{
         RingRange, //
@@ -121,6 +106,5 @@ pub use self::{
     stats::Stats64,
     virtual_device::VirtualDevice,
     virtual_driver::VirtualDriver,
-    virtual_queues::NoParent,
-    vlan_filter::VlanFilterOps, //
+    virtual_queues::NoParent, //
 };

@@ -34,11 +34,11 @@ use kernel::{
                     StatisticsOps, //
                 }, //
             },
+            features_check::FeaturesCheckOps,
             Device,
             Driver,
             Feature,
             Features,
-            FeaturesCheckOps,
             Info,
             Locks,
             MacAddress,

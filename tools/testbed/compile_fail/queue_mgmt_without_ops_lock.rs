@@ -14,6 +14,10 @@ use kernel::{
     net::{
         device::{
             self,
+            queue_mgmt::{
+                QueueMgmtOps,
+                RxQueueAlloc, //
+            },
             Driver,
             Immediate,
             Info,
@@ -21,9 +25,7 @@ use kernel::{
             MacAddress,
             Opening,
             OpsLocked,
-            OptionalOps,
-            QueueMgmtOps,
-            RxQueueAlloc, //
+            OptionalOps, //
         },
         napi::{
             Napi,

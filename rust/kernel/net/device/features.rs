@@ -17,11 +17,11 @@ pub enum FeaturesChange {
     /// The device has to be stopped and started again.
     Restart,
     /// Its receive queues have to be, one by one, with the memory that they have, see
-    /// [`QueueMgmtOps`](super::QueueMgmtOps): descriptors mean something else from then on.
-    /// The device stays up, and [`Device::features`] returns the new set while some of the queues
-    /// still are as they were: each of them has to know. This is for features of which a received
-    /// frame does not tell whether they were in effect, as the tag that it was stripped of. Without
-    /// that trait, the device is restarted.
+    /// [`QueueMgmtOps`](super::queue_mgmt::QueueMgmtOps): descriptors mean something else from then
+    /// on. The device stays up, and [`Device::features`] returns the new set while some of the
+    /// queues still are as they were: each of them has to know. This is for features of which a
+    /// received frame does not tell whether they were in effect, as the tag that it was stripped
+    /// of. Without that trait, the device is restarted.
     RestartRx,
 }
 

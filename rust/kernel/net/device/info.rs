@@ -65,8 +65,9 @@ pub enum Feature {
     /// Strips the VLAN tag of received packets, see
     /// [`UniqueSkBuff::set_vlan_tag`](crate::net::skbuff::UniqueSkBuff::set_vlan_tag).
     VlanStrip = bindings::NETIF_F_HW_VLAN_CTAG_RX_BIT,
-    /// Receives the packets of the VLANs in use only, see [`VlanFilterOps`](super::VlanFilterOps).
-    /// Without that trait, the device is not registered ([`EINVAL`]).
+    /// Receives the packets of the VLANs in use only, see
+    /// [`VlanFilterOps`](super::vlan_filter::VlanFilterOps). Without that trait, the device is not
+    /// registered ([`EINVAL`]).
     VlanFilter = bindings::NETIF_F_HW_VLAN_CTAG_FILTER_BIT,
     /// Splits UDP into datagrams.
     Uso = bindings::NETIF_F_GSO_UDP_L4_BIT,
@@ -196,8 +197,8 @@ pub struct Info {
     /// fragmented. The stack splits others by itself.
     ///
     /// The device is not registered ([`EINVAL`]) if its driver has tunnels but no
-    /// [`FeaturesCheckOps`](super::FeaturesCheckOps), which withdraw what the NIC cannot do with
-    /// headers of that length.
+    /// [`FeaturesCheckOps`](super::features_check::FeaturesCheckOps), which withdraw what the NIC
+    /// cannot do with headers of that length.
     pub tunnels: Features,
     /// The time for which a transmit queue may be stopped before the device is restarted, at most
     /// [`i32::MAX`].

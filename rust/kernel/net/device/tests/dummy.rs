@@ -39,14 +39,16 @@ use super::{
                 WolOps, //
             }, //
         },
+        features::{
+            FeaturesChange,
+            FeaturesOps, //
+        },
+        features_check::FeaturesCheckOps,
         ops,
         Driver,
         ExtAck,
         Feature,
         Features,
-        FeaturesChange,
-        FeaturesCheckOps,
-        FeaturesOps,
         Info,
         Locks,
         MacAddress,
@@ -56,8 +58,8 @@ use super::{
         OptionalOps,
         Rtnl,
         RxMode,
-        Stats64, //
-        WatchdogAction,
+        Stats64,
+        WatchdogAction, //
     },
     fixture,
     irq::Irq,

@@ -13,15 +13,26 @@ use super::{
                 TestResult, //
             }, //
         },
+        features::{
+            FeaturesChange,
+            FeaturesOps, //
+        },
         ops,
+        queue_mgmt::{
+            QueueMgmtOps,
+            RxQueueAlloc, //
+        },
+        queue_stats::{
+            QueueStatsOps,
+            RxQueueStats,
+            TxQueueStats, //
+        },
         registration::Registration,
         Device,
         DmaStopped,
         Driver,
         Feature,
         Features,
-        FeaturesChange,
-        FeaturesOps,
         Immediate,
         Info,
         Locks,
@@ -31,13 +42,8 @@ use super::{
         OpsCell,
         OpsLocked,
         OptionalOps,
-        QueueMgmtOps,
-        QueueStatsOps,
         RingRange,
-        Rtnl,
-        RxQueueAlloc,
-        RxQueueStats,
-        TxQueueStats, //
+        Rtnl, //
     },
     buffers::BufferKind,
     fixture,

@@ -14,10 +14,12 @@ use kernel::{
     net::{
         device::{
             ethtool::statistics::Statistics,
-            GsoStats,
-            RxQueueStats,
-            Stats64,
-            TxQueueStats, //
+            queue_stats::{
+                GsoStats,
+                RxQueueStats,
+                TxQueueStats, //
+            },
+            Stats64, //
         },
         skb_free::BulkStats, //
     },

@@ -19,11 +19,13 @@ use kernel::{
                 StatisticsOps, //
             }, //
         },
+        queue_stats::{
+            QueueStatsOps,
+            RxQueueStats,
+            TxQueueStats, //
+        },
         Device,
-        OpsLocked,
-        QueueStatsOps,
-        RxQueueStats,
-        TxQueueStats, //
+        OpsLocked, //
     },
     prelude::*, //
 };

@@ -5,15 +5,17 @@
 use kernel::{
     net::{
         device::{
+            features::{
+                FeaturesChange,
+                FeaturesOps, //
+            },
+            features_check::FeaturesCheckOps,
+            vlan_filter::VlanFilterOps,
             Device,
             Feature,
             Features,
-            FeaturesChange,
-            FeaturesCheckOps,
-            FeaturesOps,
             Locks,
-            Rtnl,
-            VlanFilterOps, //
+            Rtnl, //
         },
         skbuff::SkBuff, //
     },

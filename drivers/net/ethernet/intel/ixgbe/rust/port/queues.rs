@@ -5,11 +5,13 @@
 use kernel::{
     net::{
         device::{
+            queue_mgmt::{
+                QueueMgmtOps,
+                RxQueueAlloc, //
+            },
             Device,
             Feature,
-            OpsLocked,
-            QueueMgmtOps,
-            RxQueueAlloc, //
+            OpsLocked, //
         },
         napi::Napi, //
     },
