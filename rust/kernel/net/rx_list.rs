@@ -20,12 +20,10 @@
 //! [`include/net/gro.h`](srctree/include/net/gro.h),
 //! [`include/net/napi_build.h`](srctree/include/net/napi_build.h)
 
-#[cfg(CONFIG_PAGE_POOL)]
-use super::page_pool::CpuBuffer;
 use super::{
     ablation,
-    device::Device,
     napi::Poll,
+    page_pool::CpuBuffer,
     skbuff::{
         RxHash,
         SkBuff,
@@ -36,28 +34,18 @@ use crate::{
     bindings,
     prelude::*, //
 };
-#[cfg(CONFIG_PAGE_POOL)]
-use core::{
-    mem::MaybeUninit,
-    ops::Range, //
-};
 use core::{
     mem::{
         self,
-        offset_of, //
+        offset_of,
+        MaybeUninit, //
     },
+    ops::Range,
     ptr::{
         self,
         NonNull, //
     }, //
 };
-
-/// Whether GRO may merge UDP packets that `dev` receives.
-#[inline]
-fn merges_udp(dev: &Device) -> bool {
-    // SAFETY: The device is valid.
-    unsafe { bindings::udp_gro_wanted(dev.as_raw()) }
-}
 
 /// The protocol of a packet, as reported by the NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +89,6 @@ pub enum Protocol {
 ///     // The packets go to the stack here.
 /// }
 /// ```
-#[cfg_attr(not(CONFIG_PAGE_POOL), allow(dead_code, reason = "for page pools"))]
 pub struct RxList<'a> {
     cx: &'a Poll<'a>,
     first: Option<NonNull<bindings::list_head>>,
@@ -116,12 +103,9 @@ pub struct RxList<'a> {
     /// The `napi_id` of the packets.
     napi_id: u32,
     dev: *mut bindings::net_device,
-    #[cfg(CONFIG_PAGE_POOL)]
     staged: [MaybeUninit<bindings::napi_build_frame>; STAGED],
-    #[cfg(CONFIG_PAGE_POOL)]
     staged_len: usize,
     /// The staged frames go to GRO.
-    #[cfg(CONFIG_PAGE_POOL)]
     staged_for_gro: bool,
     lost: LostFrames,
 }
@@ -165,7 +149,6 @@ impl RxOffloads {
     }
 
     /// Records them in a frame whose SKB is still to be built.
-    #[cfg(CONFIG_PAGE_POOL)]
     #[inline(always)]
     fn describe(
         self,
@@ -199,8 +182,11 @@ impl<'a> RxList<'a> {
     #[inline]
     pub fn new(cx: &'a Poll<'a>) -> Self {
         let all_to_gro = ablation::is_off!(gro);
+        let dev = cx.device().as_raw();
         // SAFETY: The device is valid.
-        let no_gro = !all_to_gro && unsafe { bindings::netif_elide_gro(cx.device().as_raw()) };
+        let no_gro = !all_to_gro && unsafe { bindings::netif_elide_gro(dev) };
+        // SAFETY: As above.
+        let merges_udp = || unsafe { bindings::udp_gro_wanted(dev) };
 
         // INVARIANT: The list is empty.
         Self {
@@ -209,16 +195,13 @@ impl<'a> RxList<'a> {
             last: ptr::null_mut(),
             len: 0,
             no_gro,
-            no_udp_gro: !all_to_gro && (no_gro || !merges_udp(cx.device())),
+            no_udp_gro: !all_to_gro && (no_gro || !merges_udp()),
             queue_mapping: cx.rx_mapping(),
             // SAFETY: The instance is being polled, so its number does not change.
             napi_id: unsafe { (*cx.napi().as_raw()).gro.cached_napi_id },
-            dev: cx.device().as_raw(),
-            #[cfg(CONFIG_PAGE_POOL)]
+            dev,
             staged: [const { MaybeUninit::uninit() }; STAGED],
-            #[cfg(CONFIG_PAGE_POOL)]
             staged_len: 0,
-            #[cfg(CONFIG_PAGE_POOL)]
             staged_for_gro: false,
             lost: LostFrames::default(),
         }
@@ -266,7 +249,6 @@ impl<'a> RxList<'a> {
     /// `verified` means that the NIC has verified the checksum of the transport layer, and
     /// `offloads` are other results of its work. A frame that is shorter than its header is
     /// dropped. The SKB is built later, see [`Self::build`].
-    #[cfg(CONFIG_PAGE_POOL)]
     #[inline(always)]
     pub fn push_buffer(
         &mut self,
@@ -297,8 +279,7 @@ impl<'a> RxList<'a> {
         }
     }
 
-    /// As [`Self::push_buffer_with`], with an SKB that is built at once.
-    #[cfg(CONFIG_PAGE_POOL)]
+    /// As [`Self::push_buffer`], with an SKB that is built at once.
     #[inline(never)]
     fn push_alone(
         &mut self,
@@ -307,9 +288,6 @@ impl<'a> RxList<'a> {
         verified: bool,
         offloads: RxOffloads,
     ) {
-        if self.staged_len != 0 {
-            self.build_staged();
-        }
         let bytes = usize::from(buffer.len());
         let Some(mut skb) = buffer.into_skb() else {
             self.lost.frames += 1;
@@ -321,15 +299,10 @@ impl<'a> RxList<'a> {
             skb.set_checksum_verified();
         }
         offloads.apply(&mut skb);
-        if let Some(skb) = self.cx.prepare(skb) {
-            // SAFETY: As in `push()`.
-            unsafe { bindings::skb_mark_napi_id(skb.as_raw(), self.cx.napi().as_raw()) };
-            self.push_prepared(skb, protocol);
-        }
+        self.push(skb, protocol);
     }
 
     /// Changes the way of the next frames.
-    #[cfg(CONFIG_PAGE_POOL)]
     #[inline(never)]
     fn stage_for_gro(&mut self, for_gro: bool) {
         self.build_staged();
@@ -346,12 +319,7 @@ impl<'a> RxList<'a> {
         mem::take(&mut self.lost)
     }
 
-    #[cfg(not(CONFIG_PAGE_POOL))]
-    #[inline(always)]
-    fn build_staged(&mut self) {}
-
     /// Builds the SKBs of the frames that are staged, if any.
-    #[cfg(CONFIG_PAGE_POOL)]
     #[inline(never)]
     fn build_staged(&mut self) {
         // INVARIANT: The list gives up all staged frames.
@@ -396,7 +364,6 @@ impl<'a> RxList<'a> {
     }
 
     /// Drops staged frames.
-    #[cfg(CONFIG_PAGE_POOL)]
     #[cold]
     fn lose(&mut self, frames: Range<usize>) {
         for frame in self.staged.get(frames).into_iter().flatten() {
@@ -420,7 +387,6 @@ impl<'a> RxList<'a> {
     ///
     /// The packets from `node` to before `end` are new and ready for the stack, linked by `next`,
     /// and owned by the caller, who gives them up.
-    #[cfg(CONFIG_PAGE_POOL)]
     unsafe fn pass_each(
         &mut self,
         mut node: *mut bindings::list_head,

@@ -85,10 +85,6 @@ use crate::{
             TxQueue,
             Xmit, //
         },
-        rx_list::{
-            Protocol,
-            RxList, //
-        },
         skbuff::{
             SkBuff,
             TxSkBuff, //
@@ -111,6 +107,11 @@ use crate::{
     }, //
 };
 
+#[cfg(CONFIG_PAGE_POOL)]
+use crate::net::rx_list::{
+    Protocol,
+    RxList, //
+};
 use core::mem::ManuallyDrop;
 
 /// The driver.
@@ -745,11 +746,13 @@ fn queue_of(action: FlowAction) -> u32 {
 /// Receives a packet that was transmitted.
 fn receive(how: u32, cx: &Poll<'_>, skb: SkBuff) {
     if let Ok(skb) = skb.into_unique(GFP_ATOMIC) {
-        if how == Reception::One as u32 {
-            cx.receive(skb);
-        } else {
-            RxList::new(cx).push(skb, Protocol::Other);
+        #[cfg(CONFIG_PAGE_POOL)]
+        if how != Reception::One as u32 {
+            return RxList::new(cx).push(skb, Protocol::Other);
         }
+        #[cfg(not(CONFIG_PAGE_POOL))]
+        let _ = how;
+        cx.receive(skb);
     }
 }
 
