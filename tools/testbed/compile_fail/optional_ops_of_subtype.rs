@@ -7,10 +7,6 @@
 #![forbid(unsafe_code)]
 
 use kernel::{
-    device::{
-        Bound,
-        Device, //
-    },
     net::{
         device::{
             self,
@@ -19,6 +15,7 @@ use kernel::{
             Info,
             Locks,
             MacAddress,
+            NoParent,
             Opening,
             OptionalOps, //
         },
@@ -65,14 +62,14 @@ type Data<'a> = Pin<&'a ()>;
 
 #[vtable]
 impl<F: 'static> Driver for Nic<F> {
-    type Bus = Device<Bound>;
+    type Bus = NoParent;
     type Setup = ();
     type Data<'bound> = ();
     type Poller<'bound> = ();
     type Tx<'bound> = ();
     type Doorbell = Immediate;
 
-    fn probe<'bound>(_: &'bound Device<Bound>, (): ()) -> Result<(Info, impl PinInit<(), Error>)> {
+    fn probe<'bound>(_: &'bound NoParent, (): ()) -> Result<(Info, impl PinInit<(), Error>)> {
         Ok((Info::new(MacAddress::from([2; 6])), Ok(())))
     }
 

@@ -7,10 +7,6 @@
 #![forbid(unsafe_code)]
 
 use kernel::{
-    device::{
-        Bound,
-        Device, //
-    },
     net::{
         device::{
             self,
@@ -23,6 +19,7 @@ use kernel::{
             Info,
             Locks,
             MacAddress,
+            NoParent,
             Opening,
             OpsLocked,
             OptionalOps, //
@@ -98,7 +95,7 @@ impl QueueMgmtOps for Nic {
 
 #[vtable]
 impl Driver for Nic {
-    type Bus = Device<Bound>;
+    type Bus = NoParent;
     type Setup = ();
     type Data<'bound> = ();
     type Poller<'bound> = ();
@@ -108,7 +105,7 @@ impl Driver for Nic {
     //~ const OPS_LOCK: bool = true;
     const OPS_LOCK: bool = false;
 
-    fn probe<'bound>(_: &'bound Device<Bound>, (): ()) -> Result<(Info, impl PinInit<(), Error>)> {
+    fn probe<'bound>(_: &'bound NoParent, (): ()) -> Result<(Info, impl PinInit<(), Error>)> {
         Ok((Info::new(MacAddress::from([2; 6])), Ok(())))
     }
 

@@ -90,25 +90,9 @@ pub unsafe trait BusDevice: Parent {
     fn as_core<'r, 'a>(bus: &'r Self::Core<'a>) -> &'r device::Device<Core<'a>>;
 }
 
-// SAFETY: `device::Device` is a transparent wrapper of `struct device`, which is not freed while it
-// is bound. The registration ends before it is unbound: see `register_path()`.
-unsafe impl Parent for device::Device<Bound> {
-    fn as_device(&self) -> Option<&device::Device<Bound>> {
-        Some(self)
-    }
-}
-
-// SAFETY: It is a transparent wrapper.
-unsafe impl BusDevice for device::Device<Bound> {
-    type Core<'a> = device::Device<Core<'a>>;
-
-    fn as_core<'r, 'a>(bus: &'r Self::Core<'a>) -> &'r device::Device<Core<'a>> {
-        bus
-    }
-}
-
 #[cfg(CONFIG_PCI)]
-// SAFETY: `pci::Device` is a transparent wrapper of `struct pci_dev`, else as above.
+// SAFETY: `pci::Device` is a transparent wrapper of `struct pci_dev`, which is not freed while it is
+// bound. The registration ends before it is unbound: see `register()`.
 unsafe impl Parent for pci::Device<Bound> {
     fn as_device(&self) -> Option<&device::Device<Bound>> {
         Some(self.as_ref())

@@ -15,6 +15,10 @@ pub(in crate::net::device) use self::log::{
 
 use super::{
     super::{
+        bus::{
+            BusDevice,
+            Parent, //
+        },
         deferring::Deferring,
         ethtool::{
             rxfh::{
@@ -113,6 +117,23 @@ use crate::net::rx_list::{
     RxList, //
 };
 use core::mem::ManuallyDrop;
+
+// SAFETY: `device::Device` is a transparent wrapper of `struct device`, which is not freed while it
+// is bound. The registration ends before it is unbound: see `register()`.
+unsafe impl Parent for device::Device<Bound> {
+    fn as_device(&self) -> Option<&device::Device<Bound>> {
+        Some(self)
+    }
+}
+
+// SAFETY: It is a transparent wrapper.
+unsafe impl BusDevice for device::Device<Bound> {
+    type Core<'a> = device::Device<device::Core<'a>>;
+
+    fn as_core<'r, 'a>(bus: &'r Self::Core<'a>) -> &'r device::Device<device::Core<'a>> {
+        bus
+    }
+}
 
 /// The driver.
 pub(in crate::net::device) struct Dummy;
