@@ -48,10 +48,7 @@ use crate::{
     }, //
 };
 
-use core::{
-    cell::UnsafeCell,
-    marker::PhantomData, //
-};
+use core::cell::UnsafeCell;
 
 mod attached;
 mod owned;
@@ -190,31 +187,6 @@ impl Napi {
     }
 }
 
-/// The number of packets that a poll function may receive.
-///
-/// Only the core creates one. `napi_consume_skb()` and similar functions need the genuine value:
-/// zero means that the caller may be in hard interrupt context.
-#[derive(Clone, Copy)]
-pub struct Budget<'p> {
-    value: c_int,
-    _not_send: NotThreadSafe,
-    _poll: PhantomData<&'p ()>,
-}
-
-impl Budget<'_> {
-    /// Number of packets that may be received; zero if this is netpoll.
-    #[inline]
-    pub fn packets(self) -> usize {
-        usize::try_from(self.value).unwrap_or(0)
-    }
-
-    /// The value to pass on to C.
-    #[inline]
-    pub(crate) fn as_raw(self) -> c_int {
-        self.value
-    }
-}
-
 /// The context of a poll function.
 ///
 /// A reference to it proves that the current function is called from the poll function of a queue
@@ -250,14 +222,17 @@ impl<'p> Poll<'p> {
         }
     }
 
-    /// Returns the budget.
+    /// The number of packets that may be received; zero if this is netpoll.
     #[inline]
-    pub fn budget(&self) -> Budget<'_> {
-        Budget {
-            value: self.budget,
-            _not_send: NotThreadSafe,
-            _poll: PhantomData,
-        }
+    pub fn budget(&self) -> usize {
+        usize::try_from(self.budget).unwrap_or(0)
+    }
+
+    /// The budget as C has it. `napi_consume_skb()` and similar functions need the genuine value:
+    /// zero means that the caller may be in hard interrupt context.
+    #[inline]
+    pub(super) fn raw_budget(&self) -> c_int {
+        self.budget
     }
 
     /// Whether this is netpoll, which only wants transmitted packets to be completed.
@@ -343,7 +318,7 @@ impl<'p> Poll<'p> {
     #[inline]
     pub(super) fn prepare(&self, skb: UniqueSkBuff) -> Option<UniqueSkBuff> {
         if self.is_netpoll() {
-            refuse(skb.into());
+            refuse(skb, DropReason::NotSpecified);
             return None;
         }
         let skb = eth_type_trans(self.device(), skb)?;
@@ -368,7 +343,7 @@ impl<'p> Poll<'p> {
 #[inline]
 fn eth_type_trans(dev: &Device, mut skb: UniqueSkBuff) -> Option<UniqueSkBuff> {
     if skb.head_len() < bindings::ETH_HLEN {
-        drop_short(skb.into());
+        refuse(skb, DropReason::TruncatedHeader);
         return None;
     }
 
@@ -380,11 +355,6 @@ fn eth_type_trans(dev: &Device, mut skb: UniqueSkBuff) -> Option<UniqueSkBuff> {
 }
 
 #[cold]
-fn drop_short(skb: SkBuff) {
-    skb.drop_with(DropReason::TruncatedHeader);
-}
-
-#[cold]
-fn refuse(skb: SkBuff) {
-    skb.drop_with(DropReason::NotSpecified);
+fn refuse(skb: UniqueSkBuff, reason: DropReason) {
+    SkBuff::from(skb).drop_with(reason);
 }

@@ -127,7 +127,7 @@ impl<'a> SkbFreeList<'a> {
     #[inline(never)]
     fn free_alone(&self, skb: SkBuff) {
         // SAFETY: The packet is ours, and given up here. The budget comes from the core.
-        unsafe { bindings::napi_consume_skb(skb.into_raw().as_ptr(), self.cx.budget().as_raw()) };
+        unsafe { bindings::napi_consume_skb(skb.into_raw().as_ptr(), self.cx.raw_budget()) };
     }
 
     /// Frees all packets on the list.
@@ -149,7 +149,7 @@ impl<'a> SkbFreeList<'a> {
                 self.skbs.as_mut_ptr().cast::<*mut bindings::sk_buff>(),
                 // CAST: `len` is at most `CAPACITY`.
                 len as c_uint,
-                self.cx.budget().as_raw(),
+                self.cx.raw_budget(),
             )
         };
         self.stats.add(len, bulk as usize);

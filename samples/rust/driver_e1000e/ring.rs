@@ -189,7 +189,7 @@ impl RxRing {
             return sum;
         };
 
-        while sum.packets < cx.budget().packets() {
+        while sum.packets < cx.budget() {
             let Some(done) = ring.next() else {
                 sum.has_drained = true;
                 break;

@@ -161,7 +161,7 @@ impl RxRing {
             return received;
         };
 
-        while received.packets < cx.budget().packets() {
+        while received.packets < cx.budget() {
             let Some(done) = ring.next() else {
                 received.has_drained = true;
                 break;

@@ -166,7 +166,7 @@ impl Driver for Port {
         };
         let mut list = RxList::new(cx);
 
-        for received in 0..cx.budget().packets() {
+        for received in 0..cx.budget() {
             let Some(skb) = port.back.queue.pop(softirq) else {
                 return Polled::Idle { received };
             };

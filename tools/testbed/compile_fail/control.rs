@@ -174,7 +174,7 @@ pub fn xmit(tx: &mut TxProducer<'_>, skb: SkBuff) -> usize {
 
 pub fn poll(cx: &Poll<'_>, rx: &mut TxConsumer<'_>, stats: &BulkStats) -> usize {
     let mut free = SkbFreeList::new(cx, stats);
-    rx.complete(&mut free, cx.budget().packets(), |slot| slot == 0)
+    rx.complete(&mut free, cx.budget(), |slot| slot == 0)
         .packets
 }
 

@@ -202,7 +202,7 @@ impl RxSlots {
 ///     let mut ring = ring.poll(cx)?;
 ///     let mut received = 0;
 ///
-///     while received < cx.budget().packets() {
+///     while received < cx.budget() {
 ///         let Some(done) = ring.next() else {
 ///             break;
 ///         };

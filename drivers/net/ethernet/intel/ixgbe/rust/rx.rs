@@ -305,7 +305,7 @@ impl<S: Source> Ring<S> {
     /// See [`RxRing::poll`].
     #[inline]
     fn poll(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> (usize, bool) {
-        let mut left = cx.budget().packets();
+        let mut left = cx.budget();
         let mut packets = 0;
 
         loop {
