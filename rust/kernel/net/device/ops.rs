@@ -31,7 +31,10 @@ use crate::{
 
 use core::{
     marker::PhantomData,
-    ptr::NonNull, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 /// `Some` of a callback if the driver has it.
@@ -74,19 +77,15 @@ impl<T: Driver> Ops<T> {
     const QUEUE_MGMT: Option<bindings::netdev_queue_mgmt_ops> = T::OPS.queue_mgmt;
 
     /// The callbacks for the counters of queues, or null.
-    pub(super) const fn stat_ops() -> *const bindings::netdev_stat_ops {
-        match &Self::STAT {
-            Some(ops) => ops,
-            None => core::ptr::null(),
-        }
+    pub(super) fn stat_ops() -> *const bindings::netdev_stat_ops {
+        let ops: &'static Option<_> = &Self::STAT;
+        ops.as_ref().map_or(ptr::null(), ptr::from_ref)
     }
 
     /// The callbacks for queue management, or null.
-    pub(super) const fn queue_mgmt_ops() -> *const bindings::netdev_queue_mgmt_ops {
-        match &Self::QUEUE_MGMT {
-            Some(ops) => ops,
-            None => core::ptr::null(),
-        }
+    pub(super) fn queue_mgmt_ops() -> *const bindings::netdev_queue_mgmt_ops {
+        let ops: &'static Option<_> = &Self::QUEUE_MGMT;
+        ops.as_ref().map_or(ptr::null(), ptr::from_ref)
     }
 
     pub(super) const fn vtable() -> &'static bindings::net_device_ops {
@@ -157,21 +156,17 @@ impl<T: Driver> Ops<T> {
         unicast: *mut bindings::netdev_hw_addr_list,
         multicast: *mut bindings::netdev_hw_addr_list,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: The device is registered. The lists are snapshots that the core made for us.
-            // RTNL is held.
-            let (inner, mode, mut rtnl) = unsafe {
-                (
-                    inner::<T>(dev),
-                    RxMode::new((*dev).flags, unicast, multicast),
-                    Rtnl::assume_held(),
-                )
-            };
+        // SAFETY: The device is registered. The lists are snapshots that the core made for us.
+        // RTNL is held.
+        let (inner, mode, mut rtnl) = unsafe {
+            (
+                inner::<T>(dev),
+                RxMode::new((*dev).flags, unicast, multicast),
+                Rtnl::assume_held(),
+            )
+        };
 
-            inner.check_reachable()?;
-            T::set_rx_mode(inner.data(), inner.dev(), &mode, &mut rtnl)?;
-            Ok(0)
-        })
+        inner.if_reachable(|| T::set_rx_mode(inner.data(), inner.dev(), &mode, &mut rtnl))
     }
 
     /// # Safety

@@ -131,7 +131,7 @@ impl<'a, 'bound, T: Driver> RxQueueAlloc<'a, 'bound, T> {
         const {
             assert!(
                 T::OPS.rings.is_some(),
-                "a driver with rings of any length has `RingparamOps`"
+                "rings of any length need `RingparamOps`"
             )
         };
 
@@ -294,11 +294,8 @@ impl<T: QueueMgmtOps> QueueMemPtr<T> {
     fn take(&mut self) -> Option<KBox<RxQueueMem<T>>> {
         let spare = mem::replace(&mut self.0, core::ptr::null_mut());
 
-        if spare.is_null() {
-            return None;
-        }
         // SAFETY: By the type invariants.
-        Some(unsafe { KBox::from_raw(spare) })
+        (!spare.is_null()).then(|| unsafe { KBox::from_raw(spare) })
     }
 }
 
@@ -328,7 +325,7 @@ impl<T: QueueMgmtOps> RxQueueMem<T> {
                 data: inner.data(),
                 napi,
                 queue,
-                sizes: inner.rings(lock),
+                sizes: inner.config.get(lock).rings,
                 lock,
             })
         })?;

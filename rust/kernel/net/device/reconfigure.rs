@@ -6,45 +6,26 @@ use super::{
     attributes::Attributes,
     inner::Inner,
     ops_lock::Locks,
-    rings::{
-        Config,
-        RingSizes, //
-    },
+    rings::Config,
     up::SpareVectors,
     Driver, //
 };
 
 use crate::prelude::*;
 
-use core::mem;
-
 impl<T: Driver> Inner<T> {
-    /// Changes the number of queue vectors; if the device is up, it goes on with them.
-    pub(super) fn set_channels(&self, count: u16, locks: &mut Locks<'static>) -> Result {
-        if count == 0 || usize::from(count) > self.queues() {
-            return Err(EINVAL);
-        }
+    /// Changes the settings. If the device is up, it goes on with them; if it cannot be up with
+    /// them, it has the old ones.
+    pub(super) fn reconfigure(
+        &self,
+        change: impl FnOnce(&mut Config),
+        locks: &mut Locks<'static>,
+    ) -> Result {
+        let config = self.config.get_mut(locks.ops_mut());
+        let old = *config;
 
-        let config = Config {
-            channels: count,
-            ..*self.config.get(locks.ops())
-        };
-        self.reconfigure(config, locks)
-    }
-
-    /// Changes the lengths of rings; if the device is up, it goes on with them.
-    pub(super) fn set_rings(&self, sizes: RingSizes, locks: &mut Locks<'static>) -> Result {
-        let config = Config {
-            rings: sizes,
-            ..*self.config.get(locks.ops())
-        };
-        self.reconfigure(config, locks)
-    }
-
-    /// Changes the settings. If the device is up, and cannot be with them, it has the old ones.
-    fn reconfigure(&self, new: Config, locks: &mut Locks<'static>) -> Result {
-        let old = mem::replace(self.config.get_mut(locks.ops_mut()), new);
-        if new == old || !self.dev().is_running() {
+        change(config);
+        if *config == old || !self.dev().is_running() {
             return Ok(());
         }
 

@@ -23,11 +23,8 @@ impl RingRange {
         // CAST: `usize` has at least 32 bits wherever the kernel runs.
         let descriptors = descriptors as usize;
 
-        if (self.min.get()..=self.max.get()).contains(&descriptors) {
-            RingSize::at_least(descriptors)
-        } else {
-            None
-        }
+        let is_valid = (self.min.get()..=self.max.get()).contains(&descriptors);
+        RingSize::at_least(descriptors).filter(|_| is_valid)
     }
 }
 

@@ -6,13 +6,9 @@ use super::{
     early::Early,
     ops_lock::{
         Locks,
-        OpsCell,
-        OpsLocked, //
+        OpsCell, //
     },
-    rings::{
-        Config,
-        RingSizes, //
-    },
+    rings::Config,
     tx_slot::TxSlot,
     Device,
     Driver, //
@@ -20,6 +16,7 @@ use super::{
 
 use crate::{
     bindings,
+    error::from_result,
     net::napi::Orphans,
     prelude::*,
     sync::{
@@ -95,16 +92,6 @@ impl<T: Driver> Shared<T> {
         self.slots.len()
     }
 
-    /// The number of queue vectors that the device has when it is up, at least one.
-    pub(super) fn channels(&self, lock: &OpsLocked<'static>) -> u16 {
-        self.config.get(lock).channels
-    }
-
-    /// The lengths of the rings that the device has when it is up, if users can change them.
-    pub(super) fn rings(&self, lock: &OpsLocked<'static>) -> RingSizes {
-        self.config.get(lock).rings
-    }
-
     /// Has the device restarted in the background.
     pub(super) fn schedule_restart(&self) {
         // SAFETY: The work is initialized. It is cancelled after the device has gone down for the
@@ -139,6 +126,14 @@ impl<T: Driver> Shared<T> {
         } else {
             Ok(())
         }
+    }
+
+    /// Runs `f` if the NIC can be accessed. The result is one for C.
+    pub(super) fn if_reachable(&self, f: impl FnOnce() -> Result) -> c_int {
+        from_result(|| {
+            self.check_reachable()?;
+            f().map(|()| 0)
+        })
     }
 
     /// Sets whether the device is suspended, and waits for callbacks that have read it before.

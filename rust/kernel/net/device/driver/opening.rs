@@ -30,6 +30,7 @@ use super::{
 };
 
 use crate::{
+    fmt,
     irq::IrqRequest,
     net::napi::{
         Napi, //
@@ -134,7 +135,7 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         const {
             assert!(
                 T::OPS.rings.is_some(),
-                "a driver with rings of any length has `RingparamOps`"
+                "rings of any length need `RingparamOps`"
             )
         };
 
@@ -188,7 +189,9 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         name: &CStr,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
     ) -> Result<u16> {
-        let interrupts = [Some(self.interrupt(irq, name)?), None];
+        // The vector gets this number, or is not added.
+        let index = self.made.vectors.len();
+        let interrupts = [Some(self.interrupt(irq, fmt!("{name}-{index}"))?), None];
 
         self.add_vector(interrupts, make)
     }
@@ -202,9 +205,10 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         tx: impl Into<IrqRequest<'up>>,
         make: impl FnOnce(&Napi) -> Result<(T::Poller<'bound>, T::Tx<'bound>)>,
     ) -> Result<u16> {
+        let index = self.made.vectors.len();
         let interrupts = [
-            Some(self.interrupt(rx, c"rx")?),
-            Some(self.interrupt(tx, c"tx")?),
+            Some(self.interrupt(rx, fmt!("rx-{index}"))?),
+            Some(self.interrupt(tx, fmt!("tx-{index}"))?),
         ];
 
         self.add_vector(interrupts, make)
@@ -271,12 +275,21 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         Ok(index)
     }
 
-    /// An interrupt of the next vector.
-    fn interrupt(&self, irq: impl Into<IrqRequest<'up>>, name: &CStr) -> Result<Interrupt> {
-        // The vector gets this number, or is not added.
-        let name = self.irq_name(name, Some(self.made.vectors.len()))?;
+    /// An interrupt, whose name begins with that of the device.
+    fn interrupt(
+        &self,
+        irq: impl Into<IrqRequest<'up>>,
+        name: fmt::Arguments<'_>,
+    ) -> Result<Interrupt> {
+        // SAFETY: The name is an array inside of the device, which is valid. RTNL is held, which
+        // keeps it from being changed.
+        let dev =
+            unsafe { CStr::from_char_ptr((&raw const (*self.device().as_raw()).name).cast()) };
 
-        Ok(Interrupt::new(irq.into().irq(), name))
+        Ok(Interrupt::new(
+            irq.into().irq(),
+            CString::try_from_fmt(fmt!("{dev}-{name}"))?,
+        ))
     }
 
     /// Adds the event vector, whose interrupt calls [`Driver::event`] in a thread.
@@ -287,21 +300,8 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
             return Err(EBUSY);
         }
 
-        let name = self.irq_name(name, None)?;
-        self.made.event = Some(Interrupt::new(irq.into().irq(), name));
+        self.made.event = Some(self.interrupt(irq, fmt!("{name}"))?);
         Ok(())
-    }
-
-    fn irq_name(&self, name: &CStr, index: Option<usize>) -> Result<CString> {
-        // SAFETY: The name is an array inside of the device, which is valid. RTNL is held, which
-        // keeps it from being changed.
-        let dev =
-            unsafe { CStr::from_char_ptr((&raw const (*self.device().as_raw()).name).cast()) };
-
-        Ok(match index {
-            Some(index) => CString::try_from_fmt(fmt!("{dev}-{name}-{index}"))?,
-            None => CString::try_from_fmt(fmt!("{dev}-{name}"))?,
-        })
     }
 }
 

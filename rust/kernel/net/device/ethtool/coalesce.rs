@@ -76,20 +76,17 @@ impl<T: CoalesceOps> OptionalOps<T> {
         _kernel: *mut bindings::kernel_ethtool_coalesce,
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: The core calls us for a registered device, with valid arguments, and holds
-            // its lock.
-            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
-            // SAFETY: As above.
-            let (coalesce, extack) = unsafe { (&*coalesce, ExtAck::new(extack)) };
-            let wanted = Coalesce {
-                usecs: coalesce.rx_coalesce_usecs,
-                adaptive: coalesce.use_adaptive_rx_coalesce != 0,
-            };
+        // SAFETY: The core calls us for a registered device, with valid arguments, and holds
+        // its lock.
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let (coalesce, extack) = unsafe { (&*coalesce, ExtAck::new(extack)) };
+        let wanted = Coalesce {
+            usecs: coalesce.rx_coalesce_usecs,
+            adaptive: coalesce.use_adaptive_rx_coalesce != 0,
+        };
 
-            inner.check_reachable()?;
-            T::set_coalesce(inner.data(), inner.dev(), wanted, &mut lock, &extack)?;
-            Ok(0)
-        })
+        inner
+            .if_reachable(|| T::set_coalesce(inner.data(), inner.dev(), wanted, &mut lock, &extack))
     }
 }

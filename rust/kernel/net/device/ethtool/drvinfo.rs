@@ -46,14 +46,10 @@ impl<T: DrvinfoOps> OptionalOps<T> {
         dev: *mut bindings::net_device,
         info: *mut bindings::ethtool_drvinfo,
     ) {
-        // SAFETY: The core calls us for a registered device, and gives us zeroed `info` to fill in.
-        // Its characters are bytes.
-        let (inner, version) = unsafe {
-            (
-                ops::inner::<T>(dev),
-                &mut *(&raw mut (*info).fw_version).cast::<[u8; VERSION_LEN]>(),
-            )
-        };
+        // SAFETY: The core calls us for a registered device.
+        let inner = unsafe { ops::inner::<T>(dev) };
+        // SAFETY: The core gives us zeroed `info` to fill in. Its characters are bytes.
+        let version = unsafe { &mut *(&raw mut (*info).fw_version).cast::<[u8; VERSION_LEN]>() };
 
         if inner.check_reachable().is_ok() {
             T::firmware(inner.data(), &mut FirmwareVersion(version));

@@ -50,26 +50,21 @@ impl<T: EepromOps> OptionalOps<T> {
         eeprom: *mut bindings::ethtool_eeprom,
         data: *mut u8,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: The core calls us for a registered device, and holds its lock. `data` is as
-            // long as `eeprom` says, which is valid.
-            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
-            // SAFETY: As above.
-            let (eeprom, bytes) = unsafe {
-                (
-                    &*eeprom,
-                    slice::from_raw_parts_mut(data, (*eeprom).len as usize),
-                )
-            };
-            inner.check_reachable()?;
+        // SAFETY: The core calls us for a registered device, and holds its lock. `data` is as
+        // long as `eeprom` says, which is valid.
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let eeprom = unsafe { &*eeprom };
+        // SAFETY: As above.
+        let bytes = unsafe { slice::from_raw_parts_mut(data, eeprom.len as usize) };
 
+        inner.if_reachable(|| {
             let offset = eeprom.offset as usize;
             let end = offset.checked_add(bytes.len()).ok_or(EINVAL)?;
             if end > T::eeprom_len(inner.data()) {
                 return Err(EINVAL);
             }
-            T::read_eeprom(inner.data(), offset, bytes, &mut lock)?;
-            Ok(0)
+            T::read_eeprom(inner.data(), offset, bytes, &mut lock)
         })
     }
 }

@@ -139,12 +139,11 @@ pub trait LinkOps: Driver {
     /// Changes the settings of the link, for `ethtool -s`. The core has filled in those of
     /// [`LinkOps::link`] for what users do not change.
     fn set_link<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        dev: &Device,
-        request: LinkRequest<'_>,
-        lock: &mut OpsLocked<'bound>,
+        _data: Pin<&Self::Data<'bound>>,
+        _dev: &Device,
+        _request: LinkRequest<'_>,
+        _lock: &mut OpsLocked<'bound>,
     ) -> Result {
-        let _ = (data, dev, request, lock);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 }
@@ -196,22 +195,21 @@ impl<T: LinkOps> OptionalOps<T> {
         dev: *mut bindings::net_device,
         settings: *const bindings::ethtool_link_ksettings,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: The core calls us for a registered device, with valid `settings`, and holds
-            // its lock.
-            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
-            // SAFETY: As above.
-            let settings = unsafe { &*settings };
-            let base = &settings.base;
-            let request = LinkRequest {
-                speed: (base.speed != u32::MAX).then_some(base.speed),
-                // While the link is down, that is not known either.
-                full_duplex: u32::from(base.duplex) != bindings::DUPLEX_HALF,
-                autoneg: base.autoneg != 0,
-                advertised: &settings.link_modes.advertising,
-            };
+        // SAFETY: The core calls us for a registered device, with valid `settings`, and holds
+        // its lock.
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let settings = unsafe { &*settings };
+        let base = &settings.base;
+        let request = LinkRequest {
+            speed: (base.speed != u32::MAX).then_some(base.speed),
+            // While the link is down, that is not known either.
+            full_duplex: u32::from(base.duplex) != bindings::DUPLEX_HALF,
+            autoneg: base.autoneg != 0,
+            advertised: &settings.link_modes.advertising,
+        };
 
-            inner.check_reachable()?;
+        inner.if_reachable(|| {
             // No driver has a choice of these. The core adds what the user does not mention.
             let link = T::link(inner.data(), inner.dev(), &mut lock);
             if base.port != link.connector as u8
@@ -220,8 +218,7 @@ impl<T: LinkOps> OptionalOps<T> {
             {
                 return Err(EINVAL);
             }
-            T::set_link(inner.data(), inner.dev(), request, &mut lock)?;
-            Ok(0)
+            T::set_link(inner.data(), inner.dev(), request, &mut lock)
         })
     }
 }

@@ -84,22 +84,18 @@ impl<T: PauseOps> OptionalOps<T> {
         dev: *mut bindings::net_device,
         pause: *mut bindings::ethtool_pauseparam,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: The core calls us for a registered device, with a valid `pause`, and holds
-            // its lock.
-            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
-            // SAFETY: As above.
-            let from = unsafe { &*pause };
-            let pause = Pause {
-                autoneg: from.autoneg != 0,
-                rx: from.rx_pause != 0,
-                tx: from.tx_pause != 0,
-            };
+        // SAFETY: The core calls us for a registered device, with a valid `pause`, and holds
+        // its lock.
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let from = unsafe { &*pause };
+        let pause = Pause {
+            autoneg: from.autoneg != 0,
+            rx: from.rx_pause != 0,
+            tx: from.tx_pause != 0,
+        };
 
-            inner.check_reachable()?;
-            T::set_pause(inner.data(), inner.dev(), pause, &mut lock)?;
-            Ok(0)
-        })
+        inner.if_reachable(|| T::set_pause(inner.data(), inner.dev(), pause, &mut lock))
     }
 
     /// # Safety

@@ -16,12 +16,6 @@ use crate::net::queue::RingSize;
 // the value.
 const NEEDS_RTNL: u32 = 1 << 2;
 
-/// The number for users: the greatest one fits.
-fn count(len: RingSize) -> u32 {
-    // CAST: At most `RingSize::MAX`.
-    len.get() as u32
-}
-
 /// The length for a user's number, or the reason for a refusal.
 fn len(range: RingRange, number: u32, kind: &str, extack: &ExtAck<'_>) -> Result<RingSize> {
     let (min, max) = (range.min.get(), range.max.get());
@@ -66,12 +60,12 @@ impl<T: RingparamOps> OptionalOps<T> {
         let (inner, lock) = unsafe { ops::locked::<T>(dev) };
         // SAFETY: The core gives us `rings` to fill in.
         let rings = unsafe { &mut *rings };
-        let sizes = inner.rings(&lock);
+        let sizes = inner.config.get(&lock).rings;
 
-        rings.rx_max_pending = count(T::RINGS.max);
-        rings.tx_max_pending = count(T::RINGS.max);
-        rings.rx_pending = count(sizes.rx);
-        rings.tx_pending = count(sizes.tx);
+        rings.rx_max_pending = T::RINGS.max.get() as u32;
+        rings.tx_max_pending = T::RINGS.max.get() as u32;
+        rings.rx_pending = sizes.rx.get() as u32;
+        rings.tx_pending = sizes.tx.get() as u32;
     }
 
     /// # Safety
@@ -83,13 +77,13 @@ impl<T: RingparamOps> OptionalOps<T> {
         _kernel: *mut bindings::kernel_ethtool_ringparam,
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: The core calls us for a registered device. It holds the lock of its
-            // operations, and RTNL: if the lock is another one, `op_needs_rtnl` asks for that.
-            let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
-            // SAFETY: The arguments are valid.
-            let (rings, extack) = unsafe { (&*rings, ExtAck::new(extack)) };
+        // SAFETY: The core calls us for a registered device. It holds the lock of its
+        // operations, and RTNL: if the lock is another one, `op_needs_rtnl` asks for that.
+        let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
+        // SAFETY: The arguments are valid.
+        let (rings, extack) = unsafe { (&*rings, ExtAck::new(extack)) };
 
+        inner.if_reachable(|| {
             // There are no such rings.
             if rings.rx_mini_pending != 0 || rings.rx_jumbo_pending != 0 {
                 return Err(EINVAL);
@@ -98,9 +92,7 @@ impl<T: RingparamOps> OptionalOps<T> {
                 rx: len(T::RINGS, rings.rx_pending, "RX", &extack)?,
                 tx: len(T::RINGS, rings.tx_pending, "TX", &extack)?,
             };
-            inner.check_reachable()?;
-            inner.set_rings(sizes, &mut locks)?;
-            Ok(0)
+            inner.reconfigure(|config| config.rings = sizes, &mut locks)
         })
     }
 }

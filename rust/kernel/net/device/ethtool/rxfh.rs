@@ -184,7 +184,7 @@ impl<T: RxfhOps> OptionalOps<T> {
         let (inner, lock) = unsafe { ops::locked::<T>(dev) };
 
         // The core divides by this.
-        inner.channels(&lock).into()
+        inner.config.get(&lock).channels.into()
     }
 
     /// # Safety
@@ -218,14 +218,13 @@ impl<T: RxfhOps> OptionalOps<T> {
         // `param` are ours to fill in.
         let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
         // SAFETY: As above.
-        let (table, key) = unsafe {
-            (*param).hfunc = TOEPLITZ;
-            (
-                buffer((*param).indir, T::RXFH_INDIR_SIZE),
-                buffer((*param).key, T::RXFH_KEY_SIZE),
-            )
-        };
+        let param = unsafe { &mut *param };
+        // SAFETY: As above.
+        let table = unsafe { buffer(param.indir, T::RXFH_INDIR_SIZE) };
+        // SAFETY: As above.
+        let key = unsafe { buffer(param.key, T::RXFH_KEY_SIZE) };
 
+        param.hfunc = TOEPLITZ;
         T::rxfh(inner.data(), table, key, &mut lock);
         0
     }
@@ -238,35 +237,31 @@ impl<T: RxfhOps> OptionalOps<T> {
         param: *mut bindings::ethtool_rxfh_param,
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: The core calls us for a registered device, with valid arguments, and holds
-            // its lock.
-            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
-            // SAFETY: As above.
-            let (param, extack) = unsafe { (&*param, ExtAck::new(extack)) };
+        // SAFETY: The core calls us for a registered device, with valid arguments, and holds
+        // its lock.
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let (param, extack) = unsafe { (&*param, ExtAck::new(extack)) };
+
+        inner.if_reachable(|| {
             // Zero leaves it as it is.
             if !matches!(param.hfunc, 0 | TOEPLITZ) {
                 return Err(extack.refuse(EOPNOTSUPP, c"only Toeplitz hashing is supported"));
             }
 
             // SAFETY: The buffers are those of the core, which does not use them meanwhile.
-            let (table, key) = unsafe {
-                (
-                    buffer(param.indir, T::RXFH_INDIR_SIZE),
-                    buffer(param.key, T::RXFH_KEY_SIZE),
-                )
-            };
+            let table = unsafe { buffer(param.indir, T::RXFH_INDIR_SIZE) };
+            // SAFETY: As above.
+            let key = unsafe { buffer(param.key, T::RXFH_KEY_SIZE) };
             let table = table.map(|table| &*table);
-            let queues = u32::from(inner.channels(&lock));
+            let queues = u32::from(inner.config.get(&lock).channels);
             if table.is_some_and(|table| table.iter().any(|queue| *queue >= queues)) {
                 return Err(extack.refuse(EINVAL, c"queue index out of range"));
             }
             let key = key.map(|key| &*key);
             let change = RxfhChange { table, key };
 
-            inner.check_reachable()?;
-            T::set_rxfh(inner.data(), inner.dev(), change, &mut lock, &extack)?;
-            Ok(0)
+            T::set_rxfh(inner.data(), inner.dev(), change, &mut lock, &extack)
         })
     }
 
@@ -299,21 +294,20 @@ impl<T: RxfhOps> OptionalOps<T> {
         fields: *const bindings::ethtool_rxfh_fields,
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: The core calls us for a registered device, with valid `fields`, and holds
-            // its lock. `extack` is valid or null.
-            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
-            // SAFETY: As above.
-            let (fields, extack) = unsafe { (&*fields, ExtAck::new(extack)) };
+        // SAFETY: The core calls us for a registered device, with valid `fields`, and holds
+        // its lock. `extack` is valid or null.
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let (fields, extack) = unsafe { (&*fields, ExtAck::new(extack)) };
+
+        inner.if_reachable(|| {
             let flow = FlowType::from_raw(fields.flow_type).ok_or_else(|| {
                 extack.refuse(EINVAL, c"hashing of this flow type is not supported")
             })?;
             let wanted = RxfhFields::from_raw(fields.data)
                 .ok_or_else(|| extack.refuse(EINVAL, c"only sd and sdfn are supported"))?;
 
-            inner.check_reachable()?;
-            T::set_rxfh_fields(inner.data(), inner.dev(), flow, wanted, &mut lock, &extack)?;
-            Ok(0)
+            T::set_rxfh_fields(inner.data(), inner.dev(), flow, wanted, &mut lock, &extack)
         })
     }
 }

@@ -300,23 +300,22 @@ impl<T: RxnfcOps> OptionalOps<T> {
         dev: *mut bindings::net_device,
         info: *mut bindings::ethtool_rxnfc,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: The core calls us for a registered device, with a valid `info`, and holds
-            // its lock.
-            let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
-            // SAFETY: As above.
-            let info = unsafe { &mut *info };
+        // SAFETY: The core calls us for a registered device, with a valid `info`, and holds
+        // its lock.
+        let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
+        // SAFETY: As above.
+        let info = unsafe { &mut *info };
 
-            inner.check_reachable()?;
+        inner.if_reachable(|| {
             match info.cmd {
                 bindings::ETHTOOL_SRXCLSRLINS => {
-                    let queues = inner.channels(&lock);
+                    let queues = inner.config.get(&lock).channels;
                     info.fs.location = insert(inner, info.fs, queues, &mut lock)?;
                 }
                 bindings::ETHTOOL_SRXCLSRLDEL => remove(inner, info.fs.location, &mut lock)?,
                 _ => return Err(EOPNOTSUPP),
             }
-            Ok(0)
+            Ok(())
         })
     }
 }

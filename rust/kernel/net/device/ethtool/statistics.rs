@@ -3,10 +3,7 @@
 //! Statistics with names of the driver's, for `ethtool -S`.
 
 use super::{
-    super::{
-        capability::*,
-        inner::Inner, //
-    },
+    super::capability::*,
     strings::{
         Pass,
         StringSet, //
@@ -31,22 +28,6 @@ pub trait StatisticsOps: Driver {
         statistics: &mut Statistics<'_>,
         lock: &mut OpsLocked<'bound>,
     );
-}
-
-/// Asks the driver for its statistics. Returns how many it has added.
-fn collect<T: StatisticsOps>(
-    inner: &Inner<T>,
-    lock: &mut OpsLocked<'static>,
-    mut statistics: Statistics<'_>,
-) -> usize {
-    T::statistics(inner.data(), inner.dev(), &mut statistics, lock);
-    statistics.added
-}
-
-/// The number of statistics for which users of the callbacks have room. Not negative.
-fn counted<T: StatisticsOps>(inner: &Inner<T>, lock: &OpsLocked<'static>) -> usize {
-    // CAST: They have been counted, from zero on.
-    inner.statistics.get(lock).map_or(0, |count| count as usize)
 }
 
 impl<T: StatisticsOps> OptionalOps<T> {
@@ -80,8 +61,9 @@ impl<T: StatisticsOps> OptionalOps<T> {
         if let Some(count) = *inner.statistics.get(lock) {
             return count;
         }
-        let count = collect(inner, lock, Statistics::new(Pass::Count));
-        let count = c_int::try_from(count).unwrap_or(0);
+        let mut statistics = Statistics::new(Pass::Count);
+        T::statistics(inner.data(), inner.dev(), &mut statistics, lock);
+        let count = c_int::try_from(statistics.added).unwrap_or(0);
 
         // SAFETY: The device is valid, and this only looks at a pointer, which changes under RTNL.
         if count == 0 && unsafe { !bindings::netdev_is_dsa_conduit(inner.dev().as_raw()) } {
@@ -97,14 +79,15 @@ impl<T: StatisticsOps> OptionalOps<T> {
     unsafe fn name_statistics(dev: *mut bindings::net_device, data: *mut u8) {
         // SAFETY: By the safety requirements.
         let (inner, mut lock) = unsafe { ops::locked::<T>(dev) };
-        let count = counted(inner, &lock);
+        // CAST: They have been counted, from zero on.
+        let count = inner.statistics.get(&lock).unwrap_or(0) as usize;
 
         if count != 0 {
             // SAFETY: `count_statistics()` has never returned another number that is not zero.
             // There is room for that many names, zeroed.
-            let names = unsafe { Statistics::names(data, count) };
+            let mut names = unsafe { Statistics::names(data, count) };
 
-            collect(inner, &mut lock, names);
+            T::statistics(inner.data(), inner.dev(), &mut names, &mut lock);
         }
     }
 
@@ -128,13 +111,16 @@ impl<T: StatisticsOps> OptionalOps<T> {
         //
         // SAFETY: `stats` is valid.
         let room = unsafe { (*stats).n_stats } as usize;
-        let count = counted(inner, &lock).min(room);
+        // CAST: As in `name_statistics()`.
+        let count = (inner.statistics.get(&lock).unwrap_or(0) as usize).min(room);
         if count == 0 {
             return;
         }
         // SAFETY: The core has allocated `data` for `n_stats` values, zeroed.
         let values = unsafe { slice::from_raw_parts_mut(data, count) };
 
-        collect(inner, &mut lock, Statistics::new(Pass::Values(values)));
+        let mut values = Statistics::new(Pass::Values(values));
+
+        T::statistics(inner.data(), inner.dev(), &mut values, &mut lock);
     }
 }

@@ -88,7 +88,7 @@ impl<T: Driver> Ethtool<T> {
 
         // CAST: The number of queues is a `u16`.
         channels.max_combined = inner.queues() as u32;
-        channels.combined_count = inner.channels(&lock).into();
+        channels.combined_count = inner.config.get(&lock).channels.into();
         channels.max_other = u32::from(T::HAS_EVENT);
         channels.other_count = u32::from(T::HAS_EVENT);
     }
@@ -100,20 +100,21 @@ impl<T: Driver> Ethtool<T> {
         dev: *mut bindings::net_device,
         channels: *mut bindings::ethtool_channels,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: The core calls us for a registered device. It holds the lock of its
-            // operations, and RTNL: if the lock is another one, `op_needs_rtnl` asks for that.
-            let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
-            // SAFETY: `channels` are valid.
-            let channels = unsafe { &*channels };
+        // SAFETY: The core calls us for a registered device. It holds the lock of its
+        // operations, and RTNL: if the lock is another one, `op_needs_rtnl` asks for that.
+        let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
+        // SAFETY: `channels` are valid.
+        let channels = unsafe { &*channels };
 
-            if channels.other_count != u32::from(T::HAS_EVENT) {
+        inner.if_reachable(|| {
+            let count = u16::try_from(channels.combined_count)?;
+            if channels.other_count != u32::from(T::HAS_EVENT)
+                || count == 0
+                || usize::from(count) > inner.queues()
+            {
                 return Err(EINVAL);
             }
-            inner.check_reachable()?;
-            let count = u16::try_from(channels.combined_count)?;
-            inner.set_channels(count, &mut locks)?;
-            Ok(0)
+            inner.reconfigure(|config| config.channels = count, &mut locks)
         })
     }
 }

@@ -6,9 +6,7 @@ use super::super::{
     bus::Parent,
     capability::*,
     inner::Inner,
-    ops_lock::{
-        Locks, //
-    },
+    ops_lock::Locks,
     Info, //
 };
 
@@ -32,12 +30,6 @@ fn waker<T: Driver>(inner: &Inner<T>) -> Option<&'static device::Device<Bound>> 
 
     // SAFETY: The device is valid.
     unsafe { bindings::device_can_wakeup(parent.as_raw()) }.then_some(parent)
-}
-
-/// Whether the driver core lets it do so.
-fn may_wake_up(parent: &device::Device<Bound>) -> bool {
-    // SAFETY: The device is valid.
-    unsafe { bindings::device_may_wakeup(parent.as_raw()) }
 }
 
 /// Tells the driver core whether it may.
@@ -78,7 +70,8 @@ impl<T: Driver> Inner<T> {
             return false;
         };
         // Users can turn it off in sysfs as well.
-        if !may_wake_up(parent) {
+        // SAFETY: The device is valid.
+        if unsafe { !bindings::device_may_wakeup(parent.as_raw()) } {
             return false;
         }
         // SAFETY: The device is one of this driver.

@@ -135,7 +135,9 @@ mod cases {
         set_table(&device, [0, 1])?;
         assert_eq!(set_table(&device, [0, 2]), Err(EINVAL));
 
-        Locks::with(inner.dev(), |locks| inner.set_channels(1, locks))?;
+        Locks::with(inner.dev(), |locks| {
+            inner.reconfigure(|config| config.channels = 1, locks)
+        })?;
         assert_eq!(count(&device), Some(1));
         set_table(&device, [0, 0])?;
         assert_eq!(set_table(&device, [0, 1]), Err(EINVAL));

@@ -133,11 +133,10 @@ fn byte(value: u8, mask: u8) -> Masked<1> {
 
 impl FlowPackets {
     /// Packets over IPv4 with ports.
-    fn ports_v4(
-        protocol: PortProtocol,
-        value: &bindings::ethtool_tcpip4_spec,
-        mask: &bindings::ethtool_tcpip4_spec,
-    ) -> Self {
+    fn ports_v4(protocol: PortProtocol, spec: &bindings::ethtool_rx_flow_spec) -> Self {
+        // SAFETY: As in `of()`. These protocols have structures of one type.
+        let (value, mask) = unsafe { (&spec.h_u.tcp_ip4_spec, &spec.m_u.tcp_ip4_spec) };
+
         Self::Ipv4 {
             source: word(value.ip4src, mask.ip4src),
             destination: word(value.ip4dst, mask.ip4dst),
@@ -152,25 +151,15 @@ impl FlowPackets {
 
     /// Those of a request.
     fn of(spec: &bindings::ethtool_rx_flow_spec, kind: u32) -> Result<Self> {
-        let (value, mask) = (&spec.h_u, &spec.m_u);
-
         // SAFETY: All fields of these unions are integers without invalid values. The unions are
         // copies of what the user has passed, all of their bytes.
         unsafe {
             Ok(match kind {
-                bindings::TCP_V4_FLOW => {
-                    Self::ports_v4(PortProtocol::Tcp, &value.tcp_ip4_spec, &mask.tcp_ip4_spec)
-                }
-                bindings::UDP_V4_FLOW => {
-                    Self::ports_v4(PortProtocol::Udp, &value.udp_ip4_spec, &mask.udp_ip4_spec)
-                }
-                bindings::SCTP_V4_FLOW => Self::ports_v4(
-                    PortProtocol::Sctp,
-                    &value.sctp_ip4_spec,
-                    &mask.sctp_ip4_spec,
-                ),
+                bindings::TCP_V4_FLOW => Self::ports_v4(PortProtocol::Tcp, spec),
+                bindings::UDP_V4_FLOW => Self::ports_v4(PortProtocol::Udp, spec),
+                bindings::SCTP_V4_FLOW => Self::ports_v4(PortProtocol::Sctp, spec),
                 bindings::IPV4_USER_FLOW => {
-                    let (value, mask) = (&value.usr_ip4_spec, &mask.usr_ip4_spec);
+                    let (value, mask) = (&spec.h_u.usr_ip4_spec, &spec.m_u.usr_ip4_spec);
                     if u32::from(value.ip_ver) != bindings::ETH_RX_NFC_IP4 {
                         return Err(EINVAL);
                     }
