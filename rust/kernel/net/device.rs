@@ -5,8 +5,8 @@
 //! C headers: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h),
 //! [`include/linux/etherdevice.h`](srctree/include/linux/etherdevice.h)
 //!
-//! The driver of a device without hardware implements [`VirtualDriver`], and makes the device with
-//! [`VirtualDevice::new`].
+//! The driver of a device without hardware implements [`VirtualDriver`], and
+//! makes the device with [`VirtualDevice::new`].
 
 mod address;
 mod attributes;

@@ -4,10 +4,11 @@
 //!
 //! C header: [`include/linux/skbuff.h`](srctree/include/linux/skbuff.h)
 //!
-//! A [`SkBuff`] owns one reference to a `struct sk_buff`. Its owner decides the fate of the packet,
-//! and each of these decisions consumes it: hand it on, or drop it with a [`DropReason`]. There is
-//! no way to use a packet after that, to free it twice, or to lose one silently: a [`SkBuff`] that
-//! goes out of scope is freed as a drop.
+//! A [`SkBuff`] owns one reference to a `struct sk_buff`. Its owner decides the
+//! fate of the packet, and each of these decisions consumes it: hand it on, or
+//! drop it with a [`DropReason`]. There is no way to use a packet after that,
+//! to free it twice, or to lose one silently: a [`SkBuff`] that goes out of
+//! scope is freed as a drop.
 
 mod data;
 mod lro;

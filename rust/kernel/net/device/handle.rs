@@ -10,8 +10,8 @@ use crate::{
 
 /// A network device, registered or about to be.
 ///
-/// Drivers get a reference to it in their callbacks, none of which comes before the device is being
-/// registered.
+/// Drivers get a reference to it in their callbacks, none of which comes before
+/// the device is being registered.
 ///
 /// # Invariants
 ///
@@ -31,12 +31,14 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// `raw` must be valid, and must remain so for `'a`. If the result is lent to a driver, the
-    /// device must be registered, or the core be about to complete that.
+    /// `raw` must be valid, and must remain so for `'a`. If the result is lent
+    /// to a driver, the device must be registered, or the core be about to
+    /// complete that.
     #[inline]
     pub(crate) unsafe fn from_raw<'a>(raw: *mut bindings::net_device) -> &'a Self {
-        // SAFETY: `Device` is a transparent wrapper of `Opaque<bindings::net_device>`, and `raw` is
-        // valid by the safety requirements.
+        // SAFETY: `Device` is a transparent wrapper of
+        // `Opaque<bindings::net_device>`, and `raw` is valid by the safety
+        // requirements.
         unsafe { &*raw.cast() }
     }
 
@@ -46,7 +48,8 @@ impl Device {
         self.0.get()
     }
 
-    /// Reports to the stack that there is a link: packets can be transmitted. Any context.
+    /// Reports to the stack that there is a link: packets can be transmitted.
+    /// Any context.
     #[inline]
     pub fn carrier_on(&self) {
         // SAFETY: By the type invariants, the device is valid.
@@ -77,8 +80,8 @@ impl Device {
     /// The largest payload of a frame, in bytes, without the Ethernet header.
     #[inline]
     pub fn mtu(&self) -> u32 {
-        // SAFETY: By the type invariants, the device is valid. The MTU may change concurrently,
-        // hence the volatile read, of an aligned word.
+        // SAFETY: By the type invariants, the device is valid. The MTU may
+        // change concurrently, hence the volatile read, of an aligned word.
         unsafe { core::ptr::read_volatile(&raw const (*self.as_raw()).mtu) }
     }
 }

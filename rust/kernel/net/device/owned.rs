@@ -19,20 +19,22 @@ use core::{
 
 /// A `struct net_device` with a `P` as its private part, registered or not.
 ///
-/// When this is dropped, the device is unregistered, which closes it, and waits until there are no
-/// references to it and no callbacks; then `P` is dropped, and the device is freed.
+/// When this is dropped, the device is unregistered, which closes it, and waits
+/// until there are no references to it and no callbacks; then `P` is dropped,
+/// and the device is freed.
 ///
 /// # Invariants
 ///
-/// `dev` is a network device that we own, whose private part is a valid, pinned `P`. It is
-/// registered if `is_registered`.
+/// `dev` is a network device that we own, whose private part is a valid, pinned
+/// `P`. It is registered if `is_registered`.
 pub(super) struct OwnedDevice<P> {
     dev: NonNull<bindings::net_device>,
     is_registered: bool,
     _private: PhantomData<P>,
 }
 
-// SAFETY: The private part is `Send`, and a device can be unregistered by any task.
+// SAFETY: The private part is `Send`, and a device can be unregistered by any
+// task.
 unsafe impl<P: Send> Send for OwnedDevice<P> {}
 
 /// A device whose private part is not initialised.
@@ -57,10 +59,11 @@ pub(super) unsafe fn private<'a, P>(dev: *mut bindings::net_device) -> &'a P {
 }
 
 impl<P> OwnedDevice<P> {
-    /// Allocates an Ethernet device with a number of queues of each kind, and no address.
+    /// Allocates an Ethernet device with a number of queues of each kind, and
+    /// no address.
     ///
-    /// In `name`, "%d" stands for a number. `init` gets the device without a private part, and
-    /// returns an initializer of that.
+    /// In `name`, "%d" stands for a number. `init` gets the device without a
+    /// private part, and returns an initializer of that.
     pub(super) fn new<I: PinInit<P, Error>>(
         name: &CStr,
         queues: u16,
@@ -91,11 +94,11 @@ impl<P> OwnedDevice<P> {
         let dev = Allocated(NonNull::new(dev).ok_or(ENOMEM)?);
         let init = init(dev.0)?;
 
-        // SAFETY: The private part has room for a `P`, at the right alignment, and is not moved. If
-        // this fails, there is nothing to drop.
-        unsafe {
-            pin_init::raw_try_init(bindings::netdev_priv(dev.0.as_ptr()).cast::<P>(), init)?;
-        }
+        // SAFETY: The device is valid.
+        let private = unsafe { bindings::netdev_priv(dev.0.as_ptr()) };
+        // SAFETY: The private part has room for a `P`, at the right alignment,
+        // and is not moved. If this fails, there is nothing to drop.
+        unsafe { pin_init::raw_try_init(private.cast::<P>(), init)? };
 
         // INVARIANT: We take over the device, and its private part is valid.
         Ok(Self {
@@ -111,12 +114,13 @@ impl<P> OwnedDevice<P> {
         self.dev.as_ptr()
     }
 
-    /// Registers the device. From here on there may be callbacks. Process context, without RTNL.
+    /// Registers the device. From here on there may be callbacks. Process
+    /// context, without RTNL.
     ///
     /// # Safety
     ///
-    /// The callbacks of the device must be for one with a private part of this type, and not be
-    /// called before this.
+    /// The callbacks of the device must be for one with a private part of this
+    /// type, and not be called before this.
     pub(super) unsafe fn register(&mut self) -> Result {
         // SAFETY: The device is valid, and by the safety requirements.
         to_result(unsafe { bindings::register_netdev(self.as_raw()) })?;
@@ -125,13 +129,13 @@ impl<P> OwnedDevice<P> {
         Ok(())
     }
 
-    /// Unregisters the device, if it is registered, and returns whether it was. Process context,
-    /// without RTNL.
+    /// Unregisters the device, if it is registered, and returns whether it was.
+    /// Process context, without RTNL.
     pub(super) fn unregister(&mut self) -> bool {
         let was_registered = self.is_registered;
 
-        // An unregistered device was never up. Dropping it must not take RTNL, as any safe code
-        // can.
+        // An unregistered device was never up. Dropping it must not take RTNL,
+        // as any safe code can.
         if was_registered {
             // INVARIANT: It is not any more.
             self.is_registered = false;
@@ -146,10 +150,12 @@ impl<P> Drop for OwnedDevice<P> {
     fn drop(&mut self) {
         self.unregister();
 
-        // SAFETY: By the type invariants, the private part is valid. There are no callbacks any
-        // more, and we own the device.
+        // SAFETY: By the type invariants, the private part is valid. There are
+        // no callbacks any more, and we own the device.
         unsafe {
-            ptr::drop_in_place(bindings::netdev_priv(self.as_raw()).cast::<P>());
+            let private = bindings::netdev_priv(self.as_raw());
+
+            ptr::drop_in_place(private.cast::<P>());
             bindings::free_netdev(self.as_raw());
         }
     }
@@ -181,7 +187,8 @@ mod tests {
         static GONE: Atomic<u32> = Atomic::new(0);
 
         let before = GONE.load(Relaxed);
-        let device = OwnedDevice::new(c"kunit%d", 1, |_| Ok(Ok(Counted(&GONE))))?;
+        let init = Counted(&GONE);
+        let device = OwnedDevice::new(c"kunit%d", 1, |_| Ok(Ok(init)))?;
         // SAFETY: The device is valid.
         let dev = unsafe { Device::from_raw(device.as_raw()) };
         assert!(!dev.is_running());

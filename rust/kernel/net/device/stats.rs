@@ -6,8 +6,8 @@ use crate::bindings;
 
 /// The counters that every device has, for the driver to fill in.
 ///
-/// They are zero at first, and the driver adds to them, so that it can go through its queues one by
-/// one.
+/// They are zero at first, and the driver adds to them, so that it can go
+/// through its queues one by one.
 pub struct Stats64<'a>(&'a mut bindings::rtnl_link_stats64);
 
 macro_rules! counters {
@@ -28,8 +28,9 @@ impl Stats64<'_> {
     ///
     /// # Safety
     ///
-    /// `raw` must point to counters that are valid for reading and writing. It need not be aligned:
-    /// in a message of netlink, they are aligned to four bytes.
+    /// `raw` must point to counters that are valid for reading and writing. It
+    /// need not be aligned: in a message of netlink, they are aligned to four
+    /// bytes.
     pub(super) unsafe fn fill(
         raw: *mut bindings::rtnl_link_stats64,
         fill: impl FnOnce(&mut Stats64<'_>),
@@ -55,7 +56,8 @@ impl Stats64<'_> {
         rx_errors => rx_errors;
         /// Adds packets that the NIC failed to transmit.
         tx_errors => tx_errors;
-        /// Adds packets that were received and dropped by the driver, for want of memory.
+        /// Adds packets that were received and dropped by the driver, for want
+        /// of memory.
         rx_dropped => rx_dropped;
         /// Adds packets that the driver dropped instead of transmitting them.
         tx_dropped => tx_dropped;
@@ -65,7 +67,8 @@ impl Stats64<'_> {
         rx_crc_errors => rx_crc_errors;
         /// Adds packets that the NIC received with a bad length.
         rx_length_errors => rx_length_errors;
-        /// Adds packets that the NIC dropped because it had no descriptor for them.
+        /// Adds packets that the NIC dropped because it had no descriptor for
+        /// them.
         rx_missed_errors => rx_missed_errors;
     }
 }
@@ -78,7 +81,8 @@ mod tests {
     fn counters_add_up_wherever_they_are() {
         let mut room = [0u64; size_of::<bindings::rtnl_link_stats64>() / 8 + 1];
         // SAFETY: There is room for that, behind the first four bytes.
-        let raw = unsafe { room.as_mut_ptr().byte_add(4) }.cast::<bindings::rtnl_link_stats64>();
+        let raw = unsafe { room.as_mut_ptr().byte_add(4) };
+        let raw = raw.cast::<bindings::rtnl_link_stats64>();
 
         for packets in [1, 2] {
             // SAFETY: This points to valid counters, of which any bits are.

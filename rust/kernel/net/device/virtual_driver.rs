@@ -31,34 +31,35 @@ use core::{
 
 /// The driver of a virtual network device.
 ///
-/// A value of the type is the private data of a device. All callbacks share it: any of them may be
-/// called while another one runs, on another CPU.
+/// A value of the type is the private data of a device. All callbacks share it:
+/// any of them may be called while another one runs, on another CPU.
 #[vtable]
 pub trait VirtualDriver: Send + Sync + Sized + 'static {
-    /// The name of a device, where "%d" stands for the first number that is free.
+    /// The name of a device, where "%d" stands for the first number that is
+    /// free.
     const NAME: &'static CStr;
 
-    /// Gets ready to transmit packets: none comes before [`Device::carrier_on`] was called.
+    /// Gets ready to transmit packets: none comes before [`Device::carrier_on`]
+    /// was called.
     ///
     /// Process context, RTNL held.
-    fn open(&self, dev: &Device) -> Result {
-        let _ = dev;
+    fn open(&self, _dev: &Device) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Undoes what [`Self::open`] has done. There are no more packets. Process context, RTNL held.
-    fn stop(&self, dev: &Device) {
-        let _ = dev;
+    /// Undoes what [`Self::open`] has done. There are no more packets. Process
+    /// context, RTNL held.
+    fn stop(&self, _dev: &Device) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Transmits a packet. Bottom halves are disabled, or with netpoll, interrupts.
+    /// Transmits a packet. Bottom halves are disabled, or with netpoll,
+    /// interrupts.
     fn start_xmit(&self, skb: SkBuff);
 
-    /// Adds to the counters of the device, which are zero before that. Any context that does not
-    /// sleep; the device may be up or down.
-    fn get_stats64(&self, stats: &mut Stats64<'_>) {
-        let _ = stats;
+    /// Adds to the counters of the device, which are zero before that. Any
+    /// context that does not sleep; the device may be up or down.
+    fn get_stats64(&self, _stats: &mut Stats64<'_>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 }
@@ -90,16 +91,17 @@ impl<T: VirtualDriver> DeviceOf<T> {
 
     /// Registers it. Process context, without RTNL.
     pub(super) fn register(&mut self) -> Result {
-        // SAFETY: By the type invariants, the callbacks are those of `T`, which is the private part
-        // of the device, and only the core calls them.
+        // SAFETY: By the type invariants, the callbacks are those of `T`, which
+        // is the private part of the device, and only the core calls them.
         unsafe { self.0.register() }
     }
 }
 
 /// The callbacks of `struct net_device_ops`.
 ///
-/// All of them are called by the core only, for a device whose private part is a `T`, between the
-/// beginning of its registration and the end of its unregistration.
+/// All of them are called by the core only, for a device whose private part is
+/// a `T`, between the beginning of its registration and the end of its
+/// unregistration.
 struct Ops<T>(PhantomData<T>);
 
 impl<T: VirtualDriver> Ops<T> {
@@ -126,7 +128,9 @@ impl<T: VirtualDriver> Ops<T> {
     /// See [`Ops`].
     unsafe extern "C" fn open(dev: *mut bindings::net_device) -> c_int {
         // SAFETY: The device is registered.
-        let (driver, dev) = unsafe { (private::<T>(dev), Device::from_raw(dev)) };
+        let driver = unsafe { private::<T>(dev) };
+        // SAFETY: As above.
+        let dev = unsafe { Device::from_raw(dev) };
 
         from_result(|| driver.open(dev).map(|()| 0))
     }
@@ -136,7 +140,9 @@ impl<T: VirtualDriver> Ops<T> {
     /// See [`Ops`].
     unsafe extern "C" fn stop(dev: *mut bindings::net_device) -> c_int {
         // SAFETY: The device is registered.
-        let (driver, dev) = unsafe { (private::<T>(dev), Device::from_raw(dev)) };
+        let driver = unsafe { private::<T>(dev) };
+        // SAFETY: As above.
+        let dev = unsafe { Device::from_raw(dev) };
 
         driver.stop(dev);
         0

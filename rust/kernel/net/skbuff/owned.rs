@@ -14,7 +14,8 @@ use core::{
 
 /// Why a packet was not delivered.
 ///
-/// The kernel reports the reason through the `skb:kfree_skb` tracepoint and drop monitor.
+/// The kernel reports the reason through the `skb:kfree_skb` tracepoint and
+/// drop monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum DropReason {
@@ -32,15 +33,17 @@ pub enum DropReason {
 
 /// An owned reference to a socket buffer.
 ///
-/// There may be other references to the packet, and its data may be shared with clones: it is
-/// neither written to nor merged with another packet.
+/// There may be other references to the packet, and its data may be shared with
+/// clones: it is neither written to nor merged with another packet.
 ///
-/// Dropping it frees the packet with [`DropReason::NotSpecified`], in any context.
+/// Dropping it frees the packet with [`DropReason::NotSpecified`], in any
+/// context.
 ///
 /// # Invariants
 ///
-/// `ptr` points to a valid `struct sk_buff` and we own one of its references. Its length fields
-/// describe memory that stays valid as long as the reference is held.
+/// `ptr` points to a valid `struct sk_buff` and we own one of its references.
+/// Its length fields describe memory that stays valid as long as the reference
+/// is held.
 ///
 /// # Examples
 ///
@@ -73,8 +76,8 @@ pub struct SkBuff {
     ptr: NonNull<bindings::sk_buff>,
 }
 
-// SAFETY: A reference to a `struct sk_buff` can be dropped from any context, and nothing in it is
-// tied to a CPU or task.
+// SAFETY: A reference to a `struct sk_buff` can be dropped from any context,
+// and nothing in it is tied to a CPU or task.
 unsafe impl Send for SkBuff {}
 
 // SAFETY: With a shared reference, a `SkBuff` can be read only.
@@ -85,8 +88,8 @@ impl SkBuff {
     ///
     /// # Safety
     ///
-    /// `ptr` must point to a valid `struct sk_buff`, and the caller must own a reference to it,
-    /// which it must not use afterwards.
+    /// `ptr` must point to a valid `struct sk_buff`, and the caller must own a
+    /// reference to it, which it must not use afterwards.
     #[inline]
     pub(crate) unsafe fn from_raw(ptr: NonNull<bindings::sk_buff>) -> Self {
         // INVARIANT: The safety requirements are the type invariants.
@@ -105,7 +108,8 @@ impl SkBuff {
         self.ptr.as_ptr()
     }
 
-    /// Number of bytes in the packet: linear data, fragments and the fragment list.
+    /// Number of bytes in the packet: linear data, fragments and the fragment
+    /// list.
     #[inline]
     #[expect(clippy::len_without_is_empty)]
     pub fn len(&self) -> u32 {
@@ -116,32 +120,32 @@ impl SkBuff {
     /// Frees the packet, and reports the loss with its reason.
     #[inline]
     pub fn drop_with(self, reason: DropReason) {
-        // SAFETY: We own a reference, which `dev_kfree_skb_any_reason()` takes over. It may be
-        // called from any context.
-        unsafe { bindings::dev_kfree_skb_any_reason(self.into_raw().as_ptr(), reason as u32) };
+        let skb = self.into_raw().as_ptr();
+
+        // SAFETY: We own a reference, which `dev_kfree_skb_any_reason()` takes
+        // over. It may be called from any context.
+        unsafe { bindings::dev_kfree_skb_any_reason(skb, reason as u32) };
     }
 
-    /// Frees the packet without reporting a loss: it has reached its destination.
+    /// Frees the packet without reporting a loss: it has reached its
+    /// destination.
     #[inline]
     pub fn consume(self) {
+        let skb = self.into_raw().as_ptr();
+        let reason = bindings::skb_drop_reason_SKB_CONSUMED;
+
         // SAFETY: As in `drop_with()`.
-        unsafe {
-            bindings::dev_kfree_skb_any_reason(
-                self.into_raw().as_ptr(),
-                bindings::skb_drop_reason_SKB_CONSUMED,
-            )
-        };
+        unsafe { bindings::dev_kfree_skb_any_reason(skb, reason) };
     }
 }
 
 impl Drop for SkBuff {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: We own a reference, which `dev_kfree_skb_any_reason()` takes over. It may be
-        // called from any context.
-        unsafe {
-            bindings::dev_kfree_skb_any_reason(self.as_raw(), DropReason::NotSpecified as u32)
-        };
+        let reason = DropReason::NotSpecified as u32;
+
+        // SAFETY: As in `drop_with()`.
+        unsafe { bindings::dev_kfree_skb_any_reason(self.as_raw(), reason) };
     }
 }
 
@@ -158,19 +162,22 @@ mod tests {
     ///
     /// # Safety
     ///
-    /// To be called by C, with a packet whose control block begins with a pointer to a counter.
+    /// To be called by C, with a packet whose control block begins with a
+    /// pointer to a counter.
     unsafe extern "C" fn freed(skb: *mut bindings::sk_buff) {
         // SAFETY: By the safety requirements.
-        let count = unsafe { &**(&raw const (*skb).cb).cast::<*const Atomic<u32>>() };
+        let count = unsafe { *(&raw const (*skb).cb).cast::<&Atomic<u32>>() };
         count.fetch_add(1, Relaxed);
     }
 
     /// A packet of ten bytes that is counted when it is freed.
     fn packet(count: &Atomic<u32>) -> Result<SkBuff> {
-        // SAFETY: Tests run in process context. The packet is new: there is room for its data, and
-        // for a pointer in its control block. The counter outlives it.
+        // SAFETY: Tests run in process context. The packet is new: there is
+        // room for its data, and for a pointer in its control block. The
+        // counter outlives it.
         unsafe {
-            let raw = bindings::__netdev_alloc_skb(core::ptr::null_mut(), 64, bindings::GFP_KERNEL);
+            let no_dev = core::ptr::null_mut();
+            let raw = bindings::__netdev_alloc_skb(no_dev, 64, bindings::GFP_KERNEL);
             let skb = SkBuff::from_raw(NonNull::new(raw).ok_or(ENOMEM)?);
 
             bindings::skb_put(raw, 10);
