@@ -81,7 +81,6 @@ use crate::{
 };
 use core::{
     cell::UnsafeCell,
-    iter::FusedIterator,
     marker::PhantomData,
     ptr, //
 };
@@ -373,5 +372,3 @@ impl<P: Link> Iterator for Drain<P> {
 }
 
 impl<P: Link> ExactSizeIterator for Drain<P> {}
-
-impl<P: Link> FusedIterator for Drain<P> {}

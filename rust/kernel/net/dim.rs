@@ -180,22 +180,18 @@ impl<T: Moderate> PinnedDrop for Inner<T> {
 /// It belongs to the poll function of the queue: one, or two where the queues of a vector have
 /// moderation of their own. Dropping it cancels the work item, and waits for one that runs: process
 /// context. [`Moderate::moderate`] is not called any more then.
-pub struct Dim<T: Moderate> {
-    inner: Pin<KBox<Inner<T>>>,
-}
+pub struct Dim<T: Moderate>(Pin<KBox<Inner<T>>>);
 
 impl<T: Moderate> Dim<T> {
     /// Begins with [`Moderation::default_of_dim`], which the caller applies.
     pub fn new(target: T) -> Result<Self> {
-        Ok(Self {
-            inner: KBox::pin_init(Inner::new(target), GFP_KERNEL)?,
-        })
+        Ok(Self(KBox::pin_init(Inner::new(target), GFP_KERNEL)?))
     }
 
     /// The consumer of the decisions.
     #[inline]
     pub fn target(&self) -> &T {
-        &self.inner.target
+        &self.0.target
     }
 
     /// Accounts what has come with interrupts, and decides on the moderation once in 64 of them.
@@ -208,7 +204,7 @@ impl<T: Moderate> Dim<T> {
     /// [`Poll::interrupts`]: super::napi::Poll::interrupts
     #[inline]
     pub fn update(&mut self, interrupts: u32, packets: u64, bytes: u64) {
-        let dim = self.inner.dim.get();
+        let dim = self.0.dim.get();
         // SAFETY: By the type invariants, we may read it.
         let (state, since) = unsafe { ((*dim).state, (*dim).start_sample.event_ctr) };
         // CAST: C has the low bits, and the differences only.
@@ -232,17 +228,17 @@ impl<T: Moderate> Dim<T> {
 
     #[inline(never)]
     fn measure(&mut self, sample: bindings::dim_sample) {
-        let dim = self.inner.dim.get();
+        let dim = self.0.dim.get();
 
         // SAFETY: By the type invariants, we may read it.
         if unsafe { (*dim).state } == APPLY_NEW_PROFILE {
-            if !self.inner.is_applied.load(Acquire) {
+            if !self.0.is_applied.load(Acquire) {
                 return;
             }
             // SAFETY: By the type invariants, `dim` is ours again. `net_dim()` has not scheduled
             // the work since.
             unsafe { (*dim).state = START_MEASURE };
-            self.inner.is_applied.store(false, Relaxed);
+            self.0.is_applied.store(false, Relaxed);
         }
         // SAFETY: As above, and `dim` is initialized.
         unsafe { bindings::net_dim(dim, &sample) };

@@ -67,7 +67,7 @@ pub enum WatchdogAction {
 
 /// The proof that a device does no DMA, during a call of [`Driver::closed`].
 pub struct DmaStopped<'a> {
-    dev: &'a Device,
+    pub(in crate::net) dev: &'a Device,
     // It proves nothing elsewhere.
     _not_send: PhantomData<*mut ()>,
 }
@@ -81,12 +81,6 @@ impl<'a> DmaStopped<'a> {
             dev,
             _not_send: PhantomData,
         }
-    }
-
-    /// The device.
-    #[inline]
-    pub fn device(&self) -> &'a Device {
-        self.dev
     }
 }
 
@@ -245,8 +239,7 @@ pub trait Driver: Sized + 'static {
     /// The NIC must not know of any memory after that. Without this callback, the system does not
     /// go to sleep while the driver is bound, and a device whose bus was reset has to be bound
     /// anew. Process context, RTNL held, while the device is suspended.
-    fn reset<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, rtnl: &mut Rtnl) -> Result {
-        let _ = (data, dev, rtnl);
+    fn reset<'bound>(_data: Pin<&Self::Data<'bound>>, _dev: &Device, _rtnl: &mut Rtnl) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -282,8 +275,7 @@ pub trait Driver: Sized + 'static {
     /// returned `false` since that was done last.
     ///
     /// A [`Driver::Doorbell`] that may put it off needs this. Bottom halves off, queue locked.
-    fn kick<'bound>(data: Pin<&Self::Data<'bound>>, tx: &mut Self::Tx<'bound>) {
-        let _ = (data, tx);
+    fn kick<'bound>(_data: Pin<&Self::Data<'bound>>, _tx: &mut Self::Tx<'bound>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -295,11 +287,10 @@ pub trait Driver: Sized + 'static {
     /// rings that could not be made while it is up. If the NIC may still access memory, this is
     /// called after [`Driver::reset`]. Process context, RTNL held.
     fn closed<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        poller: Self::Poller<'bound>,
-        stopped: &DmaStopped<'_>,
+        _data: Pin<&Self::Data<'bound>>,
+        _poller: Self::Poller<'bound>,
+        _stopped: &DmaStopped<'_>,
     ) {
-        let _ = (data, poller, stopped);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -308,8 +299,7 @@ pub trait Driver: Sized + 'static {
     /// Process context (interrupt thread), between [`Driver::start`] and [`Driver::quiesce`] and,
     /// once, possibly during [`Driver::start`]. Without locks: going down waits for this with RTNL
     /// and the lock of the operations held.
-    fn event<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) {
-        let _ = (data, dev);
+    fn event<'bound>(_data: Pin<&Self::Data<'bound>>, _dev: &Device) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -318,8 +308,7 @@ pub trait Driver: Sized + 'static {
     ///
     /// Process context without RTNL and the lock of the operations, as going down waits for this
     /// with both of them held, from [`Driver::start`] until before [`Driver::quiesce`].
-    fn watchdog<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> WatchdogAction {
-        let _ = (data, dev);
+    fn watchdog<'bound>(_data: Pin<&Self::Data<'bound>>, _dev: &Device) -> WatchdogAction {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -327,12 +316,11 @@ pub trait Driver: Sized + 'static {
     ///
     /// Process context, RTNL held, while the device is up.
     fn set_rx_mode<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        dev: &Device,
-        mode: &RxMode<'_>,
-        rtnl: &mut Rtnl,
+        _data: Pin<&Self::Data<'bound>>,
+        _dev: &Device,
+        _mode: &RxMode<'_>,
+        _rtnl: &mut Rtnl,
     ) -> Result {
-        let _ = (data, dev, mode, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -340,12 +328,11 @@ pub trait Driver: Sized + 'static {
     ///
     /// Process context, RTNL held; the device may be up or down.
     fn set_mac_address<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        dev: &Device,
-        address: MacAddress,
-        rtnl: &mut Rtnl,
+        _data: Pin<&Self::Data<'bound>>,
+        _dev: &Device,
+        _address: MacAddress,
+        _rtnl: &mut Rtnl,
     ) -> Result {
-        let _ = (data, dev, address, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -355,12 +342,11 @@ pub trait Driver: Sized + 'static {
     /// If the device does not come up with the new MTU, the old one is tried. Process context, RTNL
     /// held; the device may be up or down.
     fn change_mtu<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        dev: &Device,
-        mtu: u32,
-        rtnl: &mut Rtnl,
+        _data: Pin<&Self::Data<'bound>>,
+        _dev: &Device,
+        _mtu: u32,
+        _rtnl: &mut Rtnl,
     ) -> Result<MtuChange> {
-        let _ = (data, dev, mtu, rtnl);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -370,11 +356,10 @@ pub trait Driver: Sized + 'static {
     /// what the driver has read before counts. Any context that does not sleep; the device may be
     /// up or down.
     fn get_stats64<'bound>(
-        data: Pin<&Self::Data<'bound>>,
-        stats: &mut Stats64<'_>,
-        is_reachable: bool,
+        _data: Pin<&Self::Data<'bound>>,
+        _stats: &mut Stats64<'_>,
+        _is_reachable: bool,
     ) {
-        let _ = (data, stats, is_reachable);
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -382,8 +367,7 @@ pub trait Driver: Sized + 'static {
     /// this, and without this callback, too.
     ///
     /// The place to log why the queue hangs, if the NIC can tell. Softirq context.
-    fn tx_timeout<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device, queue: u16) {
-        let _ = (data, dev, queue);
+    fn tx_timeout<'bound>(_data: Pin<&Self::Data<'bound>>, _dev: &Device, _queue: u16) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -392,9 +376,9 @@ pub trait Driver: Sized + 'static {
     /// devices.
     const OPS_LOCK: bool = false;
 
-    /// The callbacks beyond these, of the traits that the driver has:
-    /// [`FeaturesOps`](super::FeaturesOps), [`FeaturesCheckOps`](super::FeaturesCheckOps),
-    /// [`VlanFilterOps`](super::VlanFilterOps), [`QueueStatsOps`](super::QueueStatsOps),
-    /// [`QueueMgmtOps`](super::QueueMgmtOps) and those in [`ethtool`](super::ethtool).
+    /// The callbacks beyond these, of the traits that the driver has: those in
+    /// [`features`](super::features), [`features_check`](super::features_check),
+    /// [`vlan_filter`](super::vlan_filter), [`queue_stats`](super::queue_stats),
+    /// [`queue_mgmt`](super::queue_mgmt) and [`ethtool`](super::ethtool).
     const OPS: OptionalOps<Self> = OptionalOps::NONE;
 }

@@ -106,7 +106,7 @@ mod cases {
         }
 
         fn raw(&self) -> *mut bindings::dim {
-            self.dim.inner.dim.get()
+            self.dim.0.dim.get()
         }
 
         /// Measures what has come, so long after the measurement has begun.

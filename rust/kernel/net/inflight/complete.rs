@@ -129,7 +129,7 @@ impl TxConsumer<'_> {
     /// are lost. `stopped` proves that DMA has stopped; if it is another device's, nothing happens.
     pub fn finish(self, stopped: &DmaStopped<'_>, is_done: impl FnMut(usize) -> bool) -> Finished {
         match &self.owner {
-            Some(owner) if owner.netdev == stopped.device().as_raw() => self.finish_all(is_done),
+            Some(owner) if owner.netdev == stopped.dev.as_raw() => self.finish_all(is_done),
             _ => Finished::default(),
         }
     }
