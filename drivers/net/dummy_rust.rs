@@ -11,8 +11,9 @@ use kernel::{
         device::{
             Device,
             Stats64,
-            VirtualDevice,
-            VirtualDriver, //
+            VirtualDevices,
+            VirtualDriver,
+            VirtualModule, //
         },
         skbuff::SkBuff, //
     },
@@ -23,7 +24,7 @@ use kernel::{
     }, //
 };
 
-module! {
+kernel::module_virtual_devices! {
     type: DummyModule,
     name: "dummy_rust",
     authors: ["The skbulk authors"],
@@ -31,20 +32,14 @@ module! {
     license: "GPL v2",
 }
 
-struct DummyModule {
-    _device: VirtualDevice,
-}
+struct DummyModule;
 
-impl kernel::Module for DummyModule {
-    fn init(_module: &'static ThisModule) -> Result<Self> {
-        let dummy = Dummy {
+impl VirtualModule for DummyModule {
+    fn init(devices: &mut VirtualDevices) -> Result {
+        devices.add(Ok(Dummy {
             packets: Atomic::new(0),
             bytes: Atomic::new(0),
-        };
-
-        Ok(Self {
-            _device: VirtualDevice::new(Ok(dummy))?,
-        })
+        }))
     }
 }
 

@@ -6,7 +6,7 @@
 //! [`include/linux/etherdevice.h`](srctree/include/linux/etherdevice.h)
 //!
 //! The driver of a device without hardware implements [`VirtualDriver`], and
-//! makes the device with [`VirtualDevice::new`].
+//! its module makes the device with [`VirtualDevices::add`].
 
 mod address;
 mod attributes;
@@ -104,7 +104,10 @@ pub use self::{
     },
     rx_mode::RxMode,
     stats::Stats64,
-    virtual_device::VirtualDevice,
+    virtual_device::{
+        VirtualDevices,
+        VirtualModule, //
+    },
     virtual_driver::VirtualDriver,
     virtual_queues::NoParent, //
 };

@@ -22,7 +22,8 @@ use kernel::{
             NoParent,
             Opening,
             Stats64,
-            VirtualDevice, //
+            VirtualDevices,
+            VirtualModule, //
         },
         napi::{
             Poll,
@@ -211,26 +212,26 @@ impl Driver for Port {
 }
 // [/driver]
 
-struct Pair(#[expect(dead_code)] [VirtualDevice; 2]);
+struct Pair;
 
-impl kernel::Module for Pair {
-    fn init(_module: &'static ThisModule) -> Result<Self> {
+impl VirtualModule for Pair {
+    fn init(devices: &mut VirtualDevices) -> Result {
         let (there, back) = (Way::new()?, Way::new()?);
-        let port = |out: &Arc<Way>, back: &Arc<Way>| {
-            VirtualDevice::with_queues::<Port>(Port {
+
+        for (out, back) in [(&there, &back), (&back, &there)] {
+            devices.add_with_queues::<Port>(Port {
                 out: out.clone(),
                 back: back.clone(),
                 received: Counters::new(),
                 sent: Counters::new(),
                 dropped: Atomic::new(0),
-            })
-        };
-
-        Ok(Self([port(&there, &back)?, port(&back, &there)?]))
+            })?;
+        }
+        Ok(())
     }
 }
 
-module! {
+kernel::module_virtual_devices! {
     type: Pair,
     name: "rust_net_pair",
     authors: ["The skbulk authors"],

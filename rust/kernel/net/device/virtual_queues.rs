@@ -2,16 +2,14 @@
 
 //! Virtual devices with queue vectors.
 
-#[cfg(all(CONFIG_KUNIT = "y", CONFIG_MODULES))]
+#[cfg(CONFIG_KUNIT)]
 mod tests;
 
 use super::{
     registration::Registration,
-    virtual_device::registrations::Registrable,
     Driver,
-    Info,
     Parent,
-    VirtualDevice, //
+    VirtualDevices, //
 };
 
 use crate::{
@@ -19,11 +17,10 @@ use crate::{
         self,
         Bound, //
     },
-    module::this_module,
     prelude::*, //
 };
 
-/// The parent of a [`VirtualDevice`] with queue vectors, which has none.
+/// The parent of a virtual device with queue vectors, which has none.
 pub struct NoParent(());
 
 static NO_PARENT: NoParent = NoParent(());
@@ -37,31 +34,18 @@ unsafe impl Parent for NoParent {
     }
 }
 
-/// A device with its description.
-struct Described<T: Driver> {
-    registration: Registration<T>,
-    info: Info,
-}
-
-impl<T: Driver> Registrable for Described<T> {
-    fn register(&mut self) -> Result {
-        self.registration.register(&self.info)
-    }
-}
-
-impl VirtualDevice {
+impl VirtualDevices {
     /// Makes a network device of driver `T`, and registers it after [`Driver::probe`] has
     /// succeeded.
     ///
     /// # Errors
     ///
-    /// That of [`Driver::probe`]; `ENODEV` if the module of `T` is being unloaded; `EINVAL` if the
-    /// description makes no sense; `ENOMEM`.
-    pub fn with_queues<T: Driver<Bus = NoParent>>(setup: T::Setup) -> Result<Self> {
+    /// That of [`Driver::probe`]; `EINVAL` if the description makes no sense; `ENOMEM`.
+    pub fn add_with_queues<T: Driver<Bus = NoParent>>(&mut self, setup: T::Setup) -> Result {
         let (info, data) = T::probe(&NO_PARENT, setup)?;
-        let registration = Registration::<T>::new(&NO_PARENT, &info, data)?;
-        let device = KBox::new(Described { registration, info }, GFP_KERNEL)?;
+        let mut registration = Registration::<T>::new(&NO_PARENT, &info, data)?;
 
-        Self::of(this_module::<T::OwnerModule>(), device)
+        registration.register(&info)?;
+        self.keep(registration)
     }
 }

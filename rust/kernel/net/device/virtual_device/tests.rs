@@ -1,106 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of virtual devices, with a module that is not one.
+//! Tests of the devices of a module.
 
-use super::{
-    super::VirtualDriver,
-    registrations::NOTIFIER,
-    VirtualDevice, //
-};
+use super::*;
 
 use crate::{
-    bindings,
     net::skbuff::SkBuff,
-    prelude::*,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        Arc, //
-    },
-    types::Opaque,
-    ModuleMetadata, //
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
 };
 
-use core::mem;
+/// The devices that are gone, and the number of the one that went last.
+static GONE: Atomic<u32> = Atomic::new(0);
+static LAST: Atomic<u32> = Atomic::new(0);
 
-/// A module, of which there is only the state.
-pub(in super::super) struct Fake(Opaque<bindings::module>);
-
-// SAFETY: Tests run one after the other.
-unsafe impl Sync for Fake {}
-
-pub(in super::super) static FAKE: Fake = Fake(Opaque::uninit());
-static OTHER: Fake = Fake(Opaque::uninit());
-
-impl Fake {
-    fn set_state(&self, state: bindings::module_state) {
-        // SAFETY: It is ours. Nothing else of it is accessed.
-        unsafe { (&raw mut (*self.0.get()).state).write(state) };
-    }
-
-    pub(in super::super) fn live(&self) {
-        self.set_state(bindings::module_state_MODULE_STATE_LIVE);
-    }
-
-    /// Goes, as a module that was unloaded.
-    pub(in super::super) fn go(&self) -> Result {
-        let state = bindings::module_state_MODULE_STATE_GOING;
-
-        self.set_state(state);
-        self.notify(state)
-    }
-
-    /// Tells the notifier of a new state.
-    fn notify(&self, state: bindings::module_state) -> Result {
-        // SAFETY: The notifier is static.
-        let call = unsafe { (*NOTIFIER.as_raw()).notifier_call }.ok_or(EINVAL)?;
-        // CAST: This is how C passes it.
-        //
-        // SAFETY: This is what the core does.
-        unsafe { call(NOTIFIER.as_raw(), state as c_ulong, self.0.get().cast()) };
-        Ok(())
-    }
-}
-
-impl ModuleMetadata for Fake {
-    const NAME: &'static CStr = c"fake";
-    // SAFETY: The functions under test read the state only.
-    const THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(FAKE.0.get()) };
-}
-
-/// The driver of that module. Counts the devices that are gone.
-struct Port {
-    gone: Arc<Atomic<u32>>,
-    /// Tries to register another device then.
-    again: bool,
-    _other: Option<VirtualDevice>,
-}
-
-impl Port {
-    fn new(gone: &Arc<Atomic<u32>>) -> Self {
-        Self {
-            gone: gone.clone(),
-            again: false,
-            _other: None,
-        }
-    }
-}
+struct Port(u32);
 
 impl Drop for Port {
     fn drop(&mut self) {
-        self.gone.fetch_add(1, Relaxed);
-        if self.again {
-            mem::forget(VirtualDevice::new(Ok(Port::new(&self.gone))));
-        }
+        GONE.fetch_add(1, Relaxed);
+        LAST.store(self.0, Relaxed);
     }
 }
 
 #[vtable]
 impl VirtualDriver for Port {
-    type OwnerModule = Fake;
-
     const NAME: &'static CStr = c"kunit%d";
 
     fn start_xmit(&self, _skb: SkBuff) {}
@@ -111,11 +37,39 @@ struct Nameless(#[expect(dead_code)] Port);
 
 #[vtable]
 impl VirtualDriver for Nameless {
-    type OwnerModule = Fake;
-
     const NAME: &'static CStr = c"a/b";
 
     fn start_xmit(&self, _skb: SkBuff) {}
+}
+
+/// A module with two devices.
+struct Ports;
+
+impl VirtualModule for Ports {
+    fn init(devices: &mut VirtualDevices) -> Result {
+        devices.add(Ok(Port(1)))?;
+        devices.add(Ok(Port(2)))
+    }
+}
+
+/// A module that cannot be initialised.
+struct Broken;
+
+impl VirtualModule for Broken {
+    fn init(devices: &mut VirtualDevices) -> Result {
+        Ports::init(devices)?;
+        devices.add(Ok(Nameless(Port(3))))
+    }
+}
+
+/// A module that goes on without one of its devices.
+struct Content;
+
+impl VirtualModule for Content {
+    fn init(devices: &mut VirtualDevices) -> Result {
+        assert!(devices.add(Ok(Nameless(Port(3)))).is_err());
+        devices.add(Ok(Port(1)))
+    }
 }
 
 #[macros::kunit_tests(rust_net_virtual_device)]
@@ -123,133 +77,51 @@ mod cases {
     use super::*;
 
     #[test]
-    fn a_device_goes_with_its_handle() -> Result {
-        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+    fn devices_go_with_their_module_the_newest_first() -> Result {
+        let is_loaded = SetOnce::new();
 
-        FAKE.live();
-        let devices = [
-            VirtualDevice::new(Ok(Port::new(&gone)))?,
-            VirtualDevice::new(Ok(Port::new(&gone)))?,
-        ];
-        assert_eq!(gone.load(Relaxed), 0);
-        for (device, count) in devices.into_iter().zip(1..) {
-            drop(device);
-            assert_eq!(gone.load(Relaxed), count);
-        }
-        FAKE.go()?;
-        assert_eq!(gone.load(Relaxed), 2);
+        GONE.store(0, Relaxed);
+        // SAFETY: The devices are dropped below.
+        let devices = unsafe { VirtualDevices::new::<Ports>(&is_loaded) }?;
+        assert_eq!(GONE.load(Relaxed), 0);
+        drop(devices);
+        assert_eq!((GONE.load(Relaxed), LAST.load(Relaxed)), (2, 1));
         Ok(())
+    }
+
+    #[test]
+    fn a_module_that_fails_leaves_no_devices() {
+        let is_loaded = SetOnce::new();
+
+        GONE.store(0, Relaxed);
+        // SAFETY: There are no devices.
+        assert!(unsafe { VirtualDevices::new::<Broken>(&is_loaded) }.is_err());
+        assert_eq!((GONE.load(Relaxed), LAST.load(Relaxed)), (3, 1));
     }
 
     #[test]
     fn a_device_that_cannot_be_registered_goes_at_once() -> Result {
-        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+        let is_loaded = SetOnce::new();
 
-        FAKE.live();
-        let good = VirtualDevice::new(Ok(Port::new(&gone)))?;
-        assert!(VirtualDevice::new(Ok(Nameless(Port::new(&gone)))).is_err());
-        assert_eq!(gone.load(Relaxed), 1);
-
-        // Nothing waits for an entry of it.
-        drop(good);
-        FAKE.go()?;
-        assert_eq!(gone.load(Relaxed), 2);
+        GONE.store(0, Relaxed);
+        // SAFETY: The devices are dropped below.
+        let devices = unsafe { VirtualDevices::new::<Content>(&is_loaded) }?;
+        assert_eq!((GONE.load(Relaxed), LAST.load(Relaxed)), (1, 3));
+        drop(devices);
+        assert_eq!(GONE.load(Relaxed), 2);
         Ok(())
     }
 
-    /// The holder of RTNL may wait for a module to be loaded.
+    /// Safe code can call the function of its module that the loader calls, and forget the result.
     #[test]
-    fn a_module_without_devices_waits_for_none() -> Result {
-        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+    fn a_module_is_initialised_once() -> Result {
+        let is_loaded = SetOnce::new();
 
-        FAKE.live();
-        let device = VirtualDevice::new(Ok(Port::new(&gone)))?;
-        // SAFETY: Tests run in process context.
-        unsafe { bindings::rtnl_lock() };
-        let notified = OTHER
-            .notify(bindings::module_state_MODULE_STATE_LIVE)
-            .and_then(|()| OTHER.go());
-        // SAFETY: Locked above.
-        unsafe { bindings::rtnl_unlock() };
-
-        drop(device);
-        FAKE.go()?;
-        notified
-    }
-
-    /// The core calls the notifier when the module's last function has returned.
-    #[test]
-    fn a_device_that_was_forgotten_goes_with_its_module() -> Result {
-        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
-
-        FAKE.live();
-        OTHER.live();
-        for _ in 0..2 {
-            mem::forget(KBox::new(
-                VirtualDevice::new(Ok(Port::new(&gone)))?,
-                GFP_KERNEL,
-            )?);
-        }
-        OTHER.go()?;
-        assert_eq!(gone.load(Relaxed), 0);
-        FAKE.go()?;
-        assert_eq!(gone.load(Relaxed), 2);
-        Ok(())
-    }
-
-    #[test]
-    fn the_notifier_is_registered() -> Result {
-        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
-
-        FAKE.live();
-        drop(VirtualDevice::new(Ok(Port::new(&gone)))?);
-        // SAFETY: The notifier is static. It is missing for a moment, while no module goes.
-        let (removed, added) = unsafe {
-            (
-                bindings::unregister_module_notifier(NOTIFIER.as_raw()),
-                bindings::register_module_notifier(NOTIFIER.as_raw()),
-            )
-        };
-        assert_eq!((removed, added), (0, 0));
-        Ok(())
-    }
-
-    #[test]
-    fn a_module_that_goes_gets_no_device() -> Result {
-        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
-
-        FAKE.live();
-        let mut port = Port::new(&gone);
-        port.again = true;
-        mem::forget(VirtualDevice::new(Ok(port))?);
-        FAKE.go()?;
-        assert_eq!(gone.load(Relaxed), 2);
-        assert!(VirtualDevice::new(Ok(Port::new(&gone))).err() == Some(ENODEV));
-        assert_eq!(gone.load(Relaxed), 3);
-        Ok(())
-    }
-
-    /// The data of a driver can have the handle of another device.
-    #[test]
-    fn a_device_in_the_data_of_another_goes_too() -> Result {
-        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
-
-        for is_forgotten in [false, true] {
-            FAKE.live();
-            gone.store(0, Relaxed);
-            let mut port = Port::new(&gone);
-            port._other = Some(VirtualDevice::new(Ok(Port::new(&gone)))?);
-            let device = VirtualDevice::new(Ok(port))?;
-
-            if is_forgotten {
-                mem::forget(device);
-            } else {
-                drop(device);
-                assert_eq!(gone.load(Relaxed), 2);
-            }
-            FAKE.go()?;
-            assert_eq!(gone.load(Relaxed), 2);
-        }
+        // SAFETY: The devices are dropped when this returns.
+        let _devices = unsafe { VirtualDevices::new::<Ports>(&is_loaded) }?;
+        // SAFETY: As above.
+        let again = unsafe { VirtualDevices::new::<Ports>(&is_loaded) };
+        assert!(again.err() == Some(EBUSY));
         Ok(())
     }
 }

@@ -6,10 +6,6 @@ use super::{
     super::{
         registration::Registration,
         tests::fixture::Fixture,
-        virtual_device::tests::{
-            Fake,
-            FAKE, //
-        },
         Device,
         Driver,
         Immediate,
@@ -17,7 +13,8 @@ use super::{
         Locks,
         MacAddress,
         Opening,
-        VirtualDevice, //
+        VirtualDevices,
+        VirtualModule, //
     },
     NoParent,
     NO_PARENT, //
@@ -52,12 +49,12 @@ use crate::{
 
 use core::ptr;
 
-/// The driver of a module that is not one.
+/// The devices that are gone.
+static GONE: Atomic<u32> = Atomic::new(0);
+
 struct Port;
 
-/// Counts the devices that are gone.
 struct Data {
-    gone: Arc<Atomic<u32>>,
     /// It does not stop.
     hangs: bool,
     /// It has a description with which it cannot be registered.
@@ -65,9 +62,8 @@ struct Data {
 }
 
 impl Data {
-    fn new(gone: &Arc<Atomic<u32>>) -> Self {
+    fn new() -> Self {
         Self {
-            gone: gone.clone(),
             hangs: false,
             is_bad: false,
         }
@@ -76,13 +72,12 @@ impl Data {
 
 impl Drop for Data {
     fn drop(&mut self) {
-        self.gone.fetch_add(1, Relaxed);
+        GONE.fetch_add(1, Relaxed);
     }
 }
 
 #[vtable]
 impl Driver for Port {
-    type OwnerModule = Fake;
     type Bus = NoParent;
     type Setup = Data;
     type Data<'bound> = Data;
@@ -132,29 +127,45 @@ impl Driver for Port {
     }
 }
 
+/// A module with a device.
+struct Good;
+
+impl VirtualModule for Good {
+    fn init(devices: &mut VirtualDevices) -> Result {
+        devices.add_with_queues::<Port>(Data::new())
+    }
+}
+
+/// A module with a device that cannot be registered.
+struct Bad;
+
+impl VirtualModule for Bad {
+    fn init(devices: &mut VirtualDevices) -> Result {
+        let mut data = Data::new();
+
+        data.is_bad = true;
+        devices.add_with_queues::<Port>(data)
+    }
+}
+
 #[macros::kunit_tests(rust_net_virtual_queues)]
 mod cases {
     use super::*;
 
     #[test]
-    fn a_bad_description_ends_the_device() -> Result {
-        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
-
-        FAKE.live();
-        let mut data = Data::new(&gone);
-        data.is_bad = true;
-        assert!(VirtualDevice::with_queues::<Port>(data).is_err());
-        assert_eq!(gone.load(Relaxed), 1);
-        FAKE.go()
+    fn a_bad_description_ends_the_device() {
+        GONE.store(0, Relaxed);
+        // SAFETY: There are no devices.
+        assert!(unsafe { VirtualDevices::new::<Bad>(&SetOnce::new()) }.is_err());
+        assert_eq!(GONE.load(Relaxed), 1);
     }
 
     /// Virtual devices have no NIC in common, which would be kept from accessing memory.
     #[test]
     fn one_that_does_not_stop_concerns_no_other() -> Result {
-        let gone = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+        let mut data = Data::new();
 
-        FAKE.live();
-        let mut data = Data::new(&gone);
+        GONE.store(0, Relaxed);
         data.hangs = true;
         let (info, data) = Port::probe(&NO_PARENT, data)?;
         let mut device = Registration::<Port>::new(&NO_PARENT, &info, data)?;
@@ -171,11 +182,12 @@ mod cases {
         };
         assert_eq!(to_result(opened), Err(ENODEV));
 
-        let other = VirtualDevice::with_queues::<Port>(Data::new(&gone))?;
-        // It would be gone if it could not be registered.
-        assert_eq!(gone.load(Relaxed), 0);
-        drop((device, other));
-        FAKE.go()
+        // SAFETY: The devices are dropped below.
+        let others = unsafe { VirtualDevices::new::<Good>(&SetOnce::new()) }?;
+        assert_eq!(GONE.load(Relaxed), 0);
+        drop((device, others));
+        assert_eq!(GONE.load(Relaxed), 2);
+        Ok(())
     }
 
     /// A scheduler is nothing that a NIC accesses: it can be bound again, although the rest of the
