@@ -12,12 +12,13 @@
 //!
 //! 1. The bus calls the driver, for instance [`platform::Driver::unbind`]. Not if a probe fails.
 //! 2. The registrations end, the newest first.
-//! 3. The driver's private data is dropped.
-//! 4. Resources are released ([`Devres`], [`devres::register`]), the newest first.
+//! 3. The bus lets go of the device: it may lose its power, and others may get its DMA.
+//! 4. The driver's private data is dropped.
+//! 5. Resources are released ([`Devres`], [`devres::register`]), the newest first.
 //!
 //! To add a registration takes a reference to a device in the context [`Core`]. A driver has it in
-//! the callbacks of its bus only, and cannot keep it: in the steps 2 to 4, code of the driver runs,
-//! but it cannot add a registration that would then be left behind.
+//! the callbacks of its bus only, and cannot keep it: from step 2 on, code of the driver runs, but
+//! it cannot add a registration that would then be left behind.
 //!
 //! # Sleep, resets and errors
 //!
@@ -38,7 +39,9 @@ use crate::{
         CoreInternal,
         Device, //
     },
-    prelude::*, //
+    do_once_lite,
+    prelude::*,
+    warn_on, //
 };
 
 use core::{
@@ -206,12 +209,25 @@ fn add_entry(dev: &Device<Core<'_>>, registration: KBox<dyn Registration>) -> Re
     Ok(())
 }
 
-/// Ends the registrations of a device that is being unbound, the newest first.
-pub(super) fn end_all(dev: &Device<CoreInternal<'_>>) {
+/// Ends the newest registration of a device. Returns whether there was one.
+fn end_newest(dev: &Device<CoreInternal<'_>>) -> bool {
     // SAFETY: The device is valid. This calls `release()` for an entry of ours.
-    while unsafe {
-        bindings::devres_release(dev.as_raw(), Some(RELEASE), None, ptr::null_mut()) == 0
-    } {}
+    unsafe { bindings::devres_release(dev.as_raw(), Some(RELEASE), None, ptr::null_mut()) == 0 }
+}
+
+/// Ends the registrations of a device that is being unbound, the newest first.
+///
+/// A bus calls this in its callbacks, before it lets go of the device: when that is removed, after
+/// the driver's callback, and when a probe has failed.
+pub(crate) fn end_all(dev: &Device<CoreInternal<'_>>) {
+    while end_newest(dev) {}
+}
+
+/// Ends those that the bus has left behind.
+pub(super) fn end_left(dev: &Device<CoreInternal<'_>>) {
+    while end_newest(dev) {
+        do_once_lite! { warn_on!(true); }
+    }
 }
 
 /// The order in which entries are visited.

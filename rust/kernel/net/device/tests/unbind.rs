@@ -147,6 +147,57 @@ impl Drop for BusDevice {
     }
 }
 
+/// Logs probes of our driver that have failed, while it is registered with the bus.
+struct FailedProbes(KBox<bindings::notifier_block>);
+
+impl FailedProbes {
+    fn log() -> Result<Self> {
+        let mut notifier = KBox::new(
+            bindings::notifier_block {
+                notifier_call: Some(Self::notify),
+                ..pin_init::zeroed()
+            },
+            GFP_KERNEL,
+        )?;
+
+        // SAFETY: Both are valid until `drop()` undoes this.
+        to_result(unsafe {
+            bindings::bus_register_notifier(&raw const bindings::platform_bus_type, &mut *notifier)
+        })?;
+        Ok(Self(notifier))
+    }
+
+    /// # Safety
+    ///
+    /// To be called by the core, as a notifier of a bus.
+    unsafe extern "C" fn notify(
+        _notifier: *mut bindings::notifier_block,
+        event: c_ulong,
+        dev: *mut c_void,
+    ) -> c_int {
+        let has_failed = event as u32 == bindings::bus_notifier_event_BUS_NOTIFY_DRIVER_NOT_BOUND;
+        let dev = dev.cast::<bindings::device>();
+
+        // SAFETY: A device whose probe has failed still has the driver. The core is about to let go
+        // of it.
+        if has_failed && unsafe { (*(*dev).driver).name } == NAME.as_char_ptr() {
+            if let Some(log) = LOG.as_ref() {
+                log.add(Event::ProbeFailed);
+            }
+        }
+        0
+    }
+}
+
+impl Drop for FailedProbes {
+    fn drop(&mut self) {
+        // SAFETY: It was registered.
+        unsafe {
+            bindings::bus_unregister_notifier(&raw const bindings::platform_bus_type, &mut *self.0)
+        };
+    }
+}
+
 /// A bus device with its driver.
 pub(super) struct Fixture {
     // In this order.
@@ -222,6 +273,18 @@ impl BusDevice {
         unsafe { Device::from_raw(&raw mut (*self.0).dev) }
     }
 
+    /// The bus's part of unbinding the device, after which the core lets go of its DMA. The bus
+    /// does the same again when the device is unbound.
+    fn remove(&self) -> Result {
+        let dev = self.device().as_raw();
+        // SAFETY: The device is registered.
+        let remove = unsafe { (*(*dev).bus).remove }.ok_or(ENODEV)?;
+
+        // SAFETY: The device is bound, and there are no other callbacks meanwhile.
+        unsafe { remove(dev) };
+        Ok(())
+    }
+
     /// The bus's part of a shutdown of the system.
     pub(super) fn shut_down(&self, why: Shutdown) -> bool {
         registrations::shutdown_all(self.device(), why)
@@ -264,6 +327,37 @@ mod cases {
         let device = device?;
         assert!(device.bus.child().is_none());
         assert!(device.log.take(&[Event::DataDropped]));
+        Ok(())
+    }
+
+    #[test]
+    fn the_bus_unregisters() -> Result {
+        let device = Fixture::new()?;
+        let log = device.log;
+
+        device.up()?;
+        assert!(log.take(UP));
+        device.bus.remove()?;
+        assert!(log.take(&[
+            Event::Quiesce,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::ResourceGone,
+            Event::DataDropped
+        ]));
+        drop(device);
+        assert!(log.take(&[Event::BusDataDropped]));
+        Ok(())
+    }
+
+    #[test]
+    fn the_bus_unregisters_if_a_probe_fails() -> Result {
+        let _probes = FailedProbes::log()?;
+
+        FAIL.store(1, Relaxed);
+        let device = Fixture::new();
+        FAIL.store(0, Relaxed);
+        assert!(device?.log.take(&[Event::DataDropped, Event::ProbeFailed]));
         Ok(())
     }
 

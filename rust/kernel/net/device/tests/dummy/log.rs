@@ -44,6 +44,7 @@ pub(in crate::net::device) enum Event {
     ResourceUsed,
     ResourceGone,
     BusDataDropped,
+    ProbeFailed,
     ThreadRan,
     Timeout,
 }
