@@ -13,7 +13,6 @@ mod attributes;
 mod bus;
 mod capability;
 pub mod deferring;
-mod dma;
 mod doorbell;
 mod driver;
 mod early;

@@ -2,18 +2,10 @@
 
 //! The devices that network devices belong to.
 
-use super::{
-    Rtnl,
-    RtnlCell, //
-};
-
-use crate::{
-    device::{
-        self,
-        Bound,
-        Core, //
-    },
-    prelude::*, //
+use crate::device::{
+    self,
+    Bound,
+    Core, //
 };
 
 #[cfg(CONFIG_PCI)]
@@ -31,50 +23,23 @@ use core::ops::Deref;
 /// A reference to an implementing type must be valid for as long as the network device is
 /// registered, regardless of the lifetime of the reference that it was obtained from.
 pub unsafe trait Parent: Sync + 'static {
-    /// Whether the device may do DMA. If not, only the driver's code accesses memory.
-    const HAS_DMA: bool = true;
-
     /// The device itself, if there is one.
     fn as_device(&self) -> Option<&device::Device<Bound>>;
 
     /// Enables DMA, if that is up to the parent.
     fn allow_dma(&self) {}
 
-    /// Disables DMA of a device that its driver could not stop.
+    /// Disables DMA, which limits the damage of a device that its driver could not stop. Nothing
+    /// relies on it: the driver of the bus and the bus itself may enable DMA again at any time.
+    fn forbid_dma(&self) {}
+
+    /// Resets a device that its driver could not stop, and which is being unbound. It may have DMA
+    /// disabled after that.
     ///
-    /// Returns whether it is certain that DMA has ended.
-    fn forbid_dma(&self) -> bool {
+    /// Returns whether it is certain that the device knows of no memory any more.
+    fn reset(&self) -> bool {
         false
     }
-}
-
-/// Devices whose bus mastering is off since they did not stop DMA and their rings were freed. One
-/// entry, the address, per network device.
-static DMA_BLOCKED: RtnlCell<KVec<usize>> = RtnlCell::new(KVec::new());
-
-/// Blocks DMA of `bus` on behalf of one of its network devices, until [`dma_block_put`].
-///
-/// Not generic, as the next ones, so that this is not part of a driver's module.
-#[inline(never)]
-pub(super) fn dma_block_get(bus: usize, rtnl: &mut Rtnl) -> Result {
-    DMA_BLOCKED.get_mut(rtnl).push(bus, GFP_KERNEL)?;
-    Ok(())
-}
-
-/// Ends a [`dma_block_get`] of a network device of `bus`.
-#[inline(never)]
-pub(super) fn dma_block_put(bus: usize, rtnl: &mut Rtnl) {
-    let blocked = DMA_BLOCKED.get_mut(rtnl);
-
-    if let Some(index) = blocked.iter().position(|entry| *entry == bus) {
-        let _ = blocked.remove(index);
-    }
-}
-
-/// Whether a network device of `bus` has DMA blocked.
-#[inline(never)]
-pub(super) fn is_dma_blocked(bus: usize, rtnl: &Rtnl) -> bool {
-    DMA_BLOCKED.get(rtnl).contains(&bus)
 }
 
 /// A device on a bus, whose driver can register network devices.
@@ -103,9 +68,14 @@ unsafe impl Parent for pci::Device<Bound> {
         unsafe { bindings::pci_set_master(as_raw(self)) };
     }
 
-    fn forbid_dma(&self) -> bool {
+    fn forbid_dma(&self) {
         // SAFETY: The device is valid.
-        unsafe { clear_master(as_raw(self)) }
+        unsafe { bindings::pci_clear_master(as_raw(self)) };
+    }
+
+    fn reset(&self) -> bool {
+        // SAFETY: The device is valid, and locked while it is being unbound.
+        unsafe { reset_function(as_raw(self)) }
     }
 }
 
@@ -117,33 +87,35 @@ fn as_raw(pdev: &pci::Device<Bound>) -> *mut bindings::pci_dev {
     unsafe { crate::container_of!(dev.as_raw(), bindings::pci_dev, dev) }
 }
 
-/// Turns bus mastering off, and waits for requests that are under way. Returns whether that can be
-/// relied on: it is off, or the device was removed.
+/// Resets a function with bus mastering off. Returns whether it knows of no memory any more: it was
+/// reset, or the device was removed.
 ///
-/// If its configuration reads as all ones, the device counts as not turned off: it may be behind a
-/// frozen channel, which lets no write through.
+/// One whose configuration reads as all ones counts as neither, unless the core knows better: it
+/// may be behind a frozen channel, which lets no reset through.
 ///
 /// Not generic, so that this is not part of a driver's module.
 ///
 /// # Safety
 ///
-/// `pdev` must be valid. Process context.
+/// `pdev` must be valid, and locked. Process context.
 #[cfg(CONFIG_PCI)]
 #[inline(never)]
-pub(super) unsafe fn clear_master(pdev: *mut bindings::pci_dev) -> bool {
-    let mut command = 0;
-
-    // SAFETY: By the safety requirements. The state is read while it may change. Reading
-    // the register flushes earlier writes of the device.
+pub(super) unsafe fn reset_function(pdev: *mut bindings::pci_dev) -> bool {
+    // SAFETY: By the safety requirements. The state is read while it may change.
     unsafe {
-        bindings::pci_clear_master(pdev);
         if (&raw const (*pdev).error_state).read_volatile() == bindings::pci_channel_io_perm_failure
         {
             return true;
         }
-        bindings::pci_read_config_word(pdev, bindings::PCI_COMMAND as c_int, &mut command) == 0
-            && u32::from(command) & bindings::PCI_COMMAND_MASTER == 0
-            && bindings::pci_wait_for_pending_transaction(pdev) != 0
+        if !bindings::pci_device_is_present(pdev) {
+            return false;
+        }
+        // Without the driver, which `pci_reset_function_locked()` would call.
+        bindings::pci_clear_master(pdev);
+        bindings::pci_save_state(pdev);
+        let is_reset = bindings::__pci_reset_function_locked(pdev) == 0;
+        bindings::pci_restore_state(pdev);
+        is_reset
     }
 }
 

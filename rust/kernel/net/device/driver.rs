@@ -120,8 +120,8 @@ impl<'a> DmaStopped<'a> {
 /// - [`quiesce`] is the last callback to access the NIC: neither [`rearm`] nor [`event`] nor
 ///   [`start_xmit`] can undo its effects.
 /// - the memory of rings and buffers, which the NIC knows, is freed after [`quiesce`] has
-///   succeeded, or after the NIC has lost access to memory: also if [`open`] has failed, and even
-///   if [`Tx`] or [`Poller`] have dropped their handles to it before.
+///   succeeded, or after the NIC was reset: also if [`open`] has failed, and even if [`Tx`] or
+///   [`Poller`] have dropped their handles to it before.
 ///
 /// # Suspension
 ///
@@ -135,7 +135,7 @@ impl<'a> DmaStopped<'a> {
 ///
 /// In between there are no callbacks, except for [`get_stats64`] and others that do not access the
 /// NIC. If the NIC cannot be reached when it is suspended, since its bus has failed,
-/// [`quiesce`] is left out; the bus keeps the NIC from accessing memory.
+/// [`quiesce`] is left out; rings and buffers are freed after [`reset`].
 ///
 /// [`Data`]: Driver::Data
 /// [`Poller`]: Driver::Poller
@@ -221,9 +221,9 @@ pub trait Driver: Sized + 'static {
     /// Turns off the NIC: masks its interrupts, stops DMA in both directions and waits until it
     /// has stopped.
     ///
-    /// If DMA did not stop, this fails. Then bus mastering is turned off; if that cannot be
-    /// relied on either, rings and buffers are not freed before [`Driver::reset`]. Without a reset,
-    /// the device cannot go up again before the NIC is bound anew.
+    /// If DMA did not stop, this fails. Then bus mastering is turned off, and rings and buffers are
+    /// not freed before [`Driver::reset`]. Without a reset, the device cannot go up again before
+    /// the NIC is bound anew: when it is unbound, the bus resets it, or that memory is lost.
     ///
     /// The NIC may be gone, in which case reads return all ones: it has stopped. Process context,
     /// RTNL held.
@@ -285,7 +285,7 @@ pub trait Driver: Sized + 'static {
     /// The place to account for packets that were in flight. Without this callback, the state is
     /// dropped, as is one whose vector never ran: of a device that could not be opened, or of other
     /// rings that could not be made while it is up. If the NIC may still access memory, this is
-    /// called after [`Driver::reset`]. Process context, RTNL held.
+    /// called after [`Driver::reset`], or after that of the bus. Process context, RTNL held.
     fn closed<'bound>(
         _data: Pin<&Self::Data<'bound>>,
         _poller: Self::Poller<'bound>,

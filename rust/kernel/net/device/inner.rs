@@ -3,6 +3,7 @@
 //! The private part of a network device: going up and down.
 
 use super::{
+    bus::Parent,
     ops_lock::{
         Locks,
         OpsCell,
@@ -122,15 +123,16 @@ impl<T: Driver> Inner<T> {
     /// As [`Self::go_up`], with vectors that have been made before, if there are any.
     fn go_up_with(&self, spare: Option<SpareVectors<T>>, locks: &mut Locks<'static>) -> Result {
         self.check_reachable()?;
-        if *self.stuck.get(locks.ops()) || self.kept.get(locks.ops()).is_some() {
+        if self.is_stuck(locks) {
             dev_err!(
                 self.dev(),
                 "DMA did not stop; unbind and rebind the device\n"
             );
             return Err(EIO);
         }
-        self.check_bus(locks)?;
         if self.up.get(locks.ops()).is_none() {
+            // Another NIC on this bus device may not have stopped, which has disabled DMA.
+            self.bus.allow_dma();
             let up = match spare {
                 Some(spare) => spare.take_up(self, locks),
                 None => Up::from_down(self, locks),
@@ -167,11 +169,31 @@ impl<T: Driver> Inner<T> {
         }
     }
 
-    /// Leaks what is still kept when the device goes away.
-    pub(super) fn leak_kept(&self, locks: &mut Locks<'static>) {
-        if let Some(up) = self.kept.get_mut(locks.ops_mut()).take() {
-            up.leak(self, locks);
-        }
+    /// Has the bus reset a NIC that did not stop, when the device goes away. Frees what is still
+    /// kept, or leaks it if there was no reset.
+    pub(super) fn end_kept(&self) {
+        let kept = Locks::with(self.dev(), |locks| {
+            self.kept.get_mut(locks.ops_mut()).take()
+        });
+        let Some(up) = kept else {
+            return;
+        };
+
+        // Without the locks, since it may take a while.
+        let is_reset = self.bus.reset();
+        Locks::with(self.dev(), |locks| {
+            if is_reset {
+                up.free(self);
+            } else {
+                dev_err!(self.dev(), "failed to reset the NIC, its rings are lost\n");
+                up.leak(self, locks);
+            }
+        });
+    }
+
+    /// Whether the NIC has not been reset since it did not stop.
+    pub(super) fn is_stuck(&self, locks: &Locks<'static>) -> bool {
+        self.kept.get(locks.ops()).is_some()
     }
 
     /// Whether the device is up, other than as the core believes.

@@ -111,7 +111,7 @@ fn complete<T: Driver>(
 ///
 /// # Safety
 ///
-/// NAPI must not be enabled. The NIC must have been stopped or reset, or be kept from memory.
+/// NAPI must not be enabled. The NIC must have been stopped or reset.
 pub(super) unsafe fn close<T: Driver>(vector: Pin<KBox<VectorOf<T>>>, shared: &Shared<T>) {
     if !T::HAS_CLOSED {
         return;

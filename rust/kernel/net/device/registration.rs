@@ -19,10 +19,7 @@ use super::{
         WakeUp, //
     },
     ops::Ops,
-    ops_lock::{
-        Locks,
-        OpsCell, //
-    },
+    ops_lock::OpsCell,
     owned::OwnedDevice,
     rings::{
         Config,
@@ -33,8 +30,7 @@ use super::{
     tx_slot::TxSlot,
     wake_packets::WakePackets,
     Device,
-    Driver,
-    Rtnl, //
+    Driver, //
 };
 
 use crate::{
@@ -66,11 +62,7 @@ unsafe impl<T: Driver> Send for Registration<T> {}
 impl<T: Driver> Drop for Registration<T> {
     fn drop(&mut self) {
         if self.0.unregister() {
-            Locks::with(self.inner().dev(), |locks| {
-                // Before the NIC can access memory again, a driver resets it.
-                self.inner().dma_block_put(locks);
-                self.inner().leak_kept(locks);
-            });
+            self.inner().end_kept();
             self.inner().end_wake_up();
         }
 
@@ -120,8 +112,6 @@ impl<T: Driver> Registration<T> {
                 dev,
                 bus,
                 slots,
-                stuck: OpsCell::new(false),
-                blocks_dma: OpsCell::new(false),
                 early_events: Early::new(),
                 suspended: Atomic::new(false),
                 config: OpsCell::new(Config {
@@ -209,13 +199,8 @@ impl<T: Driver> Registration<T> {
             unsafe { bindings::eth_hw_addr_random(raw) };
         }
 
-        Rtnl::with(|rtnl| -> Result {
-            // The driver has reset the NIC, so it knows of no memory. That of another network
-            // device may.
-            inner.check_bus(rtnl)?;
-            inner.bus.allow_dma();
-            Ok(())
-        })?;
+        // The driver has reset the NIC, so it knows of no memory.
+        inner.bus.allow_dma();
         inner.begin_wake_up(info);
 
         // SAFETY: The device is valid.

@@ -29,10 +29,7 @@ use crate::{
     types::Opaque, //
 };
 
-use core::ptr::{
-    self,
-    NonNull, //
-};
+use core::ptr::NonNull;
 
 /// The state of a device that exists as long as the device, whether it is up or down.
 ///
@@ -45,12 +42,6 @@ pub(super) struct Shared<T: Driver> {
     pub(super) dev: NonNull<bindings::net_device>,
     pub(super) bus: &'static T::Bus,
     pub(super) slots: KVec<TxSlot<T>>,
-    /// The NIC did not stop when the device went down.
-    pub(super) stuck: OpsCell<'static, bool>,
-    /// The NIC knows of memory that was freed, see [`bus::dma_block_get`].
-    ///
-    /// [`bus::dma_block_get`]: super::bus::dma_block_get
-    pub(super) blocks_dma: OpsCell<'static, bool>,
     /// Events that came before the NIC was started.
     pub(super) early_events: Early,
     /// The NIC must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is
@@ -109,11 +100,6 @@ impl<T: Driver> Shared<T> {
     #[inline]
     pub(super) fn slot(&self, index: u16) -> Option<&TxSlot<T>> {
         self.slots.get(usize::from(index))
-    }
-
-    /// The bus device, as a key.
-    pub(super) fn bus_address(&self) -> usize {
-        ptr::from_ref(self.bus).addr()
     }
 
     /// Fails if the NIC must not be accessed.

@@ -7,14 +7,14 @@
 //!
 //! 1. The device is marked as absent: its queues are stopped, users can neither open nor configure
 //!    it, and late callbacks are refused.
-//! 2. It goes down. If the NIC cannot be reached, [`Driver::quiesce`] is left out, and the bus
-//!    keeps the NIC from accessing memory.
+//! 2. It goes down. If the NIC cannot be reached, [`Driver::quiesce`] is left out, and memory is
+//!    kept.
 //! 3. The NIC may not access memory, which includes that it raises no interrupts. If it is to wake
 //!    the machine from sleep, it gets ready for that.
 //! 4. The bus does its part, until the NIC can be reached again.
-//! 5. [`Driver::reset`]. Memory is freed that was kept, since the NIC may have accessed it. When
-//!    the NICs of all network devices of the bus device are reset, they may access memory.
-//! 6. If it was up, the device goes up. If that fails, it is closed.
+//! 5. [`Driver::reset`]. Memory is freed that was kept, since the NIC may have accessed it.
+//! 6. When the NICs of all network devices of the bus device are reset, they may access memory. If
+//!    it was up, the device goes up. If that fails, it is closed.
 //! 7. The device is marked as present.
 //!
 //! [`Up`]: super::up::Up
@@ -52,8 +52,8 @@ impl<T: Driver> Inner<T> {
         } else {
             self.end_up(BusIo::Frozen, locks);
         }
-        // Nothing that the NIC knows of is left, so this is for interrupts only, and it does not
-        // matter if it has no effect.
+        // The memory that the NIC knows of is kept, if there is any. So this is for interrupts, and
+        // it does not matter if it has no effect.
         self.bus.forbid_dma();
         if why == Suspension::Sleep {
             self.arm_wake_up(locks);
@@ -70,8 +70,6 @@ impl<T: Driver> Inner<T> {
 
         // It does not know of any memory.
         self.free_kept(locks);
-        *self.stuck.get_mut(locks.ops_mut()) = false;
-        self.allow_dma(locks);
         Ok(())
     }
 
@@ -90,6 +88,7 @@ impl<T: Driver> Inner<T> {
         }
 
         self.set_suspended(false, locks);
+        self.bus.allow_dma();
         let result = if dev.is_running() {
             self.go_up(locks).inspect_err(|error| {
                 dev_err!(dev, "resume failed, closing: {error:?}\n");

@@ -4,6 +4,7 @@
 
 use super::{
     attributes::Attributes,
+    bus::Parent,
     driver::{
         Opening,
         OpeningFor, //
@@ -67,9 +68,9 @@ pub(super) enum BusIo {
 ///    packets until the device is up, rather than losing them here.
 /// 4. [`Driver::quiesce`]: the NIC neither raises interrupts nor touches memory. None of the above
 ///    is left to change that. This is also done if [`Driver::open`] has failed: it may have told
-///    the NIC of rings, or turned them on. If it fails, or if the NIC cannot be reached, the bus
-///    keeps the NIC from it; if that is not certain either, producers and pollers are not dropped
-///    before the NIC was reset.
+///    the NIC of rings, or turned them on. If it fails, or if the NIC cannot be reached, producers
+///    and pollers are not dropped before the NIC was reset. The bus disables DMA, but that does not
+///    count: it is enabled by whoever uses the NIC next, and maybe before a reset.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
 ///    instances deleted. Rings, buffers and mappings go with the producers and pollers. Memory that
 ///    the driver has kept a handle to beyond that, see [`Orphans`], is freed if it has no more.
@@ -277,11 +278,18 @@ impl<T: Driver> Up<T> {
         let is_quiet = match io {
             BusIo::Normal => match T::quiesce(shared.data(), dev, locks) {
                 Ok(()) => true,
-                Err(error) => shared.isolate(error, locks),
+                Err(error) => {
+                    dev_err!(
+                        dev,
+                        "DMA did not stop ({error:?}), rings stay allocated until a reset\n"
+                    );
+                    false
+                }
             },
-            BusIo::Frozen => shared.cut_off(locks),
+            BusIo::Frozen => false,
         };
         if !is_quiet {
+            shared.bus.forbid_dma();
             // The NIC may access the memory, so the state of the driver stays.
             for vector in [&self.made.vectors, &self.made.failed]
                 .into_iter()

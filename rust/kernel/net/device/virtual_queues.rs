@@ -27,10 +27,13 @@ static NO_PARENT: NoParent = NoParent(());
 
 // SAFETY: There is one, which is static.
 unsafe impl Parent for NoParent {
-    const HAS_DMA: bool = false;
-
     fn as_device(&self) -> Option<&device::Device<Bound>> {
         None
+    }
+
+    fn reset(&self) -> bool {
+        // Only the driver's code accesses memory.
+        true
     }
 }
 

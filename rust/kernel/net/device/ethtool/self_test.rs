@@ -175,7 +175,7 @@ fn run_offline<T: SelfTestOps>(
 
     inner.go_down(locks);
     let mut has_failed = run_all::<T>(true, codes, |test| {
-        if *inner.stuck.get(locks.ops()) {
+        if inner.is_stuck(locks) {
             Err(EIO.into())
         } else {
             test.run(inner, locks)
@@ -188,7 +188,7 @@ fn run_offline<T: SelfTestOps>(
             Ok(()) => loopback::start_disciplines(inner.dev(), locks),
             Err(_) => has_failed = true,
         }
-    } else if !*inner.stuck.get(locks.ops()) {
+    } else if !inner.is_stuck(locks) {
         if let Err(error) = T::reset(inner.data(), inner.dev(), locks) {
             dev_err!(inner.dev(), "reset after the self-test failed: {error:?}\n");
             has_failed = true;

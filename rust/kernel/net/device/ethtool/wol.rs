@@ -63,7 +63,7 @@ impl<T: Driver> Inner<T> {
     pub(in super::super) fn arm_wake_up(&self, locks: &mut Locks<'static>) -> bool {
         let packets = *self.wake_up.wanted.get(locks.ops());
         let (false, Some(arm), Some(parent)) = (
-            packets.is_empty() || *self.stuck.get(locks.ops()),
+            packets.is_empty() || self.is_stuck(locks),
             T::OPS.arm_wake_up,
             waker(self),
         ) else {

@@ -87,9 +87,7 @@ unsafe impl Parent for Bus {
         None
     }
 
-    fn allow_dma(&self) {}
-
-    fn forbid_dma(&self) -> bool {
+    fn reset(&self) -> bool {
         true
     }
 }

@@ -31,6 +31,7 @@ use crate::{
     error::to_result,
     net::{
         napi::{
+            Attached,
             Poll,
             Polled, //
         },
@@ -56,10 +57,13 @@ use crate::{
 /// A bus device with several NICs.
 pub(super) struct Function {
     is_master: Atomic<u32>,
+    /// It cannot be reset.
+    is_deaf: Atomic<u32>,
 }
 
 static FUNCTION: Function = Function {
     is_master: Atomic::new(0),
+    is_deaf: Atomic::new(0),
 };
 
 // SAFETY: There is one, which is static.
@@ -72,9 +76,39 @@ unsafe impl Parent for Function {
         self.is_master.store(1, Relaxed);
     }
 
-    fn forbid_dma(&self) -> bool {
+    fn forbid_dma(&self) {
         self.is_master.store(0, Relaxed);
-        true
+    }
+
+    fn reset(&self) -> bool {
+        self.is_deaf.load(Relaxed) == 0
+    }
+}
+
+/// Memory that a NIC may access.
+struct Memory(Arc<Plan>);
+
+impl Memory {
+    fn new(plan: &Arc<Plan>) -> Result<Arc<Self>> {
+        plan.memory.fetch_add(1, Relaxed);
+        Ok(Arc::new(Self(plan.clone()), GFP_KERNEL)?)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.0.memory.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Attached for Memory {}
+
+/// The state of the driver.
+pub(super) struct State(Arc<Plan>);
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.0.states.fetch_sub(1, Relaxed);
     }
 }
 
@@ -85,6 +119,10 @@ pub(super) struct Plan {
     info: Info,
     /// It does not stop.
     hangs: Atomic<u32>,
+    /// The pieces of memory that it may access.
+    memory: Atomic<u32>,
+    /// Those of the driver's state.
+    states: Atomic<u32>,
 }
 
 #[vtable]
@@ -92,8 +130,8 @@ impl Driver for Nic {
     type Bus = Function;
     type Setup = Arc<Plan>;
     type Data<'bound> = Arc<Plan>;
-    type Poller<'bound> = ();
-    type Tx<'bound> = ();
+    type Poller<'bound> = State;
+    type Tx<'bound> = State;
     type Doorbell = Immediate;
 
     fn probe<'bound>(
@@ -104,7 +142,14 @@ impl Driver for Nic {
     }
 
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
-        cx.add_virtual_queue_vector(|_| Ok(((), ()))).map(|_| ())
+        let plan = cx.data();
+
+        cx.add_virtual_queue_vector(|napi| {
+            napi.attach(Memory::new(&plan)?)?;
+            plan.states.fetch_add(2, Relaxed);
+            Ok((State((*plan).clone()), State((*plan).clone())))
+        })
+        .map(|_| ())
     }
 
     fn start<'bound>(_: Pin<&Arc<Plan>>, _: &Device, _: &mut Locks<'bound>) -> Result {
@@ -122,7 +167,7 @@ impl Driver for Nic {
         Ok(())
     }
 
-    fn poll<'bound>(_: Pin<&Arc<Plan>>, (): &mut (), _: &Poll<'_>) -> Polled {
+    fn poll<'bound>(_: Pin<&Arc<Plan>>, _: &mut State, _: &Poll<'_>) -> Polled {
         Polled::Idle { received: 0 }
     }
 
@@ -130,7 +175,7 @@ impl Driver for Nic {
 
     fn start_xmit<'bound, 'call>(
         _: Pin<&Arc<Plan>>,
-        (): &mut (),
+        _: &mut State,
         _: &TxQueue<'_>,
         skb: TxSkBuff<'call>,
         _: bool,
@@ -146,6 +191,8 @@ pub(super) fn plan(info: Info) -> Result<Arc<Plan>> {
     let plan = Plan {
         info,
         hangs: Atomic::new(0),
+        memory: Atomic::new(0),
+        states: Atomic::new(0),
     };
     Ok(Arc::new(plan, GFP_KERNEL)?)
 }
@@ -211,9 +258,10 @@ fn is_master() -> bool {
 mod cases {
     use super::*;
 
+    /// DMA that was disabled can come back by others: the bus, or the driver of the bus device.
     #[test]
-    fn one_that_does_not_stop_keeps_others_away() -> Result {
-        let (hanging, other) = (plan(info())?, plan(info())?);
+    fn one_that_does_not_stop_keeps_its_memory() -> Result {
+        let hanging = plan(info())?;
         let first = register(&hanging)?;
 
         open(&first)?;
@@ -221,21 +269,51 @@ mod cases {
         hanging.hangs.store(1, Relaxed);
         close(&first);
         assert!(!is_master());
+        assert_eq!(hanging.memory.load(Relaxed), 1);
+        assert_eq!(open(&first), Err(EIO));
 
-        // The first one would write to memory that was freed.
-        let second = register(&other);
-        assert!(!is_master());
-        assert_eq!(second.err(), Some(EIO));
+        hanging.hangs.store(0, Relaxed);
+        first.suspend(Suspension::Reset)?;
+        FUNCTION.allow_dma();
+        assert_eq!(hanging.memory.load(Relaxed), 1);
+        first.reset()?;
+        assert_eq!(hanging.memory.load(Relaxed), 0);
+        first.resume(true)?;
+        open(&first)
+    }
 
+    #[test]
+    fn one_that_does_not_stop_is_reset_by_the_bus() -> Result {
+        let hanging = plan(info())?;
+        let first = register(&hanging)?;
+
+        open(&first)?;
+        hanging.hangs.store(1, Relaxed);
+        close(&first);
+        assert_eq!(hanging.memory.load(Relaxed), 1);
         drop(first);
-        let second = register(&other)?;
-        assert!(is_master());
-        drop(second);
+        assert_eq!(hanging.memory.load(Relaxed), 0);
+        assert_eq!(hanging.states.load(Relaxed), 0);
         Ok(())
     }
 
     #[test]
-    fn one_that_does_not_stop_takes_others_down() -> Result {
+    fn memory_is_lost_if_the_bus_cannot_reset() -> Result {
+        let hanging = plan(info())?;
+        let first = register(&hanging)?;
+
+        open(&first)?;
+        hanging.hangs.store(1, Relaxed);
+        close(&first);
+        FUNCTION.is_deaf.store(1, Relaxed);
+        drop(first);
+        FUNCTION.is_deaf.store(0, Relaxed);
+        assert_eq!(hanging.memory.load(Relaxed), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn one_that_does_not_stop_leaves_others_alone() -> Result {
         let (hanging, other) = (plan(info())?, plan(info())?);
         let (first, second) = (register(&hanging)?, register(&other)?);
 
@@ -245,12 +323,11 @@ mod cases {
         close(&first);
         assert!(!is_master());
 
-        // The second one hangs now. To restart it does not help.
+        // The second one hangs until it is restarted. The first one may use its memory then.
         assert!(is_up(&second));
-        assert_eq!(restart(&second), Err(EIO));
-        assert!(!is_up(&second));
-        assert_eq!(open(&second), Err(EIO));
-        assert!(!is_master());
+        restart(&second)?;
+        assert!(is_master());
+        assert_eq!(hanging.memory.load(Relaxed), 1);
 
         for one in [&second, &first] {
             one.suspend(Suspension::Reset)?;
@@ -258,11 +335,13 @@ mod cases {
         for one in [&first, &second] {
             one.reset()?;
         }
+        assert_eq!(hanging.memory.load(Relaxed), 0);
         for one in [&first, &second] {
             one.resume(true)?;
         }
-        open(&second)?;
-        assert!(is_master());
+        open(&first)?;
+        assert!(is_up(&second) && is_master());
+        hanging.hangs.store(0, Relaxed);
         Ok(())
     }
 
@@ -280,11 +359,10 @@ mod cases {
         first.reset()?;
         assert!(!is_master());
         second.reset()?;
+        assert!(!is_master());
+        first.resume(true)?;
         assert!(is_master());
-        for one in [&first, &second] {
-            one.resume(true)?;
-        }
-        Ok(())
+        second.resume(true)
     }
 
     /// The stack takes the length of the longest headers off the limit.
