@@ -17,9 +17,8 @@
 //! If the queue does not start with the new memory, it is stopped, the old memory takes its place
 //! again, and it is started with that. If the queue does not stop, or starts with neither, the
 //! device is restarted as a whole, or closed if that fails: by work, as it takes RTNL. Memory that
-//! the NIC may know of is not freed before the device has gone down with that; if it is new memory
-//! that neither started nor stopped, what the driver has beside objects of the instance is lost.
-//! The request fails with the error of the first callback that has failed.
+//! the NIC may know of is not freed before the device has gone down with that. The request fails
+//! with the error of the first callback that has failed.
 //!
 //! The memory that a queue has stays in its poller, and the objects that the NIC accesses belong
 //! to the NAPI instance, whichever handles the driver drops or forgets. Memory for later has an
@@ -339,14 +338,12 @@ impl<T: QueueMgmtOps> RxQueueMem<T> {
 
     /// Frees memory that no queue uses.
     fn free(self, inner: &Inner<T>, lock: &OpsLocked<'static>) {
-        if self.is_known {
-            // The NIC did not stop, and nothing says when it does with this memory. The objects
-            // in it go with the vector; what else belongs to it is lost.
-            mem::forget(self.rx);
-            return;
-        }
         // A handle; its objects follow.
         drop(self.rx);
+        if self.is_known {
+            // The NIC did not stop, so they go with the vector.
+            return;
+        }
         if let Some(vector) = inner.rx_vector(self.queue, lock) {
             // SAFETY: As in `new()`.
             unsafe { vector.as_ref() }.napi().drop_unused(self.id);

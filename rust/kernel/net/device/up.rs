@@ -316,8 +316,17 @@ impl<T: Driver> Up<T> {
         shared.orphans.drop_unused();
     }
 
-    /// Leaks it: the device goes away, and its NIC may still do DMA there.
-    pub(super) fn leak(self, shared: &Shared<T>, locks: &mut Locks<'static>) {
+    /// Leaks it: the device goes away, and its NIC may still do DMA there. NAPI is disabled.
+    ///
+    /// Not so the state of the driver, which borrows what goes away with the device. It has no more
+    /// than handles to that memory.
+    pub(super) fn leak(mut self, shared: &Shared<T>, locks: &mut Locks<'static>) {
+        self.made.tx.clear();
+        for vector in &self.made.vectors {
+            // SAFETY: NAPI is disabled.
+            drop(unsafe { vector.take_poller() });
+        }
+
         let leaked = Leaked {
             _up: ManuallyDrop::new(self),
             _orphans: ManuallyDrop::new(shared.orphans.clone()),

@@ -392,18 +392,29 @@ impl<P> Vector<P> {
         Some((entered, unsafe { &mut *self.poller.get() }))
     }
 
-    /// Takes the poller out, of a vector that has been enabled at some time: the driver may have
-    /// polled.
+    /// Takes the poller out.
     ///
     /// # Safety
     ///
     /// NAPI must not be enabled, and not be again.
+    pub(super) unsafe fn take_poller(&self) -> Option<P> {
+        // SAFETY: By the type invariants and the safety requirements, this is the only access to
+        // the poller, which is not pinned.
+        unsafe { (*self.poller.get()).take() }
+    }
+
+    /// As [`Self::take_poller`], of a vector that has been enabled at some time: the driver may
+    /// have polled.
+    ///
+    /// # Safety
+    ///
+    /// As there.
     pub(super) unsafe fn take_used_poller(&self) -> Option<P> {
         if !self.has_run.get() {
             return None;
         }
-        // SAFETY: By the type invariants and the safety requirements, this is the only access.
-        unsafe { (*self.poller.get()).take() }
+        // SAFETY: By the safety requirements.
+        unsafe { self.take_poller() }
     }
 
     /// Completes the NAPI instance without a call of the driver. Returns the work done.
@@ -422,9 +433,8 @@ impl<P> PinnedDrop for Vector<P> {
     fn drop(self: Pin<&mut Self>) {
         self.free_irq();
 
-        // SAFETY: NAPI is not enabled, so by the type invariants this is the only access to the
-        // poller, which is not pinned.
-        drop(unsafe { (*self.poller.get()).take() });
+        // SAFETY: NAPI is not enabled any more.
+        drop(unsafe { self.take_poller() });
         self.napi.drop_if(|_of, _object| true);
 
         // SAFETY: `napi` is disabled, and is dropped with the lock of the device's operations held.

@@ -309,6 +309,8 @@ mod cases {
         drop(first);
         FUNCTION.is_deaf.store(0, Relaxed);
         assert_eq!(hanging.memory.load(Relaxed), 1);
+        // Not the state of the driver.
+        assert_eq!(hanging.states.load(Relaxed), 0);
         Ok(())
     }
 
