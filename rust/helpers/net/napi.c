@@ -31,11 +31,6 @@ __rust_helper int rust_helper_irq_set_affinity(unsigned int irq,
 	return irq_set_affinity(irq, cpumask);
 }
 
-__rust_helper void rust_helper_dev_put(struct net_device *dev)
-{
-	dev_put(dev);
-}
-
 __rust_helper void rust_helper_napi_schedule(struct napi_struct *napi)
 {
 	napi_schedule(napi);

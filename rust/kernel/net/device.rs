@@ -31,7 +31,6 @@ mod optional_ops;
 mod owned;
 mod poll;
 pub mod queue_mgmt;
-mod queue_restart;
 pub mod queue_stats;
 mod reconfigure;
 mod registration;
@@ -91,7 +90,6 @@ pub use self::{
         RtnlCell, //
     },
     optional_ops::OptionalOps,
-    queue_restart::restart_rx_queue,
     registration::register,
     rings::{
         RingRange, //

@@ -132,7 +132,7 @@ def remove_module(name):
 
 def restart_rx_queue(ifindex, queue):
     """ Restart a receive queue; the module is gone after that, whatever the result. """
-    module = "rust_rx_queue_restart"
+    module = "rx_queue_restart"
     insert_module(module, f"ifindex={ifindex} queue={queue}")
     remove_module(module)
 
