@@ -30,6 +30,7 @@ mod ops_lock;
 mod optional_ops;
 mod owned;
 mod poll;
+mod print;
 pub mod queue_mgmt;
 pub mod queue_stats;
 mod reconfigure;

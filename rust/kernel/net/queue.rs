@@ -271,5 +271,8 @@ impl<'a> Completions<'a> {
 #[cfg(CONFIG_BQL)]
 #[cold]
 fn report_too_many(dev: &Device) {
-    crate::do_once_lite!(dev_err!(dev, "BQL: more bytes completed than queued\n"));
+    crate::do_once_lite!(crate::netdev_err!(
+        dev,
+        "BQL: more bytes completed than queued\n"
+    ));
 }

@@ -4,7 +4,6 @@
 
 use crate::{
     bindings,
-    device,
     types::Opaque, //
 };
 
@@ -15,8 +14,7 @@ use crate::{
 ///
 /// # Invariants
 ///
-/// `self.0` is a valid `struct net_device`. Unless the reference is known to this abstraction only,
-/// the `struct device` in it has been initialised, and has references.
+/// `self.0` is a valid `struct net_device`.
 #[repr(transparent)]
 pub struct Device(Opaque<bindings::net_device>);
 
@@ -83,14 +81,5 @@ impl Device {
         // SAFETY: By the type invariants, the device is valid. The MTU may
         // change concurrently, hence the volatile read, of an aligned word.
         unsafe { core::ptr::read_volatile(&raw const (*self.as_raw()).mtu) }
-    }
-}
-
-impl AsRef<device::Device> for Device {
-    #[inline]
-    fn as_ref(&self) -> &device::Device {
-        // SAFETY: By the type invariants, the device is valid, and so is the `struct device` in it,
-        // to which a driver may take a reference. That keeps the memory of the device.
-        unsafe { device::Device::from_raw(&raw mut (*self.as_raw()).dev) }
     }
 }

@@ -124,7 +124,7 @@ impl<T: Driver> Inner<T> {
     fn go_up_with(&self, spare: Option<SpareVectors<T>>, locks: &mut Locks<'static>) -> Result {
         self.check_reachable()?;
         if self.is_stuck(locks) {
-            dev_err!(
+            crate::netdev_err!(
                 self.dev(),
                 "DMA did not stop; unbind and rebind the device\n"
             );
@@ -234,7 +234,7 @@ impl<T: Driver> Inner<T> {
     /// As [`Self::restart`], but if that fails, the device is closed.
     pub(super) fn restart_or_close(&self, locks: &mut Locks<'static>) -> Result {
         self.restart(locks).inspect_err(|error| {
-            dev_err!(self.dev(), "restart failed, closing: {error:?}\n");
+            crate::netdev_err!(self.dev(), "restart failed, closing: {error:?}\n");
             self.dev().close(locks);
         })
     }

@@ -462,7 +462,7 @@ impl<'a, T: QueueMgmtOps> QueueRestart<'a, T> {
         if let Err(error) = self.start() {
             // The NIC may have been told of the new memory.
             if let Err(error) = self.stop() {
-                dev_err!(
+                crate::netdev_err!(
                     self.inner.dev(),
                     "failed to stop receive queue {}: {error:?}\n",
                     self.queue
@@ -493,7 +493,7 @@ impl<'a, T: QueueMgmtOps> QueueRestart<'a, T> {
     /// has not, the driver is not called: it would tell the NIC of buffers by their places in
     /// other memory.
     fn give_up(self, what: &str, error: Error) {
-        dev_err!(
+        crate::netdev_err!(
             self.inner.dev(),
             "failed to {what} receive queue {} ({error:?}), restarting the device\n",
             self.queue

@@ -41,7 +41,7 @@ impl<T: Driver> Inner<T> {
     /// Steps 1 to 3. If this fails, nothing has changed.
     fn suspend(&self, why: Suspension, locks: &mut Locks<'static>) -> Result {
         if !T::HAS_RESET && why.is_refusable() {
-            dev_err!(self.dev(), "suspend refused: the driver has no reset()\n");
+            crate::netdev_err!(self.dev(), "suspend refused: the driver has no reset()\n");
             return Err(EOPNOTSUPP);
         }
 
@@ -79,7 +79,7 @@ impl<T: Driver> Inner<T> {
 
         if !is_reset {
             self.reset(locks).inspect_err(|error| {
-                dev_err!(
+                crate::netdev_err!(
                     dev,
                     "reset failed ({error:?}), closing; unbind and rebind the device\n"
                 );
@@ -91,7 +91,7 @@ impl<T: Driver> Inner<T> {
         self.bus.allow_dma();
         let result = if dev.is_running() {
             self.go_up(locks).inspect_err(|error| {
-                dev_err!(dev, "resume failed, closing: {error:?}\n");
+                crate::netdev_err!(dev, "resume failed, closing: {error:?}\n");
                 dev.close(locks);
             })
         } else {

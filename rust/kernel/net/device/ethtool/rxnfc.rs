@@ -178,7 +178,7 @@ fn insert<T: RxnfcOps>(
                 match T::insert_flow_rule(data, dev, &old.rule, lock) {
                     Ok(()) => rules.put(old, lock)?,
                     Err(error) => {
-                        dev_err!(dev, "failed to restore rule {location}: {error:?}\n");
+                        crate::netdev_err!(dev, "failed to restore rule {location}: {error:?}\n");
                     }
                 }
             }

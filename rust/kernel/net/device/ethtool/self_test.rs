@@ -190,7 +190,7 @@ fn run_offline<T: SelfTestOps>(
         }
     } else if !inner.is_stuck(locks) {
         if let Err(error) = T::reset(inner.data(), inner.dev(), locks) {
-            dev_err!(inner.dev(), "reset after the self-test failed: {error:?}\n");
+            crate::netdev_err!(inner.dev(), "reset after the self-test failed: {error:?}\n");
             has_failed = true;
         }
     }

@@ -677,7 +677,7 @@ impl StatisticsOps for Dummy {
         statistics: &mut Statistics<'_>,
         _lock: &mut OpsLocked<'bound>,
     ) {
-        // A driver may take a reference to the `struct device` in it.
+        // The core has begun to register it.
         //
         // SAFETY: The device is valid.
         let is_initialized = unsafe {

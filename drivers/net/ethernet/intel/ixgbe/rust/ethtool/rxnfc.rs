@@ -13,6 +13,7 @@ use kernel::{
         Feature,
         OpsLocked, //
     },
+    netdev_notice,
     prelude::*, //
 };
 
@@ -46,7 +47,7 @@ impl RxnfcOps for PortDriver {
         lock: &mut OpsLocked<'bound>,
     ) -> Result {
         let refuse = |reason| {
-            dev_notice!(dev, "flow rule {}: {}\n", rule.location, reason);
+            netdev_notice!(dev, "flow rule {}: {}\n", rule.location, reason);
             EINVAL
         };
         let filter = Filter::new(&rule.packets).map_err(refuse)?;

@@ -19,6 +19,7 @@ use kernel::{
         },
         skbuff::SkBuff, //
     },
+    netdev_notice,
     prelude::*, //
 };
 
@@ -64,7 +65,7 @@ impl FeaturesOps for PortDriver {
         if !wanted.contains(Feature::Lro) || port.moderation.allows_lro() {
             return wanted;
         }
-        dev_notice!(
+        netdev_notice!(
             netdev,
             "LRO requires rx-usecs of at least {}\n",
             moderation::MIN_LRO_USECS

@@ -10,6 +10,10 @@ use kernel::{
         Device,
         Feature, //
     },
+    netdev_err,
+    netdev_info,
+    netdev_notice,
+    netdev_warn,
     prelude::*, //
 };
 
@@ -74,7 +78,7 @@ impl Port<'_> {
             Ok(()) => cage.loopback = Loopback::Off,
             Err(error) => {
                 if !cage.fails {
-                    dev_warn!(netdev, "failed to switch loopback: {:?}\n", error);
+                    netdev_warn!(netdev, "failed to switch loopback: {:?}\n", error);
                 }
                 cage.fails = true;
             }
@@ -114,7 +118,7 @@ impl Port<'_> {
 
         if let Err(error) = started {
             if !cage.fails {
-                dev_warn!(netdev, "failed to start the link: {:?}\n", error);
+                netdev_warn!(netdev, "failed to start the link: {:?}\n", error);
             }
         }
         // As in `start_at()`: the next run of the watchdog tries again, but for this.
@@ -156,7 +160,7 @@ impl Port<'_> {
             }
             Err(error) if error == EOPNOTSUPP => {
                 if cage.content != Content::Unusable {
-                    dev_err!(netdev, "unsupported SFP+ module type\n");
+                    netdev_err!(netdev, "unsupported SFP+ module type\n");
                 }
                 cage.told = None;
                 Content::Unusable
@@ -167,7 +171,7 @@ impl Port<'_> {
             }
             Err(error) => {
                 if looks + 1 == PATIENCE {
-                    dev_err!(netdev, "SFP+ module does not respond: {:?}\n", error);
+                    netdev_err!(netdev, "SFP+ module does not respond: {:?}\n", error);
                 }
                 Content::Silent(looks.saturating_add(1).min(PATIENCE))
             }
@@ -185,13 +189,13 @@ impl Port<'_> {
             // The next run of the watchdog tries again.
             Err(error) if error == EBUSY => {
                 if !cage.fails {
-                    dev_warn!(netdev, "firmware does not release the link\n");
+                    netdev_warn!(netdev, "firmware does not release the link\n");
                 }
                 cage.fails = true;
                 return;
             }
             Err(error) => {
-                dev_err!(
+                netdev_err!(
                     netdev,
                     "no EEPROM settings for this SFP+ module type: {:?}\n",
                     error
@@ -217,7 +221,7 @@ impl Port<'_> {
         let started = link::start_serial(&self.bar, &self.firmware, cage.speed, module.is_dual);
         if let Err(error) = started {
             if !cage.fails {
-                dev_warn!(netdev, "failed to start the link: {:?}\n", error);
+                netdev_warn!(netdev, "failed to start the link: {:?}\n", error);
             }
             // The mode is in effect even if negotiation does not show that the pipeline was reset:
             // the link may come up. Else the next run of the watchdog tries again.
@@ -242,7 +246,7 @@ impl Port<'_> {
 
     fn empty(&self, netdev: &Device, cage: &mut Cage) {
         if cage.told.take().is_some() {
-            dev_info!(netdev, "SFP+ module removed\n");
+            netdev_info!(netdev, "SFP+ module removed\n");
         }
         cage.content = Content::Empty;
         link::laser_off(&self.bar);
@@ -346,13 +350,13 @@ impl Port<'_> {
         match state {
             Link::Up(speed) if !dev.is_carrier_ok() => {
                 if self.msglevel.has(MsgClass::Link) {
-                    dev_info!(dev, "link is up at {} Mb/s\n", speed);
+                    netdev_info!(dev, "link is up at {} Mb/s\n", speed);
                 }
                 dev.carrier_on();
             }
             Link::Down if dev.is_carrier_ok() => {
                 if self.msglevel.has(MsgClass::Link) {
-                    dev_info!(dev, "link is down\n");
+                    netdev_info!(dev, "link is down\n");
                 }
                 dev.carrier_off();
             }
@@ -399,11 +403,11 @@ impl Port<'_> {
 
 /// Logs what is known about a module.
 fn tell(netdev: &Device, module: &Module) {
-    dev_info!(netdev, "SFP+ module: {}\n", module);
+    netdev_info!(netdev, "SFP+ module: {}\n", module);
     if module.is_untested() {
-        dev_notice!(netdev, "SFP+ module not qualified by Intel\n");
+        netdev_notice!(netdev, "SFP+ module not qualified by Intel\n");
     }
     if module.is_damaged {
-        dev_warn!(netdev, "bad checksum of the SFP+ EEPROM\n");
+        netdev_warn!(netdev, "bad checksum of the SFP+ EEPROM\n");
     }
 }
