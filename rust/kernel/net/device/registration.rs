@@ -100,7 +100,7 @@ impl<T: Driver> Registration<T> {
         OwnedDevice::new(c"eth%d", queues, |dev| {
             // SAFETY: The device is valid.
             let private = unsafe { bindings::netdev_priv(dev.as_ptr()) }.cast::<Inner<T>>();
-            let mut slots = KVec::with_capacity(usize::from(queues), GFP_KERNEL)?;
+            let mut slots = KVVec::with_capacity(usize::from(queues), GFP_KERNEL)?;
 
             for queue in 0..queues {
                 // SAFETY: The device has that many queues.

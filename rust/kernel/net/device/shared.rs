@@ -41,7 +41,7 @@ use core::ptr::NonNull;
 pub(super) struct Shared<T: Driver> {
     pub(super) dev: NonNull<bindings::net_device>,
     pub(super) bus: &'static T::Bus,
-    pub(super) slots: KVec<TxSlot<T>>,
+    pub(super) slots: KVVec<TxSlot<T>>,
     /// Events that came before the NIC was started.
     pub(super) early_events: Early,
     /// The NIC must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is

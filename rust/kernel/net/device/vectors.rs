@@ -18,11 +18,11 @@ use crate::prelude::*;
 pub(super) struct Vectors<P, X> {
     /// For events other than packets.
     pub(super) event: Option<Interrupt>,
-    pub(super) tx: KVec<Option<X>>,
-    pub(super) vectors: KVec<Pin<KBox<Vector<P>>>>,
+    pub(super) tx: KVVec<Option<X>>,
+    pub(super) vectors: KVVec<Pin<KBox<Vector<P>>>>,
     /// Vectors without a poller, since the driver has failed to make one. What belongs to their
     /// NAPI instances stays until the NIC is quiet.
-    pub(super) failed: KVec<Pin<KBox<Vector<P>>>>,
+    pub(super) failed: KVVec<Pin<KBox<Vector<P>>>>,
 }
 
 impl<P, X> Vectors<P, X> {
@@ -31,9 +31,9 @@ impl<P, X> Vectors<P, X> {
         // INVARIANT: There are no vectors.
         Self {
             event: None,
-            tx: KVec::new(),
-            vectors: KVec::new(),
-            failed: KVec::new(),
+            tx: KVVec::new(),
+            vectors: KVVec::new(),
+            failed: KVVec::new(),
         }
     }
 }
