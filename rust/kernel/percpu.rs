@@ -80,12 +80,12 @@ impl<T> PerCpu<T> {
     /// # Errors
     ///
     /// Errors of `init`; [`ENOMEM`] if there is no memory, or if the size or alignment of `T`
-    /// exceeds the limits of the per-CPU allocator (a few pages; a page).
+    /// exceeds the limits of the per-CPU allocator (a few pages; a page). There is no warning.
     pub fn new<E>(mut init: impl FnMut(CpuId) -> Result<T, E>, flags: Flags) -> Result<Self, E>
     where
         E: From<Error>,
     {
-        let mut memory = Memory::<T>::new(flags).ok_or(ENOMEM)?;
+        let mut memory = Memory::<T>::new(flags | __GFP_NOWARN).ok_or(ENOMEM)?;
 
         for cpu in possible_cpus() {
             let value = init(cpu)?;

@@ -138,6 +138,14 @@ mod cases {
         Ok(())
     }
 
+    /// The allocator would warn of them.
+    #[test]
+    fn refuses_values_that_are_too_large() {
+        let large = PerCpu::new(|_| Err::<[u8; 1 << 20], _>(EINVAL), GFP_KERNEL);
+
+        assert_eq!(large.err(), Some(ENOMEM));
+    }
+
     #[test]
     fn types_without_size_are_values_too() -> Result {
         let values = PerCpu::new(|_| Ok::<_, Error>(()), GFP_KERNEL)?;

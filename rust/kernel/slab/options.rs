@@ -87,8 +87,8 @@ impl Options {
         align: usize,
     ) -> Result<*mut bindings::kmem_cache> {
         // The allocator rounds sizes up in 32 bits, where one close to 2^32 wraps to a small one,
-        // and checks the size in debug builds only.
-        if size.max(align) > MAX_SIZE {
+        // and checks the size in debug builds only. It warns of a file in sysfs without a name.
+        if name.is_empty() || size.max(align) > MAX_SIZE {
             return Err(EINVAL);
         }
         let mut args = bindings::kmem_cache_args {

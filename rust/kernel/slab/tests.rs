@@ -228,6 +228,11 @@ mod cases {
     }
 
     #[test]
+    fn refuses_a_cache_without_a_name() {
+        assert!(Cache::<u64>::new(c"", 8).is_err_and(|e| e == EINVAL));
+    }
+
+    #[test]
     fn refuses_objects_that_are_too_large() {
         #[repr(align(0x1000_0000))]
         struct Aligned;

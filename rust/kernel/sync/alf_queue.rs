@@ -133,8 +133,8 @@ pub struct Full;
 /// Creates a queue for one producer and one consumer.
 ///
 /// `capacity`, the number of elements that fit, must be a power of two, at most 2^20. Returns
-/// [`EINVAL`] for any other capacity and [`ENOMEM`] if there is no memory. Depending on `flags`,
-/// this may sleep.
+/// [`EINVAL`] for any other capacity and [`ENOMEM`] if there is no memory, without a warning.
+/// Depending on `flags`, this may sleep.
 pub fn spsc<T: Send>(capacity: usize, flags: Flags) -> Result<(Producer<T>, Consumer<T>)> {
     spsc_from(0, capacity, flags)
 }

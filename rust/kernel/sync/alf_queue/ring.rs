@@ -70,7 +70,8 @@ impl<T> Ring<T> {
             return Err(EINVAL);
         }
 
-        let mut slots = KVVec::<Slot<T>>::with_capacity(capacity, flags)?;
+        // Not even of more than the allocator can ever give.
+        let mut slots = KVVec::<Slot<T>>::with_capacity(capacity, flags | __GFP_NOWARN)?;
         for _ in 0..capacity {
             slots.push(UnsafeCell::new(MaybeUninit::uninit()), flags)?;
         }
