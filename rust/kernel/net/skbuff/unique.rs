@@ -29,8 +29,8 @@ use crate::{
     error::to_result,
     prelude::*,
     sync::atomic::{
+        Acquire, //
         Atomic,
-        Relaxed, //
     }, //
 };
 use core::{
@@ -196,7 +196,8 @@ impl SkBuff {
         // holds an `int`, and is only accessed with atomic operations.
         let users =
             unsafe { Atomic::<i32>::from_ptr((&raw mut (*self.as_raw()).users).cast::<i32>()) };
-        users.load(Relaxed) != 1
+        // A sole owner changes the packet, after all accesses of former owners.
+        users.load(Acquire) != 1
     }
 
     /// Whether data of the packet can be replaced by a copy here.
