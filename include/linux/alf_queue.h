@@ -45,6 +45,8 @@ struct alf_queue *alf_queue_alloc(u32 size, gfp_t gfp);
  * @q: the queue, or NULL; it must not be in use
  *
  * This does not free the targets of pointers that are still in the queue.
+ *
+ * Context: As for kvfree(), which may sleep in process context.
  */
 void alf_queue_free(struct alf_queue *q);
 

@@ -13,6 +13,9 @@
 //! on one CPU are part of the same call chain: code that is not reentrant must not call foreign
 //! code half-way.
 //!
+//! A holder must not sleep, as in any atomic context: the scheduler would enable bottom halves, and
+//! report that. No type prevents it.
+//!
 //! With `CONFIG_PREEMPT_RT`, disabling bottom halves excludes other contexts on the CPU only with
 //! `CONFIG_PREEMPT_RT_NEEDS_BH_LOCK`; without it, there are no tokens. With it, bottom halves are a
 //! lock: a guard that is dropped with interrupts disabled leaves it taken, with a warning.

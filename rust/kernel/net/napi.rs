@@ -232,7 +232,7 @@ impl<'p> Poll<'p> {
     /// zero means that the caller may be in hard interrupt context.
     #[inline]
     pub(super) fn raw_budget(&self) -> c_int {
-        self.budget
+        self.budget * c_int::from(Self::can_call_stack())
     }
 
     /// Whether this is netpoll, which only wants transmitted packets to be completed.
@@ -241,6 +241,16 @@ impl<'p> Poll<'p> {
     #[inline]
     pub fn is_netpoll(&self) -> bool {
         self.budget <= 0
+    }
+
+    /// Whether the stack can be called here. Where the driver has disabled interrupts it must not:
+    /// in kernels that trace interrupts, it always enables them.
+    ///
+    /// Other kernels do not check that, as it takes instructions.
+    #[inline(always)]
+    pub(super) fn can_call_stack() -> bool {
+        // SAFETY: There are no requirements.
+        !cfg!(CONFIG_TRACE_IRQFLAGS) || !unsafe { bindings::irqs_disabled() }
     }
 
     /// The proof that this is softirq context, or at least one in which bottom halves are disabled.
@@ -303,6 +313,9 @@ impl<'p> Poll<'p> {
     /// hold an Ethernet header is dropped, as are all frames if this is netpoll, see
     /// [`Self::is_netpoll`].
     ///
+    /// The poll function must not have disabled interrupts: the stack may enable them. Kernels that
+    /// trace interrupts, in which it would, drop the frame.
+    ///
     /// GRO merges frames, and edits them for that. A packet that was transmitted may be a clone of
     /// one that its sender keeps; [`SkBuff::into_unique`] makes it one that can be received.
     ///
@@ -330,6 +343,9 @@ impl<'p> Poll<'p> {
     /// Hands a packet to GRO that [`Self::prepare`] has made ready.
     #[inline]
     pub(super) fn receive_prepared(&self, skb: UniqueSkBuff) {
+        if !Self::can_call_stack() {
+            return refuse(skb.into(), DropReason::NotSpecified);
+        }
         let skb = SkBuff::from(skb).into_raw().as_ptr();
 
         // SAFETY: The packet is ours alone, so GRO may edit it. By the type invariants, `napi` is

@@ -481,10 +481,19 @@ impl<'a> RxList<'a> {
 
     #[inline]
     fn deliver_linked(&mut self) {
+        let len = self.len;
+
         self.take(|gro, list| {
             // SAFETY: The instance is being polled here, and `list` is a list of packets. This is
             // softirq context.
-            unsafe { bindings::gro_normal_receive_list(gro, list) };
+            unsafe {
+                if Poll::can_call_stack() {
+                    bindings::gro_normal_receive_list(gro, list);
+                } else {
+                    // The core delivers them after the poll function.
+                    bindings::gro_normal_splice(gro, list, len);
+                }
+            }
         });
     }
 

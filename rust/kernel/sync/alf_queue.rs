@@ -29,9 +29,10 @@
 //! by a hypervisor, while others go on: it then finds that they did, unless 2^43 elements have
 //! passed meanwhile, which takes hours.
 //!
-//! Creating a queue allocates memory. Dropping it, or the last of its ends, frees the memory and
-//! drops the elements still inside: this must not happen in a hard interrupt handler unless the
-//! elements can be dropped there.
+//! Creating a queue allocates memory. Dropping it, or the last of its ends, drops the elements that
+//! are still inside, and frees the memory by `kvfree()`. In process context that may sleep: neither
+//! preemption nor interrupts may be disabled there. In interrupts and with bottom halves disabled,
+//! it is deferred, so what matters is whether the elements can be dropped there.
 //!
 //! [`Softirq`]: crate::softirq::Softirq
 //!

@@ -100,7 +100,10 @@ mod cases {
         super::*,
         context::in_poll, //
     };
-    use crate::net::skbuff::UniqueSkBuff;
+    use crate::{
+        interrupt::local_interrupt_disable,
+        net::skbuff::UniqueSkBuff, //
+    };
     use core::ptr::NonNull;
 
     /// The counters after a test.
@@ -302,6 +305,29 @@ mod cases {
             Some((full, more, stats.packets()))
         })?;
         assert_eq!(counts, Some((0, CAPACITY as u64, CAPACITY as u64 + 1)));
+        Ok(())
+    }
+
+    /// Destructors would enable interrupts in kernels that trace them.
+    #[test]
+    fn interrupts_stay_disabled() -> Result {
+        if !cfg!(CONFIG_TRACE_IRQFLAGS) {
+            return Ok(());
+        }
+        let outcome = in_poll(64, |cx| {
+            let stats = BulkStats::new();
+            let mut list = SkbFreeList::new(cx, &stats);
+            let off = local_interrupt_disable();
+            for _ in 0..4 {
+                list.push(alloc()?);
+            }
+            drop(list);
+            // SAFETY: There are no requirements.
+            let stay = unsafe { bindings::irqs_disabled() };
+            drop(off);
+            Some((stay, stats.packets() + stats.alone(), stats.alone()))
+        })?;
+        assert_eq!(outcome, Some((true, 4, 4)));
         Ok(())
     }
 

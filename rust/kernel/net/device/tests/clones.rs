@@ -100,8 +100,9 @@ fn is_whole(skb: &SkBuff, fill: u8) -> bool {
 }
 
 /// Transmits clones of two segments that follow each other, and has them received. Returns whether
-/// the segments are as they were, and how many packets the stack has got.
-fn loop_back(how: Reception) -> Result<(bool, u64)> {
+/// the segments are as they were, how many packets the stack has got, and how often interrupts
+/// were enabled.
+fn loop_back(how: Reception) -> Result<(bool, u64, u32)> {
     let device = Fixture::new(1)?;
     device.log.reception.store(how as u32, Relaxed);
     device.up()?;
@@ -122,7 +123,8 @@ fn loop_back(how: Reception) -> Result<(bool, u64)> {
 
     let whole = is_whole(&originals[0], 0xaa) && is_whole(&originals[1], 0x55);
     // They are for another host.
-    Ok((whole, device.stats().rx_otherhost_dropped))
+    let received = device.stats().rx_otherhost_dropped;
+    Ok((whole, received, device.log.unmasked.load(Relaxed)))
 }
 
 #[macros::kunit_tests(rust_net_clones)]
@@ -133,9 +135,25 @@ mod cases {
     #[test]
     fn gro_does_not_reach_what_the_sender_keeps() -> Result {
         for how in [Reception::One, Reception::List] {
-            let (whole, received) = loop_back(how)?;
+            let (whole, received, _) = loop_back(how)?;
             assert!(whole);
             assert!(!cfg!(CONFIG_INET) || received == 1);
+        }
+        Ok(())
+    }
+
+    /// The stack would enable them in kernels that trace interrupts: nothing goes there before the
+    /// poll function has returned.
+    #[test]
+    fn interrupts_stay_disabled() -> Result {
+        if !cfg!(all(CONFIG_TRACE_IRQFLAGS, CONFIG_PAGE_POOL)) {
+            return Ok(());
+        }
+        for (how, packets) in [(Reception::OneMasked, 0), (Reception::ListMasked, 2)] {
+            let (whole, received, unmasked) = loop_back(how)?;
+            assert!(whole);
+            assert_eq!(unmasked, 0);
+            assert!(!cfg!(CONFIG_INET) || received == packets);
         }
         Ok(())
     }

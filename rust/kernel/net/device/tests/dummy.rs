@@ -78,6 +78,7 @@ use crate::{
         Bound, //
     },
     devres::Devres,
+    interrupt::local_interrupt_disable,
     irq::IrqRequest,
     net::{
         device::Device,
@@ -91,7 +92,8 @@ use crate::{
         },
         skbuff::{
             SkBuff,
-            TxSkBuff, //
+            TxSkBuff,
+            UniqueSkBuff, //
         }, //
     },
     new_spinlock,
@@ -420,7 +422,7 @@ impl Driver for Dummy {
         for skb in received {
             packets += 1;
             bytes += skb.len() as usize;
-            receive(data.log.reception.load(Relaxed), cx, skb);
+            receive(&data.log, cx, skb);
         }
         bytes += data.log.overcount.load(Relaxed);
         cx.tx_queue().completed(packets, bytes, || 64, 8);
@@ -765,16 +767,36 @@ fn queue_of(action: FlowAction) -> u32 {
 }
 
 /// Receives a packet that was transmitted.
-fn receive(how: u32, cx: &Poll<'_>, skb: SkBuff) {
-    if let Ok(skb) = skb.into_unique(GFP_ATOMIC) {
-        #[cfg(CONFIG_PAGE_POOL)]
-        if how != Reception::One as u32 {
-            return RxList::new(cx).push(skb, Protocol::Other);
-        }
-        #[cfg(not(CONFIG_PAGE_POOL))]
-        let _ = how;
-        cx.receive(skb);
+fn receive(log: &Log, cx: &Poll<'_>, skb: SkBuff) {
+    let how = log.reception.load(Relaxed);
+
+    let Ok(skb) = skb.into_unique(GFP_ATOMIC) else {
+        return;
+    };
+    if how == Reception::One as u32 || how == Reception::List as u32 {
+        return receive_as(how == Reception::List as u32, true, cx, skb);
     }
+
+    let off = local_interrupt_disable();
+    // Past GRO.
+    receive_as(how == Reception::ListMasked as u32, false, cx, skb);
+    // SAFETY: There are no requirements.
+    if !unsafe { bindings::irqs_disabled() } {
+        log.unmasked.fetch_add(1, Relaxed);
+    }
+    drop(off);
+}
+
+/// Receives it on a list, or by itself.
+fn receive_as(list: bool, merged: bool, cx: &Poll<'_>, skb: UniqueSkBuff) {
+    #[cfg(CONFIG_PAGE_POOL)]
+    if list {
+        let protocol = if merged { Protocol::Other } else { Protocol::Udp };
+        return RxList::new(cx).push(skb, protocol);
+    }
+    #[cfg(not(CONFIG_PAGE_POOL))]
+    let _ = (list, merged);
+    cx.receive(skb);
 }
 
 /// Raises the interrupts of the queue and of events, and lets both handlers end.

@@ -82,6 +82,9 @@ pub(in crate::net::device) enum OnXmit {
 pub(in crate::net::device) enum Reception {
     One,
     List,
+    /// As either, with interrupts disabled.
+    OneMasked,
+    ListMasked,
 }
 
 /// Events, counters and settings of a device.
@@ -91,6 +94,8 @@ pub(in crate::net::device) struct Log {
     pub(in crate::net::device) fail: Atomic<u32>,
     pub(in crate::net::device) on_xmit: Atomic<u32>,
     pub(in crate::net::device) reception: Atomic<u32>,
+    /// The number of times that this has enabled interrupts.
+    pub(in crate::net::device) unmasked: Atomic<u32>,
     /// Do not go idle.
     pub(in crate::net::device) busy: Atomic<u32>,
     /// Poll once more from within.
@@ -179,6 +184,7 @@ impl Log {
                 fail: Atomic::new(Fail::No as u32),
                 on_xmit: Atomic::new(OnXmit::Take as u32),
                 reception: Atomic::new(Reception::One as u32),
+                unmasked: Atomic::new(0),
                 busy: Atomic::new(0),
                 reenter: Atomic::new(0),
                 nested: Atomic::new(0),
