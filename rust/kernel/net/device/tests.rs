@@ -80,6 +80,16 @@ mod cases {
         Ok(())
     }
 
+    /// As where a case has failed, and left its device.
+    #[test]
+    fn devices_do_not_need_the_names_of_others() -> Result {
+        let left = Fixture::new(1)?;
+        let device = Fixture::new(1)?;
+
+        assert!(left.dev() != device.dev());
+        device.up()
+    }
+
     #[test]
     fn unregistering_takes_down() -> Result {
         let mut device = Fixture::new(1)?;

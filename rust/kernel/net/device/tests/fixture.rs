@@ -30,8 +30,12 @@ use crate::{
     },
     prelude::*,
     softirq::BhGuard,
+    str::CString,
     sync::{
-        atomic::Relaxed,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc, //
     },
     time::{
@@ -41,6 +45,14 @@ use crate::{
 };
 
 const NAME: usize = bindings::ETH_GSTRING_LEN as usize;
+
+/// A name for a bus device, which no other one has or had: a test that fails leaves its device.
+pub(super) fn own_name(prefix: &str) -> Result<CString> {
+    static COUNT: Atomic<u32> = Atomic::new(0);
+
+    let number = COUNT.fetch_add(1, Relaxed);
+    CString::try_from_fmt(fmt!("{prefix}_{number}"))
+}
 
 /// A packet that no protocol wants.
 pub(in crate::net::device) fn packet(flags: Flags) -> Result<SkBuff> {
@@ -112,7 +124,7 @@ impl Fixture {
     /// As [`Self::new`], with the numbers of queues that the log has.
     pub(super) fn with_log(log: Arc<Log>) -> Result<Self> {
         let irqs = [Irq::new()?, Irq::new()?, Irq::new()?];
-        let parent = faux::Registration::new(c"rust_net_test", None)?;
+        let parent = faux::Registration::new(&own_name("rust_net_test")?, None)?;
 
         log.irq[0].store(irqs[0].0, Relaxed);
         log.irq[1].store(irqs[1].0, Relaxed);

@@ -77,7 +77,6 @@ use crate::{
         }, //
     },
     prelude::*,
-    str::CString,
     sync::{
         atomic::{
             Atomic,
@@ -628,14 +627,6 @@ impl<const OPS_LOCK: bool> QueueStatsOps for Plain<OPS_LOCK> {
     }
 }
 
-/// A name for a bus device, which no other one has or had: a test that fails leaves its device.
-fn name() -> Result<CString> {
-    static COUNT: Atomic<u32> = Atomic::new(0);
-
-    let number = COUNT.fetch_add(1, Relaxed);
-    CString::try_from_fmt(fmt!("rust_net_plain_{number}"))
-}
-
 /// A registered device of the driver, with its bus device and interrupts.
 pub(super) struct PlainDevice<const OPS_LOCK: bool> {
     pub(super) registration: Option<Registration<Plain<OPS_LOCK>>>,
@@ -645,7 +636,7 @@ pub(super) struct PlainDevice<const OPS_LOCK: bool> {
 
 impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
     pub(super) fn new(plan: Plan) -> Result<Self> {
-        let parent = faux::Registration::new(&name()?, None)?;
+        let parent = faux::Registration::new(&fixture::own_name("rust_net_plain")?, None)?;
         let plan = Arc::new(plan, GFP_KERNEL)?;
 
         // SAFETY: The parent exists until the registration has been dropped.

@@ -201,7 +201,8 @@ mod cases {
         make: impl FnOnce(&device::Device<Bound>, &Napi) -> Option<Error>,
     ) -> Result<Option<Error>> {
         let device = Fixture::new(1)?;
-        let other = crate::faux::Registration::new(c"rust_net_test_other", None)?;
+        let name = fixture::own_name("rust_net_test_other")?;
+        let other = crate::faux::Registration::new(&name, None)?;
         let other: &device::Device<Bound> = other.as_ref().as_ref();
 
         device.allow_dma()?;

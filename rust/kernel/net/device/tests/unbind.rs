@@ -9,6 +9,7 @@ use super::{
         Event,
         Log, //
     },
+    fixture::own_name,
     irq::Irq,
     UP, //
 };
@@ -35,6 +36,7 @@ use crate::{
     platform,
     prelude::*,
     softirq::BhGuard,
+    str::CString,
     sync::{
         atomic::{
             Atomic,
@@ -50,7 +52,6 @@ use crate::{
 
 use core::ptr;
 
-const NAME: &CStr = c"rust_net_unbind";
 pub(super) const QUIET: &[Event] = &[
     Event::Quiesce,
     Event::TxDropped,
@@ -109,9 +110,9 @@ impl platform::Driver for BusDriver {
 pub(super) struct BusDevice(*mut bindings::platform_device);
 
 impl BusDevice {
-    fn new() -> Result<Self> {
+    fn new(name: &CStr) -> Result<Self> {
         let info = bindings::platform_device_info {
-            name: NAME.as_char_ptr(),
+            name: name.as_char_ptr(),
             id: bindings::PLATFORM_DEVID_NONE,
             ..pin_init::zeroed()
         };
@@ -205,6 +206,7 @@ pub(super) struct Fixture {
     _driver: Pin<KBox<driver::Registration<platform::Adapter<BusDriver>>>>,
     irq: Irq,
     pub(super) log: &'static Arc<Log>,
+    _name: CString,
 }
 
 impl Fixture {
@@ -214,15 +216,19 @@ impl Fixture {
         }
         let log = LOG.as_ref().ok_or(ENODEV)?;
         let irq = Irq::new()?;
+        let name = own_name("rust_net_unbind")?;
+        // SAFETY: The name is dropped after the driver, which alone keeps the reference.
+        let theirs: &'static CStr = unsafe { &*ptr::from_ref(&*name) };
 
         log.take(&[]);
         log.irq[0].store(irq.0, Relaxed);
         log.resource.store(1, Relaxed);
         Ok(Self {
-            _driver: KBox::pin_init(driver::Registration::new(NAME, MODULE), GFP_KERNEL)?,
-            bus: BusDevice::new()?,
+            _driver: KBox::pin_init(driver::Registration::new(theirs, MODULE), GFP_KERNEL)?,
+            bus: BusDevice::new(theirs)?,
             irq,
             log,
+            _name: name,
         })
     }
 
@@ -315,6 +321,16 @@ mod cases {
         assert!(log.take(&[]));
         drop(device);
         assert!(log.take(&[Event::DataDropped, Event::BusDataDropped]));
+        Ok(())
+    }
+
+    /// As where a case has failed, and left its devices.
+    #[test]
+    fn devices_do_not_need_the_names_of_others() -> Result {
+        let left = Fixture::new()?;
+        let device = Fixture::new()?;
+
+        assert!(left.bus.child().is_some() && device.bus.child().is_some());
         Ok(())
     }
 
